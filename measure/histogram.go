@@ -1,0 +1,137 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Values are kept in nanoseconds, from 100 ns to an hour, each within 1%.
+const (
+	lowest  = 100
+	highest = int64(time.Hour)
+	digits  = 2
+)
+
+// A Histogram counts durations. The zero value is empty and ready. Its JSON
+// holds count, sum, min and max in seconds and, under "hdr", the whole
+// distribution in nanoseconds as HdrHistogram's V2 compressed format, base64.
+// It is not safe for concurrent use.
+type Histogram struct {
+	hdr *hdrhistogram.Histogram // nil while empty
+	sum int64                   // ns
+}
+
+// Record counts d. Durations outside the range count at its ends.
+func (h *Histogram) Record(d time.Duration) {
+	if h.hdr == nil {
+		h.hdr = hdrhistogram.New(lowest, highest, digits)
+	}
+	h.sum += int64(d)
+	_ = h.hdr.RecordValue(min(max(int64(d), lowest), highest)) // inside the range, so it cannot fail
+}
+
+// Merge adds o's counts to h.
+func (h *Histogram) Merge(o *Histogram) {
+	if o.hdr == nil {
+		return
+	}
+	if h.hdr == nil {
+		h.hdr = hdrhistogram.New(lowest, highest, digits)
+	}
+	h.hdr.Merge(o.hdr)
+	h.sum += o.sum
+}
+
+// Count returns how many durations were counted.
+func (h *Histogram) Count() int64 {
+	if h.hdr == nil {
+		return 0
+	}
+	return h.hdr.TotalCount()
+}
+
+// Sum returns the exact sum of the durations, in seconds.
+func (h *Histogram) Sum() float64 { return float64(h.sum) / 1e9 }
+
+// Mean returns the exact mean in seconds, 0 if h is empty.
+func (h *Histogram) Mean() float64 {
+	if n := h.Count(); n > 0 {
+		return h.Sum() / float64(n)
+	}
+	return 0
+}
+
+// Quantile returns the duration in seconds that a share q (0 to 1) of the
+// counted ones does not exceed, within 1%; 0 if h is empty.
+func (h *Histogram) Quantile(q float64) float64 {
+	if h.Count() == 0 {
+		return 0
+	}
+	return float64(h.hdr.ValueAtQuantile(q*100)) / 1e9
+}
+
+// Max returns the longest duration in seconds, within 1%.
+func (h *Histogram) Max() float64 { return h.Quantile(1) }
+
+// Buckets calls f for each non-empty bucket: its bounds in seconds and its count.
+func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
+	if h.hdr == nil {
+		return
+	}
+	for _, b := range h.hdr.Distribution() {
+		if b.Count > 0 {
+			f(float64(b.From)/1e9, float64(b.To)/1e9, b.Count)
+		}
+	}
+}
+
+// Reset empties h and keeps its memory.
+func (h *Histogram) Reset() {
+	if h.hdr != nil {
+		h.hdr.Reset()
+	}
+	h.sum = 0
+}
+
+type histogramJSON struct {
+	Count int64   `json:"count"`
+	Sum   float64 `json:"sum,omitempty"`
+	Min   float64 `json:"min,omitempty"`
+	Max   float64 `json:"max,omitempty"`
+	HDR   string  `json:"hdr,omitempty"`
+}
+
+// MarshalJSON writes the histogram as described at its type.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	if h.Count() == 0 {
+		return []byte(`{"count":0}`), nil
+	}
+	b, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(histogramJSON{h.Count(), h.Sum(), float64(h.hdr.Min()) / 1e9, h.Max(), string(b)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote, or another tool's histogram of
+// nanoseconds. A damaged one is an error.
+func (h *Histogram) UnmarshalJSON(b []byte) error {
+	var j histogramJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*h = Histogram{}
+	if j.HDR == "" {
+		return nil
+	}
+	hdr, err := hdrhistogram.Decode([]byte(j.HDR))
+	if err != nil {
+		return fmt.Errorf("histogram: %w", err)
+	}
+	h.hdr = hdr
+	h.sum = int64(j.Sum * 1e9)
+	return nil
+}

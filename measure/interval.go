@@ -1,0 +1,66 @@
+package measure
+
+import (
+	"time"
+
+	"weir/storage"
+)
+
+// Phases of a step, as they stand in Interval.Phase.
+const (
+	Ramp   = "ramp"   // clients are being started or stopped
+	Settle = "settle" // full load, not counted
+	Hold   = "hold"   // full load, counted
+	Drain  = "drain"  // no new operations; the last ones end
+)
+
+// An Interval is what the clients saw in one second of one phase of one step,
+// of one kind of operation on one data server. Intervals end at whole seconds
+// of the wall clock and where a phase ends, so they can be shorter. A second in
+// which nothing moved is written too. Counters of intervals of the same second
+// add; so do histograms.
+type Interval struct {
+	Start     time.Time               `json:"start"`
+	Seconds   float64                 `json:"duration_seconds"`
+	Step      int                     `json:"step"` // from 1
+	Phase     string                  `json:"phase"`
+	Clients   float64                 `json:"clients"` // virtual clients running, mean over the interval, over all kinds
+	Kind      storage.Kind            `json:"kind"`
+	Server    string                  `json:"server,omitempty"`          // data server host:port; "" is the target itself
+	Moved     int64                   `json:"moved_bytes"`               // payload moved in this interval, also by operations that go on
+	Dropped   int64                   `json:"discarded_bytes,omitempty"` // of the operations that ended here: payload counted but never copied to memory
+	Wire      int64                   `json:"wire_bytes,omitempty"`      // of the operations that ended here: bytes on connections both ways
+	Begun     int64                   `json:"begun"`                     // operations started
+	Done      int64                   `json:"done"`                      // operations ended well
+	Failed    map[storage.Class]int64 `json:"failed,omitempty"`
+	Retried   int64                   `json:"retried,omitempty"`
+	Verified  int64                   `json:"verified,omitempty"`           // operations whose payload was checked and right
+	Unproven  int64                   `json:"unverifiable,omitempty"`       // to be checked, but nobody knows what is right
+	Tasks     int64                   `json:"tasks,omitempty"`              // tasks ended
+	Sessions  int64                   `json:"sessions,omitempty"`           // connections made
+	Missed    int64                   `json:"missed,omitempty"`             // open model: planned arrivals that never started
+	Think     float64                 `json:"think_seconds,omitempty"`      // planned pauses that began here, summed
+	Latency   Histogram               `json:"latency_seconds"`              // of operations ended well; from the planned start in the open model
+	FirstByte Histogram               `json:"first_byte_seconds"`           // of operations that got one
+	Connect   Histogram               `json:"connect_seconds"`              // of sessions made, to the transport connection
+	Login     Histogram               `json:"login_seconds"`                // of sessions made, to their authentication
+	Late      Histogram               `json:"late_seconds"`                 // actual minus planned start of tasks: the generator's own fault
+	CPU       float64                 `json:"client_cpu_seconds,omitempty"` // used by external programs that ended here
+}
+
+// An Event is something that happened once: a step that began, an error seen
+// for the first time, a warning.
+type Event struct {
+	Time  time.Time     `json:"time"`
+	Kind  string        `json:"event"` // run, step, phase, error, warning, end
+	Step  int           `json:"step,omitempty"`
+	Text  string        `json:"text"`
+	Class storage.Class `json:"class,omitzero"` // of errors
+}
+
+// A Sink takes what was measured. Its methods are called by one goroutine at
+// a time; an error ends the run.
+type Sink interface {
+	Interval(*Interval) error
+	Event(Event) error
+}

@@ -1,0 +1,93 @@
+package monitor
+
+import "time"
+
+// A Sample is what one host, or some processes of it, went through between
+// two looks, usually one second. Rates are per second of Seconds; shares are
+// fractions, 0 to 1. What a probe cannot see stays absent.
+type Sample struct {
+	Time    time.Time `json:"time"`             // end of the span
+	Seconds float64   `json:"duration_seconds"` // length of the span
+	Host    string    `json:"host"`
+	Role    string    `json:"role"` // client, server, both, other
+	Step    int       `json:"step,omitempty"`
+
+	Cores  int       `json:"cores,omitempty"`
+	CPU    *CPU      `json:"cpu,omitempty"`       // of all cores together
+	Core   []float64 `json:"core_busy,omitempty"` // busy share of each core
+	Load   float64   `json:"load1,omitempty"`
+	Memory *Memory   `json:"memory,omitempty"`
+	Disks  []Disk    `json:"disks,omitempty"`
+	Nets   []Net     `json:"nets,omitempty"`
+	TCP    *TCP      `json:"tcp,omitempty"`
+	Procs  []Proc    `json:"processes,omitempty"` // named processes, one entry a group of them
+
+	Cost  float64 `json:"cost_cpu_seconds"` // CPU time that taking the sample took
+	Error string  `json:"error,omitempty"`  // why this sample is not whole
+}
+
+// CPU is the share of time that all cores together spent in each mode.
+type CPU struct {
+	User   float64 `json:"user"`
+	System float64 `json:"system"`
+	IRQ    float64 `json:"irq"` // hard and soft interrupts
+	IOWait float64 `json:"iowait"`
+	Steal  float64 `json:"steal"`
+	Idle   float64 `json:"idle"`
+}
+
+// Busy returns the share of time in which cores did work, ours or the
+// hypervisor's other guests'.
+func (c *CPU) Busy() float64 { return c.User + c.System + c.IRQ + c.Steal }
+
+// Memory is in bytes.
+type Memory struct {
+	Total     int64 `json:"total_bytes"`
+	Available int64 `json:"available_bytes"`
+	Swapped   int64 `json:"swap_used_bytes"`
+}
+
+// A Disk is one block device.
+type Disk struct {
+	Name  string  `json:"name"`
+	Read  float64 `json:"read_bytes_per_second"`
+	Write float64 `json:"write_bytes_per_second"`
+	Ops   float64 `json:"operations_per_second"`
+	Queue float64 `json:"queue"` // mean requests waiting or in service
+	Busy  float64 `json:"busy"`  // share of time with a request in service
+}
+
+// A Net is one network interface. Bytes and packets are of the span, not per second.
+type Net struct {
+	Name       string  `json:"name"`
+	Received   int64   `json:"received_bytes"`
+	Sent       int64   `json:"sent_bytes"`
+	PacketsIn  int64   `json:"received_packets"`
+	PacketsOut int64   `json:"sent_packets"`
+	Drops      int64   `json:"drops"`
+	Speed      float64 `json:"speed_bits_per_second,omitempty"` // as the driver says; 0 unknown
+}
+
+// TCP counts of the whole host in the span.
+type TCP struct {
+	Retransmits int64 `json:"retransmitted_segments"`
+	Established int64 `json:"established"` // connections now
+	ListenDrops int64 `json:"listen_drops"`
+}
+
+// A Proc is a group of processes that are watched together: the service's, or
+// the load generator's own.
+type Proc struct {
+	Name     string  `json:"name"`
+	Role     string  `json:"role"` // client, server
+	Count    int     `json:"processes"`
+	Threads  int     `json:"threads"`
+	User     float64 `json:"user_cpu_seconds"`   // of the span
+	System   float64 `json:"system_cpu_seconds"` // of the span
+	RSS      int64   `json:"resident_bytes"`
+	Files    int     `json:"open_files,omitempty"`
+	Read     int64   `json:"read_bytes"`           // by read-like system calls, files and sockets, in the span
+	Written  int64   `json:"written_bytes"`        // by write-like system calls (sendfile among them), in the span
+	Sent     int64   `json:"sent_bytes,omitempty"` // payload sent, as the service itself counts it
+	Received int64   `json:"received_bytes,omitempty"`
+}

@@ -1,0 +1,97 @@
+package scenario
+
+import (
+	"weir/internal/unit"
+	"weir/storage"
+	"weir/workload"
+)
+
+// A Plan is a scenario with nothing left to decide: all defaults filled in,
+// all steps listed, the seed fixed. Two equal plans do the same work. It holds
+// no secret and can be written, sent and read again.
+type Plan struct {
+	Version    int           `json:"version"` // of the plan's format: PlanVersion
+	Name       string        `json:"name"`
+	Target     string        `json:"target"` // URL
+	Driver     string        `json:"driver"` // name of the storage driver
+	Command    []string      `json:"command,omitempty"`
+	Auth       storage.Auth  `json:"auth,omitzero"`
+	Seed       uint64        `json:"seed"`
+	Files      Files         `json:"files,omitzero"`
+	Work       workload.Work `json:"workload"`
+	Model      string        `json:"model"` // closed or open
+	Steps      []Step        `json:"steps"`
+	Drain      unit.Duration `json:"drain"` // how long the last operations may take
+	Stop       Stop          `json:"stop,omitzero"`
+	Hosts      []Host        `json:"hosts,omitempty"`
+	Thresholds []string      `json:"thresholds,omitempty"` // kept for later versions, not judged yet
+	First      int           `json:"first_client"`         // number of this share's first client
+}
+
+// PlanVersion is the version of the plan's format.
+const PlanVersion = 1
+
+// Files says where the paths come from: exactly one of List, Listing and Make;
+// none for workloads that need no files.
+type Files struct {
+	List    string `json:"list,omitempty"    yaml:"list,omitempty"`    // a file with one path a line
+	Listing bool   `json:"listing,omitempty" yaml:"listing,omitempty"` // ask the target
+	Make    *Make  `json:"make,omitempty"    yaml:"make,omitempty"`    // made before the run, removed after it
+}
+
+// Make says which files a run makes for itself.
+type Make struct {
+	Count int           `json:"count"          yaml:"count"`
+	Size  workload.Dist `json:"size"           yaml:"size"`
+	Keep  bool          `json:"keep,omitempty" yaml:"keep,omitempty"` // leave them for the next run
+}
+
+// A Step is a load that is held for a while.
+type Step struct {
+	Number  int           `json:"step"`           // 1, 2, 3 ...
+	Clients int           `json:"clients"`        // virtual clients; in the open model the most that may be busy at once
+	Rate    unit.Rate     `json:"rate,omitempty"` // open model: arrivals per second, over all clients
+	Poisson bool          `json:"poisson,omitempty"`
+	Ramp    unit.Duration `json:"ramp"`   // clients are started (or stopped) evenly over it
+	Settle  unit.Duration `json:"settle"` // at full load, not counted
+	Hold    unit.Duration `json:"hold"`   // counted
+}
+
+// Stop says when a run ends before its last step. Zero values are off.
+type Stop struct {
+	Time       unit.Duration `json:"time,omitempty"        yaml:"time,omitempty"`
+	Count      int64         `json:"count,omitempty"       yaml:"count,omitempty"`       // operations done
+	Bytes      unit.Size     `json:"bytes,omitempty"       yaml:"bytes,omitempty"`       // payload moved
+	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" yaml:"error_ratio,omitempty"` // of the last ten seconds
+}
+
+// A Host is a machine that is watched while the run goes on.
+type Host struct {
+	Name         string   `json:"name"                    yaml:"name"`
+	Role         string   `json:"role"                    yaml:"role"`                    // client, server, both, other
+	NodeExporter string   `json:"node_exporter,omitempty" yaml:"node_exporter,omitempty"` // URL of a Prometheus page; empty means this machine's /proc
+	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"`     // names of the service's programs
+	Pids         []int    `json:"pids,omitempty"          yaml:"pids,omitempty"`
+	Groups       []int    `json:"groups,omitempty"        yaml:"groups,omitempty"` // process groups
+}
+
+// Share returns part i of n of the plan (0 <= i < n): every n-th client, its
+// part of every rate, and client numbers that no other part has.
+func (p *Plan) Share(i, n int) *Plan {
+	s := *p
+	s.Steps = make([]Step, len(p.Steps))
+	most := 0
+	for k, step := range p.Steps {
+		step.Clients = part(step.Clients, i, n)
+		step.Rate /= unit.Rate(n)
+		s.Steps[k] = step
+		most = max(most, p.Steps[k].Clients)
+	}
+	s.First = p.First
+	for k := range i {
+		s.First += part(most, k, n)
+	}
+	return &s
+}
+
+func part(total, i, n int) int { return total*(i+1)/n - total*i/n }

@@ -1,0 +1,137 @@
+package storage
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Auth says how clients prove who they are. It holds names of files and
+// variables, never a secret, so that it can stand in a plan.
+type Auth struct {
+	Method           string `json:"method,omitempty"            yaml:"method,omitempty"            jsonschema:"enum=none,enum=unix,enum=krb5,enum=x509,enum=token,enum=basic,enum=s3"`
+	User             string `json:"user,omitempty"              yaml:"user,omitempty"`
+	PasswordFile     string `json:"password_file,omitempty"     yaml:"password_file,omitempty"`
+	PasswordVariable string `json:"password_variable,omitempty" yaml:"password_variable,omitempty"`
+	TokenFile        string `json:"token_file,omitempty"        yaml:"token_file,omitempty"`
+	TokenVariable    string `json:"token_variable,omitempty"    yaml:"token_variable,omitempty"`
+	CertFile         string `json:"cert_file,omitempty"         yaml:"cert_file,omitempty"`
+	KeyFile          string `json:"key_file,omitempty"          yaml:"key_file,omitempty"`
+	ProxyFile        string `json:"proxy_file,omitempty"        yaml:"proxy_file,omitempty"`
+	CAFile           string `json:"ca_file,omitempty"           yaml:"ca_file,omitempty"`
+	CADir            string `json:"ca_dir,omitempty"            yaml:"ca_dir,omitempty"`
+	Insecure         bool   `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
+}
+
+// Credentials are an Auth with its files and variables read. They never
+// leave the process.
+type Credentials struct {
+	Method   string // as in Auth; "" is none
+	User     string
+	Password string
+	Token    string      // bearer token
+	TLS      *tls.Config // nil: the system's certificate authorities, no client certificate
+}
+
+// Read reads the files and variables that a names.
+func (a Auth) Read() (Credentials, error) {
+	c := Credentials{Method: a.Method, User: a.User}
+	var err error
+	if c.Password, err = secret(a.PasswordFile, a.PasswordVariable); err != nil {
+		return c, fmt.Errorf("auth: password: %w", err)
+	}
+	if c.Token, err = secret(a.TokenFile, a.TokenVariable); err != nil {
+		return c, fmt.Errorf("auth: token: %w", err)
+	}
+	if c.TLS, err = a.tls(); err != nil {
+		return c, fmt.Errorf("auth: %w", err)
+	}
+	switch a.Method {
+	case "token":
+		if c.Token == "" {
+			return c, errors.New("auth: method token needs token_file or token_variable")
+		}
+	case "basic":
+		if c.User == "" || c.Password == "" {
+			return c, errors.New("auth: method basic needs user and password_file or password_variable")
+		}
+	}
+	return c, nil
+}
+
+func secret(file, variable string) (string, error) {
+	if variable != "" {
+		v, ok := os.LookupEnv(variable)
+		if !ok {
+			return "", fmt.Errorf("variable %s is not set", variable)
+		}
+		return strings.TrimSpace(v), nil
+	}
+	if file == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(file)
+	return strings.TrimSpace(string(b)), err
+}
+
+func (a Auth) tls() (*tls.Config, error) {
+	cert, key := a.CertFile, a.KeyFile
+	if a.ProxyFile != "" {
+		cert, key = a.ProxyFile, a.ProxyFile
+	}
+	if cert == "" && a.CAFile == "" && a.CADir == "" && !a.Insecure {
+		return nil, nil
+	}
+	conf := &tls.Config{InsecureSkipVerify: a.Insecure} //nolint:gosec // asked for by the scenario's own key
+	if cert != "" {
+		if key == "" {
+			key = cert
+		}
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
+	}
+	if a.CAFile == "" && a.CADir == "" {
+		return conf, nil
+	}
+	pool, err := authorities(a.CAFile, a.CADir)
+	conf.RootCAs = pool
+	return conf, err
+}
+
+func authorities(file, dir string) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	files := []string{}
+	if file != "" {
+		files = append(files, file)
+	}
+	if dir != "" {
+		more, err := filepath.Glob(filepath.Join(dir, "*.[p0-9]*")) // *.pem and the hashed names *.0
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	found := false
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if errors.Is(err, fs.ErrNotExist) && f != file {
+			continue // a dangling link in the folder
+		}
+		if err != nil {
+			return nil, fmt.Errorf("certificate authorities: %w", err)
+		}
+		found = pool.AppendCertsFromPEM(b) || found
+	}
+	if !found {
+		return nil, fmt.Errorf("no certificate authority found in %s%s", file, dir)
+	}
+	return pool, nil
+}

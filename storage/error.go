@@ -1,0 +1,119 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Sentinels that the standard library does not have.
+var (
+	ErrBusy     = errors.New("service is busy")                     // 429, 503, kXR_wait beyond its limit
+	ErrChecksum = errors.New("checksum differs")                    // payload is not what it should be
+	ErrShort    = errors.New("fewer bytes than announced")          // cut off, or shorter than asked for
+	ErrProtocol = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
+)
+
+// An OpError says which operation failed where, in the manner of fs.PathError.
+type OpError struct {
+	Kind   Kind
+	URL    string // without credentials
+	Server string // host:port that failed, if known
+	Err    error
+}
+
+// Error returns "kind url: reason".
+func (e *OpError) Error() string {
+	s := e.Kind.String() + " " + e.URL
+	if e.Server != "" {
+		s += " at " + e.Server
+	}
+	return s + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *OpError) Unwrap() error { return e.Err }
+
+// A Class is a group of failures that are counted together.
+type Class uint8
+
+// The classes of failures. None is no failure.
+const (
+	None     Class = iota
+	Refused        // nobody listens, or the network has no way there
+	Timeout        // nothing happened in time
+	Reset          // the connection broke
+	Denied         // credentials missing, wrong or not enough
+	NotFound       // no such file
+	Busy           // the service says that it has too much to do
+	Checksummed    // payload is not what it should be
+	Short          // fewer bytes than announced
+	Other          // everything else; the first few are kept whole
+	Canceled       // the run ended first; not a failure of the service
+	Classes        // how many classes there are
+)
+
+func classNames() [Classes]string {
+	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "other", "canceled"}
+}
+
+// String returns the class's words, as they stand in results.
+func (c Class) String() string {
+	if c >= Classes {
+		return fmt.Sprintf("class(%d)", c)
+	}
+	return classNames()[c]
+}
+
+// MarshalText writes the class's words.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads the class's words.
+func (c *Class) UnmarshalText(text []byte) error {
+	names := classNames()
+	i := slices.Index(names[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown error class %q: use one of %s", text, strings.Join(names[:], ", "))
+	}
+	*c = Class(i)
+	return nil
+}
+
+// Classify maps any error of a client to its class; nil to None.
+func Classify(err error) Class {
+	var netErr net.Error
+	switch {
+	case err == nil:
+		return None
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	case errors.Is(err, ErrChecksum):
+		return Checksummed
+	case errors.Is(err, fs.ErrNotExist):
+		return NotFound
+	case errors.Is(err, fs.ErrPermission):
+		return Denied
+	case errors.Is(err, ErrBusy):
+		return Busy
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
+		return Timeout
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return Refused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
+		return Reset
+	case errors.Is(err, ErrShort), errors.Is(err, io.ErrUnexpectedEOF):
+		return Short
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		return Reset
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return Timeout
+	}
+	return Other
+}

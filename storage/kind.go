@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Kind is what an operation does. Its text is the word used in scenarios
+// and results.
+type Kind uint8
+
+// The kinds of operations.
+const (
+	Read     Kind = iota // bring a file, or parts of it
+	Write                // create a file
+	Stat                 // size and existence of a file
+	List                 // names in a folder
+	Mkdir                // create a folder
+	Remove               // remove a file or an empty folder
+	Checksum             // ask the service for a file's checksum
+	Copy                 // have the service fetch a file from Op.Source
+	Login                // connect and authenticate, nothing else
+	Kinds                // how many kinds there are
+)
+
+func kindNames() [Kinds]string {
+	return [Kinds]string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "copy", "login"}
+}
+
+// String returns the kind's word.
+func (k Kind) String() string {
+	if k >= Kinds {
+		return fmt.Sprintf("kind(%d)", k)
+	}
+	return kindNames()[k]
+}
+
+// MarshalText writes the kind's word.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the kind's word.
+func (k *Kind) UnmarshalText(text []byte) error {
+	names := kindNames()
+	i := slices.Index(names[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown operation %q: use one of %s", text, strings.Join(names[:], ", "))
+	}
+	*k = Kind(i)
+	return nil
+}
+
+// A Phase is a point that an operation passes on its way to its first byte.
+type Phase uint8
+
+// The phases, in the order in which an operation passes them.
+const (
+	Connected     Phase = iota // the transport connection is up
+	Secured                    // TLS is agreed
+	Authenticated              // the service knows who we are
+	Redirected                 // another server was named
+	Opened                     // the file is open, or the answer's head is there
+	FirstByte                  // the first payload byte has arrived
+	Phases                     // how many phases there are
+)

@@ -1,0 +1,104 @@
+// Package storage says what a client can ask of a data service: an Op is the
+// question, a Client answers it, a Driver brings the clients of a protocol.
+//
+// It knows no protocol and no load. Drivers live in the folders below it and
+// never learn who drives them; workloads make Ops, the engine runs them.
+package storage
+
+import (
+	"context"
+	"net/url"
+	"time"
+)
+
+// An Op is one operation of one client. It is plain data, so that it can be
+// planned, seeded, sent to another machine and handed to an external command.
+type Op struct {
+	Kind    Kind
+	Path    string        // below the target's URL, unescaped, without a leading slash
+	Source  string        // Copy: URL the bytes come from
+	Size    int64         // Write: bytes to create. Read: bytes the whole file is expected to have; negative means unknown
+	Seed    uint64        // Write: which content to create, as package content makes it
+	Ranges  []Range       // Read: parts wanted, in order; nil means the whole file
+	Chunk   int           // bytes per request on the wire; 0 lets the driver choose
+	Ahead   int           // Read: requests of Chunk bytes in flight at once; 0 lets the driver choose
+	Sum     string        // Read, Checksum: algorithm ("adler32", "crc32c", "md5"). A Read with a Sum passes its payload through memory and returns its checksum; one without may drop it in the kernel
+	Timeout time.Duration // the whole operation; 0 means none
+}
+
+// A Range is a part of a file.
+type Range struct {
+	Offset int64 // bytes from the start
+	Length int64 // bytes
+}
+
+// A Result is what an operation brought back besides payload.
+type Result struct {
+	Size      int64   // Stat, Read: bytes the whole file has, negative if unknown
+	Sum       string  // Read with Op.Sum, Checksum: "algorithm:hex", lower case
+	Entries   []Entry // List
+	Discarded int64   // payload bytes that were counted but dropped before they reached memory
+	Wire      int64   // bytes read and written on connections, protocol included; 0 where the driver cannot know
+	Process   *Usage  // what an external program used; nil for native clients
+}
+
+// An Entry is one line of a listing.
+type Entry struct {
+	Name string // last path element, or a path below the listed folder
+	Size int64  // bytes, negative if unknown
+	Dir  bool
+}
+
+// Usage is what the operating system charged an external program.
+type Usage struct {
+	User, System time.Duration // CPU time
+	MaxRSS       int64         // bytes
+	ExitCode     int
+}
+
+// A Client is one virtual client's session with one service. It connects
+// when its first operation asks for it, and again after its connection broke.
+// It is used by one goroutine at a time.
+type Client interface {
+	// Do runs op to its end and tells p what happens as it happens. It
+	// returns soon after ctx ends or op.Timeout passes, whichever is first.
+	// Its error is an *OpError around a sentinel of this package or of the
+	// standard library (fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported).
+	// The Result's Wire and Discarded are filled in also beside an error.
+	Do(ctx context.Context, op *Op, p Progress) (Result, error)
+	// Close ends the session. The client may be used again: it reconnects.
+	Close() error
+}
+
+// Progress hears what only the protocol can know. It is called by the
+// goroutine that called Do (or by one that Do waits for, never two at once).
+type Progress interface {
+	Reached(Phase)        // once for each phase that the operation went through
+	Moved(n int)          // n more payload bytes crossed the wire
+	ServedBy(host string) // host:port of the data server, once redirects are followed; "" means the target itself
+}
+
+// A Service is one target, opened by its driver: what all its clients share
+// (resolved names, TLS settings, credentials). It is safe for concurrent use.
+type Service interface {
+	// Client returns a new client. It does not touch the network.
+	Client() Client
+	// Close frees what the service holds; its clients are closed before.
+	Close() error
+}
+
+// A Target is what a driver needs to know to open a service.
+type Target struct {
+	URL     *url.URL
+	Cred    Credentials
+	Command []string // driver command: the program and its arguments, with placeholders
+}
+
+// A Driver opens services for the URL schemes it serves.
+type Driver struct {
+	Name    string
+	Schemes []string
+	Kinds   []Kind // what its clients can do; checked when the plan is made
+	// Open checks t without touching the network and returns its service.
+	Open func(ctx context.Context, t Target) (Service, error)
+}
