@@ -1,9 +1,12 @@
 // Package unit reads and writes quantities with their units: sizes, counts
 // per second, bits per second and durations. A number without a unit is
-// refused, except 0.
+// refused, except 0 and, for fractions, numbers below 1.
 //
-// Inside the program all quantities are in base units: bytes, bytes per
-// second, operations per second, nanoseconds. Only texts are scaled.
+// Inside the program all quantities are in base units: bytes, bits or
+// operations per second, nanoseconds. Only texts are scaled. String writes
+// texts that Parse reads back to exactly the same value, so that a plan that
+// was written and read again does the same work; Bits, Bytes, Count, Seconds
+// and Percent round for people.
 package unit
 
 import "time"
@@ -23,3 +26,56 @@ type Duration time.Duration
 
 // A Fraction is a share of a whole, 0 to 1. Its text is "1%".
 type Fraction float64
+
+// MarshalText writes s with a unit. A negative size is an error.
+func (s Size) MarshalText() ([]byte, error) { return marshal(s, ParseSize) }
+
+// UnmarshalText reads what ParseSize reads.
+func (s *Size) UnmarshalText(text []byte) error { return unmarshal(s, text, ParseSize) }
+
+// MarshalText writes b with a unit. A negative or infinite speed is an error.
+func (b Bitrate) MarshalText() ([]byte, error) { return marshal(b, ParseBitrate) }
+
+// UnmarshalText reads what ParseBitrate reads.
+func (b *Bitrate) UnmarshalText(text []byte) error { return unmarshal(b, text, ParseBitrate) }
+
+// MarshalText writes r with a unit. A negative or infinite rate is an error.
+func (r Rate) MarshalText() ([]byte, error) { return marshal(r, ParseRate) }
+
+// UnmarshalText reads what ParseRate reads.
+func (r *Rate) UnmarshalText(text []byte) error { return unmarshal(r, text, ParseRate) }
+
+// MarshalText writes d with a unit. A negative duration is an error.
+func (d Duration) MarshalText() ([]byte, error) { return marshal(d, ParseDuration) }
+
+// UnmarshalText reads what ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error { return unmarshal(d, text, ParseDuration) }
+
+// MarshalText writes f in percent. A fraction outside 0 to 1 is an error.
+func (f Fraction) MarshalText() ([]byte, error) { return marshal(f, ParseFraction) }
+
+// UnmarshalText reads what ParseFraction reads.
+func (f *Fraction) UnmarshalText(text []byte) error { return unmarshal(f, text, ParseFraction) }
+
+type quantity interface {
+	Size | Bitrate | Rate | Duration | Fraction
+	String() string
+}
+
+// marshal refuses to write what could not be read again.
+func marshal[T quantity](x T, parse func(string) (T, error)) ([]byte, error) {
+	text := x.String()
+	if _, err := parse(text); err != nil {
+		return nil, err
+	}
+	return []byte(text), nil
+}
+
+func unmarshal[T quantity](x *T, text []byte, parse func(string) (T, error)) error {
+	v, err := parse(string(text))
+	if err != nil {
+		return err
+	}
+	*x = v
+	return nil
+}
