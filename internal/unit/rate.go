@@ -76,11 +76,11 @@ func plain(name string) string {
 	return strings.TrimSuffix(name, "s") + "/s"
 }
 
-// String returns r per second, or per minute or hour where that is shorter.
+// String returns r per second, or per minute or hour where that is much shorter.
 // ParseRate reads it back.
 func (r Rate) String() string {
 	best, name := decimal(float64(r), 0), "/s"
-	if !(r > 0) || math.IsInf(float64(r), 0) {
+	if len(best) < 7 || !(r > 0) || math.IsInf(float64(r), 0) {
 		return best + name
 	}
 	for _, u := range rateUnits()[1:] {
