@@ -1,0 +1,129 @@
+package content
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A Reader reads a file of a seed and a size. Read, Seek and WriteTo share a
+// position and are for one goroutine at a time; ReadAt is for any number.
+type Reader struct {
+	seed      uint64
+	size, pos int64
+}
+
+// NewReader returns a Reader at the start of the file. A negative size is 0.
+func NewReader(seed uint64, size int64) *Reader {
+	return &Reader{seed: seed, size: max(size, 0)}
+}
+
+// Seed returns what the file is made from.
+func (r *Reader) Seed() uint64 { return r.seed }
+
+// Size returns the bytes in the whole file.
+func (r *Reader) Size() int64 { return r.size }
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	left := r.size - r.pos
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), left)]
+	Fill(p, r.seed, r.pos)
+	r.pos += int64(len(p))
+	return len(p), nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("content: read at %d: negative offset", off)
+	}
+	if off >= r.size {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), r.size-off)
+	Fill(p[:n], r.seed, off)
+	if n < int64(len(p)) {
+		return int(n), io.EOF
+	}
+	return int(n), nil
+}
+
+// Seek implements io.Seeker.
+func (r *Reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += r.pos
+	case io.SeekEnd:
+		offset += r.size
+	default:
+		return 0, fmt.Errorf("content: seek: unknown whence %d", whence)
+	}
+	if offset < 0 {
+		return 0, errors.New("content: seek: before the start of the file")
+	}
+	r.pos = offset
+	return offset, nil
+}
+
+// WriteTo writes the rest of the file to w, straight from the pattern. w must
+// not change what it is given, as io.Writer demands.
+func (r *Reader) WriteTo(w io.Writer) (int64, error) {
+	n, err := write(w, r.seed, r.pos, max(r.size-r.pos, 0))
+	r.pos += n
+	return n, err
+}
+
+// write writes n bytes of seed's stream from off on.
+func write(w io.Writer, seed uint64, off, n int64) (written int64, err error) {
+	var c Cursor
+	c.Start(seed, off, n)
+	pat := pattern()
+	for {
+		piece, ok := c.Next()
+		if !ok {
+			return written, nil
+		}
+		b := piece.Head
+		if b == nil {
+			b = pat[piece.Offset : piece.Offset+piece.Length]
+		}
+		m, err := w.Write(b)
+		written += int64(m)
+		if err == nil && m < len(b) {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return written, err
+		}
+	}
+}
+
+// Equal says whether p is what Fill would make it. It is as fast as memory
+// and allocates nothing. It panics if off is negative.
+func Equal(p []byte, seed uint64, off int64) bool {
+	var c Cursor
+	c.Start(seed, off, int64(len(p)))
+	pat := pattern()
+	for {
+		piece, ok := c.Next()
+		if !ok {
+			return true
+		}
+		b := piece.Head
+		if b == nil {
+			b = pat[piece.Offset : piece.Offset+piece.Length]
+		}
+		if string(p[:piece.Length]) != string(b) {
+			return false
+		}
+		p = p[piece.Length:]
+	}
+}
