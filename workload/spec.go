@@ -2,7 +2,6 @@ package workload
 
 import (
 	"weir/internal/unit"
-	"weir/storage"
 )
 
 // Work says what clients do. It is the scenario's key workload.
@@ -53,5 +52,3 @@ type Dist struct {
 	Uniform []unit.Size        `json:"uniform,omitempty" yaml:"uniform,omitempty"` // from, to
 	Weights map[string]float64 `json:"weights,omitempty" yaml:"weights,omitempty"` // size: weight
 }
-
-var _ = storage.Read

@@ -2,7 +2,9 @@
 // of tasks that follows from the plan's seed and the client's number alone.
 //
 // It makes storage.Ops and knows neither protocols nor clocks; the engine
-// runs the tasks.
+// runs the tasks. What a client writes lies in a folder of its own, under
+// names that no other client and no other moment of the run uses; what it
+// removes is only what its own earlier tasks wrote.
 package workload
 
 import (
@@ -13,16 +15,21 @@ import (
 )
 
 // A Task is what a client does between two pauses: its operations, one after
-// the other, in one session.
+// the other, in one session. Its zero value is ready for Next.
 type Task struct {
-	Ops    []storage.Op  // reused from task to task
+	Ops    []storage.Op  // reused from task to task, their Ranges too
 	Think  time.Duration // pause after the task
-	Verify bool          // payloads of this task are checked
+	Verify bool          // payloads of this task's reads and checksums are checked: their Ops carry a Sum
+	File   *File         // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
+	Failed bool          // set by who ran the task, before the next Next: a write or mkdir that failed will not be removed later
 }
 
-// A Workload is one client's source of tasks.
+// A Workload is one client's source of tasks. It belongs to the client's
+// number for the whole run: a client that is stopped and started again goes
+// on with the same Workload, otherwise it would write the same names again.
 type Workload interface {
 	// Next fills t with the next task, reusing its memory. It is a pure
-	// function of r's state and of the tasks before.
+	// function of r's state and of the tasks before. It expects the same t
+	// as the time before, with Failed set if it was.
 	Next(r *rand.Rand, t *Task)
 }

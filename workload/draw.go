@@ -1,0 +1,147 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"weir/internal/unit"
+)
+
+// Draw returns a duration of s: its only one, one between its bounds (both
+// possible, all equally likely), or an exponential one. It is never negative.
+func (s Span) Draw(r *rand.Rand) time.Duration {
+	switch {
+	case len(s.Uniform) == 2:
+		from, to := int64(s.Uniform[0]), int64(s.Uniform[1])
+		return time.Duration(from + r.Int64N(to-from+1))
+	case s.Exponential > 0:
+		return time.Duration(math.Min(r.ExpFloat64()*float64(s.Exponential), math.MaxInt64/2))
+	}
+	return time.Duration(s.Fixed)
+}
+
+// Mean returns the duration that s has in the long run.
+func (s Span) Mean() time.Duration {
+	switch {
+	case len(s.Uniform) == 2:
+		return time.Duration(s.Uniform[0]/2 + s.Uniform[1]/2)
+	case s.Exponential > 0:
+		return time.Duration(s.Exponential)
+	}
+	return time.Duration(s.Fixed)
+}
+
+func (s Span) check() error {
+	set := 0
+	for _, is := range []bool{s.Fixed != 0, s.Uniform != nil, s.Exponential != 0} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case set > 1:
+		return errors.New("more than one of fixed, uniform and exponential: keep one")
+	case s.Fixed < 0 || s.Exponential < 0:
+		return errors.New("a pause cannot be negative")
+	case s.Uniform == nil:
+		return nil
+	case len(s.Uniform) != 2:
+		return fmt.Errorf("uniform has %d durations: write [from, to]", len(s.Uniform))
+	case s.Uniform[0] < 0 || s.Uniform[1] < s.Uniform[0] || s.Uniform[1] == math.MaxInt64:
+		return errors.New("uniform needs 0 <= from <= to")
+	}
+	return nil
+}
+
+// A Sampler draws a size in bytes. It may be used by many goroutines.
+type Sampler func(r *rand.Rand) int64
+
+// Sampler returns what draws sizes of d, so that the work of reading d is done
+// once. Equal Dists draw equal sizes from equal generators.
+func (d Dist) Sampler() (Sampler, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(d.Uniform) == 2:
+		from, to := int64(d.Uniform[0]), int64(d.Uniform[1])
+		return func(r *rand.Rand) int64 { return from + r.Int64N(to-from+1) }, nil
+	case len(d.Weights) > 0:
+		return d.weighted()
+	}
+	fixed := int64(d.Fixed)
+	return func(*rand.Rand) int64 { return fixed }, nil
+}
+
+func (d Dist) weighted() (Sampler, error) {
+	sizes := make([]int64, 0, len(d.Weights))
+	until := make([]float64, 0, len(d.Weights))
+	sum := 0.0
+	for _, text := range slices.Sorted(maps.Keys(d.Weights)) { // in an order that the map does not decide
+		size, err := unit.ParseSize(text)
+		if err != nil {
+			return nil, fmt.Errorf("weights: %w", err)
+		}
+		if size < 0 {
+			return nil, fmt.Errorf("weights: size %s is negative", text)
+		}
+		if d.Weights[text] == 0 {
+			continue
+		}
+		sum += d.Weights[text]
+		sizes, until = append(sizes, int64(size)), append(until, sum)
+	}
+	return func(r *rand.Rand) int64 {
+		x := r.Float64() * sum
+		i := 0
+		for i < len(until)-1 && x >= until[i] {
+			i++
+		}
+		return sizes[i]
+	}, nil
+}
+
+func (d Dist) check() error {
+	set := 0
+	for _, is := range []bool{d.Fixed != 0, d.Uniform != nil, d.Weights != nil} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case set > 1:
+		return errors.New("more than one of fixed, uniform and weights: keep one")
+	case d.Fixed < 0:
+		return errors.New("a size cannot be negative")
+	case d.Uniform != nil && len(d.Uniform) != 2:
+		return fmt.Errorf("uniform has %d sizes: write [from, to]", len(d.Uniform))
+	case d.Uniform != nil && (d.Uniform[0] < 0 || d.Uniform[1] < d.Uniform[0] || d.Uniform[1] == math.MaxInt64):
+		return errors.New("uniform needs 0 <= from <= to")
+	case d.Weights != nil:
+		if err := weights(d.Weights); err != nil {
+			return fmt.Errorf("weights: %w", err)
+		}
+	}
+	return nil
+}
+
+// weights checks that m can be drawn from.
+func weights(m map[string]float64) error {
+	sum := 0.0
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		w := m[name]
+		if w < 0 || math.IsNaN(w) || math.IsInf(w, 0) {
+			return fmt.Errorf("%s: weight %v: use a number, 0 or more", name, w)
+		}
+		sum += w
+	}
+	if sum <= 0 || math.IsInf(sum, 0) {
+		return errors.New("no weight above 0")
+	}
+	return nil
+}

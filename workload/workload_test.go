@@ -1,0 +1,406 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/content"
+	"weir/internal/unit"
+	"weir/storage"
+)
+
+func fileSet(n int, size int64) []File {
+	files := make([]File, n)
+	for i := range files {
+		files[i] = File{Path: fmt.Sprintf("data/d%d/f%04d", i%3, i), Size: size, Seed: uint64(i), Made: true}
+	}
+	return files
+}
+
+func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
+
+func mustNew(t testing.TB, w Work, files []File, client int) Workload {
+	t.Helper()
+	s, err := New(w, files, client, "weir/run1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// everything is a mix of all that a mix may hold.
+func everything() Work {
+	w := Work{Kind: "mix", Mix: map[string]float64{}, Sum: "adler32", Verify: 0.3,
+		Size: Dist{Uniform: []unit.Size{0, 5000}}, Think: Span{Exponential: unit.Duration(time.Second)},
+		Chunk: 1 << 20, InFlight: 4, Timeout: unit.Duration(time.Minute),
+		Part: &Part{Size: 100, Count: 3}}
+	for i, k := range mixable("mix") {
+		w.Mix[k] = float64(i + 1)
+	}
+	return w
+}
+
+// clone keeps a task beyond the next one.
+func clone(t *Task) Task {
+	c := *t
+	c.Ops = append([]storage.Op(nil), t.Ops...)
+	for i := range c.Ops {
+		c.Ops[i].Ranges = append([]storage.Range(nil), c.Ops[i].Ranges...)
+	}
+	if t.File != nil {
+		f := *t.File
+		c.File = &f
+	}
+	return c
+}
+
+func life(t *testing.T, w Work, client, n int) []Task {
+	t.Helper()
+	s, r := mustNew(t, w, fileSet(50, 10_000), client), rng(42)
+	var task Task
+	tasks := make([]Task, n)
+	for i := range tasks {
+		s.Next(r, &task)
+		tasks[i] = clone(&task)
+	}
+	return tasks
+}
+
+func TestSameSeedSameLife(t *testing.T) {
+	for _, pick := range []string{"random", "sequential", "zipf"} {
+		w := everything()
+		w.Pick = pick
+		if pick == "zipf" {
+			w.Skew = 1.3
+		}
+		a, b := life(t, w, 3, 2000), life(t, w, 3, 2000)
+		if d := cmp.Diff(a, b); d != "" {
+			t.Errorf("pick %s: two lives of one client differ:\n%s", pick, d)
+		}
+		if cmp.Equal(a, life(t, w, 4, 2000)) {
+			t.Errorf("pick %s: clients 3 and 4 live the same life", pick)
+		}
+	}
+}
+
+func TestEveryOpIsComplete(t *testing.T) {
+	w := everything()
+	for i, task := range life(t, w, 0, 5000) {
+		if len(task.Ops) != 1 {
+			t.Fatalf("task %d has %d operations, want 1", i, len(task.Ops))
+		}
+		op := task.Ops[0]
+		if op.Timeout != time.Minute {
+			t.Fatalf("task %d: timeout %v, want 1m", i, op.Timeout)
+		}
+		hasSum := op.Sum == "adler32"
+		switch op.Kind {
+		case storage.Read:
+			if op.Chunk != 1<<20 || op.Ahead != 4 || op.Size != 10_000 || task.File.Path != op.Path || len(op.Ranges) != 3 {
+				t.Fatalf("task %d: incomplete read %+v", i, op)
+			}
+			if hasSum != task.Verify {
+				t.Fatalf("task %d: verify is %v, sum is %q", i, task.Verify, op.Sum)
+			}
+		case storage.Checksum:
+			if !hasSum {
+				t.Fatalf("task %d: checksum without algorithm", i)
+			}
+		case storage.Write:
+			want := File{Path: op.Path, Size: op.Size, Seed: op.Seed, Made: true}
+			if task.Verify || *task.File != want || op.Size > 5000 {
+				t.Fatalf("task %d: write %+v of file %+v", i, op, *task.File)
+			}
+		}
+	}
+}
+
+func TestListGoesWhereFilesAre(t *testing.T) {
+	w := Work{Kind: "metadata", Mix: map[string]float64{"list": 1}}
+	var task Task
+	mustNew(t, w, fileSet(5, 1), 0).Next(rng(1), &task)
+	if got := task.Ops[0].Path; !strings.HasPrefix(got, "data/d") || strings.Count(got, "/") != 1 {
+		t.Errorf("list of %q, want a folder of the files", got)
+	}
+	mustNew(t, w, []File{{Path: "top"}}, 0).Next(rng(1), &task)
+	if got := task.Ops[0].Path; got != "" {
+		t.Errorf("list of %q, want the target itself", got)
+	}
+	mustNew(t, w, nil, 7).Next(rng(1), &task)
+	if got := task.Ops[0].Path; got != "weir/run1/c0007" {
+		t.Errorf("list of %q without files, want the client's own folder", got)
+	}
+}
+
+func TestNoNameTwice(t *testing.T) {
+	seen := map[string]bool{}
+	contents := map[uint64]bool{}
+	for _, client := range []int{0, 1, 11, 9999, 10_000, 100_001} {
+		for _, task := range life(t, everything(), client, 3000) {
+			op := task.Ops[0]
+			if op.Kind != storage.Write && op.Kind != storage.Mkdir {
+				continue
+			}
+			if seen[op.Path] {
+				t.Fatalf("%s is made twice", op.Path)
+			}
+			if !strings.HasPrefix(op.Path, Home("weir/run1", client)+"/") {
+				t.Fatalf("client %d writes %s, outside of its home", client, op.Path)
+			}
+			seen[op.Path] = true
+			if op.Kind == storage.Write {
+				if contents[op.Seed] {
+					t.Fatalf("%s has the content of another file", op.Path)
+				}
+				contents[op.Seed] = true
+			}
+		}
+	}
+	if len(contents) < 1000 {
+		t.Fatalf("only %d files written, the test is too weak", len(contents))
+	}
+}
+
+func TestNames(t *testing.T) {
+	tests := []struct {
+		client int
+		n      uint64
+		want   string
+	}{
+		{0, 0, "a/c0000/000000.dat"},
+		{7, 12, "a/c0007/000012.dat"},
+		{12345, 1_000_000, "a/c12345/1000000.dat"},
+	}
+	for _, tt := range tests {
+		n := names{home: Home("a", tt.client)}
+		if got := n.file(tt.n); got != tt.want {
+			t.Errorf("file %d of client %d is %s, want %s", tt.n, tt.client, got, tt.want)
+		}
+	}
+	if got, want := (&names{home: "x"}).folder(3), "x/d0003"; got != want {
+		t.Errorf("folder 3 is %s, want %s", got, want)
+	}
+}
+
+// TestRemoveOnlyOwn plays the tasks on a model of a service: what is removed
+// must be there, made by the same client, of the right kind, and only once.
+func TestRemoveOnlyOwn(t *testing.T) {
+	tests := []struct {
+		w    Work
+		made storage.Kind
+	}{
+		{everything(), storage.Write},
+		{Work{Kind: "mix", Mix: map[string]float64{"remove": 20, "write": 1}, Size: Dist{Fixed: 1}}, storage.Write},
+		{Work{Kind: "metadata", Mix: map[string]float64{"mkdir": 1, "remove": 1, "stat": 1, "list": 1}}, storage.Mkdir},
+	}
+	for i, tt := range tests {
+		s, r := mustNew(t, tt.w, fileSet(5, 1000), 1), rng(5)
+		mine, removed := map[string]bool{}, 0
+		var task Task
+		for n := range 5000 {
+			s.Next(r, &task)
+			op := task.Ops[0]
+			switch op.Kind {
+			case tt.made:
+				task.Failed = n%7 == 0 // the service refuses some
+				mine[op.Path] = !task.Failed
+			case storage.Remove:
+				if !mine[op.Path] {
+					t.Fatalf("case %d: removes %s, which is not its own or not there", i, op.Path)
+				}
+				mine[op.Path] = false
+				removed++
+				task.Failed = n%5 == 0 // a failed remove is not tried again
+			}
+		}
+		if removed < 100 {
+			t.Errorf("case %d: only %d removed", i, removed)
+		}
+	}
+}
+
+func TestNewNeedsFiles(t *testing.T) {
+	for _, w := range []Work{
+		{Kind: "read"},
+		{Kind: "mix", Mix: map[string]float64{"write": 1, "stat": 1}, Size: Dist{Fixed: 1}},
+		{Kind: "metadata", Mix: map[string]float64{"stat": 1}},
+	} {
+		if _, err := New(w, nil, 0, ""); err == nil || !strings.Contains(err.Error(), "no files") {
+			t.Errorf("New(%s) without files: %v, want an error about files", w.Kind, err)
+		}
+	}
+	for _, w := range []Work{
+		{Kind: "login"},
+		{Kind: "write", Size: Dist{Fixed: 1}},
+		{Kind: "metadata", Mix: map[string]float64{"mkdir": 1, "list": 1}},
+	} {
+		if _, err := New(w, nil, 0, ""); err != nil {
+			t.Errorf("New(%s) without files: %v", w.Kind, err)
+		}
+	}
+	if _, err := New(Work{Kind: "login"}, nil, -1, ""); err == nil {
+		t.Error("New takes client -1")
+	}
+}
+
+func TestWrites(t *testing.T) {
+	for kind, want := range map[string]bool{"read": false, "login": false, "write": true} {
+		if got := Writes(Work{Kind: kind}); got != want {
+			t.Errorf("Writes(%s) = %v", kind, got)
+		}
+	}
+	if !Writes(Work{Kind: "metadata", Mix: map[string]float64{"stat": 1, "mkdir": 1}}) {
+		t.Error("a mkdir is no write")
+	}
+	if Writes(Work{Kind: "mix", Mix: map[string]float64{"stat": 1, "write": 0}}) {
+		t.Error("a write of weight 0 is one")
+	}
+}
+
+func TestReadsAllocateNothing(t *testing.T) {
+	works := map[string]Work{
+		"whole":  {Kind: "read", Verify: 0.01, Sum: "adler32", Think: Span{Exponential: 1e9}},
+		"parts":  {Kind: "read", Part: &Part{Size: 100, Count: 8}},
+		"walk":   {Kind: "read", Pick: "sequential", Part: &Part{Size: 1000, Count: 3, Order: "sequential"}},
+		"zipf":   {Kind: "read", Pick: "zipf", Skew: 1.2},
+		"meta":   {Kind: "metadata", Mix: map[string]float64{"stat": 2, "list": 1}},
+		"logins": {Kind: "login", Think: Span{Uniform: []unit.Duration{1, 5}}},
+	}
+	for name, w := range works {
+		s, r := mustNew(t, w, fileSet(100, 10_000), 0), rng(1)
+		var task Task
+		s.Next(r, &task)
+		if n := testing.AllocsPerRun(1000, func() { s.Next(r, &task) }); n != 0 {
+			t.Errorf("%s: %v allocations a task, want 0", name, n)
+		}
+	}
+}
+
+func TestExpected(t *testing.T) {
+	f := File{Path: "x", Size: 100_000, Seed: 9, Made: true}
+	whole, err := content.Sum("adler32", 9, 0, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		ranges []storage.Range
+		bytes  func(all []byte) []byte
+	}{
+		{"whole", nil, func(all []byte) []byte { return all }},
+		{"start", []storage.Range{{Offset: 0, Length: 10}}, func(all []byte) []byte { return all[:10] }},
+		{"two", []storage.Range{{Offset: 60_000, Length: 20_000}, {Offset: 5, Length: 1}}, func(all []byte) []byte {
+			return append(append([]byte(nil), all[60_000:80_000]...), all[5])
+		}},
+		{"past the end", []storage.Range{{Offset: 99_990, Length: 20}, {Offset: 200_000, Length: 5}}, func(all []byte) []byte { return all[99_990:] }},
+		{"nothing", []storage.Range{{Offset: 10}}, func([]byte) []byte { return nil }},
+	}
+	all := make([]byte, f.Size)
+	content.Fill(all, f.Seed, 0)
+	for _, tt := range tests {
+		for _, alg := range content.Algorithms() {
+			h, err := content.NewHash(alg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Write(tt.bytes(all))
+			got, ok := Expected(f, &storage.Op{Kind: storage.Read, Ranges: tt.ranges}, alg)
+			if want := content.Text(alg, h); !ok || got != want {
+				t.Errorf("%s: Expected = %s, %v, want %s", tt.name, got, ok, want)
+			}
+		}
+	}
+	if got, ok := Expected(f, &storage.Op{Kind: storage.Checksum}, "adler32"); !ok || got != whole {
+		t.Errorf("of a checksum: %s, %v, want %s", got, ok, whole)
+	}
+	unknown := f
+	unknown.Made = false
+	if _, ok := Expected(unknown, &storage.Op{}, "adler32"); ok {
+		t.Error("knows the content of a file that it did not make")
+	}
+	if _, ok := Expected(f, &storage.Op{}, "rot13"); ok {
+		t.Error("knows rot13")
+	}
+	if _, ok := Expected(f, &storage.Op{Kind: storage.Stat}, "adler32"); ok {
+		t.Error("knows the checksum of a stat")
+	}
+}
+
+func TestCheckNamesTheKey(t *testing.T) {
+	ok := Work{Kind: "read"}
+	with := func(change func(*Work)) Work { w := ok; change(&w); return w }
+	tests := []struct {
+		key string
+		w   Work
+	}{
+		{"kind", Work{Kind: "reed"}},
+		{"mix", Work{Kind: "mix"}},
+		{"mix", with(func(w *Work) { w.Mix = map[string]float64{"read": 1} })},
+		{"mix", Work{Kind: "mix", Mix: map[string]float64{"read": 0}}},
+		{"mix", Work{Kind: "mix", Mix: map[string]float64{"read": -1, "stat": 3}}},
+		{"mix.copy", Work{Kind: "mix", Mix: map[string]float64{"copy": 1, "read": 1}}},
+		{"mix.read", Work{Kind: "metadata", Mix: map[string]float64{"read": 1, "stat": 1}}},
+		{"mix.remove", Work{Kind: "mix", Mix: map[string]float64{"remove": 1, "read": 1}}},
+		{"mix.remove", Work{Kind: "metadata", Mix: map[string]float64{"remove": 1, "stat": 1}}},
+		{"pick", with(func(w *Work) { w.Pick = "best" })},
+		{"skew", with(func(w *Work) { w.Skew = 2 })},
+		{"skew", with(func(w *Work) { w.Pick, w.Skew = "zipf", 1 })},
+		{"part.size", with(func(w *Work) { w.Part = &Part{} })},
+		{"part.count", with(func(w *Work) { w.Part = &Part{Size: 1, Count: MaxParts + 1} })},
+		{"part.order", with(func(w *Work) { w.Part = &Part{Size: 1, Order: "up"} })},
+		{"part", Work{Kind: "login", Part: &Part{Size: 1}}},
+		{"think", with(func(w *Work) { w.Think = Span{Fixed: 1, Exponential: 1} })},
+		{"think", with(func(w *Work) { w.Think = Span{Fixed: -1} })},
+		{"think", with(func(w *Work) { w.Think = Span{Uniform: []unit.Duration{1}} })},
+		{"think", with(func(w *Work) { w.Think = Span{Uniform: []unit.Duration{2, 1}} })},
+		{"size", Work{Kind: "write"}},
+		{"size", Work{Kind: "write", Size: Dist{Fixed: 1, Uniform: []unit.Size{1, 2}}}},
+		{"size", Work{Kind: "write", Size: Dist{Fixed: -1}}},
+		{"size", Work{Kind: "write", Size: Dist{Uniform: []unit.Size{1, 2, 3}}}},
+		{"size", Work{Kind: "write", Size: Dist{Uniform: []unit.Size{3, 2}}}},
+		{"size", Work{Kind: "write", Size: Dist{Weights: map[string]float64{"1 apple": 1}}}},
+		{"size", Work{Kind: "write", Size: Dist{Weights: map[string]float64{"1MB": 0}}}},
+		{"verify", with(func(w *Work) { w.Verify, w.Sum = 1.5, "md5" })},
+		{"checksum", with(func(w *Work) { w.Verify = 0.1 })},
+		{"checksum", with(func(w *Work) { w.Sum = "rot13" })},
+		{"chunk", with(func(w *Work) { w.Chunk = -1 })},
+		{"in_flight", with(func(w *Work) { w.InFlight = -1 })},
+		{"timeout", with(func(w *Work) { w.Timeout = -1 })},
+		{"retries", with(func(w *Work) { w.Retries = -1 })},
+	}
+	for _, tt := range tests {
+		err := Check(tt.w)
+		var key *KeyError
+		if !errors.As(err, &key) || key.Key != tt.key {
+			t.Errorf("Check(%+v) = %v, want an error of %s", tt.w, err, tt.key)
+		}
+	}
+	for _, w := range []Work{ok, everything(), {Kind: "login"}, {Kind: "read", Pick: "zipf", Skew: 1.1}} {
+		if err := Check(w); err != nil {
+			t.Errorf("Check(%+v) = %v, want nil", w, err)
+		}
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	for name, w := range map[string]Work{
+		"read":  {Kind: "read", Verify: 0.01, Sum: "adler32", Think: Span{Exponential: 1e9}},
+		"zipf":  {Kind: "read", Pick: "zipf", Skew: 1.2},
+		"write": {Kind: "write", Size: Dist{Fixed: 1}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			s, r := mustNew(b, w, fileSet(1000, 10_000), 0), rng(1)
+			var task Task
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Next(r, &task)
+			}
+		})
+	}
+}
