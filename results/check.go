@@ -1,0 +1,95 @@
+package results
+
+import (
+	"fmt"
+	"math"
+
+	"weir/measure"
+	"weir/monitor"
+)
+
+// Bounds of what one line can say. They are far beyond any machine and keep
+// sums of damaged lines finite.
+const (
+	mostCount   = int64(1) << 50
+	mostSeconds = 1e6
+	mostClients = 1e9
+)
+
+// checkInterval refuses numbers that no measurement can give.
+func checkInterval(iv *measure.Interval) error {
+	if iv.Start.IsZero() || iv.Start.Year() > 9999 {
+		return fmt.Errorf("damaged line: start is missing or impossible")
+	}
+	if iv.Step < 0 || iv.Step > 1e6 {
+		return fmt.Errorf("damaged line: step %d is impossible", iv.Step)
+	}
+	counts := map[string]int64{
+		"moved_bytes": iv.Moved, "discarded_bytes": iv.Dropped, "wire_bytes": iv.Wire, "begun": iv.Begun,
+		"done": iv.Done, "retried": iv.Retried, "verified": iv.Verified, "unverifiable": iv.Unproven,
+		"tasks": iv.Tasks, "sessions": iv.Sessions, "missed": iv.Missed,
+	}
+	for class, n := range iv.Failed {
+		counts["failed "+class.String()] = n
+	}
+	for name, n := range counts {
+		if n < 0 || n > mostCount {
+			return fmt.Errorf("damaged line: %s %d is impossible", name, n)
+		}
+	}
+	values := map[string]float64{"think_seconds": iv.Think / mostClients, "client_cpu_seconds": iv.CPU, "duration_seconds": iv.Seconds}
+	for name, v := range values {
+		if v < 0 || v > mostSeconds {
+			return fmt.Errorf("damaged line: %s %v is impossible", name, v)
+		}
+	}
+	if iv.Clients < 0 || iv.Clients > mostClients {
+		return fmt.Errorf("damaged line: clients %v is impossible", iv.Clients)
+	}
+	return checkHistograms(iv)
+}
+
+func checkHistograms(iv *measure.Interval) error {
+	for name, h := range map[string]*measure.Histogram{
+		"latency_seconds": &iv.Latency, "first_byte_seconds": &iv.FirstByte, "connect_seconds": &iv.Connect,
+		"login_seconds": &iv.Login, "late_seconds": &iv.Late,
+	} {
+		if n := h.Count(); n < 0 || n > mostCount || h.Sum() < 0 || math.IsInf(h.Sum(), 0) {
+			return fmt.Errorf("damaged line: %s is impossible", name)
+		}
+	}
+	return nil
+}
+
+// checkSample refuses numbers that no look at a host can give.
+func checkSample(s *monitor.Sample) error {
+	if s.Time.IsZero() || s.Time.Year() > 9999 {
+		return fmt.Errorf("damaged line: time is missing or impossible")
+	}
+	if s.Seconds < 0 || s.Seconds > mostSeconds || s.Cost < 0 || s.Cost > mostSeconds {
+		return fmt.Errorf("damaged line: duration_seconds %v or cost_cpu_seconds %v is impossible", s.Seconds, s.Cost)
+	}
+	if s.Cores < 0 || s.Cores > 1e6 {
+		return fmt.Errorf("damaged line: cores %d is impossible", s.Cores)
+	}
+	values := []float64{s.Load}
+	if s.CPU != nil {
+		values = append(values, s.CPU.User, s.CPU.System, s.CPU.IRQ, s.CPU.IOWait, s.CPU.Steal, s.CPU.Idle)
+	}
+	values = append(values, s.Core...)
+	for _, d := range s.Disks {
+		values = append(values, d.Read, d.Write, d.Ops, d.Queue, d.Busy)
+	}
+	for _, p := range s.Procs {
+		values = append(values, p.User, p.System, float64(p.Read), float64(p.Written))
+	}
+	for _, n := range s.Nets {
+		values = append(values, float64(n.Received), float64(n.Sent), float64(n.PacketsIn), float64(n.PacketsOut))
+	}
+	for _, v := range values {
+		if v < 0 || v > 1e16 {
+			return fmt.Errorf("damaged line: %v of host %q is impossible", v, s.Host)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+)
+
+// longest is the longest line that is read, in bytes. A sample of a machine
+// with a thousand disks stays far below it.
+const longest = 16 << 20
+
+// lines yields each line of path as a T that check finds possible. A file that
+// is missing has no lines. A last line that has no end and is not whole is left out.
+func lines[T any](path string, check func(*T) error) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		err := eachLine(path, func(number int, line []byte, whole bool) (bool, error) {
+			v := new(T)
+			err := decode(line, v)
+			if err != nil && !whole {
+				return false, nil
+			}
+			if err == nil {
+				err = check(v)
+			}
+			if err != nil {
+				return false, fmt.Errorf("results: %s:%d: %w", path, number, err)
+			}
+			return yield(v, nil), nil
+		})
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// eachLine calls f with each line of path until f returns false or an error.
+// whole is false for a last line without a newline. Empty lines are passed over.
+func eachLine(path string, f func(number int, line []byte, whole bool) (bool, error)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	r := bufio.NewReaderSize(file, 64<<10)
+	for number := 1; ; number++ {
+		line, err := readLine(r)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("results: %s:%d: %w", path, number, err)
+		}
+		ended := err != nil
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			more, err := f(number, line, !ended)
+			if err != nil || !more {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// readLine returns the next line, and io.EOF with one that has no newline.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > longest {
+			return nil, fmt.Errorf("line is longer than %d bytes", longest)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// decode reads one line. A histogram of impossible shape makes the decoder
+// that reads it panic; that is turned into the error that it should be.
+func decode(line []byte, v any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged line: %v", r)
+		}
+	}()
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("damaged line: %w", err)
+	}
+	return nil
+}
+
+// torn describes the end of path if it is not the end of a line, else "".
+func torn(path string) (string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return "", err
+	}
+	tail := make([]byte, min(info.Size(), longest))
+	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
+		return "", err
+	}
+	tail = tail[bytes.LastIndexByte(tail, '\n')+1:]
+	if rest := bytes.TrimSpace(tail); len(rest) == 0 || json.Valid(rest) {
+		return "", nil
+	}
+	return fmt.Sprintf("%s: the last line is not whole (%d bytes of it) and was left out", filepath.Base(path), len(tail)), nil
+}
