@@ -1,3 +1,217 @@
 // Package engine steps virtual clients up and down and keeps them busy with
 // tasks of a workload, while meters count.
+//
+// It runs alone or as one of many: which step comes next is asked of a Pilot,
+// and what was seen goes to a measure.Sink, wherever these two may be.
 package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
+	"weir/workload"
+)
+
+// A Pilot says which step comes next. Next waits until the step shall begin;
+// it returns io.EOF after the last one.
+type Pilot interface {
+	Next(ctx context.Context) (scenario.Step, error)
+}
+
+// A Manifest remembers what a run creates on its target, before it is created.
+// It is used by many goroutines at once.
+type Manifest interface {
+	Created(path string, size int64, seed uint64) error
+	Removed(path string) error
+}
+
+// Config is what a run needs besides its plan.
+type Config struct {
+	Plan     *scenario.Plan
+	Service  storage.Service
+	Files    []workload.File // of the file set, from Prepare
+	Folder   string          // below the target, for files that clients write
+	Manifest Manifest        // nil if the workload writes nothing
+	Pilot    Pilot           // nil: the plan's steps, one after the other
+	Sink     measure.Sink
+	Pacer    Pacer           // nil: the most exact one that this system has
+	Finish   <-chan struct{} // closed: no new operations; the last ones may end (nil: never)
+}
+
+// Run drives the plan's load to its end. It returns early, without an error,
+// when Finish is closed or one of the plan's stop rules holds; with ctx's
+// error when ctx ends, which also breaks off operations. The sink has
+// everything that was measured in each case. All goroutines have ended when
+// Run returns; the service stays open.
+func Run(ctx context.Context, c Config) error {
+	if c.Pilot == nil {
+		c.Pilot = Alone(c.Plan)
+	}
+	if c.Pacer == nil {
+		p, err := NewPacer()
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		c.Pacer = p
+	}
+	r, err := newRun(ctx, c)
+	if err != nil {
+		return err
+	}
+	err = r.steps(ctx)
+	return errors.Join(err, r.finish(ctx))
+}
+
+// Alone is the pilot of an engine that works by itself: the plan's steps, one
+// after the other.
+func Alone(p *scenario.Plan) Pilot { return &alone{steps: p.Steps} }
+
+type alone struct{ steps []scenario.Step }
+
+func (a *alone) Next(ctx context.Context) (scenario.Step, error) {
+	if len(a.steps) == 0 {
+		return scenario.Step{}, io.EOF
+	}
+	s := a.steps[0]
+	a.steps = a.steps[1:]
+	return s, ctx.Err()
+}
+
+// run is one call of Run.
+type run struct {
+	Config
+	rec      *measure.Recorder
+	crowd    *crowd
+	arrivals *arrivals // open model only
+	checker  *checker
+	stop     *stopper
+	step     scenario.Step
+	idle     storage.Kind // of intervals in which nothing ever ran
+	hard     context.Context
+	kill     context.CancelFunc
+}
+
+func newRun(ctx context.Context, c Config) (*run, error) {
+	if _, err := workload.New(c.Plan.Work, c.Files, c.Plan.First, c.Folder); err != nil {
+		return nil, err
+	}
+	r := &run{Config: c, rec: measure.NewRecorder(), idle: mainKind(c.Plan.Work)}
+	r.stop = newStopper(c.Plan.Stop, r.rec.Now())
+	r.hard, r.kill = context.WithCancel(ctx)
+	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
+	life := &life{run: r, seed: c.Plan.Seed}
+	if c.Plan.Model == "open" {
+		r.arrivals = newArrivals(r.rec, c.Pacer, r.idle, c.Plan.Seed+uint64(c.Plan.First))
+		life.due = r.arrivals.due
+	}
+	r.crowd = newCrowd(life.start, r.rec, r.arrivals == nil)
+	return r, nil
+}
+
+// mainKind is the kind of operation that stands for an idle second.
+func mainKind(w workload.Work) storage.Kind {
+	var k storage.Kind
+	if k.UnmarshalText([]byte(w.Kind)) != nil {
+		return storage.Read // mix, metadata
+	}
+	return k
+}
+
+// errFinished ends the steps early without being an error of the run.
+var errFinished = errors.New("finished early")
+
+func (r *run) steps(ctx context.Context) error {
+	for {
+		step, err := r.Pilot.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		r.step = step
+		err = r.oneStep(ctx)
+		if errors.Is(err, errFinished) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) oneStep(ctx context.Context) error {
+	err := r.event("step", fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)))
+	if err != nil {
+		return err
+	}
+	if r.arrivals != nil {
+		r.arrivals.step(r.step, r.crowd)
+	}
+	for _, p := range []struct {
+		name string
+		span time.Duration
+	}{
+		{measure.Ramp, time.Duration(r.step.Ramp)},
+		{measure.Settle, time.Duration(r.step.Settle)},
+		{measure.Hold, time.Duration(r.step.Hold)},
+	} {
+		if err := r.phase(ctx, p.name, p.span); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describe(s scenario.Step) string {
+	if s.Rate > 0 {
+		return fmt.Sprintf("%v arrivals, at most %d clients", s.Rate, s.Clients)
+	}
+	return fmt.Sprintf("%d clients", s.Clients)
+}
+
+func (r *run) event(kind, text string) error {
+	return r.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: kind, Step: r.step.Number, Text: text})
+}
+
+// finish sends all clients home, waits for their last operations as long as
+// the plan allows, and writes the rest.
+func (r *run) finish(ctx context.Context) error {
+	if r.arrivals != nil {
+		r.arrivals.close()
+	}
+	r.crowd.resize(0)
+	home := make(chan struct{})
+	go func() { r.crowd.wait(); close(home) }()
+	drain := time.NewTimer(time.Duration(r.Plan.Drain))
+	defer drain.Stop()
+	var err error
+	for waiting := true; waiting; {
+		second := time.NewTimer(toNextSecond(time.Now()))
+		select {
+		case <-home:
+			waiting = false
+		case <-drain.C:
+			err = errors.Join(err, r.event("warning", fmt.Sprintf("operations still running %v after the last step were broken off", r.Plan.Drain)))
+			r.kill()
+		case <-ctx.Done():
+			r.kill()
+			<-home
+			waiting = false
+		case <-second.C:
+			err = errors.Join(err, r.cut(measure.Drain))
+		}
+		second.Stop()
+	}
+	r.checker.close()
+	err = errors.Join(err, r.cut(measure.Drain))
+	r.kill()
+	return err
+}

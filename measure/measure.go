@@ -3,5 +3,140 @@
 // to a Sink.
 //
 // Bytes are counted when they move, operations when they end. The meters
-// allocate nothing and share nothing between processors.
+// allocate nothing, and clients of different processors share no cache line.
 package measure
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"weir/storage"
+)
+
+// A Recorder sums what the meters of one process count, and cuts the sums
+// into intervals. Its methods are safe for concurrent use.
+type Recorder struct {
+	base   time.Time // of all clock readings
+	shards []*shard
+	gauge  gauge
+	log    examples
+
+	mu   sync.Mutex // guards next, last and cuts
+	next int        // shard of the next meter
+	last time.Duration
+}
+
+// NewRecorder returns a recorder whose clock starts now.
+func NewRecorder() *Recorder {
+	r := &Recorder{base: time.Now(), shards: make([]*shard, 4*runtime.GOMAXPROCS(0))}
+	for i := range r.shards {
+		r.shards[i] = &shard{cells: map[address]*cell{}}
+	}
+	return r
+}
+
+// Now returns the recorder's clock: monotonic time since it was made. It is
+// what meters count in, and costs a third less than time.Now.
+func (r *Recorder) Now() time.Duration { return time.Since(r.base) }
+
+// Time returns the wall clock at a reading of Now.
+func (r *Recorder) Time(t time.Duration) time.Time { return r.base.Add(t) }
+
+// Meter returns a meter for one more client.
+func (r *Recorder) Meter() *Meter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next++
+	return &Meter{r: r, shard: r.shards[r.next%len(r.shards)]}
+}
+
+// Active adds n to the number of virtual clients that are running.
+func (r *Recorder) Active(n int) { r.gauge.add(r.Now(), n) }
+
+// Missed counts planned arrivals of operations of kind k that will never start.
+func (r *Recorder) Missed(k storage.Kind, n int64) {
+	c := r.shards[0].cell(address{kind: k})
+	c.mu.Lock()
+	c.missed += n
+	c.mu.Unlock()
+}
+
+// Checked counts operations whose payload was looked at after they had ended:
+// verified ones were right, unproven ones could not be judged, and wrong ones
+// are failures of class Checksummed, err being the first of them.
+func (r *Recorder) Checked(k storage.Kind, verified, unproven int64, err error) {
+	c := r.shards[0].cell(address{kind: k})
+	c.mu.Lock()
+	c.verified += verified
+	c.unproven += unproven
+	if err != nil {
+		c.failed[storage.Checksummed]++
+	}
+	c.mu.Unlock()
+	r.log.add(r, storage.Checksummed, err)
+}
+
+// Cut returns what happened since the last cut (or since the recorder was
+// made) as intervals of the given step and phase, one for each kind and data
+// server that was ever seen, and the errors to be kept whole. If no operation
+// was ever seen there is one interval of kind idle, to tell of the clients.
+func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, []Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Now()
+	clients := r.gauge.mean(now)
+	blank := Interval{
+		Start: r.Time(r.last).UTC(), Seconds: (now - r.last).Seconds(),
+		Step: step, Phase: phase, Clients: clients,
+	}
+	r.last = now
+	byAddress := map[address]*Interval{}
+	var all []*Interval
+	for _, s := range r.shards {
+		for _, c := range s.list() {
+			v := byAddress[c.address]
+			if v == nil {
+				v = new(Interval)
+				*v = blank
+				v.Kind, v.Server = c.kind, c.server
+				byAddress[c.address] = v
+				all = append(all, v)
+			}
+			c.drain(v)
+		}
+	}
+	if len(all) == 0 {
+		blank.Kind = idle
+		all = append(all, &blank)
+	}
+	return all, r.log.take(step)
+}
+
+// A gauge is a number whose mean over time is wanted.
+type gauge struct {
+	mu    sync.Mutex
+	value int
+	area  float64       // value x ns since from
+	from  time.Duration // start of the span
+	last  time.Duration // last change
+}
+
+func (g *gauge) add(now time.Duration, n int) {
+	g.mu.Lock()
+	g.area += float64(g.value) * float64(now-g.last)
+	g.value, g.last = g.value+n, now
+	g.mu.Unlock()
+}
+
+// mean returns the mean since the last call.
+func (g *gauge) mean(now time.Duration) float64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	area, span := g.area+float64(g.value)*float64(now-g.last), now-g.from
+	g.area, g.from, g.last = 0, now, now
+	if span <= 0 {
+		return float64(g.value)
+	}
+	return area / float64(span)
+}

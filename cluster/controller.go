@@ -1,0 +1,185 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"weir/engine"
+	"weir/measure"
+)
+
+// A Link is a pair of streams to one worker.
+type Link struct {
+	Name string
+	In   io.Reader      // reports
+	Out  io.WriteCloser // orders; closing it ends the worker
+}
+
+// Control drives the run c with the workers at the ends of links, each with
+// its share of the plan, and returns when all have ended. manifest is the
+// run directory whose manifest the workers write, "" for none. Of c it uses
+// Plan, Files, Folder, Pilot, Sink and Finish. A worker that is lost is an
+// event, and the run goes on with the others as long as there are any.
+func Control(ctx context.Context, c engine.Config, links []Link, manifest string) error {
+	if c.Pilot == nil {
+		c.Pilot = engine.Alone(c.Plan)
+	}
+	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}}
+	for i, l := range links {
+		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
+		k.workers = append(k.workers, w)
+		b := begin{Plan: c.Plan.Share(i, len(links)), Files: c.Files, Folder: c.Folder, Manifest: manifest}
+		if err := w.enc.Encode(order{Begin: &b}); err != nil {
+			return fmt.Errorf("worker %s: %w", l.Name, err)
+		}
+		k.alive[i] = true
+	}
+	var wg sync.WaitGroup
+	for i := range k.workers {
+		wg.Go(func() { k.listen(i) })
+	}
+	err := k.steer(ctx)
+	for _, w := range k.workers {
+		_ = w.Out.Close() // a worker that is still there ends now
+	}
+	go func() { wg.Wait(); close(k.heard) }()
+	for range k.heard { // what comes too late is not part of the run
+	}
+	return errors.Join(err, k.sum.flush())
+}
+
+type controller struct {
+	engine.Config
+	workers []*remote
+	sum     *sum
+	heard   chan heard
+	alive   map[int]bool
+	ready   int // workers that have asked for the next step
+	leaving bool
+	ended   bool // no more steps
+}
+
+type remote struct {
+	Link
+	enc *json.Encoder
+}
+
+// heard is one report of one worker; err tells that it is lost.
+type heard struct {
+	worker int
+	report report
+	err    error
+}
+
+func (k *controller) listen(i int) {
+	dec := json.NewDecoder(k.workers[i].In)
+	for {
+		var r report
+		err := dec.Decode(&r)
+		k.heard <- heard{i, r, err}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (k *controller) steer(ctx context.Context) error {
+	finish := k.Finish
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var errs error
+	for len(k.alive) > 0 {
+		var err error
+		select {
+		case h := <-k.heard:
+			err = k.hear(ctx, h)
+		case <-finish:
+			finish = nil
+			k.leaving = true
+			k.tell(order{Leave: true})
+		case now := <-tick.C:
+			err = k.sum.before(now.Add(-grace))
+		case <-ctx.Done():
+			return errors.Join(errs, ctx.Err())
+		}
+		if err != nil {
+			return errors.Join(errs, err)
+		}
+	}
+	if !k.ended && !k.leaving {
+		return errors.Join(errs, errors.New("all workers were lost"))
+	}
+	return errs
+}
+
+func (k *controller) tell(o order) {
+	for i := range k.alive {
+		_ = k.workers[i].enc.Encode(o) // a lost worker is noticed where it is heard
+	}
+}
+
+func (k *controller) hear(ctx context.Context, h heard) error {
+	switch {
+	case h.err != nil:
+		return k.lost(ctx, h.worker, h.err)
+	case h.report.Interval != nil:
+		return k.sum.add(h.report.Interval)
+	case h.report.Event != nil:
+		return k.Sink.Event(*h.report.Event)
+	case h.report.Done:
+		delete(k.alive, h.worker)
+		if h.report.Error != "" {
+			return fmt.Errorf("worker %s: %s", k.workers[h.worker].Name, h.report.Error)
+		}
+		k.ended = k.ended || len(k.alive) == 0
+		return nil
+	case h.report.Ready:
+		k.ready++
+		return k.next(ctx)
+	}
+	return nil
+}
+
+func (k *controller) lost(ctx context.Context, i int, err error) error {
+	if !k.alive[i] {
+		return nil // it had said that it was done
+	}
+	delete(k.alive, i)
+	e := k.Sink.Event(measure.Event{
+		Time: time.Now().UTC(), Kind: "warning",
+		Text: fmt.Sprintf("worker %s was lost: %v; its clients are missing from here on", k.workers[i].Name, err),
+	})
+	return errors.Join(e, k.next(ctx))
+}
+
+// next sends the next step when all workers have asked for it.
+func (k *controller) next(ctx context.Context) error {
+	if k.ready < len(k.alive) || len(k.alive) == 0 {
+		return nil
+	}
+	k.ready = 0
+	step, err := k.Pilot.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		k.ended = true
+		k.tell(order{End: true})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	whole := *k.Plan
+	whole.Steps = append(whole.Steps[:0:0], step)
+	for i := range k.alive {
+		part := whole.Share(i, len(k.workers)).Steps[0]
+		_ = k.workers[i].enc.Encode(order{Step: &part}) // as in tell
+	}
+	return k.Sink.Event(measure.Event{
+		Time: time.Now().UTC(), Kind: "step", Step: step.Number,
+		Text: fmt.Sprintf("step %d: %d clients in %d processes", step.Number, step.Clients, len(k.alive)),
+	})
+}

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"weir/measure"
+	"weir/storage"
+)
+
+// Reports of a second are waited for this long after its end.
+const grace = 3 * time.Second
+
+// slot says which intervals of different workers belong together. Phases end
+// at slightly different moments in different workers, so a second in which a
+// phase changes has one slot for each.
+type slot struct {
+	second int64
+	step   int
+	phase  string
+	kind   storage.Kind
+	server string
+}
+
+// A sum adds the intervals of many workers second by second.
+type sum struct {
+	out   measure.Sink
+	slots map[slot]*measure.Interval
+}
+
+func newSum(out measure.Sink) *sum { return &sum{out, map[slot]*measure.Interval{}} }
+
+func (s *sum) add(v *measure.Interval) error {
+	at := slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server}
+	if have := s.slots[at]; have != nil {
+		have.Add(v)
+	} else {
+		s.slots[at] = v
+	}
+	return nil
+}
+
+// before writes all seconds that ended before t.
+func (s *sum) before(t time.Time) error {
+	var ready []*measure.Interval
+	for at, v := range s.slots {
+		if at.second < t.Unix() {
+			ready = append(ready, v)
+			delete(s.slots, at)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *measure.Interval) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server))
+	})
+	for _, v := range ready {
+		if err := s.out.Interval(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sum) flush() error { return s.before(time.Unix(1<<40, 0)) }

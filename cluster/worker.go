@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+
+	"weir/engine"
+	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
+)
+
+// Manifests opens the manifest of a run directory for a worker.
+type Manifests func(dir string) (engine.Manifest, io.Closer, error)
+
+// Work is a worker's life: it takes its share of a plan from in, drives it,
+// and says on out what it saw. It returns when the run has ended, or when in
+// ends: a worker does not outlive its controller.
+func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Driver, open Manifests) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &worker{enc: json.NewEncoder(out), steps: make(chan order), finish: make(chan struct{})}
+	dec := json.NewDecoder(in)
+	var first order
+	if err := dec.Decode(&first); err != nil {
+		return fmt.Errorf("worker: first order: %w", err)
+	}
+	if first.Begin == nil || first.Begin.Plan == nil {
+		return errors.New("worker: the first order holds no plan")
+	}
+	go w.listen(ctx, dec, cancel) // ends with in, which its owner closes
+	err := w.drive(ctx, first.Begin, drivers, open)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	last := report{Done: true}
+	if err != nil {
+		last.Error = err.Error()
+	}
+	return errors.Join(err, w.say(last))
+}
+
+type worker struct {
+	mu     sync.Mutex
+	enc    *json.Encoder
+	steps  chan order
+	finish chan struct{}
+}
+
+var (
+	_ engine.Pilot = (*worker)(nil)
+	_ measure.Sink = (*worker)(nil)
+)
+
+func (w *worker) say(r report) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.enc.Encode(r)
+}
+
+// Interval implements measure.Sink.
+func (w *worker) Interval(v *measure.Interval) error { return w.say(report{Interval: v}) }
+
+// Event implements measure.Sink. Steps are announced by the controller.
+func (w *worker) Event(e measure.Event) error {
+	if e.Kind == "step" {
+		return nil
+	}
+	return w.say(report{Event: &e})
+}
+
+// Next implements engine.Pilot.
+func (w *worker) Next(ctx context.Context) (scenario.Step, error) {
+	if err := w.say(report{Ready: true}); err != nil {
+		return scenario.Step{}, err
+	}
+	select {
+	case o := <-w.steps:
+		if o.Step == nil {
+			return scenario.Step{}, io.EOF
+		}
+		return *o.Step, nil
+	case <-w.finish:
+		return scenario.Step{}, io.EOF
+	case <-ctx.Done():
+		return scenario.Step{}, ctx.Err()
+	}
+}
+
+func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.CancelCauseFunc) {
+	leaving := false
+	for {
+		var o order
+		if err := dec.Decode(&o); err != nil {
+			cancel(fmt.Errorf("worker: the controller is gone: %w", err))
+			return
+		}
+		if o.Leave {
+			if !leaving {
+				close(w.finish)
+			}
+			leaving = true
+			continue
+		}
+		select {
+		case w.steps <- o:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, open Manifests) error {
+	service, err := OpenService(ctx, b.Plan, drivers)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = service.Close() }() // its clients are gone, nothing is left to be lost
+	c := engine.Config{
+		Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder,
+		Pilot: w, Sink: w, Finish: w.finish,
+	}
+	if b.Manifest != "" {
+		m, closer, err := open(b.Manifest)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = closer.Close() }() // each entry was written when it was made
+		c.Manifest = m
+	}
+	return engine.Run(ctx, c)
+}
+
+// OpenService opens the plan's target with the driver that the plan names,
+// reading the credentials that its auth names. The caller closes it.
+func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver) (storage.Service, error) {
+	u, err := url.Parse(p.Target)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	cred, err := p.Auth.Read()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range drivers {
+		if d.Name == p.Driver {
+			return d.Open(ctx, storage.Target{URL: u, Cred: cred, Command: p.Command})
+		}
+	}
+	return nil, fmt.Errorf("no driver %q in this program", p.Driver)
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"weir/internal/content"
+	"weir/measure"
+	"weir/storage"
+	"weir/workload"
+)
+
+// verify checks the payload of an operation that ended well: at once if the
+// content is known, by asking the service later if it is not.
+func (l *life) verify(c *client, op *storage.Op, res *storage.Result) error {
+	switch {
+	case op.Kind == storage.Write && c.task.File != nil:
+		l.checker.ask(question{*op, *c.task.File, ""})
+		return nil
+	case res.Sum == "":
+		l.rec.Checked(op.Kind, 0, 1, nil)
+		return nil
+	}
+	if c.task.File != nil {
+		if want, ok := workload.Expected(*c.task.File, op, l.Plan.Work.Sum); ok {
+			if want != res.Sum {
+				return wrong(op, want, res.Sum)
+			}
+			c.meter.Verified()
+			return nil
+		}
+	}
+	if op.Kind == storage.Read && op.Ranges == nil {
+		l.checker.ask(question{*op, workload.File{Path: op.Path, Size: -1}, res.Sum})
+		return nil
+	}
+	l.rec.Checked(op.Kind, 0, 1, nil)
+	return nil
+}
+
+func wrong(op *storage.Op, want, got string) error {
+	return &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fmt.Errorf("%w: %s, should be %s", storage.ErrChecksum, got, want)}
+}
+
+// A question is a payload to be compared with what the service says of it.
+type question struct {
+	op   storage.Op
+	file workload.File
+	got  string // Read: the checksum of what was read
+}
+
+// Questions that may wait; when the service answers more slowly than they
+// come, the others count as unverifiable.
+const patience = 256
+
+// A checker compares payloads with the service's own checksums, one at a time
+// in a session of its own, beside the load: asking must not change what is
+// measured. Where the service has no checksums, what was written is read back.
+type checker struct {
+	rec       *measure.Recorder
+	alg       string
+	questions chan question
+	wg        sync.WaitGroup
+	sums      bool // the service answers questions for checksums
+}
+
+func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, alg string) *checker {
+	k := &checker{rec: rec, alg: alg, questions: make(chan question, patience), sums: true}
+	k.wg.Go(func() {
+		client := s.Client()
+		for q := range k.questions {
+			k.answer(ctx, client, q)
+		}
+		_ = client.Close() // what it had to say is counted
+	})
+	return k
+}
+
+func (k *checker) ask(q question) {
+	select {
+	case k.questions <- q:
+	default:
+		k.rec.Checked(q.op.Kind, 0, 1, nil)
+	}
+}
+
+// close answers what was asked, as long as the run's context lasts.
+func (k *checker) close() {
+	close(k.questions)
+	k.wg.Wait()
+}
+
+func (k *checker) answer(ctx context.Context, client storage.Client, q question) {
+	want, got, err := k.compare(ctx, client, q)
+	switch {
+	case err != nil:
+		k.rec.Checked(q.op.Kind, 0, 1, nil)
+	case want != got:
+		k.rec.Checked(q.op.Kind, 0, 0, wrong(&q.op, want, got))
+	default:
+		k.rec.Checked(q.op.Kind, 1, 0, nil)
+	}
+}
+
+// compare returns what the payload's checksum should be and what it is.
+func (k *checker) compare(ctx context.Context, client storage.Client, q question) (want, got string, err error) {
+	theirs, err := k.theirs(ctx, client, q)
+	if err != nil {
+		return "", "", err
+	}
+	if q.op.Kind == storage.Write {
+		want, err = content.Sum(k.alg, q.op.Seed, 0, q.op.Size)
+		return want, theirs, err
+	}
+	return theirs, q.got, nil
+}
+
+// theirs returns the checksum of the file as the service has it.
+func (k *checker) theirs(ctx context.Context, client storage.Client, q question) (string, error) {
+	op := storage.Op{Kind: storage.Checksum, Path: q.op.Path, Size: -1, Sum: k.alg, Timeout: time.Minute}
+	if k.sums {
+		res, err := client.Do(ctx, &op, unheard{})
+		if err == nil && res.Sum != "" {
+			return res.Sum, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", err // removed meanwhile
+		}
+		k.sums = !errors.Is(err, errors.ErrUnsupported)
+	}
+	if q.op.Kind != storage.Write {
+		return "", errors.ErrUnsupported // reading again would compare the service with itself
+	}
+	op.Kind, op.Size = storage.Read, q.op.Size
+	res, err := client.Do(ctx, &op, unheard{})
+	if err == nil && res.Sum == "" {
+		err = errors.ErrUnsupported
+	}
+	return res.Sum, err
+}
+
+// unheard is the Progress of operations that are not part of the load.
+type unheard struct{}
+
+func (unheard) Reached(storage.Phase) {}
+func (unheard) Moved(int)             {}
+func (unheard) ServedBy(string)       {}

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"weir/measure"
+	"weir/storage"
+	"weir/workload"
+)
+
+// After a task that failed, a client pauses this long, doubling up to the
+// second figure while tasks go on failing: a service that refuses at once
+// shall not see its clients spin.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = time.Second
+)
+
+// A client is one virtual client: a session, a stream of tasks, a meter.
+type client struct {
+	number  int
+	leaving atomic.Bool
+	wake    chan struct{} // holds at most one token; see Sleeper
+	gone    chan struct{} // closed when the client has ended
+
+	past    *client // of the same number, before; nil after start
+	work    workload.Workload
+	rand    *rand.Rand
+	meter   *measure.Meter
+	session storage.Client
+	task    workload.Task
+	pause   time.Duration // after the last failure
+}
+
+func newClient(number int, past *client) *client {
+	return &client{number: number, past: past, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+}
+
+// leave tells the client to end after its current task, or now if it sleeps.
+func (c *client) leave() {
+	c.leaving.Store(true)
+	c.Wake()
+}
+
+// Wake implements Sleeper.
+func (c *client) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// life is what all clients of a run live by.
+type life struct {
+	*run
+	seed uint64
+	due  <-chan time.Duration // open model: planned starts
+}
+
+// start is one client's whole life.
+func (l *life) start(c *client) {
+	if err := l.born(c); err != nil {
+		l.rec.Meter().Fail(l.idle, err)
+		return
+	}
+	if l.due != nil {
+		l.serve(c)
+	} else {
+		l.loop(c)
+	}
+	_ = c.session.Close() // nothing is left to be said to the service
+	c.session = nil
+}
+
+func (l *life) born(c *client) error {
+	c.meter = l.rec.Meter()
+	c.session = l.Service.Client()
+	if past := c.past; past != nil && past.work != nil {
+		c.work, c.rand, c.task, c.past = past.work, past.rand, past.task, nil
+		return nil
+	}
+	number := l.Plan.First + c.number
+	c.rand = rand.New(rand.NewPCG(l.seed, uint64(number)))
+	var err error
+	c.work, err = workload.New(l.Plan.Work, l.Files, number, l.Folder)
+	return err
+}
+
+// loop is the closed model: task, pause, task, until told to leave.
+func (l *life) loop(c *client) {
+	for !c.leaving.Load() {
+		c.work.Next(c.rand, &c.task)
+		if !l.do(c, -1) {
+			return
+		}
+		think := c.task.Think + c.pause
+		c.meter.Task(think)
+		if think <= 0 {
+			continue
+		}
+		planned := l.rec.Now() + think
+		l.Pacer.Sleep(c, l.rec.Time(planned))
+		<-c.wake
+		if !c.leaving.Load() {
+			c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-planned)
+		}
+	}
+}
+
+// serve is the open model: a task for each arrival.
+func (l *life) serve(c *client) {
+	for planned := range l.due {
+		l.rec.Active(1)
+		c.work.Next(c.rand, &c.task)
+		more := l.do(c, planned)
+		c.meter.Task(0)
+		l.rec.Active(-1)
+		l.arrivals.idle.Add(1)
+		if !more || c.leaving.Load() {
+			return
+		}
+	}
+}
+
+// do runs the task's operations; planned is the reading of the clock at which
+// the task should have begun, negative for now. It returns false if the run
+// was broken off.
+func (l *life) do(c *client, planned time.Duration) bool {
+	failed := false
+	for i := range c.task.Ops {
+		class := l.operation(c, &c.task.Ops[i], planned)
+		planned = -1
+		if class == storage.Canceled {
+			return false
+		}
+		if class != storage.None {
+			failed = true
+			break
+		}
+	}
+	if l.Plan.Work.Session == "fresh" {
+		_ = c.session.Close() // a broken session is already counted by its operation
+	}
+	c.task.Failed = failed
+	switch {
+	case !failed || l.due != nil:
+		c.pause = 0
+	case c.pause == 0:
+		c.pause = firstPause
+	default:
+		c.pause = min(2*c.pause, longestPause)
+	}
+	return true
+}
+
+// operation runs one operation, again if it failed and the plan allows it.
+func (l *life) operation(c *client, op *storage.Op, planned time.Duration) storage.Class {
+	for try := 0; ; try++ {
+		now := l.rec.Now()
+		if planned < 0 {
+			planned = now
+		} else if try == 0 {
+			c.meter.Late(op.Kind, now-planned)
+		}
+		c.meter.StartAt(op.Kind, now, planned)
+		res, err := l.attempt(c, op)
+		class := c.meter.End(&res, err)
+		if class == storage.None || class == storage.Canceled || try >= l.Plan.Work.Retries || !again(class) {
+			return class
+		}
+		c.meter.Retried()
+		planned = -1
+	}
+}
+
+// remember writes down what op is about to create.
+func (l *life) remember(op *storage.Op) error {
+	switch {
+	case l.Manifest == nil:
+		return nil
+	case op.Kind == storage.Write:
+		return l.Manifest.Created(op.Path, op.Size, op.Seed)
+	case op.Kind == storage.Mkdir:
+		return l.Manifest.Created(op.Path+"/", 0, 0)
+	}
+	return nil
+}
+
+// again tells whether another try could help.
+func again(class storage.Class) bool {
+	return class != storage.NotFound && class != storage.Denied && class != storage.Checksummed
+}
+
+func (l *life) attempt(c *client, op *storage.Op) (storage.Result, error) {
+	if err := l.remember(op); err != nil {
+		return storage.Result{}, err
+	}
+	res, err := c.session.Do(l.hard, op, c.meter)
+	if err != nil {
+		if l.hard.Err() != nil && !errors.Is(err, context.Canceled) {
+			err = errors.Join(err, context.Canceled) // broken off by us, whatever the driver calls it
+		}
+		return res, err
+	}
+	c.meter.Stopped()
+	if op.Kind == storage.Remove && l.Manifest != nil {
+		err = l.Manifest.Removed(op.Path)
+	}
+	if c.task.Verify && err == nil {
+		err = l.verify(c, op, &res)
+	}
+	return res, err
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"sync"
+
+	"weir/measure"
+)
+
+// A crowd is the virtual clients that are running. Clients are numbered from
+// 0; the last to come is the first to go, and a number that comes back goes on
+// with its own random numbers and file names.
+type crowd struct {
+	start  func(c *client)
+	rec    *measure.Recorder
+	count  bool // clients count as active all their life
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	active []*client // by number
+	idle   []*client // gone, by number, to come back
+}
+
+func newCrowd(start func(c *client), rec *measure.Recorder, count bool) *crowd {
+	return &crowd{start: start, rec: rec, count: count}
+}
+
+func (w *crowd) size() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.active)
+}
+
+// resize starts clients, or tells the last ones to leave after their current
+// task, until n stay. It does not wait for them.
+func (w *crowd) resize(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.active) > n {
+		last := len(w.active) - 1
+		w.active[last].leave()
+		w.idle = append(w.idle, w.active[last])
+		w.active[last] = nil
+		w.active = w.active[:last]
+	}
+	for len(w.active) < n {
+		w.active = append(w.active, w.come())
+	}
+}
+
+// come brings the client of the next number. The caller holds the lock.
+func (w *crowd) come() *client {
+	var before *client
+	if last := len(w.idle) - 1; last >= 0 {
+		before = w.idle[last] // numbers leave from the top, so this is the next one
+		w.idle = w.idle[:last]
+	}
+	c := newClient(len(w.active), before)
+	if w.count {
+		w.rec.Active(1)
+	}
+	w.wg.Go(func() {
+		if before != nil {
+			<-before.gone
+		}
+		w.start(c)
+		close(c.gone)
+		if w.count {
+			w.rec.Active(-1)
+		}
+	})
+	return c
+}
+
+// wait returns when all clients that were told to leave, and all others, are gone.
+func (w *crowd) wait() { w.wg.Wait() }

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"weir/measure"
+)
+
+// While clients are started or stopped the crowd is adjusted this often.
+const rampTick = 5 * time.Millisecond
+
+// phase keeps up one phase of the current step for the given span, and cuts
+// an interval at each whole second of the wall clock and at the phase's end.
+// In the ramp the number of clients goes evenly from what it is to the step's.
+func (r *run) phase(ctx context.Context, name string, span time.Duration) error {
+	begin := time.Now()
+	end := begin.Add(span)
+	from, to := r.crowd.size(), r.step.Clients
+	ramp := name == measure.Ramp && r.arrivals == nil
+	if ramp && span == 0 {
+		r.crowd.resize(to)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for now := begin; now.Before(end); {
+		cut := now.Add(toNextSecond(now))
+		next := earlier(cut, end)
+		if ramp {
+			next = earlier(next, now.Add(rampTick))
+		}
+		timer.Reset(time.Until(next))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.Finish:
+			return r.early(name, "finish was asked for")
+		}
+		now = time.Now()
+		if ramp {
+			share := min(float64(now.Sub(begin))/float64(span), 1)
+			r.crowd.resize(from + int(float64(to-from)*share))
+		}
+		if now.Before(cut) && now.Before(end) {
+			continue
+		}
+		if err := r.cut(name); err != nil {
+			return err
+		}
+		if reason := r.stop.reason(r.rec.Now()); reason != "" {
+			return r.early(name, reason)
+		}
+	}
+	if ramp {
+		r.crowd.resize(to)
+	}
+	return nil
+}
+
+// early ends the steps before their time.
+func (r *run) early(phase, reason string) error {
+	if err := r.cut(phase); err != nil {
+		return err
+	}
+	if err := r.event("end", "ended early: "+reason); err != nil {
+		return err
+	}
+	return errFinished
+}
+
+// cut writes what happened since the last cut.
+func (r *run) cut(phase string) error {
+	intervals, events := r.rec.Cut(r.step.Number, phase, r.idle)
+	for _, v := range intervals {
+		if v.Seconds <= 0 {
+			continue
+		}
+		r.stop.saw(v)
+		if err := r.Sink.Interval(v); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		if err := r.Sink.Event(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func toNextSecond(t time.Time) time.Duration {
+	return time.Second - time.Duration(t.Nanosecond())
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/content"
+	"weir/scenario"
+	"weir/storage"
+	"weir/workload"
+)
+
+// Files are made, looked at and removed by so many clients at once, each of
+// whose operations may take so long.
+const (
+	prepareClients = 16
+	prepareTimeout = 5 * time.Minute
+)
+
+// A file set from a listing has at most so many files.
+const mostListed = 1_000_000
+
+// Advance hears how far a preparation is; total is 0 while it is not known. It
+// is called by many goroutines at once.
+type Advance func(what string, done, total int)
+
+// Prepare finds or makes the plan's file set. Files and folders that it makes
+// go below folder and are written to the manifest first; each made file's size
+// is asked back from the service, and the first few are read back and checked.
+// listed is the content of the plan's list file; it is ignored for other sets.
+func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance) ([]workload.File, error) {
+	p := &preparer{Config: c, advance: adv}
+	if err := p.folders(ctx); err != nil {
+		return nil, err
+	}
+	switch f := c.Plan.Files; {
+	case f.Make != nil:
+		return p.make(ctx, *f.Make)
+	case f.Listing:
+		return p.list(ctx)
+	}
+	return listed, nil
+}
+
+type preparer struct {
+	Config
+	advance Advance
+	done    atomic.Int64
+}
+
+// folders makes the run's folder and the homes of clients that write.
+func (p *preparer) folders(ctx context.Context) error {
+	writes := workload.Writes(p.Plan.Work)
+	if !writes && p.Plan.Files.Make == nil {
+		return nil
+	}
+	if err := p.mkdir(ctx, p.Service.Client(), p.Folder); err != nil {
+		return err
+	}
+	if !writes {
+		return nil
+	}
+	most := 0
+	for _, s := range p.Plan.Steps {
+		most = max(most, s.Clients)
+	}
+	return p.each(ctx, most, "folders made", func(ctx context.Context, s storage.Client, i int) error {
+		return p.mkdir(ctx, s, workload.Home(p.Folder, i))
+	})
+}
+
+func (p *preparer) mkdir(ctx context.Context, s storage.Client, path string) error {
+	if err := p.Manifest.Created(path+"/", 0, 0); err != nil {
+		return err
+	}
+	_, err := s.Do(ctx, &storage.Op{Kind: storage.Mkdir, Path: path, Timeout: prepareTimeout}, unheard{})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // then writing makes folders, or says why not
+	}
+	return err
+}
+
+// each runs do for 0 <= i < n, a few at a time, and stops at the first error.
+func (p *preparer) each(ctx context.Context, n int, what string, do func(context.Context, storage.Client, int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	p.done.Store(0)
+	for range min(prepareClients, n) {
+		wg.Go(func() {
+			s := p.Service.Client()
+			defer func() { _ = s.Close() }() // nothing is left to be said
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := do(ctx, s, int(i)); err != nil {
+					cancel(err)
+					return
+				}
+				if p.advance != nil {
+					p.advance(what, int(p.done.Add(1)), n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func (p *preparer) make(ctx context.Context, m scenario.Make) ([]workload.File, error) {
+	draw, err := m.Size.Sampler()
+	if err != nil {
+		return nil, fmt.Errorf("files.make.size: %w", err)
+	}
+	r := rand.New(rand.NewPCG(p.Plan.Seed, 0x66696c65)) // not a client's stream
+	files := make([]workload.File, m.Count)
+	for i := range files {
+		path := fmt.Sprintf("%s/f%06d.dat", p.Folder, i)
+		files[i] = workload.File{Path: path, Size: draw(r), Seed: content.Seed(p.Plan.Seed, path), Made: true}
+	}
+	return files, p.each(ctx, len(files), "files made", func(ctx context.Context, s storage.Client, i int) error {
+		return p.makeOne(ctx, s, &files[i], i < prepareClients)
+	})
+}
+
+// makeOne writes one file and asks for its size; if look, it also reads it
+// back and compares checksums.
+func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.File, look bool) error {
+	if err := p.Manifest.Created(f.Path, f.Size, f.Seed); err != nil {
+		return err
+	}
+	op := storage.Op{Kind: storage.Write, Path: f.Path, Size: f.Size, Seed: f.Seed, Timeout: prepareTimeout}
+	if _, err := s.Do(ctx, &op, unheard{}); err != nil {
+		return err
+	}
+	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: prepareTimeout}, unheard{})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err == nil && res.Size >= 0 && res.Size != f.Size {
+		err = fmt.Errorf("%s: the service says %d bytes, written were %d: %w", f.Path, res.Size, f.Size, storage.ErrShort)
+	}
+	if err != nil || !look || p.Plan.Work.Sum == "" {
+		return err
+	}
+	op = storage.Op{Kind: storage.Read, Path: f.Path, Size: f.Size, Sum: p.Plan.Work.Sum, Timeout: prepareTimeout}
+	if res, err = s.Do(ctx, &op, unheard{}); err != nil {
+		return err
+	}
+	if want, ok := workload.Expected(*f, &op, op.Sum); ok && res.Sum != "" && want != res.Sum {
+		return wrong(&op, want, res.Sum)
+	}
+	return nil
+}
+
+// list asks the target for all files below it, folder by folder.
+func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
+	s := p.Service.Client()
+	defer func() { _ = s.Close() }() // nothing is left to be said
+	var files []workload.File
+	for folders := []string{""}; len(folders) > 0; {
+		folder := folders[0]
+		folders = folders[1:]
+		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: folder, Timeout: prepareTimeout}, unheard{})
+		if err != nil {
+			return nil, fmt.Errorf("files.listing: %w", err)
+		}
+		for _, e := range res.Entries {
+			path := strings.TrimPrefix(folder+"/"+e.Name, "/")
+			switch {
+			case e.Dir:
+				folders = append(folders, path)
+			case len(files) < mostListed:
+				files = append(files, workload.File{Path: path, Size: e.Size})
+			}
+		}
+		if p.advance != nil {
+			p.advance("files found", len(files), 0)
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("files.listing: no files below %s", p.Plan.Target)
+	}
+	return files, nil
+}
+
+// A Leftover is something that a manifest says a run has created and not yet
+// removed. A path that ends in a slash is a folder.
+type Leftover struct{ Path string }
+
+// Clean removes what is left of a run: files first, then folders, the deepest
+// first; only what left names. What is gone already is no error, nor is a
+// folder that holds files of somebody else. It returns how many things it could
+// not remove, with the first reason.
+func Clean(ctx context.Context, c Config, left []Leftover, adv Advance) (failed int, first error) {
+	p := &preparer{Config: c, advance: adv}
+	var files, folders []string
+	for _, l := range left {
+		if dir, ok := strings.CutSuffix(l.Path, "/"); ok {
+			folders = append(folders, dir)
+		} else {
+			files = append(files, l.Path)
+		}
+	}
+	var mu sync.Mutex
+	fail := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failed++
+		if first == nil {
+			first = err
+		}
+	}
+	remove := func(paths []string, suffix string) error {
+		return p.each(ctx, len(paths), "removed", func(ctx context.Context, s storage.Client, i int) error {
+			if err := remove(ctx, s, paths[i], suffix != ""); err != nil {
+				fail(err)
+				return nil
+			}
+			return p.Manifest.Removed(paths[i] + suffix)
+		})
+	}
+	err := remove(files, "")
+	for _, level := range byDepth(folders) {
+		err = errors.Join(err, remove(level, "/"))
+	}
+	if err != nil {
+		fail(err)
+	}
+	return failed, first
+}
+
+// remove removes one file or empty folder. A folder is looked into first:
+// WebDAV's DELETE would take along whatever somebody else has put there.
+func remove(ctx context.Context, s storage.Client, path string, folder bool) error {
+	if folder {
+		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: path, Timeout: prepareTimeout}, unheard{})
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("is the folder empty? %w", err)
+		case len(res.Entries) > 0:
+			return fmt.Errorf("%s: left alone: it holds %q, which this run did not make", path, res.Entries[0].Name)
+		}
+	}
+	_, err := s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Timeout: prepareTimeout}, unheard{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// byDepth groups folders by their depth, the deepest first.
+func byDepth(folders []string) [][]string {
+	deep := map[int][]string{}
+	most := 0
+	for _, f := range folders {
+		n := strings.Count(f, "/")
+		deep[n] = append(deep[n], f)
+		most = max(most, n)
+	}
+	var levels [][]string
+	for n := most; n >= 0; n-- {
+		if len(deep[n]) > 0 {
+			levels = append(levels, deep[n])
+		}
+	}
+	return levels
+}

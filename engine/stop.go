@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
+)
+
+// The error ratio that can stop a run is that of the last so many seconds,
+// and of at least so many operations.
+const (
+	errorWindow = 10
+	errorLeast  = 20
+)
+
+// A stopper holds a run's totals against the plan's stop rules.
+type stopper struct {
+	rule        scenario.Stop
+	began       time.Duration
+	done, moved int64
+	window      [errorWindow]struct{ second, done, failed int64 }
+}
+
+func newStopper(rule scenario.Stop, now time.Duration) *stopper {
+	return &stopper{rule: rule, began: now}
+}
+
+// saw adds an interval to the totals.
+func (s *stopper) saw(v *measure.Interval) {
+	s.done += v.Done
+	s.moved += v.Moved
+	second := v.Start.Unix()
+	w := &s.window[second%errorWindow]
+	if w.second != second {
+		*w = struct{ second, done, failed int64 }{second: second}
+	}
+	w.done += v.Done
+	for class, n := range v.Failed {
+		if class != storage.Canceled {
+			w.failed += n
+		}
+	}
+}
+
+// reason returns why the run shall end now, "" if it shall go on.
+func (s *stopper) reason(now time.Duration) string {
+	r := s.rule
+	switch {
+	case r.Time > 0 && now-s.began >= time.Duration(r.Time):
+		return fmt.Sprintf("stop.time: %v have passed", r.Time)
+	case r.Count > 0 && s.done >= r.Count:
+		return fmt.Sprintf("stop.count: %d operations are done", s.done)
+	case r.Bytes > 0 && s.moved >= int64(r.Bytes):
+		return fmt.Sprintf("stop.bytes: %d bytes have moved", s.moved)
+	}
+	if r.ErrorRatio > 0 {
+		return s.errors()
+	}
+	return ""
+}
+
+func (s *stopper) errors() string {
+	newest := int64(0)
+	for _, w := range s.window {
+		newest = max(newest, w.second)
+	}
+	var done, failed int64
+	for _, w := range s.window {
+		if w.second > newest-errorWindow {
+			done += w.done
+			failed += w.failed
+		}
+	}
+	if all := done + failed; all >= errorLeast && float64(failed) > float64(s.rule.ErrorRatio)*float64(all) {
+		return fmt.Sprintf("stop.error_ratio: %d of the last %d operations failed", failed, all)
+	}
+	return ""
+}

@@ -1,0 +1,135 @@
+package measure
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"weir/storage"
+)
+
+// An address says what a cell counts.
+type address struct {
+	kind   storage.Kind
+	server string
+}
+
+// A shard holds the cells of some of the clients.
+type shard struct {
+	mu    sync.Mutex
+	cells map[address]*cell
+	_     [64]byte // the next shard begins on another cache line
+}
+
+func (s *shard) cell(a address) *cell {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cells[a]
+	if c == nil {
+		c = &cell{address: a}
+		s.cells[a] = c
+	}
+	return c
+}
+
+// list returns the cells in no particular order.
+func (s *shard) list() []*cell {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.cells))
+}
+
+// A cell counts one kind of operation on one data server for the clients of
+// one shard. moved and begun change while operations run; the rest when they end.
+type cell struct {
+	address
+	moved atomic.Int64
+	begun atomic.Int64
+	_     [64]byte
+
+	mu                                   sync.Mutex
+	dropped, wire, done                  int64
+	failed                               [storage.Classes]int64
+	retried, verified, unproven          int64
+	tasks, sessions, missed              int64
+	think, cpu                           int64 // ns
+	latency, first, connect, login, late Histogram
+	_                                    [64]byte
+}
+
+// drain adds the cell's counts to v and empties the cell.
+func (c *cell) drain(v *Interval) {
+	v.Moved += c.moved.Swap(0)
+	v.Begun += c.begun.Swap(0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v.Dropped += take(&c.dropped)
+	v.Wire += take(&c.wire)
+	v.Done += take(&c.done)
+	v.Retried += take(&c.retried)
+	v.Verified += take(&c.verified)
+	v.Unproven += take(&c.unproven)
+	v.Tasks += take(&c.tasks)
+	v.Sessions += take(&c.sessions)
+	v.Missed += take(&c.missed)
+	v.Think += float64(take(&c.think)) / 1e9
+	v.CPU += float64(take(&c.cpu)) / 1e9
+	for class := range c.failed {
+		if n := take(&c.failed[class]); n > 0 {
+			if v.Failed == nil {
+				v.Failed = map[storage.Class]int64{}
+			}
+			v.Failed[storage.Class(class)] += n
+		}
+	}
+	pour(&v.Latency, &c.latency)
+	pour(&v.FirstByte, &c.first)
+	pour(&v.Connect, &c.connect)
+	pour(&v.Login, &c.login)
+	pour(&v.Late, &c.late)
+}
+
+func take(n *int64) int64 {
+	v := *n
+	*n = 0
+	return v
+}
+
+func pour(into, from *Histogram) {
+	if from.Count() > 0 {
+		into.Merge(from)
+		from.Reset()
+	}
+}
+
+// Add adds o, an interval of the same second, step, phase, kind and server
+// seen by other clients, to v. The longer of the two spans is kept.
+func (v *Interval) Add(o *Interval) {
+	v.Seconds = max(v.Seconds, o.Seconds)
+	v.Clients += o.Clients
+	v.Moved += o.Moved
+	v.Dropped += o.Dropped
+	v.Wire += o.Wire
+	v.Begun += o.Begun
+	v.Done += o.Done
+	v.Retried += o.Retried
+	v.Verified += o.Verified
+	v.Unproven += o.Unproven
+	v.Tasks += o.Tasks
+	v.Sessions += o.Sessions
+	v.Missed += o.Missed
+	v.Think += o.Think
+	v.CPU += o.CPU
+	for class, n := range o.Failed {
+		if v.Failed == nil {
+			v.Failed = map[storage.Class]int64{}
+		}
+		v.Failed[class] += n
+	}
+	v.Latency.Merge(&o.Latency)
+	v.FirstByte.Merge(&o.FirstByte)
+	v.Connect.Merge(&o.Connect)
+	v.Login.Merge(&o.Login)
+	v.Late.Merge(&o.Late)
+}

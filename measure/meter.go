@@ -1,0 +1,157 @@
+package measure
+
+import (
+	"time"
+
+	"weir/storage"
+)
+
+// A Meter watches one client and is that client's storage.Progress. Like the
+// client it is used by one goroutine at a time. Its methods allocate nothing.
+type Meter struct {
+	r     *Recorder
+	shard *shard
+	cell  *cell                // of the operation that runs, or of the last one
+	own   [storage.Kinds]*cell // cells of the target itself
+
+	start, end     time.Duration // of the operation, as planned
+	begin          time.Duration // of the operation, as it was
+	first          time.Duration // its first byte; 0: none yet
+	connect, login time.Duration // of its session, 0: made before
+}
+
+var _ storage.Progress = (*Meter)(nil)
+
+// Start begins an operation of kind k, now.
+func (m *Meter) Start(k storage.Kind) {
+	now := m.r.Now()
+	m.StartAt(k, now, now)
+}
+
+// StartAt begins an operation of kind k now, whose time counts from planned:
+// in the open model a late start is part of what the user of a slow service
+// waits for. Both are readings of the recorder's clock.
+func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
+	c := m.own[k]
+	if c == nil {
+		c = m.shard.cell(address{kind: k})
+		m.own[k] = c
+	}
+	m.cell = c
+	m.start, m.begin, m.end, m.first, m.connect, m.login = planned, now, 0, 0, 0, 0
+	c.begun.Add(1)
+}
+
+// Reached notes when the operation that runs passed p.
+func (m *Meter) Reached(p storage.Phase) {
+	switch p {
+	case storage.FirstByte:
+		if m.first == 0 {
+			m.first = m.r.Now() - m.start
+		}
+	case storage.Connected:
+		if m.connect == 0 { // the first connection; a redirect's is not the session's
+			m.connect = m.r.Now() - m.begin
+		}
+	case storage.Authenticated:
+		if m.login == 0 {
+			m.login = m.r.Now() - m.begin
+		}
+	}
+}
+
+// Moved counts n more payload bytes, now.
+func (m *Meter) Moved(n int) { m.cell.moved.Add(int64(n)) }
+
+// ServedBy moves what the operation counts from here on to the data server.
+// Its begin stays with the target.
+func (m *Meter) ServedBy(host string) {
+	if host != m.cell.server {
+		m.cell = m.shard.cell(address{m.cell.kind, host})
+	}
+}
+
+// Stopped marks the operation's end, for work that comes between the end and
+// the call of End.
+func (m *Meter) Stopped() { m.end = m.r.Now() }
+
+// End counts the operation that runs as done, or as failed with err. It
+// returns err's class.
+func (m *Meter) End(res *storage.Result, err error) storage.Class {
+	if m.end == 0 {
+		m.end = m.r.Now()
+	}
+	class := storage.Classify(err)
+	c := m.cell
+	c.mu.Lock()
+	c.dropped += res.Discarded
+	c.wire += res.Wire
+	if res.Process != nil {
+		c.cpu += int64(res.Process.User + res.Process.System)
+	}
+	if m.connect > 0 {
+		c.sessions++
+		c.connect.Record(m.connect)
+	}
+	if m.login > 0 {
+		c.login.Record(m.login)
+	}
+	if class == storage.None {
+		c.done++
+		c.latency.Record(m.end - m.start)
+		if m.first > 0 {
+			c.first.Record(m.first)
+		}
+	} else {
+		c.failed[class]++
+	}
+	c.mu.Unlock()
+	if class != storage.None && class != storage.Canceled {
+		m.r.log.add(m.r, class, err)
+	}
+	return class
+}
+
+// Verified counts the last operation's payload as checked and right.
+func (m *Meter) Verified() {
+	m.cell.mu.Lock()
+	m.cell.verified++
+	m.cell.mu.Unlock()
+}
+
+// Retried counts one more try of the same operation.
+func (m *Meter) Retried() {
+	m.cell.mu.Lock()
+	m.cell.retried++
+	m.cell.mu.Unlock()
+}
+
+// Task counts a task that ended, after whose last operation a pause of think
+// begins.
+func (m *Meter) Task(think time.Duration) {
+	if m.cell == nil {
+		return // a task without operations
+	}
+	m.cell.mu.Lock()
+	m.cell.tasks++
+	m.cell.think += int64(think)
+	m.cell.mu.Unlock()
+}
+
+// Late counts how much later than planned a task of the given kind starts.
+func (m *Meter) Late(k storage.Kind, d time.Duration) {
+	c := m.own[k]
+	if c == nil {
+		c = m.shard.cell(address{kind: k})
+		m.own[k] = c
+	}
+	c.mu.Lock()
+	c.late.Record(max(d, 0))
+	c.mu.Unlock()
+}
+
+// Fail counts an operation of kind k that could not even begin.
+func (m *Meter) Fail(k storage.Kind, err error) {
+	m.Start(k)
+	m.End(&storage.Result{}, err)
+}
