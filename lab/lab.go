@@ -1,1 +1,228 @@
+// Package lab starts real data services on this machine for tests, demos and
+// the lab command: each unprivileged, on the loopback interface, on a port
+// that the kernel chose, ready when its function returns and gone without a
+// trace after Stop.
+//
+// Started by root, a server runs under a plain user id that owns nothing else
+// (most of them refuse to run as root); started by anyone else, as that user.
 package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A System is a running data service: one server or several that belong
+// together. Its methods are for one goroutine at a time; its fields stay as
+// they are from start to Stop.
+type System struct {
+	Name   string            // "nginx", "xrootd", "gridftp"
+	URL    string            // what clients are pointed at: the folder Data, without a final slash
+	URLs   map[string]string // the same folder by scheme, and what else the system offers (see its function)
+	Dir    string            // everything the system has on disk; removed by Stop
+	Data   string            // the folder behind URL
+	CAFile string            // certificate authority of its TLS, "" without TLS
+	CADir  string            // the same authority as X509_CERT_DIR wants it
+
+	user   int
+	ports  []*port
+	parts  []*process
+	ready  time.Duration
+	remove bool
+}
+
+// Config is what all systems have in common.
+type Config struct {
+	// Dir is an empty or missing folder for the system's files. "" makes
+	// one below the temporary folder. Only a folder that lab made is removed.
+	Dir string
+	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an
+	// authority made for this system alone.
+	TLS bool
+	// Ready bounds the wait for the first answer; 0 means 20 s.
+	Ready time.Duration
+	// Programs replaces programs that are looked up in PATH by name, such as
+	// {"nginx": "/opt/nginx/sbin/nginx"}.
+	Programs map[string]string
+}
+
+// plainUser runs servers when root starts them. It needs no entry in passwd.
+const plainUser = 20124
+
+// newSystem makes the folders of a system called name.
+func newSystem(name string, c Config, folders ...string) (*System, error) {
+	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: c.Ready}
+	if s.ready <= 0 {
+		s.ready = 20 * time.Second
+	}
+	if os.Geteuid() == 0 {
+		s.user = plainUser
+	}
+	if err := s.makeDir(c.Dir); err != nil {
+		return nil, fmt.Errorf("lab: %s: %w", name, err)
+	}
+	for _, f := range folders {
+		if err := s.mkdir(filepath.Join(s.Dir, f)); err != nil {
+			return nil, errors.Join(fmt.Errorf("lab: %s: %w", name, err), s.Stop())
+		}
+	}
+	return s, nil
+}
+
+func (s *System) makeDir(dir string) error {
+	if dir == "" {
+		made, err := os.MkdirTemp("", "weir-lab-"+s.Name+"-")
+		if err != nil {
+			return err
+		}
+		s.Dir, s.remove = made, true
+		return s.own(made, 0o755)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	s.Dir = abs
+	names, err := os.ReadDir(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		s.remove = true
+		return s.mkdir(abs)
+	case err != nil:
+		return err
+	case len(names) > 0:
+		return fmt.Errorf("folder %s is not empty: give an empty or a missing one", abs)
+	}
+	return s.own(abs, 0o755)
+}
+
+// mkdir makes path and its missing parents below Dir for the servers' user.
+func (s *System) mkdir(path string) error {
+	if path != s.Dir {
+		if err := s.mkdir(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(path, 0o755); errors.Is(err, os.ErrExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return s.own(path, 0o755)
+}
+
+func (s *System) own(path string, mode os.FileMode) error {
+	if err := os.Chmod(path, mode); err != nil || s.user < 0 {
+		return err
+	}
+	return os.Chown(path, s.user, s.user)
+}
+
+// write puts a file of the system itself in place, readable by its user only.
+func (s *System) write(name string, content []byte) (string, error) {
+	path := filepath.Join(s.Dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return path, err
+	}
+	return path, s.own(path, 0o600)
+}
+
+// WriteFile makes a file in Data, and the folders on its way, all owned by
+// the user that runs the servers. name is relative to Data.
+func (s *System) WriteFile(name string, content []byte) error {
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("lab: %q leaves the data folder", name)
+	}
+	path := filepath.Join(s.Data, name)
+	if err := s.mkdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return err
+	}
+	return s.own(path, 0o644)
+}
+
+// Pids returns the process ids of the servers that run now. Each leads a
+// process group of the same number, to which all its children belong.
+func (s *System) Pids() []int {
+	var pids []int
+	for _, p := range s.parts {
+		if p.running() {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// Signal sends sig to all processes of the system: SIGSTOP makes a service
+// that hangs, SIGCONT lets it go on.
+func (s *System) Signal(sig syscall.Signal) error {
+	var errs []error
+	for _, p := range s.parts {
+		errs = append(errs, p.signal(sig))
+	}
+	return errors.Join(errs...)
+}
+
+// Kill ends all processes at once, as a crash does, and returns when they are
+// gone. The ports stay reserved: connections are refused until Restart.
+func (s *System) Kill() {
+	for i := len(s.parts) - 1; i >= 0; i-- {
+		s.parts[i].stop(0)
+	}
+}
+
+// Restart starts the system again on the same ports with the same data,
+// after ending what still runs of it.
+func (s *System) Restart(ctx context.Context) error {
+	s.Kill()
+	return s.start(ctx)
+}
+
+// start runs the parts in order, each when the one before it answers.
+func (s *System) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.ready)
+	defer cancel()
+	for _, p := range s.parts {
+		if err := p.start(); err != nil {
+			s.Kill()
+			return fmt.Errorf("lab: %s: %w", s.Name, err)
+		}
+		if err := p.wait(ctx); err != nil {
+			s.Kill()
+			return fmt.Errorf("lab: %s did not come up: %w%s", s.Name, err, lastLines(p.log))
+		}
+	}
+	return nil
+}
+
+// Stop ends all processes, gently first, and removes the folder if lab made
+// it. It returns when they are gone. A second Stop does nothing.
+func (s *System) Stop() error {
+	for i := len(s.parts) - 1; i >= 0; i-- {
+		s.parts[i].stop(3 * time.Second)
+	}
+	for _, p := range s.ports {
+		p.free()
+	}
+	if !s.remove {
+		return nil
+	}
+	return os.RemoveAll(s.Dir)
+}
+
+// Log returns the last lines that the servers wrote.
+func (s *System) Log() string {
+	var b strings.Builder
+	for _, p := range s.parts {
+		b.WriteString(p.name + ":" + lastLines(p.log) + "\n")
+	}
+	return b.String()
+}

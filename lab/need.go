@@ -1,0 +1,67 @@
+package lab
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Need skips t when a program is not on this machine and says which package
+// would bring it. Where the variable WEIR_REQUIRE is "all", or lists the
+// program, the test fails instead: what is required is never skipped.
+func Need(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		_, err := find(p)
+		switch {
+		case err == nil:
+		case required(os.Getenv("WEIR_REQUIRE"), p):
+			t.Fatalf("%v (WEIR_REQUIRE=%s)", err, os.Getenv("WEIR_REQUIRE"))
+		default:
+			t.Skip(err)
+		}
+	}
+}
+
+func required(list, program string) bool {
+	return list == "all" || slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), program)
+}
+
+// StartNginx is Nginx for a test: it needs the program, fails t when it does
+// not come up, and is stopped when t ends.
+func StartNginx(t testing.TB, c NginxConfig) *System {
+	t.Helper()
+	return startFor(t, "nginx", func(ctx context.Context) (*System, error) { return Nginx(ctx, c) })
+}
+
+// StartXRootD is XRootD for a test, as StartNginx is Nginx.
+func StartXRootD(t testing.TB, c XRootDConfig) *System {
+	t.Helper()
+	return startFor(t, "xrootd", func(ctx context.Context) (*System, error) { return XRootD(ctx, c) })
+}
+
+// StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
+func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
+	t.Helper()
+	return startFor(t, "globus-gridftp-server", func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
+}
+
+func startFor(t testing.TB, program string, start func(context.Context) (*System, error)) *System {
+	t.Helper()
+	Need(t, program)
+	s, err := start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what %s said last:\n%s", s.Name, s.Log())
+		}
+		if err := s.Stop(); err != nil {
+			t.Errorf("stop %s: %v", s.Name, err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,159 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // the form of password that nginx reads
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+//go:embed nginx.conf
+var nginxConf string
+
+// NginxConfig says which nginx is wanted; its zero value is a good one.
+type NginxConfig struct {
+	Config
+	Workers        int    // processes that serve; 0 means 1
+	Connections    int    // that each worker can hold; 0 means 4096
+	User, Password string // when User is set, /data and /slow ask for them (basic)
+	SlowRate       int    // bytes/s of each answer below /slow; 0 means 1 MiB/s
+	Extra          string // lines for the server block, in nginx's own language
+}
+
+// Nginx starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL,
+// COPY, MOVE, and listings in JSON (no PROPFIND: Debian's nginx has none).
+//
+// URLs has "http", with TLS "https", and "slow" (the same files, each answer
+// at SlowRate), "code" (its folder 401, 403, 404, 429, 500, 503 answers everything
+// below with that code; 444 closes the connection without an answer) and
+// "status" (nginx's own counters).
+func Nginx(ctx context.Context, c NginxConfig) (*System, error) {
+	program, err := c.program("nginx")
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	s, err := newSystem("nginx", c.Config, "root/data", "tmp", "run/nginx")
+	if err != nil {
+		return nil, err
+	}
+	if err = s.nginx(c, program); err == nil {
+		err = s.start(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *System) nginx(c NginxConfig, program string) error {
+	s.Data = filepath.Join(s.Dir, "root/data")
+	v := nginxValues{
+		Dir: s.Dir, Workers: max(1, c.Workers), Connections: c.Connections, SlowRate: c.SlowRate, Extra: c.Extra,
+		Codes: []int{401, 403, 404, 429, 444, 500, 503},
+	}
+	if v.Connections <= 0 {
+		v.Connections = 4096
+	}
+	if v.SlowRate <= 0 {
+		v.SlowRate = 1 << 20
+	}
+	v.Files = v.Connections*2 + 64
+	if err := s.nginxListen(c, &v); err != nil {
+		return err
+	}
+	if c.User != "" {
+		if strings.ContainsAny(c.User, ":\n") {
+			return fmt.Errorf("lab: nginx: user %q: a colon or a line's end cannot stand in a user's name", c.User)
+		}
+		hash := sha1.Sum([]byte(c.Password)) //nolint:gosec // see above
+		line := c.User + ":{SHA}" + base64.StdEncoding.EncodeToString(hash[:]) + "\n"
+		path, err := s.write("passwords", []byte(line))
+		if err != nil {
+			return err
+		}
+		v.Passwords = path
+	}
+	conf, err := render(nginxConf, v)
+	if err != nil {
+		return err
+	}
+	path, err := s.write("nginx.conf", conf)
+	if err != nil {
+		return err
+	}
+	return s.part("nginx", askHTTP(s.URLs["status"], "Active connections"), program, "-p", s.Dir, "-e", "stderr", "-c", path)
+}
+
+type nginxValues struct {
+	Dir, Plain, Secure, Cert, Key, Passwords, Extra string
+	Workers, Connections, Files, SlowRate           int
+	Codes                                           []int
+}
+
+// nginxListen reserves the ports and says what lies where.
+func (s *System) nginxListen(c NginxConfig, v *nginxValues) error {
+	p, err := s.port(false)
+	if err != nil {
+		return err
+	}
+	v.Plain = p.address()
+	base := "http://" + v.Plain
+	s.URL = base + "/data"
+	s.URLs = map[string]string{"http": s.URL, "slow": base + "/slow", "code": base + "/code", "status": base + "/status"}
+	if !c.TLS {
+		return nil
+	}
+	if v.Cert, v.Key, err = s.certificate(); err != nil {
+		return err
+	}
+	if p, err = s.port(false); err != nil {
+		return err
+	}
+	v.Secure = p.address()
+	s.URLs["https"] = "https://" + p.local() + "/data"
+	return nil
+}
+
+// render fills a configuration file in.
+func render(text string, values any) ([]byte, error) {
+	t, err := template.New("").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, values)
+	return b.Bytes(), err
+}
+
+// askHTTP returns a question that is answered when a GET of url gives 200 and
+// a body that contains word.
+func askHTTP(url, word string) func(context.Context) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close() //nolint:errcheck // only read
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(word)) {
+			return fmt.Errorf("GET %s: %s without %q", url, resp.Status, word)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,50 @@
+package lab
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed packages.txt
+var packages string
+
+// Packages returns the Debian packages that the tests need, each with the
+// programs that they use of it. The Makefile reads the same file.
+func Packages() map[string][]string {
+	found := map[string][]string{}
+	for line := range strings.Lines(packages) {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		found[words[0]] = words[1:]
+	}
+	return found
+}
+
+// packageOf names the Debian package of a program, or "" if none is known.
+func packageOf(program string) string {
+	for name, programs := range Packages() {
+		for _, p := range programs {
+			if p == program {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// A MissingError says which program is not on this machine.
+type MissingError struct {
+	Program string
+	Package string // Debian package that brings it, "" if unknown
+}
+
+// Error names the program and what would bring it.
+func (e *MissingError) Error() string {
+	if e.Package == "" {
+		return fmt.Sprintf("program %s not found", e.Program)
+	}
+	return fmt.Sprintf("program %s not found: install Debian package %s", e.Program, e.Package)
+}

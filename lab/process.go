@@ -1,0 +1,193 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process is one server: a program that leads its own process group.
+type process struct {
+	name string
+	argv []string
+	env  []string
+	dir  string // working folder
+	log  string // file for standard output and standard error
+	user int    // user and group id, -1 for our own
+	// ask returns nil when the server gives a right answer of its protocol.
+	ask func(ctx context.Context) error
+
+	pid  int
+	done chan struct{} // closed when the process and its group are gone
+	exit error         // valid after done
+}
+
+// part adds a process to s that runs in a scratch folder of its own.
+func (s *System) part(name string, ask func(context.Context) error, argv ...string) error {
+	run := filepath.Join(s.Dir, "run", name)
+	if err := s.mkdir(run); err != nil {
+		return err
+	}
+	log, err := s.write(name+".out", nil)
+	s.parts = append(s.parts, &process{
+		name: name, argv: argv, ask: ask, dir: run, log: log, user: s.user,
+		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + run, "TMPDIR=" + run, "LC_ALL=C"},
+	})
+	return err
+}
+
+func (p *process) running() bool {
+	if p.done == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// start runs the program and returns when it has a process id.
+func (p *process) start() error {
+	if p.running() {
+		return fmt.Errorf("%s is already running", p.name)
+	}
+	out, err := os.OpenFile(p.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:noctx // lives until stop
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if p.user >= 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.user), Gid: uint32(p.user)}
+	}
+	started := make(chan error)
+	p.done = make(chan struct{})
+	go p.mind(cmd, out, started)
+	return <-started
+}
+
+// mind starts cmd, waits for its end and clears away what is left of its
+// group. It keeps its thread the whole time: the kernel ties the signal that
+// cmd gets when we die to the thread that started it.
+func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(p.done)
+	defer out.Close() //nolint:errcheck // only inherited, never written here
+	if err := cmd.Start(); err != nil {
+		p.exit = err
+		started <- err
+		return
+	}
+	p.pid = cmd.Process.Pid
+	started <- nil
+	// Until the leader is reaped its number cannot be given to anyone else.
+	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	p.exit = cmd.Wait()
+	if p.exit == nil {
+		p.exit = errors.New("exit status 0")
+	}
+}
+
+func (p *process) signal(sig syscall.Signal) error {
+	if !p.running() {
+		return nil
+	}
+	err := syscall.Kill(-p.pid, sig)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// stop ends the process: with SIGTERM and that much patience, then with
+// SIGKILL. It returns when it is gone.
+func (p *process) stop(patience time.Duration) {
+	if !p.running() {
+		return
+	}
+	if patience > 0 {
+		_ = p.signal(syscall.SIGTERM)
+		_ = p.signal(syscall.SIGCONT) // a stopped process would never hear it
+		select {
+		case <-p.done:
+			return
+		case <-time.After(patience):
+		}
+	}
+	_ = p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// wait asks until the server answers, has ended, or ctx is over.
+func (p *process) wait(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		try, cancel := context.WithTimeout(ctx, time.Second)
+		err := p.ask(try)
+		cancel()
+		if err == nil && p.running() {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s ended: %w", p.name, p.exit)
+		case <-ctx.Done():
+			return fmt.Errorf("%s gave no right answer in time: %w", p.name, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// lastLines returns the end of a log, each line indented on a line of its own.
+func lastLines(file string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "\n\t" + err.Error()
+	}
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 {
+		return "\n\t(it wrote nothing)"
+	}
+	lines := strings.Split(string(b), "\n")
+	lines = lines[max(0, len(lines)-12):]
+	return "\n\t" + strings.Join(lines, "\n\t")
+}
+
+// program finds name as c says, or in PATH and the folders of daemons.
+func (c Config) program(name string) (string, error) {
+	if p := c.Programs[name]; p != "" {
+		return exec.LookPath(p)
+	}
+	return find(name)
+}
+
+// find looks for a program in PATH, then where daemons lie, which the PATH
+// of an ordinary user often leaves out.
+func find(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", &MissingError{Program: name, Package: packageOf(name)}
+}
