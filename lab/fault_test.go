@@ -1,0 +1,315 @@
+package lab
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+func TestMissingProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Nginx(t.Context(), NginxConfig{Config: Config{Programs: map[string]string{"nginx": "/nowhere/nginx"}}})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nginx at a wrong path: %v", err)
+	}
+	_, err = find("xrdcp")
+	var missing *MissingError
+	if !errors.As(err, &missing) || missing.Package != "xrootd-client" || !strings.Contains(err.Error(), "install Debian package xrootd-client") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	_, err = find("no-such-program")
+	if err == nil || err.Error() != "program no-such-program not found" {
+		t.Errorf("a program that no package brings: %v", err)
+	}
+}
+
+func TestBrokenConfig(t *testing.T) {
+	for name, c := range map[string]struct {
+		program string
+		start   func() (*System, error)
+		want    string
+	}{
+		"nginx": {"nginx", func() (*System, error) {
+			return Nginx(t.Context(), NginxConfig{Extra: "no_such_directive on;"})
+		}, `unknown directive "no_such_directive"`},
+		"xrootd": {"xrootd", func() (*System, error) {
+			return XRootD(t.Context(), XRootDConfig{Extra: "xrd.port none-such"})
+		}, "none-such"},
+		"nginx user": {"nginx", func() (*System, error) {
+			return Nginx(t.Context(), NginxConfig{User: "a:b"})
+		}, "colon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Need(t, c.program)
+			before := folders(t)
+			s, err := c.start()
+			if err == nil {
+				t.Fatal(errors.Join(errors.New("it came up"), s.Stop()))
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error does not hold the server's own words %q: %v", c.want, err)
+			}
+			if diff := cmp.Diff(before, folders(t)); diff != "" {
+				t.Errorf("folders left: %s", diff)
+			}
+		})
+	}
+}
+
+// folders lists what lab has in the temporary folder; tests of this package
+// do not run in parallel.
+func folders(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(os.TempDir(), "weir-lab-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A program that runs but never answers is given up in time, and said so.
+func TestSilentServer(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "nginx")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho warming up\nexec tail -f /dev/null\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	public(t, program)
+	_, err := Nginx(t.Context(), NginxConfig{Config: Config{Programs: map[string]string{"nginx": program}, Ready: 300 * time.Millisecond}})
+	if err == nil || !strings.Contains(err.Error(), "no right answer in time") || !strings.Contains(err.Error(), "warming up") {
+		t.Errorf("a silent server: %v", err)
+	}
+}
+
+// public opens the folders above path, which tests keep to themselves.
+func public(t *testing.T, path string) {
+	t.Helper()
+	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The port is taken by a stranger while the server is down: impossible
+// through lab's own reservation, so the test gives that up first.
+func TestPortInUse(t *testing.T) {
+	s := StartNginx(t, NginxConfig{})
+	s.Kill()
+	address := s.ports[0].address()
+	stranger, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Restart(t.Context())
+	_ = stranger.Close()
+	if err == nil || !strings.Contains(err.Error(), "Address already in use") {
+		t.Fatalf("restart on a port in use: %v", err)
+	}
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatalf("restart on a port that is free again: %v", err)
+	}
+}
+
+// Sockets that leave the choice of a port to the kernel, but may have only
+// the reserved one, get none; its own server does.
+func TestReservedPortIsKept(t *testing.T) {
+	p, err := reserve(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.free()
+	only := only(p.number)
+	l, err := (&net.ListenConfig{Control: only}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		t.Skip("this kernel cannot narrow a socket's range of ports (Linux 6.3 can)")
+	}
+	if !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("a stranger listens: %v, %v", l, err)
+	}
+	server, err := net.Listen("tcp", p.address())
+	if err != nil {
+		t.Fatalf("its own server cannot listen: %v", err)
+	}
+	_ = server.Close()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	conn, err := (&net.Dialer{Control: only}).DialContext(t.Context(), "tcp", other.Addr().String())
+	if !errors.Is(err, unix.EADDRNOTAVAIL) {
+		t.Errorf("a connection starts from it: %v, %v", conn, err)
+	}
+	p.free()
+	if l, err = (&net.ListenConfig{Control: only}).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+		t.Fatalf("the port was given back, but cannot be had: %v", err)
+	}
+	_ = l.Close()
+}
+
+// only makes a socket's range of ports that single port.
+func only(port int) func(string, string, syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if e := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_LOCAL_PORT_RANGE, port<<16|port)
+		}); e != nil {
+			return e
+		}
+		return err
+	}
+}
+
+func TestFolders(t *testing.T) {
+	dir := t.TempDir()
+	public(t, filepath.Join(dir, "x"))
+	full := filepath.Join(dir, "full")
+	if err := os.MkdirAll(filepath.Join(full, "precious"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	Need(t, "nginx")
+	if _, err := Nginx(t.Context(), NginxConfig{Config: Config{Dir: full}}); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a folder with something in it: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(full, "precious")); err != nil {
+		t.Errorf("it is not ours: %v", err)
+	}
+	for _, c := range []struct {
+		name string
+		made bool // beforehand, by us
+	}{{"mine", true}, {"new", false}} {
+		given := filepath.Join(dir, c.name)
+		if c.made {
+			if err := os.Mkdir(given, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := StartNginx(t, NginxConfig{Config: Config{Dir: given}})
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(given); (err == nil) != c.made {
+			t.Errorf("folder %s after stop: %v", c.name, err)
+		}
+	}
+	s := StartNginx(t, NginxConfig{})
+	if err := s.WriteFile("../x", nil); err == nil {
+		t.Error("a file outside the data folder was written")
+	}
+}
+
+// When the test binary dies without a chance to clean up, its servers go too.
+func TestServersDieWithUs(t *testing.T) {
+	if os.Getenv("WEIR_LAB_HOSTAGE") != "" {
+		hostage(t)
+		return
+	}
+	Need(t, "nginx", "xrootd", "globus-gridftp-server")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServersDieWithUs$", "-test.v")
+	cmd.Env = append(os.Environ(), "WEIR_LAB_HOSTAGE=1", "TMPDIR="+shared(t))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	lines := bufio.NewScanner(out)
+	for len(pids) < 3 && lines.Scan() {
+		var pid int
+		if n, _ := fmt.Sscanf(lines.Text(), "hostage %d", &pid); n == 1 {
+			pids = append(pids, pid)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if len(pids) != 3 {
+		t.Fatalf("started %v, want three servers", pids)
+	}
+	for _, pid := range pids {
+		within(t, 10*time.Second, fmt.Sprintf("process group %d to end", pid), func() bool { return !alive(pid) })
+	}
+}
+
+// shared is a folder for the test that other users may pass through.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	public(t, filepath.Join(dir, "x"))
+	if err := os.Chmod(dir, 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func hostage(t *testing.T) {
+	for _, s := range []*System{StartNginx(t, NginxConfig{Workers: 2}), StartXRootD(t, XRootDConfig{}), StartGridFTP(t, GridFTPConfig{})} {
+		fmt.Println("hostage", s.Pids()[0])
+	}
+	select {
+	case <-t.Context().Done():
+	case <-time.After(time.Minute):
+	}
+}
+
+// within polls a condition that nothing reports, such as a stranger's death.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited %v for %s", limit, what)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestSignalStopsTheService(t *testing.T) {
+	s := StartXRootD(t, XRootDConfig{})
+	if err := s.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", s.ports[0].address()) // the kernel takes the connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a stopped server: %v, want silence", err)
+	}
+	if err := s.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.parts[0].ask(t.Context()); err != nil {
+		t.Errorf("after it went on: %v", err)
+	}
+	if err := s.Signal(syscall.SIGSTOP); err != nil { // also a stopped server can be ended
+		t.Fatal(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}
