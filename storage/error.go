@@ -88,10 +88,15 @@ func (c *Class) UnmarshalText(text []byte) error {
 
 // Classify maps any error of a client to its class; nil to None.
 func Classify(err error) Class {
+	if err == nil {
+		return None // the hot path, which allocates nothing
+	}
+	return classify(err)
+}
+
+func classify(err error) Class {
 	var netErr net.Error
 	switch {
-	case err == nil:
-		return None
 	case errors.Is(err, context.Canceled):
 		return Canceled
 	case errors.Is(err, ErrChecksum):

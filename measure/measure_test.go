@@ -1,0 +1,259 @@
+package measure
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/storage"
+)
+
+// total cuts r and adds all intervals up.
+func total(r *Recorder) (*Interval, []Event) {
+	rows, events := r.Cut(1, Hold, storage.Read)
+	sum := rows[0]
+	for _, v := range rows[1:] {
+		clients := sum.Clients // rows of one cut all tell the same clients
+		sum.Add(v)
+		sum.Clients = clients
+	}
+	return sum, events
+}
+
+func TestMeterCountsWhatHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRecorder()
+		m := r.Meter()
+		r.Active(1)
+		m.Start(storage.Read)
+		time.Sleep(10 * time.Millisecond)
+		m.Reached(storage.Connected)
+		time.Sleep(10 * time.Millisecond)
+		m.Reached(storage.Authenticated)
+		time.Sleep(30 * time.Millisecond)
+		m.Reached(storage.FirstByte)
+		m.Reached(storage.FirstByte) // only the first counts
+		m.Moved(1000)
+		m.Moved(24)
+		time.Sleep(50 * time.Millisecond)
+		m.Stopped()
+		time.Sleep(time.Second) // checking, not part of the operation
+		m.End(&storage.Result{Discarded: 1000, Wire: 1300}, nil)
+		m.Verified()
+		m.Task(3 * time.Second)
+
+		v, events := total(r)
+		if v.Moved != 1024 || v.Dropped != 1000 || v.Wire != 1300 || v.Begun != 1 || v.Done != 1 || v.Verified != 1 || v.Tasks != 1 || v.Sessions != 1 {
+			t.Errorf("counters wrong: %+v", v)
+		}
+		if v.Think != 3 || v.Clients != 1 || len(v.Failed) != 0 || len(events) != 0 {
+			t.Errorf("think %v, clients %v, failed %v, events %v", v.Think, v.Clients, v.Failed, events)
+		}
+		for _, c := range []struct {
+			name string
+			h    *Histogram
+			want float64
+		}{{"latency", &v.Latency, .1}, {"first byte", &v.FirstByte, .05}, {"connect", &v.Connect, .01}, {"login", &v.Login, .02}} {
+			if c.h.Count() != 1 || c.h.Mean() != c.want || math.Abs(c.h.Quantile(.5)-c.want) > c.want/100 {
+				t.Errorf("%s: count %d mean %v median %v, want 1 of %v", c.name, c.h.Count(), c.h.Mean(), c.h.Quantile(.5), c.want)
+			}
+		}
+		if v, _ := total(r); v.Moved != 0 || v.Done != 0 || v.Latency.Count() != 0 {
+			t.Errorf("a second cut tells the same again: %+v", v)
+		}
+	})
+}
+
+func TestBytesCountWhenTheyMoveAndWhereTheyComeFrom(t *testing.T) {
+	r := NewRecorder()
+	m := r.Meter()
+	m.Start(storage.Read)
+	m.ServedBy("ds1:1094")
+	m.Moved(10)
+	rows, _ := r.Cut(1, Hold, storage.Read)
+	by := map[string]*Interval{}
+	for _, v := range rows {
+		by[v.Server] = v
+	}
+	if by["ds1:1094"] == nil || by["ds1:1094"].Moved != 10 || by[""].Moved != 0 || by[""].Begun != 1 {
+		t.Fatalf("bytes of a running operation are not with their data server: %+v", by)
+	}
+	m.End(&storage.Result{}, nil)
+	rows, _ = r.Cut(1, Hold, storage.Read)
+	for _, v := range rows {
+		if want := int64(len(v.Server) / len("ds1:1094")); v.Done != want {
+			t.Errorf("server %q: done %d, want %d", v.Server, v.Done, want)
+		}
+	}
+}
+
+func TestFailuresAreClassedAndTheFirstOfEachStepKept(t *testing.T) {
+	r := NewRecorder()
+	m := r.Meter()
+	fail := func(err error) {
+		m.Start(storage.Stat)
+		m.End(&storage.Result{}, err)
+	}
+	for range 10 {
+		fail(&storage.OpError{Kind: storage.Stat, URL: "http://x/y", Err: fs.ErrNotExist})
+	}
+	fail(errors.New("odd"))
+	v, events := total(r)
+	if v.Failed[storage.NotFound] != 10 || v.Failed[storage.Other] != 1 || v.Done != 0 || v.Latency.Count() != 0 {
+		t.Errorf("failed %v, done %d", v.Failed, v.Done)
+	}
+	if len(events) != examplesPerClass+1 || events[0].Class != storage.NotFound || events[0].Step != 1 {
+		t.Errorf("kept %d errors, want %d: %v", len(events), examplesPerClass+1, events)
+	}
+	r.Cut(2, Ramp, storage.Stat)
+	fail(fs.ErrNotExist)
+	if _, events := r.Cut(2, Hold, storage.Stat); len(events) != 1 {
+		t.Errorf("a new step keeps its own errors: %d, want 1", len(events))
+	}
+}
+
+func TestOpenModelCountsFromThePlannedStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRecorder()
+		m := r.Meter()
+		time.Sleep(time.Second)
+		m.StartAt(storage.Read, r.Now(), 200*time.Millisecond)
+		m.Reached(storage.Connected)
+		time.Sleep(100 * time.Millisecond)
+		m.End(&storage.Result{}, nil)
+		v, _ := total(r)
+		if got := v.Latency.Mean(); got != .9 {
+			t.Errorf("latency %v s, want 0.9 from the planned start", got)
+		}
+	})
+}
+
+func TestClientsAreTheMeanOverTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRecorder()
+		r.Active(4)
+		time.Sleep(250 * time.Millisecond)
+		r.Active(-2)
+		time.Sleep(750 * time.Millisecond)
+		if v, _ := total(r); v.Clients != 2.5 || v.Seconds != 1 {
+			t.Errorf("%v clients over %v s, want 2.5 over 1", v.Clients, v.Seconds)
+		}
+	})
+}
+
+func TestManyMetersOneSum(t *testing.T) {
+	r := NewRecorder()
+	const clients, each = 64, 500
+	var wg sync.WaitGroup
+	var got Interval
+	for range clients {
+		m := r.Meter()
+		wg.Go(func() {
+			for range each {
+				m.Start(storage.Read)
+				m.Moved(7)
+				m.End(&storage.Result{}, nil)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		v, _ := total(r)
+		got.Add(v)
+	}
+	if got.Done != clients*each || got.Moved != 7*clients*each || got.Latency.Count() != clients*each || got.Begun != got.Done {
+		t.Errorf("done %d moved %d latencies %d, want %d operations of 7 bytes", got.Done, got.Moved, got.Latency.Count(), clients*each)
+	}
+}
+
+func TestHistogramJSON(t *testing.T) {
+	var h, back Histogram
+	for i := range 1000 {
+		h.Record(time.Duration(i+1) * time.Millisecond)
+	}
+	h.Record(2 * time.Hour) // beyond the range: counts at its end, sums in full
+	b, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Count() != 1001 || math.Abs(back.Sum()-h.Sum()) > 1e-6 {
+		t.Errorf("count %d sum %v, want 1001 and %v", back.Count(), back.Sum(), h.Sum())
+	}
+	for _, q := range []float64{.5, .9, .99} {
+		if want := q; math.Abs(back.Quantile(q)-want) > .011*want {
+			t.Errorf("quantile %v is %v, want within 1.1%% of %v s", q, back.Quantile(q), want)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"count":3,"hdr":"HISTFnonsense"}`), &back); err == nil {
+		t.Error("a damaged histogram is accepted")
+	}
+}
+
+func FuzzHistogramJSON(f *testing.F) {
+	var h Histogram
+	h.Record(time.Second)
+	b, err := json.Marshal(h)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte(`{"count":0}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var h, sum Histogram
+		if json.Unmarshal(b, &h) != nil {
+			return
+		}
+		sum.Merge(&h)
+		if _, err := json.Marshal(sum); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func operation(m *Meter, res *storage.Result) {
+	m.Start(storage.Read)
+	m.Reached(storage.FirstByte)
+	m.Moved(4096)
+	m.End(res, nil)
+	m.Task(0)
+}
+
+func TestMeteringAllocatesNothing(t *testing.T) {
+	m, res := NewRecorder().Meter(), &storage.Result{}
+	operation(m, res)
+	if n := testing.AllocsPerRun(1000, func() { operation(m, res) }); n != 0 {
+		t.Errorf("%v allocations an operation, want none", n)
+	}
+}
+
+func BenchmarkMeter(b *testing.B) {
+	m, res := NewRecorder().Meter(), &storage.Result{}
+	b.ReportAllocs()
+	for b.Loop() {
+		operation(m, res)
+	}
+}
+
+func BenchmarkMeterParallel(b *testing.B) {
+	r := NewRecorder()
+	b.RunParallel(func(pb *testing.PB) {
+		m, res := r.Meter(), &storage.Result{}
+		for pb.Next() {
+			operation(m, res)
+		}
+	})
+}
