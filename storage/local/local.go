@@ -1,0 +1,163 @@
+// Package local is the driver for files of this machine: file:///folder.
+//
+// Paths lie below the target's folder and cannot leave it, by ".." or by
+// links (os.Root). What it measures is the file system as programs see it:
+// reads and writes go through the kernel's page cache, so files that were
+// read or written shortly before come from memory, and a write has ended when
+// the kernel has its bytes, not when the disk has. For the disk's own speed
+// take file sets larger than memory.
+//
+// Contexts and timeouts are looked at between chunks: a system call that
+// hangs, as on a dead network file system, cannot be ended by anyone.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// Driver returns the driver. Its clients do all kinds but copy; they have no
+// connections, so Result.Wire is 0 and no phase before Opened is reached.
+func Driver() storage.Driver {
+	return storage.Driver{
+		Name:    "local",
+		Schemes: []string{"file"},
+		Kinds: []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir,
+			storage.Remove, storage.Checksum, storage.Login},
+		Open: open,
+	}
+}
+
+func open(_ context.Context, t storage.Target) (storage.Service, error) {
+	u := t.URL
+	switch {
+	case u == nil || u.Scheme != "file":
+		return nil, errors.New("local: the target must be a file URL, such as file:///data/set1")
+	case u.Host != "" && u.Host != "localhost":
+		return nil, fmt.Errorf("local: %s names the host %q: write file:///folder with three slashes, the folder from /", u.Redacted(), u.Host)
+	case !filepath.IsAbs(u.Path):
+		return nil, fmt.Errorf("local: %s has no folder: write file:///folder, the folder from /", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return nil, fmt.Errorf("local: %s has more than a folder; ? and # in names are written %%3F and %%23", u.Redacted())
+	}
+	root, err := os.OpenRoot(u.Path)
+	if err != nil {
+		return nil, fmt.Errorf("local: target: %w", err)
+	}
+	base := url.URL{Scheme: "file", Path: strings.TrimSuffix(u.Path, "/")}
+	return &service{root: root, url: base.String()}, nil
+}
+
+// A service is one folder. Buffers are shared by all clients, so that only
+// those that are busy hold one.
+type service struct {
+	root    *os.Root
+	url     string // without a slash at the end
+	buffers sync.Pool
+	parts   atomic.Uint64 // how many unfinished files were named
+}
+
+// Client implements storage.Service.
+func (s *service) Client() storage.Client { return &client{s} }
+
+// Close implements storage.Service.
+func (s *service) Close() error { return s.root.Close() }
+
+// DefaultChunk is how many bytes one system call reads or writes unless the
+// operation says otherwise; MaxChunk is the most.
+const (
+	DefaultChunk = 256 << 10
+	MaxChunk     = 16 << 20
+)
+
+// buffer returns a buffer of the wanted length; free takes it back.
+func (s *service) buffer(chunk int) *[]byte {
+	if chunk <= 0 {
+		chunk = DefaultChunk
+	}
+	chunk = min(chunk, MaxChunk)
+	b, ok := s.buffers.Get().(*[]byte)
+	if !ok || cap(*b) < chunk {
+		n := make([]byte, chunk)
+		return &n
+	}
+	*b = (*b)[:chunk]
+	return b
+}
+
+func (s *service) free(b *[]byte) { s.buffers.Put(b) }
+
+// A client has no state: its sessions cost nothing.
+type client struct{ s *service }
+
+// Close implements storage.Client.
+func (*client) Close() error { return nil }
+
+// Do implements storage.Client.
+func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	if op.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, op.Timeout)
+		defer cancel()
+	}
+	res, err := c.do(ctx, op, p)
+	if err != nil {
+		where := url.URL{Path: "/" + op.Path}
+		err = &storage.OpError{Kind: op.Kind, URL: c.s.url + where.EscapedPath(), Err: err}
+	}
+	return res, err
+}
+
+func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	none := storage.Result{Size: -1}
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	path := filepath.FromSlash(op.Path)
+	if path == "" {
+		path = "."
+	}
+	if !filepath.IsLocal(path) {
+		return none, fmt.Errorf("the path leaves the target: %w", fs.ErrPermission)
+	}
+	switch op.Kind {
+	case storage.Read:
+		return c.s.read(ctx, path, op, p)
+	case storage.Write:
+		return c.s.write(ctx, path, op, p)
+	case storage.Stat:
+		return c.s.stat(path)
+	case storage.List:
+		return c.s.list(ctx, path)
+	case storage.Mkdir:
+		return none, c.s.root.Mkdir(path, 0o777)
+	case storage.Remove:
+		return none, c.s.remove(path)
+	case storage.Checksum:
+		return c.s.checksum(ctx, path, op)
+	case storage.Login:
+		_, err := c.s.root.Stat(".")
+		return none, err
+	}
+	return none, fmt.Errorf("local files: %w", errors.ErrUnsupported)
+}
+
+// newHash returns the hash for an algorithm, nil for none.
+func newHash(alg string) (hash.Hash, error) {
+	if alg == "" {
+		return nil, nil
+	}
+	return content.NewHash(alg)
+}

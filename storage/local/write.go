@@ -1,0 +1,152 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// unfinished begins the names of files that are not whole yet. They are left
+// out of listings.
+const unfinished = ".weir-unfinished-"
+
+// write makes the file under another name in the same folder and renames it
+// when it is whole, so that nobody sees half a file. An existing file is
+// replaced.
+func (s *service) write(ctx context.Context, path string, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	res := storage.Result{Size: -1}
+	if op.Size < 0 || path == "." {
+		return res, fmt.Errorf("write of %d bytes to %q: a file needs a size and a name", op.Size, path)
+	}
+	if info, err := s.root.Stat(path); err == nil && info.IsDir() {
+		return res, fmt.Errorf("%s is a folder: %w", path, fs.ErrExist)
+	}
+	f, name, err := s.create(filepath.Dir(path))
+	if err != nil {
+		return res, err
+	}
+	p.Reached(storage.Opened)
+	err = s.fill(ctx, f, op, p)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = s.root.Rename(name, path)
+	}
+	if err != nil {
+		return res, errors.Join(err, s.root.Remove(name))
+	}
+	res.Size = op.Size
+	return res, nil
+}
+
+// create makes an unfinished file in dir. Its name is new as long as no other
+// process has this one's id; should it be there all the same, the next is
+// tried.
+func (s *service) create(dir string) (*os.File, string, error) {
+	for {
+		name := filepath.Join(dir, unfinished+strconv.Itoa(os.Getpid())+"-"+strconv.FormatUint(s.parts.Add(1), 10))
+		f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, name, err
+		}
+	}
+}
+
+func (s *service) fill(ctx context.Context, f *os.File, op *storage.Op, p storage.Progress) error {
+	buf := s.buffer(op.Chunk)
+	defer s.free(buf)
+	for off := int64(0); off < op.Size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b := (*buf)[:min(int64(len(*buf)), op.Size-off)]
+		content.Fill(b, op.Seed, off)
+		n, err := f.Write(b)
+		if n > 0 {
+			p.Moved(n)
+		}
+		if err != nil {
+			return err
+		}
+		off += int64(n)
+	}
+	return ctx.Err()
+}
+
+func (s *service) stat(path string) (storage.Result, error) {
+	res := storage.Result{Size: -1}
+	info, err := s.root.Stat(path)
+	if err == nil && !info.IsDir() {
+		res.Size = info.Size()
+	}
+	return res, err
+}
+
+// list reads a folder in portions, so that a huge one can be given up.
+func (s *service) list(ctx context.Context, path string) (res storage.Result, err error) {
+	res.Size = -1
+	info, err := s.root.Stat(path)
+	if err != nil {
+		return res, err
+	}
+	if !info.IsDir() {
+		return res, fmt.Errorf("%s is no folder", path)
+	}
+	d, err := s.root.Open(path)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	for {
+		if err := ctx.Err(); err != nil {
+			return res, err
+		}
+		part, err := d.ReadDir(1024)
+		for _, e := range part {
+			if entry, ok := describe(e); ok {
+				res.Entries = append(res.Entries, entry)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return res, nil
+		}
+		if err != nil {
+			return res, err
+		}
+	}
+}
+
+// describe makes a line of a listing; ok is false for what is not whole yet
+// and for what has gone since.
+func describe(e fs.DirEntry) (entry storage.Entry, ok bool) {
+	if strings.HasPrefix(e.Name(), unfinished) {
+		return entry, false
+	}
+	info, err := e.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return entry, false
+	}
+	entry = storage.Entry{Name: e.Name(), Size: -1, Dir: e.IsDir()}
+	if err == nil && info.Mode().IsRegular() {
+		entry.Size = info.Size()
+	}
+	return entry, true
+}
+
+// remove removes a file or an empty folder, but not the target itself.
+func (s *service) remove(path string) error {
+	if filepath.Clean(path) == "." {
+		return fmt.Errorf("the target itself is not removed: %w", fs.ErrPermission)
+	}
+	return s.root.Remove(path)
+}

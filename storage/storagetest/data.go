@@ -1,0 +1,204 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+func (s *suite) sizes() []int64 {
+	if s.o.Few {
+		return []int64{0, 1, 65_537, min(1<<20, s.o.Largest)}
+	}
+	sizes := []int64{0, 1, content.HeadSize - 1, content.HeadSize + 1, 1000, 4096, 65_535, 65_537, 1<<20 - 1, 1 << 20, content.PatternSize + 100, s.o.Largest}
+	return slices.DeleteFunc(sizes, func(n int64) bool { return n > s.o.Largest })
+}
+
+func (s *suite) names() []string {
+	all := []string{"plain.dat", "with space.dat", "100%25 done%.dat", "a+b&c=d;e,f.dat", "ünïcödé 漢字.dat", "what?#now.dat", "it's [a] {b} (c)~!$@.dat"}
+	if s.lacks(SpecialNames) {
+		return all[:1]
+	}
+	if s.o.Few {
+		return all[1:3]
+	}
+	return all
+}
+
+// testRead reads whole files, in memory and dropped, in all chunkings.
+func (s *suite) testRead(t *testing.T) {
+	s.need(t, storage.Read)
+	c := s.client(t)
+	for _, size := range s.sizes() {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			seed := uint64(size) + 7
+			p := s.file(t, c, "f", seed, size)
+			s.holds(t, c, p, seed, size)
+			for _, op := range []storage.Op{
+				{Size: -1}, {Size: size}, {Size: size, Chunk: 65_536, Ahead: 4}, {Size: -1, Chunk: 1 << 20, Ahead: 2},
+			} {
+				op.Kind, op.Path = storage.Read, p
+				out := s.must(t, c, op)
+				s.checkPayload(t, &op, out, seed, []storage.Range{{Length: size}})
+			}
+		})
+	}
+	t.Run("shorter than expected", func(t *testing.T) {
+		s.unless(t, ExpectedSize)
+		p := s.file(t, c, "f", 3, 1000)
+		out := s.do(t, c, storage.Op{Kind: storage.Read, Path: p, Size: 1001})
+		if !errors.Is(out.err, storage.ErrShort) {
+			t.Errorf("a file of 1000 bytes read as one of 1001 gives %v, want ErrShort", out.err)
+		}
+		s.holds(t, c, p, 3, 1000)
+	})
+	t.Run("unknown checksum", func(t *testing.T) {
+		s.unless(t, ReadSums)
+		p := s.file(t, c, "f", 3, 1000)
+		if out := s.do(t, c, storage.Op{Kind: storage.Read, Path: p, Size: -1, Sum: "rot13"}); out.err == nil {
+			t.Errorf("a read with checksum rot13 gives %q, want an error", out.Sum)
+		}
+		s.holds(t, c, p, 3, 1000)
+	})
+}
+
+// testRanges reads parts.
+func (s *suite) testRanges(t *testing.T) {
+	s.need(t, storage.Read)
+	s.unless(t, Ranges)
+	const size, seed = 300_000, 99
+	c := s.client(t)
+	p := s.file(t, c, "f", seed, size)
+	tests := []struct {
+		name   string
+		ranges []storage.Range
+	}{
+		{"first byte", []storage.Range{{Offset: 0, Length: 1}}},
+		{"last byte", []storage.Range{{Offset: size - 1, Length: 1}}},
+		{"whole", []storage.Range{{Offset: 0, Length: size}}},
+		{"middle", []storage.Range{{Offset: 12_345, Length: 123_456}}},
+		{"zero length", []storage.Range{{Offset: 10, Length: 0}}},
+		{"none at all", []storage.Range{}},
+		{"three", []storage.Range{{Offset: 0, Length: 10}, {Offset: 1000, Length: 100_000}, {Offset: size - 5, Length: 5}}},
+		{"adjacent", []storage.Range{{Offset: 0, Length: 1000}, {Offset: 1000, Length: 1000}}},
+		{"descending", []storage.Range{{Offset: 200_000, Length: 50}, {Offset: 100, Length: 70}}},
+		{"overlapping", []storage.Range{{Offset: 100, Length: 100}, {Offset: 150, Length: 100}}},
+		{"one empty", []storage.Range{{Offset: 100, Length: 100}, {Offset: 500, Length: 0}, {Offset: 700, Length: 1}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if len(tt.ranges) > 1 {
+				s.unless(t, SeveralRanges)
+			}
+			for _, sum := range s.sums() {
+				op := storage.Op{Kind: storage.Read, Path: p, Size: size, Ranges: tt.ranges, Sum: sum}
+				want := tt.ranges
+				if want != nil && len(want) == 0 {
+					continue // an empty list may mean the whole file or nothing: not asked
+				}
+				s.checkPayload(t, &op, s.must(t, c, op), seed, want)
+			}
+		})
+	}
+	s.testPastTheEnd(t, c, p, size, seed)
+}
+
+func (s *suite) sums() []string {
+	if s.lacks(ReadSums) {
+		return []string{""}
+	}
+	return []string{"", s.o.Sum}
+}
+
+// testPastTheEnd asks for bytes that are not there: no others may come for
+// them, and it must not pass for a success.
+func (s *suite) testPastTheEnd(t *testing.T, c storage.Client, p string, size int64, seed uint64) {
+	for name, r := range map[string]storage.Range{
+		"over the end":    {Offset: size - 100, Length: 200},
+		"behind the end":  {Offset: size, Length: 10},
+		"far beyond":      {Offset: size * 1000, Length: 10},
+		"endlessly large": {Offset: 1, Length: 1<<62 - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := s.do(t, c, storage.Op{Kind: storage.Read, Path: p, Size: -1, Ranges: []storage.Range{r}})
+			if !errors.Is(out.err, storage.ErrShort) {
+				t.Errorf("%v of a file of %d bytes gives %v, want ErrShort", r, size, out.err)
+			}
+			if there := max(size-r.Offset, 0); out.heard.moved > there {
+				t.Errorf("%v of a file of %d bytes moves %d bytes, there are %d", r, size, out.heard.moved, there)
+			}
+			s.holds(t, c, p, seed, size) // the session is still good
+		})
+	}
+}
+
+// testWrite makes files of all sizes and names and finds them again.
+func (s *suite) testWrite(t *testing.T) {
+	s.need(t, storage.Write)
+	c := s.client(t)
+	for _, name := range s.names() {
+		t.Run("name "+name, func(t *testing.T) { s.roundTrip(t, c, name, 1234) })
+	}
+	for _, size := range s.sizes() {
+		t.Run(fmt.Sprintf("size %d", size), func(t *testing.T) { s.roundTrip(t, c, "f.dat", size) })
+	}
+	for _, chunk := range []int{1000, 65_536} {
+		t.Run(fmt.Sprintf("chunk %d", chunk), func(t *testing.T) {
+			p := s.path(t, "f.dat")
+			s.removeAfter(t, p)
+			s.must(t, c, storage.Op{Kind: storage.Write, Path: p, Size: 200_001, Seed: 5, Chunk: chunk})
+			if s.offers(storage.Read) {
+				s.holds(t, c, p, 5, 200_001)
+			}
+		})
+	}
+}
+
+// roundTrip writes a file, looks at it in every way, and removes it.
+func (s *suite) roundTrip(t *testing.T, c storage.Client, name string, size int64) {
+	t.Helper()
+	seed := uint64(size)*3 + 1
+	p := s.file(t, c, name, seed, size)
+	if s.offers(storage.Read) {
+		s.holds(t, c, p, seed, size)
+	}
+	if s.offers(storage.Stat) {
+		if out := s.must(t, c, storage.Op{Kind: storage.Stat, Path: p}); out.Size != size {
+			t.Errorf("stat %q: %d bytes, want %d", p, out.Size, size)
+		}
+	}
+	if s.offers(storage.List) {
+		if e, ok := s.entry(t, c, p); !ok || e.Dir || e.Size >= 0 && e.Size != size {
+			t.Errorf("list: entry of %q is %+v (there: %v), want a file of %d bytes", p, e, ok, size)
+		}
+	}
+	if s.offers(storage.Remove) {
+		s.must(t, c, storage.Op{Kind: storage.Remove, Path: p})
+		s.gone(t, c, p)
+	}
+}
+
+// testReplace writes a file twice: the second content, or a refusal and the
+// first one, never a mixture.
+func (s *suite) testReplace(t *testing.T) {
+	s.need(t, storage.Write, storage.Read)
+	s.unless(t, Replacing)
+	c := s.client(t)
+	for _, size := range []int64{500, 5000} {
+		p := s.file(t, c, fmt.Sprint(size), 1, 1000)
+		out := s.do(t, c, storage.Op{Kind: storage.Write, Path: p, Size: size, Seed: 2})
+		switch {
+		case out.err == nil:
+			s.holds(t, c, p, 2, size)
+		case errors.Is(out.err, fs.ErrExist), errors.Is(out.err, fs.ErrPermission):
+			s.holds(t, c, p, 1, 1000)
+		default:
+			t.Errorf("writing a file again: %v, want nil, fs.ErrExist or fs.ErrPermission", out.err)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// An outcome is what an operation gave and what was heard of it.
+type outcome struct {
+	storage.Result
+	err   error
+	heard *listener
+}
+
+// do runs op to its end and checks all that is true of every operation.
+func (s *suite) do(t *testing.T, c storage.Client, op storage.Op) outcome {
+	t.Helper()
+	return s.doIn(t.Context(), t, c, op, &listener{})
+}
+
+// must is do for operations that have to work.
+func (s *suite) must(t *testing.T, c storage.Client, op storage.Op) outcome {
+	t.Helper()
+	out := s.do(t, c, op)
+	if out.err != nil {
+		t.Fatalf("%s %q: %v", op.Kind, op.Path, out.err)
+	}
+	return out
+}
+
+func (s *suite) doIn(ctx context.Context, t *testing.T, c storage.Client, op storage.Op, heard *listener) outcome {
+	t.Helper()
+	out := outcome{heard: heard}
+	before := op
+	before.Ranges = append([]storage.Range(nil), op.Ranges...)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		out.Result, out.err = c.Do(ctx, &op, heard)
+		heard.end()
+	}()
+	bound := time.NewTimer(s.o.Bound)
+	defer bound.Stop()
+	select {
+	case <-done:
+	case <-bound.C:
+		t.Fatalf("%s %q hangs: not back after %v", op.Kind, op.Path, s.o.Bound)
+	}
+	if d := cmp.Diff(before, op, cmp.Transformer("none", func(r []storage.Range) []storage.Range { return append([]storage.Range{}, r...) })); d != "" {
+		t.Errorf("%s %q: Do changed its Op:\n%s", op.Kind, op.Path, d)
+	}
+	s.audit(t, &op, out)
+	return out
+}
+
+// audit checks what holds for every operation, good or bad.
+func (s *suite) audit(t *testing.T, op *storage.Op, out outcome) {
+	t.Helper()
+	for _, fault := range out.heard.faults(op.Kind) {
+		t.Errorf("%s %q: %s", op.Kind, op.Path, fault)
+	}
+	moved := out.heard.moved
+	switch {
+	case out.Discarded < 0 || out.Discarded > moved:
+		t.Errorf("%s %q: %d bytes discarded of %d moved", op.Kind, op.Path, out.Discarded, moved)
+	case out.Discarded > 0 && op.Sum != "":
+		t.Errorf("%s %q: %d bytes discarded, but their checksum was wanted", op.Kind, op.Path, out.Discarded)
+	case out.Wire < 0 || out.Wire > 0 && out.Wire < moved && out.err == nil:
+		t.Errorf("%s %q: %d bytes on the wire for %d of payload", op.Kind, op.Path, out.Wire, moved)
+	case moved > 0 && op.Kind != storage.Read && op.Kind != storage.Write && op.Kind != storage.Copy:
+		t.Errorf("%s %q: %d payload bytes, but it has none", op.Kind, op.Path, moved)
+	}
+	if out.err != nil {
+		s.auditError(t, op, out.err)
+	}
+}
+
+func (s *suite) auditError(t *testing.T, op *storage.Op, err error) {
+	t.Helper()
+	var e *storage.OpError
+	switch {
+	case !errors.As(err, &e):
+		t.Errorf("%s %q: error %T %q is no *storage.OpError", op.Kind, op.Path, err, err)
+	case e.Kind != op.Kind:
+		t.Errorf("%s %q: its error is one of %s: %v", op.Kind, op.Path, e.Kind, err)
+	case e.URL == "" || e.Err == nil:
+		t.Errorf("%s %q: its error does not say where or why: %#v", op.Kind, op.Path, e)
+	}
+	for _, secret := range []string{s.target.Cred.Password, s.target.Cred.Token} {
+		if secret != "" && strings.Contains(err.Error(), secret) {
+			t.Errorf("%s %q: its error tells a secret", op.Kind, op.Path)
+		}
+	}
+}
+
+// file makes a file of package content on the target and removes it after the
+// test.
+func (s *suite) file(t *testing.T, c storage.Client, name string, seed uint64, size int64) string {
+	t.Helper()
+	p := s.path(t, name)
+	if !s.offers(storage.Write) {
+		if s.o.Put == nil {
+			t.Fatalf("driver %s does not write: Options.Put is needed", s.driver.Name)
+		}
+		s.o.Put(t, p, seed, size)
+		return p
+	}
+	out := s.must(t, c, storage.Op{Kind: storage.Write, Path: p, Size: size, Seed: seed})
+	if out.heard.moved != size {
+		t.Errorf("write %q: %d bytes moved of %d", p, out.heard.moved, size)
+	}
+	s.removeAfter(t, p)
+	return p
+}
+
+// removeAfter removes what the test made. Its own tests check Remove; here it
+// only tidies up, so what is gone already is fine.
+func (s *suite) removeAfter(t *testing.T, p string) {
+	if !s.offers(storage.Remove) {
+		return
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), s.o.Bound)
+		defer cancel()
+		svc, err := s.driver.Open(ctx, s.target)
+		if err != nil {
+			t.Errorf("Open: %v", err)
+			return
+		}
+		c := svc.Client()
+		_, err = c.Do(ctx, &storage.Op{Kind: storage.Remove, Path: p}, &listener{})
+		if err != nil && storage.Classify(err) != storage.NotFound && !s.lacks(ClearErrors) {
+			t.Errorf("tidying up: %v", err)
+		}
+		if err := errors.Join(c.Close(), svc.Close()); err != nil {
+			t.Errorf("tidying up: %v", err)
+		}
+	})
+}
+
+// holds fails unless the file p has the content of seed and size.
+func (s *suite) holds(t *testing.T, c storage.Client, p string, seed uint64, size int64) {
+	t.Helper()
+	op := storage.Op{Kind: storage.Read, Path: p, Size: size}
+	if !s.lacks(ReadSums) {
+		op.Sum = s.o.Sum
+	}
+	out := s.must(t, c, op)
+	s.checkPayload(t, &op, out, seed, []storage.Range{{Length: size}})
+	if out.Size >= 0 && out.Size != size {
+		t.Errorf("read %q: the file has %d bytes, the result says %d", p, size, out.Size)
+	}
+}
+
+// checkPayload compares moved bytes and checksum with what the ranges hold.
+func (s *suite) checkPayload(t *testing.T, op *storage.Op, out outcome, seed uint64, ranges []storage.Range) {
+	t.Helper()
+	h, err := content.NewHash(s.o.Sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := int64(0)
+	for _, r := range ranges {
+		b := make([]byte, r.Length)
+		content.Fill(b, seed, r.Offset)
+		h.Write(b) //nolint:errcheck // a hash never fails
+		want += r.Length
+	}
+	if out.heard.moved != want {
+		t.Errorf("read %q %v: %d bytes moved, want %d", op.Path, op.Ranges, out.heard.moved, want)
+	}
+	if sum := content.Text(s.o.Sum, h); op.Sum != "" && out.Sum != sum {
+		t.Errorf("read %q %v: checksum %s, want %s", op.Path, op.Ranges, out.Sum, sum)
+	}
+}

@@ -1,0 +1,154 @@
+// Package storagetest is the one suite that every driver passes: what package
+// storage promises, asked of a real service.
+//
+// Each operation of the suite is watched: it must end in time, leave its Op as
+// it was, tell its progress in a sane order by one goroutine at a time and not
+// after its end, count its bytes right and fail with an *OpError. What a
+// target cannot do is declared in Options, never guessed.
+package storagetest
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/storage"
+)
+
+// A Lack is something that a target cannot do and is excused from.
+type Lack string
+
+// What a target may lack.
+const (
+	SeveralRanges  Lack = "several ranges in one read"
+	Ranges         Lack = "ranges"
+	SpecialNames   Lack = "names with anything but letters, digits, dots and dashes"
+	KeptSessions   Lack = "sessions that last longer than one operation"
+	EarlyProgress  Lack = "progress before the operation's end"
+	ReadSums       Lack = "checksums of what was read"
+	ServerSums     Lack = "checksums by the service"
+	SafeRemove     Lack = "refusing to remove a folder that is not empty"
+	Replacing      Lack = "writing a file again, or a clear refusal"
+	ClearErrors    Lack = "telling a missing file from other failures"
+	ExpectedSize   Lack = "noticing that a file is shorter than expected"
+	NetworkFailure Lack = "telling refused connections from other failures"
+)
+
+// Options says what the suite may ask of a target.
+type Options struct {
+	Dir     string        // folder below the target, which exists, to work in; "" is the target itself
+	Lacks   []Lack        // what is not asked
+	Sum     string        // checksum algorithm to use; "" is adler32
+	Clients int           // how many clients at once; 0 is 100
+	Largest int64         // bytes of the largest file; 0 is 16 MiB
+	Few     bool          // fewer sizes and names, for drivers whose operations take long
+	Network bool          // the target's host is reached over TCP: dead and silent hosts are tried, too
+	Bound   time.Duration // in which every single operation must end; 0 is 30 s
+	// Put makes a file of package content behind the driver's back; needed
+	// if the driver reads and does not write.
+	Put func(t *testing.T, path string, seed uint64, size int64)
+}
+
+// Run asks everything of d's clients on target, in subtests.
+func Run(t *testing.T, d storage.Driver, target storage.Target, o Options) {
+	t.Helper()
+	s := &suite{driver: d, target: target, o: o}
+	if o.Sum == "" {
+		s.o.Sum = "adler32"
+	}
+	if o.Clients == 0 {
+		s.o.Clients = 100
+	}
+	if o.Largest == 0 {
+		s.o.Largest = 16 << 20
+	}
+	if o.Bound == 0 {
+		s.o.Bound = 30 * time.Second
+	}
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"driver", s.testDriver}, {"unsupported", s.testUnsupported},
+		{"read", s.testRead}, {"ranges", s.testRanges}, {"write", s.testWrite}, {"replace", s.testReplace},
+		{"folders", s.testFolders}, {"missing", s.testMissing}, {"escape", s.testEscape}, {"login", s.testLogin}, {"checksum", s.testChecksum},
+		{"session", s.testSession}, {"cancel", s.testCancel}, {"timeout", s.testTimeout}, {"network", s.testNetwork},
+		{"together", s.testTogether}, {"leaks", s.testLeaks},
+	} {
+		t.Run(part.name, part.run)
+	}
+}
+
+type suite struct {
+	driver storage.Driver
+	target storage.Target
+	o      Options
+}
+
+func (s *suite) offers(k storage.Kind) bool { return slices.Contains(s.driver.Kinds, k) }
+
+// need skips a test of what the target does not have; that is no gap, it was
+// declared.
+func (s *suite) need(t *testing.T, kinds ...storage.Kind) {
+	t.Helper()
+	for _, k := range kinds {
+		if !s.offers(k) {
+			t.Skipf("driver %s does not offer %s", s.driver.Name, k)
+		}
+	}
+}
+
+func (s *suite) lacks(l Lack) bool { return slices.Contains(s.o.Lacks, l) }
+
+func (s *suite) unless(t *testing.T, l Lack) {
+	t.Helper()
+	if s.lacks(l) {
+		t.Skipf("declared: the target lacks %s", l)
+	}
+}
+
+// path returns a path for the running test that no other test uses.
+func (s *suite) path(t *testing.T, name string) string {
+	unique := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(t.Name()))
+	return path.Join(s.o.Dir, unique+"-"+name)
+}
+
+// service opens the target; it is closed when the test ends, after all that
+// its clients left.
+func (s *suite) service(t *testing.T, target storage.Target) storage.Service {
+	t.Helper()
+	svc, err := s.driver.Open(t.Context(), target)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := svc.Close(); err != nil {
+			t.Errorf("Service.Close: %v", err)
+		}
+	})
+	return svc
+}
+
+// of returns a new client of svc, which is closed when the test ends.
+func (s *suite) of(t *testing.T, svc storage.Service) storage.Client {
+	t.Helper()
+	c := svc.Client()
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("Client.Close: %v", err)
+		}
+	})
+	return c
+}
+
+func (s *suite) client(t *testing.T) storage.Client {
+	t.Helper()
+	return s.of(t, s.service(t, s.target))
+}
