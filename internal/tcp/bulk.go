@@ -1,0 +1,74 @@
+package tcp
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// ErrAnswered says that the other side has sent something before it took
+// all that was to be sent to it.
+var ErrAnswered = errors.New("answered before everything was sent")
+
+const (
+	// gulp is how many bytes the kernel gathers before it wakes a client
+	// that discards: a quarter of the wake-ups cost a third of the CPU.
+	gulp = 1 << 20
+	// small is a body that is not worth two settings of the socket.
+	small = 128 << 10
+	// tick is how late bytes may be reported that gather in the kernel, and
+	// how long a sender does not look whether the other side has answered.
+	tick = 250 * time.Millisecond
+	// slice is how many bytes are sent between two reports.
+	slice = 1 << 20
+)
+
+// bulk is what a long call works on.
+type bulk struct {
+	left  int64
+	moved func(int)
+	file  *os.File
+	off   int64
+}
+
+// Discard takes the next n bytes from the connection without bringing them
+// into memory, where the system can do that. It reports them as they come
+// and returns how many came; fewer than n only with an error
+// (io.ErrUnexpectedEOF when the other side has closed).
+func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
+	c.long = bulk{left: n, moved: moved}
+	err := c.discard()
+	done := n - c.long.left
+	c.long = bulk{}
+	return done, err
+}
+
+// Sendfile sends n bytes of f from an offset, without bringing them into
+// memory where the system can do that. It reports them as they go and returns
+// how many went; fewer than n only with an error. f's own position is left
+// alone. When the other side has answered before it took everything, Sendfile
+// stops with ErrAnswered.
+func (c *Conn) Sendfile(f *os.File, offset, n int64, moved func(int)) (int64, error) {
+	c.long = bulk{left: n, moved: moved, file: f, off: offset}
+	err := c.sendfile()
+	done := n - c.long.left
+	c.long = bulk{}
+	return done, err
+}
+
+// progress counts bytes of a long call, incoming or outgoing.
+func (c *Conn) progress(n int, counter *int64) {
+	*counter += int64(n)
+	c.long.left -= int64(n)
+	if c.long.moved != nil {
+		c.long.moved(n)
+	}
+}
+
+// tickWithin makes sure that the poller wakes the connection within a tick.
+func (c *Conn) tickWithin() {
+	at := c.clock.now() + int64(tick)
+	if c.armed == 0 || c.armed > at {
+		c.arm(at)
+	}
+}

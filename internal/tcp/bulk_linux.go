@@ -1,0 +1,150 @@
+//go:build linux
+
+package tcp
+
+import (
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// discard runs the wait of Discard until all is gone.
+func (c *Conn) discard() error {
+	s := &c.sock
+	for c.long.left > 0 {
+		s.read, s.errno, s.conn = callDiscard, 0, c
+		err := s.raw.Read(s.reading)
+		s.conn = nil
+		if err = s.failure("recv", err); err != nil {
+			if err = c.again(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.long.left > 0 {
+			return io.ErrUnexpectedEOF
+		}
+	}
+	return s.setLowat(1)
+}
+
+// discardSome drops what is there: with MSG_TRUNC, TCP counts bytes and
+// copies none. It returns true when there is nothing to wait for: all is
+// gone, the other side has closed, or the connection broke.
+//
+// Before it waits it asks not to be woken for less than a gulp, but never for
+// more than is still to come: the tail of the body would wake nobody. The
+// first byte is waited for alone, because its time is measured. A tick drains
+// what has gathered behind the mark when the other side is slow.
+func (s *socket) discardSome(fd uintptr) bool {
+	c := s.conn
+	for {
+		n, errno := receive(fd, nil, int(min(c.long.left, 1<<30)), syscall.MSG_TRUNC)
+		switch {
+		case errno == syscall.EAGAIN:
+			s.errno = s.gather(fd, c)
+			return s.errno != 0
+		case errno != 0 || n == 0:
+			s.errno = errno
+			return true
+		}
+		c.progress(n, &c.in)
+		s.flowing = true
+		if c.long.left == 0 {
+			s.flowing = false
+			return true
+		}
+	}
+}
+
+// gather sets the mark at which the kernel wakes us.
+func (s *socket) gather(fd uintptr, c *Conn) syscall.Errno {
+	mark := int32(min(c.long.left, gulp))
+	if !s.flowing || mark < small && s.lowat <= 1 {
+		return 0
+	}
+	c.tickWithin()
+	return s.mark(fd, mark)
+}
+
+func (s *socket) mark(fd uintptr, mark int32) syscall.Errno {
+	if mark == s.lowat || mark <= 1 && s.lowat <= 1 {
+		return 0
+	}
+	s.lowat = mark
+	if err := syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, int(mark)); err != nil {
+		return syscall.EINVAL
+	}
+	return 0
+}
+
+// setLowat sets the mark outside of a wait.
+func (s *socket) setLowat(mark int32) error {
+	if s.lowat <= 1 {
+		return nil
+	}
+	s.read, s.errno = callMark, 0
+	err := s.raw.Read(s.reading)
+	return s.failure("setsockopt", err)
+}
+
+// sendfile runs the wait of Sendfile until all is gone.
+func (c *Conn) sendfile() error {
+	s := &c.sock
+	for c.long.left > 0 {
+		c.tickWithin()
+		if err := c.stopped(); err != nil {
+			return err
+		}
+		s.write, s.errno, s.conn = callSendfile, 0, c
+		err := s.raw.Write(s.writing)
+		s.conn = nil
+		if err = s.failure("sendfile", err); err != nil {
+			if err = c.again(err); err != nil {
+				return err
+			}
+			if !s.quiet() {
+				return ErrAnswered
+			}
+		}
+	}
+	return nil
+}
+
+func (s *socket) sendfileSome(fd uintptr) bool {
+	c := s.conn
+	in := int(c.long.file.Fd())
+	for c.long.left > 0 {
+		n, err := syscall.Sendfile(int(fd), in, &c.long.off, int(min(c.long.left, slice)))
+		switch {
+		case err == syscall.EINTR: //nolint:errorlint // errno as it is
+		case err == syscall.EAGAIN: //nolint:errorlint // errno as it is
+			return false
+		case err != nil:
+			s.errno, _ = err.(syscall.Errno) //nolint:errorlint // errno as it is
+			return true
+		case n == 0: // the file is shorter than it was said to be
+			s.errno = syscall.ENODATA
+			return true
+		default:
+			c.progress(n, &c.out)
+		}
+	}
+	return true
+}
+
+func zoneIndex(zone string) (uint32, error) {
+	if zone == "" {
+		return 0, nil
+	}
+	if i, err := strconv.ParseUint(zone, 10, 32); err == nil {
+		return uint32(i), nil
+	}
+	i, err := net.InterfaceByName(zone)
+	if err != nil {
+		return 0, os.NewSyscallError("zone", err)
+	}
+	return uint32(i.Index), nil
+}

@@ -1,0 +1,25 @@
+package tcp
+
+import "time"
+
+// A clock turns points in time into nanoseconds since the dialer was made,
+// which cost less to keep and to compare. They start at 1; 0 is never.
+type clock struct{ base time.Time }
+
+func newClock() *clock { return &clock{base: time.Now().Add(-1)} }
+
+func (c *clock) now() int64 { return int64(time.Since(c.base)) }
+
+func (c *clock) at(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(int64(t.Sub(c.base)), 1)
+}
+
+func (c *clock) time(at int64) time.Time {
+	if at == 0 {
+		return time.Time{}
+	}
+	return c.base.Add(time.Duration(at))
+}

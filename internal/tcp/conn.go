@@ -1,0 +1,168 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// A Conn is one connection. It is used by one goroutine at a time; only the
+// end of the context given to Begin reaches into it from outside.
+//
+// It is a net.Conn, so that package crypto/tls can stand on it. SetDeadline
+// and its kin are those of the current operation.
+type Conn struct {
+	sock    socket
+	clock   *clock
+	watch   *watch
+	peer    netip.AddrPort
+	in, out int64
+
+	armed int64 // when the poller wakes us, on the clock; 0 is never
+	until int64 // when the operation must end, on the clock; 0 is never
+
+	long bulk // the long call that runs
+
+	interrupted atomic.Bool
+	group       *group // who is interrupted together with this connection
+	prev, next  *Conn  // in group; guarded by watch.mu
+}
+
+// Begin starts an operation: until the next Begin, calls fail with the
+// context's error once ctx has ended, and with os.ErrDeadlineExceeded after
+// deadline (zero means none). It is cheap as long as the contexts of one
+// connection share one Done channel, and allocates only when that changes.
+func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !c.watch.joined(c, ctx) {
+		c.watch.join(c, ctx)
+	}
+	c.limit(c.clock.at(deadline))
+	return c.stopped()
+}
+
+// limit sets the end of the operation. A timer of the poller that is due
+// earlier is left alone: when it fires, again moves it. So most operations
+// touch no timer at all.
+func (c *Conn) limit(until int64) {
+	c.until = until
+	if until != 0 && (c.armed == 0 || c.armed > until) {
+		c.arm(until)
+	}
+}
+
+func (c *Conn) arm(at int64) {
+	c.armed = at
+	c.sock.setDeadline(c.clock.time(at))
+}
+
+// stopped tells whether the operation's context has ended.
+func (c *Conn) stopped() error {
+	if !c.interrupted.Load() {
+		return nil
+	}
+	return c.watch.cause(c)
+}
+
+// again decides what a wake-up by the poller's timer means: the end of the
+// operation, or only a timer that was due too early.
+func (c *Conn) again(err error) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	if err := c.stopped(); err != nil {
+		return err
+	}
+	if c.until != 0 && c.clock.now() >= c.until {
+		return os.ErrDeadlineExceeded
+	}
+	c.arm(c.until)
+	return c.stopped() // an interruption may have come between
+}
+
+// Read reads up to len(p) bytes, waiting for the first.
+func (c *Conn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		n, err := c.sock.recv(p)
+		c.in += int64(n)
+		if err == nil && n == 0 {
+			return 0, io.EOF
+		}
+		if err == nil {
+			return n, nil
+		}
+		if err = c.again(err); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Write sends all of p.
+func (c *Conn) Write(p []byte) (int, error) { return c.write(p, false) }
+
+// WriteMore sends all of p and promises the system that more follows at
+// once, so that a head and its body share their packets.
+func (c *Conn) WriteMore(p []byte) (int, error) { return c.write(p, true) }
+
+func (c *Conn) write(p []byte, more bool) (int, error) {
+	done := 0
+	for done < len(p) {
+		n, err := c.sock.send(p[done:], more)
+		done += n
+		c.out += int64(n)
+		if err != nil {
+			if err = c.again(err); err != nil {
+				return done, err
+			}
+		}
+	}
+	return done, nil
+}
+
+// Quiet tells whether the connection is open and has nothing to be read: a
+// kept connection that is not quiet was closed by the other side, or is out
+// of step, and must not carry another request.
+func (c *Conn) Quiet() bool { return c.sock.quiet() }
+
+// In returns how many bytes have come in since the connection was made.
+func (c *Conn) In() int64 { return c.in }
+
+// Out returns how many bytes have gone out since the connection was made.
+func (c *Conn) Out() int64 { return c.out }
+
+// Close closes the connection.
+func (c *Conn) Close() error {
+	c.watch.leave(c)
+	return c.sock.close()
+}
+
+// Peer returns the address of the other side.
+func (c *Conn) Peer() netip.AddrPort { return c.peer }
+
+// RemoteAddr returns the address of the other side.
+func (c *Conn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(c.peer) }
+
+// LocalAddr returns an empty address: nobody has asked for it yet.
+func (c *Conn) LocalAddr() net.Addr { return &net.TCPAddr{} }
+
+// SetDeadline sets the end of the current operation.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.limit(c.clock.at(t))
+	return nil
+}
+
+// SetReadDeadline is SetDeadline: reading and writing end together.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
+
+// SetWriteDeadline is SetDeadline: reading and writing end together.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }

@@ -1,0 +1,117 @@
+package tcp
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// attemptTimeout is how long one address may take when nothing else limits
+// the connection's making; connectFloor is the least that an address gets.
+const (
+	attemptTimeout = 30 * time.Second
+	connectFloor   = 2 * time.Second
+)
+
+// A Dialer makes connections. It is safe for concurrent use.
+type Dialer struct {
+	clock *clock
+	watch *watch
+	hosts *hosts
+}
+
+// NewDialer returns a dialer. The caller closes it after its connections.
+func NewDialer() *Dialer {
+	c := newClock()
+	return &Dialer{clock: c, watch: newWatch(), hosts: newHosts(c)}
+}
+
+// Close frees what the dialer holds. Its connections are closed before.
+func (d *Dialer) Close() error {
+	d.hosts.close()
+	return nil
+}
+
+// Dial connects to a port of host, a name or a literal address, and begins
+// the connection's first operation (see Conn.Begin). A name is looked up
+// once and remembered for a minute; clients take its addresses in turn and
+// go on to the next when one refuses or does not answer.
+func (d *Dialer) Dial(ctx context.Context, host string, port uint16, deadline time.Time) (*Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	addrs, turn, err := d.addresses(ctx, host, deadline)
+	if err != nil {
+		return nil, err
+	}
+	until := d.clock.at(deadline)
+	for i := range addrs {
+		at := (turn + i) % len(addrs)
+		var c *Conn
+		c, err = d.connect(ctx, netip.AddrPortFrom(addrs[at], port), until, len(addrs)-i)
+		if err == nil {
+			if i > 0 {
+				d.hosts.worked(host, at)
+			}
+			return c, nil
+		}
+		if ctx.Err() != nil || until != 0 && d.clock.now() >= until {
+			break
+		}
+	}
+	return nil, err
+}
+
+// addresses is kept apart so that its context, which is needed only when a
+// lookup has to be waited for, costs nothing otherwise.
+func (d *Dialer) addresses(ctx context.Context, host string, deadline time.Time) ([]netip.Addr, int, error) {
+	if n := d.hosts.find(host); deadline.IsZero() || isClosed(n.ready) {
+		return d.hosts.of(ctx, host)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	return d.hosts.of(ctx, host)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// connect tries one address. left is how many addresses are still to be
+// tried, this one included: they share the time that is left.
+func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, left int) (*Conn, error) {
+	c := &Conn{clock: d.clock, watch: d.watch, peer: to}
+	if err := c.sock.open(to); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", to, err)
+	}
+	d.watch.join(c, ctx)
+	if !c.sock.connected() {
+		c.limit(d.attempt(until, left))
+	}
+	for {
+		err := c.sock.connect(to)
+		if err == nil {
+			c.limit(until)
+			return c, nil
+		}
+		if err = c.again(err); err != nil {
+			_ = c.Close() // it never was a connection
+			return nil, fmt.Errorf("connect to %s: %w", to, err)
+		}
+	}
+}
+
+func (d *Dialer) attempt(until int64, left int) int64 {
+	now := d.clock.now()
+	if until == 0 {
+		return now + int64(attemptTimeout)
+	}
+	share := max((until-now)/int64(left), int64(connectFloor))
+	return min(until, now+share)
+}

@@ -1,0 +1,126 @@
+package tcp
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// How long answers of the resolver are remembered.
+const (
+	rememberAddresses = time.Minute
+	rememberFailure   = time.Second // so that thousands of clients do not ask for the same missing name at once
+	lookupTimeout     = 10 * time.Second
+)
+
+// hosts remembers the addresses of names. However many clients ask, a name
+// is looked up by one goroutine at a time.
+type hosts struct {
+	clock  *clock
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	ctx    context.Context //nolint:containedctx // ends with the dialer: stops lookups under way
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	names  map[string]*name
+}
+
+type name struct {
+	ready   chan struct{} // closed when addrs and err are valid
+	addrs   []netip.Addr
+	err     error
+	expires int64
+	turn    int  // where the next client starts
+	sticky  bool // stay with what worked: the addresses are one machine
+}
+
+func newHosts(c *clock) *hosts {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &hosts{clock: c, ctx: ctx, cancel: cancel, lookup: net.DefaultResolver.LookupNetIP, names: map[string]*name{}}
+}
+
+// close stops lookups under way and waits for them.
+func (h *hosts) close() {
+	h.cancel()
+	h.wg.Wait()
+}
+
+// of returns host's addresses and where to start among them.
+func (h *hosts) of(ctx context.Context, host string) ([]netip.Addr, int, error) {
+	n := h.find(host)
+	select {
+	case <-n.ready:
+	case <-ctx.Done():
+		return nil, 0, fmt.Errorf("look up %s: %w", host, ctx.Err())
+	}
+	if n.err != nil {
+		return nil, 0, n.err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	turn := n.turn
+	if !n.sticky {
+		n.turn = (n.turn + 1) % len(n.addrs)
+	}
+	return n.addrs, turn, nil
+}
+
+// worked notes that address i of host answered.
+func (h *hosts) worked(host string, i int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := h.names[host]; n != nil && n.sticky {
+		n.turn = i
+	}
+}
+
+func (h *hosts) find(host string) *name {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.names[host]
+	if n != nil && (n.expires == 0 || h.clock.now() < n.expires) {
+		return n
+	}
+	n = &name{ready: make(chan struct{})}
+	h.names[host] = n
+	if addrs := known(host); addrs != nil {
+		n.addrs, n.sticky = addrs, true
+		close(n.ready)
+		return n
+	}
+	// A goroutine of its own, because a resolver needs a deep stack that a
+	// client would keep for life.
+	h.wg.Go(func() { h.ask(host, n) })
+	return n
+}
+
+func (h *hosts) ask(host string, n *name) {
+	ctx, cancel := context.WithTimeout(h.ctx, lookupTimeout)
+	defer cancel()
+	addrs, err := h.lookup(ctx, "ip", host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	remember := rememberAddresses
+	if err != nil {
+		remember = rememberFailure
+	}
+	n.addrs, n.err, n.expires = addrs, err, h.clock.now()+int64(remember)
+	close(n.ready)
+}
+
+// known returns the addresses of hosts that nobody needs to look up.
+func known(host string) []netip.Addr {
+	if host == "localhost" {
+		return []netip.Addr{netip.IPv6Loopback(), netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}
+	}
+	return nil
+}

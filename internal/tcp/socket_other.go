@@ -1,0 +1,108 @@
+//go:build !linux
+
+package tcp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// A socket on a system for which nothing better has been written: a
+// connection of package net.
+type socket struct {
+	mu       sync.Mutex // guards deadline and conn against an interruption while connecting
+	conn     net.Conn
+	deadline time.Time
+	to       netip.AddrPort
+}
+
+func (s *socket) open(to netip.AddrPort) error {
+	s.to = to
+	return nil
+}
+
+func (s *socket) connected() bool { return false }
+
+func (s *socket) connect(to netip.AddrPort) error {
+	s.mu.Lock()
+	deadline := s.deadline
+	s.mu.Unlock()
+	conn, err := (&net.Dialer{Deadline: deadline}).Dial("tcp", to.String()) //nolint:noctx // the deadline is the context's, too
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conn = conn
+	return conn.SetDeadline(s.deadline)
+}
+
+func (s *socket) recv(p []byte) (int, error) {
+	n, err := s.conn.Read(p)
+	if errors.Is(err, io.EOF) || n > 0 {
+		return n, nil
+	}
+	return n, err
+}
+
+func (s *socket) send(p []byte, _ bool) (int, error) { return s.conn.Write(p) }
+
+// quiet has no way to look without waiting; what it misses, the next
+// exchange finds out.
+func (s *socket) quiet() bool { return true }
+
+func (s *socket) setDeadline(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deadline = t
+	if s.conn != nil {
+		_ = s.conn.SetDeadline(t) // fails only on a closed connection, where it means nothing
+	}
+}
+
+func (s *socket) close() error {
+	if s.conn == nil {
+		return nil
+	}
+	return s.conn.Close()
+}
+
+func (c *Conn) discard() error {
+	buf := make([]byte, min(c.long.left, 256<<10))
+	for c.long.left > 0 {
+		n, err := c.sock.recv(buf[:min(c.long.left, int64(len(buf)))])
+		switch {
+		case err != nil:
+			if err = c.again(err); err != nil {
+				return err
+			}
+		case n == 0:
+			return io.ErrUnexpectedEOF
+		default:
+			c.progress(n, &c.in)
+		}
+	}
+	return nil
+}
+
+func (c *Conn) sendfile() error {
+	buf := make([]byte, min(c.long.left, 256<<10))
+	for c.long.left > 0 {
+		n, err := c.long.file.ReadAt(buf[:min(c.long.left, int64(len(buf)))], c.long.off)
+		if n == 0 {
+			return errors.Join(io.ErrUnexpectedEOF, err)
+		}
+		sent, err := c.write(buf[:n], false)
+		c.out -= int64(sent) // progress counts it
+		c.progress(sent, &c.out)
+		if err != nil {
+			return err
+		}
+		c.long.off += int64(n)
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package webdav
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+
+	"weir/storage"
+)
+
+const (
+	maxChunkLine = 1 << 10 // a chunk's size and its extensions
+	maxTrailer   = 8 << 10
+	maxDrain     = 256 << 10 // bytes of an unwanted body that are read to keep the connection
+)
+
+// How a body ends.
+type framing uint8
+
+const (
+	byLength framing = iota
+	byChunks
+	byClose
+)
+
+// A bodyState says how much of an answer's body is still to come.
+type bodyState struct {
+	framing framing
+	left    int64 // of the body, or of the current chunk
+	inside  bool  // a chunk's data has begun, so its line end follows
+	ended   bool
+	trailer int // bytes of chunk trailers
+}
+
+func (b *bodyState) begin(h *head, bare bool) {
+	*b = bodyState{}
+	switch {
+	case bare || h.status == http.StatusNoContent || h.status == http.StatusNotModified:
+		b.ended = true
+	case h.chunked:
+		b.framing = byChunks
+		if h.length >= 0 { // two framings: somebody tries to smuggle (RFC 9112, 6.3)
+			h.keep = false
+		}
+		h.length = -1
+	case h.length >= 0:
+		b.left, b.ended = h.length, h.length == 0
+	default:
+		b.framing = byClose
+		h.keep = false
+	}
+}
+
+// read reads payload: at most len(p) bytes, io.EOF after the last. A body
+// that is cut off gives ErrShort.
+func (x *call) read(l *link, p []byte) (int, error) {
+	b := &x.body
+	for b.framing == byChunks && b.left == 0 && !b.ended {
+		if err := x.nextChunk(l); err != nil {
+			return 0, err
+		}
+	}
+	if b.ended {
+		return 0, io.EOF
+	}
+	if b.framing != byClose {
+		p = p[:min(int64(len(p)), b.left)]
+	}
+	n, err := x.raw(l, p)
+	if b.framing != byClose {
+		b.left -= int64(n)
+		b.ended = b.framing == byLength && b.left == 0
+	}
+	if n > 0 {
+		return n, nil
+	}
+	if errors.Is(err, io.EOF) && b.framing == byClose {
+		b.ended = true
+		return 0, io.EOF
+	}
+	return 0, x.cutOff(err)
+}
+
+func (x *call) cutOff(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if x.body.framing == byLength {
+		return fmt.Errorf("%w: closed %d bytes before the end of %d", storage.ErrShort, x.body.left, x.head.length)
+	}
+	return fmt.Errorf("%w: closed in the middle of a body", storage.ErrShort)
+}
+
+// raw reads what follows the head, from the buffer first.
+func (x *call) raw(l *link, p []byte) (int, error) {
+	if x.pos < x.end {
+		n := copy(p, x.buf[x.pos:x.end])
+		x.pos += n
+		return n, nil
+	}
+	return l.read(p)
+}
+
+// nextChunk reads the line of the next chunk, and after the last chunk the
+// trailer.
+func (x *call) nextChunk(l *link) error {
+	if x.body.inside {
+		line, err := x.chunkLine(l)
+		if err != nil {
+			return err
+		}
+		if len(line) != 0 {
+			return protocolError("%q where a chunk should end", clip(line, 40))
+		}
+		x.body.inside = false
+	}
+	line, err := x.chunkLine(l)
+	if err != nil {
+		return err
+	}
+	size, err := parseChunkSize(line)
+	if err != nil {
+		return err
+	}
+	if size > 0 {
+		x.body.left, x.body.inside = size, true
+		return nil
+	}
+	for {
+		if line, err = x.chunkLine(l); err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			x.body.ended = true
+			return nil
+		}
+		if x.body.trailer += len(line); x.body.trailer > maxTrailer {
+			return protocolError("a trailer of more than %d bytes", maxTrailer)
+		}
+	}
+}
+
+// parseChunkSize reads "1a2b" or "1a2b;name=value".
+func parseChunkSize(line []byte) (int64, error) {
+	n, i := int64(0), 0
+	for ; i < len(line) && i < 15; i++ {
+		c := line[i] | 0x20
+		switch {
+		case line[i] >= '0' && line[i] <= '9':
+			n = n<<4 | int64(line[i]-'0')
+		case c >= 'a' && c <= 'f':
+			n = n<<4 | int64(c-'a'+10)
+		default:
+			if rest := trim(line[i:]); i > 0 && (len(rest) == 0 || rest[0] == ';') {
+				return n, nil
+			}
+			return 0, protocolError("chunk size %q", clip(line, 40))
+		}
+	}
+	if i == 0 || i < len(line) && line[i] != ';' {
+		return 0, protocolError("chunk size %q", clip(line, 40))
+	}
+	return n, nil
+}
+
+// chunkLine returns the next line, without its end. It is valid until the
+// next read.
+func (x *call) chunkLine(l *link) ([]byte, error) {
+	for searched := x.pos; ; {
+		for i := searched; i < x.end; i++ {
+			if x.buf[i] != '\n' {
+				continue
+			}
+			line := x.buf[x.pos:i]
+			x.pos = i + 1
+			if len(line) > 0 && line[len(line)-1] == '\r' {
+				line = line[:len(line)-1]
+			}
+			return line, nil
+		}
+		if x.end-x.pos > maxChunkLine {
+			return nil, protocolError("a chunk's line of more than %d bytes", maxChunkLine)
+		}
+		x.end = copy(x.buf, x.buf[x.pos:x.end])
+		x.pos, searched = 0, x.end
+		n, err := l.read(x.buf[x.end:])
+		x.end += n
+		if err != nil && n == 0 {
+			return nil, x.cutOff(err)
+		}
+	}
+}
+
+// take moves the whole body: past us, if nobody wants to see it, else through
+// sum. It counts every byte and returns how many there were; more than limit
+// (if that is not negative) are an error.
+func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
+	if sum != nil || l.tls != nil || x.body.framing != byLength {
+		return x.takeThroughMemory(l, sum, limit)
+	}
+	total := x.body.left
+	if n := int(min(int64(x.end-x.pos), total)); n > 0 {
+		x.pos += n
+		x.body.left -= int64(n)
+		x.moved(n)
+	}
+	if x.body.left > 0 {
+		n, err := l.conn.Discard(x.body.left, x.discard)
+		x.body.left -= n
+		if err != nil {
+			return total - x.body.left, x.cutOff(err)
+		}
+	}
+	x.body.ended = true
+	return total, nil
+}
+
+func (x *call) takeThroughMemory(l *link, sum hash.Hash, limit int64) (int64, error) {
+	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.buffers.Put(buf)
+	total := int64(0)
+	for {
+		n, err := x.read(l, *buf)
+		if n > 0 {
+			total += int64(n)
+			x.moved(n)
+			if sum != nil {
+				sum.Write((*buf)[:n]) //nolint:errcheck // a hash never fails
+			}
+			if limit >= 0 && total > limit {
+				return total, protocolError("more than the %d bytes expected", limit)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// finish puts the connection into the state that the next request needs, or
+// closes it.
+func (x *call) finish(l *link) {
+	if l.conn != nil && (!x.body.ended || !x.head.keep || x.pos != x.end) {
+		x.drop(l)
+	}
+}
+
+// skip reads the rest of a body that nobody wants, if it is short, so that
+// the connection can be kept.
+func (x *call) skip(l *link) {
+	x.collect(l, nil, maxDrain) //nolint:errcheck // an unfinished body closes the connection
+	x.finish(l)
+}
+
+// collect appends up to limit bytes of the body to dst; a nil dst throws them
+// away. It stops without an error at the limit.
+func (x *call) collect(l *link, dst *[]byte, limit int) error {
+	if x.body.framing == byLength && x.body.left > int64(limit) && dst == nil || x.body.framing == byClose && dst == nil {
+		return nil // closing is cheaper
+	}
+	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.buffers.Put(buf)
+	for limit > 0 {
+		n, err := x.read(l, (*buf)[:min(limit, len(*buf))])
+		limit -= n
+		if dst != nil {
+			*dst = append(*dst, (*buf)[:n]...)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package webdav
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// Sizes of the buffer for requests, heads of answers and the first payload.
+// A small file comes in with its head, in one system call.
+const (
+	bufferSize = 8 << 10
+	maxHead    = 64 << 10
+)
+
+// A call is one operation while it runs. Calls are shared by all clients of a
+// service, so that a client that waits for its turn holds no buffers.
+type call struct {
+	c        *client
+	ctx      context.Context //nolint:containedctx // lives as long as the operation
+	op       *storage.Op
+	p        storage.Progress
+	deadline time.Time
+	res      storage.Result
+	reached  uint16  // phases told
+	server   *origin // where the operation is now
+	body     bodyState
+	head     head
+	buf      []byte // the request; then the answer: buf[pos:end] is unread
+	pos, end int
+	heard    bool   // something of the answer has come
+	path     []byte // of a redirect; empty for the target's own
+	moved    func(int)
+	discard  func(int)
+	cursor   content.Cursor
+	line     []byte // first line of an error's body
+}
+
+func newCall(*service) *call {
+	x := &call{buf: make([]byte, 0, bufferSize)}
+	x.moved = x.tellMoved
+	x.discard = func(n int) {
+		x.res.Discarded += int64(n)
+		x.tellMoved(n)
+	}
+	return x
+}
+
+func (x *call) begin(c *client, ctx context.Context, op *storage.Op, p storage.Progress) {
+	x.c, x.ctx, x.op, x.p = c, ctx, op, p
+	x.deadline = deadline(op)
+	x.res = storage.Result{Size: -1}
+	x.reached, x.server = 0, c.s.home
+	x.pos, x.end = 0, 0
+	x.path, x.line = x.path[:0], x.line[:0]
+}
+
+// settle counts the bytes that the operation has not told yet.
+func (x *call) settle() {
+	x.count(&x.c.home)
+	for _, l := range x.c.data {
+		x.count(l)
+	}
+}
+
+// clear forgets whatever belongs to the client.
+func (x *call) clear() {
+	x.c, x.ctx, x.op, x.p, x.server = nil, nil, nil, nil, nil
+	x.res = storage.Result{}
+	x.head, x.body = head{}, bodyState{}
+	if cap(x.buf) > bufferSize {
+		x.buf = make([]byte, 0, bufferSize)
+	}
+}
+
+// reach tells of a phase, once.
+func (x *call) reach(p storage.Phase) {
+	if x.reached&(1<<p) == 0 {
+		x.reached |= 1 << p
+		x.p.Reached(p)
+	}
+}
+
+func (x *call) tellMoved(n int) {
+	if x.op.Kind == storage.Read {
+		x.reach(storage.FirstByte)
+	}
+	x.p.Moved(n)
+}
+
+// describe puts an error into the words of package storage.
+func (x *call) describe(err error) error {
+	e := &storage.OpError{Kind: x.op.Kind, URL: x.url(), Err: err}
+	if x.server != nil && x.server != x.c.s.home {
+		e.Server = x.server.name
+	}
+	return e
+}
+
+func (x *call) url() string {
+	if x.op.Path == "" {
+		return x.c.s.shown
+	}
+	return x.c.s.shown + "/" + string(appendPath(nil, x.op.Path))
+}

@@ -1,0 +1,257 @@
+package webdav
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"weir/storage"
+)
+
+const (
+	maxRedirects = 10
+	maxInterim   = 20 // 1xx answers before the real one
+	// patience is how long a client waits for 100 Continue before it sends the
+	// body all the same, as RFC 9110 (10.1.1) wants it.
+	patience = time.Second
+)
+
+// A request is what changes from one request to the next.
+type request struct {
+	method string
+	path   string // below the target, unescaped
+	slash  bool   // the path is a folder's
+	extra  string // more header lines
+	ranged bool
+	from   int64 // ranged: first byte
+	count  int64 // ranged: bytes
+	text   string
+	upload bool // the body is made content of Op.Size bytes
+}
+
+// exchange sends a request, follows redirects and leaves the final answer's
+// head in x.head and its body's state in x.body.
+func (x *call) exchange(r *request) (*link, error) {
+	at := x.c.s.home
+	x.path = x.path[:0]
+	for hop := 0; ; hop++ {
+		l, err := x.roundTrip(r, at)
+		if err != nil {
+			return nil, err
+		}
+		if !redirects(x.head.status) || r.method == "HEAD" && x.op.Kind == storage.Login {
+			return l, nil
+		}
+		if hop == maxRedirects {
+			x.drop(l)
+			return nil, protocolError("more than %d redirects", maxRedirects)
+		}
+		if at, err = x.redirect(r, l); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func redirects(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// redirect notes where the answer sends us.
+func (x *call) redirect(r *request, l *link) (*origin, error) {
+	if len(x.head.location) == 0 {
+		x.drop(l)
+		return nil, protocolError("status %d without a Location", x.head.status)
+	}
+	if r.upload {
+		if x.head.status == http.StatusSeeOther {
+			x.drop(l)
+			return nil, protocolError("status 303 in answer to a PUT")
+		}
+		x.c.s.putsRedirected.Store(true)
+	}
+	to, err := parseReference(string(x.head.location), l.origin, x.current(r))
+	if err != nil {
+		x.drop(l)
+		return nil, protocolError("Location %q: %v", clip(x.head.location, 200), err)
+	}
+	o, err := x.c.s.origins.of(to, x.c.s.home)
+	if err != nil {
+		x.drop(l)
+		return nil, protocolError("Location %q: %v", clip(x.head.location, 200), err)
+	}
+	path := to.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	x.path = append(appendPrintable(x.path[:0], path), queryOf(to)...)
+	x.skip(l)
+	x.reach(storage.Redirected)
+	x.p.ServedBy(o.name)
+	return o, nil
+}
+
+// current returns the path of the request that was answered.
+func (x *call) current(r *request) string {
+	if len(x.path) > 0 {
+		return string(x.path)
+	}
+	return string(x.appendTarget(nil, r))
+}
+
+// roundTrip sends the request to one server and reads the answer's head. A
+// kept connection that proves to be closed is made again, once.
+func (x *call) roundTrip(r *request, at *origin) (*link, error) {
+	l := x.c.link(x, at)
+	repeatable := r.method == "GET" || r.method == "HEAD" || r.method == "PROPFIND"
+	if l.conn != nil && !repeatable && !l.conn.Quiet() {
+		x.drop(l)
+	}
+	for {
+		kept := l.conn != nil
+		if err := x.connect(l); err != nil {
+			return nil, err
+		}
+		err := x.sendAndReceive(r, l)
+		if err == nil {
+			x.arrived(r, l)
+			return l, nil
+		}
+		x.drop(l)
+		if !kept || !repeatable || x.heard || !brokenLink(err) {
+			return nil, err
+		}
+	}
+}
+
+// brokenLink tells whether err is what a connection gives that the other
+// side has closed.
+func brokenLink(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// arrived notes what the first answer of a connection means.
+func (x *call) arrived(r *request, l *link) {
+	x.body.begin(&x.head, r.method == "HEAD")
+	if x.c.s.proves && !l.known && l.origin.trusted && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
+		l.known = true
+		x.reach(storage.Authenticated)
+	}
+}
+
+func (x *call) sendAndReceive(r *request, l *link) error {
+	x.buf = x.appendHead(x.buf[:0], r, l.origin)
+	x.pos, x.end, x.heard = 0, 0, false
+	if r.upload {
+		return x.sendUpload(l)
+	}
+	if _, err := l.write(x.buf, false); err != nil {
+		return err
+	}
+	return x.receive(l)
+}
+
+// appendHead builds a request, its small body included.
+func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
+	b = append(b, r.method...)
+	b = append(b, ' ')
+	if len(x.path) > 0 {
+		b = append(b, x.path...)
+	} else {
+		b = x.appendTarget(b, r)
+	}
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	b = append(b, o.authority...)
+	b = append(b, "\r\nUser-Agent: weir\r\n"...)
+	if o.trusted {
+		b = append(b, x.c.s.auth...)
+	}
+	b = append(b, r.extra...)
+	if r.ranged {
+		b = append(b, "Range: bytes="...)
+		b = strconv.AppendInt(b, r.from, 10)
+		b = append(b, '-')
+		b = strconv.AppendInt(b, r.from+r.count-1, 10)
+		b = append(b, "\r\n"...)
+	}
+	if r.upload || len(r.text) > 0 {
+		b = append(b, "Content-Length: "...)
+		if r.upload {
+			b = strconv.AppendInt(b, x.op.Size, 10)
+		} else {
+			b = strconv.AppendInt(b, int64(len(r.text)), 10)
+		}
+		b = append(b, "\r\n"...)
+	}
+	if r.upload && x.expects() {
+		b = append(b, "Expect: 100-continue\r\n"...)
+	}
+	b = append(b, "\r\n"...)
+	return append(b, r.text...)
+}
+
+func (x *call) appendTarget(b []byte, r *request) []byte {
+	b = append(b, x.c.s.root...)
+	b = append(b, '/')
+	b = appendPath(b, r.path)
+	if r.slash && b[len(b)-1] != '/' {
+		b = append(b, '/')
+	}
+	return append(b, x.c.s.query...)
+}
+
+// receive reads the head of the final answer.
+func (x *call) receive(l *link) error {
+	for interim := 0; ; interim++ {
+		if err := x.receiveHead(l); err != nil {
+			return err
+		}
+		switch {
+		case x.head.status == http.StatusSwitchingProtocols:
+			return protocolError("status 101 was not asked for")
+		case x.head.status >= 200:
+			return nil
+		case interim == maxInterim:
+			return protocolError("more than %d interim answers", maxInterim)
+		}
+	}
+}
+
+// receiveHead reads one head into the buffer and takes it apart. The head
+// ends at x.pos; what has come behind it is buf[pos:end].
+func (x *call) receiveHead(l *link) error {
+	if x.pos > 0 { // the head of an interim answer is of no more use
+		x.end = copy(x.buf[:cap(x.buf)], x.buf[x.pos:x.end])
+		x.pos = 0
+	}
+	x.buf = x.buf[:cap(x.buf)]
+	for searched := 0; ; {
+		if n := headEnd(x.buf[:x.end], searched); n > 0 {
+			x.pos = n
+			return x.head.parse(x.buf[:n])
+		}
+		searched = x.end
+		if x.end == len(x.buf) {
+			if len(x.buf) >= maxHead {
+				return protocolError("the answer's head is longer than %d bytes", maxHead)
+			}
+			x.buf = append(x.buf, make([]byte, len(x.buf))...)
+		}
+		n, err := l.read(x.buf[x.end:])
+		x.end += n
+		x.heard = x.heard || n > 0
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("closed before the answer: %w", io.EOF)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package webdav
+
+import (
+	"bytes"
+	"fmt"
+
+	"weir/storage"
+)
+
+// Limits of a head, beyond which an answer is refused.
+const (
+	maxLine  = 8 << 10
+	maxLines = 200
+)
+
+// A head is what matters of an answer's status line and header. Its slices
+// point into the buffer that it was read from.
+type head struct {
+	status   int
+	reason   []byte
+	length   int64 // Content-Length, negative if there is none
+	chunked  bool
+	keep     bool // the connection may carry another request
+	location []byte
+	digest   []byte // Digest (RFC 3230); the last, if there are several
+	repr     []byte // Repr-Digest (RFC 9530)
+	crange   []byte // Content-Range
+	ctype    []byte // Content-Type
+}
+
+// headEnd returns how many bytes of b the head takes, its empty line
+// included, or 0 if the head is not complete. from is how many bytes have
+// been searched before.
+func headEnd(b []byte, from int) int {
+	from = max(0, from-3)
+	for {
+		i := bytes.IndexByte(b[from:], '\n')
+		if i < 0 {
+			return 0
+		}
+		from += i + 1
+		rest := b[from:]
+		if len(rest) > 0 && rest[0] == '\n' {
+			return from + 1
+		}
+		if len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n' {
+			return from + 2
+		}
+	}
+}
+
+// parse reads a complete head.
+func (h *head) parse(b []byte) error {
+	*h = head{length: -1}
+	line, rest, err := cutLine(b)
+	if err != nil {
+		return err
+	}
+	if err := h.parseStatus(line); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		if line, rest, err = cutLine(rest); err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			return nil
+		}
+		if n == maxLines {
+			return protocolError("more than %d header lines", maxLines)
+		}
+		if err := h.parseLine(line); err != nil {
+			return err
+		}
+	}
+}
+
+func cutLine(b []byte) (line, rest []byte, err error) {
+	i := bytes.IndexByte(b, '\n')
+	if i < 0 {
+		return nil, nil, protocolError("head without an end")
+	}
+	if i > maxLine {
+		return nil, nil, protocolError("header line of %d bytes", i)
+	}
+	line, rest = b[:i], b[i+1:]
+	if i > 0 && line[i-1] == '\r' {
+		line = line[:i-1]
+	}
+	return line, rest, nil
+}
+
+// parseStatus reads "HTTP/1.1 200 OK".
+func (h *head) parseStatus(b []byte) error {
+	if len(b) < 12 || string(b[:7]) != "HTTP/1." || b[7] != '0' && b[7] != '1' || b[8] != ' ' {
+		return protocolError("no HTTP/1.1 answer: it begins with %q", clip(b, 40))
+	}
+	for _, c := range b[9:12] {
+		if c < '0' || c > '9' {
+			return protocolError("status line %q", clip(b, 80))
+		}
+		h.status = h.status*10 + int(c-'0')
+	}
+	if h.status < 100 || len(b) > 12 && b[12] != ' ' {
+		return protocolError("status line %q", clip(b, 80))
+	}
+	h.reason = bytes.TrimSpace(b[12:])
+	h.keep = b[7] == '1'
+	return nil
+}
+
+func (h *head) parseLine(b []byte) error {
+	colon := bytes.IndexByte(b, ':')
+	if colon <= 0 || b[0] == ' ' || b[0] == '\t' || b[colon-1] == ' ' || b[colon-1] == '\t' {
+		return protocolError("header line %q", clip(b, 80))
+	}
+	name, value := b[:colon], trim(b[colon+1:])
+	switch len(name) {
+	case len("Digest"):
+		if is(name, "digest") {
+			h.digest = value
+		}
+	case len("Location"):
+		if is(name, "location") {
+			h.location = value
+		}
+	case len("Connection"):
+		if is(name, "connection") {
+			h.parseConnection(value)
+		}
+	case len("Repr-Digest"):
+		if is(name, "repr-digest") {
+			h.repr = value
+		}
+	case len("Content-Type"):
+		if is(name, "content-type") {
+			h.ctype = value
+		}
+	case len("Content-Range"):
+		if is(name, "content-range") {
+			h.crange = value
+		}
+	case len("Content-Length"):
+		if is(name, "content-length") {
+			return h.parseLength(value)
+		}
+	case len("Transfer-Encoding"):
+		if is(name, "transfer-encoding") {
+			return h.parseEncoding(value)
+		}
+	}
+	return nil
+}
+
+// parseConnection reads a list; "close" wins over "keep-alive".
+func (h *head) parseConnection(value []byte) {
+	for len(value) > 0 {
+		var word []byte
+		word, value, _ = bytes.Cut(value, []byte{','})
+		switch word = trim(word); {
+		case is(word, "close"):
+			h.keep = false
+			return
+		case is(word, "keep-alive"):
+			h.keep = true
+		}
+	}
+}
+
+func (h *head) parseLength(value []byte) error {
+	n, ok := parseDecimal(value)
+	if !ok {
+		return protocolError("Content-Length %q", clip(value, 40))
+	}
+	if h.length >= 0 && h.length != n {
+		return protocolError("two lengths, %d and %d", h.length, n)
+	}
+	h.length = n
+	return nil
+}
+
+func (h *head) parseEncoding(value []byte) error {
+	if !is(value, "chunked") || h.chunked {
+		return protocolError("Transfer-Encoding %q was not asked for", clip(value, 40))
+	}
+	h.chunked = true
+	return nil
+}
+
+// parseDecimal reads digits and nothing else.
+func parseDecimal(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// parseContentRange reads "bytes 0-99/1000"; total is negative if it is "*".
+func parseContentRange(b []byte) (first, last, total int64, ok bool) {
+	if len(b) < 6 || !is(b[:6], "bytes ") {
+		return 0, 0, 0, false
+	}
+	span, size, found := bytes.Cut(b[6:], []byte{'/'})
+	from, to, dashed := bytes.Cut(span, []byte{'-'})
+	if !found || !dashed {
+		return 0, 0, 0, false
+	}
+	first, okFirst := parseDecimal(from)
+	last, okLast := parseDecimal(to)
+	total, okTotal := parseDecimal(size)
+	if string(size) == "*" {
+		total, okTotal = -1, true
+	}
+	ok = okFirst && okLast && okTotal && first <= last && (total < 0 || last < total)
+	return first, last, total, ok
+}
+
+// is compares with a word in lower case, whatever the case of b.
+func is(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i := range b {
+		c := b[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// clip shortens hostile text for an error.
+func clip(b []byte, n int) []byte { return b[:min(len(b), n)] }
+
+func protocolError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", storage.ErrProtocol, fmt.Sprintf(format, args...))
+}

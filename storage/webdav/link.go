@@ -1,0 +1,107 @@
+package webdav
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+
+	"weir/internal/tcp"
+	"weir/storage"
+)
+
+// A link is a client's connection to one server. Without conn it is closed.
+type link struct {
+	origin  *origin
+	conn    *tcp.Conn
+	tls     *tls.Conn
+	counted int64 // bytes that results have told already
+	known   bool  // the service knows who we are
+}
+
+func (l *link) close() error {
+	if l.conn == nil {
+		return nil
+	}
+	err := l.conn.Close()
+	l.conn, l.tls, l.counted, l.known = nil, nil, 0, false
+	return err
+}
+
+func (l *link) read(p []byte) (int, error) {
+	if l.tls != nil {
+		return l.tls.Read(p)
+	}
+	return l.conn.Read(p)
+}
+
+func (l *link) write(p []byte, more bool) (int, error) {
+	switch {
+	case l.tls != nil:
+		return l.tls.Write(p)
+	case more:
+		return l.conn.WriteMore(p)
+	}
+	return l.conn.Write(p)
+}
+
+// count adds the link's bytes since the last count to the result.
+func (x *call) count(l *link) {
+	if l.conn == nil {
+		return
+	}
+	total := l.conn.In() + l.conn.Out()
+	x.res.Wire += total - l.counted
+	l.counted = total
+}
+
+// drop closes a link whose state is not known, or that the server closes.
+func (x *call) drop(l *link) {
+	x.count(l)
+	_ = l.close() // whatever it says, the connection is gone
+}
+
+// connect makes sure that l is open and begins the call's part on it.
+func (x *call) connect(l *link) error {
+	x.server = l.origin
+	if l.conn != nil {
+		err := l.conn.Begin(x.ctx, x.deadline)
+		if err != nil {
+			x.drop(l)
+		}
+		return err
+	}
+	conn, err := x.c.s.dialer.Dial(x.ctx, l.origin.host, l.origin.port, x.deadline)
+	if err != nil {
+		return err
+	}
+	l.conn = conn
+	x.reach(storage.Connected)
+	if !l.origin.secure {
+		return nil
+	}
+	return x.secure(l)
+}
+
+func (x *call) secure(l *link) error {
+	conf := x.c.s.tls.Clone()
+	if conf.ServerName == "" {
+		conf.ServerName = l.origin.host
+	}
+	conf.NextProtos = []string{"http/1.1"}
+	l.tls = tls.Client(l.conn, conf)
+	if err := l.tls.Handshake(); err != nil { //nolint:noctx // the connection ends with the context
+		x.drop(l)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return &tlsError{err}
+	}
+	x.reach(storage.Secured)
+	return nil
+}
+
+// A tlsError is a handshake that failed.
+type tlsError struct{ err error }
+
+func (e *tlsError) Error() string { return "TLS: " + e.err.Error() }
+func (e *tlsError) Unwrap() error { return e.err }

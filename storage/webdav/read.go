@@ -1,0 +1,156 @@
+package webdav
+
+import (
+	"fmt"
+	"hash"
+	"io/fs"
+	"net/http"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// readFile brings the whole file, or its ranges.
+func (x *call) readFile() error {
+	var sum hash.Hash
+	if x.op.Sum != "" {
+		var err error
+		if sum, err = content.NewHash(x.op.Sum); err != nil {
+			return err
+		}
+	}
+	err := x.readParts(sum)
+	if err == nil && sum != nil {
+		x.res.Sum = content.Text(x.op.Sum, sum)
+	}
+	return err
+}
+
+func (x *call) readParts(sum hash.Hash) error {
+	if x.op.Chunk < 0 {
+		return fmt.Errorf("chunk of %d bytes: %w", x.op.Chunk, fs.ErrInvalid)
+	}
+	if x.op.Ranges == nil && x.op.Chunk > 0 && x.op.Size != 0 {
+		return x.readInChunks(sum)
+	}
+	if x.op.Ranges == nil {
+		return x.readWhole(sum)
+	}
+	for _, r := range x.op.Ranges {
+		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
+			return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
+		}
+		for r.Length > 0 {
+			n := r.Length
+			if x.op.Chunk > 0 {
+				n = min(n, int64(x.op.Chunk))
+			}
+			if err := x.readRange(r.Offset, n, sum); err != nil {
+				return err
+			}
+			r.Offset += n
+			r.Length -= n
+		}
+	}
+	return nil
+}
+
+// readWhole is one GET.
+func (x *call) readWhole(sum hash.Hash) error {
+	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path})
+	if err != nil {
+		return err
+	}
+	if x.head.status != http.StatusOK {
+		return x.refuse(l)
+	}
+	x.reach(storage.Opened)
+	if want := x.op.Size; want >= 0 && x.head.length > want {
+		x.drop(l)
+		return protocolError("the file has %d bytes, not the %d expected", x.head.length, want)
+	}
+	n, err := x.take(l, sum, x.op.Size)
+	if err != nil {
+		x.drop(l)
+		return err
+	}
+	x.finish(l)
+	x.res.Size = n
+	if n < x.op.Size {
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.op.Size)
+	}
+	return nil
+}
+
+// readInChunks reads the whole file by ranges.
+func (x *call) readInChunks(sum hash.Hash) error {
+	size := x.op.Size
+	for at := int64(0); size < 0 || at < size; {
+		n := int64(x.op.Chunk)
+		if size >= 0 {
+			n = min(n, size-at)
+		}
+		if err := x.readRange(at, n, sum); err != nil {
+			return err
+		}
+		if size < 0 {
+			if size = x.res.Size; size < 0 {
+				return protocolError("ranged answers do not tell the size of the file")
+			}
+		}
+		at += n
+	}
+	return nil
+}
+
+// readRange is one ranged GET. While the file's size is unknown, it may bring
+// less than what was asked for, if that is the file's end.
+func (x *call) readRange(from, count int64, sum hash.Hash) error {
+	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path, ranged: true, from: from, count: count})
+	if err != nil {
+		return err
+	}
+	err = x.checkRange(l, from, count)
+	if err != nil {
+		return err
+	}
+	x.reach(storage.Opened)
+	n, err := x.take(l, sum, count)
+	if err != nil {
+		x.drop(l)
+		return err
+	}
+	x.finish(l)
+	if n < count && (x.op.Ranges != nil || x.res.Size != from+n) {
+		return fmt.Errorf("%w: %d of %d bytes at %d", storage.ErrShort, n, count, from)
+	}
+	return nil
+}
+
+// checkRange looks whether the answer is about the range that was asked for.
+func (x *call) checkRange(l *link, from, count int64) error {
+	h := &x.head
+	if h.status == http.StatusOK {
+		// The whole file, which some servers send if the range covers it.
+		if from == 0 && h.length >= 0 && h.length <= count {
+			x.res.Size = h.length
+			return nil
+		}
+		x.drop(l)
+		return protocolError("the server ignored the range %d-%d and sent everything", from, from+count-1)
+	}
+	if h.status != http.StatusPartialContent {
+		return x.refuse(l)
+	}
+	first, last, total, ok := parseContentRange(h.crange)
+	if !ok || first != from || last >= from+count || h.length >= 0 && h.length != last-first+1 {
+		x.drop(l)
+		return protocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length, from, from+count-1)
+	}
+	if x.op.Size >= 0 && x.op.Ranges == nil && total >= 0 && total != x.op.Size {
+		x.drop(l)
+		return protocolError("the file has %d bytes, not the %d expected", total, x.op.Size)
+	}
+	x.res.Size = total
+	return nil
+}
