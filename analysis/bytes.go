@@ -1,0 +1,160 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"weir/internal/unit"
+	"weir/monitor"
+)
+
+// loopback is the interface that carries a machine's traffic with itself. It
+// counts every byte as sent and as received.
+const loopback = "lo"
+
+// headers is what Ethernet (14), IPv4 (20) and TCP with timestamps (32) add to
+// a packet; the kernel counts large packets before they are cut, so this is small.
+const headers = 66
+
+// Bounds of the check that both ends agree on the bytes.
+const (
+	bytesOK   = 0.01
+	bytesWarn = 0.05
+	inside    = 0.99 // share of a sample that must lie in one step's hold time
+	leastSeen = 1.0  // seconds of samples
+)
+
+// A count is what one source saw, and what the clients moved in the same time.
+type count struct {
+	source  string
+	clients float64 // bytes
+	there   float64
+	payload bool // it counts payload, not what is on the wire
+	partial bool // it may see less than all: a process that uses other system calls
+	shared  bool // it may see more than all: others use it, too
+}
+
+func (c *count) off() float64 { return ratio(c.there-c.clients, c.clients) }
+
+// checkBytes compares the payload that the clients counted with what the
+// kernel or the service counted in the same seconds of the hold times. It is
+// enough that one source agrees: an interface carries others' traffic, too,
+// and a process can move bytes by calls that the kernel does not charge to it.
+func (d *data) checkBytes() Check {
+	c := Check{Name: "both ends agree", Status: Skipped}
+	if d.down+d.up == 0 {
+		c.Detail = "no payload was moved by reads or writes"
+		return c
+	}
+	sources := d.sources()
+	sources = slices.DeleteFunc(sources, func(s count) bool {
+		return s.clients <= 0 || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
+	})
+	if len(sources) == 0 {
+		c.Detail = "no interface or server process was watched that saw this traffic, for a second within a hold time"
+		return c
+	}
+	slices.SortStableFunc(sources, func(a, b count) int { return cmp.Compare(math.Abs(a.off()), math.Abs(b.off())) })
+	s := sources[0]
+	c.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(s.clients), s.source, unit.Bytes(s.there), 100*s.off())
+	switch off := s.off(); {
+	case math.Abs(off) <= bytesOK:
+		c.Status = OK
+	case math.Abs(off) <= bytesWarn:
+		c.Status = Warn
+	case off > 0 && s.shared:
+		c.Status = Warn
+		c.Detail += "; the interface may carry other traffic, too"
+	default:
+		c.Status = Fail
+		c.Detail += "; the clients' figure can not be right"
+	}
+	return c
+}
+
+// sources gathers all counters that saw the run's traffic, over the samples
+// that lie within a hold time.
+func (d *data) sources() []count {
+	var all []count
+	add := func(s *monitor.Sample, name string, there, clients float64, like count) {
+		i := slices.IndexFunc(all, func(c count) bool { return c.source == name })
+		if i < 0 {
+			i = len(all)
+			like.source = name
+			all = append(all, like)
+		}
+		all[i].there += there
+		all[i].clients += clients
+	}
+	var spans [][2]time.Time
+	for _, t := range d.held() {
+		spans = append(spans, t.spans()...)
+	}
+	overhead, watched := d.overhead(), 0.0
+	for _, s := range d.samples {
+		if s.Seconds <= 0 || overlap(s, spans) < inside*s.Seconds {
+			continue
+		}
+		moved := d.movedIn(s.Time.Add(-duration(s.Seconds)), s.Time)
+		watched = max(watched, s.Seconds)
+		for _, n := range s.Nets {
+			there := payload(n.Sent, n.PacketsOut)
+			if n.Name != loopback {
+				there += payload(n.Received, n.PacketsIn)
+			}
+			add(s, "interface "+n.Name+" of "+s.Host, there, moved*overhead, count{shared: true})
+		}
+		for _, p := range s.Procs {
+			if p.Role == server {
+				d.addProc(s, p, moved, overhead, add)
+			}
+		}
+	}
+	return all
+}
+
+// addProc adds what the server process p, or the kernel about it, says.
+func (d *data) addProc(s *monitor.Sample, p monitor.Proc, moved, overhead float64, add func(*monitor.Sample, string, float64, float64, count)) {
+	name := p.Name + " of " + s.Host
+	if p.Sent+p.Received > 0 {
+		add(s, "service "+name+" itself", float64(p.Sent+p.Received), moved, count{payload: true})
+	}
+	// A read is written to a socket, a write is read from one. With both at
+	// once the calls for files and sockets can not be told apart.
+	switch {
+	case d.up == 0:
+		add(s, "process "+name+" (written)", float64(p.Written), moved*overhead, count{partial: true})
+	case d.down == 0:
+		add(s, "process "+name+" (read)", float64(p.Read), moved*overhead, count{partial: true})
+	}
+}
+
+func payload(bytes, packets int64) float64 { return max(0, float64(bytes)-headers*float64(packets)) }
+
+// overhead returns bytes on the wire for one byte of payload, by what the
+// drivers counted over the whole run; 1 where they can not.
+func (d *data) overhead() float64 {
+	return max(1, ratio(float64(d.wire), float64(d.moved)))
+}
+
+// movedIn returns the payload that moved between two moments, intervals that
+// lie only partly between them counted by their part.
+func (d *data) movedIn(from, to time.Time) float64 {
+	i, _ := slices.BinarySearchFunc(d.seconds, from, func(s second, t time.Time) int { return s.end().Compare(t) })
+	sum := 0.0
+	for ; i < len(d.seconds) && d.seconds[i].start.Before(to); i++ {
+		s := &d.seconds[i]
+		a, b := s.start, s.end()
+		if from.After(a) {
+			a = from
+		}
+		if to.Before(b) {
+			b = to
+		}
+		sum += float64(s.moved) * min(1, ratio(max(0, b.Sub(a).Seconds()), s.seconds))
+	}
+	return sum
+}

@@ -1,0 +1,217 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"weir/measure"
+)
+
+// unsteady is the drift over a hold time, as a share of the mean, from which a
+// step is not called steady if the drift is more than chance.
+const unsteady = 0.1
+
+// step turns the sums of a step's hold time into its point of the curve.
+func (d *data) step(t *total) Step {
+	s := Step{
+		Step: t.number, Hold: t.span,
+		Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
+		Moved: t.moved, Discarded: t.discarded, Done: t.done, Errors: t.errors, Canceled: t.canceled,
+		ErrorRatio: ratio(float64(t.errors), float64(t.done+t.errors)), ErrorsBy: t.failed,
+		Retried: t.retried, Verified: t.verified, Unverified: t.unverified, Missed: t.missed,
+		SessionRate: ratio(float64(t.sessions), t.span),
+		Latency:     quantiles(&t.latency), FirstByte: quantiles(&t.firstByte),
+		Connect: quantiles(&t.connect), Login: quantiles(&t.login),
+		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
+	}
+	if q := quantiles(&t.lateBy); q != nil {
+		s.LateP99 = &q.P99
+	}
+	for _, sec := range t.seconds {
+		s.ActiveClients += sec.clients * sec.seconds
+	}
+	s.ActiveClients = ratio(s.ActiveClients, t.span)
+	s.Clients = int(math.Round(s.ActiveClients))
+	for _, p := range d.plan.Steps {
+		if p.Number == t.number {
+			s.Clients, s.Rate = p.Clients, finite(float64(p.Rate))
+		}
+	}
+	s.PerClient = ratio(s.Throughput, s.ActiveClients)
+	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
+	s.spread(t)
+	s.Little = d.little(&s)
+	d.hosts(&s, t)
+	return s
+}
+
+// spread fills in the intervals of the means and whether the step was steady.
+func (s *Step) spread(t *total) {
+	moved := batches(t.seconds, func(x *second) float64 { return float64(x.moved) })
+	done := batches(t.seconds, func(x *second) float64 { return float64(x.done) })
+	s.Batches = len(moved)
+	if low, high, ok := interval(moved); ok {
+		s.ThroughputLow, s.ThroughputHigh = &low, &high
+	}
+	if low, high, ok := interval(done); ok {
+		s.OperationsLow, s.OperationsHigh = &low, &high
+	}
+	obs := moved
+	if t.moved == 0 {
+		obs = done
+	}
+	if share, real, ok := drift(obs); ok {
+		steady := math.Abs(share) < unsteady || !real
+		s.Drift, s.Steady = &share, &steady
+	}
+}
+
+func quantiles(h *measure.Histogram) *Quantiles {
+	if h.Count() == 0 {
+		return nil
+	}
+	return &Quantiles{Count: h.Count(), Mean: finite(h.Mean()), P50: h.Quantile(0.5), P90: h.Quantile(0.9),
+		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
+}
+
+// finite returns x, and 0 if JSON has no text for it.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+// parts lists sums by name, the largest first.
+func parts(m map[string]*total) []Part {
+	all := []Part{}
+	for _, t := range m {
+		all = append(all, Part{Name: t.name, Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
+			Moved: t.moved, Done: t.done, Errors: t.errors, Latency: quantiles(&t.latency)})
+	}
+	slices.SortFunc(all, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(b.Moved, a.Moved), cmp.Compare(b.Done, a.Done), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// yield returns what steps are compared by, with its interval.
+func (f *Findings) yield(s *Step) (mean float64, low, high *float64) {
+	if f.Measure == Rate {
+		return s.Operations, s.OperationsLow, s.OperationsHigh
+	}
+	return s.Throughput, s.ThroughputLow, s.ThroughputHigh
+}
+
+// bounds is yield's interval, the mean itself where there is none.
+func (f *Findings) bounds(s *Step) (low, high float64) {
+	mean, l, h := f.yield(s)
+	if l == nil || h == nil {
+		return mean, mean
+	}
+	return *l, *h
+}
+
+// fewErrors is the error ratio up to which a step can be the best.
+const fewErrors = 0.05
+
+// best returns the place in the curve of the step that gave most, among those
+// with few errors if there are any; -1 if no operation ended well.
+func (f *Findings) best() int {
+	pick := func(most float64) int {
+		best := -1
+		for i := range f.Curve {
+			s := &f.Curve[i]
+			mean, _, _ := f.yield(s)
+			if mean <= 0 || s.Done == 0 && s.Moved == 0 || s.ErrorRatio > most {
+				continue
+			}
+			if best < 0 {
+				best = i
+			} else if top, _, _ := f.yield(&f.Curve[best]); mean > top {
+				best = i
+			}
+		}
+		return best
+	}
+	if i := pick(fewErrors); i >= 0 {
+		return i
+	}
+	return pick(1)
+}
+
+// load is where a step lies on the curve's axis: arrivals per second in the
+// open model, else clients.
+func (f *Findings) load(s *Step) float64 {
+	if f.Open() {
+		return s.Rate
+	}
+	return float64(s.Clients)
+}
+
+// Open tells whether the load was planned as arrivals per second.
+func (f *Findings) Open() bool { return f.Model == "open" }
+
+// extremes returns the places of the lightest and the heaviest step.
+func (f *Findings) extremes() (lightest, heaviest int) {
+	for i := range f.Curve {
+		if f.load(&f.Curve[i]) < f.load(&f.Curve[lightest]) {
+			lightest = i
+		}
+		if f.load(&f.Curve[i]) > f.load(&f.Curve[heaviest]) {
+			heaviest = i
+		}
+	}
+	return lightest, heaviest
+}
+
+func (f *Findings) optimum(best int) *Optimum {
+	if best < 0 {
+		return nil
+	}
+	s := &f.Curve[best]
+	low, _ := f.bounds(s)
+	_, heaviest := f.extremes()
+	o := &Optimum{Clients: s.Clients, ClientsLow: s.Clients, ClientsHigh: s.Clients, Throughput: s.Throughput,
+		Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations,
+		Inside: f.load(s) < f.load(&f.Curve[heaviest]), Method: "best tested step; equals are those whose 95% intervals overlap its own"}
+	for i := range f.Curve {
+		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].ErrorRatio <= max(fewErrors, s.ErrorRatio) {
+			o.ClientsLow = min(o.ClientsLow, f.Curve[i].Clients)
+			o.ClientsHigh = max(o.ClientsHigh, f.Curve[i].Clients)
+		}
+	}
+	return o
+}
+
+// nearBest is the share of the best yield that counts as having reached it.
+const nearBest = 0.95
+
+// knee returns the lightest step that reaches nearly the best yield, nil where
+// the curve does not show that it levels off.
+func (f *Findings) knee(best int) *Knee {
+	if best < 0 || len(f.Curve) < 3 {
+		return nil
+	}
+	top, _, _ := f.yield(&f.Curve[best])
+	lightest, heaviest := f.extremes()
+	at := best
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		_, high := f.bounds(s)
+		if high >= nearBest*top && s.ErrorRatio <= max(fewErrors, f.Curve[best].ErrorRatio) && f.load(s) < f.load(&f.Curve[at]) {
+			at = i
+		}
+	}
+	if f.load(&f.Curve[at]) >= f.load(&f.Curve[heaviest]) {
+		return nil
+	}
+	s := &f.Curve[at]
+	k := &Knee{Clients: s.Clients, Throughput: s.Throughput, Operations: s.Operations,
+		Method: "smallest tested step whose 95% interval reaches 95% of the best"}
+	if one, _, _ := f.yield(&f.Curve[lightest]); !f.Open() && f.Curve[lightest].Clients > 0 {
+		k.Saturation = ratio(top, one/f.Curve[lightest].ActiveClients)
+	}
+	return k
+}

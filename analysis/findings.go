@@ -1,0 +1,246 @@
+// Package analysis says what a run directory means: the curve with its
+// spread, the best step, the knee, and whether the numbers can be believed.
+// Its functions are pure: the same run gives the same findings.
+package analysis
+
+import (
+	"encoding/json"
+	"time"
+
+	"weir/results"
+	"weir/storage"
+)
+
+// FindingsVersion is the version of the format of findings.json.
+const FindingsVersion = 1
+
+// Values of Findings.Measure.
+const (
+	Throughput = "throughput" // payload was moved: steps are compared by bytes per second
+	Rate       = "rate"       // no payload: steps are compared by operations per second
+)
+
+// Findings is what a run showed. Its JSON is findings.json; the keys are part
+// of the format. Quantities are in base units: seconds, bytes, counts.
+type Findings struct {
+	Version  int       `json:"version"` // FindingsVersion
+	Run      string    `json:"run"`
+	Name     string    `json:"name"`
+	Target   string    `json:"target"`
+	Start    time.Time `json:"start"`
+	Model    string    `json:"model"`   // closed or open
+	Measure  string    `json:"measure"` // Throughput or Rate
+	Verdict  string    `json:"verdict"` // one plain sentence
+	Validity Validity  `json:"validity"`
+	Curve    []Step    `json:"curve"`
+	Phases   []Phase   `json:"phases"`
+	Kinds    []Part    `json:"kinds"`   // hold time of all steps, by kind of operation
+	Servers  []Part    `json:"servers"` // the same, by data server
+	Knee     *Knee     `json:"knee"`
+	Optimum  *Optimum  `json:"optimum"`
+	Warnings []string  `json:"warnings"`
+
+	// Parts of the format that later versions fill.
+	Fits       json.RawMessage   `json:"fits"`
+	Cheapest   json.RawMessage   `json:"cheapest"`
+	Bottleneck []json.RawMessage `json:"bottleneck"`
+	Boundaries []json.RawMessage `json:"boundaries"`
+}
+
+// Validity says whether the numbers can be believed.
+type Validity struct {
+	Status string  `json:"status"` // valid, suspect (a check warns) or invalid (one fails)
+	Checks []Check `json:"checks"`
+}
+
+// States of a result.
+const (
+	Valid   = "valid"
+	Suspect = "suspect"
+	Invalid = "invalid"
+)
+
+// A Check is one reason to believe a result, or not to.
+type Check struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // ok, warn, fail, skipped
+	Detail string `json:"detail"` // with numbers
+}
+
+// States of a check.
+const (
+	OK      = "ok"
+	Warn    = "warn"
+	Fail    = "fail"
+	Skipped = "skipped" // nothing to judge by; the detail says why
+)
+
+// A Step is one point of the curve: what the hold time of one step gave.
+// Pointers are nil where the run does not tell.
+type Step struct {
+	Step          int     `json:"step"`
+	Clients       int     `json:"clients"`                   // as planned
+	Rate          float64 `json:"rate_per_second,omitempty"` // open model: planned arrivals
+	Hold          float64 `json:"hold_seconds"`              // measured
+	ActiveClients float64 `json:"active_clients"`            // mean
+
+	Throughput     float64  `json:"throughput_bytes_per_second"`
+	ThroughputLow  *float64 `json:"throughput_low"`  // 95% interval of the mean, bytes per second
+	ThroughputHigh *float64 `json:"throughput_high"` // nil: too few seconds
+	Operations     float64  `json:"operations_per_second"`
+	OperationsLow  *float64 `json:"operations_low"` // 95% interval of the mean, per second
+	OperationsHigh *float64 `json:"operations_high"`
+	Batches        int      `json:"batches"` // independent means that the intervals stand on
+
+	Moved       int64                   `json:"moved_bytes"`
+	Discarded   int64                   `json:"discarded_bytes"` // never copied to memory
+	Done        int64                   `json:"done"`
+	Errors      int64                   `json:"errors"`
+	ErrorRatio  float64                 `json:"error_ratio"` // errors of all operations that ended
+	ErrorsBy    map[storage.Class]int64 `json:"errors_by_class,omitempty"`
+	Canceled    int64                   `json:"canceled"` // by the end of the run; no errors
+	Retried     int64                   `json:"retried"`
+	Verified    int64                   `json:"verified"`
+	Unverified  int64                   `json:"unverifiable"`
+	Missed      int64                   `json:"missed"` // open model: arrivals that never started
+	SessionRate float64                 `json:"sessions_per_second"`
+
+	Latency   *Quantiles `json:"latency_seconds"`
+	FirstByte *Quantiles `json:"first_byte_seconds"`
+	Connect   *Quantiles `json:"connect_seconds"`
+	Login     *Quantiles `json:"login_seconds"`
+	LateP99   *float64   `json:"late_p99_seconds"` // the generator's own delay
+
+	PerClient     float64  `json:"per_client_bytes_per_second"`
+	PerClientRate float64  `json:"per_client_operations_per_second"`
+	Steady        *bool    `json:"steady"`            // nil: too few seconds to tell
+	Drift         *float64 `json:"drift_ratio"`       // change from the start of the hold to its end, of the mean
+	Little        *float64 `json:"littles_law_ratio"` // X*(R+Z)/N, 1 when nothing was lost
+
+	ServerCPU      *float64     `json:"server_cpu_share"`   // of all cores of the server's hosts, 0 to 1
+	ServerCores    *float64     `json:"server_cpu_cores"`   // cores that the service kept busy
+	ClientCPU      *float64     `json:"client_cpu_share"`   // of all cores of the clients' hosts
+	ClientCores    *float64     `json:"client_cpu_cores"`   // cores that the load generator kept busy
+	ExternalCores  float64      `json:"external_cpu_cores"` // cores that external client programs kept busy
+	Hosts          []HostFigure `json:"hosts"`
+	JobSeconds     *Quantiles   `json:"job_seconds"`    // later versions
+	CPUEfficiency  *float64     `json:"cpu_efficiency"` // later versions
+	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
+	clientByHost   bool
+	latencySeconds float64 // summed over operations done
+	thinkSeconds   float64
+}
+
+// Quantiles of durations, in seconds, each within 1%.
+type Quantiles struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
+}
+
+// A Phase is one phase of one step.
+type Phase struct {
+	Step       int     `json:"step"`
+	Phase      string  `json:"phase"`
+	Seconds    float64 `json:"seconds"`
+	Clients    float64 `json:"clients"` // mean
+	Throughput float64 `json:"throughput_bytes_per_second"`
+	PerClient  float64 `json:"per_client_bytes_per_second"`
+	Errors     int64   `json:"errors"`
+}
+
+// A Part is the share of one kind of operation, or of one data server, in the
+// hold time of all steps.
+type Part struct {
+	Name       string     `json:"name"` // "" is the target itself
+	Throughput float64    `json:"throughput_bytes_per_second"`
+	Operations float64    `json:"operations_per_second"`
+	Moved      int64      `json:"moved_bytes"`
+	Done       int64      `json:"done"`
+	Errors     int64      `json:"errors"`
+	Latency    *Quantiles `json:"latency_seconds"`
+}
+
+// A HostFigure is the mean of what one host went through in one step's hold time.
+type HostFigure struct {
+	Host            string   `json:"host"`
+	Role            string   `json:"role"`
+	Cores           int      `json:"cores"`
+	CPU             *float64 `json:"cpu_busy"` // share of all cores
+	IOWait          *float64 `json:"iowait"`
+	Steal           *float64 `json:"steal"`
+	BusiestCore     *float64 `json:"busiest_core"` // mean of the busiest core's share
+	ServerCores     *float64 `json:"server_cpu_cores"`
+	ClientCores     *float64 `json:"client_cpu_cores"`
+	ServerRSS       int64    `json:"server_resident_bytes"` // largest seen
+	ClientRSS       int64    `json:"client_resident_bytes"`
+	MemoryAvailable int64    `json:"memory_available_bytes"` // smallest seen
+	Disk            string   `json:"busiest_disk,omitempty"`
+	DiskBusy        *float64 `json:"disk_busy"` // of the busiest disk
+	DiskRead        float64  `json:"disk_read_bytes_per_second"`
+	DiskWrite       float64  `json:"disk_write_bytes_per_second"`
+	NetReceived     float64  `json:"net_received_bytes_per_second"` // loopback apart from all others: the larger
+	NetSent         float64  `json:"net_sent_bytes_per_second"`
+	Retransmits     float64  `json:"retransmitted_segments_per_second"`
+}
+
+// Knee is where more clients stop to bring more.
+type Knee struct {
+	Clients    int     `json:"clients"` // smallest tested step whose interval reaches 95% of the best
+	Throughput float64 `json:"throughput_bytes_per_second"`
+	Operations float64 `json:"operations_per_second"`
+	// Saturation is where the line of the lightest step meets the best
+	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM
+	// Computing Surveys 10, 1978): clients that could keep the service busy
+	// if none ever waited for another. Zero in the open model.
+	Saturation float64 `json:"saturation_clients"`
+	Method     string  `json:"method"`
+}
+
+// Optimum is the best tested step and its equals.
+type Optimum struct {
+	Clients     int      `json:"clients"`
+	ClientsLow  int      `json:"clients_low"` // tested steps whose intervals overlap the best one's
+	ClientsHigh int      `json:"clients_high"`
+	Throughput  float64  `json:"throughput_bytes_per_second"`
+	Low         *float64 `json:"throughput_low"`
+	High        *float64 `json:"throughput_high"`
+	Operations  float64  `json:"operations_per_second"`
+	Inside      bool     `json:"inside_tested_range"` // false: the best step is the last one, or the only one
+	Method      string   `json:"method"`
+}
+
+// Of analyses run. Weird runs (no steps, only errors, no hosts) give findings
+// that say so; an error means that the directory can not be read.
+func Of(run *results.Run) (*Findings, error) {
+	d, err := load(run)
+	if err != nil {
+		return nil, err
+	}
+	return d.findings(), nil
+}
+
+func (d *data) findings() *Findings {
+	f := &Findings{
+		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Start: d.about.Start,
+		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
+		Bottleneck: []json.RawMessage{}, Boundaries: []json.RawMessage{},
+	}
+	for _, s := range d.held() {
+		f.Curve = append(f.Curve, d.step(s))
+		if s.moved > 0 {
+			f.Measure = Throughput
+		}
+	}
+	f.Kinds, f.Servers = parts(d.kinds), parts(d.servers)
+	best := f.best()
+	f.Optimum, f.Knee = f.optimum(best), f.knee(best)
+	f.Validity = d.validity(f, best)
+	f.Warnings = append(f.Warnings, d.warnings(f)...)
+	f.Verdict = f.verdict(best)
+	return f
+}

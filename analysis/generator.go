@@ -1,0 +1,88 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/internal/unit"
+)
+
+// Bounds of the check whether the generator itself was the limit.
+const (
+	generatorWarn = 0.6  // share of its machine's CPU
+	generatorFail = 0.85 // at this share nothing else can have been the limit
+	lateWarn      = 0.010
+	lateFail      = 0.100
+	missedWarn    = 0.001
+	missedFail    = 0.05
+)
+
+// checkGenerator asks whether the load generator had room left. Steps beyond
+// the best one can only warn: their load was more than any result needs.
+func (d *data) checkGenerator(f *Findings, best int) Check {
+	c := Check{Name: "generator", Status: Skipped}
+	var notes []string
+	var topCPU, topLate float64
+	seen := false
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		status, reasons := judge(s)
+		if status == Skipped {
+			continue
+		}
+		seen = true
+		if best >= 0 && f.load(s) > f.load(&f.Curve[best]) && status == Fail {
+			status = Warn
+		}
+		c.Status = worse(c.Status, status)
+		if status != OK {
+			notes = append(notes, f.at(s)+": "+strings.Join(reasons, ", "))
+		}
+		topCPU, topLate = max(topCPU, value(s.ClientCPU)), max(topLate, value(s.LateP99))
+	}
+	if !seen {
+		c.Detail = "its CPU was not watched and no starts were timed"
+		return c
+	}
+	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU; starts were late by at most %s (p99)", unit.Percent(topCPU), unit.Seconds(topLate))
+	if len(notes) > 0 {
+		c.Detail += "; it may have been the limit: " + strings.Join(head(notes, 3), "; ")
+	}
+	return c
+}
+
+func value(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// judge tells whether the generator may have limited step s, and why.
+func judge(s *Step) (status string, reasons []string) {
+	status = Skipped
+	reach := func(x, warn, fail float64, reason string) {
+		status = worse(status, OK)
+		if x < warn {
+			return
+		}
+		status = worse(status, Warn)
+		if x >= fail {
+			status = Fail
+		}
+		reasons = append(reasons, reason)
+	}
+	if s.ClientCPU != nil {
+		reach(*s.ClientCPU, generatorWarn, generatorFail, "used "+unit.Percent(*s.ClientCPU)+" of the CPU")
+	}
+	if s.LateP99 != nil {
+		cycle := ratio(s.latencySeconds+s.thinkSeconds, float64(s.Done)) // late starts matter if they are a part of it
+		warn, fail := max(lateWarn, 0.1*cycle), max(lateFail, 0.5*cycle)
+		reach(*s.LateP99, warn, fail, "starts late by "+unit.Seconds(*s.LateP99)+" (p99)")
+	}
+	if s.Rate > 0 {
+		missed := ratio(float64(s.Missed), float64(s.Missed+s.Done+s.Errors))
+		reach(missed, missedWarn, missedFail, unit.Percent(missed)+" of the arrivals never started")
+	}
+	return status, reasons
+}

@@ -1,0 +1,258 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/scenario"
+	"weir/storage"
+)
+
+// A second is one interval with its kinds and data servers summed.
+type second struct {
+	start    time.Time
+	seconds  float64
+	step     int
+	phase    string
+	clients  float64
+	moved    int64
+	done     int64
+	errors   int64
+	p50, p99 float64 // latency, 0 if nothing ended
+}
+
+func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
+
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// A total sums intervals of one step, one kind or one data server.
+type total struct {
+	name                                       string
+	number                                     int
+	seconds                                    []second // hold time only, in order; steps only
+	moved, discarded, done, errors, canceled   int64
+	retried, verified, unverified, missed      int64
+	sessions, tasks                            int64
+	think, cpu, span                           float64
+	failed                                     map[storage.Class]int64
+	latency, firstByte, connect, login, lateBy measure.Histogram
+}
+
+// data is a run in memory, its histograms summed by step.
+type data struct {
+	plan     *scenario.Plan
+	about    results.About
+	torn     []string
+	seconds  []second // all phases, by time
+	steps    map[int]*total
+	kinds    map[string]*total
+	servers  map[string]*total
+	samples  []*monitor.Sample
+	events   []*measure.Event
+	moved    int64 // all phases
+	down, up int64 // hold time: read and written payload
+	wire     int64 // all phases
+	back     int   // lines that lie before their predecessor
+	hold     float64
+}
+
+func load(run *results.Run) (*data, error) {
+	d := &data{plan: run.Plan, about: run.About, torn: run.Torn,
+		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}}
+	if err := d.loadIntervals(run); err != nil {
+		return nil, err
+	}
+	for s, err := range run.Samples() {
+		if err != nil {
+			return nil, err
+		}
+		d.samples = append(d.samples, s)
+	}
+	for e, err := range run.Events() {
+		if err != nil {
+			return nil, err
+		}
+		d.events = append(d.events, e)
+	}
+	d.finish()
+	return d, nil
+}
+
+// key tells the lines of one second from those of others.
+type key struct {
+	start int64
+	step  int
+	phase string
+}
+
+func (d *data) loadIntervals(run *results.Run) error {
+	index := map[key]int{}
+	var now measure.Histogram // latency of the second that the last line was of
+	last := -1
+	var before time.Time
+	for iv, err := range run.Intervals() {
+		if err != nil {
+			return err
+		}
+		if iv.Start.Before(before.Add(-2 * time.Millisecond)) {
+			d.back++
+		}
+		before = iv.Start
+		k := key{iv.Start.UnixNano(), iv.Step, iv.Phase}
+		i, ok := index[k]
+		if !ok {
+			i = len(d.seconds)
+			index[k] = i
+			d.seconds = append(d.seconds, second{start: iv.Start, step: iv.Step, phase: iv.Phase})
+		}
+		if i != last {
+			d.latencyOf(last, &now)
+			last = i
+		}
+		now.Merge(&iv.Latency)
+		d.seconds[i].add(iv)
+		d.count(iv)
+	}
+	d.latencyOf(last, &now)
+	return nil
+}
+
+func (d *data) latencyOf(i int, h *measure.Histogram) {
+	if i >= 0 && h.Count() > 0 {
+		d.seconds[i].p50, d.seconds[i].p99 = h.Quantile(0.5), h.Quantile(0.99)
+	}
+	h.Reset()
+}
+
+func (s *second) add(iv *measure.Interval) {
+	s.seconds = max(s.seconds, iv.Seconds)
+	s.clients = max(s.clients, iv.Clients)
+	s.moved += iv.Moved
+	s.done += iv.Done
+	for class, n := range iv.Failed {
+		if class != storage.Canceled && class != storage.None {
+			s.errors += n
+		}
+	}
+}
+
+// count adds iv to the sums that it belongs to.
+func (d *data) count(iv *measure.Interval) {
+	d.moved += iv.Moved
+	d.wire += iv.Wire
+	if iv.Phase != measure.Hold {
+		return
+	}
+	switch iv.Kind {
+	case storage.Read:
+		d.down += iv.Moved
+	case storage.Write:
+		d.up += iv.Moved
+	}
+	step := entry(d.steps, iv.Step)
+	step.number = iv.Step
+	step.add(iv)
+	for _, of := range []struct {
+		m    map[string]*total
+		name string
+	}{{d.kinds, iv.Kind.String()}, {d.servers, iv.Server}} {
+		t := entry(of.m, of.name)
+		t.name = of.name
+		t.add(iv)
+	}
+}
+
+func entry[K comparable](m map[K]*total, k K) *total {
+	if m[k] == nil {
+		m[k] = &total{failed: map[storage.Class]int64{}}
+	}
+	return m[k]
+}
+
+func (t *total) add(iv *measure.Interval) {
+	t.moved += iv.Moved
+	t.discarded += iv.Dropped
+	t.done += iv.Done
+	t.retried += iv.Retried
+	t.verified += iv.Verified
+	t.unverified += iv.Unproven
+	t.missed += iv.Missed
+	t.sessions += iv.Sessions
+	t.tasks += iv.Tasks
+	t.think += iv.Think
+	t.cpu += iv.CPU
+	for class, n := range iv.Failed {
+		switch class {
+		case storage.None:
+		case storage.Canceled:
+			t.canceled += n
+		default:
+			t.failed[class] += n
+			t.errors += n
+		}
+	}
+	t.latency.Merge(&iv.Latency)
+	t.firstByte.Merge(&iv.FirstByte)
+	t.connect.Merge(&iv.Connect)
+	t.login.Merge(&iv.Login)
+	t.lateBy.Merge(&iv.Late)
+}
+
+// finish puts all in order of time and gives each step its seconds.
+func (d *data) finish() {
+	slices.SortStableFunc(d.seconds, func(a, b second) int { return a.start.Compare(b.start) })
+	slices.SortStableFunc(d.samples, func(a, b *monitor.Sample) int { return a.Time.Compare(b.Time) })
+	for _, s := range d.seconds {
+		if s.phase == measure.Hold && s.seconds > 0 {
+			t := entry(d.steps, s.step)
+			t.seconds = append(t.seconds, s)
+			t.span += s.seconds
+			d.hold += s.seconds
+		}
+	}
+	for _, m := range []map[string]*total{d.kinds, d.servers} {
+		for _, t := range m {
+			t.span = d.hold
+		}
+	}
+}
+
+// held returns the steps that have hold time, by number.
+func (d *data) held() []*total {
+	var all []*total
+	for _, t := range d.steps {
+		if t.span > 0 {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b *total) int { return cmp.Compare(a.number, b.number) })
+	return all
+}
+
+// phases sums the seconds phase by phase, in order of time.
+func (d *data) phases() []Phase {
+	all := []Phase{}
+	for _, s := range d.seconds {
+		n := len(all)
+		if n == 0 || all[n-1].Step != s.step || all[n-1].Phase != s.phase {
+			all = append(all, Phase{Step: s.step, Phase: s.phase})
+			n++
+		}
+		p := &all[n-1]
+		p.Seconds += s.seconds
+		p.Clients += s.clients * s.seconds // divided below
+		p.Throughput += float64(s.moved)
+		p.Errors += s.errors
+	}
+	for i := range all {
+		p := &all[i]
+		p.Clients = ratio(p.Clients, p.Seconds)
+		p.Throughput = ratio(p.Throughput, p.Seconds)
+		p.PerClient = ratio(p.Throughput, p.Clients)
+	}
+	return all
+}

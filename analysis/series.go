@@ -1,0 +1,124 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/scenario"
+)
+
+// A Series is a run against time, for plots and tables.
+type Series struct {
+	Plan   *scenario.Plan
+	About  results.About
+	Start  time.Time // of the first interval
+	Points []Point
+	Hosts  []HostSeries
+	Events []measure.Event
+}
+
+// A Point is one interval, summed over kinds and data servers.
+type Point struct {
+	At         float64 // seconds from Series.Start to the interval's middle
+	Seconds    float64
+	Step       int
+	Phase      string
+	Clients    float64
+	Throughput float64 // bytes per second
+	Operations float64 // per second
+	Errors     float64 // per second
+	P50, P99   float64 // latency in seconds, 0 if nothing ended
+}
+
+// A HostSeries is one host against time.
+type HostSeries struct {
+	Host, Role string
+	Cores      int
+	Points     []HostPoint
+}
+
+// A HostPoint is one sample of a host. CPU and the like are shares; Cores are
+// numbers of busy cores; negative values are unknown.
+type HostPoint struct {
+	At                       float64 // seconds from Series.Start to the end of the sample
+	CPU, IOWait              float64
+	ServerCores, ClientCores float64
+	DiskBusy                 float64 // of the busiest disk
+	DiskBytes                float64 // read and written, per second
+	NetBytes                 float64 // received and sent, per second; loopback if that is more
+}
+
+// SeriesOf reads run's time series.
+func SeriesOf(run *results.Run) (*Series, error) {
+	d, err := load(run)
+	if err != nil {
+		return nil, err
+	}
+	return d.series(), nil
+}
+
+// Both is Of and SeriesOf with one reading.
+func Both(run *results.Run) (*Findings, *Series, error) {
+	d, err := load(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.findings(), d.series(), nil
+}
+
+func (d *data) series() *Series {
+	s := &Series{Plan: d.plan, About: d.about, Start: d.about.Start}
+	if len(d.seconds) > 0 {
+		s.Start = d.seconds[0].start
+	}
+	for i := range d.seconds {
+		x := &d.seconds[i]
+		if x.seconds <= 0 {
+			continue
+		}
+		s.Points = append(s.Points, Point{
+			At: x.start.Sub(s.Start).Seconds() + x.seconds/2, Seconds: x.seconds, Step: x.step, Phase: x.phase, Clients: x.clients,
+			Throughput: ratio(float64(x.moved), x.seconds), Operations: ratio(float64(x.done), x.seconds),
+			Errors: ratio(float64(x.errors), x.seconds), P50: x.p50, P99: x.p99,
+		})
+	}
+	for _, e := range d.events {
+		s.Events = append(s.Events, *e)
+	}
+	hosts := map[string]*HostSeries{}
+	for _, sample := range d.samples {
+		h := hosts[sample.Host]
+		if h == nil {
+			h = &HostSeries{Host: sample.Host, Role: sample.Role}
+			hosts[sample.Host] = h
+		}
+		h.Cores = max(h.Cores, sample.Cores)
+		h.Points = append(h.Points, hostPoint(sample, s.Start))
+	}
+	for _, h := range hosts {
+		s.Hosts = append(s.Hosts, *h)
+	}
+	slices.SortFunc(s.Hosts, func(a, b HostSeries) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Host, b.Host))
+	})
+	return s
+}
+
+func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
+	one := hostSum{disks: map[string]*mean{}}
+	one.add(s, 1)
+	f := one.figure()
+	known := func(p *float64) float64 {
+		if p == nil {
+			return -1
+		}
+		return *p
+	}
+	return HostPoint{At: s.Time.Sub(start).Seconds(), CPU: known(f.CPU), IOWait: known(f.IOWait),
+		ServerCores: known(f.ServerCores), ClientCores: known(f.ClientCores), DiskBusy: known(f.DiskBusy),
+		DiskBytes: f.DiskRead + f.DiskWrite, NetBytes: f.NetReceived + f.NetSent}
+}
