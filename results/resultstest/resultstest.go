@@ -26,8 +26,8 @@ type Service struct {
 	Think                float64 // Z, seconds
 	File                 int64   // bytes; 0 for operations without payload
 	Clients              []int
-	Hold                 int     // seconds of each step
-	Noise                float64 // relative deviation of each second's rate
+	Hold                 int                     // seconds of each step
+	Noise                float64                 // relative deviation of each second's rate
 	Interval             func(*measure.Interval) // changes each interval before it is written; may be nil
 	Sample               func(*monitor.Sample)   // changes each sample
 	Unfinished           bool                    // no end event
@@ -46,6 +46,15 @@ func (s Service) Rate(n int) float64 {
 
 // Peak returns the number of clients with the largest rate.
 func (s Service) Peak() float64 { return math.Sqrt((1 - s.Sigma) / s.Kappa) }
+
+// Most returns the largest rate of all steps.
+func (s Service) Most() float64 {
+	most := 0.0
+	for _, n := range s.Clients {
+		most = max(most, s.Rate(n))
+	}
+	return most
+}
 
 // Start is when every made-up run begins.
 func Start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
@@ -113,7 +122,7 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 		s.Interval(iv)
 	}
 	err := w.Interval(iv)
-	for _, sample := range s.samples(now.Add(time.Second), step, done, s.Rate(n)/s.Rate(int(max(1, s.Peak())))) {
+	for _, sample := range s.samples(now.Add(time.Second), step, done, s.Rate(n)/s.Most()) {
 		if s.Sample != nil {
 			s.Sample(sample)
 		}

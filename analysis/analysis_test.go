@@ -1,0 +1,305 @@
+package analysis
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/results/resultstest"
+	"weir/storage"
+)
+
+// of writes the made-up run s and analyses it.
+func of(t *testing.T, s resultstest.Service) *Findings {
+	t.Helper()
+	f, err := Of(written(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func written(t *testing.T, s resultstest.Service) *results.Run {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(got-want) > tolerance*math.Abs(want) || math.IsNaN(got) {
+		t.Errorf("%s is %v, want %v within %v%%", what, got, want, 100*tolerance)
+	}
+}
+
+func find(t *testing.T, f *Findings, name string) Check {
+	t.Helper()
+	for _, c := range f.Validity.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %q", name)
+	return Check{}
+}
+
+func TestCurveFollowsTheory(t *testing.T) {
+	s := resultstest.Typical()
+	f := of(t, s)
+	if len(f.Curve) != len(s.Clients) {
+		t.Fatalf("%d points, want %d", len(f.Curve), len(s.Clients))
+	}
+	for i, n := range s.Clients {
+		p := &f.Curve[i]
+		x := s.Rate(n)
+		near(t, "throughput", p.Throughput, x*float64(s.File), 0.02)
+		near(t, "operations", p.Operations, x, 0.02)
+		near(t, "mean latency", p.Latency.Mean, float64(n)/x, 0.02)
+		near(t, "median latency", p.Latency.P50, float64(n)/x, 0.03)
+		near(t, "p99 latency", p.Latency.P99, 1.49*float64(n)/x, 0.03)
+		near(t, "per client", p.PerClient, x*float64(s.File)/float64(n), 0.02)
+		near(t, "active clients", p.ActiveClients, float64(n), 1e-9)
+		near(t, "hold", p.Hold, float64(s.Hold), 1e-9)
+		near(t, "Little's law", *p.Little, 1, 0.001)
+		share := x / s.Most()
+		near(t, "server CPU share", *p.ServerCPU, 3.4*share/4, 1e-6)
+		near(t, "client CPU cores", *p.ClientCores, 0.9*share, 1e-6)
+		if p.ThroughputLow == nil || *p.ThroughputLow > p.Throughput || *p.ThroughputHigh < p.Throughput {
+			t.Errorf("interval of %d clients does not hold its mean", n)
+		}
+		if p.Steady == nil || !*p.Steady {
+			t.Errorf("%d clients: not steady", n)
+		}
+	}
+	if f.Validity.Status != Valid {
+		t.Errorf("%+v", f.Validity)
+	}
+}
+
+func TestBestStepAndKnee(t *testing.T) {
+	f := of(t, resultstest.Typical())
+	if f.Optimum == nil || f.Optimum.Clients != 128 && f.Optimum.Clients != 64 || !f.Optimum.Inside {
+		t.Fatalf("optimum %+v, theory has its peak at 99 clients", f.Optimum)
+	}
+	if f.Knee == nil || f.Knee.Clients != 64 {
+		t.Errorf("knee %+v", f.Knee)
+	}
+	for _, want := range []string{"Throughput peaks at", "Gbit/s", "clients; beyond that", "the server process used", "the clients 2"} {
+		if !strings.Contains(f.Verdict, want) {
+			t.Errorf("verdict lacks %q: %s", want, f.Verdict)
+		}
+	}
+}
+
+// A station that serves k at a time has its operating point at k*(1+Z/S)
+// clients, with S the service time: the crossing of its asymptotes.
+func TestKneeOfAStationIsWhereTheoryPutsIt(t *testing.T) {
+	const k, service, think = 8, 0.1, 0.3
+	s := resultstest.Typical()
+	s.Think, s.Lambda, s.Sigma, s.Kappa, s.Noise = 0, 1/(service+think), 0, 0, 0.005
+	s.Clients = []int{1, 8, 16, 24, 32, 40, 48, 64}
+	s.Interval = func(iv *measure.Interval) {
+		most := k / service
+		if share := most / (iv.Clients / (service + think)); share < 1 {
+			iv.Moved = int64(float64(iv.Moved) * share)
+		}
+	}
+	f := of(t, s)
+	if f.Knee == nil || f.Knee.Clients != 32 {
+		t.Fatalf("knee %+v, want 32 clients", f.Knee)
+	}
+	near(t, "saturation", f.Knee.Saturation, k*(1+think/service), 0.25) // the lightest step has 2 to 3 operations a second
+}
+
+func TestVerdicts(t *testing.T) {
+	linear := func(s *resultstest.Service) { s.Sigma, s.Kappa = 0, 0 }
+	for name, c := range map[string]struct {
+		change func(*resultstest.Service)
+		want   string
+		status string
+	}{
+		"grows":      {linear, "still grows at the last step", Valid},
+		"levels off": {func(s *resultstest.Service) { s.Sigma, s.Kappa, s.Noise = 0.5, 0, 0 }, "levels off from", Valid},
+		"one step":   {func(s *resultstest.Service) { s.Clients = []int{8} }, "one step alone", Valid},
+		"no steps":   {func(s *resultstest.Service) { s.Clients = nil }, "Nothing was measured", Invalid},
+		"falls":      {func(s *resultstest.Service) { s.Kappa = 0.005 }, "beyond that it falls, to", Valid},
+		"no payload": {func(s *resultstest.Service) { s.File = 0 }, "operations/s", Valid},
+		"no hosts": {func(s *resultstest.Service) { s.Sample = func(x *monitor.Sample) { *x = monitor.Sample{Time: x.Time} } },
+			"Throughput peaks", Valid},
+		"all errors": {func(s *resultstest.Service) {
+			s.Interval = func(iv *measure.Interval) {
+				*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients,
+					Failed: map[storage.Class]int64{storage.NotFound: 5}}
+			}
+		}, "operations failed (360 not found)", Invalid},
+		"nothing happens": {func(s *resultstest.Service) {
+			s.Interval = func(iv *measure.Interval) {
+				*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase}
+			}
+		}, "No operation ended", Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := resultstest.Typical()
+			s.Hold = 8
+			c.change(&s)
+			f := of(t, s)
+			if name == "all errors" {
+				c.want = "All 360 operations failed (360 not found)"
+			}
+			if !strings.Contains(f.Verdict, c.want) || f.Validity.Status != c.status {
+				t.Errorf("%s: %s\n%+v", f.Validity.Status, f.Verdict, f.Validity.Checks)
+			}
+			if _, err := json.Marshal(f); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Each fault must be seen by the check that is there for it.
+func TestChecksSeeFaults(t *testing.T) {
+	hold := func(change func(*measure.Interval)) func(*resultstest.Service) {
+		return func(s *resultstest.Service) { s.Interval = change }
+	}
+	sample := func(change func(*monitor.Sample)) func(*resultstest.Service) {
+		return func(s *resultstest.Service) { s.Sample = change }
+	}
+	off := func(factor float64) func(*resultstest.Service) { // the clients count too much or too little
+		return hold(func(iv *measure.Interval) {
+			iv.Moved = int64(float64(iv.Moved) * factor)
+			iv.Wire = int64(float64(iv.Wire) * factor)
+		})
+	}
+	for name, c := range map[string]struct {
+		change       func(*resultstest.Service)
+		check, state string
+		status, want string
+	}{
+		"clients count 3% too much": {off(1.03), "both ends agree", Warn, Suspect, "-2."},
+		"clients count twice":       {off(2), "both ends agree", Fail, Invalid, "can not be right"},
+		"clients miss 10%":          {off(0.9), "both ends agree", Fail, Invalid, "+11."},
+		"only an interface, other traffic": {sample(func(s *monitor.Sample) {
+			s.Procs = nil
+			for i := range s.Nets {
+				s.Nets[i].Sent *= 2
+			}
+		}), "both ends agree", Warn, Suspect, "other traffic"},
+		"the service counts for itself": {sample(func(s *monitor.Sample) {
+			for i := range s.Procs {
+				s.Procs[i].Sent, s.Procs[i].Written = s.Procs[i].Written, 0
+			}
+			s.Nets = nil
+		}), "both ends agree", OK, Valid, "service stored"},
+		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid, "was watched"},
+		"generator eats the CPU": {sample(func(s *monitor.Sample) {
+			if s.Role == client {
+				s.Procs[0].User = 3.9
+			}
+		}), "generator", Fail, Invalid, "of the CPU"},
+		"starts are late": {hold(func(iv *measure.Interval) {
+			for range 1000 {
+				iv.Late.Record(2 * time.Second)
+			}
+		}), "generator", Fail, Invalid, "starts late by 2"},
+		"latencies too short": {hold(func(iv *measure.Interval) {
+			var h measure.Histogram
+			for range iv.Done {
+				h.Record(time.Duration(0.8 * iv.Latency.Mean() * 1e9))
+			}
+			iv.Latency = h
+		}), "Little's law", Fail, Invalid, "held them up"},
+		"clock set back": {hold(func(iv *measure.Interval) {
+			if iv.Step > 3 {
+				iv.Start = iv.Start.Add(-25 * time.Second)
+			}
+		}), "clock", Fail, Invalid, "set back"},
+		"wrong payload": {hold(func(iv *measure.Interval) {
+			if iv.Step == 2 {
+				iv.Failed = map[storage.Class]int64{storage.Checksummed: 1}
+			}
+		}), "verification", Fail, Invalid, "payloads were wrong"},
+		"nothing verified": {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Warn, Suspect, "was checked although"},
+		"some errors": {hold(func(iv *measure.Interval) {
+			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 20}
+		}), "errors", Warn, Suspect, "timeout"},
+		"drift": {hold(func(iv *measure.Interval) {
+			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
+		}), "steadiness", Warn, "", "drifted while"},
+		"cut off":   {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
+		"expensive": {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
+		"missing seconds": {hold(func(iv *measure.Interval) {
+			if iv.Start.Second()%10 == 5 {
+				iv.Seconds = 0.5
+			}
+		}), "data", Warn, Suspect, "are missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := resultstest.Typical()
+			c.change(&s)
+			f := of(t, s)
+			got := find(t, f, c.check)
+			if got.Status != c.state || !strings.Contains(got.Detail, c.want) || c.status != "" && f.Validity.Status != c.status {
+				t.Errorf("result %s, check %+v; want %s, %q, result %s", f.Validity.Status, got, c.state, c.want, c.status)
+				for _, x := range f.Validity.Checks {
+					t.Log(x)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenModel(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := resultstest.Typical()
+	plan := s.Plan()
+	plan.Model = "open"
+	plan.Steps = plan.Steps[:2]
+	plan.Steps[0].Rate, plan.Steps[1].Rate = 50, 100
+	w, err := results.Create(dir, plan, results.About{Run: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10, Phase: measure.Hold, Clients: 3, Moved: 50 << 20, Done: 50}
+		if i >= 10 {
+			iv.Missed = 50
+		}
+		if err := w.Interval(iv); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Event(measure.Event{Kind: "end"}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := find(t, f, "Little's law"); c.Status != Skipped {
+		t.Errorf("%+v", c)
+	}
+	if c := find(t, f, "generator"); c.Status == OK || !strings.Contains(c.Detail, "100 arrivals/s: 50% of the arrivals never started") {
+		t.Errorf("%+v", c)
+	}
+	if !strings.Contains(f.Verdict, "50 arrivals/s") {
+		t.Error(f.Verdict)
+	}
+}

@@ -1,0 +1,88 @@
+package analysis
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestStudent(t *testing.T) { // from the tables of the t distribution
+	for degrees, want := range map[int]float64{1: 12.706, 2: 4.303, 9: 2.262, 30: 2.042, 40: 2.0211, 60: 2.0003, 120: 1.9799, 1e9: 1.95996} {
+		if got := student(degrees); math.Abs(got-want) > 0.0005 {
+			t.Errorf("%d degrees: %v, want %v", degrees, got, want)
+		}
+	}
+	if !math.IsInf(student(0), 1) {
+		t.Error("no degrees of freedom, no interval")
+	}
+}
+
+// The interval must hold the true mean in about 95 of 100 cases.
+func TestIntervalCovers(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const runs = 2000
+	hits := 0
+	for range runs {
+		var seconds []second
+		for range 30 {
+			seconds = append(seconds, second{seconds: 1, moved: int64(1e6 + 1e5*r.NormFloat64())})
+		}
+		low, high, ok := interval(batches(seconds, func(s *second) float64 { return float64(s.moved) }))
+		if !ok {
+			t.Fatal("no interval of 30 seconds")
+		}
+		if low <= 1e6 && 1e6 <= high {
+			hits++
+		}
+	}
+	if share := float64(hits) / runs; share < 0.93 || share > 0.97 {
+		t.Errorf("the interval held the mean in %.1f%% of the cases", 100*share)
+	}
+}
+
+func TestBatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds []float64
+		want    int
+	}{
+		"none": {nil, 0}, "one": {[]float64{1}, 1}, "short": {[]float64{0.2}, 0}, "short joins": {[]float64{0.2, 1, 0.3}, 1},
+		"halves": {[]float64{0.5, 1, 0.5}, 3}, "an hour": {make([]float64, 3600), 20}, "nothing": {[]float64{0, 0}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seconds []second
+			var sum, span float64
+			for _, x := range c.seconds {
+				if name == "an hour" {
+					x = 1
+				}
+				seconds = append(seconds, second{seconds: x, moved: int64(1000 * x)})
+			}
+			obs := batches(seconds, func(s *second) float64 { return float64(s.moved) })
+			for _, o := range obs {
+				sum, span = sum+o.rate*o.seconds, span+o.seconds
+			}
+			if len(obs) != c.want || len(obs) > 0 && math.Abs(sum/span-1000) > 1e-6 {
+				t.Errorf("%d batches (want %d), mean %v", len(obs), c.want, sum/span)
+			}
+		})
+	}
+}
+
+func TestDrift(t *testing.T) {
+	line := func(slope float64) []observation {
+		var obs []observation
+		for i := range 10 {
+			obs = append(obs, observation{100 + slope*(float64(i)-4.5) + float64(i%2), 1})
+		}
+		return obs
+	}
+	if share, real, ok := drift(line(5)); !ok || !real || math.Abs(share-0.5) > 0.02 {
+		t.Errorf("drift %v, %v", share, real)
+	}
+	if _, real, _ := drift(line(0)); real {
+		t.Error("noise is called a drift")
+	}
+	if _, _, ok := drift(line(1)[:4]); ok {
+		t.Error("four points are enough for a slope")
+	}
+}
