@@ -1,4 +1,59 @@
 // Package monitor watches hosts and processes while a run goes on: this
 // machine through /proc, others through a Prometheus page, and tells how much
 // its own looking cost.
+//
+// A [Watch] takes one look at each host at every whole second of the wall
+// clock, as the clients' intervals are cut. The hosts do not wait for each
+// other; one that fails or hangs yields samples with an error until it is
+// back, and the first sample after that spans the whole gap, so that no byte
+// and no CPU second is missing from the sums.
+//
+// # What the counters of processes can and cannot tell
+//
+// CPU time of a process that ended stays in its group's sum: what was seen of
+// it before, and what the kernel adds to a parent in the group that waits for
+// it. Lost are the last moments, at most one second, of processes whose
+// parent does not wait for them or lies outside the group, and processes that
+// lived between two looks only with such a parent. Processes outside a
+// group's rules whose parent ended before the first look cannot be connected
+// to it. CPU time of others than this process is counted in steps of 10 ms.
+//
+// Read and Written are rchar and wchar of /proc/PID/io: what read, write,
+// readv, writev, sendfile and splice moved, on files and sockets alike; recv,
+// send, mmap and io_uring are not in it.
 package monitor
+
+import (
+	"time"
+)
+
+// A moment is a point in time by the wall clock, which may jump, and by a
+// clock that does not.
+type moment struct {
+	wall time.Time
+	mono time.Duration
+}
+
+// newClock returns a clock that starts now.
+func newClock() func() moment {
+	start := time.Now()
+	return func() moment {
+		now := time.Now()
+		return moment{wall: now.Round(0), mono: now.Sub(start)}
+	}
+}
+
+// tooSoon is the shortest wait that is worth a sample: a timer that fires a
+// little before the whole second must not give two samples for one second.
+const tooSoon = 50 * time.Millisecond
+
+// untilNext returns how long it is to the next whole second of the wall
+// clock. It is never longer than a second and a bit, wherever the clock
+// jumps to meanwhile.
+func untilNext(now time.Time) time.Duration {
+	wait := now.Truncate(time.Second).Add(time.Second).Sub(now.Round(0))
+	if wait < tooSoon {
+		wait += time.Second
+	}
+	return wait
+}

@@ -1,0 +1,241 @@
+package monitor
+
+import "math"
+
+// counters is what a host has counted up to one moment. Two of them make a
+// sample. Lists are empty and has* false where the host does not tell.
+type counters struct {
+	at        moment
+	clock     float64 // the host's own wall clock in seconds; 0 unknown
+	cores     []coreTime
+	load      float64
+	memory    Memory
+	hasMemory bool
+	disks     []diskCount
+	nets      []netCount
+	tcp       TCP // counted since boot, Established now
+	hasTCP    bool
+}
+
+// A coreTime is the CPU time of one core since boot, in seconds.
+type coreTime struct {
+	id   int
+	mode CPU
+}
+
+// A diskCount is what one block device did since boot.
+type diskCount struct {
+	name        string
+	read, write int64   // bytes
+	ops         int64   // requests completed
+	busy        float64 // seconds with a request in service
+	queue       float64 // seconds that requests waited or were in service, summed
+}
+
+// A netCount is what one interface did since it was made.
+type netCount struct {
+	name                  string
+	received, sent        int64
+	packetsIn, packetsOut int64
+	drops                 int64
+	speed                 float64
+}
+
+// reset empties c and keeps its memory.
+func (c *counters) reset() {
+	*c = counters{cores: c.cores[:0], disks: c.disks[:0], nets: c.nets[:0]}
+}
+
+// since returns what happened between the moments of p and c.
+func (c *counters) since(p *counters) *Sample {
+	seconds := c.secondsSince(p)
+	s := &Sample{Time: c.at.wall, Seconds: seconds, Cores: len(c.cores), Load: c.load}
+	s.CPU, s.Core = cpuSince(c.cores, p.cores)
+	if c.hasMemory {
+		m := c.memory
+		s.Memory = &m
+	}
+	s.Disks = disksSince(c.disks, p.disks, seconds)
+	s.Nets = netsSince(c.nets, p.nets)
+	if c.hasTCP && p.hasTCP {
+		s.TCP = &TCP{
+			Retransmits: growth(c.tcp.Retransmits, p.tcp.Retransmits),
+			Established: c.tcp.Established,
+			ListenDrops: growth(c.tcp.ListenDrops, p.tcp.ListenDrops),
+		}
+	}
+	return s
+}
+
+// secondsSince prefers the host's own clock, for a page may be slow to come;
+// but not when that clock was set in between.
+func (c *counters) secondsSince(p *counters) float64 {
+	here := (c.at.mono - p.at.mono).Seconds()
+	if c.clock == 0 || p.clock == 0 {
+		return here
+	}
+	if there := c.clock - p.clock; there > 0 && math.Abs(there-here) <= 0.5+here/2 {
+		return there
+	}
+	return here
+}
+
+// growth is how much a counter grew. One that fell was started anew in
+// between, with its host, process or interface, and what it shows now
+// happened since.
+func growth[N int64 | float64](now, before N) N {
+	if now < before {
+		return now
+	}
+	return now - before
+}
+
+// cpuSince returns the shares of all cores together and the busy share of
+// each; nil where nothing was counted.
+func cpuSince(now, before []coreTime) (*CPU, []float64) {
+	if len(now) == 0 {
+		return nil, nil
+	}
+	var sum CPU
+	core := make([]float64, len(now))
+	for i := range now {
+		was, ok := coreOf(before, now[i].id, i)
+		if !ok {
+			continue
+		}
+		d := modesSince(&now[i].mode, was)
+		if t := total(&d); t > 0 {
+			core[i] = d.Busy() / t
+		}
+		addModes(&sum, &d, 1)
+	}
+	t := total(&sum)
+	if t <= 0 {
+		return nil, nil
+	}
+	var share CPU
+	addModes(&share, &sum, 1/t)
+	return &share, core
+}
+
+// coreOf finds a core, first where it is likely.
+func coreOf(list []coreTime, id, likely int) (*CPU, bool) {
+	if likely < len(list) && list[likely].id == id {
+		return &list[likely].mode, true
+	}
+	for i := range list {
+		if list[i].id == id {
+			return &list[i].mode, true
+		}
+	}
+	return nil, false
+}
+
+// modesSince differs from growth in each mode: Linux lets iowait and idle
+// fall a little at times, which is no restart.
+func modesSince(now, before *CPU) CPU {
+	if total(now) < total(before)/2 {
+		return *now
+	}
+	return CPU{
+		User:   max(0, now.User-before.User),
+		System: max(0, now.System-before.System),
+		IRQ:    max(0, now.IRQ-before.IRQ),
+		IOWait: max(0, now.IOWait-before.IOWait),
+		Steal:  max(0, now.Steal-before.Steal),
+		Idle:   max(0, now.Idle-before.Idle),
+	}
+}
+
+func total(c *CPU) float64 { return c.Busy() + c.IOWait + c.Idle }
+
+func addModes(to, c *CPU, factor float64) {
+	to.User += c.User * factor
+	to.System += c.System * factor
+	to.IRQ += c.IRQ * factor
+	to.IOWait += c.IOWait * factor
+	to.Steal += c.Steal * factor
+	to.Idle += c.Idle * factor
+}
+
+// wrap is where the kernel's counters of milliseconds of a disk start again.
+const wrap = (1 << 32) / 1000.0
+
+func disksSince(now, before []diskCount, seconds float64) []Disk {
+	var out []Disk
+	for i := range now {
+		d := &now[i]
+		was := findDisk(before, d.name, i)
+		if was == nil || seconds <= 0 {
+			continue
+		}
+		if d.ops < was.ops || d.read < was.read || d.write < was.write {
+			was = &diskCount{} // another device under the same name
+		}
+		out = append(out, Disk{
+			Name:  d.name,
+			Read:  float64(d.read-was.read) / seconds,
+			Write: float64(d.write-was.write) / seconds,
+			Ops:   float64(d.ops-was.ops) / seconds,
+			Queue: wrapped(d.queue, was.queue) / seconds,
+			Busy:  min(1, wrapped(d.busy, was.busy)/seconds),
+		})
+	}
+	return out
+}
+
+func wrapped(now, before float64) float64 {
+	if d := now + wrap - before; now < before && d < wrap/2 {
+		return d
+	}
+	return growth(now, before)
+}
+
+func findDisk(list []diskCount, name string, likely int) *diskCount {
+	if likely < len(list) && list[likely].name == name {
+		return &list[likely]
+	}
+	for i := range list {
+		if list[i].name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// netsSince leaves out interfaces that never carried a byte.
+func netsSince(now, before []netCount) []Net {
+	var out []Net
+	for i := range now {
+		n := &now[i]
+		was := findNet(before, n.name, i)
+		if was == nil || n.received+n.sent == 0 {
+			continue
+		}
+		if n.received < was.received || n.sent < was.sent {
+			was = &netCount{} // the interface was made anew
+		}
+		out = append(out, Net{
+			Name:       n.name,
+			Received:   n.received - was.received,
+			Sent:       n.sent - was.sent,
+			PacketsIn:  growth(n.packetsIn, was.packetsIn),
+			PacketsOut: growth(n.packetsOut, was.packetsOut),
+			Drops:      growth(n.drops, was.drops),
+			Speed:      n.speed,
+		})
+	}
+	return out
+}
+
+func findNet(list []netCount, name string, likely int) *netCount {
+	if likely < len(list) && list[likely].name == name {
+		return &list[likely]
+	}
+	for i := range list {
+		if list[i].name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package monitor
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// An Environment is what a result depends on besides the load: this machine
+// and its settings. What cannot be found out stays empty.
+type Environment struct {
+	Time              time.Time `json:"time"`
+	Host              string    `json:"hostname"`
+	Kernel            string    `json:"kernel"`
+	System            string    `json:"operating_system"`
+	Architecture      string    `json:"architecture"`
+	CPU               string    `json:"cpu_model"`
+	Cores             int       `json:"cores"`
+	CoresAllowed      int       `json:"cores_allowed"` // by affinity
+	CoresUsed         int       `json:"cores_used"`    // GOMAXPROCS: allowed, and the control group's quota
+	Memory            int64     `json:"memory_bytes"`
+	Virtualization    string    `json:"virtualization"` // hypervisor, container, or "" if none is seen
+	ClockSource       string    `json:"clock_source"`
+	Governor          string    `json:"cpu_governor,omitempty"`
+	CongestionControl string    `json:"tcp_congestion_control"`
+	ReceiveMemory     [3]int64  `json:"tcp_rmem_bytes"` // least, at start, most
+	SendMemory        [3]int64  `json:"tcp_wmem_bytes"`
+	ReceiveMost       int64     `json:"rmem_max_bytes"` // that a program may ask for
+	SendMost          int64     `json:"wmem_max_bytes"`
+	Backlog           int64     `json:"somaxconn"`
+	PortLow           int64     `json:"ephemeral_port_low"`
+	PortHigh          int64     `json:"ephemeral_port_high"`
+	FilesSoft         uint64    `json:"open_files_soft"`
+	FilesHard         uint64    `json:"open_files_hard"`
+	Go                string    `json:"go_version"`
+	Boot              time.Time `json:"boot_time"`
+	Start             time.Time `json:"process_start_time"`
+}
+
+// About returns the environment of this process now. It takes a few
+// milliseconds.
+func About() Environment { return about(newProcFS("", "")) }
+
+func about(f *procFS) Environment {
+	e := Environment{
+		Time: time.Now().Round(0), Architecture: runtime.GOARCH, Go: runtime.Version(),
+		CoresAllowed: runtime.NumCPU(), CoresUsed: runtime.GOMAXPROCS(0),
+	}
+	e.Host, _ = os.Hostname()
+	e.Kernel = f.word(f.proc + "/sys/kernel/osrelease")
+	e.System = systemName("/etc/os-release")
+	e.ClockSource = f.word(f.sys + "/devices/system/clocksource/clocksource0/current_clocksource")
+	e.Governor = f.word(f.sys + "/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+	e.setCPU(f)
+	e.setNetwork(f)
+	e.FilesSoft, e.FilesHard, _ = openFiles()
+	return e
+}
+
+func (e *Environment) setCPU(f *procFS) {
+	var c counters
+	if b, err := f.readOnce(f.proc + "/stat"); err == nil && parseCPU(b, &c) == nil {
+		e.Cores = len(c.cores)
+	}
+	if b, err := f.readOnce(f.proc + "/meminfo"); err == nil && parseMemory(b, &c) == nil {
+		e.Memory = c.memory.Total
+	}
+	hypervisor := false
+	if pfs, err := procfs.NewFS(f.proc); err == nil {
+		if info, err := pfs.CPUInfo(); err == nil && len(info) > 0 {
+			e.CPU = info[0].ModelName
+			for _, flag := range info[0].Flags {
+				hypervisor = hypervisor || flag == "hypervisor"
+			}
+		}
+		if st, err := pfs.Stat(); err == nil {
+			e.Boot = time.Unix(int64(st.BootTime), 0)
+			if s, err := f.stat(os.Getpid()); err == nil && f.real() {
+				e.Start = e.Boot.Add(time.Duration(s.start) * 10 * time.Millisecond)
+			}
+		}
+	}
+	e.Virtualization = virtualization(f, hypervisor)
+}
+
+// virtualization names what is between this process and the metal, as far as
+// it can be seen from inside.
+func virtualization(f *procFS, hypervisor bool) string {
+	var layers []string
+	vendor := strings.TrimSpace(f.word(f.sys+"/class/dmi/id/sys_vendor") + " " + f.word(f.sys+"/class/dmi/id/product_name"))
+	switch xen := f.word(f.sys + "/hypervisor/type"); {
+	case hypervisor && vendor != "":
+		layers = append(layers, "virtual machine ("+vendor+")")
+	case xen != "" && xen != "none":
+		layers = append(layers, xen)
+	case hypervisor:
+		layers = append(layers, "virtual machine")
+	}
+	if kind := container(f); kind != "" {
+		layers = append(layers, kind)
+	}
+	return strings.Join(layers, ", ")
+}
+
+func container(f *procFS) string {
+	for file, kind := range map[string]string{"/.dockerenv": "docker container", "/run/.containerenv": "podman container"} {
+		if _, err := os.Stat(file); err == nil {
+			return kind
+		}
+	}
+	groups := f.word(f.proc + "/self/cgroup")
+	for _, mark := range [...]string{"docker", "kubepods", "lxc", "containerd"} {
+		if strings.Contains(groups, "/"+mark) {
+			return mark + " container"
+		}
+	}
+	return ""
+}
+
+func (e *Environment) setNetwork(f *procFS) {
+	net := filepath.Join(f.proc, "sys/net")
+	e.CongestionControl = f.word(net + "/ipv4/tcp_congestion_control")
+	numbers([]byte(f.word(net+"/ipv4/tcp_rmem")), &e.ReceiveMemory[0], &e.ReceiveMemory[1], &e.ReceiveMemory[2])
+	numbers([]byte(f.word(net+"/ipv4/tcp_wmem")), &e.SendMemory[0], &e.SendMemory[1], &e.SendMemory[2])
+	numbers([]byte(f.word(net+"/core/rmem_max")), &e.ReceiveMost)
+	numbers([]byte(f.word(net+"/core/wmem_max")), &e.SendMost)
+	numbers([]byte(f.word(net+"/core/somaxconn")), &e.Backlog)
+	numbers([]byte(f.word(net+"/ipv4/ip_local_port_range")), &e.PortLow, &e.PortHigh)
+}
+
+// systemName reads PRETTY_NAME from an os-release file.
+func systemName(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
+			return strings.Trim(strings.TrimSpace(v), `"'`)
+		}
+	}
+	return ""
+}
+
+func openFiles() (soft, hard uint64, err error) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, 0, os.NewSyscallError("getrlimit", err)
+	}
+	return limit.Cur, limit.Max, nil
+}
+
+// RaiseOpenFiles lifts this process's soft limit of open files to the hard
+// one and returns both as they are then. Programs that it starts from then on
+// have the same limits. On an error the limits that were in force before are
+// returned with it.
+func RaiseOpenFiles() (soft, hard uint64, err error) {
+	soft, hard, err = openFiles()
+	if err != nil {
+		return soft, hard, err
+	}
+	// Setting is worth it even if the two are equal: Go's runtime raises the
+	// soft limit by itself, and takes that back in programs that it starts
+	// unless it was set explicitly.
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: hard, Max: hard}); err != nil {
+		return soft, hard, os.NewSyscallError("setrlimit", err)
+	}
+	return hard, hard, nil
+}

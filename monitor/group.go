@@ -1,0 +1,146 @@
+package monitor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// A group is the processes that are watched together under one name. The
+// rules that are set add up.
+type group struct {
+	name, role string
+	follow     bool // descendants belong to it
+	own        bool // of this process
+	program    string
+	pgrp       int
+	pids       []int
+	bound      map[int]int64 // start of the processes that pids meant when they were first seen
+	discovered bool          // by its listening socket
+	found      []*entry      // what was discovered
+
+	family *family
+	blind  error // why the bytes of a member could not be read
+	noted  map[string]bool
+}
+
+func newGroup(name, role string) *group {
+	return &group{name: name, role: role, follow: true, family: newFamily(),
+		bound: map[int]int64{}, noted: map[string]bool{}}
+}
+
+// wants tells whether a rule of the group names the process. This process is
+// wanted by its own group only.
+func (g *group) wants(e *entry) bool {
+	if g.own || e.pid == os.Getpid() {
+		return g.own && e.pid == os.Getpid()
+	}
+	if slices.Contains(g.pids, e.pid) {
+		start, ok := g.bound[e.pid]
+		if !ok {
+			g.bound[e.pid] = e.start
+		}
+		if !ok || start == e.start {
+			return true
+		}
+	}
+	return g.pgrp > 0 && g.pgrp == e.pgrp ||
+		g.program != "" && calledBy(g.program, e.comm, e.argv0, e.exe) ||
+		slices.Contains(g.found, e)
+}
+
+// take returns what the group did since it was last asked.
+func (g *group) take() Proc {
+	u := g.family.advance()
+	p := Proc{
+		Name: g.name, Role: g.role,
+		User: float64(u.user) / 1e6, System: float64(u.system) / 1e6,
+		Read: u.read, Written: u.written,
+	}
+	for e := range g.family.live {
+		if e.dead {
+			continue
+		}
+		p.Count++
+		p.Threads += e.threads
+		p.RSS += e.rss
+		p.Files += e.files
+	}
+	return p
+}
+
+// alive tells whether a process of the group runs.
+func (g *group) alive() bool {
+	for e := range g.family.live {
+		if !e.dead {
+			return true
+		}
+	}
+	return false
+}
+
+// complaints returns what has to be said of the group, each thing once.
+func (g *group) complaints() []string {
+	var out []string
+	say := func(text string) {
+		if !g.noted[text] {
+			g.noted[text] = true
+			out = append(out, text)
+		}
+	}
+	if !g.own && !g.discovered && !g.alive() {
+		say(fmt.Sprintf("no process of %s runs", g.name))
+	}
+	if g.blind != nil {
+		if errors.Is(g.blind, fs.ErrPermission) {
+			say(fmt.Sprintf("bytes read and written by %s are not counted: its processes belong to another user", g.name))
+		} else if !errors.Is(g.blind, fs.ErrNotExist) && !errors.Is(g.blind, unix.ESRCH) {
+			say(fmt.Sprintf("bytes read and written by %s: %v", g.name, g.blind))
+		}
+		g.blind = nil
+	}
+	return out
+}
+
+// ownCPU puts in what this process knows of itself to the microsecond. What
+// children used is read first: a child that is waited for in between is then
+// seen late, not twice.
+func ownCPU(m *member, kids bool) {
+	var ru unix.Rusage
+	if kids && unix.Getrusage(unix.RUSAGE_CHILDREN, &ru) == nil {
+		m.kids.user, m.kids.system = microseconds(ru.Utime), microseconds(ru.Stime)
+	}
+	if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {
+		m.self.user, m.self.system = microseconds(ru.Utime), microseconds(ru.Stime)
+	}
+}
+
+func microseconds(t unix.Timeval) int64 { return t.Sec*1e6 + t.Usec }
+
+// countFiles returns the number of open files of a process. Since Linux 6.2
+// its folder's size tells; before, the folder has to be read, which takes long
+// where there are many, so then that is done every tenth look.
+func (f *procFS) countFiles(pid, before, look int) int {
+	path := f.ofPid(pid, "fd")
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0
+	}
+	if f.real() && st.Size > 0 {
+		return int(st.Size)
+	}
+	if before > 500 && look%10 != 0 {
+		return before
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = dir.Close() }()
+	names, _ := dir.Readdirnames(-1)
+	return len(names)
+}

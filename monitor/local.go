@@ -1,0 +1,185 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"weir/scenario"
+)
+
+// local is the probe of this machine.
+type local struct {
+	fs        *procFS
+	clock     func() moment
+	table     *table
+	target    netip.AddrPort // of the service, invalid if it is elsewhere
+	service   *group         // who listens there
+	next      int            // look at which to search for the service again
+	names     interned
+	speeds    map[string]float64
+	now, last *counters
+	primed    bool
+	noted     map[string]bool
+}
+
+func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() moment) *local {
+	f := newProcFS(o.proc, o.sys)
+	l := &local{
+		fs: f, clock: clock, table: newTable(f), target: target,
+		speeds: map[string]float64{}, now: &counters{}, last: &counters{}, noted: map[string]bool{},
+	}
+	self := newGroup("weir", "client")
+	self.own, self.follow = true, o.Children
+	l.table.groups = append([]*group{self}, configured(h)...)
+	if target.IsValid() {
+		l.service = newGroup("", "server")
+		l.service.discovered = true
+		l.table.groups = append(l.table.groups, l.service)
+	}
+	return l
+}
+
+// configured returns the groups that a host's settings ask for, the most
+// exact rules first.
+func configured(h scenario.Host) []*group {
+	role := "server" // what is named is the service, on the client's machine, too
+	if h.Role == "other" {
+		role = h.Role
+	}
+	var groups []*group
+	for _, pid := range h.Pids {
+		g := newGroup("pid "+strconv.Itoa(pid), role)
+		g.pids = []int{pid}
+		groups = append(groups, g)
+	}
+	for _, id := range h.Groups {
+		g := newGroup("group "+strconv.Itoa(id), role)
+		g.pgrp = id
+		groups = append(groups, g)
+	}
+	for _, name := range h.Processes {
+		g := newGroup(filepath.Base(name), role)
+		g.program = g.name
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+func (l *local) close() { l.fs.close() }
+
+// look takes a look. The first one has nothing to compare with and gives no
+// sample. The error tells what could not be seen; there is a sample still,
+// unless nothing could.
+func (l *local) look(_ context.Context) (*Sample, error) {
+	problems := l.count()
+	if len(l.now.cores)+len(l.now.nets) == 0 && !l.now.hasMemory {
+		l.now.reset()
+		return nil, fmt.Errorf("this machine's %s: %s", l.fs.proc, strings.Join(problems, "; "))
+	}
+	if err := l.table.update(); err != nil {
+		problems = append(problems, "processes: "+err.Error())
+	}
+	problems = append(problems, l.discover()...)
+	var s *Sample
+	if l.primed {
+		s = l.now.since(l.last)
+	}
+	l.last, l.now, l.primed = l.now, l.last, true
+	procs, said := l.procs()
+	problems = append(problems, said...)
+	if s != nil {
+		s.Procs = procs
+	}
+	return s, l.news(problems)
+}
+
+// news returns the problems that were not told yet.
+func (l *local) news(problems []string) error {
+	var fresh []string
+	for _, p := range problems {
+		if !l.noted[p] && len(l.noted) < 1000 {
+			l.noted[p] = true
+			fresh = append(fresh, p)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(fresh, "; "))
+}
+
+// count reads the host's counters and returns what is wrong.
+func (l *local) count() (problems []string) {
+	c := l.now
+	c.reset()
+	c.at = l.clock()
+	read := func(name string, parse func(b []byte) error) {
+		b, err := l.fs.read(name)
+		if err == nil {
+			if err = parse(b); err != nil {
+				err = fmt.Errorf("%s/%s: %w", l.fs.proc, name, err)
+			}
+		}
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	read("stat", func(b []byte) error { return parseCPU(b, c) })
+	read("net/dev", func(b []byte) error { return parseNets(b, c, &l.names) })
+	read("diskstats", func(b []byte) error { return parseDisks(b, c, &l.names) })
+	read("loadavg", func(b []byte) error { return parseLoad(b, c) })
+	read("meminfo", func(b []byte) error { return parseMemory(b, c) })
+	tables := 0
+	read("net/snmp", func(b []byte) (err error) {
+		if c.tcp.Retransmits, err = parseTable(b, "Tcp:", "RetransSegs"); err == nil {
+			c.tcp.Established, err = parseTable(b, "Tcp:", "CurrEstab")
+			tables++
+		}
+		return err
+	})
+	read("net/netstat", func(b []byte) (err error) {
+		c.tcp.ListenDrops, err = parseTable(b, "TcpExt:", "ListenDrops")
+		tables++
+		return err
+	})
+	c.hasTCP = tables == 2
+	l.setSpeeds(c)
+	return problems
+}
+
+// setSpeeds fills in the interfaces' speeds. A driver may take long to tell,
+// so each is asked once a minute.
+func (l *local) setSpeeds(c *counters) {
+	if l.table.look%60 == 0 {
+		clear(l.speeds)
+	}
+	for i := range c.nets {
+		name := c.nets[i].name
+		speed, ok := l.speeds[name]
+		if !ok {
+			mbit, good := number([]byte(l.fs.word(l.fs.sys + "/class/net/" + name + "/speed")))
+			if good && mbit < 1<<30 { // some say 4294967295 or -1 for unknown
+				speed = float64(mbit) * 1e6
+			}
+			l.speeds[name] = speed
+		}
+		c.nets[i].speed = speed
+	}
+}
+
+// procs returns one entry for each group that ever had a process.
+func (l *local) procs() (procs []Proc, said []string) {
+	for _, g := range l.table.groups {
+		said = append(said, g.complaints()...)
+		p := g.take()
+		if g.name == "" || p.Count == 0 && p.User+p.System == 0 && p.Read+p.Written == 0 {
+			continue
+		}
+		procs = append(procs, p)
+	}
+	return procs, said
+}

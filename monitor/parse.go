@@ -1,0 +1,191 @@
+package monitor
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// tick is the unit of CPU time in /proc, in seconds: USER_HZ is 100 on all
+// architectures that Go has for Linux.
+const tick = 0.01
+
+// parseCPU reads /proc/stat into c.cores. Times as guest are part of user
+// time already.
+func parseCPU(b []byte, c *counters) error {
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		name, rest := cutField(line)
+		if len(name) <= 3 || string(name[:3]) != "cpu" {
+			if len(c.cores) > 0 {
+				break // the cores stand together; the long line of interrupts follows
+			}
+			continue
+		}
+		id, ok := number(name[3:])
+		if !ok || id > 1<<20 {
+			return fmt.Errorf("core number in %q", clip(line))
+		}
+		var user, nice, system, idle, iowait, irq, softirq, steal int64
+		if n := numbers(rest, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal); n < 4 {
+			return fmt.Errorf("times of a core in %q", clip(line))
+		}
+		c.cores = append(c.cores, coreTime{id: int(id), mode: CPU{
+			User: float64(user)*tick + float64(nice)*tick, System: float64(system) * tick,
+			IRQ: float64(irq)*tick + float64(softirq)*tick, IOWait: float64(iowait) * tick,
+			Steal: float64(steal) * tick, Idle: float64(idle) * tick,
+		}})
+	}
+	if len(c.cores) == 0 {
+		return fmt.Errorf("no core in it")
+	}
+	return nil
+}
+
+// parseLoad reads /proc/loadavg, whose first word has two decimals.
+func parseLoad(b []byte, c *counters) error {
+	field, _ := cutField(b)
+	whole, part, found := bytes.Cut(field, []byte{'.'})
+	n, ok := number(whole)
+	cents, ok2 := number(part)
+	if !found || !ok || !ok2 || len(part) != 2 {
+		return fmt.Errorf("load in %q", clip(b))
+	}
+	c.load = float64(n) + float64(cents)/100
+	return nil
+}
+
+// parseMemory reads /proc/meminfo.
+func parseMemory(b []byte, c *counters) error {
+	var total, available, swap, unused int64
+	fields := [...]struct {
+		name string
+		to   *int64
+	}{{"MemTotal:", &total}, {"MemAvailable:", &available}, {"SwapTotal:", &swap}, {"SwapFree:", &unused}}
+	for found := 0; len(b) > 0 && found < len(fields); {
+		var line []byte
+		line, b = cutLine(b)
+		name, rest := cutField(line)
+		for _, f := range fields {
+			if string(name) != f.name {
+				continue
+			}
+			kib, _, ok := cutNumber(rest)
+			if !ok || kib > 1<<50 {
+				return fmt.Errorf("size in %q", clip(line))
+			}
+			*f.to = kib << 10
+			found++
+		}
+	}
+	if total == 0 {
+		return fmt.Errorf("no MemTotal in it")
+	}
+	c.memory = Memory{Total: total, Available: available, Swapped: max(0, swap-unused)}
+	c.hasMemory = true
+	return nil
+}
+
+// parseDisks reads /proc/diskstats. names keeps one copy of each name.
+func parseDisks(b []byte, c *counters, names *interned) error {
+	const sector = 512 // whatever the device's own block size
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		name, rest := cutField(skipFields(line, 2))
+		if len(name) == 0 {
+			continue
+		}
+		var reads, writes, rsect, wsect, busy, queue, skip int64
+		n := numbers(rest, &reads, &skip, &rsect, &skip, &writes, &skip, &wsect, &skip, &skip, &busy, &queue)
+		if n < 11 || rsect > 1<<53 || wsect > 1<<53 {
+			return fmt.Errorf("counters of a disk in %q", clip(line))
+		}
+		c.disks = append(c.disks, diskCount{
+			name: names.of(name), read: rsect * sector, write: wsect * sector, ops: reads + writes,
+			busy: float64(busy) / 1000, queue: float64(queue) / 1000,
+		})
+	}
+	c.disks = realDisks(c.disks)
+	return nil
+}
+
+// parseNets reads /proc/net/dev.
+func parseNets(b []byte, c *counters, names *interned) error {
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		i := bytes.LastIndexByte(line, ':') // an alias may have a colon in its name
+		if i < 0 {
+			continue // the two lines of heading
+		}
+		name, _ := cutField(line[:i])
+		var n netCount
+		var dropIn, fifoIn, dropOut, fifoOut, skip int64
+		if numbers(line[i+1:], &n.received, &n.packetsIn, &skip, &dropIn, &fifoIn, &skip, &skip, &skip,
+			&n.sent, &n.packetsOut, &skip, &dropOut, &fifoOut) < 13 || len(name) == 0 {
+			return fmt.Errorf("counters of an interface in %q", clip(line))
+		}
+		n.name, n.drops = names.of(name), dropIn+fifoIn+dropOut+fifoOut
+		c.nets = append(c.nets, n)
+	}
+	return nil
+}
+
+// parseTable reads one counter from /proc/net/snmp or /proc/net/netstat,
+// where a line of names stands above a line of numbers.
+func parseTable(b []byte, group, name string) (int64, error) {
+	for len(b) > 0 {
+		var names, line []byte
+		names, b = cutLine(b)
+		first, names := cutField(names)
+		if string(first) != group {
+			continue
+		}
+		line, _ = cutLine(b)
+		if first, line = cutField(line); string(first) != group {
+			return 0, fmt.Errorf("%s has names without numbers", group)
+		}
+		return valueUnder(names, line, name)
+	}
+	return 0, fmt.Errorf("no line %s", group)
+}
+
+func valueUnder(names, values []byte, name string) (int64, error) {
+	for {
+		var n, v []byte
+		n, names = cutField(names)
+		v, values = cutField(values)
+		if len(n) == 0 {
+			return 0, fmt.Errorf("no counter %s", name)
+		}
+		if string(n) == name {
+			value, ok := number(v)
+			if !ok {
+				return 0, fmt.Errorf("%s is %q, no number", name, clip(v))
+			}
+			return value, nil
+		}
+	}
+}
+
+// clip keeps what is quoted in an error short.
+func clip(b []byte) []byte {
+	line, _ := cutLine(b)
+	return line[:min(len(line), 60)]
+}
+
+// interned keeps one string for each name that is read again and again.
+type interned struct{ known map[string]string }
+
+func (n *interned) of(b []byte) string {
+	if s, ok := n.known[string(b)]; ok {
+		return s
+	}
+	if n.known == nil || len(n.known) > 10_000 {
+		n.known = map[string]string{}
+	}
+	s := string(b)
+	n.known[s] = s
+	return s
+}

@@ -1,0 +1,190 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// A probe looks at one host. Its look may return a sample, an error, or both:
+// a sample that is not whole. The first look of a probe has nothing to compare
+// with and returns neither.
+type probe interface {
+	look(ctx context.Context) (*Sample, error)
+	close()
+}
+
+// A result is what a look brought.
+type result struct {
+	sample *Sample
+	err    error
+}
+
+// A runner takes the looks at one host. A look runs beside it, so that one
+// that hangs is told in time.
+type runner struct {
+	watch   *Watch
+	host    string
+	role    string
+	probe   probe
+	timeout time.Duration
+	pending chan result // of a look that is under way, nil if none is
+	started time.Time   // of that look
+	faults  throttle
+}
+
+// run takes looks until the watch stops.
+func (r *runner) run(ctx context.Context) {
+	r.start(ctx)
+	r.await(ctx, r.watch.stop, r.timeout)
+	timer := time.NewTimer(untilNext(time.Now()))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.leave()
+			return
+		case <-r.watch.stop:
+			r.last(ctx)
+			return
+		case res := <-r.pending:
+			r.finish(res)
+			continue
+		case <-timer.C:
+		}
+		if r.pending != nil {
+			r.hangs()
+		} else {
+			r.start(ctx)
+			r.await(ctx, r.watch.stop, r.timeout)
+		}
+		timer.Reset(untilNext(time.Now()))
+	}
+}
+
+// start begins a look.
+func (r *runner) start(ctx context.Context) {
+	done := make(chan result, 1)
+	r.pending, r.started = done, time.Now()
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+		done <- measured(ctx, r.probe)
+	}()
+}
+
+// measured takes a look and writes its cost into the sample. The thread is
+// the look's own meanwhile, so that its clock counts nothing else.
+func measured(ctx context.Context, p probe) (res result) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer func() {
+		if v := recover(); v != nil { // the run is worth more than a sample
+			res = result{err: fmt.Errorf("defect in the monitor: %v", v)}
+		}
+	}()
+	before := threadCPU()
+	s, err := p.look(ctx)
+	if s != nil {
+		s.Cost = (threadCPU() - before).Seconds()
+	}
+	return result{s, err}
+}
+
+// await waits for the look that is under way, until it takes too long or one
+// of the others ends.
+func (r *runner) await(ctx context.Context, stop <-chan struct{}, atMost time.Duration) {
+	timer := time.NewTimer(atMost + tooSoon) // its own time-out comes first
+	defer timer.Stop()
+	select {
+	case res := <-r.pending:
+		r.finish(res)
+	case <-ctx.Done():
+	case <-stop:
+	case <-timer.C:
+		r.hangs()
+	}
+}
+
+// last takes the final sample, which spans less than a second.
+func (r *runner) last(ctx context.Context) {
+	if r.pending != nil {
+		r.await(ctx, nil, r.timeout)
+	}
+	if r.pending == nil && ctx.Err() == nil {
+		r.start(ctx)
+		r.await(ctx, nil, r.timeout)
+	}
+	r.leave()
+}
+
+// leave waits a moment for the look under way, whose context has ended or
+// will soon, and closes the probe. One that hangs in the kernel is left behind.
+func (r *runner) leave() {
+	if r.pending != nil {
+		timer := time.NewTimer(r.timeout)
+		defer timer.Stop()
+		select {
+		case <-r.pending:
+		case <-timer.C:
+			return
+		}
+	}
+	r.probe.close()
+}
+
+func (r *runner) finish(res result) {
+	r.pending = nil
+	if res.err == nil {
+		if res.sample != nil {
+			r.faults.good()
+			r.emit(res.sample)
+		}
+		return
+	}
+	if res.sample != nil {
+		res.sample.Error = res.err.Error()
+		r.emit(res.sample)
+		return
+	}
+	r.fault(res.err.Error())
+}
+
+func (r *runner) hangs() {
+	r.fault(fmt.Sprintf("no answer for %s", time.Since(r.started).Round(100*time.Millisecond)))
+}
+
+// fault tells of a look that brought nothing: at first, then once a minute.
+func (r *runner) fault(text string) {
+	if r.faults.bad(time.Now()) {
+		r.emit(&Sample{Time: time.Now().Round(0), Error: text})
+	}
+}
+
+func (r *runner) emit(s *Sample) {
+	s.Host, s.Role = r.host, r.role
+	r.watch.emit(s)
+}
+
+// A throttle lets the first few faults in a row through and then one a minute.
+type throttle struct {
+	row  int
+	last time.Time
+}
+
+const (
+	firstFaults = 3
+	faultAgain  = time.Minute
+)
+
+func (t *throttle) bad(now time.Time) bool {
+	t.row++
+	if t.row > firstFaults && now.Sub(t.last) < faultAgain {
+		return false
+	}
+	t.last = now
+	return true
+}
+
+func (t *throttle) good() { t.row = 0 }

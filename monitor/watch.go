@@ -1,0 +1,168 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/scenario"
+)
+
+// A Sink takes samples. Its method is called by one goroutine at a time and
+// may keep the sample. After an error it is not called again.
+type Sink interface {
+	Sample(*Sample) error
+}
+
+// Options say how hosts are watched. The zero value is fine.
+type Options struct {
+	// Target is the service's URL or host:port. If that is on this machine,
+	// the processes that listen there are watched as the server.
+	Target string
+	// Children adds to this process's own figures those of the programs that
+	// it started, as long as no other group has them.
+	Children bool
+	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer
+	// than a second makes for fewer and longer samples.
+	Timeout time.Duration
+
+	proc, sys string // roots of the file systems, for tests; "" means the real ones
+}
+
+// A Watch is the watching of some hosts. Its methods are for any goroutine.
+type Watch struct {
+	step   atomic.Int64
+	stop   chan struct{}
+	once   sync.Once
+	cancel context.CancelFunc
+	runs   sync.WaitGroup
+
+	mu   sync.Mutex // one sample at a time
+	sink Sink
+	err  error
+}
+
+// Start watches hosts: those with a Prometheus page through it, one without
+// through this machine's /proc. This machine is always among them, and this
+// process is always watched, under the name "weir" in the role "client".
+//
+// At every whole second of the wall clock each host gives a sample of the time
+// since its last one. Hosts that cannot be reached or do not answer in time
+// give samples with an Error instead: three in a row, then one a minute.
+// Start fails only if the settings are wrong. When ctx ends, watching ends
+// without a final sample; [Watch.Stop] has to be called all the same.
+func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*Watch, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = 3 * time.Second
+	}
+	clock := newClock()
+	target, _ := localTarget(ctx, o.Target)
+	w := &Watch{stop: make(chan struct{}), sink: sink}
+	var runners []*runner
+	for _, h := range withSelf(hosts, target.IsValid()) {
+		r := &runner{watch: w, host: h.Name, role: h.Role, timeout: o.Timeout}
+		if h.NodeExporter == "" {
+			r.probe = newLocal(h, o, target, clock)
+		} else {
+			p, err := newPage(h, clock)
+			if err != nil {
+				return nil, err
+			}
+			r.probe = p
+		}
+		runners = append(runners, r)
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	for _, r := range runners {
+		w.runs.Go(func() { r.run(ctx) })
+	}
+	return w, nil
+}
+
+// withSelf fills in what the hosts' settings leave open, adds this machine if
+// it is not there, and joins its entries if it is there twice.
+func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	self := -1
+	var out []scenario.Host
+	for _, h := range hosts {
+		if h.NodeExporter != "" {
+			if u, err := url.Parse(h.NodeExporter); err == nil && h.Name == "" {
+				h.Name = u.Hostname()
+			}
+			if h.Role == "" {
+				h.Role = "other"
+			}
+			out = append(out, h)
+			continue
+		}
+		if self < 0 {
+			self = len(out)
+			out = append(out, h)
+			continue
+		}
+		join(&out[self], h)
+	}
+	if self < 0 {
+		self, out = 0, append([]scenario.Host{{}}, out...)
+	}
+	if out[self].Name == "" {
+		out[self].Name = name
+	}
+	if out[self].Role == "" {
+		out[self].Role = "client"
+		if serves {
+			out[self].Role = "both"
+		}
+	}
+	return out
+}
+
+func join(to *scenario.Host, h scenario.Host) {
+	if to.Name == "" {
+		to.Name = h.Name
+	}
+	if h.Role != "" && to.Role != "" && h.Role != to.Role {
+		to.Role = "both"
+	} else if to.Role == "" {
+		to.Role = h.Role
+	}
+	to.Processes = append(to.Processes[:len(to.Processes):len(to.Processes)], h.Processes...)
+	to.Pids = append(to.Pids[:len(to.Pids):len(to.Pids)], h.Pids...)
+	to.Groups = append(to.Groups[:len(to.Groups):len(to.Groups)], h.Groups...)
+}
+
+// SetStep says which step of the run the samples from now on belong to. A
+// sample belongs to the step at its end.
+func (w *Watch) SetStep(n int) { w.step.Store(int64(n)) }
+
+// Stop takes a final sample of each host, ends the watching and waits until
+// it has ended, at most three times the time-out of a look. It returns the
+// first error of the sink. More calls return the same.
+func (w *Watch) Stop() error {
+	w.once.Do(func() { close(w.stop) })
+	w.runs.Wait()
+	w.cancel()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+func (w *Watch) emit(s *Sample) {
+	s.Step = int(w.step.Load())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	if err := w.sink.Sample(s); err != nil {
+		w.err = fmt.Errorf("keep a sample of host %s: %w", s.Host, err)
+	}
+}
