@@ -1,1 +1,157 @@
+// Package serve is the built-in data server: a folder, or files that are made
+// as they are read, over HTTP and WebDAV.
+//
+// It measures storage services by being one that is cheap and known: the
+// kernel sends files (sendfile) and synthetic content (from a memory file)
+// without a copy through the process, every byte is counted as it moves, and
+// GET /metrics tells the counts. It listens on the loopback interface unless
+// told otherwise, and no path leaves the folder it serves (os.Root).
+//
+// An uploaded file appears under its name when it is whole, never before. Until then it
+// has a hidden temporary name beside it; temporaries that a killed server
+// left behind are removed by the next one (see leftovers.go).
+//
+// The name metrics in the top folder, and all names that begin with
+// ".weir-serve", belong to the server and hide files called so.
 package serve
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"weir/internal/content"
+)
+
+// A Config says what is served, where and to whom. The zero value of a field
+// means what its comment says.
+type Config struct {
+	Dir       string // folder to serve; exactly one of Dir and Synthetic is given
+	Synthetic []Set  // files to invent, see ParseSynthetic
+	Seed      uint64 // what invented files are made from; 0 is a seed like any other
+
+	Listen string // host:port; "" is 127.0.0.1:0, a port that the kernel chooses
+	Public bool   // allow an address beyond loopback without TLS and credentials
+
+	CertFile, KeyFile string // PEM; both or none; with them the server speaks TLS only
+	User, Password    string // basic authentication; both or none
+	Token             string // bearer token; with User, either is good
+
+	ReadOnly bool  // refuse whatever changes files
+	Sync     bool  // put an upload on stable storage before it is answered
+	Memory   int64 // synthetic: bytes of uploads that are not package content, kept in memory; 0 is 64 MiB
+	MaxFiles int   // synthetic: uploads and folders remembered; 0 is 1,000,000
+
+	Rate      int64         // bytes/s of one connection, each way; 0 is no limit
+	TotalRate int64         // bytes/s of all connections together, each way; 0 is no limit
+	Delay     time.Duration // pause before each answer
+
+	HeaderTimeout time.Duration // from the first byte of a request to the end of its head, and for the TLS handshake; 0 is 10 s
+	IdleTimeout   time.Duration // between two requests of a connection; 0 is 5 min
+	StallTimeout  time.Duration // within a body without any byte moved; 0 is 60 s
+	Grace         time.Duration // for requests under way when the server is told to end; 0 is 5 s
+
+	Log *slog.Logger // nil is silence
+}
+
+// A Server serves one Config. It is made by New, serves once, and is closed.
+type Server struct {
+	conf    Config
+	tree    tree
+	pattern *content.Pattern
+	metrics *metrics
+	sums    *sums
+	total   totals
+	buffers sync.Pool     // *[]byte of copyBytes
+	stop    chan struct{} // closed when connections are to be torn down
+	ending  sync.Once
+	flying  sync.WaitGroup // requests being handled
+
+	mu     sync.Mutex
+	addr   net.Addr
+	served bool
+}
+
+// New checks c, opens what it serves and removes what a killed server left
+// there. The caller closes the Server.
+func New(c Config) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	c.defaults()
+	s := &Server{conf: c, metrics: newMetrics(), sums: newSums(), stop: make(chan struct{})}
+	s.buffers.New = newBuffer
+	s.total = totals{up: newPacer(c.TotalRate), down: newPacer(c.TotalRate)}
+	var err error
+	if s.pattern, err = content.Open(); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	if c.Dir != "" {
+		s.tree, err = openDir(c)
+	} else {
+		s.tree = newSynthetic(c, time.Now())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", errors.Join(err, s.pattern.Close()))
+	}
+	return s, nil
+}
+
+// Close frees what the Server holds. It is called after Serve has returned.
+func (s *Server) Close() error { return errors.Join(s.tree.close(), s.pattern.Close()) }
+
+func (c *Config) defaults() {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&c.HeaderTimeout, 10*time.Second)
+	set(&c.IdleTimeout, 5*time.Minute)
+	set(&c.StallTimeout, time.Minute)
+	set(&c.Grace, 5*time.Second)
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	if c.Memory == 0 {
+		c.Memory = 64 << 20
+	}
+	if c.MaxFiles == 0 {
+		c.MaxFiles = 1_000_000
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Dir == "" && len(c.Synthetic) == 0:
+		return errors.New("nothing to serve: name a folder, or synthetic files such as 1000x1MiB")
+	case c.Dir != "" && len(c.Synthetic) > 0:
+		return errors.New("a folder and synthetic files: choose one")
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return errors.New("TLS needs both a certificate file and a key file")
+	case (c.User == "") != (c.Password == ""):
+		return errors.New("basic authentication needs both a user and a password")
+	case c.Rate < 0 || c.TotalRate < 0 || c.Memory < 0 || c.MaxFiles < 0:
+		return errors.New("rates and limits are not negative")
+	case min(c.Delay, c.HeaderTimeout, c.IdleTimeout, c.StallTimeout, c.Grace) < 0:
+		return errors.New("delays and timeouts are not negative")
+	}
+	if c.Dir == "" {
+		return checkSets(c.Synthetic)
+	}
+	info, err := os.Stat(c.Dir)
+	if err != nil {
+		return fmt.Errorf("folder to serve: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", c.Dir)
+	}
+	return nil
+}

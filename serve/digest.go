@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// A digestName is how a header calls a checksum of package content.
+type digestName struct {
+	name string // as in the header, lower case
+	alg  string // as in package content
+	hex  bool   // RFC 3230 writes ADLER32 in hex, all others in base64
+}
+
+// instanceDigests are the names of RFC 3230's Want-Digest and Digest.
+func instanceDigests() []digestName {
+	return []digestName{{"adler32", "adler32", true}, {"crc32c", "crc32c", false}, {"md5", "md5", false},
+		{"sha-256", "sha256", false}, {"sha256", "sha256", false}}
+}
+
+// reprDigests are the names of RFC 9530's Want-Repr-Digest and Repr-Digest.
+func reprDigests() []digestName {
+	return []digestName{{"adler", "adler32", false}, {"adler32", "adler32", false}, {"crc32c", "crc32c", false},
+		{"md5", "md5", false}, {"sha-256", "sha256", false}}
+}
+
+// maxDigests bounds the members of a header that are looked at.
+const maxDigests = 32
+
+// members splits the values of a header at commas.
+func members(values []string) []string {
+	var all []string
+	for _, v := range values {
+		for m := range strings.SplitSeq(v, ",") {
+			if m = strings.TrimSpace(m); m != "" && len(all) < maxDigests {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+func lookup(names []digestName, name string) (digestName, bool) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	for _, n := range names {
+		if n.name == name {
+			return n, true
+		}
+	}
+	return digestName{}, false
+}
+
+// wanted returns the checksum of highest preference in a Want-Digest
+// ("adler32;q=1, md5;q=0.5") or Want-Repr-Digest ("sha-256=10, md5=3").
+// Members that are unknown or not understood do not count.
+func wanted(names []digestName, values []string, mark string, most float64) (best digestName, ok bool) {
+	top := 0.0
+	for _, m := range members(values) {
+		name, preference, given := strings.Cut(m, mark)
+		weight := 1.0
+		if given {
+			_, number, _ := strings.Cut("="+strings.TrimSpace(preference), "=")
+			if mark == ";" {
+				q, value, found := strings.Cut(strings.TrimSpace(preference), "=")
+				if number = value; !found || !strings.EqualFold(strings.TrimSpace(q), "q") {
+					continue
+				}
+			}
+			w, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if err != nil || math.IsNaN(w) || w < 0 || w > most {
+				continue
+			}
+			weight = w
+		}
+		if n, known := lookup(names, name); known && weight > top {
+			best, ok, top = n, true, weight
+		}
+	}
+	return best, ok
+}
+
+// wants returns what a request asks for: RFC 3230's and RFC 9530's.
+func wants(h http.Header) (instance, repr digestName) {
+	if v := h["Want-Digest"]; v != nil {
+		instance, _ = wanted(instanceDigests(), v, ";", 1)
+	}
+	if v := h["Want-Repr-Digest"]; v != nil {
+		repr, _ = wanted(reprDigests(), v, "=", 10)
+	}
+	return instance, repr
+}
+
+// setDigests writes the digest headers that were asked for; sum returns a
+// checksum in package content's form.
+func setDigests(h http.Header, instance, repr digestName, sum func(alg string) (string, error)) error {
+	if instance.alg != "" {
+		text, err := sum(instance.alg)
+		if err != nil {
+			return err
+		}
+		h["Digest"] = []string{instance.name + "=" + instance.encode(text)}
+	}
+	if repr.alg != "" {
+		text, err := sum(repr.alg)
+		if err != nil {
+			return err
+		}
+		h["Repr-Digest"] = []string{repr.name + "=:" + repr.encode(text) + ":"}
+	}
+	return nil
+}
+
+// encode turns "algorithm:hex" into what a header has behind its name.
+func (n digestName) encode(text string) string {
+	_, digits, _ := strings.Cut(text, ":")
+	if n.hex {
+		return digits
+	}
+	raw, _ := hex.DecodeString(digits) // from hex.EncodeToString
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// stated returns the checksums that an upload says it has, in package
+// content's form by algorithm. What is not known is left out.
+func stated(h http.Header) map[string]string {
+	sums := map[string]string{}
+	add := func(names []digestName, values []string) {
+		for _, m := range members(values) {
+			name, value, _ := strings.Cut(m, "=")
+			n, ok := lookup(names, name)
+			if !ok {
+				continue
+			}
+			value = strings.Trim(strings.TrimSpace(value), ":")
+			raw, err := base64.StdEncoding.DecodeString(value)
+			if n.hex || err != nil {
+				sums[n.alg] = n.alg + ":" + strings.ToLower(value)
+			} else {
+				sums[n.alg] = n.alg + ":" + hex.EncodeToString(raw)
+			}
+		}
+	}
+	add(instanceDigests(), h["Digest"])
+	add(reprDigests(), h["Repr-Digest"])
+	add(reprDigests(), h["Content-Digest"])
+	return sums
+}

@@ -1,0 +1,124 @@
+package serve
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"strings"
+	"sync"
+)
+
+const (
+	partSuffix = ".part"
+	notesName  = hidden + "-folders" // in the top folder: the folders that had uploads, one quoted name a line
+)
+
+// leftovers removes the temporaries of servers that were killed. Which
+// folders may have some is noted in a file of the top folder, so that no
+// start has to walk through all of them. That file is locked, shared, by
+// each server that writes: only a server that finds it not locked cleans up.
+type leftovers struct {
+	root  *os.Root
+	mu    sync.Mutex
+	file  *os.File // nil until the first upload, if there was none before
+	noted map[string]bool
+}
+
+func openLeftovers(root *os.Root, readOnly bool, log *slog.Logger) (*leftovers, error) {
+	l := &leftovers{root: root, noted: map[string]bool{}}
+	if readOnly {
+		return l, nil
+	}
+	f, err := root.OpenFile(notesName, os.O_RDWR|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		log.Warn("temporaries of an earlier server are not looked for", "error", err)
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.file = f
+	if err := l.clean(log); err != nil {
+		return nil, errors.Join(fmt.Errorf("temporaries of an earlier server: %w", err), f.Close())
+	}
+	return l, nil
+}
+
+// clean removes what earlier servers left, unless one is still there.
+func (l *leftovers) clean(log *slog.Logger) error {
+	alone, err := lockAlone(l.file)
+	if err != nil {
+		return err
+	}
+	if !alone {
+		return lockShared(l.file)
+	}
+	lines := bufio.NewScanner(l.file)
+	seen := map[string]bool{}
+	for lines.Scan() {
+		var folder string
+		if n, err := fmt.Sscanf(lines.Text(), "%q", &folder); n != 1 || err != nil || seen[folder] {
+			continue // cut short by the kill; that folder had no upload yet
+		}
+		seen[folder] = true
+		l.cleanFolder(folder, log)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return errors.Join(l.file.Truncate(0), lockShared(l.file))
+}
+
+func (l *leftovers) cleanFolder(folder string, log *slog.Logger) {
+	f, err := l.root.Open(folder)
+	if err != nil {
+		return // removed since
+	}
+	defer f.Close() //nolint:errcheck // only read
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		if !strings.HasPrefix(name, hidden+"-") || !strings.HasSuffix(name, partSuffix) {
+			continue
+		}
+		err := l.root.Remove(path.Join(folder, name))
+		log.Info("removed the unfinished upload of an earlier server", "folder", folder, "name", name, "error", err)
+	}
+}
+
+// note writes down that folder may have temporaries, once.
+func (l *leftovers) note(folder string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.noted[folder] {
+		return nil
+	}
+	if l.file == nil {
+		f, err := l.root.OpenFile(notesName, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+		if err != nil {
+			return err
+		}
+		if err := lockShared(f); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		l.file = f
+	}
+	if _, err := fmt.Fprintf(l.file, "%q\n", folder); err != nil {
+		return err
+	}
+	l.noted[folder] = true
+	return nil
+}
+
+func (l *leftovers) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close() // and with it the lock
+}

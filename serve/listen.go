@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// Listen opens the address of the Config, after checking that it is not more
+// public than the Config allows. Serve closes the listener.
+func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
+	if err := s.conf.checkPublic(); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.conf.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s.setAddr(l.Addr())
+	return l, nil
+}
+
+// checkPublic refuses to open files to a network by mistake.
+func (c *Config) checkPublic() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("address to listen on: %w: write it as host:port, such as 127.0.0.1:8080", err)
+	}
+	if c.Public || c.CertFile != "" && (c.User != "" || c.Token != "") {
+		return nil
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s can be reached from elsewhere: listen on 127.0.0.1, or set TLS and credentials, or allow it explicitly", c.Listen)
+}
+
+// Run listens and serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	l, err := s.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, l)
+}
+
+// Serve answers on l, which it closes, until ctx ends. Then it gives the
+// requests under way the Config's Grace, breaks off those that need more, and
+// returns nil when the last is gone. It can be called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.mu.Lock()
+	again := s.served
+	s.served = true
+	s.mu.Unlock()
+	if again {
+		return errors.Join(errors.New("serve: a Server serves once"), l.Close())
+	}
+	s.setAddr(l.Addr())
+	conns := &listener{Listener: l, s: s}
+	var outer net.Listener = conns
+	if s.conf.CertFile != "" {
+		conf, err := s.tlsConfig()
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		outer = tls.NewListener(conns, conf)
+	}
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	h := s.httpServer(base)
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(outer) }()
+	select {
+	case err := <-failed:
+		return errors.Join(fmt.Errorf("serve: %w", err), s.end(h, cancel))
+	case <-ctx.Done():
+	}
+	err := s.end(h, cancel)
+	<-failed
+	return err
+}
+
+func (s *Server) httpServer(base context.Context) *http.Server {
+	only1 := new(http.Protocols)
+	only1.SetHTTP1(true) // what data services speak; HTTP/2 would copy every byte
+	return &http.Server{
+		Handler:           s,
+		Protocols:         only1,
+		ReadHeaderTimeout: s.conf.HeaderTimeout,
+		IdleTimeout:       s.conf.IdleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(logWriter{s.conf.Log}, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       withConn,
+	}
+}
+
+// end ends h: gently for a while, then firmly.
+func (s *Server) end(h *http.Server, cancel func()) error {
+	grace, done := context.WithTimeout(context.Background(), s.conf.Grace)
+	defer done()
+	err := h.Shutdown(grace)
+	if err != nil { // what is still under way is broken off
+		s.conf.Log.Warn("requests broken off", "after", s.conf.Grace)
+		err = h.Close()
+	}
+	cancel()
+	s.ending.Do(func() { close(s.stop) })
+	s.flying.Wait()
+	return err
+}
+
+func (s *Server) tlsConfig() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(s.conf.CertFile, s.conf.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("serve: certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}
+
+func (s *Server) setAddr(a net.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addr = a
+}
+
+// Addr returns the address the Server listens on, nil before Listen or Serve.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addr
+}
+
+// URL returns where the top folder is, "" before Listen or Serve.
+func (s *Server) URL() string {
+	a := s.Addr()
+	if a == nil {
+		return ""
+	}
+	if s.conf.CertFile != "" {
+		return "https://" + a.String()
+	}
+	return "http://" + a.String()
+}
+
+// logWriter turns the lines of net/http into records.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Debug("http", "message", string(p), "time", time.Now())
+	return len(p), nil
+}
