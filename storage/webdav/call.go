@@ -75,9 +75,12 @@ func (x *call) clear() {
 	}
 }
 
-// reach tells of a phase, once.
+// reach tells of a phase, once. What happens on the way to a later request of
+// the same operation is not told: its first byte has been there.
 func (x *call) reach(p storage.Phase) {
-	if x.reached&(1<<p) == 0 {
+	const opened = 1<<storage.Opened | 1<<storage.FirstByte
+	late := p < storage.Opened && x.reached&opened != 0
+	if !late && x.reached&(1<<p) == 0 {
 		x.reached |= 1 << p
 		x.p.Reached(p)
 	}

@@ -94,7 +94,11 @@ func (x *call) redirect(r *request, l *link) (*origin, error) {
 	x.path = append(appendPrintable(x.path[:0], path), queryOf(to)...)
 	x.skip(l)
 	x.reach(storage.Redirected)
-	x.p.ServedBy(o.name)
+	if server := o.name; o != x.c.s.home {
+		x.p.ServedBy(server)
+	} else if l.origin != o {
+		x.p.ServedBy("") // back to the target
+	}
 	return o, nil
 }
 
@@ -110,8 +114,9 @@ func (x *call) current(r *request) string {
 // kept connection that proves to be closed is made again, once.
 func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 	l := x.c.link(x, at)
-	repeatable := r.method == "GET" || r.method == "HEAD" || r.method == "PROPFIND"
-	if l.conn != nil && !repeatable && !l.conn.Quiet() {
+	// An upload cannot be repeated once its bytes are counted, and no change
+	// should be sent twice: these look first, all others find out.
+	if l.conn != nil && r.method != "GET" && r.method != "HEAD" && !l.conn.Quiet() {
 		x.drop(l)
 	}
 	for {
@@ -125,7 +130,7 @@ func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 			return l, nil
 		}
 		x.drop(l)
-		if !kept || !repeatable || x.heard || !brokenLink(err) {
+		if !kept || r.upload || x.heard || !brokenLink(err) {
 			return nil, err
 		}
 	}

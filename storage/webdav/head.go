@@ -3,6 +3,7 @@ package webdav
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"weir/storage"
 )
@@ -189,17 +190,17 @@ func (h *head) parseEncoding(value []byte) error {
 
 // parseDecimal reads digits and nothing else.
 func parseDecimal(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > 18 {
+	if len(b) == 0 || len(b) > 19 {
 		return 0, false
 	}
-	n := int64(0)
+	n := uint64(0)
 	for _, c := range b {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
-		n = n*10 + int64(c-'0')
+		n = n*10 + uint64(c-'0')
 	}
-	return n, true
+	return int64(n), n <= math.MaxInt64 // 19 digits fit into 64 bits
 }
 
 // parseContentRange reads "bytes 0-99/1000"; total is negative if it is "*".
@@ -218,7 +219,7 @@ func parseContentRange(b []byte) (first, last, total int64, ok bool) {
 	if string(size) == "*" {
 		total, okTotal = -1, true
 	}
-	ok = okFirst && okLast && okTotal && first <= last && (total < 0 || last < total)
+	ok = okFirst && okLast && okTotal && first <= last
 	return first, last, total, ok
 }
 

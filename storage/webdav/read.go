@@ -65,9 +65,10 @@ func (x *call) readWhole(sum hash.Hash) error {
 		return x.refuse(l)
 	}
 	x.reach(storage.Opened)
-	if want := x.op.Size; want >= 0 && x.head.length > want {
-		x.drop(l)
-		return protocolError("the file has %d bytes, not the %d expected", x.head.length, want)
+	if x.head.length > x.op.Size {
+		if err := x.checkSize(l, x.head.length); err != nil {
+			return err
+		}
 	}
 	n, err := x.take(l, sum, x.op.Size)
 	if err != nil {
@@ -82,29 +83,28 @@ func (x *call) readWhole(sum hash.Hash) error {
 	return nil
 }
 
-// readInChunks reads the whole file by ranges.
+// readInChunks reads the whole file by ranges. If it does not know the size it
+// asks first, because some servers take ranges beyond the end for good.
 func (x *call) readInChunks(sum hash.Hash) error {
-	size := x.op.Size
-	for at := int64(0); size < 0 || at < size; {
-		n := int64(x.op.Chunk)
-		if size >= 0 {
-			n = min(n, size-at)
-		}
-		if err := x.readRange(at, n, sum); err != nil {
+	if x.op.Size < 0 {
+		if err := x.stat(); err != nil {
 			return err
 		}
-		if size < 0 {
-			if size = x.res.Size; size < 0 {
-				return protocolError("ranged answers do not tell the size of the file")
-			}
+		if x.res.Size < 0 {
+			return protocolError("the server does not tell the file's size, which reading in chunks needs")
 		}
-		at += n
 	}
+	size := max(x.op.Size, x.res.Size)
+	for at := int64(0); at < size; at += int64(x.op.Chunk) {
+		if err := x.readRange(at, min(int64(x.op.Chunk), size-at), sum); err != nil {
+			return err
+		}
+	}
+	x.res.Size = size
 	return nil
 }
 
-// readRange is one ranged GET. While the file's size is unknown, it may bring
-// less than what was asked for, if that is the file's end.
+// readRange is one ranged GET.
 func (x *call) readRange(from, count int64, sum hash.Hash) error {
 	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path, ranged: true, from: from, count: count})
 	if err != nil {
@@ -121,7 +121,7 @@ func (x *call) readRange(from, count int64, sum hash.Hash) error {
 		return err
 	}
 	x.finish(l)
-	if n < count && (x.op.Ranges != nil || x.res.Size != from+n) {
+	if n < count {
 		return fmt.Errorf("%w: %d of %d bytes at %d", storage.ErrShort, n, count, from)
 	}
 	return nil
@@ -134,7 +134,7 @@ func (x *call) checkRange(l *link, from, count int64) error {
 		// The whole file, which some servers send if the range covers it.
 		if from == 0 && h.length >= 0 && h.length <= count {
 			x.res.Size = h.length
-			return nil
+			return x.checkSize(l, h.length)
 		}
 		x.drop(l)
 		return protocolError("the server ignored the range %d-%d and sent everything", from, from+count-1)
@@ -143,14 +143,28 @@ func (x *call) checkRange(l *link, from, count int64) error {
 		return x.refuse(l)
 	}
 	first, last, total, ok := parseContentRange(h.crange)
+	if ok && total >= 0 && last >= total { // XRootD promises what the file does not have
+		x.drop(l)
+		return fmt.Errorf("%w: the file has %d bytes, wanted %d at %d", storage.ErrShort, total, count, from)
+	}
 	if !ok || first != from || last >= from+count || h.length >= 0 && h.length != last-first+1 {
 		x.drop(l)
 		return protocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length, from, from+count-1)
 	}
-	if x.op.Size >= 0 && x.op.Ranges == nil && total >= 0 && total != x.op.Size {
-		x.drop(l)
-		return protocolError("the file has %d bytes, not the %d expected", total, x.op.Size)
-	}
 	x.res.Size = total
-	return nil
+	return x.checkSize(l, total)
+}
+
+// checkSize compares the file's size, if the answer tells it, with what was
+// expected. A body that is not wanted closes the connection.
+func (x *call) checkSize(l *link, size int64) error {
+	want := x.op.Size
+	if want < 0 || size < 0 || size == want {
+		return nil
+	}
+	x.drop(l)
+	if size < want {
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, size, want)
+	}
+	return protocolError("the file has %d bytes, not the %d expected", size, want)
 }

@@ -57,8 +57,11 @@ func meaning(status int) error {
 }
 
 // refuse makes an error of the answer and puts the connection into order.
-func (x *call) refuse(l *link) error {
-	e := &statusError{status: x.head.status, reason: printable(x.head.reason, 80), cause: meaning(x.head.status)}
+func (x *call) refuse(l *link) error { return x.refuseAs(l, meaning(x.head.status)) }
+
+// refuseAs is refuse where a status has a meaning of its own.
+func (x *call) refuseAs(l *link, cause error) error {
+	e := &statusError{status: x.head.status, reason: printable(x.head.reason, 80), cause: cause}
 	x.line = x.line[:0]
 	if !isMarkup(x.head.ctype) {
 		// Whatever goes wrong here, the status is what counts.

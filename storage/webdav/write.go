@@ -1,13 +1,152 @@
 package webdav
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"time"
 
-func (x *call) writeFile() error         { return errors.ErrUnsupported }
-func (x *call) sendUpload(l *link) error { return errors.ErrUnsupported }
-func (x *call) expects() bool            { return false }
-func (x *call) stat() error              { return errors.ErrUnsupported }
-func (x *call) list() error              { return errors.ErrUnsupported }
-func (x *call) mkdir() error             { return errors.ErrUnsupported }
-func (x *call) remove() error            { return errors.ErrUnsupported }
-func (x *call) checksum() error          { return errors.ErrUnsupported }
-func (x *call) login() error             { return errors.ErrUnsupported }
+	"weir/internal/content"
+	"weir/internal/tcp"
+)
+
+// writeFile is one PUT of made content.
+func (x *call) writeFile() error {
+	if x.op.Size < 0 {
+		return fmt.Errorf("a file of %d bytes: %w", x.op.Size, fs.ErrInvalid)
+	}
+	l, err := x.exchange(&request{method: http.MethodPut, path: x.op.Path, upload: true})
+	if err != nil {
+		return err
+	}
+	switch x.head.status {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
+		x.skip(l)
+		return nil
+	case http.StatusConflict:
+		return x.refuseAs(l, fs.ErrNotExist) // a folder on the way is missing (RFC 4918, 9.7.1)
+	}
+	return x.refuse(l)
+}
+
+// expects tells whether an upload asks before it sends its body: where the
+// last one was redirected, and on the way, the next will be, too.
+func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.putsRedirected.Load() }
+
+// sendUpload sends head and body of an upload and reads the answer's head. A
+// final answer may come before all is sent: then the rest stays here, and the
+// connection is closed after the answer.
+func (x *call) sendUpload(l *link) error {
+	expects := x.expects()
+	if _, err := l.write(x.buf, x.op.Size > 0 && !expects); err != nil {
+		return err
+	}
+	x.cursor.Start(x.op.Seed, 0, x.op.Size)
+	if expects {
+		if final, err := x.mayContinue(l); final || err != nil {
+			x.head.keep = false
+			return err
+		}
+	}
+	err := x.sendBody(l)
+	if err == nil {
+		return x.receive(l)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || x.ctx.Err() != nil {
+		return err
+	}
+	// Whoever closes in the middle of an upload has often said why.
+	if x.receive(l) != nil {
+		return err
+	}
+	x.head.keep = false
+	return nil
+}
+
+// mayContinue waits for 100 Continue, but not for long. final says that the
+// answer came instead.
+func (x *call) mayContinue(l *link) (final bool, err error) {
+	soon := time.Now().Add(patience)
+	hurried := x.deadline.IsZero() || soon.Before(x.deadline)
+	if hurried {
+		_ = l.conn.SetDeadline(soon)         // never fails
+		defer l.conn.SetDeadline(x.deadline) //nolint:errcheck // never fails
+	}
+	for interim := 0; interim <= maxInterim; interim++ {
+		err = x.receiveHead(l)
+		switch {
+		case err != nil && hurried && errors.Is(err, os.ErrDeadlineExceeded):
+			return false, nil
+		case err != nil:
+			return false, err
+		case x.head.status == http.StatusContinue:
+			return false, nil
+		case x.head.status >= 200:
+			return true, nil
+		}
+	}
+	return false, protocolError("more than %d interim answers", maxInterim)
+}
+
+// sendBody sends what the cursor still has.
+func (x *call) sendBody(l *link) error {
+	if l.tls != nil {
+		return x.sendFromMemory(l)
+	}
+	p, err := x.c.s.pattern()
+	if err != nil {
+		return err
+	}
+	x.c.s.opened.Store(true)
+	for {
+		piece, ok := x.cursor.Next()
+		if !ok {
+			return nil
+		}
+		if err := x.sendPiece(l, p.File(), piece); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *call) sendPiece(l *link, f *os.File, piece content.Piece) error {
+	if piece.Head != nil {
+		n, err := l.write(piece.Head, x.cursor.Left() > 0)
+		x.moved(n)
+		return err
+	}
+	for {
+		n, err := l.conn.Sendfile(f, piece.Offset, piece.Length, x.moved)
+		piece.Offset += n
+		piece.Length -= n
+		if !errors.Is(err, tcp.ErrAnswered) {
+			return err
+		}
+		if err := x.receiveHead(l); err != nil {
+			return err
+		}
+		if x.head.status >= 200 {
+			x.pos = 0 // receive reads the head again
+			return tcp.ErrAnswered
+		}
+	}
+}
+
+// sendFromMemory is the way through TLS.
+func (x *call) sendFromMemory(l *link) error {
+	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.buffers.Put(buf)
+	for at := int64(0); at < x.op.Size; {
+		b := (*buf)[:min(int64(len(*buf)), x.op.Size-at)]
+		content.Fill(b, x.op.Seed, at)
+		n, err := l.write(b, false)
+		x.moved(n)
+		at += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

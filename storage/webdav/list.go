@@ -1,0 +1,243 @@
+package webdav
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"weir/storage"
+)
+
+// Limits of a listing.
+const (
+	maxEntries = 1 << 20
+	maxListing = 1 << 29
+)
+
+const propfind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/></prop></propfind>`
+
+// list is PROPFIND or, where that is not known, a GET of the folder.
+func (x *call) list() error {
+	if x.c.s.noPropfind.Load() {
+		return x.listIndex()
+	}
+	l, err := x.exchange(&request{
+		method: "PROPFIND", path: x.op.Path, slash: true,
+		extra: "Depth: 1\r\nContent-Type: application/xml\r\n", text: propfind,
+	})
+	if err != nil {
+		return err
+	}
+	switch x.head.status {
+	case http.StatusMultiStatus:
+		x.reach(storage.Opened)
+		return x.listBody(l, func(r io.Reader) ([]storage.Entry, error) {
+			return parseMultistatus(r, x.folder())
+		})
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		x.skip(l)
+		x.c.s.noPropfind.Store(true)
+		return x.listIndex()
+	}
+	return x.refuse(l)
+}
+
+// listIndex reads the listing that a server makes for browsers, if it is one
+// for programs.
+func (x *call) listIndex() error {
+	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path, slash: true})
+	if err != nil {
+		return err
+	}
+	if x.head.status != http.StatusOK {
+		return x.refuse(l)
+	}
+	if ctype, _, _ := strings.Cut(string(x.head.ctype), ";"); !is([]byte(strings.TrimSpace(ctype)), "application/json") {
+		x.skip(l)
+		return fmt.Errorf("the server knows no PROPFIND, and its listing is %q, not application/json: %w", ctype, errors.ErrUnsupported)
+	}
+	x.reach(storage.Opened)
+	return x.listBody(l, parseIndex)
+}
+
+// folder returns the path that the listing is about, as hrefs have it.
+func (x *call) folder() string {
+	path := string(x.path)
+	if path == "" {
+		path = string(x.appendTarget(nil, &request{path: x.op.Path, slash: true}))
+	}
+	path, _, _ = strings.Cut(path, "?")
+	if u, err := url.PathUnescape(path); err == nil {
+		return u
+	}
+	return path
+}
+
+// listBody gives the body to a parser and the entries to the result.
+func (x *call) listBody(l *link, parse func(io.Reader) ([]storage.Entry, error)) error {
+	entries, err := parse(io.LimitReader(bodyReader{x, l}, maxListing))
+	if err != nil {
+		x.drop(l)
+		return err
+	}
+	x.skip(l)
+	x.res.Entries = entries
+	return nil
+}
+
+type bodyReader struct {
+	x *call
+	l *link
+}
+
+func (r bodyReader) Read(p []byte) (int, error) { return r.x.read(r.l, p) }
+
+// A response is one element of a multistatus (RFC 4918, 14.24).
+type response struct {
+	Href     string `xml:"DAV: href"`
+	Propstat []struct {
+		Status string `xml:"DAV: status"`
+		Prop   struct {
+			Length string `xml:"DAV: getcontentlength"`
+			Type   struct {
+				Collection *struct{} `xml:"DAV: collection"`
+			} `xml:"DAV: resourcetype"`
+		} `xml:"DAV: prop"`
+	} `xml:"DAV: propstat"`
+}
+
+func (r *response) entry() (e storage.Entry) {
+	e.Size = -1
+	for i := range r.Propstat {
+		p := &r.Propstat[i]
+		if p.Status != "" && !strings.Contains(p.Status, " 200") {
+			continue
+		}
+		if n, ok := parseDecimal([]byte(strings.TrimSpace(p.Prop.Length))); ok {
+			e.Size = n
+		}
+		e.Dir = e.Dir || p.Prop.Type.Collection != nil
+	}
+	if e.Dir {
+		e.Size = -1 // what servers tell of a folder is the size of something else
+	}
+	return e
+}
+
+// parseMultistatus reads the answer to a PROPFIND of folder, an unescaped
+// path. The folder itself is not among the entries.
+func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
+	var entries []storage.Entry
+	folder = strings.Trim(folder, "/")
+	d := xml.NewDecoder(r)
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, listingError(err)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok || start.Name.Local != "response" {
+			continue
+		}
+		var item response
+		if err := d.DecodeElement(&item, &start); err != nil {
+			return nil, listingError(err)
+		}
+		path := hrefPath(item.Href)
+		e := item.entry()
+		if path == folder {
+			if !e.Dir {
+				return nil, syscall.ENOTDIR
+			}
+			continue
+		}
+		if e.Name, err = entryName(path[strings.LastIndexByte(path, '/')+1:]); err != nil {
+			return nil, err
+		}
+		if len(entries) == maxEntries {
+			return nil, protocolError("more than %d entries", maxEntries)
+		}
+		entries = append(entries, e)
+	}
+}
+
+// listingError keeps what the connection said and blames the rest on the
+// listing.
+func listingError(err error) error {
+	var syntax *xml.SyntaxError
+	var broken *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	var number *strconv.NumError
+	if errors.As(err, &syntax) || errors.As(err, &broken) || errors.As(err, &wrong) || errors.As(err, &number) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return protocolError("listing: %v", err)
+	}
+	return fmt.Errorf("listing: %w", err)
+}
+
+// hrefPath returns the unescaped path of an href, without slashes at its ends.
+// XRootD 5.5 writes paths unescaped, as they are: that shows when they have
+// characters that no URL has, or a percent sign that escapes nothing. An href
+// of a listing has no query, so a question mark belongs to the path.
+func hrefPath(href string) string {
+	path := strings.TrimSpace(href)
+	if _, rest, ok := strings.Cut(path, "://"); ok && !strings.HasPrefix(path, "/") {
+		path = rest[max(0, strings.IndexByte(rest, '/')):]
+	}
+	unescaped, err := url.PathUnescape(path)
+	if err != nil || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		unescaped = path
+	}
+	return strings.Trim(unescaped, "/")
+}
+
+// entryName refuses names that would lead elsewhere when they are used.
+func entryName(name string) (string, error) {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return "", protocolError("entry named %q", clip([]byte(name), 200))
+	}
+	return name, nil
+}
+
+// parseIndex reads nginx's listing in JSON.
+func parseIndex(r io.Reader) ([]storage.Entry, error) {
+	d := json.NewDecoder(r)
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, protocolError("listing: no list: %v %v", t, err)
+	}
+	var entries []storage.Entry
+	for d.More() {
+		item := struct {
+			Name, Type string
+			Size       *int64
+		}{}
+		if err := d.Decode(&item); err != nil {
+			return nil, listingError(err)
+		}
+		name, err := entryName(item.Name)
+		if err != nil {
+			return nil, err
+		}
+		e := storage.Entry{Name: name, Size: -1, Dir: item.Type == "directory"}
+		if item.Size != nil && *item.Size >= 0 && !e.Dir {
+			e.Size = *item.Size
+		}
+		if len(entries) == maxEntries {
+			return nil, protocolError("more than %d entries", maxEntries)
+		}
+		entries = append(entries, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, listingError(err)
+	}
+	return entries, nil
+}

@@ -1,0 +1,112 @@
+package webdav
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"weir/storage"
+)
+
+// stat is HEAD.
+func (x *call) stat() error {
+	l, err := x.exchange(&request{method: http.MethodHead, path: x.op.Path})
+	if err != nil {
+		return err
+	}
+	if x.head.status != http.StatusOK && x.head.status != http.StatusNoContent {
+		return x.refuse(l)
+	}
+	x.reach(storage.Opened)
+	x.res.Size = x.head.length
+	x.finish(l)
+	return nil
+}
+
+// mkdir is MKCOL. The slash at the end is what nginx insists on.
+func (x *call) mkdir() error {
+	l, err := x.exchange(&request{method: "MKCOL", path: x.op.Path, slash: true})
+	if err != nil {
+		return err
+	}
+	switch x.head.status {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
+		x.reach(storage.Opened)
+		x.skip(l)
+		return nil
+	case http.StatusMethodNotAllowed: // there is something already (RFC 4918, 9.3.1)
+		return x.refuseAs(l, fs.ErrExist)
+	case http.StatusConflict: // the folder above is missing
+		return x.refuseAs(l, fs.ErrNotExist)
+	}
+	return x.refuse(l)
+}
+
+// remove is DELETE. A DELETE of a folder takes everything below it along on
+// most servers, so what is known to be a folder is looked into first.
+func (x *call) remove() error {
+	if strings.Trim(x.op.Path, "/") == "" {
+		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
+	}
+	if strings.HasSuffix(x.op.Path, "/") {
+		return x.removeFolder()
+	}
+	l, err := x.delete(false)
+	if err != nil || l == nil {
+		return err
+	}
+	if x.head.status != http.StatusConflict { // nginx's answer for a folder without a slash
+		return x.refuse(l)
+	}
+	x.skip(l)
+	return x.removeFolder()
+}
+
+func (x *call) removeFolder() error {
+	if err := x.list(); err != nil {
+		return err
+	}
+	n := len(x.res.Entries)
+	x.res.Entries = nil
+	if n > 0 {
+		return fmt.Errorf("%w: %d entries", syscall.ENOTEMPTY, n)
+	}
+	l, err := x.delete(true)
+	if err != nil || l == nil {
+		return err
+	}
+	return x.refuse(l)
+}
+
+// delete returns the link if the answer is not a success.
+func (x *call) delete(slash bool) (*link, error) {
+	l, err := x.exchange(&request{method: http.MethodDelete, path: x.op.Path, slash: slash})
+	if err != nil {
+		return nil, err
+	}
+	switch x.head.status {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		x.reach(storage.Opened)
+		x.skip(l)
+		return nil, nil
+	}
+	return l, nil
+}
+
+// login asks for the head of the target itself. Whether there is anything to
+// be read does not matter, as long as the service lets us in.
+func (x *call) login() error {
+	l, err := x.exchange(&request{method: http.MethodHead, path: x.op.Path})
+	if err != nil {
+		return err
+	}
+	switch s := x.head.status; {
+	case meaning(s) == fs.ErrPermission, s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout: //nolint:errorlint // a plain value
+		return x.refuse(l)
+	}
+	x.reach(storage.Opened)
+	x.finish(l)
+	return nil
+}
