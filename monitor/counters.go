@@ -105,18 +105,22 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 		}
 		d := modesSince(&now[i].mode, was)
 		if t := total(&d); t > 0 {
-			core[i] = d.Busy() / t
+			core[i] = share(d.Busy(), t)
 		}
-		addModes(&sum, &d, 1)
+		addModes(&sum, &d)
 	}
 	t := total(&sum)
 	if t <= 0 {
 		return nil, nil
 	}
-	var share CPU
-	addModes(&share, &sum, 1/t)
-	return &share, core
+	return &CPU{
+		User: share(sum.User, t), System: share(sum.System, t), IRQ: share(sum.IRQ, t),
+		IOWait: share(sum.IOWait, t), Steal: share(sum.Steal, t), Idle: share(sum.Idle, t),
+	}, core
 }
+
+// share rounds to a millionth: ticks tell no more, and files get shorter.
+func share(part, whole float64) float64 { return math.Round(part/whole*1e6) / 1e6 }
 
 // coreOf finds a core, first where it is likely.
 func coreOf(list []coreTime, id, likely int) (*CPU, bool) {
@@ -149,13 +153,13 @@ func modesSince(now, before *CPU) CPU {
 
 func total(c *CPU) float64 { return c.Busy() + c.IOWait + c.Idle }
 
-func addModes(to, c *CPU, factor float64) {
-	to.User += c.User * factor
-	to.System += c.System * factor
-	to.IRQ += c.IRQ * factor
-	to.IOWait += c.IOWait * factor
-	to.Steal += c.Steal * factor
-	to.Idle += c.Idle * factor
+func addModes(to, c *CPU) {
+	to.User += c.User
+	to.System += c.System
+	to.IRQ += c.IRQ
+	to.IOWait += c.IOWait
+	to.Steal += c.Steal
+	to.Idle += c.Idle
 }
 
 // wrap is where the kernel's counters of milliseconds of a disk start again.

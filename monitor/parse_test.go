@@ -1,0 +1,199 @@
+package monitor
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/procfs"
+	"github.com/prometheus/procfs/blockdevice"
+
+	"weir/scenario"
+)
+
+func fixture(t *testing.T) *local {
+	t.Helper()
+	l := newLocal(scenario.Host{}, Options{proc: "testdata/proc", sys: "testdata/sys"}, noTarget(), steadyClock())
+	t.Cleanup(l.close)
+	return l
+}
+
+func TestCountersOfFixture(t *testing.T) {
+	l := fixture(t)
+	if problems := l.count(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	c := l.now
+	want := &counters{
+		cores: []coreTime{
+			{0, CPU{User: 11, System: 5, IRQ: 0.5, IOWait: 2, Steal: 0.2, Idle: 80}},
+			{2, CPU{User: 11, System: 5.5, IRQ: 0.5, IOWait: 0.5, Steal: 0.4, Idle: 80}},
+		},
+		load:      1.25,
+		memory:    Memory{Total: 16384000 << 10, Available: 8192000 << 10, Swapped: 1024000 << 10},
+		hasMemory: true,
+		disks: []diskCount{
+			{"sda", 20000 * 512, 40000 * 512, 3000, 1.2, 2.5},
+			{"nvme0n1", 400 * 512, 480 * 512, 110, 0.02, 0.022},
+			{"xvda1", 56 * 512, 64 * 512, 15, 0.002, 0.002},
+		},
+		nets: []netCount{
+			{name: "lo", received: 3193, sent: 3193, packetsIn: 29, packetsOut: 29},
+			{"eth0", 254717614, 1076410, 12593, 10752, 6, 1e10},
+			{name: "eth0:1", received: 100, sent: 200, packetsIn: 1, packetsOut: 2},
+			{name: "ifb0"},
+		},
+		tcp:    TCP{Retransmits: 99, Established: 17, ListenDrops: 5},
+		hasTCP: true,
+	}
+	opts := cmp.Options{cmp.AllowUnexported(counters{}, coreTime{}, diskCount{}, netCount{}),
+		cmpopts.IgnoreFields(counters{}, "at"), cmpopts.EquateApprox(0, 1e-9)}
+	if diff := cmp.Diff(want, c, opts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCountersAgreeWithProcfs reads this machine twice, by our parsers and by
+// the library, which may differ only by what happened in between.
+func TestCountersAgreeWithProcfs(t *testing.T) {
+	lib, err := procfs.NewDefaultFS()
+	if err != nil {
+		t.Skip("no /proc here:", err)
+	}
+	l := newLocal(scenario.Host{}, Options{}, noTarget(), newClock())
+	defer l.close()
+	if problems := l.count(); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	st, err := lib.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range l.now.cores {
+		have, want := total(&c.mode), libTotal(st.CPU[int64(c.id)])
+		if math.Abs(have-want) > 10 || have == 0 {
+			t.Errorf("core %d: %v s, the library has %v s", c.id, have, want)
+		}
+	}
+	dev, err := lib.NetDev()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range l.now.nets {
+		if grown := int64(dev[n.name].RxBytes) - n.received; grown < 0 || n.name == "" {
+			t.Errorf("%s: the library read %d bytes less, later", n.name, -grown)
+		}
+	}
+	mem, err := lib.Meminfo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *mem.MemTotalBytes != uint64(l.now.memory.Total) {
+		t.Errorf("memory %d, the library has %d", l.now.memory.Total, *mem.MemTotalBytes)
+	}
+	bfs, _ := blockdevice.NewDefaultFS()
+	stats, err := bfs.ProcDiskstats()
+	if err != nil {
+		t.Skip("no disks here:", err)
+	}
+	for _, d := range l.now.disks {
+		for _, s := range stats {
+			if s.DeviceName == d.name && int64(s.ReadSectors*512) < d.read {
+				t.Errorf("%s: the library read less, later", d.name)
+			}
+		}
+	}
+}
+
+func libTotal(c procfs.CPUStat) float64 {
+	return c.User + c.Nice + c.System + c.Idle + c.Iowait + c.IRQ + c.SoftIRQ + c.Steal
+}
+
+func TestBrokenFixtureGivesClearErrors(t *testing.T) {
+	l := newLocal(scenario.Host{}, Options{proc: "testdata/broken", sys: "testdata/none"}, noTarget(), steadyClock())
+	defer l.close()
+	s, err := l.look(context.Background())
+	if s != nil || err == nil {
+		t.Fatalf("a sample %v from nothing, error %v", s, err)
+	}
+	for _, want := range []string{"stat: times of a core in \"cpu0 one two\"", "loadavg: load in \"high\"",
+		"meminfo: size in \"MemTotal: lots kB\"", "diskstats: counters of a disk", "net/dev: counters of an interface",
+		"snmp: Tcp: has names without numbers", "netstat: ListenDrops is \"many\", no number"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+}
+
+// TestPartsMissing takes files away: the rest is still told, the loss is said once.
+func TestPartsMissing(t *testing.T) {
+	f := newFakeProc(t)
+	for _, name := range []string{"diskstats", "net/netstat"} {
+		if err := os.Remove(filepath.Join(f.root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLocal(scenario.Host{}, Options{proc: f.root, sys: f.root}, noTarget(), steadyClock())
+	defer l.close()
+	if s, err := l.look(context.Background()); s != nil || err == nil || !strings.Contains(err.Error(), "diskstats") {
+		t.Fatalf("first look: %v, %v", s, err)
+	}
+	f.write("stat", "cpu0 1100 100 500 8000 200 10 40 20 40 0\n")
+	s, err := l.look(context.Background())
+	if err != nil {
+		t.Errorf("said again: %v", err)
+	}
+	if s == nil || s.CPU == nil || s.CPU.User != 1 || s.Disks != nil || s.TCP != nil || s.Memory == nil {
+		t.Errorf("sample %+v", s)
+	}
+}
+
+func TestOldKernelHasFewerModes(t *testing.T) {
+	var c counters
+	if err := parseCPU([]byte("cpu 10 20 30 40\ncpu0 10 20 30 40\nintr 5\n"), &c); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.cores[0].mode; math.Abs(got.User-0.3) > 1e-9 || got.Steal != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestParseProcStat(t *testing.T) {
+	line := "77 (a) b (c\n) S 1 70 70 0 -1 4194560 1 2 3 4 150 50 20 10 20 0 5 0 9000 100 25 18446744073709551615\n"
+	s, err := parseProcStat([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(s.comm) != "a) b (c\n" || s.pid != 77 || s.ppid != 1 || s.pgrp != 70 || s.threads != 5 || s.start != 9000 ||
+		s.rss != 25*int64(os.Getpagesize()) || s.self != (usage{user: 1.5e6, system: 5e5}) || s.kids != (usage{user: 2e5, system: 1e5}) {
+		t.Errorf("%+v", s)
+	}
+	for _, bad := range []string{"", "77", "77 (x", "77 (x) ", "77 (x) S", "77 (x) S 1 1 1 1 1 1 1 1 1 1 a b c d", ") 5 ("} {
+		if _, err := parseProcStat([]byte(bad)); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func TestCalledBy(t *testing.T) {
+	for _, c := range []struct {
+		name, comm, argv0, exe string
+		want                   bool
+	}{
+		{"nginx", "nginx", "nginx: worker process", "nginx", true},
+		{"globus-gridftp-server", "globus-gridftp-", "globus-gridftp-server", "", true},
+		{"globus-gridftp-server", "globus-gridftp-", "", "", true},
+		{"globus-gridftp-server", "globus-gridftp-", "globus-gridftp-other", "", false},
+		{"java", "dcache", "java", "java", true},
+		{"xrootd", "xrdcp", "xrdcp", "xrdcp", false},
+	} {
+		if got := calledBy(c.name, c.comm, c.argv0, c.exe); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
