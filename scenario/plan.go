@@ -74,24 +74,3 @@ type Host struct {
 	Pids         []int    `json:"pids,omitempty"          yaml:"pids,omitempty"`
 	Groups       []int    `json:"groups,omitempty"        yaml:"groups,omitempty"` // process groups
 }
-
-// Share returns part i of n of the plan (0 <= i < n): every n-th client, its
-// part of every rate, and client numbers that no other part has.
-func (p *Plan) Share(i, n int) *Plan {
-	s := *p
-	s.Steps = make([]Step, len(p.Steps))
-	most := 0
-	for k, step := range p.Steps {
-		step.Clients = part(step.Clients, i, n)
-		step.Rate /= unit.Rate(n)
-		s.Steps[k] = step
-		most = max(most, p.Steps[k].Clients)
-	}
-	s.First = p.First
-	for k := range i {
-		s.First += part(most, k, n)
-	}
-	return &s
-}
-
-func part(total, i, n int) int { return total*(i+1)/n - total*i/n }

@@ -1,0 +1,111 @@
+package scenario
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"weir/storage"
+)
+
+// Plan decides all that is left to decide. drivers are the protocols that
+// there are; the target's is found by its scheme, or is the one named
+// "command" if there is a client program. The list file, if any, is read to
+// see that it can be. Its error is of type Mistakes, or from the list file.
+func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
+	s.complete()
+	if err := s.check(nil).err(); err != nil {
+		return nil, err
+	}
+	c := &checker{Scenario: s}
+	driver := c.driver(drivers)
+	if err := c.found.err(); err != nil {
+		return nil, err
+	}
+	if s.Files.List != "" {
+		if _, err := ReadList(s.Files.List, s.Target); err != nil {
+			return nil, err
+		}
+	}
+	p := &Plan{
+		Version: PlanVersion, Name: s.Name, Target: s.Target, Driver: driver.Name,
+		Command: slices.Clone(s.Client.Command), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work,
+		Model: "closed", Drain: s.Load.Drain, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
+	}
+	l := s.Load
+	for i, n := range l.Clients {
+		p.Steps = append(p.Steps, Step{Number: i + 1, Clients: n, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold})
+	}
+	for i, r := range l.Rate {
+		p.Model = "open"
+		p.Steps = append(p.Steps, Step{
+			Number: i + 1, Clients: l.MaxClients, Rate: r, Poisson: l.Arrivals == "poisson", Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold,
+		})
+	}
+	return p, nil
+}
+
+// commandDriver is the name of the driver that runs external programs, and
+// serverScheme is what weir's own server speaks.
+const (
+	commandDriver = "command"
+	serverScheme  = "http"
+)
+
+// driver finds the driver of the target and checks that it can do the work.
+func (c *checker) driver(drivers []storage.Driver) storage.Driver {
+	scheme := serverScheme
+	if u, err := url.Parse(c.Target); err == nil && c.Target != BuiltIn {
+		scheme = u.Scheme
+	}
+	find := func(d storage.Driver) bool { return slices.Contains(d.Schemes, scheme) && d.Name != commandDriver }
+	key := "target"
+	if len(c.Client.Command) > 0 {
+		find = func(d storage.Driver) bool { return d.Name == commandDriver }
+		key = "client"
+	}
+	i := slices.IndexFunc(drivers, find)
+	if i < 0 {
+		c.say(key, "%s", nobody(key, scheme, drivers))
+		return storage.Driver{}
+	}
+	d := drivers[i]
+	for _, name := range c.operations() {
+		var k storage.Kind
+		if err := k.UnmarshalText([]byte(name)); err != nil || slices.Contains(d.Kinds, k) {
+			continue
+		}
+		path := "workload.kind"
+		if len(c.Work.Mix) > 0 {
+			path = "workload.mix." + name
+		}
+		c.say(path, "clients of %s cannot %s: they can %s", d.Name, name, kindList(d.Kinds))
+	}
+	return d
+}
+
+func nobody(key, scheme string, drivers []storage.Driver) string {
+	if key == "client" {
+		return "this program cannot run external programs: leave client out"
+	}
+	var known []string
+	for _, d := range drivers {
+		if d.Name != commandDriver {
+			known = append(known, d.Schemes...)
+		}
+	}
+	programs := map[string]string{"gsiftp": "gfal-copy", "ftp": "globus-url-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
+	if program, ok := programs[scheme]; ok {
+		return fmt.Sprintf("this version does not speak %s:// itself: name the program that does, as in client: %s", scheme, program)
+	}
+	return fmt.Sprintf("unknown scheme %s%s", quote(scheme), meant(scheme, known))
+}
+
+func kindList(kinds []storage.Kind) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.String()
+	}
+	return strings.Join(names, ", ")
+}

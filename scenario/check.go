@@ -1,0 +1,314 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/unit"
+	"weir/workload"
+)
+
+// A checker finds what is impossible in a scenario, whoever made it.
+type checker struct {
+	*Scenario
+	told  Mistakes // what is known already
+	found Mistakes
+}
+
+// check returns what is impossible and not among told.
+func (s *Scenario) check(told Mistakes) Mistakes {
+	c := &checker{Scenario: s, told: told}
+	c.target()
+	c.work()
+	c.files()
+	c.load()
+	c.hosts()
+	c.auth()
+	for i, t := range s.Thresholds {
+		if _, err := ParseThreshold(t); err != nil {
+			c.say(fmt.Sprintf("thresholds.%d", i), "%v", err)
+		}
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(s.Name) {
+		c.say("name", "%s: use up to 64 letters, digits, dots, _ and -", quote(s.Name))
+	}
+	return c.found
+}
+
+// say reports a mistake of the key with the given path, unless something is
+// known to be wrong with it already.
+func (c *checker) say(path, format string, args ...any) {
+	if c.wrong(path) {
+		return
+	}
+	at := c.place(path)
+	c.found = append(c.found, &Mistake{
+		File: c.file, Line: at.line, Column: at.column, Set: at.set, Text: path + ": " + fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *checker) wrong(path string) bool {
+	return slices.ContainsFunc(c.told, func(m *Mistake) bool { return strings.HasPrefix(m.Text, path) })
+}
+
+// place returns where path, or the nearest key above it, was given.
+func (s *Scenario) place(path string) place {
+	for {
+		if at, ok := s.where[path]; ok {
+			return at
+		}
+		i := strings.LastIndexByte(path, '.')
+		if i < 0 {
+			return place{}
+		}
+		path = path[:i]
+	}
+}
+
+func (s *Scenario) given(path string) bool {
+	_, ok := s.where[path]
+	return ok
+}
+
+func (c *checker) target() {
+	if c.Target == "" {
+		c.say("target", "missing: name the service, as in target: https://localhost:8443/data, or %s for weir's own server", BuiltIn)
+		return
+	}
+	if c.Target == BuiltIn {
+		return
+	}
+	u, err := url.Parse(c.Target)
+	if err != nil {
+		var parse *url.Error
+		if errors.As(err, &parse) {
+			err = parse.Err // without the text, which may hold a password
+		}
+		c.say("target", "not a URL: %v", err)
+		return
+	}
+	if _, secret := u.User.Password(); secret {
+		c.say("target", "a secret must not stand in a scenario: use auth: {method: basic, user: %s, password_file: ...}", u.User.Username())
+		return
+	}
+	for name := range u.Query() {
+		if slices.Contains([]string{"authz", "access_token", "token", "password", "secret", "x-amz-signature", "x-amz-credential"}, strings.ToLower(name)) {
+			c.say("target", "a secret must not stand in a scenario: leave %s out, and use auth.token_file or auth.token_variable", name)
+		}
+	}
+	switch {
+	case u.Scheme == "":
+		c.say("target", "%s has no scheme: write it with its protocol, as in https://localhost:8443/data", quote(c.Target))
+	case u.Host == "" && u.Scheme != "file" && u.Scheme != "simulated":
+		c.say("target", "%s names no host: write it as in %s://localhost:8443/data", quote(c.Target), u.Scheme)
+	}
+}
+
+func (c *checker) work() {
+	if c.wrong("workload.kind") {
+		return // all else follows from it
+	}
+	errs := workload.Check(c.Work)
+	if joined, ok := errs.(interface{ Unwrap() []error }); ok {
+		for _, err := range joined.Unwrap() {
+			var key *workload.KeyError
+			if errors.As(err, &key) {
+				c.say("workload."+key.Key, "%s", key.Text)
+			} else {
+				c.say("workload", "%v", err)
+			}
+		}
+	}
+	w := c.Work
+	if !slices.Contains([]string{"kept", "fresh"}, w.Session) {
+		c.say("workload.session", "unknown session %s: use kept or fresh", quote(w.Session))
+	}
+	writes := slices.Contains(c.operations(), "write")
+	if c.given("workload.size") && !writes {
+		c.say("workload.size", "is for kinds that write: kind %s does not; the sizes of files to read follow from files", w.Kind)
+	}
+	if c.given("workload.keep") && !writes && w.Keep {
+		c.say("workload.keep", "is for kinds that write: kind %s does not", w.Kind)
+	}
+	if w.Timeout == 0 {
+		c.say("workload.timeout", "must be above 0: a service that hangs would hold the run up for ever")
+	}
+}
+
+// operations returns the kinds of operations that the workload asks for.
+func (s *Scenario) operations() []string {
+	w := s.Work
+	if w.Kind != "mix" && w.Kind != "metadata" {
+		return []string{w.Kind}
+	}
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(w.Mix)) {
+		if w.Mix[k] > 0 {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// needsFiles says whether there must be files before the run.
+func (s *Scenario) needsFiles() bool {
+	return slices.ContainsFunc(s.operations(), func(k string) bool { return k == "read" || k == "stat" || k == "checksum" })
+}
+
+func (c *checker) files() {
+	f := c.Files
+	ways := 0
+	for _, is := range []bool{f.List != "", f.Listing, f.Make != nil} {
+		if is {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		c.say("files", "list, listing and make exclude each other: keep one")
+	case ways > 0 && !c.needsFiles() && !slices.Contains(c.operations(), "list"):
+		c.say("files", "workload.kind %s reads no files: leave files out", c.Work.Kind)
+	}
+	if f.Make == nil {
+		return
+	}
+	if n := f.Make.Count; n < 1 || n > 10_000_000 {
+		c.say("files.make.count", "%d: make 1 to 10000000 files", n)
+	}
+	if _, err := f.Make.Size.Sampler(); err != nil {
+		c.say("files.make.size", "%v", err)
+	}
+}
+
+func (c *checker) load() {
+	l := c.Load
+	open := len(l.Rate) > 0
+	if len(l.Clients) > 0 && open {
+		c.say("load.rate", "clients (closed load) and rate (open load) exclude each other: keep one; the most clients of an open load are max_clients")
+	}
+	for i, n := range l.Clients {
+		if n < 1 || n > maxClients {
+			c.say(fmt.Sprintf("load.clients.%d", i), "%d: a step has 1 to %d clients", n, maxClients)
+		}
+	}
+	for i, r := range l.Rate {
+		if !(r > 0) || r > 1e9 {
+			c.say(fmt.Sprintf("load.rate.%d", i), "%v: an arrival rate is above 0 and at most 1000000000/s", r)
+		}
+	}
+	if n := l.MaxClients; n < 1 || n > maxClients {
+		c.say("load.max_clients", "%d: use 1 to %d", n, maxClients)
+	}
+	for _, key := range []string{"load.arrivals", "load.max_clients"} {
+		if c.given(key) && !open {
+			c.say(key, "is for open load: give load.rate, too, or leave it out")
+		}
+	}
+	if l.Hold <= 0 {
+		c.say("load.hold", "must be above 0: it is the time that counts")
+	}
+	c.times()
+}
+
+// longest is the longest that a run may be planned to take.
+const longest = 366 * 24 * time.Hour
+
+func (c *checker) times() {
+	l := c.Load
+	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "settle": l.Settle, "hold": l.Hold, "drain": l.Drain} {
+		if d < 0 || time.Duration(d) > longest {
+			c.say("load."+key, "%v: use up to 366d", d)
+			return
+		}
+	}
+	steps := max(len(l.Clients), len(l.Rate))
+	if each := time.Duration(l.Ramp + l.Settle + l.Hold); steps > 0 && each > longest/time.Duration(steps) {
+		c.say("load.hold", "%d steps of %v are longer than a year", steps, unit.Duration(each))
+	}
+}
+
+func (c *checker) hosts() {
+	seen := map[string]bool{}
+	for i, h := range c.Hosts {
+		path := fmt.Sprintf("hosts.%d", i)
+		if !slices.Contains(words()["hosts.[].role"], h.Role) {
+			c.say(path+".role", "%s: use one of %s", quote(h.Role), strings.Join(words()["hosts.[].role"], ", "))
+		}
+		if h.Name == "" {
+			c.say(path+".name", "missing: a host that is watched from afar needs a name")
+		} else if seen[h.Name] {
+			c.say(path+".name", "%s is there twice", quote(h.Name))
+		}
+		seen[h.Name] = true
+		if h.NodeExporter != "" {
+			c.exporter(path+".node_exporter", h)
+		}
+		for _, list := range []struct {
+			key string
+			ids []int
+		}{{"pids", h.Pids}, {"groups", h.Groups}} {
+			if slices.ContainsFunc(list.ids, func(id int) bool { return id < 1 }) {
+				c.say(path+"."+list.key, "%v: numbers of processes start at 1", list.ids)
+			}
+		}
+	}
+}
+
+func (c *checker) exporter(path string, h Host) {
+	u, err := url.Parse(h.NodeExporter)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		c.say(path, "not the URL of a page: write it as in http://%s:9100/metrics", h.Name)
+	case u.User != nil:
+		c.say(path, "a secret must not stand in a scenario: leave out what stands before the @")
+	}
+	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
+		c.say(path, "processes, pids and groups are watched on this machine only: leave them out, or leave node_exporter out")
+	}
+}
+
+func (c *checker) auth() {
+	a := c.Auth
+	if a.Method != "" && !slices.Contains(words()["auth.method"], a.Method) {
+		c.say("auth.method", "unknown method %s%s", quote(a.Method), meant(a.Method, words()["auth.method"]))
+	}
+	if a.PasswordFile != "" && a.PasswordVariable != "" {
+		c.say("auth.password_variable", "password_file and password_variable exclude each other: keep one")
+	}
+	if a.TokenFile != "" && a.TokenVariable != "" {
+		c.say("auth.token_variable", "token_file and token_variable exclude each other: keep one")
+	}
+	password := a.PasswordFile != "" || a.PasswordVariable != ""
+	switch {
+	case a.Method == "token" && a.TokenFile == "" && a.TokenVariable == "":
+		c.say("auth.method", "token needs token_file or token_variable")
+	case a.Method == "basic" && (a.User == "" || !password):
+		c.say("auth.method", "basic needs user, and password_file or password_variable")
+	case a.Method == "x509" && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
+		c.say("auth.method", "x509 needs cert_file and key_file, or proxy_file")
+	case a.KeyFile != "" && a.CertFile == "":
+		c.say("auth.key_file", "needs cert_file, too")
+	case a.Method == "" && (password || a.TokenFile != "" || a.TokenVariable != ""):
+		c.say("auth", "has a secret but no method: write method: basic or method: token")
+	}
+}
+
+// near says whether the service runs on this machine.
+func (s *Scenario) near() bool {
+	if s.Target == BuiltIn {
+		return true
+	}
+	u, err := url.Parse(s.Target)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "file" || u.Scheme == "simulated" || u.Hostname() == thisMachine || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,115 @@
+package scenario
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"weir/internal/unit"
+	"weir/workload"
+)
+
+// Defaults returns the values of all keys that a scenario leaves out. It is
+// the only place where they stand; complete adds those that depend on others.
+func Defaults() *Scenario {
+	return &Scenario{
+		Name: "weir",
+		Work: workload.Work{
+			Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32", Timeout: seconds(60),
+		},
+		Load: Load{
+			Arrivals: "constant", MaxClients: 1000,
+			Ramp: seconds(2), Settle: seconds(3), Hold: seconds(10), Drain: seconds(30),
+		},
+		Seed: 1,
+	}
+}
+
+func seconds(s float64) unit.Duration { return unit.Duration(math.Round(s * float64(time.Second))) }
+
+// Defaults of keys that are needed only beside others.
+const (
+	defaultSize = unit.Size(1 << 20) // workload.size of kinds that write, files.make.size
+	defaultSkew = 1.2                // workload.skew of pick: zipf
+	thisMachine = "localhost"        // hosts.[].name
+)
+
+func defaultClients() Counts { return Counts{1, 2, 4, 8, 16, 32, 64, 128, 256} }
+
+func defaultMetadata() map[string]float64 {
+	return map[string]float64{"stat": 8, "list": 1, "mkdir": 1}
+}
+
+// complete fills in the defaults that depend on other keys. It may be called
+// again after a change.
+func (s *Scenario) complete() {
+	w, f := &s.Work, &s.Files
+	if w.Kind == "metadata" && len(w.Mix) == 0 {
+		w.Mix = defaultMetadata()
+	}
+	if unset(w.Size) && slices.Contains(s.operations(), "write") {
+		w.Size.Fixed = defaultSize
+	}
+	if w.Pick == "zipf" && w.Skew == 0 {
+		w.Skew = defaultSkew
+	}
+	if p := w.Part; p != nil {
+		p.Count = max(p.Count, 1)
+		if p.Order == "" {
+			p.Order = "random"
+		}
+	}
+	if f.Make != nil && unset(f.Make.Size) {
+		f.Make.Size.Fixed = defaultSize
+	}
+	if s.needsFiles() && f.List == "" && f.Make == nil {
+		f.Listing = true
+	}
+	if len(s.Load.Clients) == 0 && len(s.Load.Rate) == 0 {
+		s.Load.Clients = defaultClients()
+	}
+	s.completeHosts()
+}
+
+func (s *Scenario) completeHosts() {
+	for i := range s.Hosts {
+		if h := &s.Hosts[i]; h.Name == "" && h.NodeExporter == "" {
+			h.Name = thisMachine
+		}
+	}
+	if len(s.Hosts) == 0 {
+		role := "client"
+		if s.near() {
+			role = "both"
+		}
+		s.Hosts = []Host{{Name: thisMachine, Role: role}}
+	}
+}
+
+func unset(d workload.Dist) bool { return d.Fixed == 0 && d.Uniform == nil && d.Weights == nil }
+
+// Default returns the scenario that runs without a file: reading from target
+// (BuiltIn: weir's own server) with 1, 2, 4 ... 256 clients, in about half a
+// minute.
+func Default(target string) *Scenario {
+	s := Defaults()
+	s.Name, s.Target = "first-light", target
+	s.Load.Ramp, s.Load.Settle, s.Load.Hold, s.Load.Drain = seconds(0.3), seconds(0.5), seconds(2.5), seconds(5)
+	s.complete()
+	return s
+}
+
+// DefaultWith returns Default(target) with the --set of the command line. Its
+// error is of type Mistakes.
+func DefaultWith(target string, sets []string) (*Scenario, error) {
+	s := Default(target)
+	s.Hosts = nil // may follow from another target
+	s.Load.Clients = nil
+	s.Files = Files{}
+	t := &tree{}
+	root := &node{kind: mapping}
+	for _, set := range sets {
+		t.apply(root, set)
+	}
+	return t.finish(root, nil, s)
+}

@@ -1,0 +1,142 @@
+package scenario
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"weir/internal/unit"
+	"weir/workload"
+)
+
+// A List is what a list file holds.
+type List struct {
+	Files    []workload.File
+	Repeated int // lines left out because their path was there before
+}
+
+// Bounds of a list file.
+const (
+	longestLine = 16 << 10
+	mostLines   = 20_000_000
+)
+
+// ReadList reads the list file at path: one file a line, its path below
+// target (a leading slash changes nothing) or its full URL, and optionally,
+// after a space or tab, its size in bytes or with a unit. Blank lines and
+// lines that start with # are skipped, repeated paths are read once. Its
+// error is of type Mistakes if lines are wrong.
+func ReadList(path, target string) (List, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return List{}, fmt.Errorf("files.list: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	l := &lister{path: path, target: strings.TrimSuffix(target, "/") + "/", seen: map[string]struct{}{}}
+	if err := l.read(f); err != nil {
+		return List{}, err
+	}
+	if len(l.list.Files) == 0 {
+		return List{}, fmt.Errorf("files.list: %s names no file: write one path a line", path)
+	}
+	return l.list, nil
+}
+
+type lister struct {
+	path, target string
+	list         List
+	seen         map[string]struct{}
+	mistakes     Mistakes
+}
+
+func (l *lister) read(r io.Reader) error {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(make([]byte, 0, 64<<10), longestLine)
+	number := 0
+	for scanner.Scan() {
+		number++
+		text := scanner.Text()
+		if number == 1 {
+			text = strings.TrimPrefix(text, "\ufeff")
+		}
+		if err := l.line(strings.TrimSpace(text)); err != nil {
+			l.mistakes = append(l.mistakes, &Mistake{File: l.path, Line: number, Column: 1, Text: err.Error()})
+		}
+		if len(l.mistakes) > maxMistakes || number > mostLines {
+			break
+		}
+	}
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		l.mistakes = append(l.mistakes, &Mistake{File: l.path, Line: number + 1, Column: 1, Text: fmt.Sprintf("longer than %d bytes: write one path a line", longestLine)})
+	} else if err != nil {
+		return fmt.Errorf("files.list: %w", err)
+	}
+	if number > mostLines {
+		l.mistakes = append(l.mistakes, &Mistake{File: l.path, Line: number, Column: 1, Text: fmt.Sprintf("more than %d lines", mostLines)})
+	}
+	return l.mistakes.err()
+}
+
+func (l *lister) line(text string) error {
+	if text == "" || text[0] == '#' {
+		return nil
+	}
+	name, size := text, int64(-1)
+	if i := strings.LastIndexAny(text, " \t"); i > 0 {
+		if n, ok := listSize(text[i+1:]); ok {
+			name, size = strings.TrimSpace(text[:i]), n
+		}
+	}
+	name, err := l.below(name)
+	if err != nil {
+		return err
+	}
+	if _, twice := l.seen[name]; twice {
+		l.list.Repeated++
+		return nil
+	}
+	l.seen[name] = struct{}{}
+	l.list.Files = append(l.list.Files, workload.File{Path: name, Size: size})
+	return nil
+}
+
+func listSize(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return n, true
+	}
+	n, err := unit.ParseSize(text)
+	return int64(n), err == nil
+}
+
+// below returns name as a path below the target.
+func (l *lister) below(name string) (string, error) {
+	if strings.Contains(name, "://") {
+		rest, ok := strings.CutPrefix(name, l.target)
+		if !ok {
+			return "", fmt.Errorf("%s is not below the target %s", quote(name), l.target)
+		}
+		plain, err := url.PathUnescape(rest)
+		if err != nil {
+			return "", fmt.Errorf("%s is not a URL: %w", quote(name), err)
+		}
+		name = plain
+	}
+	name = strings.TrimLeft(name, "/")
+	if name == "" || strings.HasSuffix(name, "/") {
+		return "", fmt.Errorf("%s is a folder: name a file", quote(name+"/"))
+	}
+	if strings.ContainsRune(name, 0) {
+		return "", fmt.Errorf("%s is not a path: this looks like no text file", quote(name))
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return "", fmt.Errorf("%s leaves the target: write the path without ..", quote(name))
+		}
+	}
+	return name, nil
+}

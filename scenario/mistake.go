@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Mistake is one thing that is wrong with a scenario, where it stands, and
+// what would be right.
+type Mistake struct {
+	File   string // as given to Read or Parse
+	Line   int    // from 1; 0 if the mistake stands in no line
+	Column int    // from 1, in characters
+	Set    string // path of the --set that brought it in, instead of a position
+	Text   string
+}
+
+// Error returns "file:line:column: text", or "--set path: text".
+func (m *Mistake) Error() string {
+	switch {
+	case m.Set != "":
+		return "--set " + m.Set + ": " + strings.TrimPrefix(m.Text, m.Set+": ")
+	case m.Line == 0 && m.File == "":
+		return m.Text
+	case m.Line == 0:
+		return m.File + ": " + m.Text
+	case m.File == "":
+		return fmt.Sprintf("%d:%d: %s", m.Line, m.Column, m.Text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
+}
+
+// maxMistakes is how many mistakes are listed; the others are counted.
+const maxMistakes = 20
+
+// Mistakes are all the mistakes of a scenario, in the order in which they
+// stand in the file; those of --set follow.
+type Mistakes []*Mistake
+
+// Error returns one line for each of the first 20 mistakes and how many more
+// there are.
+func (ms Mistakes) Error() string {
+	var b strings.Builder
+	for i, m := range ms {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if i == maxMistakes {
+			fmt.Fprintf(&b, "... and %d more mistakes", len(ms)-i)
+			break
+		}
+		b.WriteString(m.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the mistakes one by one.
+func (ms Mistakes) Unwrap() []error {
+	errs := make([]error, len(ms))
+	for i, m := range ms {
+		errs[i] = m
+	}
+	return errs
+}
+
+// err returns nil if there are no mistakes, and puts them in order.
+func (ms Mistakes) err() error {
+	if len(ms) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(ms, func(a, b *Mistake) int {
+		if c := cmp.Compare(len(a.Set), len(b.Set)); c != 0 && (a.Set == "" || b.Set == "") {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return slices.CompactFunc(ms, func(a, b *Mistake) bool { return *a == *b })
+}
+
+// quote returns text in quotes, cut short if it is long.
+func quote(text string) string {
+	if r := []rune(text); len(r) > 60 {
+		text = string(r[:57]) + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// meant returns ": did you mean X?" for the nearest of the known words, or
+// what is known if none is near.
+func meant(word string, known []string) string {
+	best, distance := "", 3
+	for _, k := range known {
+		if d := edits(strings.ToLower(word), k); d < distance && d < len(k) {
+			best, distance = k, d
+		}
+	}
+	if best != "" {
+		return ": did you mean " + best + "?"
+	}
+	for _, k := range known {
+		if len(word) > 2 && (strings.HasPrefix(k, word) || strings.HasPrefix(word, k) && len(k) > 2) {
+			return ": did you mean " + k + "?"
+		}
+	}
+	if len(known) == 0 {
+		return ": there is none to choose from"
+	}
+	return ": use one of " + strings.Join(known, ", ")
+}
+
+// edits counts the characters to insert, remove, change or swap with their
+// neighbor on the way from a to b. Long words are far from everything.
+func edits(a, b string) int {
+	if len(a) > 40 || len(b) > 40 {
+		return 40
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,368 @@
+package scenario
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"weir/internal/unit"
+	"weir/storage"
+	"weir/workload"
+)
+
+// drivers stand in for the real ones: only their names, schemes and kinds
+// matter here.
+func drivers() []storage.Driver {
+	all := []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum, storage.Login}
+	return []storage.Driver{
+		{Name: "webdav", Schemes: []string{"http", "https", "dav", "davs"}, Kinds: all},
+		{Name: "local", Schemes: []string{"file"}, Kinds: all},
+		{Name: "simulated", Schemes: []string{"simulated"}, Kinds: all},
+		{Name: "command", Schemes: []string{"root", "gsiftp", "ftp"}, Kinds: []storage.Kind{storage.Read, storage.Write}},
+	}
+}
+
+func parse(t *testing.T, text string, sets ...string) *Scenario {
+	t.Helper()
+	s, err := Parse("s.yaml", []byte(text), nil, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParseEveryKey(t *testing.T) {
+	got := parse(t, `
+name: all-keys
+target: root://localhost:1094//data
+client: {command: [xrdcp, -f, "{url}", /dev/null]}
+auth: {method: x509, proxy_file: x509up, ca_dir: /etc/certs, insecure: true}
+files:
+  make: {count: 10, size: {weights: {1MiB: 3, 1GiB: 1}}, keep: true}
+workload:
+  kind: mix
+  mix: {read: 9, write: 1}
+  session: fresh
+  pick: zipf
+  skew: 1.5
+  think: {uniform: [1s, 3s]}
+  chunk: 8MiB
+  in_flight: 4
+  part: {size: 64KiB, count: 3, order: sequential}
+  size: {uniform: [1kB, 2kB]}
+  keep: true
+  verify: 50%
+  checksum: md5
+  timeout: 1m
+  retries: 2
+load: {rate: [10/s, 600/min], arrivals: poisson, max_clients: 7, ramp: 1s, settle: 0, hold: 1h, drain: 5s}
+stop: {time: 1d, count: 5, bytes: 1TB, error_ratio: 0.5}
+hosts:
+- {name: a, role: server, node_exporter: "http://a:9100/metrics"}
+- {role: client, processes: [xrdcp], pids: [1, 2], groups: [3]}
+thresholds: ["throughput > 8 Gbit/s at 2000 clients"]
+seed: 0xff
+`)
+	want := &Scenario{
+		Name: "all-keys", Target: "root://localhost:1094//data", Client: Command{[]string{"xrdcp", "-f", "{url}", "/dev/null"}},
+		Auth:  storage.Auth{Method: "x509", ProxyFile: "x509up", CADir: "/etc/certs", Insecure: true},
+		Files: Files{Make: &Make{Count: 10, Size: workload.Dist{Weights: map[string]float64{"1MiB": 3, "1GiB": 1}}, Keep: true}},
+		Work: workload.Work{
+			Kind: "mix", Mix: map[string]float64{"read": 9, "write": 1}, Session: "fresh", Pick: "zipf", Skew: 1.5,
+			Think: workload.Span{Uniform: []unit.Duration{seconds(1), seconds(3)}}, Chunk: 8 << 20, InFlight: 4,
+			Part: &workload.Part{Size: 64 << 10, Count: 3, Order: "sequential"}, Size: workload.Dist{Uniform: []unit.Size{1000, 2000}},
+			Keep: true, Verify: 0.5, Sum: "md5", Timeout: seconds(60), Retries: 2,
+		},
+		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Hold: seconds(3600), Drain: seconds(5)},
+		Stop:       Stop{Time: unit.Duration(24 * time.Hour), Count: 5, Bytes: 1e12, ErrorRatio: 0.5},
+		Hosts:      []Host{{Name: "a", Role: "server", NodeExporter: "http://a:9100/metrics"}, {Name: "localhost", Role: "client", Processes: []string{"xrdcp"}, Pids: []int{1, 2}, Groups: []int{3}}},
+		Thresholds: []string{"throughput > 8 Gbit/s at 2000 clients"}, Seed: 255,
+	}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Scenario{})); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	const target = "target: http://localhost/\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", `s.yaml:1:1: there is nothing in this scenario: it needs at least a target, as in target: http://localhost:8080/`},
+		{"only a comment", "# later\n", `s.yaml:1:1: there is nothing in this scenario: it needs at least a target, as in target: http://localhost:8080/`},
+		{"no map", "- a\n", `s.yaml:1:1: a list: a scenario is a map of keys, as in target: http://localhost:8080/`},
+		{"no yaml", "target: [a\n", `s.yaml:1:9: this is not YAML: sequence end token ']' not found`},
+		{"tab", "load:\n\thold: 1s\n", `s.yaml:2:1: this is not YAML: found character '` + "\t" + `' that cannot start any token`},
+		{"no target", "name: x\n", `s.yaml: target: missing: name the service, as in target: https://localhost:8443/data, or built-in for weir's own server`},
+		{"two documents", target + "---\nname: x\n", `s.yaml:3:5: a second document: a scenario is one document`},
+		{"twice", target + "name: a\nname: b\n", `s.yaml:3:1: key "name" is there twice, first in line 2`},
+		{"merge", target + "load: &l\n  hold: 1s\n  <<: *l\n", `s.yaml:4:3: "<<" is not a key: write plain words, without merges, anchors or tags`},
+		{"tag", target + "name: !!str x\n", `s.yaml:2:7: "!!str" has no place in a scenario: write plain maps, lists and values`},
+		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
+		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion: did you mean session?`},
+		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, ramp, settle, hold, drain`},
+		{"later key", target + "repeat: 5\n", `s.yaml:2:1: repeat: this version runs a scenario once: leave it out, and start weir again for the next run`},
+		{"later list", "target: [http://a/, http://b/]\n", `s.yaml:1:9: target: a list of backends comes with a later version: write one URL`},
+		{"later kind", target + "workload: {kind: job}\n", `s.yaml:2:18: workload.kind: "job" comes with a later version: use read with part and think`},
+		{"later session", target + "workload: {session: shared}\n", `s.yaml:2:21: workload.session: "shared" comes with a later version: use kept or fresh`},
+		{"kind", target + "workload: {kind: raed, part: {size: 1B}}\n", `s.yaml:2:18: workload.kind: unknown kind "raed": did you mean read?`},
+		{"unit", target + "load: {hold: 10}\n", `s.yaml:2:14: load.hold: "10": a duration needs a unit, as in 1.5s, 250ms, 60m or 2d`},
+		{"no value", target + "load:\n  hold:\n", `s.yaml:3:9: load.hold has no value: give it one, or leave the key out`},
+		{"map for value", target + "load: {hold: {a: 1}}\n", `s.yaml:2:15: load.hold: a map: write one value`},
+		{"value for map", target + "load: 5\n", `s.yaml:2:7: load: "5": write a map with keys such as clients, rate, arrivals`},
+		{"value for list", target + "hosts: a\n", `s.yaml:2:8: hosts: "a": write a list, as in [a, b]`},
+		{"bool", target + "files: {listing: yes}\n", `s.yaml:2:18: files.listing: "yes": write true or false`},
+		{"hold", target + "load: {hold: 0s}\n", `s.yaml:2:14: load.hold: must be above 0: it is the time that counts`},
+		{"clients", target + "load: {clients: [1, 0, x, -2]}\n", `s.yaml:2:21: load.clients.1: "0": a step has at least one client` + "\n" +
+			`s.yaml:2:24: load.clients.2: "x": write a whole number` + "\n" + `s.yaml:2:27: load.clients.3: "-2": cannot be negative`},
+		{"many clients", target + "load: {clients: 99999999999999999999}\n", `s.yaml:2:17: load.clients: "99999999999999999999": too large`},
+		{"no brackets", target + "load: {clients: 1,2}\n", `s.yaml:2:19: unknown key load.2: several values need brackets, as in [1, 2, 4]`},
+		{"by", target + "load: {clients: {from: 1, to: 10, by: x1}}\n", `s.yaml:2:39: load.clients.by: "x1": write a factor above 1, as in x2`},
+		{"endless", target + "load: {clients: {from: 1, to: 10, by: x1.1}}\n", `s.yaml:2:39: load.clients.by: "x1.1" makes more than 1000 steps, or the same one again and again`},
+		{"both loads", target + "load: {clients: 1, rate: 1/s}\n", `s.yaml:2:26: load.rate: clients (closed load) and rate (open load) exclude each other: keep one; the most clients of an open load are max_clients`},
+		{"arrivals", target + "load: {arrivals: poisson}\n", `s.yaml:2:18: load.arrivals: is for open load: give load.rate, too, or leave it out`},
+		{"uniform", target + "workload: {think: {uniform: [3s, 1s]}}\n", `s.yaml:2:29: workload.think.uniform: the lower value stands first`},
+		{"two ways", target + "workload: {think: {uniform: [1s, 2s], exponential: 1s}}\n", `s.yaml:2:20: workload.think: write one value, or a map with one of uniform, exponential`},
+		{"weights", target + "workload: {kind: write, size: {weights: {1: 3}}}\n", `s.yaml:2:42: workload.size.weights: "1": a size needs a unit, as in 1MiB, 300kB or 20B`},
+		{"no bytes", target + "workload: {kind: write, size: 0B}\n", `s.yaml:2:31: workload.size: "0B": a file has at least one byte`},
+		{"size of read", target + "workload: {size: 1MiB}\n", `s.yaml:2:18: workload.size: is for kinds that write: kind read does not; the sizes of files to read follow from files`},
+		{"verify", target + "workload: {verify: 200%}\n", `s.yaml:2:20: workload.verify: "200%": a share is at most 100%`},
+		{"no mix", target + "workload: {kind: mix}\n", `s.yaml:2:12: workload.mix: kind mix needs weights, such as {read: 9, write: 1}`},
+		{"mix", target + "workload: {kind: mix, mix: {reed: 1}}\n", `s.yaml:2:35: workload.mix.reed: kind mix cannot weigh "reed": use read, write, stat, list, mkdir, remove, checksum, login`},
+		{"no weight", target + "workload: {kind: mix, mix: {read: NaN}}\n", `s.yaml:2:35: workload.mix.read: "NaN": write a number`},
+		{"files", target + "files: {listing: true, list: a.txt}\n", `s.yaml:2:9: files: list, listing and make exclude each other: keep one`},
+		{"files of write", target + "workload: {kind: write}\nfiles: {listing: true}\n", `s.yaml:3:9: files: workload.kind write reads no files: leave files out`},
+		{"count", target + "files: {make: {size: 1B}}\n", `s.yaml:2:16: files.make.count: 0: make 1 to 10000000 files`},
+		{"role", target + "hosts: [{name: a, role: sever}]\n", `s.yaml:2:25: hosts.0.role: unknown role "sever": did you mean server?`},
+		{"no role", target + "hosts: [{name: a}]\n", `s.yaml:2:10: hosts.0.role: "": use one of client, server, both, other`},
+		{"exporter", target + "hosts: [{name: a, role: server, node_exporter: a:9100}]\n", `s.yaml:2:48: hosts.0.node_exporter: not the URL of a page: write it as in http://a:9100/metrics`},
+		{"threshold", target + "thresholds: [throughput > 8]\n", `s.yaml:2:14: thresholds.0: "8": a speed needs a unit, as in 100Mbit/s, 1Gbit/s or 12MB/s`},
+		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n", `s.yaml:2:14: thresholds.0: unknown measure "thruput": use one of throughput`},
+		{"method", target + "auth: {method: kerberos}\n", `s.yaml:2:16: auth.method: unknown method "kerberos": use one of none, unix, krb5, x509, token, basic, s3`},
+		{"basic", target + "auth: {method: basic, user: ada}\n", `s.yaml:2:16: auth.method: basic needs user, and password_file or password_variable`},
+		{"client", target + "client: xrdcp -f\n", `s.yaml:2:9: client: "xrdcp -f" is more than a name: write {command: [xrdcp, -f]}`},
+		{"no command", target + "client: {}\n", `s.yaml:2:9: client: name the program and its arguments, as in {command: [xrdcp, -f, "{url}", /dev/null]}`},
+		{"name", target + "name: ../x\n", `s.yaml:2:7: name: "../x": use up to 64 letters, digits, dots, _ and -`},
+		{"scheme", "target: localhost\n", `s.yaml:1:9: target: "localhost" has no scheme: write it with its protocol, as in https://localhost:8443/data`},
+		{"host", "target: http:///x\n", `s.yaml:1:9: target: "http:///x" names no host: write it as in http://localhost:8443/data`},
+		{"seed", target + "seed: -1\n", `s.yaml:2:7: seed: "-1": write a whole number from 0 to 18446744073709551615`},
+		{"long", target + "load: {hold: 300d, clients: [1, 2]}\n", `s.yaml:2:14: load.hold: 2 steps of 300d5s are longer than a year`},
+	} {
+		_, err := Parse("s.yaml", []byte(c.text), nil, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestMistakesAreListedInOrderAndCounted(t *testing.T) {
+	text := "target: http://localhost/\n" + strings.Repeat("x: 1\n", 1)
+	for i := range 30 {
+		text += "k" + string(rune('a'+i%26)) + strings.Repeat("q", 5+i) + ": 1\n"
+	}
+	_, err := Parse("s.yaml", []byte(text), nil, nil)
+	var ms Mistakes
+	if !errors.As(err, &ms) || len(ms) != 31 {
+		t.Fatalf("%d mistakes: %v", len(ms), err)
+	}
+	for i, m := range ms {
+		if m.Line != i+2 {
+			t.Errorf("mistake %d stands in line %d", i, m.Line)
+		}
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 21 || lines[20] != "... and 11 more mistakes" {
+		t.Errorf("%d lines, the last: %s", len(lines), lines[len(lines)-1])
+	}
+	var one *Mistake
+	if !errors.As(err, &one) || one.Line != 2 {
+		t.Errorf("a single mistake cannot be taken out: %v", one)
+	}
+}
+
+func TestSecretsAreRefusedAndNotRepeated(t *testing.T) {
+	for _, text := range []string{
+		"target: http://localhost/\nauth: {method: basic, user: ada, password: hunter2}\n",
+		"target: http://localhost/\nauth: {method: token, Token: hunter2}\n",
+		"target: http://localhost/\npassword: hunter2\n",
+		"target: http://ada:hunter2@localhost/\n",
+		"target: http://localhost/?authz=hunter2\n",
+		"target: \"http://ada:hunter2@local host/\"\n",
+		"target: http://localhost/\nhosts: [{name: a, role: server, node_exporter: \"http://u:hunter2@a:9100/\"}]\n",
+	} {
+		_, err := Parse("s.yaml", []byte(text), nil, nil)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s\n%v", text, err)
+		}
+		if !strings.Contains(err.Error(), "a secret must not stand in a scenario") && !strings.Contains(err.Error(), "not a URL") {
+			t.Errorf("%s\n%v", text, err)
+		}
+	}
+	_, err := Parse("s.yaml", []byte("target: http://localhost/\n"), nil, []string{"auth.password=hunter2"})
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.HasPrefix(err.Error(), "--set auth.password: a secret must not") {
+		t.Error(err)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Setenv("WEIR_TEST_HOST", "from-environment")
+	t.Setenv("WEIR_TEST_SECRET", "hunter2")
+	const text = `
+variables: {WEIR_TEST_HOST: null, PORT: 80, N: "1,2"}
+target: http://${WEIR_TEST_HOST}:${PORT}/${DIR:-data}/$${x}
+load: {clients: "${N}"}
+`
+	s := parse(t, text)
+	if s.Target != "http://from-environment:80/data/${x}" || len(s.Load.Clients) != 2 {
+		t.Errorf("target %s, clients %v", s.Target, s.Load.Clients)
+	}
+	s, err := Parse("s.yaml", []byte(text), map[string]string{"WEIR_TEST_HOST": "given", "PORT": "81", "DIR": "d", "N": "7"}, nil)
+	if err != nil || s.Target != "http://given:81/d/${x}" || s.Load.Clients[0] != 7 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for _, c := range []struct {
+		text string
+		vars map[string]string
+		want string
+	}{
+		{"target: http://${WEIR_TEST_SECRET}/", nil, `s.yaml:1:9: there is no variable WEIR_TEST_SECRET: list it under variables:, or write ${WEIR_TEST_SECRET:-default}`},
+		{"variables: {SIZE: 1B}\ntarget: http://${SIZ}/", nil, `s.yaml:2:9: there is no variable SIZ: did you mean SIZE?`},
+		{"variables: {WEIR_TEST_UNSET: null}\ntarget: http://${WEIR_TEST_UNSET}/", nil, `s.yaml:2:9: variable WEIR_TEST_UNSET has no value: give --var WEIR_TEST_UNSET=..., or set it in the environment`},
+		{"target: http://a/\n", map[string]string{"X": "1"}, `--var X: the scenario has no such variable: it has none at all`},
+		{"variables: {XY: 1}\ntarget: http://a/\n", map[string]string{"XZ": "1"}, `--var XZ: the scenario has no such variable`},
+		{"target: http://${A/", nil, `s.yaml:1:9: "http://${A/": the variable is not closed by }`},
+		{"target: http://${a-b}/", nil, `s.yaml:1:9: "${a-b}" is not a variable: write ${NAME} or ${NAME:-default}`},
+		{"variables: {A: [1]}\ntarget: http://a/", nil, `s.yaml:1:16: variables.A: a list: a variable is one value`},
+		{"variables: {A: \"${A}\"}\ntarget: http://a/", nil, `s.yaml:1:16: variables.A: "${A}": a variable does not refer to others`},
+		{"variables: 5\ntarget: http://a/", nil, `s.yaml:1:12: variables: "5": write names and values, as in {SIZE: 1MiB}`},
+	} {
+		_, err := Parse("s.yaml", []byte(c.text), c.vars, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	const text = "target: http://a/\nworkload: {think: 1s}\nhosts: [{name: a, role: server}]\nload: {clients: [1]}\n"
+	s := parse(t, text, "workload.session=fresh", "workload.think.exponential=2s", "hosts.0.name=b", "load.clients=4,8", "files.make={count: 3, size: 1B}", "load.ramp=0")
+	if s.Work.Session != "fresh" || s.Work.Think.Exponential != seconds(2) || s.Work.Think.Fixed != 0 || s.Hosts[0].Name != "b" ||
+		!cmp.Equal(s.Load.Clients, Counts{4, 8}) || s.Files.Make.Count != 3 || s.Load.Ramp != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := parse(t, text, "load.clients=null", "load.rate=5/s"); len(s.Load.Clients) != 0 || s.Load.Rate[0] != 5 {
+		t.Errorf("%+v", s.Load)
+	}
+	for set, want := range map[string]string{
+		"workload.sesion=fresh":   "--set workload.sesion: unknown key workload.sesion: did you mean session?",
+		"workload.session=krempt": `--set workload.session: unknown session "krempt": did you mean kept?`,
+		"load.hold=5":             `--set load.hold: "5": a duration needs a unit, as in 1.5s, 250ms, 60m or 2d`,
+		"load.hold=[":             "--set load.hold: this is not YAML: sequence end token ']' not found",
+		"load.hold":               "--set load.hold: write a key and its value, as in --set workload.session=fresh",
+		"=5":                      "--set ...: write a key and its value, as in --set workload.session=fresh",
+		"load..hold=5":            "--set load..hold: write a key and its value, as in --set workload.session=fresh",
+		"hosts.7.name=x":          `--set hosts.7.name: hosts: there is no item "7"`,
+		"hosts.7=x":               "--set hosts.7: there is no item 7: the list has 1",
+		"load.hold=0s":            "--set load.hold: must be above 0: it is the time that counts",
+	} {
+		_, err := Parse("s.yaml", []byte(text), nil, []string{set})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", set, err, want)
+		}
+	}
+}
+
+func TestSteps(t *testing.T) {
+	for text, want := range map[string]Counts{
+		"10": {10}, "1,2,4": {1, 2, 4}, `"3, 1"`: {3, 1}, "[4, 2]": {4, 2}, "{from: 1, to: 20, by: x2}": {1, 2, 4, 8, 16}, "{from: 16, to: 3, by: x2}": {16, 8, 4},
+		"{from: 10, to: 30, by: +10}": {10, 20, 30}, "{from: 10, to: 30, by: 15}": {10, 25}, "{from: 30, to: 10, by: 10}": {30, 20, 10}, "{from: 5, to: 5, by: x2}": {5},
+	} {
+		if got := parse(t, "target: http://a/\nload:\n  clients: "+text+"\n").Load.Clients; !cmp.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+	for text, want := range map[string]Rates{
+		"10/s": {10}, `"10/s, 60/min"`: {10, 1}, "{from: 10/s, to: 40/s, by: x2}": {10, 20, 40}, "{from: 10/s, to: 30/s, by: +10/s}": {10, 20, 30},
+	} {
+		if got := parse(t, "target: http://a/\nload:\n  rate: "+text+"\n").Load.Rate; !cmp.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestHostileYAML(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := range 8 {
+		from, to := string(rune('a'+i)), string(rune('b'+i))
+		bomb += to + ": &" + to + " [" + strings.TrimSuffix(strings.Repeat("*"+from+",", 10), ",") + "]\n"
+	}
+	for name, text := range map[string]string{
+		"aliases": bomb, "lists": strings.Repeat("[", 100_000), "maps": "a: " + strings.Repeat("{a: ", 100_000), "dashes": strings.Repeat("- ", 100_000),
+		"questions": strings.Repeat("? ", 100_000), "large": strings.Repeat("a: 1\n", 1<<20), "zeros": strings.Repeat("\x00", 10_000),
+		"anchors": "a: " + strings.Repeat("&a ", 10_000) + "x", "tags": "a: " + strings.Repeat("!t ", 10_000) + "x", "colons": strings.Repeat("a: ", 10_000),
+	} {
+		start := time.Now()
+		if _, err := Parse("s.yaml", []byte(text), nil, nil); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+		if d := time.Since(start); d > 20*time.Second {
+			t.Errorf("%s took %v", name, d)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(path, []byte("target: http://a/\nfiles: {list: l.txt}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Read(path, nil, nil)
+	if err != nil || s.Files.List != filepath.Join(dir, "l.txt") {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := s.Plan(drivers()); err == nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a list that is not there: %v", err)
+	}
+	if _, err := Read(filepath.Join(dir, "none.yaml"), nil, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"target: built-in\n", "a: &a [*a]\n", "target: http://${X:-a}/\nload: {clients: {from: 1, to: 9, by: x2}}\n", "{", "workload: {think: {uniform: [1s, 2s]}}",
+		"target: http://a/\nfiles: {make: {count: 1, size: {weights: {1B: 1}}}}\nhosts: [{role: both}]\n",
+	} {
+		f.Add(text, "load.hold=1s")
+	}
+	f.Fuzz(func(t *testing.T, text, set string) {
+		s, err := Parse("", []byte(text), nil, []string{set})
+		if err != nil {
+			return
+		}
+		s.Files.List = ""
+		p, err := s.Plan(drivers())
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		if err := p.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ParsePlan([]byte(b.String()))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &b)
+		}
+		if d := cmp.Diff(p, back, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+		if err := p.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

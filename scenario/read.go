@@ -1,0 +1,107 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// maxPlan bounds a plan's file, in bytes.
+const maxPlan = 16 << 20
+
+// ReadPlan reads the plan in the file at path, as Plan.WriteJSON or a run
+// directory holds it. Plans of other versions and unknown keys are refused.
+func ReadPlan(path string) (*Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	p, err := ParsePlan(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// ParsePlan reads a plan from JSON, strictly.
+func ParsePlan(data []byte) (*Plan, error) {
+	if len(data) > maxPlan {
+		return nil, fmt.Errorf("more than %d bytes: this is no plan", maxPlan)
+	}
+	var head struct {
+		Version *int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("this is no plan: %w", err)
+	}
+	switch {
+	case head.Version == nil:
+		return nil, errors.New("this is no plan: it has no version; a scenario is made into a plan with weir plan")
+	case *head.Version > PlanVersion:
+		return nil, fmt.Errorf("plan of version %d: this program reads up to %d: use a newer weir", *head.Version, PlanVersion)
+	case *head.Version < 1:
+		return nil, fmt.Errorf("plan of version %d: versions start at 1", *head.Version)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	p := &Plan{}
+	if err := d.Decode(p); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return p, p.check()
+}
+
+// check refuses what no Scenario becomes. Steps without clients are fine: a
+// share may have them.
+func (p *Plan) check() error {
+	s := p.scenario()
+	if p.Model != "closed" && p.Model != "open" {
+		return fmt.Errorf("plan: model %s: use closed or open", quote(p.Model))
+	}
+	if len(p.Steps) == 0 || len(p.Steps) > maxSteps {
+		return fmt.Errorf("plan: %d steps: a plan has 1 to %d", len(p.Steps), maxSteps)
+	}
+	for i, step := range p.Steps {
+		switch {
+		case step.Number != i+1:
+			return fmt.Errorf("plan: step %d has the number %d: they are numbered from 1", i+1, step.Number)
+		case step.Clients < 0 || step.Clients > maxClients:
+			return fmt.Errorf("plan: step %d: %d clients: use up to %d", i+1, step.Clients, maxClients)
+		case step.Hold <= 0 || time.Duration(max(step.Hold, step.Ramp, step.Settle)) > longest:
+			return fmt.Errorf("plan: step %d: hold %v, ramp %v, settle %v: use up to 366d, and more than 0 to hold", i+1, step.Hold, step.Ramp, step.Settle)
+		case p.Model == "open" && step.Clients > 0 && !(step.Rate > 0):
+			return fmt.Errorf("plan: step %d: an open step needs a rate", i+1)
+		}
+	}
+	if p.First < 0 {
+		return fmt.Errorf("plan: first_client %d: client numbers start at 0", p.First)
+	}
+	return s.check(nil).err()
+}
+
+// scenario returns what the plan says besides its steps, for the checks that
+// scenarios go through.
+func (p *Plan) scenario() *Scenario {
+	return &Scenario{
+		Name: p.Name, Target: p.Target, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files, Work: p.Work,
+		Load: Load{Clients: Counts{1}, MaxClients: 1, Hold: 1, Drain: p.Drain},
+		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Seed: p.Seed,
+	}
+}
+
+// WriteJSON writes the plan as ReadPlan reads it.
+func (p *Plan) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(p)
+}

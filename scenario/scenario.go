@@ -1,0 +1,127 @@
+// Package scenario reads what to test: a YAML file, its variables and the
+// --set of the command line become a Scenario, and a Scenario becomes a Plan,
+// which has nothing left to decide.
+//
+// Reading is strict: every mistake is named with its place and what would be
+// right, all mistakes of a file at once. docs/scenario.md is the format's
+// reference.
+package scenario
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"weir/internal/unit"
+	"weir/storage"
+	"weir/workload"
+)
+
+// A Scenario says what to test. Its zero value is not useful: Read, Parse and
+// Default fill in the defaults. Fields may be changed before Plan is called;
+// Plan checks again.
+type Scenario struct {
+	Name       string        `yaml:"name"`
+	Target     string        `yaml:"target"` // URL, or BuiltIn
+	Client     Command       `yaml:"client"`
+	Auth       storage.Auth  `yaml:"auth"`
+	Files      Files         `yaml:"files"`
+	Work       workload.Work `yaml:"workload"`
+	Load       Load          `yaml:"load"`
+	Stop       Stop          `yaml:"stop"`
+	Hosts      []Host        `yaml:"hosts"`
+	Thresholds []string      `yaml:"thresholds"`
+	Seed       uint64        `yaml:"seed"`
+
+	file  string
+	where map[string]place // dotted path of each key that was given
+}
+
+// BuiltIn is the target that stands for weir's own server, started for the
+// run. A Plan with it needs the server's URL before it can run.
+const BuiltIn = "built-in"
+
+// A Command is an external program that does the work of a client: its name
+// alone for those that weir knows how to call, or its arguments.
+type Command struct {
+	Command []string `yaml:"command"`
+}
+
+// A Load says how much is asked for, and for how long.
+type Load struct {
+	Clients    Counts        `yaml:"clients"`     // closed model: one step each
+	Rate       Rates         `yaml:"rate"`        // open model: one step each
+	Arrivals   string        `yaml:"arrivals"`    // open model: constant, poisson
+	MaxClients int           `yaml:"max_clients"` // open model: most clients that may be busy at once
+	Ramp       unit.Duration `yaml:"ramp"`
+	Settle     unit.Duration `yaml:"settle"`
+	Hold       unit.Duration `yaml:"hold"`
+	Drain      unit.Duration `yaml:"drain"`
+}
+
+// Counts are the virtual clients of the steps.
+type Counts []int
+
+// Rates are the arrivals per second of the steps.
+type Rates []unit.Rate
+
+// Read reads the scenario in the file at path. vars are the --var, sets the
+// --set of the command line. Its error is of type Mistakes unless the file
+// cannot be read.
+func Read(path string, vars map[string]string, sets []string) (*Scenario, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("scenario: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("scenario: %w", err)
+	}
+	return Parse(path, data, vars, sets)
+}
+
+// Parse reads a scenario from data. name is the file's path: it is named in
+// mistakes, and the paths of files in the scenario are relative to its
+// folder. Its error is of type Mistakes.
+func Parse(name string, data []byte, vars map[string]string, sets []string) (*Scenario, error) {
+	t := &tree{file: name}
+	root := t.read(data)
+	if root == nil {
+		return nil, t.mistakes.err()
+	}
+	if root.kind != mapping {
+		t.say(root.at, "%s: a scenario is a map of keys, as in target: http://localhost:8080/", root.what())
+		return nil, t.mistakes.err()
+	}
+	for _, set := range sets {
+		t.apply(root, set)
+	}
+	return t.finish(root, vars, Defaults())
+}
+
+// finish decodes root over what s holds, and checks the whole.
+func (t *tree) finish(root *node, vars map[string]string, s *Scenario) (*Scenario, error) {
+	t.fill(root, vars)
+	s.file, s.where = t.file, map[string]place{}
+	d := &decoder{tree: t, where: s.where}
+	d.scenario(root, s)
+	s.resolve()
+	s.complete()
+	t.mistakes = append(t.mistakes, s.check(t.mistakes)...)
+	if err := t.mistakes.err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// resolve makes paths relative to the scenario's folder usable from here.
+func (s *Scenario) resolve() {
+	a := &s.Auth
+	for _, p := range []*string{&s.Files.List, &a.PasswordFile, &a.TokenFile, &a.CertFile, &a.KeyFile, &a.ProxyFile, &a.CAFile, &a.CADir} {
+		if *p != "" && !filepath.IsAbs(*p) && s.file != "" {
+			*p = filepath.Join(filepath.Dir(s.file), *p)
+		}
+	}
+}

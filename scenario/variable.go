@@ -1,0 +1,147 @@
+package scenario
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// variables fills ${NAME} and ${NAME:-default} in the values of a scenario.
+// Values come from --var, then, for names that the file lists as null, from
+// the environment, then from the file, then from the default in place.
+type variables struct {
+	*tree
+	given  map[string]string // --var
+	listed map[string]*node  // the block variables
+	used   map[string]bool
+	name   *regexp.Regexp
+}
+
+// fill takes the block variables out of root and fills all other values.
+func (t *tree) fill(root *node, given map[string]string) {
+	v := &variables{tree: t, given: given, listed: map[string]*node{}, used: map[string]bool{}, name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)}
+	v.list(root)
+	v.walk(root)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := v.listed[name]; !ok && !v.used[name] {
+			v.mistakes = append(v.mistakes, &Mistake{Text: "--var " + name + ": the scenario has no such variable" + meantOr(name, v.names())})
+		}
+	}
+}
+
+func meantOr(name string, known []string) string {
+	if len(known) == 0 {
+		return ": it has none at all"
+	}
+	return meant(name, known)
+}
+
+func (v *variables) names() []string {
+	return slices.Sorted(maps.Keys(v.listed))
+}
+
+func (v *variables) list(root *node) {
+	block := root.get("variables")
+	if block == nil {
+		return
+	}
+	root.entries = slices.DeleteFunc(root.entries, func(e entry) bool { return e.key == "variables" })
+	if block.kind != mapping {
+		v.say(block.at, "variables: %s: write names and values, as in {SIZE: 1MiB}", block.what())
+		return
+	}
+	for _, e := range block.entries {
+		switch {
+		case !v.name.MatchString(e.key):
+			v.say(e.at, "variables: %s is not a name: use letters, digits and _", quote(e.key))
+		case e.value.kind == list || e.value.kind == mapping:
+			v.say(e.value.at, "variables.%s: %s: a variable is one value", e.key, e.value.what())
+		case e.value.kind == scalar && strings.Contains(e.value.text, "${"):
+			v.say(e.value.at, "variables.%s: %s: a variable does not refer to others", e.key, quote(e.value.text))
+		}
+		v.listed[e.key] = e.value
+	}
+}
+
+func (v *variables) walk(n *node) {
+	for _, i := range n.items {
+		v.walk(i)
+	}
+	for _, e := range n.entries {
+		v.walk(e.value)
+	}
+	if n.kind == scalar && strings.Contains(n.text, "${") {
+		n.text = v.expand(n)
+	}
+}
+
+// expand returns n's text with its variables filled in; $${ stands for ${.
+func (v *variables) expand(n *node) string {
+	var b strings.Builder
+	rest := n.text
+	for {
+		i := strings.Index(rest, "${")
+		if i < 0 {
+			break
+		}
+		if i > 0 && rest[i-1] == '$' {
+			b.WriteString(rest[:i-1] + "${")
+			rest = rest[i+2:]
+			continue
+		}
+		name, after, closed := strings.Cut(rest[i+2:], "}")
+		if !closed {
+			v.say(n.at, "%s: the variable is not closed by }; write $${ for a plain ${", quote(n.text))
+			break
+		}
+		b.WriteString(rest[:i])
+		b.WriteString(v.value(n, name))
+		rest = after
+		if b.Len() > maxBytes {
+			v.say(n.at, "too long with its variables filled in")
+			return ""
+		}
+	}
+	b.WriteString(rest)
+	return b.String()
+}
+
+func (v *variables) value(n *node, ref string) string {
+	name, fallback, optional := strings.Cut(ref, ":-")
+	if !v.name.MatchString(name) {
+		v.say(n.at, "%s is not a variable: write ${NAME} or ${NAME:-default}", quote("${"+ref+"}"))
+		return ""
+	}
+	v.used[name] = true
+	if text, ok := v.given[name]; ok {
+		return text
+	}
+	value, listed := v.listed[name]
+	if listed && value.kind == null {
+		if text, ok := os.LookupEnv(name); ok {
+			return text
+		}
+	}
+	switch {
+	case listed && value.kind == scalar:
+		return value.text
+	case optional:
+		return fallback
+	case listed:
+		v.say(n.at, "variable %s has no value: give --var %s=..., or set it in the environment", name, name)
+	default:
+		v.say(n.at, "there is no variable %s%s", name, listHint(name, v.names()))
+	}
+	return ""
+}
+
+func listHint(name string, known []string) string {
+	if len(known) > 0 {
+		if hint := meant(name, known); strings.HasPrefix(hint, ": did") {
+			return hint
+		}
+	}
+	return ": list it under variables:, or write ${" + name + ":-default}"
+}
