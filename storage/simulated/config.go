@@ -1,0 +1,184 @@
+package simulated
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/unit"
+	"weir/storage"
+)
+
+// A Config is what a URL says about a service.
+type Config struct {
+	Servers   int           // servers=4
+	Service   time.Duration // service=10ms, the mean
+	Constant  bool          // dist=constant or exponential, the default
+	Bandwidth float64       // bandwidth=1Gbit/s, in bytes per second; 0 is without limit
+	Connect   time.Duration // connect=1ms
+	Seed      uint64        // seed=1
+	Files     int           // files=100x1MiB: how many
+	Size      int64         // and how large
+	// error=0.1% or error.reset=0.1%: the share of operations that fail,
+	// by class; without a class they are busy.
+	Errors [storage.Classes]float64
+}
+
+// limits keep a typing mistake from filling the memory.
+const (
+	maxServers = 1 << 20
+	maxFiles   = 1 << 20
+)
+
+// Parse reads a URL. Its errors say which key is wrong and what would be
+// right.
+func Parse(u *url.URL) (Config, error) {
+	c := Config{Servers: 4, Service: 10 * time.Millisecond, Seed: 1, Files: 100, Size: 1 << 20}
+	if u == nil || u.Scheme != "simulated" || u.Host == "" {
+		return c, errors.New("simulated: the target must be a URL such as simulated://name?servers=4&service=10ms")
+	}
+	if u.Path != "" && u.Path != "/" || u.User != nil || u.Fragment != "" {
+		return c, fmt.Errorf("simulated: %s: after the name only ?key=value may follow", u.Redacted())
+	}
+	query, err := url.ParseQuery(percent(u.RawQuery))
+	if err != nil {
+		return c, fmt.Errorf("simulated: %w", err)
+	}
+	set := setters()
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		values := query[key]
+		if len(values) != 1 {
+			return c, fmt.Errorf("simulated: %s is given %d times", key, len(values))
+		}
+		err := errUnknown
+		if name, isError := strings.CutPrefix(key, "error."); isError {
+			err = c.setError(name, values[0])
+		} else if set[key] != nil {
+			err = set[key](&c, values[0])
+		}
+		if errors.Is(err, errUnknown) {
+			return c, fmt.Errorf("simulated: unknown key %s: use %s or error.CLASS", key, strings.Join(slices.Sorted(maps.Keys(set)), ", "))
+		}
+		if err != nil {
+			return c, fmt.Errorf("simulated: %s=%s: %w", key, values[0], err)
+		}
+	}
+	sum := 0.0
+	for _, share := range c.Errors {
+		sum += share
+	}
+	if sum > 1 {
+		return c, fmt.Errorf("simulated: errors add up to %v%%: use 100%% at most", 100*sum)
+	}
+	return c, nil
+}
+
+// percent escapes percent signs that escape nothing, so that error=0.1% needs
+// no %25.
+func percent(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		b.WriteByte(query[i])
+		if query[i] == '%' && (i+2 >= len(query) || !isHex(query[i+1]) || !isHex(query[i+2])) {
+			b.WriteString("25")
+		}
+	}
+	return b.String()
+}
+
+func isHex(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
+}
+
+var errUnknown = errors.New("unknown key")
+
+func setters() map[string]func(c *Config, text string) error {
+	return map[string]func(c *Config, text string) error{
+		"servers": func(c *Config, text string) (err error) {
+			c.Servers, err = count(text, maxServers)
+			return err
+		},
+		"service": func(c *Config, text string) (err error) { c.Service, err = duration(text); return err },
+		"connect": func(c *Config, text string) (err error) { c.Connect, err = duration(text); return err },
+		"dist": func(c *Config, text string) error {
+			c.Constant = text == "constant"
+			if text != "constant" && text != "exponential" {
+				return errors.New("use constant or exponential")
+			}
+			return nil
+		},
+		"bandwidth": func(c *Config, text string) error {
+			b, err := unit.ParseBitrate(text)
+			if err == nil && !(b >= 1000 && b <= 1e15) {
+				err = errors.New("use 1kbit/s to 1000Tbit/s")
+			}
+			c.Bandwidth = float64(b) / 8
+			return err
+		},
+		"seed": func(c *Config, text string) (err error) {
+			c.Seed, err = strconv.ParseUint(text, 10, 64)
+			return err
+		},
+		"error": func(c *Config, text string) error { return c.setError("busy", text) },
+		"files": (*Config).setFiles,
+	}
+}
+
+func (c *Config) setFiles(text string) (err error) {
+	number, size, ok := strings.Cut(text, "x")
+	if !ok {
+		return errors.New("write a count and a size, such as 1000x1MiB")
+	}
+	if number != "0" {
+		if c.Files, err = count(number, maxFiles); err != nil {
+			return err
+		}
+	} else {
+		c.Files = 0
+	}
+	s, err := unit.ParseSize(size)
+	if err == nil && s < 0 {
+		err = errors.New("a size cannot be negative")
+	}
+	c.Size = int64(s)
+	return err
+}
+
+func (c *Config) setError(name, text string) error {
+	var class storage.Class
+	err := class.UnmarshalText([]byte(strings.ReplaceAll(name, "-", " ")))
+	if err == nil && (class == storage.None || class == storage.Canceled) {
+		err = fmt.Errorf("no operation fails with class %s", class)
+	}
+	if err != nil {
+		return err
+	}
+	share, err := unit.ParseFraction(text)
+	if err == nil && !(share >= 0 && share <= 1) {
+		err = errors.New("use 0% to 100%")
+	}
+	c.Errors[class] = float64(share)
+	return err
+}
+
+func count(text string, most int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 1, fmt.Errorf("use a whole number from 1 to %d", most)
+	}
+	return n, nil
+}
+
+func duration(text string) (time.Duration, error) {
+	d, err := unit.ParseDuration(text)
+	if err == nil && (d < 0 || time.Duration(d) > math.MaxInt32*time.Second) {
+		err = errors.New("use a duration such as 10ms")
+	}
+	return time.Duration(d), err
+}

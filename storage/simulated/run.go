@@ -1,0 +1,211 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// What broken connections fail with, as the kernel would.
+var (
+	errRefused error = syscall.ECONNREFUSED
+	errReset   error = syscall.ECONNRESET
+)
+
+// A run is one operation on its way.
+type run struct {
+	c    *client
+	ctx  context.Context //nolint:containedctx // lives as long as one operation
+	op   *storage.Op
+	p    storage.Progress
+	res  storage.Result
+	at   time.Duration // how far it is, by plan
+	left int64         // payload still to move
+	got  bool          // its first byte was told
+	fate storage.Class
+}
+
+func (r *run) do() error {
+	w := r.c.w
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	r.at, r.fate = w.now(), r.c.fate()
+	if r.fate == storage.Refused {
+		r.c.connected = false
+		return failure(r.fate)
+	}
+	if err := r.connect(); err != nil {
+		return err
+	}
+	switch {
+	case r.op.Kind == storage.Login:
+		return r.lost()
+	case r.fate == storage.Busy:
+		return failure(r.fate) // said at the door, at no cost
+	}
+	err := r.serve()
+	if err == nil {
+		err = r.lost()
+	}
+	if err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+// check refuses what no service could do.
+func (r *run) check() error {
+	op := r.op
+	switch op.Kind {
+	case storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Login:
+	case storage.Checksum:
+		if op.Sum == "" {
+			return fmt.Errorf("checksum without an algorithm: %w", errors.ErrUnsupported)
+		}
+	default:
+		return fmt.Errorf("simulated: %w", errors.ErrUnsupported)
+	}
+	if op.Path != "" && !fs.ValidPath(op.Path) {
+		return fmt.Errorf("path leaves the target or is not in its plain form: %w", fs.ErrPermission)
+	}
+	if op.Sum != "" {
+		if _, err := content.NewHash(op.Sum); err != nil {
+			return err
+		}
+	}
+	if op.Kind == storage.Write && op.Size < 0 {
+		return fmt.Errorf("write of %d bytes", op.Size)
+	}
+	for _, g := range op.Ranges {
+		if g.Offset < 0 || g.Length < 0 {
+			return fmt.Errorf("range of %d bytes at %d: %w", g.Length, g.Offset, errors.ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+func (r *run) connect() error {
+	if r.c.connected {
+		return nil
+	}
+	if r.c.w.Connect > 0 {
+		if err := r.c.until(r.ctx, r.at+r.c.w.Connect); err != nil {
+			return err
+		}
+		r.at += r.c.w.Connect
+	}
+	r.c.connected = true
+	r.p.Reached(storage.Connected)
+	r.p.Reached(storage.Authenticated)
+	return nil
+}
+
+// tell is how often at most payload is told while a server works.
+const tell = 100 * time.Millisecond
+
+// serve passes the servers and the link.
+func (r *run) serve() error {
+	w := r.c.w
+	n, err := w.tree.payload(r.op, &r.res)
+	gone := err // what the service will say; it has to look first, which takes its time
+	r.left = n
+	if r.fate == storage.Reset || r.fate == storage.Short || r.fate == storage.Timeout {
+		r.left /= 2 // it ends in the middle
+	}
+	if gone != nil || r.fate == storage.Denied || r.fate == storage.NotFound {
+		r.left = 0
+	}
+	length, steps := r.c.serviceTime(), 1
+	var tick func(int)
+	if w.Bandwidth == 0 && r.left > 0 {
+		steps = int(min(length/tell, 1000)) + 1
+		total := r.left
+		tick = func(i int) { r.move(total*int64(i+1)/int64(steps) - total*int64(i)/int64(steps)) }
+	}
+	end, err := r.c.pass(r.ctx, w.servers, r.at, length, steps, tick)
+	if err != nil {
+		return err
+	}
+	r.at = end
+	if gone != nil {
+		return gone
+	}
+	return r.transmit()
+}
+
+// transmit sends what is left over the link, piece by piece.
+func (r *run) transmit() error {
+	w := r.c.w
+	piece := int64(r.op.Chunk)
+	if piece <= 0 {
+		piece = max(16<<10, int64(w.Bandwidth/200)) // what the link carries in 5 ms: streams take turns, and cheaply
+	}
+	for r.left > 0 {
+		n := min(piece, r.left)
+		length := time.Duration(float64(n) / w.Bandwidth * float64(time.Second))
+		end, err := r.c.pass(r.ctx, w.link, r.at, length, 1, nil)
+		if err != nil {
+			return err
+		}
+		r.at = end
+		r.move(n)
+	}
+	return nil
+}
+
+func (r *run) move(n int64) {
+	if n == 0 {
+		return
+	}
+	if !r.got {
+		r.got = true
+		r.p.Reached(storage.Opened)
+		if r.op.Kind == storage.Read {
+			r.p.Reached(storage.FirstByte)
+		}
+	}
+	r.left -= n
+	r.p.Moved(int(n))
+	if r.op.Kind == storage.Read && r.op.Sum == "" {
+		r.res.Discarded += n
+	}
+}
+
+// lost ends operations that are meant to fail.
+func (r *run) lost() error {
+	switch r.fate {
+	case storage.None, storage.Checksummed:
+		return nil
+	case storage.Timeout: // the answer never comes
+		r.c.connected = false
+		<-r.ctx.Done()
+		return r.ctx.Err()
+	case storage.Reset, storage.Short:
+		r.c.connected = false
+	}
+	return failure(r.fate)
+}
+
+// finish does what the operation is for.
+func (r *run) finish() error {
+	err := r.c.w.tree.do(r.op, &r.res)
+	if err == nil && r.fate == storage.Checksummed {
+		if r.res.Sum == "" {
+			return nil // nobody looks, nobody sees
+		}
+		b := []byte(r.res.Sum)
+		b[len(b)-1] ^= 1 // still a digit, or a letter of no digit: wrong in any case
+		r.res.Sum = string(b)
+	}
+	return err
+}
