@@ -126,10 +126,10 @@ func (l *lister) below(name string) (string, error) {
 		}
 		name = plain
 	}
-	name = strings.TrimLeft(name, "/")
-	if name == "" || strings.HasSuffix(name, "/") {
-		return "", fmt.Errorf("%s is a folder: name a file", quote(name+"/"))
+	if strings.HasSuffix(name, "/") {
+		return "", fmt.Errorf("%s is a folder: name a file", quote(name))
 	}
+	name = strings.TrimLeft(name, "/")
 	if strings.ContainsRune(name, 0) {
 		return "", fmt.Errorf("%s is not a path: this looks like no text file", quote(name))
 	}

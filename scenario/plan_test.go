@@ -1,0 +1,276 @@
+package scenario
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"weir/internal/unit"
+	"weir/storage"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s (run with -update if this is meant):\n%s", path, d)
+	}
+}
+
+func plan(t *testing.T, text string, sets ...string) *Plan {
+	t.Helper()
+	p, err := parse(t, text, sets...).Plan(drivers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestDefaultTakesHalfAMinute(t *testing.T) {
+	for _, target := range []string{BuiltIn, "http://localhost/x", "simulated://?servers=4", "file:///tmp"} {
+		p, err := Default(target).Plan(drivers())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := p.Time(); d < 25*time.Second || d > 35*time.Second || len(p.Steps) != 9 || p.Steps[8].Clients != 256 || !p.Files.Listing {
+			t.Errorf("%s: %v, %d steps, %+v", target, d, len(p.Steps), p.Files)
+		}
+		if p.Hosts[0].Role != "both" {
+			t.Errorf("%s: role %s", target, p.Hosts[0].Role)
+		}
+	}
+	s, err := DefaultWith("http://far.example.org/", []string{"load.clients=1,10,100", "load.hold=10s", "workload.kind=write"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan(drivers())
+	if err != nil || len(p.Steps) != 3 || p.Steps[0].Hold != seconds(10) || p.Work.Size.Fixed != 1<<20 || p.Files.Listing || p.Hosts[0].Role != "client" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := DefaultWith("http://a/", []string{"load.hld=10s"}); err == nil || err.Error() != "--set load.hld: unknown key load.hld: did you mean hold?" {
+		t.Error(err)
+	}
+}
+
+func TestPlanAsksTheDriver(t *testing.T) {
+	for text, want := range map[string]string{
+		"target: htp://a/\n":    `s.yaml:1:9: target: unknown scheme "htp": did you mean http?`,
+		"target: gopher://a/\n": `s.yaml:1:9: target: unknown scheme "gopher": use one of http, https, dav, davs, file, simulated`,
+		"target: gsiftp://a/\n": `s.yaml:1:9: target: this version does not speak gsiftp:// itself: name the program that does, as in client: gfal-copy`,
+		"target: root://a/\n":   `s.yaml:1:9: target: this version does not speak root:// itself: name the program that does, as in client: xrdcp`,
+		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":   `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
+		"target: ftp://a/\nclient: curl\nworkload: {kind: metadata}\n":  `s.yaml:3:12: workload.mix.list: clients of command cannot list: they can read, write`,
+		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n\n": `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
+	} {
+		_, err := parse(t, text).Plan(drivers())
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+	_, err := parse(t, "target: root://a/\nclient: xrdcp\n").Plan(drivers()[:1])
+	if err == nil || err.Error() != `s.yaml:2:9: client: this program cannot run external programs: leave client out` {
+		t.Error(err)
+	}
+	s := Default("http://a/")
+	s.Load.Hold = 0
+	s.Work.Kind = "x"
+	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.hold: must be above 0") || !strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
+		t.Error(err)
+	}
+}
+
+const openPlan = `
+name: open
+target: http://localhost/data
+auth: {method: basic, user: ada, password_variable: PW}
+files: {make: {count: 3, size: {uniform: [1MB, 2MB]}}}
+workload: {kind: read, part: {size: 64KiB, count: 4}, think: {exponential: 2s}, retries: 1}
+load: {rate: [10/s, 20/s], arrivals: poisson, ramp: 0, settle: 5s, hold: 10s}
+stop: {time: 1h, count: 100000, bytes: 1TB, error_ratio: 50%}
+thresholds: [error_ratio < 1%]
+`
+
+func TestPlanFiles(t *testing.T) {
+	for name, p := range map[string]*Plan{"default": plan(t, "target: built-in\n"), "open": plan(t, openPlan)} {
+		var js, text bytes.Buffer
+		if err := p.WriteJSON(&js); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".plan.json", js.Bytes())
+		golden(t, name+".plan.txt", text.Bytes())
+		back, err := ReadPlan(filepath.Join("testdata", name+".plan.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(p, back); d != "" {
+			t.Errorf("%s reads back otherwise:\n%s", name, d)
+		}
+	}
+}
+
+func TestPlansAreReadStrictly(t *testing.T) {
+	var b bytes.Buffer
+	if err := plan(t, "target: built-in\n").WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	good := b.String()
+	change := func(from, to string) string {
+		if !strings.Contains(good, from) {
+			t.Fatalf("the plan has no %s", from)
+		}
+		return strings.Replace(good, from, to, 1)
+	}
+	for text, want := range map[string]string{
+		"":                                     "this is no plan: unexpected end of JSON input",
+		"{}":                                   "this is no plan: it has no version; a scenario is made into a plan with weir plan",
+		"target: x":                            "this is no plan: invalid character",
+		change(`"version": 1`, `"version":2`):  "plan of version 2: this program reads up to 1: use a newer weir",
+		change(`"version": 1`, `"version":0`):  "plan of version 0: versions start at 1",
+		change(`"seed"`, `"sed"`):              `plan: json: unknown field "sed"`,
+		change(`"closed"`, `"clsd"`):           `plan: model "clsd": use closed or open`,
+		change(`"10s"`, `"0s"`):                "plan: step 1: hold 0s",
+		change(`"10s"`, `"10"`):                `plan: "10": a duration needs a unit`,
+		change(`"step": 2`, `"step": 3`):       "plan: step 2 has the number 3",
+		change(`"clients": 2`, `"clients":-2`): "plan: step 2: -2 clients",
+		change(`"read"`, `"raed"`):             `workload.kind: unknown kind "raed"`,
+		good + "{}":                            "this is no plan: invalid character '{' after top-level value",
+	} {
+		_, err := ParsePlan([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.60q\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+	if _, err := ReadPlan("testdata/none.json"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestSharesAreThePlan(t *testing.T) {
+	p := plan(t, "target: built-in\nload: {rate: [100/s, 7/s, 1000/s], max_clients: 5}\nstop: {count: 1000, bytes: 12345678901234B}\n")
+	for k, clients := range []int{5, 1, 3} {
+		p.Steps[k].Clients = clients
+	}
+	p.First = 100
+	for n := 1; n <= 9; n++ {
+		sum := make([]int, len(p.Steps))
+		rate := make([]float64, len(p.Steps))
+		owner := map[int]int{}
+		count, size := int64(0), unit.Size(0)
+		for i := range n {
+			s := p.Share(i, n)
+			own := map[int]bool{}
+			for k, step := range s.Steps {
+				sum[k] += step.Clients
+				rate[k] += float64(step.Rate)
+				if (step.Clients == 0) != (step.Rate == 0) {
+					t.Errorf("part %d of %d: step %d has %d clients for %v", i, n, k, step.Clients, step.Rate)
+				}
+				for c := range step.Clients {
+					own[s.First+c] = true
+				}
+			}
+			for c := range own {
+				if other, twice := owner[c]; twice {
+					t.Errorf("parts %d and %d of %d both have client %d", other, i, n, c)
+				}
+				owner[c] = i
+			}
+			if (len(own) == 0) != (s.Stop.Count == 0) || (len(own) == 0) != (s.Stop.Bytes == 0) {
+				t.Errorf("part %d of %d has %d clients and stops after %d, %v", i, n, len(own), s.Stop.Count, s.Stop.Bytes)
+			}
+			count, size = count+s.Stop.Count, size+s.Stop.Bytes
+		}
+		for k, step := range p.Steps {
+			if sum[k] != step.Clients || math.Abs(rate[k]/float64(step.Rate)-1) > 1e-12 {
+				t.Errorf("%d parts: step %d has %d clients and %v/s in all", n, k, sum[k], rate[k])
+			}
+		}
+		if count != 1000 || size != p.Stop.Bytes || len(owner) != 5 || owner[100] != 0 {
+			t.Errorf("%d parts: stop after %d and %v in all, owners %v", n, count, size, owner)
+		}
+	}
+	few := *p
+	few.Stop.Count = 1
+	for i := range 3 {
+		if got := few.Share(i, 3).Stop.Count; got != 1 {
+			t.Errorf("part %d of 3 stops after %d operations", i, got)
+		}
+	}
+	if d := cmp.Diff(p, p.Share(0, 1), cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestLargeSharesDoNotOverlap(t *testing.T) {
+	p := &Plan{Steps: []Step{{Clients: 2}, {Clients: 3}, {Clients: 17}, {Clients: 4999}, {Clients: 6}, {Clients: 5000}}}
+	for _, n := range []int{2, 3, 5, 7, 50, 64} {
+		next := 0
+		for i := range n {
+			s := p.Share(i, n)
+			if s.First != next {
+				t.Errorf("part %d of %d starts at %d, not %d", i, n, s.First, next)
+			}
+			most := 0
+			for _, step := range s.Steps {
+				most = max(most, step.Clients)
+			}
+			if most != s.Steps[5].Clients {
+				t.Errorf("part %d of %d: the largest step is not its largest", i, n)
+			}
+			next += most
+		}
+		if next != 5000 {
+			t.Errorf("%d parts have %d clients", n, next)
+		}
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	for text, want := range map[string]Threshold{
+		"throughput > 8 Gbit/s at 2000 clients": {"throughput", ">", 1e9, 2000},
+		"error_ratio < 1%":                      {"error_ratio", "<", 0.01, 0},
+		"latency_p99 <= 250ms at 1 client":      {"latency_p99", "<=", 0.25, 1},
+		"rate >= 600/min":                       {"rate", ">=", 10, 0},
+	} {
+		if got, err := ParseThreshold(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "throughput", "throughput>8Gbit/s", "throughput = 1Gbit/s", "rate > 1/s at", "rate > 1/s at 5", "rate > 1/s at 0 clients", "latency > 1s", "rate > 1s"} {
+		if got, err := ParseThreshold(text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+func TestDriversKindsAreNamed(t *testing.T) {
+	if got := kindList([]storage.Kind{storage.Read, storage.Login}); got != "read, login" {
+		t.Error(got)
+	}
+}
