@@ -82,7 +82,27 @@ func (c *checker) driver(drivers []storage.Driver) storage.Driver {
 		}
 		c.say(path, "clients of %s cannot %s: they can %s", d.Name, name, kindList(d.Kinds))
 	}
+	c.ownCommand()
 	return d
+}
+
+// ownCommand checks that a command of the user's own does what the workload
+// asks for: with {source} it writes, without it reads.
+func (c *checker) ownCommand() {
+	if len(c.Client.Command) == 0 || slices.Contains(words()["client"], c.Client.Command[0]) && len(c.Client.Command) == 1 {
+		return
+	}
+	writes := slices.ContainsFunc(c.Client.Command, func(arg string) bool { return strings.Contains(arg, "{source}") })
+	for _, name := range c.operations() {
+		switch {
+		case name == "write" && !writes:
+			c.say("client.command", "has no {source}, so it only reads: name the file to write with {source}")
+		case name == "read" && writes:
+			c.say("client.command", "has {source}, so it writes: use workload.kind write, or {dest} for what is read")
+		case name != "read" && name != "write":
+			c.say("client.command", "a command of your own reads or writes: workload.kind %s needs one of %s", c.Work.Kind, strings.Join(words()["client"], ", "))
+		}
+	}
 }
 
 func nobody(key, scheme string, drivers []storage.Driver) string {

@@ -106,7 +106,9 @@ func (c *checker) target() {
 	switch {
 	case u.Scheme == "":
 		c.say("target", "%s has no scheme: write it with its protocol, as in https://localhost:8443/data", quote(c.Target))
-	case u.Host == "" && u.Scheme != "file" && u.Scheme != "simulated":
+	case u.Host == "" && u.Scheme == "simulated":
+		c.say("target", "%s has no name: write it as in simulated://demo?servers=4&service=10ms", quote(c.Target))
+	case u.Host == "" && u.Scheme != "file":
 		c.say("target", "%s names no host: write it as in %s://localhost:8443/data", quote(c.Target), u.Scheme)
 	}
 }

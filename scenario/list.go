@@ -56,7 +56,7 @@ type lister struct {
 
 func (l *lister) read(r io.Reader) error {
 	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 0, 64<<10), longestLine)
+	scanner.Buffer(make([]byte, 0, 4<<10), longestLine)
 	number := 0
 	for scanner.Scan() {
 		number++
@@ -126,7 +126,7 @@ func (l *lister) below(name string) (string, error) {
 		}
 		name = plain
 	}
-	if strings.HasSuffix(name, "/") {
+	if name == "" || strings.HasSuffix(name, "/") {
 		return "", fmt.Errorf("%s is a folder: name a file", quote(name))
 	}
 	name = strings.TrimLeft(name, "/")

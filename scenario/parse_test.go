@@ -145,6 +145,8 @@ func TestMistakes(t *testing.T) {
 		{"method", target + "auth: {method: kerberos}\n", `s.yaml:2:16: auth.method: unknown method "kerberos": use one of none, unix, krb5, x509, token, basic, s3`},
 		{"basic", target + "auth: {method: basic, user: ada}\n", `s.yaml:2:16: auth.method: basic needs user, and password_file or password_variable`},
 		{"client", target + "client: xrdcp -f\n", `s.yaml:2:9: client: "xrdcp -f" is more than a name: write {command: [xrdcp, -f]}`},
+		{"program", target + "client: xrdpc\n", `s.yaml:2:9: client: unknown program "xrdpc": did you mean xrdcp? A program of your own is written with its arguments, as in {command: [xrdpc, "{url}"]}`},
+		{"simulated", "target: simulated://?servers=4\n", `s.yaml:1:9: target: "simulated://?servers=4" has no name: write it as in simulated://demo?servers=4&service=10ms`},
 		{"no command", target + "client: {}\n", `s.yaml:2:9: client: name the program and its arguments, as in {command: [xrdcp, -f, "{url}", /dev/null]}`},
 		{"name", target + "name: ../x\n", `s.yaml:2:7: name: "../x": use up to 64 letters, digits, dots, _ and -`},
 		{"scheme", "target: localhost\n", `s.yaml:1:9: target: "localhost" has no scheme: write it with its protocol, as in https://localhost:8443/data`},

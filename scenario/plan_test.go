@@ -50,7 +50,7 @@ func plan(t *testing.T, text string, sets ...string) *Plan {
 }
 
 func TestDefaultTakesHalfAMinute(t *testing.T) {
-	for _, target := range []string{BuiltIn, "http://localhost/x", "simulated://?servers=4", "file:///tmp"} {
+	for _, target := range []string{BuiltIn, "http://localhost/x", "simulated://demo?servers=4", "file:///tmp"} {
 		p, err := Default(target).Plan(drivers())
 		if err != nil {
 			t.Fatal(err)
@@ -81,9 +81,11 @@ func TestPlanAsksTheDriver(t *testing.T) {
 		"target: gopher://a/\n": `s.yaml:1:9: target: unknown scheme "gopher": use one of http, https, dav, davs, file, simulated`,
 		"target: gsiftp://a/\n": `s.yaml:1:9: target: this version does not speak gsiftp:// itself: name the program that does, as in client: gfal-copy`,
 		"target: root://a/\n":   `s.yaml:1:9: target: this version does not speak root:// itself: name the program that does, as in client: xrdcp`,
-		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":   `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
-		"target: ftp://a/\nclient: curl\nworkload: {kind: metadata}\n":  `s.yaml:3:12: workload.mix.list: clients of command cannot list: they can read, write`,
-		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n\n": `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
+		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":          `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
+		"target: root://a/\nclient: {command: [x, \"{source}\"]}\n":            `s.yaml:2:19: client.command: has {source}, so it writes: use workload.kind write, or {dest} for what is read`,
+		"target: root://a/\nclient: {command: [x]}\nworkload: {kind: write}\n": `s.yaml:2:19: client.command: has no {source}, so it only reads: name the file to write with {source}`,
+		"target: ftp://a/\nclient: curl\nworkload: {kind: metadata}\n":         `s.yaml:3:12: workload.mix.list: clients of command cannot list: they can read, write`,
+		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n\n":        `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
 	} {
 		_, err := parse(t, text).Plan(drivers())
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

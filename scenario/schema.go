@@ -52,7 +52,7 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		one := shape(reflect.TypeFor[unit.Rate]())
 		return steps(one, pattern(`^[0-9]+(\.[0-9]+)? ?/(s|min|h)( *, *[0-9]+(\.[0-9]+)? ?/(s|min|h))*$`, "10/s,20/s"))
 	case reflect.TypeFor[Command]():
-		return anyOf(&jsonschema.Schema{Type: "string", Pattern: `^\S+$`}, object(required("command"), "command",
+		return anyOf(&jsonschema.Schema{Type: "string", Enum: programs()}, object(required("command"), "command",
 			&jsonschema.Schema{Type: "array", Items: plainType("string"), MinItems: size(1)}))
 	case reflect.TypeFor[workload.Span]():
 		return drawn(shape(reflect.TypeFor[unit.Duration]()), "exponential", shape(reflect.TypeFor[unit.Duration]()))
@@ -64,6 +64,14 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		return number(0)
 	}
 	return nil
+}
+
+func programs() []any {
+	var out []any
+	for _, w := range words()["client"] {
+		out = append(out, w)
+	}
+	return out
 }
 
 func plainType(name string) *jsonschema.Schema { return &jsonschema.Schema{Type: name} }
@@ -130,6 +138,9 @@ func describe(s *jsonschema.Schema, path []string, k key, value any) {
 	s.Description = k.about
 	if value != nil {
 		s.Default = value
+	}
+	if s.AnyOf != nil {
+		return // its alternatives say what they take
 	}
 	s.Enum = nil
 	for _, w := range words()[k.path] {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,9 @@ func (d *decoder) command(n *node, path string, c *Command) {
 		d.say(n.at, "%s: name a program, as in client: xrdcp", path)
 	case strings.ContainsAny(n.text, " \t"):
 		d.say(n.at, "%s: %s is more than a name: write {command: [%s]}", path, quote(n.text), strings.Join(strings.Fields(n.text), ", "))
+	case !slices.Contains(words()["client"], n.text):
+		d.say(n.at, "%s: unknown program %s%s A program of your own is written with its arguments, as in {command: [%s, \"{url}\"]}",
+			path, quote(n.text), sentence(meant(n.text, words()["client"])), n.text)
 	default:
 		c.Command = []string{n.text}
 	}
@@ -245,4 +249,12 @@ func (p progression[T]) step(text string, down bool) (func(T) T, error) {
 		return func(x T) T { return p.back(x, by) }, nil
 	}
 	return func(x T) T { return p.again(x, by) }, nil
+}
+
+// sentence ends text if it does not end yet.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }

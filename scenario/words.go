@@ -6,6 +6,7 @@ import "weir/internal/content"
 // path; [] stands for any number in a list.
 func words() map[string][]string {
 	return map[string][]string{
+		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
 		"auth.method":         {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
 		"workload.kind":       {"read", "write", "mix", "metadata", "login"},
 		"workload.session":    {"kept", "fresh"},
