@@ -35,8 +35,8 @@ func (m *member) used() usage {
 	}
 }
 
-// history is what m had used before it joined.
-func (m *member) history() usage { return m.base.plus(m.baseKids) }
+// history is what the kernel has in m's counters that is not of this span.
+func (m *member) history() usage { return m.base.plus(m.baseKids).plus(m.debit) }
 
 // leave removes an ended process. The parent gets its inheritance if the
 // parent is a member, too; waits says whether the parent waits for children,
@@ -52,7 +52,8 @@ func (f *family) leave(e *entry, parent *member, waits bool) {
 	if waits {
 		parent.debit.read += history.read
 		parent.debit.written += history.written
-		used.read, used.written = 0, 0 // they are in the parent's own now
+		// The rest is in the parent's own now.
+		used.read, used.written = m.claims.read, m.claims.written
 	}
 	parent.debit.user += history.user
 	parent.debit.system += history.system
@@ -62,7 +63,7 @@ func (f *family) leave(e *entry, parent *member, waits bool) {
 // disown tells a member that what the process m of another family used will
 // be added to it by the kernel although it is not its own.
 func (m *member) disown(other *member) {
-	m.debit = m.debit.plus(other.used()).plus(other.history())
+	m.debit = m.debit.plus(other.self).plus(other.kids)
 }
 
 // advance returns how far the sum rose above what was told before. A sum that
