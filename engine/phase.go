@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"weir/measure"
@@ -40,7 +41,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration) error 
 		now = time.Now()
 		if ramp {
 			share := min(float64(now.Sub(begin))/float64(span), 1)
-			r.crowd.resize(from + int(float64(to-from)*share))
+			r.crowd.resize(int(math.Round(float64(from) + float64(to-from)*share)))
 		}
 		if now.Before(cut) && now.Before(end) {
 			continue

@@ -190,22 +190,19 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 	return files, nil
 }
 
-// A Leftover is something that a manifest says a run has created and not yet
-// removed. A path that ends in a slash is a folder.
-type Leftover struct{ Path string }
-
-// Clean removes what is left of a run: files first, then folders, the deepest
-// first; only what left names. What is gone already is no error, nor is a
+// Clean removes what is left of a run, by the manifest's own paths: files first,
+// then folders (paths that end in a slash), the deepest first; only what left
+// names. What is gone already is no error, nor is a
 // folder that holds files of somebody else. It returns how many things it could
 // not remove, with the first reason.
-func Clean(ctx context.Context, c Config, left []Leftover, adv Advance) (failed int, first error) {
+func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed int, first error) {
 	p := &preparer{Config: c, advance: adv}
 	var files, folders []string
-	for _, l := range left {
-		if dir, ok := strings.CutSuffix(l.Path, "/"); ok {
+	for _, path := range left {
+		if dir, ok := strings.CutSuffix(path, "/"); ok {
 			folders = append(folders, dir)
 		} else {
-			files = append(files, l.Path)
+			files = append(files, path)
 		}
 	}
 	var mu sync.Mutex

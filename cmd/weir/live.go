@@ -1,0 +1,243 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/monitor"
+	"weir/scenario"
+	"weir/storage"
+)
+
+// A live shows a run while it goes on: a line for each step that has ended
+// and, on a terminal, one that moves for the step that runs. It takes what the
+// run directory takes.
+type live struct {
+	out      io.Writer
+	terminal bool
+	plan     *scenario.Plan
+	begin    time.Time
+	total    time.Duration // planned
+
+	mu     sync.Mutex
+	step   tally // hold phase of the current step
+	second tally // the last whole second
+	next   tally // the second that is being told
+	shares shares
+	shown  bool      // the header is out
+	moving bool      // a line without its end is on the terminal
+	told   time.Time // when the last line was written
+}
+
+// A tally sums intervals.
+type tally struct {
+	at          time.Time // start of the newest interval
+	step        int
+	phase       string
+	seconds     float64
+	clients     float64
+	moved       int64
+	done, wrong int64
+	latency     measure.Histogram
+}
+
+// add adds v. Intervals of one moment tell the same span and clients.
+func (t *tally) add(v *measure.Interval) {
+	if !v.Start.Equal(t.at) || t.seconds == 0 {
+		t.seconds += v.Seconds
+		t.clients = v.Clients
+	}
+	t.at, t.step, t.phase = v.Start, v.Step, v.Phase
+	t.moved += v.Moved
+	t.done += v.Done
+	for class, n := range v.Failed {
+		if class != storage.Canceled {
+			t.wrong += n
+		}
+	}
+	t.latency.Merge(&v.Latency)
+}
+
+// shares are the cores that both sides use.
+type shares struct{ server, client float64 }
+
+func newLive(out io.Writer, terminal bool, p *scenario.Plan) *live {
+	l := &live{out: out, terminal: terminal, plan: p, begin: time.Now(), told: time.Now()}
+	for _, s := range p.Steps {
+		l.total += time.Duration(s.Ramp + s.Settle + s.Hold)
+	}
+	return l
+}
+
+// Interval implements measure.Sink.
+func (l *live) Interval(v *measure.Interval) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.step.step != 0 && v.Step != l.step.step {
+		l.endStep()
+	}
+	if !v.Start.Equal(l.next.at) && l.next.seconds > 0 {
+		l.second, l.next = l.next, tally{}
+		l.show()
+	}
+	l.next.add(v)
+	if v.Phase == measure.Hold {
+		l.step.add(v)
+	}
+	return nil
+}
+
+// Event implements measure.Sink.
+func (l *live) Event(e measure.Event) error {
+	if e.Kind == "step" || e.Kind == "phase" {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+	if e.Kind == "error" {
+		l.print("  %s, %v: %s\n", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
+	} else {
+		l.print("  %s %s\n", e.Time.Local().Format("15:04:05"), e.Text)
+	}
+	return nil
+}
+
+// Sample takes the hosts' samples.
+func (l *live) Sample(s *monitor.Sample) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range s.Procs {
+		if s.Seconds <= 0 {
+			continue
+		}
+		cores := (p.User + p.System) / s.Seconds
+		if p.Role == "server" {
+			l.shares.server = cores
+		} else {
+			l.shares.client = cores
+		}
+	}
+	return nil
+}
+
+// end tells the last step.
+func (l *live) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.step.step != 0 {
+		l.endStep()
+	}
+	l.clear()
+}
+
+const liveHeader = "  step  clients    throughput      rate       p50       p99    errors  server   client\n"
+
+func (l *live) endStep() {
+	l.clear()
+	l.header()
+	l.print("%s\n", l.line(&l.step))
+	l.step = tally{}
+}
+
+// line is one line of the table.
+func (l *live) line(t *tally) string {
+	s := max(t.seconds, 1e-9)
+	return fmt.Sprintf("  %4d %8.0f %13s %9s %9s %9s %9d %7s %8s",
+		t.step, t.clients, unit.Bits(float64(t.moved)/s), perSecond(float64(t.done)/s),
+		unit.Seconds(t.latency.Quantile(.5)), unit.Seconds(t.latency.Quantile(.99)), t.wrong,
+		cores(l.shares.server), cores(l.shares.client))
+}
+
+func perSecond(x float64) string { return fmt.Sprintf("%s/s", unit.Count(x)) }
+
+// cores is how many cores are used, as a share of one.
+func cores(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
+
+// Without a terminal, the step that runs is shown this often.
+const plainEvery = 30 * time.Second
+
+// show redraws the moving line, or now and then writes one that stays.
+func (l *live) show() {
+	if !l.terminal && time.Since(l.told) < plainEvery {
+		return
+	}
+	l.clear()
+	l.header()
+	l.print("%s  %s", l.line(&l.second), l.bar())
+	if l.moving = l.terminal; !l.terminal {
+		l.print("\n")
+	}
+	l.told = time.Now()
+}
+
+func (l *live) header() {
+	if !l.shown {
+		l.shown = true
+		l.print("%s", liveHeader)
+	}
+}
+
+// bar is how far the run has come, and how long it will take.
+func (l *live) bar() string {
+	const width = 12
+	gone := time.Since(l.begin)
+	share := 0.0
+	if l.total > 0 {
+		share = min(float64(gone)/float64(l.total), 1)
+	}
+	full := int(share * width)
+	left := max(l.total-gone, 0).Round(time.Second)
+	return fmt.Sprintf("[%s%s] %v left", strings.Repeat("#", full), strings.Repeat(".", width-full), left)
+}
+
+// clear removes the moving line.
+func (l *live) clear() {
+	if l.moving {
+		l.print("\r\x1b[K")
+		l.moving = false
+	}
+}
+
+// print writes for people to see. A lost terminal must not end the run, so an
+// error is nobody's business.
+func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.out, format, args...) }
+
+// start tells what begins.
+func (l *live) start(dir string, processes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+	l.begin, l.told = time.Now(), time.Now()
+	how := ""
+	if processes > 1 {
+		how = fmt.Sprintf(" in %d processes", processes)
+	}
+	l.print("%s: %s, %d steps%s, about %v; Ctrl-C finishes early and still reports\n",
+		l.plan.Name, l.plan.Target, len(l.plan.Steps), how, l.total.Round(time.Second))
+	l.print("measuring into %s\n", dir)
+}
+
+// advance tells how far a preparation is, at most twice a second.
+func (l *live) advance(what string, done, total int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.told) < time.Second/2 || !l.terminal && time.Since(l.told) < plainEvery {
+		return
+	}
+	l.clear()
+	l.told = time.Now()
+	if total > 0 {
+		l.print("  %s: %d of %d", what, done, total)
+	} else {
+		l.print("  %s: %d", what, done)
+	}
+	if l.moving = l.terminal; !l.terminal {
+		l.print("\n")
+	}
+}

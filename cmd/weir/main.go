@@ -1,0 +1,69 @@
+// Command weir measures how much load a storage service carries, where it
+// stops growing and why. `weir help` tells how to call it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, signals))
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Exit codes.
+const (
+	exitFine    = 0
+	exitError   = 1
+	exitUsage   = 2
+	exitMissed  = 3 // ran, but a stated threshold was not met
+	exitInvalid = 4 // ran, but the result is invalid
+)
+
+// An exit is an error with its exit code. A nil err has been told already.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exit) Unwrap() error { return e.err }
+
+// run is the whole command: arguments in, exit code out.
+func run(ctx context.Context, args []string, s streams, signals <-chan os.Signal) int {
+	root := newRoot(s, signals)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitFine
+	}
+	code := exitError
+	var e exit
+	if errors.As(err, &e) {
+		code = e.code
+		if e.err == nil {
+			return code
+		}
+	}
+	_, _ = fmt.Fprintf(s.err, "weir: %v\n", err) // where else could it be told?
+	return code
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"weir/scenario"
+	"weir/storage/all"
+)
+
+func planCommand(s streams) *cobra.Command {
+	var f scenarioFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "plan [SCENARIO.yaml]",
+		Short: "Say what would run, without running it",
+		Example: `  weir plan scenario.yaml
+  weir plan scenario.yaml --set load.clients=[1,2,4] --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			sc, err := f.read(args)
+			if err != nil {
+				return err
+			}
+			p, err := sc.Plan(all.Drivers())
+			if err != nil {
+				return exit{exitUsage, err}
+			}
+			if !asJSON {
+				return p.WriteText(s.out)
+			}
+			enc := json.NewEncoder(s.out)
+			enc.SetIndent("", "  ")
+			return enc.Encode(p)
+		},
+	}
+	f.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the plan as plan.json holds it")
+	return c
+}
+
+func schemaCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of scenarios, for editors that complete and check",
+		Example: `  weir schema > weir.schema.json
+  # then, as the first line of a scenario:
+  # yaml-language-server: $schema=weir.schema.json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b, err := scenario.Schema()
+			if err != nil {
+				return err
+			}
+			_, err = s.out.Write(b)
+			return err
+		},
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot returns the command with all its subcommands.
+func newRoot(s streams, signals <-chan os.Signal) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "How much does this storage carry, where does it stop growing, why, and is that true?",
+		Long: `weir drives a storage service with virtual clients, step by step, watches both
+sides, and says what it saw: a curve with intervals, a verdict, and whether it
+can be believed.
+
+Exit codes: 0 fine, 1 error, 2 usage, 3 a threshold was not met, 4 the result is
+invalid.`,
+		Example: `  weir run                                            # the built-in server, half a minute
+  weir run --target davs://se.example.org/data --clients 1,10,100 --hold 10s
+  weir run scenario.yaml --set load.hold=30s
+  weir report runs/LATEST                             # render again`,
+		SilenceErrors: true, SilenceUsage: true,
+		Version: version(),
+		Args:    cobra.NoArgs,
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+	})
+	root.AddCommand(
+		runCommand(s, signals), planCommand(s), reportCommand(s), serveCommand(s, signals), cleanCommand(s),
+		doctorCommand(s), schemaCommand(s), workerCommand(s),
+	)
+	usage(root)
+	return root
+}
+
+// usage makes wrong arguments of c and its subcommands a usage error, with the
+// place where help is.
+func usage(c *cobra.Command) {
+	if args := c.Args; args != nil {
+		c.Args = func(cmd *cobra.Command, a []string) error {
+			if err := args(cmd, a); err != nil {
+				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, cmd.CommandPath())}
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		usage(sub)
+	}
+}
+
+// version tells which code this is, as far as the build knows.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := strings.TrimPrefix(info.Main.Version, "v")
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v += " " + s.Value[:12]
+		}
+	}
+	return v
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/unit"
+	"weir/monitor"
+	"weir/serve"
+)
+
+// serveFlags are serve.Config as the command line says it.
+type serveFlags struct {
+	conf                    serve.Config
+	synthetic               string
+	passwordFile, tokenFile string
+	rate, totalRate         string
+	whileStdin              bool
+}
+
+func serveCommand(s streams, signals <-chan os.Signal) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve [DIR]",
+		Short: "Serve a folder, or invented files, over HTTP and WebDAV",
+		Long: `The built-in data server: ranges, uploads that appear when they are whole,
+digests, WebDAV, /metrics. It listens on the loopback interface unless told
+otherwise. The first line it prints is "serving URL".`,
+		Example: `  weir serve /data --listen 127.0.0.1:8080
+  weir serve --synthetic 1000x1MiB
+  weir serve /data --listen :8443 --cert host.pem --key host.key --token-file token`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			conf, err := f.config(args, s)
+			if err != nil {
+				return exit{exitUsage, err}
+			}
+			ctx, cancel := context.WithCancel(c.Context())
+			defer cancel()
+			go f.until(ctx, s.in, signals, cancel)
+			return serveUntil(ctx, conf, s)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (f *serveFlags) add(c *cobra.Command) {
+	fs, conf := c.Flags(), &f.conf
+	fs.StringVar(&f.synthetic, "synthetic", "", "invent files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB")
+	fs.Uint64Var(&conf.Seed, "seed", 0, "what invented files are made from")
+	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:0", "`HOST:PORT`; port 0 lets the system choose")
+	fs.BoolVar(&conf.Public, "public", false, "allow an address beyond this machine without TLS and credentials")
+	fs.StringVar(&conf.CertFile, "cert", "", "server certificate, a PEM `FILE`; with --key the server speaks TLS")
+	fs.StringVar(&conf.KeyFile, "key", "", "its key, a PEM `FILE`")
+	fs.StringVar(&conf.User, "user", "", "ask for this user `NAME` and the password of --password-file")
+	fs.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password")
+	fs.StringVar(&f.tokenFile, "token-file", "", "ask for the bearer token in `FILE`")
+	fs.BoolVar(&conf.ReadOnly, "read-only", false, "refuse whatever changes files")
+	fs.BoolVar(&conf.Sync, "sync", false, "answer an upload when it is on stable storage")
+	fs.StringVar(&f.rate, "rate", "", "limit each connection, as in `10MB/s`")
+	fs.StringVar(&f.totalRate, "total-rate", "", "limit all connections together, as in `1Gbit/s`")
+	fs.DurationVar(&conf.Delay, "delay", 0, "pause before each answer, as in `5ms`")
+	fs.BoolVar(&f.whileStdin, "while-stdin", false, "end when standard input ends")
+}
+
+func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
+	conf := f.conf
+	if len(args) == 1 {
+		conf.Dir = args[0]
+	}
+	if (conf.Dir == "") == (f.synthetic == "") {
+		return conf, errors.New("serve needs a folder or --synthetic COUNTxSIZE, and only one of them")
+	}
+	var err error
+	if f.synthetic != "" {
+		if conf.Synthetic, err = serve.ParseSynthetic(f.synthetic); err != nil {
+			return conf, fmt.Errorf("--synthetic: %w", err)
+		}
+	}
+	if conf.Password, err = fileText(f.passwordFile); err != nil {
+		return conf, fmt.Errorf("--password-file: %w", err)
+	}
+	if conf.Token, err = fileText(f.tokenFile); err != nil {
+		return conf, fmt.Errorf("--token-file: %w", err)
+	}
+	if conf.Rate, err = bytesPerSecond(f.rate); err != nil {
+		return conf, fmt.Errorf("--rate: %w", err)
+	}
+	if conf.TotalRate, err = bytesPerSecond(f.totalRate); err != nil {
+		return conf, fmt.Errorf("--total-rate: %w", err)
+	}
+	conf.Log = slog.New(slog.NewTextHandler(s.err, nil))
+	return conf, nil
+}
+
+func fileText(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	b, err := os.ReadFile(path)
+	return strings.TrimSpace(string(b)), err
+}
+
+func bytesPerSecond(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	r, err := unit.ParseBitrate(text)
+	return int64(r / 8), err
+}
+
+// until cancels when a signal comes, or standard input ends and that counts.
+func (f *serveFlags) until(ctx context.Context, in io.Reader, signals <-chan os.Signal, cancel func()) {
+	if f.whileStdin {
+		go func() {
+			_, _ = io.Copy(io.Discard, in) // its end is what matters
+			cancel()
+		}()
+	}
+	select {
+	case <-signals:
+	case <-ctx.Done():
+	}
+	cancel()
+}
+
+func serveUntil(ctx context.Context, conf serve.Config, s streams) error {
+	if _, _, err := monitor.RaiseOpenFiles(); err != nil {
+		return err
+	}
+	server, err := serve.New(conf)
+	if err != nil {
+		return err
+	}
+	l, err := server.Listen(ctx)
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	if _, err := fmt.Fprintf(s.out, "serving %s\n", server.URL()); err != nil {
+		return errors.Join(err, l.Close(), server.Close())
+	}
+	return errors.Join(server.Serve(ctx, l), server.Close())
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir/cluster"
+	"weir/engine"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/scenario"
+	"weir/storage"
+	"weir/storage/all"
+	"weir/workload"
+)
+
+// A session is one weir run from its plan to its report.
+type session struct {
+	streams
+	flags   runFlags
+	plan    *scenario.Plan
+	files   []workload.File // of a list
+	drivers []storage.Driver
+	finish  <-chan struct{}
+	out     *results.Writer
+	live    *live
+	config  engine.Config
+}
+
+// runScenario is the whole path of the data, from the scenario to the report.
+func runScenario(ctx context.Context, sc *scenario.Scenario, f runFlags, s streams, finish <-chan struct{}) (err error) {
+	r := &session{streams: s, flags: f, drivers: all.Drivers(), finish: finish}
+	if sc.Target == scenario.BuiltIn {
+		server, err := startBuiltin(ctx, s, builtinFiles)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.stop()) }()
+		sc.Target = server.URL
+	}
+	if r.plan, err = sc.Plan(r.drivers); err != nil {
+		return exit{exitUsage, err}
+	}
+	processes, err := r.processes()
+	if err != nil {
+		return err
+	}
+	dir := outDir(f.out, r.plan.Name, time.Now())
+	if err := r.measure(ctx, dir, processes); err != nil {
+		return err
+	}
+	return conclude(dir, f, s)
+}
+
+// measure does all that ends with a complete run directory. What was measured
+// is kept, whatever goes wrong.
+func (r *session) measure(ctx context.Context, dir string, processes int) (err error) {
+	service, err := cluster.OpenService(ctx, r.plan, r.drivers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	env, err := json.Marshal(monitor.Environment())
+	if err != nil {
+		return err
+	}
+	about := results.About{
+		Weir: version(), Command: append([]string{"weir"}, os.Args[1:]...),
+		Clock: results.ReadClock(), Discard: r.plan.Work.Verify < 1, Environment: env,
+	}
+	if r.out, err = results.Create(dir, r.plan, about); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.out.Close()) }()
+	linkLatest(dir)
+	manifest, err := results.OpenManifest(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, manifest.Close()) }()
+	r.config = engine.Config{
+		Plan: r.plan, Service: service, Folder: "weir-" + r.out.About().Run,
+		Manifest: manifest, Finish: r.finish,
+	}
+	r.live = newLive(r.progress(), isTerminal(r.err), r.plan)
+	r.config.Files, err = engine.Prepare(ctx, r.config, r.files, r.live.advance)
+	if err == nil {
+		err = r.drive(ctx, dir, processes)
+	}
+	return errors.Join(err, r.clean(context.WithoutCancel(ctx), manifest))
+}
+
+// drive watches the hosts and runs the load.
+func (r *session) drive(ctx context.Context, dir string, processes int) error {
+	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target}, both{r.out, r.live})
+	if err != nil {
+		return err
+	}
+	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch}
+	r.live.start(dir, processes)
+	if processes > 1 {
+		err = r.many(ctx, dir, processes)
+	} else {
+		err = engine.Run(ctx, r.config)
+	}
+	r.live.end()
+	if errors.Is(err, errStopped) || context.Cause(ctx) == errStopped { //nolint:errorlint // the cause itself
+		err = errors.Join(r.out.Event(measure.Event{Time: time.Now().UTC(), Kind: "end", Text: "ended early: " + errStopped.Error()}))
+	}
+	return errors.Join(err, watch.Stop())
+}
+
+func (r *session) many(ctx context.Context, dir string, processes int) error {
+	command, err := selfCommand("worker")
+	if err != nil {
+		return err
+	}
+	manifest := ""
+	if workload.Writes(r.plan.Work) {
+		if manifest, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+	}
+	return cluster.Local(ctx, r.config, processes, command, manifest, r.err)
+}
+
+// clean removes what the run has made, unless it is to be kept.
+func (r *session) clean(ctx context.Context, m *results.Manifest) error {
+	if keep(r.plan) {
+		return nil
+	}
+	left, err := leftovers(m)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	failed, first := engine.Clean(ctx, r.config, left, r.live.advance)
+	r.live.end()
+	if failed > 0 {
+		text := fmt.Sprintf("%d of %d files and folders that this run made could not be removed (weir clean %s tries again): %v",
+			failed, len(left), r.out.Dir(), first)
+		return r.config.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: text})
+	}
+	return nil
+}
+
+func keep(p *scenario.Plan) bool {
+	return p.Work.Keep || p.Files.Make != nil && p.Files.Make.Keep
+}
+
+func leftovers(m *results.Manifest) ([]string, error) {
+	made, err := m.Left()
+	paths := make([]string, len(made))
+	for i, f := range made {
+		paths[i] = f.Path
+	}
+	return paths, err
+}
+
+// Open files that this process needs besides its clients' connections.
+const spareFiles = 200
+
+// processes says how many client processes the run needs so that each may have
+// the files open that its clients need.
+func (r *session) processes() (int, error) {
+	soft, _, err := monitor.RaiseOpenFiles()
+	if err != nil {
+		return 0, err
+	}
+	most := 0
+	for _, s := range r.plan.Steps {
+		most = max(most, s.Clients)
+	}
+	need := most * filesPerClient(r.plan.Driver)
+	room := int(min(soft, 1<<30)) - spareFiles
+	if room < filesPerClient(r.plan.Driver) {
+		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+spareFiles, most)
+	}
+	n := (need + room - 1) / room
+	if r.flags.processes > 0 {
+		if n > r.flags.processes {
+			return 0, exit{exitUsage, fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, or raise the limit (ulimit -n)",
+				most, need, r.flags.processes, soft, n)}
+		}
+		n = r.flags.processes
+	}
+	if n > 1 && strings.HasPrefix(r.plan.Target, "simulated:") {
+		return 1, nil // a simulated service lives in one process and opens nothing
+	}
+	return max(n, 1), nil
+}
+
+// filesPerClient is how many open files a client of a driver needs at most.
+func filesPerClient(driver string) int {
+	switch driver {
+	case "simulated":
+		return 0
+	case "command":
+		return 6 // pipes to and from the program, its process, a scratch file
+	case "webdav":
+		return 2 // the target, and a data server that it redirects to
+	}
+	return 1
+}
+
+// both brings samples to the run directory and to the screen.
+type both struct {
+	out  *results.Writer
+	live *live
+}
+
+// Sample implements monitor.Sink.
+func (b both) Sample(s *monitor.Sample) error {
+	return errors.Join(b.out.Sample(s), b.live.Sample(s))
+}
+
+// tee brings intervals to the run directory and to the screen, and tells the
+// watch which step it is.
+type tee struct {
+	out   *results.Writer
+	live  *live
+	watch *monitor.Watch
+}
+
+// Interval implements measure.Sink.
+func (t *tee) Interval(v *measure.Interval) error {
+	return errors.Join(t.out.Interval(v), t.live.Interval(v))
+}
+
+// Event implements measure.Sink.
+func (t *tee) Event(e measure.Event) error {
+	if e.Kind == "step" {
+		t.watch.SetStep(e.Step)
+	}
+	return errors.Join(t.out.Event(e), t.live.Event(e))
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestAlarmsComeInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var h alarms
+	var want []time.Duration
+	for range 1000 {
+		d := time.Duration(r.IntN(500))
+		want = append(want, d)
+		h.push(alarm{due: d})
+	}
+	slices.Sort(want)
+	for i, w := range want {
+		if got := h.pop().due; got != w {
+			t.Fatalf("alarm %d is due at %d, want %d", i, got, w)
+		}
+	}
+}
+
+type bell chan struct{}
+
+func (b bell) Wake() { b <- struct{}{} }
+
+// Nobody is woken before the time, everybody is woken, an earlier sleeper that
+// comes later is not forgotten, and most are woken soon. (How soon is measured
+// by the benchmark: a busy machine wakes late, whoever paces.)
+func TestPacerWakes(t *testing.T) {
+	p, err := NewPacer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	begin := time.Now()
+	late := bell(make(chan struct{}, 1))
+	p.Sleep(late, begin.Add(time.Hour))
+	var all []bell
+	for i := range 200 {
+		b := bell(make(chan struct{}, 1))
+		all = append(all, b)
+		p.Sleep(b, begin.Add(time.Duration(200-i)*time.Millisecond))
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		<-all[i]
+		if early := time.Duration(200-i)*time.Millisecond - time.Since(begin); early > 0 {
+			t.Errorf("sleeper %d woken %v early", i, early)
+		}
+	}
+	select {
+	case <-late:
+		t.Error("woken an hour early")
+	default:
+	}
+}
+
+// BenchmarkWake measures how late 1000 sleepers a second are woken.
+func BenchmarkWake(b *testing.B) {
+	p, err := NewPacer()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	var late []time.Duration
+	ring := bell(make(chan struct{}, 1))
+	for b.Loop() {
+		due := time.Now().Add(time.Millisecond)
+		p.Sleep(ring, due)
+		<-ring
+		late = append(late, time.Since(due))
+	}
+	slices.Sort(late)
+	b.ReportMetric(float64(late[len(late)/2].Nanoseconds()), "p50-ns-late")
+	b.ReportMetric(float64(late[len(late)*99/100].Nanoseconds()), "p99-ns-late")
+}

@@ -1,0 +1,15 @@
+// Package all is the registry: the one place that knows every driver.
+package all
+
+import (
+	"weir/storage"
+	"weir/storage/command"
+	"weir/storage/local"
+	"weir/storage/simulated"
+	"weir/storage/webdav"
+)
+
+// Drivers returns the drivers of this program.
+func Drivers() []storage.Driver {
+	return []storage.Driver{webdav.Driver(), local.Driver(), command.Driver(), simulated.Driver()}
+}
