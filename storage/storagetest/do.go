@@ -39,6 +39,7 @@ func (s *suite) must(t *testing.T, c storage.Client, op storage.Op) outcome {
 func (s *suite) doIn(ctx context.Context, t *testing.T, c storage.Client, op storage.Op, heard *listener) outcome {
 	t.Helper()
 	out := outcome{heard: heard}
+	s.all = append(s.all, heard)
 	before := op
 	before.Ranges = append([]storage.Range(nil), op.Ranges...)
 	done := make(chan struct{})

@@ -85,6 +85,7 @@ type suite struct {
 	driver storage.Driver
 	target storage.Target
 	o      Options
+	all    []*listener // of all operations so far
 }
 
 func (s *suite) offers(k storage.Kind) bool { return slices.Contains(s.driver.Kinds, k) }

@@ -83,9 +83,16 @@ func (s *suite) own(ctx context.Context, c storage.Client, p string, seed uint64
 	return s.shared(ctx, c, p, size, want)
 }
 
-// testLeaks looks for goroutines of the driver that outlive its services. It
-// runs last.
+// testLeaks looks for what outlives operations and services: goroutines of the
+// driver, and calls of Progress by those. It runs last.
 func (s *suite) testLeaks(t *testing.T) {
+	defer func() {
+		for _, heard := range s.all {
+			if n := heard.late.Load(); n > 0 {
+				t.Errorf("%d calls of Progress after Do had returned", n)
+			}
+		}
+	}()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	end := time.NewTimer(5 * time.Second)
@@ -112,7 +119,7 @@ func ours() []string {
 	var left []string
 	text := strings.TrimRight(string(buf), "\x00")
 	for g := range strings.SplitSeq(text, "\n\n") {
-		if strings.Contains(g, "weir/storage/") && !strings.Contains(g, "weir/storage/storagetest") && !strings.Contains(g, "testing.tRunner") {
+		if strings.Contains(g, "weir/storage/") && !strings.Contains(g, "weir/storage/storagetest.") && !strings.Contains(g, "testing.tRunner") {
 			left = append(left, g)
 		}
 	}
