@@ -132,7 +132,7 @@ func checkAmounts(w Work, say sayer) {
 		say("verify", "%v: use a share of 0%% to 100%%", float64(w.Verify))
 	}
 	sums := content.Algorithms()
-	needed := w.Verify > 0 && c.has(storage.Read) || c.has(storage.Checksum)
+	needed := w.Verify > 0 && (c.has(storage.Read) || c.has(storage.Write)) || c.has(storage.Checksum)
 	if !slices.Contains(sums, w.Sum) && (needed || w.Sum != "") {
 		say("checksum", "unknown algorithm %q: use one of %s", w.Sum, strings.Join(sums, ", "))
 	}

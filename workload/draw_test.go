@@ -101,10 +101,16 @@ func TestMixFollowsItsWeights(t *testing.T) {
 	}
 }
 
-func TestVerifyIsAShareOfReads(t *testing.T) {
+func TestVerifyIsAShare(t *testing.T) {
+	for _, kind := range []string{"read", "write"} {
+		t.Run(kind, func(t *testing.T) { verifyIsAShare(t, Work{Kind: kind, Size: Dist{Fixed: 1}, Sum: "crc32c"}) })
+	}
+}
+
+func verifyIsAShare(t *testing.T, w Work) {
 	const draws = 50_000
 	for _, share := range []float64{0, 0.01, 0.5, 1} {
-		w := Work{Kind: "read", Verify: unit.Fraction(share), Sum: "crc32c"}
+		w.Verify = unit.Fraction(share)
 		s, r := mustNew(t, w, fileSet(3, 1), 0), rng(4)
 		n := 0
 		var task Task

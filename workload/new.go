@@ -130,6 +130,7 @@ func (s *stream) write(r *rand.Rand, t *Task, op *storage.Op) {
 	s.written = File{Path: path, Size: s.size(r), Seed: content.Seed(r.Uint64(), path), Made: true}
 	t.File = &s.written
 	op.Path, op.Size, op.Seed, op.Chunk = s.written.Path, s.written.Size, s.written.Seed, s.chunk
+	t.Verify = s.verified(r)
 	s.remember(n, !s.dirs)
 }
 

@@ -19,7 +19,7 @@ import (
 type Task struct {
 	Ops    []storage.Op  // reused from task to task, their Ranges too
 	Think  time.Duration // pause after the task
-	Verify bool          // payloads of this task's reads and checksums are checked: their Ops carry a Sum
+	Verify bool          // payload of this task is checked: that of a read on its way, its Op carries a Sum; that of a write by who runs the task, afterwards
 	File   *File         // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
 	Failed bool          // set by who ran the task, before the next Next: a write or mkdir that failed will not be removed later
 }

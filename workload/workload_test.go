@@ -114,7 +114,7 @@ func TestEveryOpIsComplete(t *testing.T) {
 			}
 		case storage.Write:
 			want := File{Path: op.Path, Size: op.Size, Seed: op.Seed, Made: true}
-			if task.Verify || *task.File != want || op.Size > 5000 {
+			if hasSum || *task.File != want || op.Size > 5000 {
 				t.Fatalf("task %d: write %+v of file %+v", i, op, *task.File)
 			}
 		}
@@ -368,6 +368,7 @@ func TestCheckNamesTheKey(t *testing.T) {
 		{"size", Work{Kind: "write", Size: Dist{Weights: map[string]float64{"1MB": 0}}}},
 		{"verify", with(func(w *Work) { w.Verify, w.Sum = 1.5, "md5" })},
 		{"checksum", with(func(w *Work) { w.Verify = 0.1 })},
+		{"checksum", Work{Kind: "write", Size: Dist{Fixed: 1}, Verify: 0.1}},
 		{"checksum", with(func(w *Work) { w.Sum = "rot13" })},
 		{"chunk", with(func(w *Work) { w.Chunk = -1 })},
 		{"in_flight", with(func(w *Work) { w.InFlight = -1 })},
