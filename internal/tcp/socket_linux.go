@@ -27,7 +27,9 @@ type socket struct {
 	lowat int32 // SO_RCVLOWAT as it stands; 0 and 1 are the system's own
 
 	conn    *Conn // whose long call runs
-	flowing bool  // the first bytes of a discarded body have come
+	woken   bool  // by the poller, since a wait began
+	peeked  byte
+	flowing bool // the first bytes of a discarded body have come
 }
 
 type readCall uint8
@@ -36,6 +38,7 @@ const (
 	callRecv readCall = iota
 	callDiscard
 	callMark
+	callWait
 )
 
 type writeCall uint8
@@ -140,6 +143,8 @@ func (s *socket) onRead(fd uintptr) bool {
 	case callMark:
 		s.errno = s.mark(fd, 1)
 		return true
+	case callWait:
+		return s.readable(fd)
 	case callRecv:
 	}
 	n, errno := receive(fd, unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf), 0)
@@ -201,6 +206,22 @@ func (s *socket) sendSome(fd uintptr) bool {
 	return true
 }
 
+// wait waits until there is something to be read.
+func (s *socket) wait() error {
+	s.read, s.errno, s.woken = callWait, 0, false
+	return s.raw.Read(s.reading)
+}
+
+// readable looks once; when it is called again, the poller has looked.
+func (s *socket) readable(fd uintptr) bool {
+	if s.woken {
+		return true
+	}
+	s.woken = true
+	_, errno := receive(fd, unsafe.Pointer(&s.peeked), 1, syscall.MSG_PEEK)
+	return errno != syscall.EAGAIN
+}
+
 // receive is recvfrom(2) without waiting. It never blocks, so the scheduler
 // need not be told (RawSyscall).
 func receive(fd uintptr, p unsafe.Pointer, n int, flags int) (int, syscall.Errno) {
@@ -219,8 +240,7 @@ func receive(fd uintptr, p unsafe.Pointer, n int, flags int) (int, syscall.Errno
 func (s *socket) quiet() bool {
 	quiet := false
 	_ = s.raw.Control(func(fd uintptr) { // a closed socket is not quiet
-		var b [1]byte
-		_, errno := receive(fd, unsafe.Pointer(&b), 1, syscall.MSG_PEEK)
+		_, errno := receive(fd, unsafe.Pointer(&s.peeked), 1, syscall.MSG_PEEK)
 		quiet = errno == syscall.EAGAIN
 	})
 	return quiet

@@ -207,6 +207,7 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 		x.moved(n)
 	}
 	if x.body.left > 0 {
+		x.release()
 		n, err := l.conn.Discard(x.body.left, x.discard)
 		x.body.left -= n
 		if err != nil {

@@ -16,7 +16,7 @@ const (
 )
 
 // A call is one operation while it runs. Calls are shared by all clients of a
-// service, so that a client that waits for its turn holds no buffers.
+// service, so that a client that sleeps holds none.
 type call struct {
 	c        *client
 	ctx      context.Context //nolint:containedctx // lives as long as the operation
@@ -28,7 +28,8 @@ type call struct {
 	server   *origin // where the operation is now
 	body     bodyState
 	head     head
-	buf      []byte // the request; then the answer: buf[pos:end] is unread
+	buf      []byte  // the request; then the answer: buf[pos:end] is unread
+	held     *[]byte // what buf lies in, while there is one
 	pos, end int
 	heard    bool   // something of the answer has come
 	path     []byte // of a redirect; empty for the target's own
@@ -38,8 +39,8 @@ type call struct {
 	line     []byte // first line of an error's body
 }
 
-func newCall(*service) *call {
-	x := &call{buf: make([]byte, 0, bufferSize)}
+func newCall() *call {
+	x := &call{}
 	x.moved = x.tellMoved
 	x.discard = func(n int) {
 		x.res.Discarded += int64(n)
@@ -67,11 +68,26 @@ func (x *call) settle() {
 
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
+	x.release()
 	x.c, x.ctx, x.op, x.p, x.server = nil, nil, nil, nil, nil
 	x.res = storage.Result{}
 	x.head, x.body = head{}, bodyState{}
-	if cap(x.buf) > bufferSize {
-		x.buf = make([]byte, 0, bufferSize)
+}
+
+// hold makes sure that there is a buffer. Clients that wait for a server have
+// none: thousands may wait, and few are answered at once.
+func (x *call) hold() {
+	if x.held == nil {
+		x.held = x.c.s.small.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+		x.buf = *x.held
+	}
+}
+
+// release gives the buffer back. A head's slices are void from then on.
+func (x *call) release() {
+	if x.held != nil {
+		x.c.s.small.Put(x.held) // if buf has grown, what it has grown to is forgotten
+		x.held, x.buf = nil, nil
 	}
 }
 

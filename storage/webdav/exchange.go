@@ -152,6 +152,7 @@ func (x *call) arrived(r *request, l *link) {
 }
 
 func (x *call) sendAndReceive(r *request, l *link) error {
+	x.hold()
 	x.buf = x.appendHead(x.buf[:0], r, l.origin)
 	x.pos, x.end, x.heard = 0, 0, false
 	if r.upload {
@@ -160,6 +161,7 @@ func (x *call) sendAndReceive(r *request, l *link) error {
 	if _, err := l.write(x.buf, false); err != nil {
 		return err
 	}
+	x.release()
 	return x.receive(l)
 }
 
@@ -232,6 +234,12 @@ func (x *call) receive(l *link) error {
 // receiveHead reads one head into the buffer and takes it apart. The head
 // ends at x.pos; what has come behind it is buf[pos:end].
 func (x *call) receiveHead(l *link) error {
+	if x.held == nil {
+		if err := l.wait(); err != nil {
+			return err
+		}
+		x.hold()
+	}
 	if x.pos > 0 { // the head of an interim answer is of no more use
 		x.end = copy(x.buf[:cap(x.buf)], x.buf[x.pos:x.end])
 		x.pos = 0

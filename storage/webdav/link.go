@@ -34,6 +34,14 @@ func (l *link) read(p []byte) (int, error) {
 	return l.conn.Read(p)
 }
 
+// wait waits until there is something to be read.
+func (l *link) wait() error {
+	if l.tls != nil {
+		return nil // reading will wait: TLS has its own buffers
+	}
+	return l.conn.Wait()
+}
+
 func (l *link) write(p []byte, more bool) (int, error) {
 	switch {
 	case l.tls != nil:

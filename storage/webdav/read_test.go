@@ -104,6 +104,9 @@ func TestReadWhole(t *testing.T) {
 }
 
 func TestReadAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
 	ng := lab.StartNginx(t, lab.NginxConfig{})
 	for name, size := range map[string]int64{"small": 4096, "large": 1 << 20} {
 		place(t, ng.Data, name, 1, size)

@@ -26,6 +26,7 @@ type service struct {
 	tls     *tls.Config
 	dialer  *tcp.Dialer
 	calls   sync.Pool // of *call
+	small   sync.Pool // of *[]byte, for requests and heads
 	buffers sync.Pool // of *[]byte, for payload that has to be read
 	origins origins
 	pattern func() (*content.Pattern, error)
@@ -57,7 +58,11 @@ func open(t storage.Target) (storage.Service, error) {
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	s.calls.New = func() any { return newCall(s) }
+	s.calls.New = func() any { return newCall() }
+	s.small.New = func() any {
+		b := make([]byte, bufferSize)
+		return &b
+	}
 	s.buffers.New = func() any {
 		b := make([]byte, 256<<10)
 		return &b

@@ -43,6 +43,7 @@ func (x *call) sendUpload(l *link) error {
 	if _, err := l.write(x.buf, x.op.Size > 0 && !expects); err != nil {
 		return err
 	}
+	x.release()
 	x.cursor.Start(x.op.Seed, 0, x.op.Size)
 	if expects {
 		if final, err := x.mayContinue(l); final || err != nil {

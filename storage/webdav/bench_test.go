@@ -1,0 +1,170 @@
+package webdav
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+)
+
+// The benchmarks run a reference program and this driver by turns against the
+// same nginx. cpu-s/GB and cpu-us/op are what the client's process was
+// charged; the server is another process.
+
+const (
+	bulkSize  = 256 << 20
+	smallSize = 4 << 10
+)
+
+func benchNginx(b *testing.B) *lab.System {
+	b.Helper()
+	ng := lab.StartNginx(b, lab.NginxConfig{})
+	for name, size := range map[string]int64{"bulk": bulkSize, "small": smallSize} {
+		path := filepath.Join(ng.Data, name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil { //nolint:gosec // the server reads it as another user
+			b.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return ng
+}
+
+func cpu(r *syscall.Rusage) time.Duration {
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+func ownCPU(b *testing.B) time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return cpu(&r)
+}
+
+func reportBulk(b *testing.B, used time.Duration) {
+	bytes := float64(b.N) * bulkSize
+	b.ReportMetric(used.Seconds()/(bytes/1e9), "cpu-s/GB")
+	b.ReportMetric(bytes/1e9/b.Elapsed().Seconds(), "GB/s")
+	b.ReportMetric(0, "ns/op")
+}
+
+// drive has clients share b.N operations.
+func drive(b *testing.B, s storage.Service, clients int, op *storage.Op) {
+	b.Helper()
+	all := make([]storage.Client, clients)
+	for i := range all {
+		all[i] = s.Client()
+		if _, err := all[i].Do(b.Context(), &storage.Op{Kind: storage.Login}, &quiet{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ResetTimer()
+	before := ownCPU(b)
+	var wg sync.WaitGroup
+	share := func(i int) int { return b.N*(i+1)/clients - b.N*i/clients }
+	for i, c := range all {
+		wg.Go(func() {
+			var q quiet
+			for range share(i) {
+				if _, err := c.Do(context.Background(), op, &q); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+	used := ownCPU(b) - before
+	if op.Size >= bulkSize {
+		reportBulk(b, used)
+	} else {
+		b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-us/op")
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "op/s")
+		b.ReportMetric(0, "ns/op")
+	}
+	for _, c := range all {
+		_ = c.Close() // the benchmark is over
+	}
+}
+
+func curl(b *testing.B, args ...string) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), "curl", append([]string{"-s", "-f"}, args...)...)
+	b.ResetTimer()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("curl: %v\n%s", err, out)
+	}
+	b.StopTimer()
+	reportBulk(b, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+}
+
+func BenchmarkDownload(b *testing.B) {
+	lab.Need(b, "nginx", "curl")
+	ng := benchNginx(b)
+	s := serviceAt(b, ng.URL, storage.Credentials{})
+	op := &storage.Op{Kind: storage.Read, Path: "bulk", Size: bulkSize, Timeout: time.Minute}
+	for _, streams := range []int{1, 64} {
+		b.Run(fmt.Sprintf("curl/%d", streams), func(b *testing.B) {
+			curl(b, "-Z", "--parallel-max", fmt.Sprint(streams), "-o", "/dev/null", fmt.Sprintf("%s/bulk?[1-%d]", ng.URL, b.N))
+		})
+		b.Run(fmt.Sprintf("weir/%d", streams), func(b *testing.B) { drive(b, s, streams, op) })
+	}
+}
+
+func BenchmarkUpload(b *testing.B) {
+	lab.Need(b, "nginx", "curl")
+	ng := benchNginx(b)
+	s := serviceAt(b, ng.URL, storage.Credentials{})
+	op := &storage.Op{Kind: storage.Write, Path: "up", Size: bulkSize, Seed: 3, Timeout: time.Minute}
+	b.Run("curl", func(b *testing.B) {
+		args := []string{}
+		for range b.N {
+			args = append(args, "-T", filepath.Join(ng.Data, "bulk"), ng.URL+"/up")
+		}
+		curl(b, args...)
+	})
+	b.Run("weir", func(b *testing.B) { drive(b, s, 1, op) })
+}
+
+// BenchmarkSmall needs -benchtime with a count (100000x), so that wrk, which
+// runs by time, has run as long.
+func BenchmarkSmall(b *testing.B) {
+	lab.Need(b, "nginx", "wrk")
+	ng := benchNginx(b)
+	s := serviceAt(b, ng.URL, storage.Credentials{})
+	op := &storage.Op{Kind: storage.Read, Path: "small", Size: smallSize, Timeout: time.Minute}
+	for _, clients := range []int{64, 1000} {
+		b.Run(fmt.Sprintf("wrk/%d", clients), func(b *testing.B) {
+			cmd := exec.CommandContext(b.Context(), "wrk", "-t1", "-d2s", fmt.Sprintf("-c%d", clients), ng.URL+"/small")
+			out, err := cmd.Output()
+			if err != nil {
+				b.Fatal(err)
+			}
+			requests := 0
+			for line := range strings.Lines(string(out)) {
+				if i := strings.Index(line, " requests in "); i > 0 {
+					if _, err := fmt.Sscan(line[:i], &requests); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			b.ReportMetric(float64(used.Microseconds())/float64(requests), "cpu-us/op")
+			b.ReportMetric(float64(requests)/2, "op/s")
+			b.ReportMetric(0, "ns/op")
+		})
+		b.Run(fmt.Sprintf("weir/%d", clients), func(b *testing.B) { drive(b, s, clients, op) })
+	}
+}

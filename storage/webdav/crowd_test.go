@@ -1,0 +1,122 @@
+package webdav
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+)
+
+// resident returns this process's resident memory without pages of files.
+func resident(t testing.TB) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skipf("no /proc: %v", err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Skip("no RssAnon in /proc/self/status")
+	return 0
+}
+
+// A crowd is many clients, each in a goroutine of its own, that do one
+// operation whenever they are told.
+type crowd struct {
+	all   []storage.Client
+	start chan struct{} // one token for each operation
+	done  sync.WaitGroup
+	mu    sync.Mutex
+	err   error
+}
+
+func (c *crowd) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+// live is one client's goroutine: it is what an engine would have.
+func (c *crowd) live(ctx context.Context, client storage.Client, op *storage.Op, end *sync.WaitGroup) {
+	defer end.Done()
+	var q quiet
+	for range c.start {
+		if _, err := client.Do(ctx, op, &q); err != nil {
+			c.fail(err)
+		}
+		c.done.Done()
+	}
+	if err := client.Close(); err != nil {
+		c.fail(err)
+	}
+}
+
+func crowdSize(t testing.TB) int {
+	if n, err := strconv.Atoi(os.Getenv("WEIR_CROWD")); err == nil {
+		return n
+	}
+	return 2000
+}
+
+// TestCrowd has thousands of clients read 64 KiB each, and looks at what they
+// hold while they sleep. The full size is asked for by WEIR_CROWD=19000.
+func TestCrowd(t *testing.T) {
+	if raceEnabled || testing.Short() {
+		t.Skip("the race detector has shadow memory")
+	}
+	n := crowdSize(t)
+	ng := lab.StartNginx(t, lab.NginxConfig{Workers: 3, Connections: 9900})
+	place(t, ng.Data, "f", 1, 64<<10)
+	s := serviceAt(t, ng.URL, storage.Credentials{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := &crowd{start: make(chan struct{})}
+	op := &storage.Op{Kind: storage.Read, Path: "f", Size: 64 << 10, Timeout: time.Minute}
+	runtime.GC()
+	before := resident(t)
+	var end sync.WaitGroup
+	begin := time.Now()
+	for range n {
+		end.Add(1)
+		go c.live(ctx, s.Client(), op, &end)
+	}
+	for round := range 3 {
+		c.done.Add(n)
+		for range n {
+			c.start <- struct{}{}
+		}
+		c.done.Wait()
+		t.Logf("round %d: %v after the start, %d bytes resident for each client", round, time.Since(begin).Round(time.Millisecond), (resident(t)-before)/int64(n))
+	}
+	each := (resident(t) - before) / int64(n)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.Logf("for each client: stacks %d, heap %d in use, %d live and garbage, %d idle, other %d", m.StackInuse/uint64(n), m.HeapInuse/uint64(n), m.HeapAlloc/uint64(n), (m.HeapIdle-m.HeapReleased)/uint64(n), (m.GCSys+m.OtherSys+m.MSpanSys+m.BuckHashSys)/uint64(n))
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	t.Logf("after a collection: stacks %d, heap %d in use, %d live", m.StackInuse/uint64(n), m.HeapInuse/uint64(n), m.HeapAlloc/uint64(n))
+	close(c.start)
+	end.Wait()
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	if each > 8<<10 {
+		t.Errorf("%d clients hold %d bytes each, want at most 8192", n, each)
+	}
+	fmt.Fprintf(os.Stderr, "crowd: %d clients, %d bytes each\n", n, each)
+}
