@@ -128,9 +128,9 @@ func processTaker(name string) taker {
 // labels are summed.
 func weirTaker(name string) taker {
 	switch name {
-	case "weir_serve_sent_bytes_total", "weir_sent_bytes_total":
+	case "weir_serve_payload_sent_bytes_total":
 		return func(m *metrics, _ labels, v float64) { m.sent, m.weir = min(m.sent+v, 1<<62), true }
-	case "weir_serve_received_bytes_total", "weir_received_bytes_total":
+	case "weir_serve_payload_received_bytes_total":
 		return func(m *metrics, _ labels, v float64) { m.got, m.weir = min(m.got+v, 1<<62), true }
 	}
 	return nil
