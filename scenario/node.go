@@ -49,6 +49,7 @@ type entry struct {
 type place struct {
 	line, column int
 	set          string // path of a --set
+	outside      bool   // the value came from --var or the environment
 }
 
 func (n *node) get(key string) *node {

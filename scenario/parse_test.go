@@ -327,6 +327,12 @@ func TestRead(t *testing.T) {
 	if err != nil || s.Files.List != filepath.Join(dir, "l.txt") {
 		t.Errorf("%v, %v", s, err)
 	}
+	if s, err := Read(path, nil, []string{"files.list=here.txt", "auth.ca_file=ca.pem"}); err != nil || s.Files.List != "here.txt" || s.Auth.CAFile != "ca.pem" {
+		t.Errorf("%v, %v", s, err)
+	}
+	if s, err := Parse("d/s.yaml", []byte("target: http://a/\nfiles: {list: \"${L:-a}\"}\n"), map[string]string{"L": "b"}, nil); err != nil || s.Files.List != "b" {
+		t.Errorf("%v, %v", s, err)
+	}
 	if _, err := s.Plan(drivers()); err == nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a list that is not there: %v", err)
 	}

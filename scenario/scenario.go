@@ -117,10 +117,16 @@ func (t *tree) finish(root *node, vars map[string]string, s *Scenario) (*Scenari
 }
 
 // resolve makes paths relative to the scenario's folder usable from here.
+// Those that came from the command line or the environment are relative to
+// the current folder, as everything there.
 func (s *Scenario) resolve() {
 	a := &s.Auth
-	for _, p := range []*string{&s.Files.List, &a.PasswordFile, &a.TokenFile, &a.CertFile, &a.KeyFile, &a.ProxyFile, &a.CAFile, &a.CADir} {
-		if *p != "" && !filepath.IsAbs(*p) && s.file != "" {
+	for key, p := range map[string]*string{
+		"files.list": &s.Files.List, "auth.password_file": &a.PasswordFile, "auth.token_file": &a.TokenFile, "auth.cert_file": &a.CertFile,
+		"auth.key_file": &a.KeyFile, "auth.proxy_file": &a.ProxyFile, "auth.ca_file": &a.CAFile, "auth.ca_dir": &a.CADir,
+	} {
+		at := s.where[key]
+		if *p != "" && !filepath.IsAbs(*p) && s.file != "" && at.set == "" && !at.outside {
 			*p = filepath.Join(filepath.Dir(s.file), *p)
 		}
 	}

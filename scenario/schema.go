@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -32,7 +33,11 @@ func Schema() ([]byte, error) {
 	}
 	relax(s, map[*jsonschema.Schema]bool{})
 	out, err := json.MarshalIndent(s, "", "  ")
-	return append(out, '\n'), err
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	plain := strings.NewReplacer(`\u003e`, ">", `\u003c`, "<", `\u0026`, "&") // escaped for HTML, which this is not
+	return []byte(plain.Replace(string(out)) + "\n"), nil
 }
 
 // shape returns the schemas of types that are written otherwise than Go would.

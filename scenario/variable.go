@@ -116,11 +116,13 @@ func (v *variables) value(n *node, ref string) string {
 	}
 	v.used[name] = true
 	if text, ok := v.given[name]; ok {
+		n.at.outside = true
 		return text
 	}
 	value, listed := v.listed[name]
 	if listed && value.kind == null {
 		if text, ok := os.LookupEnv(name); ok {
+			n.at.outside = true
 			return text
 		}
 	}
