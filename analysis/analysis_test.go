@@ -98,7 +98,7 @@ func TestBestStepAndKnee(t *testing.T) {
 	if f.Knee == nil || f.Knee.Clients != 64 {
 		t.Errorf("knee %+v", f.Knee)
 	}
-	for _, want := range []string{"Throughput peaks at", "Gbit/s", "clients; beyond that", "the server process used", "the clients 2"} {
+	for _, want := range []string{"Throughput peaks at", "Gbit/s", "; beyond that", "clients, where the server process used", "and the clients 2"} {
 		if !strings.Contains(f.Verdict, want) {
 			t.Errorf("verdict lacks %q: %s", want, f.Verdict)
 		}

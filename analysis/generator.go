@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"weir/internal/unit"
@@ -58,6 +59,17 @@ func value(p *float64) float64 {
 	return *p
 }
 
+// clientMachines returns how many cores the watched hosts of the clients have.
+func clientMachines(s *Step) float64 {
+	cores := 0
+	for _, h := range s.Hosts {
+		if h.Role == client || h.Role == "both" || h.ClientCores != nil {
+			cores += h.Cores
+		}
+	}
+	return float64(cores)
+}
+
 // judge tells whether the generator may have limited step s, and why.
 func judge(s *Step) (status string, reasons []string) {
 	status = Skipped
@@ -74,6 +86,9 @@ func judge(s *Step) (status string, reasons []string) {
 	}
 	if s.ClientCPU != nil {
 		reach(*s.ClientCPU, generatorWarn, generatorFail, "used "+unit.Percent(*s.ClientCPU)+" of the CPU")
+	}
+	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 { // real clients may cost what they cost: never more than a warning
+		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
 	if s.LateP99 != nil {
 		cycle := ratio(s.latencySeconds+s.thinkSeconds, float64(s.Done)) // late starts matter if they are a part of it

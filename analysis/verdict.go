@@ -28,15 +28,17 @@ func (f *Findings) show(x float64) string {
 	return unit.Bits(x)
 }
 
-// between writes the interval of a yield: " (8.10 to 8.52 Gbit/s)".
+// between writes the interval of a yield: " (8.10 to 8.52)", with units where
+// they are not those of the yield itself.
 func (f *Findings) between(s *Step) string {
-	_, low, high := f.yield(s)
+	mean, low, high := f.yield(s)
 	if low == nil || high == nil {
 		return ""
 	}
 	from, to := f.show(*low), f.show(*high)
-	if number, unit, _ := strings.Cut(from, " "); strings.HasSuffix(to, " "+unit) {
-		from = number // one unit is enough
+	_, unit, _ := strings.Cut(f.show(mean), " ")
+	if strings.HasSuffix(from, " "+unit) && strings.HasSuffix(to, " "+unit) {
+		from, to = strings.TrimSuffix(from, " "+unit), strings.TrimSuffix(to, " "+unit)
 	}
 	return fmt.Sprintf(" (%s to %s)", from, to)
 }
@@ -54,11 +56,12 @@ func (f *Findings) verdict(best int) string {
 		return "No operation ended and no payload moved while the load was held, so there is nothing to show."
 	}
 	s := &f.Curve[best]
-	return f.shape(best) + f.cpuClause(s) + f.errorClause(s) + "."
+	return f.shape(best, f.cpuClause(s)+errorClause(s)) + "."
 }
 
-// shape tells where the best step lies on the curve and what comes after it.
-func (f *Findings) shape(best int) string {
+// shape tells where the best step lies on the curve, what was there, and what
+// comes after it.
+func (f *Findings) shape(best int, there string) string {
 	s := &f.Curve[best]
 	what := "Throughput"
 	if f.Measure == Rate {
@@ -67,16 +70,16 @@ func (f *Findings) shape(best int) string {
 	top, _, _ := f.yield(s)
 	value := f.show(top) + f.between(s)
 	if len(f.Curve) == 1 {
-		return fmt.Sprintf("%s is %s with %s; one step alone shows no maximum", what, value, f.at(s))
+		return fmt.Sprintf("%s is %s with %s%s; one step alone shows no maximum", what, value, f.at(s), there)
 	}
 	_, heaviest := f.extremes()
 	last := &f.Curve[heaviest]
 	if f.load(s) >= f.load(last) {
 		if f.Knee != nil {
-			return fmt.Sprintf("%s levels off from %s and is highest at the last step, %s with %s, so no maximum was found in the tested range",
-				what, f.at(f.kneeStep()), value, f.at(s))
+			return fmt.Sprintf("%s levels off from %s and is highest at the last step, %s with %s%s; no maximum was found in the tested range",
+				what, f.at(f.kneeStep()), value, f.at(s), there)
 		}
-		return fmt.Sprintf("%s still grows at the last step, %s with %s, so no maximum was found in the tested range", what, value, f.at(s))
+		return fmt.Sprintf("%s still grows at the last step, %s with %s%s; no maximum was found in the tested range", what, value, f.at(s), there)
 	}
 	end, _, _ := f.yield(last)
 	_, endHigh := f.bounds(last)
@@ -85,7 +88,7 @@ func (f *Findings) shape(best int) string {
 	if end < nearBest*top && endHigh < low || end < 0.8*top {
 		after = fmt.Sprintf("beyond that it falls, to %s with %s", f.show(end), f.at(last))
 	}
-	return fmt.Sprintf("%s peaks at %s with %s; %s", what, value, f.at(s), after)
+	return fmt.Sprintf("%s peaks at %s with %s%s; %s", what, value, f.at(s), there, after)
 }
 
 // kneeStep returns the step that the knee is at.
@@ -105,27 +108,27 @@ func (f *Findings) cpuClause(s *Step) string {
 	if s.serverByHost {
 		who = "the server host"
 	}
-	var text string
+	text := ""
 	switch {
 	case s.ServerCPU != nil:
-		text = fmt.Sprintf("; there %s used %s of its machine's CPU", who, unit.Percent(*s.ServerCPU))
+		text = fmt.Sprintf(", where %s used %s of its machine's CPU", who, unit.Percent(*s.ServerCPU))
 	case s.ServerCores != nil:
-		text = fmt.Sprintf("; there %s kept %.2g cores busy", who, *s.ServerCores)
+		text = fmt.Sprintf(", where %s kept %.2g cores busy", who, *s.ServerCores)
 	}
-	if s.ClientCPU == nil {
+	switch {
+	case s.ClientCPU == nil:
 		return text
+	case text == "":
+		return fmt.Sprintf(", where the clients used %s of their machine's CPU", unit.Percent(*s.ClientCPU))
 	}
-	if text == "" {
-		return fmt.Sprintf("; there the clients used %s of their machine's CPU", unit.Percent(*s.ClientCPU))
-	}
-	return text + fmt.Sprintf(", the clients %s", unit.Percent(*s.ClientCPU))
+	return text + fmt.Sprintf(" and the clients %s", unit.Percent(*s.ClientCPU))
 }
 
-func (f *Findings) errorClause(s *Step) string {
+func errorClause(s *Step) string {
 	if s.ErrorRatio < 0.01 {
 		return ""
 	}
-	return fmt.Sprintf("; %s of its operations failed", unit.Percent(s.ErrorRatio))
+	return fmt.Sprintf(" (%s of its operations failed)", unit.Percent(s.ErrorRatio))
 }
 
 // warnings are remarks that do not touch the validity of the result.

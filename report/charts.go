@@ -1,0 +1,263 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+// curveCharts plots the steps against their load.
+func curveCharts(f *analysis.Findings) []chart {
+	if len(f.Curve) == 0 {
+		return nil
+	}
+	all := []chart{yieldChart(f), perClientChart(f)}
+	for _, c := range []*chart{latencyChart(f), firstByteChart(f), errorChart(f), cpuChart(f)} {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
+}
+
+// at writes a step's load: "64 clients".
+func at(f *analysis.Findings, s *analysis.Step) string {
+	name, of := load(f)
+	if of(s) == 1 && name == "clients" {
+		return "1 client"
+	}
+	return fmt.Sprintf("%g %s", of(s), name)
+}
+
+// stepAxis is the axis of all plots against load.
+func stepAxis(f *analysis.Findings) axis {
+	name, of := load(f)
+	label := "virtual clients"
+	if f.Open() {
+		label = "planned " + name
+	}
+	var places []float64
+	for i := range f.Curve {
+		places = append(places, of(&f.Curve[i]))
+	}
+	return loadAxis(label, places)
+}
+
+// series makes a line of what of returns for each step; steps for which it
+// is not known are left out. text writes a value.
+func series(f *analysis.Findings, name string, color int, of func(*analysis.Step) (float64, bool), text func(float64) string) line {
+	_, place := load(f)
+	l := line{name: name, color: color, dots: true}
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		if y, ok := of(s); ok {
+			l.points = append(l.points, point{x: place(s), y: y, note: fmt.Sprintf("%s: %s %s", at(f, s), name, text(y))})
+		}
+	}
+	return l
+}
+
+// highest returns the largest value in lines, with their intervals.
+func highest(lines []line) float64 {
+	most := 0.0
+	for _, l := range lines {
+		for _, p := range l.points {
+			most = max(most, p.y)
+			if p.high != nil {
+				most = max(most, *p.high)
+			}
+		}
+	}
+	return most
+}
+
+// lowest returns the smallest positive value in lines.
+func lowest(lines []line) float64 {
+	least := math.Inf(1)
+	for _, l := range lines {
+		for _, p := range l.points {
+			if p.y > 0 {
+				least = min(least, p.y)
+			}
+		}
+	}
+	if math.IsInf(least, 0) {
+		return 0
+	}
+	return least
+}
+
+func yieldChart(f *analysis.Findings) chart {
+	c := chart{id: "curve", title: "Throughput against load", x: stepAxis(f)}
+	l := series(f, "throughput", 0, func(s *analysis.Step) (float64, bool) { return s.Throughput, true }, unit.Bits)
+	for i := range f.Curve {
+		l.points[i].low, l.points[i].high = f.Curve[i].ThroughputLow, f.Curve[i].ThroughputHigh
+	}
+	show := unit.Bits
+	if f.Measure == analysis.Rate {
+		show = func(x float64) string { return unit.Count(x) + " ops/s" }
+		c.title = "Operations against load"
+		l = series(f, "operations", 0, func(s *analysis.Step) (float64, bool) { return s.Operations, true }, show)
+		for i := range f.Curve {
+			l.points[i].low, l.points[i].high = f.Curve[i].OperationsLow, f.Curve[i].OperationsHigh
+		}
+	}
+	c.lines = []line{l}
+	most := highest(c.lines)
+	by := bits(most)
+	if f.Measure == analysis.Rate {
+		by = decimal(most, " ops/s")
+	}
+	c.y = linearAxis(strings.TrimSpace(by.unit), by, most)
+	best, first, last := 0, 0, len(l.points)-1
+	for i := range l.points {
+		if l.points[i].y > l.points[best].y {
+			best = i
+		}
+	}
+	c.desc = fmt.Sprintf("%s with %s, at most %s with %s, %s with %s. Bars are 95%% intervals of the mean; a step without a bar was held too briefly for one.",
+		show(l.points[first].y), at(f, &f.Curve[first]), show(l.points[best].y), at(f, &f.Curve[best]), show(l.points[last].y), at(f, &f.Curve[last]))
+	_, place := load(f)
+	for i := range f.Curve {
+		if text := remark(f, &f.Curve[i]); text != "" {
+			c.marks = append(c.marks, mark{place(&f.Curve[i]), fmt.Sprintf("%s: %s", text, at(f, &f.Curve[i]))})
+		}
+	}
+	return c
+}
+
+func perClientChart(f *analysis.Findings) chart {
+	c := chart{id: "client", title: "Share of each client", x: stepAxis(f)}
+	of, show := func(s *analysis.Step) float64 { return s.PerClient }, unit.Bits
+	if f.Measure == analysis.Rate {
+		of, show = func(s *analysis.Step) float64 { return s.PerClientRate }, func(x float64) string { return unit.Count(x) + " ops/s" }
+	}
+	c.lines = []line{series(f, "each client", 0, func(s *analysis.Step) (float64, bool) { return of(s), true }, show)}
+	most := highest(c.lines)
+	by := bits(most)
+	if f.Measure == analysis.Rate {
+		by = decimal(most, " ops/s")
+	}
+	c.y = linearAxis(strings.TrimSpace(by.unit)+" each", by, most)
+	first, last := &f.Curve[0], &f.Curve[len(f.Curve)-1]
+	c.desc = fmt.Sprintf("With %s each gets %s, with %s each gets %s. The line is level while clients do not disturb each other, and falls as one over their number once the service is full.",
+		at(f, first), show(of(first)), at(f, last), show(of(last)))
+	return c
+}
+
+// quantileLines are the usual quantiles of a duration.
+func quantileLines(f *analysis.Findings, of func(*analysis.Step) *analysis.Quantiles) []line {
+	var lines []line
+	for i, q := range []struct {
+		name string
+		get  func(*analysis.Quantiles) float64
+	}{
+		{"p50", func(q *analysis.Quantiles) float64 { return q.P50 }},
+		{"p90", func(q *analysis.Quantiles) float64 { return q.P90 }},
+		{"p99", func(q *analysis.Quantiles) float64 { return q.P99 }},
+		{"max", func(q *analysis.Quantiles) float64 { return q.Max }},
+	} {
+		l := series(f, q.name, i, func(s *analysis.Step) (float64, bool) {
+			if of(s) == nil {
+				return 0, false
+			}
+			return q.get(of(s)), true
+		}, unit.Seconds)
+		l.dash = q.name == "max"
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// durationAxis is logarithmic if the lines span more than a factor of eight.
+func durationAxis(lines []line) axis {
+	least, most := lowest(lines), highest(lines)
+	by := seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
+	if least > 0 && most/least > 8 {
+		return logAxis(by.unit, by, least, most)
+	}
+	by = seconds(most)
+	return linearAxis(by.unit, by, most)
+}
+
+func latencyChart(f *analysis.Findings) *chart {
+	return durationChart(f, "latency", "Latency against load", "Latency, from the start of an operation to its end",
+		func(s *analysis.Step) *analysis.Quantiles { return s.Latency })
+}
+
+func firstByteChart(f *analysis.Findings) *chart {
+	return durationChart(f, "firstbyte", "Time to first byte against load", "Time from the start of an operation to its first payload byte",
+		func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte })
+}
+
+func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *chart {
+	c := chart{id: id, title: title, x: stepAxis(f), lines: quantileLines(f, of)}
+	if highest(c.lines) <= 0 {
+		return nil
+	}
+	c.y = durationAxis(c.lines)
+	p50, p99 := c.lines[0].points, c.lines[2].points
+	first, last := 0, len(p50)-1
+	c.desc = fmt.Sprintf("%s: the median goes from %s to %s, the 99th percentile from %s to %s. The dashed line is the longest one seen.",
+		what, unit.Seconds(p50[first].y), unit.Seconds(p50[last].y), unit.Seconds(p99[first].y), unit.Seconds(p99[last].y))
+	return &c
+}
+
+func errorChart(f *analysis.Findings) *chart {
+	any := false
+	c := chart{id: "errors", title: "Failed operations against load", x: stepAxis(f)}
+	c.lines = []line{series(f, "errors", 1, func(s *analysis.Step) (float64, bool) {
+		any = any || s.Errors > 0
+		return s.ErrorRatio, true
+	}, unit.Percent)}
+	if !any {
+		return nil
+	}
+	by := percent()
+	c.y = linearAxis("% of operations", by, highest(c.lines))
+	c.desc = fmt.Sprintf("Share of operations that failed, at most %s.", unit.Percent(highest(c.lines)))
+	return &c
+}
+
+func cpuChart(f *analysis.Findings) *chart {
+	c := chart{id: "cpu", title: "CPU against load", x: stepAxis(f)}
+	known := func(p *float64) (float64, bool) {
+		if p == nil {
+			return 0, false
+		}
+		return *p, true
+	}
+	lines := []line{
+		series(f, "server", 1, func(s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, unit.Percent),
+		series(f, "clients", 0, func(s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, unit.Percent),
+		series(f, "server's I/O wait", 2, func(s *analysis.Step) (float64, bool) { return serverWait(s) }, unit.Percent),
+	}
+	lines[2].dash = true
+	var said []string
+	for _, l := range lines {
+		if len(l.points) > 0 {
+			c.lines = append(c.lines, l)
+			said = append(said, fmt.Sprintf("%s at most %s", l.name, unit.Percent(highest([]line{l}))))
+		}
+	}
+	if len(c.lines) == 0 {
+		return nil
+	}
+	c.y = linearAxis("% of the machine's cores", percent(), 1)
+	c.desc = "Share of all cores of their machines that each side kept busy while the load was held: " + strings.Join(said, ", ") + "."
+	return &c
+}
+
+// serverWait returns the largest I/O wait of the hosts that serve.
+func serverWait(s *analysis.Step) (float64, bool) {
+	most, ok := 0.0, false
+	for _, h := range s.Hosts {
+		if h.Role != "client" && h.IOWait != nil {
+			most, ok = max(most, *h.IOWait), true
+		}
+	}
+	return most, ok
+}

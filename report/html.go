@@ -1,0 +1,210 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+//go:embed report.html.tmpl
+var pageText string
+
+//go:embed report.css
+var styleText string
+
+// page is what the template shows.
+type page struct {
+	F                      *analysis.Findings
+	Style                  template.CSS
+	Title, Target, Verdict string
+	When, Run, Summary     string
+	Weir                   string
+	Cards                  []card
+	Warnings               []string
+	LoadCharts, TimeCharts []figure
+	NoErrors               bool
+	Tables                 []section
+	Folded                 []section
+}
+
+type card struct{ Name, Value, Note string }
+
+type figure struct {
+	Title, Desc string
+	SVG         template.HTML
+	Legend      []legend
+}
+
+type legend struct {
+	Name  string
+	Color int
+	Dash  bool
+}
+
+// A section is a table, or a text, with a title.
+type section struct {
+	ID, Title, Note, Text string
+	Head                  []cell
+	Rows                  []cells
+}
+
+type cells struct {
+	Best  bool
+	Cells []cell
+}
+
+type cell struct{ Text, Class string }
+
+// HTML writes f, and s where it is not nil, as one file that needs nothing
+// else: no script, no font, no network.
+func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
+	t, err := template.New("report").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := t.Execute(w, newPage(f, s)); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func newPage(f *analysis.Findings, s *analysis.Series) page {
+	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), //nolint:gosec // our own file
+		Title: "weir: " + plain(f.Name), When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
+		Cards: cards(f), LoadCharts: figures(curveCharts(f)), TimeCharts: figures(timeCharts(f, s)), NoErrors: noErrors(f)}
+	for _, warning := range f.Warnings {
+		p.Warnings = append(p.Warnings, plain(warning))
+	}
+	p.Tables = []section{stepSection(f), partSection("kinds", "Kinds of operations", f.Kinds), partSection("servers", "Data servers", f.Servers),
+		checkSection(f)}
+	if len(f.Servers) < 2 {
+		p.Tables = append(p.Tables[:2], p.Tables[3])
+	}
+	p.Folded = []section{hostSection(f), phaseSection(f)}
+	if s != nil {
+		p.Weir = plain(s.About.Weir)
+		p.Folded = append(p.Folded, eventSection(s), environment(s), textSection("Plan", s.Plan))
+	}
+	return p
+}
+
+func figures(charts []chart) []figure {
+	var all []figure
+	for i := range charts {
+		c := &charts[i]
+		fig := figure{Title: c.title, Desc: plain(c.desc), SVG: c.svg()}
+		if len(c.lines) > 1 {
+			for _, l := range c.lines {
+				fig.Legend = append(fig.Legend, legend{plain(l.name), l.color, l.dash})
+			}
+		}
+		all = append(all, fig)
+	}
+	return all
+}
+
+func noErrors(f *analysis.Findings) bool {
+	for i := range f.Curve {
+		if f.Curve[i].Errors > 0 {
+			return false
+		}
+	}
+	return len(f.Curve) > 0
+}
+
+func summary(f *analysis.Findings) string {
+	by := map[string][]string{}
+	for _, c := range f.Validity.Checks {
+		by[c.Status] = append(by[c.Status], c.Name)
+	}
+	text := fmt.Sprintf("%d of %d checks passed", len(by[analysis.OK]), len(f.Validity.Checks))
+	for _, status := range []struct{ status, word string }{{analysis.Fail, "failed"}, {analysis.Warn, "warned"}, {analysis.Skipped, "skipped"}} {
+		if names := by[status.status]; len(names) > 0 {
+			text += fmt.Sprintf("; %s: %s", status.word, plain(strings.Join(names, ", ")))
+		}
+	}
+	return text + "."
+}
+
+// cards are the figures that people ask for first.
+func cards(f *analysis.Findings) []card {
+	best := bestStep(f)
+	if best == nil {
+		return nil
+	}
+	all := []card{{"Best throughput", unit.Bits(best.Throughput), "with " + at(f, best)}}
+	if f.Measure == analysis.Rate {
+		all = []card{{"Best rate", unit.Count(best.Operations) + "/s", "with " + at(f, best)}}
+	} else {
+		all = append(all, card{"Operations there", unit.Count(best.Operations) + "/s", "with " + at(f, best)})
+	}
+	if f.Knee != nil {
+		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "smallest load within 5% of the best"})
+	} else {
+		all = append(all, card{"Knee", "not reached", "in the tested range"})
+	}
+	if q := best.Latency; q != nil {
+		all = append(all, card{"Latency there", unit.Seconds(q.P50), "median; p99 " + unit.Seconds(q.P99)})
+	}
+	if best.ServerCPU != nil {
+		all = append(all, card{"Server CPU there", unit.Percent(*best.ServerCPU), "of its machine's cores"})
+	}
+	var done, errors int64
+	for i := range f.Curve {
+		done, errors = done+f.Curve[i].Done, errors+f.Curve[i].Errors
+	}
+	return append(all, card{"Failed operations", unit.Count(float64(errors)), "of " + unit.Count(float64(done+errors)) + " in all steps"})
+}
+
+// bestStep returns the step that the optimum is at.
+func bestStep(f *analysis.Findings) *analysis.Step {
+	for i := range f.Curve {
+		if strings.Contains(remark(f, &f.Curve[i]), "best") {
+			return &f.Curve[i]
+		}
+	}
+	return nil
+}
+
+// mostText is how many bytes of a plan or an environment are shown.
+const mostText = 64 << 10
+
+func textSection(title string, v any) section {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return section{Title: title, Text: plain(err.Error())}
+	}
+	if len(b) > mostText {
+		b = append(b[:mostText], "\n... (cut off here; the run directory has all of it)"...)
+	}
+	return section{Title: title, Text: printable(string(b))}
+}
+
+// printable keeps the line breaks that plain replaces.
+func printable(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = plain(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func environment(s *analysis.Series) section {
+	about := s.About
+	var env bytes.Buffer
+	sec := textSection("Environment", about)
+	if len(about.Environment) > 0 && json.Indent(&env, about.Environment, "", "  ") != nil {
+		sec.Text = printable(string(about.Environment))
+	}
+	return sec
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

@@ -1,0 +1,264 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/analysis"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/results/resultstest"
+	"weir/storage"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with a file under testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil { //nolint:gosec // a file of the repository
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (look at it, then run the test with -update):\n%s", path, diff)
+	}
+}
+
+func analysed(t testing.TB, s resultstest.Service) (*analysis.Findings, *analysis.Series) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, series, err := analysis.Both(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, series
+}
+
+// hostile names everything after an attack.
+func hostile() resultstest.Service {
+	const name = `<script>alert(1)</script>"'&\x1b[31m` + "\x1b[2J\u202e"
+	s := resultstest.Typical()
+	s.Clients, s.Hold = []int{1, 8, 64}, 3
+	s.Interval = func(iv *measure.Interval) {
+		iv.Server = name
+		iv.Failed = map[storage.Class]int64{storage.Other: 1}
+	}
+	s.Sample = func(x *monitor.Sample) {
+		x.Host, x.Error = name+x.Host, name
+		for i := range x.Procs {
+			x.Procs[i].Name = name
+		}
+		for i := range x.Nets {
+			x.Nets[i].Name = name
+		}
+	}
+	return s
+}
+
+func small() resultstest.Service {
+	s := resultstest.Typical()
+	s.Clients, s.Hold = []int{1, 8, 64, 256}, 5
+	return s
+}
+
+func TestGolden(t *testing.T) {
+	f, _ := analysed(t, resultstest.Typical())
+	small, smallSeries := analysed(t, small())
+	for name, write := range map[string]func(io.Writer) error{
+		"typical.txt":  func(w io.Writer) error { return Text(w, f, Options{}) },
+		"color.txt":    func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
+		"typical.csv":  func(w io.Writer) error { return CSV(w, f) },
+		"small.json":   func(w io.Writer) error { return JSON(w, small) },
+		"small.html":   func(w io.Writer) error { return HTML(w, small, smallSeries) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, b.Bytes())
+		})
+	}
+}
+
+func TestTextStaysInItsColumns(t *testing.T) {
+	for _, s := range []resultstest.Service{resultstest.Typical(), hostile()} {
+		f, _ := analysed(t, s)
+		var b bytes.Buffer
+		if err := Text(&b, f, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(b.String(), "\x1b\u202e\r") {
+			t.Error("a name reached the terminal unchanged")
+		}
+		for _, line := range strings.Split(b.String(), "\n") {
+			if utf8.RuneCountInString(line) > width {
+				t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
+			}
+		}
+	}
+}
+
+func page1(t *testing.T, f *analysis.Findings, s *analysis.Series) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, f, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestHTMLWithoutSeries(t *testing.T) {
+	f, _ := analysed(t, small())
+	if text := page1(t, f, nil); !strings.Contains(text, "Throughput against load") || strings.Contains(text, "Throughput against time") {
+		t.Error("the plots against load are missing, or there are plots of what is not there")
+	}
+}
+
+func TestHTMLStandsAlone(t *testing.T) {
+	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "hostile": hostile(), "one": {Lambda: 1, Clients: []int{1}, Hold: 1},
+		"none": {Lambda: 1}, "no payload": {Lambda: 30, Clients: []int{1, 2}, Hold: 6}} {
+		t.Run(name, func(t *testing.T) {
+			f, series := analysed(t, s)
+			text := page1(t, f, series)
+			for _, forbidden := range []string{"<script", "javascript:", "<link", "<img", "@import", "url(", "NaN", "Inf", "ZgotmplZ", "\x1b", "%!"} {
+				if strings.Contains(text, forbidden) {
+					t.Errorf("the page holds %q", forbidden)
+				}
+			}
+			for _, ref := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+				if !strings.HasPrefix(ref[1], "#") {
+					t.Errorf("the page refers to %s", ref[1])
+				}
+			}
+			if !strings.Contains(text, `class="stamp `+f.Validity.Status+`"`) {
+				t.Error("the page has no stamp")
+			}
+			checkSVG(t, text)
+		})
+	}
+}
+
+// checkSVG asks whether every plot is well-formed, titled and described.
+func checkSVG(t *testing.T, text string) {
+	t.Helper()
+	ids := map[string]bool{}
+	for _, svg := range regexp.MustCompile(`(?s)<svg viewBox="0 0 560.*?</svg>`).FindAllString(text, -1) {
+		d := xml.NewDecoder(strings.NewReader(svg))
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v in %.200s", err, svg)
+			}
+			if e, ok := token.(xml.StartElement); ok {
+				for _, a := range e.Attr {
+					if a.Name.Local == "id" && ids[a.Value] {
+						t.Errorf("id %s is there twice", a.Value)
+					} else if a.Name.Local == "id" {
+						ids[a.Value] = true
+					}
+				}
+			}
+		}
+		if !strings.Contains(svg, "<title id=") || !strings.Contains(svg, "<desc id=") || strings.Contains(svg, "></desc>") {
+			t.Errorf("a plot is not described: %.200s", svg)
+		}
+	}
+}
+
+func TestLongRunStaysSmall(t *testing.T) {
+	f, series := analysed(t, small())
+	point, host := series.Points[0], series.Hosts[0].Points[0]
+	for i := range 100_000 {
+		point.At, host.At = float64(i), float64(i)
+		point.Throughput = 1e9 + 1e6*float64(i%977)
+		series.Points = append(series.Points, point)
+		for k := range series.Hosts {
+			series.Hosts[k].Points = append(series.Hosts[k].Points, host)
+		}
+	}
+	for i := range 10_000 {
+		series.Events = append(series.Events, measure.Event{Kind: "error", Text: fmt.Sprint(i, strings.Repeat("x", 2000))})
+		f.Phases = append(f.Phases, f.Phases[0])
+	}
+	if n := len(page1(t, f, series)); n > 1<<20 {
+		t.Errorf("the page has %d bytes", n)
+	}
+}
+
+func TestThinKeepsExtremes(t *testing.T) {
+	var points []point
+	for i := range 10_000 {
+		points = append(points, point{x: float64(i), y: math.Sin(float64(i) / 100)})
+	}
+	points[1234].y, points[8765].y = 50, -50
+	got := thin(points)
+	if len(got) > mostPoints {
+		t.Errorf("%d points", len(got))
+	}
+	top, bottom, last := 0.0, 0.0, -1.0
+	for _, p := range got {
+		top, bottom = max(top, p.y), min(bottom, p.y)
+		if p.x <= last {
+			t.Fatal("points out of order")
+		}
+		last = p.x
+	}
+	if top != 50 || bottom != -50 {
+		t.Errorf("extremes %v and %v were lost", bottom, top)
+	}
+}
+
+func TestAxes(t *testing.T) {
+	for _, most := range []float64{0, 1e-12, 0.003, 1, 7, 999, 1.3e9, 8e14, math.Inf(1), math.NaN(), -4} {
+		a := linearAxis("", scale{1, ""}, most)
+		if n := len(a.ticks); n < 3 || n > 8 || a.max < most && !math.IsInf(most, 0) {
+			t.Errorf("linear to %v: ticks %v, end %v", most, a.ticks, a.max)
+		}
+	}
+	for _, c := range [][2]float64{{0.001, 0.009}, {1e-6, 3600}, {0, 0}, {0.5, 0.5}, {0.016, 0.32}} {
+		a := logAxis("", scale{1000, "ms"}, c[0], c[1])
+		if n := len(a.ticks); n < 2 || n > 14 || c[0] > 0 && (a.min > c[0]*(1+1e-9) || a.max < c[1]*(1-1e-9)) {
+			t.Errorf("log %v: %v", c, a.ticks)
+		}
+	}
+	for _, steps := range [][]float64{nil, {0}, {5}, {1, 2, 4, 256}, {1000, 2000, 3000}, {8, 4, 2, 4, 8}, {-1, 1e300}} {
+		a := loadAxis("", steps)
+		for _, x := range steps {
+			if p := a.at(x); p < 0 || p > 1 || math.IsNaN(p) {
+				t.Errorf("%v: %v lies at %v", steps, x, p)
+			}
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+// Bounds of how much a page shows.
+const (
+	mostRows   = 400
+	mostEvents = 100
+)
+
+func heads(names ...string) []cell {
+	out := make([]cell, len(names))
+	for i, name := range names {
+		class := ""
+		if strings.HasPrefix(name, "<") { // left-aligned
+			class, name = "l", name[1:]
+		}
+		out[i] = cell{name, class}
+	}
+	return out
+}
+
+// row makes a table row whose cells are aligned as the heads are.
+func (s *section) row(best bool, texts ...string) {
+	if len(s.Rows) >= mostRows {
+		s.Note = fmt.Sprintf("The first %d lines are shown; findings.json has all.", mostRows)
+		return
+	}
+	r := cells{Best: best}
+	for i, text := range texts {
+		r.Cells = append(r.Cells, cell{plain(text), s.Head[i].Class})
+	}
+	s.Rows = append(s.Rows, r)
+}
+
+func orDash(p *float64, text func(float64) string) string {
+	if p == nil {
+		return "-"
+	}
+	return text(*p)
+}
+
+func stepSection(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{ID: "steps", Title: "Steps", Note: "What the hold time of each step gave; intervals are of the mean, 95%; first byte is the median.",
+		Head: heads(name, "throughput", "interval", things(f), "each client", "p50", "p99", "p99.9", "max", "first byte", "errors", "server CPU", "client CPU", "steady", "<")}
+	for i := range f.Curve {
+		x := &f.Curve[i]
+		interval := "-"
+		low, high, show := x.ThroughputLow, x.ThroughputHigh, unit.Bits
+		each := unit.Bits(x.PerClient)
+		if f.Measure == analysis.Rate {
+			low, high = x.OperationsLow, x.OperationsHigh
+			show, each = unit.Count, unit.Count(x.PerClientRate)+"/s"
+		}
+		if low != nil && high != nil {
+			interval = strings.TrimSuffix(show(*low), after(show(*high))) + " to " + show(*high)
+		}
+		q := x.Latency
+		if q == nil {
+			q = &analysis.Quantiles{}
+		}
+		first := "-"
+		if x.FirstByte != nil {
+			first = unit.Seconds(x.FirstByte.P50)
+		}
+		steady := "-"
+		if x.Steady != nil {
+			steady = map[bool]string{true: "yes", false: "no"}[*x.Steady]
+		}
+		mark := remark(f, x)
+		s.row(strings.Contains(mark, "best"), strings.TrimSuffix(strings.TrimSuffix(at(f, x), " "+name), " client"), unit.Bits(x.Throughput), interval, unit.Count(x.Operations), each,
+			unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max), first,
+			failures(x), share(x.ServerCPU), share(x.ClientCPU), steady, mark)
+	}
+	return s
+}
+
+// after returns the unit of a text with its space, " Gbit/s".
+func after(text string) string {
+	if i := strings.LastIndexByte(text, ' '); i >= 0 {
+		return text[i:]
+	}
+	return text
+}
+
+func partSection(id, title string, parts []analysis.Part) section {
+	s := section{ID: id, Title: title, Note: "Over the hold times of all steps.",
+		Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", "max")}
+	for _, p := range parts {
+		q := p.Latency
+		if q == nil {
+			q = &analysis.Quantiles{}
+		}
+		name := p.Name
+		if name == "" {
+			name = "(the target itself)"
+		}
+		s.row(false, name, unit.Bits(p.Throughput), unit.Count(p.Operations), unit.Bytes(float64(p.Moved)), unit.Count(float64(p.Done)),
+			unit.Count(float64(p.Errors)), unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.Max))
+	}
+	return s
+}
+
+func checkSection(f *analysis.Findings) section {
+	s := section{ID: "checks", Title: "Checks", Note: "One check that fails makes the result invalid, one that warns suspect. docs/methods.md tells what each of them catches.",
+		Head: heads("<check", "<status", "<detail")}
+	for _, c := range f.Validity.Checks {
+		s.row(false, c.Name, c.Status, c.Detail)
+		last := s.Rows[len(s.Rows)-1].Cells
+		last[1].Class = "l " + strings.Map(letter, c.Status)
+		last[2].Class = "w"
+	}
+	return s
+}
+
+// letter keeps what may stand in a class name.
+func letter(r rune) rune {
+	if r >= 'a' && r <= 'z' {
+		return r
+	}
+	return -1
+}
+
+func hostSection(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{Title: "Hosts, step by step", Head: heads(name, "<host", "<role", "cores", "CPU busy", "I/O wait", "steal", "busiest core",
+		"server cores", "client cores", "server memory", "client memory", "disk busy", "disk read/s", "disk write/s", "net received", "net sent", "retransmits/s")}
+	for i := range f.Curve {
+		for _, h := range f.Curve[i].Hosts {
+			s.row(false, at(f, &f.Curve[i]), h.Host, h.Role, unit.Count(float64(h.Cores)), orDash(h.CPU, unit.Percent), orDash(h.IOWait, unit.Percent),
+				orDash(h.Steal, unit.Percent), orDash(h.BusiestCore, unit.Percent), orDash(h.ServerCores, significant), orDash(h.ClientCores, significant),
+				unit.Bytes(float64(h.ServerRSS)), unit.Bytes(float64(h.ClientRSS)), orDash(h.DiskBusy, unit.Percent),
+				unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite), unit.Bits(h.NetReceived), unit.Bits(h.NetSent), unit.Count(h.Retransmits))
+		}
+	}
+	return s
+}
+
+func phaseSection(f *analysis.Findings) section {
+	s := section{Title: "Phases", Head: heads("step", "<phase", "seconds", "clients", "throughput", "each client", "errors")}
+	for _, p := range f.Phases {
+		s.row(false, fmt.Sprint(p.Step), p.Phase, significant(p.Seconds), significant(p.Clients), unit.Bits(p.Throughput), unit.Bits(p.PerClient), unit.Count(float64(p.Errors)))
+	}
+	return s
+}
+
+func eventSection(series *analysis.Series) section {
+	s := section{Title: "Events", Head: heads("<time", "<event", "step", "<class", "<text")}
+	for i, e := range series.Events {
+		if i >= mostEvents {
+			s.Title = fmt.Sprintf("Events (the first %d of %d)", mostEvents, len(series.Events))
+			break
+		}
+		class := ""
+		if e.Class != 0 {
+			class = e.Class.String()
+		}
+		text := e.Text
+		if runes := []rune(text); len(runes) > 500 {
+			text = string(runes[:500]) + " ..."
+		}
+		s.row(false, clock(e.Time), e.Kind, fmt.Sprint(e.Step), class, text)
+		s.Rows[len(s.Rows)-1].Cells[4].Class = "w"
+	}
+	return s
+}

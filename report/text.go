@@ -1,0 +1,222 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+// width is how many columns texts use.
+const width = 100
+
+// Options say how a text looks.
+type Options struct {
+	Color bool // colors and bold by terminal escapes
+}
+
+// Text writes the table of steps, the verdict and the checks, at most 100
+// columns wide.
+func Text(w io.Writer, f *analysis.Findings, opts Options) error {
+	out := bufio.NewWriter(w)
+	p := printer{out, opts}
+	if len(f.Curve) > 0 {
+		p.table(curveTable(f))
+		p.line("")
+	}
+	for _, line := range wrap(plain(f.Verdict), width) {
+		p.line(p.paint(bold, line))
+	}
+	p.line("")
+	p.checks(f)
+	for _, warning := range f.Warnings {
+		p.hanging("  note     ", plain(warning))
+	}
+	return out.Flush()
+}
+
+// Terminal escapes.
+const (
+	bold   = "\x1b[1m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	red    = "\x1b[31m"
+	faint  = "\x1b[2m"
+	normal = "\x1b[0m"
+)
+
+type printer struct {
+	w    *bufio.Writer // keeps the first error until Flush
+	opts Options
+}
+
+func (p printer) line(s string) { _, _ = fmt.Fprintln(p.w, s) }
+
+func (p printer) paint(color, s string) string {
+	if !p.opts.Color {
+		return s
+	}
+	return color + s + normal
+}
+
+// hanging writes text behind head, its further lines under its first.
+func (p printer) hanging(head, text string) {
+	indent := utf8.RuneCountInString(head)
+	for i, line := range wrap(text, width-indent) {
+		if i == 0 {
+			p.line(head + line)
+			continue
+		}
+		p.line(strings.Repeat(" ", indent) + line)
+	}
+}
+
+func (p printer) checks(f *analysis.Findings) {
+	counts := map[string]int{}
+	for _, c := range f.Validity.Checks {
+		counts[c.Status]++
+	}
+	summary := fmt.Sprintf("%s: %d of %d checks passed", f.Validity.Status, counts[analysis.OK], len(f.Validity.Checks))
+	for _, status := range []string{analysis.Warn, analysis.Fail, analysis.Skipped} {
+		if counts[status] > 0 {
+			summary += fmt.Sprintf(", %d %s", counts[status], word(status, counts[status]))
+		}
+	}
+	p.line(p.paint(statusColor(f.Validity.Status), summary))
+	for _, c := range f.Validity.Checks {
+		head := fmt.Sprintf("  %-8s %-16s ", c.Status, plain(c.Name))
+		indent := utf8.RuneCountInString(head)
+		lines := wrap(plain(c.Detail), width-indent)
+		p.line(p.paint(statusColor(c.Status), head) + lines[0])
+		for _, line := range lines[1:] {
+			p.line(strings.Repeat(" ", indent) + line)
+		}
+	}
+}
+
+func word(status string, n int) string {
+	switch {
+	case status == analysis.Warn && n == 1:
+		return "warns"
+	case status == analysis.Fail && n == 1:
+		return "fails"
+	}
+	return status
+}
+
+func statusColor(status string) string {
+	switch status {
+	case analysis.OK, analysis.Valid:
+		return green
+	case analysis.Warn, analysis.Suspect:
+		return yellow
+	case analysis.Fail, analysis.Invalid:
+		return red
+	}
+	return faint
+}
+
+// A table has a head and rows of equal length; all cells are right-aligned
+// but the last column's.
+type table struct {
+	head []string
+	rows [][]string
+}
+
+// table writes t with the columns as wide as they need to be.
+func (p printer) table(t table) {
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	write := func(row []string) string {
+		var b strings.Builder
+		for i, cell := range row {
+			if i == len(row)-1 {
+				b.WriteString("  " + cell)
+				break
+			}
+			b.WriteString(strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(cell)) + cell)
+		}
+		return strings.TrimRight(b.String(), " ")
+	}
+	p.line(p.paint(bold, write(t.head)))
+	for _, row := range t.rows {
+		p.line(write(row))
+	}
+}
+
+// curveTable is the table of steps.
+func curveTable(f *analysis.Findings) table {
+	var most, fastest, slowest float64
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		most, fastest = max(most, s.Throughput), max(fastest, s.Operations)
+		if s.Latency != nil {
+			slowest = max(slowest, s.Latency.P50)
+		}
+	}
+	byBits, byCount, byTime := bits(most), scale{1, things(f)}, seconds(slowest)
+	if fastest >= 1e5 {
+		byCount = decimal(fastest, " "+things(f))
+	}
+	name, of := load(f)
+	t := table{head: []string{name, byBits.unit, "95% interval", byCount.unit, "p50 " + byTime.unit, "p99 " + byTime.unit, "errors", "server CPU", "client CPU", ""}}
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64), byBits.text(s.Throughput), span(byBits, s.ThroughputLow, s.ThroughputHigh), byCount.text(s.Operations)}
+		if f.Measure == analysis.Rate {
+			row[2] = span(byCount, s.OperationsLow, s.OperationsHigh)
+		}
+		p50, p99 := "-", "-"
+		if s.Latency != nil {
+			p50, p99 = byTime.text(s.Latency.P50), byTime.text(s.Latency.P99)
+		}
+		t.rows = append(t.rows, append(row, p50, p99, failures(s), share(s.ServerCPU), share(s.ClientCPU), remark(f, s)))
+	}
+	return t
+}
+
+func span(s scale, low, high *float64) string {
+	if low == nil || high == nil {
+		return "-"
+	}
+	return s.text(*low) + " to " + s.text(*high)
+}
+
+func share(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(100**x, 'f', 0, 64) + "%"
+}
+
+func failures(s *analysis.Step) string {
+	if s.Errors == 0 {
+		return "0"
+	}
+	percent := strconv.FormatFloat(100*s.ErrorRatio, 'f', 1, 64) + "%"
+	if s.ErrorRatio < 0.001 {
+		percent = "<0.1%"
+	}
+	return fmt.Sprintf("%s (%s)", unit.Count(float64(s.Errors)), percent)
+}
+
+// remark marks the best step and the knee.
+func remark(f *analysis.Findings, s *analysis.Step) string {
+	var marks []string
+	if o := f.Optimum; o != nil && s.Clients == o.Clients && s.Throughput == o.Throughput && s.Operations == o.Operations {
+		marks = append(marks, "best")
+	}
+	if k := f.Knee; k != nil && s.Clients == k.Clients && s.Throughput == k.Throughput && s.Operations == k.Operations {
+		marks = append(marks, "knee")
+	}
+	return strings.Join(marks, ", ")
+}
