@@ -1,5 +1,7 @@
 package monitor
 
+import "os"
+
 // A table is what is known of the processes of this machine. Watched ones are
 // read at every look; of the others only the new ones, and each of them again
 // now and then, for a process can change its name and its group.
@@ -233,7 +235,7 @@ func (t *table) measure(e *entry, s *procStat) {
 	if g.follow {
 		m.kids = s.kids
 	}
-	if g.own && t.fs.real() {
+	if g.own && e.pid == os.Getpid() && t.fs.real() {
 		ownCPU(m, g.follow)
 	}
 	if e.dead {
