@@ -36,11 +36,12 @@ type Credentials struct {
 	Password string
 	Token    string      // bearer token
 	TLS      *tls.Config // nil: the system's certificate authorities, no client certificate
+	From     Auth        // what they were read from, for drivers that hand files to programs
 }
 
 // Read reads the files and variables that a names.
 func (a Auth) Read() (Credentials, error) {
-	c := Credentials{Method: a.Method, User: a.User}
+	c := Credentials{Method: a.Method, User: a.User, From: a}
 	var err error
 	if c.Password, err = secret(a.PasswordFile, a.PasswordVariable); err != nil {
 		return c, fmt.Errorf("auth: password: %w", err)

@@ -1,0 +1,160 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"weir/storage"
+)
+
+func notUnderstood(what string, text []byte) error {
+	return fmt.Errorf("%w: no %s in %q", storage.ErrProtocol, what, tidy(text, nil))
+}
+
+// lastNumber reads the number that the output ends with.
+func lastNumber(stdout []byte) (int64, bool) {
+	fields := bytes.Fields(stdout)
+	if len(fields) == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(fields[len(fields)-1]), 10, 64)
+	return n, err == nil && n >= 0
+}
+
+// lastWord reads a checksum in hexadecimal, the last word of the output.
+func lastWord(stdout []byte) (string, bool) {
+	fields := bytes.Fields(stdout)
+	if len(fields) == 0 {
+		return "", false
+	}
+	word := strings.ToLower(string(fields[len(fields)-1]))
+	ok := len(word) >= 8 && strings.Trim(word, "0123456789abcdef") == ""
+	return word, ok
+}
+
+func sizeBy(expr string, stdout []byte) (int64, error) {
+	found := regexp.MustCompile(expr).FindSubmatch(stdout)
+	if found == nil {
+		return -1, notUnderstood("size", stdout)
+	}
+	n, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		return -1, notUnderstood("size", stdout)
+	}
+	return n, nil
+}
+
+func gfalStat(stdout []byte) (int64, error) { return sizeBy(`(?m)^  Size: (\d+)\s`, stdout) }
+
+func xrdfsStat(stdout []byte) (int64, error) { return sizeBy(`(?m)^Size: +(\d+)$`, stdout) }
+
+// headerSize reads the last answer's Content-Length; none is an unknown size.
+func headerSize(stdout []byte) (int64, error) {
+	text := strings.TrimSpace(strings.ReplaceAll(string(stdout), "\r\n", "\n"))
+	if i := strings.LastIndex(text, "\n\n"); i >= 0 {
+		text = text[i+2:] // after redirects
+	}
+	size := int64(-1)
+	for l := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(l), ":")
+		if strings.EqualFold(name, "content-length") {
+			n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			if err != nil || n < 0 {
+				return -1, notUnderstood("size", []byte(l))
+			}
+			size = n
+		}
+	}
+	return size, nil
+}
+
+type entries = []storage.Entry
+
+// table reads listings of one entry a line; each line must match expr, whose
+// groups are: "d" for a folder, size, name.
+func table(expr string, stdout []byte, name func(string) string) (entries, error) {
+	re := regexp.MustCompile(expr)
+	list := entries{}
+	for l := range bytes.Lines(stdout) {
+		l = bytes.TrimSuffix(l, []byte("\n"))
+		if len(bytes.TrimSpace(l)) == 0 {
+			continue
+		}
+		found := re.FindSubmatch(l)
+		if found == nil {
+			return nil, notUnderstood("listing", l)
+		}
+		size, err := strconv.ParseInt(string(found[2]), 10, 64)
+		if err != nil {
+			return nil, notUnderstood("listing", l)
+		}
+		e := storage.Entry{Name: name(string(found[3])), Size: size, Dir: string(found[1]) == "d"}
+		if e.Dir {
+			e.Size = -1
+		}
+		switch e.Name {
+		case "":
+			return nil, fmt.Errorf("listing: %w", syscall.ENOTDIR) // of a file: itself
+		case ".", "..":
+		default:
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+// gfalList reads `gfal-ls -l`. Of a file it lists the URL itself.
+func gfalList(stdout []byte, _, _ string) (entries, error) {
+	return table(`^(.)\S{9}\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\S+\s+\S+ (.*?)\t.*$`, stdout, func(name string) string {
+		if strings.Contains(name, "://") {
+			return ""
+		}
+		return name
+	})
+}
+
+// xrdfsList reads `xrdfs ls -l`, which gives full paths.
+func xrdfsList(stdout []byte, at, _ string) (entries, error) {
+	at = "/" + strings.Trim(at, "/")
+	return table(`^(.)\S{9}\s+\S+\s+\S+\s+(\d+)\s+\S+ \S+ (/.*)$`, stdout, func(path string) string {
+		path = "/" + strings.TrimLeft(path, "/")
+		if at == "/" {
+			return path[1:]
+		}
+		name, ok := strings.CutPrefix(path, at+"/")
+		if !ok {
+			return "" // of a file: itself
+		}
+		return name
+	})
+}
+
+// globusList reads `globus-url-copy -list`: the URL, then names, indented,
+// folders with a slash, some of them with the URL in front.
+func globusList(stdout []byte, _, url string) (entries, error) {
+	list := entries{}
+	first := true
+	for l := range strings.Lines(string(stdout)) {
+		if first {
+			first = false
+			continue
+		}
+		name, ok := strings.CutPrefix(strings.TrimRight(l, "\n"), "    ")
+		if !ok {
+			if strings.TrimSpace(l) == "" {
+				continue
+			}
+			return nil, notUnderstood("listing", []byte(l))
+		}
+		name = strings.TrimPrefix(strings.TrimSuffix(name, " "), url+"/")
+		name, dir := strings.CutSuffix(name, "/")
+		if name != "" && name != "." && name != ".." {
+			list = append(list, storage.Entry{Name: name, Size: -1, Dir: dir})
+		}
+	}
+	return list, nil
+}

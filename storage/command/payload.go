@@ -1,0 +1,243 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// startUp is more than any of the presets writes besides payload, so that
+// what is reported while it runs is never too much.
+const startUp = 1 << 20
+
+// A fetch is a read about to happen.
+type fetch struct {
+	line line
+	part storage.Range // wanted; Length is negative for a whole file of unknown size
+	dest string
+	keep bool // dest is a regular file, whose size and sum can be taken
+}
+
+// read brings a file, or one part of it.
+func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage.Result, error) {
+	res := storage.Result{Size: -1}
+	if op.Sum != "" {
+		if _, err := content.NewHash(op.Sum); err != nil {
+			return res, err
+		}
+	}
+	f, err := c.fetch(ctx, op)
+	if err != nil {
+		return res, err
+	}
+	if f.part.Length == 0 && op.Ranges != nil {
+		return res, c.nothing(op, &res)
+	}
+	defer os.RemoveAll(c.base + "dest") //nolint:errcheck // made anew, removed by Close at the latest
+	argv, err := f.line.expand(c.value(op, f.part, f.dest, ""))
+	if err != nil {
+		return res, err
+	}
+	written := int64(-1)
+	r, err := c.run(ctx, f.line, argv, false, func(pid int) { written = c.look(f, pid, p) })
+	res.Process = r.usage
+	if err == nil {
+		err = c.check(f.line, r)
+	}
+	n, known := c.brought(f, r, written, err == nil)
+	p.upTo(n)
+	if err != nil || !known {
+		return res, err
+	}
+	if op.Ranges == nil {
+		res.Size = n
+	}
+	if want := f.part.Length; want >= 0 && n != want {
+		return res, short(n, want)
+	}
+	if op.Sum != "" {
+		res.Sum, err = fileSum(op.Sum, f.dest)
+	}
+	return res, err
+}
+
+// nothing is a read of no bytes at all.
+func (c *client) nothing(op *storage.Op, res *storage.Result) error {
+	if op.Sum == "" {
+		return nil
+	}
+	var err error
+	res.Sum, err = content.Sum(op.Sum, 0, 0, 0)
+	return err
+}
+
+// fetch decides how a read is done.
+func (c *client) fetch(ctx context.Context, op *storage.Op) (fetch, error) {
+	f := fetch{line: c.tool.lines[storage.Read], part: storage.Range{Length: op.Size}}
+	if len(op.Ranges) > 0 {
+		if len(op.Ranges) > 1 {
+			return f, fmt.Errorf("several ranges in one read: %w", errors.ErrUnsupported)
+		}
+		l, ok := c.tool.lines[partLine]
+		if !ok {
+			return f, fmt.Errorf("this command cannot read a part of a file: %w", errors.ErrUnsupported)
+		}
+		f.line, f.part = l, op.Ranges[0]
+		if f.part.Offset < 0 || f.part.Length < 0 || f.part.Offset+f.part.Length < 0 {
+			return f, fmt.Errorf("range of %d bytes from %d on: %w", f.part.Length, f.part.Offset, fs.ErrInvalid)
+		}
+	}
+	if !f.line.uses("dest") {
+		if op.Sum != "" {
+			return f, fmt.Errorf("a command without {dest} leaves nothing to sum up: %w", errors.ErrUnsupported)
+		}
+		return f, nil
+	}
+	if c.tool.sink != "" && op.Sum == "" {
+		if err := c.size(ctx, op, &f.part); err != nil {
+			return f, err
+		}
+		if f.part.Length >= 0 || c.tool.said != nil {
+			var err error
+			f.dest, err = c.sink()
+			return f, err
+		}
+	}
+	f.dest, f.keep = c.base+"dest", true
+	return f, os.RemoveAll(f.dest)
+}
+
+// size finds the size of a file that nobody told, where the program does not
+// say it and what it brings is thrown away.
+func (c *client) size(ctx context.Context, op *storage.Op, part *storage.Range) error {
+	if part.Length >= 0 || c.tool.said != nil || c.tool.stat == nil {
+		return nil
+	}
+	if n, ok := c.known(op.Path); ok {
+		part.Length = n
+		return nil
+	}
+	res, err := c.ask(ctx, &storage.Op{Kind: storage.Stat, Path: op.Path})
+	if err != nil {
+		return err
+	}
+	c.learn(op.Path, res.Size)
+	part.Length = res.Size
+	return nil
+}
+
+// sink returns where payload disappears. A link of our own stands in for the
+// device wherever a program takes one: some remove a destination before they
+// write it, and as root they can remove the device itself.
+func (c *client) sink() (string, error) {
+	if c.tool.sink != "link" {
+		return c.tool.sink, nil
+	}
+	name := c.base + "sink"
+	if to, err := os.Readlink(name); err == nil && to == os.DevNull {
+		return name, nil
+	}
+	if err := os.RemoveAll(name); err != nil {
+		return "", err
+	}
+	return name, os.Symlink(os.DevNull, name)
+}
+
+// look reports what a program has brought so far, as far as that is certain,
+// and returns the bytes that it has written anywhere, -1 if unknown.
+func (c *client) look(f fetch, pid int, p *progress) int64 {
+	if f.keep {
+		if info, err := os.Stat(f.dest); err == nil && info.Mode().IsRegular() {
+			p.upTo(f.bound(info.Size()))
+		}
+		return -1
+	}
+	if !c.tool.counted {
+		return -1
+	}
+	_, written, ok := counters(pid)
+	if !ok {
+		return -1
+	}
+	p.upTo(f.bound(written - startUp))
+	return written
+}
+
+// bound keeps a count that is not the last within what can be.
+func (f fetch) bound(n int64) int64 {
+	if f.part.Length >= 0 {
+		return min(n, f.part.Length)
+	}
+	return n
+}
+
+// brought counts the bytes of a read that has ended. known is false if there
+// is no way to tell.
+func (c *client) brought(f fetch, r ran, written int64, good bool) (n int64, known bool) {
+	if f.keep {
+		info, err := os.Stat(f.dest)
+		if err != nil || !info.Mode().IsRegular() {
+			return 0, good
+		}
+		return info.Size(), true
+	}
+	if !good {
+		return 0, false // what was seen while it ran has been reported
+	}
+	if c.tool.said != nil {
+		if n, ok := c.tool.said(r.stdout); ok {
+			return n, true
+		}
+	}
+	if f.part.Length < 0 {
+		return 0, false
+	}
+	if written >= 0 && written < f.part.Length {
+		return written, true
+	}
+	return f.part.Length, true
+}
+
+// write sends a file.
+func (c *client) write(ctx context.Context, op *storage.Op, p *progress) (storage.Result, error) {
+	res := storage.Result{Size: -1}
+	if op.Size < 0 {
+		return res, fmt.Errorf("a file of %d bytes cannot be written: %w", op.Size, fs.ErrInvalid)
+	}
+	source, release, err := c.sources.get(ctx, op.Seed, op.Size)
+	if err != nil {
+		return res, err
+	}
+	defer release()
+	l := c.tool.lines[storage.Write]
+	argv, err := l.expand(c.value(op, storage.Range{Length: op.Size}, "", source))
+	if err != nil {
+		return res, err
+	}
+	c.forget(op.Path)
+	before := int64(-1) // what it had read when it was first seen with the file open
+	r, err := c.run(ctx, l, argv, false, func(pid int) {
+		if !c.tool.counted || !(before >= 0 || holds(pid, source)) {
+			return
+		}
+		if n, _, ok := counters(pid); ok {
+			if before < 0 {
+				before = n
+			}
+			p.upTo(min(n-before, op.Size))
+		}
+	})
+	res.Process = r.usage
+	if err == nil {
+		err = c.check(l, r)
+	}
+	if err == nil {
+		p.upTo(op.Size)
+	}
+	return res, err
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weir/storage"
+)
+
+// A Preset is a known program, as it is run for each kind of operation.
+type Preset struct {
+	Name     string
+	Commands map[storage.Kind][]string // program and arguments, with placeholders
+	Programs []string                  // what has to be installed
+}
+
+// Presets returns the known programs by name.
+func Presets() []Preset {
+	tools := known()
+	presets := make([]Preset, 0, len(tools))
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		p := Preset{Name: name, Commands: tools[name].argv}
+		for _, kind := range slices.Sorted(maps.Keys(p.Commands)) {
+			if program := p.Commands[kind][0]; !slices.Contains(p.Programs, program) {
+				p.Programs = append(p.Programs, program)
+			}
+		}
+		presets = append(presets, p)
+	}
+	return presets
+}
+
+func presetNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(known())), ", ")
+}
+
+// A tool is a program that the driver knows how to run, or a user's command.
+type tool struct {
+	argv map[storage.Kind][]string
+	part []string // reads one range; nil: cannot
+
+	raw  bool   // URLs of XRootD's schemes are not escaped
+	sink string // where unwanted payload goes: "" a scratch file after all, "link" a link to /dev/null, else that path
+	// The program is one process that reads {source} with read and writes
+	// {dest} with write, so the kernel's counters show what it has done.
+	counted bool
+	env     []string // set where the environment does not say otherwise
+
+	said  func(stdout []byte) (int64, bool)                    // bytes that a read brought
+	stat  func(stdout []byte) (int64, error)                   // size of a file
+	list  func(stdout []byte, at, url string) (entries, error) // what a folder holds
+	sum   func(stdout []byte) (hex string, ok bool)            // a checksum
+	fail  func(status int, text string) error                  // what a failure means, nil if unknown
+	auth  func(s *service, c storage.Credentials) error        // checks, beyond the environment, what can be handed over
+	lines map[storage.Kind]line                                // argv and part understood
+}
+
+// partLine stands among the lines of the kinds for the one that reads a part.
+const partLine = storage.Kinds + 1
+
+// known returns the presets.
+//
+// What is different from each program's defaults: XRootD's clients give up a
+// connection after one attempt and 10 s instead of trying for minutes, so that
+// a refused connection is seen as one (XRD_CONNECTIONRETRY and
+// XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy is told
+// its interpreter, which it otherwise finds by starting two more; curl ignores
+// ~/.curlrc.
+func known() map[string]tool {
+	xrd := []string{"XRD_CONNECTIONRETRY=1", "XRD_CONNECTIONWINDOW=10"}
+	return map[string]tool{
+		"gfal-copy": {
+			argv: map[storage.Kind][]string{
+				// It removes a destination that is there before it
+				// writes: as root even /dev/null. So it never gets that.
+				storage.Read:     {"gfal-copy", "{url}", "file://{dest}"},
+				storage.Write:    {"gfal-copy", "-f", "-p", "file://{source}", "{url}"},
+				storage.Stat:     {"gfal-stat", "{url}"},
+				storage.List:     {"gfal-ls", "-l", "{url}"},
+				storage.Remove:   {"gfal-rm", "{url}"}, // never -r: what is in a folder may not be ours
+				storage.Checksum: {"gfal-sum", "{url}", "{sum}"},
+			},
+			env: append([]string{"GFAL_PYTHONBIN=/usr/bin/python3"}, xrd...), counted: true,
+			stat: gfalStat, list: gfalList, sum: lastWord, fail: gfalFailure, auth: noBasic,
+		},
+		"xrdcp": {
+			argv: map[storage.Kind][]string{
+				storage.Read:     {"xrdcp", "-f", "-s", "{url}", "{dest}"},
+				storage.Write:    {"xrdcp", "-f", "-s", "{source}", "{url}"},
+				storage.Stat:     {"xrdfs", "{server}", "stat", "{fullpath}"},
+				storage.List:     {"xrdfs", "{server}", "ls", "-l", "{fullpath}"},
+				storage.Mkdir:    {"xrdfs", "{server}", "mkdir", "{fullpath}"},
+				storage.Remove:   {"xrdfs", "{server}", "rm", "{fullpath}"}, // also an empty folder, no other
+				storage.Checksum: {"xrdfs", "{server}", "query", "checksum", "{fullpath}?cks.type={sum}"},
+			},
+			raw: true, sink: "/dev/null", counted: true, env: xrd,
+			stat: xrdfsStat, list: xrdfsList, sum: lastWord, fail: xrdFailure, auth: noBasic,
+		},
+		"curl": {
+			argv: map[storage.Kind][]string{
+				storage.Read:   {"curl", "-q", "-K", "{config}", "-sSfgL", "-w", "%{{size_download}", "-o", "{dest}", "{url}"},
+				storage.Write:  {"curl", "-q", "-K", "{config}", "-sSfgL", "-o", "/dev/null", "-T", "{source}", "{url}"},
+				storage.Stat:   {"curl", "-q", "-K", "{config}", "-sSfgLI", "{url}"},
+				storage.Remove: {"curl", "-q", "-K", "{config}", "-sSfgL", "-o", "/dev/null", "-X", "DELETE", "{url}"},
+			},
+			part: []string{"curl", "-q", "-K", "{config}", "-sSfgL", "-w", "%{{size_download}", "-o", "{dest}", "-r", "{offset}-{last}", "{url}"},
+			sink: "link", counted: true,
+			said: lastNumber, stat: headerSize, fail: curlFailure, auth: curlConfig,
+		},
+		"globus-url-copy": {
+			argv: map[storage.Kind][]string{
+				storage.Read:  {"globus-url-copy", "{url}", "file://{dest}"},
+				storage.Write: {"globus-url-copy", "-cd", "file://{source}", "{url}"},
+				storage.List:  {"globus-url-copy", "-list", "{url}/"},
+			},
+			sink: "link", counted: true,
+			list: globusList, auth: noBasic,
+		},
+	}
+}
+
+// choose returns the tool that a target's command names or is.
+func choose(argv []string) (tool, error) {
+	if len(argv) == 1 {
+		if t, ok := known()[argv[0]]; ok {
+			return t.understood(argv[0])
+		}
+	}
+	one, err := parse(argv, placeholders())
+	if err != nil {
+		return tool{}, err
+	}
+	kind := storage.Read
+	if one.uses("source") {
+		kind = storage.Write
+	}
+	if one.uses("source") && one.uses("dest") {
+		return tool{}, errors.New("command: {source} and {dest} together: a command either writes or reads")
+	}
+	t := tool{lines: map[storage.Kind]line{kind: one}}
+	if one.uses("offset") || one.uses("length") {
+		t.lines[partLine] = one
+	}
+	return t, nil
+}
+
+// understood is a preset with its lines parsed.
+func (t tool) understood(name string) (tool, error) {
+	t.lines = map[storage.Kind]line{}
+	all := maps.Clone(t.argv)
+	if t.part != nil {
+		all[partLine] = t.part
+	}
+	for kind, words := range all {
+		one, err := parse(words, presetPlaceholders())
+		if err != nil {
+			return tool{}, fmt.Errorf("preset %s: %w", name, err)
+		}
+		t.lines[kind] = one
+	}
+	return t, nil
+}

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"weir/storage"
+)
+
+// How often a running program is looked at, and how much of its words is kept.
+const (
+	lookEvery = 500 * time.Millisecond
+	keepWords = 8 << 10
+	keepAll   = 64 << 20
+)
+
+// A ran is what a program left when it ended by itself or was ended.
+type ran struct {
+	stdout []byte
+	words  []byte // the end of what it wrote to standard error, or to standard output if that is all
+	status int    // exit status, 128 + signal if one ended it
+	signal syscall.Signal
+	usage  *storage.Usage
+}
+
+// run runs argv to its end, or until ctx ends, which ends all of its process
+// group. look is called now and then while it runs and once when it has
+// ended but can still be asked about. The error is ctx's, or says why the
+// program could not be started; how it ended is in ran.
+func (s *service) run(ctx context.Context, l line, argv []string, everything bool, look func(pid int)) (ran, error) {
+	limit := keepWords
+	if everything {
+		limit = keepAll
+	}
+	out, err := newOutput(limit, everything)
+	if err != nil {
+		return ran{}, err
+	}
+	defer out.close()
+	words, err := newOutput(keepWords, false)
+	if err != nil {
+		return ran{}, err
+	}
+	defer words.close()
+	p, err := s.begin(l, argv, out, words)
+	if err != nil {
+		return ran{}, err
+	}
+	ended := p.watch(ctx, look)
+	if ended == nil {
+		look(p.pid())
+	}
+	// The leader is not reaped yet, so its group's number is still its own.
+	_ = syscall.Kill(-p.pid(), syscall.SIGKILL)
+	state, err := p.reap()
+	// Whoever escaped the group may hold the other ends; they do not matter.
+	soon := time.Now().Add(100 * time.Millisecond)
+	for _, o := range []*output{out, words} {
+		_ = o.r.SetReadDeadline(soon)
+		<-o.done
+	}
+	if err != nil {
+		return ran{}, fmt.Errorf("wait for %s: %w", l.program, err)
+	}
+	r := ran{stdout: out.kept, words: words.kept}
+	if len(r.words) == 0 {
+		r.words = out.kept[max(0, len(out.kept)-keepWords):]
+	}
+	r.fill(state)
+	return r, ended
+}
+
+// begin starts the program with its output followed.
+func (s *service) begin(l line, argv []string, out, words *output) (*process, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close() //nolint:errcheck // only handed over
+	p, attr := newProcess()
+	attr.Dir, attr.Env, attr.Files = s.dir, s.env, []*os.File{null, out.w, words.w}
+	started, err := s.starter.start(l.path, argv, attr)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", l.program, unclassed{err})
+	}
+	p.began(started)
+	out.closeWrite()
+	words.closeWrite()
+	out.follow()
+	words.follow()
+	return p, nil
+}
+
+// An unclassed error is our own trouble, not the service's: its words stay,
+// but "no such file" and "permission denied" must not count as answers.
+type unclassed struct{ err error }
+
+func (u unclassed) Error() string { return u.err.Error() }
+
+// watch waits for the end of the program or of ctx, whose error it returns.
+func (p *process) watch(ctx context.Context, look func(pid int)) error {
+	stop := context.AfterFunc(ctx, p.wake)
+	defer stop()
+	for {
+		ended, err := p.waitUntil(ctx, time.Now().Add(lookEvery))
+		switch {
+		case err != nil:
+			return err
+		case ended:
+			return nil
+		}
+		look(p.pid())
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *ran) fill(state *os.ProcessState) {
+	r.usage = &storage.Usage{User: state.UserTime(), System: state.SystemTime()}
+	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+		r.usage.MaxRSS = int64(u.Maxrss) * 1024
+	}
+	r.status = state.ExitCode()
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		r.signal = w.Signal()
+		r.status = 128 + int(r.signal)
+	}
+	r.usage.ExitCode = r.status
+}
+
+// An exitError says how a program failed, in its own words.
+type exitError struct {
+	program string
+	ran     ran
+	text    string
+	class   error // sentinel, nil if unknown
+}
+
+func (e *exitError) Error() string {
+	s := fmt.Sprintf("%s: exit status %d", e.program, e.ran.status)
+	if e.ran.signal != 0 {
+		s = fmt.Sprintf("%s: ended by signal: %v", e.program, e.ran.signal)
+	}
+	if e.text != "" {
+		s += ": " + e.text
+	}
+	return s
+}
+
+func (e *exitError) Unwrap() error { return e.class }
+
+// check makes an error of an exit status that is not 0.
+func (s *service) check(l line, r ran) error {
+	if r.status == 0 {
+		return nil
+	}
+	e := &exitError{program: l.program, ran: r, text: tidy(r.words, s.secrets)}
+	if s.tool.fail != nil && r.signal == 0 {
+		e.class = s.tool.fail(r.status, string(r.words))
+	}
+	if e.class == nil {
+		e.class = byWords(string(r.words))
+	}
+	return e
+}
+
+// program ended by itself, but what it did is not what was wanted.
+func short(got, want int64) error {
+	if got < want {
+		return fmt.Errorf("%w: %d of %d", storage.ErrShort, got, want)
+	}
+	return fmt.Errorf("%w: %d bytes where %d were expected", storage.ErrProtocol, got, want)
+}
+
+var errUnknownSize = errors.New("placeholder {size} or {length}: the size of the file is not known")

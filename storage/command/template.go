@@ -1,0 +1,132 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// placeholders are what a command may contain, in the order of the manual.
+func placeholders() []string {
+	return []string{"url", "path", "size", "dest", "source", "offset", "length"}
+}
+
+// presetPlaceholders are what presets need besides.
+func presetPlaceholders() []string {
+	return append(placeholders(),
+		"last",     // last byte of the part wanted
+		"server",   // URL of the server alone
+		"fullpath", // path on the server, unescaped
+		"sum",      // checksum algorithm
+		"config",   // curl's configuration with credentials
+	)
+}
+
+// A line is a program and its arguments, understood.
+type line struct {
+	program string
+	path    string // of the program
+	args    [][]piece
+}
+
+// A piece of an argument is either text or a placeholder.
+type piece struct{ text, name string }
+
+func (l line) uses(name string) bool {
+	for _, a := range l.args {
+		for _, p := range a {
+			if p.name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// parse understands argv, which may have the placeholders in known.
+func parse(argv, known []string) (line, error) {
+	if len(argv) == 0 || argv[0] == "" {
+		return line{}, fmt.Errorf("no command: give a program with its arguments, or a preset: %s", presetNames())
+	}
+	l := line{program: argv[0]}
+	for i, arg := range argv {
+		if strings.ContainsRune(arg, 0) {
+			return line{}, fmt.Errorf("command: %q: a NUL byte cannot stand in an argument", arg)
+		}
+		pieces, err := split(arg, known)
+		if err != nil {
+			return line{}, fmt.Errorf("command: %q: %w", arg, err)
+		}
+		if i > 0 {
+			l.args = append(l.args, pieces)
+			continue
+		}
+		if slices.ContainsFunc(pieces, func(p piece) bool { return p.name != "" }) {
+			return line{}, fmt.Errorf("command: %q: the program itself cannot be a placeholder", arg)
+		}
+		l.program = ""
+		for _, p := range pieces {
+			l.program += p.text
+		}
+	}
+	return l, nil
+}
+
+// split cuts an argument into pieces.
+func split(arg string, known []string) ([]piece, error) {
+	var pieces []piece
+	text := ""
+	for arg != "" {
+		i := strings.IndexAny(arg, "{}")
+		if i < 0 {
+			text += arg
+			break
+		}
+		text += arg[:i]
+		brace, rest := arg[i], arg[i+1:]
+		if rest != "" && rest[0] == brace { // doubled: a brace itself
+			text, arg = text+string(brace), rest[1:]
+			continue
+		}
+		if brace == '}' {
+			text, arg = text+"}", rest
+			continue
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			return nil, errors.New("a { without its }: write {{ for a brace itself")
+		}
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown placeholder {%s}: use one of {%s}, or {{ for a brace itself", name, strings.Join(placeholders(), "} {"))
+		}
+		pieces = append(pieces, piece{text: text}, piece{name: name})
+		text, arg = "", after
+	}
+	return append(pieces, piece{text: text}), nil
+}
+
+// expand makes the arguments, with the program's name as the first.
+func (l line) expand(value func(name string) (string, error)) ([]string, error) {
+	argv := make([]string, 0, len(l.args)+1)
+	argv = append(argv, l.program)
+	for _, a := range l.args {
+		var b strings.Builder
+		for _, p := range a {
+			if p.name == "" {
+				b.WriteString(p.text)
+				continue
+			}
+			v, err := value(p.name)
+			if err != nil {
+				return nil, err
+			}
+			if p.name == "path" && b.Len() == 0 && strings.HasPrefix(v, "-") {
+				v = "./" + v
+			}
+			b.WriteString(v)
+		}
+		argv = append(argv, b.String())
+	}
+	return argv, nil
+}
