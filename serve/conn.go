@@ -27,7 +27,38 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	l.s.metrics.opened.Add(1)
 	l.s.metrics.open.Add(1)
+	l.s.silent.add(c)
 	return c, nil
+}
+
+// A silence is the set of connections that have not sent anything yet.
+// net/http waits for them when it ends; nothing is lost if they are closed.
+type silence struct {
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+}
+
+func (q *silence) add(c *conn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.conns == nil {
+		q.conns = map[*conn]struct{}{}
+	}
+	q.conns[c] = struct{}{}
+}
+
+func (q *silence) remove(c *conn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.conns, c)
+}
+
+func (q *silence) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for c := range q.conns {
+		_ = c.Conn.Close() // its reader notices and closes it once more
+	}
 }
 
 // A conn counts the bytes of a connection as they move, keeps its pace, ends
@@ -41,6 +72,7 @@ type conn struct {
 	wrote    time.Time       // when the write deadline was last set
 	holding  bool            // the next Write waits for what follows it
 	held     []byte          // what waits
+	heard    bool            // it has sent something
 	closing  sync.Once
 }
 
@@ -61,6 +93,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if n > 0 {
+		if !c.heard {
+			c.heard = true
+			c.s.silent.remove(c)
+		}
 		c.s.metrics.wireIn.Add(int64(n))
 		c.wait(c.up, c.s.total.up, n)
 	}
@@ -134,7 +170,10 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.closing.Do(func() { c.s.metrics.open.Add(-1) })
+	c.closing.Do(func() {
+		c.s.metrics.open.Add(-1)
+		c.s.silent.remove(c)
+	})
 	return c.Conn.Close()
 }
 

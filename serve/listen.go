@@ -109,6 +109,7 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 func (s *Server) end(h *http.Server, cancel func()) error {
 	grace, done := context.WithTimeout(context.Background(), s.conf.Grace)
 	defer done()
+	s.silent.end()
 	err := h.Shutdown(grace)
 	if err != nil { // what is still under way is broken off
 		s.conf.Log.Warn("requests broken off", "after", s.conf.Grace)

@@ -66,6 +66,7 @@ type Server struct {
 	metrics *metrics
 	sums    *sums
 	total   totals
+	silent  silence
 	buffers sync.Pool     // *[]byte of copyBytes
 	stop    chan struct{} // closed when connections are to be torn down
 	ending  sync.Once
