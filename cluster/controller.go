@@ -50,7 +50,11 @@ func Control(ctx context.Context, c engine.Config, links []Link, manifest string
 	go func() { wg.Wait(); close(k.heard) }()
 	for range k.heard { // what comes too late is not part of the run
 	}
-	return errors.Join(err, k.sum.flush())
+	if err != nil {
+		k.outcome = fmt.Sprintf("broken off: %v", err)
+	}
+	end := measure.Event{Time: time.Now().UTC(), Kind: "end", Text: k.outcome}
+	return errors.Join(err, k.sum.flush(), c.Sink.Event(end))
 }
 
 type controller struct {
@@ -61,7 +65,8 @@ type controller struct {
 	alive   map[int]bool
 	ready   int // workers that have asked for the next step
 	leaving bool
-	ended   bool // no more steps
+	ended   bool   // no more steps
+	outcome string // why the steps ended
 }
 
 type remote struct {
@@ -129,6 +134,9 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 		return k.lost(ctx, h.worker, h.err)
 	case h.report.Interval != nil:
 		return k.sum.add(h.report.Interval)
+	case h.report.Event != nil && h.report.Event.Kind == "end":
+		k.outcome = h.report.Event.Text // all workers end for the same reason
+		return nil
 	case h.report.Event != nil:
 		return k.Sink.Event(*h.report.Event)
 	case h.report.Done:

@@ -66,7 +66,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	err = r.steps(ctx)
-	return errors.Join(err, r.finish(ctx))
+	if err != nil {
+		r.outcome = fmt.Sprintf("broken off: %v", err)
+	}
+	return errors.Join(err, r.finish(ctx), r.event("end", r.outcome))
 }
 
 // Alone is the pilot of an engine that works by itself: the plan's steps, one
@@ -94,6 +97,7 @@ type run struct {
 	stop     *stopper
 	step     scenario.Step
 	idle     storage.Kind // of intervals in which nothing ever ran
+	outcome  string       // why the steps ended
 	hard     context.Context
 	kill     context.CancelFunc
 }
@@ -132,6 +136,7 @@ func (r *run) steps(ctx context.Context) error {
 		step, err := r.Pilot.Next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
+			r.outcome = "all steps are done"
 			return nil
 		case err != nil:
 			return err

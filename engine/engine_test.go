@@ -406,11 +406,17 @@ func TestDrainIsBounded(t *testing.T) {
 		if gone := time.Since(begin); gone < time.Minute || gone > 62*time.Second {
 			t.Errorf("ended after %v, want 20 s + 10 s + 30 s of drain", gone)
 		}
-		if last := n.events[len(n.events)-1]; last.Kind != "warning" {
-			t.Errorf("last event %+v, want a warning", last)
+		if e := n.events[len(n.events)-2]; e.Kind != "warning" {
+			t.Errorf("last event but one %+v, want a warning", e)
 		}
-		if last := n.intervals[len(n.intervals)-1]; last.Phase != measure.Drain || last.Failed[storage.Canceled] != 3 {
-			t.Errorf("last interval in phase %q with %v, want three operations broken off in the drain", last.Phase, last.Failed)
+		canceled := int64(0)
+		for _, v := range n.intervals {
+			if v.Phase == measure.Drain {
+				canceled += v.Failed[storage.Canceled]
+			}
+		}
+		if canceled != 3 {
+			t.Errorf("%d operations were broken off in the drain, want 3", canceled)
 		}
 	})
 }

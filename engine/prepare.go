@@ -67,11 +67,7 @@ func (p *preparer) folders(ctx context.Context) error {
 	if !writes {
 		return nil
 	}
-	most := 0
-	for _, s := range p.Plan.Steps {
-		most = max(most, s.Clients)
-	}
-	return p.each(ctx, most, "folders made", func(ctx context.Context, s storage.Client, i int) error {
+	return p.each(ctx, p.Plan.MostClients(), "folders made", func(ctx context.Context, s storage.Client, i int) error {
 		return p.mkdir(ctx, s, workload.Home(p.Folder, i))
 	})
 }

@@ -21,20 +21,17 @@ func conclude(dir string, f runFlags, s streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := analysis.Of(run)
+	found, series, err := analysis.Both(run)
 	if err != nil {
 		return err
 	}
-	if err := report.Write(dir, run, found); err != nil {
+	err = errors.Join(analysis.WriteFindings(dir, found), analysis.WriteTables(run, found),
+		results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
+	if err != nil {
 		return err
 	}
 	if f.json {
-		b, err := os.ReadFile(filepath.Join(dir, results.FindingsFile))
-		if err != nil {
-			return err
-		}
-		_, err = s.out.Write(b)
-		return errors.Join(err, validity(found))
+		return errors.Join(report.JSON(s.out, found), validity(found))
 	}
 	if err := report.Text(s.out, found, report.Options{Color: isTerminal(s.out)}); err != nil {
 		return err

@@ -94,7 +94,7 @@ func (l *live) Interval(v *measure.Interval) error {
 
 // Event implements measure.Sink.
 func (l *live) Event(e measure.Event) error {
-	if e.Kind == "step" || e.Kind == "phase" {
+	if e.Kind == "step" || e.Kind == "end" && strings.HasPrefix(e.Text, "all") {
 		return nil
 	}
 	l.mu.Lock()

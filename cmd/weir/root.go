@@ -26,8 +26,19 @@ invalid.`,
   weir report runs/LATEST                             # render again`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
-		Args:    cobra.NoArgs,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = ": did you mean " + near[0] + "?"
+			}
+			return fmt.Errorf("unknown command %q%s", args[0], hint)
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

@@ -48,6 +48,9 @@ func runScenario(ctx context.Context, sc *scenario.Scenario, f runFlags, s strea
 	if r.plan, err = sc.Plan(r.drivers); err != nil {
 		return exit{exitUsage, err}
 	}
+	if err := r.readList(); err != nil {
+		return err
+	}
 	processes, err := r.processes()
 	if err != nil {
 		return err
@@ -59,6 +62,19 @@ func runScenario(ctx context.Context, sc *scenario.Scenario, f runFlags, s strea
 	return conclude(dir, f, s)
 }
 
+// readList reads the plan's list of files, if it has one.
+func (r *session) readList() error {
+	if r.plan.Files.List == "" {
+		return nil
+	}
+	list, err := scenario.ReadList(r.plan.Files.List, r.plan.Target)
+	if err != nil {
+		return exit{exitUsage, err}
+	}
+	r.files = list.Files
+	return nil
+}
+
 // measure does all that ends with a complete run directory. What was measured
 // is kept, whatever goes wrong.
 func (r *session) measure(ctx context.Context, dir string, processes int) (err error) {
@@ -67,7 +83,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	env, err := json.Marshal(monitor.Environment())
+	env, err := json.Marshal(monitor.About())
 	if err != nil {
 		return err
 	}
@@ -99,7 +115,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 
 // drive watches the hosts and runs the load.
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
-	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target}, both{r.out, r.live})
+	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true}, both{r.out, r.live})
 	if err != nil {
 		return err
 	}
@@ -111,8 +127,8 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		err = engine.Run(ctx, r.config)
 	}
 	r.live.end()
-	if errors.Is(err, errStopped) || context.Cause(ctx) == errStopped { //nolint:errorlint // the cause itself
-		err = errors.Join(r.out.Event(measure.Event{Time: time.Now().UTC(), Kind: "end", Text: "ended early: " + errStopped.Error()}))
+	if errors.Is(context.Cause(ctx), errStopped) {
+		err = nil // what was asked for; the run's end event tells it
 	}
 	return errors.Join(err, watch.Stop())
 }
@@ -175,10 +191,7 @@ func (r *session) processes() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	most := 0
-	for _, s := range r.plan.Steps {
-		most = max(most, s.Clients)
-	}
+	most := r.plan.MostClients()
 	need := most * filesPerClient(r.plan.Driver)
 	room := int(min(soft, 1<<30)) - spareFiles
 	if room < filesPerClient(r.plan.Driver) {
