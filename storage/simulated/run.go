@@ -21,7 +21,7 @@ var (
 // A run is one operation on its way.
 type run struct {
 	c    *client
-	ctx  context.Context //nolint:containedctx // lives as long as one operation
+	ctx  context.Context
 	op   *storage.Op
 	p    storage.Progress
 	res  storage.Result

@@ -18,6 +18,7 @@ type listener struct {
 
 	moved   int64
 	calls   int
+	first   int64 // bytes of the first call of Moved
 	bad     []string
 	phases  []storage.Phase
 	servers []string
@@ -63,6 +64,9 @@ func (l *listener) Moved(n int) {
 		l.bad = append(l.bad, fmt.Sprintf("moved %d bytes", n))
 	}
 	l.moved += int64(n)
+	if l.calls == 0 {
+		l.first = int64(n)
+	}
 	l.calls++
 	if l.onMoved != nil {
 		l.onMoved()

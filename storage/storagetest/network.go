@@ -90,7 +90,7 @@ func listen(t *testing.T, treat func(c net.Conn, end <-chan struct{})) string {
 				return // closed below
 			}
 			all.Go(func() {
-				defer c.Close() //nolint:errcheck // it does not behave anyway
+				defer func() { _ = c.Close() }() // it does not behave anyway
 				treat(c, end)
 			})
 		}

@@ -25,6 +25,7 @@ const (
 	SeveralRanges  Lack = "several ranges in one read"
 	Ranges         Lack = "ranges"
 	SpecialNames   Lack = "names with anything but letters, digits, dots and dashes"
+	QuestionMarks  Lack = "names with a question mark"
 	KeptSessions   Lack = "sessions that last longer than one operation"
 	EarlyProgress  Lack = "progress before the operation's end"
 	ReadSums       Lack = "checksums of what was read"

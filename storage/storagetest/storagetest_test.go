@@ -38,7 +38,7 @@ func TestSuiteFinds(t *testing.T) {
 	}
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteFinds$/"+only(d.part)) //nolint:gosec // this very program
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSuiteFinds$/"+only(d.part))
 			cmd.Env = append(os.Environ(), variable+"="+d.name)
 			out, err := cmd.CombinedOutput()
 			switch {
@@ -167,6 +167,14 @@ func quiet() []defect {
 			both.Wait()
 			return good.Do(ctx, op, p)
 		}},
+		{"told at the end", "read/on_the_way", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+			late := &collector{Progress: p}
+			res, err := good.Do(ctx, op, late)
+			if late.n > 0 {
+				p.Moved(late.n)
+			}
+			return res, err
+		}},
 		{"changed op", "read/1000", after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { op.Chunk++; return err })},
 		{"bare errors", "missing", after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return errors.Unwrap(err) })},
 		{"leaked goroutine", "leaks", after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
@@ -177,6 +185,14 @@ func quiet() []defect {
 		})},
 	}
 }
+
+// A collector keeps what moved to itself.
+type collector struct {
+	storage.Progress
+	n int
+}
+
+func (c *collector) Moved(n int) { c.n += n }
 
 // careless are the defects in what is done.
 func careless() []defect {
