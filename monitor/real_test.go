@@ -60,12 +60,17 @@ func busy() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
+func playCommand(what string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "WEIR_PLAY="+what)
+	return cmd
+}
+
 // playing starts the test binary as another program and returns it with its
 // standard input and output.
 func playing(t *testing.T, what string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "WEIR_PLAY="+what)
+	cmd := playCommand(what)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
