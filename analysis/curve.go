@@ -26,7 +26,7 @@ func (d *data) step(t *total) Step {
 		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
 	}
 	if q := quantiles(&t.lateBy); q != nil {
-		s.LateP99 = &q.P99
+		s.LateP99, s.timedStarts = &q.P99, q.Count
 	}
 	for _, sec := range t.seconds {
 		s.ActiveClients += sec.clients * sec.seconds
@@ -185,8 +185,12 @@ func (f *Findings) optimum(best int) *Optimum {
 	return o
 }
 
-// nearBest is the share of the best yield that counts as having reached it.
-const nearBest = 0.95
+// nearBest is the share of the best yield that counts as having reached it; a
+// step whose interval reaches it does, if its mean is not below leastNear.
+const (
+	nearBest  = 0.95
+	leastNear = 0.9
+)
 
 // knee returns the lightest step that reaches nearly the best yield, nil where
 // the curve does not show that it levels off.
@@ -199,8 +203,9 @@ func (f *Findings) knee(best int) *Knee {
 	at := best
 	for i := range f.Curve {
 		s := &f.Curve[i]
+		mean, _, _ := f.yield(s)
 		_, high := f.bounds(s)
-		if high >= nearBest*top && s.ErrorRatio <= max(fewErrors, f.Curve[best].ErrorRatio) && f.load(s) < f.load(&f.Curve[at]) {
+		if high >= nearBest*top && mean >= leastNear*top && s.ErrorRatio <= max(fewErrors, f.Curve[best].ErrorRatio) && f.load(s) < f.load(&f.Curve[at]) {
 			at = i
 		}
 	}
@@ -209,7 +214,7 @@ func (f *Findings) knee(best int) *Knee {
 	}
 	s := &f.Curve[at]
 	k := &Knee{Clients: s.Clients, Throughput: s.Throughput, Operations: s.Operations,
-		Method: "smallest tested step whose 95% interval reaches 95% of the best"}
+		Method: "smallest tested step whose 95% interval reaches 95% of the best, and whose mean 90%"}
 	if one, _, _ := f.yield(&f.Curve[lightest]); !f.Open() && f.Curve[lightest].Clients > 0 {
 		k.Saturation = ratio(top, one/f.Curve[lightest].ActiveClients)
 	}

@@ -129,6 +129,7 @@ type Step struct {
 	clientByHost   bool
 	latencySeconds float64 // summed over operations done
 	thinkSeconds   float64
+	timedStarts    int64 // tasks whose planned start was known
 }
 
 // Quantiles of durations, in seconds, each within 1%.
@@ -190,7 +191,7 @@ type HostFigure struct {
 
 // Knee is where more clients stop to bring more.
 type Knee struct {
-	Clients    int     `json:"clients"` // smallest tested step whose interval reaches 95% of the best
+	Clients    int     `json:"clients"` // smallest tested step near the best
 	Throughput float64 `json:"throughput_bytes_per_second"`
 	Operations float64 `json:"operations_per_second"`
 	// Saturation is where the line of the lightest step meets the best
@@ -240,7 +241,7 @@ func (d *data) findings() *Findings {
 	best := f.best()
 	f.Optimum, f.Knee = f.optimum(best), f.knee(best)
 	f.Validity = d.validity(f, best)
-	f.Warnings = append(f.Warnings, d.warnings(f)...)
+	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
 	f.Verdict = f.verdict(best)
 	return f
 }

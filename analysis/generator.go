@@ -14,6 +14,7 @@ const (
 	generatorFail = 0.85 // at this share nothing else can have been the limit
 	lateWarn      = 0.010
 	lateFail      = 0.100
+	timed         = 20 // at least one start in so many must have been planned
 	missedWarn    = 0.001
 	missedFail    = 0.05
 )
@@ -39,7 +40,10 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 		if status != OK {
 			notes = append(notes, f.at(s)+": "+strings.Join(reasons, ", "))
 		}
-		topCPU, topLate = max(topCPU, value(s.ClientCPU)), max(topLate, value(s.LateP99))
+		topCPU = max(topCPU, value(s.ClientCPU))
+		if s.timedStarts*timed >= s.Done {
+			topLate = max(topLate, value(s.LateP99))
+		}
 	}
 	if !seen {
 		c.Detail = "its CPU was not watched and no starts were timed"
@@ -90,7 +94,7 @@ func judge(s *Step) (status string, reasons []string) {
 	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 { // real clients may cost what they cost: never more than a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
-	if s.LateP99 != nil {
+	if s.LateP99 != nil && s.timedStarts*timed >= s.Done { // a few starts after a failure say nothing
 		cycle := ratio(s.latencySeconds+s.thinkSeconds, float64(s.Done)) // late starts matter if they are a part of it
 		warn, fail := max(lateWarn, 0.1*cycle), max(lateFail, 0.5*cycle)
 		reach(*s.LateP99, warn, fail, "starts late by "+unit.Seconds(*s.LateP99)+" (p99)")

@@ -85,8 +85,11 @@ func (f *Findings) shape(best int, there string) string {
 	_, endHigh := f.bounds(last)
 	low, _ := f.bounds(s)
 	after := "beyond that it stays flat"
-	if end < nearBest*top && endHigh < low || end < 0.8*top {
+	switch {
+	case end < nearBest*top && endHigh < low:
 		after = fmt.Sprintf("beyond that it falls, to %s with %s", f.show(end), f.at(last))
+	case end < nearBest*top:
+		after = fmt.Sprintf("beyond that it does not rise (%s with %s, which the spread allows to be the same)", f.show(end), f.at(last))
 	}
 	return fmt.Sprintf("%s peaks at %s with %s%s; %s", what, value, f.at(s), there, after)
 }
@@ -131,8 +134,11 @@ func errorClause(s *Step) string {
 	return fmt.Sprintf(" (%s of its operations failed)", unit.Percent(s.ErrorRatio))
 }
 
+// wide is the half width of an interval, as a share of its mean, that is worth a remark.
+const wide = 0.1
+
 // warnings are remarks that do not touch the validity of the result.
-func (d *data) warnings(f *Findings) []string {
+func (d *data) warnings(f *Findings, best int) []string {
 	var all []string
 	few := 0
 	for i := range f.Curve {
@@ -142,6 +148,14 @@ func (d *data) warnings(f *Findings) []string {
 	}
 	if few > 0 {
 		all = append(all, fmt.Sprintf("%d of %d steps were held for less than %d s: they have no interval", few, len(f.Curve), leastBatches))
+	}
+	if best >= 0 {
+		s := &f.Curve[best]
+		mean, _, _ := f.yield(s)
+		low, high := f.bounds(s)
+		if half := ratio(high-low, 2*mean); half > wide {
+			all = append(all, fmt.Sprintf("the best step is known to +-%.0f%% only: hold longer, or quieten the machines", 100*half))
+		}
 	}
 	if host := shared(f); host != "" {
 		all = append(all, "clients and service share the CPU of "+host+": the curve is that of both together")
