@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -234,83 +233,4 @@ func (c *checker) times() {
 	if each := time.Duration(l.Ramp + l.Settle + l.Hold); steps > 0 && each > longest/time.Duration(steps) {
 		c.say("load.hold", "%d steps of %v are longer than a year", steps, unit.Duration(each))
 	}
-}
-
-func (c *checker) hosts() {
-	seen := map[string]bool{}
-	for i, h := range c.Hosts {
-		path := fmt.Sprintf("hosts.%d", i)
-		if !slices.Contains(words()["hosts.[].role"], h.Role) {
-			c.say(path+".role", "%s: use one of %s", quote(h.Role), strings.Join(words()["hosts.[].role"], ", "))
-		}
-		if h.Name == "" {
-			c.say(path+".name", "missing: a host that is watched from afar needs a name")
-		} else if seen[h.Name] {
-			c.say(path+".name", "%s is there twice", quote(h.Name))
-		}
-		seen[h.Name] = true
-		if h.NodeExporter != "" {
-			c.exporter(path+".node_exporter", h)
-		}
-		for _, list := range []struct {
-			key string
-			ids []int
-		}{{"pids", h.Pids}, {"groups", h.Groups}} {
-			if slices.ContainsFunc(list.ids, func(id int) bool { return id < 1 }) {
-				c.say(path+"."+list.key, "%v: numbers of processes start at 1", list.ids)
-			}
-		}
-	}
-}
-
-func (c *checker) exporter(path string, h Host) {
-	u, err := url.Parse(h.NodeExporter)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		c.say(path, "not the URL of a page: write it as in http://%s:9100/metrics", h.Name)
-	case u.User != nil:
-		c.say(path, "a secret must not stand in a scenario: leave out what stands before the @")
-	}
-	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
-		c.say(path, "processes, pids and groups are watched on this machine only: leave them out, or leave node_exporter out")
-	}
-}
-
-func (c *checker) auth() {
-	a := c.Auth
-	if a.Method != "" && !slices.Contains(words()["auth.method"], a.Method) {
-		c.say("auth.method", "unknown method %s%s", quote(a.Method), meant(a.Method, words()["auth.method"]))
-	}
-	if a.PasswordFile != "" && a.PasswordVariable != "" {
-		c.say("auth.password_variable", "password_file and password_variable exclude each other: keep one")
-	}
-	if a.TokenFile != "" && a.TokenVariable != "" {
-		c.say("auth.token_variable", "token_file and token_variable exclude each other: keep one")
-	}
-	password := a.PasswordFile != "" || a.PasswordVariable != ""
-	switch {
-	case a.Method == "token" && a.TokenFile == "" && a.TokenVariable == "":
-		c.say("auth.method", "token needs token_file or token_variable")
-	case a.Method == "basic" && (a.User == "" || !password):
-		c.say("auth.method", "basic needs user, and password_file or password_variable")
-	case a.Method == "x509" && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
-		c.say("auth.method", "x509 needs cert_file and key_file, or proxy_file")
-	case a.KeyFile != "" && a.CertFile == "":
-		c.say("auth.key_file", "needs cert_file, too")
-	case a.Method == "" && (password || a.TokenFile != "" || a.TokenVariable != ""):
-		c.say("auth", "has a secret but no method: write method: basic or method: token")
-	}
-}
-
-// near says whether the service runs on this machine.
-func (s *Scenario) near() bool {
-	if s.Target == BuiltIn {
-		return true
-	}
-	u, err := url.Parse(s.Target)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "file" || u.Scheme == "simulated" || u.Hostname() == thisMachine || ip != nil && ip.IsLoopback()
 }

@@ -120,6 +120,9 @@ func TestMistakes(t *testing.T) {
 		{"clients", target + "load: {clients: [1, 0, x, -2]}\n", `s.yaml:2:21: load.clients.1: "0": a step has at least one client` + "\n" +
 			`s.yaml:2:24: load.clients.2: "x": write a whole number` + "\n" + `s.yaml:2:27: load.clients.3: "-2": cannot be negative`},
 		{"many clients", target + "load: {clients: 99999999999999999999}\n", `s.yaml:2:17: load.clients: "99999999999999999999": too large`},
+		{"columns are characters", "target: http://localhost/äöü\nname: \"äöü\"\nworkload: {checksum: äöü, sesion: x}\n",
+			"s.yaml:2:7: name: \"äöü\": use up to 64 letters, digits, dots, _ and -\ns.yaml:3:22: workload.checksum: unknown checksum \"äöü\": use one of adler32, crc32c, md5, sha256\ns.yaml:3:27: unknown key workload.sesion"},
+		{"windows", "target: http://localhost/\r\nload:\r\n  hold: 5\r\n", `s.yaml:3:9: load.hold: "5": a duration needs a unit`},
 		{"no brackets", target + "load: {clients: 1,2}\n", `s.yaml:2:19: unknown key load.2: several values need brackets, as in [1, 2, 4]`},
 		{"by", target + "load: {clients: {from: 1, to: 10, by: x1}}\n", `s.yaml:2:39: load.clients.by: "x1": write a factor above 1, as in x2`},
 		{"endless", target + "load: {clients: {from: 1, to: 10, by: x1.1}}\n", `s.yaml:2:39: load.clients.by: "x1.1" makes more than 1000 steps, or the same one again and again`},
@@ -307,12 +310,10 @@ func TestHostileYAML(t *testing.T) {
 		"questions": strings.Repeat("? ", 100_000), "large": strings.Repeat("a: 1\n", 1<<20), "zeros": strings.Repeat("\x00", 10_000),
 		"anchors": "a: " + strings.Repeat("&a ", 10_000) + "x", "tags": "a: " + strings.Repeat("!t ", 10_000) + "x", "colons": strings.Repeat("a: ", 10_000),
 	} {
-		start := time.Now()
 		if _, err := Parse("s.yaml", []byte(text), nil, nil); err == nil {
 			t.Errorf("%s is accepted", name)
-		}
-		if d := time.Since(start); d > 20*time.Second {
-			t.Errorf("%s took %v", name, d)
+		} else if len(err.Error()) > 4000 {
+			t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
 		}
 	}
 }

@@ -276,3 +276,35 @@ func TestDriversKindsAreNamed(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func FuzzParsePlan(f *testing.F) {
+	for _, name := range []string{"default", "open"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name+".plan.json"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ParsePlan(data)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := p.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ParsePlan(b.Bytes())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &b)
+		}
+		if d := cmp.Diff(p, back, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+		p.Files.List = ""
+		if err := p.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		p.Share(1, 3)
+	})
+}
