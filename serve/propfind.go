@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -87,9 +88,23 @@ func (p *props) element(path []xml.Name) error {
 		if len(p.asked) == maxProps {
 			return errors.New("too many properties")
 		}
+		if !writable(last.Local) {
+			return errors.New("a property's name is no name")
+		}
 		p.asked = append(p.asked, last)
 	}
 	return nil
+}
+
+// writable says whether a name can stand in an answer: the decoder lets
+// names pass that begin with a digit, or worse.
+func writable(name string) bool {
+	for i, r := range name {
+		if !unicode.IsLetter(r) && r != '_' && (i == 0 || !unicode.IsDigit(r) && r != '-' && r != '.') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // propfind answers PROPFIND of a file or folder, and of what is in it.
