@@ -44,8 +44,8 @@ func busy() {
 	}
 	buf := make([]byte, 1<<20)
 	var ru unix.Rusage
-	for x := uint32(1); ru.Utime.Sec+ru.Stime.Sec < 2; {
-		for range 5_000_000 {
+	for x := uint32(1); microseconds(ru.Utime)+microseconds(ru.Stime) < 1_200_000; {
+		for range 2_000_000 {
 			x = x*1664525 + 1013904223
 		}
 		buf[0] = byte(x)
@@ -135,7 +135,7 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 	if p.Read < 100<<20 {
 		t.Errorf("%d bytes read", p.Read)
 	}
-	if len(k.of("here")) < 3 {
+	if len(k.of("here")) < 2 {
 		t.Errorf("%d samples", len(k.of("here")))
 	}
 }
@@ -178,7 +178,7 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 	}
 	p, q := sum(with.of("here"), "weir"), sum(without.of("here"), "weir")
 	near(t, "CPU seconds with programs", p.User+p.System, spent(0)+spent(1), 0.03)
-	if alone := q.User + q.System; alone > spent(0)+0.001 || spent(1) < 1.5 {
+	if alone := q.User + q.System; alone > spent(0)+0.001 || spent(1) < 1 {
 		t.Errorf("%v s without programs, rusage has %v s and %v s", alone, spent(0), spent(1))
 	}
 }
@@ -186,10 +186,11 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 // TestProcessDeath: a watched process is killed in the middle; sums stand,
 // samples go on, the loss is told once.
 func TestProcessDeath(t *testing.T) {
-	cmd, _, out := playing(t, "busy")
-	if _, err := out.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	cmd, _, _ := playing(t, "idle")
+	eventually(t, "the process has its program's size", func() bool {
+		st, err := newProcFS("", "").stat(cmd.Process.Pid)
+		return err == nil && st.rss > 4<<20
+	})
 	l := newLocal(scenario.Host{Pids: []int{cmd.Process.Pid}}, Options{}, noTarget(), newClock())
 	defer l.close()
 	look := func() (*Sample, error) { return l.look(context.Background()) }
