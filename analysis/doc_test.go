@@ -1,0 +1,11 @@
+package analysis
+
+import (
+	"testing"
+
+	"weir/results/resultstest/keys"
+)
+
+func TestDocumentedKeys(t *testing.T) {
+	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, HostFigure{}, Knee{}, Optimum{})
+}

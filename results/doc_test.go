@@ -1,0 +1,37 @@
+package results
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/results/resultstest/keys"
+	"weir/scenario"
+)
+
+// The page that specifies the format and the types that are the format must
+// name the same keys.
+func TestDocumentedKeys(t *testing.T) {
+	var h measure.Histogram
+	h.Record(time.Second)
+	written, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var histogram map[string]any
+	if err := json.Unmarshal(written, &histogram); err != nil {
+		t.Fatal(err)
+	}
+	for section, types := range map[string][]any{
+		"about.json":      {About{}, Clock{}},
+		"plan.json":       {scenario.Plan{}, scenario.Step{}},
+		"intervals.jsonl": {measure.Interval{}, histogram},
+		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}},
+		"events.jsonl":    {measure.Event{}},
+		"manifest.jsonl":  {manifestLine{}},
+	} {
+		t.Run(section, func(t *testing.T) { keys.Compare(t, "../docs/results.md", section, types...) })
+	}
+}
