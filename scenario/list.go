@@ -135,7 +135,7 @@ func (l *lister) below(name string) (string, error) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
-			return "", fmt.Errorf("%s leaves the target: write the path without ..", quote(name))
+			return "", fmt.Errorf("%s leaves the target: dots like these have no place in a path", quote(name))
 		}
 	}
 	return name, nil

@@ -38,7 +38,7 @@ func TestReadList(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "files.list: list.txt names no file: write one path a line",
 		"# none\n\n":                "files.list: list.txt names no file: write one path a line",
-		"a\n../b\n":                 `list.txt:2:1: "../b" leaves the target: write the path without ..`,
+		"a\n../b\n":                 `list.txt:2:1: "../b" leaves the target: dots like these have no place in a path`,
 		"/\n":                       `list.txt:1:1: "/" is a folder: name a file`,
 		"a/\n":                      `list.txt:1:1: "a/" is a folder: name a file`,
 		"http://other/a\n":          `list.txt:1:1: "http://other/a" is not below the target gsiftp://host/hadoop/`,

@@ -39,8 +39,8 @@ func (p *Plan) MostClients() int {
 // WriteText writes what the plan does for people: what, where, the steps, and
 // how long and how much it will be as far as that can be known before.
 func (p *Plan) WriteText(w io.Writer) error {
-	b := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(b, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	var b strings.Builder
+	row := func(name, format string, args ...any) { fmt.Fprintf(&b, name+"\t"+format+"\n", args...) }
 	row("name", "%s", p.Name)
 	row("target", "%s (%s)", p.Target, p.Driver)
 	if len(p.Command) > 0 {
@@ -69,10 +69,19 @@ func (p *Plan) WriteText(w io.Writer) error {
 		row("threshold", "%s (not judged by this version)", t)
 	}
 	row("seed", "%d", p.Seed)
-	if err := b.Flush(); err != nil {
+	if err := aligned(w, b.String(), 0); err != nil {
 		return err
 	}
 	return p.writeSteps(w)
+}
+
+// aligned writes a table, its cells apart by tabs.
+func aligned(w io.Writer, table string, flags uint) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', flags)
+	if _, err := io.WriteString(t, table); err != nil {
+		return err
+	}
+	return t.Flush()
 }
 
 func (p *Plan) writeSteps(w io.Writer) error {
@@ -81,18 +90,18 @@ func (p *Plan) writeSteps(w io.Writer) error {
 	if open {
 		head = "step\trate\tclients, at most\tramp\tsettle\thold\tfrom\t\n"
 	}
-	b := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(b, "\n", head)
+	var b strings.Builder
+	b.WriteString("\n" + head)
 	var from unit.Duration
 	for _, s := range p.Steps {
 		rate := ""
 		if open {
 			rate = s.Rate.String() + "\t"
 		}
-		fmt.Fprintf(b, "%d\t%s%d\t%v\t%v\t%v\t%v\t\n", s.Number, rate, s.Clients, s.Ramp, s.Settle, s.Hold, from)
+		fmt.Fprintf(&b, "%d\t%s%d\t%v\t%v\t%v\t%v\t\n", s.Number, rate, s.Clients, s.Ramp, s.Settle, s.Hold, from)
 		from += s.Ramp + s.Settle + s.Hold
 	}
-	return b.Flush()
+	return aligned(w, b.String(), tabwriter.AlignRight)
 }
 
 func (p *Plan) workText() string {

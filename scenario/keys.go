@@ -1,0 +1,111 @@
+package scenario
+
+import "slices"
+
+// A key is one line of the format's reference.
+type key struct {
+	path, about string
+}
+
+// keys returns what each key of the format is for, in the order of the
+// reference. The schema and docs/scenario.md follow it.
+func keys() []key {
+	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), endKeys())
+}
+
+func firstKeys() []key {
+	return []key{
+		{"name", "Name of the scenario, used for the run directory: letters, digits, dots, _ and -."},
+		{"target", "URL of the service under test, or built-in for weir's own server."},
+		{"client", "External program that does the work of a client: xrdcp, gfal-copy, curl or globus-url-copy, or a command of your own. Left out, weir speaks the target's protocol itself."},
+		{"client.command", "Program and arguments, with placeholders such as {url}."},
+		{"variables", "Names and values for ${NAME}. A name without a value (null) may come from the environment."},
+	}
+}
+
+func authKeys() []key {
+	return []key{
+		{"auth", "How clients prove who they are. Secrets are named, never written here."},
+		{"auth.method", "Way to authenticate."},
+		{"auth.user", "Name of the user, or the access key of S3."},
+		{"auth.password_file", "File that holds the password, or the secret key of S3."},
+		{"auth.password_variable", "Environment variable that holds the password, or the secret key of S3."},
+		{"auth.token_file", "File that holds the bearer token."},
+		{"auth.token_variable", "Environment variable that holds the bearer token."},
+		{"auth.cert_file", "Client certificate, PEM."},
+		{"auth.key_file", "Key of the client certificate, PEM."},
+		{"auth.proxy_file", "Proxy certificate with its key, PEM."},
+		{"auth.ca_file", "Certificate authorities to trust, PEM."},
+		{"auth.ca_dir", "Folder of certificate authorities to trust."},
+		{"auth.insecure", "Trust any server certificate."},
+	}
+}
+
+func fileKeys() []key {
+	return []key{
+		{"files", "Which files are read: a list, a listing of the target, or files made for the run."},
+		{"files.list", "File with one path a line, relative to the target, and optionally its size."},
+		{"files.listing", "Ask the target which files it has."},
+		{"files.make", "Files that the run makes before it starts and removes after it."},
+		{"files.make.count", "How many files are made."},
+		{"files.make.size", "Size of a made file: fixed, uniform or by weights."},
+		{"files.make.keep", "Leave the made files for the next run."},
+	}
+}
+
+func workKeys() []key {
+	return []key{
+		{"workload", "What each virtual client does."},
+		{"workload.kind", "Kind of work."},
+		{"workload.mix", "Operations and how often each is drawn, for kind mix and metadata."},
+		{"workload.session", "Keep the connection and login from operation to operation, or make a fresh one for each."},
+		{"workload.pick", "How the next file is picked."},
+		{"workload.skew", "Exponent of pick: zipf, above 1."},
+		{"workload.think", "Pause after each task: fixed, uniform or exponential."},
+		{"workload.chunk", "Bytes asked for at once; 0 lets the driver choose."},
+		{"workload.in_flight", "Requests of one client under way at once; 0 lets the driver choose."},
+		{"workload.part", "Read parts of files instead of whole files."},
+		{"workload.part.size", "Bytes of one part."},
+		{"workload.part.count", "Parts asked for in one operation."},
+		{"workload.part.order", "Where the parts lie in the file."},
+		{"workload.size", "Size of a file to write: fixed, uniform or by weights."},
+		{"workload.keep", "Leave written files where they are instead of removing them after the run."},
+		{"workload.verify", "Share of operations whose payload is checked against a checksum."},
+		{"workload.checksum", "Algorithm used to verify."},
+		{"workload.timeout", "Longest that one operation may take."},
+		{"workload.retries", "How often a failed operation is tried again; 0 is off."},
+	}
+}
+
+func loadKeys() []key {
+	return []key{
+		{"load", "How much is asked for, step by step, and for how long."},
+		{"load.clients", "Closed load: virtual clients of each step."},
+		{"load.rate", "Open load: arrivals per second of each step, whether or not the service keeps up."},
+		{"load.arrivals", "Open load: evenly spaced, or at random as a Poisson process."},
+		{"load.max_clients", "Open load: most virtual clients that may be busy at once."},
+		{"load.ramp", "Time over which a step's clients are started or stopped."},
+		{"load.settle", "Time at full load that is not counted."},
+		{"load.hold", "Time at full load that is counted."},
+		{"load.drain", "Longest that the last operations may take after the last step."},
+	}
+}
+
+func endKeys() []key {
+	return []key{
+		{"stop", "When to end before the last step."},
+		{"stop.time", "End after this time."},
+		{"stop.count", "End after so many operations."},
+		{"stop.bytes", "End after so many bytes of payload."},
+		{"stop.error_ratio", "End when this share of the operations of the last ten seconds failed."},
+		{"hosts", "Machines that are watched while the run goes on."},
+		{"hosts.[].name", "Name of the host."},
+		{"hosts.[].role", "What the host does in this test."},
+		{"hosts.[].node_exporter", "URL of its Prometheus page. Left out, this machine's /proc is read."},
+		{"hosts.[].processes", "Names of the programs whose own CPU and memory are watched."},
+		{"hosts.[].pids", "Numbers of processes to watch."},
+		{"hosts.[].groups", "Process groups to watch."},
+		{"thresholds", "What the result must meet, as in throughput > 8 Gbit/s at 2000 clients. Kept in the plan, judged by a later version."},
+		{"seed", "Start of all random choices. Equal seeds make equal runs."},
+	}
+}
