@@ -27,7 +27,7 @@ func byWords(text string) error {
 		{fs.ErrPermission, []string{"permission denied", "operation not permitted", "not authorized", "unauthorized", "authentication failed", "auth failed", "no protocols left to try", "530 login incorrect", "access denied", "forbidden"}},
 		{storage.ErrBusy, []string{"too many connections", "421 service busy", "server is busy", "overloaded", "too many requests", "service unavailable"}},
 		{context.DeadlineExceeded, []string{"timed out", "timeout", "operation expired"}},
-		{syscall.ECONNRESET, []string{"connection reset", "broken pipe", "end-of-file was reached", "end of file occurred", "empty reply", "closed by server", "socket disconnected", "socket error", "stream disconnect", "connection closed"}},
+		{syscall.ECONNRESET, []string{"connection reset", "broken pipe", "end-of-file was reached", "end of file occurred", "empty reply", "closed by server", "socket disconnected", "socket error", "stream disconnect", "socket operation on non-socket", "connection closed"}},
 	} {
 		for _, word := range w.words {
 			if strings.Contains(text, word) {

@@ -36,6 +36,8 @@ func of(t *testing.T, preset string) storage.Driver {
 }
 
 func TestConformance(t *testing.T) {
+	// xrdcp asks name servers; one that does not answer costs 5 s each time.
+	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1")
 	nginx := lab.StartNginx(t, lab.NginxConfig{})
 	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
 	gridftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
@@ -43,19 +45,19 @@ func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		preset, name, url string
 		lacks             []storagetest.Lack
-		without           []storage.Kind
 	}{
-		{"curl", "nginx", nginx.URL, nil, nil},
-		{"curl", "xrootd", xrootd.URLs["http"], nil, nil},
-		{"xrdcp", "xrootd", xrootd.URL, nil, nil},
-		{"globus-url-copy", "gridftp", gridftp.URL, []storagetest.Lack{storagetest.Ranges}, nil},
-		{"gfal-copy", "nginx", nginx.URL, []storagetest.Lack{storagetest.Ranges}, []storage.Kind{storage.List, storage.Checksum}},
-		{"gfal-copy", "xrootd", xrootd.URL, []storagetest.Lack{storagetest.Ranges}, nil},
-		{"gfal-copy", "gridftp", gridftp.URL, []storagetest.Lack{storagetest.Ranges}, nil},
+		{"curl", "nginx", nginx.URL, nil},
+		{"curl", "xrootd", xrootd.URLs["http"], nil},
+		// What these two throw away they count only as well as the kernel
+		// sees their writes, among them some that are no payload.
+		{"xrdcp", "xrootd", xrootd.URL, []storagetest.Lack{storagetest.Ranges, storagetest.ExpectedSize}},
+		{"globus-url-copy", "gridftp", gridftp.URL, []storagetest.Lack{storagetest.Ranges, storagetest.ExpectedSize}},
+		{"gfal-copy", "xrootd http", xrootd.URLs["http"], []storagetest.Lack{storagetest.Ranges}},
+		{"gfal-copy", "xrootd", xrootd.URL, []storagetest.Lack{storagetest.Ranges}},
+		{"gfal-copy", "gridftp", gridftp.URL, []storagetest.Lack{storagetest.Ranges}},
 	} {
 		t.Run(c.preset+" "+c.name, func(t *testing.T) {
 			d := of(t, c.preset)
-			d.Kinds = slices.DeleteFunc(d.Kinds, func(k storage.Kind) bool { return slices.Contains(c.without, k) })
 			d.Schemes = nil
 			target := storage.Target{URL: parse(t, c.url), Command: []string{c.preset}}
 			storagetest.Run(t, d, target, storagetest.Options{

@@ -15,28 +15,30 @@ import (
 // threads that wait for them.
 type process struct {
 	own  *os.Process
-	fd   int
-	file *os.File
+	file *os.File // nil on a kernel without such descriptors
 	raw  syscall.RawConn
 }
 
-func newProcess() (*process, *os.ProcAttr) {
-	p := &process{fd: -1}
-	return p, &os.ProcAttr{Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.fd}}
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-func (p *process) began(own *os.Process) {
-	p.own = own
-	if p.fd < 0 {
-		return // an old kernel: the end is looked for at every look
+// newProcess takes over a program that was just started.
+func newProcess(own *os.Process) *process {
+	p := &process{own: own}
+	// Not os.Process's own descriptor: it must stay blocking.
+	fd, err := unix.PidfdOpen(own.Pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return p
 	}
-	if unix.SetNonblock(p.fd, true) != nil {
-		return
+	file := os.NewFile(uintptr(fd), "process")
+	raw, err := file.SyscallConn()
+	if err != nil {
+		_ = file.Close()
+		return p
 	}
-	p.file = os.NewFile(uintptr(p.fd), "process")
-	if raw, err := p.file.SyscallConn(); err == nil {
-		p.raw = raw
-	}
+	p.file, p.raw = file, raw
+	return p
 }
 
 func (p *process) pid() int { return p.own.Pid }
@@ -94,11 +96,17 @@ func (p *process) wake() {
 	}
 }
 
-// reap takes the program's exit status; it must have ended or been killed.
+// reap takes the exit status of a program that has ended.
 func (p *process) reap() (*os.ProcessState, error) {
 	state, err := p.own.Wait()
+	p.leave()
+	return state, err
+}
+
+// leave lets go of the program, reaped or not.
+func (p *process) leave() {
 	if p.file != nil {
 		_ = p.file.Close()
 	}
-	return state, err
+	_ = p.own.Release()
 }

@@ -56,7 +56,7 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	}
 	// The leader is not reaped yet, so its group's number is still its own.
 	_ = syscall.Kill(-p.pid(), syscall.SIGKILL)
-	state, err := p.reap()
+	state, err := p.bury()
 	// Whoever escaped the group may hold the other ends; they do not matter.
 	soon := time.Now().Add(100 * time.Millisecond)
 	for _, o := range []*output{out, words} {
@@ -81,18 +81,17 @@ func (s *service) begin(l line, argv []string, out, words *output) (*process, er
 		return nil, err
 	}
 	defer null.Close() //nolint:errcheck // only handed over
-	p, attr := newProcess()
-	attr.Dir, attr.Env, attr.Files = s.dir, s.env, []*os.File{null, out.w, words.w}
-	started, err := s.starter.start(l.path, argv, attr)
+	own, err := s.starter.start(l.path, argv, &os.ProcAttr{
+		Dir: s.dir, Env: s.env, Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.program, unclassed{err})
 	}
-	p.began(started)
 	out.closeWrite()
 	words.closeWrite()
 	out.follow()
 	words.follow()
-	return p, nil
+	return newProcess(own), nil
 }
 
 // An unclassed error is our own trouble, not the service's: its words stay,
@@ -118,6 +117,18 @@ func (p *process) watch(ctx context.Context, look func(pid int)) error {
 			return err
 		}
 	}
+}
+
+// bury takes the exit status of a program that has ended or was just killed.
+// One that even so does not end, stuck in the kernel, is given up.
+func (p *process) bury() (*os.ProcessState, error) {
+	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); {
+		if ended, err := p.waitUntil(context.Background(), limit); err == nil && ended {
+			return p.reap()
+		} // else it was a late wake
+	}
+	p.leave()
+	return nil, errors.New("it was killed 10 s ago and still has not ended")
 }
 
 func (r *ran) fill(state *os.ProcessState) {
