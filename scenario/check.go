@@ -25,6 +25,7 @@ type checker struct {
 func (s *Scenario) check(told Mistakes) Mistakes {
 	c := &checker{Scenario: s, told: told}
 	c.target()
+	c.command()
 	c.work()
 	c.files()
 	c.load()
@@ -53,8 +54,14 @@ func (c *checker) say(path, format string, args ...any) {
 	})
 }
 
+// wrong says whether something is known to be wrong with path: with the key,
+// one below it, or what stands in its place.
 func (c *checker) wrong(path string) bool {
-	return slices.ContainsFunc(c.told, func(m *Mistake) bool { return strings.HasPrefix(m.Text, path) })
+	at, given := c.where[path]
+	return slices.ContainsFunc(c.told, func(m *Mistake) bool {
+		same := given && at.line > 0 && m.Set == "" && m.Line == at.line && m.Column == at.column
+		return same || strings.HasPrefix(m.Text, path)
+	})
 }
 
 // place returns where path, or the nearest key above it, was given.
@@ -109,6 +116,17 @@ func (c *checker) target() {
 		c.say("target", "%s has no name: write it as in simulated://demo?servers=4&service=10ms", quote(c.Target))
 	case u.Host == "" && u.Scheme != "file":
 		c.say("target", "%s names no host: write it as in %s://localhost:8443/data", quote(c.Target), u.Scheme)
+	}
+}
+
+// command refuses arguments that hold secrets. It cannot see all, but the
+// usual ones.
+func (c *checker) command() {
+	secret := regexp.MustCompile(`(?i)^--?(password|passwd|token|secret)=.|authorization: *\S|bearer +\S|://[^/@ ]+:[^/@ ]+@`)
+	for i, arg := range c.Client.Command {
+		if secret.MatchString(arg) {
+			c.say(fmt.Sprintf("client.command.%d", i), "a secret must not stand in a scenario: let the program read it from a file or a variable of the environment")
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/unit"
 	"weir/storage/all"
+	"weir/storage/command"
 	"weir/workload"
 )
 
@@ -153,6 +154,17 @@ func TestKeysAreTheTypes(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestProgramsAreThoseOfTheDriver(t *testing.T) {
+	var want []string
+	for _, p := range command.Presets() {
+		want = append(want, p.Name)
+	}
+	got := slices.Sorted(slices.Values(words()["client"]))
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -196,6 +196,12 @@ func TestSecretsAreRefusedAndNotRepeated(t *testing.T) {
 		"target: http://localhost/\npassword: hunter2\n",
 		"target: http://ada:hunter2@localhost/\n",
 		"target: http://localhost/?authz=hunter2\n",
+		"variables: {PASSWORD: hunter2}\ntarget: http://localhost/\n",
+		"variables: {DAV_TOKEN: hunter2}\ntarget: http://localhost/\n",
+		"target: http://localhost/${MY_SECRET:-hunter2}\n",
+		"target: http://localhost/\nclient: {command: [curl, -H, \"Authorization: Bearer hunter2\", \"{url}\"]}\n",
+		"target: http://localhost/\nclient: {command: [x, --password=hunter2, \"{url}\"]}\n",
+		"target: http://localhost/\nclient: {command: [x, \"http://ada:hunter2@localhost/\"]}\n",
 		"target: \"http://ada:hunter2@local host/\"\n",
 		"target: http://localhost/\nhosts: [{name: a, role: server, node_exporter: \"http://u:hunter2@a:9100/\"}]\n",
 	} {
@@ -215,7 +221,7 @@ func TestSecretsAreRefusedAndNotRepeated(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	t.Setenv("WEIR_TEST_HOST", "from-environment")
-	t.Setenv("WEIR_TEST_SECRET", "hunter2")
+	t.Setenv("WEIR_TEST_HIDDEN", "hunter2")
 	const text = `
 variables: {WEIR_TEST_HOST: null, PORT: 80, N: "1,2"}
 target: http://${WEIR_TEST_HOST}:${PORT}/${DIR:-data}/$${x}
@@ -234,7 +240,7 @@ load: {clients: "${N}"}
 		vars map[string]string
 		want string
 	}{
-		{"target: http://${WEIR_TEST_SECRET}/", nil, `s.yaml:1:9: there is no variable WEIR_TEST_SECRET: list it under variables:, or write ${WEIR_TEST_SECRET:-default}`},
+		{"target: http://${WEIR_TEST_HIDDEN}/", nil, `s.yaml:1:9: there is no variable WEIR_TEST_HIDDEN: list it under variables:, or write ${WEIR_TEST_HIDDEN:-default}`},
 		{"variables: {SIZE: 1B}\ntarget: http://${SIZ}/", nil, `s.yaml:2:9: there is no variable SIZ: did you mean SIZE?`},
 		{"variables: {WEIR_TEST_UNSET: null}\ntarget: http://${WEIR_TEST_UNSET}/", nil, `s.yaml:2:9: variable WEIR_TEST_UNSET has no value: give --var WEIR_TEST_UNSET=..., or set it in the environment`},
 		{"target: http://a/\n", map[string]string{"X": "1"}, `--var X: the scenario has no such variable: it has none at all`},
@@ -246,7 +252,7 @@ load: {clients: "${N}"}
 		{"variables: 5\ntarget: http://a/", nil, `s.yaml:1:12: variables: "5": write names and values, as in {SIZE: 1MiB}`},
 	} {
 		_, err := Parse("s.yaml", []byte(c.text), c.vars, nil)
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
 		}
 	}

@@ -56,6 +56,8 @@ func (v *variables) list(root *node) {
 		switch {
 		case !v.name.MatchString(e.key):
 			v.say(e.at, "variables: %s is not a name: use letters, digits and _", quote(e.key))
+		case secretName(e.key):
+			v.say(e.at, "variables.%s: %s", e.key, secretVariable)
 		case e.value.kind == list || e.value.kind == mapping:
 			v.say(e.value.at, "variables.%s: %s: a variable is one value", e.key, e.value.what())
 		case e.value.kind == scalar && strings.Contains(e.value.text, "${"):
@@ -115,6 +117,10 @@ func (v *variables) value(n *node, ref string) string {
 		return ""
 	}
 	v.used[name] = true
+	if _, listed := v.listed[name]; secretName(name) && !listed {
+		v.say(n.at, "${%s}: %s", name, secretVariable)
+		return ""
+	}
 	if text, ok := v.given[name]; ok {
 		n.at.outside = true
 		return text
@@ -137,6 +143,19 @@ func (v *variables) value(n *node, ref string) string {
 		v.say(n.at, "there is no variable %s%s", name, listHint(name, v.names()))
 	}
 	return ""
+}
+
+const secretVariable = "a secret must not stand in a scenario, and what a variable holds does: name the variable with auth.password_variable or auth.token_variable"
+
+// secretName says whether a variable is called as secrets are.
+func secretName(name string) bool {
+	name = strings.ToLower(name)
+	if _, ok := secretKeys()[name]; ok {
+		return true
+	}
+	return slices.ContainsFunc([]string{"_password", "_passwd", "_secret", "_secret_key", "_access_key", "_token", "_api_key"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
 }
 
 func listHint(name string, known []string) string {
