@@ -187,6 +187,7 @@ type HostFigure struct {
 	NetReceived     float64  `json:"net_received_bytes_per_second"` // loopback apart from all others: the larger
 	NetSent         float64  `json:"net_sent_bytes_per_second"`
 	Retransmits     float64  `json:"retransmitted_segments_per_second"`
+	userSystem      *float64 // share of all cores in user and system mode
 }
 
 // Knee is where more clients stop to bring more.

@@ -49,7 +49,10 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 		c.Detail = "its CPU was not watched and no starts were timed"
 		return c
 	}
-	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU; starts were late by at most %s (p99)", unit.Percent(topCPU), unit.Seconds(topLate))
+	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU", unit.Percent(topCPU))
+	if topLate > 0 {
+		c.Detail += fmt.Sprintf("; starts were late by at most %s (p99)", unit.Seconds(topLate))
+	}
 	if len(notes) > 0 {
 		c.Detail += "; it may have been the limit: " + strings.Join(head(notes, 3), "; ")
 	}

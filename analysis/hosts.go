@@ -64,7 +64,7 @@ type hostSum struct {
 	HostFigure
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
-	retransmits                                     mean
+	retransmits, userSystem                         mean
 	disks                                           map[string]*mean
 }
 
@@ -73,6 +73,7 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	h.Cores = max(h.Cores, s.Cores)
 	if s.CPU != nil {
 		h.cpu.add(s.CPU.Busy(), weight)
+		h.userSystem.add(s.CPU.User+s.CPU.System, weight)
 		h.iowait.add(s.CPU.IOWait, weight)
 		h.steal.add(s.CPU.Steal, weight)
 	}
@@ -133,6 +134,7 @@ func (h *hostSum) addDevices(s *monitor.Sample, weight float64) {
 func (h *hostSum) figure() HostFigure {
 	f := h.HostFigure
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
+	f.userSystem = h.userSystem.value()
 	f.ServerCores, f.ClientCores = h.serverCPU.value(), h.clientCPU.value()
 	for name, busy := range h.disks {
 		if v := busy.value(); v != nil && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {

@@ -49,7 +49,7 @@ type HostPoint struct {
 	ServerCores, ClientCores float64
 	DiskBusy                 float64 // of the busiest disk
 	DiskBytes                float64 // read and written, per second
-	NetBytes                 float64 // received and sent, per second; loopback if that is more
+	NetBytes                 float64 // received and sent, per second; through loopback if that is more
 }
 
 // SeriesOf reads run's time series.
@@ -118,7 +118,11 @@ func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
 		}
 		return *p
 	}
+	net := f.NetReceived + f.NetSent
+	if f.NetSent > 0 && f.NetSent == ratio(one.loSent.sum, one.loSent.weight) {
+		net = f.NetSent // loopback counts each byte on both sides
+	}
 	return HostPoint{At: s.Time.Sub(start).Seconds(), CPU: known(f.CPU), IOWait: known(f.IOWait),
 		ServerCores: known(f.ServerCores), ClientCores: known(f.ClientCores), DiskBusy: known(f.DiskBusy),
-		DiskBytes: f.DiskRead + f.DiskWrite, NetBytes: f.NetReceived + f.NetSent}
+		DiskBytes: f.DiskRead + f.DiskWrite, NetBytes: net}
 }

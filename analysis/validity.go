@@ -13,7 +13,7 @@ import (
 func (d *data) validity(f *Findings, best int) Validity {
 	v := Validity{Status: Valid, Checks: []Check{
 		d.checkData(f), d.checkClock(), checkErrors(f, best), d.checkVerification(f), d.checkBytes(),
-		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), d.checkCost(),
+		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
 	}}
 	for _, c := range v.Checks {
 		switch {

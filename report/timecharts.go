@@ -20,7 +20,7 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []chart {
 	all := []chart{yieldTime(f, s), latencyTime(s)}
 	all = append(all, cpuTime(s), deviceTime(s, "disk", "Disks against time", "Bytes read from and written to all disks of a host",
 		func(p *analysis.HostPoint) float64 { return p.DiskBytes }),
-		deviceTime(s, "net", "Network against time", "Bytes received and sent by all interfaces of a host (by its loopback interface, if that carried more)",
+		deviceTime(s, "net", "Network against time", "Bytes received and sent by all interfaces of a host (through its loopback interface, if that carried more)",
 			func(p *analysis.HostPoint) float64 { return p.NetBytes }))
 	shown := all[:0]
 	for _, c := range all {
