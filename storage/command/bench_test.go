@@ -1,0 +1,38 @@
+package command_test
+
+import (
+	"net/url"
+	"os/exec"
+	"testing"
+
+	"weir/storage"
+	"weir/storage/command"
+)
+
+// What an operation costs beyond its program: side by side with os/exec.
+func BenchmarkSpawn(b *testing.B) {
+	b.Run("driver", func(b *testing.B) {
+		s, err := command.Driver().Open(b.Context(), storage.Target{URL: &url.URL{Scheme: "ftp", Host: "h"}, Command: []string{"true"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close() //nolint:errcheck // of a benchmark
+		b.RunParallel(func(pb *testing.PB) {
+			c := s.Client()
+			for pb.Next() {
+				if _, err := c.Do(b.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: -1}, &heard{}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
+	b.Run("os-exec", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := exec.CommandContext(b.Context(), "true").CombinedOutput(); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,321 @@
+package command_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/content"
+	"weir/lab"
+	"weir/storage"
+	"weir/storage/command"
+)
+
+// services are the three of package lab, started once for all their tests.
+type services struct{ nginx, xrootd, gridftp *lab.System }
+
+func start(t *testing.T) services {
+	t.Helper()
+	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
+	return services{
+		lab.StartNginx(t, lab.NginxConfig{}),
+		lab.StartXRootD(t, lab.XRootDConfig{}),
+		lab.StartGridFTP(t, lab.GridFTPConfig{}),
+	}
+}
+
+type pair struct {
+	preset string
+	system *lab.System
+	url    string
+}
+
+func (p pair) String() string { return p.preset + " " + strings.SplitN(p.url, ":", 2)[0] }
+
+func (s services) pairs() []pair {
+	return []pair{
+		{"curl", s.nginx, s.nginx.URL}, {"curl", s.xrootd, s.xrootd.URLs["http"]},
+		{"xrdcp", s.xrootd, s.xrootd.URL},
+		{"globus-url-copy", s.gridftp, s.gridftp.URL},
+		{"gfal-copy", s.nginx, s.nginx.URL}, {"gfal-copy", s.xrootd, s.xrootd.URL}, {"gfal-copy", s.gridftp, s.gridftp.URL},
+	}
+}
+
+func file(seed uint64, size int64) []byte {
+	b := make([]byte, size)
+	content.Fill(b, seed, 0)
+	return b
+}
+
+// Names that a shell, a URL or a listing would stumble over. What a protocol
+// cannot express is not asked of it.
+func hostile(p pair) []string {
+	names := []string{"with space", `quo'te"s`, "-dash", "--help", "per%20cent", "plus+amp&eq=", "br{a}[c]$x`y`;z", `back\slash`, "ast*", "ha#sh", "~tilde", "$(touch x)"}
+	if p.system.Name != "gridftp" {
+		names = append(names, "new\nline", "ünï 漢字")
+	}
+	if p.system.Name != "xrootd" { // also in HTTP it takes an escaped one for the start of options
+		names = append(names, "que?stion")
+	}
+	return names
+}
+
+func TestHostileNames(t *testing.T) {
+	s := start(t)
+	for _, p := range s.pairs() {
+		t.Run(p.String(), func(t *testing.T) {
+			of(t, p.preset)
+			c := client(t, p.url, p.preset)
+			for i, name := range hostile(p) {
+				name = fmt.Sprintf("d%d/%s", i, name)
+				want := file(uint64(i), int64(1000+i))
+				if err := p.system.WriteFile(name, want); err != nil {
+					t.Fatal(err)
+				}
+				sum, err := content.Sum("adler32", uint64(i), 0, int64(len(want)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var h heard
+				res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: name, Size: -1, Sum: "adler32", Timeout: time.Minute}, &h)
+				if err != nil || res.Sum != sum || h.moved != int64(len(want)) {
+					t.Errorf("read %q: %d bytes, %s, %v; want %s", name, h.moved, res.Sum, err, sum)
+				}
+			}
+		})
+	}
+}
+
+func TestQuestionMarkCannotStandInXRootDsURLs(t *testing.T) {
+	of(t, "xrdcp")
+	c := client(t, "root://localhost:9//data", "xrdcp")
+	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "a?b", Size: 1}, &heard{})
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Failures are told apart, whichever program tells them in whichever words.
+func TestErrorClasses(t *testing.T) {
+	s := start(t)
+	for _, p := range s.pairs() {
+		t.Run(p.String(), func(t *testing.T) {
+			of(t, p.preset)
+			if err := p.system.WriteFile("there", file(1, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.system.WriteFile("closed", file(1, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(filepath.Join(p.system.Data, "closed"), 0); err != nil {
+				t.Fatal(err)
+			}
+			fails := func(url string, op storage.Op, want storage.Class) {
+				t.Helper()
+				if op.Timeout == 0 {
+					op.Timeout = time.Minute
+				}
+				var h heard
+				_, err := client(t, url, p.preset).Do(t.Context(), &op, &h)
+				if storage.Classify(err) != want || h.moved > 0 && op.Kind == storage.Read {
+					t.Errorf("%s %s: class %s, %d bytes, want %s: %v", op.Kind, op.Path, storage.Classify(err), h.moved, want, err)
+				}
+			}
+			for _, sum := range []string{"", "md5"} {
+				fails(p.url, storage.Op{Kind: storage.Read, Path: "missing", Size: 10, Sum: sum}, storage.NotFound)
+				fails(p.url, storage.Op{Kind: storage.Read, Path: "missing", Size: -1, Sum: sum}, storage.NotFound)
+				fails(p.url, storage.Op{Kind: storage.Read, Path: "closed", Size: 1000, Sum: sum}, storage.Denied)
+			}
+			fails(p.url, storage.Op{Kind: storage.Read, Path: "there", Size: 1000, Timeout: time.Millisecond}, storage.Timeout)
+			dead := elsewhere(t, p.url)
+			fails(dead, storage.Op{Kind: storage.Read, Path: "there", Size: 1000}, storage.Refused)
+			fails(dead, storage.Op{Kind: storage.Write, Path: "new", Size: 1000}, storage.Refused)
+		})
+	}
+}
+
+// elsewhere is the same URL on a port that nobody listens on.
+func elsewhere(t *testing.T, where string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := parse(t, where)
+	u.Host = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return u.String()
+}
+
+func TestServerGoesAndComesBack(t *testing.T) {
+	s := start(t)
+	for _, p := range s.pairs()[1:4] {
+		t.Run(p.String(), func(t *testing.T) {
+			of(t, p.preset)
+			if err := p.system.WriteFile("f", file(1, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			c := client(t, p.url, p.preset)
+			op := storage.Op{Kind: storage.Read, Path: "f", Size: 1000, Timeout: time.Minute}
+			if _, err := c.Do(t.Context(), &op, &heard{}); err != nil {
+				t.Fatal(err)
+			}
+			p.system.Kill()
+			if _, err := c.Do(t.Context(), &op, &heard{}); storage.Classify(err) != storage.Refused {
+				t.Errorf("while it is down: %v", err)
+			}
+			if err := p.system.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Do(t.Context(), &op, &heard{}); err != nil {
+				t.Errorf("after it came back: %v", err)
+			}
+		})
+	}
+}
+
+func TestHTTPStatus(t *testing.T) {
+	s := start(t)
+	for _, preset := range []string{"curl", "gfal-copy"} {
+		of(t, preset)
+		for code, want := range map[int]storage.Class{401: storage.Denied, 403: storage.Denied, 404: storage.NotFound, 429: storage.Busy, 503: storage.Busy, 500: storage.Other, 444: storage.Reset} {
+			c := client(t, fmt.Sprintf("%s/%d", s.nginx.URLs["code"], code), preset)
+			_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1, Timeout: time.Minute}, &heard{})
+			if storage.Classify(err) != want {
+				t.Errorf("%s, status %d: class %s, want %s: %v", preset, code, storage.Classify(err), want, err)
+			}
+		}
+	}
+}
+
+// While a large file trickles in, its bytes are reported, both where they are
+// thrown away and where they are kept; and never more than there are.
+func TestProgressOfCurl(t *testing.T) {
+	of(t, "curl")
+	const size, rate = 6 << 20, 2 << 20
+	n := lab.StartNginx(t, lab.NginxConfig{SlowRate: rate})
+	if err := n.WriteFile("f", file(3, size)); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range []storage.Op{{Size: size}, {Size: -1}, {Size: size, Sum: "crc32c"}} {
+		op.Kind, op.Path, op.Timeout = storage.Read, "f", time.Minute
+		var h heard
+		res, err := client(t, n.URLs["slow"], "curl").Do(t.Context(), &op, &h)
+		if err != nil || h.moved != size || h.calls < 2 || res.Size != size {
+			t.Errorf("read %+v: %v, %d bytes in %d calls, size %d", op, err, h.moved, h.calls, res.Size)
+		}
+	}
+}
+
+// A password or token reaches the program, but stands on no command line and
+// in no error.
+func TestCredentialsAreKept(t *testing.T) {
+	of(t, "curl")
+	const password = `s3cret "word\`
+	n := lab.StartNginx(t, lab.NginxConfig{User: "ada", Password: password, SlowRate: 100_000})
+	if err := n.WriteFile("f", file(3, 150_000)); err != nil {
+		t.Fatal(err)
+	}
+	cred := storage.Credentials{Method: "basic", User: "ada", Password: password}
+	c := clientOf(t, storage.Target{URL: parse(t, n.URLs["slow"]), Command: []string{"curl"}, Cred: cred})
+	seen := make(chan bool)
+	stop := make(chan struct{})
+	go func() {
+		found := false
+		for {
+			select {
+			case <-stop:
+				seen <- found
+				return
+			default:
+				found = found || onACommandLine(`s3cret`)
+			}
+		}
+	}()
+	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 150_000, Timeout: time.Minute}, &heard{})
+	close(stop)
+	if err != nil || <-seen {
+		t.Errorf("%v, or the password was seen", err)
+	}
+	cred.Password = "wrong"
+	c = clientOf(t, storage.Target{URL: parse(t, n.URL), Command: []string{"curl"}, Cred: cred})
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1}, &heard{}); storage.Classify(err) != storage.Denied {
+		t.Errorf("a wrong password: %v", err)
+	}
+	c = clientOf(t, storage.Target{URL: parse(t, n.URL), Command: []string{"sh", "-c", `echo "have $BEARER_TOKEN $X509_USER_PROXY $X509_CERT_DIR $LC_ALL $XrdSecPROTOCOL" >&2; exit 1`},
+		Cred: storage.Credentials{Method: "token", Token: "t0ken", From: storage.Auth{ProxyFile: "/p", CADir: "/ca"}}})
+	_, err = c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1}, &heard{})
+	if err == nil || !strings.HasSuffix(err.Error(), "have *** /p /ca C ztn") {
+		t.Errorf("the program sees %v", err)
+	}
+	_, err = command.Driver().Open(t.Context(), storage.Target{URL: parse(t, "root://localhost/"), Command: []string{"xrdcp"}, Cred: cred})
+	if err == nil || !strings.Contains(err.Error(), "curl") {
+		t.Errorf("xrdcp with a password: %v", err)
+	}
+}
+
+func onACommandLine(word string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if line, err := os.ReadFile(f); err == nil && strings.Contains(string(line), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// TLS with an authority of our own, as the tools of the field name it.
+func TestTLS(t *testing.T) {
+	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
+	x := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	if err := x.WriteFile("f", file(3, 5000)); err != nil {
+		t.Fatal(err)
+	}
+	for preset, scheme := range map[string]string{"curl": "https", "gfal-copy": "https", "xrdcp": "roots"} {
+		of(t, preset)
+		for _, trusted := range []bool{true, false} {
+			cred := storage.Credentials{}
+			if trusted {
+				cred.From = storage.Auth{CAFile: x.CAFile, CADir: x.CADir}
+			}
+			c := clientOf(t, storage.Target{URL: parse(t, x.URLs[scheme]), Command: []string{preset}, Cred: cred})
+			_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 5000, Sum: "md5", Timeout: time.Minute}, &heard{})
+			if (err == nil) != trusted {
+				t.Errorf("%s, authority known %v: %v", preset, trusted, err)
+			}
+		}
+	}
+}
+
+// A tool that removes its destination first must not reach the device.
+func TestTheNullDeviceSurvives(t *testing.T) {
+	before, err := os.Lstat(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t)
+	for _, p := range s.pairs() {
+		of(t, p.preset)
+		if err := p.system.WriteFile("f", file(1, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range []storage.Op{{Path: "f", Size: 1000}, {Path: "f", Size: -1}, {Path: "missing", Size: 5}} {
+			op.Kind, op.Timeout = storage.Read, time.Minute
+			_, err := client(t, p.url, p.preset).Do(t.Context(), &op, &heard{})
+			if (err == nil) != (op.Path == "f") {
+				t.Errorf("%s: %v", p, err)
+			}
+		}
+		after, err := os.Lstat(os.DevNull)
+		if err != nil || !os.SameFile(before, after) {
+			t.Fatalf("%s replaced %s: %v, %v", p, os.DevNull, after, err)
+		}
+	}
+}

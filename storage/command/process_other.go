@@ -1,0 +1,71 @@
+//go:build !linux
+
+package command
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+)
+
+// A process is a running program. Without descriptors of processes each one
+// costs a thread that waits for it.
+type process struct {
+	own   *os.Process
+	ended chan struct{} // closed when state and err are there
+	state *os.ProcessState
+	err   error
+	woken chan struct{}
+}
+
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// newProcess takes over a program that was just started. The goroutine that
+// waits for it ends with it.
+func newProcess(own *os.Process) *process {
+	p := &process{own: own, ended: make(chan struct{}), woken: make(chan struct{}, 1)}
+	go func() {
+		defer close(p.ended)
+		p.state, p.err = own.Wait()
+	}()
+	return p
+}
+
+func (p *process) pid() int { return p.own.Pid }
+
+// waitUntil waits for the program's end until t or until wake.
+func (p *process) waitUntil(ctx context.Context, t time.Time) (ended bool, err error) {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+		return true, nil
+	case <-timer.C:
+	case <-p.woken:
+	}
+	return false, ctx.Err()
+}
+
+// wake ends a waitUntil.
+func (p *process) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// reap takes the exit status of a program that has ended.
+func (p *process) reap() (*os.ProcessState, error) {
+	<-p.ended
+	return p.state, p.err
+}
+
+// leave lets go of the program.
+func (p *process) leave() {}
+
+// counters are not known on this system.
+func counters(int) (read, written int64, ok bool) { return 0, 0, false }
+
+// holds is not known on this system.
+func holds(int, string) bool { return false }
