@@ -27,7 +27,15 @@ func (c *Conn) discard() error {
 			return io.ErrUnexpectedEOF
 		}
 	}
-	return s.setLowat(1)
+	for {
+		err := s.setLowat(1)
+		if err == nil {
+			return nil
+		}
+		if err = c.again(err); err != nil { // a tick that has passed is no end of the operation
+			return err
+		}
+	}
 }
 
 // discardSome drops what is there: with MSG_TRUNC, TCP counts bytes and
