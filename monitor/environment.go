@@ -1,13 +1,13 @@
 package monitor
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,21 +71,51 @@ func (e *Environment) setCPU(f *procFS) {
 		e.Memory = c.memory.Total
 	}
 	hypervisor := false
-	if pfs, err := procfs.NewFS(f.proc); err == nil {
-		if info, err := pfs.CPUInfo(); err == nil && len(info) > 0 {
-			e.CPU = info[0].ModelName
-			for _, flag := range info[0].Flags {
-				hypervisor = hypervisor || flag == "hypervisor"
-			}
-		}
-		if st, err := pfs.Stat(); err == nil {
-			e.Boot = time.Unix(int64(st.BootTime), 0)
-			if s, err := f.stat(os.Getpid()); err == nil && f.real() {
-				e.Start = e.Boot.Add(time.Duration(s.start) * 10 * time.Millisecond)
-			}
+	if b, err := f.readOnce(f.proc + "/cpuinfo"); err == nil {
+		e.CPU, hypervisor = parseCPUInfo(b)
+	}
+	if b, err := f.readOnce(f.proc + "/stat"); err == nil {
+		if at := parseBoot(b); at > 0 {
+			e.Boot = time.Unix(at, 0)
 		}
 	}
+	if s, err := f.stat(os.Getpid()); err == nil && f.real() && !e.Boot.IsZero() {
+		e.Start = e.Boot.Add(time.Duration(s.start) * 10 * time.Millisecond)
+	}
 	e.Virtualization = virtualization(f, hypervisor)
+}
+
+// parseCPUInfo reads the first core's model from /proc/cpuinfo, and whether a
+// hypervisor is under it.
+func parseCPUInfo(b []byte) (cpu string, hypervisor bool) {
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		key, value, _ := bytes.Cut(line, []byte{':'})
+		switch string(bytes.TrimSpace(key)) {
+		case "model name", "cpu model", "cpu", "Processor":
+			if cpu == "" {
+				cpu = string(bytes.TrimSpace(value))
+			}
+		case "flags":
+			return cpu, bytes.Contains(value, []byte(" hypervisor"))
+		}
+	}
+	return cpu, false
+}
+
+// parseBoot reads the time of the boot in Unix seconds from /proc/stat, 0 if
+// it is not there.
+func parseBoot(b []byte) int64 {
+	for len(b) > 0 {
+		var line []byte
+		line, b = cutLine(b)
+		if name, rest := cutField(line); string(name) == "btime" {
+			at, _, _ := cutNumber(rest)
+			return at
+		}
+	}
+	return 0
 }
 
 // virtualization names what is between this process and the metal, as far as

@@ -119,7 +119,8 @@ func ownCPU(m *member, kids bool) {
 	}
 }
 
-func microseconds(t unix.Timeval) int64 { return t.Sec*1e6 + t.Usec }
+// microseconds converts what has other sizes on other systems.
+func microseconds(t unix.Timeval) int64 { return int64(t.Sec)*1e6 + int64(t.Usec) }
 
 // countFiles returns the number of open files of a process. Since Linux 6.2
 // its folder's size tells; before, the folder has to be read, which takes long

@@ -43,12 +43,12 @@ func (k *keep) of(host string) (out []*Sample) {
 
 // A script is a probe whose looks are played.
 type script struct {
-	look_  func(ctx context.Context, n int) (*Sample, error)
+	play   func(ctx context.Context, n int) (*Sample, error)
 	n      int
 	closed atomic.Bool
 }
 
-func (p *script) look(ctx context.Context) (*Sample, error) { p.n++; return p.look_(ctx, p.n) }
+func (p *script) look(ctx context.Context) (*Sample, error) { p.n++; return p.play(ctx, p.n) }
 func (p *script) close()                                    { p.closed.Store(true) }
 
 // play runs probes in a bubble of made time.
@@ -75,7 +75,7 @@ func TestSamplesAtWholeSeconds(t *testing.T) {
 		start := time.Now()
 		<-time.After(300 * time.Millisecond)
 		k := &keep{}
-		w := play(k, map[string]*script{"a": {look_: good}, "b": {look_: good}})
+		w := play(k, map[string]*script{"a": {play: good}, "b": {play: good}})
 		<-time.After(3500 * time.Millisecond)
 		w.SetStep(4)
 		if err := w.Stop(); err != nil {
@@ -108,8 +108,8 @@ func TestHangingProbe(t *testing.T) {
 			return good(ctx, n)
 		}
 		k := &keep{}
-		p := &script{look_: bad}
-		w := play(k, map[string]*script{"good": {look_: good}, "bad": p})
+		p := &script{play: bad}
+		w := play(k, map[string]*script{"good": {play: good}, "bad": p})
 		<-time.After(120*time.Second + 500*time.Millisecond)
 		close(release)
 		<-time.After(2 * time.Second)
@@ -140,7 +140,7 @@ func TestHangingProbe(t *testing.T) {
 func TestStopLeavesWhatHangsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		w := play(&keep{}, map[string]*script{"bad": {look_: func(context.Context, int) (*Sample, error) {
+		w := play(&keep{}, map[string]*script{"bad": {play: func(context.Context, int) (*Sample, error) {
 			<-release
 			return nil, nil
 		}}})
@@ -159,7 +159,7 @@ func TestStopLeavesWhatHangsForEver(t *testing.T) {
 func TestFaultsAreThrottledAndForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keep{}
-		w := play(k, map[string]*script{"bad": {look_: func(ctx context.Context, n int) (*Sample, error) {
+		w := play(k, map[string]*script{"bad": {play: func(ctx context.Context, n int) (*Sample, error) {
 			if n <= 130 || n >= 135 {
 				return nil, errors.New("refused")
 			}
@@ -186,7 +186,7 @@ func TestSinkErrorAndPanicEndNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("disk full")
 		k := &keep{err: full}
-		w := play(k, map[string]*script{"a": {look_: good}, "b": {look_: func(context.Context, int) (*Sample, error) { panic("oops") }}})
+		w := play(k, map[string]*script{"a": {play: good}, "b": {play: func(context.Context, int) (*Sample, error) { panic("oops") }}})
 		<-time.After(3 * time.Second)
 		if err := w.Stop(); !errors.Is(err, full) {
 			t.Errorf("Stop says %v", err)
