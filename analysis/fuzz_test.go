@@ -3,12 +3,18 @@ package analysis
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/monitor"
 	"weir/results"
 	"weir/results/resultstest"
+	"weir/scenario"
+	"weir/storage"
 )
 
 // FuzzRun feeds damaged run directories: whatever they hold, there are
@@ -57,6 +63,48 @@ func FuzzRun(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// FuzzNumbers feeds lines that are well-formed and say impossible things.
+func FuzzNumbers(f *testing.F) {
+	f.Add(1.0, 4.0, int64(1000), int64(3), 1, 4, 0.0, 2, 0.5, "closed")
+	f.Add(1e-300, 1e9, int64(1)<<50, int64(1)<<50, 1, -5, 1e308, 0, 1e16, "open")
+	f.Add(0.0, 0.0, int64(0), int64(0), 0, 0, 0.0, 0, 0.0, "")
+	f.Fuzz(func(t *testing.T, seconds, clients float64, moved, done int64, step, planned int, rate float64, cores int, cpu float64, model string) {
+		dir := t.TempDir()
+		plan := scenario.Plan{Version: 1, Model: model, Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Hold: unit.Duration(moved)}}}
+		w, err := results.Create(dir, &plan, results.About{})
+		if err != nil {
+			return // no JSON for it
+		}
+		at := resultstest.Start()
+		for i := range 7 {
+			iv := &measure.Interval{Start: at, Seconds: seconds, Step: step + i/4, Phase: measure.Hold, Clients: clients, Moved: moved, Wire: done, Done: done, Begun: done,
+				Think: seconds, Failed: map[storage.Class]int64{storage.Class(i): done}, Missed: moved}
+			iv.Latency.Record(duration(seconds))
+			s := &monitor.Sample{Time: at.Add(duration(seconds)), Seconds: seconds, Host: "h", Role: "both", Cores: cores, CPU: &monitor.CPU{User: cpu}, Core: []float64{cpu},
+				Nets:  []monitor.Net{{Name: loopback, Sent: moved, PacketsOut: done}},
+				Procs: []monitor.Proc{{Role: server, User: cpu, Written: moved, Sent: done}, {Role: client, System: cpu}}}
+			if w.Interval(iv) != nil || w.Sample(s) != nil {
+				break
+			}
+			at = at.Add(duration(math.Mod(seconds, 3)))
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		run, err := results.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _, err := Both(run)
+		if err != nil {
+			return
+		}
+		if _, err := json.Marshal(found); err != nil || found.Verdict == "" {
+			t.Fatalf("findings can not be written: %v", err)
 		}
 	})
 }

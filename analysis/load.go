@@ -156,6 +156,7 @@ func (d *data) count(iv *measure.Interval) {
 	step := entry(d.steps, iv.Step)
 	step.number = iv.Step
 	step.add(iv)
+	step.addTimes(iv)
 	for _, of := range []struct {
 		m    map[string]*total
 		name string
@@ -196,6 +197,10 @@ func (t *total) add(iv *measure.Interval) {
 		}
 	}
 	t.latency.Merge(&iv.Latency)
+}
+
+// addTimes merges the histograms that only steps show.
+func (t *total) addTimes(iv *measure.Interval) {
 	t.firstByte.Merge(&iv.FirstByte)
 	t.connect.Merge(&iv.Connect)
 	t.login.Merge(&iv.Login)
