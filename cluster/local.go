@@ -29,6 +29,7 @@ func Local(ctx context.Context, c engine.Config, n int, command []string, manife
 	for i := range n {
 		cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // ends when its input does; killing it would lose its last intervals
 		cmd.Stderr = log
+		cmd.Args[0] = "weir"
 		detach(cmd)
 		in, err := cmd.StdinPipe()
 		if err != nil {

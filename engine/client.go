@@ -57,8 +57,9 @@ func (c *client) Wake() {
 // life is what all clients of a run live by.
 type life struct {
 	*run
-	seed uint64
-	due  <-chan time.Duration // open model: planned starts
+	seed  uint64
+	fresh bool                 // a session lasts one task
+	due   <-chan time.Duration // open model: planned starts
 }
 
 // start is one client's whole life.
@@ -142,7 +143,7 @@ func (l *life) do(c *client, planned time.Duration) bool {
 			break
 		}
 	}
-	if l.Plan.Work.Session == "fresh" {
+	if l.fresh {
 		_ = c.session.Close() // a broken session is already counted by its operation
 	}
 	c.task.Failed = failed

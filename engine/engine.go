@@ -110,7 +110,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.stop = newStopper(c.Plan.Stop, r.rec.Now())
 	r.hard, r.kill = context.WithCancel(ctx)
 	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
-	life := &life{run: r, seed: c.Plan.Seed}
+	life := &life{run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == "fresh" || c.Plan.Work.Kind == "login"}
 	if c.Plan.Model == "open" {
 		r.arrivals = newArrivals(r.rec, c.Pacer, r.idle, c.Plan.Seed+uint64(c.Plan.First))
 		life.due = r.arrivals.due

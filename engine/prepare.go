@@ -61,14 +61,16 @@ func (p *preparer) folders(ctx context.Context) error {
 	if !writes && p.Plan.Files.Make == nil {
 		return nil
 	}
-	if err := p.mkdir(ctx, p.Service.Client(), p.Folder); err != nil {
+	s := p.Service.Client()
+	err := errors.Join(p.mkdir(ctx, s, p.Folder), s.Close())
+	if err != nil {
 		return err
 	}
 	if !writes {
 		return nil
 	}
 	return p.each(ctx, p.Plan.MostClients(), "folders made", func(ctx context.Context, s storage.Client, i int) error {
-		return p.mkdir(ctx, s, workload.Home(p.Folder, i))
+		return p.mkdir(ctx, s, workload.Home(p.Folder, p.Plan.First+i))
 	})
 }
 

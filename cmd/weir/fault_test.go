@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/lab"
+	"weir/results"
+	"weir/storage"
+)
+
+// started is weir as a process of its own, as a user starts it.
+func started(t *testing.T, out *bytes.Buffer, shell string, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(t.TempDir(), "weir") // the test binary runs as the command under this name
+	if err := os.Symlink(exe, bin); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, args...)
+	if shell != "" {
+		cmd = exec.CommandContext(t.Context(), "sh", append([]string{"-c", shell + `; exec "$0" "$@"`, bin}, args...)...)
+	}
+	cmd.Dir = t.TempDir()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+func TestInterruptFinishesAndReports(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	var out bytes.Buffer
+	cmd := started(t, &out, "", "run", "--clients", "2", "--hold", "10m", "--out", dir)
+	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its code depends on how good a second of measuring was
+	if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d", code)
+	}
+	for _, w := range []string{"finishing", "finish was asked for", "report.html"} {
+		if !strings.Contains(out.String(), w) {
+			t.Errorf("it does not say %q:\n%s", w, out.String())
+		}
+	}
+	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
+		t.Errorf("what was measured is not in the findings: %+v", f.Curve)
+	}
+}
+
+// Nothing that was measured is lost by kill -9, and what was made on the target
+// can be removed afterwards, and nothing else.
+func TestKillLosesNothing(t *testing.T) {
+	target := t.TempDir()
+	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	var out bytes.Buffer
+	cmd := started(t, &out, "", "run", "--target", "file://"+target, "--clients", "3", "--hold", "10m", "--out", dir,
+		"--set", "workload={kind: write, size: 64KiB, think: 1ms}")
+	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	entries, err := filepath.Glob(filepath.Join(target, "weir-*", "*", "*"))
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("nothing was written before the kill: %v", err)
+	}
+	stranger := filepath.Join(filepath.Dir(entries[0]), "stranger.txt")
+	if err := os.WriteFile(stranger, []byte("put there by somebody else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	code, said := weir(t, "report", dir)
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "broken off") {
+		t.Errorf("report of the killed run: exit code %d\n%s", code, said)
+	}
+	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
+		t.Errorf("what was measured is lost: %+v", f.Curve)
+	}
+	code, said = weir(t, "clean", dir)
+	if code != exitError || !strings.Contains(said, "stranger.txt") {
+		t.Errorf("clean: exit code %d, want an error that names the stranger's file\n%s", code, said)
+	}
+	if err := os.Remove(stranger); err != nil {
+		t.Fatalf("the stranger's file is gone: %v", err)
+	}
+	if code, said = weir(t, "clean", dir); code != exitFine {
+		t.Errorf("clean again: exit code %d\n%s", code, said)
+	}
+	left, err := os.ReadDir(target)
+	if err != nil || len(left) != 1 || left[0].Name() != "others.txt" {
+		t.Errorf("left in the target: %v (%v), want only others.txt", left, err)
+	}
+}
+
+// More clients than one process may have open files for: several processes, by
+// themselves; more than this machine may have: said before the run.
+func TestOpenFileLimit(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 4, 4096)
+	dir := filepath.Join(t.TempDir(), "run")
+	var out bytes.Buffer
+	limit := "ulimit -n 300"
+	cmd := started(t, &out, limit, "run", "--target", s.URL, "--clients", "120", "--hold", "3s", "--set", "workload.think=500ms", "--out", dir)
+	err := cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if !strings.Contains(out.String(), "in 3 processes") {
+		t.Errorf("it does not say that it runs in 3 processes:\n%s", out.String())
+	}
+	f := findings(t, dir)
+	if c := f.Curve[0]; c.Errors > 0 || c.ActiveClients < 119 || c.ActiveClients > 121 {
+		t.Errorf("%v clients active, %d errors, want 120 and none", c.ActiveClients, c.Errors)
+	}
+
+	out.Reset()
+	cmd = started(t, &out, limit, "run", "--target", s.URL, "--clients", "120", "--processes", "1")
+	_ = cmd.Wait() // the code tells
+	if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(out.String(), "240 open files") {
+		t.Errorf("exit code %d, want %d and the number of files needed:\n%s", code, exitUsage, out.String())
+	}
+}
+
+// A full disk under the run directory ends the run with its reason; what was
+// measured before can be read.
+func TestFullDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	disk := t.TempDir()
+	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=128k"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := filepath.Join(disk, "run")
+	code, said := weir(t, "run", "-q", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--hold", "2m",
+		"--set", "hosts=[{name: localhost, role: both}]")
+	if code != exitError || !strings.Contains(said, "no space left") {
+		t.Errorf("exit code %d:\n%s", code, said)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range run.Intervals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n == 0 {
+		t.Error("no interval can be read")
+	}
+}
+
+func TestListOfManyFiles(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 10, 1024)
+	var list strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&list, "data %02d.dat\n", i%10)
+		if i >= 10 {
+			fmt.Fprintf(&list, "missing/%d\n", i)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "fileList.txt")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(list.String(), " ", "%20")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, said := weir(t, "plan", "--target", s.URL, "--set", "files.list="+path)
+	if !strings.Contains(said, path) {
+		t.Errorf("the plan does not name the list:\n%s", said)
+	}
+	f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "files.list="+path)
+	if f.Curve[0].ErrorsBy[storage.NotFound] == 0 {
+		t.Errorf("errors %v: missing files were not counted as not found", f.Curve[0].ErrorsBy)
+	}
+	empty := filepath.Join(t.TempDir(), "empty.txt")
+	if err := os.WriteFile(empty, []byte("\n# nothing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := weir(t, "run", "--target", s.URL, "--set", "files.list="+empty); code != exitUsage {
+		t.Errorf("an empty list: exit code %d\n%s", code, said)
+	}
+}
