@@ -1,0 +1,145 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"weir/scenario"
+)
+
+// nginx starts one with two workers and returns it and its port.
+func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
+	t.Helper()
+	path := program(t, "nginx")
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Truncate(size), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	user := ""
+	if os.Geteuid() == 0 {
+		user = "user root;"
+	}
+	temp := ""
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		temp += fmt.Sprintf("%s_temp_path %s/%s;", kind, dir, kind)
+	}
+	conf := filepath.Join(dir, "nginx.conf")
+	text := fmt.Sprintf("%s worker_processes 2; daemon off; pid %s/pid; error_log %s/error.log; events {}\n"+
+		"http { %s access_log off; sendfile on; server { listen 127.0.0.1:%d; root %s; } }\n", user, dir, dir, temp, port, dir)
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-c", conf, "-e", filepath.Join(dir, "error.log"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM) // the workers go with the master
+			_ = cmd.Wait()
+		}
+	})
+	answers(t, port)
+	return cmd, port
+}
+
+// TestNginx finds the server by its port only, with its workers, and sees
+// their CPU time and bytes when curl loads it.
+func TestNginx(t *testing.T) {
+	curl := program(t, "curl")
+	const size, times = 256 << 20, 8
+	cmd, port := nginx(t, size)
+	pids, err := Listeners(port)
+	if err != nil || len(pids) != 3 || pids[0] != cmd.Process.Pid {
+		t.Fatalf("who listens: %v, %v; the master is %d", pids, err, cmd.Process.Pid)
+	}
+	k := &keep{}
+	url := fmt.Sprintf("http://127.0.0.1:%d/big", port)
+	// This process started nginx, so that with Children both want it.
+	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{Target: url, Children: true}, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := cpuOf(t, pids)
+	for range times {
+		out, err := exec.Command(curl, "-s", "-m", "30", "--noproxy", "*", "-o", "/dev/null", "-w", "%{size_download}", url).Output()
+		if err != nil || string(out) != fmt.Sprint(size) {
+			t.Fatalf("curl: %s, %v", out, err)
+		}
+	}
+	after := cpuOf(t, pids)
+	if err := w.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p := sum(k.of("here"), "nginx")
+	if p.Count != 3 {
+		t.Errorf("%d processes", p.Count)
+	}
+	near(t, "nginx's CPU seconds", p.User+p.System, after-before, 0.1)
+	near(t, "bytes that nginx wrote", float64(p.Written), size*times, 0.01)
+	if own := sum(k.of("here"), "weir"); own.Read > size*times/2 && own.Written > size*times/2 {
+		t.Errorf("nginx's bytes are in this process's figures: %+v", own)
+	}
+	for _, s := range k.of("here") {
+		if s.Role != "both" || s.Error != "" {
+			t.Errorf("role %s, error %q", s.Role, s.Error)
+		}
+	}
+}
+
+func cpuOf(t *testing.T, pids []int) float64 {
+	f := newProcFS("", "")
+	var all usage
+	for _, pid := range pids {
+		s, err := f.stat(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = all.plus(s.self)
+	}
+	return float64(all.user+all.system) / 1e6
+}
+
+// TestServiceIsFoundAgain: the server ends in the middle and another one takes
+// its port.
+func TestServiceIsFoundAgain(t *testing.T) {
+	first, port := nginx(t, 1000)
+	addr, ok := localTarget(context.Background(), fmt.Sprintf("http://localhost:%d/", port))
+	if !ok || int(addr.Port()) != port {
+		t.Fatal(addr, ok)
+	}
+	l := newLocal(scenario.Host{}, Options{}, addr, newClock())
+	defer l.close()
+	server := func() int {
+		s, err := l.look(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s == nil {
+			return -1
+		}
+		return sum([]*Sample{s}, "nginx").Count
+	}
+	server()
+	if n := server(); n != 3 {
+		t.Fatalf("%d processes", n)
+	}
+	_ = first.Process.Signal(syscall.SIGTERM)
+	_ = first.Wait()
+	eventually(t, "the first server is gone", func() bool { return server() == 0 })
+	_, second := nginx(t, 1000)
+	l.target = netip.AddrPortFrom(addr.Addr(), uint16(second)) // the same port may be taken by others meanwhile
+	eventually(t, "the second server is watched", func() bool { return server() == 3 })
+}
