@@ -79,7 +79,7 @@ func contestants(b *testing.B) (dir string, sides []*side) {
 	}
 	_ = resp.Body.Close()
 	return n.Data, []*side{
-		{name: "nginx", url: n.URL, big: "big", pids: processes(b, filepath.Join(n.Dir, "nginx.conf"))},
+		{name: "nginx", url: n.URL, big: "big", pids: children(b, n.Pids())},
 		{name: "serve", url: url, big: "big", pids: []int{ours.Process.Pid}},
 		{name: "synthetic", url: url2, big: "file000000.dat", pids: []int{invented.Process.Pid}},
 	}
@@ -104,8 +104,8 @@ func compare(b *testing.B, sides []*side, rounds int, measure func(*side) float6
 		b.ReportMetric(median(s.cpus)*1e3, s.name+"-cpu-ms")
 	}
 	for _, s := range sides[1:] {
-		b.ReportMetric(median(ratios(s.rates, sides[0].rates)), s.name+"-rate-ratio")
-		b.ReportMetric(median(ratios(s.cpus, sides[0].cpus)), s.name+"-cpu-ratio")
+		spread(b, s.name+"-rate-ratio", ratios(s.rates, sides[0].rates))
+		spread(b, s.name+"-cpu-ratio", ratios(s.cpus, sides[0].cpus))
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -142,35 +142,23 @@ func (s *side) wrk(b *testing.B) float64 {
 	return n
 }
 
-// processes returns the pids of the process whose command line has text, and
-// of its children.
-func processes(b *testing.B, text string) []int {
-	all, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var pids []int
-	parents := map[int]int{}
-	for _, p := range all {
-		pid, _ := strconv.Atoi(filepath.Base(p))
-		line, err := os.ReadFile(p + "/cmdline")
-		if err == nil && strings.Contains(string(line), text) {
-			pids = append(pids, pid)
+// children returns pids and the pids of their children.
+func children(b *testing.B, pids []int) []int {
+	all := slices.Clone(pids)
+	for _, pid := range pids {
+		list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if err != nil {
+			b.Skipf("the kernel does not list children: %v", err)
 		}
-		stat, err := os.ReadFile(p + "/stat")
-		if fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])); err == nil && len(fields) > 1 {
-			parents[pid], _ = strconv.Atoi(fields[1])
+		for _, field := range strings.Fields(string(list)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				b.Fatal(err)
+			}
+			all = append(all, child)
 		}
 	}
-	for child, parent := range parents {
-		if slices.Contains(pids, parent) && !slices.Contains(pids, child) {
-			pids = append(pids, child)
-		}
-	}
-	if len(pids) < 2 {
-		b.Fatalf("%s: pids %v", text, pids)
-	}
-	return pids
+	return all
 }
 
 // cpuTime returns the seconds that processes ran, to the nanosecond.
@@ -195,6 +183,14 @@ func cpuTime(b *testing.B, pids []int) float64 {
 		}
 	}
 	return total
+}
+
+// spread reports the median of x and its first and third quartile.
+func spread(b *testing.B, name string, x []float64) {
+	x = slices.Sorted(slices.Values(x))
+	b.ReportMetric(median(x), name)
+	b.ReportMetric(x[len(x)/4], name+"-q1")
+	b.ReportMetric(x[len(x)*3/4], name+"-q3")
 }
 
 func median(x []float64) float64 {

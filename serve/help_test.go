@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"weir/internal/content"
+	"weir/lab"
 )
 
 // start serves c until the test ends and returns the server.
@@ -92,17 +93,11 @@ func check(t testing.TB, s *Server, x exchange) {
 	}
 }
 
-// need returns the path of a real program, or skips the test.
+// need skips the test when a real program is not there.
 func need(t testing.TB, program string) string {
 	t.Helper()
-	p, err := exec.LookPath(program)
-	if err != nil && os.Getenv("WEIR_REQUIRE") == "all" {
-		t.Fatalf("%s is required (WEIR_REQUIRE=all): %v", program, err)
-	}
-	if err != nil {
-		t.Skipf("%s is not installed", program)
-	}
-	return p
+	lab.Need(t, program)
+	return program
 }
 
 // run runs a real program and returns what it printed.

@@ -45,10 +45,21 @@ func openLeftovers(root *os.Root, readOnly bool, log *slog.Logger) (*leftovers, 
 		return nil, err
 	}
 	l.file = f
-	if err := l.clean(log); err != nil {
+	err = l.clean(log)
+	if err == nil && !l.current(f) { // its server ended just now, and tidied up
+		l.file, err = nil, f.Close()
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("temporaries of an earlier server: %w", err), f.Close())
 	}
 	return l, nil
+}
+
+// current says whether f, which is locked, still has its name.
+func (l *leftovers) current(f *os.File) bool {
+	mine, err := f.Stat()
+	named, err2 := l.root.Stat(notesName)
+	return err == nil && err2 == nil && os.SameFile(mine, named)
 }
 
 // clean removes what earlier servers left, unless one is still there.
@@ -99,7 +110,7 @@ func (l *leftovers) note(folder string) error {
 	if l.noted[folder] {
 		return nil
 	}
-	if l.file == nil {
+	for l.file == nil {
 		f, err := l.root.OpenFile(notesName, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 		if err != nil {
 			return err
@@ -107,7 +118,11 @@ func (l *leftovers) note(folder string) error {
 		if err := lockShared(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
-		l.file = f
+		if l.current(f) {
+			l.file = f
+		} else if err := f.Close(); err != nil {
+			return err
+		}
 	}
 	if _, err := fmt.Fprintf(l.file, "%q\n", folder); err != nil {
 		return err
@@ -116,9 +131,15 @@ func (l *leftovers) note(folder string) error {
 	return nil
 }
 
+// close ends the notes when all uploads are over. The last server takes the
+// file away.
 func (l *leftovers) close() error {
 	if l.file == nil {
 		return nil
 	}
-	return l.file.Close() // and with it the lock
+	alone, err := lockAlone(l.file)
+	if err == nil && alone && l.current(l.file) {
+		err = l.root.Remove(notesName)
+	}
+	return errors.Join(err, l.file.Close()) // and with it the lock
 }

@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func parts(dir string) int {
+	found, _ := filepath.Glob(filepath.Join(dir, hidden+"-*"+partSuffix))
+	return len(found)
+}
+
+func TestAbortedPutLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir})
+	for _, head := range []string{"Content-Length: 100000", "Transfer-Encoding: chunked"} {
+		c := dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n400\r\n"+made(1, 400))
+		until(t, "a temporary file", func() bool { return parts(dir) == 1 })
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "no temporary file", func() bool { return parts(dir) == 0 })
+	}
+	if got := names(t, dir); got != "" {
+		t.Errorf("the folder has %s", got)
+	}
+}
+
+func TestStalledPutEnds(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir, StallTimeout: 200 * time.Millisecond})
+	c := dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestTimeout || parts(dir) != 0 {
+		t.Errorf("%d, %d temporaries", resp.StatusCode, parts(dir))
+	}
+}
+
+func TestKilledPut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mine := write(t, "mine", dir, "sub", hidden+"-mine") // the prefix, but no temporary
+	write(t, "old", dir, "sub", "f")
+	cmd, url := startChild(t, dir)
+	dial(t, url, "PUT /sub/f HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"+made(1, 5000))
+	until(t, "a temporary file", func() bool { return parts(filepath.Join(dir, "sub")) == 1 })
+	second := start(t, Config{Dir: dir}) // while the first lives, its temporary is not touched
+	if parts(filepath.Join(dir, "sub")) != 1 {
+		t.Error("the second server removed the first one's temporary")
+	}
+	check(t, second, exchange{method: "PUT", path: "/sub/g", body: "g", code: 201})
+	if err := second.tree.(*dirTree).left.close(); err != nil { // as if it ended
+		t.Fatal(err)
+	}
+	second.tree.(*dirTree).left.file = nil
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // by the signal
+	if read(t, dir, "sub", "f") != "old" || parts(filepath.Join(dir, "sub")) != 1 {
+		t.Error("the kill changed the file, or left no temporary")
+	}
+	third := start(t, Config{Dir: dir})
+	if n := parts(filepath.Join(dir, "sub")); n != 0 {
+		t.Errorf("%d temporaries are left", n)
+	}
+	if read(t, mine) != "mine" {
+		t.Error("a file that is no temporary was touched")
+	}
+	check(t, third, exchange{method: "GET", path: "/sub/f", code: 200, want: "old"})
+}
+
+func TestFullDisk(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("only root on Linux can mount a small file system")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("weir-test", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := start(t, Config{Dir: dir})
+	check(t, s, exchange{method: "PUT", path: "/small", body: made(1, 100_000), code: 201})
+	check(t, s, exchange{method: "PUT", path: "/large", body: made(1, 2_000_000), code: 507})
+	check(t, s, exchange{method: "COPY", path: "/small", header: map[string]string{"Destination": "/2"}, code: 201})
+	if got := names(t, dir); got != "2 small" {
+		t.Errorf("the folder has %s", got)
+	}
+	check(t, s, exchange{method: "PUT", path: "/fits", body: made(1, 500_000), code: 201})
+}
+
+func TestFileThatShrinks(t *testing.T) {
+	dir := t.TempDir()
+	p := write(t, made(1, 64<<20), dir, "f")
+	s := start(t, Config{Dir: dir})
+	resp, err := http.Get(s.URL() + "/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := os.Truncate(p, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, resp.Body); err == nil {
+		t.Errorf("%d bytes and no error", n)
+	}
+}
+
+// TestTidyEnd looks that nothing but files stays in a folder that was served.
+func TestTidyEnd(t *testing.T) {
+	dir := t.TempDir()
+	t.Run("served", func(t *testing.T) {
+		s := start(t, Config{Dir: dir})
+		check(t, s, exchange{method: "PUT", path: "/f", body: "f", code: 201})
+		if _, err := os.Stat(filepath.Join(dir, notesName)); err != nil {
+			t.Errorf("no notes while uploads are possible: %v", err)
+		}
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "f" {
+		t.Errorf("the folder has %v (%v)", entries, err)
+	}
+}
