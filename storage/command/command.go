@@ -4,7 +4,7 @@
 // A target's Command is either one word that names a preset (see Presets) or
 // a program and its arguments with placeholders; no shell is involved.
 //
-//	{url}      URL of the file
+//	{url}      URL of the file, escaped; only in XRootD's own schemes as it is
 //	{path}     path of the file below the target, unescaped
 //	{size}     bytes of the file
 //	{offset}   first byte of the part wanted, 0 for the whole file
@@ -14,7 +14,10 @@
 //
 // A brace itself is written {{. A command with {source} writes, any other
 // reads. In front of a path that begins with a dash and would be taken for an
-// option stands "./".
+// option stands "./". Programs run in the folder that weir was started in,
+// with its environment, LC_ALL=C and the target's credentials (X509_USER_PROXY,
+// X509_CERT_DIR, BEARER_TOKEN and their kin). Op.Chunk and Op.Ahead are theirs
+// to choose.
 //
 // # What is measured
 //
@@ -25,7 +28,9 @@
 // throws payload away, what the program says, or else the size expected, which
 // the program must have written at least; where neither is known, the size
 // from a Stat before (asked once for each file), or, where the preset has
-// none, the payload goes to {dest} after all. The first byte is reported when
+// none, the payload goes to {dest} after all. A command of the user's own has
+// a real file as {dest} always; without {dest}, the size expected is all there
+// is, and without that nothing is counted. The first byte is reported when
 // it is first counted, so it is late by up to half a second, and no other
 // phase can be seen.
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -71,6 +72,10 @@ const partLine = storage.Kinds + 1
 // ~/.curlrc.
 func known() map[string]tool {
 	xrd := []string{"XRD_CONNECTIONRETRY=1", "XRD_CONNECTIONWINDOW=10"}
+	gfal := slices.Clone(xrd)
+	if _, err := os.Stat("/usr/bin/python3"); err == nil {
+		gfal = append(gfal, "GFAL_PYTHONBIN=/usr/bin/python3")
+	}
 	return map[string]tool{
 		"gfal-copy": {
 			argv: map[storage.Kind][]string{
@@ -83,7 +88,7 @@ func known() map[string]tool {
 				storage.Remove:   {"gfal-rm", "{url}"}, // never -r: what is in a folder may not be ours
 				storage.Checksum: {"gfal-sum", "{url}", "{sum}"},
 			},
-			env: append([]string{"GFAL_PYTHONBIN=/usr/bin/python3"}, xrd...), counted: true,
+			env: gfal, counted: true,
 			stat: gfalStat, list: gfalList, sum: lastWord, fail: gfalFailure, auth: noBasic,
 		},
 		"xrdcp": {

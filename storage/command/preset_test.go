@@ -106,13 +106,13 @@ func TestErrorClasses(t *testing.T) {
 	for _, p := range s.pairs() {
 		t.Run(p.String(), func(t *testing.T) {
 			of(t, p.preset)
-			if err := p.system.WriteFile("there", file(1, 1000)); err != nil {
-				t.Fatal(err)
+			closed := "closed to " + p.preset
+			for _, name := range []string{"there", closed} {
+				if err := p.system.WriteFile(name, file(1, 1000)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := p.system.WriteFile("closed", file(1, 1000)); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(filepath.Join(p.system.Data, "closed"), 0); err != nil {
+			if err := os.Chmod(filepath.Join(p.system.Data, closed), 0); err != nil {
 				t.Fatal(err)
 			}
 			fails := func(url string, op storage.Op, want storage.Class) {
@@ -129,7 +129,7 @@ func TestErrorClasses(t *testing.T) {
 			for _, sum := range []string{"", "md5"} {
 				fails(p.url, storage.Op{Kind: storage.Read, Path: "missing", Size: 10, Sum: sum}, storage.NotFound)
 				fails(p.url, storage.Op{Kind: storage.Read, Path: "missing", Size: -1, Sum: sum}, storage.NotFound)
-				fails(p.url, storage.Op{Kind: storage.Read, Path: "closed", Size: 1000, Sum: sum}, storage.Denied)
+				fails(p.url, storage.Op{Kind: storage.Read, Path: closed, Size: 1000, Sum: sum}, storage.Denied)
 			}
 			fails(p.url, storage.Op{Kind: storage.Read, Path: "there", Size: 1000, Timeout: time.Millisecond}, storage.Timeout)
 			dead := elsewhere(t, p.url)

@@ -82,7 +82,7 @@ func (s *service) begin(l line, argv []string, out, words *output) (*process, er
 	}
 	defer null.Close() //nolint:errcheck // only handed over
 	own, err := s.starter.start(l.path, argv, &os.ProcAttr{
-		Dir: s.dir, Env: s.env, Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
+		Env: s.env, Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.program, unclassed{err})

@@ -123,6 +123,19 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// A user's script is named as the user would name it.
+func TestRunsWhereWeWereStarted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("analysis.sh", []byte("echo ran >&2; exit 5\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := client(t, nowhere, "sh", "analysis.sh", "{url}")
+	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: -1}, &heard{})
+	if err == nil || !strings.HasSuffix(err.Error(), "exit status 5: ran") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestHostilePaths(t *testing.T) {
 	c := client(t, nowhere, "true", "{url}")
 	for _, path := range []string{"../x", "a/../../x", "..", "/etc/passwd", "a\x00b"} {
