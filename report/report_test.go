@@ -93,11 +93,11 @@ func TestGolden(t *testing.T) {
 	f, _ := analysed(t, resultstest.Typical())
 	small, smallSeries := analysed(t, small())
 	for name, write := range map[string]func(io.Writer) error{
-		"typical.txt":  func(w io.Writer) error { return Text(w, f, Options{}) },
-		"color.txt":    func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
-		"typical.csv":  func(w io.Writer) error { return CSV(w, f) },
-		"small.json":   func(w io.Writer) error { return JSON(w, small) },
-		"small.html":   func(w io.Writer) error { return HTML(w, small, smallSeries) },
+		"typical.txt": func(w io.Writer) error { return Text(w, f, Options{}) },
+		"color.txt":   func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
+		"typical.csv": func(w io.Writer) error { return CSV(w, f) },
+		"small.json":  func(w io.Writer) error { return JSON(w, small) },
+		"small.html":  func(w io.Writer) error { return HTML(w, small, smallSeries) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
