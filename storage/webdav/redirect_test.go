@@ -1,0 +1,269 @@
+package webdav
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// redirector answers everything with a redirect to another peer.
+func redirector(t testing.TB, status int, to string) *peer {
+	return speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, _ int) bool {
+		_, err := fmt.Fprintf(c, "HTTP/1.1 %d Go There\r\nLocation: %s%s?ticket=42\r\nContent-Length: 5\r\n\r\nthere", status, to, r.URL.EscapedPath())
+		return err == nil
+	})
+}
+
+func TestRedirectedRead(t *testing.T) {
+	data := speak(t, "127.0.0.1", say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"))
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		p := redirector(t, status, data.url)
+		c := clientAt(t, p.url+"/data", storage.Credentials{Method: "token", Token: "abc"})
+		for i := range 2 {
+			var e events
+			_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "a b", Size: 5, Timeout: 20 * time.Second}, &e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []storage.Phase{storage.Connected, storage.Authenticated, storage.Redirected, storage.Opened, storage.FirstByte}
+			if i > 0 {
+				want = want[2:] // both connections are kept
+			}
+			if d := cmp.Diff(want, e.phases); d != "" {
+				t.Errorf("phases: %s", d)
+			}
+			if e.server != strings.TrimPrefix(data.url, "http://") || e.moved != 5 {
+				t.Errorf("served by %q, moved %d", e.server, e.moved)
+			}
+		}
+	}
+	for _, r := range data.requests() {
+		if r.URL.Path != "/data/a b" || r.URL.RawQuery != "ticket=42" || r.Header.Get("Authorization") != "Bearer abc" {
+			t.Errorf("the data server saw %s, authorization %q", r.URL, r.Header.Get("Authorization"))
+		}
+	}
+}
+
+func TestErrorNamesTheDataServer(t *testing.T) {
+	data := speak(t, "127.0.0.1", say("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"))
+	p := redirector(t, 302, data.url)
+	c := clientAt(t, p.url, storage.Credentials{})
+	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: 5}, &events{})
+	var e *storage.OpError
+	if !errors.As(err, &e) || e.Server != strings.TrimPrefix(data.url, "http://") || !errors.Is(err, storage.ErrBusy) {
+		t.Errorf("error %+v", err)
+	}
+}
+
+func TestCredentialsStayHome(t *testing.T) {
+	elsewhere := speak(t, "127.0.0.2", say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+	p := redirector(t, 307, elsewhere.url)
+	for _, cred := range []storage.Credentials{
+		{Method: "token", Token: "abc"}, {Method: "basic", User: "ada", Password: "pw"},
+	} {
+		c := clientAt(t, p.url, cred)
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second}, &events{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range p.requests() {
+		if r.Header.Get("Authorization") == "" {
+			t.Error("the target did not see the credentials")
+		}
+	}
+	if len(elsewhere.requests()) != 2 {
+		t.Errorf("%d requests arrived elsewhere", len(elsewhere.requests()))
+	}
+	for _, r := range elsewhere.requests() {
+		if a := r.Header.Get("Authorization"); a != "" || r.URL.RawQuery != "ticket=42" {
+			t.Errorf("another host saw %q, query %q", a, r.URL.RawQuery)
+		}
+	}
+}
+
+// swallow reads an upload's body, checks it, and answers 201.
+func swallow(t testing.TB, seed uint64, size int64) func(*net.TCPConn, *http.Request, int) bool {
+	return func(c *net.TCPConn, r *http.Request, _ int) bool {
+		if strings.Contains(r.Header.Get("Expect"), "100") {
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+		}
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return false
+		}
+		if int64(len(b)) != size || !content.Equal(b, seed, 0) {
+			t.Errorf("%d bytes arrived, and not the right ones", len(b))
+		}
+		_, err = io.WriteString(c, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+		return err == nil
+	}
+}
+
+func TestRedirectedWrite(t *testing.T) {
+	const size, seed = 20 << 20, 9
+	data := speak(t, "127.0.0.1", swallow(t, seed, size))
+	p := redirector(t, 307, data.url)
+	c := clientAt(t, p.url, storage.Credentials{})
+	for i := range 3 {
+		var e events
+		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: size, Seed: seed, Timeout: 20 * time.Second}, &e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.server == "" || !slices.Contains(e.phases, storage.Redirected) {
+			t.Errorf("served by %q, phases %v", e.server, e.phases)
+		}
+		if i > 0 && e.moved != size {
+			t.Errorf("write %d moved %d bytes, want %d: it should have asked first", i, e.moved, size)
+		}
+	}
+	for i, r := range p.requests() {
+		if asked := r.Header.Get("Expect") != ""; asked != (i > 0) {
+			t.Errorf("write %d asked first: %v", i, asked)
+		}
+	}
+}
+
+func TestRefusedWrite(t *testing.T) {
+	no := "HTTP/1.1 507 Full\r\nContent-Length: 0\r\n\r\n"
+	hold := make(chan struct{})
+	tests := map[string]func(*net.TCPConn, *http.Request, int) bool{
+		"and reads on": func(c *net.TCPConn, r *http.Request, _ int) bool {
+			_, _ = io.WriteString(c, no)
+			_, err := io.Copy(io.Discard, r.Body)
+			return err == nil
+		},
+		"and hangs up": sayAndClose(no),
+		"and waits": func(c *net.TCPConn, _ *http.Request, _ int) bool {
+			_, _ = io.WriteString(c, no)
+			<-hold // never reads
+			return false
+		},
+		"after 100": func(c *net.TCPConn, _ *http.Request, _ int) bool {
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n"+no)
+			return false
+		},
+	}
+	for name, answer := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := speak(t, "127.0.0.1", answer)
+			if name == "and waits" {
+				t.Cleanup(func() { close(hold) })
+			}
+			c := clientAt(t, p.url, storage.Credentials{})
+			for range 2 {
+				_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: 1 << 30, Timeout: 20 * time.Second}, &events{})
+				if class := storage.Classify(err); err == nil || class != storage.Other && class != storage.Reset {
+					t.Errorf("class %q, error %v", class, err)
+				}
+				if name == "and waits" && !strings.Contains(err.Error(), "507") {
+					t.Errorf("error %v, want the answer that was there", err)
+				}
+			}
+		})
+	}
+}
+
+func TestUnaskedContinue(t *testing.T) {
+	const size = 20 << 20
+	p := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, nth int) bool {
+		_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+		return swallow(t, 1, size)(c, r, nth)
+	})
+	c := clientAt(t, p.url, storage.Credentials{})
+	var e events
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Write, Path: "x", Size: size, Seed: 1, Timeout: 20 * time.Second}, &e); err != nil || e.moved != size {
+		t.Errorf("moved %d, error %v", e.moved, err)
+	}
+}
+
+func TestCancelWhileWaiting(t *testing.T) {
+	arrived := make(chan struct{}, 1)
+	p := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, _ int) bool {
+		if strings.HasSuffix(r.URL.Path, "slow") {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\nhello")
+		}
+		arrived <- struct{}{}
+		return true
+	})
+	c := clientAt(t, p.url, storage.Credentials{})
+	for _, path := range []string{"silent", "slow"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Do(ctx, &storage.Op{Kind: storage.Read, Path: path, Size: -1}, &events{})
+			done <- err
+		}()
+		<-arrived
+		cancel()
+		select {
+		case err := <-done:
+			if storage.Classify(err) != storage.Canceled {
+				t.Errorf("error %v, want context.Canceled", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("a canceled read hangs")
+		}
+	}
+}
+
+func TestDeadlineOfContext(t *testing.T) {
+	p := speak(t, "127.0.0.1", say(""))
+	c := clientAt(t, p.url, storage.Credentials{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.Do(ctx, &storage.Op{Kind: storage.Read, Path: "x", Size: -1}, &events{})
+	if storage.Classify(err) != storage.Timeout {
+		t.Errorf("error %v, want a timeout", err)
+	}
+}
+
+// TestTrickle sends a body in pieces that are smaller than what the kernel is
+// told to gather: each must be told soon, not at the end.
+func TestTrickle(t *testing.T) {
+	const piece, pieces = 200 << 10, 5
+	heard := make(chan int64, 1000)
+	p := speak(t, "127.0.0.1", func(c *net.TCPConn, _ *http.Request, _ int) bool {
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", piece*pieces)
+		sum := int64(0)
+		for i := range int64(pieces) {
+			if _, err := c.Write(make([]byte, piece)); err != nil {
+				return false
+			}
+			for sum < (i+1)*piece { // the next only when this one was told
+				select {
+				case n := <-heard:
+					sum += n
+				case <-time.After(10 * time.Second):
+					t.Errorf("only %d of %d bytes were told", sum, (i+1)*piece)
+					return false
+				}
+			}
+		}
+		return true
+	})
+	c := clientAt(t, p.url, storage.Credentials{})
+	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: piece * pieces}, hearing(heard))
+	if err != nil || res.Discarded < piece {
+		t.Errorf("result %+v, error %v", res, err)
+	}
+}
+
+type hearing chan int64
+
+func (h hearing) Reached(storage.Phase) {}
+func (h hearing) Moved(n int)           { h <- int64(n) }
+func (h hearing) ServedBy(string)       {}
