@@ -16,7 +16,7 @@ func BenchmarkSpawn(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer s.Close() //nolint:errcheck // of a benchmark
+		defer s.Close()
 		b.RunParallel(func(pb *testing.PB) {
 			c := s.Client()
 			for pb.Next() {

@@ -222,7 +222,7 @@ func (c *client) write(ctx context.Context, op *storage.Op, p *progress) (storag
 	c.forget(op.Path)
 	before := int64(-1) // what it had read when it was first seen with the file open
 	r, err := c.run(ctx, l, argv, false, func(pid int) {
-		if !c.tool.counted || !(before >= 0 || holds(pid, source)) {
+		if !c.tool.counted || before < 0 && !holds(pid, source) {
 			return
 		}
 		if n, _, ok := counters(pid); ok {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -211,6 +212,36 @@ func TestProgressOfCurl(t *testing.T) {
 		if err != nil || h.moved != size || h.calls < 2 || res.Size != size {
 			t.Errorf("read %+v: %v, %d bytes in %d calls, size %d", op, err, h.moved, h.calls, res.Size)
 		}
+	}
+}
+
+// A service that stops in the middle of an upload: what had gone by then was
+// reported, and only that lets it go on here.
+func TestProgressOfAnUpload(t *testing.T) {
+	of(t, "curl")
+	const size = 64 << 20
+	n := lab.StartNginx(t, lab.NginxConfig{})
+	if err := n.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var h heard
+	early := int64(0)
+	h.onMoved = func() {
+		if early == 0 {
+			early = h.moved
+			if err := n.Signal(syscall.SIGCONT); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	op := storage.Op{Kind: storage.Write, Path: "f", Size: size, Seed: 5, Timeout: time.Minute}
+	_, err := client(t, n.URL, "curl").Do(t.Context(), &op, &h)
+	if err != nil || h.moved != size || early >= size {
+		t.Errorf("%v: %d bytes, the first report after %d of %d", err, h.moved, early, size)
+	}
+	got, err := os.ReadFile(filepath.Join(n.Data, "f"))
+	if err != nil || len(got) != size || !content.Equal(got, 5, 0) {
+		t.Errorf("the file is not what was to be written: %d bytes, %v", len(got), err)
 	}
 }
 
