@@ -83,17 +83,3 @@ func TestHostileHeads(t *testing.T) {
 	}
 	check(t, s, exchange{method: "GET", path: "/", code: 200}) // still there
 }
-
-// TestKilledPut kills a server process in the middle of an upload: its file
-
-// does not appear, and the next server removes what is left of it, and no more.
-
-// TestFullDisk uploads to a file system of 1 MiB.
-
-// TestFileThatShrinks cuts a file while it is sent: the client must not take
-
-// what it got for the whole.
-
-// FuzzRange gives any Range and conditions to a file and looks whether the
-
-// answer has as many bytes as it says.

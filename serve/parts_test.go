@@ -47,6 +47,8 @@ func TestStalledPutEnds(t *testing.T) {
 	}
 }
 
+// TestKilledPut kills a server process in the middle of an upload: its file
+// does not appear, and the next server removes what is left of it, and no more.
 func TestKilledPut(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
@@ -83,6 +85,7 @@ func TestKilledPut(t *testing.T) {
 	check(t, third, exchange{method: "GET", path: "/sub/f", code: 200, want: "old"})
 }
 
+// TestFullDisk uploads to a file system of 1 MiB.
 func TestFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("only root on Linux can mount a small file system")
@@ -106,6 +109,8 @@ func TestFullDisk(t *testing.T) {
 	check(t, s, exchange{method: "PUT", path: "/fits", body: made(1, 500_000), code: 201})
 }
 
+// TestFileThatShrinks cuts a file while it is sent: the client must not take
+// what it got for the whole.
 func TestFileThatShrinks(t *testing.T) {
 	dir := t.TempDir()
 	p := write(t, made(1, 64<<20), dir, "f")

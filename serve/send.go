@@ -11,7 +11,9 @@ import (
 const (
 	small     = 64 << 10 // bodies up to this size are copied: cheaper than another system call
 	copyBytes = 256 << 10
-	sendBytes = 2 << 20 // bytes given to the kernel at once, so that counts and deadlines follow
+	// bytes given to the kernel at once: counts and deadlines follow, and the
+	// call is over before the runtime takes it for a blocking one
+	sendBytes = 512 << 10
 )
 
 // errNoSendfile says that the kernel does not send this file itself; nothing was sent.
