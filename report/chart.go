@@ -71,7 +71,7 @@ func share01(part, whole float64) float64 {
 // loadAxis is the axis that steps lie on: logarithmic if they span more than
 // a factor of ten and none is at zero. Its ticks are the steps themselves.
 func loadAxis(label string, at []float64) axis {
-	a := axis{label: label, text: func(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }}
+	a := axis{label: label, text: tick}
 	if len(at) == 0 {
 		a.max = 1
 		return a
@@ -97,7 +97,7 @@ func loadAxis(label string, at []float64) axis {
 
 // linearAxis begins at zero and ends at a nice number above most.
 func linearAxis(label string, s scale, most float64) axis {
-	a := axis{label: label, text: func(x float64) string { return strconv.FormatFloat(x*s.factor, 'g', 4, 64) }}
+	a := axis{label: label, text: func(x float64) string { return tick(x * s.factor) }}
 	if most*s.factor < 1e-9 || most > 1e30 || math.IsNaN(most) {
 		most = 1 / s.factor
 	}
@@ -113,13 +113,13 @@ func linearAxis(label string, s scale, most float64) axis {
 // logAxis spans least to most, with ticks at powers of ten, and at 2 and 5
 // times them if there are few of those.
 func logAxis(label string, s scale, least, most float64) axis {
-	a := axis{label: label, base: 10, text: func(x float64) string { return strconv.FormatFloat(x*s.factor, 'g', 4, 64) }}
+	a := axis{label: label, base: 10, text: func(x float64) string { return tick(x * s.factor) }}
 	if least <= 0 || most <= 0 {
 		least, most = 1e-3, 1
 	}
 	from, to := math.Floor(math.Log10(least*s.factor)), math.Ceil(math.Log10(most*s.factor))
 	factors := []float64{1}
-	if to-from <= 3 {
+	if to-from <= 2 {
 		factors = []float64{1, 2, 5}
 	}
 	var all []float64
@@ -138,6 +138,15 @@ func logAxis(label string, s scale, least, most float64) axis {
 	a.ticks = all[first : last+1]
 	a.min, a.max = a.ticks[0], a.ticks[len(a.ticks)-1]
 	return a
+}
+
+// tick writes the number at a tick, without an exponent where that is short.
+func tick(x float64) string {
+	short := strconv.FormatFloat(x, 'g', 5, 64)
+	if x, err := strconv.ParseFloat(short, 64); err == nil && math.Abs(x) < 1e7 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return short
 }
 
 // timeAxis spans 0 to most seconds.

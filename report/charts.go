@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"weir/analysis"
@@ -118,8 +119,11 @@ func yieldChart(f *analysis.Findings) chart {
 			best = i
 		}
 	}
-	c.desc = fmt.Sprintf("%s with %s, at most %s with %s, %s with %s. Bars are 95%% intervals of the mean; a step without a bar was held too briefly for one.",
-		show(l.points[first].y), at(f, &f.Curve[first]), show(l.points[best].y), at(f, &f.Curve[best]), show(l.points[last].y), at(f, &f.Curve[last]))
+	var said []string
+	for _, i := range slices.Compact([]int{first, best, last}) {
+		said = append(said, fmt.Sprintf("%s with %s", show(l.points[i].y), at(f, &f.Curve[i])))
+	}
+	c.desc = strings.Join(said, ", ") + ". Bars are 95% intervals of the mean; a step without a bar was held too briefly for one."
 	_, place := load(f)
 	for i := range f.Curve {
 		if text := remark(f, &f.Curve[i]); text != "" {
@@ -175,7 +179,10 @@ func quantileLines(f *analysis.Findings, of func(*analysis.Step) *analysis.Quant
 // durationAxis is logarithmic if the lines span more than a factor of eight.
 func durationAxis(lines []line) axis {
 	least, most := lowest(lines), highest(lines)
-	by := seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
+	by := seconds(most)
+	if least*by.factor < 0.005 {
+		by = seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
+	}
 	if least > 0 && most/least > 8 {
 		return logAxis(by.unit, by, least, most)
 	}
