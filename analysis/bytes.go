@@ -24,7 +24,6 @@ const (
 	bytesOK   = 0.01
 	bytesWarn = 0.05
 	inside    = 0.99 // share of a sample that must lie in one step's hold time
-	leastSeen = 1.0  // seconds of samples
 )
 
 // A count is what one source saw, and what the clients moved in the same time.
@@ -32,7 +31,6 @@ type count struct {
 	source  string
 	clients float64 // bytes
 	there   float64
-	payload bool // it counts payload, not what is on the wire
 	partial bool // it may see less than all: a process that uses other system calls
 	shared  bool // it may see more than all: others use it, too
 }
@@ -79,7 +77,7 @@ func (d *data) checkBytes() Check {
 // that lie within a hold time.
 func (d *data) sources() []count {
 	var all []count
-	add := func(s *monitor.Sample, name string, there, clients float64, like count) {
+	add := func(name string, there, clients float64, like count) {
 		i := slices.IndexFunc(all, func(c count) bool { return c.source == name })
 		if i < 0 {
 			i = len(all)
@@ -93,19 +91,18 @@ func (d *data) sources() []count {
 	for _, t := range d.held() {
 		spans = append(spans, t.spans()...)
 	}
-	overhead, watched := d.overhead(), 0.0
+	overhead := d.overhead()
 	for _, s := range d.samples {
 		if s.Seconds <= 0 || overlap(s, spans) < inside*s.Seconds {
 			continue
 		}
 		moved := d.movedIn(s.Time.Add(-duration(s.Seconds)), s.Time)
-		watched = max(watched, s.Seconds)
 		for _, n := range s.Nets {
 			there := payload(n.Sent, n.PacketsOut)
 			if n.Name != loopback {
 				there += payload(n.Received, n.PacketsIn)
 			}
-			add(s, "interface "+n.Name+" of "+s.Host, there, moved*overhead, count{shared: true})
+			add("interface "+n.Name+" of "+s.Host, there, moved*overhead, count{shared: true})
 		}
 		for _, p := range s.Procs {
 			if p.Role == server {
@@ -117,18 +114,18 @@ func (d *data) sources() []count {
 }
 
 // addProc adds what the server process p, or the kernel about it, says.
-func (d *data) addProc(s *monitor.Sample, p monitor.Proc, moved, overhead float64, add func(*monitor.Sample, string, float64, float64, count)) {
+func (d *data) addProc(s *monitor.Sample, p monitor.Proc, moved, overhead float64, add func(string, float64, float64, count)) {
 	name := p.Name + " of " + s.Host
 	if p.Sent+p.Received > 0 {
-		add(s, "service "+name+" itself", float64(p.Sent+p.Received), moved, count{payload: true})
+		add("service "+name+" itself", float64(p.Sent+p.Received), moved, count{})
 	}
 	// A read is written to a socket, a write is read from one. With both at
 	// once the calls for files and sockets can not be told apart.
 	switch {
 	case d.up == 0:
-		add(s, "process "+name+" (written)", float64(p.Written), moved*overhead, count{partial: true})
+		add("process "+name+" (written)", float64(p.Written), moved*overhead, count{partial: true})
 	case d.down == 0:
-		add(s, "process "+name+" (read)", float64(p.Read), moved*overhead, count{partial: true})
+		add("process "+name+" (read)", float64(p.Read), moved*overhead, count{partial: true})
 	}
 }
 

@@ -61,8 +61,8 @@ func (s *Step) spread(t *total) {
 	if t.moved == 0 {
 		obs = done
 	}
-	if share, real, ok := drift(obs); ok {
-		steady := math.Abs(share) < unsteady || !real
+	if share, certain, ok := drift(obs); ok {
+		steady := math.Abs(share) < unsteady || !certain
 		s.Drift, s.Steady = &share, &steady
 	}
 }

@@ -89,7 +89,7 @@ func student(degrees int) float64 {
 // drift fits a line through the observations and returns by how much it
 // changes over their whole time, as a share of the mean, and whether that is
 // more than chance at the 5% level; ok is false below 5 observations.
-func drift(obs []observation) (share float64, real, ok bool) {
+func drift(obs []observation) (share float64, certain, ok bool) {
 	if len(obs) < 5 {
 		return 0, false, false
 	}

@@ -76,10 +76,10 @@ func TestDrift(t *testing.T) {
 		}
 		return obs
 	}
-	if share, real, ok := drift(line(5)); !ok || !real || math.Abs(share-0.5) > 0.02 {
-		t.Errorf("drift %v, %v", share, real)
+	if share, certain, ok := drift(line(5)); !ok || !certain || math.Abs(share-0.5) > 0.02 {
+		t.Errorf("drift %v, %v", share, certain)
 	}
-	if _, real, _ := drift(line(0)); real {
+	if _, certain, _ := drift(line(0)); certain {
 		t.Error("noise is called a drift")
 	}
 	if _, _, ok := drift(line(1)[:4]); ok {

@@ -214,13 +214,13 @@ func durationChart(f *analysis.Findings, id, title, what string, of func(*analys
 }
 
 func errorChart(f *analysis.Findings) *chart {
-	any := false
+	failed := false
 	c := chart{id: "errors", title: "Failed operations against load", x: stepAxis(f)}
 	c.lines = []line{series(f, "errors", 1, func(s *analysis.Step) (float64, bool) {
-		any = any || s.Errors > 0
+		failed = failed || s.Errors > 0
 		return s.ErrorRatio, true
 	}, unit.Percent)}
-	if !any {
+	if !failed {
 		return nil
 	}
 	by := percent()

@@ -77,7 +77,7 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 }
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
-	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), //nolint:gosec // our own file
+	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), // the style is our own file
 		Title: "weir: " + plain(f.Name), When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
 		Cards: cards(f), LoadCharts: figures(curveCharts(f)), TimeCharts: figures(timeCharts(f, s)), NoErrors: noErrors(f)}
 	for _, warning := range f.Warnings {

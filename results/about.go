@@ -73,7 +73,7 @@ func (a About) complete(seed uint64) About {
 // tells two runs of the same second apart.
 func runName(start time.Time, seed uint64) string {
 	h := fnv.New32a()
-	host, _ := os.Hostname() //nolint:errcheck // only one ingredient of several
+	host, _ := os.Hostname() // only one ingredient of several
 	_, _ = fmt.Fprint(h, host, os.Getpid(), start.UnixNano(), seed)
 	return fmt.Sprintf("%s-%06x", start.UTC().Format("20060102-150405"), h.Sum32()&0xffffff)
 }

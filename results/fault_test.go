@@ -76,7 +76,7 @@ func TestKilledRunKeepsWhatItHandedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close() //nolint:errcheck // only read from
+	defer m.Close()
 	left, err := m.Left()
 	if err != nil || len(left) != 1 || left[0] != (Made{"f", 1, 2}) {
 		t.Errorf("%v, %v", left, err)
@@ -92,13 +92,13 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	real := w.intervals.f
+	kept := w.intervals.f
 	w.intervals.f = full
 	err = w.Interval(testInterval(1))
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "/dev/full") {
 		t.Errorf("the error must name the reason and the file: %v", err)
 	}
-	w.intervals.f = real
+	w.intervals.f = kept
 	if err := errors.Join(full.Close(), w.Event(measure.Event{Time: time.Now(), Kind: "end"}), w.Close()); err != nil {
 		t.Fatal(err)
 	}

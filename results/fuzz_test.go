@@ -81,6 +81,6 @@ func pack(inner, cookie []byte) string {
 	w := zlib.NewWriter(&z)
 	_, _ = w.Write(inner) // into memory
 	_ = w.Close()
-	out := binary.BigEndian.AppendUint32(bytes.Clone(cookie), uint32(z.Len())) //nolint:gosec // small
+	out := binary.BigEndian.AppendUint32(bytes.Clone(cookie), uint32(z.Len()))
 	return base64.StdEncoding.EncodeToString(append(out, z.Bytes()...))
 }

@@ -104,13 +104,13 @@ func (m *Manifest) write(line []byte) error {
 // that, so it is written as base64 under another key.
 func appendPath(b []byte, path string) []byte {
 	if !utf8.ValidString(path) {
-		raw, _ := json.Marshal([]byte(path)) //nolint:errcheck,errchkjson // bytes always can
+		raw, _ := json.Marshal([]byte(path)) // bytes always can
 		return append(append(b, `"path_base64":`...), raw...)
 	}
 	b = append(b, `"path":`...)
 	for i := range len(path) {
 		if c := path[i]; c < ' ' || c == '"' || c == '\\' || c == 0x7f {
-			quoted, _ := json.Marshal(path) //nolint:errcheck,errchkjson // strings always can
+			quoted, _ := json.Marshal(path) // strings always can
 			return append(b, quoted...)
 		}
 	}

@@ -153,7 +153,7 @@ func TestCreateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close() //nolint:errcheck // nothing in it
+	defer m.Close()
 	w, err = Create(made, testPlan(), About{})
 	if err != nil {
 		t.Fatalf("a manifest may be there before: %v", err)

@@ -36,17 +36,17 @@ func Compare(t *testing.T, path, section string, types ...any) {
 			}
 		}
 	}
-	real := map[string]bool{}
+	there := map[string]bool{}
 	for _, v := range types {
 		for key, where := range keysOf(v) {
-			real[key] = true
+			there[key] = true
 			if !anywhere[key] {
 				t.Errorf("%s, %s: %s is not described: %s", path, section, where, key)
 			}
 		}
 	}
 	for key := range tables {
-		if !real[key] {
+		if !there[key] {
 			t.Errorf("%s, %s: there is no key %s", path, section, key)
 		}
 	}
