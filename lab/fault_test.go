@@ -206,6 +206,9 @@ func TestFolders(t *testing.T) {
 			t.Errorf("folder %s after stop: %v", c.name, err)
 		}
 	}
+	if _, err := Nginx(t.Context(), NginxConfig{Config: Config{Dir: filepath.Join(dir, "a b;c")}}); err == nil || !strings.Contains(err.Error(), "cannot be named") {
+		t.Errorf("a folder that ends a line of the configuration: %v", err)
+	}
 	s := StartNginx(t, NginxConfig{})
 	if err := s.WriteFile("../x", nil); err == nil {
 		t.Error("a file outside the data folder was written")

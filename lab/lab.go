@@ -76,6 +76,13 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 }
 
 func (s *System) makeDir(dir string) error {
+	where := dir
+	if where == "" {
+		where = os.TempDir()
+	}
+	if strings.ContainsAny(where, " \t\r\n\"'`\\;{}$#") {
+		return fmt.Errorf("folder %q cannot be named in the servers' configurations: use letters, digits, dots and dashes", where)
+	}
 	if dir == "" {
 		made, err := os.MkdirTemp("", "weir-lab-"+s.Name+"-")
 		if err != nil {
