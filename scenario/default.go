@@ -94,7 +94,7 @@ func unset(d workload.Dist) bool { return d.Fixed == 0 && d.Uniform == nil && d.
 func Default(target string) *Scenario {
 	s := Defaults()
 	s.Name, s.Target = "first-light", target
-	s.Load.Ramp, s.Load.Settle, s.Load.Hold, s.Load.Drain = seconds(0.3), seconds(0.5), seconds(2.5), seconds(5)
+	s.Load.Ramp, s.Load.Settle, s.Load.Hold, s.Load.Drain = seconds(0.2), seconds(0.3), seconds(3.2), seconds(5)
 	s.complete()
 	return s
 }

@@ -146,7 +146,7 @@ func fill(t *testing.T, dir string, count, size int) {
 	t.Helper()
 	for i := range count {
 		b := bytes.Repeat([]byte(fmt.Sprintf("file %d of a set\n", i)), size/16+1)[:size]
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("data %02d.dat", i)), b, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("data-%02d.dat", i)), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

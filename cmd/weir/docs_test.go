@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// Every weir command of the README works as it stands there, in its order, but
+// for addresses, which are those of real servers here, and times, which are
+// shorter.
+func TestREADME(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, web.Data, 5, 1<<20)
+	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
+	fill(t, xrd.Data, 5, 1<<20)
+	lab.Need(t, "xrdcp")
+	here := strings.NewReplacer(
+		"http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"],
+		"127.0.0.1:8080", "127.0.0.1:0", "hold: 30s", "hold: 2s", "hold 10s", "hold 2s", "hold=10s", "hold=1s",
+		"1000x1MiB", "10x1MiB --while-stdin", "count: 100", "count: 10",
+	)
+	t.Chdir(t.TempDir())
+	ran := 0
+	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		text := here.Replace(block[2])
+		if name := regexp.MustCompile(`^# (\S+\.yaml)\n`).FindStringSubmatch(text); name != nil {
+			if err := os.WriteFile(filepath.Base(name[1]), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for line := range strings.Lines(text) {
+			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ weir ")
+			if block[1] != "console" || !ok {
+				continue
+			}
+			ran++
+			code, said := weir(t, strings.Fields(command)...)
+			if code != exitFine && code != exitInvalid {
+				t.Errorf("weir %s: exit code %d\n%s", command, code, said)
+			}
+		}
+	}
+	if ran < 6 {
+		t.Errorf("only %d commands found in README.md", ran)
+	}
+}
+
+// What a link of the README or a page in docs leads to is there.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md", "../../ARCHITECTURE.md", "../../CONTRIBUTING.md") {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllSubmatch(b, -1) {
+			to := string(link[1])
+			if strings.Contains(to, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), to)); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+}
+
+// The ready scenarios run, small, against the services they are meant for.
+func TestScenarios(t *testing.T) {
+	web := lab.StartNginx(t, lab.NginxConfig{})
+	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
+	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	lab.Need(t, "gfal-copy")
+	for _, dir := range []string{web.Data, xrd.Data, ftp.Data} {
+		fill(t, dir, 4, 100<<10)
+	}
+	list := filepath.Join(t.TempDir(), "files.txt")
+	if err := os.WriteFile(list, []byte("data-01.dat\ndata-02.dat\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	grid := []string{"--var", "TARGET=" + ftp.URL, "--var", "LIST=" + list, "--set", "auth={method: none}"}
+	extra := map[string][]string{
+		"first-light.yaml":       nil,
+		"simulated.yaml":         nil,
+		"nginx-webdav.yaml":      {"--target", web.URL},
+		"upload.yaml":            {"--target", web.URL},
+		"metadata.yaml":          {"--target", web.URL},
+		"open-load.yaml":         {"--target", web.URL, "--set", "load.rate=[20/s]", "--set", "load.clients=null"},
+		"login.yaml":             {"--target", web.URL, "--set", "auth=null"},
+		"xrootd-http.yaml":       {"--target", xrd.URLs["http"]},
+		"gridftp-lvs-small.yaml": grid,
+		"gridftp-lvs.yaml":       grid,
+	}
+	files, err := filepath.Glob("../../scenarios/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			more, ok := extra[filepath.Base(file)]
+			if !ok {
+				t.Fatal("not tested: add it here")
+			}
+			args := []string{file, "--set", "load.hold=3s", "--set", "load.settle=500ms", "--set", "load.ramp=0s", "--set", "load.drain=20s"}
+			if !strings.Contains(strings.Join(more, " "), "load.rate") {
+				args = append(args, "--clients", "1,2")
+			}
+			f := measureFor(t, append(args, more...)...)
+			for _, s := range f.Curve {
+				if s.Done == 0 || s.Errors > 0 {
+					t.Errorf("step %d: %d done, %d errors %v", s.Step, s.Done, s.Errors, s.ErrorsBy)
+				}
+			}
+		})
+	}
+}
+
+// The pages say nothing that is not so of the tools they name.
+func TestMakefileHasWhatTheREADMENames(t *testing.T) {
+	for _, target := range []string{"demo", "test"} {
+		var out bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), "make", "-n", target)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = "../..", &out, &out
+		if err := cmd.Run(); err != nil {
+			t.Errorf("make %s: %v\n%s", target, err, out.String())
+		}
+	}
+}
