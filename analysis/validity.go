@@ -250,7 +250,7 @@ func checkSteady(f *Findings) Check {
 		c.Status = Warn
 		c.Detail = fmt.Sprintf("%d of %d steps drifted while they were held: %s; settle or hold longer", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
 	default:
-		c.Detail = fmt.Sprintf("none of %d steps drifted by more than 10%% while it was held", judged)
+		c.Detail = fmt.Sprintf("%d of %d steps judged, none drifted by more than 10%% while it was held", judged, len(f.Curve))
 	}
 	return c
 }
