@@ -60,27 +60,33 @@ func lookup(names []digestName, name string) (digestName, bool) {
 func wanted(names []digestName, values []string, mark string, most float64) (best digestName, ok bool) {
 	top := 0.0
 	for _, m := range members(values) {
-		name, preference, given := strings.Cut(m, mark)
+		name, text, given := strings.Cut(m, mark)
 		weight := 1.0
 		if given {
-			_, number, _ := strings.Cut("="+strings.TrimSpace(preference), "=")
-			if mark == ";" {
-				q, value, found := strings.Cut(strings.TrimSpace(preference), "=")
-				if number = value; !found || !strings.EqualFold(strings.TrimSpace(q), "q") {
-					continue
-				}
-			}
-			w, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-			if err != nil || math.IsNaN(w) || w < 0 || w > most {
-				continue
-			}
-			weight = w
+			weight = preference(text, mark)
 		}
-		if n, known := lookup(names, name); known && weight > top {
+		if n, known := lookup(names, name); known && weight > top && weight <= most {
 			best, ok, top = n, true, weight
 		}
 	}
 	return best, ok
+}
+
+// preference reads what is behind a name: "q=0.5" after a semicolon, "5"
+// after an equals sign. What cannot be read is 0, not wanted.
+func preference(text, mark string) float64 {
+	if mark == ";" {
+		q, value, _ := strings.Cut(text, "=")
+		if !strings.EqualFold(strings.TrimSpace(q), "q") {
+			return 0
+		}
+		text = value
+	}
+	w, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || math.IsNaN(w) {
+		return 0
+	}
+	return w
 }
 
 // wants returns what a request asks for: RFC 3230's and RFC 9530's.
