@@ -58,7 +58,7 @@ func Run(ctx context.Context, c Config) error {
 		if err != nil {
 			return err
 		}
-		defer p.Close()
+		defer func() { _ = p.Close() }() // nobody is asleep any more
 		c.Pacer = p
 	}
 	r, err := newRun(ctx, c)

@@ -83,13 +83,6 @@ func (m *remembered) Removed(path string) error {
 	return nil
 }
 
-func (m *remembered) paths() (all []string) {
-	for p := range m.left {
-		all = append(all, p)
-	}
-	return all
-}
-
 // closed returns the configuration of a closed run on a simulated target.
 func closed(t *testing.T, target string, work workload.Work, steps ...scenario.Step) (Config, *notes) {
 	t.Helper()

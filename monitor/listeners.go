@@ -23,11 +23,11 @@ var (
 func Listeners(port int) ([]int, error) {
 	f := newProcFS("", "")
 	defer f.close()
-	return f.listeners(netip.Addr{}, port)
+	return f.listeners(port)
 }
 
-func (f *procFS) listeners(addr netip.Addr, port int) ([]int, error) {
-	roots, err := f.servers(addr, port)
+func (f *procFS) listeners(port int) ([]int, error) {
+	roots, err := f.servers(netip.Addr{}, port)
 	if err != nil {
 		return nil, err
 	}

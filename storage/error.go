@@ -46,18 +46,18 @@ type Class uint8
 
 // The classes of failures. None is no failure.
 const (
-	None     Class = iota
-	Refused        // nobody listens, or the network has no way there
-	Timeout        // nothing happened in time
-	Reset          // the connection broke
-	Denied         // credentials missing, wrong or not enough
-	NotFound       // no such file
-	Busy           // the service says that it has too much to do
-	Checksummed    // payload is not what it should be
-	Short          // fewer bytes than announced
-	Other          // everything else; the first few are kept whole
-	Canceled       // the run ended first; not a failure of the service
-	Classes        // how many classes there are
+	None        Class = iota
+	Refused           // nobody listens, or the network has no way there
+	Timeout           // nothing happened in time
+	Reset             // the connection broke
+	Denied            // credentials missing, wrong or not enough
+	NotFound          // no such file
+	Busy              // the service says that it has too much to do
+	Checksummed       // payload is not what it should be
+	Short             // fewer bytes than announced
+	Other             // everything else; the first few are kept whole
+	Canceled          // the run ended first; not a failure of the service
+	Classes           // how many classes there are
 )
 
 func classNames() [Classes]string {

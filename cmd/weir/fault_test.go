@@ -13,6 +13,7 @@ import (
 	"weir/lab"
 	"weir/results"
 	"weir/storage"
+	"weir/storage/simulated"
 )
 
 // started is weir as a process of its own, as a user starts it.
@@ -176,36 +177,37 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestListOfManyFiles(t *testing.T) {
-	s := lab.StartNginx(t, lab.NginxConfig{})
-	fill(t, s.Data, 10, 1024)
+	target := "simulated://x?servers=9&service=1ms&files=100000x1KiB"
 	var list strings.Builder
+	list.WriteString("missing/1\nmissing/2\n")
 	for i := range 100_000 {
-		fmt.Fprintf(&list, "data-%02d.dat\n", i%10)
-		if i >= 10 {
-			fmt.Fprintf(&list, "missing/%d\n", i)
-		}
+		fmt.Fprintln(&list, simulated.FileName(i))
 	}
 	path := filepath.Join(t.TempDir(), "fileList.txt")
 	if err := os.WriteFile(path, []byte(list.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, said := weir(t, "plan", "--target", s.URL, "--set", "files.list="+path)
-	if !strings.Contains(said, path) {
-		t.Errorf("the plan does not name the list:\n%s", said)
+	_, said := weir(t, "plan", "--target", target, "--set", "files.list="+path)
+	if !strings.Contains(said, path) || !strings.Contains(said, "100002") {
+		t.Errorf("the plan does not name the list and how long it is:\n%s", said)
 	}
-	f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "files.list="+path)
-	if f.Curve[0].ErrorsBy[storage.NotFound] == 0 {
-		t.Errorf("errors %v: missing files were not counted as not found", f.Curve[0].ErrorsBy)
+	f := measureFor(t, "--target", target, "--clients", "9", "--hold", "1s", "--set", "files.list="+path)
+	if f.Curve[0].Done < 100 {
+		t.Errorf("%d operations, errors %v", f.Curve[0].Done, f.Curve[0].ErrorsBy)
 	}
-	f = measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "files.list="+path, "--set", "workload.pick=sequential")
-	if f.Curve[0].Done == 0 {
-		t.Error("the files that are there were not read")
+	few := filepath.Join(t.TempDir(), "few.txt")
+	if err := os.WriteFile(few, []byte("missing/1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f = measureFor(t, "--target", target, "--clients", "1", "--hold", "1s", "--set", "files.list="+few)
+	if c := f.Curve[0]; c.Done > 0 || c.ErrorsBy[storage.NotFound] == 0 {
+		t.Errorf("a missing file: %d done, errors %v, want only not found", c.Done, c.ErrorsBy)
 	}
 	empty := filepath.Join(t.TempDir(), "empty.txt")
 	if err := os.WriteFile(empty, []byte("\n# nothing\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := weir(t, "run", "--target", s.URL, "--set", "files.list="+empty); code != exitUsage {
+	if code, said := weir(t, "run", "--target", target, "--set", "files.list="+empty); code != exitUsage {
 		t.Errorf("an empty list: exit code %d\n%s", code, said)
 	}
 }

@@ -48,7 +48,8 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec("weir", args...)
 	var exited *exec.ExitError
-	if err != nil && !(errors.As(err, &exited) && exited.ExitCode() == exitInvalid) {
+	invalid := errors.As(err, &exited) && exited.ExitCode() == exitInvalid
+	if err != nil && !invalid {
 		ts.Fatalf("weir %v: %v", args, err)
 	}
 }

@@ -8,7 +8,7 @@ func reportCommand(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Analyse a run directory again: table, findings.json, CSV, report.html",
+		Short: "Analyze a run directory again: table, findings.json, CSV, report.html",
 		Long: `Reads what a run has measured, also one that was killed, and makes again what
 can be made from it: findings.json, curve.csv, intervals.csv, hosts.csv and
 report.html in the run directory, and the table on standard output.`,

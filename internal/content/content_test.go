@@ -1,6 +1,7 @@
 package content
 
 import (
+	"errors"
 	"bytes"
 	"compress/flate"
 	"flag"
@@ -181,7 +182,7 @@ func TestReader(t *testing.T) {
 	if n, err := r.WriteTo(&b); n != 300 || err != nil || !bytes.Equal(b.Bytes(), want[size-300:]) {
 		t.Errorf("WriteTo = %d, %v, or wrong bytes", n, err)
 	}
-	if n, err := NewReader(4, -1).Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := NewReader(4, -1).Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("a file of negative size: %d, %v", n, err)
 	}
 	for _, bad := range []struct {
@@ -207,7 +208,7 @@ func (w *shortWriter) Write(p []byte) (int, error) {
 
 func TestWriteToStopsAtShortWrite(t *testing.T) {
 	r := NewReader(4, 1000)
-	if n, err := r.WriteTo(&shortWriter{100}); n != 100 || err != io.ErrShortWrite {
+	if n, err := r.WriteTo(&shortWriter{100}); n != 100 || !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("WriteTo = %d, %v", n, err)
 	}
 	if pos, err := r.Seek(0, io.SeekCurrent); pos != 100 || err != nil {
@@ -236,7 +237,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Fill":  func() { Fill(p, 1, 10) },
 		"Equal": func() { Equal(p, 1, 10) },
-		"Seed":  func() { Seed(1, "/file000001.dat") },
+		"Seed":  func() { _ = Seed(1, "/file000001.dat") },
 		"Cursor": func() {
 			c.Start(2, 0, 10*PatternSize)
 			for piece, ok := c.Next(); ok; piece, ok = c.Next() {
