@@ -145,7 +145,8 @@ func brokenLink(err error) bool {
 // arrived notes what the first answer of a connection means.
 func (x *call) arrived(r *request, l *link) {
 	x.body.begin(&x.head, r.method == "HEAD")
-	if x.c.s.proves && !l.known && l.origin.trusted && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
+	proved := l.shown || l.origin.trusted && x.c.s.auth != ""
+	if proved && !l.known && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
 		l.known = true
 		x.reach(storage.Authenticated)
 	}

@@ -15,6 +15,7 @@ type link struct {
 	conn    *tcp.Conn
 	tls     *tls.Conn
 	counted int64 // bytes that results have told already
+	shown   bool  // the server asked for a client certificate and got it
 	known   bool  // the service knows who we are
 }
 
@@ -23,7 +24,7 @@ func (l *link) close() error {
 		return nil
 	}
 	err := l.conn.Close()
-	l.conn, l.tls, l.counted, l.known = nil, nil, 0, false
+	l.conn, l.tls, l.counted, l.shown, l.known = nil, nil, 0, false, false
 	return err
 }
 
@@ -96,6 +97,17 @@ func (x *call) secure(l *link) error {
 		conf.ServerName = l.origin.host
 	}
 	conf.NextProtos = []string{"http/1.1"}
+	if certs := conf.Certificates; len(certs) > 0 && conf.GetClientCertificate == nil {
+		conf.GetClientCertificate = func(ask *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			for i := range certs {
+				if ask.SupportsCertificate(&certs[i]) == nil {
+					l.shown = true
+					return &certs[i], nil
+				}
+			}
+			return &tls.Certificate{}, nil // none that this server would take
+		}
+	}
 	l.tls = tls.Client(l.conn, conf)
 	if err := l.tls.Handshake(); err != nil { //nolint:noctx // the connection ends with the context
 		x.drop(l)

@@ -52,11 +52,13 @@ func originOf(u *url.URL) (*origin, error) {
 		}
 		o.port = uint16(n)
 	}
-	o.name = net.JoinHostPort(o.host, strconv.Itoa(int(o.port)))
-	o.authority = strings.TrimSuffix(o.name, map[bool]string{false: ":80", true: ":443"}[o.secure])
-	if i := strings.IndexByte(o.authority, '%'); i >= 0 { // a zone means nothing to the other side
-		o.authority = o.authority[:i] + "]" + strings.TrimPrefix(o.authority[strings.IndexByte(o.authority, ']'):], "]")
+	bare, _, zoned := strings.Cut(o.host, "%") // a zone means nothing to the other side
+	if zoned && !strings.Contains(bare, ":") {
+		return nil, fmt.Errorf("host %q has a percent sign", o.host)
 	}
+	port := strconv.Itoa(int(o.port))
+	o.name = net.JoinHostPort(o.host, port)
+	o.authority = strings.TrimSuffix(net.JoinHostPort(bare, port), map[bool]string{false: ":80", true: ":443"}[o.secure])
 	return o, nil
 }
 

@@ -22,7 +22,6 @@ type service struct {
 	root    string // escaped path of the target, without a slash at its end
 	query   string // "?" and the target's query, or ""
 	auth    string // the Authorization line, or ""
-	proves  bool   // clients prove who they are
 	tls     *tls.Config
 	dialer  *tcp.Dialer
 	calls   sync.Pool // of *call
@@ -54,7 +53,6 @@ func open(t storage.Target) (storage.Service, error) {
 	if s.auth, err = authorization(t); err != nil {
 		return nil, fmt.Errorf("webdav: target %s: %w", s.shown, err)
 	}
-	s.proves = s.auth != "" || s.tls != nil && (len(s.tls.Certificates) > 0 || s.tls.GetClientCertificate != nil)
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/content"
 	"weir/internal/tcp"
+	"weir/storage"
 )
 
 // writeFile is one PUT of made content.
@@ -23,6 +24,7 @@ func (x *call) writeFile() error {
 	}
 	switch x.head.status {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
+		x.reach(storage.Opened)
 		x.skip(l)
 		return nil
 	case http.StatusConflict:

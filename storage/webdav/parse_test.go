@@ -1,0 +1,285 @@
+package webdav
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/tcp"
+	"weir/storage"
+)
+
+func FuzzHead(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 206 Partial Content\r\nContent-Length: 3\r\nContent-Range: bytes 3-5/12\r\nConnection: Keep-Alive\r\n\r\nabc"))
+	f.Add([]byte("HTTP/1.0 302\nlocation: http://x/y\nDigest: adler32=1e720467\n\n"))
+	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n := headEnd(b, 0)
+		for cut := range min(len(b), 200) { // found in pieces as in one
+			if n > 0 && cut < n && headEnd(b[:cut], 0) == 0 && headEnd(b, cut) != n {
+				t.Fatalf("the end is at %d, but after %d bytes it is at %d", n, cut, headEnd(b, cut))
+			}
+		}
+		if n == 0 {
+			return
+		}
+		var h head
+		if err := h.parse(b[:n]); err != nil {
+			if !errors.Is(err, storage.ErrProtocol) {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		if h.status < 100 || h.status > 999 || h.length < -1 {
+			t.Errorf("head %+v", h)
+		}
+		// Where the standard library takes the head, too, it means the same.
+		r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:n])), &http.Request{Method: http.MethodGet})
+		if err == nil && (r.StatusCode != h.status || !h.chunked && h.status == 200 && r.ContentLength != h.length) {
+			t.Errorf("status %d, length %d; net/http has %d, %d", h.status, h.length, r.StatusCode, r.ContentLength)
+		}
+	})
+}
+
+// ended returns a link whose other side has closed.
+func ended(t testing.TB) *link {
+	p := speak(t, "127.0.0.1", sayAndClose(""))
+	u, err := url.Parse(p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := originOf(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := tcp.NewDialer()
+	conn, err := d.Dial(t.Context(), o.host, o.port, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Fatal(n, err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close() // the other side is gone already
+		_ = d.Close()    // holds nothing
+	})
+	return &link{origin: o, conn: conn}
+}
+
+func FuzzChunks(f *testing.F) {
+	f.Add([]byte("2;x=y\r\nhe\r\n3\r\nllo\r\n0\r\nX: y\r\n\r\n"), 3)
+	f.Add([]byte("5 \nhello\n000\n\nmore"), 1)
+	f.Add([]byte("fffffffffffffff\r\n"), 100)
+	l := ended(f)
+	f.Fuzz(func(t *testing.T, b []byte, size int) {
+		if len(b) > bufferSize || size <= 0 || size > 1<<16 {
+			return
+		}
+		x := newCall()
+		x.buf, x.end = make([]byte, bufferSize), len(b)
+		copy(x.buf, b)
+		x.head = head{status: 200, chunked: true, keep: true, length: -1}
+		x.body.begin(&x.head, false)
+		var out []byte
+		p := make([]byte, size)
+		for {
+			n, err := x.read(l, p)
+			out = append(out, p[:n]...)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				if !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, storage.ErrShort) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if n == 0 || len(out) > len(b) {
+				t.Fatalf("%d bytes from %d", len(out), len(b))
+			}
+		}
+		want, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(b)))
+		if err == nil && !bytes.Equal(out, want) {
+			t.Errorf("%q; net/http has %q", out, want)
+		}
+	})
+}
+
+func FuzzMultistatus(f *testing.F) {
+	f.Add(`<D:multistatus xmlns:D="DAV:"><D:response><D:href>/data/</D:href><D:propstat><D:prop><D:resourcetype><D:collection/></D:resourcetype></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>`)
+	f.Add(`<multistatus xmlns="DAV:"><response><href>http://h/data/a%20b</href><propstat><prop><getcontentlength>12</getcontentlength></prop></propstat></response></multistatus>`)
+	f.Fuzz(func(t *testing.T, text string) {
+		entries, err := parseMultistatus(strings.NewReader(text), "/data/")
+		checkEntries(t, entries, err)
+	})
+}
+
+func FuzzIndex(f *testing.F) {
+	f.Add(`[{"name":"a","type":"file","mtime":"x","size":12},{"name":"d","type":"directory"}]`)
+	f.Add(`[`)
+	f.Fuzz(func(t *testing.T, text string) {
+		entries, err := parseIndex(strings.NewReader(text))
+		checkEntries(t, entries, err)
+	})
+}
+
+func checkEntries(t *testing.T, entries []storage.Entry, err error) {
+	t.Helper()
+	if err != nil && entries != nil {
+		t.Errorf("entries beside error %v", err)
+	}
+	for _, e := range entries {
+		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") || e.Size < -1 || e.Dir && e.Size >= 0 {
+			t.Errorf("entry %+v", e)
+		}
+	}
+}
+
+func FuzzDigest(f *testing.F) {
+	f.Add("adler32=972bffa7", "")
+	f.Add("md5=b1kCrCNwJL3QwXbLkwY9xA==,adler32=bffa7", "adler=:Hm4EZw==:")
+	f.Fuzz(func(t *testing.T, digestLine, repr string) {
+		h := &head{digest: []byte(digestLine), repr: []byte(repr)}
+		for _, alg := range algorithms() {
+			sum, err := digest(h, alg)
+			if hex, ok := strings.CutPrefix(sum, alg.name+":"); err == nil && (!ok || len(hex) != 2*alg.size || strings.Trim(hex, "0123456789abcdef") != "") {
+				t.Errorf("sum %q", sum)
+			}
+			if err != nil && (sum != "" || !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, errors.ErrUnsupported)) {
+				t.Errorf("sum %q, error %v", sum, err)
+			}
+		}
+	})
+}
+
+func FuzzReference(f *testing.F) {
+	f.Add("http://[::1%25eth0]:8080/a%20b?x=y")
+	f.Add("//other/x")
+	f.Add("/data/ü b")
+	home := &origin{host: "h", port: 80, name: "h:80", authority: "h"}
+	f.Fuzz(func(t *testing.T, location string) {
+		u, err := parseReference(location, home, "/data/x?token=1")
+		if err != nil {
+			return
+		}
+		o, err := originOf(u)
+		if err != nil {
+			return
+		}
+		line := string(append(appendPrintable(nil, u.EscapedPath()), queryOf(u)...)) + o.authority
+		for _, c := range []byte(line) {
+			if c <= ' ' || c >= 0x7f {
+				t.Errorf("location %q makes %q", location, line)
+			}
+		}
+	})
+}
+
+func TestDigest(t *testing.T) {
+	all := algorithms()
+	adler, crc, md5 := all[0], all[1], all[2]
+	tests := []struct {
+		digest, repr string
+		alg          algorithm
+		want         string // "" for an error
+	}{
+		{"adler32=972bffa7", "", adler, "adler32:972bffa7"},
+		{"ADLER32=972BFFA7", "", adler, "adler32:972bffa7"},
+		{"adler32=bffa7", "", adler, "adler32:000bffa7"},
+		{"adler32=1", "", adler, "adler32:00000001"},
+		{"md5=b1kCrCNwJL3QwXbLkwY9xA==, adler32=bffa7", "", adler, "adler32:000bffa7"},
+		{"md5=b1kCrCNwJL3QwXbLkwY9xA==", "", md5, "md5:6f5902ac237024bdd0c176cb93063dc4"},
+		{"md5=6f5902ac237024bdd0c176cb93063dc4", "", md5, "md5:6f5902ac237024bdd0c176cb93063dc4"},
+		{"crc32c=8P9ykg==", "", crc, "crc32c:f0ff7292"},
+		{"", "adler=:Hm4EZw==:", adler, "adler32:1e6e0467"},
+		{"adler32=00000001", "md5=:b1kCrCNwJL3QwXbLkwY9xA==:, adler=:Hm4EZw==:", adler, "adler32:1e6e0467"},
+		{"adler32=972bffa7a", "", adler, ""},
+		{"adler32=xyz", "", adler, ""},
+		{"adler32=", "", adler, ""},
+		{"md5=b1kC", "", adler, ""},
+		{"", "", adler, ""},
+	}
+	for _, tt := range tests {
+		got, err := digest(&head{digest: []byte(tt.digest), repr: []byte(tt.repr)}, tt.alg)
+		if got != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%q, %q: sum %q, error %v, want %q", tt.digest, tt.repr, got, err, tt.want)
+		}
+	}
+}
+
+func TestMultistatus(t *testing.T) {
+	const one = `<D:response><D:href>%</D:href><D:propstat><D:prop><D:getcontentlength>12</D:getcontentlength></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>`
+	const self = `<D:response><D:href>/data/x/</D:href><D:propstat><D:prop><D:resourcetype><D:collection/></D:resourcetype></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>`
+	const missing = `<D:propstat><D:prop><D:getcontentlength>99</D:getcontentlength></D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>`
+	list := func(items ...string) string {
+		return `<?xml version="1.0"?><D:multistatus xmlns:D="DAV:">` + strings.Join(items, "") + `</D:multistatus>`
+	}
+	file := func(href string) string { return strings.Replace(one, "%", href, 1) }
+	tests := map[string]struct {
+		text string
+		want []storage.Entry
+		err  bool
+	}{
+		"empty folder": {text: list(self)},
+		"a file":       {text: list(self, file("/data/x/a")), want: []storage.Entry{{Name: "a", Size: 12}}},
+		"escaped":      {text: list(self, file("/data/x/a%20%25b")), want: []storage.Entry{{Name: "a %b", Size: 12}}},
+		"unescaped":    {text: list(self, file("/data/x/a 100%25")), want: []storage.Entry{{Name: "a 100%25", Size: 12}}},
+		"whole URL":    {text: list(self, file("https://h:1/data/x/a?b")), want: []storage.Entry{{Name: "a?b", Size: 12}}},
+		"a folder":     {text: list(self, strings.ReplaceAll(self, "/data/x/", "/data/x/d/")), want: []storage.Entry{{Name: "d", Size: -1, Dir: true}}},
+		"unknown size": {text: list(self, `<D:response><D:href>/data/x/f</D:href>`+missing+`</D:response>`), want: []storage.Entry{{Name: "f", Size: -1}}},
+		"a file asked": {text: list(strings.Replace(one, "%", "/data/x", 1)), err: true},
+		"dots":         {text: list(file("/data/x/..")), err: true},
+		"cut off":      {text: list(self)[:100], err: true},
+		"no XML":       {text: "<html><br></html>", err: true},
+	}
+	for name, tt := range tests {
+		got, err := parseMultistatus(strings.NewReader(tt.text), "/data/x/")
+		if (err != nil) != tt.err {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	tests := map[string]struct{ authority, name string }{
+		"http://Example.org/x":         {"example.org", "example.org:80"},
+		"https://example.org":          {"example.org", "example.org:443"},
+		"davs://example.org:8443/":     {"example.org:8443", "example.org:8443"},
+		"dav://[::1]/":                 {"[::1]", "[::1]:80"},
+		"http://[fe80::1%25eth0]:1094": {"[fe80::1]:1094", "[fe80::1%eth0]:1094"},
+		"http://":                      {},
+		"http://x:0/":                  {},
+		"http://x:66000/":              {},
+		"ftp://x/":                     {},
+		"x":                            {},
+	}
+	for text, want := range tests {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := originOf(u)
+		if (err != nil) != (want.name == "") {
+			t.Errorf("%s: error %v", text, err)
+		}
+		if err == nil && (o.authority != want.authority || o.name != want.name) {
+			t.Errorf("%s: authority %q, name %q, want %+v", text, o.authority, o.name, want)
+		}
+	}
+}
