@@ -82,17 +82,17 @@ func TestFamilyOfListener(t *testing.T) {
 	f.fd(1, "5004") // an init that opened the socket itself
 	fs := newProcFS(f.root, "")
 	defer fs.close()
-	pids, err := fs.listeners(netip.Addr{}, 8080)
+	pids, err := fs.listeners(8080)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]int{40, 41, 42, 43}, pids); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := fs.listeners(netip.Addr{}, 80); !errors.Is(err, ErrHidden) {
+	if _, err := fs.listeners(80); !errors.Is(err, ErrHidden) {
 		t.Errorf("a socket that nobody has: %v", err)
 	}
-	if _, err := fs.listeners(netip.Addr{}, 81); !errors.Is(err, ErrNoListener) {
+	if _, err := fs.listeners(81); !errors.Is(err, ErrNoListener) {
 		t.Errorf("no socket: %v", err)
 	}
 	for _, port := range []int{0, -1, 65536} {

@@ -1,9 +1,9 @@
 package content
 
 import (
-	"errors"
 	"bytes"
 	"compress/flate"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
