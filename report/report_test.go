@@ -45,7 +45,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func analysed(t testing.TB, s resultstest.Service) (*analysis.Findings, *analysis.Series) {
+func analyzed(t testing.TB, s resultstest.Service) (*analysis.Findings, *analysis.Series) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := s.Write(dir); err != nil {
@@ -90,8 +90,8 @@ func small() resultstest.Service {
 }
 
 func TestGolden(t *testing.T) {
-	f, _ := analysed(t, resultstest.Typical())
-	small, smallSeries := analysed(t, small())
+	f, _ := analyzed(t, resultstest.Typical())
+	small, smallSeries := analyzed(t, small())
 	for name, write := range map[string]func(io.Writer) error{
 		"typical.txt": func(w io.Writer) error { return Text(w, f, Options{}) },
 		"color.txt":   func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
@@ -111,7 +111,7 @@ func TestGolden(t *testing.T) {
 
 func TestTextStaysInItsColumns(t *testing.T) {
 	for _, s := range []resultstest.Service{resultstest.Typical(), hostile()} {
-		f, _ := analysed(t, s)
+		f, _ := analyzed(t, s)
 		var b bytes.Buffer
 		if err := Text(&b, f, Options{}); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func page1(t *testing.T, f *analysis.Findings, s *analysis.Series) string {
 }
 
 func TestHTMLWithoutSeries(t *testing.T) {
-	f, _ := analysed(t, small())
+	f, _ := analyzed(t, small())
 	if text := page1(t, f, nil); !strings.Contains(text, "Throughput against load") || strings.Contains(text, "Throughput against time") {
 		t.Error("the plots against load are missing, or there are plots of what is not there")
 	}
@@ -147,7 +147,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "hostile": hostile(), "one": {Lambda: 1, Clients: []int{1}, Hold: 1},
 		"none": {Lambda: 1}, "no payload": {Lambda: 30, Clients: []int{1, 2}, Hold: 6}} {
 		t.Run(name, func(t *testing.T) {
-			f, series := analysed(t, s)
+			f, series := analyzed(t, s)
 			text := page1(t, f, series)
 			for _, forbidden := range []string{"<script", "javascript:", "<link", "<img", "@import", "url(", "NaN", "Inf", "ZgotmplZ", "\x1b", "%!"} {
 				if strings.Contains(text, forbidden) {
@@ -198,7 +198,7 @@ func checkSVG(t *testing.T, text string) {
 }
 
 func TestLongRunStaysSmall(t *testing.T) {
-	f, series := analysed(t, small())
+	f, series := analyzed(t, small())
 	point, host := series.Points[0], series.Hosts[0].Points[0]
 	for i := range 100_000 {
 		point.At, host.At = float64(i), float64(i)

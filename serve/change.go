@@ -31,7 +31,7 @@ func (s *Server) precondition(r *request) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if match != "" && !(there && tagged(match, e.etag())) {
+	if match != "" && (!there || !tagged(match, e.etag())) {
 		return errCondition
 	}
 	if none != "" && there && tagged(none, e.etag()) {

@@ -56,8 +56,8 @@ func lookup(names []digestName, name string) (digestName, bool) {
 
 // wanted returns the checksum of highest preference in a Want-Digest
 // ("adler32;q=1, md5;q=0.5") or Want-Repr-Digest ("sha-256=10, md5=3").
-// Members that are unknown or not understood do not count.
-func wanted(names []digestName, values []string, mark string, most float64) (best digestName, ok bool) {
+// Members that are unknown or not understood do not count; the zero name is none.
+func wanted(names []digestName, values []string, mark string, most float64) (best digestName) {
 	top := 0.0
 	for _, m := range members(values) {
 		name, text, given := strings.Cut(m, mark)
@@ -66,10 +66,10 @@ func wanted(names []digestName, values []string, mark string, most float64) (bes
 			weight = preference(text, mark)
 		}
 		if n, known := lookup(names, name); known && weight > top && weight <= most {
-			best, ok, top = n, true, weight
+			best, top = n, weight
 		}
 	}
-	return best, ok
+	return best
 }
 
 // preference reads what is behind a name: "q=0.5" after a semicolon, "5"
@@ -92,10 +92,10 @@ func preference(text, mark string) float64 {
 // wants returns what a request asks for: RFC 3230's and RFC 9530's.
 func wants(h http.Header) (instance, repr digestName) {
 	if v := h["Want-Digest"]; v != nil {
-		instance, _ = wanted(instanceDigests(), v, ";", 1)
+		instance = wanted(instanceDigests(), v, ";", 1)
 	}
 	if v := h["Want-Repr-Digest"]; v != nil {
-		repr, _ = wanted(reprDigests(), v, "=", 10)
+		repr = wanted(reprDigests(), v, "=", 10)
 	}
 	return instance, repr
 }

@@ -180,11 +180,11 @@ type dirUpload struct {
 }
 
 func (u *dirUpload) commit(replace bool) (entry, bool, error) {
-	info, err := u.File.Stat()
+	info, err := u.Stat()
 	if err == nil && u.t.sync {
-		err = u.File.Sync()
+		err = u.Sync()
 	}
-	if err = errors.Join(err, u.File.Close()); err != nil {
+	if err = errors.Join(err, u.Close()); err != nil {
 		return entry{}, false, errors.Join(err, u.t.root.Remove(u.part))
 	}
 	created, err := u.publish(replace)
@@ -209,7 +209,7 @@ func (u *dirUpload) publish(replace bool) (created bool, err error) {
 }
 
 func (u *dirUpload) abort() {
-	_ = u.File.Close() // it goes away
+	_ = u.Close() // it goes away
 	_ = u.t.root.Remove(u.part)
 }
 
