@@ -124,18 +124,28 @@ func BenchmarkDownload(b *testing.B) {
 }
 
 func BenchmarkUpload(b *testing.B) {
-	lab.Need(b, "nginx", "curl")
-	ng := benchNginx(b)
-	s := serviceAt(b, ng.URL, storage.Credentials{})
-	op := &storage.Op{Kind: storage.Write, Path: "up", Size: bulkSize, Seed: 3, Timeout: time.Minute}
-	b.Run("curl", func(b *testing.B) {
-		args := []string{}
-		for range b.N {
-			args = append(args, "-T", filepath.Join(ng.Data, "bulk"), ng.URL+"/up")
-		}
-		curl(b, args...)
-	})
-	b.Run("weir", func(b *testing.B) { drive(b, s, 1, op) })
+	lab.Need(b, "curl")
+	url := startSink(b)
+	s := serviceAt(b, url, storage.Credentials{})
+	file := filepath.Join(b.TempDir(), "up")
+	content := make([]byte, bulkSize)
+	for i := range content {
+		content[i] = byte(i * i >> 7)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for _, streams := range []int{1, 16} {
+		op := &storage.Op{Kind: storage.Write, Path: "up", Size: bulkSize, Seed: 3, Timeout: time.Minute}
+		b.Run(fmt.Sprintf("curl/%d", streams), func(b *testing.B) {
+			args := []string{"-Z", "--parallel-max", fmt.Sprint(streams)}
+			for range b.N {
+				args = append(args, "-o", "/dev/null", "-T", file, url+"/up")
+			}
+			curl(b, args...)
+		})
+		b.Run(fmt.Sprintf("weir/%d", streams), func(b *testing.B) { drive(b, s, streams, op) })
+	}
 }
 
 // BenchmarkSmall needs -benchtime with a count (100000x), so that wrk, which

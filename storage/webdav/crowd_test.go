@@ -2,7 +2,6 @@ package webdav
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -118,5 +117,4 @@ func TestCrowd(t *testing.T) {
 	if each > 8<<10 {
 		t.Errorf("%d clients hold %d bytes each, want at most 8192", n, each)
 	}
-	fmt.Fprintf(os.Stderr, "crowd: %d clients, %d bytes each\n", n, each)
 }

@@ -1,0 +1,119 @@
+package webdav
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// TestMain lets the test's own binary be the sink, in another process, so
+// that its CPU time is not the client's.
+func TestMain(m *testing.M) {
+	if os.Getenv("WEIR_TEST_SINK") != "" {
+		if err := sink(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// startSink starts a server that takes uploads and drops them in the kernel,
+// and returns its URL: with it, the client is the limit.
+func startSink(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "WEIR_TEST_SINK=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // it ends with its input
+		_ = cmd.Wait() // or with the test's context
+	})
+	var address string
+	if _, err := fmt.Fscanln(bufio.NewReader(out), &address); err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + address
+}
+
+func sink() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go swallowAll(c.(*net.TCPConn)) //nolint:forcetypeassert // it listens on TCP
+		}
+	}()
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func swallowAll(c *net.TCPConn) {
+	defer c.Close() //nolint:errcheck // the process is for a benchmark only
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	in := bufio.NewReader(c)
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		if r.Header.Get("Expect") != "" {
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+		}
+		left := int(max(r.ContentLength, 0))
+		n, _ := in.Discard(min(left, in.Buffered()))
+		left -= n
+		err = raw.Read(func(fd uintptr) bool {
+			for left > 0 {
+				n, _, errno := syscall.Syscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(nil)), uintptr(left), syscall.MSG_TRUNC|syscall.MSG_DONTWAIT, 0, 0)
+				if errno == syscall.EAGAIN {
+					return false
+				}
+				if errno != 0 || n == 0 {
+					return true
+				}
+				left -= int(n)
+			}
+			return true
+		})
+		if err != nil || left > 0 {
+			return
+		}
+		if _, err := io.WriteString(c, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package webdav
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/storage"
+)
+
+// secureServer answers with 300 kB, and asks for a certificate if told so.
+func secureServer(t *testing.T, auth tls.ClientAuthType) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if auth != tls.NoClientCert && len(r.TLS.PeerCertificates) == 0 {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = w.Write(make([]byte, 300_000)) // the client tells if it misses something
+	}))
+	s.TLS = &tls.Config{ClientAuth: auth} //nolint:gosec // of a test
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestTLS(t *testing.T) {
+	plain, asks := secureServer(t, tls.NoClientCert), secureServer(t, tls.RequestClientCert)
+	pool := x509.NewCertPool()
+	pool.AddCert(plain.Certificate()) // the same for all servers of httptest
+	own := []tls.Certificate{{Certificate: [][]byte{plain.Certificate().Raw}, PrivateKey: plain.TLS.Certificates[0].PrivateKey}}
+	base := []storage.Phase{storage.Connected, storage.Secured, storage.Opened, storage.FirstByte}
+	known := []storage.Phase{storage.Connected, storage.Secured, storage.Authenticated, storage.Opened, storage.FirstByte}
+	tests := map[string]struct {
+		server *httptest.Server
+		conf   *tls.Config
+		method string
+		want   []storage.Phase // nil for an error
+		is     func(error) bool
+	}{
+		"authority given": {server: plain, conf: &tls.Config{RootCAs: pool}, want: base},                                    //nolint:gosec // of a test
+		"insecure":        {server: plain, conf: &tls.Config{InsecureSkipVerify: true}, want: base},                         //nolint:gosec // of a test
+		"cert not wanted": {server: plain, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: base}, //nolint:gosec // of a test
+		"cert wanted":     {server: asks, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: known}, //nolint:gosec // of a test
+		"no cert": {server: asks, conf: &tls.Config{RootCAs: pool}, is: func(err error) bool { //nolint:gosec // of a test
+			return storage.Classify(err) == storage.Denied
+		}},
+		"unknown authority": {server: plain, is: func(err error) bool {
+			var unknown x509.UnknownAuthorityError
+			return errors.As(err, &unknown)
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := clientAt(t, tt.server.URL, storage.Credentials{Method: tt.method, TLS: tt.conf})
+			var e events
+			res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: 300_000, Timeout: 20 * time.Second}, &e)
+			if tt.is != nil {
+				if err == nil || !tt.is(err) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil || e.moved != 300_000 || res.Discarded != 0 || res.Wire < 300_000 {
+				t.Fatalf("moved %d, result %+v, error %v", e.moved, res, err)
+			}
+			if d := cmp.Diff(tt.want, e.phases); d != "" {
+				t.Errorf("phases: %s", d)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	tests := map[string]struct {
+		url  string
+		cred storage.Credentials
+	}{
+		"no host":       {url: "http:///x"},
+		"other scheme":  {url: "root://h//x"},
+		"other method":  {url: "http://h/x", cred: storage.Credentials{Method: "krb5"}},
+		"empty token":   {url: "http://h/x", cred: storage.Credentials{Method: "token"}},
+		"token of two":  {url: "http://h/x", cred: storage.Credentials{Method: "token", Token: "a\r\nX: y"}},
+		"user of two":   {url: "http://h/x", cred: storage.Credentials{Method: "basic", User: "a:b", Password: "c"}},
+		"broken port":   {url: "http://h:0/x"},
+		"no URL at all": {},
+	}
+	for name, tt := range tests {
+		target := storage.Target{Cred: tt.cred}
+		if tt.url != "" {
+			target = targetOf(t, tt.url, tt.cred)
+		}
+		if s, err := Driver().Open(t.Context(), target); err == nil {
+			_ = s.Close() // it should not be there
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
