@@ -1,0 +1,233 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/engine"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
+	"weir/storage/simulated"
+	"weir/workload"
+)
+
+type notes struct {
+	mu        sync.Mutex
+	intervals []*measure.Interval
+	events    []measure.Event
+	seen      func(*measure.Interval)
+}
+
+func (n *notes) Interval(v *measure.Interval) error {
+	n.mu.Lock()
+	n.intervals = append(n.intervals, v)
+	n.mu.Unlock()
+	if n.seen != nil {
+		n.seen(v)
+	}
+	return nil
+}
+
+func (n *notes) Event(e measure.Event) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.events = append(n.events, e)
+	return nil
+}
+
+func (n *notes) told(kind, text string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range n.events {
+		if e.Kind == kind && strings.Contains(e.Text, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// hired is a worker in this process at the other end of two pipes.
+type hired struct {
+	Link
+	cut func() // as if the worker's process had been killed
+	err chan error
+}
+
+func hire(t *testing.T, name string) *hired {
+	t.Helper()
+	orders, ordersIn := io.Pipe()
+	reports, reportsIn := io.Pipe()
+	ctx, fire := context.WithCancel(t.Context())
+	h := &hired{Link: Link{Name: name, In: reports, Out: ordersIn}, err: make(chan error, 1)}
+	h.cut = func() { _ = reportsIn.CloseWithError(io.ErrUnexpectedEOF); _ = orders.Close(); fire() }
+	go func() {
+		err := Work(ctx, orders, reportsIn, []storage.Driver{simulated.Driver()}, nil)
+		_ = reportsIn.Close()
+		h.err <- err
+	}()
+	t.Cleanup(fire)
+	return h
+}
+
+// plan is a closed run of one step against a station of its own in each worker.
+func plan(steps ...scenario.Step) engine.Config {
+	for i := range steps {
+		steps[i].Number = i + 1
+	}
+	p := &scenario.Plan{
+		Model: "closed", Driver: "simulated", Target: "simulated://x?servers=1000&service=20ms&dist=constant&files=10x1KiB",
+		Work: workload.Work{Kind: "read", Session: "kept", Pick: "random"}, Steps: steps, Seed: 3, Drain: unit.Duration(5 * time.Second),
+	}
+	files := []workload.File{}
+	for i := range 10 {
+		files = append(files, workload.File{Path: simulated.FileName(i), Size: 1024})
+	}
+	return engine.Config{Plan: p, Files: files, Folder: "weir-test"}
+}
+
+func hold(clients int, s float64) scenario.Step {
+	return scenario.Step{Clients: clients, Settle: unit.Duration(time.Second / 5), Hold: unit.Duration(s * 1e9)}
+}
+
+func links(workers []*hired) (l []Link) {
+	for _, w := range workers {
+		l = append(l, w.Link)
+	}
+	return l
+}
+
+func TestWorkersAddUp(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
+	conf, n := plan(hold(7, 2), hold(3, 1)), &notes{}
+	conf.Sink = n
+	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workers {
+		if err := <-w.err; err != nil {
+			t.Errorf("worker %s: %v", w.Name, err)
+		}
+	}
+	for step, want := range map[int]float64{1: 7, 2: 3} {
+		var done, latencies int64
+		var area, span float64
+		for _, v := range n.intervals {
+			if v.Step == step && v.Phase == measure.Hold {
+				done, latencies = done+v.Done, latencies+v.Latency.Count()
+				area, span = area+v.Clients*v.Seconds, span+v.Seconds
+			}
+		}
+		// Workers' phases do not end at the very same moment, so a second in
+		// which one ends may hold one worker more or less for an instant.
+		if clients := area / span; math.Abs(clients-want) > .3 {
+			t.Errorf("step %d: %.2f clients, want %v", step, clients, want)
+		}
+		if done == 0 || done != latencies {
+			t.Errorf("step %d: %d done, %d latencies: histograms were not added", step, done, latencies)
+		}
+	}
+	if !n.told("end", "all steps are done") {
+		t.Errorf("no end among %v", n.events)
+	}
+	slots := map[string]bool{}
+	for _, v := range n.intervals {
+		at := v.Start.Truncate(time.Second).String() + v.Phase + string(rune('0'+v.Step))
+		if slots[at] {
+			t.Errorf("two intervals for %s: workers were not added up", at)
+		}
+		slots[at] = true
+	}
+}
+
+func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2")}
+	conf, n := plan(hold(4, 2), hold(4, 2)), &notes{}
+	conf.Sink = n
+	var once sync.Once
+	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
+	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+		t.Fatal(err)
+	}
+	if !n.told("warning", "worker 2 was lost") {
+		t.Errorf("the loss was not told: %v", n.events)
+	}
+	last := n.intervals[len(n.intervals)-1]
+	if last.Step != 2 {
+		t.Errorf("the run ended in step %d, want 2", last.Step)
+	}
+}
+
+func TestAllWorkersLostIsAnError(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2")}
+	conf, n := plan(hold(4, 60)), &notes{}
+	conf.Sink = n
+	var once sync.Once
+	n.seen = func(*measure.Interval) { once.Do(func() { workers[0].cut(); workers[1].cut() }) }
+	err := Control(t.Context(), conf, links(workers), "")
+	if err == nil || !strings.Contains(err.Error(), "all workers were lost") {
+		t.Errorf("error %v, want that all workers were lost", err)
+	}
+}
+
+func TestAWorkersErrorIsTheRuns(t *testing.T) {
+	conf, n := plan(hold(4, 60)), &notes{}
+	conf.Sink = n
+	conf.Plan.Driver = "none such"
+	err := Control(t.Context(), conf, links([]*hired{hire(t, "1")}), "")
+	if err == nil || !strings.Contains(err.Error(), "none such") {
+		t.Errorf("error %v, want the worker's", err)
+	}
+}
+
+func TestFinishReachesTheWorkers(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2")}
+	conf, n := plan(hold(4, 3600)), &notes{}
+	finish := make(chan struct{})
+	conf.Sink, conf.Finish = n, finish
+	var once sync.Once
+	n.seen = func(*measure.Interval) { once.Do(func() { close(finish) }) }
+	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+		t.Fatal(err)
+	}
+	if !n.told("end", "finish") {
+		t.Errorf("events %v, want an early end", n.events)
+	}
+}
+
+// A worker whose controller is gone ends by itself.
+func TestAWorkerDoesNotOutliveItsController(t *testing.T) {
+	w := hire(t, "1")
+	go func() { _, _ = io.Copy(io.Discard, w.In) }()
+	if _, err := io.WriteString(w.Out, `{"begin":{}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-w.err; err == nil {
+		t.Error("an order without a plan is accepted")
+	}
+	idle := hire(t, "2")
+	go func() { _, _ = io.Copy(io.Discard, idle.In) }()
+	if err := idle.Out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-idle.err; err == nil {
+		t.Error("a worker without orders ends without an error")
+	}
+}
+
+func TestACanceledControllerReturns(t *testing.T) {
+	conf, n := plan(hold(4, 3600)), &notes{}
+	ctx, cancel := context.WithCancel(t.Context())
+	conf.Sink = n
+	n.seen = func(*measure.Interval) { cancel() }
+	if err := Control(ctx, conf, links([]*hired{hire(t, "1")}), ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+}
