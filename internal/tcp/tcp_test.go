@@ -318,6 +318,16 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+func TestClientsShareWhatGathers(t *testing.T) {
+	w := newWatch()
+	for clients, want := range map[int64]int64{0: gulp, 1: gulp, 64: gulp, 256: 1 << 20, 2048: small, 20_000: small} {
+		w.discarding.Store(clients)
+		if got := w.share(); got != want {
+			t.Errorf("each of %d clients gathers %d bytes, want %d", clients, got, want)
+		}
+	}
+}
+
 func TestSendfile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<18) // 4 MiB

@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,8 +11,9 @@ import (
 // Connections under the same context form a group with a single callback:
 // that is one registration for a run's context, not one for each operation.
 type watch struct {
-	mu     sync.Mutex
-	groups map[<-chan struct{}]*group
+	discarding atomic.Int64 // connections that discard just now
+	mu         sync.Mutex
+	groups     map[<-chan struct{}]*group
 }
 
 type group struct {
