@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"weir/lab"
+)
+
+// theFile is what bulk cases read; weir serve invents a file of this name.
+const theFile = "file000000.dat"
+
+func download(streams int, s scale) benchmark {
+	most, size := 1./10, s.whole
+	if streams > 1 {
+		most, size = 1./6, s.part
+	}
+	b := benchmark{
+		name:    fmt.Sprintf("download-%d", streams),
+		title:   fmt.Sprintf("Download, %s", streamsText(streams)),
+		about:   fmt.Sprintf("GET of a file of %d MiB in memory from nginx (one worker, sendfile), payload discarded. %s", size>>20, curlText(streams, s.gets)),
+		metrics: []metric{throughput, clientCPU, serverCPU},
+		bars: []bar{
+			{metric: clientCPU, a: "weir", b: "curl", limit: most},
+			{metric: throughput, a: "weir", b: "iperf3 -R -Z", least: true, limit: 1},
+		},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			srv, err := r.nginx(ctx, lab.NginxConfig{})
+			if err != nil {
+				return nil, err
+			}
+			if err := makeFile(filepath.Join(srv.data, theFile), size); err != nil {
+				return nil, err
+			}
+			port, err := r.iperf(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return []side{
+				r.weirSide(r.reads(srv, theFile, streams), srv.group),
+				r.curlDownload(srv, theFile, size, streams),
+				r.iperfSide(port, streams),
+			}, nil
+		},
+	}
+	if streams == 1 {
+		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: "curl", least: true, limit: 2.5})
+	}
+	return b
+}
+
+func streamsText(n int) string {
+	if n == 1 {
+		return "one stream"
+	}
+	return fmt.Sprintf("%d streams", n)
+}
+
+func curlText(streams, files int) string {
+	if streams == 1 {
+		return fmt.Sprintf("One curl moves %d files one after the other on one connection.", files)
+	}
+	return fmt.Sprintf("One curl with --parallel moves %d files at once, each on its own connection.", streams)
+}
+
+// reads is the load of so many clients that read a file again and again.
+func (r *rig) reads(srv server, file string, streams int) load {
+	return load{target: srv.url, kind: "read", file: file, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
+}
+
+func (r *rig) curlDownload(srv server, file string, size int64, streams int) side {
+	n := r.gets
+	if streams > 1 {
+		n = streams
+	}
+	return r.curlSide(int64(n)*size, srv.group, curlGets(srv.url+"/"+file, n, streams > 1)...)
+}
+
+func upload(streams int, nginx bool, s scale) benchmark {
+	name, to := "sink", "a sink that reads and forgets (it shares the cores)"
+	if nginx {
+		name, to = "nginx", "nginx, which writes them to files in memory"
+	}
+	size := s.whole
+	if streams > 1 {
+		size = s.part
+	}
+	return benchmark{
+		name:    fmt.Sprintf("upload-%s-%d", name, streams),
+		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
+		about:   fmt.Sprintf("PUT of files of %d MiB to %s. Each of weir's files differs from all others; curl sends one file in memory again and again. %s", size>>20, to, curlText(streams, s.puts)),
+		metrics: []metric{throughput, clientCPU},
+		bars:    []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3}},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			source := filepath.Join(r.dir, "source")
+			if err := makeFile(source, size); err != nil {
+				return nil, err
+			}
+			r.stops = append(r.stops, func() error { return os.Remove(source) })
+			url, err := r.receiver(ctx, nginx)
+			if err != nil {
+				return nil, err
+			}
+			n := r.puts
+			if streams > 1 {
+				n = streams
+			}
+			l := load{target: url, kind: "write", size: size, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
+			if nginx {
+				l.most = 5 << 30 // what is written stays in memory until the run ends
+			}
+			return []side{r.weirSide(l, 0), r.curlSide(int64(n)*size, 0, curlPuts(source, url, n, streams > 1)...)}, nil
+		},
+	}
+}
+
+// receiver starts what takes uploads and returns its URL.
+func (r *rig) receiver(ctx context.Context, nginx bool) (string, error) {
+	if !nginx {
+		return r.sink(ctx)
+	}
+	srv, err := r.nginx(ctx, lab.NginxConfig{})
+	return srv.url, err
+}
+
+// builtin compares weir's own server with nginx, both asked by one client.
+func builtin(streams int, client string, s scale) benchmark {
+	size := s.whole
+	if streams > 1 {
+		size = s.part
+	}
+	b := benchmark{
+		name:    fmt.Sprintf("serve-%s-%d", client, streams),
+		title:   fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),
+		about:   fmt.Sprintf("GET of a file of %d MiB: weir serve of a folder in memory and of invented files (`--synthetic`), and nginx (one worker, sendfile) with the same folder.", size>>20),
+		metrics: []metric{throughput, serverCPU, clientCPU},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			return r.servers(ctx, client, streams, size)
+		},
+	}
+	for _, a := range []string{"weir serve DIR", "weir serve --synthetic"} {
+		b.bars = append(b.bars, bar{metric: throughput, a: a, b: "nginx", least: true, limit: 1},
+			bar{metric: serverCPU, a: a, b: "nginx", limit: 1.1})
+	}
+	return b
+}
+
+func (r *rig) servers(ctx context.Context, client string, streams int, size int64) ([]side, error) {
+	peer, err := r.nginx(ctx, lab.NginxConfig{})
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFile(filepath.Join(peer.data, theFile), size); err != nil {
+		return nil, err
+	}
+	folder, err := r.serve(peer.data)
+	if err != nil {
+		return nil, err
+	}
+	invented, err := r.serve("--synthetic", fmt.Sprintf("1x%dB", size))
+	if err != nil {
+		return nil, err
+	}
+	ask := func(name string, srv server, file string) side {
+		var s side
+		if client == "curl" {
+			s = r.curlDownload(srv, file, size, streams)
+		} else {
+			s = r.weirSide(r.reads(srv, file, streams), srv.group)
+		}
+		s.name = name
+		return s
+	}
+	return []side{
+		ask("weir serve DIR", folder, theFile),
+		ask("nginx", peer, theFile),
+		ask("weir serve --synthetic", invented, theFile),
+	}, nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"weir/lab"
+	"weir/monitor"
+)
+
+// A scale says how much is measured.
+type scale struct {
+	hold    time.Duration // of a run, about
+	whole   int64         // size of the file of single streams
+	part    int64         // size of the file of many streams
+	gets    int           // whole files that curl reads, one after the other
+	puts    int           // whole files that curl sends, one after the other
+	clients int           // asleep in one process
+	crowd   int           // started at once, and for wake-ups
+	many    int           // in several processes
+	think   time.Duration // between the reads of sleeping clients
+	bench   string        // -benchtime of Go's benchmarks
+	held    int           // connections that a worker of nginx may hold
+}
+
+// workers is how many processes of nginx hold many connections together, as
+// each of them may have only so many open files.
+const workers = 4
+
+func fullScale() scale {
+	return scale{
+		hold: 2500 * time.Millisecond, whole: 1 << 30, part: 128 << 20, gets: 8, puts: 3,
+		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s",
+	}
+}
+
+func quickScale() scale {
+	return scale{
+		hold: 300 * time.Millisecond, whole: 64 << 20, part: 4 << 20, gets: 8, puts: 2,
+		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x",
+	}
+}
+
+// fit lowers the numbers of clients to what this machine allows.
+func (s *scale) fit(e monitor.Environment) error {
+	files, _, err := monitor.RaiseOpenFiles()
+	if err != nil {
+		return err
+	}
+	one := int(min(files, 1<<20))
+	if one < 1024 {
+		return fmt.Errorf("a process may have %d open files, at least 1024 are needed: raise the limit (ulimit -n)", one)
+	}
+	ports := int(e.PortHigh-e.PortLow) - 1200 // those of closed connections rest for a minute
+	if ports < 1000 {
+		return fmt.Errorf("ports %d to %d are too few for this", e.PortLow, e.PortHigh)
+	}
+	s.held = min(9900, one/2-100)
+	s.clients = min(s.clients, one*95/100, ports, workers*s.held*3/4)
+	s.crowd = min(s.crowd, s.clients)
+	s.many = min(s.many, ports, workers*s.held*3/4)
+	return nil
+}
+
+// A rig is what the cases work with: a folder in memory, the weir that is
+// measured, and servers that run.
+type rig struct {
+	scale
+	weir  string
+	dir   string // on a memory file system where there is one
+	log   io.Writer
+	count int // runs of weir so far
+	stops []func() error
+}
+
+func newRig(weir string, s scale, log io.Writer) (*rig, error) {
+	if _, err := os.Stat(weir); err != nil {
+		return nil, fmt.Errorf("-weir: %w (make build makes it)", err)
+	}
+	if err := s.fit(monitor.About()); err != nil {
+		return nil, err
+	}
+	parent := "/dev/shm"
+	if _, err := os.Stat(parent); err != nil {
+		parent = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(parent, "weir-bench-")
+	if err != nil {
+		return nil, err
+	}
+	return &rig{scale: s, weir: weir, dir: dir, log: log}, os.Chmod(dir, 0o755)
+}
+
+func (r *rig) logf(format string, args ...any) { _, _ = fmt.Fprintf(r.log, format, args...) }
+
+// stopAll stops what the last case has started, the last first.
+func (r *rig) stopAll() error {
+	var errs []error
+	for i := len(r.stops) - 1; i >= 0; i-- {
+		errs = append(errs, r.stops[i]())
+	}
+	r.stops = nil
+	return errors.Join(errs...)
+}
+
+// close stops everything and removes the rig's folder.
+func (r *rig) close() error { return errors.Join(r.stopAll(), os.RemoveAll(r.dir)) }
+
+// A server is one that runs: where it is, and the process group whose CPU
+// counts.
+type server struct {
+	url   string
+	group int
+	data  string // its folder, if it has one
+}
+
+// nginx starts nginx with its files in memory.
+func (r *rig) nginx(ctx context.Context, c lab.NginxConfig) (server, error) {
+	c.Dir = filepath.Join(r.dir, "nginx-"+strconv.Itoa(len(r.stops)))
+	s, err := lab.Nginx(ctx, c)
+	if err != nil {
+		return server{}, err
+	}
+	r.stops = append(r.stops, s.Stop)
+	return server{url: s.URL, group: s.Pids()[0], data: s.Data}, nil
+}
+
+// serve starts weir's own server.
+func (r *rig) serve(args ...string) (server, error) {
+	cmd := exec.Command(r.weir, append([]string{"serve", "--while-stdin"}, args...)...) //nolint:noctx // ends with its input
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return server{}, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return server{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return server{}, err
+	}
+	r.stops = append(r.stops, func() error { return errors.Join(in.Close(), cmd.Wait()) })
+	line := make([]byte, 256)
+	n, err := out.Read(line)
+	url, ok := strings.CutPrefix(strings.TrimSpace(string(line[:n])), "serving ")
+	if err != nil || !ok {
+		return server{}, fmt.Errorf("weir serve said %q, %w", line[:n], err)
+	}
+	return server{url: strings.TrimSuffix(url, "/"), group: cmd.Process.Pid}, nil
+}
+
+// iperf starts an iperf3 server and returns its port.
+func (r *rig) iperf(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	if err := l.Close(); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("iperf3", "-s", "-B", "127.0.0.1", "-p", port) //nolint:noctx // ended below
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	r.stops = append(r.stops, func() error {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // says only that it was killed
+		return nil
+	})
+	for try := time.Now(); time.Since(try) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp4", "127.0.0.1:"+port)
+		if err == nil {
+			return port, c.Close()
+		}
+	}
+	return "", errors.New("iperf3 -s does not answer")
+}
+
+// makeFile writes size bytes that no one can compress or share.
+func makeFile(path string, size int64) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	random := rand.NewChaCha8([32]byte{1})
+	_, err = io.CopyN(f, random, size)
+	return errors.Join(err, f.Close(), os.Chmod(path, 0o644))
+}
