@@ -199,7 +199,8 @@ func (r *session) processes() (int, error) {
 	}
 	n := (need + room - 1) / room
 	if r.flags.processes > 0 {
-		if n > r.flags.processes {
+		// Who names a number knows whether the service redirects to data servers.
+		if certain := most * min(1, filesPerClient(r.plan.Driver)); certain > r.flags.processes*room || r.plan.Driver == "command" && n > r.flags.processes {
 			return 0, exit{exitUsage, fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, or raise the limit (ulimit -n)",
 				most, need, r.flags.processes, soft, n)}
 		}
