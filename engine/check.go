@@ -88,7 +88,8 @@ func (k *checker) ask(q question) {
 	}
 }
 
-// close answers what was asked, as long as the run's context lasts.
+// close answers what was asked, as long as the checker's context lasts; what is
+// asked later can not be verified.
 func (k *checker) close() {
 	close(k.questions)
 	k.wg.Wait()

@@ -186,6 +186,10 @@ func (r *run) event(kind, text string) error {
 	return r.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: kind, Step: r.step.Number, Text: text})
 }
 
+// The questions for checksums that wait when the last client has gone home are
+// answered until the drain time is over, but at least for so long.
+const leastPatience = 5 * time.Second
+
 // finish sends all clients home, waits for their last operations as long as
 // the plan allows, and writes the rest.
 func (r *run) finish(ctx context.Context) error {
@@ -195,6 +199,7 @@ func (r *run) finish(ctx context.Context) error {
 	r.crowd.resize(0)
 	home := make(chan struct{})
 	go func() { r.crowd.wait(); close(home) }()
+	deadline := time.Now().Add(time.Duration(r.Plan.Drain))
 	drain := time.NewTimer(time.Duration(r.Plan.Drain))
 	defer drain.Stop()
 	var err error
@@ -215,7 +220,10 @@ func (r *run) finish(ctx context.Context) error {
 		}
 		second.Stop()
 	}
+	// A service that hangs must not hold up the end with each of the questions.
+	patience := time.AfterFunc(max(time.Until(deadline), leastPatience), r.kill)
 	r.checker.close()
+	patience.Stop()
 	err = errors.Join(err, r.cut(measure.Drain))
 	r.kill()
 	return err

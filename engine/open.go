@@ -102,6 +102,9 @@ func (a *arrivals) loop(planned time.Duration) {
 			for planned > a.rec.Now() && !a.over() {
 				<-a.wake
 			}
+			if a.over() {
+				return // what was planned for later does not arrive any more
+			}
 		}
 		if need <= 0 {
 			a.offer(planned, crowd, most)

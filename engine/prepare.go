@@ -24,8 +24,14 @@ const (
 	prepareTimeout = 5 * time.Minute
 )
 
-// A file set from a listing has at most so many files.
-const mostListed = 1_000_000
+// A file set from a listing has at most so many files, found in at most so many
+// folders that are at most so deep: a listing can be endless (a link to a folder
+// above, a service that invents names).
+const (
+	mostListed  = 1_000_000
+	mostFolders = 100_000
+	deepest     = 100
+)
 
 // Advance hears how far a preparation is; total is 0 while it is not known. It
 // is called by many goroutines at once.
@@ -162,7 +168,8 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 	s := p.Service.Client()
 	defer func() { _ = s.Close() }() // nothing is left to be said
 	var files []workload.File
-	for folders := []string{""}; len(folders) > 0; {
+	looked := 0
+	for folders := []string{""}; len(folders) > 0; looked++ {
 		folder := folders[0]
 		folders = folders[1:]
 		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: folder, Timeout: prepareTimeout}, unheard{})
@@ -177,6 +184,10 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 			case len(files) < mostListed:
 				files = append(files, workload.File{Path: path, Size: e.Size})
 			}
+		}
+		if looked+len(folders) >= mostFolders || strings.Count(folder, "/") >= deepest {
+			return nil, fmt.Errorf("files.listing: the folders below %s do not end (%d seen, one is %.200q): give the paths of the files in files.list",
+				p.Plan.Target, looked+1+len(folders), folder)
 		}
 		if p.advance != nil {
 			p.advance("files found", len(files), 0)

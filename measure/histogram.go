@@ -24,8 +24,10 @@ type Histogram struct {
 	sum int64                   // ns
 }
 
-// Record counts d. Durations outside the range count at its ends.
+// Record counts d. Durations outside the range count at its ends, those below
+// 0 as 0.
 func (h *Histogram) Record(d time.Duration) {
+	d = max(d, 0)
 	if h.hdr == nil {
 		h.hdr = hdrhistogram.New(lowest, highest, digits)
 	}

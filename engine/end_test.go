@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
+	"weir/workload"
+)
+
+// A task that was to arrive after the end never began, let alone before its time.
+func TestArrivalsPlannedForLaterDoNotArriveAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := scenario.Step{Clients: 10, Rate: .1, Hold: seconds(15)} // at 10 s and, too late, at 20 s
+		conf, n := closed(t, "simulated://x?servers=1&service=20ms&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, step)
+		conf.Plan.Model = "open"
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		var sum measure.Interval
+		for _, v := range n.intervals {
+			sum.Add(v)
+			if v.Latency.Sum() < 0 {
+				t.Errorf("%s: latencies sum to %v s", v.Phase, v.Latency.Sum())
+			}
+		}
+		if sum.Begun != 1 || sum.Done != 1 {
+			t.Errorf("%d begun, %d done, want the one that arrived", sum.Begun, sum.Done)
+		}
+	})
+}
+
+// deaf is a service whose operations work, but that never says a checksum.
+type deaf struct{ storage.Service }
+
+func (d deaf) Client() storage.Client { return deafClient{d.Service.Client()} }
+
+type deafClient struct{ storage.Client }
+
+func (c deafClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	if op.Kind != storage.Checksum {
+		return c.Client.Do(ctx, op, p)
+	}
+	ctx, cancel := context.WithTimeout(ctx, op.Timeout)
+	defer cancel()
+	<-ctx.Done()
+	return storage.Result{}, ctx.Err()
+}
+
+// Hundreds of questions for checksums, a minute each, do not keep a run from
+// its end.
+func TestQuestionsThatNobodyAnswersDoNotHoldUpTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work := workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 1000}, Verify: 1, Sum: "adler32"}
+		conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=1x1KiB", work, hold(4, 10))
+		conf.Service = deaf{conf.Service}
+		var err error
+		if conf.Files, err = Prepare(t.Context(), conf, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		if gone := time.Since(begin); gone > 62*time.Second {
+			t.Errorf("ended after %v, want 20 s + 10 s + 30 s of drain at most", gone)
+		}
+		var sum measure.Interval
+		for _, v := range n.intervals {
+			sum.Add(v)
+		}
+		if len(n.events) > 2 {
+			t.Logf("%+v", n.events)
+		}
+		if sum.Done == 0 || sum.Verified != 0 || sum.Unproven != sum.Done {
+			t.Errorf("%d written, %d verified, %d unverifiable, want all of them unverifiable", sum.Done, sum.Verified, sum.Unproven)
+		}
+	})
+}
+
+// endless is a service whose every folder holds another one.
+type endless struct{ wide bool }
+
+func (e endless) Client() storage.Client { return e }
+func (e endless) Close() error           { return nil }
+
+func (e endless) Do(ctx context.Context, op *storage.Op, _ storage.Progress) (storage.Result, error) {
+	if op.Kind != storage.List {
+		return storage.Result{}, errors.ErrUnsupported
+	}
+	entries := []storage.Entry{{Name: "again", Dir: true}, {Name: "file", Size: 1}}
+	if e.wide {
+		entries = append(entries, storage.Entry{Name: "more", Dir: true})
+	}
+	return storage.Result{Entries: entries}, ctx.Err()
+}
+
+func TestListingsThatDoNotEndAreRefused(t *testing.T) {
+	for _, wide := range []bool{false, true} {
+		conf := Config{Plan: &scenario.Plan{Target: "x:/", Files: scenario.Files{Listing: true}}, Service: endless{wide}}
+		if _, err := Prepare(t.Context(), conf, nil, nil); err == nil || !strings.Contains(err.Error(), "do not end") {
+			t.Errorf("wide %v: error %v, want one that the folders do not end", wide, err)
+		}
+	}
+}
+
+// A folder whose name a manifest gives is removed only while it is empty.
+func TestRemoveLeavesFoldersWithFilesOfOthersAlone(t *testing.T) {
+	s := &shelf{entries: map[string][]storage.Entry{"mine": {{Name: "theirs", Size: 1}}}}
+	if err := remove(t.Context(), s, "mine", true); err == nil || !strings.Contains(err.Error(), "theirs") || len(s.removed) > 0 {
+		t.Errorf("error %v, removed %v: want the folder left alone", err, s.removed)
+	}
+	if err := remove(t.Context(), s, "gone", true); err != nil || len(s.removed) > 0 {
+		t.Errorf("error %v, removed %v: a folder that is gone is no error", err, s.removed)
+	}
+}
+
+type shelf struct {
+	entries map[string][]storage.Entry
+	removed []string
+}
+
+func (s *shelf) Close() error { return nil }
+
+func (s *shelf) Do(_ context.Context, op *storage.Op, _ storage.Progress) (storage.Result, error) {
+	if op.Kind == storage.Remove {
+		s.removed = append(s.removed, op.Path)
+		return storage.Result{}, nil
+	}
+	entries, ok := s.entries[op.Path]
+	if !ok {
+		return storage.Result{}, fs.ErrNotExist
+	}
+	return storage.Result{Entries: entries}, nil
+}
