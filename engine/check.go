@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/content"
@@ -42,6 +43,12 @@ func (l *life) verify(c *client, op *storage.Op, res *storage.Result) error {
 	return nil
 }
 
+// unknowable tells whether nobody can say what the payload of c's task should
+// be: then summing it is work for nothing, and it may be discarded like any other.
+func (l *life) unknowable(c *client, op *storage.Op) bool {
+	return op.Kind == storage.Read && l.checker.mute.Load() && (c.task.File == nil || !c.task.File.Made)
+}
+
 func wrong(op *storage.Op, want, got string) error {
 	return &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fmt.Errorf("%w: %s, should be %s", storage.ErrChecksum, got, want)}
 }
@@ -65,11 +72,11 @@ type checker struct {
 	alg       string
 	questions chan question
 	wg        sync.WaitGroup
-	sums      bool // the service answers questions for checksums
+	mute      atomic.Bool // the service has no checksums
 }
 
 func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, alg string) *checker {
-	k := &checker{rec: rec, alg: alg, questions: make(chan question, patience), sums: true}
+	k := &checker{rec: rec, alg: alg, questions: make(chan question, patience)}
 	k.wg.Go(func() {
 		client := s.Client()
 		for q := range k.questions {
@@ -123,7 +130,7 @@ func (k *checker) compare(ctx context.Context, client storage.Client, q question
 // theirs returns the checksum of the file as the service has it.
 func (k *checker) theirs(ctx context.Context, client storage.Client, q question) (string, error) {
 	op := storage.Op{Kind: storage.Checksum, Path: q.op.Path, Size: -1, Sum: k.alg, Timeout: time.Minute}
-	if k.sums {
+	if !k.mute.Load() {
 		res, err := client.Do(ctx, &op, unheard{})
 		if err == nil && res.Sum != "" {
 			return res.Sum, nil
@@ -131,7 +138,7 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", err // removed meanwhile
 		}
-		k.sums = !errors.Is(err, errors.ErrUnsupported)
+		k.mute.Store(errors.Is(err, errors.ErrUnsupported))
 	}
 	if q.op.Kind != storage.Write {
 		return "", errors.ErrUnsupported // reading again would compare the service with itself
