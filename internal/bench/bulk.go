@@ -14,9 +14,9 @@ import (
 const theFile = "file000000.dat"
 
 func download(streams int, s scale) benchmark {
-	most, size := 1./10, s.whole
+	most, size := 1./10, s.size
 	if streams > 1 {
-		most, size = 1./6, s.part
+		most = 1. / 6
 	}
 	b := benchmark{
 		name:    fmt.Sprintf("download-%d", streams),
@@ -84,10 +84,7 @@ func upload(streams int, nginx bool, s scale) benchmark {
 	if nginx {
 		name, to = "nginx", "nginx, which writes them to files in memory"
 	}
-	size := s.whole
-	if streams > 1 {
-		size = s.part
-	}
+	size := s.size
 	return benchmark{
 		name:    fmt.Sprintf("upload-%s-%d", name, streams),
 		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
@@ -128,10 +125,7 @@ func (r *rig) receiver(ctx context.Context, nginx bool) (string, error) {
 
 // builtin compares weir's own server with nginx, both asked by one client.
 func builtin(streams int, client string, s scale) benchmark {
-	size := s.whole
-	if streams > 1 {
-		size = s.part
-	}
+	size := s.size
 	b := benchmark{
 		name:    fmt.Sprintf("serve-%s-%d", client, streams),
 		title:   fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),

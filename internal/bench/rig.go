@@ -22,10 +22,9 @@ import (
 // A scale says how much is measured.
 type scale struct {
 	hold    time.Duration // of a run, about
-	whole   int64         // size of the file of single streams
-	part    int64         // size of the file of many streams
-	gets    int           // whole files that curl reads, one after the other
-	puts    int           // whole files that curl sends, one after the other
+	size    int64         // of the files of bulk cases
+	gets    int           // files that curl reads, one after the other
+	puts    int           // files that curl sends, one after the other
 	clients int           // asleep in one process
 	crowd   int           // started at once, and for wake-ups
 	many    int           // in several processes
@@ -40,14 +39,14 @@ const workers = 4
 
 func fullScale() scale {
 	return scale{
-		hold: 2500 * time.Millisecond, whole: 1 << 30, part: 128 << 20, gets: 8, puts: 3,
+		hold: 2500 * time.Millisecond, size: 128 << 20, gets: 72, puts: 32,
 		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s",
 	}
 }
 
 func quickScale() scale {
 	return scale{
-		hold: 300 * time.Millisecond, whole: 64 << 20, part: 4 << 20, gets: 8, puts: 2,
+		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 8,
 		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x",
 	}
 }
