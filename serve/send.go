@@ -122,6 +122,20 @@ func (w countedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// sendBytes sends p and counts it as it goes.
+func (c *conn) sendBytes(p []byte) (sent int64, err error) {
+	if err := c.release(); err != nil {
+		return 0, err
+	}
+	for len(p) > 0 && err == nil {
+		var n int
+		n, err = countedWriter{c}.Write(p[:min(len(p), sendBytes)])
+		p = p[n:]
+		sent += int64(n)
+	}
+	return sent, err
+}
+
 // sendContent sends n bytes of r from its position on.
 func (c *conn) sendContent(r *content.Reader, n int64) (sent int64, err error) {
 	pos, err := r.Seek(0, io.SeekCurrent)
@@ -130,23 +144,16 @@ func (c *conn) sendContent(r *content.Reader, n int64) (sent int64, err error) {
 	}
 	var cur content.Cursor
 	cur.Start(r.Seed(), pos, n)
-	for {
-		piece, ok := cur.Next()
-		if !ok {
-			break
-		}
+	for piece := cur.Next(); piece != nil && err == nil; piece = cur.Next() {
 		var m int64
-		if piece.Head != nil {
-			c.held = append(c.held, piece.Head...) // leaves with what waits
-			m, err = piece.Length, c.sendHeld(cur.Left() > 0)
+		if len(piece) <= content.HeadSize {
+			c.held = append(c.held, piece...) // leaves with what waits
+			m, err = int64(len(piece)), c.sendHeld(cur.Left() > 0)
 			c.s.metrics.payloadOut.Add(m)
 		} else {
-			m, err = c.sendFile(c.s.pattern.File(), piece.Offset, piece.Length)
+			m, err = c.sendBytes(piece)
 		}
 		sent += m
-		if err != nil {
-			break
-		}
 	}
 	_, seekErr := r.Seek(pos+sent, io.SeekStart)
 	return sent, errors.Join(err, seekErr)

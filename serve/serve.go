@@ -23,8 +23,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"weir/internal/content"
 )
 
 // A Config says what is served, where and to whom. The zero value of a field
@@ -62,7 +60,6 @@ type Config struct {
 type Server struct {
 	conf    Config
 	tree    tree
-	pattern *content.Pattern
 	metrics *metrics
 	sums    *sums
 	total   totals
@@ -88,22 +85,19 @@ func New(c Config) (*Server, error) {
 	s.buffers.New = newBuffer
 	s.total = totals{up: newPacer(c.TotalRate), down: newPacer(c.TotalRate)}
 	var err error
-	if s.pattern, err = content.Open(); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
-	}
 	if c.Dir != "" {
 		s.tree, err = openDir(c)
 	} else {
 		s.tree = newSynthetic(c, time.Now())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("serve: %w", errors.Join(err, s.pattern.Close()))
+		return nil, fmt.Errorf("serve: %w", err)
 	}
 	return s, nil
 }
 
 // Close frees what the Server holds. It is called after Serve has returned.
-func (s *Server) Close() error { return errors.Join(s.tree.close(), s.pattern.Close()) }
+func (s *Server) Close() error { return s.tree.close() }
 
 func (c *Config) defaults() {
 	set := func(d *time.Duration, v time.Duration) {

@@ -1,6 +1,6 @@
 // Package content makes the bytes of synthetic files: different for every
 // seed, reproducible, checkable, and cheap to send, because all files are
-// windows into one pattern that the kernel can send from a memory file.
+// windows into one pattern in memory.
 //
 // # Format
 //
@@ -30,8 +30,9 @@ import "encoding/binary"
 const HeadSize = 64
 
 // PatternSize is the number of bytes after which a file repeats itself. It is
-// the largest prime below 4 MiB: small enough to stay in a processor's cache.
-const PatternSize = 4194301
+// the largest prime below 1 MiB: small enough to stay in the cache of a core,
+// where sending it costs two thirds of what sendfile from 4 KiB pages does.
+const PatternSize = 1048573
 
 const (
 	patternStart = 0x776569722d646174

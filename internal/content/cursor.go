@@ -1,20 +1,12 @@
 package content
 
 // A Cursor walks over the pieces of a part of a seed's stream, so that they
-// can be sent one after the other. Its zero value has no pieces; Start gives
+// can be sent one after the other without being copied together. Its zero value has no pieces; Start gives
 // it some. It allocates nothing if it is kept, for example with a connection.
 type Cursor struct {
 	seed   uint64
 	off, n int64
 	head   [HeadSize]byte
-}
-
-// A Piece is either bytes to be sent as they are, or a part of the memory
-// file of a Pattern.
-type Piece struct {
-	Head   []byte // not nil: the piece; valid until the Cursor's next Start
-	Offset int64  // else: where the piece begins in Pattern.File
-	Length int64  // bytes in the piece, in both cases; never 0
 }
 
 // Start makes c walk over the n bytes of seed's stream from off on. It panics
@@ -29,21 +21,22 @@ func (c *Cursor) Start(seed uint64, off, n int64) {
 	}
 }
 
-// Next returns the next piece; ok is false after the last.
-func (c *Cursor) Next() (p Piece, ok bool) {
+// Next returns the next piece, nil after the last. It is only to be read, and
+// valid until the Cursor's next Start.
+func (c *Cursor) Next() []byte {
+	var p []byte
 	switch {
 	case c.n <= 0:
-		return Piece{}, false
+		return nil
 	case c.off < HeadSize:
-		h := c.head[c.off : c.off+min(HeadSize-c.off, c.n)]
-		p = Piece{Head: h, Length: int64(len(h))}
+		p = c.head[c.off:HeadSize]
 	default:
-		at := window(c.seed, c.off)
-		p = Piece{Offset: at, Length: min(PatternSize-at, c.n)}
+		p = pattern()[window(c.seed, c.off):]
 	}
-	c.off += p.Length
-	c.n -= p.Length
-	return p, true
+	p = p[:min(int64(len(p)), c.n)]
+	c.off += int64(len(p))
+	c.n -= int64(len(p))
+	return p
 }
 
 // Left returns how many bytes the pieces have that Next did not return yet.

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -85,25 +86,17 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 func write(w io.Writer, seed uint64, off, n int64) (written int64, err error) {
 	var c Cursor
 	c.Start(seed, off, n)
-	pat := pattern()
-	for {
-		piece, ok := c.Next()
-		if !ok {
-			return written, nil
-		}
-		b := piece.Head
-		if b == nil {
-			b = pat[piece.Offset : piece.Offset+piece.Length]
-		}
-		m, err := w.Write(b)
+	for piece := c.Next(); piece != nil; piece = c.Next() {
+		m, err := w.Write(piece)
 		written += int64(m)
-		if err == nil && m < len(b) {
+		if err == nil && m < len(piece) {
 			err = io.ErrShortWrite
 		}
 		if err != nil {
 			return written, err
 		}
 	}
+	return written, nil
 }
 
 // Equal says whether p is what Fill would make it. It is as fast as memory
@@ -111,19 +104,11 @@ func write(w io.Writer, seed uint64, off, n int64) (written int64, err error) {
 func Equal(p []byte, seed uint64, off int64) bool {
 	var c Cursor
 	c.Start(seed, off, int64(len(p)))
-	pat := pattern()
-	for {
-		piece, ok := c.Next()
-		if !ok {
-			return true
-		}
-		b := piece.Head
-		if b == nil {
-			b = pat[piece.Offset : piece.Offset+piece.Length]
-		}
-		if string(p[:piece.Length]) != string(b) {
+	for piece := c.Next(); piece != nil; piece = c.Next() {
+		if !bytes.Equal(p[:len(piece)], piece) {
 			return false
 		}
-		p = p[piece.Length:]
+		p = p[len(piece):]
 	}
+	return true
 }

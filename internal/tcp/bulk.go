@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"errors"
-	"os"
 	"time"
 )
 
@@ -22,15 +21,14 @@ const (
 	// how long a sender does not look whether the other side has answered.
 	tick = 250 * time.Millisecond
 	// slice is how many bytes are sent between two reports.
-	slice = 1 << 20
+	slice = 256 << 10
 )
 
 // bulk is what a long call works on.
 type bulk struct {
 	left  int64
 	moved func(int)
-	file  *os.File
-	off   int64
+	bytes []byte // to be sent; the last left of them still are
 }
 
 // Discard takes the next n bytes from the connection without bringing them
@@ -47,15 +45,13 @@ func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
 	return done, err
 }
 
-// Sendfile sends n bytes of f from an offset, without bringing them into
-// memory where the system can do that. It reports them as they go and returns
-// how many went; fewer than n only with an error. f's own position is left
-// alone. When the other side has answered before it took everything, Sendfile
-// stops with ErrAnswered.
-func (c *Conn) Sendfile(f *os.File, offset, n int64, moved func(int)) (int64, error) {
-	c.long = bulk{left: n, moved: moved, file: f, off: offset}
-	err := c.sendfile()
-	done := n - c.long.left
+// Send sends all of p, as Write does, and reports the bytes as they go. It
+// returns how many went; fewer than all only with an error. When the other side
+// has answered before it took everything, Send stops with ErrAnswered.
+func (c *Conn) Send(p []byte, moved func(int)) (int, error) {
+	c.long = bulk{left: int64(len(p)), moved: moved, bytes: p}
+	err := c.sendBulk()
+	done := len(p) - int(c.long.left)
 	c.long = bulk{}
 	return done, err
 }

@@ -28,7 +28,7 @@ func (c *Conn) discard() error {
 		}
 	}
 	for {
-		err := s.setLowat(1)
+		err := s.unmark()
 		if err == nil {
 			return nil
 		}
@@ -88,8 +88,8 @@ func (s *socket) mark(fd uintptr, mark int32) syscall.Errno {
 	return 0
 }
 
-// setLowat sets the mark outside of a wait.
-func (s *socket) setLowat(mark int32) error {
+// unmark takes the mark away, outside of a wait.
+func (s *socket) unmark() error {
 	if s.lowat <= 1 {
 		return nil
 	}
@@ -98,18 +98,18 @@ func (s *socket) setLowat(mark int32) error {
 	return s.failure("setsockopt", err)
 }
 
-// sendfile runs the wait of Sendfile until all is gone.
-func (c *Conn) sendfile() error {
+// sendBulk runs the wait of Send until all is gone.
+func (c *Conn) sendBulk() error {
 	s := &c.sock
 	for c.long.left > 0 {
 		c.tickWithin()
 		if err := c.stopped(); err != nil {
 			return err
 		}
-		s.write, s.errno, s.conn = callSendfile, 0, c
+		s.write, s.errno, s.conn = callBulk, 0, c
 		err := s.raw.Write(s.writing)
 		s.conn = nil
-		if err = s.failure("sendfile", err); err != nil {
+		if err = s.failure("send", err); err != nil {
 			if err = c.again(err); err != nil {
 				return err
 			}
@@ -121,23 +121,22 @@ func (c *Conn) sendfile() error {
 	return nil
 }
 
-func (s *socket) sendfileSome(fd uintptr) bool {
+// bulkSome sends what the kernel takes now. From memory that is in a core's
+// cache this costs less than sendfile, which handles each page by itself.
+func (s *socket) bulkSome(fd uintptr) bool {
 	c := s.conn
-	in := int(c.long.file.Fd())
 	for c.long.left > 0 {
-		n, err := syscall.Sendfile(int(fd), in, &c.long.off, int(min(c.long.left, slice)))
-		switch {
-		case err == syscall.EINTR: //nolint:errorlint // errno as it is
-		case err == syscall.EAGAIN: //nolint:errorlint // errno as it is
-			return false
-		case err != nil:
-			s.errno, _ = err.(syscall.Errno) //nolint:errorlint // errno as it is
-			return true
-		case n == 0: // the file is shorter than it was said to be
-			s.errno = syscall.ENODATA
-			return true
-		default:
+		rest := c.long.bytes[int64(len(c.long.bytes))-c.long.left:]
+		rest = rest[:min(len(rest), slice)]
+		n, errno := transmit(fd, rest, 0)
+		switch errno {
+		case 0:
 			c.progress(n, &c.out)
+		case syscall.EAGAIN:
+			return false
+		default:
+			s.errno = errno
+			return true
 		}
 	}
 	return true

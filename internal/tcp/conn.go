@@ -41,8 +41,8 @@ func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !c.watch.joined(c, ctx) {
-		c.watch.join(c, ctx)
+	if !c.watch.joined(ctx, c) {
+		c.watch.join(ctx, c)
 	}
 	c.limit(c.clock.at(deadline))
 	return c.stopped()

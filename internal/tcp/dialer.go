@@ -90,7 +90,7 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 	if err := c.sock.open(to); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
-	d.watch.join(c, ctx)
+	d.watch.join(ctx, c)
 	if !c.sock.connected() {
 		c.limit(d.attempt(until, left))
 	}

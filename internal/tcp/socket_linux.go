@@ -47,7 +47,7 @@ const (
 	callConnect writeCall = iota
 	callSend
 	callSendMore
-	callSendfile
+	callBulk
 )
 
 // open makes a socket that has begun to connect to an address.
@@ -160,8 +160,8 @@ func (s *socket) onWrite(fd uintptr) bool {
 	switch s.write {
 	case callConnect:
 		return s.connectDone(fd)
-	case callSendfile:
-		return s.sendfileSome(fd)
+	case callBulk:
+		return s.bulkSome(fd)
 	default:
 		return s.sendSome(fd)
 	}
@@ -185,17 +185,15 @@ func isUp(fd uintptr) bool {
 }
 
 func (s *socket) sendSome(fd uintptr) bool {
-	flags := syscall.MSG_NOSIGNAL | syscall.MSG_DONTWAIT
+	flags := 0
 	if s.write == callSendMore {
-		flags |= syscall.MSG_MORE
+		flags = syscall.MSG_MORE
 	}
 	for s.n < len(s.buf) {
-		rest := s.buf[s.n:]
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(rest))), uintptr(len(rest)), uintptr(flags), 0, 0)
+		n, errno := transmit(fd, s.buf[s.n:], flags)
 		switch errno {
 		case 0:
-			s.n += int(n)
-		case syscall.EINTR:
+			s.n += n
 		case syscall.EAGAIN:
 			return false
 		default:
@@ -204,6 +202,17 @@ func (s *socket) sendSome(fd uintptr) bool {
 		}
 	}
 	return true
+}
+
+// transmit is sendto(2) without waiting.
+func transmit(fd uintptr, p []byte, flags int) (int, syscall.Errno) {
+	flags |= syscall.MSG_NOSIGNAL | syscall.MSG_DONTWAIT
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), uintptr(flags), 0, 0)
+		if errno != syscall.EINTR {
+			return int(n), errno
+		}
+	}
 }
 
 // wait waits until there is something to be read.

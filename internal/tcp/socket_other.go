@@ -92,20 +92,15 @@ func (c *Conn) discard() error {
 	return nil
 }
 
-func (c *Conn) sendfile() error {
-	buf := make([]byte, min(c.long.left, 256<<10))
+func (c *Conn) sendBulk() error {
 	for c.long.left > 0 {
-		n, err := c.long.file.ReadAt(buf[:min(c.long.left, int64(len(buf)))], c.long.off)
-		if n == 0 {
-			return errors.Join(io.ErrUnexpectedEOF, err)
-		}
-		sent, err := c.write(buf[:n], false)
+		rest := c.long.bytes[int64(len(c.long.bytes))-c.long.left:]
+		sent, err := c.write(rest[:min(len(rest), slice)], false)
 		c.out -= int64(sent) // progress counts it
 		c.progress(sent, &c.out)
 		if err != nil {
 			return err
 		}
-		c.long.off += int64(n)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func newWatch() *watch { return &watch{groups: map[<-chan struct{}]*group{}} }
 
 // joined tells whether c already belongs to ctx's group. It compares
 // channels because contexts of any type may not be comparable.
-func (w *watch) joined(c *Conn, ctx context.Context) bool {
+func (w *watch) joined(ctx context.Context, c *Conn) bool {
 	done := ctx.Done()
 	if c.group == nil {
 		return done == nil && !c.interrupted.Load()
@@ -36,7 +36,7 @@ func (w *watch) joined(c *Conn, ctx context.Context) bool {
 }
 
 // join moves c from the group it is in to ctx's.
-func (w *watch) join(c *Conn, ctx context.Context) {
+func (w *watch) join(ctx context.Context, c *Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unlink(c)

@@ -49,7 +49,7 @@ func newCall() *call {
 	return x
 }
 
-func (x *call) begin(c *client, ctx context.Context, op *storage.Op, p storage.Progress) {
+func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
 	x.c, x.ctx, x.op, x.p = c, ctx, op, p
 	x.deadline = deadline(op)
 	x.res = storage.Result{Size: -1}

@@ -23,7 +23,7 @@ type client struct {
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	x := c.s.calls.Get().(*call) //nolint:forcetypeassert // the pool has nothing else
-	x.begin(c, ctx, op, p)
+	x.begin(ctx, c, op, p)
 	err := x.run()
 	x.settle()
 	res := x.res

@@ -60,7 +60,7 @@ func speak(t testing.TB, host string, answer func(c *net.TCPConn, r *http.Reques
 }
 
 func (p *peer) serve(c *net.TCPConn, answer func(*net.TCPConn, *http.Request, int) bool) {
-	defer c.Close() //nolint:errcheck // it may be closed already
+	defer c.Close()
 	in := bufio.NewReader(c)
 	for nth := 0; ; nth++ {
 		r, err := http.ReadRequest(in)

@@ -42,9 +42,7 @@ func checkPath(path string) error {
 	if !strings.Contains(path, ".") {
 		return nil
 	}
-	for rest := path; rest != ""; {
-		part := rest
-		part, rest, _ = strings.Cut(rest, "/")
+	for part := range strings.SplitSeq(path, "/") {
 		if part == "." || part == ".." {
 			return fmt.Errorf("path %q: . and .. cannot stand in it: %w", path, fs.ErrInvalid)
 		}

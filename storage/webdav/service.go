@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"weir/internal/content"
 	"weir/internal/tcp"
 	"weir/storage"
 )
@@ -28,8 +27,6 @@ type service struct {
 	small   sync.Pool // of *[]byte, for requests and heads
 	buffers sync.Pool // of *[]byte, for payload that has to be read
 	origins origins
-	pattern func() (*content.Pattern, error)
-	opened  atomic.Bool // the pattern is open
 
 	putsRedirected atomic.Bool // so the next one asks before it sends its body
 	noPropfind     atomic.Bool // the server does not know the method
@@ -47,7 +44,6 @@ func open(t storage.Target) (storage.Service, error) {
 	s := &service{
 		home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
 		tls: t.Cred.TLS, dialer: tcp.NewDialer(),
-		pattern: sync.OnceValues(content.Open),
 	}
 	s.shown = home.scheme() + "://" + home.authority + s.root
 	if s.auth, err = authorization(t); err != nil {
@@ -108,14 +104,4 @@ func authorization(t storage.Target) (string, error) {
 func (s *service) Client() storage.Client { return &client{s: s, home: link{origin: s.home}} }
 
 // Close frees what the service holds; its clients are closed before.
-func (s *service) Close() error {
-	err := s.dialer.Close()
-	if s.opened.Load() {
-		p, patternErr := s.pattern()
-		if patternErr == nil {
-			patternErr = p.Close()
-		}
-		err = errors.Join(err, patternErr)
-	}
-	return err
-}
+func (s *service) Close() error { return s.dialer.Close() }

@@ -79,7 +79,7 @@ func sink() error {
 }
 
 func swallowAll(c *net.TCPConn) {
-	defer c.Close() //nolint:errcheck // the process is for a benchmark only
+	defer c.Close()
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return

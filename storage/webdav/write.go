@@ -93,37 +93,30 @@ func (x *call) mayContinue(l *link) (final bool, err error) {
 	return false, protocolError("more than %d interim answers", maxInterim)
 }
 
+// slice is how many bytes go through TLS between two reports.
+const slice = 64 << 10
+
 // sendBody sends what the cursor still has.
 func (x *call) sendBody(l *link) error {
-	if l.tls != nil {
-		return x.sendFromMemory(l)
-	}
-	p, err := x.c.s.pattern()
-	if err != nil {
-		return err
-	}
-	x.c.s.opened.Store(true)
-	for {
-		piece, ok := x.cursor.Next()
-		if !ok {
-			return nil
-		}
-		if err := x.sendPiece(l, p.File(), piece); err != nil {
+	for piece := x.cursor.Next(); piece != nil; piece = x.cursor.Next() {
+		if err := x.sendPiece(l, piece); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-func (x *call) sendPiece(l *link, f *os.File, piece content.Piece) error {
-	if piece.Head != nil {
-		n, err := l.write(piece.Head, x.cursor.Left() > 0)
+func (x *call) sendPiece(l *link, piece []byte) error {
+	for l.tls != nil || len(piece) <= content.HeadSize { // a head waits for what follows it
+		n, err := l.write(piece[:min(len(piece), slice)], x.cursor.Left() > 0)
 		x.moved(n)
-		return err
+		if piece = piece[n:]; err != nil || len(piece) == 0 {
+			return err
+		}
 	}
 	for {
-		n, err := l.conn.Sendfile(f, piece.Offset, piece.Length, x.moved)
-		piece.Offset += n
-		piece.Length -= n
+		n, err := l.conn.Send(piece, x.moved)
+		piece = piece[n:]
 		if !errors.Is(err, tcp.ErrAnswered) {
 			return err
 		}
@@ -135,21 +128,4 @@ func (x *call) sendPiece(l *link, f *os.File, piece content.Piece) error {
 			return tcp.ErrAnswered
 		}
 	}
-}
-
-// sendFromMemory is the way through TLS.
-func (x *call) sendFromMemory(l *link) error {
-	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
-	defer x.c.s.buffers.Put(buf)
-	for at := int64(0); at < x.op.Size; {
-		b := (*buf)[:min(int64(len(*buf)), x.op.Size-at)]
-		content.Fill(b, x.op.Seed, at)
-		n, err := l.write(b, false)
-		x.moved(n)
-		at += int64(n)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
