@@ -215,10 +215,10 @@ func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed in
 		}
 	}
 	var mu sync.Mutex
+	var gone atomic.Int64
 	fail := func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		failed++
 		if first == nil {
 			first = err
 		}
@@ -229,6 +229,7 @@ func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed in
 				fail(err)
 				return nil
 			}
+			gone.Add(1)
 			return p.Manifest.Removed(paths[i] + suffix)
 		})
 	}
@@ -239,7 +240,7 @@ func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed in
 	if err != nil {
 		fail(err)
 	}
-	return failed, first
+	return len(left) - int(gone.Load()), first
 }
 
 // remove removes one file or empty folder. A folder is looked into first:

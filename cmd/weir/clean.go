@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,7 @@ import (
 	"weir/storage/all"
 )
 
-func cleanCommand(s streams) *cobra.Command {
+func cleanCommand(s streams, signals signalSource) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean RUN",
 		Short: "Remove what a run that was killed has left on its target",
@@ -34,12 +35,21 @@ folders only when they are empty.`,
 			if err != nil {
 				return err
 			}
-			service, err := cluster.OpenService(c.Context(), run.Plan, all.Drivers())
+			ctx, cancel := context.WithCancelCause(c.Context())
+			defer cancel(nil)
+			go func() {
+				select {
+				case <-signals.listen():
+					cancel(errFinishing)
+				case <-ctx.Done():
+				}
+			}()
+			service, err := cluster.OpenService(ctx, run.Plan, all.Drivers())
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, service.Close()) }()
-			failed, first := engine.Clean(c.Context(), engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, nil)
+			failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, nil)
 			_, err = fmt.Fprintf(s.out, "removed %d of %d files and folders from %s\n", len(left)-failed, len(left), run.Plan.Target)
 			if failed > 0 {
 				err = errors.Join(err, fmt.Errorf("%d are left: %w", failed, first))

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -55,6 +57,32 @@ func (r *session) progress() io.Writer {
 	}
 	return r.err
 }
+
+// width is how many columns the terminal has, 0 if it does not say.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// plain replaces what a terminal would obey in text that comes from elsewhere;
+// line, the ends of lines, too.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+func line(text string) string { return strings.ReplaceAll(plain(text), "\n", " ") }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

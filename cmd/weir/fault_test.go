@@ -211,3 +211,47 @@ func TestListOfManyFiles(t *testing.T) {
 		t.Errorf("an empty list: exit code %d\n%s", code, said)
 	}
 }
+
+// A service that dies while files are made: the run ends with an error, says
+// what is left, and weir clean removes that when the service is back.
+func TestServerKilledWhilePreparing(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	dir := filepath.Join(t.TempDir(), "run")
+	ended := make(chan string, 1)
+	go func() {
+		code, said := weir(t, "run", "--out", dir, "--target", s.URL, "--clients", "1",
+			"--set", "files.make.count=1000000", "--set", "files.make.size=1kB")
+		ended <- fmt.Sprintf("exit code %d\n%s", code, said)
+	}()
+	waitFor(t, func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
+	s.Kill()
+	said := <-ended
+	if !strings.HasPrefix(said, "exit code 1\n") || !strings.Contains(said, "weir clean") {
+		t.Errorf("want an error that names weir clean, got %s", said)
+	}
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := weir(t, "clean", dir); code != exitFine {
+		t.Errorf("clean: exit code %d: %s", code, said)
+	}
+	empty(t, s.Data)
+}
+
+// The first interrupt is enough to end the making of files, and what was made
+// is removed.
+func TestInterruptWhilePreparing(t *testing.T) {
+	dir, data := filepath.Join(t.TempDir(), "run"), t.TempDir()
+	var out bytes.Buffer
+	cmd := started(t, &out, "", "run", "--target", "file://"+data, "--clients", "1", "--out", dir,
+		"--set", "files.make.count=1000000", "--set", "files.make.size=1kB")
+	waitFor(t, func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(out.String(), "nothing was measured") {
+		t.Errorf("exit code %d, it says: %s", code, out.String())
+	}
+	empty(t, data)
+}

@@ -8,33 +8,61 @@ import (
 	"os"
 )
 
-var errStopped = errors.New("stopped by a second interrupt")
+// What ends a run that is interrupted.
+var (
+	errFinishing = errors.New("interrupted")
+	errStopped   = errors.New("stopped by a second interrupt")
+	errLeft      = errors.New("interrupted while it was removing what the run made")
+)
 
-// interruptible turns signals into the two ways to end a run: the first closes
-// finish, so that the last operations may end and all is reported; the second
-// ends ctx. release gives the signals back.
-func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer) (_ context.Context, finish <-chan struct{}, release func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	soft, done, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+// Interrupts are the ways in which signals end a run. Each context includes
+// the ones after it.
+type interrupts struct {
+	finish context.Context // ends first: no new operations, the last ones may end, all is reported
+	stop   context.Context // operations are broken off; what the run made is removed
+	leave  context.Context // what the run made stays
+}
+
+// interruptible turns the first three signals into the ways to end a run, and
+// says what the next one will do. release gives the signals back.
+func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer) (in interrupts, release func()) {
+	var finish, stop, leave context.CancelCauseFunc
+	in.leave, leave = context.WithCancelCause(ctx)
+	in.stop, stop = context.WithCancelCause(in.leave)
+	in.finish, finish = context.WithCancelCause(in.stop)
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for n := 0; ; n++ {
+		for n := 1; ; n++ {
 			select {
 			case <-signals:
 			case <-done:
 				return
 			}
-			if n == 0 {
+			switch n {
+			case 1:
 				_, _ = fmt.Fprintln(say, "\nweir: finishing: the last operations may end; interrupt again to stop at once")
-				close(soft)
-				continue
+				finish(errFinishing)
+			case 2:
+				_, _ = fmt.Fprintln(say, "\nweir: stopping; interrupt again to leave what this run has made where it is")
+				stop(errStopped)
+			default:
+				leave(errLeft)
 			}
-			cancel(errStopped)
 		}
 	}()
-	return ctx, soft, func() {
+	return in, func() {
 		close(done)
 		<-ended
-		cancel(nil)
+		leave(nil)
 	}
+}
+
+// cleaning is the context in which a run removes what it has made: it ends
+// with an interrupt that comes after those that ended the run itself.
+func (in interrupts) cleaning() context.Context {
+	if in.stop.Err() != nil {
+		return in.leave
+	}
+	return in.stop
 }

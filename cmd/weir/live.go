@@ -19,7 +19,7 @@ import (
 // run directory takes.
 type live struct {
 	out      io.Writer
-	terminal bool
+	terminal bool // lines that move can be shown
 	plan     *scenario.Plan
 	begin    time.Time
 	total    time.Duration // planned
@@ -28,7 +28,8 @@ type live struct {
 	step   tally // hold phase of the current step
 	second tally // the last whole second
 	next   tally // the second that is being told
-	shares shares
+	server busy  // of the current step
+	client busy
 	shown  bool      // the header is out
 	moving bool      // a line without its end is on the terminal
 	told   time.Time // when the last line was written
@@ -63,11 +64,40 @@ func (t *tally) add(v *measure.Interval) {
 	t.latency.Merge(&v.Latency)
 }
 
-// shares are the cores that both sides use.
-type shares struct{ server, client float64 }
+// busy is how much one side's processes do: for each host,
+// cores times seconds used and there.
+type busy map[string][2]float64
 
-func newLive(out io.Writer, terminal bool, p *scenario.Plan) *live {
-	l := &live{out: out, terminal: terminal, plan: p, begin: time.Now(), told: time.Now()}
+// add adds what the processes of a sample did for which mine is true.
+func (u busy) add(s *monitor.Sample, mine func(role string) bool) {
+	used, any := 0.0, false
+	for i := range s.Procs {
+		if p := &s.Procs[i]; mine(p.Role) {
+			used, any = used+p.User+p.System, true
+		}
+	}
+	if any {
+		h := u[s.Host]
+		u[s.Host] = [2]float64{h[0] + used, h[1] + s.Seconds*float64(s.Cores)}
+	}
+}
+
+// String is the share of the busiest host's cores.
+func (u busy) String() string {
+	most := -1.0
+	for _, h := range u {
+		if h[1] > 0 {
+			most = max(most, h[0]/h[1])
+		}
+	}
+	if most < 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100*most)
+}
+
+func newLive(out io.Writer, p *scenario.Plan) *live {
+	l := &live{out: out, terminal: isTerminal(out), plan: p, begin: time.Now(), server: busy{}, client: busy{}}
 	for _, s := range p.Steps {
 		l.total += time.Duration(s.Ramp + s.Settle + s.Hold)
 	}
@@ -101,9 +131,9 @@ func (l *live) Event(e measure.Event) error {
 	defer l.mu.Unlock()
 	l.clear()
 	if e.Kind == "error" {
-		l.print("  %s, %v: %s\n", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
+		l.print("  %s, %v: %s\n", e.Time.Local().Format("15:04:05"), e.Class, line(e.Text))
 	} else {
-		l.print("  %s %s\n", e.Time.Local().Format("15:04:05"), e.Text)
+		l.print("  %s %s\n", e.Time.Local().Format("15:04:05"), line(e.Text))
 	}
 	return nil
 }
@@ -112,17 +142,8 @@ func (l *live) Event(e measure.Event) error {
 func (l *live) Sample(s *monitor.Sample) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range s.Procs {
-		if s.Seconds <= 0 {
-			continue
-		}
-		cores := (p.User + p.System) / s.Seconds
-		if p.Role == "server" {
-			l.shares.server = cores
-		} else {
-			l.shares.client = cores
-		}
-	}
+	l.server.add(s, func(role string) bool { return role == "server" })
+	l.client.add(s, func(role string) bool { return role != "server" })
 	return nil
 }
 
@@ -136,28 +157,26 @@ func (l *live) end() {
 	l.clear()
 }
 
-const liveHeader = "  step  clients    throughput      rate       p50       p99    errors  server   client\n"
+// The table fits into 80 columns; the last two are shares of the machines' CPU.
+const liveHeader = " step clients  throughput     rate      p50      p99 errors CPU server client\n"
 
 func (l *live) endStep() {
 	l.clear()
 	l.header()
 	l.print("%s\n", l.line(&l.step))
-	l.step = tally{}
+	l.step, l.server, l.client = tally{}, busy{}, busy{}
 }
 
 // line is one line of the table.
 func (l *live) line(t *tally) string {
 	s := max(t.seconds, 1e-9)
-	return fmt.Sprintf("  %4d %8.0f %13s %9s %9s %9s %9d %7s %8s",
+	return fmt.Sprintf("%5d %7.0f %11s %8s %8s %8s %6d %10s %6s",
 		t.step, t.clients, unit.Bits(float64(t.moved)/s), perSecond(float64(t.done)/s),
 		unit.Seconds(t.latency.Quantile(.5)), unit.Seconds(t.latency.Quantile(.99)), t.wrong,
-		cores(l.shares.server), cores(l.shares.client))
+		l.server, l.client)
 }
 
 func perSecond(x float64) string { return fmt.Sprintf("%s/s", unit.Count(x)) }
-
-// cores is how many cores are used, as a share of one.
-func cores(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
 // Without a terminal, the step that runs is shown this often.
 const plainEvery = 30 * time.Second
@@ -169,7 +188,7 @@ func (l *live) show() {
 	}
 	l.clear()
 	l.header()
-	l.print("%s  %s", l.line(&l.second), l.bar())
+	l.fit(l.line(&l.second) + "  " + l.bar())
 	if l.moving = l.terminal; !l.terminal {
 		l.print("\n")
 	}
@@ -208,18 +227,39 @@ func (l *live) clear() {
 // error is nobody's business.
 func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.out, format, args...) }
 
-// start tells what begins.
-func (l *live) start(dir string, processes int) {
+// fit prints a line that moves, or its beginning: one that wraps could not be
+// removed again.
+func (l *live) fit(text string) {
+	if w := width(l.out); l.terminal && w > 0 && len(text) >= w {
+		text = text[:w-1] // all of it is ASCII
+	}
+	l.print("%s", text)
+}
+
+// load tells that the load begins.
+func (l *live) load() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clear()
 	l.begin, l.told = time.Now(), time.Now()
-	how := ""
+}
+
+// start tells what the run will be.
+func (l *live) start(dir string, processes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.terminal {
+		l.told = time.Now()
+	}
+	how, steps := "", "1 step"
+	if n := len(l.plan.Steps); n > 1 {
+		steps = fmt.Sprintf("%d steps", n)
+	}
 	if processes > 1 {
 		how = fmt.Sprintf(" in %d processes", processes)
 	}
-	l.print("%s: %s, %d steps%s, about %v; Ctrl-C finishes early and still reports\n",
-		l.plan.Name, l.plan.Target, len(l.plan.Steps), how, l.total.Round(time.Second))
+	l.print("%s: %s, %s%s, about %v; Ctrl-C finishes early and still reports\n",
+		l.plan.Name, l.plan.Target, steps, how, l.total.Round(time.Second))
 	l.print("measuring into %s\n", dir)
 }
 
@@ -233,9 +273,9 @@ func (l *live) advance(what string, done, total int) {
 	l.clear()
 	l.told = time.Now()
 	if total > 0 {
-		l.print("  %s: %d of %d", what, done, total)
+		l.fit(fmt.Sprintf("  %s: %d of %d", what, done, total))
 	} else {
-		l.print("  %s: %d", what, done)
+		l.fit(fmt.Sprintf("  %s: %d", what, done))
 	}
 	if l.moving = l.terminal; !l.terminal {
 		l.print("\n")

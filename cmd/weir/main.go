@@ -13,9 +13,23 @@ import (
 )
 
 func main() {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signals := func() <-chan os.Signal {
+		c := make(chan os.Signal, 4)
+		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+		return c
+	}
 	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, signals))
+}
+
+// A signalSource begins to catch the signals that end a program. A command that
+// never asks for them is ended by them. The nil source has none.
+type signalSource func() <-chan os.Signal
+
+func (s signalSource) listen() <-chan os.Signal {
+	if s == nil {
+		return nil
+	}
+	return s()
 }
 
 // streams are what a command reads and writes.
@@ -49,7 +63,7 @@ func (e exit) Error() string {
 func (e exit) Unwrap() error { return e.err }
 
 // run is the whole command: arguments in, exit code out.
-func run(ctx context.Context, args []string, s streams, signals <-chan os.Signal) int {
+func run(ctx context.Context, args []string, s streams, signals signalSource) int {
 	root := newRoot(s, signals)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -64,6 +78,6 @@ func run(ctx context.Context, args []string, s streams, signals <-chan os.Signal
 			return code
 		}
 	}
-	_, _ = fmt.Fprintf(s.err, "weir: %v\n", err) // where else could it be told?
+	_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(err.Error())) // where else could it be told?
 	return code
 }

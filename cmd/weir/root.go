@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // newRoot returns the command with all its subcommands.
-func newRoot(s streams, signals <-chan os.Signal) *cobra.Command {
+func newRoot(s streams, signals signalSource) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "How much does this storage carry, where does it stop growing, why, and is that true?",
@@ -46,8 +45,8 @@ invalid.`,
 		return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
 	})
 	root.AddCommand(
-		runCommand(s, signals), planCommand(s), reportCommand(s), serveCommand(s, signals), cleanCommand(s),
-		doctorCommand(s), schemaCommand(s), workerCommand(s),
+		runCommand(s, signals), planCommand(s), reportCommand(s), serveCommand(s, signals), cleanCommand(s, signals),
+		doctorCommand(s), schemaCommand(s), workerCommand(s, signals),
 	)
 	usage(root)
 	return root

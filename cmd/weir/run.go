@@ -81,7 +81,7 @@ type runFlags struct {
 	json, quiet bool
 }
 
-func runCommand(s streams, signals <-chan os.Signal) *cobra.Command {
+func runCommand(s streams, signals signalSource) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [SCENARIO.yaml]",
@@ -101,9 +101,9 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 			if err != nil {
 				return err
 			}
-			ctx, finish, release := interruptible(c.Context(), signals, s.err)
+			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
-			return runScenario(ctx, sc, f, s, finish)
+			return runScenario(in, sc, f, s)
 		},
 	}
 	f.add(c)

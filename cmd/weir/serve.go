@@ -25,7 +25,7 @@ type serveFlags struct {
 	whileStdin              bool
 }
 
-func serveCommand(s streams, signals <-chan os.Signal) *cobra.Command {
+func serveCommand(s streams, signals signalSource) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
@@ -44,7 +44,7 @@ otherwise. The first line it prints is "serving URL".`,
 			}
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
-			go f.until(ctx, s.in, signals, cancel)
+			go f.until(ctx, s.in, signals.listen(), cancel)
 			return serveUntil(ctx, conf, s)
 		},
 	}

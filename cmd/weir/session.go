@@ -28,15 +28,16 @@ type session struct {
 	plan    *scenario.Plan
 	files   []workload.File // of a list
 	drivers []storage.Driver
-	finish  <-chan struct{}
+	in      interrupts
 	out     *results.Writer
 	live    *live
 	config  engine.Config
 }
 
 // runScenario is the whole path of the data, from the scenario to the report.
-func runScenario(ctx context.Context, sc *scenario.Scenario, f runFlags, s streams, finish <-chan struct{}) (err error) {
-	r := &session{streams: s, flags: f, drivers: all.Drivers(), finish: finish}
+func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) (err error) {
+	r := &session{streams: s, flags: f, drivers: all.Drivers(), in: in}
+	ctx := in.stop
 	if sc.Target == scenario.BuiltIn {
 		server, err := startBuiltin(ctx, s, builtinFiles)
 		if err != nil {
@@ -103,14 +104,24 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	defer func() { err = errors.Join(err, manifest.Close()) }()
 	r.config = engine.Config{
 		Plan: r.plan, Service: service, Folder: "weir-" + r.out.About().Run,
-		Manifest: manifest, Finish: r.finish,
+		Manifest: manifest, Finish: r.in.finish.Done(),
 	}
-	r.live = newLive(r.progress(), isTerminal(r.err), r.plan)
-	r.config.Files, err = engine.Prepare(ctx, r.config, r.files, r.live.advance)
-	if err == nil {
+	r.live = newLive(r.progress(), r.plan)
+	r.live.start(dir, processes)
+	if err = r.prepare(); err == nil {
 		err = r.drive(ctx, dir, processes)
 	}
-	return errors.Join(err, r.clean(context.WithoutCancel(ctx), manifest))
+	return errors.Join(err, r.clean(manifest))
+}
+
+// prepare finds or makes the files; the first interrupt ends it.
+func (r *session) prepare() (err error) {
+	r.config.Files, err = engine.Prepare(r.in.finish, r.config, r.files, r.live.advance)
+	r.live.end()
+	if err != nil && r.in.finish.Err() != nil {
+		return fmt.Errorf("%w before the load began: nothing was measured", errFinishing)
+	}
+	return err
 }
 
 // drive watches the hosts and runs the load.
@@ -120,7 +131,7 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		return err
 	}
 	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch}
-	r.live.start(dir, processes)
+	r.live.load()
 	if processes > 1 {
 		err = r.many(ctx, dir, processes)
 	} else {
@@ -148,7 +159,7 @@ func (r *session) many(ctx context.Context, dir string, processes int) error {
 }
 
 // clean removes what the run has made, unless it is to be kept.
-func (r *session) clean(ctx context.Context, m *results.Manifest) error {
+func (r *session) clean(m *results.Manifest) error {
 	if keep(r.plan) {
 		return nil
 	}
@@ -156,14 +167,15 @@ func (r *session) clean(ctx context.Context, m *results.Manifest) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	ctx, cancel := context.WithTimeout(r.in.cleaning(), 10*time.Minute)
 	defer cancel()
 	failed, first := engine.Clean(ctx, r.config, left, r.live.advance)
 	r.live.end()
 	if failed > 0 {
 		text := fmt.Sprintf("%d of %d files and folders that this run made could not be removed (weir clean %s tries again): %v",
 			failed, len(left), r.out.Dir(), first)
-		return r.config.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: text})
+		e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: text}
+		return errors.Join(r.out.Event(e), r.live.Event(e))
 	}
 	return nil
 }
@@ -196,6 +208,9 @@ func (r *session) processes() (int, error) {
 	room := int(min(soft, 1<<30)) - spareFiles
 	if room < filesPerClient(r.plan.Driver) {
 		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+spareFiles, most)
+	}
+	if r.flags.processes < 0 {
+		return 0, exit{exitUsage, fmt.Errorf("--processes %d: use 1 or more", r.flags.processes)}
 	}
 	n := (need + room - 1) / room
 	if r.flags.processes > 0 {

@@ -14,13 +14,14 @@ import (
 
 // workerCommand is a part of a run in a process of its own. It is started by
 // weir run and speaks with it on standard input and output.
-func workerCommand(s streams) *cobra.Command {
+func workerCommand(s streams, signals signalSource) *cobra.Command {
 	return &cobra.Command{
 		Use:    "worker",
 		Short:  "One process of a run (started by weir run)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			signals.listen() // and leave it to the run, whose end ends its workers, to heed them
 			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 				return err
 			}
