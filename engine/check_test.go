@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"weir/storage"
+	"weir/workload"
+)
+
+// sumless is a service that has no checksums and counts how many reads it is
+// asked to sum on their way.
+type sumless struct {
+	storage.Service
+	summed atomic.Int64
+}
+
+func (s *sumless) Client() storage.Client { return &sumlessClient{s.Service.Client(), s} }
+
+type sumlessClient struct {
+	storage.Client
+	s *sumless
+}
+
+func (c *sumlessClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	if op.Kind == storage.Checksum {
+		return storage.Result{}, fmt.Errorf("no checksums here: %w", errors.ErrUnsupported)
+	}
+	if op.Sum != "" {
+		c.s.summed.Add(1)
+	}
+	return c.Client.Do(ctx, op, p)
+}
+
+// Payload that nobody can judge is not summed again and again; it counts as
+// unverifiable all the same. What the run has made is judged here, always.
+func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
+	for _, made := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			work := workload.Work{Kind: "read", Session: "kept", Verify: .5, Sum: "adler32"}
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 20))
+			for i := range conf.Files {
+				conf.Files[i].Made = made
+				conf.Files[i].Size = 1024
+			}
+			s := &sumless{Service: conf.Service}
+			conf.Service = s
+			if err := Run(t.Context(), conf); err != nil {
+				t.Fatal(err)
+			}
+			v := n.held(1)
+			asked, summed := float64(v.Unproven+v.Verified+v.Failed[storage.Checksummed])/float64(v.Done+v.Failed[storage.Checksummed]), s.summed.Load()
+			switch {
+			case asked < .45 || asked > .55:
+				t.Errorf("made %v: %.2f of the operations were to be checked, want half of them", made, asked)
+			case made && summed < v.Done/3:
+				t.Errorf("only %d of %d were summed, though their content is known", summed, v.Done)
+			case !made && (summed < 1 || summed > 8):
+				t.Errorf("%d reads were summed, want those that began before the service said that it has no checksums", summed)
+			}
+		})
+	}
+}
