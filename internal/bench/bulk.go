@@ -19,10 +19,11 @@ func download(streams int, s scale) benchmark {
 		most = 1. / 6
 	}
 	b := benchmark{
-		name:    fmt.Sprintf("download-%d", streams),
-		title:   fmt.Sprintf("Download, %s", streamsText(streams)),
-		about:   fmt.Sprintf("GET of a file of %d MiB in memory from nginx (one worker, sendfile), payload discarded. %s", size>>20, curlText(streams, s.gets)),
-		metrics: []metric{throughput, clientCPU, serverCPU},
+		name:  fmt.Sprintf("download-%d", streams),
+		title: fmt.Sprintf("Download, %s", streamsText(streams)),
+		about: fmt.Sprintf("GET of a file of %d MiB in memory from nginx (one worker, sendfile), payload discarded. %s "+
+			"One worker is one core of the server: where it is busy, no client can be faster.", size>>20, curlText(streams, s.gets)),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
 		bars: []bar{
 			{metric: clientCPU, a: "weir", b: "curl", limit: most},
 			{metric: throughput, a: "weir", b: "iperf3 -R -Z", least: true, limit: 1},
@@ -130,7 +131,7 @@ func builtin(streams int, client string, s scale) benchmark {
 		name:    fmt.Sprintf("serve-%s-%d", client, streams),
 		title:   fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),
 		about:   fmt.Sprintf("GET of a file of %d MiB: weir serve of a folder in memory and of invented files (`--synthetic`), and nginx (one worker, sendfile) with the same folder.", size>>20),
-		metrics: []metric{throughput, serverCPU, clientCPU},
+		metrics: []metric{throughput, serverCPU, serverBusy, clientCPU},
 		setup: func(ctx context.Context, r *rig) ([]side, error) {
 			return r.servers(ctx, client, streams, size)
 		},

@@ -15,6 +15,7 @@ const (
 	throughput metric = "throughput"        // B/s
 	clientCPU  metric = "client CPU per GB" // s per 1e9 B, start of the program included
 	serverCPU  metric = "server CPU per GB" // s per 1e9 B
+	serverBusy metric = "server cores busy"
 	rate       metric = "requests/s"
 	requestCPU metric = "client CPU per request" // s
 	resident   metric = "resident per client"    // B

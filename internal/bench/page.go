@@ -288,7 +288,7 @@ func show(m metric, v float64) string {
 		return significant(v*1e3) + " ms"
 	case opTime:
 		return significant(v*1e9) + " ns"
-	case rate, clients, processes, failed, allocs:
+	case serverBusy, rate, clients, processes, failed, allocs:
 	}
 	return significant(v)
 }

@@ -24,6 +24,7 @@ func (r *rig) curlSide(bytes int64, group int, args ...string) side {
 		f := figures{throughput: float64(bytes) / u.wall.Seconds(), clientCPU: u.cpu.Seconds() / (float64(bytes) / 1e9)}
 		if group > 0 {
 			f[serverCPU] = served.Seconds() / (float64(bytes) / 1e9)
+			f[serverBusy] = f[serverCPU] * f[throughput] / 1e9
 		}
 		return f, nil
 	}}

@@ -39,7 +39,7 @@ const workers = 4
 
 func fullScale() scale {
 	return scale{
-		hold: 2500 * time.Millisecond, size: 128 << 20, gets: 72, puts: 32,
+		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 64,
 		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s",
 	}
 }

@@ -189,6 +189,7 @@ func (r *rig) weirSide(l load, group int) side {
 		}
 		if group > 0 {
 			f[serverCPU] = served.Seconds() / (float64(all.Moved) / 1e9)
+			f[serverBusy] = f[serverCPU] * f[throughput] / 1e9
 		}
 		return f, nil
 	}}
