@@ -56,6 +56,41 @@ func TestREADME(t *testing.T) {
 	}
 }
 
+// Every weir command of docs/scenario.md works on its first example; runs are
+// cut short.
+func TestScenarioPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/scenario.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, web.Data, 5, 1<<20)
+	example := regexp.MustCompile("(?s)```yaml\n(name: my-first\n.*?)```").FindSubmatch(page)
+	if example == nil {
+		t.Fatal("the first example is not there")
+	}
+	text := regexp.MustCompile(`target: \S+`).ReplaceAllString(string(example[1]), "target: "+web.URL)
+	text = strings.NewReplacer("30s", "1s", "[1, 10, 100]", "[1, 2]").Replace(text)
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("my-first.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, m := range regexp.MustCompile(`(?m)^    weir ([^#\n]*)`).FindAllStringSubmatch(string(page), -1) {
+		args := strings.Fields(m[1])
+		if args[0] == "run" {
+			args = append(args, "--set", "load.ramp=0s", "--set", "load.settle=100ms")
+		}
+		ran++
+		if code, said := weir(t, args...); code != exitFine && code != exitInvalid {
+			t.Errorf("weir %s: exit code %d\n%s", m[1], code, said)
+		}
+	}
+	if ran < 6 {
+		t.Errorf("only %d commands found", ran)
+	}
+}
+
 // What a link of the README or a page in docs leads to is there.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
