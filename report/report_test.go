@@ -110,7 +110,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestTextStaysInItsColumns(t *testing.T) {
-	for _, s := range []resultstest.Service{resultstest.Typical(), hostile()} {
+	for i, s := range []resultstest.Service{resultstest.Typical(), hostile()} {
 		f, _ := analyzed(t, s)
 		var b bytes.Buffer
 		if err := Text(&b, f, Options{}); err != nil {
@@ -121,6 +121,16 @@ func TestTextStaysInItsColumns(t *testing.T) {
 		}
 		for _, line := range strings.Split(b.String(), "\n") {
 			if utf8.RuneCountInString(line) > width {
+				t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
+			}
+		}
+		b.Reset()
+		if err := Text(&b, f, Options{Width: 70}); err != nil {
+			t.Fatal(err)
+		}
+		_, sentences, _ := strings.Cut(b.String(), "\n\n")
+		for _, line := range strings.Split(sentences, "\n") {
+			if i == 0 && utf8.RuneCountInString(line) > 70 { // the other one's names are longer
 				t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
 			}
 		}

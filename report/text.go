@@ -12,16 +12,27 @@ import (
 	"weir/internal/unit"
 )
 
-// width is how many columns texts use.
-const width = 100
+// Texts use so many columns unless told otherwise, and never fewer than narrow.
+const (
+	width  = 100
+	narrow = 40
+)
 
 // Options say how a text looks.
 type Options struct {
 	Color bool // colors and bold by terminal escapes
+	Width int  // columns of the terminal; 0 is unknown
 }
 
-// Text writes the table of steps, the verdict and the checks, at most 100
-// columns wide.
+func (o Options) width() int {
+	if o.Width <= 0 {
+		return width
+	}
+	return min(max(o.Width, narrow), width)
+}
+
+// Text writes the table of steps, the verdict and the checks. Sentences use
+// opts.Width columns, at most 100; a table is as wide as it is.
 func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
@@ -29,7 +40,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.table(curveTable(f))
 		p.line("")
 	}
-	for _, line := range wrap(plain(f.Verdict), width) {
+	for _, line := range wrap(plain(f.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
 	}
 	p.line("")
@@ -67,7 +78,7 @@ func (p printer) paint(color, s string) string {
 // hanging writes text behind head, its further lines under its first.
 func (p printer) hanging(head, text string) {
 	indent := utf8.RuneCountInString(head)
-	for i, line := range wrap(text, width-indent) {
+	for i, line := range wrap(text, p.opts.width()-indent) {
 		if i == 0 {
 			p.line(head + line)
 			continue
@@ -91,7 +102,7 @@ func (p printer) checks(f *analysis.Findings) {
 	for _, c := range f.Validity.Checks {
 		head := fmt.Sprintf("  %-8s %-16s ", c.Status, plain(c.Name))
 		indent := utf8.RuneCountInString(head)
-		lines := wrap(plain(c.Detail), width-indent)
+		lines := wrap(plain(c.Detail), p.opts.width()-indent)
 		p.line(p.paint(statusColor(c.Status), head) + lines[0])
 		for _, line := range lines[1:] {
 			p.line(strings.Repeat(" ", indent) + line)

@@ -35,7 +35,7 @@ func conclude(dir string, f runFlags, s streams) error {
 	if f.json {
 		return errors.Join(report.JSON(s.out, found), validity(found))
 	}
-	if err := report.Text(s.out, found, report.Options{Color: isTerminal(s.out)}); err != nil {
+	if err := report.Text(s.out, found, report.Options{Color: isTerminal(s.out), Width: width(s.out)}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "\nrun directory  %s\nreport         %s\n", dir, filepath.Join(dir, results.ReportFile))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -254,4 +255,57 @@ func TestInterruptWhilePreparing(t *testing.T) {
 		t.Errorf("exit code %d, it says: %s", code, out.String())
 	}
 	empty(t, data)
+}
+
+// A worker that is killed costs its clients and the exit code, not the report.
+func TestWorkerKilled(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	var out bytes.Buffer
+	cmd := started(t, &out, "", "run", "--clients", "4", "--hold", "4s", "--processes", "2", "--out", dir)
+	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
+	killed := false
+	for _, pid := range children(t, cmd.Process.Pid) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may be gone
+		if !killed && strings.Contains(string(line), "\x00worker") {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			killed = true
+		}
+	}
+	if !killed {
+		t.Fatal("no worker was found")
+	}
+	_ = cmd.Wait() // its code is looked at
+	for _, w := range []string{"was lost", "report.html", "signal: killed"} {
+		if !strings.Contains(out.String(), w) {
+			t.Errorf("it does not say %q:\n%s", w, out.String())
+		}
+	}
+	if code := cmd.ProcessState.ExitCode(); code != exitError {
+		t.Errorf("exit code %d, want %d", code, exitError)
+	}
+	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
+		t.Errorf("curve %+v, want one step with operations", f.Curve)
+	}
+}
+
+// children are the processes that pid has started.
+func children(t *testing.T, pid int) (all []int) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil || len(files) == 0 {
+		t.Skip("this kernel does not tell a process's children")
+	}
+	for _, f := range files {
+		b, _ := os.ReadFile(f) // a thread may be gone
+		for _, word := range strings.Fields(string(b)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, child)
+		}
+	}
+	return all
 }

@@ -32,6 +32,7 @@ type session struct {
 	out     *results.Writer
 	live    *live
 	config  engine.Config
+	loaded  bool // the load has begun
 }
 
 // runScenario is the whole path of the data, from the scenario to the report.
@@ -57,10 +58,16 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) (e
 		return err
 	}
 	dir := outDir(f.out, r.plan.Name, time.Now())
-	if err := r.measure(ctx, dir, processes); err != nil {
-		return err
+	err = r.measure(ctx, dir, processes)
+	if err == nil {
+		return conclude(dir, f, s)
 	}
-	return conclude(dir, f, s)
+	if r.loaded { // what was measured until then is worth a look
+		if told := conclude(dir, f, s); told != nil && !errors.As(told, new(exit)) {
+			err = errors.Join(err, told)
+		}
+	}
+	return err
 }
 
 // readList reads the plan's list of files, if it has one.
@@ -131,6 +138,7 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		return err
 	}
 	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch}
+	r.loaded = true
 	r.live.load()
 	if processes > 1 {
 		err = r.many(ctx, dir, processes)
@@ -193,8 +201,12 @@ func leftovers(m *results.Manifest) ([]string, error) {
 	return paths, err
 }
 
-// Open files that this process needs besides its clients' connections.
-const spareFiles = 200
+// Open files that this process needs besides its clients' connections, and for
+// each worker.
+const (
+	spareFiles     = 200
+	filesPerWorker = 3
+)
 
 // processes says how many client processes the run needs so that each may have
 // the files open that its clients need.
@@ -220,6 +232,10 @@ func (r *session) processes() (int, error) {
 				most, need, r.flags.processes, soft, n)}
 		}
 		n = r.flags.processes
+	}
+	if most := room / filesPerWorker; n > most {
+		return 0, fmt.Errorf("%d clients in processes of %d open files each need %d processes, and this one can watch %d: raise the limit (ulimit -n)",
+			r.plan.MostClients(), soft, n, most)
 	}
 	if n > 1 && strings.HasPrefix(r.plan.Target, "simulated:") {
 		return 1, nil // a simulated service lives in one process and opens nothing

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -202,5 +203,29 @@ func TestErrorsSayWhere(t *testing.T) {
 	var e *storage.OpError
 	if !errors.As(err, &e) || !strings.HasPrefix(e.URL, "file:///") || !strings.HasSuffix(e.URL, "/a%20b") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("stat of a missing file: %v", err)
+	}
+}
+
+// What a killed writer has left unfinished does not keep its folder from being
+// removed; what a living one is writing does.
+func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Skip("no program true: ", err)
+	}
+	folder := t.TempDir()
+	c := client(t, folder)
+	for name, pid := range map[string]int{"killed": dead.Process.Pid, "writing": os.Getpid()} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, name, fmt.Sprintf(".weir-unfinished-%d-7", pid))
+		if err := os.WriteFile(file, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Remove, Path: name}, &quiet{})
+		if _, gone := os.Stat(file); (gone != nil) != (name == "killed") || (err == nil) != (name == "killed") {
+			t.Errorf("%s: error %v, its file: %v", name, err, gone)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"weir/internal/content"
 	"weir/storage"
@@ -47,6 +48,11 @@ func (s *service) write(ctx context.Context, path string, op *storage.Op, p stor
 	}
 	res.Size = op.Size
 	return res, nil
+}
+
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // create makes an unfinished file in dir. Its name is new as long as no other
@@ -148,5 +154,34 @@ func (s *service) remove(path string) error {
 	if filepath.Clean(path) == "." {
 		return fmt.Errorf("the target itself is not removed: %w", fs.ErrPermission)
 	}
-	return s.root.Remove(path)
+	err := s.root.Remove(path)
+	if errors.Is(err, syscall.ENOTEMPTY) && s.sweep(path) {
+		err = s.root.Remove(path)
+	}
+	return err
+}
+
+// sweep removes from a folder that is to go what writers that were killed have
+// left unfinished. It tells whether it removed anything. Unfinished files of
+// processes that are alive stay.
+func (s *service) sweep(path string) (swept bool) {
+	d, err := s.root.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = d.Close() }() // it was only read
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), unfinished)
+		id, _, _ := strings.Cut(rest, "-")
+		pid, err := strconv.Atoi(id)
+		if !ok || err != nil || pid <= 0 || alive(pid) {
+			continue
+		}
+		swept = s.root.Remove(filepath.Join(path, e.Name())) == nil || swept
+	}
+	return swept
 }
