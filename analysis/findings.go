@@ -40,6 +40,8 @@ type Findings struct {
 	Optimum  *Optimum  `json:"optimum"`
 	Warnings []string  `json:"warnings"`
 
+	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
+
 	// Parts of the format that later versions fill.
 	Fits       json.RawMessage   `json:"fits"`
 	Cheapest   json.RawMessage   `json:"cheapest"`
@@ -242,6 +244,7 @@ func (d *data) findings() *Findings {
 	best := f.best()
 	f.Optimum, f.Knee = f.optimum(best), f.knee(best)
 	f.Validity = d.validity(f, best)
+	f.Thresholds = f.hold(d.plan.Thresholds)
 	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
 	f.Verdict = f.verdict(best)
 	return f

@@ -44,6 +44,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.line(p.paint(bold, line))
 	}
 	p.line("")
+	p.thresholds(f)
 	p.checks(f)
 	for _, warning := range f.Warnings {
 		p.hanging("  note     ", plain(warning))
@@ -84,6 +85,19 @@ func (p printer) hanging(head, text string) {
 			continue
 		}
 		p.line(strings.Repeat(" ", indent) + line)
+	}
+}
+
+func (p printer) thresholds(f *analysis.Findings) {
+	for _, j := range f.Thresholds {
+		word := p.paint(green, "met      ")
+		if !j.Met {
+			word = p.paint(red, "not met  ")
+		}
+		p.line("  " + word + plain(j.Threshold) + ": " + plain(j.Detail))
+	}
+	if len(f.Thresholds) > 0 {
+		p.line("")
 	}
 }
 

@@ -24,7 +24,7 @@ type Plan struct {
 	Drain      unit.Duration `json:"drain"` // how long the last operations may take
 	Stop       Stop          `json:"stop,omitzero"`
 	Hosts      []Host        `json:"hosts,omitempty"`
-	Thresholds []string      `json:"thresholds,omitempty"` // kept for later versions, not judged yet
+	Thresholds []string      `json:"thresholds,omitempty"` // what the result must meet
 	First      int           `json:"first_client"`         // number of this share's first client
 }
 

@@ -66,7 +66,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		row("host", "%s (%s), from %s", h.Name, h.Role, from)
 	}
 	for _, t := range p.Thresholds {
-		row("threshold", "%s (not judged by this version)", t)
+		row("threshold", "%s", t)
 	}
 	row("seed", "%d", p.Seed)
 	if err := aligned(w, b.String(), 0); err != nil {

@@ -42,10 +42,14 @@ func conclude(dir string, f runFlags, s streams) error {
 	return errors.Join(err, validity(found))
 }
 
-// validity turns an invalid result into its exit code; it was told already.
+// validity turns an invalid result, or a threshold that was not met, into its
+// exit code; both were told already.
 func validity(f *analysis.Findings) error {
 	if f.Validity.Status == analysis.Invalid {
 		return exit{code: exitInvalid}
+	}
+	if f.Missed() {
+		return exit{code: exitMissed}
 	}
 	return nil
 }
