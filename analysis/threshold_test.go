@@ -14,7 +14,7 @@ func TestThresholds(t *testing.T) {
 		met    bool
 		detail string
 	}{
-		"throughput > 3 Gbit/s at 8 clients":    {true, "4 Gbit/s with 8 clients"},
+		"throughput > 3 Gbit/s at 8 clients":    {true, "4.00 Gbit/s with 8 clients"},
 		"throughput > 3 Gbit/s":                 {false, "800 Mbit/s with 1 client"},
 		"throughput > 300 Mbit/s":               {true, "all 2 steps"},
 		"per_client >= 480 Mbit/s at 8 clients": {true, "480 Mbit/s"},

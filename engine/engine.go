@@ -95,6 +95,7 @@ type run struct {
 	arrivals *arrivals // open model only
 	checker  *checker
 	stop     *stopper
+	wall     wall
 	step     scenario.Step
 	idle     storage.Kind // of intervals in which nothing ever ran
 	outcome  string       // why the steps ended
@@ -108,6 +109,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	}
 	r := &run{Config: c, rec: measure.NewRecorder(), idle: mainKind(c.Plan.Work)}
 	r.stop = newStopper(c.Plan.Stop, r.rec.Now())
+	r.wall = wall{base: time.Now()}
 	r.hard, r.kill = context.WithCancel(ctx)
 	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
 	life := &life{run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == "fresh" || c.Plan.Work.Kind == "login"}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -84,6 +85,9 @@ func (r *run) cut(phase string) error {
 		if err := r.Sink.Event(e); err != nil {
 			return err
 		}
+	}
+	if step := r.wall.stepped(time.Now()); step != 0 {
+		return r.event("warning", fmt.Sprintf("the wall clock was set by %v: from here on the hosts' samples and the clients' intervals do not tell the same seconds", step))
 	}
 	return nil
 }
