@@ -64,7 +64,7 @@ func curlText(streams, files int) string {
 	if streams == 1 {
 		return fmt.Sprintf("One curl moves %d files one after the other on one connection.", files)
 	}
-	return fmt.Sprintf("One curl with --parallel moves %d files at once, each on its own connection.", streams)
+	return fmt.Sprintf("One curl with --parallel moves %d files, %d at once, each on its own connection.", files, streams)
 }
 
 // reads is the load of so many clients that read a file again and again.
@@ -74,10 +74,7 @@ func (r *rig) reads(srv server, file string, streams int) load {
 
 func (r *rig) curlDownload(srv server, file string, size int64, streams int) side {
 	n := r.gets
-	if streams > 1 {
-		n = streams
-	}
-	return r.curlSide(int64(n)*size, srv.group, curlGets(srv.url+"/"+file, n, streams > 1)...)
+	return r.curlSide(int64(n)*size, srv.group, curlGets(srv.url+"/"+file, n, streams)...)
 }
 
 func upload(streams int, nginx bool, s scale) benchmark {
@@ -85,7 +82,7 @@ func upload(streams int, nginx bool, s scale) benchmark {
 	if nginx {
 		name, to = "nginx", "nginx, which writes them to files in memory"
 	}
-	size := s.size
+	size := s.size / 4
 	return benchmark{
 		name:    fmt.Sprintf("upload-%s-%d", name, streams),
 		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
@@ -102,15 +99,11 @@ func upload(streams int, nginx bool, s scale) benchmark {
 			if err != nil {
 				return nil, err
 			}
-			n := r.puts
-			if streams > 1 {
-				n = streams
-			}
 			l := load{target: url, kind: "write", size: size, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
 			if nginx {
 				l.most = 5 << 30 // what is written stays in memory until the run ends
 			}
-			return []side{r.weirSide(l, 0), r.curlSide(int64(n)*size, 0, curlPuts(source, url, n, streams > 1)...)}, nil
+			return []side{r.weirSide(l, 0), r.curlSide(int64(r.puts)*size, 0, curlPuts(source, url, r.puts, streams)...)}, nil
 		},
 	}
 }

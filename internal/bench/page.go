@@ -32,7 +32,7 @@ const method = `## How it was measured
 
 - Every run is a process of its own: ` + "`weir run`" + ` on a scenario with everything on that a user has on (metering of each
   operation, verifying 1% of them, watching the host once a second, writing the run directory and the report), and the
-  other programs with their usual options.
+  other programs with their usual options. Each run of weir has another seed, which decides what is verified.
 - The sides of a table take turns: one round is one run of each. A ratio compares two runs of the same round;
   the tables show the median of all rounds and the smallest and largest.
 - Client CPU is user and system time of the whole process from its start to its end (wait4), over all bytes that it

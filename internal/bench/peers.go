@@ -30,26 +30,27 @@ func (r *rig) curlSide(bytes int64, group int, args ...string) side {
 	}}
 }
 
-// curlGets reads url n times: one after the other on one connection, or all
-// at once, each on its own.
-func curlGets(url string, n int, parallel bool) []string {
+// curlGets reads url n times over so many connections.
+func curlGets(url string, n, streams int) []string {
 	args := []string{url + "?[1-" + strconv.Itoa(n) + "]", "--output", "/dev/null"}
-	if parallel {
-		args = append(args, "--parallel", "--parallel-immediate", "--parallel-max", strconv.Itoa(n))
-	}
-	return args
+	return append(args, parallel(streams)...)
 }
 
-// curlPuts sends file n times below url, as curlGets reads.
-func curlPuts(file, url string, n int, parallel bool) []string {
+// curlPuts sends file n times below url over so many connections. Names come
+// again, so that what lies there stays small.
+func curlPuts(file, url string, n, streams int) []string {
 	var args []string
 	for i := range n {
-		args = append(args, "--upload-file", file, url+"/curl-"+strconv.Itoa(i), "--output", "/dev/null")
+		args = append(args, "--upload-file", file, url+"/curl-"+strconv.Itoa(i%32), "--output", "/dev/null")
 	}
-	if parallel {
-		args = append(args, "--parallel", "--parallel-immediate", "--parallel-max", strconv.Itoa(n))
+	return append(args, parallel(streams)...)
+}
+
+func parallel(streams int) []string {
+	if streams == 1 {
+		return nil
 	}
-	return args
+	return []string{"--parallel", "--parallel-immediate", "--parallel-max", strconv.Itoa(streams)}
 }
 
 // iperfSide receives with iperf3 over so many streams; the sender uses

@@ -39,14 +39,14 @@ const workers = 4
 
 func fullScale() scale {
 	return scale{
-		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 64,
+		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 256,
 		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s",
 	}
 }
 
 func quickScale() scale {
 	return scale{
-		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 8,
+		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
 		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x",
 	}
 }

@@ -27,6 +27,7 @@ type load struct {
 	ramp    time.Duration
 	settle  time.Duration
 	hold    time.Duration
+	seed    int      // another one each run: it decides which operations are verified
 	most    int64    // bytes after which it ends, 0 for none
 	flags   []string // more of weir run's
 }
@@ -35,7 +36,7 @@ type load struct {
 // the operations are verified, the host is watched each second.
 func (l load) scenario(dir string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: bench\ntarget: %s\n", l.target)
+	fmt.Fprintf(&b, "name: bench\ntarget: %s\nseed: %d\n", l.target, l.seed)
 	if l.file != "" {
 		list := filepath.Join(dir, "files.txt")
 		if err := os.WriteFile(list, []byte(l.file+"\n"), 0o644); err != nil {
@@ -80,6 +81,7 @@ func (r *rig) run(ctx context.Context, l load, watch func(context.Context, int))
 		return outcome{}, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // all is removed at the end
+	l.seed = r.count
 	path, err := l.scenario(dir)
 	if err != nil {
 		return outcome{}, err
