@@ -48,7 +48,10 @@ func download(streams int, s scale) benchmark {
 		},
 	}
 	if streams == 1 {
-		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: "curl", least: true, limit: 2.5})
+		b.bars = append(b.bars, bar{
+			metric: throughput, a: "weir", b: "curl", least: true, limit: 2.5,
+			why: "Where the server's core is busy (see the table), no client can be faster, and the ratio says how fast curl is.",
+		})
 	}
 	return b
 }
@@ -88,7 +91,10 @@ func upload(streams int, nginx bool, s scale) benchmark {
 		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
 		about:   fmt.Sprintf("PUT of files of %d MiB to %s. Each of weir's files differs from all others; curl sends one file in memory again and again. %s", size>>20, to, curlText(streams, s.puts)),
 		metrics: []metric{throughput, clientCPU},
-		bars:    []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3}},
+		bars: []bar{{
+			metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3,
+			why: "What is left is the kernel's TCP and one copy out of the cache; curl copies twice, which is dear on some processors and cheap on others.",
+		}},
 		setup: func(ctx context.Context, r *rig) ([]side, error) {
 			source := filepath.Join(r.dir, "source")
 			if err := makeFile(source, size); err != nil {
@@ -131,7 +137,10 @@ func builtin(streams int, client string, s scale) benchmark {
 	}
 	for _, a := range []string{"weir serve DIR", "weir serve --synthetic"} {
 		b.bars = append(b.bars, bar{metric: throughput, a: a, b: "nginx", least: true, limit: 1},
-			bar{metric: serverCPU, a: a, b: "nginx", limit: 1.1})
+			bar{
+				metric: serverCPU, a: a, b: "nginx", limit: 1.1,
+				why: "Both servers spend it in sendfile; over loopback it varies which side's process is charged for the kernel's work, so look at the client's CPU, too.",
+			})
 	}
 	return b
 }

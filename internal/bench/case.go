@@ -45,6 +45,7 @@ type bar struct {
 	a, b   string
 	least  bool // at least; else at most
 	limit  float64
+	why    string // what a reader should know where it is not met
 }
 
 // ratio returns what the bar judges in one round.

@@ -168,7 +168,10 @@ func waking(s scale) benchmark {
 		about: fmt.Sprintf("%d clients that read 64 KiB and think for %v: actual minus planned start of each read, in the hold time. "+
 			"The machine is idle but for this run and its server.", s.crowd, think),
 		metrics: []metric{lateMedian, lateHigh, rate},
-		bars:    []bar{{metric: lateHigh, a: "weir", limit: 0.0003}},
+		bars: []bar{{
+			metric: lateHigh, a: "weir", limit: 0.0003,
+			why: "The pacer is on time in the median; the tail is the wait for a core that the server's processes, or others, are using.",
+		}},
 		setup: func(ctx context.Context, r *rig) ([]side, error) {
 			srv, err := r.smallServer(ctx, s.crowded(), 64<<10)
 			if err != nil {

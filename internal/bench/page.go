@@ -78,7 +78,7 @@ func (p page) summary(b *strings.Builder) {
 			all++
 			fmt.Fprintf(b, "| [%s](#%s) | %s | %s | %s | %s |\n", r.title, anchor(r.title), bar.what(), bar.text(), bar.spread(s), bar.verdict(s))
 			if !bar.met(s.median) {
-				lost = append(lost, fmt.Sprintf("- **%s**, %s: %s, where the bar is %s.", r.title, bar.what(), bar.spread(s), bar.text()))
+				lost = append(lost, strings.TrimSpace(fmt.Sprintf("- **%s**, %s: %s, where the bar is %s. %s", r.title, bar.what(), bar.spread(s), bar.text(), bar.why)))
 			}
 		}
 	}
