@@ -24,6 +24,8 @@ const (
 	bytesOK   = 0.01
 	bytesWarn = 0.05
 	inside    = 0.99 // share of a sample that must lie in one step's hold time
+	leastSeen = 1e6  // bytes; less is lost among everything else that a machine does
+	leastLong = 3.0  // seconds that must have been compared before a difference is a fault
 )
 
 // A count is what one source saw, and what the clients moved in the same time.
@@ -31,8 +33,10 @@ type count struct {
 	source  string
 	clients float64 // bytes
 	there   float64
+	seconds float64
 	partial bool // it may see less than all: a process that uses other system calls
 	shared  bool // it may see more than all: others use it, too
+	rereads bool // it may see more than all: what was uploaded is read again for its checksum
 }
 
 func (c *count) off() float64 { return ratio(c.there-c.clients, c.clients) }
@@ -49,10 +53,10 @@ func (d *data) checkBytes() Check {
 	}
 	sources := d.sources()
 	sources = slices.DeleteFunc(sources, func(s count) bool {
-		return s.clients <= 0 || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
+		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
 	if len(sources) == 0 {
-		c.Detail = "no interface or server process was watched that saw this traffic, for a second within a hold time"
+		c.Detail = "no interface or server process was watched that saw at least " + unit.Bytes(leastSeen) + " of this traffic, for a second within a hold time"
 		return c
 	}
 	slices.SortStableFunc(sources, func(a, b count) int { return cmp.Compare(math.Abs(a.off()), math.Abs(b.off())) })
@@ -66,6 +70,12 @@ func (d *data) checkBytes() Check {
 	case off > 0 && s.shared:
 		c.Status = Warn
 		c.Detail += "; the interface may carry other traffic, too"
+	case off > 0 && s.rereads:
+		c.Status = Warn
+		c.Detail += "; the process may have read files again to tell their checksums"
+	case s.seconds < leastLong:
+		c.Status = Warn
+		c.Detail += fmt.Sprintf("; only %.3g s could be compared", s.seconds)
 	default:
 		c.Status = Fail
 		c.Detail += "; the clients' figure can not be right"
@@ -77,6 +87,7 @@ func (d *data) checkBytes() Check {
 // that lie within a hold time.
 func (d *data) sources() []count {
 	var all []count
+	var seconds float64
 	add := func(name string, there, clients float64, like count) {
 		i := slices.IndexFunc(all, func(c count) bool { return c.source == name })
 		if i < 0 {
@@ -86,6 +97,7 @@ func (d *data) sources() []count {
 		}
 		all[i].there += there
 		all[i].clients += clients
+		all[i].seconds += seconds
 	}
 	var spans [][2]time.Time
 	for _, t := range d.held() {
@@ -96,6 +108,7 @@ func (d *data) sources() []count {
 		if s.Seconds <= 0 || overlap(s, spans) < inside*s.Seconds {
 			continue
 		}
+		seconds = s.Seconds
 		moved := d.movedIn(s.Time.Add(-duration(s.Seconds)), s.Time)
 		for _, n := range s.Nets {
 			there := payload(n.Sent, n.PacketsOut)
@@ -125,7 +138,7 @@ func (d *data) addProc(s *monitor.Sample, p monitor.Proc, moved, overhead float6
 	case d.up == 0:
 		add("process "+name+" (written)", float64(p.Written), moved*overhead, count{partial: true})
 	case d.down == 0:
-		add("process "+name+" (read)", float64(p.Read), moved*overhead, count{partial: true})
+		add("process "+name+" (read)", float64(p.Read), moved*overhead, count{partial: true, rereads: d.plan.Work.Verify > 0})
 	}
 }
 

@@ -207,7 +207,7 @@ func (d *data) checkVerification(f *Findings) Check {
 	}
 	c.Detail = fmt.Sprintf("%d payloads of %d operations were checked and right", checked, done)
 	if unproven > 0 {
-		c.Detail += fmt.Sprintf(", %d more could not be: nobody knows what they should be", unproven)
+		c.Detail += fmt.Sprintf(", %d more could not be: the service gave no checksum for them, or not in time", unproven)
 	}
 	switch wrong := by[storage.Checksummed]; {
 	case wrong > 0:

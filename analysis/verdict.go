@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/unit"
+	"weir/storage"
 )
 
 // at names a step by its load: "64 clients", "200/s arrivals".
@@ -79,6 +80,9 @@ func (f *Findings) shape(best int, there string) string {
 			return fmt.Sprintf("%s levels off from %s and is highest at the last step, %s with %s%s; no maximum was found in the tested range",
 				what, f.at(f.kneeStep()), value, f.at(s), there)
 		}
+		if i := f.asGood(best); i >= 0 {
+			return fmt.Sprintf("%s is much the same from %s on, %s with %s%s; no maximum was found in the tested range", what, f.at(&f.Curve[i]), value, f.at(s), there)
+		}
 		return fmt.Sprintf("%s still grows at the last step, %s with %s%s; no maximum was found in the tested range", what, value, f.at(s), there)
 	}
 	end, _, _ := f.yield(last)
@@ -92,6 +96,20 @@ func (f *Findings) shape(best int, there string) string {
 		after = fmt.Sprintf("beyond that it does not rise (%s with %s, which the spread allows to be the same)", f.show(end), f.at(last))
 	}
 	return fmt.Sprintf("%s peaks at %s with %s%s; %s", what, value, f.at(s), there, after)
+}
+
+// asGood returns the step of the least load that is nearly as good as the best
+// one, -1 if there is none but that.
+func (f *Findings) asGood(best int) int {
+	top, _, _ := f.yield(&f.Curve[best])
+	least := -1
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		if mean, _, _ := f.yield(s); i != best && mean >= nearBest*top && (least < 0 || f.load(s) < f.load(&f.Curve[least])) {
+			least = i
+		}
+	}
+	return least
 }
 
 // kneeStep returns the step that the knee is at.
@@ -140,6 +158,7 @@ const wide = 0.1
 // warnings are remarks that do not touch the validity of the result.
 func (d *data) warnings(f *Findings, best int) []string {
 	var all []string
+	all = append(all, d.firstErrors()...)
 	few := 0
 	for i := range f.Curve {
 		if f.Curve[i].ThroughputLow == nil {
@@ -175,6 +194,18 @@ func (d *data) warnings(f *Findings, best int) []string {
 	for _, e := range d.events {
 		if e.Kind == "warning" && len(all) < 20 {
 			all = append(all, strings.TrimSpace(e.Text))
+		}
+	}
+	return all
+}
+
+// firstErrors tells the first error of each class in its own words.
+func (d *data) firstErrors() (all []string) {
+	seen := map[storage.Class]bool{}
+	for _, e := range d.events {
+		if e.Kind == "error" && e.Class != storage.Canceled && !seen[e.Class] {
+			seen[e.Class] = true
+			all = append(all, fmt.Sprintf("the first error %q: %.300s", e.Class, strings.TrimSpace(e.Text)))
 		}
 	}
 	return all

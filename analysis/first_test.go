@@ -1,0 +1,86 @@
+package analysis
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/results"
+	"weir/results/resultstest"
+	"weir/storage"
+)
+
+// A second or a few bytes in which both ends differ prove nothing.
+func TestShortRunsAreNotProvenWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		hold        int
+		moved       float64
+		state, want string
+	}{
+		"long":   {8, 2, Fail, "can not be right"},
+		"short":  {2, 2, Warn, "could be compared"},
+		"little": {8, 1e-6, Skipped, "at least 1.00 MB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := resultstest.Typical()
+			s.Clients, s.Hold = s.Clients[:1], c.hold
+			s.Interval = func(iv *measure.Interval) {
+				iv.Moved = int64(float64(iv.Moved) * c.moved)
+				iv.Wire = int64(float64(iv.Wire) * c.moved)
+			}
+			if got := find(t, of(t, s), "both ends agree"); got.Status != c.state || !strings.Contains(got.Detail, c.want) {
+				t.Errorf("%+v, want %s, %q", got, c.state, c.want)
+			}
+		})
+	}
+}
+
+// The first error of each class is told in its own words, once.
+func TestFirstErrorsAreTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := resultstest.Typical()
+	w, err := results.Create(dir, s.Plan(), results.About{Weir: "test", Run: "20260301-120000-abcdef", Start: resultstest.Start()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []measure.Event{
+		{Class: storage.Busy, Text: "read /a: HTTP status 503"},
+		{Class: storage.Busy, Text: "read /b: HTTP status 503"},
+		{Class: storage.NotFound, Text: "read /c: HTTP status 404"},
+	} {
+		e.Time, e.Kind, e.Step = time.Now(), "error", 1
+		if err := w.Event(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(f.Warnings, "\n")
+	for text, n := range map[string]int{"/a: HTTP status 503": 1, "/b": 0, "/c: HTTP status 404": 1} {
+		if strings.Count(said, text) != n {
+			t.Errorf("%q is told %d times, want %d:\n%s", text, strings.Count(said, text), n, said)
+		}
+	}
+}
+
+func TestALevelCurveDoesNotGrow(t *testing.T) {
+	f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1, Throughput: 1.41e10}, {Clients: 10, Throughput: 1.42e10}}}
+	if said := f.verdict(1); !strings.Contains(said, "much the same from 1 client on, 114 Gbit/s with 10 clients") {
+		t.Error(said)
+	}
+	f.Curve[0].Throughput = 1e10
+	if said := f.verdict(1); !strings.Contains(said, "still grows") {
+		t.Error(said)
+	}
+}
