@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,8 @@ func cleanCommand(s streams, signals signalSource) *cobra.Command {
 		Use:   "clean RUN",
 		Short: "Remove what a run that was killed has left on its target",
 		Long: `Removes the files and folders that the run's manifest names and nothing else;
-folders only when they are empty.`,
+folders only when they are empty. All of them lie in the run's own folder on the
+target; a manifest that names anything else is refused.`,
 		Example: `  weir clean runs/upload-20260301-120000`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
@@ -33,6 +36,9 @@ folders only when they are empty.`,
 			defer func() { err = errors.Join(err, m.Close()) }()
 			left, err := leftovers(m)
 			if err != nil {
+				return err
+			}
+			if err := within(left, "weir-"+run.About.Run); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithCancelCause(c.Context())
@@ -57,4 +63,19 @@ folders only when they are empty.`,
 			return err
 		},
 	}
+}
+
+// within refuses paths that a run cannot have made: all that it makes lies in
+// its own folder. A manifest is a file like others, and may have been changed.
+func within(paths []string, folder string) error {
+	if strings.Contains(folder, "/") {
+		return fmt.Errorf("about.json: no run is called %q: nothing was removed", folder)
+	}
+	for _, p := range paths {
+		plain := strings.TrimSuffix(p, "/")
+		if path.Clean(plain) != plain || p != folder+"/" && !strings.HasPrefix(plain, folder+"/") {
+			return fmt.Errorf("the manifest names %q, which is not in the run's folder %s: nothing was removed", p, folder)
+		}
+	}
+	return nil
 }
