@@ -51,6 +51,10 @@ func (d *data) checkBytes() Check {
 		c.Detail = "no payload was moved by reads or writes"
 		return c
 	}
+	if d.plan.Driver == "local" || d.plan.Driver == "simulated" {
+		c.Detail = "the payload crosses no network"
+		return c
+	}
 	sources := d.sources()
 	sources = slices.DeleteFunc(sources, func(s count) bool {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/measure"
+	"weir/monitor"
 	"weir/results"
 	"weir/results/resultstest"
 	"weir/storage"
@@ -34,6 +35,16 @@ func TestShortRunsAreNotProvenWrong(t *testing.T) {
 				t.Errorf("%+v, want %s, %q", got, c.state, c.want)
 			}
 		})
+	}
+}
+
+// What other programs send has nothing to do with files of this machine.
+func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
+	p := resultstest.Typical().Plan()
+	p.Driver = "local"
+	d := &data{plan: p, down: 1 << 30, samples: []*monitor.Sample{{Time: time.Now(), Seconds: 1, Nets: []monitor.Net{{Name: "lo", Sent: 1 << 40}}}}}
+	if c := d.checkBytes(); c.Status != Skipped || !strings.Contains(c.Detail, "no network") {
+		t.Errorf("%+v", c)
 	}
 }
 
