@@ -15,11 +15,33 @@ import (
 	"weir/storage"
 )
 
-// Limits of a listing.
+// Limits of a listing. One entry has at most maxEntry bytes, whatever else
+// stands between it and the one before included: a name or a nest of elements
+// that does not end must not fill the memory.
 const (
 	maxEntries = 1 << 20
 	maxListing = 1 << 29
+	maxEntry   = 1 << 20
 )
+
+var errLongEntry = protocolError("listing: an entry of more than %d bytes", maxEntry)
+
+// portions is a reader that fails when too much is read before the next entry.
+type portions struct {
+	r    io.Reader
+	left int
+}
+
+func (p *portions) next() { p.left = maxEntry }
+
+func (p *portions) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, errLongEntry
+	}
+	n, err := p.r.Read(b[:min(len(b), p.left)])
+	p.left -= n
+	return n, err
+}
 
 const propfind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/></prop></propfind>`
 
@@ -136,7 +158,8 @@ func (r *response) entry() (e storage.Entry) {
 func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
 	var entries []storage.Entry
 	folder = strings.Trim(folder, "/")
-	d := xml.NewDecoder(r)
+	part := &portions{r, maxEntry}
+	d := xml.NewDecoder(part)
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -153,6 +176,7 @@ func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
 		if err := d.DecodeElement(&item, &start); err != nil {
 			return nil, listingError(err)
 		}
+		part.next()
 		path := hrefPath(item.Href)
 		e := item.entry()
 		if path == folder {
@@ -178,6 +202,9 @@ func listingError(err error) error {
 	var broken *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	var number *strconv.NumError
+	if errors.Is(err, errLongEntry) {
+		return errLongEntry
+	}
 	if errors.As(err, &syntax) || errors.As(err, &broken) || errors.As(err, &wrong) || errors.As(err, &number) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return protocolError("listing: %v", err)
 	}
@@ -210,7 +237,8 @@ func entryName(name string) (string, error) {
 
 // parseIndex reads nginx's listing in JSON.
 func parseIndex(r io.Reader) ([]storage.Entry, error) {
-	d := json.NewDecoder(r)
+	part := &portions{r, maxEntry}
+	d := json.NewDecoder(part)
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return nil, protocolError("listing: no list: %v %v", t, err)
 	}
@@ -223,6 +251,7 @@ func parseIndex(r io.Reader) ([]storage.Entry, error) {
 		if err := d.Decode(&item); err != nil {
 			return nil, listingError(err)
 		}
+		part.next()
 		name, err := entryName(item.Name)
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -281,5 +282,61 @@ func TestOrigin(t *testing.T) {
 		if err == nil && (o.authority != want.authority || o.name != want.name) {
 			t.Errorf("%s: authority %q, name %q, want %+v", text, o.authority, o.name, want)
 		}
+	}
+}
+
+// forever repeats a text without end.
+type forever struct {
+	text string
+	at   int
+	n    *int64
+}
+
+func (f *forever) Read(b []byte) (int, error) {
+	n := copy(b, f.text[f.at:])
+	f.at = (f.at + n) % len(f.text)
+	*f.n += int64(n)
+	return n, nil
+}
+
+// A name or a nest without end is refused long before it fills the memory.
+func TestListingsWithoutEndAreRefused(t *testing.T) {
+	const head = `<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">`
+	for name, c := range map[string]struct {
+		head, again string
+		parse       func(io.Reader) ([]storage.Entry, error)
+	}{
+		"name":      {head + "<d:response><d:href>", "a", multistatus},
+		"nest":      {"", "<a>", multistatus},
+		"attribute": {head + `<d:x y="`, "a", multistatus},
+		"comment":   {head + "<!--", "a", multistatus},
+		"space":     {head, " ", multistatus},
+		"JSON name": {`[{"name":"`, "a", parseIndex},
+		"JSON nest": {`[{"x":`, "[", parseIndex},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n int64
+			_, err := c.parse(io.MultiReader(strings.NewReader(c.head), &forever{text: c.again, n: &n}))
+			if !errors.Is(err, storage.ErrProtocol) || n > 2*maxEntry {
+				t.Errorf("error %v after %d bytes", err, n)
+			}
+		})
+	}
+}
+
+func multistatus(r io.Reader) ([]storage.Entry, error) { return parseMultistatus(r, "/data/") }
+
+// Many entries of ordinary length are no long entry.
+func TestLongListingsAreRead(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">`)
+	const n = 20_000
+	for i := range n {
+		fmt.Fprintf(&b, "<d:response><d:href>/data/f%0100d</d:href></d:response>", i)
+	}
+	b.WriteString("</d:multistatus>")
+	entries, err := multistatus(strings.NewReader(b.String()))
+	if err != nil || len(entries) != n {
+		t.Errorf("%d entries of %d, error %v", len(entries), n, err)
 	}
 }
