@@ -91,6 +91,10 @@ func (c *checker) target() {
 	if c.Target == BuiltIn {
 		return
 	}
+	if like := withScheme(c.Target); like != "" {
+		c.say("target", "%s has no scheme: did you mean %s?", quote(c.Target), like)
+		return
+	}
 	u, err := url.Parse(c.Target)
 	if err != nil {
 		var parse *url.Error
@@ -213,12 +217,12 @@ func (c *checker) load() {
 		c.say("load.rate", "clients (closed load) and rate (open load) exclude each other: keep one; the most clients of an open load are max_clients")
 	}
 	for i, n := range l.Clients {
-		if n < 1 || n > maxClients {
+		if n < 0 || n > maxClients { // 0 is what reading leaves of a mistake that it has told
 			c.say(fmt.Sprintf("load.clients.%d", i), "%d: a step has 1 to %d clients", n, maxClients)
 		}
 	}
 	for i, r := range l.Rate {
-		if !(r > 0) || r > 1e9 {
+		if !(r >= 0) || r > 1e9 { // as above
 			c.say(fmt.Sprintf("load.rate.%d", i), "%v: an arrival rate is above 0 and at most 1000000000/s", r)
 		}
 	}
@@ -251,4 +255,24 @@ func (c *checker) times() {
 	if each := time.Duration(l.Ramp + l.Settle + l.Hold); steps > 0 && each > longest/time.Duration(steps) {
 		c.say("load.hold", "%d steps of %v are longer than a year", steps, unit.Duration(each))
 	}
+}
+
+// withScheme returns what was probably meant by a target without a scheme: a
+// path, or a host with a port or a dot. It returns "" for everything else.
+func withScheme(target string) string {
+	host, path, _ := strings.Cut(target, "/")
+	name, port, _ := strings.Cut(host, ":")
+	digits := port != "" && strings.Trim(port, "0123456789") == ""
+	plain := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '.' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	switch {
+	case host == "" && path != "":
+		return quote("file://" + target)
+	case strings.Trim(host, ".") == "" && path != "", strings.HasPrefix(target, "~/"):
+		return "file:// and the folder's whole path"
+	case plain && digits, plain && port == "" && !strings.HasSuffix(host, ":") && strings.Contains(name, "."):
+		return quote("http://" + target)
+	}
+	return ""
 }
