@@ -271,6 +271,7 @@ func TestOpenModel(t *testing.T) {
 	plan.Model = "open"
 	plan.Steps = plan.Steps[:2]
 	plan.Steps[0].Rate, plan.Steps[1].Rate = 50, 100
+	plan.Steps[0].Clients, plan.Steps[1].Clients = 10, 10 // more than are at work
 	w, err := results.Create(dir, plan, results.About{Run: "x"})
 	if err != nil {
 		t.Fatal(err)

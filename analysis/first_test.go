@@ -95,3 +95,20 @@ func TestALevelCurveDoesNotGrow(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// Arrivals that wait because all clients wait for the service are not late by
+// the generator's fault.
+func TestOverloadIsNotTheGeneratorsFault(t *testing.T) {
+	late, cpu := 1.2, 0.1
+	s := Step{Rate: 20000, Clients: 1000, ActiveClients: 999.9, Done: 16000, Missed: 5000, LateP99: &late, timedStarts: 16000, ClientCPU: &cpu}
+	if status, reasons := judge(&s); status != Warn || len(reasons) != 1 || !strings.Contains(reasons[0], "max_clients") {
+		t.Errorf("%s, %q", status, reasons)
+	}
+	s.ActiveClients = 500
+	if status, _ := judge(&s); status != Fail {
+		t.Errorf("%s with idle clients, want fail", status)
+	}
+	if at := (&Findings{Model: "open"}).at(&s); at != "20000 arrivals/s" {
+		t.Error(at)
+	}
+}

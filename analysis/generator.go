@@ -77,6 +77,10 @@ func clientMachines(s *Step) float64 {
 	return float64(cores)
 }
 
+// crowded tells whether a step of the open model had all its clients at work
+// nearly all the time.
+func (s *Step) crowded() bool { return s.Rate > 0 && s.ActiveClients >= 0.95*float64(s.Clients) }
+
 // judge tells whether the generator may have limited step s, and why.
 func judge(s *Step) (status string, reasons []string) {
 	status = Skipped
@@ -96,6 +100,10 @@ func judge(s *Step) (status string, reasons []string) {
 	}
 	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 { // real clients may cost what they cost: never more than a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
+	}
+	if s.crowded() { // then arrivals wait for a client, which tells nothing of the generator
+		reasons = append(reasons, fmt.Sprintf("all of the at most %d clients were busy: the service took fewer tasks than arrived, or load.max_clients is too small", s.Clients))
+		return worse(status, Warn), reasons
 	}
 	if s.LateP99 != nil && s.timedStarts*timed >= s.Done { // a few starts after a failure say nothing
 		cycle := ratio(s.latencySeconds+s.thinkSeconds, float64(s.Done)) // late starts matter if they are a part of it

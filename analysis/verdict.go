@@ -13,7 +13,11 @@ import (
 // at names a step by its load: "64 clients", "200/s arrivals".
 func (f *Findings) at(s *Step) string {
 	if f.Open() {
-		return strconv.FormatFloat(s.Rate, 'g', 4, 64) + " arrivals/s"
+		digits := 4
+		for x := s.Rate; x >= 1e4; x /= 10 {
+			digits++ // whole numbers are written out
+		}
+		return strconv.FormatFloat(s.Rate, 'g', digits, 64) + " arrivals/s"
 	}
 	if s.Clients == 1 {
 		return "1 client"
