@@ -166,7 +166,7 @@ func waking(s scale) benchmark {
 		name:  "clients-wake-up",
 		title: fmt.Sprintf("Wake-up of %d clients", s.crowd),
 		about: fmt.Sprintf("%d clients that read 64 KiB and think for %v: actual minus planned start of each read, in the hold time. "+
-			"The machine is idle but for this run and its server.", s.crowd, think),
+			"The bar is meant for a machine that does nothing else: see its load at the start.", s.crowd, think),
 		metrics: []metric{lateMedian, lateHigh, rate},
 		bars: []bar{{
 			metric: lateHigh, a: "weir", limit: 0.0003,

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 )
 
@@ -88,6 +89,8 @@ func run(ctx context.Context, args []string, log io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rig.close()) }()
+	load, _ := os.ReadFile("/proc/loadavg") // without it the page does not tell
+	busy, _, _ := strings.Cut(string(load), " ")
 	found, err := compare(ctx, rig, o.only, o.rounds)
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func run(ctx context.Context, args []string, log io.Writer) (err error) {
 	if len(found) == 0 {
 		return fmt.Errorf("-case %q matches none; -list names them", o.only)
 	}
-	return writePage(ctx, o.out, page{results: found, rounds: o.rounds, quick: o.quick, only: o.only.String(), weir: o.weir})
+	return writePage(ctx, o.out, page{results: found, rounds: o.rounds, quick: o.quick, only: o.only.String(), weir: o.weir, load: busy})
 }
 
 // writePage replaces the file out, or writes to standard output.

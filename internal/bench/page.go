@@ -19,6 +19,7 @@ type page struct {
 	quick   bool
 	only    string
 	weir    string
+	load    string // average of the last minute, before the first run
 }
 
 const intro = `# Benchmarks
@@ -41,8 +42,8 @@ const method = `## How it was measured
   of wrk and iperf3, what they report themselves.
 - Client and server are on one machine and talk over loopback: they share its cores, and part of the kernel's work for
   the one is charged to the other. Ratios hold; absolute figures say little about another machine or a real network.
-- Plain HTTP. With TLS, or when a length is unknown, weir reads payload instead of discarding it in the kernel, and costs
-  about what curl costs.
+- Plain HTTP. With TLS, or when a length is unknown, weir reads payload instead of discarding it in the kernel; that is
+  not measured here.
 
 `
 
@@ -118,6 +119,7 @@ func (p page) machine(ctx context.Context, b *strings.Builder) {
 		{"below it", e.Virtualization},
 		{"memory", fmt.Sprintf("%.0f GiB", float64(e.Memory)/(1<<30))},
 		{"system", e.System + ", Linux " + e.Kernel},
+		{"load before the start", p.load},
 		{"clock", e.ClockSource},
 		{"TCP", fmt.Sprintf("%s, receive buffer at most %d KiB, ports %d to %d, backlog %d", e.CongestionControl, e.ReceiveMemory[2]>>10, e.PortLow, e.PortHigh, e.Backlog)},
 		{"open files", fmt.Sprintf("%d in a process", e.FilesHard)},
