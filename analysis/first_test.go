@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -110,5 +111,17 @@ func TestOverloadIsNotTheGeneratorsFault(t *testing.T) {
 	}
 	if at := (&Findings{Model: "open"}).at(&s); at != "20000 arrivals/s" {
 		t.Error(at)
+	}
+}
+
+// Who asks for all payloads to be checked hears when they were not.
+func TestAllPayloadsMeansAll(t *testing.T) {
+	for verify, want := range map[unit.Fraction]string{.5: OK, 1: Warn} {
+		p := resultstest.Typical().Plan()
+		p.Work.Verify = verify
+		d := &data{plan: p, moved: 1}
+		if c := d.checkVerification(&Findings{Curve: []Step{{Done: 100, Verified: 40, Unverified: 10}}}); c.Status != want {
+			t.Errorf("verify %v: %+v, want %s", verify, c, want)
+		}
 	}
 }
