@@ -18,7 +18,7 @@ func small(connections int, least float64) benchmark {
 	return benchmark{
 		name:    fmt.Sprintf("small-%d", connections),
 		title:   fmt.Sprintf("Small requests, %d connections", connections),
-		about:   "GET of 4 KiB on kept connections to nginx (one worker). weir meters each request (latency, time to first byte, late starts) and verifies one in a hundred; wrk has one thread.",
+		about:   "GET of 4 KiB on kept connections to nginx (one worker). weir meters each request (latency, time to first byte, late starts); wrk has one thread.",
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
 			{metric: rate, a: "weir", b: "wrk", least: true, limit: least},

@@ -34,6 +34,8 @@ const method = `## How it was measured
 - Every run is a process of its own: ` + "`weir run`" + ` on a scenario with everything on that a user has on (metering of each
   operation, verifying 1% of them, watching the host once a second, writing the run directory and the report), and the
   other programs with their usual options. Each run of weir has another seed, which decides what is verified.
+- nginx has no checksums. So of what is read from it, weir discards the 1%, too, once nginx has said so, and counts them as
+  unverifiable; what is written to it is read back and compared. From weir's own server the 1% are read and verified.
 - The sides of a table take turns: one round is one run of each. A ratio compares two runs of the same round;
   the tables show the median of all rounds and the smallest and largest.
 - Client CPU is user and system time of the whole process from its start to its end (wait4), over all bytes that it
