@@ -146,7 +146,18 @@ func (f *Findings) cpuClause(s *Step) string {
 	case text == "":
 		return fmt.Sprintf(", where the clients used %s of their machine's CPU", unit.Percent(*s.ClientCPU))
 	}
-	return text + fmt.Sprintf(" and the clients %s", unit.Percent(*s.ClientCPU))
+	return text + fmt.Sprintf(" and the clients %s", unit.Percent(*s.ClientCPU)) + busyClause(s)
+}
+
+// busyClause tells how busy a machine was that both sides share: the kernel's
+// work for the network is in no process's share.
+func busyClause(s *Step) string {
+	for _, h := range s.Hosts {
+		if h.ServerCores != nil && h.ClientCores != nil && h.CPU != nil {
+			return fmt.Sprintf(" (it was %s busy in all)", unit.Percent(*h.CPU))
+		}
+	}
+	return ""
 }
 
 func errorClause(s *Step) string {

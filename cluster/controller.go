@@ -165,6 +165,9 @@ func (k *controller) lost(ctx context.Context, i int, err error) error {
 	return errors.Join(e, k.next(ctx))
 }
 
+// notice is how long before a step begins the workers are told.
+const notice = 50 * time.Millisecond
+
 // next sends the next step when all workers have asked for it.
 func (k *controller) next(ctx context.Context) error {
 	if k.ready < len(k.alive) || len(k.alive) == 0 {
@@ -180,6 +183,7 @@ func (k *controller) next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	step.Begin = time.Now().Add(notice)
 	whole := *k.Plan
 	whole.Steps = append(whole.Steps[:0:0], step)
 	for i := range k.alive {

@@ -28,7 +28,7 @@ func (l *life) verify(c *client, op *storage.Op, res *storage.Result) error {
 		return nil
 	}
 	if c.task.File != nil {
-		if want, ok := workload.Expected(*c.task.File, op, l.Plan.Work.Sum); ok {
+		if want, ok := l.expected(c.task.File, op); ok {
 			if want != res.Sum {
 				return wrong(op, want, res.Sum)
 			}
@@ -42,6 +42,22 @@ func (l *life) verify(c *client, op *storage.Op, res *storage.Result) error {
 	}
 	l.rec.Checked(op.Kind, 0, 1, nil)
 	return nil
+}
+
+// expected is workload.Expected, which makes the content anew each time, with a
+// memory for whole files.
+func (l *life) expected(f *workload.File, op *storage.Op) (string, bool) {
+	whole := op.Ranges == nil
+	if whole {
+		if sum, ok := l.sums.Load(f); ok {
+			return sum.(string), true //nolint:forcetypeassert // nothing else is stored
+		}
+	}
+	sum, ok := workload.Expected(*f, op, l.Plan.Work.Sum)
+	if ok && whole {
+		l.sums.Store(f, sum)
+	}
+	return sum, ok
 }
 
 // unknowable tells whether nobody can say what the payload of c's task should

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,7 @@ type life struct {
 	*run
 	seed  uint64
 	fresh bool                 // a session lasts one task
+	sums  sync.Map             // *workload.File of the file set: checksum of its content
 	due   <-chan time.Duration // open model: planned starts
 }
 

@@ -162,6 +162,10 @@ func (r *run) oneStep(ctx context.Context) error {
 	if r.arrivals != nil {
 		r.arrivals.step(r.step, r.crowd)
 	}
+	end := r.step.Begin
+	if end.IsZero() {
+		end = time.Now()
+	}
 	for _, p := range []struct {
 		name string
 		span time.Duration
@@ -170,7 +174,8 @@ func (r *run) oneStep(ctx context.Context) error {
 		{measure.Settle, time.Duration(r.step.Settle)},
 		{measure.Hold, time.Duration(r.step.Hold)},
 	} {
-		if err := r.phase(ctx, p.name, p.span); err != nil {
+		end = end.Add(p.span)
+		if err := r.phase(ctx, p.name, p.span, end); err != nil {
 			return err
 		}
 	}

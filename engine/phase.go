@@ -12,17 +12,13 @@ import (
 // While clients are started or stopped the crowd is adjusted this often.
 const rampTick = 5 * time.Millisecond
 
-// phase keeps up one phase of the current step for the given span, and cuts
-// an interval at each whole second of the wall clock and at the phase's end.
-// In the ramp the number of clients goes evenly from what it is to the step's.
-func (r *run) phase(ctx context.Context, name string, span time.Duration) error {
+// phase keeps up one phase of the current step, planned to last for span, until
+// end, and cuts an interval at each whole second of the wall clock and at the
+// phase's end. In the ramp the number of clients goes evenly from what it is to the step's.
+func (r *run) phase(ctx context.Context, name string, span time.Duration, end time.Time) error {
 	begin := time.Now()
-	end := begin.Add(span)
 	from, to := r.crowd.size(), r.step.Clients
 	ramp := name == measure.Ramp && r.arrivals == nil
-	if ramp && span == 0 {
-		r.crowd.resize(to)
-	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for now := begin; now.Before(end); {
@@ -40,8 +36,8 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration) error 
 			return r.early(name, "finish was asked for")
 		}
 		now = time.Now()
-		if ramp {
-			share := min(float64(now.Sub(begin))/float64(span), 1)
+		if ramp && span > 0 {
+			share := min(max(1-float64(end.Sub(now))/float64(span), 0), 1)
 			r.crowd.resize(int(math.Round(float64(from) + float64(to-from)*share)))
 		}
 		if now.Before(cut) && now.Before(end) {

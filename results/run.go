@@ -27,6 +27,9 @@ type Run struct {
 // and one that a newer version of the program wrote.
 func Open(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &scenario.Plan{}}
+	if err := onlyFiles(dir); err != nil {
+		return nil, err
+	}
 	if err := readJSON(dir, AboutFile, &r.About); err != nil {
 		return nil, err
 	}
@@ -49,6 +52,17 @@ func Open(dir string) (*Run, error) {
 		}
 	}
 	return r, nil
+}
+
+// onlyFiles refuses what would be opened and never end, such as a pipe.
+func onlyFiles(dir string) error {
+	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("results: %s is not a regular file: %s", filepath.Join(dir, name), info.Mode())
+		}
+	}
+	return nil
 }
 
 func readJSON(dir, name string, v any) error {

@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"cmp"
 	"math"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/unit"
@@ -99,10 +102,25 @@ func Default(target string) *Scenario {
 	return s
 }
 
+// nameOf makes a run's name of its target: the host, or the scheme.
+func nameOf(u *url.URL) string {
+	name := cmp.Or(u.Hostname(), u.Scheme, "run")
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	return cmp.Or(strings.TrimLeft(name[:min(len(name), 64)], ".-"), "run")
+}
+
 // DefaultWith returns Default(target) with the --set of the command line. Its
 // error is of type Mistakes.
 func DefaultWith(target string, sets []string) (*Scenario, error) {
 	s := Default(target)
+	if u, err := url.Parse(target); err == nil && target != BuiltIn {
+		s.Name = nameOf(u)
+	}
 	s.Hosts = nil // may follow from another target
 	s.Load.Clients = nil
 	s.Files = Files{}

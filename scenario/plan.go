@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"time"
+
 	"weir/internal/unit"
 	"weir/storage"
 	"weir/workload"
@@ -55,6 +57,8 @@ type Step struct {
 	Ramp    unit.Duration `json:"ramp"`   // clients are started (or stopped) evenly over it
 	Settle  unit.Duration `json:"settle"` // at full load, not counted
 	Hold    unit.Duration `json:"hold"`   // counted
+
+	Begin time.Time `json:"begin,omitzero"` // when the ramp begins, where several processes must agree; zero is at once
 }
 
 // Stop says when a run ends before its last step. Zero values are off.

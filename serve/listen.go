@@ -42,7 +42,7 @@ func (c *Config) checkPublic() error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s can be reached from elsewhere: listen on 127.0.0.1, or set TLS and credentials, or allow it explicitly", c.Listen)
+	return fmt.Errorf("%s can be reached from elsewhere: listen on 127.0.0.1, or set TLS and credentials, or allow it (weir serve --public)", c.Listen)
 }
 
 // Run listens and serves until ctx ends.

@@ -2,7 +2,7 @@
 // as they are read, over HTTP and WebDAV.
 //
 // It measures storage services by being one that is cheap and known: the
-// kernel sends files (sendfile) and synthetic content (from a memory file)
+// kernel sends files (sendfile) and synthetic content (from memory)
 // without a copy through the process, every byte is counted as it moves, and
 // GET /metrics tells the counts. It listens on the loopback interface unless
 // told otherwise, and no path leaves the folder it serves (os.Root).

@@ -147,7 +147,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("only root can mount a small file system")
 	}
 	disk := t.TempDir()
-	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=128k"); err != nil {
+	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=56k"); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

@@ -46,7 +46,7 @@ invalid.`,
 	})
 	root.AddCommand(
 		runCommand(s, signals), planCommand(s), reportCommand(s), serveCommand(s, signals), cleanCommand(s, signals),
-		doctorCommand(s), schemaCommand(s), workerCommand(s, signals),
+		doctorCommand(s), schemaCommand(s), versionCommand(s), workerCommand(s, signals),
 	)
 	usage(root)
 	return root
@@ -65,6 +65,16 @@ func usage(c *cobra.Command) {
 	}
 	for _, sub := range c.Commands() {
 		usage(sub)
+	}
+}
+
+func versionCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print which version this is", Args: cobra.NoArgs, Example: "  weir version",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(s.out, "weir", version())
+			return err
+		},
 	}
 }
 
