@@ -29,7 +29,7 @@ func Control(ctx context.Context, c engine.Config, links []Link, manifest string
 	if c.Pilot == nil {
 		c.Pilot = engine.Alone(c.Plan)
 	}
-	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}}
+	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, latest: map[int]time.Time{}}
 	for i, l := range links {
 		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
 		k.workers = append(k.workers, w)
@@ -63,7 +63,8 @@ type controller struct {
 	sum     *sum
 	heard   chan heard
 	alive   map[int]bool
-	ready   int // workers that have asked for the next step
+	latest  map[int]time.Time // start of the last interval of each worker
+	ready   int               // workers that have asked for the next step
 	leaving bool
 	ended   bool   // no more steps
 	outcome string // why the steps ended
@@ -133,7 +134,8 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 	case h.err != nil:
 		return k.lost(ctx, h.worker, h.err)
 	case h.report.Interval != nil:
-		return k.sum.add(h.report.Interval)
+		k.latest[h.worker] = h.report.Interval.Start
+		return errors.Join(k.sum.add(h.report.Interval), k.sum.before(k.told()))
 	case h.report.Event != nil && h.report.Event.Kind == "end":
 		k.outcome = h.report.Event.Text // all workers end for the same reason
 		return nil
@@ -151,6 +153,18 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 		return k.next(ctx)
 	}
 	return nil
+}
+
+// told returns the time up to which all workers that are there have told what
+// they saw.
+func (k *controller) told() time.Time {
+	least := time.Now()
+	for i := range k.alive {
+		if t := k.latest[i]; t.Before(least) {
+			least = t
+		}
+	}
+	return least
 }
 
 func (k *controller) lost(ctx context.Context, i int, err error) error {

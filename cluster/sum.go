@@ -9,7 +9,7 @@ import (
 	"weir/storage"
 )
 
-// Reports of a second are waited for this long after its end.
+// Reports of a second are waited for at most this long after its end.
 const grace = 3 * time.Second
 
 // slot says which intervals of different workers belong together. Phases end

@@ -261,7 +261,7 @@ func TestInterruptWhilePreparing(t *testing.T) {
 func TestWorkerKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--clients", "4", "--hold", "4s", "--processes", "2", "--out", dir)
+	cmd := started(t, &out, "", "run", "--clients", "4", "--hold", "10s", "--processes", "2", "--out", dir)
 	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
 	killed := false
 	for _, pid := range children(t, cmd.Process.Pid) {
