@@ -31,14 +31,13 @@ type sum struct {
 
 func newSum(out measure.Sink) *sum { return &sum{out, map[slot]*measure.Interval{}} }
 
-func (s *sum) add(v *measure.Interval) error {
+func (s *sum) add(v *measure.Interval) {
 	at := slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server}
 	if have := s.slots[at]; have != nil {
 		have.Add(v)
 	} else {
 		s.slots[at] = v
 	}
-	return nil
 }
 
 // before writes all seconds that ended before t.
