@@ -143,12 +143,25 @@ func refuses(t *testing.T, s *System) {
 		t.Fatalf("killed, but %v still run", s.Pids())
 	}
 	for _, p := range s.ports {
-		conn, err := net.Dial("tcp", p.address())
+		if err := dialed(p.address()); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("dialing a killed server: %v, want refused", err)
+		}
+	}
+}
+
+// dialed returns the error of connecting to addr. A server's children may need
+// a moment to die, in which their connections are reset.
+func dialed(addr string) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for tries := 0; ; tries++ {
+		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = conn.Close()
 		}
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Fatalf("dialing a killed server: %v, want refused", err)
+		if !errors.Is(err, syscall.ECONNRESET) || tries == 200 {
+			return err
 		}
+		<-tick.C
 	}
 }
