@@ -98,7 +98,6 @@ func (k *controller) steer(ctx context.Context) error {
 	finish := k.Finish
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var errs error
 	for len(k.alive) > 0 {
 		var err error
 		select {
@@ -111,16 +110,16 @@ func (k *controller) steer(ctx context.Context) error {
 		case now := <-tick.C:
 			err = k.sum.before(now.Add(-grace))
 		case <-ctx.Done():
-			return errors.Join(errs, ctx.Err())
+			return ctx.Err()
 		}
 		if err != nil {
-			return errors.Join(errs, err)
+			return err
 		}
 	}
 	if !k.ended && !k.leaving {
-		return errors.Join(errs, errors.New("all workers were lost"))
+		return errors.New("all workers were lost")
 	}
-	return errs
+	return nil
 }
 
 func (k *controller) tell(o order) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strconv"
 
 	"weir/engine"
@@ -16,41 +15,33 @@ import (
 // error goes to log. All have ended when Local returns.
 func Local(ctx context.Context, c engine.Config, n int, command []string, manifest string, log io.Writer) error {
 	var links []Link
-	var started []*exec.Cmd
-	end := func() error {
-		var err error
-		for i, cmd := range started {
-			if e := cmd.Wait(); e != nil {
-				err = errors.Join(err, fmt.Errorf("worker %d: %w", i+1, e))
-			}
-		}
-		return err
-	}
+	var workers []*Child
 	for i := range n {
-		cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // ends when its input does; killing it would lose its last intervals
-		cmd.Stderr = log
-		cmd.Args[0] = "weir"
-		detach(cmd)
-		in, err := cmd.StdinPipe()
+		w, err := Start(command, log)
 		if err != nil {
-			return err
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := cmd.Start(); err != nil {
-			for _, l := range links {
-				_ = l.Out.Close()
+			err = fmt.Errorf("start worker: %w", err)
+			for _, w := range workers {
+				_ = w.In.Close() // its end is waited for below
 			}
-			return errors.Join(fmt.Errorf("start worker: %w", err), end())
+			return errors.Join(err, wait(workers))
 		}
-		started = append(started, cmd)
-		links = append(links, Link{Name: strconv.Itoa(i + 1), In: out, Out: in})
+		workers = append(workers, w)
+		links = append(links, Link{Name: strconv.Itoa(i + 1), In: w.Out, Out: w.In})
 	}
 	err := Control(ctx, c, links, manifest)
-	if e := end(); err == nil {
+	if e := wait(workers); err == nil {
 		err = e
+	}
+	return err
+}
+
+// wait waits for the end of all workers.
+func wait(workers []*Child) error {
+	var err error
+	for i, w := range workers {
+		if e := w.Wait(); e != nil {
+			err = errors.Join(err, fmt.Errorf("worker %d: %w", i+1, e))
+		}
 	}
 	return err
 }

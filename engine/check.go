@@ -21,7 +21,7 @@ import (
 func (l *life) verify(c *client, op *storage.Op, res *storage.Result) error {
 	switch {
 	case op.Kind == storage.Write && c.task.File != nil:
-		l.checker.ask(question{*op, *c.task.File, ""})
+		l.checker.ask(question{*op, ""})
 		return nil
 	case res.Sum == "":
 		l.rec.Checked(op.Kind, 0, 1, nil)
@@ -37,7 +37,7 @@ func (l *life) verify(c *client, op *storage.Op, res *storage.Result) error {
 		}
 	}
 	if op.Kind == storage.Read && op.Ranges == nil {
-		l.checker.ask(question{*op, workload.File{Path: op.Path, Size: -1}, res.Sum})
+		l.checker.ask(question{*op, res.Sum})
 		return nil
 	}
 	l.rec.Checked(op.Kind, 0, 1, nil)
@@ -72,9 +72,8 @@ func wrong(op *storage.Op, want, got string) error {
 
 // A question is a payload to be compared with what the service says of it.
 type question struct {
-	op   storage.Op
-	file workload.File
-	got  string // Read: the checksum of what was read
+	op  storage.Op
+	got string // Read: the checksum of what was read
 }
 
 // Questions that may wait; when the service answers more slowly than they

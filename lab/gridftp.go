@@ -28,21 +28,7 @@ func GridFTP(ctx context.Context, c GridFTPConfig) (*System, error) {
 	if c.TLS {
 		return nil, errors.New("lab: gridftp: TLS is not offered here: leave it off")
 	}
-	program, err := c.program("globus-gridftp-server")
-	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
-	}
-	s, err := newSystem("gridftp", c.Config)
-	if err != nil {
-		return nil, err
-	}
-	if err = s.gridftp(c, program); err == nil {
-		err = s.start(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Stop())
-	}
-	return s, nil
+	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) error { return s.gridftp(c, program) })
 }
 
 func (s *System) gridftp(c GridFTPConfig, program string) error {

@@ -55,6 +55,26 @@ type Config struct {
 // plainUser runs servers when root starts them. It needs no entry in passwd.
 const plainUser = 20124
 
+// launch makes a system of one program, has build say how it runs, and starts
+// it. Nothing is left of one that does not come up.
+func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string) error, folders ...string) (*System, error) {
+	path, err := c.program(program)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	s, err := newSystem(name, c, folders...)
+	if err != nil {
+		return nil, err
+	}
+	if err = build(s, path); err == nil {
+		err = s.start(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
 // newSystem makes the folders of a system called name.
 func newSystem(name string, c Config, folders ...string) (*System, error) {
 	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: c.Ready}

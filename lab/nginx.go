@@ -6,7 +6,6 @@ import (
 	"crypto/sha1" //nolint:gosec // the form of password that nginx reads
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,21 +35,7 @@ type NginxConfig struct {
 // below with that code; 444 closes the connection without an answer) and
 // "status" (nginx's own counters).
 func Nginx(ctx context.Context, c NginxConfig) (*System, error) {
-	program, err := c.program("nginx")
-	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
-	}
-	s, err := newSystem("nginx", c.Config, "root/data", "tmp", "run/nginx")
-	if err != nil {
-		return nil, err
-	}
-	if err = s.nginx(c, program); err == nil {
-		err = s.start(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Stop())
-	}
-	return s, nil
+	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) error { return s.nginx(c, program) }, "root/data", "tmp", "run/nginx")
 }
 
 func (s *System) nginx(c NginxConfig, program string) error {

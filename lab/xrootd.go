@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,21 +28,7 @@ type XRootDConfig struct {
 // The server listens on every address, since it knows no other way, but
 // refuses clients that do not come from 127.0.0.1.
 func XRootD(ctx context.Context, c XRootDConfig) (*System, error) {
-	program, err := c.program("xrootd")
-	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
-	}
-	s, err := newSystem("xrootd", c.Config, "root/data", "admin", "run")
-	if err != nil {
-		return nil, err
-	}
-	if err = s.xrootd(c, program); err == nil {
-		err = s.start(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Stop())
-	}
-	return s, nil
+	return c.launch(ctx, "xrootd", "xrootd", func(s *System, program string) error { return s.xrootd(c, program) }, "root/data", "admin", "run")
 }
 
 func (s *System) xrootd(c XRootDConfig, program string) error {

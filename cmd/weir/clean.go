@@ -38,7 +38,7 @@ target; a manifest that names anything else is refused.`,
 			if err != nil {
 				return err
 			}
-			if err := within(left, "weir-"+run.About.Run); err != nil {
+			if err := within(left, runFolder(run.About)); err != nil {
 				return err
 			}
 			ctx, cancel := context.WithCancelCause(c.Context())

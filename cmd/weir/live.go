@@ -39,7 +39,6 @@ type live struct {
 type tally struct {
 	at          time.Time // start of the newest interval
 	step        int
-	phase       string
 	seconds     float64
 	clients     float64
 	moved       int64
@@ -53,7 +52,7 @@ func (t *tally) add(v *measure.Interval) {
 		t.seconds += v.Seconds
 		t.clients = v.Clients
 	}
-	t.at, t.step, t.phase = v.Start, v.Step, v.Phase
+	t.at, t.step = v.Start, v.Step
 	t.moved += v.Moved
 	t.done += v.Done
 	for class, n := range v.Failed {

@@ -44,7 +44,7 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) (e
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, server.stop()) }()
+		defer func() { err = errors.Join(err, server.Stop()) }()
 		sc.Target = server.URL
 	}
 	if r.plan, err = sc.Plan(r.drivers); err != nil {
@@ -110,7 +110,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	}
 	defer func() { err = errors.Join(err, manifest.Close()) }()
 	r.config = engine.Config{
-		Plan: r.plan, Service: service, Folder: "weir-" + r.out.About().Run,
+		Plan: r.plan, Service: service, Folder: runFolder(r.out.About()),
 		Manifest: manifest, Finish: r.in.finish.Done(),
 	}
 	r.live = newLive(r.progress(), r.plan)
@@ -191,6 +191,9 @@ func (r *session) clean(m *results.Manifest) error {
 func keep(p *scenario.Plan) bool {
 	return p.Work.Keep || p.Files.Make != nil && p.Files.Make.Keep
 }
+
+// runFolder is where a run makes files, below its target.
+func runFolder(a results.About) string { return "weir-" + a.Run }
 
 func leftovers(m *results.Manifest) ([]string, error) {
 	made, err := m.Left()

@@ -5,5 +5,6 @@ import (
 	"syscall"
 )
 
-// detach keeps the terminal's Ctrl-C from the worker: the controller decides.
+// detach keeps the terminal's Ctrl-C from a child: its parent decides when it
+// ends.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
