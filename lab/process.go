@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -98,10 +99,33 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	for deadline := time.Now().Add(dying); alive(p.pid) && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 	p.exit = cmd.Wait()
 	if p.exit == nil {
 		p.exit = errors.New("exit status 0")
 	}
+}
+
+// dying is how long killed processes may need to let go of their ports.
+const dying = 5 * time.Second
+
+// alive tells whether a process group has members that run. The dead that
+// nobody has waited for yet do not count: they hold nothing.
+func alive(pgid int) bool {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, f := range stats {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue // it is gone
+		}
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // state, parent, group
+		if len(fields) > 2 && fields[2] == strconv.Itoa(pgid) && fields[0] != "Z" {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *process) signal(sig syscall.Signal) error {
