@@ -23,6 +23,9 @@ type Auth struct {
 	CertFile         string `json:"cert_file,omitempty"         yaml:"cert_file,omitempty"`
 	KeyFile          string `json:"key_file,omitempty"          yaml:"key_file,omitempty"`
 	ProxyFile        string `json:"proxy_file,omitempty"        yaml:"proxy_file,omitempty"`
+	KeytabFile       string `json:"keytab_file,omitempty"       yaml:"keytab_file,omitempty"`
+	TicketFile       string `json:"ticket_file,omitempty"       yaml:"ticket_file,omitempty"`
+	Krb5File         string `json:"krb5_file,omitempty"         yaml:"krb5_file,omitempty"`
 	CAFile           string `json:"ca_file,omitempty"           yaml:"ca_file,omitempty"`
 	CADir            string `json:"ca_dir,omitempty"            yaml:"ca_dir,omitempty"`
 	Insecure         bool   `json:"insecure,omitempty"          yaml:"insecure,omitempty"`

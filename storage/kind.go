@@ -21,11 +21,14 @@ const (
 	Checksum             // ask the service for a file's checksum
 	Copy                 // have the service fetch a file from Op.Source
 	Login                // connect and authenticate, nothing else
+	Move                 // give a file or folder another name
+	Locate               // which servers have a file
+	Ping                 // ask whether the service is there, on the session as it is
 	Kinds                // how many kinds there are
 )
 
 func kindNames() [Kinds]string {
-	return [Kinds]string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "copy", "login"}
+	return [Kinds]string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "copy", "login", "move", "locate", "ping"}
 }
 
 // String returns the kind's word.

@@ -16,13 +16,15 @@ import (
 type Op struct {
 	Kind    Kind
 	Path    string        // below the target's URL, unescaped, without a leading slash
-	Source  string        // Copy: URL the bytes come from
+	Source  string        // Copy: URL the bytes come from. Move: the path that the file or folder has now
 	Size    int64         // Write: bytes to create. Read: bytes the whole file is expected to have; negative means unknown
 	Seed    uint64        // Write: which content to create, as package content makes it
 	Ranges  []Range       // Read: parts wanted, in order; nil means the whole file
 	Chunk   int           // bytes per request on the wire; 0 lets the driver choose
 	Ahead   int           // Read: requests of Chunk bytes in flight at once; 0 lets the driver choose
 	Sum     string        // Read, Checksum: algorithm ("adler32", "crc32c", "md5"). A Read with a Sum passes its payload through memory and returns its checksum; one without may drop it in the kernel
+	Plain   bool          // Read, Write: without the page checksums that the protocol may have (root://: kXR_read and kXR_write instead of kXR_pgread and kXR_pgwrite)
+	Keep    bool          // Read: leave the file open, where the protocol opens files, for this client's next Read of the same path
 	Timeout time.Duration // the whole operation; 0 means none
 }
 
@@ -34,12 +36,16 @@ type Range struct {
 
 // A Result is what an operation brought back besides payload.
 type Result struct {
-	Size      int64   // Stat, Read: bytes the whole file has, negative if unknown
-	Sum       string  // Read with Op.Sum, Checksum: "algorithm:hex", lower case
-	Entries   []Entry // List
-	Discarded int64   // payload bytes that were counted but dropped before they reached memory
-	Wire      int64   // bytes read and written on connections, protocol included; 0 where the driver cannot know
-	Process   *Usage  // what an external program used; nil for native clients
+	Size      int64         // Stat, Read: bytes the whole file has, negative if unknown
+	Sum       string        // Read with Op.Sum, Checksum: "algorithm:hex", lower case
+	Entries   []Entry       // List
+	Servers   []string      // Locate: host:port of those that have the file
+	Discarded int64         // payload bytes that were counted but dropped before they reached memory
+	Wire      int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
+	Waits     int           // how often the service told the client to wait and ask again
+	Waited    time.Duration // how long the client did so
+	Reopened  int           // how often a file was opened again because its data server was lost
+	Process   *Usage        // what an external program used; nil for native clients
 }
 
 // An Entry is one line of a listing.
@@ -92,6 +98,17 @@ type Target struct {
 	URL     *url.URL
 	Cred    Credentials
 	Command []string // driver command: the program and its arguments, with placeholders
+	Shared  bool     // all clients of the service use the same connection to a server, where the protocol can do that
+}
+
+// A Reporter is a Service whose protocol can ask servers about themselves.
+type Reporter interface {
+	// Servers returns host:port of the target itself and, if it is a
+	// redirector, of all data servers that it knows; the target comes first.
+	Servers(ctx context.Context) ([]string, error)
+	// Report returns what one of them says of itself, in the protocol's own
+	// format (XRootD: the XML of kXR_query stats).
+	Report(ctx context.Context, server string) ([]byte, error)
 }
 
 // A Driver opens services for the URL schemes it serves.
