@@ -67,6 +67,12 @@ func (c *checker) auth() {
 		c.say("auth.method", "basic needs user, and password_file or password_variable")
 	case a.Method == "x509" && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
 		c.say("auth.method", "x509 needs cert_file and key_file, or proxy_file")
+	case a.KeytabFile != "" && a.TicketFile != "":
+		c.say("auth.ticket_file", "keytab_file and ticket_file exclude each other: keep one")
+	case a.KeytabFile != "" && a.User == "":
+		c.say("auth.keytab_file", "needs user: the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
+	case a.Method != "krb5" && a.KeytabFile+a.TicketFile+a.Krb5File != "":
+		c.say("auth.method", "keytab_file, ticket_file and krb5_file are for method: krb5")
 	case a.KeyFile != "" && a.CertFile == "":
 		c.say("auth.key_file", "needs cert_file, too")
 	case a.Method == "" && (password || a.TokenFile != "" || a.TokenVariable != ""):

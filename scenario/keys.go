@@ -27,7 +27,7 @@ func authKeys() []key {
 	return []key{
 		{"auth", "How clients prove who they are. Secrets are named, never written here."},
 		{"auth.method", "Way to authenticate."},
-		{"auth.user", "Name of the user, or the access key of S3."},
+		{"auth.user", "Name of the user, the Kerberos principal of a keytab, or the access key of S3."},
 		{"auth.password_file", "File that holds the password, or the secret key of S3."},
 		{"auth.password_variable", "Environment variable that holds the password, or the secret key of S3."},
 		{"auth.token_file", "File that holds the bearer token."},
@@ -35,6 +35,9 @@ func authKeys() []key {
 		{"auth.cert_file", "Client certificate, PEM."},
 		{"auth.key_file", "Key of the client certificate, PEM."},
 		{"auth.proxy_file", "Proxy certificate with its key, PEM."},
+		{"auth.keytab_file", "Kerberos keys of auth.user, a principal such as weir@EXAMPLE.ORG: weir fetches its own tickets."},
+		{"auth.ticket_file", "Kerberos ticket cache, as kinit leaves it. Without it and a keytab: the user's own."},
+		{"auth.krb5_file", "Kerberos configuration. Left out: KRB5_CONFIG, or /etc/krb5.conf."},
 		{"auth.ca_file", "Certificate authorities to trust, PEM."},
 		{"auth.ca_dir", "Folder of certificate authorities to trust."},
 		{"auth.insecure", "Trust any server certificate."},

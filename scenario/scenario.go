@@ -124,6 +124,7 @@ func (s *Scenario) resolve() {
 	for key, p := range map[string]*string{
 		"files.list": &s.Files.List, "auth.password_file": &a.PasswordFile, "auth.token_file": &a.TokenFile, "auth.cert_file": &a.CertFile,
 		"auth.key_file": &a.KeyFile, "auth.proxy_file": &a.ProxyFile, "auth.ca_file": &a.CAFile, "auth.ca_dir": &a.CADir,
+		"auth.keytab_file": &a.KeytabFile, "auth.ticket_file": &a.TicketFile, "auth.krb5_file": &a.Krb5File,
 	} {
 		at := s.where[key]
 		if *p != "" && !filepath.IsAbs(*p) && s.file != "" && at.set == "" && !at.outside {
