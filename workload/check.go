@@ -33,6 +33,7 @@ func Check(w Work) error {
 	checkMix(w, say)
 	checkPick(w, say)
 	checkAmounts(w, say)
+	checkWays(w, say)
 	return errors.Join(errs...)
 }
 
@@ -43,9 +44,9 @@ func kinds() []string { return []string{"read", "write", "mix", "metadata", "log
 // mixable returns what the key mix may weigh.
 func mixable(kind string) []string {
 	if kind == "metadata" {
-		return []string{"stat", "list", "mkdir", "remove"}
+		return []string{"stat", "list", "mkdir", "remove", "move", "locate", "ping"}
 	}
-	return []string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "login"}
+	return []string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "login", "move", "locate", "ping"}
 }
 
 func checkKind(w Work, say sayer) {
@@ -73,12 +74,14 @@ func checkMix(w Work, say sayer) {
 	if err := weights(w.Mix); err != nil {
 		say("mix", "%v", err)
 	}
-	switch {
-	case w.Mix["remove"] <= 0:
-	case w.Kind == "mix" && w.Mix["write"] <= 0:
-		say("mix.remove", "only files that this run wrote are removed: give write a weight, too")
-	case w.Kind == "metadata" && w.Mix["mkdir"] <= 0:
-		say("mix.remove", "only folders that this run made are removed: give mkdir a weight, too")
+	for _, of := range [...]struct{ kind, done string }{{"remove", "removed"}, {"move", "moved"}} {
+		switch {
+		case w.Mix[of.kind] <= 0:
+		case w.Kind == "mix" && w.Mix["write"] <= 0:
+			say("mix."+of.kind, "only files that this run wrote are %s: give write a weight, too", of.done)
+		case w.Kind == "metadata" && w.Mix["mkdir"] <= 0:
+			say("mix."+of.kind, "only folders that this run made are %s: give mkdir a weight, too", of.done)
+		}
 	}
 }
 
@@ -110,6 +113,20 @@ func checkPick(w Work, say sayer) {
 	}
 	if !choose(w).has(storage.Read) {
 		say("part", "kind %s reads no files", w.Kind)
+	}
+}
+
+// checkWays checks how files are read and written.
+func checkWays(w Work, say sayer) {
+	c := choose(w)
+	if w.Plain && !c.has(storage.Read) && !c.has(storage.Write) {
+		say("plain", "kind %s moves no payload: leave it out", w.Kind)
+	}
+	if w.KeepOpen && !c.has(storage.Read) {
+		say("keep_open", "kind %s reads no files: leave it out", w.Kind)
+	}
+	if w.KeepOpen && w.Session == "fresh" {
+		say("keep_open", "files stay open as long as a session: use session: kept, or leave it out")
 	}
 }
 

@@ -16,7 +16,7 @@ func Home(dir string, client int) string {
 func Writes(w Work) bool {
 	for _, k := range choose(w).kinds {
 		switch k.String() {
-		case "write", "mkdir", "remove":
+		case "write", "mkdir", "remove", "move":
 			return true
 		}
 	}

@@ -38,7 +38,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 		choice: choice, dirs: w.Kind == "metadata",
 		files: files, pick: newPicker(w, len(files), client), part: newParts(w.Part),
 		size: size, names: names{home: Home(dir, client)},
-		chunk: int(w.Chunk), ahead: w.InFlight, timeout: time.Duration(w.Timeout),
+		chunk: int(w.Chunk), ahead: w.InFlight, plain: w.Plain, keep: w.KeepOpen, timeout: time.Duration(w.Timeout),
 		think: w.Think, verify: float64(w.Verify), sum: w.Sum,
 	}
 	return s, nil
@@ -48,29 +48,38 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 // they choose.
 type stream struct {
 	choice  choice
-	dirs    bool // remove takes folders that mkdir made, not files that write made
+	dirs    bool // remove and move take folders that mkdir made, not files that write made
 	files   []File
 	pick    picker
 	part    parts
 	size    Sampler
 	names   names
 	written File // what the last task wrote
-	made    []uint64
-	fresh   bool // the last task made the last of made
+	made    []own
+	doubt   int // place in made, plus one, of what is not there if the last task failed
 	chunk   int
 	ahead   int
+	plain   bool
+	keep    bool
 	timeout time.Duration
 	think   Span
 	verify  float64
 	sum     string
 }
 
+// An own thing is a file or folder that the client made and may remove or move.
+type own struct {
+	number uint64 // of its name
+	size   int64
+	seed   uint64
+}
+
 // Next implements Workload.
 func (s *stream) Next(r *rand.Rand, t *Task) {
-	if t.Failed && s.fresh {
-		s.made = s.made[:len(s.made)-1]
+	if t.Failed && s.doubt > 0 {
+		s.drop(s.doubt - 1)
 	}
-	s.fresh = false
+	s.doubt = 0
 	if cap(t.Ops) == 0 {
 		t.Ops = make([]storage.Op, 1)
 	}
@@ -83,8 +92,8 @@ func (s *stream) Next(r *rand.Rand, t *Task) {
 }
 
 func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
-	if op.Kind == storage.Remove && len(s.made) == 0 {
-		op.Kind = storage.Write // nothing of its own to remove yet, so it makes something
+	if (op.Kind == storage.Remove || op.Kind == storage.Move) && len(s.made) == 0 {
+		op.Kind = storage.Write // nothing of its own to remove or move yet, so it makes something
 		if s.dirs {
 			op.Kind = storage.Mkdir
 		}
@@ -94,7 +103,7 @@ func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
 		s.read(r, t, op)
 	case storage.Write:
 		s.write(r, t, op)
-	case storage.Stat:
+	case storage.Stat, storage.Locate:
 		t.File = &s.files[s.pick.next(r)]
 		op.Path, op.Size = t.File.Path, t.File.Size
 	case storage.Checksum:
@@ -109,9 +118,11 @@ func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
 	case storage.Mkdir:
 		n := s.names.next()
 		op.Path = s.names.folder(n)
-		s.remember(n, s.dirs)
+		s.remember(own{number: n}, s.dirs)
 	case storage.Remove:
 		op.Path = s.forget(r)
+	case storage.Move:
+		s.move(r, op)
 	}
 }
 
@@ -119,6 +130,7 @@ func (s *stream) read(r *rand.Rand, t *Task, op *storage.Op) {
 	f := s.part.next(r, s.files, &s.pick, op)
 	t.File = f
 	op.Path, op.Size, op.Chunk, op.Ahead = f.Path, f.Size, s.chunk, s.ahead
+	op.Plain, op.Keep = s.plain, s.keep
 	if s.verified(r) {
 		t.Verify, op.Sum = true, s.sum
 	}
@@ -129,29 +141,54 @@ func (s *stream) write(r *rand.Rand, t *Task, op *storage.Op) {
 	path := s.names.file(n)
 	s.written = File{Path: path, Size: s.size(r), Seed: content.Seed(r.Uint64(), path), Made: true}
 	t.File = &s.written
-	op.Path, op.Size, op.Seed, op.Chunk = s.written.Path, s.written.Size, s.written.Seed, s.chunk
+	op.Path, op.Size, op.Seed, op.Chunk, op.Plain = s.written.Path, s.written.Size, s.written.Seed, s.chunk, s.plain
 	t.Verify = s.verified(r)
-	s.remember(n, !s.dirs)
+	s.remember(own{n, s.written.Size, s.written.Seed}, !s.dirs)
 }
 
-// remember keeps n for a later remove, if any can come.
-func (s *stream) remember(n uint64, removable bool) {
-	if removable && s.choice.has(storage.Remove) {
-		s.made = append(s.made, n)
-		s.fresh = true
+// mostKept is how many of its own things a client remembers that only moves
+// them: without a remove they would become ever more.
+const mostKept = 1024
+
+// remember keeps what a later remove or move may take, if any can come.
+func (s *stream) remember(made own, takeable bool) {
+	removes := s.choice.has(storage.Remove)
+	if takeable && (removes || s.choice.has(storage.Move) && len(s.made) < mostKept) {
+		s.made = append(s.made, made)
+		s.doubt = len(s.made)
 	}
 }
 
-// forget takes one of the client's own files or folders, all equally likely.
-func (s *stream) forget(r *rand.Rand) string {
-	i, last := r.IntN(len(s.made)), len(s.made)-1
-	n := s.made[i]
+// move gives one of the client's own files or folders, all equally likely, a
+// name that was never used. Size and Seed of the op are the file's.
+func (s *stream) move(r *rand.Rand, op *storage.Op) {
+	i := r.IntN(len(s.made))
+	it := &s.made[i]
+	op.Source = s.name(it.number)
+	it.number = s.names.next()
+	op.Path, op.Size, op.Seed = s.name(it.number), it.size, it.seed
+	s.doubt = i + 1 // nobody knows which of its names it has
+}
+
+func (s *stream) drop(i int) {
+	last := len(s.made) - 1
 	s.made[i] = s.made[last]
 	s.made = s.made[:last]
+}
+
+func (s *stream) name(n uint64) string {
 	if s.dirs {
 		return s.names.folder(n)
 	}
 	return s.names.file(n)
+}
+
+// forget takes one of the client's own files or folders, all equally likely.
+func (s *stream) forget(r *rand.Rand) string {
+	i := r.IntN(len(s.made))
+	n := s.made[i].number
+	s.drop(i)
+	return s.name(n)
 }
 
 func (s *stream) verified(r *rand.Rand) bool {
@@ -180,7 +217,7 @@ func (c choice) draw(r *rand.Rand) storage.Kind {
 func (c choice) has(k storage.Kind) bool { return slices.Contains(c.kinds, k) }
 
 func (c choice) needsFiles() bool {
-	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum)
+	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum) || c.has(storage.Locate)
 }
 
 // choose lists the kinds of w in a fixed order, without those of weight 0, so

@@ -8,12 +8,14 @@ import (
 type Work struct {
 	Kind     string             `json:"kind"                yaml:"kind"`                // read write mix metadata login
 	Mix      map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"`       // kind of operation: weight; for mix and metadata
-	Session  string             `json:"session"             yaml:"session"`             // kept, fresh
+	Session  string             `json:"session"             yaml:"session"`             // kept, fresh, shared
 	Pick     string             `json:"pick"                yaml:"pick"`                // random, sequential, zipf
 	Skew     float64            `json:"skew,omitempty"      yaml:"skew,omitempty"`      // zipf's exponent s, > 1
 	Think    Span               `json:"think"               yaml:"think"`               // pause after a task
 	Chunk    unit.Size          `json:"chunk,omitempty"     yaml:"chunk,omitempty"`     // bytes per request
 	InFlight int                `json:"in_flight,omitempty" yaml:"in_flight,omitempty"` // requests of one client at once
+	Plain    bool               `json:"plain,omitempty"     yaml:"plain,omitempty"`     // without the page checksums that the protocol may have
+	KeepOpen bool               `json:"keep_open,omitempty" yaml:"keep_open,omitempty"` // files that were read stay open for the client's next read
 	Part     *Part              `json:"part,omitempty"      yaml:"part,omitempty"`      // read parts instead of whole files
 	Size     Dist               `json:"size,omitzero"       yaml:"size,omitempty"`      // write: bytes of a new file
 	Keep     bool               `json:"keep,omitempty"      yaml:"keep,omitempty"`      // write: leave the files where they are

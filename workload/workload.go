@@ -4,7 +4,7 @@
 // It makes storage.Ops and knows neither protocols nor clocks; the engine
 // runs the tasks. What a client writes lies in a folder of its own, under
 // names that no other client and no other moment of the run uses; what it
-// removes is only what its own earlier tasks wrote.
+// removes or moves is only what its own earlier tasks wrote.
 package workload
 
 import (
@@ -21,7 +21,7 @@ type Task struct {
 	Think  time.Duration // pause after the task
 	Verify bool          // payload of this task is checked: that of a read on its way, its Op carries a Sum; that of a write by who runs the task, afterwards
 	File   *File         // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
-	Failed bool          // set by who ran the task, before the next Next: a write or mkdir that failed will not be removed later
+	Failed bool          // set by who ran the task, before the next Next: a write, mkdir or move that failed will not be removed or moved later
 }
 
 // A Workload is one client's source of tasks. It belongs to the client's

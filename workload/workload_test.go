@@ -121,6 +121,36 @@ func TestEveryOpIsComplete(t *testing.T) {
 	}
 }
 
+func TestWaysOfReadingAndWriting(t *testing.T) {
+	w := everything()
+	for _, ways := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
+		w.Plain, w.KeepOpen = ways[0], ways[1]
+		for i, task := range life(t, w, 0, 1000) {
+			op := task.Ops[0]
+			payload := op.Kind == storage.Read || op.Kind == storage.Write
+			if op.Plain != (payload && w.Plain) || op.Keep != (op.Kind == storage.Read && w.KeepOpen) {
+				t.Fatalf("plain %v, keep_open %v: task %d is %+v", w.Plain, w.KeepOpen, i, op)
+			}
+		}
+	}
+}
+
+// A client that moves and never removes does not remember more and more.
+func TestMovesRememberABoundedNumber(t *testing.T) {
+	w := Work{Kind: "mix", Mix: map[string]float64{"write": 9, "move": 1}, Size: Dist{Fixed: 1}}
+	s := mustNew(t, w, nil, 0)
+	var task Task
+	for r := rng(1); task.Ops == nil || len(s.(*stream).made) < mostKept; {
+		s.Next(r, &task)
+	}
+	for r := rng(2); task.Ops[0].Kind != storage.Move; {
+		s.Next(r, &task)
+	}
+	if n := len(s.(*stream).made); n != mostKept {
+		t.Errorf("%d files remembered, want at most %d", n, mostKept)
+	}
+}
+
 func TestListGoesWhereFilesAre(t *testing.T) {
 	w := Work{Kind: "metadata", Mix: map[string]float64{"list": 1}}
 	var task Task
@@ -144,7 +174,7 @@ func TestNoNameTwice(t *testing.T) {
 	for _, client := range []int{0, 1, 11, 9999, 10_000, 100_001} {
 		for _, task := range life(t, everything(), client, 3000) {
 			op := task.Ops[0]
-			if op.Kind != storage.Write && op.Kind != storage.Mkdir {
+			if op.Kind != storage.Write && op.Kind != storage.Mkdir && op.Kind != storage.Move {
 				continue
 			}
 			if seen[op.Path] {
@@ -188,9 +218,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRemoveOnlyOwn plays the tasks on a model of a service: what is removed
-// must be there, made by the same client, of the right kind, and only once.
-func TestRemoveOnlyOwn(t *testing.T) {
+// TestRemoveAndMoveOnlyOwn plays the tasks on a model of a service: what is
+// removed or moved must be there, made by the same client, of the right kind, and only once.
+func TestRemoveAndMoveOnlyOwn(t *testing.T) {
 	tests := []struct {
 		w    Work
 		made storage.Kind
@@ -198,10 +228,13 @@ func TestRemoveOnlyOwn(t *testing.T) {
 		{everything(), storage.Write},
 		{Work{Kind: "mix", Mix: map[string]float64{"remove": 20, "write": 1}, Size: Dist{Fixed: 1}}, storage.Write},
 		{Work{Kind: "metadata", Mix: map[string]float64{"mkdir": 1, "remove": 1, "stat": 1, "list": 1}}, storage.Mkdir},
+		{Work{Kind: "metadata", Mix: map[string]float64{"mkdir": 1, "remove": 1, "move": 3, "ping": 1}}, storage.Mkdir},
+		{Work{Kind: "mix", Mix: map[string]float64{"write": 1, "move": 1}, Size: Dist{Fixed: 7}}, storage.Write},
 	}
 	for i, tt := range tests {
 		s, r := mustNew(t, tt.w, fileSet(5, 1000), 1), rng(5)
-		mine, removed := map[string]bool{}, 0
+		mine, removed, moved := map[string]bool{}, 0, 0
+		sizes, seeds := map[string]int64{}, map[string]uint64{}
 		var task Task
 		for n := range 5000 {
 			s.Next(r, &task)
@@ -210,6 +243,18 @@ func TestRemoveOnlyOwn(t *testing.T) {
 			case tt.made:
 				task.Failed = n%7 == 0 // the service refuses some
 				mine[op.Path] = !task.Failed
+				sizes[op.Path], seeds[op.Path] = op.Size, op.Seed
+			case storage.Move:
+				if !mine[op.Source] || mine[op.Path] {
+					t.Fatalf("case %d: moves %s to %s, want its own to a new name", i, op.Source, op.Path)
+				}
+				if tt.made == storage.Write && (op.Size != sizes[op.Source] || op.Seed != seeds[op.Source]) {
+					t.Fatalf("case %d: moves %s as %d bytes of content %d, it has %d of %d", i, op.Source, op.Size, op.Seed, sizes[op.Source], seeds[op.Source])
+				}
+				moved++
+				task.Failed = n%3 == 0 // nobody knows where it is: it is not touched again
+				mine[op.Source], mine[op.Path] = false, !task.Failed
+				sizes[op.Path], seeds[op.Path] = op.Size, op.Seed
 			case storage.Remove:
 				if !mine[op.Path] {
 					t.Fatalf("case %d: removes %s, which is not its own or not there", i, op.Path)
@@ -219,8 +264,8 @@ func TestRemoveOnlyOwn(t *testing.T) {
 				task.Failed = n%5 == 0 // a failed remove is not tried again
 			}
 		}
-		if removed < 100 {
-			t.Errorf("case %d: only %d removed", i, removed)
+		if removed < 100 && tt.w.Mix["remove"] > 0 || moved < 100 && tt.w.Mix["move"] > 0 {
+			t.Errorf("case %d: only %d removed, %d moved", i, removed, moved)
 		}
 	}
 }
@@ -230,6 +275,7 @@ func TestNewNeedsFiles(t *testing.T) {
 		{Kind: "read"},
 		{Kind: "mix", Mix: map[string]float64{"write": 1, "stat": 1}, Size: Dist{Fixed: 1}},
 		{Kind: "metadata", Mix: map[string]float64{"stat": 1}},
+		{Kind: "metadata", Mix: map[string]float64{"locate": 1}},
 	} {
 		if _, err := New(w, nil, 0, ""); err == nil || !strings.Contains(err.Error(), "no files") {
 			t.Errorf("New(%s) without files: %v, want an error about files", w.Kind, err)
@@ -239,6 +285,7 @@ func TestNewNeedsFiles(t *testing.T) {
 		{Kind: "login"},
 		{Kind: "write", Size: Dist{Fixed: 1}},
 		{Kind: "metadata", Mix: map[string]float64{"mkdir": 1, "list": 1}},
+		{Kind: "metadata", Mix: map[string]float64{"mkdir": 1, "move": 1, "ping": 1}},
 	} {
 		if _, err := New(w, nil, 0, ""); err != nil {
 			t.Errorf("New(%s) without files: %v", w.Kind, err)
@@ -348,6 +395,11 @@ func TestCheckNamesTheKey(t *testing.T) {
 		{"mix.read", Work{Kind: "metadata", Mix: map[string]float64{"read": 1, "stat": 1}}},
 		{"mix.remove", Work{Kind: "mix", Mix: map[string]float64{"remove": 1, "read": 1}}},
 		{"mix.remove", Work{Kind: "metadata", Mix: map[string]float64{"remove": 1, "stat": 1}}},
+		{"mix.move", Work{Kind: "mix", Mix: map[string]float64{"move": 1, "read": 1}}},
+		{"mix.move", Work{Kind: "metadata", Mix: map[string]float64{"move": 1, "stat": 1}}},
+		{"plain", Work{Kind: "login", Plain: true}},
+		{"keep_open", Work{Kind: "write", Size: Dist{Fixed: 1}, KeepOpen: true}},
+		{"keep_open", with(func(w *Work) { w.KeepOpen, w.Session = true, "fresh" })},
 		{"pick", with(func(w *Work) { w.Pick = "best" })},
 		{"skew", with(func(w *Work) { w.Skew = 2 })},
 		{"skew", with(func(w *Work) { w.Pick, w.Skew = "zipf", 1 })},
@@ -382,7 +434,7 @@ func TestCheckNamesTheKey(t *testing.T) {
 			t.Errorf("Check(%+v) = %v, want an error of %s", tt.w, err, tt.key)
 		}
 	}
-	for _, w := range []Work{ok, everything(), {Kind: "login"}, {Kind: "read", Pick: "zipf", Skew: 1.1}} {
+	for _, w := range []Work{ok, everything(), {Kind: "read", Plain: true, KeepOpen: true, Session: "kept"}, {Kind: "write", Size: Dist{Fixed: 1}, Plain: true}, {Kind: "login"}, {Kind: "read", Pick: "zipf", Skew: 1.1}} {
 		if err := Check(w); err != nil {
 			t.Errorf("Check(%+v) = %v, want nil", w, err)
 		}
