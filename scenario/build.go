@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -55,10 +54,7 @@ const (
 
 // driver finds the driver of the target and checks that it can do the work.
 func (c *checker) driver(drivers []storage.Driver) storage.Driver {
-	scheme := serverScheme
-	if u, err := url.Parse(c.Target); err == nil && c.Target != BuiltIn {
-		scheme = u.Scheme
-	}
+	scheme := c.scheme()
 	find := func(d storage.Driver) bool { return slices.Contains(d.Schemes, scheme) && d.Name != commandDriver }
 	key := "target"
 	if len(c.Client.Command) > 0 {

@@ -150,9 +150,7 @@ func (c *checker) work() {
 		}
 	}
 	w := c.Work
-	if !slices.Contains([]string{"kept", "fresh"}, w.Session) {
-		c.say("workload.session", "unknown session %s: use kept or fresh", quote(w.Session))
-	}
+	c.session()
 	writes := slices.Contains(c.operations(), "write")
 	if c.given("workload.size") && !writes {
 		c.say("workload.size", "is for kinds that write: kind %s does not; the sizes of files to read follow from files", w.Kind)
@@ -163,6 +161,45 @@ func (c *checker) work() {
 	if w.Timeout == 0 {
 		c.say("workload.timeout", "must be above 0: a service that hangs would hold the run up for ever")
 	}
+}
+
+// session checks who can share sessions, and what programs cannot be told.
+func (c *checker) session() {
+	w, external := c.Work, len(c.Client.Command) > 0
+	switch scheme := c.scheme(); {
+	case !slices.Contains(words()["workload.session"], w.Session):
+		c.say("workload.session", "unknown session %s: use kept, fresh or shared", quote(w.Session))
+	case w.Session != "shared":
+	case external:
+		c.say("workload.session", "external programs cannot share a session: use kept or fresh, or leave client out")
+	case w.Kind == "login":
+		c.say("workload.session", "each operation of kind login is a session of its own: use fresh")
+	case !rooted(scheme) && scheme != "simulated":
+		c.say("workload.session", "clients of %s:// cannot share a session, only those of root:// and roots:// can: use kept or fresh", scheme)
+	}
+	if external && w.Plain {
+		c.say("workload.plain", "an external program reads and writes in its own way: leave plain out, or client")
+	}
+	if external && w.KeepOpen {
+		c.say("workload.keep_open", "an external program closes its files when it ends: leave keep_open out, or client")
+	}
+}
+
+// scheme returns the target's scheme.
+func (c *checker) scheme() string {
+	if c.Target == BuiltIn {
+		return serverScheme
+	}
+	u, err := url.Parse(c.Target)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme
+}
+
+// rooted tells whether scheme is one of the XRootD protocol's.
+func rooted(scheme string) bool {
+	return slices.Contains([]string{"root", "roots", "xroot", "xroots"}, scheme)
 }
 
 // operations returns the kinds of operations that the workload asks for.
@@ -182,7 +219,7 @@ func (s *Scenario) operations() []string {
 
 // needsFiles says whether there must be files before the run.
 func (s *Scenario) needsFiles() bool {
-	return slices.ContainsFunc(s.operations(), func(k string) bool { return k == "read" || k == "stat" || k == "checksum" })
+	return slices.ContainsFunc(s.operations(), func(k string) bool { return slices.Contains([]string{"read", "stat", "checksum", "locate"}, k) })
 }
 
 func (c *checker) files() {

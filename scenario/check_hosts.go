@@ -71,6 +71,8 @@ func (c *checker) auth() {
 		c.say("auth.ticket_file", "keytab_file and ticket_file exclude each other: keep one")
 	case a.KeytabFile != "" && a.User == "":
 		c.say("auth.keytab_file", "needs user: the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
+	case a.KeytabFile != "" && len(c.Client.Command) > 0:
+		c.say("auth.keytab_file", "an external program needs a ticket: fetch one with kinit -k -t, and name its cache with ticket_file")
 	case a.Method != "krb5" && a.KeytabFile+a.TicketFile+a.Krb5File != "":
 		c.say("auth.method", "keytab_file, ticket_file and krb5_file are for method: krb5")
 	case a.KeyFile != "" && a.CertFile == "":

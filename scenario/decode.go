@@ -242,10 +242,9 @@ func index(path string) string {
 
 func laterWords() map[string]string {
 	return map[string]string{
-		"workload.kind=job":       "comes with a later version: use read with part and think",
-		"workload.kind=copy":      "comes with a later version: use read, write or mix",
-		"workload.kind=command":   "is not a kind of work: name the program with the key client, and what it does here (read, write)",
-		"workload.session=shared": "comes with a later version: use kept or fresh",
+		"workload.kind=job":     "comes with a later version: use read with part and think",
+		"workload.kind=copy":    "comes with a later version: use read, write or mix",
+		"workload.kind=command": "is not a kind of work: name the program with the key client, and what it does here (read, write)",
 	}
 }
 

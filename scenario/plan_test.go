@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,11 +82,13 @@ func TestPlanAsksTheDriver(t *testing.T) {
 		"target: gopher://a/\n": `s.yaml:1:9: target: unknown scheme "gopher": use one of http, https, dav, davs, file, simulated`,
 		"target: gsiftp://a/\n": `s.yaml:1:9: target: this version does not speak gsiftp:// itself: name the program that does, as in client: gfal-copy`,
 		"target: root://a/\n":   `s.yaml:1:9: target: this version does not speak root:// itself: name the program that does, as in client: xrdcp`,
-		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":          `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
-		"target: root://a/\nclient: {command: [x, \"{source}\"]}\n":            `s.yaml:2:19: client.command: has {source}, so it writes: use workload.kind write, or {dest} for what is read`,
-		"target: root://a/\nclient: {command: [x]}\nworkload: {kind: write}\n": `s.yaml:2:19: client.command: has no {source}, so it only reads: name the file to write with {source}`,
-		"target: ftp://a/\nclient: curl\nworkload: {kind: metadata}\n":         `s.yaml:3:12: workload.mix.list: clients of command cannot list: they can read, write`,
-		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n\n":        `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
+		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n":               `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
+		"target: root://a/\nclient: {command: [x, \"{source}\"]}\n":                 `s.yaml:2:19: client.command: has {source}, so it writes: use workload.kind write, or {dest} for what is read`,
+		"target: root://a/\nclient: {command: [x]}\nworkload: {kind: write}\n":      `s.yaml:2:19: client.command: has no {source}, so it only reads: name the file to write with {source}`,
+		"target: ftp://a/\nclient: curl\nworkload: {kind: metadata}\n":              `s.yaml:3:12: workload.mix.list: clients of command cannot list: they can read, write`,
+		"target: http://a/\nworkload: {kind: metadata, mix: {locate: 1}}\n":         `s.yaml:2:42: workload.mix.locate: clients of webdav cannot locate: they can read, write, stat, list, mkdir, remove, checksum, login`,
+		"target: http://a/\nworkload: {kind: metadata, mix: {mkdir: 1, move: 1}}\n": `s.yaml:2:50: workload.mix.move: clients of webdav cannot move: they can read, write, stat, list, mkdir, remove, checksum, login`,
+		"target: root://a/\nclient: xrdcp\nworkload: {kind: login}\n\n":             `s.yaml:3:18: workload.kind: clients of command cannot login: they can read, write`,
 	} {
 		_, err := parse(t, text).Plan(drivers())
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -101,6 +104,53 @@ func TestPlanAsksTheDriver(t *testing.T) {
 	s.Work.Kind = "x"
 	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.hold: must be above 0") || !strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
 		t.Error(err)
+	}
+}
+
+// What makes a result incomparable with others is said in the plan.
+func TestWaysOfWorkingAreNamed(t *testing.T) {
+	rooted := append(drivers(), storage.Driver{Name: "xrootd", Schemes: []string{"root", "roots", "xroot", "xroots"}, Kinds: drivers()[0].Kinds})
+	for text, want := range map[string]string{
+		"target: root://a/\nworkload: {kind: read}\n":                                            "read, pick random, session kept, think 0s",
+		"target: root://a/\nworkload: {kind: read, plain: true}\n":                               "session kept, plain reads (no page checksums), think",
+		"target: xroots://a/\nworkload: {kind: write, plain: true}\n":                            "session kept, plain writes (no page checksums), think",
+		"target: root://a/\nworkload: {kind: mix, mix: {read: 1, write: 1}, plain: true}\n":      "session kept, plain reads and writes (no page checksums), think",
+		"target: root://a/\nworkload: {keep_open: true, session: shared, plain: true}\n":         "one shared session, plain reads (no page checksums), files stay open, think",
+		"target: simulated://x?servers=1\nworkload: {session: shared, plain: true}\n":            "pick random, one shared session, think",
+		"target: root://a/\nworkload: {kind: mix, mix: {stat: 1, locate: 1}, session: shared}\n": "mix (locate 1, stat 1), pick random, one shared session, think",
+	} {
+		d := rooted
+		if strings.Contains(text, "locate") {
+			d = slices.Clone(rooted)
+			d[len(d)-1].Kinds = append(slices.Clone(d[0].Kinds), storage.Locate)
+		}
+		p, err := parse(t, text).Plan(slices.DeleteFunc(slices.Clone(d), func(d storage.Driver) bool { return d.Name == "command" }))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := p.WorkText(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", text, got, want)
+		}
+		if strings.Contains(text, "locate") && !p.Files.Listing {
+			t.Error("locate has no files to ask for")
+		}
+	}
+}
+
+// Paths of credentials are relative to the scenario's folder.
+func TestKerberosFilesAreFound(t *testing.T) {
+	s, err := Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: {method: krb5, user: w@X, keytab_file: w.keytab, krb5_file: ../krb5.conf}\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Auth.KeytabFile != "/etc/weir/w.keytab" || s.Auth.Krb5File != "/etc/krb5.conf" {
+		t.Errorf("%+v", s.Auth)
+	}
+	for _, auth := range []string{"{method: krb5}", "{method: krb5, ticket_file: cc}", "{method: krb5, krb5_file: k}"} {
+		if s, err = Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: "+auth+"\n"), nil, nil); err != nil {
+			t.Errorf("%s: %v", auth, err)
+		}
 	}
 }
 

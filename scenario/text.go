@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if p.Auth.Method != "" {
 		row("auth", "%s", strings.TrimSpace(p.Auth.Method+" "+p.Auth.User))
 	}
-	row("workload", "%s", p.workText())
+	row("workload", "%s", p.WorkText())
 	files, mean := p.filesText()
 	row("files", "%s", files)
 	row("load", "%s", p.loadText())
@@ -104,7 +105,9 @@ func (p *Plan) writeSteps(w io.Writer) error {
 	return aligned(w, b.String(), tabwriter.AlignRight)
 }
 
-func (p *Plan) workText() string {
+// WorkText says in words what each client does. Ways of working that make a
+// result incomparable with others are named.
+func (p *Plan) WorkText() string {
 	w := p.Work
 	parts := []string{w.Kind}
 	if len(w.Mix) > 0 {
@@ -120,7 +123,13 @@ func (p *Plan) workText() string {
 	if w.Part != nil {
 		parts = append(parts, fmt.Sprintf("%s of %v", plural(w.Part.Count, w.Part.Order+" part"), w.Part.Size))
 	}
-	parts = append(parts, "pick "+w.Pick, "session "+w.Session, "think "+spanText(w.Think))
+	session := "session " + w.Session
+	if w.Session == "shared" {
+		session = "one shared session"
+	}
+	parts = append(parts, "pick "+w.Pick, session)
+	parts = append(parts, p.waysText()...)
+	parts = append(parts, "think "+spanText(w.Think))
 	if w.Verify > 0 {
 		parts = append(parts, fmt.Sprintf("%v verified by %s", w.Verify, w.Sum))
 	}
@@ -129,6 +138,27 @@ func (p *Plan) workText() string {
 		parts = append(parts, plural(w.Retries, "retry"))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// waysText names the ways of reading and writing that are not the usual.
+func (p *Plan) waysText() []string {
+	var parts []string
+	ops := (&Scenario{Work: p.Work}).operations()
+	if u, err := url.Parse(p.Target); p.Work.Plain && err == nil && rooted(u.Scheme) {
+		both := slices.Contains(ops, "read") && slices.Contains(ops, "write")
+		switch {
+		case both:
+			parts = append(parts, "plain reads and writes (no page checksums)")
+		case slices.Contains(ops, "write"):
+			parts = append(parts, "plain writes (no page checksums)")
+		default:
+			parts = append(parts, "plain reads (no page checksums)")
+		}
+	}
+	if p.Work.KeepOpen {
+		parts = append(parts, "files stay open")
+	}
+	return parts
 }
 
 func (p *Plan) loadText() string {

@@ -9,7 +9,7 @@ func words() map[string][]string {
 		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
 		"auth.method":         {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
 		"workload.kind":       {"read", "write", "mix", "metadata", "login"},
-		"workload.session":    {"kept", "fresh"},
+		"workload.session":    {"kept", "fresh", "shared"},
 		"workload.pick":       {"random", "sequential", "zipf"},
 		"workload.part.order": {"random", "sequential"},
 		"workload.checksum":   content.Algorithms(),

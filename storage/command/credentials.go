@@ -27,6 +27,8 @@ func (s *service) credentials(c storage.Credentials) error {
 	env.unless(first(from.KeyFile, from.CertFile), "X509_USER_KEY")
 	env.unless(from.CADir, "X509_CERT_DIR", "SSL_CERT_DIR")
 	env.unless(from.CAFile, "SSL_CERT_FILE", "CURL_CA_BUNDLE")
+	env.unless(from.TicketFile, "KRB5CCNAME")
+	env.unless(from.Krb5File, "KRB5_CONFIG")
 	env.unless(c.Token, "BEARER_TOKEN")
 	env.unless(from.TokenFile, "BEARER_TOKEN_FILE")
 	if protocol := map[string]string{"unix": "unix", "krb5": "krb5", "x509": "gsi", "token": "ztn"}[c.Method]; protocol != "" {
