@@ -7,13 +7,17 @@
 // with credentials of one of them; some protocols go on for a few rounds.
 package security
 
+import "context"
+
 // A Method is one way to prove who we are. One Method serves all clients of a
 // service; it is safe for concurrent use.
 type Method interface {
 	// Name is the protocol's name as servers write it: "unix", "krb5", "ztn", "gsi".
 	Name() string
-	// Begin starts the proof towards one server.
-	Begin(s Server) (Exchange, error)
+	// Begin starts the proof towards one server. It may have to ask a third
+	// party (krb5: the KDC, once for all clients), until ctx ends but never
+	// longer than ten seconds.
+	Begin(ctx context.Context, s Server) (Exchange, error)
 }
 
 // A Server is whom we prove it to.
@@ -30,4 +34,13 @@ type Exchange interface {
 	// answer that asks for more. What it returns begins with the protocol's
 	// name and a zero byte, as kXR_auth carries it.
 	Next(challenge []byte) ([]byte, error)
+}
+
+// Hint returns what might explain that the server refused e's proof, such as
+// "the token expired at 2026-01-02T15:04:05Z", or "" if nothing is known.
+func Hint(e Exchange) string {
+	if h, ok := e.(interface{ Hint() string }); ok {
+		return h.Hint()
+	}
+	return ""
 }

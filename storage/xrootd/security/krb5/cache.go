@@ -1,0 +1,188 @@
+package krb5
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+// maxCache is the most that a ticket cache may hold, in bytes; even those
+// with hundreds of large tickets stay far below.
+const maxCache = 16 << 20
+
+// A principal is a name in a realm.
+type principal struct {
+	name  types.PrincipalName
+	realm string
+}
+
+// String returns name@REALM.
+func (p principal) String() string { return p.name.PrincipalNameString() + "@" + p.realm }
+
+func (p principal) is(o principal) bool { return p.realm == o.realm && p.name.Equal(o.name) }
+
+// cacheFile is the file of a ticket cache: given, or from KRB5CCNAME, or the
+// usual one in /tmp.
+func cacheFile(given string) (string, error) {
+	name, whence := given, "ticket_file"
+	if name == "" {
+		name, whence = os.Getenv("KRB5CCNAME"), "KRB5CCNAME"
+	}
+	if name == "" {
+		return fmt.Sprintf("/tmp/krb5cc_%d", os.Geteuid()), nil
+	}
+	kind, rest, typed := strings.Cut(name, ":")
+	switch {
+	case !typed || strings.Contains(kind, "/"):
+		return name, nil
+	case kind == "FILE" || kind == "WRFILE":
+		return rest, nil
+	case kind == "DIR" && strings.HasPrefix(rest, ":"):
+		return rest[1:], nil // one file of the folder
+	}
+	return "", fmt.Errorf("%s %s is no file: put the ticket into one (kinit -c FILE:/path) and name it in auth.ticket_file, or use auth.keytab_file", whence, clip(name))
+}
+
+// readCache reads all tickets of a cache file and whose they are. Those
+// whose form is unknown to us are left out.
+func readCache(file string) (principal, []*ticket, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return principal{}, nil, err
+	}
+	if info.Size() > maxCache {
+		return principal{}, nil, fmt.Errorf("%s: %d bytes are too many for a ticket cache", file, info.Size())
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return principal{}, nil, err
+	}
+	p, tickets, err := parseCache(b)
+	if err != nil {
+		return p, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return p, tickets, nil
+}
+
+// parseCache reads version 3 or 4 of the format of
+// https://web.mit.edu/kerberos/krb5-latest/doc/formats/ccache_file_format.html
+func parseCache(b []byte) (principal, []*ticket, error) {
+	r := &cursor{rest: b}
+	version := r.integer(2)
+	switch version {
+	case 0x0504:
+		r.bytes(r.integer(2)) // header fields
+	case 0x0503:
+	default:
+		return principal{}, nil, errors.New("this is no ticket cache as kinit -c FILE:/path writes them")
+	}
+	owner := r.principal()
+	if r.short || len(owner.name.NameString) == 0 {
+		return owner, nil, errors.New("the ticket cache is cut off")
+	}
+	var tickets []*ticket
+	for len(r.rest) > 0 {
+		t := r.credential(version)
+		if r.short {
+			return owner, tickets, errors.New("the ticket cache is cut off")
+		}
+		if t != nil {
+			tickets = append(tickets, t)
+		}
+	}
+	return owner, tickets, nil
+}
+
+// A cursor takes a file apart; short says that it wanted more than there is.
+type cursor struct {
+	rest  []byte
+	short bool
+}
+
+func (r *cursor) bytes(n int) []byte {
+	if n > len(r.rest) || r.short {
+		r.short, r.rest = true, nil
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *cursor) integer(size int) int {
+	var full [4]byte
+	copy(full[4-size:], r.bytes(size))
+	return int(binary.BigEndian.Uint32(full[:]))
+}
+
+func (r *cursor) data() []byte { return r.bytes(r.integer(4)) }
+
+func (r *cursor) time() time.Time { return time.Unix(int64(r.integer(4)), 0) }
+
+func (r *cursor) principal() principal {
+	p := principal{name: types.PrincipalName{NameType: int32(r.integer(4))}} //nolint:gosec // 32 bits of the file
+	parts := r.integer(4)
+	p.realm = string(r.data())
+	for range parts {
+		if r.short {
+			break
+		}
+		p.name.NameString = append(p.name.NameString, string(r.data()))
+	}
+	return p
+}
+
+// credential reads one entry; nil if it is no ticket that we can use.
+func (r *cursor) credential(version int) *ticket {
+	t := &ticket{client: r.principal(), service: r.principal()}
+	t.key.KeyType = int32(r.integer(2)) //nolint:gosec // 16 bits of the file
+	if version == 0x0503 {
+		r.integer(2) // the key's type once more
+	}
+	t.key.KeyValue = r.data()
+	authenticated := r.time()
+	if t.start = r.time(); t.start.Unix() == 0 {
+		t.start = authenticated
+	}
+	t.end = r.time()
+	r.bytes(4 + 1 + 4) // renewable until, user to user, flags
+	for range 2 {      // addresses, authorization data
+		for range r.integer(4) {
+			r.bytes(2)
+			r.data()
+			if r.short {
+				return nil
+			}
+		}
+	}
+	ticketBytes := r.data()
+	r.data() // second ticket
+	if r.short || strings.HasPrefix(t.service.realm, "X-CACHECONF") {
+		return nil
+	}
+	err := guard("ticket", func() error {
+		t.ticket = messages.Ticket{}
+		return t.ticket.Unmarshal(ticketBytes)
+	})
+	if err != nil || len(t.ticket.SName.NameString) == 0 {
+		return nil
+	}
+	return t
+}
+
+// guard turns a panic of f into an error: the Kerberos library indexes into
+// what it reads without looking whether it is there.
+func guard(what string, f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("malformed %s: %v", what, r)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,209 @@
+package krb5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/crypto"
+	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
+	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
+	"github.com/jcmturner/gokrb5/v8/iana/nametype"
+	"github.com/jcmturner/gokrb5/v8/iana/patype"
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+// maxHops is how many realms may refer us to each other. The library's
+// requests name the client's realm wrongly from the third on.
+const maxHops = 3
+
+// logIn gets a ticket for tickets with the keytab (RFC 4120, 3.1).
+func (k *Client) logIn(ctx context.Context) (*ticket, error) {
+	req, err := messages.NewASReqForTGT(k.user.realm, k.settings.lib, k.user.name)
+	if err != nil {
+		return nil, err
+	}
+	allowed := k.settings.lib.LibDefaults.DefaultTktEnctypeIDs
+	req.ReqBody.EType = slices.DeleteFunc(slices.Clone(allowed), func(id int32) bool { return !slices.Contains(k.keys, id) })
+	if len(req.ReqBody.EType) == 0 {
+		return nil, denied("the %s has keys of the encryption types %v only, allowed are %v", k.where, k.keys, allowed)
+	}
+	reply, err := k.sendLogin(ctx, req)
+	var refusal messages.KRBError
+	if errors.As(err, &refusal) && refusal.ErrorCode == errorcode.KDC_ERR_PREAUTH_REQUIRED {
+		if err = k.prove(&req, refusal.EData); err == nil {
+			reply, err = k.sendLogin(ctx, req)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rep messages.ASRep
+	err = guard("answer of the KDC", func() error {
+		if err := rep.Unmarshal(reply); err != nil {
+			return err
+		}
+		_, err := rep.Verify(k.settings.lib, k.login, req)
+		return err
+	})
+	if err != nil {
+		return nil, denied("the answer of realm %s's KDC cannot be read with the %s: is its key of %s outdated? %w", k.user.realm, k.where, k.user, err)
+	}
+	return k.accept(rep.KDCRepFields), nil
+}
+
+func (k *Client) sendLogin(ctx context.Context, req messages.ASReq) ([]byte, error) {
+	b, err := req.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return k.settings.ask(ctx, k.user.realm, b)
+}
+
+// prove adds an encrypted time stamp, in the first of the KDC's encryption
+// types that the keytab has.
+func (k *Client) prove(req *messages.ASReq, hints []byte) error {
+	var offers []int32
+	err := guard("answer of the KDC", func() error {
+		var all types.PADataSequence
+		if err := all.Unmarshal(hints); err != nil {
+			return err
+		}
+		for _, p := range all {
+			if p.PADataType != patype.PA_ETYPE_INFO2 {
+				continue
+			}
+			info, err := p.GetETypeInfo2()
+			if err != nil {
+				return err
+			}
+			for _, i := range info {
+				offers = append(offers, i.EType)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	offers = append(offers, req.ReqBody.EType...) // a KDC that does not say takes what we asked for
+	i := slices.IndexFunc(offers, func(id int32) bool { return slices.Contains(req.ReqBody.EType, id) })
+	key, version, err := k.login.Keytab().GetEncryptionKey(k.user.name, k.user.realm, 0, offers[i])
+	if err != nil {
+		return err
+	}
+	stamp, err := types.GetPAEncTSEncAsnMarshalled()
+	if err != nil {
+		return err
+	}
+	sealed, err := crypto.GetEncryptedData(stamp, key, keyusage.AS_REQ_PA_ENC_TIMESTAMP, version)
+	if err != nil {
+		return err
+	}
+	value, err := sealed.Marshal()
+	req.PAData = append(req.PAData, types.PAData{PADataType: patype.PA_ENC_TIMESTAMP, PADataValue: value})
+	return err
+}
+
+// grant gets a ticket for a service with a ticket for tickets (RFC 4120,
+// 3.3), across realms if need be.
+func (k *Client) grant(ctx context.Context, granter *ticket, s principal) (*ticket, error) {
+	realm := granter.client.realm
+	for range maxHops {
+		want := s.name
+		if s.realm != realm {
+			want = types.PrincipalName{NameType: nametype.KRB_NT_SRV_INST, NameString: []string{"krbtgt", s.realm}}
+		}
+		t, err := k.askGranter(ctx, realm, granter, want)
+		if err != nil {
+			return nil, err
+		}
+		names := t.ticket.SName.NameString
+		if len(names) != 2 || names[0] != "krbtgt" || s.name.NameString[0] == "krbtgt" {
+			return t, nil
+		}
+		if s.realm == realm {
+			s.realm = names[1] // the KDC knows better where the service is
+		}
+		realm, granter = names[1], t
+	}
+	return nil, denied("no way to %s: more than %d realms on the way", s, maxHops)
+}
+
+func (k *Client) askGranter(ctx context.Context, realm string, granter *ticket, want types.PrincipalName) (*ticket, error) {
+	var req messages.TGSReq
+	var b []byte
+	err := guard("ticket", func() error {
+		var err error
+		if req, err = messages.NewTGSReq(k.user.name, realm, k.settings.lib, granter.ticket, granter.key, want, false); err == nil {
+			b, err = req.Marshal()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	reply, err := k.settings.ask(ctx, realm, b)
+	if err != nil {
+		return nil, err
+	}
+	var rep messages.TGSRep
+	err = guard("answer of the KDC", func() error {
+		if err := rep.Unmarshal(reply); err != nil {
+			return err
+		}
+		if err := rep.DecryptEncPart(granter.key); err != nil {
+			return err
+		}
+		_, err := rep.Verify(k.settings.lib, req)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("answer of realm %s's KDC: %w", clip(realm), err)
+	}
+	if len(rep.Ticket.SName.NameString) == 0 {
+		return nil, fmt.Errorf("answer of realm %s's KDC: a ticket for nobody", clip(realm))
+	}
+	return k.accept(rep.KDCRepFields), nil
+}
+
+// accept makes a ticket of a KDC's answer.
+func (k *Client) accept(rep messages.KDCRepFields) *ticket {
+	t := &ticket{
+		client: k.user, service: principal{rep.Ticket.SName, rep.Ticket.Realm},
+		ticket: rep.Ticket, key: rep.DecryptedEncPart.Key,
+		start: rep.DecryptedEncPart.StartTime, end: rep.DecryptedEncPart.EndTime,
+	}
+	if t.start.IsZero() {
+		t.start = rep.DecryptedEncPart.AuthTime
+	}
+	return t
+}
+
+// explain says what a KDC's refusal means and what would help.
+func (k *Client) explain(err error, s principal) error {
+	var r messages.KRBError
+	if !errors.As(err, &r) {
+		return err
+	}
+	switch r.ErrorCode {
+	case errorcode.KDC_ERR_C_PRINCIPAL_UNKNOWN:
+		return denied("the KDC of realm %s does not know %s: %w", k.user.realm, k.user, r)
+	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN:
+		return denied("the KDC does not know the service %s, as which the server presents itself: %w", s, r)
+	case errorcode.KDC_ERR_PREAUTH_FAILED, errorcode.KRB_AP_ERR_BAD_INTEGRITY:
+		return denied("the KDC does not take the key of %s in the %s: it was changed since? %w", k.user, k.where, r)
+	case errorcode.KRB_AP_ERR_SKEW:
+		return denied("the clocks of this machine and of the KDC differ by %s: %w", time.Since(r.STime).Round(time.Second), r)
+	case errorcode.KRB_AP_ERR_TKT_EXPIRED, errorcode.KDC_ERR_NEVER_VALID:
+		return denied("the KDC finds the ticket of %s (%s) expired: %w", k.user, k.where, r)
+	case errorcode.KDC_ERR_CLIENT_REVOKED, errorcode.KDC_ERR_KEY_EXPIRED, errorcode.KDC_ERR_NAME_EXP:
+		return denied("the KDC says that %s is locked or expired: %w", k.user, r)
+	case errorcode.KDC_ERR_WRONG_REALM:
+		return denied("%s is not in this KDC's realm: %w", k.user, r)
+	}
+	return denied("the KDC refuses a ticket for %s to %s: %w", s, k.user, r)
+}

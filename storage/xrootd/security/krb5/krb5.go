@@ -1,0 +1,150 @@
+// Package krb5 makes Kerberos requests (AP-REQ) for many clients of one user,
+// from a keytab or a ticket cache.
+//
+// One ticket per service is shared: it is got once, while others wait for it,
+// and renewed before it expires by whoever comes next; nothing goes on in the
+// background. Each request has an authenticator of its own, whose time no
+// other request of the process has, so that a server's replay cache never
+// takes two logins for one.
+package krb5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/credentials"
+)
+
+// A Config says whose tickets to use. Empty fields mean what the usual
+// Kerberos programs take.
+type Config struct {
+	User       string // principal; "" means the first in the keytab, or the ticket cache's
+	KeytabFile string // "" means that the tickets come from a cache
+	TicketFile string // ticket cache; "" means KRB5CCNAME, else /tmp/krb5cc_UID
+	Krb5File   string // configuration; "" means KRB5_CONFIG, else /etc/krb5.conf
+}
+
+// A Client makes requests for one user. It is safe for concurrent use, and
+// needs no closing: it holds no connections and no goroutines.
+type Client struct {
+	settings *settings
+	user     principal
+	login    *credentials.Credentials // with the keytab; nil with a ticket cache
+	keys     []int32                  // encryption types of the keytab's keys
+	where    string                   // keytab or ticket cache, for messages
+	cache    string                   // ticket cache, "" with a keytab
+
+	last atomic.Int64  // time of the latest authenticator, in us since 1970
+	gate chan struct{} // holds one: who asks the KDC
+
+	mu      sync.RWMutex
+	tickets map[string]*ticket // by service as asked for
+	granter *ticket            // the ticket for tickets, with a keytab
+	failure failure            // the latest
+}
+
+// Open reads the files that c names, without touching the network. Its
+// errors say what is missing.
+func Open(c Config) (*Client, error) {
+	s, err := readSettings(c.Krb5File)
+	if err != nil {
+		return nil, err
+	}
+	k := &Client{settings: s, gate: make(chan struct{}, 1), tickets: map[string]*ticket{}}
+	if c.KeytabFile != "" {
+		return k, k.useKeytab(c)
+	}
+	return k, k.useCache(c)
+}
+
+func (k *Client) useKeytab(c Config) error {
+	kt, err := readKeytab(c.KeytabFile)
+	if err != nil {
+		return err
+	}
+	k.where = "keytab " + c.KeytabFile
+	if k.user, k.keys, err = holder(kt, c.User, k.settings.lib.LibDefaults.DefaultRealm); err != nil {
+		return fmt.Errorf("%s: %w", c.KeytabFile, err)
+	}
+	k.login = credentials.NewFromPrincipalName(k.user.name, k.user.realm).WithKeytab(kt)
+	return nil
+}
+
+func (k *Client) useCache(c Config) error {
+	var err error
+	if k.cache, err = cacheFile(c.TicketFile); err != nil {
+		return err
+	}
+	k.where = "ticket cache " + k.cache
+	owner, _, err := readCache(k.cache)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no ticket: %w: run kinit, or set auth.ticket_file or auth.keytab_file", err)
+	}
+	if err != nil {
+		return err
+	}
+	k.user = owner
+	if c.User == "" {
+		return nil
+	}
+	if k.user, err = parsePrincipal(c.User, owner.realm); err != nil {
+		return err
+	}
+	if !k.user.is(owner) {
+		return fmt.Errorf("the %s is of %s and auth.user is %s", k.where, owner, k.user)
+	}
+	return nil
+}
+
+// User returns the principal that the requests are of, name@REALM.
+func (k *Client) User() string { return k.user.String() }
+
+// Request returns an AP-REQ for a service, service/host@REALM. It asks a KDC
+// if there is no ticket for it yet, which ends when ctx does and within ten
+// seconds; that KDCs refuse is an error around fs.ErrPermission.
+func (k *Client) Request(ctx context.Context, service string) ([]byte, error) {
+	t, err := k.ticket(ctx, service)
+	if err != nil {
+		return nil, fmt.Errorf("krb5: %w", err)
+	}
+	b, err := t.request(k.now())
+	if err != nil {
+		return nil, fmt.Errorf("krb5: request for %s: %w", clip(service), err)
+	}
+	return b, nil
+}
+
+// Until returns when the ticket for a service expires, zero if there is none.
+func (k *Client) Until(service string) time.Time {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if t := k.tickets[service]; t != nil {
+		return t.end
+	}
+	return time.Time{}
+}
+
+// now returns the time in whole microseconds, later than at every call before.
+func (k *Client) now() time.Time {
+	for {
+		last := k.last.Load()
+		now := max(time.Now().UnixMicro(), last+1)
+		if k.last.CompareAndSwap(last, now) {
+			return time.UnixMicro(now).UTC()
+		}
+	}
+}
+
+// parseService reads what a server says of itself. Without a realm it is in
+// the one that the configuration has for the host, or else in the user's.
+func (k *Client) parseService(s string) (principal, error) {
+	name, _, _ := strings.Cut(s, "@")
+	_, host, _ := strings.Cut(name, "/")
+	return parsePrincipal(s, k.settings.realmOf(host, k.user.realm))
+}

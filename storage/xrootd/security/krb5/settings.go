@@ -1,0 +1,154 @@
+package krb5
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
+)
+
+// settings are what a krb5.conf means to us.
+type settings struct {
+	lib     *config.Config      // for the messages
+	kdcs    map[string][]string // host:port by realm
+	dns     bool                // look for other realms' KDCs there
+	domains map[string]string   // realms by host name or .domain
+}
+
+// readSettings reads files, or what KRB5_CONFIG names, or /etc/krb5.conf.
+func readSettings(files string) (*settings, error) {
+	if files == "" {
+		files = os.Getenv("KRB5_CONFIG")
+	}
+	if files == "" {
+		files = "/etc/krb5.conf"
+	}
+	p, err := readProfile(files)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.settings()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", files, err)
+	}
+	return s, nil
+}
+
+func (p profile) settings() (*settings, error) {
+	s := &settings{lib: config.New(), kdcs: map[string][]string{}, domains: map[string]string{}}
+	s.dns = p.on("libdefaults/dns_lookup_kdc", true)
+	l := &s.lib.LibDefaults
+	l.DefaultRealm = p.first("libdefaults/default_realm", "")
+	l.Canonicalize = p.on("libdefaults/canonicalize", false)
+	l.Forwardable = p.on("libdefaults/forwardable", false)
+	l.Proxiable = p.on("libdefaults/proxiable", false)
+	l.NoAddresses = p.on("libdefaults/noaddresses", true)
+	var err error
+	if l.Clockskew, err = p.lasting("libdefaults/clockskew", 5*time.Minute); err != nil {
+		return nil, err
+	}
+	if l.TicketLifetime, err = p.lasting("libdefaults/ticket_lifetime", 24*time.Hour); err != nil {
+		return nil, err
+	}
+	permitted := p.first("libdefaults/permitted_enctypes", "")
+	if l.DefaultTktEnctypeIDs, err = encryptions(p.first("libdefaults/default_tkt_enctypes", permitted)); err != nil {
+		return nil, err
+	}
+	if l.DefaultTGSEnctypeIDs, err = encryptions(p.first("libdefaults/default_tgs_enctypes", permitted)); err != nil {
+		return nil, err
+	}
+	for path, values := range p {
+		if realm, ok := strings.CutPrefix(path, "realms/"); ok && strings.HasSuffix(realm, "/kdc") {
+			realm = strings.TrimSuffix(realm, "/kdc")
+			for _, v := range values {
+				s.kdcs[realm] = append(s.kdcs[realm], address(v))
+			}
+		}
+		if domain, ok := strings.CutPrefix(path, "domain_realm/"); ok {
+			s.domains[domain] = values[0]
+		}
+	}
+	return s, nil
+}
+
+// address makes host:port of what a kdc line says.
+func address(v string) string {
+	v = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(v, "*"), "tcp/"), "udp/")
+	if _, _, err := net.SplitHostPort(v); err == nil {
+		return v
+	}
+	return net.JoinHostPort(strings.Trim(v, "[]"), "88")
+}
+
+// encryptions are the types that a list in krb5.conf names and that we know,
+// in its order; for an empty list or DEFAULT those of the C library.
+func encryptions(list string) ([]int32, error) {
+	standard := []int32{
+		etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96,
+		etypeID.AES256_CTS_HMAC_SHA384_192, etypeID.AES128_CTS_HMAC_SHA256_128, etypeID.RC4_HMAC,
+	}
+	var ids []int32
+	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+		switch id := etypeID.ETypesByName[strings.ToLower(strings.TrimPrefix(name, "+"))]; {
+		case strings.EqualFold(name, "DEFAULT"):
+			ids = append(ids, standard...)
+		case slices.Contains(standard, id):
+			ids = append(ids, id)
+		case strings.EqualFold(name, "aes"):
+			ids = append(ids, standard[:4]...)
+		case strings.EqualFold(name, "rc4"):
+			ids = append(ids, etypeID.RC4_HMAC)
+		}
+	}
+	if list == "" {
+		return standard, nil
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("encryption types %s: none is known: use some of aes256-cts-hmac-sha1-96, aes128-cts-hmac-sha1-96, aes256-cts-hmac-sha384-192, aes128-cts-hmac-sha256-128", clip(list))
+	}
+	return ids, nil
+}
+
+// realmOf is the realm of a host by the configuration, or ours.
+func (s *settings) realmOf(host, ours string) string {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if r, ok := s.domains[host]; ok {
+		return r
+	}
+	for rest := host; ; {
+		_, domain, ok := strings.Cut(rest, ".")
+		if !ok {
+			return ours
+		}
+		if r, ok := s.domains["."+domain]; ok {
+			return r
+		}
+		rest = domain
+	}
+}
+
+// servers returns the addresses of a realm's KDCs.
+func (s *settings) servers(ctx context.Context, realm string) ([]string, error) {
+	if k := s.kdcs[realm]; len(k) > 0 {
+		return k, nil
+	}
+	if !s.dns {
+		return nil, fmt.Errorf("the Kerberos configuration names no KDC of realm %s: add kdc = HOST to its [realms]", clip(realm))
+	}
+	_, found, err := net.DefaultResolver.LookupSRV(ctx, "kerberos", "tcp", realm)
+	if err != nil {
+		return nil, fmt.Errorf("neither the Kerberos configuration nor the DNS names a KDC of realm %s: %w", clip(realm), err)
+	}
+	var k []string
+	for _, f := range found {
+		k = append(k, net.JoinHostPort(strings.TrimSuffix(f.Target, "."), strconv.Itoa(int(f.Port))))
+	}
+	return k, nil
+}

@@ -1,0 +1,187 @@
+package krb5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+// maxTickets bounds what servers can make us remember.
+const maxTickets = 10_000
+
+// A ticket proves client to service. It does not change once others see it,
+// except for refresh, which Client.mu guards.
+type ticket struct {
+	client, service principal
+	ticket          messages.Ticket
+	key             types.EncryptionKey
+	start, end      time.Time
+	refresh         time.Time // when to look for a better one
+}
+
+// A failure is the answer to all who waited while somebody asked in vain.
+type failure struct {
+	service string
+	at      time.Time
+	err     error
+}
+
+// valid says whether a server would take t now.
+func (t *ticket) valid(now time.Time) bool { return t != nil && now.Before(t.end) }
+
+// ticket returns one for a service: the one there is, or a new one.
+func (k *Client) ticket(ctx context.Context, service string) (*ticket, error) {
+	began := time.Now()
+	t, due := k.known(service, began)
+	if t != nil && !due {
+		return t, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if t != nil { // good for a while: only one of us looks for a better one
+		select {
+		case k.gate <- struct{}{}:
+		default:
+			return t, nil
+		}
+	} else {
+		select {
+		case k.gate <- struct{}{}:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for a ticket for %s: %w", clip(service), ctx.Err())
+		}
+	}
+	defer func() { <-k.gate }()
+	return k.renew(ctx, service, began)
+}
+
+// known returns the valid ticket for a service, or nil, and whether it is
+// time to look for a better one.
+func (k *Client) known(service string, now time.Time) (*ticket, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	t := k.tickets[service]
+	if !t.valid(now) {
+		return nil, true
+	}
+	return t, now.After(t.refresh)
+}
+
+// renew gets a ticket. One goroutine at a time is here. Those that had to
+// wait since began take what the one before them got.
+func (k *Client) renew(ctx context.Context, service string, began time.Time) (*ticket, error) {
+	old, due := k.known(service, time.Now())
+	if old != nil && !due {
+		return old, nil
+	}
+	if f := k.failure; f.service == service && f.at.After(began) {
+		return nil, f.err
+	}
+	t, err := k.obtain(ctx, service)
+	now := time.Now()
+	if err != nil && old.valid(now) {
+		k.mu.Lock()
+		old.refresh = later(now, old.end)
+		k.mu.Unlock()
+		return old, nil
+	}
+	if err != nil {
+		if ctx.Err() == nil { // the service's fault, not that of the one who asked
+			k.failure = failure{service, now, err}
+		}
+		return nil, err
+	}
+	t.refresh = later(now, t.end)
+	k.mu.Lock()
+	if len(k.tickets) >= maxTickets {
+		clear(k.tickets)
+	}
+	k.tickets[service] = t
+	k.mu.Unlock()
+	return t, nil
+}
+
+// later is when three quarters of what is left have passed, at least a
+// second from now: a ticket that cannot be bettered is not asked for anew at
+// every login of its last minutes.
+func later(now, end time.Time) time.Time {
+	return now.Add(max(end.Sub(now)*3/4, time.Second))
+}
+
+// obtain gets a ticket for a service from the cache or a KDC.
+func (k *Client) obtain(ctx context.Context, service string) (*ticket, error) {
+	s, err := k.parseService(service)
+	if err != nil {
+		return nil, fmt.Errorf("the server says what it is not: %w", err)
+	}
+	if k.cache != "" {
+		return k.fromCache(ctx, s)
+	}
+	now := time.Now()
+	if !k.granter.valid(now) || now.After(k.granter.refresh) {
+		t, err := k.logIn(ctx)
+		switch {
+		case err == nil:
+			t.refresh = later(now, t.end)
+			k.granter = t
+		case !k.granter.valid(now):
+			return nil, k.explain(err, s)
+		}
+	}
+	t, err := k.grant(ctx, k.granter, s)
+	return t, k.explain(err, s)
+}
+
+// fromCache reads the cache file anew: whoever runs kinit beside a long run
+// need not tell us.
+func (k *Client) fromCache(ctx context.Context, s principal) (*ticket, error) {
+	owner, all, err := readCache(k.cache)
+	if err != nil {
+		return nil, denied("the %s: %w: run kinit", k.where, err)
+	}
+	if !owner.is(k.user) {
+		return nil, denied("the %s is now of %s, no longer of %s", k.where, owner, k.user)
+	}
+	granter := principal{types.PrincipalName{NameString: []string{"krbtgt", owner.realm}}, owner.realm}
+	now := time.Now()
+	var expired, best *ticket
+	for _, t := range all {
+		if !t.client.is(owner) {
+			continue
+		}
+		if t.service.is(s) && t.valid(now) {
+			return t, nil
+		}
+		if t.service.is(granter) && t.valid(now) {
+			best = t
+		} else if t.service.is(granter) {
+			expired = t
+		}
+	}
+	if best == nil && expired != nil {
+		return nil, denied("the ticket of %s in %s expired at %s: run kinit", owner, k.cache, expired.end.UTC().Format(time.RFC3339))
+	}
+	if best == nil {
+		return nil, denied("the %s holds neither a ticket for %s nor one to get it with: run kinit", k.where, s)
+	}
+	t, err := k.grant(ctx, best, s)
+	return t, k.explain(err, s)
+}
+
+// denied makes an error around fs.ErrPermission.
+func denied(format string, args ...any) error {
+	return &refused{fmt.Errorf(format, args...)}
+}
+
+// refused is a reason that is also an fs.ErrPermission; those words would
+// only lengthen it.
+type refused struct{ reason error }
+
+func (r *refused) Error() string        { return r.reason.Error() }
+func (r *refused) Unwrap() error        { return r.reason }
+func (r *refused) Is(target error) bool { return errors.Is(fs.ErrPermission, target) }
