@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,9 @@ func (c *checker) hosts() {
 		seen[h.Name] = true
 		if h.NodeExporter != "" {
 			c.exporter(path+".node_exporter", h)
+		}
+		if h.XRootDReport != "" {
+			c.report(path+".xrootd_report", h)
 		}
 		for _, list := range []struct {
 			key string
@@ -45,6 +49,18 @@ func (c *checker) exporter(path string, h Host) {
 	}
 	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
 		c.say(path, "processes, pids and groups are watched on this machine only: leave them out, or leave node_exporter out")
+	}
+}
+
+// report checks a port to which servers send what they say of themselves.
+func (c *checker) report(path string, h Host) {
+	host, port, err := net.SplitHostPort(h.XRootDReport)
+	n, bad := strconv.ParseUint(port, 10, 16)
+	if err != nil || bad != nil || n == 0 || host != "" && net.ParseIP(host) == nil {
+		c.say(path, "%s is no port of this machine: write it as in :9931, or 192.0.2.1:9931", quote(h.XRootDReport))
+	}
+	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
+		c.say(path, "processes, pids and groups are watched on this machine only: give them an entry of their own")
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *Scenario) complete() {
 
 func (s *Scenario) completeHosts() {
 	for i := range s.Hosts {
-		if h := &s.Hosts[i]; h.Name == "" && h.NodeExporter == "" {
+		if h := &s.Hosts[i]; h.Name == "" && h.NodeExporter+h.XRootDReport == "" {
 			h.Name = thisMachine
 		}
 	}

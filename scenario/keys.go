@@ -107,6 +107,7 @@ func endKeys() []key {
 		{"hosts.[].name", "Name of the host."},
 		{"hosts.[].role", "What the host does in this test."},
 		{"hosts.[].node_exporter", "URL of its Prometheus page. Left out, this machine's /proc is read."},
+		{"hosts.[].xrootd_report", "UDP port of this machine, as in :9931, to which XRootD servers send their statistics (xrd.report HOST:9931 every 1s all sync)."},
 		{"hosts.[].processes", "Names of the programs whose own CPU and memory are watched."},
 		{"hosts.[].pids", "Numbers of processes to watch."},
 		{"hosts.[].groups", "Process groups to watch."},

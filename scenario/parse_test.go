@@ -154,6 +154,7 @@ func TestMistakes(t *testing.T) {
 		{"count", target + "files: {make: {size: 1B}}\n", `s.yaml:2:16: files.make.count: 0: make 1 to 10000000 files`},
 		{"role", target + "hosts: [{name: a, role: sever}]\n", `s.yaml:2:25: hosts.0.role: unknown role "sever": did you mean server?`},
 		{"no role", target + "hosts: [{name: a}]\n", `s.yaml:2:10: hosts.0.role: "": use one of client, server, both, other`},
+		{"report", target + "hosts: [{name: a, role: server, xrootd_report: a:9931}]\n", `s.yaml:2:48: hosts.0.xrootd_report: "a:9931" is no port of this machine: write it as in :9931, or 192.0.2.1:9931`},
 		{"exporter", target + "hosts: [{name: a, role: server, node_exporter: a:9100}]\n", `s.yaml:2:48: hosts.0.node_exporter: not the URL of a page: write it as in http://a:9100/metrics`},
 		{"threshold", target + "thresholds: [throughput > 8]\n", `s.yaml:2:14: thresholds.0: "8": a speed needs a unit, as in 100Mbit/s, 1Gbit/s or 12MB/s`},
 		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n", `s.yaml:2:14: thresholds.0: unknown measure "thruput": use one of throughput`},

@@ -74,6 +74,7 @@ type Host struct {
 	Name         string   `json:"name"                    yaml:"name"`
 	Role         string   `json:"role"                    yaml:"role"`                    // client, server, both, other
 	NodeExporter string   `json:"node_exporter,omitempty" yaml:"node_exporter,omitempty"` // URL of a Prometheus page; empty means this machine's /proc
+	XRootDReport string   `json:"xrootd_report,omitempty" yaml:"xrootd_report,omitempty"` // [HOST]:PORT here to which XRootD servers send what xrd.report makes
 	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"`     // names of the service's programs
 	Pids         []int    `json:"pids,omitempty"          yaml:"pids,omitempty"`
 	Groups       []int    `json:"groups,omitempty"        yaml:"groups,omitempty"` // process groups

@@ -63,6 +63,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 		from := "this machine's /proc"
 		if h.NodeExporter != "" {
 			from = h.NodeExporter
+		} else if h.XRootDReport != "" {
+			from = "reports to " + h.XRootDReport
 		}
 		row("host", "%s (%s), from %s", h.Name, h.Role, from)
 	}
