@@ -231,3 +231,17 @@ func TestACanceledControllerReturns(t *testing.T) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }
+
+func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
+	for session, want := range map[string]bool{"kept": false, "fresh": false, "shared": true} {
+		var got storage.Target
+		driver := storage.Driver{Name: "d", Open: func(_ context.Context, t storage.Target) (storage.Service, error) {
+			got = t
+			return nil, nil
+		}}
+		p := &scenario.Plan{Target: "root://a//b", Driver: "d", Work: workload.Work{Session: session}}
+		if _, err := OpenService(t.Context(), p, []storage.Driver{driver}); err != nil || got.Shared != want || got.URL.Host != "a" {
+			t.Errorf("session %s: opened as %+v, %v", session, got, err)
+		}
+	}
+}

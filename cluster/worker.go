@@ -149,7 +149,7 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	}
 	for _, d := range drivers {
 		if d.Name == p.Driver {
-			return d.Open(ctx, storage.Target{URL: u, Cred: cred, Command: p.Command})
+			return d.Open(ctx, storage.Target{URL: u, Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared"})
 		}
 	}
 	return nil, fmt.Errorf("no driver %q in this program", p.Driver)

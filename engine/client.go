@@ -189,8 +189,32 @@ func (l *life) remember(op *storage.Op) error {
 		return l.Manifest.Created(op.Path, op.Size, op.Seed)
 	case op.Kind == storage.Mkdir:
 		return l.Manifest.Created(op.Path+"/", 0, 0)
+	case op.Kind == storage.Move: // the old name is there already: until it is crossed out, both are
+		return l.Manifest.Created(l.entry(op.Path), op.Size, op.Seed)
 	}
 	return nil
+}
+
+// forget crosses out what op has made go away.
+func (l *life) forget(op *storage.Op) error {
+	switch {
+	case l.Manifest == nil:
+		return nil
+	case op.Kind == storage.Remove:
+		return l.Manifest.Removed(l.entry(op.Path))
+	case op.Kind == storage.Move:
+		return l.Manifest.Removed(l.entry(op.Source))
+	}
+	return nil
+}
+
+// entry is how the manifest writes what clients remove or move: folders, which
+// end in a slash, are all that kind metadata makes.
+func (l *life) entry(path string) string {
+	if l.Plan.Work.Kind == "metadata" {
+		return path + "/"
+	}
+	return path
 }
 
 // again tells whether another try could help.
@@ -213,9 +237,7 @@ func (l *life) attempt(c *client, op *storage.Op) (storage.Result, error) {
 		return res, err
 	}
 	c.meter.Stopped()
-	if op.Kind == storage.Remove && l.Manifest != nil {
-		err = l.Manifest.Removed(op.Path)
-	}
+	err = l.forget(op)
 	if c.task.Verify && err == nil {
 		err = l.verify(c, op, &res)
 	}

@@ -28,14 +28,14 @@ import (
 	"weir/storage"
 )
 
-// Driver returns the driver. Its clients do all kinds but copy; they have no
+// Driver returns the driver. Its clients do all kinds but copy, locate and ping; they have no
 // connections, so Result.Wire is 0 and no phase before Opened is reached.
 func Driver() storage.Driver {
 	return storage.Driver{
 		Name:    "local",
 		Schemes: []string{"file"},
 		Kinds: []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir,
-			storage.Remove, storage.Checksum, storage.Login},
+			storage.Remove, storage.Checksum, storage.Login, storage.Move},
 		Open: open,
 	}
 }
@@ -145,6 +145,8 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		return none, c.s.root.Mkdir(path, 0o777)
 	case storage.Remove:
 		return none, c.s.remove(path)
+	case storage.Move:
+		return none, c.s.move(filepath.FromSlash(op.Source), path)
 	case storage.Checksum:
 		return c.s.checksum(ctx, path, op)
 	case storage.Login:

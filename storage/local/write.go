@@ -161,6 +161,19 @@ func (s *service) remove(path string) error {
 	return err
 }
 
+// move renames a file or folder, but not to a name that is taken. The look and
+// the renaming are two steps: of programs that race for the same new name the
+// last one wins, as with mv -n.
+func (s *service) move(from, to string) error {
+	if !filepath.IsLocal(from) || filepath.Clean(from) == "." || to == "." {
+		return fmt.Errorf("move of %q to %q: both lie below the target: %w", from, to, fs.ErrPermission)
+	}
+	if _, err := s.root.Lstat(to); err == nil {
+		return fmt.Errorf("%s is there already: %w", to, fs.ErrExist)
+	}
+	return s.root.Rename(from, to)
+}
+
 // sweep removes from a folder that is to go what writers that were killed have
 // left unfinished. It tells whether it removed anything. Unfinished files of
 // processes that are alive stay.

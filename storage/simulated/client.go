@@ -20,12 +20,23 @@ type client struct {
 	timer     *time.Timer
 	place     waiter
 	connected bool
+	joint     *joint // instead of connected, if sessions are shared
 }
 
-// Close implements storage.Client.
+// Close implements storage.Client. A shared session stays for the others.
 func (c *client) Close() error {
 	c.connected = false
 	return nil
+}
+
+func (c *client) isConnected() bool { return c.connected || c.joint != nil && c.joint.up.Load() }
+
+// broken notes that the session is gone, for all who share it.
+func (c *client) broken() {
+	c.connected = false
+	if c.joint != nil {
+		c.joint.up.Store(false)
+	}
 }
 
 // Do implements storage.Client.

@@ -41,7 +41,7 @@ func (r *run) do() error {
 	}
 	r.at, r.fate = w.now(), r.c.fate()
 	if r.fate == storage.Refused {
-		r.c.connected = false
+		r.c.broken()
 		return failure(r.fate)
 	}
 	if err := r.connect(); err != nil {
@@ -67,7 +67,11 @@ func (r *run) do() error {
 func (r *run) check() error {
 	op := r.op
 	switch op.Kind {
-	case storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Login:
+	case storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Login, storage.Ping:
+	case storage.Move:
+		if !fs.ValidPath(op.Source) {
+			return fmt.Errorf("source leaves the target or is not in its plain form: %w", fs.ErrPermission)
+		}
 	case storage.Checksum:
 		if op.Sum == "" {
 			return fmt.Errorf("checksum without an algorithm: %w", errors.ErrUnsupported)
@@ -95,8 +99,19 @@ func (r *run) check() error {
 }
 
 func (r *run) connect() error {
-	if r.c.connected {
+	if r.c.isConnected() {
 		return nil
+	}
+	if j := r.c.joint; j != nil {
+		select {
+		case j.turn <- struct{}{}:
+			defer func() { <-j.turn }()
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
+		if r.at = r.c.w.now(); j.up.Load() {
+			return nil
+		}
 	}
 	if r.c.w.Connect > 0 {
 		if err := r.c.until(r.ctx, r.at+r.c.w.Connect); err != nil {
@@ -104,7 +119,11 @@ func (r *run) connect() error {
 		}
 		r.at += r.c.w.Connect
 	}
-	r.c.connected = true
+	if r.c.joint != nil {
+		r.c.joint.up.Store(true)
+	} else {
+		r.c.connected = true
+	}
 	r.p.Reached(storage.Connected)
 	r.p.Reached(storage.Authenticated)
 	return nil
@@ -187,11 +206,11 @@ func (r *run) lost() error {
 	case storage.None, storage.Checksummed:
 		return nil
 	case storage.Timeout: // the answer never comes
-		r.c.connected = false
+		r.c.broken()
 		<-r.ctx.Done()
 		return r.ctx.Err()
 	case storage.Reset, storage.Short:
-		r.c.connected = false
+		r.c.broken()
 	}
 	return failure(r.fate)
 }

@@ -44,7 +44,7 @@ func Driver() storage.Driver {
 		Name:    "simulated",
 		Schemes: []string{"simulated"},
 		Kinds: []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir,
-			storage.Remove, storage.Checksum, storage.Login},
+			storage.Remove, storage.Checksum, storage.Login, storage.Move, storage.Ping},
 		Open: d.open,
 	}
 }
@@ -66,7 +66,11 @@ func (d *driver) open(_ context.Context, t storage.Target) (storage.Service, err
 		w = newWorld(conf, t.URL.Scheme+"://"+t.URL.Host)
 		d.worlds[t.URL.String()] = w
 	}
-	return service{w}, nil
+	s := service{w: w}
+	if t.Shared {
+		s.joint = &joint{turn: make(chan struct{}, 1)}
+	}
+	return s, nil
 }
 
 // A world is one simulated service, however often it is opened.
@@ -87,12 +91,22 @@ func newWorld(c Config, url string) *world {
 // now is the time since the world's begin.
 func (w *world) now() time.Duration { return time.Since(w.epoch) }
 
-type service struct{ w *world }
+type service struct {
+	w     *world
+	joint *joint // the session that all clients share; nil: each has its own
+}
+
+// A joint is a session of many clients: the first to need it connects, the
+// others wait for that.
+type joint struct {
+	turn chan struct{}
+	up   atomic.Bool
+}
 
 // Client implements storage.Service. What a client draws follows from the
 // seed and from how many clients there were before.
 func (s service) Client() storage.Client {
-	return &client{w: s.w, rand: rand.New(rand.NewPCG(s.w.Seed, s.w.clients.Add(1)))}
+	return &client{w: s.w, joint: s.joint, rand: rand.New(rand.NewPCG(s.w.Seed, s.w.clients.Add(1)))}
 }
 
 // Close implements storage.Service. The files stay.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +43,50 @@ func TestConformance(t *testing.T) {
 		"service=0&files=0x0":    atOnce, // without a link, short operations have no way to be on
 		"service=10us&servers=1": atOnce,
 	} {
+		o.Shared = true
 		t.Run(query, func(t *testing.T) { storagetest.Run(t, Driver(), target(t, "simulated://x?"+query), o) })
 	}
+}
+
+// Clients that share a session connect once, however many they are, and again
+// when it breaks.
+func TestSharedSessionConnectsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := target(t, "simulated://x?service=1ms&servers=100&connect=1s&files=9x100B")
+		to.Shared = true
+		s, err := Driver().Open(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		for range 2 {
+			var all sync.WaitGroup
+			var connected atomic.Int64
+			for range 50 {
+				all.Go(func() {
+					h := heard{begin: begin}
+					c := s.Client()
+					if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: FileName(1)}, &h); err != nil {
+						t.Error(err)
+					}
+					if slices.Contains(h.phases, storage.Connected) {
+						connected.Add(1)
+					}
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			if n := connected.Load(); n != 1 {
+				t.Errorf("%d clients connected, want one", n)
+			}
+			s.(service).joint.up.Store(false) // as when the connection breaks
+		}
+		if d := time.Since(begin); d < 2*time.Second || d > 3*time.Second {
+			t.Errorf("took %v, want twice the second that connecting takes", d)
+		}
+	})
 }
 
 // heard is a Progress that remembers when bytes moved.

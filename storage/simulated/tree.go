@@ -103,7 +103,7 @@ func there(g storage.Range, size int64) int64 {
 // do has op's effect and fills in res.
 func (t *tree) do(op *storage.Op, res *storage.Result) error {
 	switch op.Kind {
-	case storage.Write, storage.Mkdir, storage.Remove:
+	case storage.Write, storage.Mkdir, storage.Remove, storage.Move:
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		return t.change(op, res)
@@ -189,7 +189,28 @@ func (t *tree) list(op *storage.Op, res *storage.Result) error {
 	return nil
 }
 
-// change writes, makes or removes.
+// move gives a file or folder another name.
+func (t *tree) move(op *storage.Op, parent *node, name string) error {
+	dir, old := path.Split(op.Source)
+	from, err := t.find(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	it := from.kids[old]
+	switch {
+	case it == nil:
+		return fs.ErrNotExist
+	case parent.kids[name] != nil:
+		return fs.ErrExist
+	case strings.HasPrefix(op.Path+"/", op.Source+"/"):
+		return fmt.Errorf("a folder cannot move into itself: %w", fs.ErrInvalid)
+	}
+	delete(from.kids, old)
+	parent.kids[name] = it
+	return nil
+}
+
+// change writes, makes, moves or removes.
 func (t *tree) change(op *storage.Op, res *storage.Result) error {
 	dir, name := path.Split(op.Path)
 	parent, err := t.find(strings.TrimSuffix(dir, "/"))
@@ -198,6 +219,9 @@ func (t *tree) change(op *storage.Op, res *storage.Result) error {
 	}
 	if parent.kids == nil || name == "" || name == "." {
 		return fmt.Errorf("no place for %q: %w", op.Path, fs.ErrPermission)
+	}
+	if op.Kind == storage.Move {
+		return t.move(op, parent, name)
 	}
 	old := parent.kids[name]
 	switch {

@@ -31,6 +31,7 @@ const (
 	ReadSums       Lack = "checksums of what was read"
 	ServerSums     Lack = "checksums by the service"
 	SafeRemove     Lack = "refusing to remove a folder that is not empty"
+	SafeMove       Lack = "refusing to move a file onto another"
 	Replacing      Lack = "writing a file again, or a clear refusal"
 	ClearErrors    Lack = "telling a missing file from other failures"
 	ExpectedSize   Lack = "noticing that a file is shorter than expected"
@@ -45,6 +46,7 @@ type Options struct {
 	Clients int           // how many clients at once; 0 is 100
 	Largest int64         // bytes of the largest file; 0 is 16 MiB
 	Few     bool          // fewer sizes and names, for drivers whose operations take long
+	Shared  bool          // clients can share a session (Target.Shared)
 	Network bool          // the target's host is reached over TCP: dead and silent hosts are tried, too
 	Bound   time.Duration // in which every single operation must end; 0 is 30 s
 	// Put makes a file of package content behind the driver's back; needed
@@ -76,7 +78,8 @@ func Run(t *testing.T, d storage.Driver, target storage.Target, o Options) {
 		{"read", s.testRead}, {"ranges", s.testRanges}, {"write", s.testWrite}, {"replace", s.testReplace},
 		{"folders", s.testFolders}, {"missing", s.testMissing}, {"escape", s.testEscape}, {"login", s.testLogin}, {"checksum", s.testChecksum},
 		{"session", s.testSession}, {"cancel", s.testCancel}, {"timeout", s.testTimeout}, {"network", s.testNetwork},
-		{"together", s.testTogether}, {"leaks", s.testLeaks},
+		{"move", s.testMove}, {"locate", s.testLocate}, {"ping", s.testPing}, {"keep", s.testKeep}, {"plain", s.testPlain},
+		{"together", s.testTogether}, {"joint", s.testJoint}, {"leaks", s.testLeaks},
 	} {
 		t.Run(part.name, part.run)
 	}

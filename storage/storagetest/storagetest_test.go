@@ -25,6 +25,7 @@ const variable = "WEIR_STORAGETEST_DEFECT"
 type defect struct {
 	name string
 	part string
+	shut func() // hears of each Close, if there is one
 	do   func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error)
 }
 
@@ -79,7 +80,7 @@ func run(t *testing.T, d defect) {
 		s, err := good.Open(ctx, target)
 		return service{s, d}, err
 	}
-	storagetest.Run(t, bad, storage.Target{URL: u}, storagetest.Options{Bound: 2 * time.Second, Clients: 4, Largest: 4 << 20})
+	storagetest.Run(t, bad, storage.Target{URL: u}, storagetest.Options{Bound: 2 * time.Second, Clients: 4, Largest: 4 << 20, Shared: true})
 }
 
 type service struct {
@@ -92,6 +93,13 @@ func (s service) Client() storage.Client { return client{s.Service.Client(), s.d
 type client struct {
 	storage.Client
 	d defect
+}
+
+func (c client) Close() error {
+	if c.d.shut != nil {
+		c.d.shut()
+	}
+	return c.Client.Close()
 }
 
 func (c client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
@@ -108,54 +116,54 @@ func after(change func(op *storage.Op, p storage.Progress, res *storage.Result, 
 }
 
 func defects() []defect {
-	return slices.Concat(quiet(), careless(), []defect{{"none", "", after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return err })}})
+	return slices.Concat(quiet(), careless(), []defect{{name: "none", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return err })}})
 }
 
 // quiet are the defects in what is told.
 func quiet() []defect {
 	return []defect{
-		{"wrong checksum", "read/1000", after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+		{name: "wrong checksum", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
 			if op.Kind == storage.Read && res.Sum != "" {
 				res.Sum = "adler32:00000000"
 			}
 			return err
 		})},
-		{"a byte too many", "read/1000", after(func(op *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
+		{name: "a byte too many", part: "read/1000", do: after(func(op *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
 			if op.Kind == storage.Read && err == nil && op.Size > 0 {
 				p.Moved(1)
 			}
 			return err
 		})},
-		{"more discarded than moved", "read/1000", after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+		{name: "more discarded than moved", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
 			if op.Kind == storage.Read {
 				res.Discarded += 1
 			}
 			return err
 		})},
-		{"less wire than payload", "read/1000", after(func(_ *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+		{name: "less wire than payload", part: "read/1000", do: after(func(_ *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
 			res.Wire = 1
 			return err
 		})},
-		{"wrong size of stat", "write/size_1000", after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+		{name: "wrong size of stat", part: "write/size_1000", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
 			if op.Kind == storage.Stat {
 				res.Size++
 			}
 			return err
 		})},
-		{"forgetful list", "write/name_plain.dat", after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+		{name: "forgetful list", part: "write/name_plain.dat", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
 			res.Entries = nil
 			return err
 		})},
-		{"phase twice", "read/1000", after(func(_ *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
+		{name: "phase twice", part: "read/1000", do: after(func(_ *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
 			p.Reached(storage.FirstByte)
 			p.Reached(storage.FirstByte)
 			return err
 		})},
-		{"progress after the end", "leaks", after(func(_ *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
+		{name: "progress after the end", part: "leaks", do: after(func(_ *storage.Op, p storage.Progress, _ *storage.Result, err error) error {
 			go func() { <-time.After(time.Millisecond); p.ServedBy("late") }()
 			return err
 		})},
-		{"two at once", "read/1000", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "two at once", part: "read/1000", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			var both sync.WaitGroup
 			for range 4 {
 				both.Go(func() {
@@ -167,7 +175,7 @@ func quiet() []defect {
 			both.Wait()
 			return good.Do(ctx, op, p)
 		}},
-		{"told at the end", "read/on_the_way", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "told at the end", part: "read/on_the_way", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			late := &collector{Progress: p}
 			res, err := good.Do(ctx, op, late)
 			if late.n > 0 {
@@ -175,9 +183,9 @@ func quiet() []defect {
 			}
 			return res, err
 		}},
-		{"changed op", "read/1000", after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { op.Chunk++; return err })},
-		{"bare errors", "missing", after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return errors.Unwrap(err) })},
-		{"leaked goroutine", "leaks", after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+		{name: "changed op", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { op.Chunk++; return err })},
+		{name: "bare errors", part: "missing", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return errors.Unwrap(err) })},
+		{name: "leaked goroutine", part: "leaks", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
 			if op.Kind == storage.Login {
 				go simulated.Theory{Servers: 1, Service: 1, Think: 1 << 40}.Rate(1 << 40)
 			}
@@ -198,51 +206,51 @@ func (c *collector) Moved(n int) { c.n += n }
 func careless() []defect {
 	var seen sync.Map
 	return []defect{
-		{"short is fine", "ranges/over_the_end", after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+		{name: "short is fine", part: "ranges/over_the_end", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
 			if errors.Is(err, storage.ErrShort) {
 				return nil
 			}
 			return err
 		})},
-		{"missing is nothing", "missing/read_file", after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+		{name: "missing is nothing", part: "missing/read_file", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			return err
 		})},
-		{"copy does nothing", "unsupported", after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
+		{name: "copy does nothing", part: "unsupported", do: after(func(op *storage.Op, _ storage.Progress, _ *storage.Result, err error) error {
 			if op.Kind == storage.Copy {
 				return nil
 			}
 			return err
 		})},
-		{"deaf to contexts", "cancel/before", func(_ context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "deaf to contexts", part: "cancel/before", do: func(_ context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			return good.Do(context.Background(), op, p)
 		}},
-		{"deaf to timeouts", "timeout/of_the_operation", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "deaf to timeouts", part: "timeout/of_the_operation", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			patient := *op
 			patient.Timeout = 0
 			return good.Do(ctx, &patient, p)
 		}},
-		{"hangs after cancel", "cancel/before", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "hangs after cancel", part: "cancel/before", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			if ctx.Err() != nil {
 				select {}
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{"ranges mixed up", "ranges/descending", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "ranges mixed up", part: "ranges/descending", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			sorted := *op
 			sorted.Ranges = slices.Clone(op.Ranges)
 			slices.SortFunc(sorted.Ranges, func(a, b storage.Range) int { return int(a.Offset - b.Offset) })
 			return good.Do(ctx, &sorted, p)
 		}},
-		{"connects each time", "session", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "connects each time", part: "session", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			if err := good.Close(); err != nil {
 				return storage.Result{}, err
 			}
 			return good.Do(ctx, op, p)
 		}},
-		{"first answer for all", "write", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "first answer for all", part: "write", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			res, err := good.Do(ctx, op, p)
 			if op.Kind == storage.Stat && err == nil {
 				first, _ := seen.LoadOrStore("stat", res)
@@ -250,7 +258,51 @@ func careless() []defect {
 			}
 			return res, err
 		}},
-		{"old content stays", "replace", func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+		{name: "move does nothing", part: "move/file", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+			if op.Kind == storage.Move {
+				return storage.Result{}, nil
+			}
+			return good.Do(ctx, op, p)
+		}},
+		{name: "move overwrites", part: "move/onto_another", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+			if op.Kind == storage.Move {
+				if res, err := good.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path}, p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return res, err
+				}
+			}
+			return good.Do(ctx, op, p)
+		}},
+		{name: "kept files are mixed up", part: "keep", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+			if !op.Keep {
+				return good.Do(ctx, op, p)
+			}
+			first, _ := seen.LoadOrStore("kept", op.Path)
+			mixed := *op
+			mixed.Path = first.(string)
+			return good.Do(ctx, &mixed, p)
+		}},
+		{name: "plain is empty", part: "plain", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+			if op.Plain && op.Kind == storage.Read {
+				return storage.Result{Size: op.Size}, nil
+			}
+			return good.Do(ctx, op, p)
+		}},
+		{name: "answers mixed up", part: "joint/different_files", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
+			if op.Sum != "" && strings.Contains(op.Path, "-joint-f") {
+				last, _ := seen.Swap("answer", res.Sum)
+				if other, ok := last.(string); ok {
+					res.Sum = other
+				}
+			}
+			return err
+		})},
+		{name: "close breaks others", part: "joint/close_of_one", shut: func() { seen.Store("closed", true) }, do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
+			if _, closed := seen.Load("closed"); closed && op.Kind == storage.Read {
+				return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fs.ErrClosed}
+			}
+			return good.Do(ctx, op, p)
+		}},
+		{name: "old content stays", part: "replace", do: func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {
 			_, err := good.Do(ctx, &storage.Op{Kind: storage.Stat, Path: op.Path}, p)
 			if op.Kind == storage.Write && err == nil {
 				return storage.Result{}, nil

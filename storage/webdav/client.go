@@ -90,6 +90,8 @@ func (x *call) run() error {
 		return x.remove()
 	case storage.Checksum:
 		return x.checksum()
+	case storage.Move:
+		return x.move()
 	case storage.Login:
 		return x.login()
 	default:

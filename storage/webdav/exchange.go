@@ -30,7 +30,8 @@ type request struct {
 	from   int64 // ranged: first byte
 	count  int64 // ranged: bytes
 	text   string
-	upload bool // the body is made content of Op.Size bytes
+	to     string // MOVE: new path below the target, unescaped
+	upload bool   // the body is made content of Op.Size bytes
 }
 
 // exchange sends a request, follows redirects and leaves the final answer's
@@ -182,6 +183,9 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 		b = append(b, x.c.s.auth...)
 	}
 	b = append(b, r.extra...)
+	if r.to != "" {
+		b = x.appendDestination(b, r, o)
+	}
 	if r.ranged {
 		b = append(b, "Range: bytes="...)
 		b = strconv.AppendInt(b, r.from, 10)
@@ -213,6 +217,21 @@ func (x *call) appendTarget(b []byte, r *request) []byte {
 		b = append(b, '/')
 	}
 	return append(b, x.c.s.query...)
+}
+
+// appendDestination says where to move to, on the server that is asked.
+func (x *call) appendDestination(b []byte, r *request, o *origin) []byte {
+	b = append(b, "Overwrite: F\r\nDestination: "...)
+	b = append(b, o.scheme()...)
+	b = append(b, "://"...)
+	b = append(b, o.authority...)
+	b = append(b, x.c.s.root...)
+	b = append(b, '/')
+	b = appendPath(b, r.to)
+	if r.slash {
+		b = append(b, '/')
+	}
+	return append(b, "\r\n"...)
 }
 
 // receive reads the head of the final answer.

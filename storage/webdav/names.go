@@ -95,6 +95,42 @@ func (x *call) delete(slash bool) (*link, error) {
 	return l, nil
 }
 
+// move is MOVE. nginx wants a folder's name with a slash and answers 400 to one
+// without, so that is tried again, once.
+func (x *call) move() error {
+	from, to := x.op.Source, strings.TrimSuffix(x.op.Path, "/")
+	if err := checkPath(from); err != nil {
+		return err
+	}
+	if strings.Trim(from, "/") == "" || to == "" {
+		return fmt.Errorf("the target itself cannot be moved: %w", fs.ErrInvalid)
+	}
+	folder := strings.HasSuffix(from, "/")
+	for {
+		l, err := x.exchange(&request{method: "MOVE", path: from, to: to, slash: folder})
+		if err != nil {
+			return err
+		}
+		switch x.head.status {
+		case http.StatusOK, http.StatusCreated, http.StatusNoContent:
+			x.reach(storage.Opened)
+			x.skip(l)
+			return nil
+		case http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
+			return x.refuseAs(l, fs.ErrExist)
+		case http.StatusConflict: // the folder above is missing
+			return x.refuseAs(l, fs.ErrNotExist)
+		case http.StatusBadRequest:
+			if !folder {
+				x.skip(l)
+				folder = true
+				continue
+			}
+		}
+		return x.refuse(l)
+	}
+}
+
 // login asks for the head of the target itself. Whether there is anything to
 // be read does not matter, as long as the service lets us in.
 func (x *call) login() error {

@@ -18,7 +18,8 @@
 // A Write is one PUT of Op.Size bytes as package content makes them from
 // Op.Seed. Stat is HEAD, List is PROPFIND (or, where the server knows no
 // PROPFIND, its listing in JSON as nginx makes it), Mkdir is MKCOL, Remove is
-// DELETE, Checksum is HEAD with Want-Digest. Login connects and asks for the
+// DELETE, Move is MOVE that does not overwrite (XRootD's HTTP does, whatever it
+// is told), Checksum is HEAD with Want-Digest. Login connects and asks for the
 // head of the target itself: any answer but a refusal or a server's error is
 // a success.
 //
@@ -53,7 +54,7 @@ func Driver() storage.Driver {
 		Schemes: []string{"http", "https", "dav", "davs"},
 		Kinds: []storage.Kind{
 			storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir,
-			storage.Remove, storage.Checksum, storage.Login,
+			storage.Remove, storage.Checksum, storage.Login, storage.Move,
 		},
 		Open: func(_ context.Context, t storage.Target) (storage.Service, error) { return open(t) },
 	}
