@@ -19,6 +19,7 @@ type address struct {
 type shard struct {
 	mu    sync.Mutex
 	cells map[address]*cell
+	named int      // cells of data servers
 	_     [64]byte // the next shard begins on another cache line
 }
 
@@ -26,12 +27,26 @@ func (s *shard) cell(a address) *cell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.cells[a]
+	if c == nil && a.server != "" && s.named >= mostNamed {
+		a.server = Others
+		c = s.cells[a]
+	}
 	if c == nil {
 		c = &cell{address: a}
 		s.cells[a] = c
+		if a.server != "" {
+			s.named++
+		}
 	}
 	return c
 }
+
+// mostNamed is how many data servers, times kinds of operations, are counted
+// apart: a service that keeps inventing servers must not fill our memory.
+const mostNamed = 1024
+
+// Others stands for the data servers beyond those that are counted apart.
+const Others = "(others)"
 
 // list returns the cells in no particular order.
 func (s *shard) list() []*cell {
@@ -53,8 +68,10 @@ type cell struct {
 	failed                               [storage.Classes]int64
 	retried, verified, unproven          int64
 	tasks, sessions, missed              int64
-	think, cpu                           int64 // ns
+	waits, reopened                      int64
+	think, cpu, waited                   int64 // ns
 	latency, first, connect, login, late Histogram
+	redirect                             Histogram
 	_                                    [64]byte
 }
 
@@ -73,6 +90,9 @@ func (c *cell) drain(v *Interval) {
 	v.Tasks += take(&c.tasks)
 	v.Sessions += take(&c.sessions)
 	v.Missed += take(&c.missed)
+	v.Waits += take(&c.waits)
+	v.Reopened += take(&c.reopened)
+	v.Waited += float64(take(&c.waited)) / 1e9
 	v.Think += float64(take(&c.think)) / 1e9
 	v.CPU += float64(take(&c.cpu)) / 1e9
 	for class := range c.failed {
@@ -87,6 +107,7 @@ func (c *cell) drain(v *Interval) {
 	pour(&v.FirstByte, &c.first)
 	pour(&v.Connect, &c.connect)
 	pour(&v.Login, &c.login)
+	pour(&v.Redirect, &c.redirect)
 	pour(&v.Late, &c.late)
 }
 
@@ -119,6 +140,9 @@ func (v *Interval) Add(o *Interval) {
 	v.Tasks += o.Tasks
 	v.Sessions += o.Sessions
 	v.Missed += o.Missed
+	v.Waits += o.Waits
+	v.Waited += o.Waited
+	v.Reopened += o.Reopened
 	v.Think += o.Think
 	v.CPU += o.CPU
 	for class, n := range o.Failed {
@@ -131,5 +155,6 @@ func (v *Interval) Add(o *Interval) {
 	v.FirstByte.Merge(&o.FirstByte)
 	v.Connect.Merge(&o.Connect)
 	v.Login.Merge(&o.Login)
+	v.Redirect.Merge(&o.Redirect)
 	v.Late.Merge(&o.Late)
 }

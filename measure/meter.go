@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"errors"
 	"time"
 
 	"weir/storage"
@@ -18,6 +19,7 @@ type Meter struct {
 	begin          time.Duration // of the operation, as it was
 	first          time.Duration // its first byte; 0: none yet
 	connect, login time.Duration // of its session, 0: made before
+	redirect       time.Duration // to another server, the first time; 0: not sent to any
 }
 
 var _ storage.Progress = (*Meter)(nil)
@@ -38,7 +40,7 @@ func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
 		m.own[k] = c
 	}
 	m.cell = c
-	m.start, m.begin, m.end, m.first, m.connect, m.login = planned, now, 0, 0, 0, 0
+	m.start, m.begin, m.end, m.first, m.connect, m.login, m.redirect = planned, now, 0, 0, 0, 0, 0
 	c.begun.Add(1)
 }
 
@@ -56,6 +58,10 @@ func (m *Meter) Reached(p storage.Phase) {
 	case storage.Authenticated:
 		if m.login == 0 {
 			m.login = m.r.Now() - m.begin
+		}
+	case storage.Redirected:
+		if m.redirect == 0 {
+			m.redirect = max(m.r.Now()-m.begin, 1)
 		}
 	}
 }
@@ -82,12 +88,21 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 		m.end = m.r.Now()
 	}
 	class := storage.Classify(err)
+	if class != storage.None {
+		m.blame(err)
+	}
 	c := m.cell
 	c.mu.Lock()
 	c.dropped += res.Discarded
 	c.wire += res.Wire
 	if res.Process != nil {
 		c.cpu += int64(res.Process.User + res.Process.System)
+	}
+	c.waits += int64(res.Waits)
+	c.waited += int64(res.Waited)
+	c.reopened += int64(res.Reopened)
+	if m.redirect > 0 {
+		c.redirect.Record(m.redirect)
 	}
 	if m.connect > 0 {
 		c.sessions++
@@ -110,6 +125,15 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 		m.r.log.add(m.r, class, err)
 	}
 	return class
+}
+
+// blame moves a failure to the data server that its error names: one that
+// nobody could connect to has never served, and its fault is not the target's.
+func (m *Meter) blame(err error) {
+	var e *storage.OpError
+	if errors.As(err, &e) && e.Server != "" {
+		m.ServedBy(e.Server)
+	}
 }
 
 // Verified counts the last operation's payload as checked and right.

@@ -28,6 +28,7 @@ func checkInterval(iv *measure.Interval) error {
 		"moved_bytes": iv.Moved, "discarded_bytes": iv.Dropped, "wire_bytes": iv.Wire, "begun": iv.Begun,
 		"done": iv.Done, "retried": iv.Retried, "verified": iv.Verified, "unverifiable": iv.Unproven,
 		"tasks": iv.Tasks, "sessions": iv.Sessions, "missed": iv.Missed,
+		"waits": iv.Waits, "reopened": iv.Reopened,
 	}
 	for class, n := range iv.Failed {
 		counts["failed "+class.String()] = n
@@ -37,7 +38,7 @@ func checkInterval(iv *measure.Interval) error {
 			return fmt.Errorf("damaged line: %s %d is impossible", name, n)
 		}
 	}
-	values := map[string]float64{"think_seconds": iv.Think / mostClients, "client_cpu_seconds": iv.CPU, "duration_seconds": iv.Seconds}
+	values := map[string]float64{"think_seconds": iv.Think / mostClients, "waited_seconds": iv.Waited / mostClients, "client_cpu_seconds": iv.CPU, "duration_seconds": iv.Seconds}
 	for name, v := range values {
 		if v < 0 || v > mostSeconds {
 			return fmt.Errorf("damaged line: %s %v is impossible", name, v)
@@ -52,7 +53,7 @@ func checkInterval(iv *measure.Interval) error {
 func checkHistograms(iv *measure.Interval) error {
 	for name, h := range map[string]*measure.Histogram{
 		"latency_seconds": &iv.Latency, "first_byte_seconds": &iv.FirstByte, "connect_seconds": &iv.Connect,
-		"login_seconds": &iv.Login, "late_seconds": &iv.Late,
+		"login_seconds": &iv.Login, "late_seconds": &iv.Late, "redirect_seconds": &iv.Redirect,
 	} {
 		if n := h.Count(); n < 0 || n > mostCount || h.Sum() < 0 || math.IsInf(h.Sum(), 0) {
 			return fmt.Errorf("damaged line: %s is impossible", name)

@@ -25,7 +25,7 @@ var (
 type OpError struct {
 	Kind   Kind
 	URL    string // without credentials
-	Server string // host:port that failed, if known
+	Server string // host:port of the data server that failed, as Progress.ServedBy has it; "" is the target itself, or unknown
 	Err    error
 }
 
