@@ -23,6 +23,7 @@ type Method interface {
 // A Server is whom we prove it to.
 type Server struct {
 	Host       string // as the client addresses it, without the port
+	Address    string // IP address that the connection goes to; "" if unknown
 	Parameters string // what the server says after the protocol's name: for "&P=krb5,a/b@C" it is "a/b@C"
 	Secure     bool   // the connection is TLS
 }

@@ -1,0 +1,179 @@
+package gsi
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/asn1"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"sync"
+	"time"
+)
+
+// Limits of what servers may ask of us. XRootD up to 5.5 makes primes of 512
+// bits, later ones use one of 3072; checking costs with the third power.
+const (
+	leastPrime = 512
+	mostPrime  = 4096
+	mostGroups = 64
+)
+
+// halfLife is how long our half of an agreement is used. The halves of
+// servers differ from login to login, so the secrets do. What is encrypted
+// with them is no secret either: public certificates and a signature.
+const halfLife = 10 * time.Minute
+
+// A group is a prime and a generator as a server states them, and our half of
+// agreements in it.
+type group struct {
+	text []byte // PEM as we write it: what we sign is not chosen by the server
+	p, g *big.Int
+
+	check sync.Once
+	err   error
+
+	mutex sync.Mutex
+	own   *half
+}
+
+// A half is our part of an agreement, ready to be sent.
+type half struct {
+	id     *identity
+	born   time.Time
+	x      *big.Int
+	public []byte // as the reference writes it
+	signed []byte // the same, signed with the key of id
+}
+
+// groups are those that servers have stated. That a prime is one is found out
+// once: it takes longer than all the rest of a login.
+type groups struct {
+	mutex sync.Mutex
+	known map[string]*group
+}
+
+func newGroups() *groups { return &groups{known: map[string]*group{}} }
+
+// find returns the group that text states, checked.
+func (gs *groups) find(text []byte) (*group, error) {
+	gs.mutex.Lock()
+	g := gs.known[string(text)]
+	if g == nil {
+		var err error
+		if g, err = parseGroup(text); err != nil {
+			gs.mutex.Unlock()
+			return nil, err
+		}
+		if len(gs.known) >= mostGroups {
+			clear(gs.known) // a server that invents groups costs itself the time
+		}
+		gs.known[string(text)] = g
+	}
+	gs.mutex.Unlock()
+	g.check.Do(func() { g.err = g.verify() })
+	return g, g.err
+}
+
+// parseGroup reads a PKCS #3 block in PEM.
+func parseGroup(text []byte) (*group, error) {
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != "DH PARAMETERS" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, malformed("the server's half of the agreement has no DH PARAMETERS")
+	}
+	var stated struct {
+		P, G   *big.Int
+		Length int `asn1:"optional"`
+	}
+	if rest, err := asn1.Unmarshal(block.Bytes, &stated); err != nil || len(rest) > 0 {
+		return nil, malformed("the server's DH PARAMETERS are not what they say")
+	}
+	if n := stated.P.BitLen(); stated.P.Sign() < 0 || n < leastPrime || n > mostPrime {
+		return nil, malformed("the server wants to agree on %d bits, sensible are %d to %d", n, leastPrime, mostPrime)
+	}
+	return &group{text: pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}), p: stated.P, g: stated.G}, nil
+}
+
+// verify checks that the prime is one, and a safe one, so that there are no
+// small subgroups a bad server could push us into.
+func (g *group) verify() error {
+	one := big.NewInt(1)
+	last := new(big.Int).Sub(g.p, one)
+	if g.g.Cmp(one) <= 0 || g.g.Cmp(last) >= 0 {
+		return malformed("the server's generator is out of range")
+	}
+	const rounds = 4 // beside the Baillie-PSW test
+	if g.p.Bit(0) == 0 || !new(big.Int).Rsh(last, 1).ProbablyPrime(rounds) || !g.p.ProbablyPrime(rounds) {
+		return malformed("the server wants to agree with a number of %d bits that is no safe prime", g.p.BitLen())
+	}
+	return nil
+}
+
+// half returns our half for an identity.
+func (g *group) half(id *identity, now time.Time) (*half, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.own != nil && g.own.id == id && now.Sub(g.own.born) < halfLife {
+		return g.own, nil
+	}
+	raw := make([]byte, g.exponent()/8)
+	_, _ = rand.Read(raw) // never fails
+	raw[0] |= 0x80
+	x := new(big.Int).SetBytes(raw)
+	h := &half{id: id, born: now, x: x}
+	y := new(big.Int).Exp(g.g, x, g.p)
+	h.public = fmt.Appendf(bytes.Clone(g.text), "---BPUB---%X---EPUB---", y.Bytes())
+	var err error
+	if h.signed, err = signBlocks(id.key, h.public); err != nil {
+		return nil, err
+	}
+	g.own = h
+	return h, nil
+}
+
+// exponent returns how many bits our exponent has: twice the strength that
+// RFC 7919, section 5.2, gives the prime, and some more.
+func (g *group) exponent() int {
+	switch n := g.p.BitLen(); {
+	case n <= 2048:
+		return 256
+	case n <= 3072:
+		return 288
+	}
+	return 352
+}
+
+// secret returns what h agrees on with the server's y. Padded, it has the
+// length of the prime; otherwise no leading zeros.
+func (g *group) secret(h *half, y *big.Int, padded bool) ([]byte, error) {
+	last := new(big.Int).Sub(g.p, big.NewInt(1))
+	if y.Cmp(big.NewInt(1)) <= 0 || y.Cmp(last) >= 0 {
+		return nil, malformed("the server's half of the agreement is out of range")
+	}
+	s := new(big.Int).Exp(y, h.x, g.p)
+	if !padded {
+		return s.Bytes(), nil
+	}
+	return s.FillBytes(make([]byte, (g.p.BitLen()+7)/8)), nil
+}
+
+// splitHalf takes a server's half apart: the group in PEM, and the number
+// between its marks.
+func splitHalf(data []byte) (text []byte, y *big.Int, err error) {
+	text, rest, begun := bytes.Cut(data, []byte("---BPUB---"))
+	digits, _, ended := bytes.Cut(rest, []byte("---EPUB---"))
+	if !begun || !ended || len(digits) == 0 || len(digits) > mostPrime/4+2 {
+		return nil, nil, malformed("the server's half of the agreement has no public number")
+	}
+	for _, d := range digits {
+		if !isHexDigit(d) {
+			return nil, nil, malformed("the server's half of the agreement is no hexadecimal number")
+		}
+	}
+	y, _ = new(big.Int).SetString(string(digits), 16)
+	return text, y, nil
+}
+
+func isHexDigit(b byte) bool {
+	return '0' <= b && b <= '9' || 'A' <= b && b <= 'F' || 'a' <= b && b <= 'f'
+}

@@ -1,0 +1,236 @@
+package gsi
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+
+	"weir/storage/xrootd/security"
+)
+
+// An exchange is one login: hello, the server's certificate, proof.
+type exchange struct {
+	method  *Method
+	server  security.Server
+	id      *identity
+	offer   offer
+	version int // the lower one of the server's and ours
+	round   int
+	tag     []byte // what the server has to sign
+}
+
+// Next returns the first message for a nil challenge and the second, which is
+// the last, for the server's answer to it.
+func (e *exchange) Next(challenge []byte) ([]byte, error) {
+	message, err := e.next(challenge)
+	if err != nil {
+		return nil, fmt.Errorf("gsi: %w", err)
+	}
+	return message, nil
+}
+
+func (e *exchange) next(challenge []byte) ([]byte, error) {
+	e.round++
+	switch e.round {
+	case 1:
+		return e.hello(), nil
+	case 2:
+		return e.prove(challenge)
+	}
+	if msg, err := parseBuffer(challenge); err == nil && msg.step == stepDelegate {
+		return nil, unexpected(msg)
+	}
+	return nil, malformed("the server asks for a message after the last one")
+}
+
+// wantsProxy is the option that all clients of proxies send.
+const wantsProxy = 0x80
+
+func (e *exchange) hello() []byte {
+	e.tag = newTag()
+	module := e.offer.module
+	if e.version >= signsAgreement && !e.offer.padded {
+		module += "nopad"
+	}
+	return encode(stepHello,
+		bucket{bucketModule, []byte(module)},
+		bucket{bucketVersion, number(uint32(e.method.version))}, //nolint:gosec // five digits
+		bucket{bucketIssuer, []byte(e.id.issuer)},
+		bucket{bucketOptions, number(wantsProxy)},
+		bucket{bucketMain, encode(stepHello, bucket{bucketTag, e.tag})},
+	)
+}
+
+// newTag returns eight random letters: 48 bits that a server has to sign
+// before it knows who asks.
+func newTag() []byte {
+	var raw [6]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	tag := base64.StdEncoding.AppendEncode(nil, raw[:])
+	return bytes.ReplaceAll(tag, []byte("+"), []byte(".")) // the letters of crypt(3), as the reference has them
+}
+
+// An answer is what the server's message holds.
+type answer struct {
+	certificates []byte
+	agreement    []byte // signed, if the version signs it
+	ciphers      string
+	digests      string
+	signedTag    []byte // our tag
+	tag          []byte // its own
+}
+
+func (e *exchange) parseAnswer(challenge []byte) (a answer, err error) {
+	msg, err := parseBuffer(challenge)
+	if err != nil {
+		return a, err
+	}
+	if msg.step != stepCertificate {
+		return a, unexpected(msg)
+	}
+	inner, _ := msg.find(bucketMain)
+	main, err := parseBuffer(inner)
+	if err != nil {
+		return a, malformed("the server's message has no main part")
+	}
+	agreement := uint32(bucketAgreement)
+	if e.version < signsAgreement {
+		agreement = bucketPublic
+	}
+	a.ciphers, a.digests = "", "sha256"
+	if list, ok := msg.find(bucketCiphers); ok {
+		a.ciphers = string(list)
+	}
+	if list, ok := msg.find(bucketDigests); ok {
+		a.digests = string(list)
+	}
+	for _, part := range []struct {
+		from buffer
+		kind uint32
+		to   *[]byte
+		what string
+	}{
+		{msg, bucketCertificates, &a.certificates, "certificate"},
+		{msg, agreement, &a.agreement, "half of the agreement"},
+		{main, bucketSignedTag, &a.signedTag, "signature of our tag"},
+		{main, bucketTag, &a.tag, "tag for us to sign"},
+	} {
+		data, ok := part.from.find(part.kind)
+		if !ok || len(data) == 0 {
+			return a, malformed("the server's message has no %s", part.what)
+		}
+		*part.to = data
+	}
+	return a, nil
+}
+
+func unexpected(msg buffer) error {
+	if msg.step == stepDelegate {
+		return malformed("the server asks for a delegated proxy, which it was not offered")
+	}
+	text, _ := msg.find(bucketMessage)
+	return malformed("the server takes step %d where 2001 was due %.200q", msg.step, text)
+}
+
+// prove makes sure of the server and answers with our credentials.
+func (e *exchange) prove(challenge []byte) ([]byte, error) {
+	a, err := e.parseAnswer(challenge)
+	if err != nil {
+		return nil, err
+	}
+	s, err := chooseSuite(a.ciphers)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := chooseDigest(a.digests)
+	if err != nil {
+		return nil, err
+	}
+	agreement, err := e.verifyServer(a)
+	if err != nil {
+		return nil, err
+	}
+	text, y, err := splitHalf(agreement)
+	if err != nil {
+		return nil, err
+	}
+	group, err := e.method.groups.find(text)
+	if err != nil {
+		return nil, err
+	}
+	own, err := group.half(e.id, e.method.clock())
+	if err != nil {
+		return nil, err
+	}
+	secret, err := group.secret(own, y, e.offer.padded)
+	if err != nil {
+		return nil, err
+	}
+	return e.proof(a, s, digest, own, secret)
+}
+
+// verifyServer checks who the server is, that it has the certificate's key
+// and that it is there now, and returns its half of the agreement.
+func (e *exchange) verifyServer(a answer) ([]byte, error) {
+	m := e.method
+	cert, key, err := m.trust.verify(a.certificates, m.clock())
+	if err != nil {
+		return nil, err
+	}
+	if !m.trust.insecure {
+		if err := m.names.check(cert, e.server, m.clock()); err != nil {
+			return nil, err
+		}
+	}
+	tag, err := recoverBlocks(key, a.signedTag)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(tag, e.tag) {
+		return nil, refuse("%s signed another tag than the one it was sent: someone is in between", e.server.Host)
+	}
+	if e.version < signsAgreement {
+		return a.agreement, nil
+	}
+	return recoverBlocks(key, a.agreement)
+}
+
+// longestTag is more than any server's tag has. What we sign is the tag itself
+// and no digest of it, so a longer one could be the digest of a certificate
+// that gives our identity to others; the shortest of those have 34 bytes.
+const longestTag = 32
+
+// proof returns the second message.
+func (e *exchange) proof(a answer, s suite, digest string, own *half, secret []byte) ([]byte, error) {
+	if len(a.tag) > longestTag {
+		return nil, malformed("the server's tag has %d bytes", len(a.tag))
+	}
+	signedTag, err := signBlocks(e.id.key, a.tag)
+	if err != nil {
+		return nil, err
+	}
+	main := []bucket{{bucketSignedTag, signedTag}, {bucketCertificates, e.id.chain}}
+	if e.method.user != "" {
+		main = append(main, bucket{bucketUser, []byte(e.method.user)})
+	}
+	main = append(main, bucket{bucketTag, newTag()})
+	signs := e.version >= signsAgreement
+	sealed, err := s.seal(secret, encode(stepProof, main...), signs)
+	if err != nil {
+		return nil, err
+	}
+	module := bucket{bucketModule, []byte(e.offer.module)}
+	if !signs {
+		return encode(stepProof, module,
+			bucket{bucketCiphers, []byte(s.name)}, bucket{bucketDigests, []byte(digest)},
+			bucket{bucketPublic, own.public}, bucket{bucketMain, sealed}), nil
+	}
+	if !e.offer.padded {
+		module.data = append(module.data, "nopad"...)
+	}
+	return encode(stepProof, module,
+		bucket{bucketCiphers, []byte(s.name + "#16")}, bucket{bucketDigests, []byte(digest)},
+		bucket{bucketAgreement, own.signed}, bucket{bucketPublic, e.id.public},
+		bucket{bucketMain, sealed}), nil
+}

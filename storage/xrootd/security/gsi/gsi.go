@@ -1,0 +1,151 @@
+// Package gsi is the client side of XRootD's GSI authentication: it proves
+// with an X.509 proxy who a client is, and makes sure of the server before
+// that.
+//
+// The client sends a random tag. The server answers with its certificate,
+// the tag signed with its key, a tag of its own and, signed too, the public
+// half of a Diffie-Hellman agreement. The client checks the certificate's
+// authority, dates and host name, the signature and the parameters of the
+// agreement; then it sends its own public half, signed, and, encrypted with
+// the key agreed upon, the server's tag signed with the proxy's key and the
+// chain of its certificates. Nothing of this protects what follows: that is
+// the business of TLS.
+//
+// The reference is XRootD's own XrdSecgsi, of which versions 10300 to 10600
+// are known, that is XRootD 4 to 6. Servers before 10400 do not sign their
+// half of the agreement; they are accepted as the reference accepts them.
+// Proxies are never delegated: no server gets a key, or signs in our name.
+package gsi
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"weir/storage"
+	"weir/storage/xrootd/security"
+)
+
+// ourVersion is the version of the protocol that this package speaks.
+const ourVersion = 10600
+
+// A Method proves with one proxy who we are. It holds what logins have in
+// common: the proxy and its key, authorities, certificates of servers that
+// were verified, parameters of agreements that were checked. It is safe for
+// concurrent use.
+type Method struct {
+	source  *source
+	trust   *trust
+	names   *names
+	groups  *groups
+	user    string
+	version int
+	clock   func() time.Time
+}
+
+// New reads the proxy and returns its method. The proxy is proxy_file of
+// cred.From; else cert_file and key_file, of which a proxy is made that never
+// leaves memory; else the file that $X509_USER_PROXY names, else
+// /tmp/x509up_uUID. Authorities are ca_file and ca_dir, else $X509_CERT_DIR,
+// else /etc/grid-security/certificates. The files may change while the method
+// is in use: the proxy is looked at once a second, authorities every ten
+// minutes. With cred.From.Insecure servers are not checked.
+//
+// $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0
+// forbids asking the DNS for a server's name, as for XRootD's own clients.
+//
+// What makes a login impossible is an error that wraps fs.ErrPermission.
+func New(cred storage.Credentials) (*Method, error) {
+	m := &Method{
+		source:  newSource(cred.From),
+		trust:   newTrust(cred.From),
+		names:   newNames(os.Getenv("XrdSecGSISRVNAMES"), os.Getenv("XrdSecGSITRUSTDNS") != "0"),
+		groups:  newGroups(),
+		user:    cred.User,
+		version: ourVersion,
+		clock:   time.Now,
+	}
+	if _, err := m.source.current(m.clock()); err != nil {
+		return nil, fmt.Errorf("gsi: %w", err)
+	}
+	return m, nil
+}
+
+// Name returns "gsi".
+func (m *Method) Name() string { return "gsi" }
+
+// Begin starts a login at a server. It fails with an error that wraps
+// fs.ErrPermission when the proxy has expired or none of the authorities that
+// the server names is known.
+func (m *Method) Begin(s security.Server) (security.Exchange, error) {
+	e, err := m.begin(s)
+	if err != nil {
+		return nil, fmt.Errorf("gsi: %w", err)
+	}
+	return e, nil
+}
+
+func (m *Method) begin(s security.Server) (*exchange, error) {
+	offer, err := parseOffer(s.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	now := m.clock()
+	id, err := m.source.current(now)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.trust.expect(offer.authorities, now); err != nil {
+		return nil, err
+	}
+	return &exchange{method: m, server: s, id: id, offer: offer, version: min(offer.version, m.version)}, nil
+}
+
+// An offer is what the server says of itself before the first message:
+// "v:10600,c:ssl,ca:0123abcd.0|89efcdab.0".
+type offer struct {
+	version     int
+	module      string   // "ssl"
+	padded      bool     // the agreed secret has the length of the prime
+	authorities []string // hashes of who signed the server's certificate, without ".0"
+}
+
+// signsAgreement is the first version whose agreements are signed, and whose
+// ciphertexts begin with their initialization vector.
+const signsAgreement = 10400
+
+func parseOffer(parameters string) (offer, error) {
+	o := offer{version: ourVersion, module: "ssl"}
+	for field := range strings.SplitSeq(strings.TrimRight(parameters, "\x00"), ",") {
+		key, value, _ := strings.Cut(field, ":")
+		switch key {
+		case "v":
+			if _, err := fmt.Sscanf(value, "%d", &o.version); err != nil {
+				return o, malformed("the server's version %.20q is not a number", value)
+			}
+		case "c":
+			o.module, _, _ = strings.Cut(value, "|")
+		case "ca":
+			for hash := range strings.SplitSeq(value, "|") {
+				if hash = strings.TrimSuffix(hash, ".0"); isHash(hash) {
+					o.authorities = append(o.authorities, hash)
+				}
+			}
+		}
+	}
+	if o.version < 10100 {
+		return o, malformed("the server's version %d is older than any known one", o.version)
+	}
+	module := o.module
+	o.module = strings.TrimSuffix(module, "nopad")
+	o.padded = o.version >= signsAgreement && o.module == module
+	if o.module != "ssl" {
+		return o, malformed("the server offers crypto module %.20q, known is ssl", module)
+	}
+	return o, nil
+}
+
+func isHash(s string) bool {
+	return len(s) == 8 && strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -1,0 +1,129 @@
+package gsi
+
+import (
+	"bytes"
+	"crypto/md5"  //nolint:gosec // names of files, as OpenSSL computes them
+	"crypto/sha1" //nolint:gosec // names of files, as OpenSSL computes them
+	"encoding/asn1"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// nameHashes returns the hashes of a distinguished name, as OpenSSL calls
+// files by them: since 1.0.0 (SHA-1 of the canonical name) and before (MD5 of
+// the name as it stands).
+func nameHashes(raw []byte) ([]string, error) {
+	canonical, err := canonicalName(raw)
+	if err != nil {
+		return nil, err
+	}
+	now, old := sha1.Sum(canonical), md5.Sum(raw) //nolint:gosec // see above
+	return []string{hashText(now[:]), hashText(old[:])}, nil
+}
+
+func hashText(sum []byte) string { return fmt.Sprintf("%08x", binary.LittleEndian.Uint32(sum)) }
+
+// canonicalName is OpenSSL's canonical form of a name: the sets of its
+// sequence, with texts as UTF-8 in lower case and single spaces.
+func canonicalName(raw []byte) ([]byte, error) {
+	sets, err := elements(raw)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, set := range sets {
+		attributes, err := elements(set.FullBytes)
+		if err != nil {
+			return nil, err
+		}
+		var encoded [][]byte
+		for _, a := range attributes {
+			b, err := canonicalAttribute(a.FullBytes)
+			if err != nil {
+				return nil, err
+			}
+			encoded = append(encoded, b)
+		}
+		slices.SortFunc(encoded, bytes.Compare) // the order of a set in DER
+		b, err := asn1.Marshal(asn1.RawValue{Tag: asn1.TagSet, IsCompound: true, Bytes: bytes.Join(encoded, nil)})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b...)
+	}
+	return out, nil
+}
+
+func canonicalAttribute(raw []byte) ([]byte, error) {
+	parts, err := elements(raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != 2 {
+		return nil, malformed("a name has an attribute of %d parts", len(parts))
+	}
+	value := parts[1].FullBytes
+	if text, ok := utf8Text(parts[1]); ok {
+		lower := strings.Map(lowerASCII, strings.Join(strings.FieldsFunc(text, isSpace), " "))
+		if value, err = asn1.Marshal(asn1.RawValue{Tag: asn1.TagUTF8String, Bytes: []byte(lower)}); err != nil {
+			return nil, err
+		}
+	}
+	return asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: append(slices.Clone(parts[0].FullBytes), value...)})
+}
+
+// elements returns what a sequence or set consists of.
+func elements(raw []byte) ([]asn1.RawValue, error) {
+	var outer asn1.RawValue
+	if rest, err := asn1.Unmarshal(raw, &outer); err != nil || len(rest) > 0 || !outer.IsCompound {
+		return nil, malformed("a name is not encoded as one")
+	}
+	var all []asn1.RawValue
+	for rest := outer.Bytes; len(rest) > 0; {
+		var one asn1.RawValue
+		var err error
+		if rest, err = asn1.Unmarshal(rest, &one); err != nil {
+			return nil, malformed("a name is not encoded as one")
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// utf8Text returns the text of a value of one of the types whose canonical
+// form is text.
+func utf8Text(v asn1.RawValue) (string, bool) {
+	const visible = 26
+	if v.Class != asn1.ClassUniversal {
+		return "", false
+	}
+	switch v.Tag {
+	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagIA5String, visible:
+		return string(v.Bytes), true
+	case asn1.TagT61String:
+		var text strings.Builder
+		for _, b := range v.Bytes {
+			text.WriteRune(rune(b)) // OpenSSL reads it as Latin-1
+		}
+		return text.String(), true
+	case asn1.TagBMPString:
+		var units []uint16
+		for i := 0; i+1 < len(v.Bytes); i += 2 {
+			units = append(units, binary.BigEndian.Uint16(v.Bytes[i:]))
+		}
+		return string(utf16.Decode(units)), true
+	}
+	return "", false
+}
+
+func isSpace(r rune) bool { return r == ' ' || '\t' <= r && r <= '\r' }
+
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
+}

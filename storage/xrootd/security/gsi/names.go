@@ -1,0 +1,159 @@
+package gsi
+
+import (
+	"context"
+	"crypto/x509"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/storage/xrootd/security"
+)
+
+// names decides whether a certificate belongs to the server that was asked
+// for, by the rules of the reference.
+type names struct {
+	allowed []string // patterns of more names; "-" before one forbids it; the last that fits counts
+	dns     bool     // may the address's name in the DNS be the server's?
+
+	mutex   sync.Mutex
+	resolve func(ctx context.Context, address string) ([]string, error)
+	known   map[string]resolved
+}
+
+type resolved struct {
+	names []string
+	until time.Time
+}
+
+func newNames(allowed string, dns bool) *names {
+	return &names{
+		allowed: strings.FieldsFunc(allowed, func(r rune) bool { return r == '|' }), dns: dns,
+		resolve: net.DefaultResolver.LookupAddr, known: map[string]resolved{},
+	}
+}
+
+// check returns an error unless the certificate has the server's name, its
+// address, a name that was allowed, or, where the DNS may be asked, the name
+// that its address has there: redirectors name data servers by address.
+func (n *names) check(cert *x509.Certificate, s security.Server, now time.Time) error {
+	host := strings.TrimSuffix(s.Host, ".")
+	address := s.Address
+	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
+		address = ip.String()
+		if slices.ContainsFunc(cert.IPAddresses, ip.Equal) {
+			return nil
+		}
+	}
+	hasNames := len(cert.DNSNames)+len(cert.IPAddresses)+len(cert.EmailAddresses)+len(cert.URIs) > 0
+	if fits(cert, host) || (!hasNames || n.dns) && n.fitsCommonName(cert, host) {
+		return nil
+	}
+	var reverse []string
+	if n.dns && address != "" {
+		reverse = n.lookup(address, now)
+		for _, name := range reverse {
+			if fits(cert, name) || n.fitsCommonName(cert, name) {
+				return nil
+			}
+		}
+	}
+	has := slices.Concat([]string{commonName(cert)}, cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		has = append(has, ip.String())
+	}
+	also := ""
+	if len(reverse) > 0 {
+		also = " (" + strings.Join(reverse, ", ") + " in the DNS)"
+	}
+	return refuse("the server's certificate is for %s, not for %s%s; XrdSecGSISRVNAMES can allow it", strings.Join(has, ", "), s.Host, also)
+}
+
+// fits tells whether one of the certificate's alternative names is host.
+func fits(cert *x509.Certificate, host string) bool {
+	return slices.ContainsFunc(cert.DNSNames, func(pattern string) bool { return fitsHost(pattern, host) })
+}
+
+// fitsCommonName tells whether the certificate's common name is host, or is
+// allowed besides.
+func (n *names) fitsCommonName(cert *x509.Certificate, host string) bool {
+	name := commonName(cert)
+	ok := fitsHost(name, host)
+	for _, pattern := range n.allowed {
+		pattern, denied := strings.CutPrefix(pattern, "-")
+		pattern = strings.NewReplacer("<host>", host, "<fqdn>", host).Replace(pattern)
+		if glob(strings.ToLower(pattern), strings.ToLower(name)) {
+			ok = !denied
+		}
+	}
+	return ok
+}
+
+// commonName returns the host of a common name, which may be "host/name".
+func commonName(cert *x509.Certificate) string {
+	_, after, found := strings.Cut(cert.Subject.CommonName, "/")
+	if found {
+		return after
+	}
+	return cert.Subject.CommonName
+}
+
+// fitsHost compares names without regard to case. The first label of the
+// pattern may have asterisks, which stand for parts of one label.
+func fitsHost(pattern, host string) bool {
+	pattern, host = strings.ToLower(strings.TrimSuffix(pattern, ".")), strings.ToLower(host)
+	if host == "" || pattern == "" {
+		return false
+	}
+	if pattern == host {
+		return true
+	}
+	first, rest, dotted := strings.Cut(pattern, ".")
+	label, domain, _ := strings.Cut(host, ".")
+	return dotted && rest == domain && net.ParseIP(host) == nil && glob(first, label)
+}
+
+// glob matches text with a pattern in which asterisks stand for anything.
+func glob(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+	return strings.HasSuffix(text, parts[last])
+}
+
+// lookup asks the DNS, or the hosts file, for the names of an address. The
+// answer is kept: a run has thousands of logins at the same few addresses.
+func (n *names) lookup(address string, now time.Time) []string {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if r, ok := n.known[address]; ok && now.Before(r.until) {
+		return r.names
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	found, err := n.resolve(ctx, address)
+	until := now.Add(believed)
+	if err != nil {
+		until = now.Add(10 * time.Second)
+	}
+	for i, name := range found {
+		found[i] = strings.TrimSuffix(name, ".")
+	}
+	n.known[address] = resolved{found, until}
+	return found
+}

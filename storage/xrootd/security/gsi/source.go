@@ -1,0 +1,191 @@
+package gsi
+
+import (
+	"cmp"
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"weir/storage"
+)
+
+// A source is the files of an identity, read again when they change.
+type source struct {
+	certFile, keyFile string // keyFile is "" if certFile holds the key
+
+	mutex  sync.Mutex
+	looked time.Time   // when the files were looked at
+	seen   fingerprint // how they looked when they were read
+	id     *identity
+	made   bool  // we made the proxy and have to replace it
+	err    error // why the files could not be read last time
+}
+
+// A fingerprint tells whether files have changed.
+type fingerprint [2]struct {
+	modified time.Time
+	size     int64
+}
+
+func newSource(from storage.Auth) *source {
+	switch {
+	case from.ProxyFile != "":
+		return &source{certFile: from.ProxyFile}
+	case from.CertFile != "":
+		return &source{certFile: from.CertFile, keyFile: from.KeyFile}
+	}
+	file := os.Getenv("X509_USER_PROXY")
+	if file == "" {
+		file = fmt.Sprintf("/tmp/x509up_u%d", os.Getuid())
+	}
+	return &source{certFile: file}
+}
+
+// current returns the identity. At most once a second it looks whether the
+// files have changed; an identity that was read serves on while new files are
+// no good, for as long as it lasts.
+func (s *source) current(now time.Time) (*identity, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.id == nil || now.Sub(s.looked) >= time.Second {
+		s.looked = now
+		s.refresh(now)
+	}
+	if s.id == nil {
+		return nil, s.err
+	}
+	if err := s.id.valid(s.what(), now); err != nil {
+		if s.err != nil {
+			return nil, fmt.Errorf("%w; what is there now: %w", err, s.err)
+		}
+		return nil, err
+	}
+	return s.id, nil
+}
+
+// what names the credentials in messages.
+func (s *source) what() string {
+	if s.keyFile != "" || s.made {
+		return "certificate " + s.certFile
+	}
+	return "proxy " + s.certFile
+}
+
+func (s *source) refresh(now time.Time) {
+	seen, err := s.look()
+	if err != nil {
+		s.err = err
+		return
+	}
+	renew := s.made && now.Add(proxySpare).After(s.id.until)
+	if s.id != nil && s.err == nil && seen == s.seen && !renew {
+		return
+	}
+	id, made, err := s.load(now)
+	s.err = err
+	if err == nil {
+		s.id, s.made, s.seen = id, made, seen
+	}
+}
+
+func (s *source) look() (f fingerprint, err error) {
+	for i, name := range []string{s.certFile, s.keyFile} {
+		if name == "" {
+			continue
+		}
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return f, s.missing(name)
+		}
+		if err != nil {
+			return f, refuse("%v", err)
+		}
+		if i == 1 && info.Mode().Perm()&0o066 != 0 {
+			return f, refuse("others may read or write the private key %s (mode %#o): chmod 600 it", name, info.Mode().Perm())
+		}
+		f[i].modified, f[i].size = info.ModTime(), info.Size()
+	}
+	return f, nil
+}
+
+func (s *source) missing(name string) error {
+	if s.keyFile != "" {
+		return refuse("no certificate: %s does not exist", name)
+	}
+	return refuse("no proxy: %s does not exist; make one, for instance with voms-proxy-init, or name it with proxy_file or $X509_USER_PROXY", name)
+}
+
+// load reads the files. What is no proxy becomes one.
+func (s *source) load(now time.Time) (id *identity, made bool, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", s.what(), err)
+		}
+	}()
+	text, err := readFile(s.certFile)
+	if err != nil {
+		return nil, false, err
+	}
+	all, err := parseCertificates(text)
+	if err != nil {
+		return nil, false, refuse("%v", err)
+	}
+	if len(all) == 0 {
+		return nil, false, refuse("there is no certificate in it")
+	}
+	if s.keyFile != "" {
+		if text, err = readFile(s.keyFile); err != nil {
+			return nil, false, err
+		}
+	}
+	key, err := parseKey(text)
+	if err != nil {
+		return nil, false, err
+	}
+	if key == nil {
+		return nil, false, refuse("there is no private key in %s", cmp.Or(s.keyFile, s.certFile))
+	}
+	return adopt(all, key, now)
+}
+
+// adopt makes an identity of what was read.
+func adopt(all []*x509.Certificate, key *rsa.PrivateKey, now time.Time) (*identity, bool, error) {
+	chain, err := order(all, key)
+	if err != nil {
+		return nil, false, err
+	}
+	made := !isProxy(chain[0])
+	if made && now.Before(chain[0].NotAfter) {
+		proxy, proxyKey, err := makeProxy(chain[0], key, now)
+		if err != nil {
+			return nil, false, refuse("make a proxy: %v", err)
+		}
+		all, key = append([]*x509.Certificate{proxy}, all...), proxyKey
+	}
+	id, err := newIdentity(all, key)
+	return id, made, err
+}
+
+// readFile reads a file of a sensible size for certificates.
+func readFile(name string) ([]byte, error) {
+	const most = 1 << 20
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	if len(text) > most {
+		return nil, refuse("the file has more than %d bytes", most)
+	}
+	return text, nil
+}

@@ -1,0 +1,266 @@
+package gsi
+
+import (
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/storage"
+)
+
+// believed is how long files of authorities and what was concluded from them
+// are believed before they are read again.
+const believed = 10 * time.Minute
+
+// mostCertificates bounds how many certificates of servers are remembered.
+const mostCertificates = 4096
+
+// trust knows authorities and the certificates of servers that they signed.
+type trust struct {
+	file     string   // authorities in one file; "" means none
+	dirs     []string // folders of authorities, in files called by the hash of their names
+	insecure bool
+
+	mutex        sync.Mutex
+	authorities  map[string]*authority // by hash
+	certificates map[[sha256.Size]byte]verified
+}
+
+// An authority is what the files of one hash hold.
+type authority struct {
+	certificates []*x509.Certificate
+	revocations  []*pkix.CertificateList //nolint:staticcheck // see parseRevocations
+	until        time.Time
+}
+
+type verified struct {
+	certificate *x509.Certificate
+	key         *rsa.PublicKey
+	until       time.Time
+}
+
+func newTrust(from storage.Auth) *trust {
+	dir := from.CADir
+	if dir == "" && from.CAFile == "" {
+		if dir = os.Getenv("X509_CERT_DIR"); dir == "" {
+			dir = "/etc/grid-security/certificates"
+		}
+	}
+	return &trust{
+		file: from.CAFile, dirs: strings.FieldsFunc(dir, func(r rune) bool { return r == ',' }), insecure: from.Insecure,
+		authorities: map[string]*authority{}, certificates: map[[sha256.Size]byte]verified{},
+	}
+}
+
+// expect returns an error if none of the authorities is known by which the
+// server says that its certificate is signed.
+func (t *trust) expect(hashes []string, now time.Time) error {
+	if t.insecure || t.file != "" || len(hashes) == 0 {
+		return nil // the certificate itself will tell
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, h := range hashes {
+		a, err := t.load(h, now)
+		if err != nil {
+			return err
+		}
+		if len(a.certificates) > 0 {
+			return nil
+		}
+	}
+	return refuse("unknown certificate authority: the server's certificate is signed by %s.0, which is not in %s", strings.Join(hashes, ".0 or "), strings.Join(t.dirs, ","))
+}
+
+// load returns what the files of a hash hold, which may be nothing.
+func (t *trust) load(hash string, now time.Time) (*authority, error) {
+	if a := t.authorities[hash]; a != nil && now.Before(a.until) {
+		return a, nil
+	}
+	a := &authority{until: now.Add(believed)}
+	for _, dir := range t.dirs {
+		certificates, err := readNumbered(filepath.Join(dir, hash+"."), parseCertificates)
+		if err != nil {
+			return nil, err
+		}
+		lists, err := readNumbered(filepath.Join(dir, hash+".r"), parseRevocations)
+		if err != nil {
+			return nil, err
+		}
+		a.certificates, a.revocations = append(a.certificates, certificates...), append(a.revocations, lists...)
+	}
+	if len(a.certificates) > 0 {
+		t.authorities[hash] = a // what is missing is looked for again: it may be put there
+	}
+	return a, nil
+}
+
+// readNumbered parses the files path+"0", path+"1" and so on, up to the first
+// that is missing.
+func readNumbered[T any](path string, parse func([]byte) ([]T, error)) ([]T, error) {
+	var all []T
+	for i := range 10 {
+		name := path + strconv.Itoa(i)
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, refuse("certificate authority: %v", err)
+		}
+		some, err := parse(data)
+		if err != nil {
+			return nil, refuse("certificate authority: %s: %v", name, err)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func parseCertificates(data []byte) ([]*x509.Certificate, error) {
+	var all []*x509.Certificate
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		one, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// parseRevocations uses what the library calls deprecated: its successor does
+// not know lists of version 1, which OpenSSL makes unless told otherwise.
+func parseRevocations(data []byte) ([]*pkix.CertificateList, error) { //nolint:staticcheck // see above
+	list, err := x509.ParseCRL(data) //nolint:staticcheck // see above
+	if err != nil {
+		return nil, err
+	}
+	return []*pkix.CertificateList{list}, nil //nolint:staticcheck // see above
+}
+
+// verify checks the certificate that a server shows, except its name.
+func (t *trust) verify(text []byte, now time.Time) (*x509.Certificate, *rsa.PublicKey, error) {
+	sum := sha256.Sum256(text)
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if v, ok := t.certificates[sum]; ok && now.Before(v.until) {
+		return v.certificate, v.key, nil
+	}
+	all, err := parseCertificates(text)
+	if err != nil {
+		return nil, nil, malformed("the server's certificate: %v", err)
+	}
+	if len(all) != 1 {
+		return nil, nil, malformed("the server shows %d certificates, not one", len(all))
+	}
+	cert := all[0]
+	key, ok := cert.PublicKey.(*rsa.PublicKey)
+	if !ok {
+		return nil, nil, refuse("the server's certificate (%s) has an %v key; the protocol knows RSA only", cert.Subject, cert.PublicKeyAlgorithm)
+	}
+	v := verified{cert, key, now.Add(believed)}
+	if !t.insecure {
+		if err := t.chain(cert, now); err != nil {
+			return nil, nil, err
+		}
+		if cert.NotAfter.Before(v.until) {
+			v.until = cert.NotAfter
+		}
+	}
+	if len(t.certificates) >= mostCertificates {
+		clear(t.certificates)
+	}
+	t.certificates[sum] = v
+	return cert, key, nil
+}
+
+// chain checks that a known authority signed the certificate and has not
+// revoked it, and the dates.
+func (t *trust) chain(cert *x509.Certificate, now time.Time) error {
+	roots, lists, err := t.signers(cert, now)
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	for _, r := range roots {
+		pool.AddCert(r)
+	}
+	_, err = cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if now.After(cert.NotAfter) {
+		return refuse("the server's certificate (%s) expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
+	}
+	if err != nil {
+		return refuse("the server's certificate (%s): %v (authorities: %s)", cert.Subject, err, t.places())
+	}
+	return revoked(cert, roots, lists)
+}
+
+// signers returns the authorities that have the name of the certificate's
+// issuer, or all of the file, and their revocations.
+func (t *trust) signers(cert *x509.Certificate, now time.Time) (roots []*x509.Certificate, lists []*pkix.CertificateList, err error) {
+	if t.file != "" {
+		data, err := os.ReadFile(t.file)
+		if err != nil {
+			return nil, nil, refuse("certificate authorities: %v", err)
+		}
+		if roots, err = parseCertificates(data); err != nil {
+			return nil, nil, refuse("certificate authorities: %s: %v", t.file, err)
+		}
+	}
+	hashes, err := nameHashes(cert.RawIssuer)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, h := range hashes {
+		a, err := t.load(h, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		roots, lists = append(roots, a.certificates...), append(lists, a.revocations...)
+	}
+	if len(roots) == 0 {
+		return nil, nil, refuse("unknown certificate authority: the server's certificate (%s) is signed by %s: neither %s.0 nor %s.0 is in %s",
+			cert.Subject, cert.Issuer, hashes[0], hashes[1], t.places())
+	}
+	return roots, lists, nil
+}
+
+func (t *trust) places() string {
+	if t.file != "" {
+		return strings.Join(append([]string{t.file}, t.dirs...), ",")
+	}
+	return strings.Join(t.dirs, ",")
+}
+
+// revoked returns an error if one of the lists that the authorities signed
+// names the certificate. Lists that have expired still count, as they do for
+// the reference; lists that nobody here signed do not.
+func revoked(cert *x509.Certificate, roots []*x509.Certificate, lists []*pkix.CertificateList) error {
+	for _, list := range lists {
+		for _, root := range roots {
+			if root.CheckCRLSignature(list) != nil { //nolint:staticcheck // see parseRevocations
+				continue
+			}
+			for _, entry := range list.TBSCertList.RevokedCertificates {
+				if entry.SerialNumber.Cmp(cert.SerialNumber) == 0 {
+					return refuse("the server's certificate (%s) was revoked at %s", cert.Subject, entry.RevocationTime.UTC().Format(time.RFC3339))
+				}
+			}
+		}
+	}
+	return nil
+}
