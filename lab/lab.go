@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,9 +32,19 @@ type System struct {
 	CAFile string            // certificate authority of its TLS, "" without TLS
 	CADir  string            // the same authority as X509_CERT_DIR wants it
 
-	user   int
-	ports  []*port
-	parts  []*process
+	// Servers are the members of an XRootD service, a redirector first.
+	// Where there are several, Data is that of the first data server, and
+	// WriteFile spreads the files.
+	Servers []Server
+	// Identity is what clients prove who they are with.
+	Identity
+
+	user    int
+	ports   []*port
+	parts   []*process
+	env     []string // of all parts
+	settled func(context.Context) error
+	secrets
 	ready  time.Duration
 	remove bool
 }
@@ -166,7 +178,7 @@ func (s *System) WriteFile(name string, content []byte) error {
 	if !filepath.IsLocal(name) {
 		return fmt.Errorf("lab: %q leaves the data folder", name)
 	}
-	path := filepath.Join(s.Data, name)
+	path := filepath.Join(s.dataOf(name), name)
 	if err := s.mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -176,11 +188,26 @@ func (s *System) WriteFile(name string, content []byte) error {
 	return s.own(path, 0o644)
 }
 
-// Pids returns the process ids of the servers that run now. Each leads a
-// process group of the same number, to which all its children belong.
-func (s *System) Pids() []int {
+// dataOf is the folder that a new file called name goes to.
+func (s *System) dataOf(name string) string {
+	var folders []string
+	for _, server := range s.Servers {
+		if server.Role == DataServer {
+			folders = append(folders, server.Data)
+		}
+	}
+	if len(folders) < 2 {
+		return s.Data
+	}
+	return folders[crc32.ChecksumIEEE([]byte(filepath.Clean(name)))%uint32(len(folders))]
+}
+
+// Pids returns the process ids of what runs now: of the servers with these
+// names or roles, or of all without any. Each leads a process group of the
+// same number, to which all its children belong.
+func (s *System) Pids(of ...string) []int {
 	var pids []int
-	for _, p := range s.parts {
+	for _, p := range s.processes(of...) {
 		if p.running() {
 			pids = append(pids, p.pid)
 		}
@@ -213,19 +240,31 @@ func (s *System) Restart(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// start runs the parts in order, each when the one before it answers.
-func (s *System) start(ctx context.Context) error {
+// start runs all parts.
+func (s *System) start(ctx context.Context) error { return s.run(ctx, s.parts) }
+
+// run starts parts in order, each when the one before it answers, and waits
+// until the whole system is ready.
+func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.ready)
 	defer cancel()
-	for _, p := range s.parts {
+	defer func() {
+		if err != nil {
+			for _, p := range slices.Backward(parts) {
+				p.stop(0)
+			}
+		}
+	}()
+	for _, p := range parts {
 		if err := p.start(); err != nil {
-			s.Kill()
 			return fmt.Errorf("lab: %s: %w", s.Name, err)
 		}
 		if err := p.wait(ctx); err != nil {
-			s.Kill()
 			return fmt.Errorf("lab: %s did not come up: %w%s", s.Name, err, lastLines(p.log))
 		}
+	}
+	if err := s.settle(ctx); err != nil {
+		return fmt.Errorf("lab: %s did not come up: %w\n%s", s.Name, err, s.Log())
 	}
 	return nil
 }

@@ -33,24 +33,25 @@ func required(list, program string) bool {
 // not come up, and is stopped when t ends.
 func StartNginx(t testing.TB, c NginxConfig) *System {
 	t.Helper()
-	return startFor(t, "nginx", func(ctx context.Context) (*System, error) { return Nginx(ctx, c) })
+	return startFor(t, []string{"nginx"}, func(ctx context.Context) (*System, error) { return Nginx(ctx, c) })
 }
 
-// StartXRootD is XRootD for a test, as StartNginx is Nginx.
+// StartXRootD is XRootD for a test, as StartNginx is Nginx. It needs the
+// programs of the authentication, too.
 func StartXRootD(t testing.TB, c XRootDConfig) *System {
 	t.Helper()
-	return startFor(t, "xrootd", func(ctx context.Context) (*System, error) { return XRootD(ctx, c) })
+	return startFor(t, c.needs(), func(ctx context.Context) (*System, error) { return XRootD(ctx, c) })
 }
 
 // StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
 func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
 	t.Helper()
-	return startFor(t, "globus-gridftp-server", func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
+	return startFor(t, []string{"globus-gridftp-server"}, func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
 }
 
-func startFor(t testing.TB, program string, start func(context.Context) (*System, error)) *System {
+func startFor(t testing.TB, programs []string, start func(context.Context) (*System, error)) *System {
 	t.Helper()
-	Need(t, program)
+	Need(t, programs...)
 	s, err := start(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha1" //nolint:gosec // names of files, as OpenSSL computes them
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -22,74 +23,108 @@ import (
 // spaces already, so that its canonical form for OpenSSL's hash is itself.
 const caName = "weir lab authority"
 
+// An authority signs certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+	rsa  bool // the only kind of key that XRootD's gsi understands
+	last int64
+}
+
+// newAuthority makes an authority called caName.
+func newAuthority(rsaKeys bool) (*authority, error) {
+	now := time.Now()
+	a := &authority{rsa: rsaKeys, last: 1, cert: &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: caName},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 1, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}}
+	var err error
+	a.key, err = a.newKey()
+	return a, err
+}
+
+func (a *authority) newKey() (crypto.Signer, error) {
+	if a.rsa {
+		return rsa.GenerateKey(rand.Reader, 2048)
+	}
+	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+}
+
+// entity is a certificate for someone called name, still to be signed.
+func (a *authority) entity(name string, uses ...x509.ExtKeyUsage) *x509.Certificate {
+	a.last++
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(a.last), Subject: pkix.Name{CommonName: name},
+		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: uses, BasicConstraintsValid: true,
+	}
+	if a.rsa {
+		c.KeyUsage |= x509.KeyUsageKeyEncipherment
+	}
+	return c
+}
+
 // certificate makes an authority and a host certificate signed by it below
 // Dir, sets CAFile and CADir, and returns the files of certificate and key.
-func (s *System) certificate() (cert, key string, err error) {
+func (s *System) certificate(rsaKeys bool) (cert, key string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("lab: %s: certificate: %w", s.Name, err)
 		}
 	}()
-	now := time.Now()
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: caName},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 1, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	if s.ca, err = newAuthority(rsaKeys); err != nil {
+		return "", "", err
 	}
-	host := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"},
-		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	if s.CAFile, s.CADir, err = s.writeAuthority("authorities", s.ca); err != nil {
+		return "", "", err
 	}
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	host := s.ca.entity("localhost", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+	host.DNSNames, host.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	hostKey, err := s.ca.newKey()
 	if err != nil {
 		return "", "", err
 	}
-	hostKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if cert, err = s.writeCertificate("host.pem", host, s.ca.cert, hostKey.Public(), s.ca.key); err != nil {
+		return "", "", err
+	}
+	text, err := keyPEM(hostKey)
 	if err != nil {
 		return "", "", err
 	}
-	if err := s.writeAuthority(ca, caKey); err != nil {
-		return "", "", err
-	}
-	if cert, err = s.writeCertificate("host.pem", host, ca, &hostKey.PublicKey, caKey); err != nil {
-		return "", "", err
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(hostKey)
-	if err != nil {
-		return "", "", err
-	}
-	key, err = s.write("host.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	key, err = s.write("host.key", text)
 	return cert, key, err
 }
 
-// writeAuthority leaves the authority as one file and as a folder of the
-// kind that X509_CERT_DIR names: files called by the hash of the subject.
-func (s *System) writeAuthority(ca *x509.Certificate, key *ecdsa.PrivateKey) error {
-	dir := filepath.Join(s.Dir, "authorities")
+func keyPEM(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+}
+
+// writeAuthority leaves an authority in a folder of the kind that
+// X509_CERT_DIR names, where files are called by the hash of the subject, and
+// as one file beside it.
+func (s *System) writeAuthority(folder string, a *authority) (file, dir string, err error) {
+	dir = filepath.Join(s.Dir, folder)
 	if err := s.mkdir(dir); err != nil {
-		return err
-	}
-	file, err := s.writeCertificate("ca.pem", ca, ca, &key.PublicKey, key)
-	if err != nil {
-		return err
+		return "", "", err
 	}
 	hash, err := subjectHash(caName)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	name := filepath.Join("authorities", hash)
-	if _, err := s.writeCertificate(name+".0", ca, ca, &key.PublicKey, key); err != nil {
-		return err
+	name := filepath.Join(folder, hash)
+	for _, to := range []string{folder + ".pem", name + ".0"} {
+		if file, err = s.writeCertificate(to, a.cert, a.cert, a.key.Public(), a.key); err != nil {
+			return "", "", err
+		}
 	}
 	policy := "access_id_CA X509 '/CN=" + caName + "'\npos_rights globus CA:sign\ncond_subjects globus '\"/CN=*\"'\n"
-	if _, err := s.write(name+".signing_policy", []byte(policy)); err != nil {
-		return err
+	path, err := s.write(name+".signing_policy", []byte(policy))
+	if err != nil {
+		return "", "", err
 	}
-	s.CAFile, s.CADir = file, dir
-	return nil
+	return filepath.Join(s.Dir, folder+".pem"), dir, s.own(path, 0o644)
 }
 
 // writeCertificate signs a certificate and writes it for everyone to read.

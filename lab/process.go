@@ -19,12 +19,14 @@ import (
 
 // A process is one server: a program that leads its own process group.
 type process struct {
-	name string
-	argv []string
-	env  []string
-	dir  string // working folder
-	log  string // file for standard output and standard error
-	user int    // user and group id, -1 for our own
+	name   string
+	argv   []string
+	env    []string
+	dir    string // working folder
+	log    string // file for standard output and standard error
+	user   int    // user and group id, -1 for our own
+	server string // name of the System's Server it belongs to, if any
+	stale  string // file that the program makes, removed before it starts
 	// ask returns nil when the server gives a right answer of its protocol.
 	ask func(ctx context.Context) error
 
@@ -42,7 +44,7 @@ func (s *System) part(name string, ask func(context.Context) error, argv ...stri
 	log, err := s.write(name+".out", nil)
 	s.parts = append(s.parts, &process{
 		name: name, argv: argv, ask: ask, dir: run, log: log, user: s.user,
-		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + run, "TMPDIR=" + run, "LC_ALL=C"},
+		env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + run, "TMPDIR=" + run, "LC_ALL=C"}, s.env...),
 	})
 	return err
 }
@@ -63,6 +65,11 @@ func (p *process) running() bool {
 func (p *process) start() error {
 	if p.running() {
 		return fmt.Errorf("%s is already running", p.name)
+	}
+	if p.stale != "" {
+		if err := os.Remove(p.stale); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
 	out, err := os.OpenFile(p.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
@@ -203,7 +210,8 @@ func (c Config) program(name string) (string, error) {
 }
 
 // find looks for a program in PATH, then where daemons lie, which the PATH
-// of an ordinary user often leaves out.
+// of an ordinary user often leaves out; for a name that ends in .so, where
+// libraries lie.
 func find(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -211,6 +219,13 @@ func find(name string) (string, error) {
 	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return path, nil
+		}
+	}
+	if strings.HasSuffix(name, ".so") {
+		for _, dir := range []string{"/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib*"} {
+			if found, _ := filepath.Glob(filepath.Join(dir, name)); len(found) > 0 {
+				return found[0], nil
+			}
 		}
 	}
 	return "", &MissingError{Program: name, Package: packageOf(name)}

@@ -1,89 +1,169 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"path/filepath"
-	"time"
+	"slices"
+	"strings"
 )
 
 //go:embed xrootd.cfg
 var xrootdConf string
 
-// XRootDConfig says which XRootD server is wanted; its zero value is a good one.
+// XRootDConfig says which XRootD service is wanted; its zero value is a good
+// one: a single server that asks for no credential.
 type XRootDConfig struct {
 	Config
-	Extra string // lines for the configuration, in XRootD's own language
+	// Servers is the number of data servers behind a redirector; 0 makes one
+	// server that stands alone.
+	Servers int
+	// Lookup is for how many seconds a redirector makes clients wait when it
+	// does not know who has a file, as for each new one; 0 means 1, the least.
+	Lookup int
+	// Auth is the one way in which clients must prove who they are, at each
+	// server: "" or "none", "unix", "krb5", "gsi" or "ztn" (which adds TLS).
+	Auth string
+	// Extra is lines for the configuration of each server, in XRootD's own
+	// language. Those that begin with "cms." reach cmsd, too.
+	Extra string
 }
 
-// XRootD starts one XRootD data server that speaks root:// and HTTP on the
-// same port and knows the checksums adler32, md5 and crc32c.
+// XRootD starts an XRootD service that speaks root:// and HTTP on the same
+// port and knows the checksums adler32, md5 and crc32c.
 //
-// URLs has "root" (also URL) and "http", with TLS "roots" and "https", too.
-// The server listens on every address, since it knows no other way, but
+// URLs has "root" (also URL) and "http", with TLS "roots" and "https", too;
+// for a cluster they are the redirector's. With ztn, URL is that of "roots".
+// Each server listens on every address, since it knows no other way, but
 // refuses clients that do not come from 127.0.0.1.
 func XRootD(ctx context.Context, c XRootDConfig) (*System, error) {
-	return c.launch(ctx, "xrootd", "xrootd", func(s *System, program string) error { return s.xrootd(c, program) }, "root/data", "admin", "run")
+	if err := c.complete(); err != nil {
+		return nil, fmt.Errorf("lab: xrootd: %w", err)
+	}
+	for _, p := range c.needs()[1:] {
+		if _, err := c.program(p); err != nil {
+			return nil, fmt.Errorf("lab: %w", err)
+		}
+	}
+	return c.launch(ctx, "xrootd", "xrootd", func(s *System, program string) error { return s.xrootd(ctx, c, program) }, "admin", "run")
 }
 
-func (s *System) xrootd(c XRootDConfig, program string) error {
-	s.Data = filepath.Join(s.Dir, "root/data")
+// complete fills in what is left to us and refuses what cannot be.
+func (c *XRootDConfig) complete() error {
+	if c.Auth == "" {
+		c.Auth = "none"
+	}
+	if !slices.Contains(XRootDAuths(), c.Auth) {
+		return fmt.Errorf("authentication %q: use one of %s", c.Auth, strings.Join(XRootDAuths(), ", "))
+	}
+	if c.Servers < 0 || c.Servers > 64 {
+		return fmt.Errorf("%d data servers: use 0 (one server alone) to 64", c.Servers)
+	}
+	if c.Lookup < 0 {
+		return fmt.Errorf("lookup %d: use 1 second or more", c.Lookup)
+	}
+	if c.Lookup == 0 {
+		c.Lookup = 1
+	}
+	c.TLS = c.TLS || c.Auth == "ztn"
+	return nil
+}
+
+// XRootDAuths returns the values that XRootDConfig.Auth can have.
+func XRootDAuths() []string { return []string{"none", "unix", "krb5", "gsi", "ztn"} }
+
+// needs lists the programs and libraries of the service.
+func (c XRootDConfig) needs() []string {
+	programs := []string{"xrootd"}
+	if c.Servers > 0 {
+		programs = append(programs, "cmsd")
+	}
+	switch c.Auth {
+	case "krb5":
+		programs = append(programs, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+	case "ztn":
+		programs = append(programs, "sqlite3", "libXrdAccSciTokens-5.so")
+	}
+	return programs
+}
+
+// xrootdValues fill xrootd.cfg in, for one program of one server.
+type xrootdValues struct {
+	Program, Role, Dir, Root, Port, Manager  string
+	Lookup                                   int  // of the redirector; 0 elsewhere
+	Names                                    bool // in redirects instead of addresses
+	Cert, Key, CADir                         string
+	Protocol, Security, Authorization, Extra string
+	Asker                                    string
+}
+
+func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) error {
+	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker}
+	if err := s.protect(ctx, c, &v); err != nil {
+		return err
+	}
+	if c.Servers > 0 {
+		return s.cluster(c, v, program)
+	}
 	p, err := s.port(true)
 	if err != nil {
 		return err
 	}
-	values := map[string]string{"Dir": s.Dir, "Port": p.String(), "Extra": c.Extra}
-	s.URL = "root://" + p.address() + "//data"
-	s.URLs = map[string]string{"root": s.URL, "http": "http://" + p.address() + "/data"}
+	s.point(c, p)
+	server, err := s.dataServer("xrootd", p, "root")
+	if err != nil {
+		return err
+	}
+	s.Servers, s.Data = []Server{server}, server.Data
+	v.Port, v.Root = p.String(), filepath.Dir(server.Data)
+	v.Extra = v.Authorization + v.Extra
+	return s.xrd(server.Name, v, program, askXRootD(p.address()))
+}
+
+// point tells the URLs of the service at p. A name where a certificate is
+// checked or a ticket is asked for, else an address, which nobody looks up.
+func (s *System) point(c XRootDConfig, p *port) {
+	host := p.address()
+	if c.Auth == "gsi" || c.Auth == "krb5" || c.Auth == "ztn" {
+		host = p.local()
+	}
+	s.URLs["root"] = "root://" + host + "//data"
+	s.URLs["http"] = "http://" + host + "/data"
+	s.URL = s.URLs["root"]
 	if c.TLS {
-		if values["Cert"], values["Key"], err = s.certificate(); err != nil {
-			return err
-		}
-		values["CADir"] = s.CADir
 		s.URLs["roots"] = "roots://" + p.local() + "//data"
 		s.URLs["https"] = "https://" + p.local() + "/data"
 	}
-	conf, err := render(xrootdConf, values)
-	if err != nil {
-		return err
+	if c.Auth == "ztn" {
+		s.URL = s.URLs["roots"]
 	}
-	path, err := s.write("xrootd.cfg", conf)
-	if err != nil {
-		return err
-	}
-	return s.part("xrootd", askXRootD(p.address()), program, "-I", "v4", "-n", "weir", "-c", path)
 }
 
-// askXRootD returns a question that is answered when the server at address
-// completes the initial handshake of the XRootD protocol.
-func askXRootD(address string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return err
-		}
-		defer conn.Close() //nolint:errcheck // nothing was written that matters
-		if deadline, ok := ctx.Deadline(); ok {
-			_ = conn.SetDeadline(deadline)
-		} else {
-			_ = conn.SetDeadline(time.Now().Add(time.Second))
-		}
-		hello := binary.BigEndian.AppendUint64(make([]byte, 12, 20), 4<<32|2012)
-		if _, err := conn.Write(hello); err != nil {
-			return err
-		}
-		answer := make([]byte, 16) // stream 0, status 0, 8 bytes: version, kind of server
-		if _, err := io.ReadFull(conn, answer); err != nil {
-			return err
-		}
-		if !bytes.Equal(answer[:8], []byte{0, 0, 0, 0, 0, 0, 0, 8}) {
-			return fmt.Errorf("%s answers the XRootD handshake with % x", address, answer)
-		}
-		return nil
+// dataServer makes the folder of a data server at p.
+func (s *System) dataServer(name string, p *port, folder string) (Server, error) {
+	data := filepath.Join(s.Dir, folder, "data")
+	address := p.address()
+	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data", Data: data}, s.mkdir(data)
+}
+
+// xrd adds one program of a server as a part.
+func (s *System) xrd(server string, v xrootdValues, program string, ask func(context.Context) error) error {
+	conf, err := render(xrootdConf, v)
+	if err != nil {
+		return err
 	}
+	name := server
+	if v.Manager != "" {
+		name += "-" + v.Program
+	}
+	path, err := s.write(name+".cfg", conf)
+	if err != nil {
+		return err
+	}
+	if err := s.part(name, ask, program, "-I", "v4", "-n", server, "-c", path); err != nil {
+		return err
+	}
+	s.parts[len(s.parts)-1].server = server
+	return nil
 }

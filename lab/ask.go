@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// asker is the address that lab itself asks a redirector from.
+const asker = "127.0.0.2"
+
+// dial connects to address until ctx is over or a second has passed.
+func dial(ctx context.Context, address string, from net.Addr) (net.Conn, error) {
+	conn, err := (&net.Dialer{LocalAddr: from}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(time.Second)
+	}
+	return conn, conn.SetDeadline(deadline)
+}
+
+// askListener returns a question that is answered when something listens at
+// all of these addresses: paths of Unix sockets or host:port.
+func askListener(addresses ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, address := range addresses {
+			network := "tcp"
+			if filepath.IsAbs(address) {
+				network = "unix"
+			}
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if err != nil {
+				return err
+			}
+			if err := conn.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// askXRootD returns a question that is answered when the server at address
+// completes the initial handshake of the XRootD protocol.
+func askXRootD(address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		conn, err := dial(ctx, address, nil)
+		if err != nil {
+			return err
+		}
+		defer conn.Close() //nolint:errcheck // nothing was written that matters
+		return greet(conn)
+	}
+}
+
+// greet makes the initial handshake of the XRootD protocol.
+func greet(conn net.Conn) error {
+	hello := binary.BigEndian.AppendUint64(make([]byte, 12, 20), 4<<32|2012)
+	if _, err := conn.Write(hello); err != nil {
+		return err
+	}
+	answer := make([]byte, 16) // stream 0, status 0, 8 bytes: version, kind of server
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err
+	}
+	if !bytes.Equal(answer[:8], []byte{0, 0, 0, 0, 0, 0, 0, 8}) {
+		return fmt.Errorf("%s answers the XRootD handshake with % x", conn.RemoteAddr(), answer)
+	}
+	return nil
+}
+
+// Requests of the XRootD protocol.
+const (
+	xrdLogin  = 3007
+	xrdLocate = 3027
+)
+
+// locate asks the redirector at address which data servers it knows and
+// returns their ports.
+func locate(ctx context.Context, address string) (map[string]bool, error) {
+	conn, err := dial(ctx, address, &net.TCPAddr{IP: net.ParseIP(asker)})
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	if err := greet(conn); err != nil {
+		return nil, err
+	}
+	login := [16]byte{4: 'w', 'e', 'i', 'r', 14: 4} // process 0, name, version
+	session, err := xrdRequest(conn, xrdLogin, login, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(session) > 16 {
+		return nil, fmt.Errorf("%s wants credentials from %s: %q", address, asker, session[16:])
+	}
+	list, err := xrdRequest(conn, xrdLocate, [16]byte{}, "*")
+	if err != nil {
+		return nil, err
+	}
+	ports := map[string]bool{}
+	for _, word := range strings.Fields(strings.TrimRight(string(list), "\x00")) {
+		ports[word[strings.LastIndexByte(word, ':')+1:]] = true
+	}
+	return ports, nil
+}
+
+// xrdRequest sends one request and returns its answer, which must be right.
+func xrdRequest(conn net.Conn, code uint16, fields [16]byte, body string) ([]byte, error) {
+	req := binary.BigEndian.AppendUint16([]byte{0, 1}, code)
+	req = append(req, fields[:]...)
+	req = binary.BigEndian.AppendUint32(req, uint32(len(body)))
+	if _, err := conn.Write(append(req, body...)); err != nil {
+		return nil, err
+	}
+	var head [8]byte
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
+		return nil, err
+	}
+	size := binary.BigEndian.Uint32(head[4:])
+	if size > 1<<16 {
+		return nil, fmt.Errorf("%s answers request %d with % x", conn.RemoteAddr(), code, head)
+	}
+	answer := make([]byte, size)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return nil, err
+	}
+	if status := binary.BigEndian.Uint16(head[2:]); status != 0 {
+		return nil, fmt.Errorf("%s answers request %d with status %d: %q", conn.RemoteAddr(), code, status, answer)
+	}
+	return answer, nil
+}

@@ -1,0 +1,174 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Identity is what the clients of one system prove who they are with: names
+// and files that this process can read. Only what the system's authentication
+// uses is set.
+type Identity struct {
+	Auth string // "none", "unix", "krb5", "gsi" or "ztn"
+	User string // who clients are to the service
+
+	Principal   string // Kerberos: User at the lab's realm
+	Krb5Conf    string // the realm and its KDC, as KRB5_CONFIG names it
+	Keytab      string // User's key
+	TicketCache string // a file with User's ticket, good for a month, renewed by Restart
+
+	UserCert, UserKey string // User's certificate and key, PEM
+	Proxy             string // RFC 3820 proxy, its key and the certificates above it, good for a month
+
+	Issuer    string // of tokens
+	TokenFile string // WLCG token, good for a month, that may read and write everything
+
+	// Env is what real clients (xrdcp, xrdfs, curl) want in their environment,
+	// each NAME=VALUE.
+	Env []string
+	// Settings are the keys of a scenario's auth block, those of
+	// storage.Auth: method, keytab_file and so on. nil: nothing is needed.
+	Settings map[string]string
+}
+
+// secrets are what credentials are made from, and the files of the servers'
+// own certificate.
+type secrets struct {
+	ca                *authority
+	grid              gridMember
+	issuer            *issuer
+	kinit             string // program
+	hostCert, hostKey string
+}
+
+// month is how long credentials are good that are not asked to be shorter.
+const month = 30 * 24 * time.Hour
+
+// userName is who clients are, except where the operating system says it.
+const userName = "ada"
+
+// protect makes what the authentication of c needs and fills in v what the
+// servers' configurations say about it.
+func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) error {
+	s.Auth, s.User = c.Auth, userName
+	if err := s.private("client"); err != nil {
+		return err
+	}
+	var err error
+	if c.TLS || c.Auth == "gsi" {
+		cert, key, err := s.certificate(c.Auth == "gsi")
+		if err != nil {
+			return err
+		}
+		if v.Names = c.Servers > 0; v.Names {
+			if err := resolvable(ctx); err != nil {
+				return fmt.Errorf("lab: %s: %w", s.Name, err)
+			}
+		}
+		s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
+		s.set("ca_dir", s.CADir)
+		if c.TLS {
+			v.Cert, v.Key, v.CADir = cert, key, s.CADir
+		}
+		s.hostCert, s.hostKey = cert, key
+	}
+	switch c.Auth {
+	case "unix":
+		err = s.unix(v)
+	case "krb5":
+		err = s.krb5(ctx, c, v)
+	case "gsi":
+		err = s.gsi(v)
+	case "ztn":
+		err = s.ztn(ctx, c, v)
+	}
+	if err != nil {
+		return fmt.Errorf("lab: %s: authentication %s: %w", s.Name, c.Auth, err)
+	}
+	if v.Protocol != "" {
+		s.Env = append(s.Env, "XrdSecPROTOCOL="+v.Protocol)
+	}
+	return nil
+}
+
+// resolvable tells whether redirectors will find the name of 127.0.0.1 that
+// certificates are made for.
+func resolvable(ctx context.Context) error {
+	names, err := net.DefaultResolver.LookupAddr(ctx, "127.0.0.1")
+	if err == nil && !slices.Contains(names, "localhost") {
+		err = fmt.Errorf("it is known as %q", names)
+	}
+	if err != nil {
+		return fmt.Errorf("127.0.0.1 must have the name localhost, which certificates are made for, see /etc/hosts: %w", err)
+	}
+	return nil
+}
+
+func (s *System) set(key, value string) {
+	if s.Settings == nil {
+		s.Settings = map[string]string{}
+	}
+	s.Settings[key] = value
+}
+
+// unix lets the user in who started the system, by the name that clients say.
+func (s *System) unix(v *xrootdValues) error {
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	s.User = me.Username
+	s.set("method", "unix")
+	s.set("user", s.User)
+	rules, err := s.write("authdb", []byte("u "+s.User+" /data a\n"))
+	v.Protocol, v.Security = "unix", "sec.protocol unix"
+	v.Authorization = "ofs.authorize\nacc.authdb " + rules + "\n"
+	return err
+}
+
+// private makes a folder of Dir that is ours: for what only clients read.
+func (s *System) private(name string) error {
+	dir := filepath.Join(s.Dir, name)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// clientFile writes a file for clients alone: many refuse a credential that
+// others could read.
+func (s *System) clientFile(name string, content []byte) (string, error) {
+	path := filepath.Join(s.Dir, "client", name)
+	return path, os.WriteFile(path, content, 0o600)
+}
+
+// newClientFile writes one more file whose name begins with a prefix.
+func (s *System) newClientFile(prefix string, content []byte) (string, error) {
+	f, err := os.CreateTemp(filepath.Join(s.Dir, "client"), prefix+"-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(content)
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// WrongCA makes an authority that has the name of the system's own, but is
+// another: who trusts it alone must not trust the servers. It returns its
+// file and its folder, as CAFile and CADir.
+func (s *System) WrongCA() (file, dir string, err error) {
+	if s.ca == nil {
+		return "", "", fmt.Errorf("lab: %s has no certificates: start it with TLS or gsi", s.Name)
+	}
+	wrong, err := newAuthority(s.ca.rsa)
+	if err != nil {
+		return "", "", err
+	}
+	return s.writeAuthority("wrong-authorities", wrong)
+}

@@ -1,0 +1,125 @@
+package lab
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"slices"
+	"time"
+)
+
+// gridUser is the subject of the user's certificate; see caName.
+const gridUser = "weir lab user"
+
+// gsi makes a user with certificate and proxy.
+func (s *System) gsi(v *xrootdValues) error {
+	user := s.ca.entity(gridUser, x509.ExtKeyUsageClientAuth)
+	key, err := s.ca.newKey()
+	if err != nil {
+		return err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, user, s.ca.cert, key.Public(), s.ca.key)
+	if err != nil {
+		return err
+	}
+	if s.grid.cert, err = x509.ParseCertificate(der); err != nil {
+		return err
+	}
+	s.grid.key = key
+	if s.UserCert, err = s.clientFile("usercert.pem", certPEM(der)); err != nil {
+		return err
+	}
+	text, err := keyPEM(key)
+	if err != nil {
+		return err
+	}
+	if s.UserKey, err = s.clientFile("userkey.pem", text); err != nil {
+		return err
+	}
+	if s.Proxy, err = s.ProxyFor(month); err != nil {
+		return err
+	}
+	gridmap, err := s.write("grid-mapfile", []byte(`"/CN=`+gridUser+`" `+s.User+"\n"))
+	if err != nil {
+		return err
+	}
+	v.Protocol = "gsi"
+	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
+		" -crl:0 -gridmap:" + gridmap + " -gmapopt:1 -dlgpxy:0"
+	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy, "X509_USER_CERT="+s.UserCert, "X509_USER_KEY="+s.UserKey)
+	s.set("method", "x509")
+	s.set("proxy_file", s.Proxy)
+	return nil
+}
+
+// gridMember is the user of gsi: who signs proxies.
+type gridMember struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+func certPEM(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// ProxyFor makes one more RFC 3820 proxy of the user that is good from an
+// hour ago for lifetime from now; none or less makes one that has expired. It
+// returns its file: certificate, key, user's certificate.
+func (s *System) ProxyFor(lifetime time.Duration) (string, error) {
+	if s.grid.key == nil {
+		return "", errors.New("lab: only a system with gsi has proxies")
+	}
+	proxy, err := proxyOf(s.grid.cert, lifetime)
+	if err != nil {
+		return "", err
+	}
+	key, err := s.ca.newKey()
+	if err != nil {
+		return "", err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, proxy, s.grid.cert, key.Public(), s.grid.key)
+	if err != nil {
+		return "", err
+	}
+	secret, err := keyPEM(key)
+	if err != nil {
+		return "", err
+	}
+	return s.newClientFile("proxy", slices.Concat(certPEM(der), secret, certPEM(s.grid.cert.Raw)))
+}
+
+// proxyOf is a proxy certificate for the owner of cert, to be signed by cert:
+// its subject is the owner's with one more common name, its serial number, and
+// a critical extension (RFC 3820, 3.8) says that it may do all the owner may.
+func proxyOf(cert *x509.Certificate, lifetime time.Duration) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<31))
+	if err != nil {
+		return nil, err
+	}
+	var name pkix.RDNSequence
+	if _, err := asn1.Unmarshal(cert.RawSubject, &name); err != nil {
+		return nil, err
+	}
+	name = append(name, pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: serial.String()}})
+	subject, err := asn1.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	type policy struct{ Language asn1.ObjectIdentifier }
+	info, err := asn1.Marshal(struct{ Policy policy }{policy{asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1}}})
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: serial, RawSubject: subject,
+		NotBefore: now.Add(min(0, lifetime) - time.Hour), NotAfter: now.Add(min(lifetime, time.Until(cert.NotAfter))),
+		KeyUsage:        x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}, Critical: true, Value: info}},
+	}, nil
+}

@@ -1,0 +1,147 @@
+package lab
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+//go:embed scitokens.cfg
+var scitokensConf string
+
+const (
+	tokenIssuer   = "https://weir.test/lab"
+	tokenAudience = "https://wlcg.cern.ch/jwt/v1/any"
+	tokenKey      = "weir-lab"
+	// tokenScope is everything below /data.
+	tokenScope = "storage.read:/ storage.modify:/ storage.create:/ storage.stage:/"
+)
+
+// An issuer signs tokens.
+type issuer struct{ key *rsa.PrivateKey }
+
+// ztn makes an issuer of tokens whose key the servers know already: they ask
+// nobody.
+func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) error {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	s.issuer, s.Issuer = &issuer{key}, tokenIssuer
+	if s.TokenFile, err = s.TokenFor(month, ""); err != nil {
+		return err
+	}
+	conf, err := render(scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User})
+	if err != nil {
+		return err
+	}
+	path, err := s.write("scitokens.cfg", conf)
+	if err != nil {
+		return err
+	}
+	if err := s.keyCache(ctx, c); err != nil {
+		return err
+	}
+	v.Protocol = "ztn"
+	v.Security = "xrootd.tls capable all\nsec.protocol ztn\nofs.authorize 1\nofs.authlib libXrdAccSciTokens.so config=" + path
+	s.Env = append(s.Env, "BEARER_TOKEN_FILE="+s.TokenFile)
+	s.set("method", "token")
+	s.set("token_file", s.TokenFile)
+	return nil
+}
+
+// keyCache writes the issuer's public key where the servers' token library
+// keeps the keys it has fetched.
+func (s *System) keyCache(ctx context.Context, c XRootDConfig) error {
+	public := s.issuer.key.PublicKey
+	now := time.Now().Unix()
+	entry, err := json.Marshal(map[string]any{
+		"expires": now + int64(12*month/time.Second), "next_update": now + int64(11*month/time.Second),
+		"jwks": map[string]any{"keys": []any{map[string]string{
+			"kty": "RSA", "use": "sig", "alg": "RS256", "kid": tokenKey,
+			"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
+		}}},
+	})
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(s.Dir, "cache/scitokens")
+	if err := s.mkdir(dir); err != nil {
+		return err
+	}
+	sqlite, err := c.program("sqlite3")
+	if err != nil {
+		return err
+	}
+	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Dir(dir))
+	return s.tool(ctx, s.user, nil, sqlite, "-batch", filepath.Join(dir, "scitokens_cpp.sqllite"),
+		"CREATE TABLE keycache (issuer text UNIQUE PRIMARY KEY NOT NULL, keys text NOT NULL);"+
+			"INSERT INTO keycache VALUES ('"+tokenIssuer+"', '"+string(entry)+"');")
+}
+
+func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// Token makes a WLCG token that is good for lifetime from now; none or less
+// makes one that has expired. scope is as in "storage.read:/sub", with paths
+// below /data; "" is everything.
+func (s *System) Token(lifetime time.Duration, scope string) (string, error) {
+	if s.issuer == nil {
+		return "", errors.New("lab: only a system with ztn has tokens")
+	}
+	if scope == "" {
+		scope = tokenScope
+	}
+	now := time.Now()
+	from := now.Add(min(0, lifetime) - time.Minute).Unix()
+	head, err := json.Marshal(map[string]string{"typ": "JWT", "alg": "RS256", "kid": tokenKey})
+	if err != nil {
+		return "", err
+	}
+	claims, err := json.Marshal(map[string]any{
+		"iss": tokenIssuer, "sub": s.User, "aud": tokenAudience, "wlcg.ver": "1.0", "scope": scope,
+		"iat": from, "nbf": from, "exp": now.Add(lifetime).Unix(), "jti": rand.Text(),
+	})
+	if err != nil {
+		return "", err
+	}
+	text := b64(head) + "." + b64(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, s.issuer.key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", err
+	}
+	return text + "." + b64(signature), nil
+}
+
+// TokenFor writes what Token makes into one more file and returns it.
+func (s *System) TokenFor(lifetime time.Duration, scope string) (string, error) {
+	token, err := s.Token(lifetime, scope)
+	if err != nil {
+		return "", err
+	}
+	return s.newClientFile("token", []byte(token+"\n"))
+}
+
+// BrokenToken is a good token with another's signature.
+func (s *System) BrokenToken() (string, error) {
+	token, err := s.Token(month, "")
+	if err != nil {
+		return "", err
+	}
+	other, err := s.Token(month, "")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s.%s", token[:strings.LastIndexByte(token, '.')], other[strings.LastIndexByte(other, '.')+1:]), nil
+}
