@@ -107,6 +107,31 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
+// A Lender lends the buffer that ReadLate reads into. Lend may be followed by
+// Return, when there was nothing to be read after all.
+type Lender interface {
+	Lend() []byte
+	Return()
+}
+
+// ReadLate is Read for thousands of connections that wait: it asks for a
+// buffer only when it looks for bytes, and gives it back before it waits.
+func (c *Conn) ReadLate(l Lender) (int, error) {
+	for {
+		n, err := c.sock.recvLate(l)
+		c.in += int64(n)
+		if err == nil && n == 0 {
+			return 0, io.EOF
+		}
+		if err == nil {
+			return n, nil
+		}
+		if err = c.again(err); err != nil {
+			return n, err
+		}
+	}
+}
+
 // Wait waits until there is something to be read, or the connection has
 // ended. So a reader needs a buffer only when it has something to put in.
 func (c *Conn) Wait() error {

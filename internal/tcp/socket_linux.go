@@ -22,6 +22,7 @@ type socket struct {
 	read  readCall
 	write writeCall
 	buf   []byte
+	late  Lender
 	n     int
 	errno syscall.Errno
 	lowat int32 // SO_RCVLOWAT as it stands; 0 and 1 are the system's own
@@ -39,6 +40,7 @@ const (
 	callDiscard
 	callMark
 	callWait
+	callLate
 )
 
 type writeCall uint8
@@ -105,6 +107,13 @@ func (s *socket) recv(p []byte) (int, error) {
 	return s.n, s.failure("recv", err)
 }
 
+func (s *socket) recvLate(l Lender) (int, error) {
+	s.read, s.late, s.n, s.errno = callLate, l, 0, 0
+	err := s.raw.Read(s.reading)
+	s.late = nil
+	return s.n, s.failure("recv", err)
+}
+
 func (s *socket) send(p []byte, more bool) (int, error) {
 	call := callSend
 	if more {
@@ -145,10 +154,18 @@ func (s *socket) onRead(fd uintptr) bool {
 		return true
 	case callWait:
 		return s.readable(fd)
+	case callLate:
+		s.buf = s.late.Lend()
 	case callRecv:
 	}
 	n, errno := receive(fd, unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf), 0)
+	if s.late != nil {
+		s.buf = nil
+	}
 	if errno == syscall.EAGAIN {
+		if s.late != nil {
+			s.late.Return()
+		}
 		return false
 	}
 	s.n, s.errno = n, errno

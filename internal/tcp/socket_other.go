@@ -49,6 +49,8 @@ func (s *socket) recv(p []byte) (int, error) {
 	return n, err
 }
 
+func (s *socket) recvLate(l Lender) (int, error) { return s.recv(l.Lend()) }
+
 // wait leaves the waiting to recv.
 func (s *socket) wait() error { return nil }
 

@@ -7,9 +7,10 @@ import (
 	"weir/storage/local"
 	"weir/storage/simulated"
 	"weir/storage/webdav"
+	"weir/storage/xrootd"
 )
 
 // Drivers returns the drivers of this program.
 func Drivers() []storage.Driver {
-	return []storage.Driver{webdav.Driver(), local.Driver(), command.Driver(), simulated.Driver()}
+	return []storage.Driver{webdav.Driver(), xrootd.Driver(), local.Driver(), command.Driver(), simulated.Driver()}
 }

@@ -1,0 +1,305 @@
+package xrootd
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"weir/storage"
+)
+
+const (
+	maxRedirects = 16
+	maxAnswer    = 256 << 20 // bytes of a listing
+	maxReopens   = 3
+)
+
+// ask sends the question x.req to the target, follows redirects, obeys waits
+// and leaves the final answer in x.data. It returns who gave it.
+func (x *call) ask() (*link, error) { return x.askAt(x.c.s.home) }
+
+func (x *call) askAt(at *server) (*link, error) {
+	x.opaque = ""
+	for hops := 0; ; {
+		l, f, err := x.roundTrip(at)
+		if err != nil {
+			if at, err = x.another(l, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		switch f.status {
+		case stOK:
+			return l, nil
+		case stRedirect:
+			if hops++; hops > maxRedirects {
+				return nil, protocolError("more than %d redirects", maxRedirects)
+			}
+			if at, err = x.redirect(l); err != nil {
+				return nil, err
+			}
+		case stWait:
+			if err := x.obey(); err != nil {
+				return nil, err
+			}
+		default:
+			x.drop(l)
+			return nil, protocolError("status %d in answer to request %d", f.status, x.req.code)
+		}
+	}
+}
+
+// another decides where to go after err: back to the redirector, when it was
+// the server that it had named that broke down and the question may be asked
+// again.
+func (x *call) another(l *link, err error) (*server, error) {
+	home := x.c.s.home
+	if l == nil || l.server == home || !broken(err) || !x.req.path || x.res.Reopened >= maxReopens || x.ctx.Err() != nil {
+		return nil, err
+	}
+	x.lost(l.server)
+	return home, nil
+}
+
+// lost notes that a data server broke down: the redirector is told.
+func (x *call) lost(s *server) {
+	x.res.Reopened++
+	if x.tried != "" {
+		x.tried += ","
+	}
+	x.tried += s.name
+	x.opaque = ""
+}
+
+// redirect notes where the answer sends us.
+func (x *call) redirect(l *link) (*server, error) {
+	r, err := parseRedirect(x.data)
+	if err != nil {
+		x.drop(l)
+		return nil, err
+	}
+	home := x.c.s.home
+	// The protocol names no scheme for hosts: they are like the one that
+	// named them. A URL may lead to TLS, never away from it.
+	to := x.c.s.servers.of(r.host, r.port, r.secure || l.server.secure, home)
+	x.opaque = r.opaque
+	x.reach(storage.Redirected)
+	x.serve(to)
+	return to, nil
+}
+
+// obey waits as the answer in x.data says.
+func (x *call) obey() error {
+	if len(x.data) < 4 {
+		return protocolError("a wait of %d bytes", len(x.data))
+	}
+	return x.pause(int32(binary.BigEndian.Uint32(x.data)), clip(x.data[4:])) //nolint:gosec // a signed number, as the protocol has it
+}
+
+// roundTrip asks one server. A kept session that proves to be closed is made
+// again, once.
+func (x *call) roundTrip(at *server) (*link, frame, error) {
+	l := x.c.link(x, at)
+	for {
+		kept := l.wire != nil
+		if err := x.connect(l); err != nil {
+			return l, frame{}, err
+		}
+		x.data = x.data[:0]
+		f, err := x.question(l, &x.req)
+		if err == nil || refused(err) != 0 {
+			return l, f, err
+		}
+		heard := len(x.data) > 0
+		x.drop(l)
+		if !kept || heard || !broken(err) {
+			return l, f, err
+		}
+	}
+}
+
+// question sends r over a link that is open and collects the answer.
+func (x *call) question(l *link, r *request) (frame, error) {
+	stream := l.base() + 1
+	if err := x.sendQuestion(l, r, stream); err != nil {
+		return frame{}, err
+	}
+	f, err := x.collect(l, stream)
+	if err == nil && f.status == stError {
+		err = parseError(x.data)
+	}
+	return f, err
+}
+
+// sendMore sends the head of a request whose data follows.
+func (*call) sendMore(l *link, b []byte) error {
+	_, err := l.wire.WriteMore(b)
+	return err
+}
+
+// send sends requests over a link.
+func (*call) send(l *link, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := l.wire.Write(b)
+	return err
+}
+
+func (x *call) sendQuestion(l *link, r *request, stream uint16) error {
+	size, opaque := len(r.args), ""
+	if r.path {
+		if opaque = x.opaqueOf(); opaque != "" {
+			size += 1 + len(opaque)
+		}
+	}
+	x.out = appendRequest(x.out[:0], stream, r.code, &r.params, size)
+	x.out = append(x.out, r.args...)
+	if opaque != "" {
+		x.out = append(x.out, '?')
+		x.out = append(x.out, opaque...)
+	}
+	return x.send(l, x.out)
+}
+
+// opaqueOf joins what is to be told behind the path: the target's own query,
+// the last redirect's, and which servers were tried.
+func (x *call) opaqueOf() string {
+	if x.opaque == "" && x.tried == "" && x.extra == "" {
+		return x.c.s.opaque
+	}
+	parts := make([]string, 0, 4)
+	for _, p := range []string{x.c.s.opaque, x.opaque, x.extra} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if x.tried != "" && x.at == x.c.s.home {
+		parts = append(parts, "tried="+x.tried)
+	}
+	return strings.Join(parts, "&")
+}
+
+// collect reads the answer to one question into x.data: all its parts.
+func (x *call) collect(l *link, stream uint16) (frame, error) {
+	x.data = x.data[:0]
+	for {
+		f, err := x.next(l)
+		if err != nil {
+			return f, err
+		}
+		if f.stream != stream {
+			return f, strange(f)
+		}
+		if err := x.gather(l, f.size); err != nil {
+			return f, err
+		}
+		if f.status != stOKSoFar {
+			return f, nil
+		}
+	}
+}
+
+// strange is an answer that nobody has asked for.
+func strange(f frame) error {
+	return protocolError("an answer (status %d, %d bytes) of stream %d, which was not asked for", f.status, f.size, f.stream)
+}
+
+// gather appends the next n bytes to x.data.
+func (x *call) gather(l *link, n int64) error {
+	if int64(len(x.data))+n > maxAnswer {
+		return protocolError("an answer of more than %d bytes", maxAnswer)
+	}
+	for n > 0 {
+		if err := l.need(1); err != nil {
+			return err
+		}
+		b := l.take(int(min(n, int64(l.end-l.pos))))
+		x.data = append(x.data, b...)
+		n -= int64(len(b))
+	}
+	l.Return()
+	return nil
+}
+
+// next reads the head of the next answer. Answers that were announced for
+// later (kXR_waitresp) come as kXR_attn, with their own head inside.
+func (x *call) next(l *link) (frame, error) {
+	for {
+		if err := l.need(headSize); err != nil {
+			return frame{}, err
+		}
+		f, err := parseFrame(l.take(headSize))
+		if err != nil {
+			return f, err
+		}
+		switch f.status {
+		default:
+			return f, nil
+		case stWaitResp:
+			x.res.Waits++
+			err = x.skip(l, f.size)
+		case stAttn:
+			var inner frame
+			if inner, err = x.attention(l, f); err == nil && inner.status != stAttn {
+				return inner, nil
+			}
+		}
+		if err != nil {
+			return f, err
+		}
+	}
+}
+
+// attention reads a message that the server sends of its own accord. It
+// returns the answer that it carries, or the message itself, read and
+// forgotten.
+func (x *call) attention(l *link, f frame) (frame, error) {
+	const inside = 8 + headSize
+	if f.size < 4 {
+		return f, protocolError("an attention of %d bytes", f.size)
+	}
+	if f.size < inside {
+		return f, x.skip(l, f.size)
+	}
+	if err := l.need(inside); err != nil {
+		return f, err
+	}
+	b := l.take(inside)
+	if binary.BigEndian.Uint32(b) != attnResponse {
+		return f, x.skip(l, f.size-inside)
+	}
+	inner, err := parseFrame(b[8:])
+	switch {
+	case err != nil:
+		return f, err
+	case inner.status == stAttn || inner.size != f.size-inside:
+		return f, protocolError("an answer of %d bytes, status %d, in an attention of %d", inner.size, inner.status, f.size)
+	}
+	return inner, nil
+}
+
+// skip reads n bytes of a small answer and forgets them.
+func (x *call) skip(l *link, n int64) error {
+	if n > maxKept {
+		return protocolError("%d bytes that nobody wants", n)
+	}
+	for n > 0 {
+		if err := l.need(1); err != nil {
+			return err
+		}
+		n -= int64(len(l.take(int(min(n, int64(l.end-l.pos))))))
+	}
+	return nil
+}
+
+// aim makes x.req a question about the operation's path.
+func (x *call) aim(code uint16) *request {
+	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.op.Path)}
+	return &x.req
+}
+
+func (x *call) appendPath(b []byte, path string) []byte {
+	b = append(b, x.c.s.root...)
+	b = append(b, '/')
+	return append(b, strings.TrimLeft(path, "/")...)
+}

@@ -1,0 +1,178 @@
+package xrootd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// A call is one operation while it runs. Calls are shared by all clients of a
+// service, so that a client that sleeps holds none.
+type call struct {
+	c        *client
+	ctx      context.Context //nolint:containedctx // lives as long as the operation
+	op       *storage.Op
+	p        storage.Progress
+	deadline time.Time
+	res      storage.Result
+	reached  uint16  // phases told
+	at       *server // where the operation is now
+	told     *server // whom ServedBy has named last
+	req      request // the question that is under way
+	hail     request // what a login says, before the question
+	out      []byte  // what is to be sent
+	data     []byte  // the answer to a question
+	opaque   string  // what the last redirect wants to be told
+	extra    string  // what the question itself adds to the path
+	tried    string  // data servers that were lost
+	parts    []slot  // of a vector read
+	window   window  // reads and writes under way
+	slot     *slot   // the one that is being answered
+	file     file    // the operation's, unless it stays open
+	sum      sum
+	cursor   content.Cursor
+	moved    func(int)
+	discard  func(int)
+	pages    pageCount
+}
+
+func newCall() *call {
+	x := &call{}
+	x.moved = x.tellMoved
+	x.discard = func(n int) {
+		x.res.Discarded += int64(n)
+		x.got(n)
+	}
+	x.pages.init(x)
+	return x
+}
+
+func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
+	x.c, x.ctx, x.op, x.p = c, ctx, op, p
+	x.deadline = deadline(op)
+	x.res = storage.Result{Size: -1}
+	x.reached, x.at, x.told = 0, c.s.home, c.s.home
+	x.opaque, x.extra, x.tried = "", "", ""
+}
+
+// settle counts the bytes that the operation has not told yet.
+func (x *call) settle() {
+	if x.c.s.shared != nil {
+		return
+	}
+	x.count(&x.c.home)
+	for _, l := range x.c.data {
+		x.count(l)
+	}
+}
+
+// maxKept is how large a buffer a call keeps that large listings needed.
+const maxKept = 64 << 10
+
+// clear forgets whatever belongs to the client.
+func (x *call) clear() {
+	x.c, x.ctx, x.op, x.p, x.at, x.told = nil, nil, nil, nil, nil, nil
+	x.res = storage.Result{}
+	if cap(x.data) > maxKept {
+		x.data = nil
+	}
+	x.window.clear()
+	x.slot, x.file, x.sum = nil, file{}, sum{}
+}
+
+// count adds the link's bytes since the last count to the result.
+func (x *call) count(l *link) {
+	if l.wire == nil {
+		return
+	}
+	total := l.wire.In() + l.wire.Out()
+	x.res.Wire += total - l.counted
+	l.counted = total
+}
+
+// drop closes a link whose state is not known, with the files open on it.
+func (x *call) drop(l *link) {
+	x.count(l)
+	x.c.forget(l)
+	_ = l.close() // whatever it says, the connection is gone
+}
+
+// reach tells of a phase, once. What happens on the way to a later request of
+// the same operation is not told: its first byte has been there.
+func (x *call) reach(p storage.Phase) {
+	const opened = 1<<storage.Opened | 1<<storage.FirstByte
+	late := p < storage.Opened && x.reached&opened != 0
+	if !late && x.reached&(1<<p) == 0 {
+		x.reached |= 1 << p
+		x.p.Reached(p)
+	}
+}
+
+// serve notes that the operation is at a server.
+func (x *call) serve(s *server) {
+	x.at = s
+	if s == x.told {
+		return
+	}
+	x.told = s
+	if s == x.c.s.home {
+		x.p.ServedBy("")
+	} else {
+		x.p.ServedBy(s.name)
+	}
+}
+
+func (x *call) tellMoved(n int) {
+	if n == 0 {
+		return
+	}
+	if x.op.Kind == storage.Read {
+		x.reach(storage.FirstByte)
+	}
+	x.p.Moved(n)
+}
+
+// describe puts an error into the words of package storage.
+func (x *call) describe(err error) error {
+	e := &storage.OpError{Kind: x.op.Kind, URL: x.c.s.url(x.op.Path), Err: err}
+	if x.at != nil && x.at != x.c.s.home {
+		e.Server = x.at.name
+	}
+	return e
+}
+
+// waitLimit is how long an operation without a timeout waits when it is told
+// to, before it calls the service busy.
+const waitLimit = 10 * time.Minute
+
+// pause obeys a kXR_wait.
+func (x *call) pause(seconds int32, text string) error {
+	wait := time.Duration(max(seconds, 0)) * time.Second
+	left := waitLimit - x.res.Waited
+	if !x.deadline.IsZero() {
+		left = time.Until(x.deadline)
+	}
+	x.res.Waits++
+	if wait > left {
+		return fmt.Errorf("%w: it asks to wait %v, longer than this operation can%s", storage.ErrBusy, wait, because(text))
+	}
+	x.res.Waited += wait
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-x.ctx.Done():
+		return x.ctx.Err()
+	}
+}
+
+func because(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}

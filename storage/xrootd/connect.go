@@ -1,0 +1,153 @@
+package xrootd
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"weir/storage"
+	"weir/storage/xrootd/security"
+)
+
+// connect makes sure that l is open and begins the operation's part on it.
+func (x *call) connect(l *link) error {
+	x.at = l.server
+	if l.wire != nil {
+		err := l.wire.Begin(x.ctx, x.deadline)
+		if err != nil {
+			x.drop(l)
+		}
+		return err
+	}
+	conn, err := l.s.dialer.Dial(x.ctx, l.server.host, l.server.port, x.deadline)
+	if err != nil {
+		return err
+	}
+	l.wire = plain{conn}
+	x.reach(storage.Connected)
+	if err := x.login(l); err != nil {
+		x.drop(l)
+		return err
+	}
+	x.reach(storage.Authenticated)
+	return nil
+}
+
+// login takes a new connection through handshake, TLS, login and
+// authentication.
+func (x *call) login(l *link) error {
+	if err := x.hello(l); err != nil {
+		return err
+	}
+	if l.server.secure || l.flags&flagGoToTLS != 0 {
+		if l.flags&(flagGoToTLS|flagHasTLS) == 0 {
+			return fmt.Errorf("the server has no TLS, and the URL says roots:// %w", fs.ErrPermission)
+		}
+		w, err := x.secure(l, l.wire.(plain).Conn) //nolint:forcetypeassert // connect made it
+		if err != nil {
+			return err
+		}
+		l.wire = w
+	}
+	offer, err := x.introduce(l)
+	if err != nil || offer == "" {
+		return err
+	}
+	return x.authenticate(l, offer)
+}
+
+// hello shakes hands and learns what the server is.
+func (x *call) hello(l *link) error {
+	x.out = appendHello(x.out[:0], l.server.secure)
+	if _, err := l.wire.Write(x.out); err != nil {
+		return err
+	}
+	f, err := x.collect(l, 0)
+	if err != nil {
+		return err
+	}
+	if f.status != stOK || len(x.data) != 8 {
+		return protocolError("status %d and %d bytes in answer to the handshake: is this an XRootD server?", f.status, len(x.data))
+	}
+	if f, err = x.collect(l, 0); err != nil {
+		return err
+	}
+	switch {
+	case f.status == stError:
+		return parseError(x.data)
+	case f.status != stOK || len(x.data) < 8:
+		return protocolError("status %d and %d bytes in answer to kXR_protocol", f.status, len(x.data))
+	}
+	l.flags = binary.BigEndian.Uint32(x.data[4:])
+	return checkSigning(x.data[8:])
+}
+
+// checkSigning refuses servers that want requests to be signed. What they want
+// stands behind the letter S: version, options, level and exceptions.
+func checkSigning(b []byte) error {
+	if len(b) >= 5 && b[0] == 'S' && b[4] > 0 {
+		return fmt.Errorf("the server wants requests to be signed (security level %d), which weir does not do: %w", b[4], errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// introduce logs in and returns what the server wants to see as a proof of
+// who we are, "" for nothing.
+func (x *call) introduce(l *link) (string, error) {
+	const about = "?xrd.appname=weir"
+	x.hail = request{code: rqLogin, args: append(x.hail.args[:0], about...)}
+	p := &x.hail.params
+	binary.BigEndian.PutUint32(p[0:], l.s.pid)
+	copy(p[4:12], l.s.user)
+	p[13] = loginFullURL | loginReadRedir | loginIPv64
+	p[14] = loginVersion | loginAsync
+	f, err := x.question(l, &x.hail)
+	switch {
+	case err != nil:
+		return "", err
+	case f.status == stOK && len(x.data) == 0:
+		return "", nil // an old server without sessions
+	case f.status != stOK || len(x.data) < sessionSize:
+		return "", protocolError("status %d and %d bytes in answer to a login", f.status, len(x.data))
+	}
+	return strings.TrimRight(string(x.data[sessionSize:]), "\x00 "), nil
+}
+
+// authenticate proves who we are.
+func (x *call) authenticate(l *link, offer string) error {
+	method, parameters, err := security.Pick(offer, l.opaque, l.s.methods)
+	if err != nil {
+		return err
+	}
+	exchange, err := method.Begin(x.ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque})
+	if err != nil {
+		return fmt.Errorf("authentication %s: %w", method.Name(), err)
+	}
+	var challenge []byte
+	for range maxRounds {
+		proof, err := exchange.Next(challenge)
+		if err != nil {
+			return fmt.Errorf("authentication %s: %w", method.Name(), err)
+		}
+		x.hail = request{code: rqAuth, args: append(x.hail.args[:0], proof...)}
+		copy(x.hail.params[12:], method.Name())
+		f, err := x.question(l, &x.hail)
+		switch {
+		case refused(err) != 0:
+			return fmt.Errorf("authentication %s: %w: %w%s", method.Name(), fs.ErrPermission, err, because(security.Hint(exchange)))
+		case err != nil:
+			return err
+		case f.status == stOK:
+			return nil
+		case f.status != stAuthMore:
+			return protocolError("status %d in answer to kXR_auth", f.status)
+		}
+		challenge = append([]byte(nil), x.data...)
+	}
+	return protocolError("authentication %s goes on after %d rounds", method.Name(), maxRounds)
+}
+
+// maxRounds bounds an authentication; GSI needs three.
+const maxRounds = 10

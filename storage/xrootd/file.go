@@ -1,0 +1,141 @@
+package xrootd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"weir/storage"
+)
+
+// A file is one that is open on a link.
+type file struct {
+	path   string // below the target; only of files that stay open
+	link   *link
+	handle [handleSize]byte
+	size   int64 // when it was opened
+}
+
+// pages tells whether the file can be read and written with page checksums.
+func (f *file) pages() bool { return f.link.flags&flagPages != 0 }
+
+// open opens the operation's file, wherever redirects lead.
+func (x *call) open(f *file, options, mode uint16) error {
+	r := x.aim(rqOpen)
+	binary.BigEndian.PutUint16(r.params[0:], mode)
+	binary.BigEndian.PutUint16(r.params[2:], options|openStat)
+	l, err := x.ask()
+	if err != nil {
+		return err
+	}
+	if len(x.data) < handleSize {
+		x.drop(l)
+		return protocolError("%d bytes in answer to kXR_open", len(x.data))
+	}
+	*f = file{link: l}
+	copy(f.handle[:], x.data)
+	x.reach(storage.Opened)
+	if len(x.data) <= handleSize+8 { // an old server: it has to be asked
+		return x.stateOf(f)
+	}
+	if f.size, _, err = parseStat(x.data[handleSize+8:]); err != nil {
+		x.drop(l)
+	}
+	return err
+}
+
+// stateOf asks for the size of an open file.
+func (x *call) stateOf(f *file) error {
+	x.req = request{code: rqStat, args: x.req.args[:0]}
+	copy(x.req.params[12:], f.handle[:])
+	if _, err := x.followUp(f.link); err != nil {
+		return err
+	}
+	var err error
+	f.size, _, err = parseStat(x.data)
+	return err
+}
+
+// followUp asks something about what the link has open, where it is.
+func (x *call) followUp(l *link) (frame, error) {
+	for {
+		f, err := x.question(l, &x.req)
+		switch {
+		case err != nil && refused(err) == 0:
+			x.drop(l)
+			return f, err
+		case err != nil:
+			return f, err
+		case f.status == stWait:
+			if err := x.obey(); err != nil {
+				x.drop(l) // the file stays open there
+				return f, err
+			}
+			continue
+		case f.status != stOK:
+			x.drop(l)
+			return f, protocolError("status %d in answer to request %d on an open file", f.status, x.req.code)
+		}
+		return f, nil
+	}
+}
+
+// close closes an open file.
+func (x *call) close(f *file) error {
+	x.req = request{code: rqClose, args: x.req.args[:0], params: ofHandle(f.handle)}
+	_, err := x.followUp(f.link)
+	return err
+}
+
+// kept returns the file that the client has open at the operation's path.
+func (c *client) kept(path string) *file {
+	for i, f := range c.files {
+		if f.path == path {
+			copy(c.files[1:i+1], c.files[:i])
+			c.files[0] = f
+			return f
+		}
+	}
+	return nil
+}
+
+// keep leaves f open for later reads, and closes the one that was not read
+// for the longest time.
+func (x *call) keep(f *file) error {
+	c := x.c
+	f.path = x.op.Path
+	c.files = append([]*file{f}, c.files...)
+	if len(c.files) <= maxFiles {
+		return nil
+	}
+	last := c.files[maxFiles]
+	c.files[maxFiles] = nil
+	c.files = c.files[:maxFiles]
+	return x.close(last)
+}
+
+// release takes f out of the files that stay open.
+func (c *client) release(f *file) {
+	if i := slices.Index(c.files, f); i >= 0 {
+		c.files = slices.Delete(c.files, i, i+1)
+	}
+	f.path = ""
+}
+
+// forget forgets the files that were open on a link.
+func (c *client) forget(l *link) {
+	c.files = slices.DeleteFunc(c.files, func(f *file) bool { return f.link == l })
+}
+
+// checkSize compares the file's size with what was expected.
+func (x *call) checkSize(f *file) error {
+	want := x.op.Size
+	x.res.Size = f.size
+	switch {
+	case want < 0 || f.size == want:
+		return nil
+	case f.size < want:
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, f.size, want)
+	}
+	return protocolError("the file has %d bytes, not the %d expected", f.size, want)
+}

@@ -1,0 +1,190 @@
+package xrootd
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"weir/storage"
+)
+
+// stat asks for a file's size.
+func (x *call) stat() error {
+	x.aim(rqStat)
+	if _, err := x.ask(); err != nil {
+		return err
+	}
+	size, flags, err := parseStat(x.data)
+	if err == nil && flags&statIsDir == 0 {
+		x.res.Size = size
+	}
+	return err
+}
+
+// list reads a folder: of the target itself, or, when that is a redirector,
+// of each data server that has it.
+func (x *call) list() error {
+	l, err := x.session(x.c.s.home)
+	if err != nil {
+		return err
+	}
+	if l.flags&flagManager == 0 {
+		x.res.Entries, err = x.listAt(x.c.s.home)
+		return err
+	}
+	servers, err := x.locations(x.appendPath(nil, x.op.Path), locatePrefName)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, name := range servers {
+		at, err := x.named(name)
+		if err != nil {
+			return err
+		}
+		entries, err := x.listAt(at)
+		if errors.Is(err, fs.ErrNotExist) && len(servers) > 1 {
+			continue // a redirector remembers what has gone
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if !seen[e.Name] {
+				seen[e.Name] = true
+				x.res.Entries = append(x.res.Entries, e)
+			}
+		}
+	}
+	return nil
+}
+
+func (x *call) listAt(at *server) ([]storage.Entry, error) {
+	x.aim(rqDirlist).params[15] = listWithStat
+	if _, err := x.askAt(at); err != nil {
+		return nil, err
+	}
+	entries, err := parseList(x.data)
+	return slices.DeleteFunc(entries, func(e storage.Entry) bool { return e.Name == "." || e.Name == ".." }), err
+}
+
+// named returns the server that a location names.
+func (x *call) named(name string) (*server, error) {
+	i := strings.LastIndexByte(name, ':')
+	r := redirection{host: strings.Trim(name[:i], "[]")}
+	if _, err := fmt.Sscan(name[i+1:], &r.port); err != nil {
+		return nil, protocolError("a location %q", clip(name))
+	}
+	return x.c.s.servers.of(r.host, r.port, x.c.s.home.secure, x.c.s.home), nil
+}
+
+// session makes sure that there is a session with a server.
+func (x *call) session(at *server) (*link, error) {
+	l := x.c.link(x, at)
+	if l.wire != nil {
+		return l, nil
+	}
+	return l, x.connect(l)
+}
+
+// locations asks which data servers have a path. Redirectors below the target
+// are asked, too.
+func (x *call) locations(path []byte, options uint16) ([]string, error) {
+	var found []string
+	ask := []*server{x.c.s.home}
+	for asked := 0; asked < len(ask) && asked < maxRedirects; asked++ {
+		x.req = request{code: rqLocate, path: true, args: append(x.req.args[:0], path...)}
+		binary.BigEndian.PutUint16(x.req.params[0:], options)
+		if _, err := x.askAt(ask[asked]); err != nil {
+			return nil, err
+		}
+		servers, managers, err := parseLocate(x.data)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range managers {
+			at, err := x.named(m)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(ask, at) {
+				ask = append(ask, at)
+			}
+		}
+		found = append(found, servers...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// locate asks who has a file.
+func (x *call) locate() error {
+	var err error
+	x.res.Servers, err = x.locations(x.appendPath(nil, x.op.Path), 0)
+	return err
+}
+
+// mkdir makes a folder.
+func (x *call) mkdir() error {
+	r := x.aim(rqMkdir)
+	binary.BigEndian.PutUint16(r.params[14:], modeFolder)
+	_, err := x.ask()
+	return err
+}
+
+// remove removes a file or an empty folder. The server is asked to remove a
+// file first; when it says that it is a folder, to remove that.
+func (x *call) remove() error {
+	x.aim(rqRm)
+	_, err := x.ask()
+	switch refused(err) {
+	case erIsDirectory, erNotFile, erFSError:
+		x.aim(rqRmdir)
+		_, err = x.ask()
+	}
+	return err
+}
+
+// move gives a file or a folder another name.
+func (x *call) move() error {
+	if err := checkPath(x.op.Source); err != nil {
+		return err
+	}
+	if x.op.Source == "" || x.op.Path == "" {
+		return fmt.Errorf("move %q to %q: %w", x.op.Source, x.op.Path, fs.ErrInvalid)
+	}
+	x.req = request{code: rqMv, args: x.appendPath(x.req.args[:0], x.op.Source), path: true}
+	binary.BigEndian.PutUint16(x.req.params[14:], uint16(len(x.req.args))) //nolint:gosec // a path
+	x.req.args = append(x.req.args, ' ')
+	x.req.args = x.appendPath(x.req.args, x.op.Path)
+	_, err := x.ask()
+	return err
+}
+
+// checksum asks for a file's checksum.
+func (x *call) checksum() error {
+	x.aim(rqQuery)
+	binary.BigEndian.PutUint16(x.req.params[0:], queryChecksum)
+	x.extra = "cks.type=" + x.op.Sum
+	_, err := x.ask()
+	x.extra = ""
+	if err != nil {
+		return err
+	}
+	x.res.Sum, err = parseChecksum(x.data, x.op.Sum)
+	return err
+}
+
+// ping logs in, or asks whether the server is there if that was done before.
+func (x *call) ping() error {
+	home := x.c.s.home
+	if l := x.c.link(x, home); l.wire == nil && x.op.Kind == storage.Login {
+		return x.connect(l)
+	}
+	x.req = request{code: rqPing, args: x.req.args[:0]}
+	_, err := x.askAt(home)
+	return err
+}

@@ -1,0 +1,278 @@
+package xrootd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"weir/storage"
+)
+
+// readFile brings the whole file, or its ranges.
+func (x *call) readFile() error {
+	if x.op.Chunk < 0 || x.op.Ahead < 0 {
+		return fmt.Errorf("chunk of %d bytes, %d in flight: %w", x.op.Chunk, x.op.Ahead, fs.ErrInvalid)
+	}
+	if err := x.sum.start(x.op.Sum); err != nil {
+		return err
+	}
+	f, err := x.openToRead()
+	if err != nil {
+		return err
+	}
+	if err = x.checkSize(f); err == nil {
+		err = x.readParts(f)
+	}
+	if err == nil {
+		x.res.Sum = x.sum.text()
+	}
+	return x.finish(f, err)
+}
+
+// openToRead returns the operation's file, open.
+func (x *call) openToRead() (*file, error) {
+	if f := x.c.kept(x.op.Path); f != nil {
+		err := x.connect(f.link)
+		if err == nil {
+			x.serve(f.link.server)
+			return f, nil
+		}
+		if !broken(err) {
+			return nil, err
+		}
+	}
+	f := &x.file
+	if x.op.Keep {
+		f = &file{}
+	}
+	return f, x.open(f, openRead, 0)
+}
+
+// finish closes a file after its operation, or leaves it open.
+func (x *call) finish(f *file, err error) error {
+	switch {
+	case f.link.wire == nil: // it is closed already
+		return err
+	case err == nil && x.op.Keep:
+		if f.path == "" {
+			return x.keep(f)
+		}
+		return nil
+	case f.path != "":
+		x.c.release(f)
+	}
+	if x.window.busy > 0 { // answers are still to come
+		x.drop(f.link)
+		return err
+	}
+	if cerr := x.close(f); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (x *call) readParts(f *file) error {
+	if x.op.Ranges == nil {
+		return x.readSpan(f, 0, f.size)
+	}
+	for _, r := range x.op.Ranges {
+		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
+			return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
+		}
+		if r.Length > 0 && r.Offset+r.Length > f.size {
+			return fmt.Errorf("%w: the file has %d bytes, wanted %d at %d", storage.ErrShort, f.size, r.Length, r.Offset)
+		}
+	}
+	if len(x.op.Ranges) == 1 {
+		r := x.op.Ranges[0]
+		return x.readSpan(f, r.Offset, r.Offset+r.Length)
+	}
+	return x.readVectors(f)
+}
+
+// readSpan reads a file from an offset to another, with as many requests
+// under way as the operation wants.
+func (x *call) readSpan(f *file, from, to int64) error {
+	w := &x.window
+	w.open(x.op)
+	x.sum.at = from
+	for next := from; next < to || w.busy > 0; {
+		x.out = x.out[:0]
+		for next < to && w.busy < len(w.slots) {
+			n := min(w.chunk, to-next)
+			x.appendRead(f, w.take(next, n))
+			next += n
+		}
+		err := x.send(f.link, x.out)
+		if err == nil {
+			err = x.receivePart(f)
+		}
+		if err == nil {
+			continue
+		}
+		if err = x.resume(f, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendRead appends the request for what slot i wants.
+func (x *call) appendRead(f *file, i int) {
+	s := &x.window.slots[i]
+	code := uint16(rqPgread)
+	if x.op.Plain || !f.pages() {
+		code = rqRead
+	}
+	params := fileAt(f.handle, s.offset, uint32(s.left)) //nolint:gosec // at most a chunk
+	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), code, &params, 0)
+}
+
+// resume opens the file again after the server that we read from broke down,
+// and asks again for what is still to come: at another data server, or where
+// the file had stayed open on a connection that was closed meanwhile.
+func (x *call) resume(f *file, err error) error {
+	if refused(err) == 0 {
+		x.drop(f.link)
+	}
+	size, idle := f.size, f.path != ""
+	for {
+		if !broken(err) || x.ctx.Err() != nil {
+			return err
+		}
+		switch {
+		case idle:
+			idle = false
+		case f.link.server != x.c.s.home && x.res.Reopened < maxReopens:
+			x.lost(f.link.server)
+		default:
+			return err
+		}
+		if err = x.open(f, openRead, 0); err == nil {
+			break
+		}
+	}
+	if f.size != size {
+		return fmt.Errorf("%w: the file has %d bytes where it was opened again, %d before", storage.ErrShort, f.size, size)
+	}
+	x.out = x.out[:0]
+	for i := range x.window.slots {
+		if x.window.slots[i].busy {
+			x.appendRead(f, i)
+		}
+	}
+	return x.send(f.link, x.out)
+}
+
+// receivePart reads one answer, or a part of one, to what is under way.
+func (x *call) receivePart(f *file) error {
+	l := f.link
+	h, err := x.next(l)
+	if err != nil {
+		return err
+	}
+	s := x.window.of(h.stream, l.base())
+	if s == nil {
+		return strange(h)
+	}
+	x.slot = s
+	switch h.status {
+	case stOK, stOKSoFar:
+		return x.payload(l, h.size, h.status == stOK)
+	case stStatus:
+		return x.pagesPayload(l, h)
+	}
+	x.data = x.data[:0]
+	if err := x.gather(l, h.size); err != nil {
+		return err
+	}
+	switch h.status {
+	case stError:
+		x.window.free(s)
+		return parseError(x.data)
+	case stWait:
+		if err := x.obey(); err != nil {
+			return err
+		}
+		x.out = x.out[:0]
+		x.appendRead(f, int(h.stream-l.base()-1))
+		return x.send(l, x.out)
+	}
+	return protocolError("status %d in answer to a read", h.status)
+}
+
+// payload moves n bytes of a plain read.
+func (x *call) payload(l *link, n int64, last bool) error {
+	if n > x.slot.left {
+		return protocolError("%d bytes in answer to a read of %d", n, x.slot.left)
+	}
+	if err := x.bytes(l, n); err != nil {
+		return err
+	}
+	return x.partDone(last)
+}
+
+// partDone ends a slot after its last answer.
+func (x *call) partDone(last bool) error {
+	s := x.slot
+	if !last {
+		return nil
+	}
+	x.window.free(s)
+	if s.left > 0 {
+		return fmt.Errorf("%w: the file ends at %d, %d bytes before the end that the server had told", storage.ErrShort, s.offset, s.left)
+	}
+	return nil
+}
+
+// bytes moves the next n bytes of payload: past us, if nobody wants to see
+// them, else through the sum.
+func (x *call) bytes(l *link, n int64) error {
+	if !x.sum.wanted() && !l.opaque {
+		if lies := min(n, int64(l.end-l.pos)); lies > 0 {
+			l.take(int(lies))
+			x.got(int(lies))
+			n -= lies
+		}
+		l.Return()
+		if n == 0 {
+			return nil
+		}
+		_, err := l.wire.Discard(n, x.discard)
+		return cut(err)
+	}
+	buf := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.large.Put(buf)
+	for n > 0 {
+		got, err := l.read((*buf)[:min(n, payloadSize)])
+		if got > 0 {
+			x.sum.add(x.slot.offset, (*buf)[:got])
+			x.got(got)
+			n -= int64(got)
+		} else if err != nil {
+			return cut(err)
+		}
+	}
+	l.Return()
+	return nil
+}
+
+// got counts n bytes of the slot that is being answered.
+func (x *call) got(n int) {
+	x.slot.offset += int64(n)
+	x.slot.left -= int64(n)
+	x.tellMoved(n)
+}
+
+// cut says what the end of a connection means in the middle of payload.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: the server closed the connection in the middle of the data: %w", storage.ErrShort, io.ErrUnexpectedEOF)
+	}
+	if errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("in the middle of the data: %w", err)
+	}
+	return err
+}

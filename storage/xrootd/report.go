@@ -1,0 +1,120 @@
+package xrootd
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+
+	"weir/storage"
+)
+
+// A reporter asks servers about themselves, each over a session of its own
+// that is no client's.
+type reporter struct {
+	mu     sync.Mutex
+	askers map[string]*asker
+}
+
+// An asker is the session with one server.
+type asker struct {
+	mu sync.Mutex
+	c  *client
+}
+
+var _ storage.Reporter = (*service)(nil)
+
+// Servers returns the target and, if it is a redirector, its data servers.
+func (s *service) Servers(ctx context.Context) ([]string, error) {
+	names := []string{s.home.name}
+	err := s.asking(ctx, s.home.name, func(x *call) error {
+		l, err := x.session(x.c.s.home)
+		if err != nil || l.flags&flagManager == 0 {
+			return err
+		}
+		more, err := x.locations([]byte{'*'}, 0)
+		names = append(names, more...)
+		return err
+	})
+	return names, err
+}
+
+// Report returns what a server tells of itself: the XML of kXR_query stats.
+func (s *service) Report(ctx context.Context, server string) ([]byte, error) {
+	var text []byte
+	err := s.asking(ctx, server, func(x *call) error {
+		x.req = request{code: rqQuery, args: append(x.req.args[:0], 'a')}
+		binary.BigEndian.PutUint16(x.req.params[0:], queryStats)
+		_, err := x.ask()
+		text = append([]byte(nil), x.data...)
+		return err
+	})
+	return text, err
+}
+
+// asking runs a question on the session with a server.
+func (s *service) asking(ctx context.Context, server string, ask func(*call) error) error {
+	a, err := s.askerOf(server)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := newCall()
+	op := storage.Op{Kind: storage.Ping}
+	x.begin(ctx, a.c, &op, silent{})
+	x.deadline, _ = ctx.Deadline()
+	if err := ask(x); err != nil {
+		if refused(err) == 0 {
+			err = errors.Join(err, a.c.Close())
+		}
+		return x.describe(err)
+	}
+	return nil
+}
+
+// askerOf returns the session with a server: a client whose target it is.
+func (s *service) askerOf(name string) (*asker, error) {
+	s.ask.mu.Lock()
+	defer s.ask.mu.Unlock()
+	if a := s.ask.askers[name]; a != nil {
+		return a, nil
+	}
+	host, text, err := net.SplitHostPort(name)
+	if err != nil {
+		return nil, fmt.Errorf("server %q: %w", name, err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("server %q: %w", name, err)
+	}
+	of := &service{
+		home: s.servers.of(host, uint16(port), s.home.secure, s.home), opaque: s.opaque, tls: s.tls,
+		methods: s.methods, user: s.user, pid: s.pid, dialer: s.dialer,
+	}
+	of.pools()
+	a := &asker{c: &client{s: of, home: link{s: of, server: of.home}}}
+	if s.ask.askers == nil {
+		s.ask.askers = map[string]*asker{}
+	}
+	s.ask.askers[name] = a
+	return a, nil
+}
+
+func (r *reporter) close() error {
+	var errs []error
+	for _, a := range r.askers {
+		errs = append(errs, a.c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// silent is a Progress that nobody listens to.
+type silent struct{}
+
+func (silent) Reached(storage.Phase) {}
+func (silent) Moved(int)             {}
+func (silent) ServedBy(string)       {}

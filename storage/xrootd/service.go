@@ -1,0 +1,166 @@
+package xrootd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"weir/internal/tcp"
+	"weir/storage"
+	"weir/storage/xrootd/security"
+	"weir/storage/xrootd/security/gsi"
+)
+
+// Sizes of the buffers that clients borrow. A file of a few kilobytes comes
+// in with its head, in one system call.
+const (
+	bufferSize  = 8 << 10
+	payloadSize = 256 << 10
+)
+
+// A service is what all clients of one target share.
+type service struct {
+	home    *server
+	root    string // path of the target, without a slash at its end
+	opaque  string // the target's query
+	tls     *tls.Config
+	methods []security.Method
+	user    string
+	pid     uint32
+	dialer  *tcp.Dialer
+	servers servers
+	calls   sync.Pool // of *call
+	small   sync.Pool // of *[]byte, for answers
+	large   sync.Pool // of *[]byte, for payload that has to be in memory
+	shared  *shared   // nil: every client has its own connections
+	ask     reporter
+}
+
+func open(t storage.Target) (storage.Service, error) {
+	if t.URL == nil {
+		return nil, errors.New("xrootd: no target URL")
+	}
+	home, err := serverOf(t.URL)
+	if err != nil {
+		return nil, fmt.Errorf("xrootd: target %s: %w", t.URL.Redacted(), err)
+	}
+	s := &service{
+		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
+		tls: t.Cred.TLS, dialer: tcp.NewDialer(), pid: uint32(os.Getpid()), //nolint:gosec // any number does
+	}
+	s.root = strings.TrimRight(s.root, "/")
+	if err := checkPath(s.root); err != nil {
+		return nil, fmt.Errorf("xrootd: target %s: %w", t.URL.Redacted(), err)
+	}
+	if s.methods, s.user, err = methodsOf(t); err != nil {
+		return nil, fmt.Errorf("xrootd: target %s: %w", s.shown(), err)
+	}
+	if s.tls == nil {
+		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	s.pools()
+	if t.Shared {
+		s.shared = newShared(s)
+	}
+	return s, nil
+}
+
+// pools makes what clients borrow.
+func (s *service) pools() {
+	s.calls.New = func() any { return newCall() }
+	s.small.New = func() any {
+		b := make([]byte, bufferSize)
+		return &b
+	}
+	s.large.New = func() any {
+		b := make([]byte, payloadSize)
+		return &b
+	}
+}
+
+// methodsOf returns the ways in which the clients can prove who they are, and
+// the name under which they log in.
+func methodsOf(t storage.Target) ([]security.Method, string, error) {
+	cred := t.Cred
+	if cred.User == "" && t.URL.User != nil {
+		cred.User = t.URL.User.Username()
+	}
+	if cred.Method == "basic" || cred.Method == "s3" {
+		return nil, "", fmt.Errorf("auth method %q: use one of none, unix, krb5, token, x509: %w", cred.Method, errors.ErrUnsupported)
+	}
+	methods, err := security.New(cred)
+	if err != nil {
+		return nil, "", err
+	}
+	if cred.Method == "x509" {
+		m, err := gsi.New(cred)
+		if err != nil {
+			return nil, "", err
+		}
+		if sm, ok := any(m).(security.Method); ok {
+			methods = append(methods, sm)
+		}
+	}
+	user := cred.User
+	if i := strings.IndexAny(user, "@/"); i > 0 {
+		user = user[:i] // a Kerberos principal
+	}
+	if user == "" {
+		user = os.Getenv("USER")
+	}
+	if user == "" {
+		user = "weir"
+	}
+	return methods, user, nil
+}
+
+// shown is the target's URL without credentials and query, for errors.
+func (s *service) shown() string {
+	return s.home.scheme() + "://" + s.home.name + "/" + s.root
+}
+
+func (s *service) url(path string) string {
+	if path == "" {
+		return s.shown()
+	}
+	return (&url.URL{Scheme: s.home.scheme(), Host: s.home.name, Path: "/" + s.root + "/" + path}).String()
+}
+
+// Client returns a new client. It does not touch the network.
+func (s *service) Client() storage.Client { return &client{s: s, home: link{s: s, server: s.home}} }
+
+// Close frees what the service holds; its clients are closed before.
+func (s *service) Close() error {
+	errs := []error{s.ask.close()}
+	if s.shared != nil {
+		errs = append(errs, s.shared.close())
+	}
+	for _, m := range s.methods {
+		if c, ok := m.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(append(errs, s.dialer.Close())...)
+}
+
+// checkPath refuses paths that would leave the target or that the protocol
+// cannot say.
+func checkPath(path string) error {
+	switch {
+	case strings.ContainsAny(path, "?\n\x00"):
+		return fmt.Errorf("path %q: a question mark, a line end or a zero cannot stand in a path of this protocol: %w", path, os.ErrInvalid)
+	case !strings.Contains(path, "."):
+		return nil
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "." || part == ".." {
+			return fmt.Errorf("path %q: . and .. cannot stand in it: %w", path, os.ErrInvalid)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package xrootd
+
+import (
+	"fmt"
+	"hash"
+	"hash/crc32"
+
+	"weir/internal/content"
+)
+
+// A sum is the checksum of what an operation reads, in the order of the file,
+// although answers may come in another.
+type sum struct {
+	alg   string
+	hash  hash.Hash        // nil for crc32c, and if no sum is wanted
+	crc   uint32           // of crc32c
+	at    int64            // offset in the file of what is to be added next
+	early map[int64][]byte // what came before its turn
+}
+
+func (s *sum) start(alg string) error {
+	*s = sum{alg: alg}
+	if alg == "" || alg == "crc32c" {
+		return nil
+	}
+	var err error
+	s.hash, err = content.NewHash(alg)
+	return err
+}
+
+func (s *sum) wanted() bool { return s.alg != "" }
+
+func (s *sum) text() string {
+	switch {
+	case s.alg == "":
+		return ""
+	case s.hash == nil:
+		return fmt.Sprintf("%s:%08x", s.alg, s.crc)
+	}
+	return content.Text(s.alg, s.hash)
+}
+
+// add adds bytes that lie at an offset of the file.
+func (s *sum) add(offset int64, b []byte) {
+	switch {
+	case s.alg == "":
+		return
+	case offset != s.at:
+		if s.early == nil {
+			s.early = map[int64][]byte{}
+		}
+		s.early[offset] = append([]byte(nil), b...)
+		return
+	case s.hash != nil:
+		_, _ = s.hash.Write(b) // never fails
+	default:
+		s.crc = crc32.Update(s.crc, castagnoli(), b)
+	}
+	s.at += int64(len(b))
+	s.catchUp()
+}
+
+// addPage is add for a page whose CRC32C is known already.
+func (s *sum) addPage(offset int64, page []byte, crc uint32) {
+	if s.hash != nil || s.alg == "" || offset != s.at || len(page) != pageSize {
+		s.add(offset, page)
+		return
+	}
+	s.crc = afterPage(s.crc) ^ crc
+	s.at += pageSize
+	s.catchUp()
+}
+
+func (s *sum) catchUp() {
+	if len(s.early) == 0 {
+		return
+	}
+	if b, ok := s.early[s.at]; ok {
+		delete(s.early, s.at)
+		s.add(s.at, b)
+	}
+}
+
+// afterPage returns what a CRC32C becomes when a page of zeros follows, apart
+// from that page's own: a CRC is linear, so CRC(a+b) = shift(CRC(a)) ^ CRC(b)
+// (M. Adler, crc32_combine of zlib). The shift of 32 bits by one page is the
+// sum of that of four bytes.
+func afterPage(crc uint32) uint32 {
+	t := pageShift()
+	return t[0][crc&0xff] ^ t[1][crc>>8&0xff] ^ t[2][crc>>16&0xff] ^ t[3][crc>>24]
+}

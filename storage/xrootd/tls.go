@@ -1,0 +1,73 @@
+package xrootd
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+
+	"weir/internal/tcp"
+	"weir/storage"
+)
+
+// A secured is a connection with TLS on it.
+type secured struct {
+	*tcp.Conn
+	tls *tls.Conn
+}
+
+var _ wire = secured{}
+
+// slice is how many bytes go through TLS between two reports.
+const slice = 64 << 10
+
+// ReadLate waits with a buffer: TLS has its own, which nobody can see into.
+func (c secured) ReadLate(l tcp.Lender) (int, error) { return c.tls.Read(l.Lend()) }
+
+// Read reads what was encrypted.
+func (c secured) Read(p []byte) (int, error) { return c.tls.Read(p) }
+
+// Write encrypts and sends.
+func (c secured) Write(p []byte) (int, error) { return c.tls.Write(p) }
+
+// WriteMore is Write: records are not held back.
+func (c secured) WriteMore(p []byte) (int, error) { return c.tls.Write(p) }
+
+// Send encrypts and sends in slices.
+func (c secured) Send(p []byte, moved func(int)) (int, error) {
+	done := 0
+	for done < len(p) {
+		n, err := c.tls.Write(p[done:min(done+slice, len(p))])
+		done += n
+		if moved != nil {
+			moved(n)
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// secure agrees on TLS with the server at the other end of conn.
+func (x *call) secure(l *link, conn *tcp.Conn) (wire, error) {
+	conf := l.s.tls.Clone()
+	if conf.ServerName == "" {
+		conf.ServerName = l.server.host
+	}
+	c := tls.Client(conn, conf)
+	if err := c.Handshake(); err != nil { //nolint:noctx // the connection ends with the context
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, &tlsError{err}
+	}
+	l.opaque = true
+	x.reach(storage.Secured)
+	return secured{conn, c}, nil
+}
+
+// A tlsError is a handshake that failed.
+type tlsError struct{ err error }
+
+func (e *tlsError) Error() string { return "TLS: " + e.err.Error() }
+func (e *tlsError) Unwrap() error { return e.err }

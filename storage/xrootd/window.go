@@ -1,0 +1,71 @@
+package xrootd
+
+import "weir/storage"
+
+// How much is asked for at once where the operation does not say: what xrdcp
+// does (XRD_CPCHUNKSIZE, XRD_CPPARALLELCHUNKS of XRootD 5).
+const (
+	defaultChunk = 8 << 20
+	defaultAhead = 4
+	maxAhead     = 256
+)
+
+// A slot is one request for a part of a file that is under way.
+type slot struct {
+	offset int64 // in the file, of the first byte that is still to come
+	left   int64 // bytes that are still to come
+	busy   bool
+}
+
+// A window is what is under way of one file. The slots' numbers are the
+// requests' streams.
+type window struct {
+	slots []slot
+	busy  int
+	chunk int64
+}
+
+func (w *window) clear() { w.slots, w.busy = w.slots[:0], 0 }
+
+// open makes room for what op wants to have under way.
+func (w *window) open(op *storage.Op) {
+	ahead := op.Ahead
+	if ahead <= 0 {
+		ahead = defaultAhead
+	}
+	w.chunk = int64(op.Chunk)
+	if w.chunk <= 0 {
+		w.chunk = defaultChunk
+	}
+	w.clear()
+	for range min(ahead, maxAhead) {
+		w.slots = append(w.slots, slot{})
+	}
+}
+
+// take returns the number of a free slot, which is taken then, or -1.
+func (w *window) take(offset, length int64) int {
+	for i := range w.slots {
+		if !w.slots[i].busy {
+			w.slots[i] = slot{offset, length, true}
+			w.busy++
+			return i
+		}
+	}
+	return -1
+}
+
+// free marks a slot as answered.
+func (w *window) free(s *slot) {
+	s.busy = false
+	w.busy--
+}
+
+// of returns the slot that an answer belongs to, nil for none.
+func (w *window) of(stream, base uint16) *slot {
+	i := int(stream) - int(base) - 1
+	if i < 0 || i >= len(w.slots) || !w.slots[i].busy {
+		return nil
+	}
+	return &w.slots[i]
+}

@@ -1,0 +1,146 @@
+package xrootd
+
+import "encoding/binary"
+
+// The numbers of the XRootD protocol, version 5.1. Source: "XRootD Client/
+// Server Protocol Reference" and XProtocol.hh of XRootD 5.5.3.
+const (
+	handshakeSize = 20
+	requestSize   = 24 // every request begins with so many bytes
+	headSize      = 8  // every answer begins with so many bytes
+	sessionSize   = 16 // a session's identity, in the answer to a login
+	handleSize    = 4  // an open file's
+
+	protocolVersion = 0x511
+	magic           = 2012
+)
+
+// Requests.
+const (
+	rqAuth     = 3000
+	rqQuery    = 3001
+	rqClose    = 3003
+	rqDirlist  = 3004
+	rqProtocol = 3006
+	rqLogin    = 3007
+	rqMkdir    = 3008
+	rqMv       = 3009
+	rqOpen     = 3010
+	rqPing     = 3011
+	rqRead     = 3013
+	rqRm       = 3014
+	rqRmdir    = 3015
+	rqSync     = 3016
+	rqStat     = 3017
+	rqWrite    = 3019
+	rqReadv    = 3025
+	rqPgwrite  = 3026
+	rqLocate   = 3027
+	rqPgread   = 3030
+)
+
+// Status of an answer.
+const (
+	stOK       = 0
+	stOKSoFar  = 4000
+	stAttn     = 4001
+	stAuthMore = 4002
+	stError    = 4003
+	stRedirect = 4004
+	stWait     = 4005
+	stWaitResp = 4006
+	stStatus   = 4007
+)
+
+// Flags in the answer to rqProtocol.
+const (
+	flagServer  = 0x00000001
+	flagManager = 0x00000002
+	flagPages   = 0x00200000 // kXR_suppgrw
+	flagGoToTLS = 0x40000000
+	flagHasTLS  = 0x80000000
+)
+
+// Options of requests.
+const (
+	protocolSecurity = 0x01 // tell what has to be signed
+	protocolAbleTLS  = 0x02
+	protocolWantTLS  = 0x04
+	expectLogin      = 0x03
+
+	loginFullURL    = 0x01
+	loginReadRedir  = 0x04
+	loginIPv64      = 0x08
+	loginVersion    = 5
+	loginAsync      = 0x80 // answers may come later, as kXR_attn
+	openDelete      = 0x0002
+	openNew         = 0x0008
+	openRead        = 0x0010
+	openUpdate      = 0x0020
+	openMakePath    = 0x0100
+	openStat        = 0x0400
+	modeFile        = 0x1a4 // rw-r--r--
+	modeFolder      = 0x1ed // rwxr-xr-x
+	locatePrefName  = 0x0100
+	listWithStat    = 0x02
+	queryStats      = 1
+	queryChecksum   = 3
+	attnResponse    = 5008
+	statIsDir       = 2
+	pageSize        = 4096
+	pageUnit        = pageSize + 4 // a page behind its CRC32C
+	statusSize      = 16           // of kXR_status, without what follows
+	partialStatus   = 1
+	vectorItem      = 16
+	maxVectorItems  = 1024
+	maxVectorLength = 2<<20 - vectorItem
+	firstRequest    = 3000
+)
+
+// A request is one question as it goes over the wire: a code, 16 bytes of
+// parameters, and arguments.
+type request struct {
+	code   uint16
+	params [16]byte
+	args   []byte
+	path   bool // args are a path: what a redirect says is to be added to it
+}
+
+// appendRequest appends the head of a request with size bytes to follow.
+func appendRequest(b []byte, stream, code uint16, params *[16]byte, size int) []byte {
+	b = binary.BigEndian.AppendUint16(b, stream)
+	b = binary.BigEndian.AppendUint16(b, code)
+	b = append(b, params[:]...)
+	return binary.BigEndian.AppendUint32(b, uint32(size)) //nolint:gosec // callers bound it
+}
+
+// appendHello appends the handshake and the question which protocol the
+// server speaks, which belong into one packet.
+func appendHello(b []byte, tls bool) []byte {
+	var hs [handshakeSize]byte
+	binary.BigEndian.PutUint32(hs[12:], 4)
+	binary.BigEndian.PutUint32(hs[16:], magic)
+	b = append(b, hs[:]...)
+	var p [16]byte
+	binary.BigEndian.PutUint32(p[0:], protocolVersion)
+	p[4] = protocolSecurity | protocolAbleTLS
+	if tls {
+		p[4] |= protocolWantTLS
+	}
+	p[5] = expectLogin
+	return appendRequest(b, 0, rqProtocol, &p, 0)
+}
+
+// fileAt returns the parameters of requests about count bytes of an open file.
+func fileAt(handle [handleSize]byte, offset int64, count uint32) (p [16]byte) {
+	copy(p[:], handle[:])
+	binary.BigEndian.PutUint64(p[4:], uint64(offset)) //nolint:gosec // never negative
+	binary.BigEndian.PutUint32(p[12:], count)
+	return p
+}
+
+// ofHandle returns the parameters of requests about an open file.
+func ofHandle(handle [handleSize]byte) (p [16]byte) {
+	copy(p[:], handle[:])
+	return p
+}

@@ -1,0 +1,183 @@
+package xrootd
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+
+	"weir/internal/content"
+	"weir/internal/tcp"
+	"weir/storage"
+)
+
+// writeFile creates a file of made content. A file that is there already is
+// not touched, unless this client's last write left it unfinished.
+func (x *call) writeFile() error {
+	if x.op.Size < 0 || x.op.Chunk < 0 || x.op.Ahead < 0 {
+		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.op.Size, x.op.Chunk, x.op.Ahead, fs.ErrInvalid)
+	}
+	options := uint16(openUpdate | openMakePath | openNew)
+	if x.c.partial == x.op.Path {
+		options = openUpdate | openMakePath | openDelete
+	}
+	f := &x.file
+	if err := x.open(f, options, modeFile); err != nil {
+		return err
+	}
+	x.c.partial = x.op.Path
+	err := x.writeParts(f)
+	if err == nil {
+		err = x.close(f)
+	} else {
+		x.drop(f.link)
+	}
+	if err == nil {
+		x.c.partial = ""
+		x.res.Size = x.op.Size
+	}
+	return err
+}
+
+func (x *call) writeParts(f *file) error {
+	w := &x.window
+	w.open(x.op)
+	for next := int64(0); next < x.op.Size || w.busy > 0; {
+		if next < x.op.Size && w.busy < len(w.slots) {
+			n := min(w.chunk, x.op.Size-next)
+			if err := x.writePart(f, w.take(next, n), n); err != nil {
+				return err
+			}
+			next += n
+			continue
+		}
+		if err := x.receiveWritten(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePart sends one request and its n bytes.
+func (x *call) writePart(f *file, i int, n int64) error {
+	offset := x.window.slots[i].offset
+	stream := f.link.base() + 1 + uint16(i)
+	params := fileAt(f.handle, offset, 0)
+	x.cursor.Start(x.op.Seed, offset, n)
+	if x.op.Plain || !f.pages() {
+		x.out = appendRequest(x.out[:0], stream, rqWrite, &params, int(n))
+		if err := x.sendMore(f.link, x.out); err != nil {
+			return err
+		}
+		return x.writeBytes(f)
+	}
+	x.out = appendRequest(x.out[:0], stream, rqPgwrite, &params, int(pageRaw(n, firstPage(offset))))
+	if err := x.sendMore(f.link, x.out); err != nil {
+		return err
+	}
+	return x.writePages(f, offset, n)
+}
+
+// writeBytes sends what the cursor has.
+func (x *call) writeBytes(f *file) error {
+	for piece := x.cursor.Next(); piece != nil; piece = x.cursor.Next() {
+		if len(piece) <= content.HeadSize && x.cursor.Left() > 0 { // a head waits for what follows it
+			if err := x.sendMore(f.link, piece); err != nil {
+				return err
+			}
+			x.tellMoved(len(piece))
+			continue
+		}
+		if err := x.sendBulk(f, piece, x.moved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePages sends n bytes from an offset on in pages, each behind its CRC32C.
+func (x *call) writePages(f *file, offset, n int64) error {
+	held := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.large.Put(held)
+	buf := *held
+	for n > 0 {
+		end, payload := 0, int64(0)
+		for n > 0 && end+pageUnit <= len(buf) {
+			size := min(firstPage(offset), n)
+			page := buf[end+4 : end+4+int(size)]
+			content.Fill(page, x.op.Seed, offset)
+			binary.BigEndian.PutUint32(buf[end:], crc32.Checksum(page, castagnoli()))
+			end += 4 + int(size)
+			payload += size
+			offset += size
+			n -= size
+		}
+		if err := x.sendBulk(f, buf[:end], nil); err != nil {
+			return err
+		}
+		x.tellMoved(int(payload))
+	}
+	return nil
+}
+
+// sendBulk sends a piece of a request, and reads the answers to earlier ones
+// that come meanwhile.
+func (x *call) sendBulk(f *file, piece []byte, moved func(int)) error {
+	for {
+		n, err := f.link.wire.Send(piece, moved)
+		piece = piece[n:]
+		if !errors.Is(err, tcp.ErrAnswered) {
+			return err
+		}
+		if err := x.receiveWritten(f); err != nil {
+			return err
+		}
+	}
+}
+
+// receiveWritten reads the answer to one of the writes under way.
+func (x *call) receiveWritten(f *file) error {
+	l := f.link
+	h, err := x.next(l)
+	if err != nil {
+		return err
+	}
+	s := x.window.of(h.stream, l.base())
+	if s == nil {
+		return strange(h)
+	}
+	x.data = x.data[:0]
+	if err := x.gather(l, h.size); err != nil {
+		return err
+	}
+	switch h.status {
+	case stOK:
+	case stStatus:
+		if err := written(h, x.data, s.offset); err != nil {
+			return err
+		}
+	case stError:
+		return parseError(x.data)
+	case stWait: // the data would have to be sent again; no server is known to ask for that
+		return fmt.Errorf("%w: it asks to wait in the middle of a write", storage.ErrBusy)
+	default:
+		return protocolError("status %d in answer to a write", h.status)
+	}
+	x.window.free(s)
+	return nil
+}
+
+// written checks the answer to a page write at an offset.
+func written(h frame, b []byte, offset int64) error {
+	st, err := parseStatus(h, b)
+	switch {
+	case err != nil:
+		return err
+	case st.request != rqPgwrite || st.offset != offset:
+		return protocolError("a status of request %d at %d in answer to a page write at %d", st.request, st.offset, offset)
+	case st.size > 0 || len(b) > statusSize+8:
+		return fmt.Errorf("%w: the server found pages of the write at %d damaged", storage.ErrChecksum, offset)
+	}
+	return nil
+}
