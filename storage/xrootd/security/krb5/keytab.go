@@ -74,3 +74,24 @@ func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
 	}
 	return p, keys, nil
 }
+
+// newestOf is a keytab with the newest keys of p alone, one for each
+// encryption type: KDCs do not always say which version they used, and the
+// library would go by the second in which a key was written.
+func newestOf(kt *keytab.Keytab, p principal) *keytab.Keytab {
+	index := map[int32]int{} // by encryption type
+	kept := keytab.New()
+	for _, e := range kt.Entries {
+		if e.Principal.Realm != p.realm || !slices.Equal(e.Principal.Components, p.name.NameString) {
+			continue
+		}
+		i, has := index[e.Key.KeyType]
+		if !has {
+			index[e.Key.KeyType] = len(kept.Entries)
+			kept.Entries = append(kept.Entries, e)
+		} else if e.KVNO > kept.Entries[i].KVNO {
+			kept.Entries[i] = e
+		}
+	}
+	return kept
+}

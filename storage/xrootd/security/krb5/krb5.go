@@ -72,7 +72,7 @@ func (k *Client) useKeytab(c Config) error {
 	if k.user, k.keys, err = holder(kt, c.User, k.settings.lib.LibDefaults.DefaultRealm); err != nil {
 		return fmt.Errorf("%s: %w", c.KeytabFile, err)
 	}
-	k.login = credentials.NewFromPrincipalName(k.user.name, k.user.realm).WithKeytab(kt)
+	k.login = credentials.NewFromPrincipalName(k.user.name, k.user.realm).WithKeytab(newestOf(kt, k.user))
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (k *Client) Request(ctx context.Context, service string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("krb5: %w", err)
 	}
-	b, err := t.request(k.now())
+	b, err := t.form.request(k.now())
 	if err != nil {
 		return nil, fmt.Errorf("krb5: request for %s: %w", clip(service), err)
 	}

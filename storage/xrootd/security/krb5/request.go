@@ -3,20 +3,100 @@ package krb5
 import (
 	"time"
 
-	"github.com/jcmturner/gokrb5/v8/iana"
-	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/crypto"
+	"github.com/jcmturner/gokrb5/v8/iana/asnAppTag"
+	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// request makes an AP-REQ (RFC 4120, 5.5.1) of the time now.
-func (t *ticket) request(now time.Time) ([]byte, error) {
-	a := types.Authenticator{
-		AVNO: iana.PVNO, CRealm: t.client.realm, CName: t.client.name,
-		Cusec: now.Nanosecond() / 1000, CTime: now,
-	}
-	r, err := messages.NewAPReq(t.ticket, t.key, a)
+// Identifier octets of DER.
+const (
+	derInteger       = 0x02
+	derBits          = 0x03
+	derOctets        = 0x04
+	derGeneralized   = 0x18
+	derGeneralString = 0x1b
+	derSequence      = 0x30
+	derApplication   = 0x60 // constructed
+	derContext       = 0xa0 // constructed
+)
+
+// A form is what all requests with one ticket have in common. Reflection over
+// every one of them took two thirds of a request's time.
+type form struct {
+	front []byte // version, type, options and ticket of the request
+	who   []byte // version, realm and name of the authenticator
+	key   types.EncryptionKey
+}
+
+// newForm prepares requests with t.
+func newForm(t *ticket) (*form, error) {
+	ticketBytes, err := t.ticket.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	return r.Marshal()
+	five := der(derInteger, []byte{5})
+	f := &form{key: t.key}
+	f.front = append(f.front, der(derContext|0, five)...)
+	f.front = append(f.front, der(derContext|1, der(derInteger, []byte{14}))...)
+	f.front = append(f.front, der(derContext|2, der(derBits, []byte{0, 0, 0, 0, 0}))...)
+	f.front = append(f.front, der(derContext|3, ticketBytes)...)
+	var names []byte
+	for _, n := range t.client.name.NameString {
+		names = append(names, der(derGeneralString, []byte(n))...)
+	}
+	name := append(der(derContext|0, derNumber(int(t.client.name.NameType))), der(derContext|1, der(derSequence, names))...)
+	f.who = append(f.who, der(derContext|0, five)...)
+	f.who = append(f.who, der(derContext|1, der(derGeneralString, []byte(t.client.realm)))...)
+	f.who = append(f.who, der(derContext|2, der(derSequence, name))...)
+	return f, nil
+}
+
+// request makes an AP-REQ (RFC 4120, 5.5.1) of the time now.
+func (f *form) request(now time.Time) ([]byte, error) {
+	body := make([]byte, 0, len(f.who)+64)
+	body = append(body, f.who...)
+	body = append(body, der(derContext|4, derNumber(now.Nanosecond()/1000))...)
+	body = append(body, der(derContext|5, der(derGeneralized, now.UTC().AppendFormat(nil, "20060102150405Z")))...)
+	authenticator := der(derApplication|asnAppTag.Authenticator, der(derSequence, body))
+	sealed, err := crypto.GetEncryptedData(authenticator, f.key, keyusage.AP_REQ_AUTHENTICATOR, 0)
+	if err != nil {
+		return nil, err
+	}
+	secret := append(der(derContext|0, derNumber(int(f.key.KeyType))), der(derContext|2, der(derOctets, sealed.Cipher))...)
+	all := make([]byte, 0, len(f.front)+len(secret)+16)
+	all = append(all, f.front...)
+	all = append(all, der(derContext|4, der(derSequence, secret))...)
+	return der(derApplication|asnAppTag.APREQ, der(derSequence, all)), nil
+}
+
+// der puts an identifier and a length before contents.
+func der(identifier byte, contents []byte) []byte {
+	n := len(contents)
+	b := make([]byte, 0, n+6)
+	b = append(b, identifier)
+	switch {
+	case n < 0x80:
+		b = append(b, byte(n))
+	case n < 0x100:
+		b = append(b, 0x81, byte(n))
+	case n < 0x10000:
+		b = append(b, 0x82, byte(n>>8), byte(n))
+	default:
+		b = append(b, 0x84, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	}
+	return append(b, contents...)
+}
+
+// derNumber is an INTEGER of at most 32 bits in its shortest form.
+func derNumber(n int) []byte {
+	size := 1
+	for size < 4 && (n < -1<<(8*size-1) || n >= 1<<(8*size-1)) {
+		size++
+	}
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(n >> (8 * (size - 1 - i)))
+	}
+	return der(derInteger, b)
 }

@@ -68,7 +68,9 @@ func (p profile) settings() (*settings, error) {
 		if realm, ok := strings.CutPrefix(path, "realms/"); ok && strings.HasSuffix(realm, "/kdc") {
 			realm = strings.TrimSuffix(realm, "/kdc")
 			for _, v := range values {
-				s.kdcs[realm] = append(s.kdcs[realm], address(v))
+				if !strings.Contains(realm, "/") { // else of a block within the realm's
+					s.kdcs[realm] = append(s.kdcs[realm], address(v))
+				}
 			}
 		}
 		if domain, ok := strings.CutPrefix(path, "domain_realm/"); ok {

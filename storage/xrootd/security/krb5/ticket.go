@@ -22,6 +22,7 @@ type ticket struct {
 	key             types.EncryptionKey
 	start, end      time.Time
 	refresh         time.Time // when to look for a better one
+	form            *form     // of the requests with it; nil in tickets for tickets
 }
 
 // A failure is the answer to all who waited while somebody asked in vain.
@@ -83,6 +84,9 @@ func (k *Client) renew(ctx context.Context, service string, began time.Time) (*t
 		return nil, f.err
 	}
 	t, err := k.obtain(ctx, service)
+	if err == nil {
+		t.form, err = newForm(t)
+	}
 	now := time.Now()
 	if err != nil && old.valid(now) {
 		k.mu.Lock()

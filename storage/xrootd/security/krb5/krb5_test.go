@@ -1,0 +1,270 @@
+package krb5_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
+
+	"weir/storage/xrootd/security/krb5"
+)
+
+// judge does what a service does with a request, and returns who sent it and
+// the authenticator's time.
+func judge(t testing.TB, request []byte, file string) (string, time.Time) {
+	t.Helper()
+	kt, err := keytab.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r messages.APReq
+	if err := r.Unmarshal(request); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := r.Verify(kt, time.Minute, types.HostAddress{}, nil); !ok {
+		t.Fatalf("the service does not take the request: %v", err)
+	}
+	return r.Authenticator.CName.PrincipalNameString() + "@" + r.Authenticator.CRealm,
+		r.Authenticator.CTime.Add(time.Duration(r.Authenticator.Cusec) * time.Microsecond)
+}
+
+func open(t testing.TB, c krb5.Config) *krb5.Client {
+	t.Helper()
+	k, err := krb5.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestRequest(t *testing.T) {
+	k := startKDC(t)
+	withService := k.ticket()
+	k.run("kvno", "-c", "FILE:"+withService, service)
+	for name, test := range map[string]struct {
+		config  krb5.Config
+		user    string
+		service string
+		keytab  string
+	}{
+		"keytab, preauthentication":       {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"keytab, none":                    {krb5.Config{KeytabFile: k.file("bob.keytab"), User: "bob"}, "bob@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"ticket cache":                    {krb5.Config{TicketFile: k.ticket()}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"ticket cache with FILE:":         {krb5.Config{TicketFile: "FILE:" + k.ticket(), User: "ada@WEIR.TEST"}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"ticket cache with the service's": {krb5.Config{TicketFile: withService}, "ada@WEIR.TEST", service, "xrootd-localhost.keytab"},
+		"service without its realm":       {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", "xrootd/localhost", "xrootd-localhost.keytab"},
+		"service of another realm":        {krb5.Config{KeytabFile: k.file("ada.keytab")}, "ada@WEIR.TEST", abroad, "abroad.keytab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.config.Krb5File = k.conf
+			c := open(t, test.config)
+			request, err := c.Request(t.Context(), test.service)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if who, _ := judge(t, request, k.file(test.keytab)); who != test.user || c.User() != test.user {
+				t.Errorf("the request is of %s, the client of %s, want %s", who, c.User(), test.user)
+			}
+			if left := time.Until(c.Until(test.service)); left < time.Hour || left > 11*time.Hour {
+				t.Errorf("the ticket is good for %s, want about 10h", left)
+			}
+		})
+	}
+}
+
+// Many ask at once: the KDC is asked once, no two times are the same.
+func TestRequestsTogether(t *testing.T) {
+	k := startKDC(t)
+	c := open(t, krb5.Config{KeytabFile: k.file("ada.keytab"), Krb5File: k.conf})
+	const clients, each = 50, 20
+	requests := make(chan []byte, clients*each)
+	var wait sync.WaitGroup
+	for range clients {
+		wait.Go(func() {
+			for range each {
+				r, err := c.Request(t.Context(), service)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				requests <- r
+			}
+		})
+	}
+	wait.Wait()
+	close(requests)
+	times := map[time.Time]bool{}
+	tickets := map[string]bool{}
+	for b := range requests {
+		_, at := judge(t, b, k.file("xrootd-localhost.keytab"))
+		times[at] = true
+		var r messages.APReq
+		if err := r.Unmarshal(b); err != nil {
+			t.Fatal(err)
+		}
+		tickets[string(r.Ticket.EncPart.Cipher)] = true
+	}
+	if len(times) != clients*each || len(tickets) != 1 {
+		t.Errorf("%d requests have %d different times and %d tickets, want as many times and 1 ticket", clients*each, len(times), len(tickets))
+	}
+}
+
+func TestRefused(t *testing.T) {
+	k := startKDC(t)
+	stale := k.file("stale.keytab")
+	copyFile(t, k.file("ada.keytab"), stale)
+	k.admin(realm, "addprinc -randkey carol")
+	k.admin(realm, "ktadd -k "+k.file("carol.keytab")+" carol")
+	k.admin(realm, "delprinc -force carol")
+	k.admin(realm, "cpw -randkey ada")
+	k.admin(realm, "ktadd -norandkey -k "+k.file("ada.keytab")+" ada")
+	k.admin(realm, "addprinc -randkey -allow_tix dave")
+	k.admin(realm, "ktadd -norandkey -k "+k.file("dave.keytab")+" dave")
+	expired := k.ticket("-l", "1s")
+	for name, test := range map[string]struct {
+		config  krb5.Config
+		service string
+		want    string
+	}{
+		"changed key":     {krb5.Config{KeytabFile: stale}, service, "was changed since"},
+		"unknown user":    {krb5.Config{KeytabFile: k.file("carol.keytab")}, service, "does not know carol@WEIR.TEST"},
+		"locked user":     {krb5.Config{KeytabFile: k.file("dave.keytab")}, service, "locked or expired"},
+		"unknown service": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/elsewhere@WEIR.TEST", "does not know the service xrootd/elsewhere@WEIR.TEST"},
+		"expired ticket":  {krb5.Config{TicketFile: expired}, service, "expired at 20"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.config.Krb5File = k.conf
+			c := open(t, test.config)
+			if name == "expired ticket" {
+				waitUntil(t, time.Now().Add(1100*time.Millisecond))
+			}
+			_, err := c.Request(t.Context(), test.service)
+			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %q, want a denial with %q", err, test.want)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// waitUntil is for tickets, whose times are those of the KDC's clock.
+func waitUntil(t *testing.T, when time.Time) {
+	t.Helper()
+	select {
+	case <-time.After(time.Until(when)):
+	case <-t.Context().Done():
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A ticket of seconds is renewed by those who come later, and one from a
+// cache when somebody ran kinit.
+func TestRenewal(t *testing.T) {
+	k := startKDC(t)
+	k.admin(realm, "modprinc -maxlife 3s ada")
+	cache := k.ticket()
+	fromKeytab := open(t, krb5.Config{KeytabFile: k.file("ada.keytab"), Krb5File: k.conf})
+	fromCache := open(t, krb5.Config{TicketFile: cache, Krb5File: k.conf})
+	for _, c := range []*krb5.Client{fromKeytab, fromCache} {
+		if _, err := c.Request(t.Context(), service); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := fromKeytab.Until(service)
+	waitUntil(t, first.Add(500*time.Millisecond))
+	if _, err := fromCache.Request(t.Context(), service); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("with an expired cache: error %v, want a denial", err)
+	}
+	copyFile(t, k.ticket(), cache)
+	for _, c := range []*krb5.Client{fromKeytab, fromCache} {
+		request, err := c.Request(t.Context(), service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge(t, request, k.file("xrootd-localhost.keytab"))
+		if !c.Until(service).After(first) {
+			t.Errorf("the ticket ends at %s, as the first one (%s) did", c.Until(service), first)
+		}
+	}
+}
+
+// A KDC that takes the connection and says nothing holds nobody longer than
+// his own patience, and one that is not there nobody at all.
+func TestSilentKDC(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kdc{t: t, dir: t.TempDir()}
+	c := open(t, krb5.Config{KeytabFile: fakeKeytab(t), Krb5File: k.write("krb5.conf", k.config(l.Addr().String()))})
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if _, err := c.Request(ctx, service); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v, want that the time is over", err)
+			}
+		})
+	}
+	wait.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Request(t.Context(), service)
+	if err == nil || errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("error %v, want that the KDC does not answer", err)
+	}
+	t.Log(err)
+}
+
+// fakeKeytab has a key of ada that no KDC knows.
+func fakeKeytab(t testing.TB) string {
+	t.Helper()
+	kt := keytab.New()
+	if err := kt.AddEntry("ada", realm, "secret", time.Now(), 1, 18); err != nil {
+		t.Fatal(err)
+	}
+	b, err := kt.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := t.TempDir() + "/fake.keytab"
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func BenchmarkRequest(b *testing.B) {
+	k := startKDC(b)
+	c := open(b, krb5.Config{KeytabFile: k.file("ada.keytab"), Krb5File: k.conf})
+	if _, err := c.Request(b.Context(), service); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Request(b.Context(), service); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
