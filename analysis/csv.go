@@ -124,7 +124,12 @@ func curveColumns() []column[Step] {
 		{"external_cpu_cores", func(s *Step) string { return number(s.ExternalCores) }},
 	}
 	columns = append(columns, quantileColumns("latency", func(s *Step) *Quantiles { return s.Latency })...)
-	return append(columns, quantileColumns("first_byte", func(s *Step) *Quantiles { return s.FirstByte })...)
+	columns = append(columns, quantileColumns("first_byte", func(s *Step) *Quantiles { return s.FirstByte })...)
+	redirect := func(s *Step) *Quantiles { return s.Redirect }
+	return append(append(columns, quantileColumns("redirect", redirect)...),
+		column[Step]{"waits", func(s *Step) string { return integer(s.Waits) }},
+		column[Step]{"waited_seconds", func(s *Step) string { return number(s.Waited) }},
+		column[Step]{"reopened", func(s *Step) string { return integer(s.Reopened) }})
 }
 
 func quantileColumns(name string, of func(*Step) *Quantiles) []column[Step] {
@@ -156,7 +161,8 @@ func IntervalsCSV(w io.Writer, run *results.Run) error {
 	out := csv.NewWriter(w)
 	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "moved_bytes", "discarded_bytes",
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
-		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds"}
+		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
+		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened"}
 	for class := storage.None + 1; class < storage.Classes; class++ {
 		names = append(names, "failed_"+strings.ReplaceAll(class.String(), " ", "_"))
 	}
@@ -171,7 +177,8 @@ func IntervalsCSV(w io.Writer, run *results.Run) error {
 			iv.Kind.String(), text(iv.Server), integer(iv.Moved), integer(iv.Dropped), integer(iv.Wire), integer(iv.Begun), integer(iv.Done),
 			integer(iv.Retried), integer(iv.Verified), integer(iv.Sessions), integer(iv.Missed), number(iv.Latency.Quantile(0.5)),
 			number(iv.Latency.Quantile(0.99)), number(iv.Latency.Max()), number(iv.FirstByte.Quantile(0.5)),
-			number(iv.FirstByte.Quantile(0.99)), number(iv.Late.Quantile(0.99))}
+			number(iv.FirstByte.Quantile(0.99)), number(iv.Late.Quantile(0.99)),
+			number(iv.Redirect.Quantile(0.5)), number(iv.Redirect.Quantile(0.99)), integer(iv.Waits), number(iv.Waited), integer(iv.Reopened)}
 		for class := storage.None + 1; class < storage.Classes; class++ {
 			cells = append(cells, integer(iv.Failed[class]))
 		}

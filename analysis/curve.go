@@ -21,7 +21,8 @@ func (d *data) step(t *total) Step {
 		ErrorRatio: ratio(float64(t.errors), float64(t.done+t.errors)), ErrorsBy: t.failed,
 		Retried: t.retried, Verified: t.verified, Unverified: t.unverified, Missed: t.missed,
 		SessionRate: ratio(float64(t.sessions), t.span),
-		Latency:     quantiles(&t.latency), FirstByte: quantiles(&t.firstByte),
+		Waits:       t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: quantiles(&t.redirect), Servers: t.shares(),
+		Latency: quantiles(&t.latency), FirstByte: quantiles(&t.firstByte),
 		Connect: quantiles(&t.connect), Login: quantiles(&t.login),
 		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
 	}
@@ -88,7 +89,7 @@ func parts(m map[string]*total) []Part {
 	all := []Part{}
 	for _, t := range m {
 		all = append(all, Part{Name: t.name, Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
-			Moved: t.moved, Done: t.done, Errors: t.errors, Latency: quantiles(&t.latency)})
+			Moved: t.moved, Done: t.done, Errors: t.errors, ErrorsBy: t.failed, Latency: quantiles(&t.latency)})
 	}
 	slices.SortFunc(all, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(b.Moved, a.Moved), cmp.Compare(b.Done, a.Done), cmp.Compare(a.Name, b.Name))

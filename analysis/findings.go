@@ -27,6 +27,7 @@ type Findings struct {
 	Run      string    `json:"run"`
 	Name     string    `json:"name"`
 	Target   string    `json:"target"`
+	Work     string    `json:"workload"` // what each client did, in words
 	Start    time.Time `json:"start"`
 	Model    string    `json:"model"`   // closed or open
 	Measure  string    `json:"measure"` // Throughput or Rate
@@ -107,8 +108,13 @@ type Step struct {
 	Missed      int64                   `json:"missed"` // open model: arrivals that never started
 	SessionRate float64                 `json:"sessions_per_second"`
 
+	Waits    int64   `json:"waits,omitempty"`          // times that the service told a client to wait and ask again
+	Waited   float64 `json:"waited_seconds,omitempty"` // how long clients did so, summed
+	Reopened int64   `json:"reopened,omitempty"`       // files opened again because their data server was lost
+
 	Latency   *Quantiles `json:"latency_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds"`
+	Redirect  *Quantiles `json:"redirect_seconds,omitempty"` // nil: nobody was sent to another server
 	Connect   *Quantiles `json:"connect_seconds"`
 	Login     *Quantiles `json:"login_seconds"`
 	LateP99   *float64   `json:"late_p99_seconds"` // the generator's own delay
@@ -125,8 +131,9 @@ type Step struct {
 	ClientCores    *float64     `json:"client_cpu_cores"`   // cores that the load generator kept busy
 	ExternalCores  float64      `json:"external_cpu_cores"` // cores that external client programs kept busy
 	Hosts          []HostFigure `json:"hosts"`
-	JobSeconds     *Quantiles   `json:"job_seconds"`    // later versions
-	CPUEfficiency  *float64     `json:"cpu_efficiency"` // later versions
+	Servers        []Share      `json:"servers,omitempty"` // data servers, by name
+	JobSeconds     *Quantiles   `json:"job_seconds"`       // later versions
+	CPUEfficiency  *float64     `json:"cpu_efficiency"`    // later versions
 	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
 	clientByHost   bool
 	latencySeconds float64 // summed over operations done
@@ -166,6 +173,8 @@ type Part struct {
 	Done       int64      `json:"done"`
 	Errors     int64      `json:"errors"`
 	Latency    *Quantiles `json:"latency_seconds"`
+
+	ErrorsBy map[storage.Class]int64 `json:"errors_by_class,omitempty"`
 }
 
 // A HostFigure is the mean of what one host went through in one step's hold time.
@@ -230,7 +239,7 @@ func Of(run *results.Run) (*Findings, error) {
 
 func (d *data) findings() *Findings {
 	f := &Findings{
-		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Start: d.about.Start,
+		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
 		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
 		Bottleneck: []json.RawMessage{}, Boundaries: []json.RawMessage{},
 	}

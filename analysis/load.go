@@ -22,6 +22,7 @@ type second struct {
 	moved    int64
 	done     int64
 	errors   int64
+	doneBy   [storage.Kinds]int64
 	p50, p99 float64 // latency, 0 if nothing ended
 }
 
@@ -36,10 +37,12 @@ type total struct {
 	seconds                                    []second // hold time only, in order; steps only
 	moved, discarded, done, errors, canceled   int64
 	retried, verified, unverified, missed      int64
-	sessions, tasks                            int64
-	think, cpu, span                           float64
+	sessions, tasks, waits, reopened           int64
+	think, cpu, span, waited                   float64
 	failed                                     map[storage.Class]int64
 	latency, firstByte, connect, login, lateBy measure.Histogram
+	redirect                                   measure.Histogram
+	servers                                    map[string]*served // steps only
 }
 
 // data is a run in memory, its histograms summed by step.
@@ -133,6 +136,7 @@ func (s *second) add(iv *measure.Interval) {
 	s.clients = max(s.clients, iv.Clients)
 	s.moved += iv.Moved
 	s.done += iv.Done
+	s.doneBy[iv.Kind] += iv.Done
 	for class, n := range iv.Failed {
 		if class != storage.Canceled && class != storage.None {
 			s.errors += n
@@ -157,6 +161,13 @@ func (d *data) count(iv *measure.Interval) {
 	step.number = iv.Step
 	step.add(iv)
 	step.addTimes(iv)
+	if step.servers == nil {
+		step.servers = map[string]*served{}
+	}
+	if step.servers[iv.Server] == nil {
+		step.servers[iv.Server] = &served{}
+	}
+	step.servers[iv.Server].add(iv)
 	for _, of := range []struct {
 		m    map[string]*total
 		name string
@@ -184,6 +195,9 @@ func (t *total) add(iv *measure.Interval) {
 	t.missed += iv.Missed
 	t.sessions += iv.Sessions
 	t.tasks += iv.Tasks
+	t.waits += iv.Waits
+	t.waited += iv.Waited
+	t.reopened += iv.Reopened
 	t.think += iv.Think
 	t.cpu += iv.CPU
 	for class, n := range iv.Failed {
@@ -205,6 +219,7 @@ func (t *total) addTimes(iv *measure.Interval) {
 	t.connect.Merge(&iv.Connect)
 	t.login.Merge(&iv.Login)
 	t.lateBy.Merge(&iv.Late)
+	t.redirect.Merge(&iv.Redirect)
 }
 
 // finish puts all in order of time and gives each step its seconds.

@@ -9,6 +9,7 @@ import (
 	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
+	"weir/storage"
 )
 
 // A Series is a run against time, for plots and tables.
@@ -19,6 +20,9 @@ type Series struct {
 	Points []Point
 	Hosts  []HostSeries
 	Events []measure.Event
+
+	Kinds     []storage.Kind // of operations that ended well at any time
+	Latencies []Distribution // of the steps' hold times, by step
 }
 
 // A Point is one interval, summed over kinds and data servers.
@@ -31,7 +35,9 @@ type Point struct {
 	Throughput float64 // bytes per second
 	Operations float64 // per second
 	Errors     float64 // per second
-	P50, P99   float64 // latency in seconds, 0 if nothing ended
+
+	OperationsBy [storage.Kinds]float64 // per second, by kind
+	P50, P99     float64                // latency in seconds, 0 if nothing ended
 }
 
 // A HostSeries is one host against time.
@@ -75,6 +81,8 @@ func (d *data) series() *Series {
 	if len(d.seconds) > 0 {
 		s.Start = d.seconds[0].start
 	}
+	s.Latencies = d.distributions()
+	var seen [storage.Kinds]bool
 	for i := range d.seconds {
 		x := &d.seconds[i]
 		if x.seconds <= 0 {
@@ -85,6 +93,16 @@ func (d *data) series() *Series {
 			Throughput: ratio(float64(x.moved), x.seconds), Operations: ratio(float64(x.done), x.seconds),
 			Errors: ratio(float64(x.errors), x.seconds), P50: x.p50, P99: x.p99,
 		})
+		p := &s.Points[len(s.Points)-1]
+		for k, n := range x.doneBy {
+			p.OperationsBy[k] = ratio(float64(n), x.seconds)
+			seen[k] = seen[k] || n > 0
+		}
+	}
+	for k, is := range seen {
+		if is {
+			s.Kinds = append(s.Kinds, storage.Kind(k))
+		}
 	}
 	for _, e := range d.events {
 		s.Events = append(s.Events, *e)

@@ -26,11 +26,12 @@ type Service struct {
 	Think                float64 // Z, seconds
 	File                 int64   // bytes; 0 for operations without payload
 	Clients              []int
-	Hold                 int                     // seconds of each step
-	Noise                float64                 // relative deviation of each second's rate
-	Interval             func(*measure.Interval) // changes each interval before it is written; may be nil
-	Sample               func(*monitor.Sample)   // changes each sample
-	Unfinished           bool                    // no end event
+	Hold                 int                                         // seconds of each step
+	Noise                float64                                     // relative deviation of each second's rate
+	Interval             func(*measure.Interval)                     // changes each interval before it is written; may be nil
+	Sample               func(*monitor.Sample)                       // changes each sample
+	More                 func(*measure.Interval) []*measure.Interval // further intervals of the same second; may be nil
+	Unfinished           bool                                        // no end event
 }
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
@@ -122,6 +123,11 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 		s.Interval(iv)
 	}
 	err := w.Interval(iv)
+	if s.More != nil {
+		for _, more := range s.More(iv) {
+			err = errors.Join(err, w.Interval(more))
+		}
+	}
 	for _, sample := range s.samples(now.Add(time.Second), step, done, s.Rate(n)/s.Most()) {
 		if s.Sample != nil {
 			s.Sample(sample)
