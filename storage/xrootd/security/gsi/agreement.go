@@ -162,7 +162,7 @@ func (g *group) secret(h *half, y *big.Int, padded bool) ([]byte, error) {
 func splitHalf(data []byte) (text []byte, y *big.Int, err error) {
 	text, rest, begun := bytes.Cut(data, []byte("---BPUB---"))
 	digits, _, ended := bytes.Cut(rest, []byte("---EPUB---"))
-	if !begun || !ended || len(digits) == 0 || len(digits) > mostPrime/4+2 {
+	if !begun || !ended || len(digits) == 0 || len(digits) > mostPrime {
 		return nil, nil, malformed("the server's half of the agreement has no public number")
 	}
 	for _, d := range digits {

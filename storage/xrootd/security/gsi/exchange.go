@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"time"
 
 	"weir/storage/xrootd/security"
 )
@@ -42,6 +43,11 @@ func (e *exchange) next(challenge []byte) ([]byte, error) {
 		return nil, unexpected(msg)
 	}
 	return nil, malformed("the server asks for a message after the last one")
+}
+
+// Hint tells as whom the server was asked to let us in.
+func (e *exchange) Hint() string {
+	return fmt.Sprintf("the client was %s, whose proxy lasts until %s", e.id.subject, e.id.until.UTC().Format(time.RFC3339))
 }
 
 // wantsProxy is the option that all clients of proxies send.

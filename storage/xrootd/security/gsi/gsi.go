@@ -18,6 +18,7 @@
 package gsi
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -77,8 +78,8 @@ func (m *Method) Name() string { return "gsi" }
 
 // Begin starts a login at a server. It fails with an error that wraps
 // fs.ErrPermission when the proxy has expired or none of the authorities that
-// the server names is known.
-func (m *Method) Begin(s security.Server) (security.Exchange, error) {
+// the server names is known. It asks nobody, so that ctx does not matter.
+func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange, error) {
 	e, err := m.begin(s)
 	if err != nil {
 		return nil, fmt.Errorf("gsi: %w", err)

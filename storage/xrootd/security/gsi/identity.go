@@ -13,12 +13,13 @@ import (
 
 // An identity is a proxy with its key, ready to be used.
 type identity struct {
-	chain  []byte // certificates in PEM: the proxy, what signed it, and so on, without authorities
-	public []byte // the proxy's public key in PEM
-	issuer string // hashes of the authority's name: "0123abcd.0|89efcdab.0"
-	key    *rsa.PrivateKey
-	from   time.Time // when the last of the certificates begins to be valid
-	until  time.Time // when the first of them expires
+	chain   []byte // certificates in PEM: the proxy, what signed it, and so on, without authorities
+	public  []byte // the proxy's public key in PEM
+	subject string // whose proxy it is
+	issuer  string // hashes of the authority's name: "0123abcd.0|89efcdab.0"
+	key     *rsa.PrivateKey
+	from    time.Time // when the last of the certificates begins to be valid
+	until   time.Time // when the first of them expires
 }
 
 // valid returns an error if there is no login with the identity now.
@@ -51,7 +52,7 @@ func newIdentity(all []*x509.Certificate, key *rsa.PrivateKey) (*identity, error
 		return nil, refuse("public key: %v", err)
 	}
 	id := &identity{
-		key: key, issuer: hashes[0] + ".0|" + hashes[1] + ".0",
+		key: key, subject: last.Subject.String(), issuer: hashes[0] + ".0|" + hashes[1] + ".0",
 		public: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
 		from:   last.NotBefore, until: last.NotAfter,
 	}

@@ -1,0 +1,203 @@
+package gsi
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/storage"
+	"weir/storage/xrootd/security"
+)
+
+var _ security.Method = (*Method)(nil)
+
+// Whatever servers of versions 4 to 6 may choose, the login succeeds.
+func TestVariants(t *testing.T) {
+	ca := newCA(t, "Variants")
+	host := ca.host(t, "localhost", "localhost")
+	m := newMethod(t, member(t, ca))
+	for name, p := range map[string]*peer{
+		"today":                {},
+		"prime of 3072 bits":   {prime: prime3072},
+		"agreement not padded": {module: "sslnopad"},
+		"agreement not signed": {version: 10300},
+		"first that signs":     {version: 10400},
+		"newer than us":        {version: 10700},
+		"ciphers unknown":      {ciphers: "bf-cbc:aes-128-cbc"},
+		"digest by default":    {digests: "md5"},
+	} {
+		p.pair = host
+		if err := p.login(m, "localhost"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := p.login(m, "localhost"); err != nil {
+			t.Errorf("%s, again: %v", name, err)
+		}
+	}
+}
+
+// Each lie of a server is found out before it gets anything of us.
+func TestLies(t *testing.T) {
+	ca, stranger := newCA(t, "Lies"), newCA(t, "Stranger")
+	host := ca.host(t, "localhost", "localhost")
+	other := ca.host(t, "other.example.org", "other.example.org")
+	cred := member(t, ca)
+	replace := func(old, new string) func([]byte) []byte {
+		return func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }
+	}
+	const public = "---BPUB---"
+	cases := []struct {
+		name   string
+		peer   *peer
+		is     error
+		reason string
+	}{
+		{"authority unknown", &peer{pair: stranger.host(t, "localhost")}, fs.ErrPermission, "unknown certificate authority"},
+		{"authority of the same name", &peer{pair: newCA(t, "Lies").host(t, "localhost")}, fs.ErrPermission, "unknown authority"},
+		{"another host's certificate", &peer{pair: other}, fs.ErrPermission, "not for localhost"},
+		{"somebody else's certificate", &peer{pair: other, shown: host.certPEM()}, fs.ErrPermission, "signature is not of the server's key"},
+		{"certificate of an unknown authority behind a known name", &peer{pair: host, shown: stranger.host(t, "localhost").certPEM()}, fs.ErrPermission, "unknown certificate authority"},
+		{"tag signed by another", &peer{pair: host, signer: other}, fs.ErrPermission, "signature is not of the server's key"},
+		{"two certificates", &peer{pair: host, shown: append(host.certPEM(), ca.certPEM()...)}, storage.ErrProtocol, "2 certificates"},
+		{"no certificate", &peer{pair: host, shown: []byte("x")}, storage.ErrProtocol, "0 certificates"},
+		{"no cipher in common", &peer{pair: host, ciphers: "bf-cbc:rot13"}, errors.ErrUnsupported, "bf-cbc:rot13"},
+		{"no digest in common", &peer{pair: host, digests: "crc32"}, errors.ErrUnsupported, "crc32"},
+		{"tag that could be a digest", &peer{pair: host, tag: make([]byte, 35)}, storage.ErrProtocol, "35 bytes"},
+		{"module unknown", &peer{pair: host, module: "gnutls"}, storage.ErrProtocol, "gnutls"},
+		{"version unknown", &peer{pair: host, version: 7}, storage.ErrProtocol, "older"},
+		{"prime that is none", &peer{pair: host, prime: prime512[:127] + "5"}, storage.ErrProtocol, "no safe prime"},
+		{"prime too short", &peer{pair: host, prime: "17"}, storage.ErrProtocol, "5 bits"},
+		{"prime too long", &peer{pair: host, prime: prime3072 + prime3072}, storage.ErrProtocol, "6144 bits"},
+		{"half is zero", &peer{pair: host, half: func(b []byte) []byte {
+			return append(b[:bytes.Index(b, []byte(public))], public+"00---EPUB---"...)
+		}}, storage.ErrProtocol, "out of range"},
+		{"half is minus one", &peer{pair: host, half: func(b []byte) []byte {
+			return append(b[:bytes.Index(b, []byte(public))], public+prime512[:127]+"2---EPUB---"...)
+		}}, storage.ErrProtocol, "out of range"},
+		{"half is no number", &peer{pair: host, half: replace(public, public+"-1")}, storage.ErrProtocol, "no hexadecimal"},
+		{"half without marks", &peer{pair: host, half: replace(public, "")}, storage.ErrProtocol, "no public number"},
+		{"group is no group", &peer{pair: host, half: replace("BEGIN DH", "BEGIN EC")}, storage.ErrProtocol, "no DH PARAMETERS"},
+	}
+	for _, c := range cases {
+		err := c.peer.login(newMethod(t, cred), "localhost")
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: got %v, want %v that says %q", c.name, err, c.is, c.reason)
+		}
+	}
+}
+
+// A man in the middle cannot use what a server said to another client, or to
+// the same one before.
+func TestReplay(t *testing.T) {
+	ca := newCA(t, "Replay")
+	p := &peer{pair: ca.host(t, "localhost")}
+	m := newMethod(t, member(t, ca))
+	begin := func() (security.Exchange, []byte) {
+		e, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: p.offer()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hello, err := e.Next(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := p.certify(hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, answer
+	}
+	first, one := begin()
+	second, _ := begin()
+	if _, err := second.Next(one); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "another tag") {
+		t.Errorf("an answer to another client: %v", err)
+	}
+	if _, err := first.Next(one); err != nil {
+		t.Errorf("the answer to this client: %v", err)
+	}
+	if _, err := first.Next(one); !errors.Is(err, storage.ErrProtocol) {
+		t.Errorf("the answer a second time: %v", err)
+	}
+	third, _ := begin()
+	if _, err := third.Next(encode(stepDelegate)); !errors.Is(err, storage.ErrProtocol) || !strings.Contains(err.Error(), "delegated") {
+		t.Errorf("a wish for a delegated proxy: %v", err)
+	}
+}
+
+// Every message that was cut off is an error of the protocol, and every one
+// with a changed bit is some error or did not matter.
+func TestDamage(t *testing.T) {
+	ca := newCA(t, "Damage")
+	p := &peer{pair: ca.host(t, "localhost")}
+	m := newMethod(t, member(t, ca))
+	e, err := m.begin(security.Server{Host: "localhost", Parameters: p.offer()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := p.certify(e.hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(b []byte) error {
+		fresh := *e
+		fresh.round = 1
+		_, err := fresh.Next(b)
+		return err
+	}
+	if err := again(answer); err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(answer) {
+		if err := again(answer[:n]); !errors.Is(err, storage.ErrProtocol) {
+			t.Fatalf("%d of %d bytes: %v", n, len(answer), err)
+		}
+	}
+	unharmed := 0
+	for n := range len(answer) {
+		damaged := bytes.Clone(answer)
+		damaged[n] ^= 1
+		if again(damaged) == nil {
+			unharmed++ // the module's name, the server's tag, ends of lines
+		}
+	}
+	if unharmed > 40 {
+		t.Errorf("%d of %d damaged messages passed for good ones", unharmed, len(answer))
+	}
+}
+
+// The half of an agreement is used again, but not for another proxy, not for
+// long, and never with the same result.
+func TestHalf(t *testing.T) {
+	ca := newCA(t, "Half")
+	m := newMethod(t, member(t, ca))
+	_, text := (&peer{}).parameters()
+	g, err := m.groups.find(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	half := func(id *identity, at time.Time) *half {
+		h, err := g.half(id, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	first := half(m.source.id, now)
+	if half(m.source.id, now.Add(halfLife-1)) != first {
+		t.Error("a half was made anew too early")
+	}
+	if half(m.source.id, now.Add(halfLife)) == first {
+		t.Error("a half is too old")
+	}
+	another := *m.source.id
+	if h := half(&another, now.Add(halfLife)); h.id != &another || h.x.Cmp(first.x) == 0 {
+		t.Error("a half is used for another proxy")
+	}
+	if n := len(m.groups.known); n != 1 {
+		t.Errorf("%d groups are known", n)
+	}
+}
