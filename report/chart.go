@@ -12,6 +12,7 @@ type chart struct {
 	desc      string // what the plot shows, in words
 	x, y      axis
 	lines     []line
+	columns   []column
 	zones     []zone // shaded stretches of the x axis
 	marks     []mark
 }

@@ -16,7 +16,7 @@ func curveCharts(f *analysis.Findings) []chart {
 		return nil
 	}
 	all := []chart{yieldChart(f), perClientChart(f)}
-	for _, c := range []*chart{latencyChart(f), firstByteChart(f), errorChart(f), cpuChart(f)} {
+	for _, c := range []*chart{latencyChart(f), firstByteChart(f), redirectChart(f), errorChart(f), cpuChart(f)} {
 		if c != nil {
 			all = append(all, *c)
 		}
@@ -198,6 +198,11 @@ func latencyChart(f *analysis.Findings) *chart {
 func firstByteChart(f *analysis.Findings) *chart {
 	return durationChart(f, "firstbyte", "Time to first byte against load", "Time from the start of an operation to its first payload byte",
 		func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte })
+}
+
+func redirectChart(f *analysis.Findings) *chart {
+	return durationChart(f, "redirect", "Time to redirect against load", "Time from the start of an operation to where it was sent to a data server",
+		func(s *analysis.Step) *analysis.Quantiles { return s.Redirect })
 }
 
 func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *chart {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +27,12 @@ type page struct {
 	Style                  template.CSS
 	Title, Target, Verdict string
 	When, Run, Summary     string
+	Work                   string
 	Weir                   string
 	Cards                  []card
 	Warnings               []string
 	LoadCharts, TimeCharts []figure
+	Distributions          []figure
 	NoErrors               bool
 	Tables                 []section
 	Folded                 []section
@@ -77,9 +80,10 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 }
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
-	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), // the style is our own file
+	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), Work: plain(f.Work), // the style is our own file
 		Title: "weir: " + plain(f.Name), When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
-		Cards: cards(f), LoadCharts: figures(curveCharts(f)), TimeCharts: figures(timeCharts(f, s)), NoErrors: noErrors(f)}
+		Cards: cards(f), LoadCharts: figures(curveCharts(f)), TimeCharts: figures(timeCharts(f, s)),
+		Distributions: figures(distributionCharts(f, s)), NoErrors: noErrors(f)}
 	for _, warning := range f.Warnings {
 		p.Warnings = append(p.Warnings, plain(warning))
 	}
@@ -87,6 +91,11 @@ func newPage(f *analysis.Findings, s *analysis.Series) page {
 		checkSection(f)}
 	if len(f.Servers) < 2 {
 		p.Tables = append(p.Tables[:2], p.Tables[3])
+	} else if steps := serverSteps(f); len(steps.Rows) > 0 {
+		p.Tables = slices.Insert(p.Tables, 3, steps)
+	}
+	if redirected(f) {
+		p.Tables = slices.Insert(p.Tables, 1, whereSection(f))
 	}
 	p.Folded = []section{hostSection(f), phaseSection(f)}
 	if s != nil {
@@ -152,7 +161,7 @@ func cards(f *analysis.Findings) []card {
 		all = append(all, card{"Knee", "not reached", "in the tested range"})
 	}
 	if q := best.Latency; q != nil {
-		all = append(all, card{"Latency there", unit.Seconds(q.P50), "median; p99 " + unit.Seconds(q.P99)})
+		all = append(all, card{"Latency there", unit.Seconds(q.P50), "median; mean " + unit.Seconds(q.Mean) + ", p99 " + unit.Seconds(q.P99)})
 	}
 	if best.ServerCPU != nil {
 		all = append(all, card{"Server CPU there", unit.Percent(*best.ServerCPU), "of its machine's cores"})

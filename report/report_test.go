@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,15 +90,47 @@ func small() resultstest.Service {
 	return s
 }
 
+// cluster is a redirector with two data servers that lets clients wait, at
+// times fails itself, and whose operations have a tail.
+func cluster() resultstest.Service {
+	s := resultstest.Typical()
+	s.Clients, s.Hold = []int{4, 32, 256}, 6
+	s.Interval = func(iv *measure.Interval) {
+		iv.Server = "ds1.example.org:1094"
+		iv.Waits, iv.Waited = iv.Done/20, float64(iv.Done)/200
+		if iv.Step == 3 {
+			iv.Reopened = 1
+		}
+		for i := range iv.Done {
+			iv.Redirect.Record(time.Millisecond * time.Duration(1+i%3))
+			iv.Login.Record(time.Millisecond)
+			if i%50 == 0 {
+				iv.Latency.Record(time.Duration(float64(iv.Latency.Count()+i) * 1e6))
+			}
+		}
+	}
+	s.More = func(iv *measure.Interval) []*measure.Interval {
+		write := *iv
+		write.Kind, write.Server, write.Done, write.Moved, write.Waits, write.Waited = storage.Write, "ds2.example.org:1094", iv.Done/3, iv.Moved/3, 0, 0
+		write.Failed = map[storage.Class]int64{storage.Reset: int64(iv.Step - 1)}
+		return []*measure.Interval{&write, {Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Kind: iv.Kind,
+			Begun: iv.Done, Failed: map[storage.Class]int64{storage.Busy: 3}}}
+	}
+	return s
+}
+
 func TestGolden(t *testing.T) {
+	of, ofSeries := analyzed(t, cluster())
 	f, _ := analyzed(t, resultstest.Typical())
 	small, smallSeries := analyzed(t, small())
 	for name, write := range map[string]func(io.Writer) error{
-		"typical.txt": func(w io.Writer) error { return Text(w, f, Options{}) },
-		"color.txt":   func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
-		"typical.csv": func(w io.Writer) error { return CSV(w, f) },
-		"small.json":  func(w io.Writer) error { return JSON(w, small) },
-		"small.html":  func(w io.Writer) error { return HTML(w, small, smallSeries) },
+		"typical.txt":  func(w io.Writer) error { return Text(w, f, Options{}) },
+		"color.txt":    func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
+		"typical.csv":  func(w io.Writer) error { return CSV(w, f) },
+		"small.json":   func(w io.Writer) error { return JSON(w, small) },
+		"cluster.txt":  func(w io.Writer) error { return Text(w, of, Options{}) },
+		"cluster.html": func(w io.Writer) error { return HTML(w, of, ofSeries) },
+		"small.html":   func(w io.Writer) error { return HTML(w, small, smallSeries) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer

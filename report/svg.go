@@ -31,6 +31,7 @@ func (c *chart) svg() template.HTML {
 	out.add(`<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, c.id, words(c.title), c.id, words(c.desc))
 	c.drawZones(&out)
 	c.drawAxes(&out)
+	c.drawColumns(&out)
 	c.drawMarks(&out)
 	for i := range c.lines {
 		c.drawLine(&out, &c.lines[i])
@@ -72,15 +73,31 @@ func (c *chart) drawAxes(out *canvas) {
 	out.add(`<text class="label" x="4" y="14">%s</text>`, words(c.y.label))
 }
 
+// drawColumns draws a histogram. What was counted is seen, however little.
+func (c *chart) drawColumns(out *canvas) {
+	for _, col := range c.columns {
+		if col.y <= 0 {
+			continue
+		}
+		x, width := c.px(col.from), c.px(col.to)-c.px(col.from)
+		height := max(1.5, top+plotHeight-c.py(col.y))
+		out.add(`<rect class="column c0" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
+			x, top+plotHeight-height, max(0.8, width-0.8), height, words(col.note))
+	}
+}
+
 func (c *chart) drawMarks(out *canvas) {
 	for i, m := range c.marks {
 		x := c.px(m.x)
-		anchor, shift := "start", 5.0
+		anchor, shift, y := "start", 5.0, top+plotHeight-10-19*float64(i)
 		if x > left+plotWidth*0.4 { // under the curve there is room on the left
 			anchor, shift = "end", -5
 		}
+		if len(c.columns) > 0 { // a histogram has its room above
+			y = top + 12 + 19*float64(i)
+		}
 		out.add(`<line class="mark" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, top, x, top+plotHeight)
-		out.add(`<text class="marked" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x+shift, top+plotHeight-10-19*float64(i), anchor, words(m.name))
+		out.add(`<text class="marked" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x+shift, y, anchor, words(m.name))
 	}
 }
 

@@ -92,18 +92,14 @@ func after(text string) string {
 
 func partSection(id, title string, parts []analysis.Part) section {
 	s := section{ID: id, Title: title, Note: "Over the hold times of all steps.",
-		Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", "max")}
+		Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", "max", "<")}
 	for _, p := range parts {
 		q := p.Latency
 		if q == nil {
 			q = &analysis.Quantiles{}
 		}
-		name := p.Name
-		if name == "" {
-			name = "(the target itself)"
-		}
-		s.row(false, name, unit.Bits(p.Throughput), unit.Count(p.Operations), unit.Bytes(float64(p.Moved)), unit.Count(float64(p.Done)),
-			unit.Count(float64(p.Errors)), unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.Max))
+		s.row(false, serverName(p.Name), unit.Bits(p.Throughput), unit.Count(p.Operations), unit.Bytes(float64(p.Moved)), unit.Count(float64(p.Done)),
+			unit.Count(float64(p.Errors)), unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.Max), classes(p.ErrorsBy))
 	}
 	return s
 }

@@ -40,8 +40,13 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.table(curveTable(f))
 		p.line("")
 	}
+	p.where(f)
+	p.servers(f)
 	for _, line := range wrap(plain(f.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
+	}
+	if f.Work != "" {
+		p.hanging("  each client: ", plain(f.Work))
 	}
 	p.line("")
 	p.thresholds(f)

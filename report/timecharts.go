@@ -17,7 +17,11 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []chart {
 	if s == nil || len(s.Points) == 0 {
 		return nil
 	}
-	all := []chart{yieldTime(f, s), latencyTime(s)}
+	all := []chart{yieldTime(f, s)}
+	if f.Measure == analysis.Throughput || len(s.Kinds) > 1 {
+		all = append(all, rateTime(f, s))
+	}
+	all = append(all, latencyTime(s))
 	all = append(all, cpuTime(s), deviceTime(s, "disk", "Disks against time", "Bytes read from and written to all disks of a host",
 		func(p *analysis.HostPoint) float64 { return p.DiskBytes }),
 		deviceTime(s, "net", "Network against time", "Bytes received and sent by all interfaces of a host (through its loopback interface, if that carried more)",
@@ -89,6 +93,33 @@ func yieldTime(f *analysis.Findings, s *analysis.Series) chart {
 	by := bits(highest(c.lines))
 	c.y = linearAxis(by.unit, by, highest(c.lines))
 	c.desc = fmt.Sprintf("Payload moved each second, at most %s.", unit.Bits(highest(c.lines))) + inShade
+	return c
+}
+
+// mostKinds is how many kinds of operations one plot shows.
+const mostKinds = 6
+
+// rateTime shows what ended each second: files, or each kind of operation.
+func rateTime(f *analysis.Findings, s *analysis.Series) chart {
+	what := strings.TrimSuffix(things(f), "/s")
+	c := chart{id: "ratetime", title: "Files against time", desc: "Files"}
+	if what == "ops" {
+		c.title, c.desc = "Operations of each kind against time", "Operations"
+	}
+	for i, k := range s.Kinds {
+		if i == mostKinds {
+			c.title += fmt.Sprintf(" (%d of %d)", mostKinds, len(s.Kinds))
+			break
+		}
+		c.lines = append(c.lines, timeLine(s, k.String(), i, false, func(p *analysis.Point) float64 { return p.OperationsBy[k] }))
+	}
+	by := decimal(highest(c.lines), " "+things(f))
+	c.y = linearAxis(strings.TrimSpace(by.unit), by, highest(c.lines))
+	var said []string
+	for _, l := range c.lines {
+		said = append(said, fmt.Sprintf("%s at most %s/s", l.name, unit.Count(highest([]line{l}))))
+	}
+	c.desc += " that ended each second: " + strings.Join(said, ", ") + "."
 	return c
 }
 

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/analysis"
+	"weir/internal/unit"
+	"weir/storage"
+)
+
+// redirected tells whether the service sends clients to other servers, or
+// makes them wait: then it matters where the time goes.
+func redirected(f *analysis.Findings) bool {
+	return slices.ContainsFunc(f.Curve, func(s analysis.Step) bool { return s.Redirect != nil || s.Waits > 0 })
+}
+
+// A stage is a stretch of an operation's time that is told apart.
+type stage struct {
+	name string
+	of   func(*analysis.Step) *analysis.Quantiles
+}
+
+func stages() []stage {
+	return []stage{
+		{"login", func(s *analysis.Step) *analysis.Quantiles { return s.Login }},
+		{"redirect", func(s *analysis.Step) *analysis.Quantiles { return s.Redirect }},
+		{"first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }},
+		{"whole", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }},
+	}
+}
+
+const whereNote = "Each from the operation's begin: to the end of the login (of new sessions), to the redirector's answer, to the first byte, to the end. " +
+	"A slow redirector shows in redirect, a slow data server in what comes after it."
+
+// whereRows are the rows of the table of where the time goes.
+func whereRows(f *analysis.Findings) (head []string, rows [][]string) {
+	name, of := load(f)
+	head = []string{name}
+	for _, st := range stages() {
+		head = append(head, st.name+" p50", "p99")
+	}
+	head = append(head, "waits")
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64)}
+		for _, st := range stages() {
+			p50, p99 := "-", "-"
+			if q := st.of(s); q != nil {
+				p50, p99 = unit.Seconds(q.P50), unit.Seconds(q.P99)
+			}
+			row = append(row, p50, p99)
+		}
+		rows = append(rows, append(row, unit.Count(float64(s.Waits))))
+	}
+	return head, rows
+}
+
+func whereSection(f *analysis.Findings) section {
+	head, rows := whereRows(f)
+	s := section{ID: "where", Title: "Where the time goes", Note: strings.Join(append([]string{whereNote}, waits(f)...), " "), Head: heads(head...)}
+	for _, row := range rows {
+		s.row(false, row...)
+	}
+	return s
+}
+
+// waits says in a sentence for each step how long the service let clients wait.
+func waits(f *analysis.Findings) []string {
+	var all []string
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		if s.Waits > 0 {
+			all = append(all, fmt.Sprintf("With %s the service asked clients to wait %s, %s each on average%s.",
+				at(f, s), times(s.Waits), unit.Seconds(s.Waited/float64(s.Waits)), ofLatency(s)))
+		}
+		if s.Reopened > 0 {
+			all = append(all, fmt.Sprintf("With %s files were opened again %s because their data server was lost.", at(f, s), times(s.Reopened)))
+		}
+	}
+	return all
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// ofLatency compares the waiting with the latency of the operations that ended
+// well; those that failed have waited, too.
+func ofLatency(s *analysis.Step) string {
+	if s.Latency == nil {
+		return ", and no operation ended well"
+	}
+	share := s.Waited / (s.Latency.Mean * float64(s.Latency.Count))
+	if share > 1 {
+		return ", mostly for operations that failed"
+	}
+	return "; that is " + unit.Percent(share) + " of the latency"
+}
+
+// where writes the table and the sentences for a terminal.
+func (p printer) where(f *analysis.Findings) {
+	if !redirected(f) {
+		return
+	}
+	p.line(p.paint(bold, "Where the time goes"))
+	head, rows := whereRows(f)
+	t := table{head: append(head, "")}
+	for _, row := range rows {
+		t.rows = append(t.rows, append(row, ""))
+	}
+	p.table(t)
+	for _, text := range waits(f) {
+		p.hanging("  ", text)
+	}
+	p.line("")
+}
+
+// classes lists failures by class, "busy 12, reset 1".
+func classes(by map[storage.Class]int64) string {
+	var all []string
+	for _, class := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("%s %d", class, by[class]))
+	}
+	return strings.Join(all, ", ")
+}
+
+func serverName(name string) string {
+	if name == "" {
+		return "(the target itself)"
+	}
+	return name
+}
+
+// serverSteps is the table of what each data server did in each step.
+func serverSteps(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{ID: "shares", Title: "Data servers, step by step",
+		Note: "Shares of each step's throughput and operations. Failures of a server that could not even be reached are its own; those of the target itself are the redirector's.",
+		Head: heads(name, "<server", "throughput", "share", "operations/s", "share", "failed", "<")}
+	for i := range f.Curve {
+		for _, x := range f.Curve[i].Servers {
+			s.row(false, at(f, &f.Curve[i]), serverName(x.Name), unit.Bits(x.Throughput), unit.Percent(x.ThroughputShare),
+				unit.Count(x.Operations), unit.Percent(x.OperationsShare), unit.Count(float64(x.Errors)), classes(x.ErrorsBy))
+		}
+	}
+	return s
+}
+
+// mostServers is how many data servers a terminal shows.
+const mostServers = 12
+
+// servers writes the shares at the best step, and wherever something failed.
+func (p printer) servers(f *analysis.Findings) {
+	s := bestStep(f)
+	if s == nil && len(f.Curve) > 0 {
+		s = &f.Curve[len(f.Curve)-1]
+	}
+	if s == nil || len(s.Servers) < 2 {
+		return
+	}
+	t := table{head: []string{"throughput", "ops", "failed", "data server, with " + at(f, s)}}
+	for i, x := range s.Servers {
+		if i == mostServers {
+			t.rows = append(t.rows, []string{"", "", "", fmt.Sprintf("and %d more", len(s.Servers)-i)})
+			break
+		}
+		name := plain(serverName(x.Name))
+		if by := classes(x.ErrorsBy); by != "" {
+			name += " (" + by + ")"
+		}
+		t.rows = append(t.rows, []string{unit.Percent(x.ThroughputShare), unit.Percent(x.OperationsShare), unit.Count(float64(x.Errors)), name})
+	}
+	p.table(t)
+	p.line("")
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/measure"
+	"weir/results/resultstest"
+)
+
+// Every operation is in a column, none is there twice, and columns lie side by
+// side from the axis's one end to its other.
+func TestColumnsCountEveryOperation(t *testing.T) {
+	for name, of := range map[string]func(i int) time.Duration{
+		"even":   func(i int) time.Duration { return time.Duration(i+1) * time.Millisecond },
+		"one":    func(int) time.Duration { return 40 * time.Millisecond },
+		"none":   func(int) time.Duration { return 0 },
+		"tail":   func(i int) time.Duration { return time.Duration(1+i*i*i) * time.Microsecond },
+		"an age": func(i int) time.Duration { return time.Duration(i) * time.Hour },
+	} {
+		s := resultstest.Typical()
+		s.Clients, s.Hold = []int{2}, 2
+		want := 0.0
+		s.Interval = func(iv *measure.Interval) {
+			iv.Latency.Reset()
+			for i := range 100 {
+				iv.Latency.Record(of(i))
+			}
+			if iv.Phase == measure.Hold {
+				want += 100
+			}
+		}
+		f, series := analyzed(t, s)
+		charts := distributionCharts(f, series)
+		if len(charts) != 1 {
+			t.Fatalf("%s: %d charts of one step", name, len(charts))
+		}
+		c := &charts[0]
+		sum, end := 0.0, c.x.min
+		for _, col := range c.columns {
+			if math.Abs(col.from-end) > 1e-9*c.x.max || col.to <= col.from || col.y < 0 {
+				t.Errorf("%s: column %+v after %v", name, col, end)
+			}
+			sum, end = sum+col.y, col.to
+		}
+		if math.Abs(sum-want) > 1e-6*want || math.Abs(end-c.x.max) > 1e-9*c.x.max {
+			t.Errorf("%s: columns count %v operations up to %v, want %v up to %v", name, sum, end, want, c.x.max)
+		}
+		if strings.Count(string(c.svg()), `class="column`) == 0 {
+			t.Errorf("%s: nothing is drawn", name)
+		}
+	}
+}
+
+func TestDistributionsOfTheBestAndTheLastStep(t *testing.T) {
+	f, series := analyzed(t, resultstest.Typical())
+	charts := distributionCharts(f, series)
+	if len(charts) != 2 || charts[0].title != "Transfer time with 128 clients" || charts[1].title != "Transfer time with 256 clients" {
+		t.Errorf("%d charts: %+v", len(charts), charts)
+	}
+	if distributionCharts(f, nil) != nil {
+		t.Error("charts without a run")
+	}
+}
+
+func TestTailsAreNamed(t *testing.T) {
+	for want, q := range map[string]analysis.Quantiles{
+		"The tail is short: 1 in 100 took longer than 1.1 s, 1 in 1000 longer than 2 s, the longest 3 s.": {P50: 1, P99: 1.1, P999: 2, Max: 3},
+		"The tail is moderate: ":  {P50: 1, P99: 2},
+		"The tail is long: ":      {P50: 1, P99: 9},
+		"The tail is very long: ": {P50: 1, P99: 11},
+		"The tail: ":              {},
+	} {
+		if got := tail(&q); !strings.HasPrefix(got, want) {
+			t.Errorf("%+v: %q, want %q", q, got, want)
+		}
+	}
+}
+
+func TestWaitsAreSaid(t *testing.T) {
+	latency := &analysis.Quantiles{Count: 10, Mean: 2}
+	for want, s := range map[string]analysis.Step{
+		"With 8 clients the service asked clients to wait 4 times, 2.5 s each on average; that is 50% of the latency.":       {Clients: 8, Waits: 4, Waited: 10, Latency: latency},
+		"With 1 client the service asked clients to wait once, 5 s each on average, and no operation ended well.":            {Clients: 1, Waits: 1, Waited: 5},
+		"With 8 clients the service asked clients to wait 10 times, 5 s each on average, mostly for operations that failed.": {Clients: 8, Waits: 10, Waited: 50, Latency: latency},
+		"With 2 clients files were opened again once because their data server was lost.":                                    {Clients: 2, Reopened: 1},
+	} {
+		got := waits(&analysis.Findings{Model: "closed", Curve: []analysis.Step{s}})
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+// Whoever is never sent anywhere reads nothing of redirects.
+func TestNoRedirectsNoTable(t *testing.T) {
+	f, series := analyzed(t, resultstest.Typical())
+	p := newPage(f, series)
+	for _, s := range p.Tables {
+		if s.ID == "where" || s.ID == "shares" {
+			t.Errorf("table %q without redirects", s.Title)
+		}
+	}
+	f, series = analyzed(t, cluster())
+	p = newPage(f, series)
+	var ids []string
+	for _, s := range p.Tables {
+		ids = append(ids, s.ID)
+	}
+	if got := strings.Join(ids, " "); got != "steps where kinds servers shares checks" {
+		t.Errorf("tables %s", got)
+	}
+}
