@@ -45,14 +45,17 @@ type System struct {
 	env     []string // of all parts
 	settled func(context.Context) error
 	secrets
-	ready  time.Duration
-	remove bool
+	ready   time.Duration
+	say     func(part string)
+	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
+	stopped bool
 }
 
 // Config is what all systems have in common.
 type Config struct {
 	// Dir is an empty or missing folder for the system's files. "" makes
-	// one below the temporary folder. Only a folder that lab made is removed.
+	// one below the temporary folder. Stop removes a folder that lab made, and
+	// empties one that it was given.
 	Dir string
 	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an
 	// authority made for this system alone.
@@ -62,6 +65,9 @@ type Config struct {
 	// Programs replaces programs that are looked up in PATH by name, such as
 	// {"nginx": "/opt/nginx/sbin/nginx"}.
 	Programs map[string]string
+	// Progress is told, when it is set, of each part of the system that has
+	// come up: a name such as "ds2-xrootd".
+	Progress func(part string)
 }
 
 // plainUser runs servers when root starts them. It needs no entry in passwd.
@@ -89,7 +95,10 @@ func (c Config) launch(ctx context.Context, name, program string, build func(s *
 
 // newSystem makes the folders of a system called name.
 func newSystem(name string, c Config, folders ...string) (*System, error) {
-	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: c.Ready}
+	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: c.Ready, say: c.Progress}
+	if s.say == nil {
+		s.say = func(string) {}
+	}
 	if s.ready <= 0 {
 		s.ready = 20 * time.Second
 	}
@@ -108,37 +117,59 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 }
 
 func (s *System) makeDir(dir string) error {
-	where := dir
-	if where == "" {
+	where, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if dir == "" {
 		where = os.TempDir()
 	}
 	if strings.ContainsAny(where, " \t\r\n\"'`\\;{}$#") {
 		return fmt.Errorf("folder %q cannot be named in the servers' configurations: use letters, digits, dots and dashes", where)
+	}
+	if err := s.reaches(where); err != nil {
+		return err
 	}
 	if dir == "" {
 		made, err := os.MkdirTemp("", "weir-lab-"+s.Name+"-")
 		if err != nil {
 			return err
 		}
-		s.Dir, s.remove = made, true
+		s.Dir = made
 		return s.own(made, 0o755)
 	}
-	abs, err := filepath.Abs(dir)
+	names, err := os.ReadDir(where)
+	if errors.Is(err, os.ErrNotExist) {
+		s.Dir = where
+		return s.mkdir(where)
+	}
 	if err != nil {
 		return err
 	}
-	s.Dir = abs
-	names, err := os.ReadDir(abs)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		s.remove = true
-		return s.mkdir(abs)
-	case err != nil:
-		return err
-	case len(names) > 0:
-		return fmt.Errorf("folder %s is not empty: give an empty or a missing one", abs)
+	if len(names) > 0 {
+		return fmt.Errorf("folder %s is not empty: give an empty or a missing one", where)
 	}
-	return s.own(abs, 0o755)
+	if s.given, err = os.Stat(where); err != nil {
+		return err
+	}
+	s.Dir = where
+	return s.own(where, 0o755)
+}
+
+// reaches tells whether the servers' user can come to dir.
+func (s *System) reaches(dir string) error {
+	if s.user < 0 {
+		return nil
+	}
+	for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
+		info, err := os.Stat(up)
+		if err == nil && info.Mode().Perm()&1 == 0 {
+			return fmt.Errorf("folder %s keeps others out, but started by root the servers run as user id %d: give a folder elsewhere", up, s.user)
+		}
+		if up == filepath.Dir(up) {
+			return nil
+		}
+	}
 }
 
 // mkdir makes path and its missing parents below Dir for the servers' user.
@@ -262,6 +293,7 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 		if err := p.wait(ctx); err != nil {
 			return fmt.Errorf("lab: %s did not come up: %w%s", s.Name, err, lastLines(p.log))
 		}
+		s.say(p.name)
 	}
 	if err := s.settle(ctx); err != nil {
 		return fmt.Errorf("lab: %s did not come up: %w\n%s", s.Name, err, s.Log())
@@ -269,19 +301,37 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	return nil
 }
 
-// Stop ends all processes, gently first, and removes the folder if lab made
-// it. It returns when they are gone. A second Stop does nothing.
+// Stop ends all processes, gently first, and removes what the system had on
+// disk. It returns when they are gone. A second Stop does nothing.
 func (s *System) Stop() error {
-	for i := len(s.parts) - 1; i >= 0; i-- {
-		s.parts[i].stop(3 * time.Second)
+	for _, p := range slices.Backward(s.parts) {
+		p.stop(3 * time.Second)
 	}
 	for _, p := range s.ports {
 		p.free()
 	}
-	if !s.remove {
+	if s.stopped {
 		return nil
 	}
-	return os.RemoveAll(s.Dir)
+	s.stopped = true
+	if s.given == nil {
+		return os.RemoveAll(s.Dir)
+	}
+	return giveBack(s.Dir, s.given)
+}
+
+// giveBack makes dir the empty folder that it was.
+func giveBack(dir string, was os.FileInfo) error {
+	names, err := os.ReadDir(dir)
+	errs := []error{err}
+	for _, n := range names {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, n.Name())))
+	}
+	errs = append(errs, os.Chmod(dir, was.Mode().Perm()))
+	if owner, ok := was.Sys().(*syscall.Stat_t); ok {
+		errs = append(errs, os.Chown(dir, int(owner.Uid), int(owner.Gid)))
+	}
+	return errors.Join(errs...)
 }
 
 // Log returns the last lines that the servers wrote.

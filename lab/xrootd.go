@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,12 +13,15 @@ import (
 //go:embed xrootd.cfg
 var xrootdConf string
 
+// MaxServers is how many data servers a redirector can know.
+const MaxServers = 64
+
 // XRootDConfig says which XRootD service is wanted; its zero value is a good
 // one: a single server that asks for no credential.
 type XRootDConfig struct {
 	Config
-	// Servers is the number of data servers behind a redirector; 0 makes one
-	// server that stands alone.
+	// Servers is the number of data servers behind a redirector, at most MaxServers; 0
+	// makes one server that stands alone.
 	Servers int
 	// Lookup is for how many seconds a redirector makes clients wait when it
 	// does not know who has a file, as for each new one; 0 means 1, the least.
@@ -41,10 +45,14 @@ func XRootD(ctx context.Context, c XRootDConfig) (*System, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("lab: xrootd: %w", err)
 	}
-	for _, p := range c.needs()[1:] {
+	var errs []error
+	for _, p := range c.needs() {
 		if _, err := c.program(p); err != nil {
-			return nil, fmt.Errorf("lab: %w", err)
+			errs = append(errs, err)
 		}
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("lab: %w", errors.Join(errs...))
 	}
 	return c.launch(ctx, "xrootd", "xrootd", func(s *System, program string) error { return s.xrootd(ctx, c, program) }, "admin", "run")
 }
@@ -57,8 +65,8 @@ func (c *XRootDConfig) complete() error {
 	if !slices.Contains(XRootDAuths(), c.Auth) {
 		return fmt.Errorf("authentication %q: use one of %s", c.Auth, strings.Join(XRootDAuths(), ", "))
 	}
-	if c.Servers < 0 || c.Servers > 64 {
-		return fmt.Errorf("%d data servers: use 0 (one server alone) to 64", c.Servers)
+	if c.Servers < 0 || c.Servers > MaxServers {
+		return fmt.Errorf("%d data servers: use 0 (one server alone) to %d", c.Servers, MaxServers)
 	}
 	if c.Lookup < 0 {
 		return fmt.Errorf("lookup %d: use 1 second or more", c.Lookup)

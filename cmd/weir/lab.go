@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/lab"
+)
+
+func labCommand(s streams, signals signalSource) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Start real storage services on this machine, to try things on",
+		Long: `Real servers, started on this machine's loopback interface under a plain user,
+with an authority, a KDC or tokens of their own where that is asked for, and
+gone without a trace when the command ends.`,
+		Example: "  weir lab up xrootd --servers 3\n  weir lab list",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(labUpCommand(s, signals), labListCommand(s))
+	return c
+}
+
+// labFlags say which system is wanted.
+type labFlags struct {
+	servers int
+	lookup  time.Duration
+	auth    string
+	tls     bool
+	dir     string
+	json    bool
+}
+
+func labUpCommand(s streams, signals signalSource) *cobra.Command {
+	var f labFlags
+	c := &cobra.Command{
+		Use:   "up {gridftp|nginx|xrootd} [-- COMMAND [ARG...]]",
+		Short: "Start a service and keep it until interrupted",
+		Long: `Starts a service, prints its URLs, the environment that real clients need and
+the auth block of a scenario, and keeps it until it is interrupted.
+
+With -- COMMAND it runs that command instead of waiting, in the environment that
+real clients need, then stops the service and exits as the command did. The
+command finds there, too:
+  WEIR_LAB_URL        what clients are pointed at
+  WEIR_LAB_URL_HTTP   (or another scheme) the same folder by another protocol
+  WEIR_LAB_AUTH       the auth block of a scenario, as in --set auth="$WEIR_LAB_AUTH"
+  WEIR_LAB_CA         the file of the certificate authority, where there is one
+  WEIR_LAB_DATA       the folder behind the URL (of the first data server)`,
+		Example: `  weir lab up xrootd --servers 3 --auth krb5
+  weir lab up nginx --tls --json
+  weir lab up xrootd --auth gsi -- sh -c 'xrdcp /etc/hostname "$WEIR_LAB_URL/f"'`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return labKinds(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			kind, command, err := f.split(c, args)
+			if err != nil {
+				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+			}
+			return f.up(c.Context(), kind, command, s, signals)
+		},
+	}
+	fs := c.Flags()
+	fs.IntVar(&f.servers, "servers", 0, "`N` data servers behind a redirector; 0: one server alone (xrootd)")
+	fs.DurationVar(&f.lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
+	fs.StringVar(&f.auth, "auth", "none", "`HOW` clients prove who they are: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd)")
+	fs.BoolVar(&f.tls, "tls", false, "speak TLS, too (nginx, xrootd)")
+	fs.StringVar(&f.dir, "dir", "", "an empty or missing folder `DIR` for all that the service has on disk; emptied at the end")
+	fs.BoolVar(&f.json, "json", false, "print what there is as JSON")
+	_ = c.RegisterFlagCompletionFunc("auth", cobra.FixedCompletions(lab.XRootDAuths(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	return c
+}
+
+func labKinds() []string {
+	var names []string
+	for _, k := range lab.Kinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// split tells the system from the command after --, and refuses what cannot be.
+func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, command []string, err error) {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		args, command = args[:n], args[n:]
+		if len(command) == 0 {
+			return kind, nil, errors.New("no command after --")
+		}
+		if f.json {
+			return kind, nil, errors.New("--json has nowhere to go when a command runs: leave it out")
+		}
+	}
+	if len(args) != 1 {
+		return kind, nil, fmt.Errorf("name one service: %s (and a command of yours after --)", strings.Join(labKinds(), ", "))
+	}
+	for _, k := range lab.Kinds() {
+		if k.Name == args[0] {
+			return k, command, f.fits(c, k)
+		}
+	}
+	return kind, nil, fmt.Errorf("no service %q here: use one of %s", args[0], strings.Join(labKinds(), ", "))
+}
+
+// fits tells whether k has what the flags ask for.
+func (f *labFlags) fits(c *cobra.Command, k lab.Kind) error {
+	if k.Name != "xrootd" {
+		for _, name := range []string{"servers", "lookup", "auth"} {
+			if c.Flags().Changed(name) {
+				return fmt.Errorf("--%s is for xrootd, not for %s", name, k.Name)
+			}
+		}
+	}
+	if f.tls && k.Name == "gridftp" {
+		return errors.New("--tls is for nginx and xrootd, not for gridftp")
+	}
+	if c.Flags().Changed("lookup") && f.servers == 0 {
+		return errors.New("--lookup is the redirector's: add --servers 3")
+	}
+	if f.lookup < time.Second || f.lookup%time.Second != 0 {
+		return fmt.Errorf("--lookup %v: use whole seconds, at least 1s", f.lookup)
+	}
+	if f.servers < 0 || f.servers > lab.MaxServers {
+		return fmt.Errorf("--servers %d: use 0 (one server alone) to %d", f.servers, lab.MaxServers)
+	}
+	for _, a := range k.Auths {
+		if a == f.auth {
+			return nil
+		}
+	}
+	return fmt.Errorf("--auth %s: use one of %s", f.auth, strings.Join(k.Auths, ", "))
+}
+
+// start brings the system up and tells its progress.
+func (f *labFlags) start(ctx context.Context, k lab.Kind, say io.Writer) (*lab.System, error) {
+	if missing := k.Missing(f.auth); len(missing) > 0 {
+		return nil, fmt.Errorf("%w\nTo install what is missing: %s", errors.Join(asErrors(missing)...), lab.Install(missing))
+	}
+	begin := time.Now()
+	_, _ = fmt.Fprintf(say, "weir: starting %s\n", k.Name)
+	c := lab.Config{Dir: f.dir, TLS: f.tls, Progress: func(part string) {
+		_, _ = fmt.Fprintf(say, "weir: %s is up\n", part)
+	}}
+	var s *lab.System
+	var err error
+	switch k.Name {
+	case "nginx":
+		s, err = lab.Nginx(ctx, lab.NginxConfig{Config: c})
+	case "gridftp":
+		s, err = lab.GridFTP(ctx, lab.GridFTPConfig{Config: c})
+	default:
+		s, err = lab.XRootD(ctx, lab.XRootDConfig{Config: c, Servers: f.servers, Lookup: int(f.lookup / time.Second), Auth: f.auth})
+	}
+	if err == nil {
+		_, _ = fmt.Fprintf(say, "weir: ready after %.1f s\n", time.Since(begin).Seconds())
+	}
+	return s, err
+}
+
+func asErrors(list []*lab.MissingError) []error {
+	var errs []error
+	for _, m := range list {
+		errs = append(errs, m)
+	}
+	return errs
+}

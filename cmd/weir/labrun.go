@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"weir/lab"
+)
+
+// up starts the system and keeps it until a signal comes, or until command
+// has ended, if there is one.
+func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s streams, signals signalSource) error {
+	caught := signals.listen()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	system, err := f.startUnless(ctx, cancel, caught, k, s.err)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(command) > 0:
+		err = labRun(ctx, system, command, s, caught)
+	case f.json:
+		err = labJSON(s.out, system)
+	default:
+		err = labText(s.out, system)
+	}
+	if len(command) == 0 && err == nil {
+		_, _ = fmt.Fprintln(s.err, "weir: interrupt (Ctrl-C) to stop it")
+		select {
+		case <-caught:
+		case <-ctx.Done():
+		}
+		_, _ = fmt.Fprintln(s.err, "weir: stopping")
+	}
+	return errors.Join(err, system.Stop())
+}
+
+// startUnless starts the system unless a signal comes before it is up.
+func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFunc, caught <-chan os.Signal, k lab.Kind, say io.Writer) (*lab.System, error) {
+	started, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-caught:
+			cancel(errors.New("interrupted before it was up"))
+		case <-started:
+		}
+	}()
+	system, err := f.start(ctx, k, say)
+	close(started)
+	<-watched
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return nil, cause
+	} else if cause != nil {
+		return nil, errors.Join(cause, system.Stop())
+	}
+	return system, err
+}
+
+// labRun runs a command against the system. Signals reach it: those from a
+// terminal by themselves, others through us; a second one ends it.
+func labRun(ctx context.Context, system *lab.System, argv []string, s streams, caught <-chan os.Signal) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), labEnv(system)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, s.err
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for n := 1; ; n++ {
+		select {
+		case sig := <-caught:
+			switch {
+			case n > 1:
+				_ = cmd.Process.Kill()
+			case sig != os.Interrupt || !terminal(s.in):
+				_ = cmd.Process.Signal(sig)
+			}
+		case err := <-done:
+			return asExit(err)
+		}
+	}
+}
+
+func terminal(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// asExit makes a command's end our own: its exit code, or 128 and the signal
+// that ended it, as shells do.
+func asExit(err error) error {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return err
+	}
+	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return exit{code: 128 + int(status.Signal())}
+	}
+	return exit{code: ended.ExitCode()}
+}
+
+// labEnv is the environment of clients of the system, and where it is.
+func labEnv(s *lab.System) []string {
+	env := append([]string{"WEIR_LAB_URL=" + s.URL, "WEIR_LAB_DATA=" + s.Data, "WEIR_LAB_AUTH=" + labAuth(s)}, s.Env...)
+	if s.CAFile != "" {
+		env = append(env, "WEIR_LAB_CA="+s.CAFile)
+	}
+	for scheme, url := range s.URLs {
+		env = append(env, "WEIR_LAB_URL_"+strings.ToUpper(scheme)+"="+url)
+	}
+	return env
+}
