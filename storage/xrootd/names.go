@@ -127,9 +127,11 @@ func (x *call) locate() error {
 	return err
 }
 
-// mkdir makes a folder.
+// mkdir makes a folder, with those above it: a redirector names a data server
+// for it that need not be the one that has them.
 func (x *call) mkdir() error {
 	r := x.aim(rqMkdir)
+	r.params[0] = mkdirPath
 	binary.BigEndian.PutUint16(r.params[14:], modeFolder)
 	_, err := x.ask()
 	return err

@@ -81,6 +81,7 @@ const (
 	openStat        = 0x0400
 	modeFile        = 0x1a4 // rw-r--r--
 	modeFolder      = 0x1ed // rwxr-xr-x
+	mkdirPath       = 1
 	locatePrefName  = 0x0100
 	listWithStat    = 0x02
 	queryStats      = 1
