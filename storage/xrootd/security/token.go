@@ -34,12 +34,7 @@ func Token(c storage.Credentials) (Method, error) {
 	}
 	b := &bearer{current: c.Token, last: time.Now()}
 	if c.From.TokenVariable == "" && c.From.TokenFile != "" {
-		b.file = c.From.TokenFile
-		info, err := os.Stat(b.file)
-		if err != nil {
-			return nil, fmt.Errorf("token: %w", err)
-		}
-		b.seen = stampOf(info)
+		b.file = c.From.TokenFile // read once more at the first look: it may have changed since c was read
 	}
 	return b, nil
 }

@@ -41,18 +41,27 @@ func (k *Client) logIn(ctx context.Context) (*ticket, error) {
 	if err != nil {
 		return nil, err
 	}
+	t, err := k.openLogin(req, reply)
+	if err != nil {
+		return nil, denied("the answer of realm %s's KDC cannot be read with the %s: is its key of %s outdated? %w", k.user.realm, k.where, k.user, err)
+	}
+	return t, nil
+}
+
+// openLogin reads the answer to a login.
+func (k *Client) openLogin(req messages.ASReq, reply []byte) (t *ticket, err error) {
 	var rep messages.ASRep
 	err = guard("answer of the KDC", func() error {
 		if err := rep.Unmarshal(reply); err != nil {
 			return err
 		}
-		_, err := rep.Verify(k.settings.lib, k.login, req)
+		if _, err := rep.Verify(k.settings.lib, k.login, req); err != nil {
+			return err
+		}
+		t, err = k.accept(rep.KDCRepFields)
 		return err
 	})
-	if err != nil {
-		return nil, denied("the answer of realm %s's KDC cannot be read with the %s: is its key of %s outdated? %w", k.user.realm, k.where, k.user, err)
-	}
-	return k.accept(rep.KDCRepFields), nil
+	return t, err
 }
 
 func (k *Client) sendLogin(ctx context.Context, req messages.ASReq) ([]byte, error) {
@@ -150,6 +159,15 @@ func (k *Client) askGranter(ctx context.Context, realm string, granter *ticket, 
 	if err != nil {
 		return nil, err
 	}
+	t, err := k.openGrant(granter, req, reply)
+	if err != nil {
+		return nil, fmt.Errorf("answer of realm %s's KDC: %w", clip(realm), err)
+	}
+	return t, nil
+}
+
+// openGrant reads the answer to a request that granter proved.
+func (k *Client) openGrant(granter *ticket, req messages.TGSReq, reply []byte) (t *ticket, err error) {
 	var rep messages.TGSRep
 	err = guard("answer of the KDC", func() error {
 		if err := rep.Unmarshal(reply); err != nil {
@@ -158,20 +176,20 @@ func (k *Client) askGranter(ctx context.Context, realm string, granter *ticket, 
 		if err := rep.DecryptEncPart(granter.key); err != nil {
 			return err
 		}
-		_, err := rep.Verify(k.settings.lib, req)
+		if _, err := rep.Verify(k.settings.lib, req); err != nil {
+			return err
+		}
+		t, err = k.accept(rep.KDCRepFields)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("answer of realm %s's KDC: %w", clip(realm), err)
-	}
-	if len(rep.Ticket.SName.NameString) == 0 {
-		return nil, fmt.Errorf("answer of realm %s's KDC: a ticket for nobody", clip(realm))
-	}
-	return k.accept(rep.KDCRepFields), nil
+	return t, err
 }
 
 // accept makes a ticket of a KDC's answer.
-func (k *Client) accept(rep messages.KDCRepFields) *ticket {
+func (k *Client) accept(rep messages.KDCRepFields) (*ticket, error) {
+	if len(rep.Ticket.SName.NameString) == 0 {
+		return nil, errors.New("a ticket for nobody")
+	}
 	t := &ticket{
 		client: k.user, service: principal{rep.Ticket.SName, rep.Ticket.Realm},
 		ticket: rep.Ticket, key: rep.DecryptedEncPart.Key,
@@ -180,7 +198,7 @@ func (k *Client) accept(rep messages.KDCRepFields) *ticket {
 	if t.start.IsZero() {
 		t.start = rep.DecryptedEncPart.AuthTime
 	}
-	return t
+	return t, nil
 }
 
 // explain says what a KDC's refusal means and what would help.

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jcmturner/gokrb5/v8/credentials"
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
 )
 
 func write(t *testing.T, file, text string) string {
@@ -225,11 +229,34 @@ func FuzzCache(f *testing.F) {
 
 // FuzzReply hands what a KDC may say to all that reads it.
 func FuzzReply(f *testing.F) {
-	f.Add([]byte("\x7e\x03\x30\x01\x00"))
-	f.Add([]byte("\x6b\x03\x30\x01\x00"))
+	for _, name := range []string{"login", "grant", "refusal"} { // answers of a real KDC
+		b, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	user := principal{types.NewPrincipalName(1, "ada"), "WEIR.TEST"}
+	kt := keytab.New()
+	if err := kt.AddEntry("ada", user.realm, "secret", time.Unix(1, 0), 1, 18); err != nil {
+		f.Fatal(err)
+	}
+	s, err := profile{}.settings()
+	if err != nil {
+		f.Fatal(err)
+	}
+	k := &Client{settings: s, user: user, login: credentials.NewFromPrincipalName(user.name, user.realm).WithKeytab(kt)}
+	granter := &ticket{key: kt.Entries[0].Key}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 0 && b[0] == errorTag && refusal(b) == nil {
 			t.Error("a refusal is taken for an answer")
 		}
+		if _, err := k.openLogin(messages.ASReq{}, b); err == nil {
+			t.Error("a login that nobody asked for")
+		}
+		if _, err := k.openGrant(granter, messages.TGSReq{}, b); err == nil {
+			t.Error("a grant that nobody asked for")
+		}
+		_ = k.prove(&messages.ASReq{KDCReqFields: messages.KDCReqFields{ReqBody: messages.KDCReqBody{EType: []int32{18}}}}, b)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/lab"
 )
 
@@ -35,14 +37,7 @@ func startKDC(t testing.TB) *kdc {
 	t.Helper()
 	lab.Need(t, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 	k := &kdc{t: t, dir: t.TempDir()}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := reserve(t)
 	k.conf = k.write("krb5.conf", k.config(address))
 	server := "[kdcdefaults]\n kdc_listen = \"\"\n kdc_tcp_listen = " + address + "\n[logging]\n kdc = STDERR\n default = STDERR\n[realms]\n"
 	for _, r := range []string{realm, other} {
@@ -64,6 +59,28 @@ func startKDC(t testing.TB) *kdc {
 	k.admin(other, "ktadd -norandkey -k "+k.file("abroad.keytab")+" "+abroad)
 	k.serve(address)
 	return k
+}
+
+// reserve holds a port that the kernel chose until t ends: bound without
+// listening, nobody else gets it, and a server with SO_REUSEADDR may listen.
+func reserve(t testing.TB) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
 }
 
 func short(principal string) string {

@@ -3,6 +3,7 @@ package krb5_test
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -227,6 +228,11 @@ func TestSilentKDC(t *testing.T) {
 		})
 	}
 	wait.Wait()
+	if !testing.Short() { // without a deadline of one's own it is over, too
+		if _, err := c.Request(t.Context(), service); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("error %v, want that the KDC does not answer in time", err)
+		}
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -265,6 +271,83 @@ func BenchmarkRequest(b *testing.B) {
 	for b.Loop() {
 		if _, err := c.Request(b.Context(), service); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// answering is a KDC that gives everyone the same bytes.
+func answering(t *testing.T, reply []byte) *krb5.Client {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = c.Write(reply)
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		wait.Wait()
+	})
+	k := &kdc{t: t, dir: t.TempDir()}
+	return open(t, krb5.Config{KeytabFile: fakeKeytab(t), Krb5File: k.write("krb5.conf", k.config(l.Addr().String()))})
+}
+
+// What a KDC may say that is no ticket. No clock of this machine can be
+// wrong on purpose, so its refusal for that is made here.
+func TestStrangeKDC(t *testing.T) {
+	skewed := messages.NewKRBError(types.NewPrincipalName(2, "krbtgt/"+realm), realm, 37, "")
+	skewed.STime = time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	refusal, err := skewed.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	login, err := os.ReadFile("testdata/login") // meant for somebody else's key
+	if err != nil {
+		t.Fatal(err)
+	}
+	framed := func(b []byte) []byte { return append([]byte{0, 0, byte(len(b) >> 8), byte(len(b))}, b...) }
+	for name, test := range map[string]struct {
+		reply []byte
+		class error
+		want  string
+	}{
+		"clocks differ":     {framed(refusal), fs.ErrPermission, "clocks of this machine and of the KDC differ by 1h0m"},
+		"another's ticket":  {framed(login), fs.ErrPermission, "is its key of ada@WEIR.TEST outdated?"},
+		"2 GiB announced":   {[]byte{0x7f, 0xff, 0xff, 0xff}, nil, "this is no KDC"},
+		"nothing announced": {[]byte{0, 0, 0, 0}, nil, "this is no KDC"},
+		"web server":        {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, "this is no KDC"},
+		"cut off":           {framed(login)[:100], io.ErrUnexpectedEOF, "does not answer"},
+		"half a refusal":    {framed(refusal[:20]), nil, "unmarshal"},
+		"nonsense":          {framed([]byte("nonsense")), fs.ErrPermission, "cannot be read"},
+	} {
+		_, err := answering(t, test.reply).Request(t.Context(), service)
+		if err == nil || !strings.Contains(err.Error(), test.want) || test.class != nil && !errors.Is(err, test.class) {
+			t.Errorf("%s: error %v, want %v with %q", name, err, test.class, test.want)
+		}
+		t.Log(err)
+	}
+}
+
+func TestWrongUser(t *testing.T) {
+	k := startKDC(t)
+	for want, c := range map[string]krb5.Config{
+		"the keytab has no key of eve@WEIR.TEST, but of ada@WEIR.TEST: set auth.user": {KeytabFile: k.file("ada.keytab"), User: "eve"},
+		"is of ada@WEIR.TEST and auth.user is eve@WEIR.TEST":                          {TicketFile: k.ticket(), User: "eve"},
+		"is no Kerberos principal":                                                    {KeytabFile: k.file("ada.keytab"), User: "e v e"},
+	} {
+		c.Krb5File = k.conf
+		if _, err := krb5.Open(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }

@@ -118,9 +118,8 @@ func (p profile) folder(name string, depth int) error {
 	if err != nil {
 		return err
 	}
-	odd := func(r rune) bool {
-		return !(r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
-	}
+	const taken = "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	odd := func(r rune) bool { return !strings.ContainsRune(taken, r) }
 	for _, e := range entries {
 		stem := strings.TrimSuffix(e.Name(), ".conf")
 		if e.IsDir() || stem == "" || strings.ContainsFunc(stem, odd) {

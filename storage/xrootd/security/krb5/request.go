@@ -37,18 +37,18 @@ func newForm(t *ticket) (*form, error) {
 	}
 	five := der(derInteger, []byte{5})
 	f := &form{key: t.key}
-	f.front = append(f.front, der(derContext|0, five)...)
-	f.front = append(f.front, der(derContext|1, der(derInteger, []byte{14}))...)
-	f.front = append(f.front, der(derContext|2, der(derBits, []byte{0, 0, 0, 0, 0}))...)
-	f.front = append(f.front, der(derContext|3, ticketBytes)...)
+	f.front = append(f.front, field(0, five)...)
+	f.front = append(f.front, field(1, der(derInteger, []byte{14}))...)
+	f.front = append(f.front, field(2, der(derBits, []byte{0, 0, 0, 0, 0}))...)
+	f.front = append(f.front, field(3, ticketBytes)...)
 	var names []byte
 	for _, n := range t.client.name.NameString {
 		names = append(names, der(derGeneralString, []byte(n))...)
 	}
-	name := append(der(derContext|0, derNumber(int(t.client.name.NameType))), der(derContext|1, der(derSequence, names))...)
-	f.who = append(f.who, der(derContext|0, five)...)
-	f.who = append(f.who, der(derContext|1, der(derGeneralString, []byte(t.client.realm)))...)
-	f.who = append(f.who, der(derContext|2, der(derSequence, name))...)
+	name := append(field(0, derNumber(int(t.client.name.NameType))), field(1, der(derSequence, names))...)
+	f.who = append(f.who, field(0, five)...)
+	f.who = append(f.who, field(1, der(derGeneralString, []byte(t.client.realm)))...)
+	f.who = append(f.who, field(2, der(derSequence, name))...)
 	return f, nil
 }
 
@@ -56,17 +56,17 @@ func newForm(t *ticket) (*form, error) {
 func (f *form) request(now time.Time) ([]byte, error) {
 	body := make([]byte, 0, len(f.who)+64)
 	body = append(body, f.who...)
-	body = append(body, der(derContext|4, derNumber(now.Nanosecond()/1000))...)
-	body = append(body, der(derContext|5, der(derGeneralized, now.UTC().AppendFormat(nil, "20060102150405Z")))...)
+	body = append(body, field(4, derNumber(now.Nanosecond()/1000))...)
+	body = append(body, field(5, der(derGeneralized, now.UTC().AppendFormat(nil, "20060102150405Z")))...)
 	authenticator := der(derApplication|asnAppTag.Authenticator, der(derSequence, body))
 	sealed, err := crypto.GetEncryptedData(authenticator, f.key, keyusage.AP_REQ_AUTHENTICATOR, 0)
 	if err != nil {
 		return nil, err
 	}
-	secret := append(der(derContext|0, derNumber(int(f.key.KeyType))), der(derContext|2, der(derOctets, sealed.Cipher))...)
+	secret := append(field(0, derNumber(int(f.key.KeyType))), field(2, der(derOctets, sealed.Cipher))...)
 	all := make([]byte, 0, len(f.front)+len(secret)+16)
 	all = append(all, f.front...)
-	all = append(all, der(derContext|4, der(derSequence, secret))...)
+	all = append(all, field(4, der(derSequence, secret))...)
 	return der(derApplication|asnAppTag.APREQ, der(derSequence, all)), nil
 }
 
@@ -87,6 +87,9 @@ func der(identifier byte, contents []byte) []byte {
 	}
 	return append(b, contents...)
 }
+
+// field is a member of a SEQUENCE.
+func field(n byte, contents []byte) []byte { return der(derContext|n, contents) }
 
 // derNumber is an INTEGER of at most 32 bits in its shortest form.
 func derNumber(n int) []byte {

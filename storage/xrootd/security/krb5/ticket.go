@@ -2,7 +2,6 @@ package krb5
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -121,7 +120,7 @@ func later(now, end time.Time) time.Time {
 func (k *Client) obtain(ctx context.Context, service string) (*ticket, error) {
 	s, err := k.parseService(service)
 	if err != nil {
-		return nil, fmt.Errorf("the server says what it is not: %w", err)
+		return nil, fmt.Errorf("as which the server presents itself: %w", err)
 	}
 	if k.cache != "" {
 		return k.fromCache(ctx, s)
@@ -188,4 +187,4 @@ type refused struct{ reason error }
 
 func (r *refused) Error() string        { return r.reason.Error() }
 func (r *refused) Unwrap() error        { return r.reason }
-func (r *refused) Is(target error) bool { return errors.Is(fs.ErrPermission, target) }
+func (r *refused) Is(target error) bool { return target == fs.ErrPermission }
