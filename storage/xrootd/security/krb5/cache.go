@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,14 +29,19 @@ func (p principal) String() string { return p.name.PrincipalNameString() + "@" +
 func (p principal) is(o principal) bool { return p.realm == o.realm && p.name.Equal(o.name) }
 
 // cacheFile is the file of a ticket cache: given, or from KRB5CCNAME, or the
-// usual one in /tmp.
-func cacheFile(given string) (string, error) {
-	name, whence := given, "ticket_file"
+// usual one in /tmp if it is there, or what krb5.conf says. It is the order
+// of XRootD's own client.
+func cacheFile(given, standard string) (string, error) {
+	name, whence := given, "auth.ticket_file"
 	if name == "" {
 		name, whence = os.Getenv("KRB5CCNAME"), "KRB5CCNAME"
 	}
-	if name == "" {
-		return fmt.Sprintf("/tmp/krb5cc_%d", os.Geteuid()), nil
+	if usual := fmt.Sprintf("/tmp/krb5cc_%d", os.Geteuid()); name == "" {
+		if _, err := os.Stat(usual); err == nil || standard == "" {
+			return usual, nil
+		}
+		uid := strconv.Itoa(os.Geteuid())
+		name, whence = strings.NewReplacer("%{uid}", uid, "%{euid}", uid).Replace(standard), "default_ccache_name"
 	}
 	kind, rest, typed := strings.Cut(name, ":")
 	switch {

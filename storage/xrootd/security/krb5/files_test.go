@@ -1,6 +1,7 @@
 package krb5
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,6 +123,30 @@ func TestOpenWrong(t *testing.T) {
 	} {
 		if _, err := Open(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
+		}
+	}
+}
+
+func TestCacheFile(t *testing.T) {
+	usual := fmt.Sprintf("/tmp/krb5cc_%d", os.Geteuid())
+	if _, err := os.Stat(usual); err == nil {
+		t.Skip(usual + " is there")
+	}
+	for name, test := range map[string]struct{ given, variable, standard, want string }{
+		"given":               {"/a", "/b", "/c", "/a"},
+		"variable":            {"", "FILE:/b", "/c", "/b"},
+		"configuration":       {"", "", "FILE:/c_%{uid}", fmt.Sprintf("/c_%d", os.Geteuid())},
+		"usual":               {"", "", "", usual},
+		"colon in its path":   {"/a:b", "", "", "/a:b"},
+		"one file of several": {"DIR::/a/tkt1", "", "", "/a/tkt1"},
+		"several":             {"DIR:/a", "", "", "auth.ticket_file DIR:/a is no file"},
+		"daemon's":            {"", "KCM:", "", "KRB5CCNAME KCM: is no file"},
+		"kernel's":            {"", "", "KEYRING:persistent:%{uid}", "default_ccache_name KEYRING:persistent:"},
+	} {
+		t.Setenv("KRB5CCNAME", test.variable)
+		got, err := cacheFile(test.given, test.standard)
+		if err == nil && got != test.want || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, test.want)
 		}
 	}
 }

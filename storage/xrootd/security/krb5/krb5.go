@@ -26,7 +26,7 @@ import (
 type Config struct {
 	User       string // principal; "" means the first in the keytab, or the ticket cache's
 	KeytabFile string // "" means that the tickets come from a cache
-	TicketFile string // ticket cache; "" means KRB5CCNAME, else /tmp/krb5cc_UID
+	TicketFile string // ticket cache; "" means KRB5CCNAME, else /tmp/krb5cc_UID, else krb5.conf's default_ccache_name
 	Krb5File   string // configuration; "" means KRB5_CONFIG, else /etc/krb5.conf
 }
 
@@ -78,7 +78,7 @@ func (k *Client) useKeytab(c Config) error {
 
 func (k *Client) useCache(c Config) error {
 	var err error
-	if k.cache, err = cacheFile(c.TicketFile); err != nil {
+	if k.cache, err = cacheFile(c.TicketFile, k.settings.cache); err != nil {
 		return err
 	}
 	k.where = "ticket cache " + k.cache

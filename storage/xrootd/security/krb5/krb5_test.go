@@ -82,6 +82,32 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// The session keys of all encryption types that we ask for.
+func TestEncryptions(t *testing.T) {
+	k := startKDC(t)
+	conf, err := os.ReadFile(k.conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range map[string]int32{
+		"aes256-cts-hmac-sha1-96": 18, "aes128-cts-hmac-sha1-96": 17, "aes256-cts-hmac-sha384-192": 20, "aes128-cts-hmac-sha256-128": 19,
+	} {
+		k.admin(realm, "setstr "+service+" session_enctypes "+name)
+		own := strings.Replace(string(conf), "[libdefaults]\n", "[libdefaults]\n default_tgs_enctypes = "+name+"\n", 1)
+		c := open(t, krb5.Config{KeytabFile: k.file("ada.keytab"), Krb5File: k.write("own.conf", own)})
+		request, err := c.Request(t.Context(), service)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		judge(t, request, k.file("xrootd-localhost.keytab"))
+		var r messages.APReq
+		if err := r.Unmarshal(request); err != nil || r.EncryptedAuthenticator.EType != id {
+			t.Errorf("%s: the session key is of type %d (%v)", name, r.EncryptedAuthenticator.EType, err)
+		}
+	}
+}
+
 // Many ask at once: the KDC is asked once, no two times are the same.
 func TestRequestsTogether(t *testing.T) {
 	k := startKDC(t)

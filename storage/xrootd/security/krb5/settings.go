@@ -20,6 +20,7 @@ type settings struct {
 	kdcs    map[string][]string // host:port by realm
 	dns     bool                // look for other realms' KDCs there
 	domains map[string]string   // realms by host name or .domain
+	cache   string              // default_ccache_name
 }
 
 // readSettings reads files, or what KRB5_CONFIG names, or /etc/krb5.conf.
@@ -43,6 +44,7 @@ func readSettings(files string) (*settings, error) {
 
 func (p profile) settings() (*settings, error) {
 	s := &settings{lib: config.New(), kdcs: map[string][]string{}, domains: map[string]string{}}
+	s.cache = p.first("libdefaults/default_ccache_name", "")
 	s.dns = p.on("libdefaults/dns_lookup_kdc", true)
 	l := &s.lib.LibDefaults
 	l.DefaultRealm = p.first("libdefaults/default_realm", "")
