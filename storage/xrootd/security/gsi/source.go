@@ -53,7 +53,7 @@ func newSource(from storage.Auth) *source {
 func (s *source) current(now time.Time) (*identity, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.id == nil || now.Sub(s.looked) >= time.Second {
+	if s.id == nil || now.Sub(s.looked).Abs() >= time.Second {
 		s.looked = now
 		s.refresh(now)
 	}

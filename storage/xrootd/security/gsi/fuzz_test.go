@@ -1,0 +1,196 @@
+package gsi
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/storage"
+	"weir/storage/xrootd/security"
+)
+
+// A capture is one login at a real server, kept to be replayed: what both
+// sides said, our tag, the authority and the time. It holds no key.
+type capture struct{ Offer, Hello, Answer, Proof, Tag, CA, Time []byte }
+
+func (c *capture) files() map[string]*[]byte {
+	return map[string]*[]byte{"offer": &c.Offer, "hello": &c.Hello, "answer": &c.Answer, "proof": &c.Proof, "tag": &c.Tag, "ca.pem": &c.CA, "time": &c.Time}
+}
+
+func readCapture(t testing.TB) (c capture) {
+	t.Helper()
+	for name, to := range c.files() {
+		*to = must(os.ReadFile(filepath.Join("testdata", "login", name)))
+	}
+	return c
+}
+
+// replay returns a method for which it is the time of the capture, and an
+// exchange in the middle of it.
+func (c *capture) replay(t testing.TB) *exchange {
+	t.Helper()
+	m := newMethod(t, member(t, newCA(t, "Replay")))
+	m.trust = newTrust(storage.Auth{CAFile: writeFile(t, 0o644, "ca.pem", c.CA)})
+	at := must(time.Parse(time.RFC3339, string(c.Time)))
+	m.source.id.from, m.source.id.until = at.Add(-time.Hour), at.Add(time.Hour)
+	m.source.looked = at
+	m.clock = func() time.Time { return at }
+	e := must(m.begin(security.Server{Host: "localhost", Parameters: string(c.Offer)}))
+	e.tag, e.round = c.Tag, 1
+	return e
+}
+
+var update = flag.Bool("update", false, "write the files of testdata anew")
+
+// What a real server says today has the form of what is kept, and what is
+// kept is still understood.
+func TestCapture(t *testing.T) {
+	s := newSite(t)
+	now := time.Now()
+	m := newMethod(t, s.cred)
+	m.clock = func() time.Time { return now }
+	session := must(dial(s.address))
+	defer session.conn.Close() //nolint:errcheck // nothing was written that matters
+	offer := must(session.greet())
+	e := must(m.begin(security.Server{Host: "localhost", Parameters: offer}))
+	said := &teller{Exchange: e}
+	if err := session.authenticate(said, nil); err != nil {
+		t.Fatal(err)
+	}
+	fresh := capture{
+		Offer: []byte(offer), Hello: said.said[0], Answer: session.took, Proof: said.said[1], Tag: e.tag,
+		CA: must(os.ReadFile(s.CAFile)), Time: []byte(now.UTC().Format(time.RFC3339)),
+	}
+	if *update {
+		if err := os.MkdirAll(filepath.Join("testdata", "login"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, from := range fresh.files() {
+			writeFile(t, 0o644, must(filepath.Abs(filepath.Join("testdata", "login", name))), *from)
+		}
+	}
+	kept := readCapture(t)
+	for name, pair := range map[string][2][]byte{"hello": {kept.Hello, fresh.Hello}, "answer": {kept.Answer, fresh.Answer}, "proof": {kept.Proof, fresh.Proof}} {
+		if diff := cmp.Diff(kinds(must(parseBuffer(pair[0]))), kinds(must(parseBuffer(pair[1])))); diff != "" {
+			t.Errorf("%s: buckets differ from those kept (-kept +today):\n%s", name, diff)
+		}
+	}
+	if _, err := kept.replay(t).Next(kept.Answer); err != nil {
+		t.Error(err)
+	}
+}
+
+// A teller remembers what an exchange says.
+type teller struct {
+	security.Exchange
+	said [][]byte
+}
+
+func (r *teller) Next(challenge []byte) ([]byte, error) {
+	out, err := r.Exchange.Next(challenge)
+	r.said = append(r.said, bytes.Clone(out))
+	return out, err
+}
+
+func kinds(b buffer) []uint32 {
+	all := []uint32{b.step}
+	for _, k := range b.buckets {
+		all = append(all, k.kind)
+	}
+	return all
+}
+
+// What was parsed, written and parsed again is the same.
+func FuzzBuffer(f *testing.F) {
+	c := readCapture(f)
+	for _, seed := range [][]byte{c.Hello, c.Answer, c.Proof, nil, []byte("gsi\x00"), encode(0), c.Answer[:100]} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := parseBuffer(data)
+		if err != nil {
+			if !errors.Is(err, storage.ErrProtocol) {
+				t.Fatalf("an error of no known kind: %v", err)
+			}
+			return
+		}
+		out := encode(b.step, b.buckets...)
+		if !bytes.HasPrefix(data, out) {
+			t.Fatalf("%q was written as %q", data, out)
+		}
+		if again, err := parseBuffer(out); err != nil || !slices.Equal(kinds(b), kinds(again)) {
+			t.Fatalf("%v of %q", err, out)
+		}
+	})
+}
+
+// Whatever a server answers, the client gives an error of a known kind, or a
+// proof: that only for the certificate and the agreement of the real login.
+func FuzzExchange(f *testing.F) {
+	c := readCapture(f)
+	e := c.replay(f)
+	f.Add(c.Answer)
+	f.Add(c.Hello)
+	f.Add(c.Answer[:len(c.Answer)-1])
+	f.Add(encode(stepDelegate, bucket{bucketMain, encode(stepDelegate)}))
+	msg := must(parseBuffer(c.Answer))
+	for i := range msg.buckets {
+		f.Add(encode(msg.step, slices.Delete(slices.Clone(msg.buckets), i, i+1)...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fresh := *e
+		out, err := fresh.Next(data)
+		if err != nil {
+			if !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
+				t.Fatalf("an error of no known kind: %v", err)
+			}
+			return
+		}
+		if b, err := parseBuffer(out); err != nil || b.step != stepProof {
+			t.Fatalf("proof %v of %q", err, out)
+		}
+		if n := len(e.method.groups.known); n != 1 {
+			t.Fatalf("%d groups of one real login", n)
+		}
+	})
+}
+
+// What the server says before the first message may be anything, too.
+func FuzzOffer(f *testing.F) {
+	for _, seed := range []string{"v:10600,c:ssl,ca:b81ba802.0|703dea33.0", "v:10300,c:ssl", "", "v:,c:|,ca:||", "v:99999999999999999999", "c:sslnopadnopad", "ca:../../x.0"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, parameters string) {
+		o, err := parseOffer(parameters)
+		if err != nil {
+			if !errors.Is(err, storage.ErrProtocol) {
+				t.Fatalf("an error of no known kind: %v", err)
+			}
+			return
+		}
+		for _, hash := range o.authorities {
+			if !isHash(hash) {
+				t.Fatalf("%q is no hash and would be a file's name", hash)
+			}
+		}
+	})
+}
+
+func FuzzNameHashes(f *testing.F) {
+	f.Add(must(parseCertificates(readCapture(f).CA))[0].RawSubject)
+	f.Add([]byte("\x30\x00"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		hashes, err := nameHashes(raw)
+		if err == nil && (len(hashes) != 2 || !isHash(hashes[0]) || !isHash(hashes[1])) {
+			t.Fatalf("%q", hashes)
+		}
+	})
+}

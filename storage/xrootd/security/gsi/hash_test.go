@@ -1,0 +1,95 @@
+package gsi
+
+import (
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/pem"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// Names of files are what OpenSSL says, for all kinds of texts.
+func TestNameHashes(t *testing.T) {
+	lab.Need(t, "openssl")
+	text := func(tag int, s string) asn1.RawValue { return asn1.RawValue{Tag: tag, Bytes: []byte(s)} }
+	attribute := func(oid asn1.ObjectIdentifier, v asn1.RawValue) []byte {
+		return must(asn1.Marshal(struct {
+			Type  asn1.ObjectIdentifier
+			Value asn1.RawValue
+		}{oid, v}))
+	}
+	common, org := asn1.ObjectIdentifier{2, 5, 4, 3}, asn1.ObjectIdentifier{2, 5, 4, 10}
+	for name, sets := range map[string][][][]byte{
+		"plain":       {{attribute(common, text(asn1.TagUTF8String, "weir"))}},
+		"letters":     {{attribute(org, text(asn1.TagPrintableString, "  CERN  Grid CA "))}, {attribute(common, text(asn1.TagPrintableString, "Certification Authority 2"))}},
+		"mail":        {{attribute(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}, text(asn1.TagIA5String, "CA@Example.ORG"))}},
+		"umlauts":     {{attribute(org, text(asn1.TagUTF8String, "Ö\tÄ  ü"))}},
+		"latin":       {{attribute(org, text(asn1.TagT61String, "Universit\xe9 DE"))}},
+		"two bytes":   {{attribute(org, text(asn1.TagBMPString, "\x00G\x00r\x00\xfc\x00n"))}},
+		"set of two":  {{attribute(common, text(asn1.TagPrintableString, "a")), attribute(org, text(asn1.TagPrintableString, "B"))}},
+		"not a text":  {{attribute(asn1.ObjectIdentifier{2, 5, 4, 45}, asn1.RawValue{Tag: asn1.TagBitString, Bytes: []byte{0, 'A'}})}},
+		"empty value": {{attribute(org, text(asn1.TagUTF8String, "   "))}},
+	} {
+		var content []byte
+		for _, set := range sets {
+			var all []byte
+			for _, a := range set {
+				all = append(all, a...)
+			}
+			content = append(content, must(asn1.Marshal(asn1.RawValue{Tag: asn1.TagSet, IsCompound: true, Bytes: all}))...)
+		}
+		raw := must(asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: content}))
+		der := certificateOf(t, raw)
+		file := writeFile(t, 0o600, "c.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		out, err := exec.CommandContext(t.Context(), "openssl", "x509", "-in", file, "-noout", "-subject_hash", "-subject_hash_old").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := nameHashes(raw)
+		if want := strings.Fields(string(out)); err != nil || len(want) != 2 || got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("%s: %v, %v, OpenSSL says %v", name, got, err, want)
+		}
+	}
+}
+
+// certificateOf makes a certificate of a subject. The library's own maker
+// would refuse some of them.
+func certificateOf(t *testing.T, subject []byte) []byte {
+	t.Helper()
+	plain := pair{}.sign(t, &x509.Certificate{})
+	var outer struct {
+		TBS, Algorithm asn1.RawValue
+		Signature      asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(plain.cert.Raw, &outer); err != nil {
+		t.Fatal(err)
+	}
+	parts := must(elements(outer.TBS.FullBytes))
+	var tbs []byte
+	for i, p := range parts {
+		if i == 5 { // version, serial, algorithm, issuer, validity, subject
+			p.FullBytes = subject
+		}
+		tbs = append(tbs, p.FullBytes...)
+	}
+	outer.TBS = asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: tbs}
+	return must(asn1.Marshal(outer))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestNameHashesRefuse(t *testing.T) {
+	for _, raw := range []string{"", "x", "\x30\x02\x31\x05", "\x30\x04\x31\x02\x30\x00", "\x30\x80", "\x04\x00"} {
+		if h, err := nameHashes([]byte(raw)); err == nil {
+			t.Errorf("%q has the hashes %v", raw, h)
+		}
+	}
+}
