@@ -51,7 +51,7 @@ func (s *System) gsi(v *xrootdValues) error {
 	v.Protocol = "gsi"
 	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
 		" -crl:0 -gridmap:" + gridmap + " -gmapopt:1 -dlgpxy:0"
-	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy, "X509_USER_CERT="+s.UserCert, "X509_USER_KEY="+s.UserKey)
+	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy)
 	s.set("method", "x509")
 	s.set("proxy_file", s.Proxy)
 	return nil

@@ -10,44 +10,188 @@ import (
 	"time"
 )
 
-// client runs a real client against s and returns what it printed.
+// client runs a real client that gives up early and returns what it printed.
 func client(t *testing.T, env []string, argv ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "XRD_CONNECTIONRETRY=1", "XRD_REQUESTTIMEOUT=10")
-	cmd.Env = append(cmd.Env, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "XRD_CONNECTIONRETRY=1", "XRD_REQUESTTIMEOUT=10"}, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// there checks that the real xrdcp writes a file through s and reads it back.
-func there(t *testing.T, s *System, env []string, name string) {
+// there checks that the real xrdcp writes a file below url and reads it back.
+func there(t *testing.T, s *System, url, name string) {
 	t.Helper()
 	want, dir := payload(), t.TempDir()
 	local, back := filepath.Join(dir, "local"), filepath.Join(dir, "back")
 	if err := os.WriteFile(local, want, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, argv := range [][]string{{local, s.URL + "/" + name}, {s.URL + "/" + name, back}} {
-		if out, err := client(t, env, "xrdcp", "-s", argv[0], argv[1]); err != nil {
-			t.Fatalf("xrdcp %v: %v\n%s\n%s", argv, err, out, s.Log())
+	for _, argv := range [][]string{{local, url + "/" + name}, {url + "/" + name, back}} {
+		if out, err := client(t, s.Env, "xrdcp", "-s", argv[0], argv[1]); err != nil {
+			t.Fatalf("xrdcp %v: %v\n%s", argv, err, out)
 		}
 	}
 	same(t, back, want)
 }
 
-func TestXRootDAuth(t *testing.T) {
-	for _, servers := range []int{0, 3} {
-		for _, auth := range XRootDAuths() {
-			t.Run(auth+strings.Repeat("-cluster", min(1, servers)), func(t *testing.T) {
-				start := time.Now()
-				s := StartXRootD(t, XRootDConfig{Auth: auth, Servers: servers})
-				t.Log("up", time.Since(start), s.Env, s.Settings)
-				there(t, s, s.Env, "a")
-				t.Log("done", time.Since(start))
-			})
+// refused checks that xrdcp cannot write below url with other variables added
+// to, or put in the place of, those of s.
+func refused(t *testing.T, s *System, url, why string, env []string, words ...string) {
+	t.Helper()
+	out, err := client(t, append(s.Env[:len(s.Env):len(s.Env)], env...), "xrdcp", "-f", "-s", "/etc/hostname", url+"/refused")
+	if err == nil {
+		t.Errorf("%s: a file was written to %s", why, url)
+	}
+	for _, w := range words {
+		if strings.Contains(out, w) {
+			return
 		}
+	}
+	t.Errorf("%s: the client says none of %q: %s", why, words, out)
+}
+
+// wrongCredentials are variables that make a client's credentials wrong, by
+// what is wrong with them, and the words that the client then says.
+func wrongCredentials(t *testing.T, s *System) map[string][]string {
+	t.Helper()
+	must := func(file string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	switch s.Auth {
+	case "krb5":
+		return map[string][]string{
+			"no ticket":      {"KRB5CCNAME=FILE:/nonexistent"},
+			"expired ticket": {"KRB5CCNAME=FILE:" + must(s.TicketFor(t.Context(), 0))},
+		}
+	case "gsi":
+		_, dir, err := s.WrongCA()
+		must("", err)
+		alone := func(proxy string) []string {
+			return []string{"X509_USER_CERT=/nonexistent", "X509_USER_KEY=/nonexistent", "X509_USER_PROXY=" + proxy}
+		}
+		return map[string][]string{
+			"no proxy":          alone("/nonexistent"),
+			"expired proxy":     alone(must(s.ProxyFor(-time.Minute))),
+			"another authority": {"X509_CERT_DIR=" + dir},
+		}
+	case "ztn":
+		_, dir, err := s.WrongCA()
+		must("", err)
+		broken, err := s.BrokenToken()
+		must("", err)
+		return map[string][]string{
+			"no token":          {"BEARER_TOKEN_FILE=/nonexistent"},
+			"expired token":     {"BEARER_TOKEN_FILE=" + must(s.TokenFor(-time.Minute, ""))},
+			"another signature": {"BEARER_TOKEN=" + broken},
+			"only for reading":  {"BEARER_TOKEN_FILE=" + must(s.TokenFor(time.Minute, "storage.read:/"))},
+			"for another path":  {"BEARER_TOKEN_FILE=" + must(s.TokenFor(time.Minute, "storage.modify:/sub storage.create:/sub"))},
+			"another authority": {"X509_CERT_DIR=" + dir},
+		}
+	}
+	return nil
+}
+
+// What a client says that is not let in.
+func refusals() []string {
+	return []string{"Auth failed", "No protocols left", "TLS error", "not authorized", "Unable to open", "permission denied", "access denied"}
+}
+
+func TestXRootDAuth(t *testing.T) {
+	Need(t, "xrdcp")
+	for _, auth := range XRootDAuths() {
+		t.Run(auth, func(t *testing.T) {
+			s := StartXRootD(t, XRootDConfig{Auth: auth})
+			there(t, s, s.URL, "file")
+			same(t, filepath.Join(s.Data, "file"), payload())
+			for why, env := range wrongCredentials(t, s) {
+				refused(t, s, s.URL, why, env, refusals()...)
+			}
+			gone(t, s)
+		})
+	}
+}
+
+func TestClusterAuth(t *testing.T) {
+	Need(t, "xrdcp")
+	for _, auth := range XRootDAuths()[1:] {
+		t.Run(auth, func(t *testing.T) {
+			t.Parallel()
+			s := StartXRootD(t, XRootDConfig{Auth: auth, Servers: 2, Config: Config{TLS: auth != "krb5"}})
+			there(t, s, s.URL, "file")
+			if auth != "krb5" && auth != "ztn" {
+				there(t, s, s.URLs["roots"], "tls")
+			}
+			for why, env := range wrongCredentials(t, s) {
+				for _, server := range s.Servers {
+					url := server.URL
+					if auth == "ztn" {
+						url = strings.NewReplacer("root://127.0.0.1", "roots://localhost").Replace(url)
+					}
+					refused(t, s, url, server.Name+": "+why, env, refusals()...)
+				}
+			}
+			gone(t, s)
+		})
+	}
+}
+
+// What names itself anew at each login is let in by name only.
+func TestUnixLetsOneUserIn(t *testing.T) {
+	s := StartXRootD(t, XRootDConfig{Auth: "unix"})
+	for _, c := range []struct {
+		user string
+		ok   bool
+	}{{s.User, true}, {"nobody-else", false}} {
+		conn, err := dial(t.Context(), s.Servers[0].Address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := greet(conn); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := xrdRequest(conn, xrdLogin, [16]byte{4: 'w', 14: 4}, ""); err != nil {
+			t.Fatal(err)
+		}
+		const auth, mkdir = 3000, 3008
+		if _, err := xrdRequest(conn, auth, [16]byte{12: 'u', 13: 'n', 14: 'i', 15: 'x'}, "unix\x00"+c.user+"\x00"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = xrdRequest(conn, mkdir, [16]byte{14: 1, 15: 0xed}, "/data/of-"+c.user)
+		if (err == nil) != c.ok {
+			t.Errorf("user %s makes a folder: %v", c.user, err)
+		}
+	}
+}
+
+// gone stops s and checks that nothing of it is left.
+func gone(t *testing.T, s *System) {
+	t.Helper()
+	pids, ports := s.Pids(), s.ports
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process group %d lives on", pid)
+		}
+	}
+	if len(pids) == 0 || len(ports) == 0 {
+		t.Errorf("there was nothing to end: processes %v, ports %v", pids, ports)
+	}
+	for _, p := range ports {
+		if err := askListener(p.address())(t.Context()); err == nil {
+			t.Errorf("port %v is still open", p)
+		}
+	}
+	if _, err := os.Stat(s.Dir); !os.IsNotExist(err) {
+		t.Errorf("folder %s lives on: %v", s.Dir, err)
 	}
 }
