@@ -60,9 +60,6 @@ func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.P
 
 // settle counts the bytes that the operation has not told yet.
 func (x *call) settle() {
-	if x.c.s.shared != nil {
-		return
-	}
 	x.count(&x.c.home)
 	for _, l := range x.c.data {
 		x.count(l)
@@ -97,6 +94,9 @@ func (x *call) count(l *link) {
 func (x *call) drop(l *link) {
 	x.count(l)
 	x.c.forget(l)
+	if w, ok := l.wire.(secured); ok {
+		l.wire = w.wire // without a goodbye, which might have to wait
+	}
 	_ = l.close() // whatever it says, the connection is gone
 }
 

@@ -44,9 +44,6 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 // Close ends the session; the servers close what it left open.
 func (c *client) Close() error {
 	c.files, c.partial = nil, ""
-	if c.s.shared != nil {
-		return nil
-	}
 	errs := []error{c.home.close()}
 	for _, l := range c.data {
 		errs = append(errs, l.close())
@@ -57,9 +54,6 @@ func (c *client) Close() error {
 
 // link returns the client's connection to a server, open or not.
 func (c *client) link(x *call, to *server) *link {
-	if c.s.shared != nil {
-		return c.s.shared.link(to)
-	}
 	if to == c.s.home {
 		return &c.home
 	}
@@ -117,6 +111,13 @@ func (x *call) check() error {
 	}
 	if x.op.Timeout < 0 {
 		return fmt.Errorf("timeout %v is negative", x.op.Timeout)
+	}
+	most := maxAhead
+	if x.c.s.shared != nil {
+		most = blockSize - 1
+	}
+	if x.op.Ahead > most {
+		return fmt.Errorf("%d requests in flight: use up to %d: %w", x.op.Ahead, most, errors.ErrUnsupported)
 	}
 	return checkPath(x.op.Path)
 }

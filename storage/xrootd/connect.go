@@ -21,23 +21,25 @@ func (x *call) connect(l *link) error {
 		}
 		return err
 	}
+	if l.s.shared != nil {
+		return l.s.shared.attach(x, l)
+	}
 	conn, err := l.s.dialer.Dial(x.ctx, l.server.host, l.server.port, x.deadline)
 	if err != nil {
 		return err
 	}
 	l.wire = plain{conn}
-	x.reach(storage.Connected)
 	if err := x.login(l); err != nil {
 		x.drop(l)
 		return err
 	}
-	x.reach(storage.Authenticated)
 	return nil
 }
 
 // login takes a new connection through handshake, TLS, login and
 // authentication.
 func (x *call) login(l *link) error {
+	x.reach(storage.Connected)
 	if err := x.hello(l); err != nil {
 		return err
 	}
@@ -45,17 +47,18 @@ func (x *call) login(l *link) error {
 		if l.flags&(flagGoToTLS|flagHasTLS) == 0 {
 			return fmt.Errorf("the server has no TLS, and the URL says roots:// %w", fs.ErrPermission)
 		}
-		w, err := x.secure(l, l.wire.(plain).Conn) //nolint:forcetypeassert // connect made it
-		if err != nil {
+		if err := x.secure(l); err != nil {
 			return err
 		}
-		l.wire = w
 	}
 	offer, err := x.introduce(l)
-	if err != nil || offer == "" {
-		return err
+	if err == nil && offer != "" {
+		err = x.authenticate(l, offer)
 	}
-	return x.authenticate(l, offer)
+	if err == nil {
+		x.reach(storage.Authenticated)
+	}
+	return err
 }
 
 // hello shakes hands and learns what the server is.

@@ -39,8 +39,11 @@ type link struct {
 	held     *[]byte
 	buf      []byte
 	pos, end int
-	group    *group // clients that share the link
+	first    uint16 // stream before those that this client may use
 }
+
+// base returns the stream before those that the client may use.
+func (l *link) base() uint16 { return l.first }
 
 // Lend gives the wire a buffer for what it has to read.
 func (l *link) Lend() []byte {
@@ -69,7 +72,7 @@ func (l *link) close() error {
 	err := l.wire.Close()
 	l.pos, l.end = 0, 0
 	l.Return()
-	l.wire, l.flags, l.counted, l.opaque = nil, 0, 0, false
+	l.wire, l.flags, l.counted, l.opaque, l.first = nil, 0, 0, false, 0
 	return err
 }
 

@@ -144,10 +144,40 @@ func (x *call) remove() error {
 	_, err := x.ask()
 	switch refused(err) {
 	case erIsDirectory, erNotFile, erFSError:
-		x.aim(rqRmdir)
-		_, err = x.ask()
+		return x.removeFolder()
 	}
 	return err
+}
+
+// removeFolder removes an empty folder: behind a redirector, that of each data
+// server. All of them are asked, because a redirector knows of a folder only
+// where it was made by its own order, not where it came with a file.
+func (x *call) removeFolder() error {
+	x.aim(rqRmdir)
+	if l := x.c.link(x, x.c.s.home); l.flags&flagManager == 0 {
+		_, err := x.ask()
+		return err
+	}
+	servers, err := x.locations([]byte("*"), 0)
+	if err != nil {
+		return err
+	}
+	gone := false
+	for _, name := range servers {
+		at, err := x.named(name)
+		if err != nil {
+			return err
+		}
+		x.aim(rqRmdir)
+		if _, err = x.askAt(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		gone = gone || err == nil
+	}
+	if !gone {
+		return fs.ErrNotExist
+	}
+	return nil
 }
 
 // move gives a file or a folder another name.

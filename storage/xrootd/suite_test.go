@@ -24,3 +24,25 @@ func TestServerPassesTheSuite(t *testing.T) {
 		Network: true, Lacks: []storagetest.Lack{storagetest.QuestionMarks, storagetest.SafeMove},
 	})
 }
+
+func TestSharedSessionsPassTheSuite(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	for _, url := range []string{xr.URL, xr.URLs["roots"]} {
+		target := targetOf(t, url, credentials(t, storage.Auth{CAFile: xr.CAFile}))
+		target.Shared = true
+		t.Run(target.URL.Scheme, func(t *testing.T) {
+			storagetest.Run(t, Driver(), target, storagetest.Options{
+				Network: true, Shared: true, Few: true, Lacks: []storagetest.Lack{storagetest.QuestionMarks, storagetest.SafeMove},
+			})
+		})
+	}
+}
+
+func credentials(t testing.TB, a storage.Auth) storage.Credentials {
+	t.Helper()
+	c, err := a.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -3,7 +3,9 @@ package xrootd
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 
 	"weir/internal/tcp"
 	"weir/storage"
@@ -11,7 +13,7 @@ import (
 
 // A secured is a connection with TLS on it.
 type secured struct {
-	*tcp.Conn
+	wire
 	tls *tls.Conn
 }
 
@@ -48,22 +50,32 @@ func (c secured) Send(p []byte, moved func(int)) (int, error) {
 	return done, nil
 }
 
-// secure agrees on TLS with the server at the other end of conn.
-func (x *call) secure(l *link, conn *tcp.Conn) (wire, error) {
+// Close says goodbye and closes the connection.
+func (c secured) Close() error {
+	_ = c.tls.CloseWrite() // nobody waits for an answer to it
+	return c.wire.Close()
+}
+
+// secure agrees on TLS with the server at the other end of a new link.
+func (x *call) secure(l *link) error {
 	conf := l.s.tls.Clone()
 	if conf.ServerName == "" {
 		conf.ServerName = l.server.host
+	}
+	conn, ok := l.wire.(net.Conn)
+	if !ok {
+		return fmt.Errorf("TLS on %T: %w", l.wire, errors.ErrUnsupported)
 	}
 	c := tls.Client(conn, conf)
 	if err := c.Handshake(); err != nil { //nolint:noctx // the connection ends with the context
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, &tlsError{err}
+		return &tlsError{err}
 	}
-	l.opaque = true
+	l.wire, l.opaque = secured{l.wire, c}, true
 	x.reach(storage.Secured)
-	return secured{conn, c}, nil
+	return nil
 }
 
 // A tlsError is a handshake that failed.
