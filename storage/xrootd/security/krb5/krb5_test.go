@@ -166,6 +166,8 @@ func TestRefused(t *testing.T) {
 		"unknown user":    {krb5.Config{KeytabFile: k.file("carol.keytab")}, service, "does not know carol@WEIR.TEST"},
 		"locked user":     {krb5.Config{KeytabFile: k.file("dave.keytab")}, service, "locked or expired"},
 		"unknown service": {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/elsewhere@WEIR.TEST", "does not know the service xrootd/elsewhere@WEIR.TEST"},
+		"unknown realm":   {krb5.Config{KeytabFile: k.file("ada.keytab")}, "xrootd/localhost@NOWHERE.TEST", "does not know the service xrootd/localhost@NOWHERE.TEST"},
+		"nonsense":        {krb5.Config{KeytabFile: k.file("ada.keytab")}, "x y/z", "as which the server presents itself"},
 		"expired ticket":  {krb5.Config{TicketFile: expired}, service, "expired at 20"},
 	} {
 		t.Run(name, func(t *testing.T) {

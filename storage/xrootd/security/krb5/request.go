@@ -3,10 +3,7 @@ package krb5
 import (
 	"time"
 
-	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/iana/asnAppTag"
-	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
-	"github.com/jcmturner/gokrb5/v8/types"
 )
 
 // Identifier octets of DER.
@@ -26,7 +23,8 @@ const (
 type form struct {
 	front []byte // version, type, options and ticket of the request
 	who   []byte // version, realm and name of the authenticator
-	key   types.EncryptionKey
+	kind  []byte // encryption type
+	seal  func(plain []byte) ([]byte, error)
 }
 
 // newForm prepares requests with t.
@@ -36,7 +34,11 @@ func newForm(t *ticket) (*form, error) {
 		return nil, err
 	}
 	five := der(derInteger, []byte{5})
-	f := &form{key: t.key}
+	seal, err := newSeal(t.key)
+	if err != nil {
+		return nil, err
+	}
+	f := &form{seal: seal, kind: field(0, derNumber(int(t.key.KeyType)))}
 	f.front = append(f.front, field(0, five)...)
 	f.front = append(f.front, field(1, der(derInteger, []byte{14}))...)
 	f.front = append(f.front, field(2, der(derBits, []byte{0, 0, 0, 0, 0}))...)
@@ -59,11 +61,13 @@ func (f *form) request(now time.Time) ([]byte, error) {
 	body = append(body, field(4, derNumber(now.Nanosecond()/1000))...)
 	body = append(body, field(5, der(derGeneralized, now.UTC().AppendFormat(nil, "20060102150405Z")))...)
 	authenticator := der(derApplication|asnAppTag.Authenticator, der(derSequence, body))
-	sealed, err := crypto.GetEncryptedData(authenticator, f.key, keyusage.AP_REQ_AUTHENTICATOR, 0)
+	sealed, err := f.seal(authenticator)
 	if err != nil {
 		return nil, err
 	}
-	secret := append(field(0, derNumber(int(f.key.KeyType))), field(2, der(derOctets, sealed.Cipher))...)
+	secret := make([]byte, 0, len(f.kind)+len(sealed)+16)
+	secret = append(secret, f.kind...)
+	secret = append(secret, field(2, der(derOctets, sealed))...)
 	all := make([]byte, 0, len(f.front)+len(secret)+16)
 	all = append(all, f.front...)
 	all = append(all, field(4, der(derSequence, secret))...)

@@ -34,6 +34,19 @@ type failure struct {
 // valid says whether a server would take t now.
 func (t *ticket) valid(now time.Time) bool { return t != nil && now.Before(t.end) }
 
+// prepare makes the form and tries it: a cache may hold keys that are none.
+func (t *ticket) prepare() error {
+	return guard("ticket", func() error {
+		f, err := newForm(t)
+		if err != nil {
+			return err
+		}
+		_, err = f.request(time.Unix(0, 0))
+		t.form = f
+		return err
+	})
+}
+
 // ticket returns one for a service: the one there is, or a new one.
 func (k *Client) ticket(ctx context.Context, service string) (*ticket, error) {
 	began := time.Now()
@@ -84,7 +97,7 @@ func (k *Client) renew(ctx context.Context, service string, began time.Time) (*t
 	}
 	t, err := k.obtain(ctx, service)
 	if err == nil {
-		t.form, err = newForm(t)
+		err = t.prepare()
 	}
 	now := time.Now()
 	if err != nil && old.valid(now) {
@@ -120,7 +133,7 @@ func later(now, end time.Time) time.Time {
 func (k *Client) obtain(ctx context.Context, service string) (*ticket, error) {
 	s, err := k.parseService(service)
 	if err != nil {
-		return nil, fmt.Errorf("as which the server presents itself: %w", err)
+		return nil, denied("as which the server presents itself: %w", err)
 	}
 	if k.cache != "" {
 		return k.fromCache(ctx, s)
