@@ -18,9 +18,12 @@ import (
 )
 
 // Files are made, looked at and removed by so many clients at once, each of
-// whose operations may take so long.
+// whose operations may take so long. Clients that the service tells to wait, as
+// a redirector does for each new file, load nobody meanwhile: for each of them
+// another one starts, up to the second figure.
 const (
 	prepareClients = 16
+	patientClients = 256
 	prepareTimeout = 5 * time.Minute
 )
 
@@ -95,26 +98,45 @@ func (p *preparer) mkdir(ctx context.Context, s storage.Client, path string) err
 func (p *preparer) each(ctx context.Context, n int, what string, do func(context.Context, storage.Client, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var next atomic.Int64
+	var next, working atomic.Int64
 	var wg sync.WaitGroup
 	p.done.Store(0)
-	for range min(prepareClients, n) {
-		wg.Go(func() {
-			s := p.Service.Client()
-			defer func() { _ = s.Close() }() // nothing is left to be said
-			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := do(ctx, s, int(i)); err != nil {
-					cancel(err)
-					return
-				}
-				if p.advance != nil {
-					p.advance(what, int(p.done.Add(1)), n)
-				}
+	var work func()
+	work = func() {
+		s := &patient{Client: p.Service.Client()}
+		defer func() { _ = s.Close() }() // nothing is left to be said
+		for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			s.waited = false
+			if err := do(ctx, s, int(i)); err != nil {
+				cancel(err)
+				return
 			}
-		})
+			if s.waited && working.Add(1) <= int64(min(patientClients, n)) {
+				wg.Go(work)
+			}
+			if p.advance != nil {
+				p.advance(what, int(p.done.Add(1)), n)
+			}
+		}
+	}
+	working.Store(int64(min(prepareClients, n)))
+	for range working.Load() {
+		wg.Go(work)
 	}
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// patient is a client that remembers that it was told to wait.
+type patient struct {
+	storage.Client
+	waited bool
+}
+
+func (c *patient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	res, err := c.Client.Do(ctx, op, p)
+	c.waited = c.waited || res.Waits > 0
+	return res, err
 }
 
 func (p *preparer) make(ctx context.Context, m scenario.Make) ([]workload.File, error) {
@@ -257,7 +279,7 @@ func remove(ctx context.Context, s storage.Client, path string, folder bool) err
 			return fmt.Errorf("%s: left alone: it holds %q, which this run did not make", path, res.Entries[0].Name)
 		}
 	}
-	_, err := s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Timeout: prepareTimeout}, unheard{})
+	_, err := s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Folder: folder, Timeout: prepareTimeout}, unheard{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -25,6 +25,7 @@ type Op struct {
 	Sum     string        // Read, Checksum: algorithm ("adler32", "crc32c", "md5"). A Read with a Sum passes its payload through memory and returns its checksum; one without may drop it in the kernel
 	Plain   bool          // Read, Write: without the page checksums that the protocol may have (root://: kXR_read and kXR_write instead of kXR_pgread and kXR_pgwrite)
 	Keep    bool          // Read: leave the file open, where the protocol opens files, for this client's next Read of the same path
+	Folder  bool          // Remove: Path is a folder, and shall go wherever the service has it (root://: on each data server)
 	Timeout time.Duration // the whole operation; 0 means none
 }
 

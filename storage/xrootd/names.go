@@ -140,21 +140,29 @@ func (x *call) mkdir() error {
 // remove removes a file or an empty folder. The server is asked to remove a
 // file first; when it says that it is a folder, to remove that.
 func (x *call) remove() error {
+	if x.op.Folder {
+		return x.removeFolder()
+	}
 	x.aim(rqRm)
 	_, err := x.ask()
 	switch refused(err) {
 	case erIsDirectory, erNotFile, erFSError:
-		return x.removeFolder()
+		x.aim(rqRmdir)
+		_, err = x.ask()
 	}
 	return err
 }
 
 // removeFolder removes an empty folder: behind a redirector, that of each data
-// server. All of them are asked, because a redirector knows of a folder only
-// where it was made by its own order, not where it came with a file.
+// server. All of them are asked, because a redirector knows of a folder where
+// it was made by its own order, not where it came with a file.
 func (x *call) removeFolder() error {
-	x.aim(rqRmdir)
-	if l := x.c.link(x, x.c.s.home); l.flags&flagManager == 0 {
+	l, err := x.session(x.c.s.home)
+	if err != nil {
+		return err
+	}
+	if l.flags&flagManager == 0 {
+		x.aim(rqRmdir)
 		_, err := x.ask()
 		return err
 	}
