@@ -47,6 +47,7 @@ func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distr
 	for _, col := range c.columns {
 		most = max(most, col.y)
 	}
+	most *= 1.25 // room for the marks' names
 	by := decimal(most, " operations")
 	c.y = linearAxis(strings.TrimSpace(by.unit), by, most)
 	c.marks = []mark{{q.Mean, "mean " + unit.Seconds(q.Mean)}, {q.P99, "p99 " + unit.Seconds(q.P99)}}

@@ -130,10 +130,32 @@ func hostSection(f *analysis.Findings) section {
 		"server cores", "client cores", "server memory", "client memory", "disk busy", "disk read/s", "disk write/s", "net received", "net sent", "retransmits/s")}
 	for i := range f.Curve {
 		for _, h := range f.Curve[i].Hosts {
+			if h.Service != nil && h.Cores == 0 {
+				continue // see serverSection
+			}
 			s.row(false, at(f, &f.Curve[i]), h.Host, h.Role, unit.Count(float64(h.Cores)), orDash(h.CPU, unit.Percent), orDash(h.IOWait, unit.Percent),
 				orDash(h.Steal, unit.Percent), orDash(h.BusiestCore, unit.Percent), orDash(h.ServerCores, significant), orDash(h.ClientCores, significant),
 				unit.Bytes(float64(h.ServerRSS)), unit.Bytes(float64(h.ClientRSS)), orDash(h.DiskBusy, unit.Percent),
 				unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite), unit.Bits(h.NetReceived), unit.Bits(h.NetSent), unit.Count(h.Retransmits))
+		}
+	}
+	return s
+}
+
+// serverSection shows what the servers of the service say of themselves.
+func serverSection(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{Title: "What the servers say of themselves, step by step", Head: heads(name, "<server", "<kind", "CPU cores", "CPU share",
+		"logins/s", "refused/s", "redirects/s", "errors/s", "operations/s", "received", "sent", "connections", "threads", "queue")}
+	for i := range f.Curve {
+		for _, h := range f.Curve[i].Hosts {
+			v := h.Service
+			if v == nil {
+				continue
+			}
+			s.row(false, at(f, &f.Curve[i]), h.Host, v.Kind, significant(v.Cores), orDash(v.Share, unit.Percent),
+				unit.Count(v.Logins), unit.Count(v.Refused), unit.Count(v.Redirects), unit.Count(v.Errors), orDash(v.Operations, unit.Count),
+				orDash(v.Received, unit.Bits), orDash(v.Sent, unit.Bits), significant(v.Connections), significant(v.Threads), unit.Count(float64(v.Queue)))
 		}
 	}
 	return s
