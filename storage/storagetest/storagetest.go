@@ -32,6 +32,7 @@ const (
 	ServerSums     Lack = "checksums by the service"
 	SafeRemove     Lack = "refusing to remove a folder that is not empty"
 	SafeMove       Lack = "refusing to move a file onto another"
+	FolderMove     Lack = "moving a folder with what is in it"
 	Replacing      Lack = "writing a file again, or a clear refusal"
 	ClearErrors    Lack = "telling a missing file from other failures"
 	ExpectedSize   Lack = "noticing that a file is shorter than expected"

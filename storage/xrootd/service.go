@@ -102,9 +102,7 @@ func methodsOf(t storage.Target) ([]security.Method, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if sm, ok := any(m).(security.Method); ok {
-			methods = append(methods, sm)
-		}
+		methods = append(methods, m)
 	}
 	user := cred.User
 	if i := strings.IndexAny(user, "@/"); i > 0 {

@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"encoding/json"
 	"net/url"
 	"testing"
 
@@ -18,11 +19,58 @@ func targetOf(t testing.TB, text string, cred storage.Credentials) storage.Targe
 	return storage.Target{URL: u, Cred: cred}
 }
 
+// lacks is what no XRootD server has: a question mark begins what a path
+// carries besides itself, and a move replaces what was there.
+func lacks(more ...storagetest.Lack) []storagetest.Lack {
+	return append([]storagetest.Lack{storagetest.QuestionMarks, storagetest.SafeMove}, more...)
+}
+
 func TestServerPassesTheSuite(t *testing.T) {
 	xr := lab.StartXRootD(t, lab.XRootDConfig{})
-	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
-		Network: true, Lacks: []storagetest.Lack{storagetest.QuestionMarks, storagetest.SafeMove},
-	})
+	for _, sum := range []string{"adler32", "md5", "crc32c"} {
+		t.Run(sum, func(t *testing.T) {
+			storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
+				Network: true, Sum: sum, Few: sum != "adler32", Lacks: lacks(),
+			})
+		})
+	}
+}
+
+func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
+	for _, auth := range lab.XRootDAuths() {
+		t.Run(auth, func(t *testing.T) {
+			xr := lab.StartXRootD(t, lab.XRootDConfig{Auth: auth, Config: lab.Config{TLS: auth == "none"}})
+			url := xr.URL
+			if auth == "none" {
+				url = xr.URLs["roots"]
+			}
+			storagetest.Run(t, Driver(), targetOf(t, url, credentials(t, settings(t, xr))), storagetest.Options{Few: true, Lacks: lacks()})
+		})
+	}
+}
+
+// TestClusterPassesTheSuite has three data servers behind a redirector. A
+// folder is moved on one of them, whatever lies in it on the others.
+func TestClusterPassesTheSuite(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: 3})
+	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove)})
+}
+
+// settings returns what a client of a lab system says in its scenario.
+func settings(t testing.TB, s *lab.System) storage.Auth {
+	t.Helper()
+	b, err := json.Marshal(s.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := storage.Auth{}
+	if err := json.Unmarshal(b, &a); err != nil {
+		t.Fatal(err)
+	}
+	if a.CAFile == "" && a.CADir == "" {
+		a.CAFile = s.CAFile
+	}
+	return a
 }
 
 func TestSharedSessionsPassTheSuite(t *testing.T) {
@@ -32,7 +80,7 @@ func TestSharedSessionsPassTheSuite(t *testing.T) {
 		target.Shared = true
 		t.Run(target.URL.Scheme, func(t *testing.T) {
 			storagetest.Run(t, Driver(), target, storagetest.Options{
-				Network: true, Shared: true, Few: true, Lacks: []storagetest.Lack{storagetest.QuestionMarks, storagetest.SafeMove},
+				Network: true, Shared: true, Few: true, Lacks: lacks(),
 			})
 		})
 	}
