@@ -28,10 +28,10 @@ func (*kerberos) Name() string { return "krb5" }
 func (k *kerberos) Begin(ctx context.Context, s Server) (Exchange, error) {
 	service, more, _ := strings.Cut(strings.TrimLeft(s.Parameters, " "), ",")
 	if service == "" {
-		return nil, fmt.Errorf("krb5: the server does not say which service it is (sec.protocol krb5 KEYTAB PRINCIPAL): %w", fs.ErrPermission)
+		return nil, fmt.Errorf("the server does not say which service it is (sec.protocol krb5 KEYTAB PRINCIPAL): %w", fs.ErrPermission)
 	}
 	if strings.HasPrefix(more, "fwd") {
-		return nil, fmt.Errorf("krb5: the server wants our ticket itself (sec.protocol krb5 -exptkn), which weir gives to nobody: %w", fs.ErrPermission)
+		return nil, fmt.Errorf("the server wants our ticket itself (sec.protocol krb5 -exptkn), which weir gives to nobody: %w", fs.ErrPermission)
 	}
 	request, err := k.client.Request(ctx, service)
 	if err != nil {

@@ -27,6 +27,7 @@ func TestNew(t *testing.T) {
 		want string // names of the methods, or part of the error
 	}{
 		"none":               {storage.Credentials{Method: "none", Token: "t"}, ""},
+		"unix, no name":      {storage.Credentials{Method: "unix", User: "a b"}, "want a name of at most 255 bytes without spaces"},
 		"unix":               {storage.Credentials{Method: "unix", Token: "t"}, "unix"},
 		"token":              {storage.Credentials{Method: "token", Token: "t"}, "ztn"},
 		"x509":               {storage.Credentials{Method: "x509"}, ""},

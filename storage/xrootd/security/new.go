@@ -2,6 +2,7 @@ package security
 
 import (
 	"fmt"
+	"strings"
 
 	"weir/storage"
 	"weir/storage/xrootd/security/krb5"
@@ -14,6 +15,12 @@ func New(c storage.Credentials) ([]Method, error) {
 	switch c.Method {
 	case "none", "x509":
 		return nil, nil
+	case "unix", "":
+		if err := nameable(c.User); err != nil {
+			return nil, err
+		}
+	}
+	switch c.Method {
 	case "unix":
 		return []Method{Unix(c.User)}, nil
 	case "token":
@@ -34,6 +41,14 @@ func New(c storage.Credentials) ([]Method, error) {
 		return append(all, m), nil
 	}
 	return nil, fmt.Errorf("auth: root:// has no method %s: use none, unix, krb5, x509 or token", c.Method)
+}
+
+// nameable says what is wrong with a user's name for unix.
+func nameable(user string) error {
+	if len(user) > 255 || strings.ContainsFunc(user, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("auth: user %s: want a name of at most 255 bytes without spaces", printable(user))
+	}
+	return nil
 }
 
 func one(name string, m Method, err error) ([]Method, error) {

@@ -16,7 +16,7 @@ type Method interface {
 	Name() string
 	// Begin starts the proof towards one server. It may have to ask a third
 	// party (krb5: the KDC, once for all clients), until ctx ends but never
-	// longer than ten seconds.
+	// longer than ten seconds. Errors leave the protocol's name to the caller.
 	Begin(ctx context.Context, s Server) (Exchange, error)
 }
 

@@ -76,7 +76,7 @@ func (*bearer) NeedsTLS() bool { return true }
 // Begin sends the token unless the server says that it is too long for it.
 func (b *bearer) Begin(_ context.Context, s Server) (Exchange, error) {
 	if !s.Secure {
-		return nil, fmt.Errorf("ztn: a token is sent over TLS only: use roots:// instead of root://: %w", fs.ErrPermission)
+		return nil, fmt.Errorf("a token is sent over TLS only: use roots:// instead of root://: %w", fs.ErrPermission)
 	}
 	most, err := ztnParameters(s.Parameters)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *bearer) Begin(_ context.Context, s Server) (Exchange, error) {
 	}
 	token := b.token(time.Now())
 	if len(token) >= most {
-		return nil, fmt.Errorf("ztn: the token has %d bytes and the server takes fewer than %d (sec.protocol ztn -maxsz): %w", len(token), most, fs.ErrPermission)
+		return nil, fmt.Errorf("the token has %d bytes and the server takes fewer than %d (sec.protocol ztn -maxsz): %w", len(token), most, fs.ErrPermission)
 	}
 	return &said{message: ztnMessage(token), hint: func() string { return expiry(token, time.Now()) }}, nil
 }
@@ -119,7 +119,7 @@ func ztnParameters(s string) (int, error) {
 	_, err := strconv.ParseUint(options, 10, 64)
 	most, sizeErr := strconv.ParseUint(size, 10, 31)
 	if !ok || !ended || err != nil || sizeErr != nil || most == 0 {
-		return 0, fmt.Errorf("ztn: the server's parameters %s are malformed: want version:size: : %w", printable(s), storage.ErrProtocol)
+		return 0, fmt.Errorf("the server's parameters %s are malformed: want version:size: : %w", printable(s), storage.ErrProtocol)
 	}
 	return int(most), nil
 }

@@ -111,11 +111,11 @@ func (k *Client) User() string { return k.user.String() }
 func (k *Client) Request(ctx context.Context, service string) ([]byte, error) {
 	t, err := k.ticket(ctx, service)
 	if err != nil {
-		return nil, fmt.Errorf("krb5: %w", err)
+		return nil, err
 	}
 	b, err := t.form.request(k.now())
 	if err != nil {
-		return nil, fmt.Errorf("krb5: request for %s: %w", clip(service), err)
+		return nil, fmt.Errorf("request for %s: %w", clip(service), err)
 	}
 	return b, nil
 }
@@ -130,11 +130,14 @@ func (k *Client) Until(service string) time.Time {
 	return time.Time{}
 }
 
-// now returns the time in whole microseconds, later than at every call before.
+// now returns the time in whole microseconds, another one at every call. When
+// the machine's clock was set back, it follows.
 func (k *Client) now() time.Time {
 	for {
-		last := k.last.Load()
-		now := max(time.Now().UnixMicro(), last+1)
+		last, now := k.last.Load(), time.Now().UnixMicro()
+		if last >= now && last < now+time.Second.Microseconds() {
+			now = last + 1
+		}
 		if k.last.CompareAndSwap(last, now) {
 			return time.UnixMicro(now).UTC()
 		}
