@@ -54,7 +54,10 @@ func (s *System) role(name string) string {
 
 // KillPart ends all processes of one server at once, as the crash of its host
 // does, and returns when they are gone. Its ports stay reserved: connections
-// are refused until RestartPart.
+// are refused until RestartPart. Until then, too, XRootD's redirector has
+// clients wait who ask for a file that it does not know, such as a new one: a
+// dead data server might have it. (Extra with "cms.delay drop 10s" makes it
+// forget the dead after 10 s instead of 10 minutes.)
 func (s *System) KillPart(name string) error {
 	if _, err := s.Server(name); err != nil {
 		return err
