@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"slices"
@@ -133,6 +134,45 @@ func TestRedirectedWrite(t *testing.T) {
 		if asked := r.Header.Get("Expect") != ""; asked != (i > 0) {
 			t.Errorf("write %d asked first: %v", i, asked)
 		}
+	}
+}
+
+// Where a move is sent elsewhere, its destination goes along.
+func TestRedirectedMove(t *testing.T) {
+	data := speak(t, "127.0.0.1", say("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"))
+	p := redirector(t, 307, data.url)
+	c := clientAt(t, p.url+"/d ir", storage.Credentials{})
+	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Move, Source: "a b", Path: "c?d", Timeout: 20 * time.Second}, &events{}); err != nil {
+		t.Fatal(err)
+	}
+	for at, r := range map[*peer]*http.Request{p: p.requests()[0], data: data.requests()[0]} {
+		if got, want := r.Header.Get("Destination"), at.url+"/d%20ir/c%3Fd"; r.Method != "MOVE" || r.URL.Path != "/d ir/a b" || got != want || r.Header.Get("Overwrite") != "F" {
+			t.Errorf("%s %s to %s (overwrite %s), want to %s", r.Method, r.URL, got, r.Header.Get("Overwrite"), want)
+		}
+	}
+}
+
+// What cannot be moved is refused, and why is said in words that all drivers share.
+func TestRefusedMove(t *testing.T) {
+	for answer, want := range map[string]error{
+		"412 Precondition Failed": fs.ErrExist, "409 Conflict": fs.ErrNotExist, "404 Not Found": fs.ErrNotExist, "403 Forbidden": fs.ErrPermission,
+	} {
+		p := speak(t, "127.0.0.1", say("HTTP/1.1 "+answer+"\r\nContent-Length: 0\r\n\r\n"))
+		c := clientAt(t, p.url, storage.Credentials{})
+		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Move, Source: "a", Path: "b", Timeout: 20 * time.Second}, &events{}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", answer, err, want)
+		}
+	}
+	p := speak(t, "127.0.0.1", say("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
+	c := clientAt(t, p.url, storage.Credentials{})
+	for _, op := range []storage.Op{{Source: "a", Path: "b"}, {Source: "", Path: "b"}, {Source: "a", Path: ""}, {Source: "../a", Path: "b"}, {Source: "a", Path: "b/../../c"}} {
+		op.Kind, op.Timeout = storage.Move, 20*time.Second
+		if _, err := c.Do(t.Context(), &op, &events{}); err == nil {
+			t.Errorf("%q is moved to %q", op.Source, op.Path)
+		}
+	}
+	if n := len(p.requests()); n != 2 {
+		t.Errorf("%d requests, want 2: of the only possible move, as a file and as a folder", n)
 	}
 }
 
