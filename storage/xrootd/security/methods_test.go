@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jcmturner/gokrb5/v8/keytab"
 
 	"weir/storage"
+	"weir/storage/xrootd/security/krb5"
 )
 
 func TestNew(t *testing.T) {
@@ -173,6 +175,42 @@ func TestExpiry(t *testing.T) {
 	} {
 		if got := expiry(token, now); got != want {
 			t.Errorf("%s: %q, want %q", token, got, want)
+		}
+	}
+}
+
+// What a server may say of itself instead of its principal.
+func TestKerberosParameters(t *testing.T) {
+	dir := t.TempDir()
+	kt := keytab.New()
+	if err := kt.AddEntry("ada", "A.ORG", "secret", time.Now(), 1, 18); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := kt.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"keytab": keys, "krb5.conf": []byte("[libdefaults]\ndns_lookup_kdc = no\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Kerberos(krb5.Config{KeytabFile: filepath.Join(dir, "keytab"), Krb5File: filepath.Join(dir, "krb5.conf")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for parameters, want := range map[string]string{
+		"":                 "does not say which service it is",
+		"  ,fwd":           "does not say which service it is",
+		"a/b@A.ORG,fwd":    "wants our ticket itself",
+		"a//b@A.ORG":       "a part of the name is empty",
+		"@":                "is no Kerberos principal",
+		"\x1b[2J@A.ORG":    "is no Kerberos principal",
+		" xrootd/b@A.ORG":  "names no KDC of realm A.ORG",
+		"xrootd/b@OTHER.B": "names no KDC of realm A.ORG",
+	} {
+		if _, err := m.Begin(t.Context(), Server{Parameters: parameters}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %q", parameters, err, want)
 		}
 	}
 }
