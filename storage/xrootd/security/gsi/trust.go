@@ -39,7 +39,7 @@ type trust struct {
 // An authority is what the files of one hash hold.
 type authority struct {
 	certificates []*x509.Certificate
-	revocations  []*pkix.CertificateList //nolint:staticcheck // see parseRevocations
+	revocations  []*pkix.CertificateList
 	until        time.Time
 }
 
@@ -144,12 +144,12 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 
 // parseRevocations uses what the library calls deprecated: its successor does
 // not know lists of version 1, which OpenSSL makes unless told otherwise.
-func parseRevocations(data []byte) ([]*pkix.CertificateList, error) { //nolint:staticcheck // see above
+func parseRevocations(data []byte) ([]*pkix.CertificateList, error) {
 	list, err := x509.ParseCRL(data) //nolint:staticcheck // see above
 	if err != nil {
 		return nil, err
 	}
-	return []*pkix.CertificateList{list}, nil //nolint:staticcheck // see above
+	return []*pkix.CertificateList{list}, nil
 }
 
 // verify checks the certificate that a server shows, except its name.

@@ -1,0 +1,125 @@
+//go:build unix
+
+package gsi
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+	"weir/storage/xrootd/security"
+)
+
+// BenchmarkLogin measures the client's part of logins at one server: with a
+// key of 2048 bits, as proxies have it, and primes as XRootD 5.5 and 6 use.
+func BenchmarkLogin(b *testing.B) {
+	for name, prime := range map[string]string{"prime512": prime512, "prime3072": prime3072} {
+		b.Run(name, func(b *testing.B) {
+			ca := newCA(b, "Bench")
+			p := &peer{pair: ca.host(b, "localhost"), prime: prime}
+			user := ca.user(b) // the proxy that is made of it has 2048 bits
+			benchLogin(b, newMethod(b, storage.Credentials{From: storage.Auth{
+				CADir:    caDir(b, ca),
+				CertFile: writeFile(b, 0o600, "cert.pem", user.certPEM()),
+				KeyFile:  writeFile(b, 0o600, "key.pem", user.keyPEM()),
+			}}), p)
+		})
+	}
+}
+
+func benchLogin(b *testing.B, m *Method, p *peer) {
+	server := security.Server{Host: "localhost", Parameters: p.offer()}
+	if err := p.login(m, "localhost"); err != nil { // what is done once for all is not of interest
+		b.Fatal(err)
+	}
+	const batch = 32
+	var exchanges [batch]security.Exchange
+	var messages [batch][]byte
+	var cpu time.Duration
+	b.ReportAllocs()
+	b.ResetTimer()
+	for done := 0; done < b.N; done += batch {
+		n := min(batch, b.N-done)
+		cpu -= used(b, syscall.RUSAGE_SELF)
+		for i := range n {
+			exchanges[i] = must(m.Begin(b.Context(), server))
+			messages[i] = must(exchanges[i].Next(nil))
+		}
+		b.StopTimer()
+		cpu += used(b, syscall.RUSAGE_SELF)
+		for i := range n {
+			messages[i] = must(p.certify(messages[i]))
+		}
+		b.StartTimer()
+		cpu -= used(b, syscall.RUSAGE_SELF)
+		for i := range n {
+			must(exchanges[i].Next(messages[i]))
+		}
+		cpu += used(b, syscall.RUSAGE_SELF)
+	}
+	b.ReportMetric(cpu.Seconds()*1000/float64(b.N), "ms-CPU/login")
+}
+
+// BenchmarkBesideXrdcp compares the CPU that a login at a real server costs
+// the client: with this package and with xrdcp. Both connect, log in and ask
+// for one file; xrdcp does the same at a server that asks for nothing, too,
+// so that its login alone is known. The server's CPU is not in it.
+func BenchmarkBesideXrdcp(b *testing.B) {
+	lab.Need(b, "xrdcp")
+	s := newSite(b)
+	open := lab.StartXRootD(b, lab.XRootDConfig{})
+	if err := os.WriteFile(open.Data+"/a", []byte("hello\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	m := newMethod(b, s.cred)
+	if err := s.works(m, "localhost", nil); err != nil {
+		b.Fatal(err)
+	}
+	const rounds, each = 4, 20
+	var ours, theirs, without time.Duration
+	for range b.N {
+		for range rounds {
+			before := used(b, syscall.RUSAGE_SELF)
+			for range each {
+				if err := s.works(m, "localhost", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			ours += (used(b, syscall.RUSAGE_SELF) - before) / each
+			theirs += xrdcp(b, s.System)
+			without += xrdcp(b, open)
+		}
+	}
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N*rounds) }
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ms(ours), "ms-CPU/login")
+	b.ReportMetric(ms(theirs), "ms-CPU/xrdcp")
+	b.ReportMetric(ms(theirs-without), "ms-CPU/xrdcp-login")
+	b.ReportMetric(ms(theirs)/ms(ours), "x")
+}
+
+func xrdcp(b *testing.B, s *lab.System) time.Duration {
+	b.Helper()
+	before := used(b, syscall.RUSAGE_CHILDREN)
+	cmd := exec.CommandContext(b.Context(), "xrdcp", "-s", "-f", strings.TrimSuffix(s.URL, "/")+"/a", os.DevNull)
+	cmd.Env = append(os.Environ(), s.Env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return used(b, syscall.RUSAGE_CHILDREN) - before
+}
+
+// used returns the CPU time of this process or of its children that ended.
+func used(b *testing.B, who int) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(who, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
