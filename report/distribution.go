@@ -99,7 +99,9 @@ func distributionAxis(d *analysis.Distribution) axis {
 	by := seconds(q.P50)
 	least, most := d.Bins[0].From, d.Bins[len(d.Bins)-1].To
 	if least > 0 && q.P50 > 0 && most > far*q.P50 {
-		return logAxis("time ("+by.unit+")", by, least, most)
+		a := logAxis("time", by, least, most)
+		a.text = unit.Seconds // from microseconds to seconds there is no unit that suits all
+		return a
 	}
 	return linearAxis("time ("+by.unit+")", by, most)
 }

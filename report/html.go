@@ -97,7 +97,10 @@ func newPage(f *analysis.Findings, s *analysis.Series) page {
 	if redirected(f) {
 		p.Tables = slices.Insert(p.Tables, 1, whereSection(f))
 	}
-	p.Folded = []section{hostSection(f), phaseSection(f)}
+	if servers := serverSection(f); len(servers.Rows) > 0 {
+		p.Folded = append(p.Folded, servers)
+	}
+	p.Folded = append(p.Folded, hostSection(f), phaseSection(f))
 	if s != nil {
 		p.Weir = plain(s.About.Weir)
 		p.Folded = append(p.Folded, eventSection(s), environment(s), textSection("Plan", s.Plan))
