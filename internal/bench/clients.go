@@ -62,28 +62,33 @@ func sleeping(s scale) benchmark {
 			if err != nil {
 				return nil, err
 			}
-			one := func(ctx context.Context, n int) (int64, outcome, error) {
-				l := r.reads(srv, theFile, n)
-				l.think, l.ramp, l.settle, l.flags = s.think, s.think, s.think/5, []string{"--processes", "1"}
-				return r.residentWhile(ctx, l)
-			}
-			return []side{{"weir", func(ctx context.Context) (figures, error) {
-				alone, _, err := one(ctx, 1)
-				if err != nil {
-					return nil, err
-				}
-				all, o, err := one(ctx, s.clients)
-				if err != nil {
-					return nil, err
-				}
-				sum := o.sum("")
-				return figures{
-					clients: float64(sum.Sessions), resident: float64(all-alone) / float64(s.clients),
-					rate: *o.curve[0].Rate, failed: float64(o.failures()),
-				}, nil
-			}}}, nil
+			return []side{r.memorySide(srv)}, nil
 		},
 	}
+}
+
+// memorySide measures what a client costs that mostly sleeps.
+func (r *rig) memorySide(srv server) side {
+	one := func(ctx context.Context, n int) (int64, outcome, error) {
+		l := r.reads(srv, theFile, n)
+		l.think, l.ramp, l.settle, l.flags = r.think, r.think, r.think/5, []string{"--processes", "1"}
+		return r.residentWhile(ctx, l)
+	}
+	return side{"weir", func(ctx context.Context) (figures, error) {
+		alone, _, err := one(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		all, o, err := one(ctx, r.clients)
+		if err != nil {
+			return nil, err
+		}
+		sum := o.sum("")
+		return figures{
+			clients: float64(sum.Sessions), resident: float64(all-alone) / float64(r.clients),
+			rate: *o.curve[0].Rate, failed: float64(o.failures()),
+		}, nil
+	}}
 }
 
 // A memory is how much a process had at a time.

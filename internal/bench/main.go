@@ -23,6 +23,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == bareWord {
+		if err := runBare(os.Args[2:], os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", bareWord, err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stderr)
 	stop()

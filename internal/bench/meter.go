@@ -41,6 +41,7 @@ func cases(s scale) []benchmark {
 		small(64, .85), small(1000, .8),
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),
 		sleeping(s), starting(s), waking(s), many(s),
+		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read", 150_000), rootSmall("stat", 130_000), rootUpload(s), rootMemory(s),
 		metering(),
 	}
 }

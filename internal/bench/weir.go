@@ -30,6 +30,7 @@ type load struct {
 	seed    int      // another one each run: it decides which operations are verified
 	most    int64    // bytes after which it ends, 0 for none
 	flags   []string // more of weir run's
+	more    string   // lines for workload
 }
 
 // scenario writes the load down. What is not said is weir's default: 1% of
@@ -51,6 +52,7 @@ func (l load) scenario(dir string) (string, error) {
 	if l.think > 0 {
 		fmt.Fprintf(&b, "  think: %s\n", l.think)
 	}
+	b.WriteString(l.more)
 	fmt.Fprintf(&b, "load: {clients: [%s], ramp: %s, settle: %s, hold: %s, drain: 10s}\n", l.clients, l.ramp, l.settle, l.hold)
 	if l.most > 0 {
 		fmt.Fprintf(&b, "stop: {bytes: %dB}\n", l.most)
@@ -180,14 +182,15 @@ func (r *rig) weirSide(l load, group int) side {
 			return nil, err
 		}
 		all, last := o.sum(""), o.curve[len(o.curve)-1]
-		if all.Moved == 0 || last.Rate == nil {
-			return nil, errors.New("nothing moved")
+		if all.Done == 0 || last.Rate == nil {
+			return nil, errors.New("nothing was done")
 		}
 		f := figures{
 			throughput: last.Throughput,
 			clientCPU:  o.cpu.Seconds() / (float64(all.Moved) / 1e9),
 			rate:       *last.Rate,
-			requestCPU: o.cpu.Seconds() / float64(max(all.Done, 1)),
+			requestCPU: o.cpu.Seconds() / float64(all.Done),
+			failed:     float64(o.failures()),
 		}
 		if group > 0 {
 			f[serverCPU] = served.Seconds() / (float64(all.Moved) / 1e9)

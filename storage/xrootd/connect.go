@@ -124,6 +124,9 @@ func (x *call) authenticate(l *link, offer string) error {
 	if err != nil {
 		return err
 	}
+	if method == nil {
+		return nil // it asks for nothing after all
+	}
 	exchange, err := method.Begin(x.ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque})
 	if err != nil {
 		return fmt.Errorf("authentication %s: %w", method.Name(), err)

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/lab"
+)
+
+// plainXrdcp makes xrdcp read and write without page checksums.
+const plainXrdcp = "XRD_CPUSEPGWRTRD=0"
+
+// xrootd starts an XRootD server with its files in memory.
+func (r *rig) xrootd(ctx context.Context) (server, error) {
+	s, err := lab.XRootD(ctx, lab.XRootDConfig{Config: lab.Config{Dir: filepath.Join(r.dir, "xrootd-"+strconv.Itoa(len(r.stops)))}})
+	if err != nil {
+		return server{}, err
+	}
+	r.stops = append(r.stops, s.Stop)
+	return server{url: s.URL, group: s.Pids()[0], data: s.Data}, nil
+}
+
+// withFiles is xrootd with n files of the same size, the first of them
+// theFile.
+func (r *rig) withFiles(ctx context.Context, n int, size int64) (server, error) {
+	srv, err := r.xrootd(ctx)
+	for i := 0; i < n && err == nil; i++ {
+		err = makeFile(filepath.Join(srv.data, fmt.Sprintf("file%06d.dat", i)), size)
+	}
+	return srv, err
+}
+
+// A shape is what a weir of a comparison does besides the defaults.
+type shape struct{ name, work string }
+
+func (r *rig) shapes(l load, group int, all ...shape) []side {
+	var sides []side
+	for _, s := range all {
+		l.more = s.work
+		one := r.weirSide(l, group)
+		one.name = s.name
+		sides = append(sides, one)
+	}
+	return sides
+}
+
+// The weirs that are compared with xrdcp. What it does by itself is the first.
+func readShapes() []shape {
+	return []shape{
+		{"weir", ""},
+		{"weir, all verified", "  verify: 100%\n  checksum: crc32c\n"},
+		{"weir, plain", "  plain: true\n"},
+	}
+}
+
+func rootDownload(streams int, s scale) benchmark {
+	size := 8 * s.size
+	b := benchmark{
+		name:  fmt.Sprintf("root-download-%d", streams),
+		title: fmt.Sprintf("root:// download, %s", streamsText(streams)),
+		about: fmt.Sprintf("A file of %d MiB in memory from XRootD, payload discarded. weir does what xrdcp does: page reads of 8 MiB, 4 at once; "+
+			"it compares the page checksums of 1%% of its reads, of all (\"all verified\"), or asks for none (\"plain\", kXR_read, as xrdcp does with %s). "+
+			"xrdcp copies to /dev/null, %s. Name servers are out of its reach.", size>>20, plainXrdcp, processText(streams)),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
+		bars: []bar{
+			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 25},
+			{metric: clientCPU, a: "weir, all verified", b: "xrdcp", limit: 1. / 3},
+		},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			srv, err := r.withFiles(ctx, 1, size)
+			if err != nil {
+				return nil, err
+			}
+			sides := r.shapes(r.reads(srv, theFile, streams), srv.group, readShapes()...)
+			return append(sides,
+				r.xrdcpReads("xrdcp", srv, size, streams),
+				r.xrdcpReads("xrdcp, plain", srv, size, streams, plainXrdcp)), nil
+		},
+	}
+	if streams == 1 {
+		b.bars = append(b.bars, bar{metric: clientCPU, a: "weir, plain", b: "xrdcp, plain", limit: 1. / 10})
+	}
+	b.bars = append(b.bars, bar{metric: throughput, a: "weir, plain", b: "xrdcp, plain", least: true, limit: 2,
+		why: "Where the server's cores are busy (see the table), no client can be faster."})
+	return b
+}
+
+func processText(n int) string {
+	if n == 1 {
+		return "several times in a row"
+	}
+	return fmt.Sprintf("%d processes at once", n)
+}
+
+// xrdcpReads copies theFile to nowhere with so many xrdcp at once.
+func (r *rig) xrdcpReads(name string, srv server, size int64, streams int, env ...string) side {
+	files := max(4, streams)
+	script := fmt.Sprintf("seq %d | xargs -P %d -I{} env %s xrdcp --force --silent %s/%s /dev/null", files, streams, strings.Join(env, " "), srv.url, theFile)
+	return r.xrdcpSide(name, files, int64(files)*size, srv.group, script)
+}
+
+// xrdcpSide runs a shell script that copies so many files. Without name
+// servers, because xrdcp asks them four times a process.
+func (r *rig) xrdcpSide(name string, files int, bytes int64, group int, script string) side {
+	return side{name, func(ctx context.Context) (figures, error) {
+		cmd := exec.CommandContext(ctx, "sh", "-c", script)
+		if os.Geteuid() == 0 {
+			if err := lab.NoDNS(cmd); err != nil {
+				return nil, err
+			}
+		}
+		argv := append([]string{cmd.Path}, cmd.Args[1:]...)
+		var u usage
+		served, err := during(group, func() (err error) {
+			u, err = runChild(ctx, nil, nil, argv...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		f := figures{
+			throughput: float64(bytes) / u.wall.Seconds(), clientCPU: u.cpu.Seconds() / (float64(bytes) / 1e9),
+			rate: float64(files) / u.wall.Seconds(), requestCPU: u.cpu.Seconds() / float64(files),
+		}
+		if group > 0 {
+			f[serverCPU] = served.Seconds() / (float64(bytes) / 1e9)
+			f[serverBusy] = f[serverCPU] * f[throughput] / 1e9
+		}
+		return f, nil
+	}}
+}
+
+func rootFresh(s scale) benchmark {
+	const size = 1 << 20
+	files := max(200, s.puts*2)
+	return benchmark{
+		name:  "root-fresh",
+		title: "root:// files of 1 MiB, a fresh session each",
+		about: fmt.Sprintf("Connect, log in, open, read, close: what separate xrdcp processes do, 100 of them kept running for %d files of 64 in memory. "+
+			"weir with 100, 1000 and 2000 clients in one process, page reads as xrdcp's.", files),
+		metrics: []metric{rate, requestCPU, throughput, serverBusy, failed},
+		bars: []bar{
+			{metric: rate, a: "weir, 100", b: "xrdcp, 100", least: true, limit: 25},
+			{metric: requestCPU, a: "weir, 100", b: "xrdcp, 100", limit: 1. / 40},
+			{metric: rate, a: "weir, 1000, plain", least: true, limit: 5000},
+			{metric: rate, a: "weir, 1000", least: true, limit: 5000, why: "The server's cores are busy with the checksums of pages: see the plain reads."},
+			{metric: failed, a: "weir, 2000", limit: 0},
+		},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			srv, err := r.withFiles(ctx, 64, size)
+			if err != nil {
+				return nil, err
+			}
+			var sides []side
+			for _, c := range []struct {
+				clients int
+				name    string
+				work    string
+			}{{100, "weir, 100", ""}, {100, "weir, 100, plain", "  plain: true\n"}, {1000, "weir, 1000", ""}, {1000, "weir, 1000, plain", "  plain: true\n"}, {2000, "weir, 2000", ""}} {
+				l := r.reads(srv, "", min(c.clients, r.clients))
+				l.settle = 500 * time.Millisecond
+				sides = append(sides, r.shapes(l, srv.group, shape{c.name, "  session: fresh\n" + c.work})...)
+			}
+			script := fmt.Sprintf("seq %d | awk '{printf \"%s/file%%06d.dat\\n\", $1 %% 64}' | xargs -P 100 -I{} xrdcp --force --silent {} /dev/null", files, srv.url)
+			return append(sides, r.xrdcpSide("xrdcp, 100", files, int64(files)*size, srv.group, script)), nil
+		},
+	}
+}
+
+func rootSmall(op string, least float64) benchmark {
+	what := map[string]string{"read": "reads of 4 KiB of open files", "stat": "stats"}[op]
+	return benchmark{
+		name:  "root-" + op,
+		title: "root:// " + what + ", 100 kept sessions",
+		about: "100 clients in one process, each with its session (and its file open), against one XRootD; weir meters each operation. " +
+			"\"bare\" is the least that can be done: goroutines that send the same requests on the same number of connections and read the answers, and nothing else. Reads are plain ones, as those of programs (not of xrdcp) are.",
+		metrics: []metric{rate, requestCPU, serverBusy},
+		bars: []bar{
+			{metric: rate, a: "weir", least: true, limit: least},
+			{metric: requestCPU, a: "weir", limit: 6e-6},
+			{metric: requestCPU, a: "weir", b: "bare", limit: 1.3},
+		},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			srv, err := r.withFiles(ctx, 8, 1<<20)
+			if err != nil {
+				return nil, err
+			}
+			l := r.reads(srv, "", 100)
+			l.settle = 500 * time.Millisecond
+			work := "  part: {size: 4KiB}\n  keep_open: true\n  plain: true\n"
+			if op == "stat" {
+				l.kind, work = "metadata", "  mix: {stat: 1}\n"
+			}
+			return append(r.shapes(l, srv.group, shape{"weir", work}), r.bareSide(op, srv)), nil
+		},
+	}
+}
+
+func rootUpload(s scale) benchmark {
+	size := 2 * s.size
+	return benchmark{
+		name:    "root-upload",
+		title:   "root:// upload, one stream",
+		about:   fmt.Sprintf("Files of %d MiB to XRootD, which writes them to memory. Each of weir's files differs from all others; xrdcp sends one file in memory again and again.", size>>20),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
+		bars: []bar{
+			{metric: clientCPU, a: "weir, plain", b: "xrdcp, plain", limit: 1. / 4},
+			{metric: clientCPU, a: "weir", b: "xrdcp", limit: 1. / 4},
+		},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			srv, err := r.xrootd(ctx)
+			if err != nil {
+				return nil, err
+			}
+			source := filepath.Join(r.dir, "source")
+			if err := makeFile(source, size); err != nil {
+				return nil, err
+			}
+			r.stops = append(r.stops, func() error { return os.Remove(source) })
+			l := load{target: srv.url, kind: "write", size: size, clients: "1", settle: 200 * time.Millisecond, hold: r.hold, most: 5 << 30}
+			sides := r.shapes(l, srv.group, shape{"weir", ""}, shape{"weir, plain", "  plain: true\n"})
+			const files = 8
+			for _, c := range []struct{ name, env string }{{"xrdcp", ""}, {"xrdcp, plain", plainXrdcp}} {
+				script := fmt.Sprintf("for i in $(seq %d); do env %s xrdcp --force --silent %s %s/copy-$((i %% 2)) || exit; done", files, c.env, source, srv.url)
+				sides = append(sides, r.xrdcpSide(c.name, files, files*size, srv.group, script))
+			}
+			return sides, nil
+		},
+	}
+}
+
+func rootMemory(s scale) benchmark {
+	return benchmark{
+		name:  "root-memory",
+		title: "root:// memory of a client",
+		about: fmt.Sprintf("%d clients in one process, each with its own session, asleep for %v between reads of 64 KiB. "+
+			"Resident memory of the process (VmRSS, median of the hold time), less that of a run with one client, over the clients.", s.clients, s.think),
+		metrics: []metric{clients, resident, rate, failed},
+		bars:    []bar{{metric: resident, a: "weir", limit: 8 << 10}, {metric: failed, a: "weir", limit: 0}},
+		setup: func(ctx context.Context, r *rig) ([]side, error) {
+			srv, err := r.withFiles(ctx, 1, 64<<10)
+			if err != nil {
+				return nil, err
+			}
+			return []side{r.memorySide(srv)}, nil
+		},
+	}
+}
