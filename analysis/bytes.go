@@ -73,7 +73,7 @@ func (d *data) checkBytes() Check {
 		c.Status = Warn
 	case off > 0 && s.shared:
 		c.Status = Warn
-		c.Detail += "; the interface may carry other traffic, too"
+		c.Detail += "; it may count other traffic, too"
 	case off > 0 && s.rereads:
 		c.Status = Warn
 		c.Detail += "; the process may have read files again to tell their checksums"
@@ -108,6 +108,7 @@ func (d *data) sources() []count {
 		spans = append(spans, t.spans()...)
 	}
 	overhead := d.overhead()
+	all = d.serverBytes(spans, overhead)
 	for _, s := range d.samples {
 		if s.Seconds <= 0 || overlap(s, spans) < inside*s.Seconds {
 			continue

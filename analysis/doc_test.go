@@ -7,5 +7,5 @@ import (
 )
 
 func TestDocumentedKeys(t *testing.T) {
-	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, Share{}, HostFigure{}, Knee{}, Optimum{})
+	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, Share{}, HostFigure{}, ServerFigure{}, Knee{}, Optimum{})
 }

@@ -199,6 +199,8 @@ type HostFigure struct {
 	NetSent         float64  `json:"net_sent_bytes_per_second"`
 	Retransmits     float64  `json:"retransmitted_segments_per_second"`
 	userSystem      *float64 // share of all cores in user and system mode
+
+	Service *ServerFigure `json:"service,omitempty"` // what a server says of itself
 }
 
 // Knee is where more clients stop to bring more.

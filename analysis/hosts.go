@@ -66,6 +66,7 @@ type hostSum struct {
 	read, write, received, sent, loReceived, loSent mean
 	retransmits, userSystem                         mean
 	disks                                           map[string]*mean
+	server                                          *serverSum // nil: it told nothing of itself
 }
 
 // add counts s with the weight of the time it shares with the hold.
@@ -87,7 +88,14 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 		h.retransmits.add(ratio(float64(s.TCP.Retransmits), s.Seconds), weight)
 	}
 	h.addProcs(s, weight)
-	h.addDevices(s, weight)
+	if s.Service == nil {
+		h.addDevices(s, weight)
+		return
+	}
+	if h.server == nil {
+		h.server = &serverSum{}
+	}
+	h.server.add(s, weight)
 }
 
 func (h *hostSum) addProcs(s *monitor.Sample, weight float64) {
@@ -145,6 +153,9 @@ func (h *hostSum) figure() HostFigure {
 	f.NetReceived = max(ratio(h.received.sum, h.received.weight), ratio(h.loReceived.sum, h.loReceived.weight))
 	f.NetSent = max(ratio(h.sent.sum, h.sent.weight), ratio(h.loSent.sum, h.loSent.weight))
 	f.Retransmits = ratio(h.retransmits.sum, h.retransmits.weight)
+	if h.server != nil {
+		f.Service = h.server.figure()
+	}
 	return f
 }
 
@@ -171,40 +182,46 @@ func (d *data) hosts(s *Step, t *total) {
 	slices.SortFunc(s.Hosts, func(a, b HostFigure) int {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Host, b.Host))
 	})
+	shareServers(s.Hosts)
 	s.ServerCores, s.ServerCPU, s.serverByHost = sideCPU(s.Hosts, server, func(h *HostFigure) *float64 { return h.ServerCores })
 	s.ClientCores, s.ClientCPU, s.clientByHost = sideCPU(s.Hosts, client, func(h *HostFigure) *float64 { return h.ClientCores })
 }
 
 // sideCPU returns how many cores one side used and which share that is of its
 // hosts' cores: of the watched processes where there are any, else of whole
-// hosts that have this role alone.
+// hosts that have this role alone. The share is of whole hosts, too, where it
+// is not known how many cores the hosts of the processes have.
 func sideCPU(hosts []HostFigure, role string, procs func(*HostFigure) *float64) (cores, share *float64, byHost bool) {
 	sum := func(of func(*HostFigure) *float64) (*float64, *float64) {
 		var used, all float64
-		found := false
+		found, known := false, true
 		for i := range hosts {
 			if c := of(&hosts[i]); c != nil {
 				used, all, found = used+*c, all+float64(hosts[i].Cores), true
+				known = known && hosts[i].Cores > 0
 			}
 		}
 		if !found {
 			return nil, nil
 		}
-		if all <= 0 {
+		if all <= 0 || !known {
 			return &used, nil
 		}
 		part := min(1, ratio(used, all))
 		return &used, &part
 	}
-	if cores, share = sum(procs); cores != nil {
+	if cores, share = sum(procs); share != nil {
 		return cores, share, false
 	}
-	cores, share = sum(func(h *HostFigure) *float64 {
+	whole, of := sum(func(h *HostFigure) *float64 {
 		if h.Role != role || h.CPU == nil {
 			return nil
 		}
 		busy := *h.CPU * math.Max(1, float64(h.Cores))
 		return &busy
 	})
-	return cores, share, true
+	if of == nil && cores != nil {
+		return cores, nil, false
+	}
+	return whole, of, true
 }

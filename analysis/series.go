@@ -109,6 +109,9 @@ func (d *data) series() *Series {
 	}
 	hosts := map[string]*HostSeries{}
 	for _, sample := range d.samples {
+		if sample.Service != nil && len(sample.Procs) == 0 {
+			continue // its process is among those of the host it runs on
+		}
 		h := hosts[sample.Host]
 		if h == nil {
 			h = &HostSeries{Host: sample.Host, Role: sample.Role}

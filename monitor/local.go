@@ -16,9 +16,8 @@ type local struct {
 	fs        *procFS
 	clock     func() moment
 	table     *table
-	target    netip.AddrPort // of the service, invalid if it is elsewhere
-	service   *group         // who listens there
-	next      int            // look at which to search for the service again
+	servers   *servers // whose places on this machine are watched
+	service   *group   // who listens there
 	names     interned
 	speeds    map[string]float64
 	now, last *counters
@@ -29,17 +28,21 @@ type local struct {
 func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() moment) *local {
 	f := newProcFS(o.proc, o.sys)
 	l := &local{
-		fs: f, clock: clock, table: newTable(f), target: target,
+		fs: f, clock: clock, table: newTable(f), servers: o.servers,
 		speeds: map[string]float64{}, now: &counters{}, last: &counters{}, noted: map[string]bool{},
 	}
 	self := newGroup("weir", "client")
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
-	if target.IsValid() {
-		l.service = newGroup("", "server")
-		l.service.discovered = true
-		l.table.groups = append(l.table.groups, l.service)
+	if l.servers == nil {
+		l.servers = &servers{}
 	}
+	if target.IsValid() {
+		l.servers.place(target)
+	}
+	l.service = newGroup("", "server")
+	l.service.discovered = true
+	l.table.groups = append(l.table.groups, l.service)
 	return l
 }
 

@@ -140,6 +140,6 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	_ = first.Wait()
 	eventually(t, "the first server is gone", func() bool { return server() == 0 })
 	_, second := nginx(t, 1000)
-	l.target = netip.AddrPortFrom(addr.Addr(), uint16(second)) // the same port may be taken by others meanwhile
+	l.servers.places[0].addr = netip.AddrPortFrom(addr.Addr(), uint16(second)) // the same port may be taken by others meanwhile
 	eventually(t, "the second server is watched", func() bool { return server() == 3 })
 }

@@ -22,6 +22,8 @@ type Sample struct {
 	TCP    *TCP      `json:"tcp,omitempty"`
 	Procs  []Proc    `json:"processes,omitempty"` // named processes, one entry a group of them
 
+	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
+
 	Cost  float64 `json:"cost_cpu_seconds"` // CPU time that taking the sample took
 	Error string  `json:"error,omitempty"`  // why this sample is not whole
 }
@@ -90,4 +92,51 @@ type Proc struct {
 	Written  int64   `json:"written_bytes"`        // by write-like system calls (sendfile among them), in the span
 	Sent     int64   `json:"sent_bytes,omitempty"` // payload sent, as the service itself counts it
 	Received int64   `json:"received_bytes,omitempty"`
+}
+
+// A Service is what one server of the service says of itself: XRootD's own
+// statistics. Counts and bytes are of the span.
+type Service struct {
+	Name    string  `json:"name"`    // host:port, as the server calls itself
+	Program string  `json:"program"` // xrootd, cmsd
+	Version string  `json:"version"`
+	Kind    string  `json:"kind"` // Redirector, DataServer or ClusterManager
+	Pid     int     `json:"pid"`
+	Late    bool    `json:"late,omitempty"` // bytes, reads and writes are counted only when their connection ends
+	User    float64 `json:"user_cpu_seconds"`
+	System  float64 `json:"system_cpu_seconds"`
+
+	Threads     int   `json:"threads"`
+	Idle        int   `json:"idle_threads"`
+	Queue       int   `json:"queue"`       // jobs that wait for a thread now
+	Connections int   `json:"connections"` // now
+	Connected   int64 `json:"connected"`   // connections that were made
+	Received    int64 `json:"received_bytes"`
+	Sent        int64 `json:"sent_bytes"`
+
+	Logins    int64            `json:"logins"`         // tried
+	Proven    int64            `json:"proven_logins"`  // of clients that proved who they are
+	Refused   int64            `json:"refused_logins"` // authentications that failed
+	Redirects int64            `json:"redirects"`
+	Errors    int64            `json:"errors"`
+	Waits     int64            `json:"waits"`                   // answers that tell the client to wait
+	Async     int64            `json:"async_operations"`        // of the file system
+	Segments  int64            `json:"vector_segments"`         // in vector reads and writes
+	Ops       map[string]int64 `json:"operations_by,omitempty"` // requests by kind; only those that were made
+}
+
+// Kinds of servers.
+const (
+	Redirector     = "redirector"
+	DataServer     = "data server"
+	ClusterManager = "cluster manager" // cmsd, which tells the redirector who has what
+)
+
+// Operations returns how many requests of all kinds there were.
+func (s *Service) Operations() int64 {
+	sum := int64(0)
+	for _, n := range s.Ops {
+		sum += n
+	}
+	return sum
 }

@@ -30,6 +30,12 @@ type Options struct {
 	// than a second makes for fewer and longer samples.
 	Timeout time.Duration
 
+	// Reporter, if it is not nil, is asked every second what each server of
+	// the service says of itself; each gives samples of its own. It must not
+	// be closed before Stop has returned.
+	Reporter Reporter
+
+	servers   *servers
 	proc, sys string // roots of the file systems, for tests; "" means the real ones
 }
 
@@ -47,8 +53,10 @@ type Watch struct {
 }
 
 // Start watches hosts: those with a Prometheus page through it, one without
-// through this machine's /proc. This machine is always among them, and this
-// process is always watched, under the name "weir" in the role "client".
+// through this machine's /proc, and XRootD servers that report to a port of
+// ours as hosts of their own, called as they call themselves. This machine is
+// always among them, and this process is always watched, under the name "weir"
+// in the role "client".
 //
 // At every whole second of the wall clock each host gives a sample of the time
 // since its last one. Hosts that cannot be reached or do not answer in time
@@ -62,6 +70,11 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 	clock := newClock()
 	target, _ := localTarget(ctx, o.Target)
 	w := &Watch{stop: make(chan struct{}), sink: sink}
+	o.servers = &servers{}
+	ports, hosts, err := w.listen(ctx, hosts, o.servers, clock)
+	if err != nil {
+		return nil, err
+	}
 	var runners []*runner
 	for _, h := range withSelf(hosts, target.IsValid()) {
 		r := &runner{watch: w, host: h.Name, role: h.Role, timeout: o.Timeout}
@@ -70,6 +83,7 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 		} else {
 			p, err := newPage(h, clock)
 			if err != nil {
+				closeAll(ports)
 				return nil, err
 			}
 			r.probe = p
@@ -80,7 +94,48 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 	for _, r := range runners {
 		w.runs.Go(func() { r.run(ctx) })
 	}
+	for _, r := range ports {
+		w.runs.Go(r.run)
+	}
+	w.runs.Go(func() {
+		defer closeAll(ports)
+		if o.Reporter != nil {
+			w.ask(ctx, o, clock)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.stop:
+		}
+	})
 	return w, nil
+}
+
+// listen opens the ports for XRootD's reports that hosts name, and returns the
+// hosts that are watched in other ways.
+func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, clock func() moment) (ports []*reports, others []scenario.Host, err error) {
+	for _, h := range hosts {
+		if h.XRootDReport == "" {
+			others = append(others, h)
+			continue
+		}
+		r, err := newReports(ctx, w, h, s, clock)
+		if err != nil {
+			closeAll(ports)
+			return nil, nil, err
+		}
+		ports = append(ports, r)
+		if h.NodeExporter != "" {
+			others = append(others, h)
+		}
+	}
+	return ports, others, nil
+}
+
+func closeAll(ports []*reports) {
+	for _, r := range ports {
+		_ = r.conn.Close()
+	}
 }
 
 // withSelf fills in what the hosts' settings leave open, adds this machine if

@@ -28,7 +28,7 @@ func TestDocumentedKeys(t *testing.T) {
 		"about.json":      {About{}, Clock{}},
 		"plan.json":       {scenario.Plan{}, scenario.Step{}},
 		"intervals.jsonl": {measure.Interval{}, histogram},
-		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}},
+		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}},
 		"events.jsonl":    {measure.Event{}},
 		"manifest.jsonl":  {manifestLine{}},
 	} {

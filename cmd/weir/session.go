@@ -133,7 +133,9 @@ func (r *session) prepare() (err error) {
 
 // drive watches the hosts and runs the load.
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
-	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true}, both{r.out, r.live})
+	servers, closeServers := r.reporter(ctx)
+	defer closeServers()
+	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers}, both{r.out, r.live})
 	if err != nil {
 		return err
 	}
@@ -255,6 +257,8 @@ func filesPerClient(driver string) int {
 		return 6 // pipes to and from the program, its process, a scratch file
 	case "webdav":
 		return 2 // the target, and a data server that it redirects to
+	case "xrootd":
+		return 4 // the same; a kept session goes to several data servers
 	}
 	return 1
 }

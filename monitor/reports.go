@@ -1,0 +1,158 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/scenario"
+)
+
+// reports takes what XRootD servers send with "xrd.report HOST:PORT every 1s
+// all sync". Packets of any number of servers come to one port.
+type reports struct {
+	watch   *Watch
+	name    string // of the scenario's entry, for what is said of the port itself
+	role    string
+	conn    *net.UDPConn
+	servers *servers
+	clock   func() moment
+	last    map[sender]*told
+	faults  throttle
+}
+
+// A sender is one server, as far as its packets tell.
+type sender struct {
+	from                    netip.Addr
+	name, program, instance string
+}
+
+// told is what a server told last.
+type told struct {
+	last *statistics
+	at   moment
+	late int // packets in a row that were older than the last one
+}
+
+const (
+	reportSilence = 15 * time.Second // after which it is told that nothing comes
+	mostLate      = 5                // packets in a row: then the server's clock was set back
+)
+
+// newReports opens the port of a host's settings.
+func newReports(ctx context.Context, w *Watch, h scenario.Host, s *servers, clock func() moment) (*reports, error) {
+	conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", h.XRootDReport)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: xrootd_report: %w", h.Name, err)
+	}
+	r := &reports{watch: w, name: h.Name, role: h.Role, conn: conn.(*net.UDPConn), servers: s, clock: clock, last: map[sender]*told{}}
+	_ = r.conn.SetReadBuffer(4 << 20) // hundreds of servers may report at the same moment
+	return r, nil
+}
+
+// run takes packets until the port is closed.
+func (r *reports) run() {
+	b := make([]byte, 64<<10)
+	_ = r.conn.SetReadDeadline(time.Now().Add(reportSilence))
+	for {
+		n, from, err := r.conn.ReadFromUDPAddrPort(b)
+		var timeout net.Error
+		switch {
+		case errors.As(err, &timeout) && timeout.Timeout():
+			_ = r.conn.SetReadDeadline(time.Time{})
+			r.watch.tell(r.name, r.role, fmt.Sprintf("no report has come to %s yet: the servers need the line xrd.report THISHOST:%d every 1s all sync",
+				r.conn.LocalAddr(), r.conn.LocalAddr().(*net.UDPAddr).Port))
+			continue
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			r.fault(err)
+			continue
+		}
+		if s := r.take(b[:n], from.Addr().Unmap(), r.clock()); s != nil {
+			r.watch.emit(s)
+		}
+	}
+}
+
+// fault tells of a packet that was of no use, as often as a throttle lets it.
+func (r *reports) fault(err error) {
+	if now := time.Now(); r.faults.bad(now) {
+		r.watch.tell(r.name, r.role, fmt.Sprintf("reports on %s: %v", r.conn.LocalAddr(), err))
+	}
+}
+
+// take reads a packet and returns the sample that it makes, nil if it makes
+// none: the first of a server, one that comes late or twice, one that a probe
+// waits for.
+func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
+	now, err := parseStatistics(b)
+	if errors.Is(err, errAddOn) {
+		return nil
+	}
+	if err != nil {
+		r.fault(fmt.Errorf("a packet from %s: %w", from, err))
+		return nil
+	}
+	_ = r.conn.SetReadDeadline(time.Time{})
+	who := sender{from, now.name, now.program, now.instance}
+	t := r.last[who]
+	if t == nil {
+		if len(r.last) >= mostReports {
+			r.fault(fmt.Errorf("more than %d servers report: %s at %s is left out", mostReports, now.name, from))
+			return nil
+		}
+		t = &told{}
+		r.last[who] = t
+	}
+	before, since := t.last, t.at
+	if before != nil && now.before(before) {
+		if t.late++; t.late < mostLate {
+			return nil
+		}
+		before = nil
+	}
+	*t = told{last: now, at: at}
+	if r.servers.reported(now, at) || !now.follows(before) || at.mono <= since.mono {
+		return nil
+	}
+	return r.sample(now, before, from, at, since)
+}
+
+// before tells whether s was told before p, or at the same time.
+func (s *statistics) before(p *statistics) bool {
+	if s.identity() == p.identity() {
+		return s.told <= p.told
+	}
+	return s.started < p.started
+}
+
+func (r *reports) sample(now, before *statistics, from netip.Addr, at, since moment) *Sample {
+	s := &Sample{Time: at.wall, Seconds: (at.mono - since.mono).Seconds(), Host: now.name, Role: r.role, Service: now.since(before)}
+	if now.program != dataProgram { // those of all cmsd that serve no port are called HOST:0
+		s.Host += " (" + now.program + " " + now.instance + ")"
+	} else if s.Service.Kind == "" {
+		s.Service.Kind = DataServer
+	}
+	if now.program != dataProgram || !r.seen(now.name, from) {
+		s.Procs = []Proc{s.Service.proc()}
+	}
+	return s
+}
+
+// dataProgram serves data, or says who does.
+const dataProgram = "xrootd"
+
+// seen tells whether this machine's /proc shows the server.
+func (r *reports) seen(name string, from netip.Addr) bool {
+	port, err := strconv.ParseUint(name[strings.LastIndexByte(name, ':')+1:], 10, 16)
+	if err != nil || port == 0 || !here(from) {
+		return false
+	}
+	return r.servers.place(netip.AddrPortFrom(from, uint16(port))).state.Load() != placeHidden
+}

@@ -1,0 +1,75 @@
+package monitor
+
+import "strings"
+
+// follows tells whether s continues what p told: it is of the same run of a
+// server, or of one that was started after p was told. Two servers may call
+// themselves by the same name; what one counted since it was started did not
+// happen since the other told.
+func (s *statistics) follows(p *statistics) bool {
+	return p != nil && (s.identity() == p.identity() || s.started >= p.told-1)
+}
+
+// since returns what a server did between p, which s follows, and s. Of a
+// server that was started in between, all that it shows happened since.
+func (s *statistics) since(p *statistics) *Service {
+	if p.identity() != s.identity() {
+		p = &statistics{}
+	}
+	out := &Service{
+		Name: s.name, Program: s.program, Version: s.version, Kind: s.kind(), Pid: s.pid, Late: s.unsettled != 0,
+		User: spent(s.user(), p.user()), System: spent(s.system(), p.system()),
+		Threads: gauge(s.threads), Idle: gauge(s.idle), Queue: gauge(s.queue), Connections: gauge(s.links),
+		Connected: rise(s.linksAll, p.linksAll), Received: rise(s.received, p.received), Sent: rise(s.sent, p.sent),
+		Logins: rise(s.logins, p.logins), Proven: rise(s.authenticated, p.authenticated), Refused: rise(s.refused, p.refused),
+		Redirects: rise(s.redirects, p.redirects), Errors: rise(s.errors, p.errors), Waits: rise(s.waits, p.waits),
+		Async:    rise(s.async, p.async),
+		Segments: rise(s.segments, p.segments) + rise(s.writeSegments, p.writeSegments),
+	}
+	for i, name := range opNames {
+		if n := rise(s.ops[i], p.ops[i]); n > 0 {
+			if out.Ops == nil {
+				out.Ops = map[string]int64{}
+			}
+			out.Ops[name] = n
+		}
+	}
+	return out
+}
+
+// kind returns what the server's role makes it; "" if it does not tell.
+func (s *statistics) kind() string {
+	switch {
+	case s.program == "cmsd":
+		return ClusterManager
+	case strings.Contains(s.role, "manager"), strings.Contains(s.role, "supervisor"):
+		return Redirector
+	case strings.Contains(s.role, "server"), strings.Contains(s.role, "peer"):
+		return DataServer
+	}
+	return ""
+}
+
+// rise is how far a counter of one run of a server rose. Many have 32 bits
+// and a sign: they go on at the lowest number after the highest. Any other
+// fall is a telling that came late; nothing is known then.
+func rise(now, before int64) int64 {
+	d := now - before
+	if d < -1<<31 && before < 1<<31 {
+		d += 1 << 32
+	}
+	return min(max(0, d), 1<<52)
+}
+
+// spent is CPU time that was spent between two tellings; what is told may be
+// anything, and files take no time beyond all bounds.
+func spent(now, before float64) float64 { return min(max(0, now-before), 1e9) }
+
+// gauge is a number of things that are there now.
+func gauge(n int64) int { return int(min(max(0, n), 1<<31)) }
+
+// proc is the server as a watched process, for those that this machine's
+// /proc does not show.
+func (s *Service) proc() Proc {
+	return Proc{Name: s.Program, Role: "server", Count: 1, Threads: s.Threads, User: s.User, System: s.System}
+}
