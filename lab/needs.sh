@@ -37,4 +37,5 @@ if [ ! -e "$policy" ]; then
 	$become chmod 755 "$policy"
 	trap '$become rm -f "$policy"' EXIT
 fi
-DEBIAN_FRONTEND=noninteractive $become apt-get install -qq -y --no-install-recommends $missing
+# Through sudo, too, which keeps no variables: a package may ask what it is to be.
+$become env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing

@@ -115,7 +115,7 @@ func (s *System) writeAuthority(folder string, a *authority) (file, dir string, 
 	}
 	name := filepath.Join(folder, hash)
 	for _, to := range []string{folder + ".pem", name + ".0"} {
-		if file, err = s.writeCertificate(to, a.cert, a.cert, a.key.Public(), a.key); err != nil {
+		if _, err := s.writeCertificate(to, a.cert, a.cert, a.key.Public(), a.key); err != nil {
 			return "", "", err
 		}
 	}

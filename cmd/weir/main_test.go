@@ -25,7 +25,9 @@ func TestScript(t *testing.T) {
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"measure": measured},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SCENARIOS", scenarios(t))
-			return nil
+			command, err := exec.LookPath("weir") // for scripts that change PATH
+			e.Setenv("WEIR", command)
+			return err
 		},
 	})
 }

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/lab"
+)
+
+// A kept lab is `weir lab up` that runs until a signal comes.
+type keptLab struct {
+	out     *io.PipeReader
+	said    bytes.Buffer // by it on standard error, once it has ended
+	signals chan os.Signal
+	code    chan int
+}
+
+func keepLab(t *testing.T, args ...string) *keptLab {
+	t.Helper()
+	r, w := io.Pipe()
+	k := &keptLab{out: r, signals: make(chan os.Signal, 4), code: make(chan int, 1)}
+	go func() {
+		k.code <- run(t.Context(), append([]string{"lab", "up"}, args...), streams{strings.NewReader(""), w, &k.said},
+			func() <-chan os.Signal { return k.signals })
+		_ = w.Close()
+	}()
+	return k
+}
+
+// end sends a signal and waits for the exit code.
+func (k *keptLab) end(t *testing.T, sig os.Signal) int {
+	t.Helper()
+	k.signals <- sig
+	select {
+	case code := <-k.code:
+		return code
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not end")
+		return -1
+	}
+}
+
+func TestLabUpForPrograms(t *testing.T) {
+	lab.Need(t, "nginx")
+	k := keepLab(t, "nginx", "--tls", "--json")
+	var state labState
+	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
+		t.Fatal(err, k.said.String())
+	}
+	if err := os.WriteFile(filepath.Join(state.Data, "f"), []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := body(t, state.URL+"/f"); got != "hello" {
+		t.Errorf("it serves %q", got)
+	}
+	if len(state.Pids) != 1 || !strings.HasPrefix(state.URLs["https"], "https://localhost:") || state.CAFile == "" {
+		t.Errorf("it says %+v", state)
+	}
+	if code := k.end(t, os.Interrupt); code != exitFine {
+		t.Errorf("exit code %d: %s", code, k.said.String())
+	}
+	vanished(t, state.Dir, state.Pids)
+	for _, want := range []string{"starting nginx", "nginx is up", "ready after", "Ctrl-C", "stopping"} {
+		if !strings.Contains(k.said.String(), want) {
+			t.Errorf("progress lacks %q: %s", want, k.said.String())
+		}
+	}
+}
+
+func body(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// vanished checks that neither a folder nor processes are left.
+func vanished(t *testing.T, dir string, pids []int) {
+	t.Helper()
+	if _, err := os.Stat(dir); dir == "" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("folder %q is left: %v", dir, err)
+	}
+	if len(pids) == 0 {
+		t.Error("there were no processes")
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(-pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process group %d is left: %v", pid, err)
+		}
+	}
+}
+
+// What people are shown is what a scenario takes and what clients need.
+func TestLabUpForPeople(t *testing.T) {
+	lab.Need(t, "xrootd", "krb5kdc", "kadmin.local", "kinit", "xrdcp")
+	dir := t.TempDir() + "/lab"
+	for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
+		if err := os.Chmod(up, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := keepLab(t, "xrootd", "--servers", "2", "--auth", "krb5", "--lookup", "1s", "--dir", dir)
+	said := make([]byte, 1<<16)
+	n, err := k.out.Read(said) // it writes once
+	if err != nil {
+		t.Fatal(err, k.said.String())
+	}
+	text := string(said[:n])
+	var pids []int
+	for _, m := range regexp.MustCompile(`(?m)^(?:redirector|ds[12]) +127\.0\.0\.1:\d+ +pids (\d+) (\d+)$`).FindAllStringSubmatch(text, -1) {
+		for _, number := range m[1:] {
+			pid, err := strconv.Atoi(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) != 6 {
+		t.Errorf("processes %v of one redirector and two data servers in\n%s", pids, text)
+	}
+	_, block, found := strings.Cut(text, "# of a scenario\n")
+	if !found {
+		t.Fatalf("no scenario in\n%s", text)
+	}
+	scenario := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(scenario, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := weir(t, "plan", scenario); code != exitFine || !strings.Contains(said, "krb5 ada") {
+		t.Errorf("weir plan: exit code %d\n%s", code, said)
+	}
+	exports := regexp.MustCompile(`(?m)^export .*$`).FindAllString(text, -1)
+	target := regexp.MustCompile(`(?m)^target: (.*)$`).FindStringSubmatch(text)[1]
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", strings.Join(exports, "\n")+"\nxrdcp -s /etc/hostname "+target+"/f")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("xrdcp with %q: %v\n%s", exports, err, out)
+	}
+	if code := k.end(t, syscall.SIGTERM); code != exitFine {
+		t.Errorf("exit code %d: %s", code, k.said.String())
+	}
+	vanished(t, dir, pids)
+}
+
+// A command runs in the lab's environment, and its end is that of weir.
+func TestLabUpRunsACommand(t *testing.T) {
+	lab.Need(t, "nginx", "curl")
+	const use = `curl -sSf -T /etc/hostname "$WEIR_LAB_URL/f" && curl -sSf --cacert "$WEIR_LAB_CA" "$WEIR_LAB_URL_HTTPS/f" >/dev/null &&
+		cmp /etc/hostname "$WEIR_LAB_DATA/f" && echo "pid $PPID folder $WEIR_LAB_DATA"; `
+	for end, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137} {
+		code, said := weir(t, "lab", "up", "nginx", "--tls", "--", "sh", "-c", use+end)
+		m := regexp.MustCompile(`folder (\S+)/root/data`).FindStringSubmatch(said)
+		if code != want || m == nil {
+			t.Fatalf("%s: exit code %d, want %d\n%s", end, code, want, said)
+		}
+		if _, err := os.Stat(m[1]); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: folder %s is left: %v", end, m[1], err)
+		}
+	}
+	if code, said := weir(t, "lab", "up", "nginx", "--", "/nowhere/to/be/found"); code != exitError || !strings.Contains(said, "/nowhere/to/be/found") {
+		t.Errorf("a command that is not there: exit code %d\n%s", code, said)
+	}
+}
+
+// A signal reaches the command, whose end ends the lab.
+func TestLabUpPassesSignalsOn(t *testing.T) {
+	lab.Need(t, "nginx")
+	k := keepLab(t, "nginx", "--", "sh", "-c", `trap 'echo "told $WEIR_LAB_DATA"; exit 5' TERM; echo waiting; while :; do sleep 0.05; done`)
+	line := make([]byte, 1<<10)
+	if n, err := k.out.Read(line); err != nil || string(line[:n]) != "waiting\n" {
+		t.Fatalf("%q, %v", line[:n], err)
+	}
+	k.signals <- syscall.SIGTERM
+	n, err := k.out.Read(line)
+	if err != nil || !strings.HasPrefix(string(line[:n]), "told ") {
+		t.Fatalf("%q, %v", line[:n], err)
+	}
+	if code := <-k.code; code != 5 {
+		t.Errorf("exit code %d, want the command's\n%s", code, k.said.String())
+	}
+	if _, err := os.Stat(filepath.Dir(strings.TrimSpace(string(line[5:n])))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its folder is left: %v", err)
+	}
+}
+
+// An interrupt before the service is up leaves nothing, either.
+func TestLabUpInterruptedEarly(t *testing.T) {
+	lab.Need(t, "xrootd", "cmsd")
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("weir-lab-early-%d", os.Getpid()))
+	k := keepLab(t, "xrootd", "--servers", "3", "--dir", dir)
+	if code := k.end(t, os.Interrupt); code != exitError || !strings.Contains(k.said.String(), "interrupted before it was up") {
+		t.Errorf("exit code %d\n%s", code, k.said.String())
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("folder %s is left: %v", dir, err)
+	}
+}
