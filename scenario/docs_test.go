@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"weir/internal/unit"
+	"weir/storage"
 	"weir/storage/all"
 	"weir/storage/command"
 	"weir/workload"
@@ -244,6 +245,42 @@ func TestSchema(t *testing.T) {
 	}
 	if err := valid(s, []byte("name: x")); err == nil {
 		t.Error("the schema accepts a scenario without target")
+	}
+}
+
+// TestOperationsPage compares the page's table of who can do what with the
+// drivers.
+func TestOperationsPage(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	can := map[string][]storage.Kind{}
+	for _, d := range all.Drivers() {
+		for _, scheme := range d.Schemes {
+			if d.Name != "command" {
+				can[scheme] = d.Kinds
+			}
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| [^|]+ \\| (yes|no) \\| (yes|no) \\| (yes|no) \\|$").FindAllStringSubmatch(string(text), -1)
+	told := map[string]bool{}
+	for _, row := range rows {
+		var k storage.Kind
+		if err := k.UnmarshalText([]byte(row[1])); err != nil {
+			t.Fatal(err)
+		}
+		told[row[1]] = true
+		for i, scheme := range []string{"http", "file", "root"} {
+			if got, want := row[2+i] == "yes", slices.Contains(can[scheme], k); got != want {
+				t.Errorf("the page says of %s and %s: %v, the driver: %v", scheme, k, got, want)
+			}
+		}
+	}
+	for k := range storage.Kinds {
+		if simulated := slices.Contains(can["simulated"], k); k != storage.Copy && (!told[k.String()] || simulated != (k != storage.Locate)) {
+			t.Errorf("the page does not say who can %s, or that simulated %v", k, simulated)
+		}
 	}
 }
 

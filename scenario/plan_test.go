@@ -117,6 +117,7 @@ func TestWaysOfWorkingAreNamed(t *testing.T) {
 		"target: root://a/\nworkload: {kind: mix, mix: {read: 1, write: 1}, plain: true}\n":      "session kept, plain reads and writes (no page checksums), think",
 		"target: root://a/\nworkload: {keep_open: true, session: shared, plain: true}\n":         "one shared session, plain reads (no page checksums), files stay open, think",
 		"target: simulated://x?servers=1\nworkload: {session: shared, plain: true}\n":            "pick random, one shared session, think",
+		"target: http://a/\nworkload: {keep_open: true, plain: true}\n":                          "pick random, session kept, think",
 		"target: root://a/\nworkload: {kind: mix, mix: {stat: 1, locate: 1}, session: shared}\n": "mix (locate 1, stat 1), pick random, one shared session, think",
 	} {
 		d := rooted
@@ -148,7 +149,7 @@ func TestKerberosFilesAreFound(t *testing.T) {
 		t.Errorf("%+v", s.Auth)
 	}
 	for _, auth := range []string{"{method: krb5}", "{method: krb5, ticket_file: cc}", "{method: krb5, krb5_file: k}"} {
-		if s, err = Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: "+auth+"\n"), nil, nil); err != nil {
+		if _, err := Parse("/etc/weir/s.yaml", []byte("target: root://a/\nauth: "+auth+"\n"), nil, nil); err != nil {
 			t.Errorf("%s: %v", auth, err)
 		}
 	}

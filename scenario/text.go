@@ -142,11 +142,16 @@ func (p *Plan) WorkText() string {
 	return strings.Join(parts, ", ")
 }
 
-// waysText names the ways of reading and writing that are not the usual.
+// waysText names the ways of reading and writing that are not the usual, where
+// the protocol has them.
 func (p *Plan) waysText() []string {
+	u, err := url.Parse(p.Target)
+	if err != nil || !rooted(u.Scheme) {
+		return nil
+	}
 	var parts []string
 	ops := (&Scenario{Work: p.Work}).operations()
-	if u, err := url.Parse(p.Target); p.Work.Plain && err == nil && rooted(u.Scheme) {
+	if p.Work.Plain {
 		both := slices.Contains(ops, "read") && slices.Contains(ops, "write")
 		switch {
 		case both:
