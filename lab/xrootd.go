@@ -169,7 +169,9 @@ func (s *System) xrd(server string, v xrootdValues, program string, ask func(con
 	if err != nil {
 		return err
 	}
-	if err := s.part(name, ask, program, "-I", "v4", "-n", server, "-c", path); err != nil {
+	// Beside the file of its process id it leaves another, else in /tmp.
+	pid := filepath.Join(s.Dir, "run", name, "pid")
+	if err := s.part(name, ask, program, "-I", "v4", "-n", server, "-s", pid, "-c", path); err != nil {
 		return err
 	}
 	s.parts[len(s.parts)-1].server = server

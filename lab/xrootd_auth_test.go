@@ -194,4 +194,10 @@ func gone(t *testing.T, s *System) {
 	if _, err := os.Stat(s.Dir); !os.IsNotExist(err) {
 		t.Errorf("folder %s lives on: %v", s.Dir, err)
 	}
+	elsewhere, _ := filepath.Glob("/tmp/*.env") // where XRootD likes to note what it was started with
+	for _, f := range elsewhere {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), s.Dir) {
+			t.Errorf("it left %s: %s", f, b)
+		}
+	}
 }
