@@ -14,13 +14,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/lab"
 	"weir/storage"
 	"weir/storage/xrootd"
 )
 
 // open returns the service of a lab system, with the system's credentials.
-func open(t *testing.T, s *lab.System) storage.Service {
+func open(t testing.TB, s *lab.System) storage.Service {
 	t.Helper()
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -278,4 +280,40 @@ func TestAskRefused(t *testing.T) {
 			t.Errorf("%d questions at once", p.most.Load())
 		}
 	})
+}
+
+// BenchmarkAsk tells what a question costs this process, and, by the server's
+// own account, the server.
+func BenchmarkAsk(b *testing.B) {
+	ctx, s := b.Context(), lab.StartXRootD(b, lab.XRootDConfig{})
+	service := open(b, s)
+	asks := service.(storage.Reporter)
+	ask := func() *statistics {
+		text, err := asks.Report(ctx, s.Servers[0].Address)
+		if err != nil {
+			b.Fatal(err)
+		}
+		told, err := parseStatistics(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return told
+	}
+	first, before := ask(), ownTime(b)
+	for b.Loop() {
+		ask()
+	}
+	last := ask()
+	n := float64(b.N)
+	b.ReportMetric((ownTime(b)-before)/n*1e6, "own-us/op")
+	b.ReportMetric((last.user()+last.system()-first.user()-first.system())/n*1e6, "server-us/op")
+}
+
+// ownTime returns the CPU time of this process in seconds.
+func ownTime(tb testing.TB) float64 {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		tb.Fatal(err)
+	}
+	return float64(microseconds(ru.Utime)+microseconds(ru.Stime)) / 1e6
 }

@@ -1,6 +1,6 @@
 // Package monitor watches hosts and processes while a run goes on: this
-// machine through /proc, others through a Prometheus page, and tells how much
-// its own looking cost.
+// machine through /proc, others through a Prometheus page, XRootD servers
+// through what they say of themselves, and tells how much its own looking cost.
 //
 // A [Watch] takes one look at each host at every whole second of the wall
 // clock, as the clients' intervals are cut. The hosts do not wait for each
@@ -21,6 +21,25 @@
 // Read and Written are rchar and wchar of /proc/PID/io: what read, write,
 // readv, writev, sendfile and splice moved, on files and sockets alike; recv,
 // send, mmap and io_uring are not in it.
+//
+// # What XRootD servers say of themselves
+//
+// A [Reporter] asks each server once a second for its statistics, over one
+// kept session a server; servers may also send them unasked (xrd.report), and
+// then are not asked. They tell CPU time, threads, connections, bytes, logins,
+// redirects and requests since they were started. A counter that falls, a
+// report that comes late or twice and a restart make no wrong rates; a server
+// that does not answer is told about once and asked again ever less often.
+//
+// XRootD 5 and 6 add to their counters of bytes, reads and writes what a
+// connection did only when it ends, or when a report with the option sync is
+// due. Service.Late says that no such report has told it: sums over a whole
+// run are right then, and those of a second are not. Logins, redirects, opens,
+// errors and CPU time are counted at once.
+//
+// Without root's rights on the server's machine this is all that can be seen
+// of it. Servers on this machine are found in /proc, too, by the port they
+// listen at; their processes are then not told twice.
 package monitor
 
 import (

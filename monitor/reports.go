@@ -20,6 +20,7 @@ type reports struct {
 	name    string // of the scenario's entry, for what is said of the port itself
 	role    string
 	conn    *net.UDPConn
+	where   string // the port's address, for what is said of it
 	servers *servers
 	clock   func() moment
 	last    map[sender]*told
@@ -50,7 +51,7 @@ func newReports(ctx context.Context, w *Watch, h scenario.Host, s *servers, cloc
 	if err != nil {
 		return nil, fmt.Errorf("host %s: xrootd_report: %w", h.Name, err)
 	}
-	r := &reports{watch: w, name: h.Name, role: h.Role, conn: conn.(*net.UDPConn), servers: s, clock: clock, last: map[sender]*told{}}
+	r := &reports{watch: w, name: h.Name, role: h.Role, conn: conn.(*net.UDPConn), where: conn.LocalAddr().String(), servers: s, clock: clock, last: map[sender]*told{}}
 	_ = r.conn.SetReadBuffer(4 << 20) // hundreds of servers may report at the same moment
 	return r, nil
 }
@@ -74,6 +75,7 @@ func (r *reports) run() {
 			r.fault(err)
 			continue
 		}
+		_ = r.conn.SetReadDeadline(time.Time{})
 		if s := r.take(b[:n], from.Addr().Unmap(), r.clock()); s != nil {
 			r.watch.emit(s)
 		}
@@ -83,7 +85,7 @@ func (r *reports) run() {
 // fault tells of a packet that was of no use, as often as a throttle lets it.
 func (r *reports) fault(err error) {
 	if now := time.Now(); r.faults.bad(now) {
-		r.watch.tell(r.name, r.role, fmt.Sprintf("reports on %s: %v", r.conn.LocalAddr(), err))
+		r.watch.tell(r.name, r.role, fmt.Sprintf("reports on %s: %v", r.where, err))
 	}
 }
 
@@ -99,7 +101,6 @@ func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 		r.fault(fmt.Errorf("a packet from %s: %w", from, err))
 		return nil
 	}
-	_ = r.conn.SetReadDeadline(time.Time{})
 	who := sender{from, now.name, now.program, now.instance}
 	t := r.last[who]
 	if t == nil {

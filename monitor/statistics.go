@@ -19,7 +19,7 @@ type statistics struct {
 	started  int64 // when the program started, seconds since 1970
 	told     int64 // when this was told, by the server's clock
 
-	unsettled int64 // 1: without what connections did that are still open
+	unsettled int64 // 0: with what connections did that are still open
 	known     int   // values that were understood
 
 	userSeconds, userMicros, systemSeconds, systemMicros int64
@@ -73,7 +73,8 @@ func parseStatistics(b []byte) (*statistics, error) {
 		return nil, fmt.Errorf("%w, but start with %s", errNoStatistics, firstWords(b))
 	}
 	s := &statistics{
-		name: label(tag, "src"), program: label(tag, "pgm"), instance: label(tag, "ins"), version: label(tag, "ver"),
+		unsettled: 1, // unless it is told
+		name:      label(tag, "src"), program: label(tag, "pgm"), instance: label(tag, "ins"), version: label(tag, "ver"),
 		pid: int(whole(attribute(tag, "pid"))), started: whole(attribute(tag, "tos")), told: whole(attribute(tag, "tod")),
 	}
 	w := walker{take: s.take}
