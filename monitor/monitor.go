@@ -37,6 +37,9 @@
 // run are right then, and those of a second are not. Logins, redirects, opens,
 // errors and CPU time are counted at once.
 //
+// One question costs the server 7 us of CPU time and us 14, the reading of the
+// answer included (BenchmarkAsk, XRootD 5.5.3, questions in a row).
+//
 // Without root's rights on the server's machine this is all that can be seen
 // of it. Servers on this machine are found in /proc, too, by the port they
 // listen at; their processes are then not told twice.
