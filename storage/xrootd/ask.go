@@ -32,7 +32,7 @@ func (x *call) askAt(at *server) (*link, error) {
 			return l, nil
 		case stRedirect:
 			if hops++; hops > maxRedirects {
-				return nil, protocolError("more than %d redirects", maxRedirects)
+				return nil, protocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects, l.server.name)
 			}
 			if at, err = x.redirect(l); err != nil {
 				return nil, err
@@ -43,7 +43,7 @@ func (x *call) askAt(at *server) (*link, error) {
 			}
 		default:
 			x.drop(l)
-			return nil, protocolError("status %d in answer to request %d", f.status, x.req.code)
+			return nil, protocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 		}
 	}
 }
@@ -55,6 +55,12 @@ func (x *call) another(l *link, err error) (*server, error) {
 	home := x.c.s.home
 	if l == nil || l.server == home || !broken(err) || !x.req.path || x.res.Reopened >= maxReopens || x.ctx.Err() != nil {
 		return nil, err
+	}
+	switch x.req.code {
+	case rqRm, rqRmdir, rqMv, rqMkdir:
+		if x.asked { // it may be done already
+			return nil, err
+		}
 	}
 	x.lost(l.server)
 	return home, nil
@@ -68,6 +74,7 @@ func (x *call) lost(s *server) {
 	}
 	x.tried += s.name
 	x.opaque = ""
+	x.serve(x.c.s.home)
 }
 
 // redirect notes where the answer sends us.
@@ -101,15 +108,18 @@ func (x *call) roundTrip(at *server) (*link, frame, error) {
 	l := x.c.link(x, at)
 	for {
 		kept := l.wire != nil
+		x.asked = false
 		if err := x.connect(l); err != nil {
 			return l, frame{}, err
 		}
+		x.asked = true
 		x.data = x.data[:0]
+		before := l.wire.In()
 		f, err := x.question(l, &x.req)
 		if err == nil || refused(err) != 0 {
 			return l, f, err
 		}
-		heard := len(x.data) > 0
+		heard := l.wire.In() != before
 		x.drop(l)
 		if !kept || heard || !broken(err) {
 			return l, f, err
@@ -182,7 +192,7 @@ func (x *call) opaqueOf() string {
 // collect reads the answer to one question into x.data: all its parts.
 func (x *call) collect(l *link, stream uint16) (frame, error) {
 	x.data = x.data[:0]
-	for {
+	for empty := 0; ; {
 		f, err := x.next(l)
 		if err != nil {
 			return f, err
@@ -196,12 +206,21 @@ func (x *call) collect(l *link, stream uint16) (frame, error) {
 		if f.status != stOKSoFar {
 			return f, nil
 		}
+		if f.size > 0 {
+			continue
+		}
+		if empty++; empty > maxEmpty {
+			return f, protocolError("more than %d parts of an answer with nothing in them", maxEmpty)
+		}
 	}
 }
 
+// maxEmpty is how many parts of an answer may have nothing in them.
+const maxEmpty = 100
+
 // strange is an answer that nobody has asked for.
 func strange(f frame) error {
-	return protocolError("an answer (status %d, %d bytes) of stream %d, which was not asked for", f.status, f.size, f.stream)
+	return protocolError("an answer that was not asked for: stream %d, %s, %d bytes", f.stream, statusName(f.status), f.size)
 }
 
 // gather appends the next n bytes to x.data.
@@ -273,7 +292,7 @@ func (x *call) attention(l *link, f frame) (frame, error) {
 	case err != nil:
 		return f, err
 	case inner.status == stAttn || inner.size != f.size-inside:
-		return f, protocolError("an answer of %d bytes, status %d, in an attention of %d", inner.size, inner.status, f.size)
+		return f, protocolError("%s of %d bytes in an attention of %d", statusName(inner.status), inner.size, f.size)
 	}
 	return inner, nil
 }

@@ -22,6 +22,7 @@ type call struct {
 	at       *server // where the operation is now
 	told     *server // whom ServedBy has named last
 	req      request // the question that is under way
+	asked    bool    // it was sent
 	hail     request // what a login says, before the question
 	out      []byte  // what is to be sent
 	data     []byte  // the answer to a question
@@ -75,6 +76,9 @@ func (x *call) clear() {
 	x.res = storage.Result{}
 	if cap(x.data) > maxKept {
 		x.data = nil
+	}
+	if cap(x.parts) > maxVectorItems {
+		x.parts = nil
 	}
 	x.window.clear()
 	x.slot, x.file, x.sum = nil, file{}, sum{}
@@ -155,9 +159,12 @@ func (x *call) pause(seconds int32, text string) error {
 	if !x.deadline.IsZero() {
 		left = time.Until(x.deadline)
 	}
+	if seconds <= 0 { // a server that says "again at once" again and again must not keep a core busy
+		wait = min(time.Duration(x.res.Waits)*time.Millisecond, time.Second)
+	}
 	x.res.Waits++
 	if wait > left {
-		return fmt.Errorf("%w: it asks to wait %v, longer than this operation can%s", storage.ErrBusy, wait, because(text))
+		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait, left.Round(time.Millisecond), because(text))
 	}
 	x.res.Waited += wait
 	t := time.NewTimer(wait)

@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,7 +46,10 @@ func (x *call) login(l *link) error {
 	}
 	if l.server.secure || l.flags&flagGoToTLS != 0 {
 		if l.flags&(flagGoToTLS|flagHasTLS) == 0 {
-			return fmt.Errorf("the server has no TLS, and the URL says roots:// %w", fs.ErrPermission)
+			return fmt.Errorf("%w: the server has no TLS, and roots:// goes nowhere without: use root://, or configure xrd.tls there", fs.ErrPermission)
+		}
+		if l.pos != l.end { // nobody may put words into an encrypted session
+			return protocolError("%d bytes in the clear after the server has agreed on TLS", l.end-l.pos)
 		}
 		if err := x.secure(l); err != nil {
 			return err
@@ -68,6 +72,9 @@ func (x *call) hello(l *link) error {
 		return err
 	}
 	f, err := x.collect(l, 0)
+	if errors.Is(err, storage.ErrProtocol) {
+		return fmt.Errorf("%w, in answer to the handshake: is this an XRootD server?", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -81,7 +88,7 @@ func (x *call) hello(l *link) error {
 	case f.status == stError:
 		return parseError(x.data)
 	case f.status != stOK || len(x.data) < 8:
-		return protocolError("status %d and %d bytes in answer to kXR_protocol", f.status, len(x.data))
+		return protocolError("%s and %d bytes in answer to kXR_protocol", statusName(f.status), len(x.data))
 	}
 	l.flags = binary.BigEndian.Uint32(x.data[4:])
 	return checkSigning(x.data[8:])
@@ -107,13 +114,18 @@ func (x *call) introduce(l *link) (string, error) {
 	p[13] = loginFullURL | loginReadRedir | loginIPv64
 	p[14] = loginVersion | loginAsync
 	f, err := x.question(l, &x.hail)
+	for err == nil && f.status == stWait {
+		if err = x.obey(); err == nil {
+			f, err = x.question(l, &x.hail)
+		}
+	}
 	switch {
 	case err != nil:
 		return "", err
 	case f.status == stOK && len(x.data) == 0:
 		return "", nil // an old server without sessions
 	case f.status != stOK || len(x.data) < sessionSize:
-		return "", protocolError("status %d and %d bytes in answer to a login", f.status, len(x.data))
+		return "", protocolError("%s and %d bytes in answer to kXR_login", statusName(f.status), len(x.data))
 	}
 	return strings.TrimRight(string(x.data[sessionSize:]), "\x00 "), nil
 }
@@ -148,11 +160,19 @@ func (x *call) authenticate(l *link, offer string) error {
 		case f.status == stOK:
 			return nil
 		case f.status != stAuthMore:
-			return protocolError("status %d in answer to kXR_auth", f.status)
+			return protocolError("%s in answer to kXR_auth", statusName(f.status))
 		}
 		challenge = append([]byte(nil), x.data...)
 	}
 	return protocolError("authentication %s goes on after %d rounds", method.Name(), maxRounds)
+}
+
+// limited returns a context that ends with the operation.
+func (x *call) limited() (context.Context, context.CancelFunc) {
+	if x.deadline.IsZero() {
+		return x.ctx, func() {}
+	}
+	return context.WithDeadline(x.ctx, x.deadline)
 }
 
 // maxRounds bounds an authentication; GSI needs three.

@@ -32,6 +32,9 @@ type refusal struct {
 
 func (e *refusal) Error() string {
 	name, _ := meaning(e.code)
+	if e.text == "" {
+		return name
+	}
 	return fmt.Sprintf("%s (%s)", e.text, name)
 }
 
@@ -80,8 +83,8 @@ func meaning(code int32) (string, error) {
 // broken tells whether err is what a connection gives that the other side has
 // closed or that never came about.
 func broken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH)
+	return refused(err) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH))
 }
 
 // refused returns the code of a refusal, 0 for any other error.

@@ -48,11 +48,13 @@ func (x *call) open(f *file, options, mode uint16) error {
 func (x *call) stateOf(f *file) error {
 	x.req = request{code: rqStat, args: x.req.args[:0]}
 	copy(x.req.params[12:], f.handle[:])
-	if _, err := x.followUp(f.link); err != nil {
-		return err
+	_, err := x.followUp(f.link)
+	if err == nil {
+		f.size, _, err = parseStat(x.data)
 	}
-	var err error
-	f.size, _, err = parseStat(x.data)
+	if err != nil {
+		x.drop(f.link) // nobody closes the file
+	}
 	return err
 }
 
@@ -74,7 +76,7 @@ func (x *call) followUp(l *link) (frame, error) {
 			continue
 		case f.status != stOK:
 			x.drop(l)
-			return f, protocolError("status %d in answer to request %d on an open file", f.status, x.req.code)
+			return f, protocolError("%s in answer to %s on an open file", statusName(f.status), requestName(x.req.code))
 		}
 		return f, nil
 	}
@@ -111,7 +113,13 @@ func (x *call) keep(f *file) error {
 	last := c.files[maxFiles]
 	c.files[maxFiles] = nil
 	c.files = c.files[:maxFiles]
-	return x.close(last)
+	if err := last.link.wire.Begin(x.ctx, x.deadline); err != nil {
+		return err
+	}
+	if err := x.close(last); err != nil && x.ctx.Err() == nil {
+		x.drop(last.link) // what has become of another file is not this operation's fault
+	}
+	return nil
 }
 
 // release takes f out of the files that stay open.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"net"
 	"net/url"
 	"strconv"
@@ -70,6 +71,9 @@ func parseStatus(f frame, b []byte) (status, error) {
 	if s := binary.BigEndian.Uint16(b[4:]); s != f.stream {
 		return status{}, protocolError("a status of stream %d inside one of stream %d", s, f.stream)
 	}
+	if b[7] > partialStatus {
+		return status{}, protocolError("a status of kind %d", b[7])
+	}
 	s := status{
 		request: firstRequest + uint16(b[6]),
 		partial: b[7] == partialStatus,
@@ -90,15 +94,21 @@ type redirection struct {
 	secure bool
 }
 
+// maxRedirect is how long a redirect may be; it goes into the next request.
+const maxRedirect = 16 << 10
+
 // parseRedirect reads where an answer sends us: a port and a host with what
 // to tell it, or, with a negative port, a URL.
 func parseRedirect(b []byte) (redirection, error) {
-	if len(b) < 5 {
+	if len(b) < 5 || len(b) > maxRedirect {
 		return redirection{}, protocolError("a redirect of %d bytes", len(b))
 	}
 	port := int32(binary.BigEndian.Uint32(b)) //nolint:gosec // a signed number, as the protocol has it
 	text := string(bytes.TrimRight(b[4:], "\x00"))
 	var r redirection
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return r, protocolError("a redirect to %q", clip(text))
+	}
 	if port < 0 || strings.Contains(text, "://") {
 		u, err := url.Parse(text)
 		if err != nil {
@@ -115,10 +125,11 @@ func parseRedirect(b []byte) (redirection, error) {
 	if port == 0 {
 		port = defaultPort
 	}
+	host = strings.Trim(host, "[]")
 	if err := checkHost(host); err != nil || port > 65535 {
 		return r, protocolError("a redirect to host %q, port %d", clip(host), port)
 	}
-	return redirection{host: strings.Trim(host, "[]"), port: uint16(port), opaque: strings.Trim(opaque, "&")}, nil //nolint:gosec // checked above
+	return redirection{host: host, port: uint16(port), opaque: strings.Trim(opaque, "&")}, nil //nolint:gosec // checked above
 }
 
 // checkHost refuses what cannot be a host's name or address.
@@ -134,24 +145,61 @@ func checkHost(host string) error {
 
 // parseStat reads "id size flags mtime ...".
 func parseStat(b []byte) (size int64, flags int64, err error) {
-	fields := strings.Fields(string(bytes.TrimRight(b, "\x00")))
-	if len(fields) < 4 {
-		return 0, 0, protocolError("a file's state %q", clip(b))
-	}
-	size, err = strconv.ParseInt(fields[1], 10, 64)
-	if err != nil || size < 0 {
-		return 0, 0, protocolError("a file's state %q", clip(b))
-	}
-	if flags, err = strconv.ParseInt(fields[2], 10, 64); err != nil {
-		return 0, 0, protocolError("a file's state %q", clip(b))
+	_, rest := word(b)
+	first, rest := word(rest)
+	second, rest := word(rest)
+	third, _ := word(rest)
+	size, ok := decimal(first)
+	flags, too := decimal(second)
+	if !ok || !too || len(third) == 0 {
+		return 0, 0, protocolError("a file's state is %q, not id, size, flags and time", clip(b))
 	}
 	return size, flags, nil
+}
+
+// word returns the first word of b and what follows it.
+func word(b []byte) (first, rest []byte) {
+	i := 0
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	end := i
+	for end < len(b) && !isSpace(b[end]) {
+		end++
+	}
+	return b[i:end], b[end:]
+}
+
+// isSpace tells what separates words: a zero ends them all.
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == 0 }
+
+// decimal reads a number that is not negative and fits in 63 bits.
+func decimal(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 19 {
+		return 0, false
+	}
+	n := uint64(0)
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return int64(n), n <= math.MaxInt64 //nolint:gosec // 19 digits fit
 }
 
 // parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and
 // managers, and what they let us do.
 func parseLocate(b []byte) (servers, managers []string, err error) {
-	for _, f := range strings.Fields(string(bytes.TrimRight(b, "\x00"))) {
+	for rest := b; ; {
+		var w []byte
+		if w, rest = word(rest); len(w) == 0 {
+			return servers, managers, nil
+		}
+		if len(servers)+len(managers) == maxLocations {
+			return nil, nil, protocolError("more than %d locations", maxLocations)
+		}
+		f := string(w)
 		if len(f) < 3 {
 			return nil, nil, protocolError("a location %q", clip(f))
 		}
@@ -168,8 +216,10 @@ func parseLocate(b []byte) (servers, managers []string, err error) {
 			return nil, nil, protocolError("a location %q", clip(f))
 		}
 	}
-	return servers, managers, nil
 }
+
+// maxLocations is how many servers may have a file.
+const maxLocations = 1 << 14
 
 // normalAddress turns [::ffff:127.0.0.1]:1094 or [::127.0.0.1]:1094 into
 // 127.0.0.1:1094.
@@ -193,15 +243,21 @@ func normalAddress(text string) (string, error) {
 // parseList reads the names of a folder, one a line, or with listWithStat two
 // lines each. The first entry is then "." with zeros.
 func parseList(b []byte) ([]storage.Entry, error) {
-	text := strings.Trim(string(bytes.TrimRight(b, "\x00")), "\n")
-	if text == "" {
+	b = bytes.TrimRight(b, "\x00\n")
+	if len(b) == 0 {
 		return nil, nil
 	}
-	lines := strings.Split(text, "\n")
+	if bytes.Count(b, []byte{'\n'}) >= 2*(maxEntries+1) {
+		return nil, protocolError("a listing of more than %d entries", maxEntries)
+	}
+	lines := strings.Split(string(b), "\n")
 	if lines[0] != "." || len(lines) < 2 || !strings.HasPrefix(lines[1], "0 0 0 0") {
-		entries := make([]storage.Entry, len(lines))
-		for i, name := range lines {
-			entries[i] = storage.Entry{Name: name, Size: -1}
+		entries := make([]storage.Entry, 0, min(len(lines), maxEntries))
+		for _, name := range lines {
+			if err := checkName(name, len(entries)); err != nil {
+				return nil, err
+			}
+			entries = append(entries, storage.Entry{Name: name, Size: -1})
 		}
 		return entries, nil
 	}
@@ -211,6 +267,9 @@ func parseList(b []byte) ([]storage.Entry, error) {
 	}
 	entries := make([]storage.Entry, 0, len(lines)/2)
 	for i := 0; i < len(lines); i += 2 {
+		if err := checkName(lines[i], len(entries)); err != nil {
+			return nil, err
+		}
 		size, flags, err := parseStat([]byte(lines[i+1]))
 		if err != nil {
 			return nil, err
@@ -224,14 +283,37 @@ func parseList(b []byte) ([]storage.Entry, error) {
 	return entries, nil
 }
 
+// How much a listing may hold, and how long a name is at most that a file
+// system knows.
+const (
+	maxEntries = 1 << 20
+	maxName    = 4096
+)
+
+// maxDigits is how long a checksum may be.
+const maxDigits = 128
+
+// checkName refuses names that would lead out of the folder when they are
+// used; . and .. are the folder's own and left out later.
+func checkName(name string, before int) error {
+	if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
+		return protocolError("an entry named %q in a listing", clip(name))
+	}
+	if before == maxEntries {
+		return protocolError("a listing of more than %d entries", maxEntries)
+	}
+	return nil
+}
+
 // parseChecksum reads "adler32 1a2b3c4d" and returns "adler32:1a2b3c4d".
 func parseChecksum(b []byte, alg string) (string, error) {
-	fields := strings.Fields(string(bytes.TrimRight(b, "\x00")))
-	if len(fields) < 2 || !strings.EqualFold(fields[0], alg) {
-		return "", protocolError("a checksum %q in answer to %s", clip(b), alg)
+	name, rest := word(b)
+	digitsOf, _ := word(rest)
+	if len(digitsOf) == 0 || len(digitsOf) > maxDigits || !strings.EqualFold(string(name), alg) {
+		return "", protocolError("a checksum %q where %s was asked for", clip(b), alg)
 	}
 	digits := map[string]int{"adler32": 8, "crc32": 8, "crc32c": 8, "md5": 32, "sha256": 64}[alg]
-	sum := strings.ToLower(fields[1])
+	sum := strings.ToLower(string(digitsOf))
 	if len(sum) < digits {
 		sum = strings.Repeat("0", digits-len(sum)) + sum
 	}

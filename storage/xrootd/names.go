@@ -55,6 +55,9 @@ func (x *call) list() error {
 		for _, e := range entries {
 			if !seen[e.Name] {
 				seen[e.Name] = true
+				if len(x.res.Entries) == maxEntries {
+					return protocolError("more than %d entries on %d data servers", maxEntries, len(servers))
+				}
 				x.res.Entries = append(x.res.Entries, e)
 			}
 		}
@@ -114,7 +117,9 @@ func (x *call) locations(path []byte, options uint16) ([]string, error) {
 				ask = append(ask, at)
 			}
 		}
-		found = append(found, servers...)
+		if found = append(found, servers...); len(found) > maxLocations {
+			return nil, protocolError("more than %d locations", maxLocations)
+		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
@@ -206,6 +211,9 @@ func (x *call) move() error {
 
 // checksum asks for a file's checksum.
 func (x *call) checksum() error {
+	if x.op.Sum == "" || strings.ContainsAny(x.op.Sum, "?&= \n\x00") {
+		return fmt.Errorf("checksum %q: use one that the server knows, such as adler32: %w", x.op.Sum, fs.ErrInvalid)
+	}
 	x.aim(rqQuery)
 	binary.BigEndian.PutUint16(x.req.params[0:], queryChecksum)
 	x.extra = "cks.type=" + x.op.Sum

@@ -78,9 +78,11 @@ func (x *call) pagesPayload(l *link, h frame) error {
 	n := pagePayload(st.size, first)
 	switch {
 	case st.request != rqPgread:
-		return protocolError("a status of request %d in answer to a page read", st.request)
+		return protocolError("the status of a %s in answer to kXR_pgread", requestName(st.request))
+	case st.size == 0 && st.partial:
+		return protocolError("a part of an answer to kXR_pgread with no pages in it")
 	case st.size == 0: // the end of the file
-		return x.partDone(!st.partial)
+		return x.partDone(true)
 	case st.offset != s.offset || n > s.left || pageRaw(n, first) != st.size:
 		return protocolError("%d bytes of pages at %d in answer to a read of %d at %d", st.size, st.offset, s.left, s.offset)
 	}

@@ -122,12 +122,16 @@ func (x *call) readSpan(f *file, from, to int64) error {
 // appendRead appends the request for what slot i wants.
 func (x *call) appendRead(f *file, i int) {
 	s := &x.window.slots[i]
-	code := uint16(rqPgread)
-	if x.op.Plain || !f.pages() {
-		code = rqRead
-	}
 	params := fileAt(f.handle, s.offset, uint32(s.left)) //nolint:gosec // at most a chunk
-	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), code, &params, 0)
+	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), x.readCode(f), &params, 0)
+}
+
+// readCode is the request with which the file is read.
+func (x *call) readCode(f *file) uint16 {
+	if x.op.Plain || !f.pages() {
+		return rqRead
+	}
+	return rqPgread
 }
 
 // resume opens the file again after the server that we read from broke down,
@@ -137,7 +141,8 @@ func (x *call) resume(f *file, err error) error {
 	if refused(err) == 0 {
 		x.drop(f.link)
 	}
-	size, idle := f.size, f.path != ""
+	const begun = 1 << storage.FirstByte
+	size, idle := f.size, f.path != "" && x.reached&begun == 0
 	for {
 		if !broken(err) || x.ctx.Err() != nil {
 			return err
@@ -150,13 +155,25 @@ func (x *call) resume(f *file, err error) error {
 		default:
 			return err
 		}
-		if err = x.open(f, openRead, 0); err == nil {
-			break
+		if err = x.open(f, openRead, 0); err != nil {
+			x.drop(f.link) // it may have been made again, but the file is not open there
+			if x.at == x.c.s.home {
+				return err // nobody is left to ask
+			}
+			continue
 		}
+		if f.size != size {
+			return fmt.Errorf("%w: the file has %d bytes where it was opened again, %d before", storage.ErrShort, f.size, size)
+		}
+		if err = x.sendAgain(f); err == nil {
+			return nil
+		}
+		x.drop(f.link)
 	}
-	if f.size != size {
-		return fmt.Errorf("%w: the file has %d bytes where it was opened again, %d before", storage.ErrShort, f.size, size)
-	}
+}
+
+// sendAgain asks for what is still to come.
+func (x *call) sendAgain(f *file) error {
 	x.out = x.out[:0]
 	for i := range x.window.slots {
 		if x.window.slots[i].busy {
@@ -178,10 +195,11 @@ func (x *call) receivePart(f *file) error {
 		return strange(h)
 	}
 	x.slot = s
-	switch h.status {
-	case stOK, stOKSoFar:
+	code := x.readCode(f)
+	switch {
+	case code == rqRead && (h.status == stOK || h.status == stOKSoFar):
 		return x.payload(l, h.size, h.status == stOK)
-	case stStatus:
+	case code == rqPgread && h.status == stStatus:
 		return x.pagesPayload(l, h)
 	}
 	x.data = x.data[:0]
@@ -200,13 +218,16 @@ func (x *call) receivePart(f *file) error {
 		x.appendRead(f, int(h.stream-l.base()-1))
 		return x.send(l, x.out)
 	}
-	return protocolError("status %d in answer to a read", h.status)
+	return protocolError("%s in answer to %s", statusName(h.status), requestName(code))
 }
 
 // payload moves n bytes of a plain read.
 func (x *call) payload(l *link, n int64, last bool) error {
-	if n > x.slot.left {
-		return protocolError("%d bytes in answer to a read of %d", n, x.slot.left)
+	switch {
+	case n > x.slot.left:
+		return protocolError("%d bytes at %d in answer to a read of %d", n, x.slot.offset, x.slot.left)
+	case n == 0 && !last:
+		return protocolError("a part of an answer to a read with nothing in it")
 	}
 	if err := x.bytes(l, n); err != nil {
 		return err

@@ -146,10 +146,15 @@ func (s *service) Close() error {
 	return errors.Join(append(errs, s.dialer.Close())...)
 }
 
+// maxPath is how long paths may be: no server takes longer ones.
+const maxPath = 8 << 10
+
 // checkPath refuses paths that would leave the target or that the protocol
 // cannot say.
 func checkPath(path string) error {
 	switch {
+	case len(path) > maxPath:
+		return fmt.Errorf("a path of %d bytes: use up to %d: %w", len(path), maxPath, os.ErrInvalid)
 	case strings.ContainsAny(path, "?\n\x00"):
 		return fmt.Errorf("path %q: a question mark, a line end or a zero cannot stand in a path of this protocol: %w", path, os.ErrInvalid)
 	case !strings.Contains(path, "."):

@@ -51,13 +51,19 @@ func (s *sum) add(offset int64, b []byte) {
 		}
 		s.early[offset] = append([]byte(nil), b...)
 		return
-	case s.hash != nil:
+	}
+	s.next(b)
+	s.catchUp()
+}
+
+// next adds the bytes that lie at s.at.
+func (s *sum) next(b []byte) {
+	if s.hash != nil {
 		_, _ = s.hash.Write(b) // never fails
-	default:
+	} else {
 		s.crc = crc32.Update(s.crc, castagnoli(), b)
 	}
 	s.at += int64(len(b))
-	s.catchUp()
 }
 
 // addPage is add for a page whose CRC32C is known already.
@@ -72,12 +78,13 @@ func (s *sum) addPage(offset int64, page []byte, crc uint32) {
 }
 
 func (s *sum) catchUp() {
-	if len(s.early) == 0 {
-		return
-	}
-	if b, ok := s.early[s.at]; ok {
+	for len(s.early) > 0 {
+		b, ok := s.early[s.at]
+		if !ok {
+			return
+		}
 		delete(s.early, s.at)
-		s.add(s.at, b)
+		s.next(b)
 	}
 }
 

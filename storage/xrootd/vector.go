@@ -70,8 +70,15 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 			return err
 		case h.stream != l.base()+1:
 			return strange(h)
+		case h.status == stWait && inside == 0:
+			if err := x.waitVector(f, h, *parts); err != nil {
+				return err
+			}
+			continue
 		case h.status != stOK && h.status != stOKSoFar:
 			return x.vectorRefused(l, h)
+		case h.status == stOKSoFar && h.size == 0:
+			return protocolError("a part of an answer to kXR_readv with nothing in it")
 		}
 		for left := h.size; left > 0; {
 			if inside == 0 {
@@ -100,6 +107,18 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 	}
 }
 
+// waitVector waits as it was told and asks for what is still to come again.
+func (x *call) waitVector(f *file, h frame, parts []slot) error {
+	x.data = x.data[:0]
+	if err := x.gather(f.link, h.size); err != nil {
+		return err
+	}
+	if err := x.obey(); err != nil {
+		return err
+	}
+	return x.sendVector(f, parts)
+}
+
 // vectorHead reads the head of the next part and returns its length.
 func (x *call) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	if left < vectorItem || len(parts) == 0 {
@@ -124,11 +143,8 @@ func (x *call) vectorRefused(l *link, h frame) error {
 	if err := x.gather(l, h.size); err != nil {
 		return err
 	}
-	switch h.status {
-	case stError:
+	if h.status == stError {
 		return parseError(x.data)
-	case stWait:
-		return fmt.Errorf("%w: it asks to wait in a vector read", storage.ErrBusy)
 	}
-	return protocolError("status %d in answer to a vector read", h.status)
+	return protocolError("%s in answer to kXR_readv", statusName(h.status))
 }

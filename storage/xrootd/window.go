@@ -8,6 +8,7 @@ const (
 	defaultChunk = 8 << 20
 	defaultAhead = 4
 	maxAhead     = 256
+	maxChunk     = 512 << 20 // what fits in one answer, checksums included
 )
 
 // A slot is one request for a part of a file that is under way.
@@ -37,6 +38,7 @@ func (w *window) open(op *storage.Op) {
 	if w.chunk <= 0 {
 		w.chunk = defaultChunk
 	}
+	w.chunk = min(w.chunk, maxChunk)
 	w.clear()
 	for range min(ahead, maxAhead) {
 		w.slots = append(w.slots, slot{})

@@ -28,6 +28,10 @@ func (x *call) writeFile() error {
 	}
 	x.c.partial = x.op.Path
 	err := x.writeParts(f)
+	if err == nil && x.op.Sync {
+		x.req = request{code: rqSync, args: x.req.args[:0], params: ofHandle(f.handle)}
+		_, err = x.followUp(f.link)
+	}
 	if err == nil {
 		err = x.close(f)
 	} else {
@@ -162,7 +166,7 @@ func (x *call) receiveWritten(f *file) error {
 	case stWait: // the data would have to be sent again; no server is known to ask for that
 		return fmt.Errorf("%w: it asks to wait in the middle of a write", storage.ErrBusy)
 	default:
-		return protocolError("status %d in answer to a write", h.status)
+		return protocolError("%s in answer to kXR_write or kXR_pgwrite", statusName(h.status))
 	}
 	x.window.free(s)
 	return nil
@@ -175,7 +179,7 @@ func written(h frame, b []byte, offset int64) error {
 	case err != nil:
 		return err
 	case st.request != rqPgwrite || st.offset != offset:
-		return protocolError("a status of request %d at %d in answer to a page write at %d", st.request, st.offset, offset)
+		return protocolError("the status of a %s at %d in answer to kXR_pgwrite at %d", requestName(st.request), st.offset, offset)
 	case st.size > 0 || len(b) > statusSize+8:
 		return fmt.Errorf("%w: the server found pages of the write at %d damaged", storage.ErrChecksum, offset)
 	}

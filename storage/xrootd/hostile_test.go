@@ -1,0 +1,191 @@
+package xrootd
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// say answers one kind of request wrongly and all others well.
+func say(code uint16, how func(c *talk, q query) bool) func(*talk, query) bool {
+	return func(c *talk, q query) bool {
+		if q.code == code {
+			return how(c, q)
+		}
+		return c.good(q)
+	}
+}
+
+// body is an answer that is always the same.
+func body(code, status uint16, text string) func(*talk, query) bool {
+	return say(code, func(c *talk, q query) bool { return c.say(q, status, text) })
+}
+
+// silence is no answer at all.
+func silence(*talk, query) bool { return true }
+
+func reset(c *talk, _ query) bool {
+	_ = c.SetLinger(0) // the close becomes a reset
+	return false
+}
+
+// speech is a greeting of the same bytes whatever the client says.
+func speech(text string) func(*talk) bool {
+	return func(c *talk) bool {
+		_ = c.raw(text) // whoever does not listen gets what he deserves
+		_ = c.CloseWrite()
+		return c.hear()
+	}
+}
+
+// after shakes hands and then answers the login with the same bytes.
+func after(text string) func(*talk) bool {
+	return func(c *talk) bool {
+		if !c.hello() {
+			return false
+		}
+		if q, err := c.ask(); err != nil || !c.say(q, stOK, "") {
+			return false
+		}
+		return c.raw(text)
+	}
+}
+
+// entry logs in with an answer of any kind.
+func entry(status uint16, text string) func(*talk) bool {
+	return func(c *talk) bool {
+		if !c.hello() {
+			return false
+		}
+		q, err := c.ask()
+		return err == nil && c.say(q, status, text)
+	}
+}
+
+// A fault is what a peer does and what a client should make of it.
+type fault struct {
+	kind   storage.Kind
+	change func(*storage.Op)
+	greet  func(*talk) bool
+	answer func(*talk, query) bool
+	flags  uint32
+	offer  string
+	class  storage.Class // None: Other, with ErrProtocol
+	err    error
+	words  string // in the error's text
+}
+
+func plainly(op *storage.Op) { op.Plain = true }
+func summed(op *storage.Op)  { op.Sum = "md5" }
+func ranged(op *storage.Op) {
+	op.Ranges = []storage.Range{{Offset: 5, Length: 10}, {Offset: 5000, Length: 100}}
+}
+
+const fileSize = 10_000
+
+// TestFaults has one client meet a server's fault twice, and then the same
+// server when it is well again.
+func TestFaults(t *testing.T) {
+	before := descriptors(t)
+	t.Run("all", func(t *testing.T) {
+		for _, group := range []map[string]fault{faultsOfLogin(), faultsOfAnswers(), faultsOfRedirects(), faultsOfWaits(), faultsOfReads(), faultsOfPages(), faultsOfVectors(), faultsOfNames(), faultsOfWrites()} {
+			for name, f := range group {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					f.meet(t)
+				})
+			}
+		}
+	})
+	nothingLeft(t, before)
+}
+
+func (f fault) meet(t *testing.T) {
+	p := (&peer{file: made(fileSize), greet: f.greet, answer: f.answer, flags: f.flags, offer: f.offer}).start(t)
+	c := clientAt(t, p.url, storage.Credentials{})
+	op := storage.Op{Kind: f.kind, Path: "x", Size: -1, Timeout: 20 * time.Second, Sum: map[storage.Kind]string{storage.Checksum: "adler32"}[f.kind]}
+	if f.kind == storage.Write {
+		op.Size = fileSize
+	}
+	if f.kind == storage.Move {
+		op.Source = "y"
+	}
+	if f.change != nil {
+		f.change(&op)
+	}
+	class := f.class
+	switch class {
+	case storage.Timeout:
+		op.Timeout = 150 * time.Millisecond
+	case storage.None:
+		class = storage.Other
+		if f.err == nil {
+			f.err = storage.ErrProtocol
+		}
+	}
+	for range 2 { // the second time from whatever state the first left
+		begin := time.Now()
+		res, err := c.Do(t.Context(), &op, &events{})
+		if got := storage.Classify(err); got != class || f.err != nil && !errors.Is(err, f.err) {
+			t.Errorf("class %q, want %q; error %v, want %v", got, class, err, f.err)
+		}
+		if err != nil && !strings.Contains(err.Error(), f.words) {
+			t.Errorf("error %q does not say %q", err, f.words)
+		}
+		if d := time.Since(begin); d > 15*time.Second {
+			t.Errorf("it took %v", d)
+		}
+		if res.Wire <= 0 {
+			t.Errorf("%d bytes on the wire", res.Wire)
+		}
+		t.Log(err)
+	}
+	p.mend.Store(true)
+	wellAgain(t, c)
+}
+
+// wellAgain checks that a client reads right from a server that is well.
+func wellAgain(t *testing.T, c storage.Client) {
+	t.Helper()
+	want, err := content.Sum("crc32c", 7, 0, fileSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e events
+	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "crc32c", Chunk: 4096, Timeout: 20 * time.Second}, &e)
+	if err != nil || res.Sum != want || e.moved != fileSize {
+		t.Errorf("when the server is well again: moved %d, sum %s, want %s, error %v", e.moved, res.Sum, want, err)
+	}
+}
+
+// A count of what a process holds.
+type holdings struct{ files, goroutines int }
+
+func descriptors(t testing.TB) holdings {
+	t.Helper()
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return holdings{len(names), runtime.NumGoroutine()}
+}
+
+// nothingLeft checks that no socket and no goroutine is there that was not
+// there before. Goroutines that have done everything need a moment to go.
+func nothingLeft(t *testing.T, before holdings) {
+	t.Helper()
+	var now holdings
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		if now = descriptors(t); now.files <= before.files && now.goroutines <= before.goroutines {
+			return
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	t.Errorf("%+v, and before it were %+v\n%s", now, before, stacks[:runtime.Stack(stacks, true)])
+}
