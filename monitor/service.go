@@ -26,7 +26,7 @@ func (s *statistics) since(p *statistics) *Service {
 		Async:    rise(s.async, p.async),
 		Segments: rise(s.segments, p.segments) + rise(s.writeSegments, p.writeSegments),
 	}
-	for i, name := range opNames {
+	for i, name := range opNames() {
 		if n := rise(s.ops[i], p.ops[i]); n > 0 {
 			if out.Ops == nil {
 				out.Ops = map[string]int64{}

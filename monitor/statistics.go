@@ -29,11 +29,20 @@ type statistics struct {
 	logins, authenticated, anonymous, refused            int64
 	redirects, errors, waits, async, asyncRefused        int64
 	segments, writeSegments                              int64
-	ops                                                  [len(opNames)]int64
+	ops                                                  [opKinds]int64
 }
 
-// opNames are the kinds of operations that an XRootD server counts.
-var opNames = [...]string{"open", "refresh", "read", "preread", "readv", "writev", "write", "sync", "getfile", "putfile", "other"}
+// opKinds is how many kinds of operations an XRootD server counts.
+const opKinds = 11
+
+// opNames returns our names of these kinds, opTags the server's.
+func opNames() [opKinds]string {
+	return [...]string{"open", "refresh", "read", "preread", "readv", "writev", "write", "sync", "getfile", "putfile", "other"}
+}
+
+func opTags() [opKinds]string {
+	return [...]string{"open", "rf", "rd", "pr", "rv", "wv", "wr", "sync", "getf", "putf", "misc"}
+}
 
 func (s *statistics) user() float64   { return float64(s.userSeconds) + float64(s.userMicros)/1e6 }
 func (s *statistics) system() float64 { return float64(s.systemSeconds) + float64(s.systemMicros)/1e6 }
@@ -210,7 +219,7 @@ func (s *statistics) protocol(key []byte) *int64 {
 		return &s.writeSegments
 	}
 	if name, ok := bytes.CutPrefix(key, []byte("xrootd.ops.")); ok {
-		for i, tag := range [len(opNames)]string{"open", "rf", "rd", "pr", "rv", "wv", "wr", "sync", "getf", "putf", "misc"} {
+		for i, tag := range opTags() {
 			if string(name) == tag {
 				return &s.ops[i]
 			}
