@@ -146,10 +146,16 @@ func (p *Plan) WorkText() string {
 // the protocol has them.
 func (p *Plan) waysText() []string {
 	u, err := url.Parse(p.Target)
-	if err != nil || !rooted(u.Scheme) {
+	if err != nil {
 		return nil
 	}
 	var parts []string
+	if p.Work.Sync && (rooted(u.Scheme) || u.Scheme == "file") {
+		parts = append(parts, "each file synced")
+	}
+	if !rooted(u.Scheme) {
+		return parts
+	}
 	ops := (&Scenario{Work: p.Work}).operations()
 	if p.Work.Plain {
 		both := slices.Contains(ops, "read") && slices.Contains(ops, "write")

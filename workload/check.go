@@ -122,6 +122,9 @@ func checkWays(w Work, say sayer) {
 	if w.Plain && !c.has(storage.Read) && !c.has(storage.Write) {
 		say("plain", "kind %s moves no payload: leave it out", w.Kind)
 	}
+	if w.Sync && !c.has(storage.Write) {
+		say("sync", "kind %s writes no files: leave it out", w.Kind)
+	}
 	if w.KeepOpen && !c.has(storage.Read) {
 		say("keep_open", "kind %s reads no files: leave it out", w.Kind)
 	}

@@ -38,7 +38,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 		choice: choice, dirs: w.Kind == "metadata",
 		files: files, pick: newPicker(w, len(files), client), part: newParts(w.Part),
 		size: size, names: names{home: Home(dir, client)},
-		chunk: int(w.Chunk), ahead: w.InFlight, plain: w.Plain, keep: w.KeepOpen, timeout: time.Duration(w.Timeout),
+		chunk: int(w.Chunk), ahead: w.InFlight, plain: w.Plain, sync: w.Sync, keep: w.KeepOpen, timeout: time.Duration(w.Timeout),
 		think: w.Think, verify: float64(w.Verify), sum: w.Sum,
 	}
 	return s, nil
@@ -60,6 +60,7 @@ type stream struct {
 	chunk   int
 	ahead   int
 	plain   bool
+	sync    bool
 	keep    bool
 	timeout time.Duration
 	think   Span
@@ -141,7 +142,7 @@ func (s *stream) write(r *rand.Rand, t *Task, op *storage.Op) {
 	path := s.names.file(n)
 	s.written = File{Path: path, Size: s.size(r), Seed: content.Seed(r.Uint64(), path), Made: true}
 	t.File = &s.written
-	op.Path, op.Size, op.Seed, op.Chunk, op.Plain = s.written.Path, s.written.Size, s.written.Seed, s.chunk, s.plain
+	op.Path, op.Size, op.Seed, op.Chunk, op.Plain, op.Sync = s.written.Path, s.written.Size, s.written.Seed, s.chunk, s.plain, s.sync
 	t.Verify = s.verified(r)
 	s.remember(own{n, s.written.Size, s.written.Seed}, !s.dirs)
 }

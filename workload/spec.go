@@ -14,6 +14,7 @@ type Work struct {
 	Think    Span               `json:"think"               yaml:"think"`               // pause after a task
 	Chunk    unit.Size          `json:"chunk,omitempty"     yaml:"chunk,omitempty"`     // bytes per request
 	InFlight int                `json:"in_flight,omitempty" yaml:"in_flight,omitempty"` // requests of one client at once
+	Sync     bool               `json:"sync,omitempty"      yaml:"sync,omitempty"`      // written files are put on stable storage before they are closed
 	Plain    bool               `json:"plain,omitempty"     yaml:"plain,omitempty"`     // without the page checksums that the protocol may have
 	KeepOpen bool               `json:"keep_open,omitempty" yaml:"keep_open,omitempty"` // files that were read stay open for the client's next read
 	Part     *Part              `json:"part,omitempty"      yaml:"part,omitempty"`      // read parts instead of whole files

@@ -37,6 +37,9 @@ func (s *service) write(ctx context.Context, path string, op *storage.Op, p stor
 	}
 	p.Reached(storage.Opened)
 	err = s.fill(ctx, f, op, p)
+	if err == nil && op.Sync {
+		err = f.Sync()
+	}
 	if closing := f.Close(); err == nil {
 		err = closing
 	}

@@ -170,6 +170,14 @@ func (s *suite) testWrite(t *testing.T) {
 	for _, size := range s.sizes() {
 		t.Run(fmt.Sprintf("size %d", size), func(t *testing.T) { s.roundTrip(t, c, "f.dat", size) })
 	}
+	t.Run("synced", func(t *testing.T) {
+		p := s.path(t, "f.dat")
+		s.removeAfter(t, p)
+		s.must(t, c, storage.Op{Kind: storage.Write, Path: p, Size: 200_001, Seed: 5, Sync: true})
+		if s.offers(storage.Read) {
+			s.holds(t, c, p, 5, 200_001)
+		}
+	})
 	for _, chunk := range []int{1000, 65_536} {
 		t.Run(fmt.Sprintf("chunk %d", chunk), func(t *testing.T) {
 			p := s.path(t, "f.dat")
