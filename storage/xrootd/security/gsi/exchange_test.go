@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,8 @@ func TestVariants(t *testing.T) {
 		"newer than us":        {version: 10700},
 		"ciphers unknown":      {ciphers: "bf-cbc:aes-128-cbc"},
 		"digest by default":    {digests: "md5"},
+		"long key":             {ciphers: "aes-256-cbc"},
+		"nothing but DES":      {ciphers: "bf-cbc:des-ede3-cbc", version: 10300},
 	} {
 		p.pair = host
 		if err := p.login(m, "localhost"); err != nil {
@@ -66,11 +70,14 @@ func TestLies(t *testing.T) {
 		{"no cipher in common", &peer{pair: host, ciphers: "bf-cbc:rot13"}, errors.ErrUnsupported, "bf-cbc:rot13"},
 		{"no digest in common", &peer{pair: host, digests: "crc32"}, errors.ErrUnsupported, "crc32"},
 		{"tag that could be a digest", &peer{pair: host, tag: make([]byte, 35)}, storage.ErrProtocol, "35 bytes"},
+		{"empty tag", &peer{pair: host, tag: []byte{}}, storage.ErrProtocol, "no tag"},
 		{"module unknown", &peer{pair: host, module: "gnutls"}, storage.ErrProtocol, "gnutls"},
 		{"version unknown", &peer{pair: host, version: 7}, storage.ErrProtocol, "older"},
 		{"prime that is none", &peer{pair: host, prime: prime512[:127] + "5"}, storage.ErrProtocol, "no safe prime"},
-		{"prime too short", &peer{pair: host, prime: "17"}, storage.ErrProtocol, "5 bits"},
-		{"prime too long", &peer{pair: host, prime: prime3072 + prime3072}, storage.ErrProtocol, "6144 bits"},
+		{"prime that is not safe", &peer{pair: host, prime: "e82c2a152f32baf40a5b9f436bb14e42d93acd1619d8509435d7afaa3b6e117c59c38d1ab5be0a9de48429aa56d92842feff28747c5759df737ae654a7ec2aef"}, storage.ErrProtocol, "no safe prime"},
+		{"twice a prime and one", &peer{pair: host, prime: "d5c1820908793ef4c42f04390a31551b5645220449b72b40d85ceb348d098962da6b2f98dfc157501ec9ed847e8781ade3ddceb0fbeecb2f538151bf20d23d1b"}, storage.ErrProtocol, "no safe prime"},
+		{"prime too short", &peer{pair: host, prime: "17"}, storage.ErrProtocol, "5 bits, sensible are"},
+		{"prime too long", &peer{pair: host, prime: prime3072 + prime3072}, storage.ErrProtocol, "6144 bits, sensible are"},
 		{"half is zero", &peer{pair: host, half: func(b []byte) []byte {
 			return append(b[:bytes.Index(b, []byte(public))], public+"00---EPUB---"...)
 		}}, storage.ErrProtocol, "out of range"},
@@ -165,6 +172,56 @@ func TestDamage(t *testing.T) {
 	}
 	if unharmed > 40 {
 		t.Errorf("%d of %d damaged messages passed for good ones", unharmed, len(answer))
+	}
+}
+
+// Secrets that begin with a zero, one in 256, are where padding matters.
+func TestPadding(t *testing.T) {
+	ca := newCA(t, "Padding")
+	host := ca.host(t, "localhost")
+	m := newMethod(t, member(t, ca))
+	_, text := (&peer{}).parameters()
+	g := must(m.groups.find(text))
+	own := must(g.half(m.source.id, time.Now()))
+	x := big.NewInt(1000)
+	for y := big.NewInt(0); ; x.Add(x, big.NewInt(1)) {
+		if y.Exp(g.g, x, g.p).Exp(y, own.x, g.p); y.BitLen() <= 504 {
+			break
+		}
+	}
+	for name, p := range map[string]*peer{
+		"padded": {}, "not padded": {module: "sslnopad"}, "before there was padding": {version: 10300},
+	} {
+		p.pair, p.x = host, x
+		if err := p.login(m, "localhost"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Each vector is another one.
+func TestVector(t *testing.T) {
+	s := must(chooseSuite("aes-128-cbc"))
+	secret := make([]byte, 64)
+	one, two := must(s.seal(secret, []byte("data"), true)), must(s.seal(secret, []byte("data"), true))
+	if len(one) != 32 || bytes.Equal(one[:16], two[:16]) {
+		t.Errorf("%x and %x", one, two)
+	}
+	if three := must(s.seal(secret, []byte("data"), false)); len(three) != 16 {
+		t.Errorf("without a vector: %x", three)
+	}
+	if _, err := s.seal(secret[:15], nil, true); !errors.Is(err, storage.ErrProtocol) {
+		t.Errorf("a short secret: %v", err)
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	many := slices.Repeat([]bucket{{bucketTag, []byte("x")}}, maxBuckets)
+	if b, err := parseBuffer(encode(1, many...)); err != nil || len(b.buckets) != maxBuckets {
+		t.Errorf("%d buckets, %v", len(b.buckets), err)
+	}
+	if _, err := parseBuffer(encode(1, append(many, many[0])...)); !errors.Is(err, storage.ErrProtocol) {
+		t.Errorf("too many buckets: %v", err)
 	}
 }
 

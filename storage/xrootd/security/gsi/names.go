@@ -20,10 +20,13 @@ type names struct {
 
 	mutex   sync.Mutex
 	resolve func(ctx context.Context, address string) ([]string, error)
-	known   map[string]resolved
+	known   map[string]*resolved
 }
 
+// resolved is the answer for one address, whose mutex is held while it is
+// asked for: clients of other addresses do not wait.
 type resolved struct {
+	mutex sync.Mutex
 	names []string
 	until time.Time
 }
@@ -31,7 +34,7 @@ type resolved struct {
 func newNames(allowed string, dns bool) *names {
 	return &names{
 		allowed: strings.FieldsFunc(allowed, func(r rune) bool { return r == '|' }), dns: dns,
-		resolve: net.DefaultResolver.LookupAddr, known: map[string]resolved{},
+		resolve: net.DefaultResolver.LookupAddr, known: map[string]*resolved{},
 	}
 }
 
@@ -140,20 +143,26 @@ func glob(pattern, text string) bool {
 // answer is kept: a run has thousands of logins at the same few addresses.
 func (n *names) lookup(address string, now time.Time) []string {
 	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if r, ok := n.known[address]; ok && now.Before(r.until) {
+	r := n.known[address]
+	if r == nil {
+		r = &resolved{}
+		n.known[address] = r
+	}
+	n.mutex.Unlock()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if now.Before(r.until) {
 		return r.names
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	found, err := n.resolve(ctx, address)
-	until := now.Add(believed)
+	r.names, r.until = found, now.Add(believed)
 	if err != nil {
-		until = now.Add(10 * time.Second)
+		r.until = now.Add(10 * time.Second)
 	}
 	for i, name := range found {
 		found[i] = strings.TrimSuffix(name, ".")
 	}
-	n.known[address] = resolved{found, until}
 	return found
 }

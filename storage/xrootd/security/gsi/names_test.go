@@ -44,6 +44,7 @@ func TestNames(t *testing.T) {
 		{name: "common name", cert: cert("a.example.org"), host: "a.example.org", noDNS: true, want: true},
 		{name: "common name of a service", cert: cert("host/a.example.org"), host: "a.example.org", want: true},
 		{name: "common name beside others", cert: cert("a.example.org", "b.example.org"), host: "a.example.org", noDNS: true},
+		{name: "common name beside others, DNS trusted", cert: cert("a.example.org", "b.example.org"), host: "a.example.org", want: true},
 		{name: "other name", cert: cert("a.example.org"), host: "b.example.org"},
 		{name: "no name", cert: cert(""), host: ""},
 		{name: "suffix", cert: cert("x", "example.org"), host: "a.example.org"},

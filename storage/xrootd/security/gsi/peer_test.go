@@ -3,7 +3,6 @@ package gsi
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rsa"
 	"crypto/x509"
@@ -45,8 +44,8 @@ type peer struct {
 	signer  pair   // of the tag, instead of itself
 	tag     []byte // instead of a random one
 	half    func([]byte) []byte
-	x       *big.Int
-	client  []byte // module that the client chose
+	x       *big.Int // its secret exponent; nil means any
+	client  []byte   // module that the client chose
 }
 
 func or[T any](given bool, value, otherwise T) T {
@@ -95,7 +94,9 @@ func (p *peer) certify(hello []byte) ([]byte, error) {
 		return nil, err
 	}
 	prime, text := p.parameters()
-	p.x, _ = new(big.Int).SetString(strings.Repeat("3", 60), 16)
+	if p.x == nil {
+		p.x, _ = new(big.Int).SetString(strings.Repeat("3", 60), 16)
+	}
 	half := fmt.Appendf(text, "---BPUB---%X---EPUB---", new(big.Int).Exp(big.NewInt(5), p.x, prime).Bytes())
 	if p.half != nil {
 		half = p.half(half)
@@ -151,7 +152,12 @@ func (p *peer) admit(proof []byte) error {
 		secret = bytes.TrimLeft(secret, "\x00")
 	}
 	sealed, _ := msg.find(bucketMain)
-	main, err := unseal(secret, sealed, signed)
+	chosen, _ := msg.find(bucketCiphers)
+	name, length, _ := strings.Cut(string(chosen), "#")
+	if signed != (length == "16") {
+		return fmt.Errorf("cipher %q", chosen)
+	}
+	main, err := unseal(name, secret, sealed, signed)
 	if err != nil {
 		return err
 	}
@@ -191,18 +197,22 @@ func parsePublic(text []byte) (*rsa.PublicKey, error) {
 	return public, nil
 }
 
-// unseal decrypts with aes-128-cbc.
-func unseal(secret, data []byte, vector bool) (buffer, error) {
+func unseal(name string, secret, data []byte, vector bool) (buffer, error) {
+	s, err := chooseSuite(name)
+	if err != nil {
+		return buffer{}, err
+	}
+
 	iv := make([]byte, 16)
 	if vector {
 		iv, data = data[:16], data[16:]
 	}
-	block, err := aes.NewCipher(secret[:16])
+	block, err := s.make(secret[:s.key])
 	if err != nil {
 		return buffer{}, err
 	}
 	out := make([]byte, len(data))
-	cipher.NewCBCDecrypter(block, iv).CryptBlocks(out, data)
+	cipher.NewCBCDecrypter(block, iv[:block.BlockSize()]).CryptBlocks(out, data)
 	return parseBuffer(out)
 }
 

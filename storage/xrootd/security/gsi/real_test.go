@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -101,11 +102,26 @@ func (s *site) credentials(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if err := s.works(newMethod(t, storage.Credentials{From: storage.Auth{ProxyFile: toolProxy(t, s, key), CADir: s.CADir}}), "localhost", nil); err != nil {
+		t.Errorf("proxy made by xrdgsiproxy: %v", err)
+	}
 	t.Setenv("X509_USER_PROXY", s.Proxy)
 	t.Setenv("X509_CERT_DIR", s.CADir)
 	if err := s.works(newMethod(t, storage.Credentials{}), "localhost", nil); err != nil {
 		t.Errorf("variables alone: %v", err)
 	}
+}
+
+// toolProxy has XRootD's own tool make a proxy.
+func toolProxy(t *testing.T, s *site, key string) string {
+	t.Helper()
+	lab.Need(t, "xrdgsiproxy")
+	file := filepath.Join(t.TempDir(), "x509up")
+	cmd := exec.CommandContext(t.Context(), "xrdgsiproxy", "init", "-f", file, "-cert", s.UserCert, "-key", key, "-certdir", s.CADir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
 }
 
 func (s *site) refusals(t *testing.T) {

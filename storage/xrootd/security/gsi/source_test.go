@@ -141,6 +141,21 @@ func TestRenewal(t *testing.T) {
 		}
 		return id.until, nil
 	}
+	writeFile(t, 0o600, file, second.certPEM(), second.keyPEM(), user.certPEM())
+	if err := os.Chtimes(file, now, now.Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	m.source.looked = now
+	if until, err := lasts(time.Second - 1); err != nil || !until.Equal(first.cert.NotAfter) {
+		t.Errorf("another file, before the second is over: %v until %v", err, until)
+	}
+	if until, err := lasts(time.Second); err != nil || !until.Equal(second.cert.NotAfter) {
+		t.Errorf("another file: %v until %v", err, until)
+	}
+	writeFile(t, 0o600, file, first.certPEM(), first.keyPEM(), user.certPEM())
+	if until, err := lasts(2 * time.Second); err != nil || !until.Equal(first.cert.NotAfter) {
+		t.Errorf("the first file again: %v until %v", err, until)
+	}
 	writeFile(t, 0o600, file, first.certPEM()[:100])
 	if until, err := lasts(time.Minute); err != nil || !until.Equal(first.cert.NotAfter) {
 		t.Errorf("a file cut off: %v until %v", err, until)
