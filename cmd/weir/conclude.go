@@ -19,16 +19,7 @@ import (
 // conclude analyses the run in dir, writes what can be made again, and says
 // what it showed.
 func conclude(dir string, f runFlags, s streams) error {
-	run, err := results.Open(dir)
-	if err != nil {
-		return err
-	}
-	found, series, err := analysis.Both(run)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(analysis.WriteFindings(dir, found), analysis.WriteTables(run, found),
-		results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
+	found, err := analyze(dir)
 	if err != nil {
 		return err
 	}
@@ -40,6 +31,20 @@ func conclude(dir string, f runFlags, s streams) error {
 	}
 	_, err = fmt.Fprintf(s.out, "\nrun directory  %s\nreport         %s\n", dir, filepath.Join(dir, results.ReportFile))
 	return errors.Join(err, validity(found))
+}
+
+// analyze analyses the run in dir and writes what can be made again.
+func analyze(dir string) (*analysis.Findings, error) {
+	run, err := results.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	found, series, err := analysis.Both(run)
+	if err != nil {
+		return nil, err
+	}
+	return found, errors.Join(analysis.WriteFindings(dir, found), analysis.WriteTables(run, found),
+		results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
 }
 
 // validity turns an invalid result, or a threshold that was not met, into its

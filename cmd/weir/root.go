@@ -46,7 +46,7 @@ invalid.`,
 	})
 	root.AddCommand(
 		runCommand(s, signals), planCommand(s), reportCommand(s), serveCommand(s, signals), cleanCommand(s, signals),
-		labCommand(s, signals), doctorCommand(s), schemaCommand(s), versionCommand(s), workerCommand(s, signals),
+		labCommand(s, signals), doctorCommand(s), calibrateCommand(s, signals), schemaCommand(s), versionCommand(s), workerCommand(s, signals),
 	)
 	usage(root)
 	return root

@@ -1,0 +1,259 @@
+// Package calibration compares what weir's own clients did with what a real
+// client program did on the same service, files and load, so that it is known
+// what a virtual client stands for.
+//
+// It reads two run directories whose steps were taken in turns: step n of the
+// one beside step n of the other. All of it is pure functions.
+package calibration
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/calibration/relay"
+	"weir/monitor"
+	"weir/results"
+)
+
+// Version is the version of a Result's JSON; its keys change only with it.
+const Version = 1
+
+// A Result says how the two sides differ. Weir's figures stand first, and a
+// ratio is weir's over the program's.
+type Result struct {
+	Version int    `json:"version"`
+	Target  string `json:"target"`
+	Kind    string `json:"kind"`    // read, write
+	Program string `json:"program"` // the real client: xrdcp, curl, gfal-copy
+	Release string `json:"release,omitempty"`
+	Plain   bool   `json:"plain"`       // both without page checksums
+	Rounds  int    `json:"rounds"`      // pairs of steps that could be compared, of the clients that have the fewest
+	Files   [2]int `json:"files_moved"` // by weir and by the program, in all
+
+	Points  []Point  `json:"points"`
+	Relay   *Wire    `json:"relay,omitempty"`      // requests seen on their way, one client
+	Servers *Wire    `json:"statistics,omitempty"` // requests that the servers counted
+	Verdict []string `json:"verdict"`              // sentences
+	Notes   []string `json:"notes"`
+	Valid   bool     `json:"valid"` // there is something to compare, and it went well
+
+	sides [3][]Step // weir, the program, weir at the program's rate
+	given Given
+}
+
+// A Point is what was found with one number of clients.
+type Point struct {
+	Clients int      `json:"clients"`
+	Rounds  int      `json:"rounds"`
+	Figures []Figure `json:"figures"`
+}
+
+// Names of figures.
+const (
+	Throughput   = "throughput_bytes_per_second"
+	Rate         = "files_per_second"
+	Median       = "transfer_seconds_p50"
+	Slowest      = "transfer_seconds_p99"
+	ClientByFile = "client_cpu_seconds_per_file"
+	ClientByGB   = "client_cpu_seconds_per_gb"
+	ServerByFile = "server_cpu_seconds_per_file"
+	ServerByGB   = "server_cpu_seconds_per_gb"
+	WireByByte   = "interface_bytes_per_byte"
+)
+
+// A Figure is one quantity on both sides: medians over the rounds; nil where
+// nobody could see it.
+type Figure struct {
+	Name  string   `json:"name"`
+	Weir  *float64 `json:"weir"`
+	Real  *float64 `json:"program"`
+	Ratio *Ratio   `json:"ratio"` // nil unless both are known and above 0
+
+	// Weir's clients again, with pauses that make them as slow as the program.
+	Paced      *float64 `json:"weir_paced,omitempty"`
+	PacedRatio *Ratio   `json:"paced_ratio,omitempty"`
+}
+
+// A Ratio is weir's figure over the program's: the median of the rounds'
+// ratios between the least and the greatest of them.
+type Ratio struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Given is what the two run directories do not tell.
+type Given struct {
+	Program, Release string
+	Look             [2]Look // a few files of each side through a relay: weir, program
+	LookError        string  // why there is none
+	Idle             []*monitor.Service
+	IdleSeconds      float64 // the load had not begun: what the servers did then was for others
+	Interrupted      bool
+}
+
+// A Look is what a relay saw of a few operations, each with a session of its own.
+type Look struct {
+	Operations int
+	Payload    int64 // bytes of their files
+	Seen       relay.Seen
+	Redirected bool // what was asked of data servers went past the relay
+}
+
+// Of compares the run of weir's own clients with that of a real program, and
+// with that of weir's clients that were slowed down to the program's rate, if
+// paced is not nil.
+func Of(weir, program, paced *results.Run, g Given) (*Result, error) {
+	r := &Result{Version: Version, Target: weir.Plan.Target, Kind: weir.Plan.Work.Kind, Program: g.Program, Release: g.Release,
+		Plain: weir.Plan.Work.Plain, Points: []Point{}, Verdict: []string{}, Notes: []string{}, given: g}
+	for i, run := range []*results.Run{weir, program, paced} {
+		if run == nil {
+			continue
+		}
+		steps, err := Steps(run)
+		if err != nil {
+			return nil, fmt.Errorf("calibration: %w", err)
+		}
+		r.sides[i] = steps
+	}
+	r.compare()
+	r.Relay = seen(g.Look)
+	r.Servers = r.counted()
+	r.conclude()
+	return r, nil
+}
+
+// A pair is one step of each side, with the same clients. The third, at the
+// program's rate, may be nil.
+type pair [3]*Step
+
+// pairs returns the steps in which both sides brought something to an end.
+func (r *Result) pairs() []pair {
+	var all []pair
+	for i := range r.sides[0] {
+		p := pair{&r.sides[0][i]}
+		for side := 1; side < len(p); side++ {
+			k := slices.IndexFunc(r.sides[side], func(b Step) bool { return b.Number == p[0].Number })
+			if k >= 0 && r.sides[side][k].useful() {
+				p[side] = &r.sides[side][k]
+			}
+		}
+		if p[0].useful() && p[1] != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// compare makes a point of each number of clients.
+func (r *Result) compare() {
+	byClients := map[int][]pair{}
+	var order []int
+	for _, p := range r.pairs() {
+		n := p[0].Clients
+		if byClients[n] == nil {
+			order = append(order, n)
+		}
+		byClients[n] = append(byClients[n], p)
+		r.Files[0] += int(p[0].Done)
+		r.Files[1] += int(p[1].Done)
+	}
+	slices.Sort(order)
+	for _, n := range order {
+		pairs := byClients[n]
+		point := Point{Clients: n, Rounds: len(pairs)}
+		for _, q := range quantities() {
+			if f := figure(q.name, pairs, q.of); f.Weir != nil || f.Real != nil {
+				point.Figures = append(point.Figures, f)
+			}
+		}
+		r.Points = append(r.Points, point)
+		if r.Rounds == 0 || len(pairs) < r.Rounds {
+			r.Rounds = len(pairs)
+		}
+	}
+}
+
+// A quantity is a figure of one step; nil where it is not known.
+type quantity struct {
+	name string
+	of   func(*Step) *float64
+}
+
+func quantities() []quantity {
+	return []quantity{
+		{Throughput, func(s *Step) *float64 { return over(float64(s.span().Moved), s.span().Seconds) }},
+		{Rate, func(s *Step) *float64 { return over(float64(s.span().Done), s.span().Seconds) }},
+		{Median, func(s *Step) *float64 { return s.quantile(.5) }},
+		{Slowest, func(s *Step) *float64 { return s.quantile(.99) }},
+		{ClientByFile, func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Done)) }},
+		{ClientByGB, func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Moved)/1e9) }},
+		{ServerByFile, func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Done)) }},
+		{ServerByGB, func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Moved)/1e9) }},
+		{WireByByte, func(s *Step) *float64 { return over(float64(s.Net), float64(s.Moved)) }},
+	}
+}
+
+func figure(name string, pairs []pair, of func(*Step) *float64) Figure {
+	var values, ratios [3][]float64
+	for _, p := range pairs {
+		var v [3]*float64
+		for i, s := range p {
+			if s == nil {
+				continue
+			}
+			if v[i] = of(s); v[i] != nil {
+				values[i] = append(values[i], *v[i])
+			}
+		}
+		for i := range v {
+			if v[i] != nil && v[1] != nil && *v[i] > 0 && *v[1] > 0 {
+				ratios[i] = append(ratios[i], *v[i] / *v[1])
+			}
+		}
+	}
+	return Figure{Name: name, Weir: median(values[0]), Real: median(values[1]), Ratio: ratioOf(ratios[0]),
+		Paced: median(values[2]), PacedRatio: ratioOf(ratios[2])}
+}
+
+func ratioOf(x []float64) *Ratio {
+	m := median(x)
+	if m == nil {
+		return nil
+	}
+	return &Ratio{Value: *m, Low: slices.Min(x), High: slices.Max(x)}
+}
+
+// Figure returns the point's figure of a name; an empty one if there is none.
+func (p *Point) Figure(name string) Figure {
+	i := slices.IndexFunc(p.Figures, func(f Figure) bool { return f.Name == name })
+	if i < 0 {
+		return Figure{Name: name}
+	}
+	return p.Figures[i]
+}
+
+func median(x []float64) *float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	x = slices.Sorted(slices.Values(x))
+	m := (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+	return &m
+}
+
+// over divides; nil by nothing.
+func over(x, by float64) *float64 {
+	if by <= 0 {
+		return nil
+	}
+	v := x / by
+	return &v
+}
+
+func share(x *float64, by float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	return over(*x, by)
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"weir/calibration"
+	"weir/calibration/relay"
+	"weir/cluster"
+	"weir/engine"
+	"weir/monitor"
+	"weir/scenario"
+	"weir/storage"
+	"weir/storage/all"
+	"weir/workload"
+)
+
+// mostListed is how many listed files without a size are asked about.
+const mostListed = 1000
+
+// prepare finds or makes the files that both sides read. Our own driver does
+// it for both.
+func (c *calibrator) prepare() error {
+	own := c.sides[0]
+	if workload.Writes(own.plan.Work) {
+		return c.folders(own.config) // shows whether writing is allowed; each step makes its own again
+	}
+	var listed []workload.File
+	if name := own.plan.Files.List; name != "" {
+		list, err := scenario.ReadList(name, own.plan.Target)
+		if err != nil {
+			return exit{exitUsage, err}
+		}
+		listed = list.Files[:min(len(list.Files), mostListed)]
+	}
+	files, err := engine.Prepare(c.in.finish, own.config, listed, nil)
+	if err != nil && own.plan.Files.Make != nil && c.in.finish.Err() == nil {
+		files, err = c.list(err)
+	}
+	if err != nil {
+		return err
+	}
+	c.files, err = c.sizes(files)
+	return err
+}
+
+// list is for services that cannot be written to: what is there is read.
+func (c *calibrator) list(refused error) ([]workload.File, error) {
+	switch storage.Classify(refused) {
+	case storage.Refused, storage.Timeout, storage.Reset:
+		return nil, fmt.Errorf("the target cannot be reached: %w", refused)
+	}
+	for _, s := range c.sides {
+		s.plan.Files = scenario.Files{Listing: true}
+	}
+	files, err := engine.Prepare(c.in.finish, c.sides[0].config, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("there is nothing to read: files cannot be made (%w), nor found (%w); name a folder where you may write, or files that are there with --list FILE", refused, err)
+	}
+	c.say("no file may be made (%s): reading %d that are there\n", line(refused.Error()), len(files))
+	return files, nil
+}
+
+// sizes asks for the sizes that are not known, so that no side has to.
+func (c *calibrator) sizes(files []workload.File) ([]workload.File, error) {
+	client := c.sides[0].config.Service.Client()
+	defer func() { _ = client.Close() }() // nothing is left to be said
+	known := files[:0:0]
+	for _, f := range files {
+		if f.Size < 0 && len(known) < mostListed {
+			res, err := client.Do(c.in.finish, &storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: lookTimeout}, &witness{})
+			if err != nil {
+				return nil, fmt.Errorf("how large is the file? %w", err)
+			}
+			f.Size = res.Size
+		}
+		known = append(known, f)
+	}
+	return known, nil
+}
+
+// folders makes the folders of a side that writes, with our own driver.
+func (c *calibrator) folders(config engine.Config) error {
+	config.Service = c.sides[0].config.Service
+	_, err := engine.Prepare(c.in.finish, config, nil, nil)
+	return err
+}
+
+// clean removes what both sides have made.
+func (c *calibrator) clean() error {
+	return errors.Join(c.cleanSide(c.sides[2]), c.cleanSide(c.sides[1]), c.cleanSide(c.sides[0]))
+}
+
+func (c *calibrator) cleanSide(s *side) error {
+	left, err := leftovers(s.manifest)
+	if err != nil || len(left) == 0 || keep(s.plan) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.in.cleaning(), 10*time.Minute)
+	defer cancel()
+	config := s.config
+	config.Service = c.sides[0].config.Service
+	if failed, first := engine.Clean(ctx, config, left, nil); failed > 0 {
+		return fmt.Errorf("%d of %d files and folders that %s made could not be removed (weir clean %s tries again): %w", failed, len(left), s.name, s.dir, first)
+	}
+	return nil
+}
+
+// idleFor is how long the servers are watched before the load begins.
+const idleFor = time.Second
+
+// listen finds out whether the servers tell about themselves, and what they do
+// without us.
+func (c *calibrator) listen(ctx context.Context) {
+	asks, ok := c.sides[0].config.Service.(storage.Reporter)
+	if !ok {
+		return
+	}
+	servers, err := asks.Servers(ctx)
+	if err != nil {
+		c.say("the servers do not tell about themselves: %s\n", line(err.Error()))
+		return
+	}
+	c.asks, c.asked = asks, servers
+	before := c.read(ctx)
+	if len(before) == 0 {
+		c.asks = nil
+		return
+	}
+	began := time.Now()
+	pause(c.in.finish, idleFor)
+	for name, after := range c.read(ctx) {
+		if s, ok := after.Since(before[name]); ok {
+			withoutUs(s, 1)
+			c.given.Idle = append(c.given.Idle, s)
+		}
+	}
+	c.given.IdleSeconds = time.Since(began).Seconds()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// read asks all servers about themselves; who does not answer is left out.
+func (c *calibrator) read(ctx context.Context) map[string]monitor.Reading {
+	all := map[string]monitor.Reading{}
+	if c.asks == nil {
+		return all
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for _, name := range c.asked {
+		if r, err := monitor.Read(ctx, c.asks, name); err == nil {
+			all[name] = r
+		}
+	}
+	if len(all) < len(c.asked) {
+		return nil // a part of the servers would be taken for all
+	}
+	return all
+}
+
+// settled reads until the servers have noticed that all clients are gone: they
+// count some things only then. It says how often it has asked.
+func (c *calibrator) settled(ctx context.Context, before map[string]monitor.Reading) (last map[string]monitor.Reading, asked int64) {
+	last, asked = c.read(ctx), 1
+	for ; asked < 40 && len(last) > 0; asked++ {
+		pause(ctx, 25*time.Millisecond)
+		now := c.read(ctx)
+		if quiet(last, now) && gone(before, now) {
+			return now, asked + 1
+		}
+		last = now
+	}
+	return last, asked
+}
+
+// withoutUs takes our own questions out of what a server counted.
+func withoutUs(s *monitor.Service, asked int64) {
+	if n := s.Ops[ownKind] - asked; n > 0 {
+		s.Ops[ownKind] = n
+	} else {
+		delete(s.Ops, ownKind)
+	}
+}
+
+// ownKind is among which requests a server counts a question about itself.
+const ownKind = "other"
+
+// quiet tells whether nothing was counted between two readings.
+func quiet(before, after map[string]monitor.Reading) bool {
+	for name, r := range after {
+		if s, ok := r.Since(before[name]); ok && s.Operations()+s.Logins > 1 { // the one is ours
+			return false
+		}
+	}
+	return true
+}
+
+// gone tells whether no server has more connections than before.
+func gone(before, after map[string]monitor.Reading) bool {
+	for name, r := range after {
+		s, ok := r.Since(before[name])
+		was, known := before[name].Since(before[name])
+		if ok && known && s.Connections > was.Connections {
+			return false
+		}
+	}
+	return true
+}
+
+// How many files each side moves through the relay, and how long one may take.
+const (
+	looks       = 3
+	lookTimeout = 30 * time.Second
+)
+
+// look has each side move a few files through a relay that counts requests.
+func (c *calibrator) look(ctx context.Context) {
+	u, err := url.Parse(c.sides[0].plan.Target)
+	if err != nil {
+		return // the plan would not be there
+	}
+	port, ok := map[string]string{"root": "1094", "xroot": "1094", "http": "80", "dav": "80"}[u.Scheme]
+	if !ok {
+		c.given.LookError = "the connections are encrypted"
+		return
+	}
+	if p := u.Port(); p != "" {
+		port = p
+	}
+	for i, s := range c.sides[:2] {
+		l, err := c.lookAt(ctx, s, *u, net.JoinHostPort(u.Hostname(), port))
+		if err != nil {
+			c.given.LookError = line(fmt.Sprintf("%s: %v", s.name, err))
+			return
+		}
+		c.given.Look[i] = l
+	}
+}
+
+func (c *calibrator) lookAt(ctx context.Context, s *side, u url.URL, server string) (l calibration.Look, err error) {
+	r, err := relay.Listen(ctx, server)
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	plan := *s.plan
+	if _, port, err := net.SplitHostPort(r.Address()); err == nil && u.Hostname() == "localhost" {
+		u.Host = "localhost:" + port // certificates and tickets are for names
+	} else {
+		u.Host = r.Address()
+	}
+	plan.Target = u.String()
+	service, err := cluster.OpenService(ctx, &plan, all.Drivers())
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	if workload.Writes(plan.Work) {
+		if err := c.folders(s.config); err != nil {
+			return l, err
+		}
+		defer func() { err = errors.Join(err, c.cleanSide(s)) }()
+	}
+	for i := range looks {
+		if err := c.lookOnce(ctx, s, service, i, &l); err != nil {
+			return l, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	r.Idle(ctx)
+	l.Seen = r.Take()
+	return l, nil
+}
+
+// lookOnce moves one file in a session of its own.
+func (c *calibrator) lookOnce(ctx context.Context, s *side, service storage.Service, i int, l *calibration.Look) error {
+	op := storage.Op{Kind: storage.Write, Timeout: lookTimeout, Chunk: int(s.plan.Work.Chunk), Ahead: s.plan.Work.InFlight, Plain: s.plan.Work.Plain}
+	if workload.Writes(s.plan.Work) {
+		op.Size = int64(s.plan.Work.Size.Fixed)
+		op.Path = fmt.Sprintf("%s/look%d.dat", workload.Home(s.config.Folder, 0), i)
+		if err := s.manifest.Created(op.Path, op.Size, op.Seed); err != nil {
+			return err
+		}
+	} else {
+		f := c.files[i%len(c.files)]
+		op.Kind, op.Path, op.Size = storage.Read, f.Path, f.Size
+	}
+	client, w := service.Client(), &witness{}
+	_, err := client.Do(ctx, &op, w)
+	if err = errors.Join(err, client.Close()); err != nil {
+		return err
+	}
+	l.Operations++
+	l.Payload += op.Size
+	l.Redirected = l.Redirected || w.redirected
+	return nil
+}
+
+// A witness hears whether an operation was sent to another server.
+type witness struct{ redirected bool }
+
+func (*witness) Reached(storage.Phase) {}
+func (*witness) Moved(int)             {}
+
+// ServedBy implements storage.Progress.
+func (w *witness) ServedBy(host string) { w.redirected = w.redirected || host != "" }
