@@ -139,7 +139,9 @@ func (x *call) authenticate(l *link, offer string) error {
 	if method == nil {
 		return nil // it asks for nothing after all
 	}
-	exchange, err := method.Begin(x.ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque})
+	ctx, cancel := x.limited()
+	defer cancel()
+	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque})
 	if err != nil {
 		return fmt.Errorf("authentication %s: %w", method.Name(), err)
 	}

@@ -27,11 +27,12 @@ type peer struct {
 	offer     string                      // authentication that it wants
 	greet     func(c *talk) bool          // replaces the whole login
 	answer    func(c *talk, q query) bool // false ends the connection; nil is good
-	budget    func() int                  // bytes that a connection may send before it breaks; nil: as many as it likes
+	budget    atomic.Int64                // one more than a connection may send before it breaks; 0: as much as it likes
 	mend      atomic.Bool                 // from now on it is good
 	mu        sync.Mutex
 	seen      []query
 	talks     int
+	sent      atomic.Int64
 }
 
 // A query is a request that has arrived.
@@ -48,15 +49,17 @@ func (q query) count() int64  { return int64(binary.BigEndian.Uint32(q.params[12
 // A talk is one connection.
 type talk struct {
 	*net.TCPConn
-	peer *peer
-	nth  int
-	left int
+	peer  *peer
+	nth   int
+	left  int
+	reads int // for the test's own use
 }
 
 // Write sends bytes, as many as the peer may send.
 func (c *talk) Write(b []byte) (int, error) {
 	if c.left >= len(b) {
 		c.left -= len(b)
+		c.peer.sent.Add(int64(len(b)))
 		return c.TCPConn.Write(b)
 	}
 	_, _ = c.TCPConn.Write(b[:c.left])
@@ -118,8 +121,8 @@ func (p *peer) serve(conn *net.TCPConn) {
 	p.talks++
 	c.nth = p.talks
 	p.mu.Unlock()
-	if p.budget != nil && !p.mend.Load() {
-		c.left = p.budget()
+	if n := p.budget.Load(); n > 0 {
+		c.left = int(n) - 1
 	}
 	if p.greet != nil && !p.mend.Load() {
 		if !p.greet(c) {
@@ -224,11 +227,6 @@ func (c *talk) raw(text string) bool {
 
 func (c *talk) say(q query, status uint16, body string) bool {
 	return c.raw(answerOf(q.stream, status, body))
-}
-
-// refuse is kXR_error.
-func (c *talk) refuse(q query, code int, text string) bool {
-	return c.say(q, stError, number(code)+text+"\x00")
 }
 
 // send sends q to another server.
