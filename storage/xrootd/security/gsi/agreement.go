@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// Limits of what servers may ask of us. XRootD up to 5.5 makes primes of 512
-// bits, later ones use one of 3072; checking costs with the third power.
+// Limits of what servers may ask of us. XRootD up to 5.5 makes a prime of 512
+// bits at each start of a server, later ones share one of 3072; what checking
+// costs grows with the third power.
 const (
 	leastPrime = 512
 	mostPrime  = 4096
-	mostGroups = 64
+	mostGroups = 4096 // more than a site has servers
 )
 
 // halfLife is how long our half of an agreement is used. The halves of
