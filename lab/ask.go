@@ -84,14 +84,19 @@ const (
 	xrdLocate = 3027
 )
 
-// locate asks the redirector at address which data servers it knows and
-// returns their ports.
+// locate asks the redirector at address which data servers it can send clients
+// to and returns their ports.
 func locate(ctx context.Context, address string) (map[string]bool, error) {
 	conn, err := dial(ctx, address, &net.TCPAddr{IP: net.ParseIP(asker)})
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	return dataServers(conn)
+}
+
+// dataServers logs in without a credential and asks who serves everything.
+func dataServers(conn net.Conn) (map[string]bool, error) {
 	if err := greet(conn); err != nil {
 		return nil, err
 	}
@@ -101,7 +106,7 @@ func locate(ctx context.Context, address string) (map[string]bool, error) {
 		return nil, err
 	}
 	if len(session) > 16 {
-		return nil, fmt.Errorf("%s wants credentials from %s: %q", address, asker, session[16:])
+		return nil, fmt.Errorf("%s wants credentials: %q", conn.RemoteAddr(), session[16:])
 	}
 	list, err := xrdRequest(conn, xrdLocate, [16]byte{}, "*")
 	if err != nil {
@@ -109,6 +114,9 @@ func locate(ctx context.Context, address string) (map[string]bool, error) {
 	}
 	ports := map[string]bool{}
 	for _, word := range strings.Fields(strings.TrimRight(string(list), "\x00")) {
+		if word[0] != 'S' { // "s" is one that is gone, but not forgotten
+			continue
+		}
 		ports[word[strings.LastIndexByte(word, ':')+1:]] = true
 	}
 	return ports, nil

@@ -198,6 +198,11 @@ func killed(t *testing.T, s *System) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, port, _ := strings.Cut(server.Address, ":")
+	within(t, 10*time.Second, "the redirector to miss "+name, func() bool {
+		known, err := locate(t.Context(), s.Servers[0].Address)
+		return err == nil && !known[port] && len(known) == 2
+	})
 	if err := askListener(server.Address)(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("dialing a killed server: %v, want refused", err)
 	}

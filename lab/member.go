@@ -56,8 +56,8 @@ func (s *System) role(name string) string {
 // does, and returns when they are gone. Its ports stay reserved: connections
 // are refused until RestartPart. Until then, too, XRootD's redirector has
 // clients wait who ask for a file that it does not know, such as a new one: a
-// dead data server might have it. (Extra with "cms.delay drop 10s" makes it
-// forget the dead after 10 s instead of 10 minutes.)
+// dead data server might have it. (Extra with "cms.delay drop 3s" makes it
+// forget the dead after 3 s instead of 10 minutes.)
 func (s *System) KillPart(name string) error {
 	if _, err := s.Server(name); err != nil {
 		return err
@@ -70,7 +70,9 @@ func (s *System) KillPart(name string) error {
 }
 
 // RestartPart starts one server again with the same address and data, after
-// ending what still runs of it, and returns when the system knows it again.
+// ending what still runs of it, and returns when the system is whole again: at
+// once for a data server, after ten seconds or less for a redirector, since
+// data servers look for a lost one that seldom.
 func (s *System) RestartPart(ctx context.Context, name string) error {
 	if err := s.KillPart(name); err != nil {
 		return err
