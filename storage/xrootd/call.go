@@ -2,7 +2,9 @@ package xrootd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"weir/internal/content"
@@ -23,6 +25,7 @@ type call struct {
 	told     *server // whom ServedBy has named last
 	req      request // the question that is under way
 	asked    bool    // it was sent
+	done     chan error
 	hail     request // what a login says, before the question
 	out      []byte  // what is to be sent
 	data     []byte  // the answer to a question
@@ -141,6 +144,9 @@ func (x *call) tellMoved(n int) {
 
 // describe puts an error into the words of package storage.
 func (x *call) describe(err error) error {
+	if x.op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
+		err = fmt.Errorf("not done within %v: %w", x.op.Timeout, err)
+	}
 	e := &storage.OpError{Kind: x.op.Kind, URL: x.c.s.url(x.op.Path), Err: err}
 	if x.at != nil && x.at != x.c.s.home {
 		e.Server = x.at.name

@@ -31,7 +31,7 @@ func body(code, status uint16, text string) func(*talk, query) bool {
 func silence(*talk, query) bool { return true }
 
 func reset(c *talk, _ query) bool {
-	_ = c.SetLinger(0) // the close becomes a reset
+	_ = c.tcp.SetLinger(0) // the close becomes a reset
 	return false
 }
 
@@ -39,7 +39,7 @@ func reset(c *talk, _ query) bool {
 func speech(text string) func(*talk) bool {
 	return func(c *talk) bool {
 		_ = c.raw(text) // whoever does not listen gets what he deserves
-		_ = c.CloseWrite()
+		_ = c.tcp.CloseWrite()
 		return c.hear()
 	}
 }

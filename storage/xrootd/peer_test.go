@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type peer struct {
 	greet     func(c *talk) bool          // replaces the whole login
 	answer    func(c *talk, q query) bool // false ends the connection; nil is good
 	budget    atomic.Int64                // one more than a connection may send before it breaks; 0: as much as it likes
+	cert      *tls.Certificate            // of a server that goes on with TLS
 	mend      atomic.Bool                 // from now on it is good
 	mu        sync.Mutex
 	seen      []query
@@ -48,11 +50,13 @@ func (q query) count() int64  { return int64(binary.BigEndian.Uint32(q.params[12
 
 // A talk is one connection.
 type talk struct {
-	*net.TCPConn
+	net.Conn
+	tcp   *net.TCPConn // below Conn
 	peer  *peer
 	nth   int
 	left  int
-	reads int // for the test's own use
+	reads int    // for the test's own use
+	late  string // what follows the answer to kXR_protocol
 }
 
 // Write sends bytes, as many as the peer may send.
@@ -60,9 +64,9 @@ func (c *talk) Write(b []byte) (int, error) {
 	if c.left >= len(b) {
 		c.left -= len(b)
 		c.peer.sent.Add(int64(len(b)))
-		return c.TCPConn.Write(b)
+		return c.Conn.Write(b)
 	}
-	_, _ = c.TCPConn.Write(b[:c.left])
+	_, _ = c.Conn.Write(b[:c.left])
 	c.left = 0
 	return 0, errBudget
 }
@@ -82,6 +86,10 @@ func (p *peer) start(t testing.TB) *peer {
 	p.url = "root://" + a.String() + "//data"
 	if p.flags == 0 {
 		p.flags = flagServer | flagPages
+	}
+	if p.cert != nil {
+		p.flags |= flagHasTLS | flagGoToTLS
+		p.url = "roots" + p.url[len("root"):]
 	}
 	end := make(chan struct{})
 	var all sync.WaitGroup
@@ -116,7 +124,7 @@ func (p *peer) start(t testing.TB) *peer {
 }
 
 func (p *peer) serve(conn *net.TCPConn) {
-	c := &talk{TCPConn: conn, peer: p, left: 1 << 62}
+	c := &talk{Conn: conn, tcp: conn, peer: p, left: 1 << 62}
 	p.mu.Lock()
 	p.talks++
 	c.nth = p.talks
@@ -175,8 +183,13 @@ func (c *talk) hello() bool {
 	if err != nil || q.code != rqProtocol {
 		return false
 	}
-	return c.say(query{}, stOK, number(protocolVersion)+number(1)) &&
-		c.say(q, stOK, number(protocolVersion)+number(c.peer.flags))
+	if !c.raw(answerOf(0, stOK, number(protocolVersion)+number(1)) + answerOf(q.stream, stOK, number(protocolVersion)+number(c.peer.flags)) + c.late) {
+		return false
+	}
+	if c.peer.cert != nil {
+		c.Conn = tls.Server(c.Conn, &tls.Config{Certificates: []tls.Certificate{*c.peer.cert}})
+	}
+	return true
 }
 
 // ask reads the next request.

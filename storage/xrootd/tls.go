@@ -2,10 +2,12 @@ package xrootd
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"weir/internal/tcp"
 	"weir/storage"
@@ -81,5 +83,13 @@ func (x *call) secure(l *link) error {
 // A tlsError is a handshake that failed.
 type tlsError struct{ err error }
 
-func (e *tlsError) Error() string { return "TLS: " + e.err.Error() }
+func (e *tlsError) Error() string {
+	text := "TLS: " + strings.TrimPrefix(e.err.Error(), "tls: ")
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(e.err, &unknown) {
+		text += ": name the authority with auth.ca_file or auth.ca_dir"
+	}
+	return text
+}
+
+// Unwrap returns what package tls says.
 func (e *tlsError) Unwrap() error { return e.err }

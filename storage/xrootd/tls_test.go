@@ -1,0 +1,172 @@
+package xrootd
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+)
+
+// certificate makes a server's certificate for 127.0.0.1 and what its clients
+// need to trust it.
+func certificate(t testing.TB) (*tls.Certificate, *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "peer"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(made)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+}
+
+// TestTLS meets a real server with right and wrong trust.
+func TestTLS(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
+	if err := xr.WriteFile("x", made(fileSize)); err != nil {
+		t.Fatal(err)
+	}
+	plain := lab.StartXRootD(t, lab.XRootDConfig{})
+	good := credentials(t, storage.Auth{CAFile: xr.CAFile})
+	_, other := certificate(t)
+	named := good.TLS.Clone()
+	named.ServerName = "other.example"
+	secureURL := xr.URLs["roots"]
+	tests := map[string]struct {
+		url   string
+		cred  storage.Credentials
+		is    func(error) bool
+		words string
+	}{
+		"unknown authority": {secureURL, storage.Credentials{}, is[x509.UnknownAuthorityError], "unknown authority"},
+		"wrong authority":   {secureURL, storage.Credentials{TLS: other}, is[x509.UnknownAuthorityError], "unknown authority"},
+		"wrong name":        {secureURL, storage.Credentials{TLS: named}, is[x509.HostnameError], "other.example"},
+		"no TLS there":      {strings.Replace(plain.URL, "root:", "roots:", 1), good, func(err error) bool { return errors.Is(err, fs.ErrPermission) }, "use root://"},
+		"good":              {secureURL, good, nil, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := clientAt(t, tt.url, tt.cred)
+			for range 2 {
+				var e events
+				op := storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "md5", Timeout: 20 * time.Second}
+				res, err := c.Do(t.Context(), &op, &e)
+				t.Log(err)
+				if tt.is == nil {
+					right(t, &op, res, &e, err)
+				} else if err == nil || !tt.is(err) || !strings.Contains(err.Error(), tt.words) {
+					t.Errorf("error %v", err)
+				}
+			}
+		})
+	}
+}
+
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// TestWordsBeforeTLS puts an answer in the clear behind the one with which the
+// server agrees on TLS: it must not count as one that was encrypted.
+func TestWordsBeforeTLS(t *testing.T) {
+	cert, conf := certificate(t)
+	p := &peer{file: made(fileSize), cert: cert}
+	p.greet = func(c *talk) bool {
+		c.late = answerOf(1, stOK, "0123456789abcdef")
+		return c.welcome()
+	}
+	p.start(t)
+	c := clientAt(t, p.url, storage.Credentials{TLS: conf})
+	for range 2 {
+		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second}, &events{})
+		if !errors.Is(err, storage.ErrProtocol) || !strings.Contains(err.Error(), "in the clear") {
+			t.Errorf("error %v", err)
+		}
+	}
+	p.mend.Store(true)
+	wellAgain(t, c)
+}
+
+// TestStalledTLS has a server that agrees on TLS and then neither reads nor
+// writes: an operation ends in its time, and so does the goodbye.
+func TestStalledTLS(t *testing.T) {
+	cert, conf := certificate(t)
+	hold := make(chan struct{})
+	stall := func(*talk, query) bool { <-hold; return false }
+	p := (&peer{file: made(fileSize), cert: cert, answer: func(c *talk, q query) bool {
+		if q.code == rqOpen {
+			return c.good(q) && stall(c, q)
+		}
+		return stall(c, q)
+	}}).start(t)
+	t.Cleanup(func() { close(hold) })
+	for _, k := range []storage.Kind{storage.Write, storage.Read, storage.Stat} {
+		c := clientAt(t, p.url, storage.Credentials{TLS: conf})
+		begin := time.Now()
+		_, err := c.Do(t.Context(), &storage.Op{Kind: k, Path: "x", Size: 1 << 28, Timeout: 300 * time.Millisecond}, &events{})
+		d := time.Since(begin)
+		t.Log(k, d, err)
+		if k == storage.Read { // the file has another size: it is closed, or not
+			continue
+		}
+		if storage.Classify(err) != storage.Timeout || d > 3*time.Second {
+			t.Errorf("%s: %v after %v", k, err, d)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	tests := map[string]struct {
+		url   string
+		cred  storage.Credentials
+		words string
+	}{
+		"no host":      {url: "root:///x", words: "host"},
+		"other scheme": {url: "http://h//x", words: "use one of root"},
+		"port 0":       {url: "root://h:0//x", words: "1 to 65535"},
+		"other method": {url: "root://h//x", cred: storage.Credentials{Method: "basic"}, words: "use one of"},
+		"dots":         {url: "root://h//a/../b", words: ".."},
+		"no token":     {url: "root://h//x", cred: storage.Credentials{Method: "token"}, words: "token"},
+	}
+	for name, tt := range tests {
+		s, err := Driver().Open(t.Context(), targetOf(t, tt.url, tt.cred))
+		if err == nil {
+			_ = s.Close() // it should not be there
+			t.Errorf("%s: no error", name)
+		} else if !strings.Contains(err.Error(), tt.words) {
+			t.Errorf("%s: error %q does not say %q", name, err, tt.words)
+		}
+	}
+	if _, err := Driver().Open(t.Context(), storage.Target{}); err == nil {
+		t.Error("no URL at all: no error")
+	}
+	if _, err := Driver().Open(t.Context(), storage.Target{URL: &url.URL{}}); err == nil {
+		t.Error("an empty URL: no error")
+	}
+}
