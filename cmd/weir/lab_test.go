@@ -166,6 +166,28 @@ func TestLabUpForPeople(t *testing.T) {
 	vanished(t, dir, pids)
 }
 
+// A lab does not outlive its terminal, and leaves nothing then.
+func TestLabUpHangsUp(t *testing.T) {
+	lab.Need(t, "nginx")
+	k := keepLab(t, "nginx", "--json")
+	var state labState
+	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
+		t.Fatal(err, k.said.String())
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case code := <-k.code:
+		if code != exitFine {
+			t.Errorf("exit code %d: %s", code, k.said.String())
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not end")
+	}
+	vanished(t, state.Dir, state.Pids)
+}
+
 // A command runs in the lab's environment, and its end is that of weir.
 func TestLabUpRunsACommand(t *testing.T) {
 	lab.Need(t, "nginx", "curl")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -19,8 +20,9 @@ import (
 // up starts the system and keeps it until a signal comes, or until command
 // has ended, if there is one.
 func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s streams, signals signalSource) error {
-	caught := signals.listen()
 	ctx, cancel := context.WithCancelCause(ctx)
+	caught, release := withHangup(signals.listen())
+	defer release()
 	defer cancel(nil)
 	system, err := f.startUnless(ctx, cancel, caught, k, s.err)
 	if err != nil {
@@ -43,6 +45,38 @@ func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s strea
 		_, _ = fmt.Fprintln(s.err, "weir: stopping")
 	}
 	return errors.Join(err, system.Stop())
+}
+
+// withHangup adds the end of our terminal to the signals that were caught,
+// unless we were told to outlive it.
+func withHangup(signals <-chan os.Signal) (all <-chan os.Signal, release func()) {
+	both, hangup := make(chan os.Signal), make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(hangup, syscall.SIGHUP)
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			var sig os.Signal
+			select {
+			case sig = <-signals:
+			case sig = <-hangup:
+			case <-done:
+				return
+			}
+			select {
+			case both <- sig:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return both, func() {
+		signal.Stop(hangup)
+		close(done)
+		<-ended
+	}
 }
 
 // startUnless starts the system unless a signal comes before it is up.
