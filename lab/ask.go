@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,11 +36,13 @@ func dial(ctx context.Context, address string, from net.Addr) (net.Conn, error) 
 func askListener(addresses ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, address := range addresses {
-			network := "tcp"
 			if filepath.IsAbs(address) {
-				network = "unix"
+				if err := listens(address); err != nil {
+					return err
+				}
+				continue
 			}
-			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err != nil {
 				return err
 			}
@@ -48,6 +53,29 @@ func askListener(addresses ...string) func(context.Context) error {
 		return nil
 	}
 }
+
+// listens is nil when something listens at a Unix socket. It does not connect
+// to find out: cmsd takes whoever comes for its xrootd, and where the machine
+// is busy it may see the visitor leave after xrootd has come, and suspends the
+// server.
+func listens(path string) error {
+	table, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(table)) { // Num RefCount Protocol Flags Type St Inode Path
+		f := strings.Fields(line)
+		if len(f) == 8 && f[7] == path {
+			if flags, err := strconv.ParseUint(f[3], 16, 32); err == nil && flags&unixAccepts != 0 {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("nothing listens at %s: %w", path, syscall.ECONNREFUSED)
+}
+
+// unixAccepts is a flag in /proc/net/unix: __SO_ACCEPTCON of linux/net.h.
+const unixAccepts = 1 << 16
 
 // askXRootD returns a question that is answered when the server at address
 // completes the initial handshake of the XRootD protocol.
