@@ -7,6 +7,7 @@
 package calibration
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,21 +62,25 @@ const (
 	WireByByte   = "interface_bytes_per_byte"
 )
 
-// A Figure is one quantity on both sides: medians over the rounds; nil where
-// nobody could see it.
+// A Figure is one quantity on both sides, nil where nobody could see it: those
+// of the round whose ratio is the median, so that they belong together; where
+// one side is not known, the median of the other.
 type Figure struct {
 	Name  string   `json:"name"`
 	Weir  *float64 `json:"weir"`
 	Real  *float64 `json:"program"`
 	Ratio *Ratio   `json:"ratio"` // nil unless both are known and above 0
 
-	// Weir's clients again, with pauses that make them as slow as the program.
+	// Weir's clients again, with pauses that make them as slow as the
+	// program, beside the program in that figure's median round.
 	Paced      *float64 `json:"weir_paced,omitempty"`
+	PacedReal  *float64 `json:"paced_program,omitempty"`
 	PacedRatio *Ratio   `json:"paced_ratio,omitempty"`
 }
 
 // A Ratio is weir's figure over the program's: the median of the rounds'
-// ratios between the least and the greatest of them.
+// ratios (of an even number the lower of the two in the middle) between the
+// least and the greatest of them.
 type Ratio struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -195,33 +200,47 @@ func quantities() []quantity {
 }
 
 func figure(name string, pairs []pair, of func(*Step) *float64) Figure {
-	var values, ratios [3][]float64
+	var values [3][]*float64 // by side, one for each round
 	for _, p := range pairs {
-		var v [3]*float64
 		for i, s := range p {
-			if s == nil {
-				continue
+			var v *float64
+			if s != nil {
+				v = of(s)
 			}
-			if v[i] = of(s); v[i] != nil {
-				values[i] = append(values[i], *v[i])
-			}
-		}
-		for i := range v {
-			if v[i] != nil && v[1] != nil && *v[i] > 0 && *v[1] > 0 {
-				ratios[i] = append(ratios[i], *v[i] / *v[1])
-			}
+			values[i] = append(values[i], v)
 		}
 	}
-	return Figure{Name: name, Weir: median(values[0]), Real: median(values[1]), Ratio: ratioOf(ratios[0]),
-		Paced: median(values[2]), PacedRatio: ratioOf(ratios[2])}
+	f := Figure{Name: name}
+	f.Weir, f.Real, f.Ratio = beside(values[0], values[1])
+	f.Paced, f.PacedReal, f.PacedRatio = beside(values[2], values[1])
+	if f.PacedRatio == nil {
+		f.Paced, f.PacedReal = nil, nil
+	}
+	return f
 }
 
-func ratioOf(x []float64) *Ratio {
-	m := median(x)
-	if m == nil {
-		return nil
+// beside holds the rounds of two sides against each other.
+func beside(a, b []*float64) (x, y *float64, r *Ratio) {
+	type round struct{ x, y, ratio float64 }
+	var rounds []round
+	var left, right []float64
+	for i := range a {
+		if a[i] != nil {
+			left = append(left, *a[i])
+		}
+		if b[i] != nil {
+			right = append(right, *b[i])
+		}
+		if a[i] != nil && b[i] != nil && *a[i] > 0 && *b[i] > 0 {
+			rounds = append(rounds, round{*a[i], *b[i], *a[i] / *b[i]})
+		}
 	}
-	return &Ratio{Value: *m, Low: slices.Min(x), High: slices.Max(x)}
+	if len(rounds) == 0 {
+		return median(left), median(right), nil
+	}
+	slices.SortFunc(rounds, func(p, q round) int { return cmp.Compare(p.ratio, q.ratio) })
+	m := rounds[(len(rounds)-1)/2]
+	return &m.x, &m.y, &Ratio{Value: m.ratio, Low: rounds[0].ratio, High: rounds[len(rounds)-1].ratio}
 }
 
 // Figure returns the point's figure of a name; an empty one if there is none.

@@ -1,9 +1,7 @@
 package calibration
 
 import (
-	"fmt"
-	"strings"
-
+	"weir/calibration/relay"
 	"weir/internal/unit"
 )
 
@@ -17,6 +15,7 @@ func (r *Result) notes() {
 		r.note("one side moved only %d files: use a longer --hold, more --rounds or smaller files", n)
 	}
 	r.noteSlow()
+	r.noteTicks()
 	r.noteFailures()
 	r.noteWaiting()
 	r.noteOthers()
@@ -31,7 +30,7 @@ func (r *Result) noteRounds() {
 	case 1:
 		r.note("one round: nothing tells how much a ratio varies; use --rounds 3 or more")
 	default:
-		r.note("figures are medians of %d rounds, taken in turns (A B, B A, ...); a ratio is the median of the rounds' ratios with the least and the greatest", r.Rounds)
+		r.note("%d rounds, taken in turns (A B, B A, ...): a ratio is the median of the rounds' ratios, with the least and the greatest; the figures beside it are of that round", r.Rounds)
 	}
 }
 
@@ -48,6 +47,24 @@ func (r *Result) noteSlow() {
 			r.note("in %d of %d steps %s brought less than %d files a client to their end while the load was held: there its rates and times are of the whole step; a longer --hold is better",
 				n, len(r.sides[i]), name, fewHeld)
 		}
+	}
+}
+
+// leastCPU is how many seconds of CPU make the kernel's hundredths good enough.
+const leastCPU = 0.3
+
+// noteTicks tells of a server that did so little that its CPU is coarse.
+func (r *Result) noteTicks() {
+	least := leastCPU
+	for _, side := range r.sides {
+		for i := range side {
+			if s := &side[i]; s.Local && len(s.Services) == 0 && s.ServerCPU != nil {
+				least = min(least, *s.ServerCPU)
+			}
+		}
+	}
+	if least < leastCPU {
+		r.note("the kernel counts the server's CPU in hundredths of a second, and one step took only %s of it: a longer --hold makes that figure exact", unit.Seconds(least))
 	}
 }
 
@@ -135,21 +152,8 @@ func (r *Result) noteWire() {
 	}
 	if r.Servers == nil {
 		r.note("the servers do not tell what they were asked for (only XRootD's do, to those whom they let ask)")
-	} else if w := r.page(); w != "" {
-		r.note("%s", w)
 	}
-}
-
-// page tells of what XRootD does not count.
-func (r *Result) page() string {
-	var not []string
-	for _, name := range []string{"page write", "protocol", "stat", "end session"} {
-		if b := r.Relay.request(name); b.Weir+b.Real > 0 && name == "page write" && r.Servers.request("write").Weir == 0 {
-			not = append(not, name)
-		}
+	if r.Relay.request("open" + relay.Async).Differ() {
+		r.note("one side opens files for asynchronous I/O and the other does not: it matters where the server is set up for that (xrootd.async), and then what asynchronous I/O costs is not in the other's figures")
 	}
-	if len(not) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("XRootD's statistics leave out: %s", strings.Join(not, ", "))
 }

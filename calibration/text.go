@@ -86,7 +86,7 @@ func (r *Result) figures(w io.Writer) {
 		line("  weir at the pace of "+r.Program, "", "", "")
 		for _, x := range rows() {
 			if f := p.Figure(x.name); f.Paced != nil && (x.name == Rate || x.name == ServerByFile || x.name == ServerByGB) {
-				line("    "+x.label, x.show(*f.Paced), or(f.Real, x.show), f.PacedRatio.column())
+				line("    "+x.label, x.show(*f.Paced), x.show(*f.PacedReal), f.PacedRatio.column())
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func mark(b Both) string {
 
 // mark tells of a difference in bytes that matters beside all bytes.
 func (w *Wire) mark(b Both) string {
-	if math.Abs(b.Weir-b.Real) > 0.01*max(w.Sent.Real+w.Received.Real, 1) {
+	if math.Abs(b.Weir-b.Real) > max(0.01*(w.Sent.Real+w.Received.Real), 500) {
 		return "differs"
 	}
 	return ""

@@ -80,22 +80,17 @@ func (r *Result) failures() float64 {
 func (r *Result) requestsVerdict() {
 	w, where := r.Relay, ""
 	switch {
-	case w != nil && !w.Opaque && len(w.Requests) > 1:
-		if w.Redirected {
-			where = " of the target itself, before it redirects"
-		}
-	case r.Servers != nil:
+	case r.Servers != nil && (w == nil || w.Opaque || w.Redirected):
 		w, where = r.Servers, ", as the servers count"
-	default:
+	case w == nil || w.Opaque:
 		r.verdict("What each asks for on the wire could not be seen (%s).", r.unseen())
 		return
+	case w.Redirected:
+		where = " of the target itself, before it redirects"
 	}
 	var sum Both
 	var same, differ []string
-	for _, q := range w.Requests {
-		if q.Name == "connection" {
-			continue
-		}
+	for _, q := range w.kinds() {
 		sum.Weir, sum.Real = sum.Weir+q.Weir, sum.Real+q.Real
 		if q.Differ() {
 			differ = append(differ, fmt.Sprintf("%s %s against %s", q.Name, number(q.Weir), number(q.Real)))
@@ -104,12 +99,12 @@ func (r *Result) requestsVerdict() {
 		}
 	}
 	if len(differ) == 0 {
-		r.verdict("One virtual client does what one %s does: %s requests a file against %s%s, the same ones (%s).",
-			r.Program, number(sum.Weir), number(sum.Real), where, strings.Join(same, ", "))
+		r.verdict("One virtual client does what one %s does: %s a file against %s%s, the same (%s).",
+			r.Program, asks(sum.Weir), number(sum.Real), where, strings.Join(same, ", "))
 		return
 	}
-	r.verdict("One virtual client does not do exactly what one %s does: %s requests a file against %s%s. They differ in: %s.",
-		r.Program, number(sum.Weir), number(sum.Real), where, strings.Join(differ, "; "))
+	r.verdict("One virtual client does not do exactly what one %s does: %s a file against %s%s. They differ in: %s.",
+		r.Program, asks(sum.Weir), number(sum.Real), where, strings.Join(differ, "; "))
 }
 
 func (r *Result) unseen() string {
@@ -136,7 +131,7 @@ func (r *Result) serverVerdict() {
 			text = fmt.Sprintf(" At full speed weir's files cost it %s each (%s times): a server that works all the time needs less for a file.", unit.Seconds(*f.Weir), three(f.Ratio.Value))
 		}
 		r.verdict("At the pace of %s the server spends %s on a file for weir as for %s: %s against %s with %s, %s.%s",
-			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.Real), clients(p.Clients), f.PacedRatio, text)
+			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.PacedReal), clients(p.Clients), f.PacedRatio, text)
 		return
 	}
 	r.verdict("The server spends %s on a file for weir as for %s: %s against %s with %s, %s.",
@@ -211,6 +206,13 @@ func times(x float64) string {
 		return "1/" + three(1/x)
 	}
 	return three(x) + " times"
+}
+
+func asks(x float64) string {
+	if number(x) == "1" {
+		return "1 request"
+	}
+	return number(x) + " requests"
 }
 
 func virtual(n int) string {

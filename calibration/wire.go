@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
+
+	"weir/calibration/relay"
 )
 
 // A Wire is what clients asked for, by file.
@@ -86,6 +89,7 @@ func (r *Result) counted() *Wire {
 				add("login", side, v.Logins)
 				add("redirect", side, v.Redirects)
 				add("wait", side, v.Waits)
+				add("asynchronous I/O", side, v.Async)
 				for name, n := range v.Ops {
 					add(name, side, n)
 				}
@@ -108,7 +112,7 @@ func (r *Result) counted() *Wire {
 
 // byOrder puts requests into the order in which a client makes them.
 func byOrder(all []Request) {
-	order := []string{"connection", "protocol", "login", "authentication", "redirect", "wait", "stat", "HEAD", "PROPFIND", "open", "GET", "PUT", "page read", "read",
+	order := []string{"connection", "protocol", "login", "authentication", "redirect", "wait", "stat", "HEAD", "PROPFIND", "open", "open" + relay.Async, "GET", "PUT", "page read", "read",
 		"vector read", "page write", "write", "sync", "close", "end session"}
 	place := func(name string) int {
 		if i := slices.Index(order, name); i >= 0 {
@@ -131,4 +135,23 @@ func (w *Wire) request(name string) Both {
 		}
 	}
 	return Both{}
+}
+
+// kinds are the requests without what is none, and without options: those are
+// told in a note.
+func (w *Wire) kinds() []Request {
+	var all []Request
+	for _, q := range w.Requests {
+		name := strings.TrimSuffix(q.Name, relay.Async)
+		if slices.Contains([]string{"connection", "redirect", "wait", "asynchronous I/O"}, name) {
+			continue
+		}
+		if i := slices.IndexFunc(all, func(o Request) bool { return o.Name == name }); i >= 0 {
+			all[i].Weir, all[i].Real = all[i].Weir+q.Weir, all[i].Real+q.Real
+			continue
+		}
+		q.Name = name
+		all = append(all, q)
+	}
+	return all
 }

@@ -61,10 +61,10 @@ func (p *parser) step() (used int, name string) {
 		switch {
 		case p.head[0] >= 'A' && p.head[0] <= 'Z':
 			p.state = (*parser).http
+		case p.head[0] != 0:
+			p.lost = true
+			return 0, ""
 		case len(p.head) < hello:
-			if p.head[0] != 0 {
-				p.lost = true
-			}
 			return 0, ""
 		case binary.BigEndian.Uint32(p.head[12:]) == 4 && binary.BigEndian.Uint32(p.head[16:]) == 2012:
 			p.state = (*parser).xrootd
@@ -87,7 +87,13 @@ func requests() []string {
 const (
 	firstRequest = 3000
 	vectorWrite  = 3031
+	openFile     = 3010
+	async        = 0x40 // option of an open
 )
+
+// Async is what the name of an open ends with that lets the server do
+// asynchronous I/O on the file, where it is set up to.
+const Async = ", async"
 
 // xrootd reads the head of a request: stream, number, 16 bytes of its own,
 // length of what follows.
@@ -106,7 +112,11 @@ func (p *parser) xrootd(b []byte) (int, string) {
 		p.lost = true // how much follows stands in what follows
 	}
 	p.skip = size
-	return head, names[code-firstRequest]
+	name := names[code-firstRequest]
+	if code == openFile && binary.BigEndian.Uint16(b[6:])&async != 0 {
+		name += Async
+	}
+	return head, name
 }
 
 // http reads the head of a request, or one line between the chunks of its body.
