@@ -81,6 +81,7 @@ func (s *System) RestartPart(ctx context.Context, name string) error {
 }
 
 // SignalPart sends sig to all processes of one server, as Signal does to all.
+// It does not wait: a stopped server may answer once more.
 func (s *System) SignalPart(name string, sig syscall.Signal) error {
 	if _, err := s.Server(name); err != nil {
 		return err
