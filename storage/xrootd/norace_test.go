@@ -1,0 +1,5 @@
+//go:build !race
+
+package xrootd
+
+const raceEnabled = false

@@ -1,0 +1,177 @@
+package xrootd
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+)
+
+// killer kills a server as soon as the first bytes of a file have come.
+type killer struct {
+	events
+	kill func()
+	once sync.Once
+}
+
+func (k *killer) Moved(n int) {
+	k.events.Moved(n)
+	k.once.Do(k.kill)
+}
+
+// TestServerIsKilled kills a real server in the middle of reads and a write,
+// and starts it again.
+func TestServerIsKilled(t *testing.T) {
+	const size = 64 << 20
+	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	if err := xr.WriteFile("big", made(size)); err != nil {
+		t.Fatal(err)
+	}
+	c := clientAt(t, xr.URL, storage.Credentials{})
+	ops := reads(size)
+	ops["write"] = storage.Op{Kind: storage.Write, Size: 8 * size, Seed: 7, Timeout: 20 * time.Second}
+	ops["kept"] = storage.Op{Kind: storage.Read, Size: size, Keep: true, Chunk: 1 << 20, Timeout: 20 * time.Second}
+	for name, op := range ops {
+		t.Run(name, func(t *testing.T) {
+			op.Path = "big"
+			if op.Kind == storage.Write {
+				op.Path = "new"
+			}
+			k := &killer{kill: xr.Kill}
+			res, err := c.Do(t.Context(), &op, k)
+			if class := storage.Classify(err); class != storage.Reset && class != storage.Short {
+				t.Errorf("class %q, error %v", class, err)
+			}
+			if k.moved >= op.Size || res.Wire <= 0 || res.Reopened != 0 {
+				t.Errorf("moved %d, result %+v", k.moved, res)
+			}
+			if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Ping, Timeout: 20 * time.Second}, &events{}); storage.Classify(err) != storage.Refused {
+				t.Errorf("while it is down: %v", err)
+			}
+			if err := xr.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var e events
+			again := storage.Op{Kind: storage.Read, Path: "big", Size: size, Sum: "crc32c", Timeout: 20 * time.Second}
+			res, err = c.Do(t.Context(), &again, &e)
+			right(t, &again, res, &e, err)
+		})
+	}
+}
+
+// TestServerStartsAgainBetweenReads has a kept session and a file that stays
+// open outlive their server.
+func TestServerStartsAgainBetweenReads(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	if err := xr.WriteFile("x", made(fileSize)); err != nil {
+		t.Fatal(err)
+	}
+	c := clientAt(t, xr.URL, storage.Credentials{})
+	for _, keep := range []bool{true, false} {
+		op := storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: "md5", Keep: keep, Timeout: 20 * time.Second}
+		for range 2 {
+			var e events
+			res, err := c.Do(t.Context(), &op, &e)
+			right(t, &op, res, &e, err)
+			xr.Kill()
+			if err := xr.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestServerIsStopped has a server that is there and does nothing.
+func TestServerIsStopped(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	if err := xr.WriteFile("x", made(fileSize)); err != nil {
+		t.Fatal(err)
+	}
+	kept, fresh := clientAt(t, xr.URL, storage.Credentials{}), clientAt(t, xr.URL, storage.Credentials{})
+	wellAgain(t, kept)
+	if err := xr.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []storage.Client{kept, fresh} {
+		for _, op := range []storage.Op{{Kind: storage.Read, Size: -1}, {Kind: storage.Stat}, {Kind: storage.Write, Path: "y", Size: 1 << 20}} {
+			if op.Path == "" {
+				op.Path = "x"
+			}
+			op.Timeout = 100 * time.Millisecond
+			_, err := c.Do(t.Context(), &op, &events{})
+			if storage.Classify(err) != storage.Timeout || !strings.Contains(err.Error(), "100ms") {
+				t.Errorf("%s: %v", op.Kind, err)
+			}
+		}
+	}
+	if err := xr.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wellAgain(t, kept)
+	wellAgain(t, fresh)
+}
+
+// TestOperationsAllocateNothing looks at what a client needs for one more
+// operation on a session that is there.
+func TestOperationsAllocateNothing(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{})
+	if err := xr.WriteFile("x", made(1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	page := func(op storage.Op) storage.Op {
+		op.Kind, op.Size, op.Keep, op.Ranges = storage.Read, -1, true, []storage.Range{{Offset: 8192, Length: 4096}}
+		return op
+	}
+	tests := map[string]struct {
+		op   storage.Op
+		most float64 // the sum's text, the file that is opened, a name that is built
+	}{
+		"page read, kept":           {page(storage.Op{}), 0},
+		"plain read, kept":          {page(storage.Op{Plain: true}), 0},
+		"page read, kept, crc32c":   {page(storage.Op{Sum: "crc32c"}), 4},
+		"stat":                      {storage.Op{Kind: storage.Stat}, 0},
+		"ping":                      {storage.Op{Kind: storage.Ping}, 0},
+		"page read, opened, closed": {storage.Op{Kind: storage.Read, Size: -1, Ranges: []storage.Range{{Length: 4096}}}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := clientAt(t, xr.URL, storage.Credentials{})
+			tt.op.Path, tt.op.Timeout = "x", time.Minute
+			ctx := t.Context()
+			got := testing.AllocsPerRun(300, func() {
+				if _, err := c.Do(ctx, &tt.op, silent{}); err != nil {
+					t.Error(err)
+				}
+			})
+			if t.Log(got, "allocations"); got > tt.most && !raceEnabled {
+				t.Errorf("%v allocations, want at most %v", got, tt.most)
+			}
+		})
+	}
+}
+
+// resident returns this process's resident memory without pages of files.
+func resident(t testing.TB) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skipf("no /proc: %v", err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Skip("no RssAnon in /proc/self/status")
+	return 0
+}
