@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,123 +115,6 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	return s, nil
 }
 
-func (s *System) makeDir(dir string) error {
-	where, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if dir == "" {
-		where = os.TempDir()
-	}
-	if strings.ContainsAny(where, " \t\r\n\"'`\\;{}$#") {
-		return fmt.Errorf("folder %q cannot be named in the servers' configurations: use letters, digits, dots and dashes", where)
-	}
-	if err := s.reaches(where); err != nil {
-		return err
-	}
-	if dir == "" {
-		made, err := os.MkdirTemp("", "weir-lab-"+s.Name+"-")
-		if err != nil {
-			return err
-		}
-		s.Dir = made
-		return s.own(made, 0o755)
-	}
-	names, err := os.ReadDir(where)
-	if errors.Is(err, os.ErrNotExist) {
-		s.Dir = where
-		return s.mkdir(where)
-	}
-	if err != nil {
-		return err
-	}
-	if len(names) > 0 {
-		return fmt.Errorf("folder %s is not empty: give an empty or a missing one", where)
-	}
-	if s.given, err = os.Stat(where); err != nil {
-		return err
-	}
-	s.Dir = where
-	return s.own(where, 0o755)
-}
-
-// reaches tells whether the servers' user can come to dir.
-func (s *System) reaches(dir string) error {
-	if s.user < 0 {
-		return nil
-	}
-	for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
-		info, err := os.Stat(up)
-		if err == nil && info.Mode().Perm()&1 == 0 {
-			return fmt.Errorf("folder %s keeps others out, but started by root the servers run as user id %d: give a folder elsewhere", up, s.user)
-		}
-		if up == filepath.Dir(up) {
-			return nil
-		}
-	}
-}
-
-// mkdir makes path and its missing parents below Dir for the servers' user.
-func (s *System) mkdir(path string) error {
-	if path != s.Dir {
-		if err := s.mkdir(filepath.Dir(path)); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(path, 0o755); errors.Is(err, os.ErrExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	return s.own(path, 0o755)
-}
-
-func (s *System) own(path string, mode os.FileMode) error {
-	if err := os.Chmod(path, mode); err != nil || s.user < 0 {
-		return err
-	}
-	return os.Chown(path, s.user, s.user)
-}
-
-// write puts a file of the system itself in place, readable by its user only.
-func (s *System) write(name string, content []byte) (string, error) {
-	path := filepath.Join(s.Dir, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return path, err
-	}
-	return path, s.own(path, 0o600)
-}
-
-// WriteFile makes a file in Data, and the folders on its way, all owned by
-// the user that runs the servers. name is relative to Data.
-func (s *System) WriteFile(name string, content []byte) error {
-	if !filepath.IsLocal(name) {
-		return fmt.Errorf("lab: %q leaves the data folder", name)
-	}
-	path := filepath.Join(s.dataOf(name), name)
-	if err := s.mkdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		return err
-	}
-	return s.own(path, 0o644)
-}
-
-// dataOf is the folder that a new file called name goes to.
-func (s *System) dataOf(name string) string {
-	var folders []string
-	for _, server := range s.Servers {
-		if server.Role == DataServer {
-			folders = append(folders, server.Data)
-		}
-	}
-	if len(folders) < 2 {
-		return s.Data
-	}
-	return folders[crc32.ChecksumIEEE([]byte(filepath.Clean(name)))%uint32(len(folders))]
-}
-
 // Pids returns the process ids of what runs now: of the servers with these
 // names or roles, or of all without any. Each leads a process group of the
 // same number, to which all its children belong.
@@ -318,20 +200,6 @@ func (s *System) Stop() error {
 		return os.RemoveAll(s.Dir)
 	}
 	return giveBack(s.Dir, s.given)
-}
-
-// giveBack makes dir the empty folder that it was.
-func giveBack(dir string, was os.FileInfo) error {
-	names, err := os.ReadDir(dir)
-	errs := []error{err}
-	for _, n := range names {
-		errs = append(errs, os.RemoveAll(filepath.Join(dir, n.Name())))
-	}
-	errs = append(errs, os.Chmod(dir, was.Mode().Perm()))
-	if owner, ok := was.Sys().(*syscall.Stat_t); ok {
-		errs = append(errs, os.Chown(dir, int(owner.Uid), int(owner.Gid)))
-	}
-	return errors.Join(errs...)
 }
 
 // Log returns the last lines that the servers wrote.
