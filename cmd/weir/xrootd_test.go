@@ -1,0 +1,265 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+	"weir/results"
+)
+
+// xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and
+// returns what it found and its report.
+func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analysis.Findings, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	all := []string{"run", "--quiet", "--out", dir, "../../scenarios/xrootd/" + name, "--target", s.URL, "--hold", "2s",
+		"--set", "load.ramp=100ms", "--set", "load.settle=200ms", "--set", "load.drain=20s", "--set", "workload.verify=20%"}
+	if s.Settings != nil {
+		auth, err := json.Marshal(s.Settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, "--set", "auth="+string(auth))
+	}
+	code, said := weir(t, append(all, args...)...)
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	t.Log(said)
+	page, err := os.ReadFile(filepath.Join(dir, results.ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := findings(t, dir)
+	for _, c := range f.Curve {
+		if c.Done == 0 || c.Errors > 0 || c.Unverified > 0 {
+			t.Errorf("%d clients: %d done, %d errors (%v), %d unverifiable", c.Clients, c.Done, c.Errors, c.ErrorsBy, c.Unverified)
+		}
+	}
+	return f, string(page)
+}
+
+// served fails t unless each data server of s has done something for f, and
+// the way there was measured.
+func served(t *testing.T, s *lab.System, f *analysis.Findings) {
+	t.Helper()
+	for _, server := range s.Servers {
+		_, port, _ := strings.Cut(server.Address, ":")
+		i := slices.IndexFunc(f.Servers, func(p analysis.Part) bool { return strings.HasSuffix(p.Name, ":"+port) && p.Done > 0 })
+		if server.Role == lab.DataServer && i < 0 {
+			t.Errorf("%s (port %s) served nothing: %+v", server.Name, port, f.Servers)
+		}
+	}
+	for _, c := range f.Curve {
+		if c.Redirect == nil || c.Redirect.Count == 0 || c.Redirect.P50 <= 0 {
+			t.Errorf("%d clients: redirects were not measured: %+v", c.Clients, c.Redirect)
+		}
+	}
+}
+
+// agree fails t unless servers and clients saw the same bytes within 10%: the
+// check warns above 1%, but so little is moved here that what others move on
+// loopback counts, and files made before the run, whose connections XRootD
+// counts when they end.
+func agree(t *testing.T, f *analysis.Findings) {
+	t.Helper()
+	for _, c := range f.Validity.Checks {
+		if c.Name != "both ends agree" {
+			continue
+		}
+		m := regexp.MustCompile(`([+-]\d+(\.\d+)?)%`).FindStringSubmatch(c.Detail)
+		if m == nil {
+			t.Fatalf("both ends: %s: %s", c.Status, c.Detail)
+		}
+		if off, err := strconv.ParseFloat(m[1], 64); err != nil || math.Abs(off) > 10 {
+			t.Errorf("both ends: %s: %s (%v)", c.Status, c.Detail, err)
+		}
+	}
+}
+
+// charted fails t unless a report has the figures of those names.
+func charted(t *testing.T, page string, titles ...string) {
+	t.Helper()
+	for _, title := range titles {
+		if !strings.Contains(page, "<h3>"+title) {
+			t.Errorf("the report has no figure %q", title)
+		}
+	}
+}
+
+// The tests of 2008 against a redirector with three data servers.
+func TestXRootDScenarios(t *testing.T) {
+	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 3})
+	t.Run("write, then read", func(t *testing.T) { writeThenRead(t, s) })
+	t.Run("read.yaml", func(t *testing.T) {
+		f, _ := xrootdRun(t, s, "read.yaml", "--clients", "20", "--set", "files.make.count=16", "--hold", "1s")
+		served(t, s, f)
+		want(t, f, "verification", analysis.OK)
+	})
+	t.Run("namespace.yaml", func(t *testing.T) { namespace(t, s) })
+	for name, kinds := range map[string][]string{"rate-read.yaml": {"read"}, "rate-write.yaml": {"write"}, "rate-both.yaml": {"read", "write"}} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"--clients", "6", "--var", "SIZE=4MB", "--set", "workload.verify=50%"}
+			if name != "rate-write.yaml" {
+				args = append(args, "--var", "FILES=12")
+			}
+			f, page := xrootdRun(t, s, name, args...)
+			served(t, s, f)
+			want(t, f, "verification", analysis.OK)
+			agree(t, f)
+			charted(t, page, "Throughput against load", "Transfer time with 6 clients")
+			did(t, f, kinds...)
+		})
+	}
+	t.Run("none", func(t *testing.T) { loginAndCopy(t, s) })
+	emptyServers(t, s)
+}
+
+// did fails t unless f has done something of each of these kinds, and of no other.
+func did(t *testing.T, f *analysis.Findings, kinds ...string) {
+	t.Helper()
+	var got []string
+	for _, k := range f.Kinds {
+		if k.Done > 0 && k.Operations > 0 {
+			got = append(got, k.Name)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(kinds)
+	if !slices.Equal(got, kinds) {
+		t.Errorf("operations of the kinds %v ended, want %v", got, kinds)
+	}
+}
+
+func emptyServers(t *testing.T, s *lab.System) {
+	t.Helper()
+	for _, server := range s.Servers {
+		if server.Data != "" {
+			empty(t, server.Data)
+		}
+	}
+}
+
+// writeThenRead is series 1, whose files stay, and series 2 on these files: the
+// short form of 2000 clients.
+func writeThenRead(t *testing.T, s *lab.System) {
+	f, page := xrootdRun(t, s, "write.yaml", "--clients", "100", "--hold", "3s", "--set", "workload.keep=true")
+	served(t, s, f)
+	want(t, f, "verification", analysis.OK)
+	agree(t, f)
+	charted(t, page, "Files against time", "Transfer time with 100 clients", "Time to redirect against load")
+	c := f.Curve[0]
+	if c.Waits < c.Done*9/10 || c.Waited < float64(c.Waits)*0.99 {
+		t.Errorf("%d files, %d waits of %v s in all: each new file costs one of a second", c.Done, c.Waits, c.Waited)
+	}
+	if c.SessionRate < 0.9*c.Operations {
+		t.Errorf("%.1f sessions/s for %.1f files/s: each file has one of its own", c.SessionRate, c.Operations)
+	}
+	folder, files := left(t, s)
+	if files < int(c.Done) {
+		t.Errorf("%d files of 1 MB are on the data servers, %d were written while the load was held", files, c.Done)
+	}
+	f, page = xrootdRun(t, s, "read.yaml", "--clients", "100", "--target", s.URL+"/"+folder,
+		"--set", "files.make=null", "--set", "files.listing=true", "--set", "workload.verify=1%") // what others wrote is asked for file by file
+	served(t, s, f)
+	want(t, f, "verification", analysis.OK)
+	charted(t, page, "Files against time", "Transfer time with 100 clients", "Time to first byte against load")
+	if c := f.Curve[0]; c.Waits > 0 || c.Verified == 0 || c.SessionRate < 0.9*c.Operations {
+		t.Errorf("%d waits, %d verified, %.1f sessions/s for %.1f files/s", c.Waits, c.Verified, c.SessionRate, c.Operations)
+	}
+	for _, server := range s.Servers[1:] {
+		if err := os.RemoveAll(filepath.Join(server.Data, folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// left returns the folder that a run has left and how many files of 1 MB are
+// in it on all data servers.
+func left(t *testing.T, s *lab.System) (folder string, files int) {
+	t.Helper()
+	for _, server := range s.Servers[1:] {
+		names, err := filepath.Glob(filepath.Join(server.Data, "weir-*"))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%s: %v, %v: want the folder of one run", server.Name, names, err)
+		}
+		folder = filepath.Base(names[0])
+		err = filepath.WalkDir(names[0], func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Size() != 1_000_000 {
+				t.Errorf("%s has %d bytes", path, info.Size())
+			}
+			files++
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder, files
+}
+
+func namespace(t *testing.T, s *lab.System) {
+	small := []string{"--clients", "16", "--set", "files.make.count=40"}
+	f, page := xrootdRun(t, s, "namespace.yaml", append(small, "--hold", "3s")...)
+	did(t, f, "stat", "locate", "list", "write", "mkdir", "remove")
+	served(t, s, f)
+	charted(t, page, "Operations of each kind against time")
+	f, _ = xrootdRun(t, s, "namespace.yaml", append(small, "--hold", "1s", "--set", "workload.mix={stat: 1}", "--set", "workload.size=null", "--set", "workload.verify=null")...)
+	did(t, f, "stat")
+	if c := f.Curve[0]; c.Waits > 0 || c.Operations < 100 {
+		t.Errorf("%.1f stats/s with %d waits of files that the redirector knows", c.Operations, c.Waits)
+	}
+}
+
+// loginAndCopy is series 3 and 4 for one way of authentication.
+func loginAndCopy(t *testing.T, s *lab.System) {
+	t.Helper()
+	f, page := xrootdRun(t, s, "login.yaml", "--clients", "8", "--hold", "1s")
+	did(t, f, "login")
+	charted(t, page, "Operations against load", "Operation time with 8 clients")
+	for _, c := range f.Curve {
+		if c.Operations <= 0 || c.Login == nil || c.Login.P50 <= 0 || c.SessionRate < 0.9*c.Operations {
+			t.Errorf("%d clients: %.1f logins/s, %.1f sessions/s, login %+v", c.Clients, c.Operations, c.SessionRate, c.Login)
+		}
+	}
+	fresh, page := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make.count=16", "--hold", "1s")
+	kept, _ := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make.count=16", "--hold", "1s", "--var", "SESSION=kept")
+	served(t, s, fresh)
+	served(t, s, kept)
+	want(t, fresh, "verification", analysis.OK)
+	want(t, kept, "verification", analysis.OK)
+	charted(t, page, "Transfer time with 8 clients")
+	a, b := fresh.Curve[0], kept.Curve[0]
+	if a.SessionRate < 0.9*a.Operations || b.SessionRate > 0.5*b.Operations {
+		t.Errorf("sessions/s of files/s: fresh %.1f of %.1f, kept %.1f of %.1f", a.SessionRate, a.Operations, b.SessionRate, b.Operations)
+	}
+}
+
+// Logins and small files with each authentication, at a redirector and two data servers that all ask for it.
+func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
+	for _, auth := range lab.XRootDAuths() {
+		if auth == "none" {
+			continue // see TestXRootDScenarios
+		}
+		t.Run(auth, func(t *testing.T) {
+			t.Parallel() // most of the time they wait for redirectors
+			s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2, Auth: auth})
+			loginAndCopy(t, s)
+			emptyServers(t, s)
+		})
+	}
+}
