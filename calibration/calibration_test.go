@@ -105,12 +105,22 @@ func TestVerdict(t *testing.T) {
 		"a request more": {func(r *Result) { r.given.Look[1].Seen.Requests = map[string]int64{"stat": 3, "open": 3} }, []string{
 			"does not do exactly", "stat 0 against 1",
 		}, nil, false},
-		"another option": {func(r *Result) { r.given.Look[0].Seen.Requests = map[string]int64{"protocol": 3, "login": 3, "open": 3, "page read": 3, "close": 3} },
+		"another option": {func(r *Result) {
+			r.given.Look[0].Seen.Requests = map[string]int64{"protocol": 3, "login": 3, "open": 3, "page read": 3, "close": 3}
+		},
 			[]string{"does what one xrdcp does", "asynchronous I/O"}, nil, false},
 		"only statistics": {func(r *Result) { r.given.Look, r.given.LookError = [2]Look{}, "the connections are encrypted" },
 			[]string{"5 requests a file against 5, as the servers count", "encrypted"}, nil, false},
 		"redirected":      {func(r *Result) { r.given.Look[0].Redirected = true }, []string{"as the servers count", "went past the relay"}, nil, false},
 		"nothing is seen": {func(r *Result) { r.given.Look, r.given.LookError = [2]Look{}, "no way"; blind(r) }, []string{"could not be seen (no way)", "CPU does is not known"}, []string{"So,"}, false},
+		"too short": {func(r *Result) {
+			blind(r)
+			for i := range r.sides {
+				for k := range r.sides[i] {
+					r.sides[i][k].Local, r.sides[i][k].ServerCPU = true, new(float64)
+				}
+			}
+		}, []string{"did so little in such short steps", "took only 0 s of it"}, []string{"not known", "So,"}, false},
 		"server does less": {func(r *Result) {
 			for i := range r.sides[2] {
 				*r.sides[2][i].ServerCPU /= 2
@@ -121,13 +131,22 @@ func TestVerdict(t *testing.T) {
 				r.sides[1][i] = made(i+1, r.sides[1][i].Clients, 0.5*float64(r.sides[1][i].Clients), 6e-3, 6e-4)
 			}
 		}, []string{"It looks names up about four times", "hosts: files", "whole step"}, nil, false},
+		"the service is slow when it is not busy": {func(r *Result) {
+			for i := range r.sides[1] {
+				r.sides[1][i] = made(i+1, r.sides[1][i].Clients, 5*float64(r.sides[1][i].Clients), 6e-3, 6e-4)
+				r.sides[2][i] = made(i+1, r.sides[1][i].Clients, 6*float64(r.sides[1][i].Clients), 6e-3, 6e-4)
+			}
+		}, []string{"when it is asked less often"}, []string{"names up"}, false},
 		"the service is slow": {func(r *Result) {
 			for i := range r.sides[1] {
 				r.sides[1][i] = made(i+1, r.sides[1][i].Clients, 5, 6e-3, 6e-4)
 				r.sides[0][i] = made(i+1, r.sides[1][i].Clients, 6, 6e-3, 6e-4)
 			}
 		}, nil, []string{"name server", "names up"}, false},
-		"others":       {func(r *Result) { r.given.Idle = []*monitor.Service{{Ops: map[string]int64{"read": 50}}}; r.given.IdleSeconds = 1 }, []string{"work for others, too", "50 requests/s"}, nil, false},
+		"others": {func(r *Result) {
+			r.given.Idle = []*monitor.Service{{Ops: map[string]int64{"read": 50}}}
+			r.given.IdleSeconds = 1
+		}, []string{"work for others, too", "50 requests/s"}, nil, false},
 		"interrupted":  {func(r *Result) { r.given.Interrupted = true; r.sides[1] = r.sides[1][:1] }, []string{"interrupted", "one round"}, nil, false},
 		"failures":     {func(r *Result) { r.sides[1][0].Failed = 1000 }, []string{"1000 operations of xrdcp failed"}, nil, true},
 		"all fail":     {func(r *Result) { r.sides[1] = []Step{{Number: 1, Clients: 1, Failed: 7}} }, []string{"nothing to compare: all operations of xrdcp failed (7)"}, nil, true},

@@ -94,6 +94,11 @@ func (r *Result) noteWaiting() {
 	if took.Ratio == nil || cpu == nil || *took.Real < slowStart || *cpu > idleShare**took.Real || took.Ratio.Value > 0.1 {
 		return
 	}
+	if took.PacedRatio != nil && took.PacedRatio.Value > 0.1 {
+		r.note("at the pace of %s weir waits for a file, too (%s, and %s at full speed): the service answers more slowly when it is asked less often",
+			r.Program, unit.Seconds(*took.Paced), unit.Seconds(*took.Weir))
+		return
+	}
 	text := "%s takes %s for a file, of which %s is CPU, and weir %s: it waits, and not for the service. "
 	if r.Program != "curl" {
 		text += "It looks names up about four times in each process: on a host with a slow name server that is most of it. " +

@@ -121,7 +121,11 @@ func (r *Result) unseen() string {
 func (r *Result) serverVerdict() {
 	p := r.last()
 	f := p.Figure(ServerByFile)
-	if f.Ratio == nil {
+	switch {
+	case f.Ratio == nil && f.Weir != nil && f.Real != nil:
+		r.verdict("The server did so little in such short steps that its CPU could not be compared: use a longer --hold, or larger files (--size).")
+		return
+	case f.Ratio == nil:
 		r.verdict("What the server's CPU does is not known: its processes are not on this machine (or not ours to see), and it does not tell of itself.")
 		return
 	}

@@ -111,7 +111,7 @@ func (c *calibrator) cleanSide(s *side) error {
 }
 
 // idleFor is how long the servers are watched before the load begins.
-const idleFor = time.Second
+const idleFor = 500 * time.Millisecond
 
 // listen finds out whether the servers tell about themselves, and what they do
 // without us.

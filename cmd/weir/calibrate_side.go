@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir/cluster"
+	"weir/engine"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/scenario"
+	"weir/storage/all"
+)
+
+// A side is one of those that are compared. As a sink it fills its run
+// directory.
+type side struct {
+	dir, name string
+	plan      *scenario.Plan
+	config    engine.Config
+	manifest  *results.Manifest
+	about     results.About
+	out       *results.Writer
+	now       tally           // of the step under way
+	last      time.Time       // of the newest interval
+	pause     time.Duration   // after each file, of this step
+	rates     map[int]float64 // files/s of the last step with so many clients
+	ended     string          // why a step did not take its time
+}
+
+func newSide(ctx context.Context, dir, name string, p *scenario.Plan) (*side, error) {
+	if _, err := os.Stat(filepath.Join(dir, results.PlanFile)); err == nil {
+		return nil, fmt.Errorf("%s holds a run already: name another folder with --out, or remove this one", dir)
+	}
+	s := &side{dir: dir, name: name, plan: p, rates: map[int]float64{}}
+	var err error
+	if s.manifest, err = results.OpenManifest(dir); err != nil {
+		return nil, err
+	}
+	env, err := json.Marshal(monitor.About())
+	if err != nil {
+		return s, err
+	}
+	s.about = results.About{
+		Weir: version(), Command: append([]string{"weir"}, os.Args[1:]...), Clock: results.ReadClock(), Discard: name == "weir", Environment: env,
+		Start: time.Now(), Run: fmt.Sprintf("%s-%s-%06x", time.Now().UTC().Format("20060102-150405"), name, time.Now().UnixNano()/1000&0xffffff),
+	}
+	service, err := cluster.OpenService(ctx, p, all.Drivers())
+	if err != nil {
+		return s, err
+	}
+	s.config = engine.Config{Plan: p, Service: service, Folder: runFolder(s.about), Manifest: s.manifest}
+	return s, nil
+}
+
+// begin makes the run directory, when the plan is what will be done.
+func (s *side) begin() (err error) {
+	s.out, err = results.Create(s.dir, s.plan, s.about)
+	return err
+}
+
+func (s *side) close() error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	if s.config.Service != nil {
+		errs = append(errs, s.config.Service.Close())
+	}
+	errs = append(errs, s.manifest.Close())
+	if s.out != nil {
+		ended := s.ended
+		if ended == "" {
+			ended = "all steps are done"
+		}
+		errs = append(errs, s.out.Event(measure.Event{Time: time.Now().UTC(), Kind: "end", Text: ended}), s.out.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Interval implements measure.Sink.
+func (s *side) Interval(v *measure.Interval) error {
+	s.now.add(v)
+	s.last = v.Start
+	return s.out.Interval(v)
+}
+
+// Event implements measure.Sink. The end of a step is not that of the run.
+func (s *side) Event(e measure.Event) error {
+	switch {
+	case e.Kind == "end":
+		if !strings.HasPrefix(e.Text, "all") {
+			s.ended = e.Text
+		}
+		return nil
+	case e.Kind == "step" && s.pause > 0:
+		e.Text += fmt.Sprintf(", each with pauses of %v on average", s.pause.Round(time.Microsecond))
+	}
+	return s.out.Event(e)
+}
+
+// Sample implements monitor.Sink.
+func (s *side) Sample(v *monitor.Sample) error { return s.out.Sample(v) }
+
+// rate is how many files a second the last step moved.
+func (s *side) rate() float64 { return float64(s.now.done) / max(s.now.seconds, 1e-9) }
+
+// told is the last step in short.
+func (s *side) told() string {
+	return fmt.Sprintf("%s %s", s.name, perSecond(s.rate()))
+}

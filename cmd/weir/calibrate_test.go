@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/calibration"
+	"weir/lab"
+	"weir/results"
+)
+
+// calibrated runs weir calibrate in a process of its own that asks no name
+// server, where that is possible, and returns what it found. What it says of
+// speed is no business of a test.
+func calibrated(t *testing.T, args ...string) (*calibration.Result, string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := filepath.Join(t.TempDir(), "weir")
+	if err := os.Symlink(exe, self); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	args = append([]string{"calibrate", "--out", dir, "--json", "--set", "load.settle=200ms"}, args...)
+	cmd := exec.CommandContext(ctx, self, args...) //nolint:gosec // this very program
+	if err := lab.NoDNS(cmd); err != nil {
+		t.Logf("with name servers: %v", err)
+	}
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), said.String())
+	}
+	r := &calibration.Result{}
+	if err := json.Unmarshal(out.Bytes(), r); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "calibration.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s\n%s", said.String(), text)
+	sound(t, r)
+	for _, name := range []string{"weir", r.Program} {
+		if _, err := results.Open(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, name, results.ReportFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	return r, said.String()
+}
+
+// sound fails t unless the figures can be true.
+func sound(t *testing.T, r *calibration.Result) {
+	t.Helper()
+	if !r.Valid || len(r.Points) == 0 || len(r.Verdict) == 0 || r.Files[0] == 0 || r.Files[1] == 0 {
+		t.Errorf("valid %v, %d points, files %v, verdict %q", r.Valid, len(r.Points), r.Files, r.Verdict)
+	}
+	for i := range r.Points {
+		p := &r.Points[i]
+		for _, f := range p.Figures {
+			if x := f.Ratio; x != nil && !(x.Low > 0 && x.Low <= x.Value && x.Value <= x.High) {
+				t.Errorf("%d clients, %s: %+v", p.Clients, f.Name, *x)
+			}
+		}
+		for _, name := range []string{calibration.Rate, calibration.Throughput, calibration.Median, calibration.ClientByFile, calibration.ServerByFile} {
+			coarse := name == calibration.ServerByFile && r.Servers == nil // hundredths of a second, which may be none
+			if p.Figure(name).Ratio == nil && !coarse {
+				t.Errorf("%d clients: %s is not compared", p.Clients, name)
+			}
+		}
+	}
+}
+
+// asked returns how often each side asked, over all requests whose names begin so.
+func asked(w *calibration.Wire, name string) calibration.Both {
+	var b calibration.Both
+	for _, q := range w.Requests {
+		if strings.HasPrefix(q.Name, name) {
+			b.Weir, b.Real = b.Weir+q.Weir, b.Real+q.Real
+		}
+	}
+	return b
+}
+
+// once fails t unless both sides asked once for each file, in the long run.
+func once(t *testing.T, w *calibration.Wire, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if b := asked(w, name); b.Differ() || b.Weir < 0.9 || b.Weir > 1.1 {
+			t.Errorf("%s: %.3f and %.3f times a file, want once", name, b.Weir, b.Real)
+		}
+	}
+}
+
+func TestCalibrateXRootD(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "xrdcp", "xrdfs")
+	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--hold", "600ms", "--size", "256KiB")
+	if r.Relay == nil || r.Servers == nil {
+		t.Fatalf("relay %v, statistics %v; notes %q", r.Relay, r.Servers, r.Notes)
+	}
+	once(t, r.Relay, "connection", "protocol", "login", "open", "page read", "close")
+	once(t, r.Servers, "connection", "login", "open", "read")
+	for _, w := range []*calibration.Wire{r.Relay, r.Servers} {
+		const size = 256 << 10
+		for _, n := range []float64{w.Received.Weir, w.Received.Real} {
+			if n < size || n > 1.02*size {
+				t.Errorf("%.0f bytes received a file of %d", n, size)
+			}
+		}
+	}
+	if other := asked(r.Servers, "other"); other.Weir < 1.9 || other.Weir > 2.3 { // protocol, close; not our own questions
+		t.Errorf("%.2f other requests a file", other.Weir)
+	}
+	empty(t, s.Data)
+}
+
+func TestCalibrateWriteXRootD(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "xrdcp", "xrdfs")
+	s := lab.StartXRootD(t, lab.XRootDConfig{})
+	r, _ := calibrated(t, s.URL, "--kind", "write", "--plain", "--clients", "1", "--rounds", "1", "--hold", "500ms", "--size", "64KiB")
+	once(t, r.Relay, "connection", "login", "open", "write", "close")
+	if r.Relay.Sent.Weir < 64<<10 || !r.Plain {
+		t.Errorf("%.0f bytes sent a file; plain: %v", r.Relay.Sent.Weir, r.Plain)
+	}
+	empty(t, s.Data)
+}
+
+// Behind a redirector the relay sees only the first half; the servers tell the
+// rest.
+func TestCalibrateRedirected(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "xrdcp", "xrdfs")
+	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	r, _ := calibrated(t, s.URL, "--files", "4", "--size", "64KiB", "--clients", "1", "--rounds", "1", "--hold", "500ms")
+	if r.Relay == nil || !r.Relay.Redirected || r.Servers == nil {
+		t.Fatalf("%+v, %+v", r.Relay, r.Servers)
+	}
+	once(t, r.Servers, "redirect", "read")
+	if b := asked(r.Servers, "open"); b.Differ() || b.Weir < 1.9 || b.Weir > 2.1 {
+		t.Errorf("opens: %+v, want 2 a file, at the redirector and at a data server", b)
+	}
+}
+
+func TestCalibrateNginx(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "curl")
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	r, _ := calibrated(t, s.URL, "--clients", "2", "--rounds", "2", "--hold", "600ms")
+	if r.Relay == nil || r.Program != "curl" {
+		t.Fatalf("no look: %q", r.Notes)
+	}
+	once(t, r.Relay, "connection", "GET")
+	if len(r.Relay.Requests) != 2 {
+		t.Errorf("requests: %+v", r.Relay.Requests)
+	}
+	empty(t, s.Data)
+}
+
+// A service that cannot be written to is read as it is.
+func TestCalibrateReadOnly(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "curl")
+	s := lab.StartNginx(t, lab.NginxConfig{Extra: "if ($request_method ~ ^(PUT|MKCOL|DELETE)$) { return 403; }"})
+	fill(t, s.Data, 10, 64<<10)
+	r, said := calibrated(t, s.URL, "--clients", "1", "--rounds", "1", "--hold", "500ms")
+	if !strings.Contains(said, "reading 10 that are there") {
+		t.Errorf("said %q", said)
+	}
+	once(t, r.Relay, "GET")
+}
+
+// An interrupt ends the turns early; what there is is compared, and nothing is
+// left behind.
+func TestCalibrateInterrupted(t *testing.T) {
+	lab.Need(t, "curl")
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	signals := make(chan os.Signal, 1)
+	say := &waker{text: "round 1 of 90", wake: func() { signals <- os.Interrupt }}
+	dir := filepath.Join(t.TempDir(), "out")
+	var out bytes.Buffer
+	code := run(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir},
+		streams{strings.NewReader(""), &out, say}, func() <-chan os.Signal { return signals })
+	if code != exitFine || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "one round") {
+		t.Errorf("exit code %d:\n%s", code, out.String())
+	}
+	empty(t, s.Data)
+}
+
+// A waker looks for a text in what is written, and tells once.
+type waker struct {
+	text string
+	wake func()
+	once sync.Once
+}
+
+func (w *waker) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.once.Do(w.wake)
+	}
+	return len(p), nil
+}
+
+func TestCalibrateRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no target":       {nil, "calibrate --help"},
+		"no URL":          {[]string{"here"}, "name the service"},
+		"another scheme":  {[]string{"ftp://localhost/a"}, "root(s):// or http(s)://"},
+		"another program": {[]string{"http://localhost/a", "--client", "wget"}, "use xrdcp, curl or gfal-copy"},
+		"the wrong one":   {[]string{"http://localhost/a", "--client", "xrdcp"}, "xrdcp cannot speak http://"},
+		"kind":            {[]string{"http://localhost/a", "--kind", "stat"}, "use read or write"},
+		"rounds":          {[]string{"http://localhost/a", "--rounds", "0"}, "use 1 to 100"},
+		"clients":         {[]string{"http://localhost/a", "--clients", "x"}, "clients"},
+		"size":            {[]string{"http://localhost/a", "--size", "big"}, "size"},
+		"plain":           {[]string{"http://localhost/a", "--plain"}, "--plain is for root://"},
+		"list":            {[]string{"http://localhost/a", "--list", "missing.txt"}, "missing.txt"},
+		"list to write":   {[]string{"http://localhost/a", "--list", "f", "--kind", "write"}, "--list is for"},
+		"kind by set":     {[]string{"http://localhost/a", "--set", "workload.kind=stat"}, "kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lab.Need(t, "curl")
+			t.Chdir(t.TempDir())
+			code, said := weir(t, append([]string{"calibrate"}, c.args...)...)
+			if code != exitUsage && name != "list" || !strings.Contains(said, c.want) {
+				t.Errorf("exit code %d: %s", code, said)
+			}
+			if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
+				t.Errorf("left behind: %v, %v", entries, err)
+			}
+		})
+	}
+	t.Run("nobody listens", func(t *testing.T) {
+		lab.Need(t, "curl")
+		code, said := weir(t, "calibrate", "http://127.0.0.1:1/data", "--out", filepath.Join(t.TempDir(), "o"))
+		if code != exitError || !strings.Contains(said, "cannot be reached") {
+			t.Errorf("exit code %d: %s", code, said)
+		}
+	})
+	t.Run("not installed", func(t *testing.T) {
+		t.Setenv("PATH", t.TempDir())
+		if err := (&calibrateFlags{client: "xrdcp"}).installed(); err == nil || !strings.Contains(err.Error(), "xrootd-client") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPauses(t *testing.T) {
+	c := &calibrator{}
+	for i := range c.sides {
+		c.sides[i] = &side{rates: map[int]float64{}}
+	}
+	if _, ok := c.slowDown(2, 8); ok {
+		t.Error("slowed down to nobody's rate")
+	}
+	c.sides[0].rates[8], c.sides[1].rates[8] = 1000, 100
+	if pause, ok := c.slowDown(2, 8); !ok || pause != 72*time.Millisecond { // 80 ms a turn, 8 of them the file's
+		t.Errorf("%v %v", pause, ok)
+	}
+	c.sides[1].rates[8] = 2000
+	if _, ok := c.slowDown(2, 8); ok {
+		t.Error("slowed down to a faster one")
+	}
+	if _, ok := c.slowDown(0, 8); !ok {
+		t.Error("a side without a pause")
+	}
+	if err := errors.Join(setUnset(t)...); err != nil {
+		t.Error(err)
+	}
+}
+
+// setUnset checks that the environment is as it was.
+func setUnset(t *testing.T) (errs []error) {
+	t.Setenv("WEIR_TEST_A", "old")
+	setEnv(map[string]string{"WEIR_TEST_A": "new", "WEIR_TEST_B": "new"})()
+	if os.Getenv("WEIR_TEST_A") != "old" {
+		errs = append(errs, errors.New("a variable has another value"))
+	}
+	if _, ok := os.LookupEnv("WEIR_TEST_B"); ok {
+		errs = append(errs, errors.New("a variable is left"))
+	}
+	return errs
+}
