@@ -114,7 +114,7 @@ func TestCaptures(t *testing.T) {
 				t.Fatal(err)
 			}
 			var e events
-			res, err := clientAt(t, parrot(t, said), storage.Credentials{}).Do(t.Context(), &op, &e)
+			res, err := clientAt(t, parrot(t, func() []byte { return said }), storage.Credentials{}).Do(t.Context(), &op, &e)
 			switch {
 			case name == "not there":
 				if storage.Classify(err) != storage.NotFound {
@@ -161,7 +161,7 @@ func recordAll(t *testing.T) {
 }
 
 // parrot says the same bytes to everyone, whatever is asked, and ends.
-func parrot(t testing.TB, said []byte) string {
+func parrot(t testing.TB, said func() []byte) string {
 	t.Helper()
 	var conf net.ListenConfig
 	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -177,7 +177,7 @@ func parrot(t testing.TB, said []byte) string {
 			}
 			all.Go(func() {
 				defer c.Close()
-				_, _ = c.Write(said)              // whoever does not listen gets what he deserves
+				_, _ = c.Write(said())            // whoever does not listen gets what he deserves
 				_ = c.(*net.TCPConn).CloseWrite() // likewise
 				_, _ = io.Copy(io.Discard, c)     // until the client closes
 			})

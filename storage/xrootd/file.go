@@ -24,7 +24,7 @@ func (x *call) open(f *file, options, mode uint16) error {
 	r := x.aim(rqOpen)
 	binary.BigEndian.PutUint16(r.params[0:], mode)
 	binary.BigEndian.PutUint16(r.params[2:], options|openStat)
-	l, err := x.ask()
+	l, err := x.askAt(x.c.s.home)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (x *call) open(f *file, options, mode uint16) error {
 func (x *call) stateOf(f *file) error {
 	x.req = request{code: rqStat, args: x.req.args[:0]}
 	copy(x.req.params[12:], f.handle[:])
-	_, err := x.followUp(f.link)
+	err := x.followUp(f.link)
 	if err == nil {
 		f.size, _, err = parseStat(x.data)
 	}
@@ -59,37 +59,39 @@ func (x *call) stateOf(f *file) error {
 }
 
 // followUp asks something about what the link has open, where it is.
-func (x *call) followUp(l *link) (frame, error) {
+func (x *call) followUp(l *link) error {
 	for {
 		f, err := x.question(l, &x.req)
 		switch {
 		case err != nil && refused(err) == 0:
 			x.drop(l)
-			return f, err
+			return err
 		case err != nil:
-			return f, err
+			return err
 		case f.status == stWait:
 			if err := x.obey(); err != nil {
 				x.drop(l) // the file stays open there
-				return f, err
+				return err
 			}
 			continue
 		case f.status != stOK:
 			x.drop(l)
-			return f, protocolError("%s in answer to %s on an open file", statusName(f.status), requestName(x.req.code))
+			return protocolError("%s in answer to %s on an open file", statusName(f.status), requestName(x.req.code))
 		}
-		return f, nil
+		return nil
 	}
 }
 
 // close closes an open file.
 func (x *call) close(f *file) error {
 	x.req = request{code: rqClose, args: x.req.args[:0], params: ofHandle(f.handle)}
-	_, err := x.followUp(f.link)
+	err := x.followUp(f.link)
 	return err
 }
 
 // kept returns the file that the client has open at the operation's path.
+//
+//go:noinline
 func (c *client) kept(path string) *file {
 	for i, f := range c.files {
 		if f.path == path {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -210,13 +211,16 @@ func FuzzConversation(f *testing.F) {
 		f.Add(b, byte(i))
 		f.Add(b[:len(b)*2/3], byte(i))
 	}
+	var saying atomic.Pointer[[]byte]
+	url := parrot(f, func() []byte { return *saying.Load() })
 	f.Fuzz(func(t *testing.T, said []byte, which byte) {
+		saying.Store(&said)
 		if bytes.Contains(said, []byte{stRedirect >> 8, stRedirect & 0xff}) {
 			return
 		}
 		op := ops[names[int(which)%len(names)]]
 		op.Timeout = 200 * time.Millisecond
-		c := clientAt(t, parrot(t, said), storage.Credentials{})
+		c := clientAt(t, url, storage.Credentials{})
 		for range 2 {
 			var e events
 			begin := time.Now()

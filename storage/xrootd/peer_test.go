@@ -371,6 +371,25 @@ func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Servi
 	return s
 }
 
+// clientOf is a client without credentials, of a service whose clients share
+// their connections or not.
+func clientOf(t testing.TB, url string, shared bool) storage.Client {
+	t.Helper()
+	target := targetOf(t, url, storage.Credentials{})
+	target.Shared = shared
+	s, err := Driver().Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Client()
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
 // clientAt is a client that is closed with the test.
 func clientAt(t testing.TB, url string, cred storage.Credentials) storage.Client {
 	t.Helper()

@@ -131,7 +131,7 @@ func TestNoWayOutOfTLS(t *testing.T) {
 func TestAnswersInAnyOrder(t *testing.T) {
 	const ahead = 4
 	for name, op := range reads(fileSize) {
-		if op.Ranges != nil && len(op.Ranges) > 1 {
+		if len(op.Ranges) > 1 {
 			continue // one request after the other
 		}
 		t.Run(name, func(t *testing.T) {

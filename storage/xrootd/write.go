@@ -30,7 +30,7 @@ func (x *call) writeFile() error {
 	err := x.writeParts(f)
 	if err == nil && x.op.Sync {
 		x.req = request{code: rqSync, args: x.req.args[:0], params: ofHandle(f.handle)}
-		_, err = x.followUp(f.link)
+		err = x.followUp(f.link)
 	}
 	if err == nil {
 		err = x.close(f)
