@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The commands that docs/xrootd.md and the comments of scenarios/xrootd name
+// can be given as they stand there: each run is planned, with the target and
+// the credentials of a lab where the command starts one.
+func TestXRootDCommands(t *testing.T) {
+	pages, err := filepath.Glob("../../scenarios/xrootd/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	script := `#!/bin/sh
+if [ "$1" = lab ]; then
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do shift; done
+	[ $# -eq 0 ] && exit 0
+	shift
+	exec "$@"
+fi
+for a in "$@"; do printf '%s\0' "$a" >>"$WEIR_LOG"; done
+printf '\n' >>"$WEIR_LOG"
+`
+	if err := os.WriteFile(filepath.Join(bin, "weir"), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	t.Setenv("WEIR_LAB_URL", "root://localhost:1094//data")
+	for _, page := range append(pages, "../../docs/xrootd.md") {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			ran := 0
+			for _, args := range commandsOf(t, page, bin) {
+				if args[0] != "run" {
+					continue
+				}
+				ran++
+				args[0] = "plan"
+				args[1] = "../../" + args[1]
+				if code, said := weir(t, args...); code != exitFine {
+					t.Errorf("weir %q: exit code %d\n%s", args, code, said)
+				}
+			}
+			if ran < 2 {
+				t.Errorf("only %d runs found", ran)
+			}
+		})
+	}
+}
+
+// commandsOf lets a shell take the page's commands apart and returns the
+// arguments of each call of weir.
+func commandsOf(t *testing.T, page, bin string) [][]string {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(?:#     |    )((?:weir|for) .*)$`).FindAllStringSubmatch(string(b), -1) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", m[1])
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "WEIR_LOG="+log, "WEIR_LAB_AUTH={method: unix}")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", m[1], err, out)
+		}
+	}
+	b, err = os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls [][]string
+	for line := range bytes.SplitSeq(bytes.TrimSpace(b), []byte("\n")) {
+		calls = append(calls, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"))
+	}
+	return calls
+}
