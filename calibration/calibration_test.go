@@ -137,6 +137,14 @@ func TestVerdict(t *testing.T) {
 				r.sides[2][i] = made(i+1, r.sides[1][i].Clients, 6*float64(r.sides[1][i].Clients), 6e-3, 6e-4)
 			}
 		}, []string{"when it is asked less often"}, []string{"names up"}, false},
+		"a busy machine": {func(r *Result) {
+			for i := range r.sides[1] {
+				r.sides[1][i] = made(i+1, r.sides[1][i].Clients, 0.5*float64(r.sides[1][i].Clients), 6e-3, 6e-4)
+				s := &r.sides[1][i]
+				s.watch(&monitor.Sample{Seconds: 2, Cores: 2, CPU: &monitor.CPU{User: 0.5, System: 0.4, Idle: 0.1},
+					Procs: []monitor.Proc{{Role: "client", User: 0.4}, {Role: "server", System: 0.4}}}, true)
+			}
+		}, []string{"other programs used up to 70% of this machine's CPU"}, []string{"names up"}, false},
 		"the service is slow": {func(r *Result) {
 			for i := range r.sides[1] {
 				r.sides[1][i] = made(i+1, r.sides[1][i].Clients, 5, 6e-3, 6e-4)

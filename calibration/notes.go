@@ -1,6 +1,8 @@
 package calibration
 
 import (
+	"math"
+
 	"weir/calibration/relay"
 	"weir/internal/unit"
 )
@@ -19,6 +21,7 @@ func (r *Result) notes() {
 	r.noteFailures()
 	r.noteWaiting()
 	r.noteOthers()
+	r.noteBusy()
 	r.noteMachine()
 	r.noteWork()
 	r.noteWire()
@@ -94,6 +97,9 @@ func (r *Result) noteWaiting() {
 	if took.Ratio == nil || cpu == nil || *took.Real < slowStart || *cpu > idleShare**took.Real || took.Ratio.Value > 0.1 {
 		return
 	}
+	if r.busy() {
+		return // it waits for a processor
+	}
 	if took.PacedRatio != nil && took.PacedRatio.Value > 0.1 {
 		r.note("at the pace of %s weir waits for a file, too (%s, and %s at full speed): the service answers more slowly when it is asked less often",
 			r.Program, unit.Seconds(*took.Paced), unit.Seconds(*took.Weir))
@@ -123,6 +129,38 @@ func (r *Result) noteOthers() {
 	perSecond, cores := float64(ops)/r.given.IdleSeconds, cpu/r.given.IdleSeconds
 	if perSecond > 1 || cores > othersShare {
 		r.note("the servers work for others, too: before the load they answered %s requests/s with %s of a core; that is in all their figures", unit.Count(round(perSecond)), unit.Percent(cores))
+	}
+}
+
+// mostOthers is the share of this machine's CPU that others may use.
+const mostOthers = 0.15
+
+// others is the greatest share of this machine's CPU that others used.
+func (r *Result) others() float64 {
+	most := 0.0
+	for _, side := range r.sides {
+		for i := range side {
+			most = max(most, side[i].others())
+		}
+	}
+	return most
+}
+
+// busy tells whether most of the program's steps found this machine without a
+// core to spare.
+func (r *Result) busy() bool {
+	n := 0
+	for i := range r.sides[1] {
+		if s := &r.sides[1][i]; s.busy > 0.8*s.here && s.here > 0 {
+			n++
+		}
+	}
+	return 2*n > len(r.sides[1])
+}
+
+func (r *Result) noteBusy() {
+	if x := r.others(); x > mostOthers {
+		r.note("other programs used up to %s of this machine's CPU meanwhile: rates and times are of what they left, and vary with it; CPU a file suffers less", unit.Percent(math.Round(100*x)/100))
 	}
 }
 

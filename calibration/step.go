@@ -25,6 +25,8 @@ type Step struct {
 	Local           bool               // the server's processes were watched on this machine
 	Services        []*monitor.Service // what each server counted
 	Net             int64              // bytes on the interfaces of this machine, the greater of loopback and all others
+
+	here, busy, used float64 // seconds of this machine's cores: there, not idle, used by both sides
 }
 
 // Held is the hold of a step, or all of it.
@@ -134,7 +136,10 @@ func (s *Step) watch(v *monitor.Sample, external bool) {
 		s.Services = append(s.Services, v.Service)
 		return
 	}
+	own := false
 	for _, p := range v.Procs {
+		s.used += p.User + p.System
+		own = own || p.Role == "client"
 		switch {
 		case p.Role == "server":
 			plus(&s.ServerCPU, p.User+p.System)
@@ -142,6 +147,10 @@ func (s *Step) watch(v *monitor.Sample, external bool) {
 		case p.Role == "client" && !external:
 			plus(&s.ClientCPU, max(0, p.User+p.System-v.Cost))
 		}
+	}
+	if cores := float64(v.Cores) * v.Seconds; own && v.CPU != nil { // the machine where the clients are
+		s.here += cores
+		s.busy += cores * (v.CPU.User + v.CPU.System)
 	}
 	var lo, others int64
 	for _, n := range v.Nets {
@@ -152,6 +161,14 @@ func (s *Step) watch(v *monitor.Sample, external bool) {
 		}
 	}
 	s.Net += max(lo, others)
+}
+
+// others is the share of this machine's CPU that neither side used; 0 unknown.
+func (s *Step) others() float64 {
+	if s.here <= 0 {
+		return 0
+	}
+	return max(0, s.busy-s.used) / s.here
 }
 
 // settle prefers what the servers say of themselves: it is exact, and there
