@@ -97,6 +97,21 @@ func charted(t *testing.T, page string, titles ...string) {
 	}
 }
 
+// A scenario that is added is tested here, too.
+func TestAllXRootDScenariosAreTested(t *testing.T) {
+	files, err := filepath.Glob("../../scenarios/xrootd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	tested := []string{"copy.yaml", "login.yaml", "namespace.yaml", "rate-both.yaml", "rate-read.yaml", "rate-write.yaml", "read.yaml", "write.yaml"}
+	if !slices.Equal(files, tested) {
+		t.Errorf("scenarios/xrootd has %v, tested are %v", files, tested)
+	}
+}
+
 // The tests of 2008 against a redirector with three data servers.
 func TestXRootDScenarios(t *testing.T) {
 	s := lab.StartXRootD(t, lab.XRootDConfig{Servers: 3})
