@@ -21,6 +21,7 @@ type branch struct {
 	timer    *time.Timer
 	rest     int64         // bytes of a request that are still to be sent
 	in, out  int64         // bytes of this client
+	since    int64         // how much the trunk had heard when the last request was sent
 	news     chan struct{} // holds a value when there is something new
 	room     chan struct{} // holds a value when something was read
 
@@ -212,6 +213,7 @@ func (b *branch) enter() error {
 	b.mu.Lock()
 	b.pending++
 	b.mu.Unlock()
+	b.since = b.t.heard.Load()
 	return nil
 }
 
@@ -260,6 +262,7 @@ func (b *branch) Out() int64 { return b.out }
 // up with zeros: the others' requests follow it. What is written so belongs to
 // a file whose writing has failed.
 func (b *branch) Close() error {
+	late := !b.deadline.IsZero() && time.Now().After(b.deadline)
 	b.ctx, b.deadline = context.Background(), time.Now().Add(grace)
 	zeros := make([]byte, min(b.rest, slice))
 	for b.rest > 0 {
@@ -279,5 +282,6 @@ func (b *branch) Close() error {
 	if over {
 		b.t.prune(b)
 	}
+	b.t.leave(late && !over && b.t.heard.Load() == b.since)
 	return nil
 }

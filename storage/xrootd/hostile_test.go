@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,9 @@ func meetAll(t *testing.T, shared bool) {
 	t.Run("all", func(t *testing.T) {
 		for _, group := range []map[string]fault{faultsOfLogin(), faultsOfAnswers(), faultsOfRedirects(), faultsOfWaits(), faultsOfReads(), faultsOfPages(), faultsOfVectors(), faultsOfNames(), faultsOfWrites()} {
 			for name, f := range group {
+				if shared && ownOnly(name) {
+					continue
+				}
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					f.meet(t, shared)
@@ -109,6 +113,14 @@ func meetAll(t *testing.T, shared bool) {
 		}
 	})
 	nothingLeft(t, before)
+}
+
+// ownOnly tells faults that differ where clients share a connection: what
+// nobody asked for may concern another client; a connection that is never
+// silent is kept; all that circle on one connection lose it together.
+func ownOnly(name string) bool {
+	return slices.Contains([]string{"a stray after login", "attn after login", "redirect and hang up", "waitresp without end"}, name) ||
+		strings.Contains(name, "for ever")
 }
 
 func (f fault) meet(t *testing.T, shared bool) {
@@ -135,19 +147,19 @@ func (f fault) meet(t *testing.T, shared bool) {
 		}
 	}
 	if shared && op.Timeout > time.Second {
-		op.Timeout = time.Second // an answer may go to another client than it was meant for
+		op.Timeout = 300 * time.Millisecond // an answer may go to another client than it was meant for
 	}
 	for range 2 { // the second time from whatever state the first left
 		begin := time.Now()
 		res, err := c.Do(t.Context(), &op, &events{})
 		got := storage.Classify(err)
-		if shared && got == storage.Timeout {
+		if shared && (got == storage.Timeout || got == storage.Reset && class == storage.Short) {
 			continue
 		}
 		if got != class || f.err != nil && !errors.Is(err, f.err) {
 			t.Errorf("class %q, want %q; error %v, want %v", got, class, err, f.err)
 		}
-		if err != nil && !strings.Contains(err.Error(), f.words) {
+		if err != nil && !shared && !strings.Contains(err.Error(), f.words) {
 			t.Errorf("error %q does not say %q", err, f.words)
 		}
 		if d := time.Since(begin); d > 15*time.Second {

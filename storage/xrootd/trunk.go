@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // A trunk is a session with a server that many clients use. One goroutine
@@ -26,13 +28,17 @@ type trunk struct {
 	branches map[uint16]*branch // by their first stream
 	next     uint16
 	err      error // why it can no longer be used
+	open     int   // branches that are not closed
+	stale    bool  // the server has fallen silent: no new branches
+
+	heard atomic.Int64 // answers that have come to their end
 }
 
 // branch returns a new branch, nil if there is no room for one.
 func (t *trunk) branch() *branch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err != nil || len(t.branches) >= maxBlocks {
+	if t.err != nil || t.stale || len(t.branches) >= maxBlocks {
 		return nil
 	}
 	for {
@@ -43,7 +49,22 @@ func (t *trunk) branch() *branch {
 	}
 	b := &branch{t: t, first: t.next, news: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	t.branches[t.next] = b
+	t.open++
 	return b
+}
+
+// leave notes that a branch was closed. When the server said nothing to anyone
+// until its operation timed out, others get another connection, and this one
+// ends with the last client that still hopes.
+func (t *trunk) leave(silent bool) {
+	t.mu.Lock()
+	t.open--
+	t.stale = t.stale || silent
+	over := t.stale && t.open == 0
+	t.mu.Unlock()
+	if over {
+		t.fail(fmt.Errorf("the server says nothing more on the connection that all clients share: %w", os.ErrDeadlineExceeded))
+	}
 }
 
 // prune takes off a branch that is closed and owes nothing. The session ends
@@ -183,6 +204,7 @@ func (t *trunk) hand(f frame, last bool) error {
 		size -= int64(n)
 		b.queue(chunk, n)
 	}
+	t.heard.Add(1)
 	b.ended(last)
 	return nil
 }
