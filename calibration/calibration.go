@@ -40,6 +40,8 @@ type Result struct {
 
 	sides [3][]Step // weir, the program, weir at the program's rate
 	given Given
+
+	differ bool // in requests
 }
 
 // A Point is what was found with one number of clients.

@@ -103,7 +103,7 @@ func TestVerdict(t *testing.T) {
 			"stands for a file moved by xrdcp", "3 rounds",
 		}, []string{"asynchronous"}, false},
 		"a request more": {func(r *Result) { r.given.Look[1].Seen.Requests = map[string]int64{"stat": 3, "open": 3} }, []string{
-			"does not do exactly", "stat 0 against 1",
+			"does not do exactly", "stat 0 against 1", "by xrdcp but for the requests named above,",
 		}, nil, false},
 		"another option": {func(r *Result) {
 			r.given.Look[0].Seen.Requests = map[string]int64{"protocol": 3, "login": 3, "open": 3, "page read": 3, "close": 3}

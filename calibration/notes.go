@@ -168,7 +168,7 @@ func (r *Result) noteMachine() {
 	for _, side := range r.sides {
 		for i := range side {
 			if side[i].Local {
-				r.note("server and clients share this machine, so each throughput is also what the other side's CPU left; CPU a file and requests a file do not depend on that")
+				r.note("server and clients share this machine, so each throughput is also what the other end's CPU left; CPU a file depends much less on that, requests not at all")
 				return
 			}
 		}

@@ -1,11 +1,12 @@
 package calibration
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -28,8 +29,8 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 		width = 80
 	}
 	width = min(max(width, 40), 100)
-	out := bufio.NewWriter(w) // keeps the first error until Flush
-	put := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
+	out := &bytes.Buffer{}
+	put := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) } // a buffer takes all
 	for _, sentence := range r.Verdict {
 		put("%s\n", strings.Join(wrap(plain(sentence), width), "\n"))
 	}
@@ -44,7 +45,8 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 	for _, n := range r.Notes {
 		put("  note  %s\n", strings.Join(wrap(plain(n), width-8), "\n        "))
 	}
-	return out.Flush()
+	_, err := w.Write(regexp.MustCompile(` +\n`).ReplaceAll(out.Bytes(), []byte("\n")))
+	return err
 }
 
 // row is how a figure is shown.

@@ -103,6 +103,7 @@ func (r *Result) requestsVerdict() {
 			r.Program, asks(sum.Weir), number(sum.Real), where, strings.Join(same, ", "))
 		return
 	}
+	r.differ = true
 	r.verdict("One virtual client does not do exactly what one %s does: %s a file against %s%s. They differ in: %s.",
 		r.Program, asks(sum.Weir), number(sum.Real), where, strings.Join(differ, "; "))
 }
@@ -188,9 +189,25 @@ func (r *Result) use() {
 			r.Program, three(1/server.Value), r.Program)
 		return
 	}
-	r.verdict("So, as the server sees it, a file moved by weir stands for a file moved by %s, and here one virtual client without a pause for %s %s that follow one another without a pause. "+
+	r.verdict("So, as the server sees it, a file moved by weir stands for a file moved by %s%s, and here one virtual client without a pause for %s %s that follow one another without a pause. "+
 		"You may multiply files, bytes and server CPU, but not transfer times: those of %s hold its own start and end.",
-		r.Program, three(rate.Value), r.Program, r.Program)
+		r.Program, r.but(server), three(rate.Value), r.Program, r.Program)
+}
+
+// but tells what has to be kept in mind when a file of weir stands for one of
+// the program.
+func (r *Result) but(server *Ratio) string {
+	var parts []string
+	if r.differ {
+		parts = append(parts, "the requests named above")
+	}
+	if math.Abs(server.Value-1) > sameWithin {
+		parts = append(parts, fmt.Sprintf("the server's CPU (multiply it by %s)", three(1/server.Value)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " but for " + strings.Join(parts, " and ")
 }
 
 // last is the point with the most clients.

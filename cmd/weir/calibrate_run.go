@@ -136,6 +136,9 @@ func (c *calibrator) rounds(ctx context.Context) error {
 		if (i/each+i%each)%2 == 1 {
 			slices.Reverse(order)
 		}
+		if _, known := c.slowDown(2, step.Clients); !known {
+			order = append(slices.DeleteFunc(order, func(k int) bool { return k == 2 }), 2)
+		}
 		told := ""
 		for _, k := range order {
 			if c.in.finish.Err() != nil {
@@ -144,7 +147,7 @@ func (c *calibrator) rounds(ctx context.Context) error {
 			}
 			pause, ok := c.slowDown(k, step.Clients)
 			if !ok {
-				continue
+				continue // the program is as fast as weir
 			}
 			c.loaded = true
 			if err := c.step(ctx, c.sides[k], step, pause); err != nil {
