@@ -170,7 +170,8 @@ func (l *life) operation(c *client, op *storage.Op, planned time.Duration) stora
 			c.meter.Late(op.Kind, now-planned)
 		}
 		c.meter.StartAt(op.Kind, now, planned)
-		res, err := l.attempt(c, op)
+		var res storage.Result
+		err := l.attempt(c, op, &res)
 		class := c.meter.End(&res, err)
 		if class == storage.None || class == storage.Canceled || try >= l.Plan.Work.Retries || !again(class) {
 			return class
@@ -181,6 +182,8 @@ func (l *life) operation(c *client, op *storage.Op, planned time.Duration) stora
 }
 
 // remember writes down what op is about to create.
+//
+//go:noinline
 func (l *life) remember(op *storage.Op) error {
 	switch {
 	case l.Manifest == nil:
@@ -196,6 +199,8 @@ func (l *life) remember(op *storage.Op) error {
 }
 
 // forget crosses out what op has made go away.
+//
+//go:noinline
 func (l *life) forget(op *storage.Op) error {
 	switch {
 	case l.Manifest == nil:
@@ -222,24 +227,34 @@ func again(class storage.Class) bool {
 	return class != storage.NotFound && class != storage.Denied && class != storage.Checksummed
 }
 
-func (l *life) attempt(c *client, op *storage.Op) (storage.Result, error) {
-	if err := l.remember(op); err != nil {
-		return storage.Result{}, err
+// brokenOff makes err a cancellation, whatever the driver calls it, if it was
+// us who broke the operation off.
+//
+//go:noinline
+func (l *life) brokenOff(err error) error {
+	if l.hard.Err() != nil && !errors.Is(err, context.Canceled) {
+		return errors.Join(err, context.Canceled)
+	}
+	return err
+}
+
+// attempt fills in res, which is not returned: copies of it would make the
+// stack of each client larger than it needs to be.
+func (l *life) attempt(c *client, op *storage.Op, res *storage.Result) error {
+	err := l.remember(op)
+	if err != nil {
+		return err
 	}
 	if c.task.Verify && l.unknowable(c, op) {
 		op.Sum = ""
 	}
-	res, err := c.session.Do(l.hard, op, c.meter)
-	if err != nil {
-		if l.hard.Err() != nil && !errors.Is(err, context.Canceled) {
-			err = errors.Join(err, context.Canceled) // broken off by us, whatever the driver calls it
-		}
-		return res, err
+	if *res, err = c.session.Do(l.hard, op, c.meter); err != nil {
+		return l.brokenOff(err)
 	}
 	c.meter.Stopped()
 	err = l.forget(op)
 	if c.task.Verify && err == nil {
-		err = l.verify(c, op, &res)
+		err = l.verify(c, op, res)
 	}
-	return res, err
+	return err
 }

@@ -32,7 +32,7 @@ func (x *call) askAt(at *server) (*link, error) {
 			return l, nil
 		case stRedirect:
 			if hops++; hops > maxRedirects {
-				return nil, protocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects, l.server.name)
+				return nil, circles(l)
 			}
 			if at, err = x.redirect(l); err != nil {
 				return nil, err
@@ -42,10 +42,25 @@ func (x *call) askAt(at *server) (*link, error) {
 				return nil, err
 			}
 		default:
-			x.drop(l)
-			return nil, protocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
+			return nil, x.unexpected(l, f)
 		}
 	}
+}
+
+// circles says that redirects have no end. Errors are made apart from what
+// clients wait in, whose stacks they would enlarge for life.
+//
+//go:noinline
+func circles(l *link) error {
+	return protocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects, l.server.name)
+}
+
+// unexpected says that an answer is none to the question.
+//
+//go:noinline
+func (x *call) unexpected(l *link, f frame) error {
+	x.drop(l)
+	return protocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 }
 
 // another decides where to go after err: back to the redirector, when it was
@@ -210,15 +225,22 @@ func (x *call) collect(l *link, stream uint16) (frame, error) {
 			continue
 		}
 		if empty++; empty > maxEmpty {
-			return f, protocolError("more than %d parts of an answer with nothing in them", maxEmpty)
+			return f, endless()
 		}
 	}
+}
+
+//go:noinline
+func endless() error {
+	return protocolError("more than %d parts of an answer with nothing in them", maxEmpty)
 }
 
 // maxEmpty is how many parts of an answer may have nothing in them.
 const maxEmpty = 100
 
 // strange is an answer that nobody has asked for.
+//
+//go:noinline
 func strange(f frame) error {
 	return protocolError("an answer that was not asked for: stream %d, %s, %d bytes", f.stream, statusName(f.status), f.size)
 }

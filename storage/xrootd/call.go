@@ -143,6 +143,8 @@ func (x *call) tellMoved(n int) {
 }
 
 // describe puts an error into the words of package storage.
+//
+//go:noinline
 func (x *call) describe(err error) error {
 	if x.op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
 		err = fmt.Errorf("not done within %v: %w", x.op.Timeout, err)

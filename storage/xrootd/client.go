@@ -27,12 +27,12 @@ type client struct {
 }
 
 // Do runs op.
-func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (res storage.Result, err error) {
 	x := c.s.calls.Get().(*call) //nolint:forcetypeassert // the pool has nothing else
 	x.begin(ctx, c, op, p)
-	err := x.run()
+	err = x.run()
 	x.settle()
-	res := x.res
+	res = x.res
 	if err != nil {
 		err = x.describe(err)
 	}

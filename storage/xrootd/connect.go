@@ -25,16 +25,23 @@ func (x *call) connect(l *link) error {
 	if l.s.shared != nil {
 		return l.s.shared.attach(x, l)
 	}
+	x.done = make(chan error, 1)
+	go func() { x.done <- x.join(l) }()
+	return <-x.done
+}
+
+// join connects and logs in. It has a goroutine of its own, because that goes
+// deep, and the client's would keep for life the stack that it needs.
+func (x *call) join(l *link) error {
 	conn, err := l.s.dialer.Dial(x.ctx, l.server.host, l.server.port, x.deadline)
 	if err != nil {
 		return err
 	}
-	l.wire = plain{conn}
-	if err := x.login(l); err != nil {
+	l.wire = conn
+	if err = x.login(l); err != nil {
 		x.drop(l)
-		return err
 	}
-	return nil
+	return err
 }
 
 // login takes a new connection through handshake, TLS, login and

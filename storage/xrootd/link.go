@@ -89,15 +89,22 @@ func (l *link) need(n int) error {
 		if err == nil {
 			continue
 		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		if l.end > l.pos {
-			return fmt.Errorf("the server closed the connection in the middle of an answer: %w", io.EOF)
-		}
-		return fmt.Errorf("the server closed the connection: %w", io.EOF)
+		return l.ended(err)
 	}
 	return nil
+}
+
+// ended says what an error means in the place of an answer.
+//
+//go:noinline
+func (l *link) ended(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if l.end > l.pos {
+		return fmt.Errorf("the server closed the connection in the middle of an answer: %w", io.EOF)
+	}
+	return fmt.Errorf("the server closed the connection: %w", io.EOF)
 }
 
 // take returns the next n bytes of a head, after need. They are valid until
@@ -118,7 +125,4 @@ func (l *link) read(p []byte) (int, error) {
 	return l.wire.Read(p)
 }
 
-// plain is a connection without TLS.
-type plain struct{ *tcp.Conn }
-
-var _ wire = plain{}
+var _ wire = (*tcp.Conn)(nil)

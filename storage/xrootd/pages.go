@@ -74,18 +74,10 @@ func (x *call) pagesPayload(l *link, h frame) error {
 	if err != nil {
 		return err
 	}
-	s, first := x.slot, firstPage(st.offset)
-	n := pagePayload(st.size, first)
-	switch {
-	case st.request != rqPgread:
-		return protocolError("the status of a %s in answer to kXR_pgread", requestName(st.request))
-	case st.size == 0 && st.partial:
-		return protocolError("a part of an answer to kXR_pgread with no pages in it")
-	case st.size == 0: // the end of the file
-		return x.partDone(true)
-	case st.offset != s.offset || n > s.left || pageRaw(n, first) != st.size:
-		return protocolError("%d bytes of pages at %d in answer to a read of %d at %d", st.size, st.offset, s.left, s.offset)
+	if err = x.checkPages(&st); err != nil {
+		return err
 	}
+	first := firstPage(st.offset)
 	if x.sum.wanted() {
 		err = x.verifyPages(l, st.size, first)
 	} else {
@@ -95,6 +87,25 @@ func (x *call) pagesPayload(l *link, h frame) error {
 		return err
 	}
 	return x.partDone(!st.partial)
+}
+
+// checkPages looks whether a status announces what was asked for.
+//
+//go:noinline
+func (x *call) checkPages(st *status) error {
+	s, first := x.slot, firstPage(st.offset)
+	n := pagePayload(st.size, first)
+	switch {
+	case st.request != rqPgread:
+		return protocolError("the status of a %s in answer to kXR_pgread", requestName(st.request))
+	case st.size == 0 && st.partial:
+		return protocolError("a part of an answer to kXR_pgread with no pages in it")
+	case st.size == 0: // the end of the file
+		return nil
+	case st.offset != s.offset || n > s.left || pageRaw(n, first) != st.size:
+		return protocolError("%d bytes of pages at %d in answer to a read of %d at %d", st.size, st.offset, s.left, s.offset)
+	}
+	return nil
 }
 
 // passPages moves pages that nobody wants to see.
@@ -114,11 +125,18 @@ func (x *call) passPages(l *link, n, first int64) error {
 		_, err := l.wire.Discard(n, p.discard)
 		return cut(err)
 	}
+	return x.passInMemory(l, n)
+}
+
+// passInMemory moves pages that nobody wants to see but that are encrypted.
+//
+//go:noinline
+func (x *call) passInMemory(l *link, n int64) error {
 	buf := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
 	defer x.c.s.large.Put(buf)
 	for n > 0 {
 		got, err := l.wire.Read((*buf)[:min(n, payloadSize)])
-		p.add(got)
+		x.pages.add(got)
 		n -= int64(got)
 		if got == 0 && err != nil {
 			return cut(err)

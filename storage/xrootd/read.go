@@ -77,6 +77,20 @@ func (x *call) readParts(f *file) error {
 	if x.op.Ranges == nil {
 		return x.readSpan(f, 0, f.size)
 	}
+	if err := x.checkRanges(f); err != nil {
+		return err
+	}
+	if len(x.op.Ranges) == 1 {
+		r := &x.op.Ranges[0]
+		return x.readSpan(f, r.Offset, r.Offset+r.Length)
+	}
+	return x.readVectors(f)
+}
+
+// checkRanges refuses ranges that are not in the file.
+//
+//go:noinline
+func (x *call) checkRanges(f *file) error {
 	for _, r := range x.op.Ranges {
 		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
 			return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
@@ -85,11 +99,7 @@ func (x *call) readParts(f *file) error {
 			return fmt.Errorf("%w: the file has %d bytes, wanted %d at %d", storage.ErrShort, f.size, r.Length, r.Offset)
 		}
 	}
-	if len(x.op.Ranges) == 1 {
-		r := x.op.Ranges[0]
-		return x.readSpan(f, r.Offset, r.Offset+r.Length)
-	}
-	return x.readVectors(f)
+	return nil
 }
 
 // readSpan reads a file from an offset to another, with as many requests
@@ -202,13 +212,21 @@ func (x *call) receivePart(f *file) error {
 	case code == rqPgread && h.status == stStatus:
 		return x.pagesPayload(l, h)
 	}
+	return x.partRefused(f, h, code)
+}
+
+// partRefused reads an answer to a read that is not data.
+//
+//go:noinline
+func (x *call) partRefused(f *file, h frame, code uint16) error {
+	l := f.link
 	x.data = x.data[:0]
 	if err := x.gather(l, h.size); err != nil {
 		return err
 	}
 	switch h.status {
 	case stError:
-		x.window.free(s)
+		x.window.free(x.slot)
 		return parseError(x.data)
 	case stWait:
 		if err := x.obey(); err != nil {
@@ -264,6 +282,13 @@ func (x *call) bytes(l *link, n int64) error {
 		_, err := l.wire.Discard(n, x.discard)
 		return cut(err)
 	}
+	return x.bytesInMemory(l, n)
+}
+
+// bytesInMemory moves payload through a buffer and the sum.
+//
+//go:noinline
+func (x *call) bytesInMemory(l *link, n int64) error {
 	buf := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
 	defer x.c.s.large.Put(buf)
 	for n > 0 {
