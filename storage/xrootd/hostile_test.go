@@ -153,6 +153,9 @@ func (f fault) meet(t *testing.T, shared bool) {
 		begin := time.Now()
 		res, err := c.Do(t.Context(), &op, &events{})
 		got := storage.Classify(err)
+		if class == storage.Busy && got == storage.Timeout && op.Timeout < time.Second {
+			continue // the machine was so slow that the time was over before the pause
+		}
 		if shared && (got == storage.Timeout || got == storage.Reset && class == storage.Short) {
 			continue
 		}
@@ -165,7 +168,7 @@ func (f fault) meet(t *testing.T, shared bool) {
 		if d := time.Since(begin); d > 15*time.Second {
 			t.Errorf("it took %v", d)
 		}
-		if res.Wire <= 0 && !shared {
+		if res.Wire <= 0 && !shared && !strings.Contains(errText(err), "connect to") {
 			t.Errorf("%d bytes on the wire", res.Wire)
 		}
 		t.Log(err)

@@ -2,6 +2,7 @@ package xrootd
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -174,4 +175,34 @@ func resident(t testing.TB) int64 {
 	}
 	t.Skip("no RssAnon in /proc/self/status")
 	return 0
+}
+
+// TestRealDataServerIsLost kills the data server that a real redirector has
+// named, in the middle of a read of a file that another one has, too.
+func TestRealDataServerIsLost(t *testing.T) {
+	const size = 64 << 20
+	xr := lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	names := map[string]string{}
+	for _, s := range xr.Servers {
+		if s.Role == lab.DataServer {
+			names[s.Address] = s.Name
+			if err := os.WriteFile(filepath.Join(s.Data, "big"), made(size), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := clientAt(t, xr.URL, storage.Credentials{})
+	op := storage.Op{Kind: storage.Read, Path: "big", Size: size, Sum: "crc32c", Timeout: 60 * time.Second}
+	k := &killer{}
+	k.kill = func() {
+		if err := xr.KillPart(names[k.server]); err != nil {
+			t.Error(err)
+		}
+	}
+	res, err := c.Do(t.Context(), &op, k)
+	t.Logf("served by %s in the end, result %+v", k.server, res)
+	right(t, &op, res, &k.events, err)
+	if res.Reopened < 1 {
+		t.Errorf("opened again %d times", res.Reopened)
+	}
 }
