@@ -121,6 +121,24 @@ func TestVerdict(t *testing.T) {
 				}
 			}
 		}, []string{"did so little in such short steps", "took only 0 s of it"}, []string{"not known", "So,"}, false},
+		"interfaces alone": {func(r *Result) {
+			r.given.Look = [2]Look{}
+			blind(r)
+			for i := range r.sides {
+				for k := range r.sides[i] {
+					r.sides[i][k].Net = r.sides[i][k].Moved * 101 / 100
+				}
+			}
+		}, []string{"interface bytes a byte 1.010 1.010"}, []string{"is not known: this machine's interfaces"}, false},
+		"interfaces with others": {func(r *Result) {
+			r.given.Look = [2]Look{}
+			blind(r)
+			for i := range r.sides {
+				for k := range r.sides[i] {
+					r.sides[i][k].Net = r.sides[i][k].Moved * 3
+				}
+			}
+		}, []string{"interfaces carried more"}, []string{"interface bytes a byte"}, false},
 		"server does less": {func(r *Result) {
 			for i := range r.sides[2] {
 				*r.sides[2][i].ServerCPU /= 2

@@ -190,6 +190,11 @@ func (r *Result) noteWire() {
 	if r.given.LookError != "" {
 		r.note("no look at the requests through a relay: %s", r.given.LookError)
 	}
+	if r.Relay == nil && r.Servers == nil && len(r.Points) > 0 {
+		if f := r.last().Figure(WireByByte); f.Ratio != nil && !r.interfaces(&f) {
+			r.note("how many bytes were on the wire is not known: this machine's interfaces carried more than the two sides' (%s and %s bytes for each byte of the files)", three(*f.Weir), three(*f.Real))
+		}
+	}
 	if r.Relay != nil && r.Relay.Redirected {
 		r.note("the target redirects: what was asked of data servers went past the relay, and stands only in what the servers count")
 	}

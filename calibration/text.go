@@ -77,8 +77,8 @@ func (r *Result) figures(w io.Writer) {
 		line(clients(p.Clients), "weir", r.Program, "weir / "+r.Program)
 		for _, x := range rows() {
 			f := p.Figure(x.name)
-			if f.Weir == nil && f.Real == nil || x.name == WireByByte && (r.Relay != nil || r.Servers != nil) {
-				continue // the interfaces carry whatever else there is, too
+			if f.Weir == nil && f.Real == nil || x.name == WireByByte && !r.interfaces(&f) {
+				continue
 			}
 			line("  "+x.label, or(f.Weir, x.show), or(f.Real, x.show), f.Ratio.column())
 		}
@@ -94,6 +94,16 @@ func (r *Result) figures(w io.Writer) {
 	}
 	_ = t.Flush() // as above
 }
+
+// interfaces tells whether what this machine's interfaces counted is worth a
+// line: nobody else has seen the bytes, and they were the two sides' own.
+func (r *Result) interfaces(f *Figure) bool {
+	return r.Relay == nil && r.Servers == nil && f.Ratio != nil && max(*f.Weir, *f.Real) < foreign
+}
+
+// foreign is how many bytes on the wire for each byte of payload must have been
+// others' in part.
+const foreign = 1.5
 
 func or(x *float64, show func(float64) string) string {
 	if x == nil {
