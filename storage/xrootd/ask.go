@@ -171,6 +171,7 @@ func (*call) send(l *link, b []byte) error {
 }
 
 func (x *call) sendQuestion(l *link, r *request, stream uint16) error {
+	x.doing = r.code
 	size, opaque := len(r.args), ""
 	if r.path {
 		if opaque = x.opaqueOf(); opaque != "" {

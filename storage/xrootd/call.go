@@ -25,6 +25,7 @@ type call struct {
 	told     *server // whom ServedBy has named last
 	req      request // the question that is under way
 	asked    bool    // it was sent
+	doing    uint16  // the last request that was sent, 0 while connecting
 	done     chan error
 	hail     request // what a login says, before the question
 	out      []byte  // what is to be sent
@@ -142,12 +143,26 @@ func (x *call) tellMoved(n int) {
 	x.p.Moved(n)
 }
 
+// place says what the operation was waiting for: a redirector that does not
+// answer is not a data server that is slow.
+func (x *call) place() string {
+	switch {
+	case x.at == nil:
+		return "nowhere"
+	case x.doing == 0:
+		return "connecting to " + x.at.name
+	}
+	return "waiting for " + x.at.name + " to answer " + requestName(x.doing)
+}
+
 // describe puts an error into the words of package storage.
 //
 //go:noinline
 func (x *call) describe(err error) error {
 	if x.op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
-		err = fmt.Errorf("not done within %v: %w", x.op.Timeout, err)
+		err = fmt.Errorf("not done within %v: %s: %w", x.op.Timeout, x.place(), err)
+	} else if x.doing != 0 && (broken(err) || errors.Is(err, storage.ErrProtocol)) {
+		err = fmt.Errorf("%w (after %s)", err, requestName(x.doing))
 	}
 	e := &storage.OpError{Kind: x.op.Kind, URL: x.c.s.url(x.op.Path), Err: err}
 	if x.at != nil && x.at != x.c.s.home {

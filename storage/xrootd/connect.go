@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"strings"
 
 	"weir/storage"
@@ -33,6 +34,7 @@ func (x *call) connect(l *link) error {
 // join connects and logs in. It has a goroutine of its own, because that goes
 // deep, and the client's would keep for life the stack that it needs.
 func (x *call) join(l *link) error {
+	x.doing = 0
 	conn, err := l.s.dialer.Dial(x.ctx, l.server.host, l.server.port, x.deadline)
 	if err != nil {
 		return err
@@ -74,6 +76,7 @@ func (x *call) login(l *link) error {
 
 // hello shakes hands and learns what the server is.
 func (x *call) hello(l *link) error {
+	x.doing = rqProtocol
 	x.out = appendHello(x.out[:0], l.server.secure)
 	if _, err := l.wire.Write(x.out); err != nil {
 		return err
@@ -86,7 +89,7 @@ func (x *call) hello(l *link) error {
 		return err
 	}
 	if f.status != stOK || len(x.data) != 8 {
-		return protocolError("status %d and %d bytes in answer to the handshake: is this an XRootD server?", f.status, len(x.data))
+		return protocolError("%s and %d bytes in answer to the handshake: is this an XRootD server?", statusName(f.status), len(x.data))
 	}
 	if f, err = x.collect(l, 0); err != nil {
 		return err
@@ -148,7 +151,7 @@ func (x *call) authenticate(l *link, offer string) error {
 	}
 	ctx, cancel := x.limited()
 	defer cancel()
-	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque})
+	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque, Address: addressOf(l.wire)})
 	if err != nil {
 		return fmt.Errorf("authentication %s: %w", method.Name(), err)
 	}
@@ -182,6 +185,19 @@ func (x *call) limited() (context.Context, context.CancelFunc) {
 		return x.ctx, func() {}
 	}
 	return context.WithDeadline(x.ctx, x.deadline)
+}
+
+// addressOf returns the IP address of the other side.
+func addressOf(w wire) string {
+	if s, ok := w.(secured); ok {
+		w = s.wire
+	}
+	c, ok := w.(net.Conn)
+	if !ok {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // an address always has a port
+	return host
 }
 
 // maxRounds bounds an authentication; GSI needs three.

@@ -99,7 +99,7 @@ func faultsOfAnswers() map[string]fault {
 		"stat: error of 2":      at(fault{answer: body(rqStat, stError, "ab"), words: "2 bytes"}),
 		"stat: error unknown":   at(fault{answer: body(rqStat, stError, number(1)+"odd\x00"), class: storage.Other, err: errIO(), words: "odd (kXR error 1)"}),
 		"stat: error negative":  at(fault{answer: body(rqStat, stError, number(-5)+"odd\x00"), class: storage.Other, err: errIO(), words: "odd (kXR error -5)"}),
-		"stat: error and dirt":  at(fault{answer: body(rqStat, stError, number(3011)+"\x1b[31mred\r\n\xff"+strings.Repeat("x", 5000)), class: storage.NotFound, words: "[31mred"}),
+		"stat: error and dirt":  at(fault{answer: body(rqStat, stError, number(3011)+"\x1b[31mred\r\n\xff"+strings.Repeat("x", 5000)), class: storage.NotFound, words: " [31mred"}),
 		"stat: error, no words": at(fault{answer: body(rqStat, stError, number(3011)), class: storage.NotFound, words: "kXR_NotFound"}),
 		"stat: nothing":         at(fault{answer: body(rqStat, stOK, "")}),
 		"stat: words":           at(fault{answer: body(rqStat, stOK, "one two three four")}),

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"weir/storage"
 )
@@ -45,10 +46,17 @@ func protocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{storage.ErrProtocol}, args...)...)
 }
 
-// clip cuts what a server sent to what fits in a message.
+// clip cuts what a server sent to what fits in a message, and takes out what
+// would command a terminal.
 func clip[T string | []byte](text T) string {
 	const most = 300
-	return strings.ToValidUTF8(strings.TrimRight(string(text[:min(len(text), most)]), "\x00"), "?")
+	short := strings.TrimRight(string(text[:min(len(text), most)]), "\x00")
+	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, short), "?")
 }
 
 // A status is what stands in an answer of kind kXR_status before its data.

@@ -132,6 +132,7 @@ func (x *call) readSpan(f *file, from, to int64) error {
 // appendRead appends the request for what slot i wants.
 func (x *call) appendRead(f *file, i int) {
 	s := &x.window.slots[i]
+	x.doing = x.readCode(f)
 	params := fileAt(f.handle, s.offset, uint32(s.left)) //nolint:gosec // at most a chunk
 	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), x.readCode(f), &params, 0)
 }

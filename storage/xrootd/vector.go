@@ -49,6 +49,7 @@ func (x *call) readVector(f *file, parts []slot) error {
 
 func (x *call) sendVector(f *file, parts []slot) error {
 	var params [16]byte
+	x.doing = rqReadv
 	x.out = appendRequest(x.out[:0], f.link.base()+1, rqReadv, &params, vectorItem*len(parts))
 	for _, p := range parts {
 		item := fileAt(f.handle, p.offset, uint32(p.left)) //nolint:gosec // at most maxVectorLength

@@ -70,12 +70,14 @@ func (x *call) writePart(f *file, i int, n int64) error {
 	params := fileAt(f.handle, offset, 0)
 	x.cursor.Start(x.op.Seed, offset, n)
 	if x.op.Plain || !f.pages() {
+		x.doing = rqWrite
 		x.out = appendRequest(x.out[:0], stream, rqWrite, &params, int(n))
 		if err := x.sendMore(f.link, x.out); err != nil {
 			return err
 		}
 		return x.writeBytes(f)
 	}
+	x.doing = rqPgwrite
 	x.out = appendRequest(x.out[:0], stream, rqPgwrite, &params, int(pageRaw(n, firstPage(offset))))
 	if err := x.sendMore(f.link, x.out); err != nil {
 		return err
