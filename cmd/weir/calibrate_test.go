@@ -301,3 +301,27 @@ func setUnset(t *testing.T) (errs []error) {
 	}
 	return errs
 }
+
+// Every weir command of docs/calibration.md works, cut short.
+func TestCalibrationPage(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "xrdcp", "xrdfs", "gfal-copy")
+	page, err := os.ReadFile("../../docs/calibration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, xrd := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
+	here := strings.NewReplacer("http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"])
+	ran := 0
+	for text := range strings.Lines(here.Replace(string(page))) {
+		if command, ok := strings.CutPrefix(strings.TrimSpace(text), "$ weir calibrate "); ok {
+			ran++
+			calibrated(t, append(strings.Fields(command), "--rounds", "1", "--hold", "300ms", "--clients", "1")...)
+		}
+	}
+	if ran < 4 {
+		t.Errorf("only %d commands found", ran)
+	}
+	empty(t, web.Data)
+	empty(t, xrd.Data)
+}
