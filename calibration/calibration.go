@@ -97,6 +97,7 @@ type Given struct {
 	Idle             []*monitor.Service
 	IdleSeconds      float64 // the load had not begun: what the servers did then was for others
 	Interrupted      bool
+	Doubts           []string // checks of the run directories that failed
 }
 
 // A Look is what a relay saw of a few operations, each with a session of its own.

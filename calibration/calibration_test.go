@@ -174,6 +174,7 @@ func TestVerdict(t *testing.T) {
 			r.given.IdleSeconds = 1
 		}, []string{"work for others, too", "50 requests/s"}, nil, false},
 		"interrupted":  {func(r *Result) { r.given.Interrupted = true; r.sides[1] = r.sides[1][:1] }, []string{"interrupted", "one round"}, nil, false},
+		"doubts":       {func(r *Result) { r.given.Doubts = []string{"weir, generator: it was late"} }, []string{"failed: weir, generator: it was late"}, nil, false},
 		"failures":     {func(r *Result) { r.sides[1][0].Failed = 1000 }, []string{"1000 operations of xrdcp failed"}, nil, true},
 		"all fail":     {func(r *Result) { r.sides[1] = []Step{{Number: 1, Clients: 1, Failed: 7}} }, []string{"nothing to compare: all operations of xrdcp failed (7)"}, nil, true},
 		"nothing done": {func(r *Result) { r.sides[1] = nil }, []string{"nothing to compare: no step of xrdcp"}, nil, true},
@@ -224,7 +225,7 @@ func blind(r *Result) {
 func TestShortHold(t *testing.T) {
 	s := Step{Clients: 4}
 	add := func(phase string, seconds float64, done int64, again bool) {
-		v := &measure.Interval{Phase: phase, Seconds: seconds, Done: done, Moved: done}
+		v := &measure.Interval{Phase: phase, Seconds: seconds, Done: done, Moved: done, Clients: 4}
 		for range done {
 			v.Latency.Record(time.Second)
 		}
@@ -234,6 +235,7 @@ func TestShortHold(t *testing.T) {
 	add(measure.Hold, 2, 3, false)
 	add(measure.Hold, 2, 4, true) // another server, the same span
 	add(measure.Drain, 1, 1, false)
+	s.add(&measure.Interval{Phase: measure.Drain, Seconds: 100}, true, false) // the other side's turn
 	if h := s.span(); !s.slow() || h.Seconds != 4 || h.Done != 8 {
 		t.Errorf("%+v", h)
 	}

@@ -19,6 +19,9 @@ func (r *Result) notes() {
 	r.noteSlow()
 	r.noteTicks()
 	r.noteFailures()
+	for _, doubt := range r.given.Doubts {
+		r.note("a check of one side's report failed: %s", doubt)
+	}
 	r.noteWaiting()
 	r.noteOthers()
 	r.noteBusy()

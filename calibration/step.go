@@ -115,7 +115,9 @@ func (s *Step) add(iv *measure.Interval, external, again bool) {
 	if external {
 		plus(&s.ClientCPU, iv.CPU)
 	}
-	s.All.add(iv, again)
+	if iv.Clients > 0 || iv.Done > 0 { // else it was the other side's turn
+		s.All.add(iv, again)
+	}
 	if iv.Phase == measure.Hold {
 		s.Held.add(iv, again)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/analysis"
 	"weir/calibration"
 	"weir/engine"
 	"weir/internal/unit"
@@ -205,6 +206,10 @@ func (c *calibrator) step(ctx context.Context, s *side, step scenario.Step, paus
 	watch.SetStep(step.Number)
 	s.now = tally{}
 	config.Sink = s
+	if err := s.idle(s.step); err != nil {
+		return errors.Join(err, watch.Stop())
+	}
+	s.step = step.Number
 	err = engine.Run(ctx, config)
 	err = errors.Join(err, watch.Stop())
 	after, asked := c.settled(ctx, before)
@@ -225,10 +230,15 @@ func (c *calibrator) conclude() error {
 		if s.last.IsZero() {
 			continue // never used
 		}
-		if _, err := analyze(s.dir); err != nil {
+		found, err := analyze(s.dir)
+		if err != nil {
 			return fmt.Errorf("report of %s: %w", s.dir, err)
 		}
-		var err error
+		for _, check := range found.Validity.Checks {
+			if check.Status == analysis.Fail {
+				c.given.Doubts = append(c.given.Doubts, fmt.Sprintf("%s, %s: %s", s.name, check.Name, check.Detail))
+			}
+		}
 		if runs[i], err = results.Open(s.dir); err != nil {
 			return err
 		}

@@ -16,7 +16,9 @@ import (
 	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
+	"weir/storage"
 	"weir/storage/all"
+	"weir/workload"
 )
 
 // A side is one of those that are compared. As a sink it fills its run
@@ -28,8 +30,9 @@ type side struct {
 	manifest  *results.Manifest
 	about     results.About
 	out       *results.Writer
+	step      int             // the last one
 	now       tally           // of the step under way
-	last      time.Time       // of the newest interval
+	last      time.Time       // end of the newest interval
 	pause     time.Duration   // after each file, of this step
 	rates     map[int]float64 // files/s of the last step with so many clients
 	ended     string          // why a step did not take its time
@@ -88,8 +91,25 @@ func (s *side) close() error {
 // Interval implements measure.Sink.
 func (s *side) Interval(v *measure.Interval) error {
 	s.now.add(v)
-	s.last = v.Start
+	s.last = v.Start.Add(time.Duration(v.Seconds * float64(time.Second)))
 	return s.out.Interval(v)
+}
+
+// idle tells of the time since the last step, which was the others' turn: a
+// run directory leaves no second out.
+func (s *side) idle(step int) error {
+	if s.last.IsZero() {
+		return nil
+	}
+	return s.out.Interval(&measure.Interval{Start: s.last, Seconds: time.Since(s.last).Seconds(), Step: step, Phase: measure.Drain, Kind: s.kind()})
+}
+
+// kind is what the side's clients do.
+func (s *side) kind() storage.Kind {
+	if workload.Writes(s.plan.Work) {
+		return storage.Write
+	}
+	return storage.Read
 }
 
 // Event implements measure.Sink. The end of a step is not that of the run.
