@@ -315,3 +315,19 @@ func TestManyKeptFiles(t *testing.T) {
 		t.Error("no file was closed")
 	}
 }
+
+// TestPagesAreLookedAtOnlyWithASum sends pages of which one is damaged.
+func TestPagesAreLookedAtOnlyWithASum(t *testing.T) {
+	p := (&peer{file: made(fileSize), answer: say(rqPgread, func(c *talk, q query) bool {
+		s := pagesAt(q.stream, c.peer.part(q), q.offset(), false)
+		return c.raw(strings.TrimSuffix(s.text(), s.data) + "damaged!" + s.data[8:])
+	})}).start(t)
+	for sum, damaged := range map[string]bool{"": false, "md5": true, "crc32c": true} {
+		c := clientAt(t, p.url, storage.Credentials{})
+		var e events
+		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: fileSize, Sum: sum, Timeout: 20 * time.Second}, &e)
+		if errors.Is(err, storage.ErrChecksum) != damaged || !damaged && (err != nil || e.moved != fileSize) {
+			t.Errorf("sum %q: moved %d, error %v", sum, e.moved, err)
+		}
+	}
+}

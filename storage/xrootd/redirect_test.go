@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,9 +48,10 @@ func TestRedirectsHaveALimit(t *testing.T) {
 }
 
 func TestRedirectorsInCircles(t *testing.T) {
-	var a, b *peer
-	a = redirector(t, func(query) *peer { return b })
-	b = redirector(t, func(query) *peer { return a })
+	var other atomic.Pointer[peer]
+	a := redirector(t, func(query) *peer { return other.Load() })
+	b := redirector(t, func(query) *peer { return a })
+	other.Store(b)
 	c := clientAt(t, a.url, storage.Credentials{})
 	for range 2 {
 		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: -1, Timeout: 20 * time.Second}, &events{})
