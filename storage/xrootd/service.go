@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -134,16 +133,11 @@ func (s *service) Client() storage.Client { return &client{s: s, home: link{s: s
 
 // Close frees what the service holds; its clients are closed before.
 func (s *service) Close() error {
-	errs := []error{s.ask.close()}
+	err := s.ask.close()
 	if s.shared != nil {
-		errs = append(errs, s.shared.close())
+		s.shared.close()
 	}
-	for _, m := range s.methods {
-		if c, ok := m.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
-	}
-	return errors.Join(append(errs, s.dialer.Close())...)
+	return errors.Join(err, s.dialer.Close())
 }
 
 // maxPath is how long paths may be: no server takes longer ones.

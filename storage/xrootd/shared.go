@@ -31,7 +31,7 @@ type shared struct {
 func newShared(s *service) *shared { return &shared{s: s, trunks: map[*server][]*trunk{}} }
 
 // close ends all connections and waits for their readers.
-func (h *shared) close() error {
+func (h *shared) close() {
 	h.mu.Lock()
 	var all []*trunk
 	for _, ts := range h.trunks {
@@ -42,7 +42,6 @@ func (h *shared) close() error {
 		t.fail(net.ErrClosed)
 	}
 	h.wg.Wait()
-	return nil
 }
 
 // attach gives l a branch of a connection to its server, which is made if
@@ -164,10 +163,10 @@ func (c *loose) Begin(ctx context.Context, deadline time.Time) error {
 	return c.SetDeadline(deadline)
 }
 
-func (c *loose) ReadLate(l tcp.Lender) (int, error)      { return c.Conn.Read(l.Lend()) }
-func (c *loose) WriteMore(p []byte) (int, error)         { return c.Conn.Write(p) }
+func (c *loose) ReadLate(l tcp.Lender) (int, error)      { return c.Read(l.Lend()) }
+func (c *loose) WriteMore(p []byte) (int, error)         { return c.Write(p) }
 func (c *loose) Discard(int64, func(int)) (int64, error) { return 0, errors.ErrUnsupported }
-func (c *loose) Send(p []byte, _ func(int)) (int, error) { return c.Conn.Write(p) }
+func (c *loose) Send(p []byte, _ func(int)) (int, error) { return c.Write(p) }
 func (c *loose) Quiet() bool                             { return true }
 func (c *loose) In() int64                               { return 0 }
 func (c *loose) Out() int64                              { return 0 }
