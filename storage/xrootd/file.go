@@ -23,7 +23,7 @@ func (f *file) pages() bool { return f.link.flags&flagPages != 0 }
 func (x *call) open(f *file, options, mode uint16) error {
 	r := x.aim(rqOpen)
 	binary.BigEndian.PutUint16(r.params[0:], mode)
-	binary.BigEndian.PutUint16(r.params[2:], options|openStat)
+	binary.BigEndian.PutUint16(r.params[2:], options|openStat|openAsync)
 	l, err := x.askAt(x.c.s.home)
 	if err != nil {
 		return err

@@ -77,6 +77,9 @@ func (x *call) pagesPayload(l *link, h frame) error {
 	if err = x.checkPages(&st); err != nil {
 		return err
 	}
+	if st.size > 0 && st.offset != x.slot.offset { // servers that read asynchronously answer as they can
+		x.slot.offset, x.slot.holes = st.offset, true
+	}
 	first := firstPage(st.offset)
 	if x.sum.wanted() {
 		err = x.verifyPages(l, st.size, first)
@@ -102,7 +105,7 @@ func (x *call) checkPages(st *status) error {
 		return protocolError("a part of an answer to kXR_pgread with no pages in it")
 	case st.size == 0: // the end of the file
 		return nil
-	case st.offset != s.offset || n > s.left || pageRaw(n, first) != st.size:
+	case st.offset < s.from || st.offset+n > s.to || n > s.left || pageRaw(n, first) != st.size:
 		return protocolError("%d bytes of pages at %d in answer to a read of %d at %d", st.size, st.offset, s.left, s.offset)
 	}
 	return nil

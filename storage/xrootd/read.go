@@ -126,6 +126,9 @@ func (x *call) readSpan(f *file, from, to int64) error {
 			return err
 		}
 	}
+	if x.sum.wanted() && x.sum.at != to {
+		return protocolError("the answers to a read up to %d leave a hole at %d", to, x.sum.at)
+	}
 	return nil
 }
 
@@ -155,7 +158,7 @@ func (x *call) resume(f *file, err error) error {
 	const begun = 1 << storage.FirstByte
 	size, idle := f.size, f.path != "" && x.reached&begun == 0
 	for {
-		if !broken(err) || x.ctx.Err() != nil {
+		if !broken(err) || x.ctx.Err() != nil || x.window.holes() {
 			return err
 		}
 		switch {

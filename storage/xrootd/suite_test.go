@@ -56,6 +56,13 @@ func TestClusterPassesTheSuite(t *testing.T) {
 	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove)})
 }
 
+// TestAsynchronousServerPassesTheSuite has a server that reads and writes
+// asynchronously, and answers as it can.
+func TestAsynchronousServerPassesTheSuite(t *testing.T) {
+	xr := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrootd.async force minsize 16k segsize 64k\n"})
+	storagetest.Run(t, Driver(), targetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{Few: true, Sum: "crc32c", Lacks: lacks()})
+}
+
 // settings returns what a client of a lab system says in its scenario.
 func settings(t testing.TB, s *lab.System) storage.Auth {
 	t.Helper()

@@ -1,6 +1,10 @@
 package xrootd
 
-import "weir/storage"
+import (
+	"slices"
+
+	"weir/storage"
+)
 
 // How much is asked for at once where the operation does not say: what xrdcp
 // does (XRD_CPCHUNKSIZE, XRD_CPPARALLELCHUNKS of XRootD 5).
@@ -16,6 +20,9 @@ type slot struct {
 	offset int64 // in the file, of the first byte that is still to come
 	left   int64 // bytes that are still to come
 	busy   bool
+
+	from, to int64 // the part
+	holes    bool  // pages have come in another order: what is missing is not all that follows offset
 }
 
 // A window is what is under way of one file. The slots' numbers are the
@@ -49,7 +56,7 @@ func (w *window) open(op *storage.Op) {
 func (w *window) take(offset, length int64) int {
 	for i := range w.slots {
 		if !w.slots[i].busy {
-			w.slots[i] = slot{offset, length, true}
+			w.slots[i] = slot{offset: offset, left: length, busy: true, from: offset, to: offset + length}
 			w.busy++
 			return i
 		}
@@ -61,6 +68,11 @@ func (w *window) take(offset, length int64) int {
 func (w *window) free(s *slot) {
 	s.busy = false
 	w.busy--
+}
+
+// holes tells whether nobody knows which bytes are still to come.
+func (w *window) holes() bool {
+	return slices.ContainsFunc(w.slots, func(s slot) bool { return s.busy && s.holes })
 }
 
 // of returns the slot that an answer belongs to, nil for none.

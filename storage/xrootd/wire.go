@@ -77,6 +77,7 @@ const (
 	openNew         = 0x0008
 	openRead        = 0x0010
 	openUpdate      = 0x0020
+	openAsync       = 0x0040 // the server may read and write asynchronously, if it is configured to
 	openMakePath    = 0x0100
 	openStat        = 0x0400
 	modeFile        = 0x1a4 // rw-r--r--

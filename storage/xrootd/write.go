@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"strconv"
 
 	"weir/internal/content"
 	"weir/internal/tcp"
@@ -23,11 +24,13 @@ func (x *call) writeFile() error {
 		options = openUpdate | openMakePath | openDelete
 	}
 	f := &x.file
-	if err := x.open(f, options, modeFile); err != nil {
+	x.extra = "oss.asize=" + strconv.FormatInt(x.op.Size, 10) // servers choose where they have room
+	err := x.open(f, options, modeFile)
+	if x.extra = ""; err != nil {
 		return err
 	}
 	x.c.partial = x.op.Path
-	err := x.writeParts(f)
+	err = x.writeParts(f)
 	if err == nil && x.op.Sync {
 		x.req = request{code: rqSync, args: x.req.args[:0], params: ofHandle(f.handle)}
 		err = x.followUp(f.link)
