@@ -245,3 +245,27 @@ func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
 		}
 	}
 }
+
+func TestASecondOfManyWorkersHasOneStart(t *testing.T) {
+	told := &notes{}
+	s := newSum(told)
+	at := time.Unix(100, 0)
+	for i, server := range []string{"a", "b", "b", "a"} {
+		v := measure.Interval{
+			Start: at.Add(time.Duration(4-i) * time.Millisecond), Seconds: 0.9 + float64(i)/1000,
+			Step: 1, Phase: "hold", Kind: storage.Read, Server: server, Clients: 2, Done: 1,
+		}
+		s.add(&v)
+	}
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if len(told.intervals) != 2 {
+		t.Fatalf("%d intervals, want one for each of 2 servers", len(told.intervals))
+	}
+	for _, v := range told.intervals {
+		if !v.Start.Equal(at.Add(time.Millisecond)) || v.Seconds != 0.903 || v.Clients != 4 {
+			t.Errorf("%s: %v for %v s with %v clients, want the earliest start, the longest time, and all clients", v.Server, v.Start, v.Seconds, v.Clients)
+		}
+	}
+}
