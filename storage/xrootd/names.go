@@ -35,23 +35,26 @@ func (x *call) list() error {
 		x.res.Entries, err = x.listAt(x.c.s.home)
 		return err
 	}
-	servers, err := x.locations(x.appendPath(nil, x.op.Path), locatePrefName)
+	// The star asks for all that could have it: a redirector knows of a folder
+	// where it was made by its own order, not where it came with a file.
+	servers, err := x.locations(x.appendPath([]byte{'*'}, x.op.Path), locatePrefName)
 	if err != nil {
 		return err
 	}
-	seen := map[string]bool{}
+	seen, there := map[string]bool{}, false
 	for _, name := range servers {
 		at, err := x.named(name)
 		if err != nil {
 			return err
 		}
 		entries, err := x.listAt(at)
-		if errors.Is(err, fs.ErrNotExist) && len(servers) > 1 {
-			continue // a redirector remembers what has gone
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
 		if err != nil {
 			return err
 		}
+		there = true
 		for _, e := range entries {
 			if !seen[e.Name] {
 				seen[e.Name] = true
@@ -61,6 +64,9 @@ func (x *call) list() error {
 				x.res.Entries = append(x.res.Entries, e)
 			}
 		}
+	}
+	if !there {
+		return fmt.Errorf("none of %d data servers has this folder: %w", len(servers), fs.ErrNotExist)
 	}
 	return nil
 }
@@ -159,8 +165,7 @@ func (x *call) remove() error {
 }
 
 // removeFolder removes an empty folder: behind a redirector, that of each data
-// server. All of them are asked, because a redirector knows of a folder where
-// it was made by its own order, not where it came with a file.
+// server. All of them are asked, as for a listing.
 func (x *call) removeFolder() error {
 	l, err := x.session(x.c.s.home)
 	if err != nil {
@@ -171,7 +176,7 @@ func (x *call) removeFolder() error {
 		_, err := x.ask()
 		return err
 	}
-	servers, err := x.locations([]byte("*"), 0)
+	servers, err := x.locations(x.appendPath([]byte{'*'}, x.op.Path), 0)
 	if err != nil {
 		return err
 	}
