@@ -35,6 +35,7 @@ type Environment struct {
 	Backlog           int64     `json:"somaxconn"`
 	PortLow           int64     `json:"ephemeral_port_low"`
 	PortHigh          int64     `json:"ephemeral_port_high"`
+	PortReuse         string    `json:"tcp_tw_reuse,omitempty"` // ports of connections that were just closed: "0" rest for a minute, "1" are used again, "2" on loopback only
 	FilesSoft         uint64    `json:"open_files_soft"`
 	FilesHard         uint64    `json:"open_files_hard"`
 	Go                string    `json:"go_version"`
@@ -161,6 +162,7 @@ func (e *Environment) setNetwork(f *procFS) {
 	numbers([]byte(f.word(net+"/core/wmem_max")), &e.SendMost)
 	numbers([]byte(f.word(net+"/core/somaxconn")), &e.Backlog)
 	numbers([]byte(f.word(net+"/ipv4/ip_local_port_range")), &e.PortLow, &e.PortHigh)
+	e.PortReuse = f.word(net + "/ipv4/tcp_tw_reuse")
 }
 
 // systemName reads PRETTY_NAME from an os-release file.

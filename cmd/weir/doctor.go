@@ -56,6 +56,8 @@ func examine(e monitor.Environment, c results.Clock) []finding {
 		find(clients > 0, "clients in one process", fmt.Sprintf("up to %d with one connection each", clients), "raise the limit of open files"),
 		find(ports >= 20000, "ports", fmt.Sprintf("%d for connections to one address (%d to %d)", ports, e.PortLow, e.PortHigh),
 			"widen net.ipv4.ip_local_port_range"),
+		find(ports >= 20000 || e.PortReuse == "1", "fresh sessions", freshText(e.PortReuse, ports),
+			"session: fresh at more needs net.ipv4.tcp_tw_reuse=1, or more ports"),
 		find(e.ClockSource == "tsc" || e.ClockSource == "kvm-clock" || e.ClockSource == "arch_sys_counter", "clock", fmt.Sprintf("%s, %s a look", e.ClockSource, unit.Seconds(c.Read)),
 			"a slow clock costs at each operation: tsc is the fast one where the machine allows it"),
 		find(e.CoresUsed >= 2, "cores", fmt.Sprintf("%d used of %d (%s)", e.CoresUsed, e.Cores, e.CPU), "with one core the generator disturbs what it measures on the same machine"),
@@ -67,6 +69,19 @@ func examine(e monitor.Environment, c results.Clock) []finding {
 		find(e.Governor == "" || e.Governor == "performance", "CPU frequency", orUnknown(e.Governor), "use the performance governor while measuring"),
 		find(true, "kernel", e.Kernel+" "+e.Virtualization, ""),
 	}
+}
+
+// freshText says how many new connections a second the ports allow for long:
+// a port rests for 60 s after its connection was closed (TIME_WAIT).
+func freshText(reuse string, ports int64) string {
+	if reuse == "1" {
+		return "ports are used again at once"
+	}
+	text := fmt.Sprintf("up to %d/s for long to one address of another machine: a port rests for 60 s", ports/60)
+	if reuse == "0" {
+		text += ", also on loopback"
+	}
+	return text
 }
 
 func orUnknown(s string) string {

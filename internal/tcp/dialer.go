@@ -2,8 +2,10 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -87,7 +89,9 @@ func isClosed(c <-chan struct{}) bool {
 // tried, this one included: they share the time that is left.
 func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, left int) (*Conn, error) {
 	c := &Conn{clock: d.clock, watch: d.watch, peer: to}
-	if err := c.sock.open(to); err != nil {
+	if err := c.sock.open(to); errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return nil, fmt.Errorf("connect to %s: every port of this machine is in use, or was within the last minute: %w", to, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
 	d.watch.join(ctx, c)

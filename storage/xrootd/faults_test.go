@@ -55,7 +55,7 @@ func faultsOfLogin() map[string]fault {
 // hear reads until the client has gone.
 func (c *talk) hear() bool {
 	for {
-		if _, err := c.Conn.Read(make([]byte, 4096)); err != nil {
+		if _, err := c.Read(make([]byte, 4096)); err != nil {
 			return false
 		}
 	}
