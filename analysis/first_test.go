@@ -11,6 +11,7 @@ import (
 	"weir/monitor"
 	"weir/results"
 	"weir/results/resultstest"
+	"weir/scenario"
 	"weir/storage"
 )
 
@@ -122,6 +123,28 @@ func TestAllPayloadsMeansAll(t *testing.T) {
 		d := &data{plan: p, moved: 1}
 		if c := d.checkVerification(&Findings{Curve: []Step{{Done: 100, Verified: 40, Unverified: 10}}}); c.Status != want {
 			t.Errorf("verify %v: %+v, want %s", verify, c, want)
+		}
+	}
+}
+
+func TestLittlesLawKnowsWhatWasNotRecorded(t *testing.T) {
+	d := &data{plan: &scenario.Plan{}}
+	d.plan.Work.Timeout = unit.Duration(2 * time.Second)
+	for name, c := range map[string]struct {
+		little, longest float64
+		errors          int64
+		status, why     string
+	}{
+		"as it should be":                {1.01, 0.01, 0, OK, ""},
+		"long operations, cut":           {1.25, 1.5, 0, Warn, "hold is short beside operations of up to 1.5 s"},
+		"too much for those":             {1.35, 1.5, 0, Fail, "overlapped"},
+		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations took, up to 2s each"},
+		"too little for those":           {0.45, 0.01, 1, Fail, "held them up"},
+		"nothing failed, nothing is cut": {0.8, 0.01, 0, Fail, "held them up"},
+	} {
+		s := &Step{Little: &c.little, Hold: 5, ActiveClients: 8, Errors: c.errors, Latency: &Quantiles{Max: c.longest}}
+		if status, why := d.judgeLittle(s); status != c.status || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %s, %q; want %s, %q", name, status, why, c.status, c.why)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // Bounds of the check by Little's law.
@@ -33,6 +34,45 @@ func (d *data) little(s *Step) *float64 {
 	return &share
 }
 
+// untold returns what part of the clients' time the hold could have more, or
+// less, of than is recorded, for reasons that are known: an operation that the
+// start of the hold cut counts whole, so there may be too much by the longest
+// one of each client; and one that failed counts nothing, nor does the one that
+// a client was at when the hold ended, so if any failed there may be too
+// little by the time limit of each.
+func (d *data) untold(s *Step) (more, less float64) {
+	if s.Latency != nil {
+		more = ratio(s.Latency.Max, s.Hold)
+	}
+	if s.Errors > 0 {
+		limit := time.Duration(d.plan.Work.Timeout).Seconds()
+		less = ratio((float64(s.Errors)+s.ActiveClients)*limit, s.Hold*s.ActiveClients)
+	}
+	return more, less
+}
+
+// judgeLittle says how far off a step is, and why where that is known.
+func (d *data) judgeLittle(s *Step) (status, why string) {
+	off := math.Abs(*s.Little - 1)
+	more, less := d.untold(s)
+	switch {
+	case off <= littleWarn:
+		return OK, ""
+	case *s.Little > 1 && off <= more:
+		return Warn, fmt.Sprintf("more time than the clients had, but the hold is short beside operations of up to %.3g s, which its start cut: hold longer", s.Latency.Max)
+	case *s.Little < 1 && off <= less:
+		return Warn, fmt.Sprintf("the rest may be what %d failed operations took, up to %s each", s.Errors, d.plan.Work.Timeout)
+	case *s.Little > 1:
+		why = "more time than the clients had, so operations overlapped or a clock is wrong"
+	default:
+		why = "clients spent the rest neither in an operation nor in a pause, so the generator held them up"
+	}
+	if off > littleFail {
+		return Fail, why
+	}
+	return Warn, why
+}
+
 // checkLittle compares the clients that were active with those that the
 // recorded times need. It catches lost clients, stalls of the generator between
 // operations, hidden retries and wrong clocks.
@@ -42,34 +82,26 @@ func (d *data) checkLittle(f *Findings) Check {
 		c.Status, c.Detail = Skipped, "the open model has no fixed number of clients"
 		return c
 	}
-	judged, worst := 0, -1
+	judged, worst, why := 0, -1, ""
 	for i := range f.Curve {
-		if f.Curve[i].Little == nil {
+		s := &f.Curve[i]
+		if s.Little == nil {
 			continue
 		}
 		judged++
-		if worst < 0 || math.Abs(*f.Curve[i].Little-1) > math.Abs(*f.Curve[worst].Little-1) {
-			worst = i
+		status, reason := d.judgeLittle(s)
+		graver := worse(c.Status, status) != c.Status
+		if worst < 0 || graver || status == c.Status && math.Abs(*s.Little-1) > math.Abs(*f.Curve[worst].Little-1) {
+			c.Status, worst, why = status, i, reason
 		}
 	}
 	if judged == 0 {
 		c.Status, c.Detail = Skipped, fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed)
 		return c
 	}
-	share := *f.Curve[worst].Little
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps: recorded times explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), 100*share, f.at(&f.Curve[worst]))
-	off := math.Abs(share - 1)
-	if off > littleWarn {
-		c.Status = Warn
-	}
-	if off > littleFail {
-		c.Status = Fail
-	}
-	switch {
-	case c.Status != OK && share < 1:
-		c.Detail += ": clients spent the rest neither in an operation nor in a pause, so the generator held them up"
-	case c.Status != OK:
-		c.Detail += ": more time than the clients had, so operations overlapped or a clock is wrong"
+	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps: recorded times explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
+	if why != "" {
+		c.Detail += ": " + why
 	}
 	return c
 }
