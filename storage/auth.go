@@ -58,6 +58,9 @@ func (a Auth) Read() (Credentials, error) {
 	switch a.Method {
 	case "token":
 		if c.Token == "" {
+			if a.TokenFile != "" {
+				return c, fmt.Errorf("auth: token: %s is empty", a.TokenFile)
+			}
 			return c, errors.New("auth: method token needs token_file or token_variable")
 		}
 	case "basic":
@@ -98,7 +101,7 @@ func (a Auth) tls() (*tls.Config, error) {
 		}
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("client certificate: %w", err)
+			return nil, fmt.Errorf("client certificate %s: %w", cert, err)
 		}
 		conf.Certificates = []tls.Certificate{pair}
 	}
