@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"weir/measure"
@@ -154,6 +156,10 @@ func (r *run) steps(ctx context.Context) error {
 	}
 }
 
+// crowded is from how many clients on what their start has left behind is
+// cleared away before it would be in the hold time.
+const crowded = 1000
+
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.event("step", fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)))
 	if err != nil {
@@ -175,6 +181,10 @@ func (r *run) oneStep(ctx context.Context) error {
 		{measure.Hold, time.Duration(r.step.Hold)},
 	} {
 		end = end.Add(p.span)
+		if p.name == measure.Settle && p.span > 0 && r.crowd.size() >= crowded {
+			runtime.GC() // what lies in pools goes with the second
+			debug.FreeOSMemory()
+		}
 		if err := r.phase(ctx, p.name, p.span, end); err != nil {
 			return err
 		}

@@ -26,7 +26,6 @@ type call struct {
 	req      request // the question that is under way
 	asked    bool    // it was sent
 	doing    uint16  // the last request that was sent, 0 while connecting
-	done     chan error
 	hail     request // what a login says, before the question
 	out      []byte  // what is to be sent
 	data     []byte  // the answer to a question
@@ -109,10 +108,13 @@ func (x *call) drop(l *link) {
 }
 
 // reach tells of a phase, once. What happens on the way to a later request of
-// the same operation is not told: its first byte has been there.
+// the same operation is not told: its first byte has been there. Nor is the
+// session with a data server that a redirect led to: its time would be that of
+// the redirector's answer, too.
 func (x *call) reach(p storage.Phase) {
 	const opened = 1<<storage.Opened | 1<<storage.FirstByte
-	late := p < storage.Opened && x.reached&opened != 0
+	const redirected = opened | 1<<storage.Redirected
+	late := p < storage.Opened && x.reached&opened != 0 || p < storage.Redirected && x.reached&redirected != 0
 	if !late && x.reached&(1<<p) == 0 {
 		x.reached |= 1 << p
 		x.p.Reached(p)

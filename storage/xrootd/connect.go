@@ -26,13 +26,10 @@ func (x *call) connect(l *link) error {
 	if l.s.shared != nil {
 		return l.s.shared.attach(x, l)
 	}
-	x.done = make(chan error, 1)
-	go func() { x.done <- x.join(l) }()
-	return <-x.done
+	return x.join(l)
 }
 
-// join connects and logs in. It has a goroutine of its own, because that goes
-// deep, and the client's would keep for life the stack that it needs.
+// join connects and logs in.
 func (x *call) join(l *link) error {
 	x.doing = 0
 	conn, err := l.s.dialer.Dial(x.ctx, l.server.host, l.server.port, x.deadline)
@@ -66,7 +63,7 @@ func (x *call) login(l *link) error {
 	}
 	offer, err := x.introduce(l)
 	if err == nil && offer != "" {
-		err = x.authenticate(l, offer)
+		err = x.authenticateApart(l, offer)
 	}
 	if err == nil {
 		x.reach(storage.Authenticated)
@@ -140,9 +137,17 @@ func (x *call) introduce(l *link) (string, error) {
 	return strings.TrimRight(string(x.data[sessionSize:]), "\x00 "), nil
 }
 
+// authenticateApart is authenticate in a goroutine of its own: that goes deep,
+// and the client's would keep for life the stack that it needs.
+func (x *call) authenticateApart(l *link, offer string) error {
+	done := make(chan error, 1)
+	go func() { done <- x.authenticate(l, offer) }()
+	return <-done
+}
+
 // authenticate proves who we are.
 func (x *call) authenticate(l *link, offer string) error {
-	method, parameters, err := security.Pick(offer, l.opaque, l.s.methods)
+	method, parameters, err := security.Pick(offer, l.secure, l.s.methods)
 	if err != nil {
 		return err
 	}
@@ -151,7 +156,7 @@ func (x *call) authenticate(l *link, offer string) error {
 	}
 	ctx, cancel := x.limited()
 	defer cancel()
-	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.opaque, Address: addressOf(l.wire)})
+	exchange, err := method.Begin(ctx, security.Server{Host: l.server.host, Parameters: parameters, Secure: l.secure, Address: addressOf(l.wire)})
 	if err != nil {
 		return fmt.Errorf("authentication %s: %w", method.Name(), err)
 	}

@@ -16,8 +16,10 @@ type file struct {
 	size   int64 // when it was opened
 }
 
-// pages tells whether the file can be read and written with page checksums.
-func (f *file) pages() bool { return f.link.flags&flagPages != 0 }
+// pages tells whether the file is read and written with page checksums: where
+// the server has them, but not over TLS, which guards the data better. So does
+// xrdcp.
+func (f *file) pages() bool { return f.link.flags&flagPages != 0 && !f.link.secure }
 
 // open opens the operation's file, wherever redirects lead.
 func (x *call) open(f *file, options, mode uint16) error {

@@ -34,7 +34,8 @@ type link struct {
 	server   *server
 	wire     wire
 	flags    uint32 // what the server says of itself
-	opaque   bool   // payload cannot be dropped in the kernel: it is encrypted
+	secure   bool   // it is TLS
+	opaque   bool   // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
 	counted  int64  // bytes that results have told already
 	held     *[]byte
 	buf      []byte
@@ -72,7 +73,7 @@ func (l *link) close() error {
 	err := l.wire.Close()
 	l.pos, l.end = 0, 0
 	l.Return()
-	l.wire, l.flags, l.counted, l.opaque, l.first = nil, 0, 0, false, 0
+	l.wire, l.flags, l.counted, l.secure, l.opaque, l.first = nil, 0, 0, false, false, 0
 	return err
 }
 

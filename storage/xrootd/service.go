@@ -146,13 +146,30 @@ const maxPath = 8 << 10
 // checkPath refuses paths that would leave the target or that the protocol
 // cannot say.
 func checkPath(path string) error {
+	dotted, odd := false, false
+	for i := range len(path) {
+		switch path[i] {
+		case '.':
+			dotted = true
+		case '?', '\n', 0:
+			odd = true
+		}
+	}
+	if dotted || odd || len(path) > maxPath {
+		return checkOdd(path, odd)
+	}
+	return nil
+}
+
+// checkOdd looks closer at a path that may be none.
+//
+//go:noinline
+func checkOdd(path string, odd bool) error {
 	switch {
 	case len(path) > maxPath:
 		return fmt.Errorf("a path of %d bytes: use up to %d: %w", len(path), maxPath, os.ErrInvalid)
-	case strings.ContainsAny(path, "?\n\x00"):
+	case odd:
 		return fmt.Errorf("path %q: a question mark, a line end or a zero cannot stand in a path of this protocol: %w", path, os.ErrInvalid)
-	case !strings.Contains(path, "."):
-		return nil
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "." || part == ".." {

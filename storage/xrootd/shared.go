@@ -63,7 +63,7 @@ func (h *shared) attach(x *call, l *link) error {
 	if err := t.failed(); err != nil {
 		return err
 	}
-	l.wire, l.flags, l.first, l.opaque = b, t.flags, b.first, true
+	l.wire, l.flags, l.first, l.secure, l.opaque = b, t.flags, b.first, t.secure, true
 	return b.Begin(x.ctx, x.deadline)
 }
 
@@ -112,7 +112,7 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	}
 	sapling.Return()
 	x.count(&sapling)
-	t.conn, t.wire, t.flags = w, sapling.wire, sapling.flags
+	t.conn, t.wire, t.flags, t.secure = w, sapling.wire, sapling.flags, sapling.secure
 	err = t.wire.Begin(context.Background(), time.Time{})
 	if err == nil {
 		err = t.failed() // its only client may have gone meanwhile

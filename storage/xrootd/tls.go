@@ -75,7 +75,7 @@ func (x *call) secure(l *link) error {
 		}
 		return &tlsError{err}
 	}
-	l.wire, l.opaque = secured{l.wire, c}, true
+	l.wire, l.secure, l.opaque = secured{l.wire, c}, true, true
 	x.reach(storage.Secured)
 	return nil
 }

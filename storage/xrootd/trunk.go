@@ -21,6 +21,7 @@ type trunk struct {
 	conn    *loose        // valid after ready, as are wire and flags
 	wire    wire          // conn, or TLS on it
 	flags   uint32
+	secure  bool
 	in      *bufio.Reader
 	writing chan struct{} // holds a value while a request is being sent
 

@@ -17,7 +17,8 @@
 // where the server has them, because that is what xrdcp does since version 5:
 // the server computes a CRC32C for each page of 4 KiB, which costs it more
 // than the transfer. A read with Op.Sum verifies each of them. With Op.Plain
-// reads and writes carry no checksums. Vector reads never do.
+// reads and writes carry no checksums. Vector reads never do, nor does anything
+// over TLS: as with xrdcp, which relies on TLS there.
 //
 // A Write creates the file, and refuses to replace one that was there before:
 // nothing of another owner is overwritten. List asks all data servers that a
