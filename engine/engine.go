@@ -158,7 +158,7 @@ func (r *run) steps(ctx context.Context) error {
 
 // crowded is from how many clients on what their start has left behind is
 // cleared away before it would be in the hold time.
-const crowded = 1000
+const crowded = 10_000
 
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.event("step", fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)))

@@ -177,12 +177,24 @@ func (c *checker) session() {
 	case !rooted(scheme) && scheme != "simulated":
 		c.say("workload.session", "clients of %s:// cannot share a session, only those of root:// and roots:// can: use kept or fresh", scheme)
 	}
+	if most := inFlight(w.Session); rooted(c.scheme()) && !external && w.InFlight > most {
+		c.say("workload.in_flight", "%d: a session of root:// has up to %d requests in flight here (%d where it is shared)", w.InFlight, inFlight(""), inFlight("shared"))
+	}
 	if external && w.Plain {
 		c.say("workload.plain", "an external program reads and writes in its own way: leave plain out, or client")
 	}
 	if external && w.KeepOpen {
 		c.say("workload.keep_open", "an external program closes its files when it ends: leave keep_open out, or client")
 	}
+}
+
+// inFlight is how many requests the driver for root:// has under way for one
+// client at most.
+func inFlight(session string) int {
+	if session == "shared" {
+		return 63
+	}
+	return 256
 }
 
 // scheme returns the target's scheme.

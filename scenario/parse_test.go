@@ -115,6 +115,7 @@ func TestMistakes(t *testing.T) {
 		{"shared logins", "target: root://a/\nworkload: {kind: login, session: shared}\n", `s.yaml:2:34: workload.session: each operation of kind login is a session of its own: use fresh`},
 		{"plain programs", "target: root://a/\nclient: xrdcp\nworkload: {plain: true}\n", `s.yaml:3:19: workload.plain: an external program reads and writes in its own way: leave plain out, or client`},
 		{"open programs", "target: root://a/\nclient: xrdcp\nworkload: {keep_open: true}\n", `s.yaml:3:23: workload.keep_open: an external program closes its files when it ends: leave keep_open out, or client`},
+		{"crowded session", "target: root://a/\nworkload: {in_flight: 300}\n", `s.yaml:2:23: workload.in_flight: 300: a session of root:// has up to 256 requests in flight here (63 where it is shared)`},
 		{"plain stats", target + "workload: {kind: metadata, plain: true}\n", `s.yaml:2:35: workload.plain: kind metadata moves no payload: leave it out`},
 		{"open and fresh", "target: root://a/\nworkload: {keep_open: true, session: fresh}\n", `s.yaml:2:23: workload.keep_open: files stay open as long as a session: use session: kept, or leave it out`},
 		{"two kerberos", target + "auth: {method: krb5, user: a@B, keytab_file: k, ticket_file: t}\n", `s.yaml:2:62: auth.ticket_file: keytab_file and ticket_file exclude each other: keep one`},

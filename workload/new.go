@@ -37,7 +37,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 	s := &stream{
 		choice: choice, dirs: w.Kind == "metadata",
 		files: files, pick: newPicker(w, len(files), client), part: newParts(w.Part),
-		size: size, names: names{home: Home(dir, client)},
+		size: size, names: names{home: Home(dir, client)}, homely: Writes(w),
 		chunk: int(w.Chunk), ahead: w.InFlight, plain: w.Plain, sync: w.Sync, keep: w.KeepOpen, timeout: time.Duration(w.Timeout),
 		think: w.Think, verify: float64(w.Verify), sum: w.Sum,
 	}
@@ -54,6 +54,7 @@ type stream struct {
 	part    parts
 	size    Sampler
 	names   names
+	homely  bool // its folder is there
 	written File // what the last task wrote
 	made    []own
 	doubt   int // place in made, plus one, of what is not there if the last task failed
@@ -112,9 +113,13 @@ func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
 		op.Path, op.Size, op.Sum = t.File.Path, t.File.Size, s.sum
 		t.Verify = s.verified(r)
 	case storage.List:
-		op.Path = s.names.home
-		if len(s.files) > 0 {
+		switch {
+		case len(s.files) > 0:
 			op.Path = parent(s.files[s.pick.next(r)].Path)
+		case s.homely:
+			op.Path = s.names.home
+		default: // nobody has made the client's folder: the target itself
+			op.Path = ""
 		}
 	case storage.Mkdir:
 		n := s.names.next()

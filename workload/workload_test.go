@@ -163,6 +163,14 @@ func TestListGoesWhereFilesAre(t *testing.T) {
 		t.Errorf("list of %q, want the target itself", got)
 	}
 	mustNew(t, w, nil, 7).Next(rng(1), &task)
+	if got := task.Ops[0].Path; got != "" {
+		t.Errorf("list of %q where nothing is made, want the target itself: nobody makes the client's folder", got)
+	}
+	w.Mix["mkdir"] = 1
+	makes := mustNew(t, w, nil, 7)
+	for r := rng(1); len(task.Ops) == 0 || task.Ops[0].Kind != storage.List || task.Ops[0].Path == ""; {
+		makes.Next(r, &task)
+	}
 	if got := task.Ops[0].Path; got != "weir/run1/c0007" {
 		t.Errorf("list of %q without files, want the client's own folder", got)
 	}

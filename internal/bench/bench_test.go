@@ -47,7 +47,7 @@ func TestQuick(t *testing.T) {
 			t.Errorf("%s is left", r.dir)
 		}
 	})
-	found, err := compare(t.Context(), r, regexp.MustCompile(""), 1)
+	found, err := compare(t.Context(), r, regexp.MustCompile(""), 1, &kept{cases: map[string]keptCase{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ func main() {
 // options are what the command line says.
 type options struct {
 	weir, out   string
+	keep        string
 	only        *regexp.Regexp
 	rounds      int
 	quick, list bool
@@ -52,6 +53,7 @@ func parse(args []string, log io.Writer) (o options, err error) {
 	flags.SetOutput(log)
 	flags.StringVar(&o.weir, "weir", "bin/weir", "the weir to measure")
 	flags.StringVar(&o.out, "out", "", "`FILE` to write the page to (default: standard output)")
+	flags.StringVar(&o.keep, "keep", "", "`FILE` with the cases measured so far: they are not measured again, and new ones are added")
 	only := flags.String("case", "", "measure only the cases whose name matches this `REGEXP`")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each comparison is repeated")
 	flags.BoolVar(&o.quick, "quick", false, "one short round: shows that everything works, not how fast")
@@ -98,7 +100,11 @@ func run(ctx context.Context, args []string, log io.Writer) (err error) {
 	defer func() { err = errors.Join(err, rig.close()) }()
 	load, _ := os.ReadFile("/proc/loadavg") // without it the page does not tell
 	busy, _, _ := strings.Cut(string(load), " ")
-	found, err := compare(ctx, rig, o.only, o.rounds)
+	k, err := readKept(o.keep)
+	if err != nil {
+		return fmt.Errorf("-keep: %w", err)
+	}
+	found, err := compare(ctx, rig, o.only, o.rounds, k)
 	if err != nil {
 		return err
 	}

@@ -220,8 +220,11 @@ func (r result) judge(b bar) spread {
 }
 
 func (b bar) what() string {
-	if b.b == "" {
+	switch {
+	case b.b == "" && b.a == "weir":
 		return string(b.metric)
+	case b.b == "":
+		return fmt.Sprintf("%s, %s", b.metric, b.a)
 	}
 	return fmt.Sprintf("%s, %s / %s", b.metric, b.a, b.b)
 }

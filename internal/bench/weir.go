@@ -185,16 +185,16 @@ func (r *rig) weirSide(l load, group int) side {
 		if all.Done == 0 || last.Rate == nil {
 			return nil, errors.New("nothing was done")
 		}
-		f := figures{
-			throughput: last.Throughput,
-			clientCPU:  o.cpu.Seconds() / (float64(all.Moved) / 1e9),
-			rate:       *last.Rate,
-			requestCPU: o.cpu.Seconds() / float64(all.Done),
-			failed:     float64(o.failures()),
-		}
-		if group > 0 {
-			f[serverCPU] = served.Seconds() / (float64(all.Moved) / 1e9)
+		f := figures{rate: *last.Rate, requestCPU: o.cpu.Seconds() / float64(all.Done), failed: float64(o.failures())}
+		if gb := float64(all.Moved) / 1e9; gb > 0 {
+			f[throughput], f[clientCPU], f[serverCPU] = last.Throughput, o.cpu.Seconds()/gb, served.Seconds()/gb
 			f[serverBusy] = f[serverCPU] * f[throughput] / 1e9
+		} else {
+			f[serverBusy] = served.Seconds() / o.wall.Seconds()
+		}
+		if group == 0 {
+			delete(f, serverCPU)
+			delete(f, serverBusy)
 		}
 		return f, nil
 	}}

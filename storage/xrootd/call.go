@@ -187,10 +187,10 @@ func (x *call) pause(seconds int32, text string) error {
 	if seconds <= 0 { // a server that says "again at once" again and again must not keep a core busy
 		wait = min(time.Duration(x.res.Waits)*time.Millisecond, time.Second)
 	}
-	x.res.Waits++
 	if wait > left {
 		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait, left.Round(time.Millisecond), because(text))
 	}
+	x.res.Waits++
 	x.res.Waited += wait
 	t := time.NewTimer(wait)
 	defer t.Stop()

@@ -1,0 +1,192 @@
+package xrootd
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+
+	"weir/storage"
+)
+
+// parseStat reads "id size flags mtime ...".
+func parseStat(b []byte) (size int64, flags int64, err error) {
+	_, rest := word(b)
+	first, rest := word(rest)
+	second, rest := word(rest)
+	third, _ := word(rest)
+	size, ok := decimal(first)
+	flags, too := decimal(second)
+	if !ok || !too || len(third) == 0 {
+		return 0, 0, protocolError("a file's state is %q, not id, size, flags and time", clip(b))
+	}
+	return size, flags, nil
+}
+
+// word returns the first word of b and what follows it.
+func word(b []byte) (first, rest []byte) {
+	i := 0
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	end := i
+	for end < len(b) && !isSpace(b[end]) {
+		end++
+	}
+	return b[i:end], b[end:]
+}
+
+// isSpace tells what separates words: a zero ends them all.
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == 0 }
+
+// decimal reads a number that is not negative and fits in 63 bits.
+func decimal(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 19 {
+		return 0, false
+	}
+	n := uint64(0)
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return int64(n), n <= math.MaxInt64 //nolint:gosec // 19 digits fit
+}
+
+// parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and
+// managers, and what they let us do.
+func parseLocate(b []byte) (servers, managers []string, err error) {
+	for rest := b; ; {
+		var w []byte
+		if w, rest = word(rest); len(w) == 0 {
+			return servers, managers, nil
+		}
+		if len(servers)+len(managers) == maxLocations {
+			return nil, nil, protocolError("more than %d locations", maxLocations)
+		}
+		f := string(w)
+		if len(f) < 3 {
+			return nil, nil, protocolError("a location %q", clip(f))
+		}
+		name, err := normalAddress(f[2:])
+		if err != nil {
+			return nil, nil, protocolError("a location %q", clip(f))
+		}
+		switch f[0] {
+		case 'S', 's':
+			servers = append(servers, name)
+		case 'M', 'm':
+			managers = append(managers, name)
+		default:
+			return nil, nil, protocolError("a location %q", clip(f))
+		}
+	}
+}
+
+// maxLocations is how many servers may have a file.
+const maxLocations = 1 << 14
+
+// normalAddress turns [::ffff:127.0.0.1]:1094 or [::127.0.0.1]:1094 into
+// 127.0.0.1:1094.
+func normalAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", err
+	}
+	if err := checkHost(host); err != nil {
+		return "", err
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("port %q", clip(port))
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.Contains(host[i:], ".") {
+		host = host[i+1:]
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// parseList reads the names of a folder, one a line, or with listWithStat two
+// lines each. The first entry is then "." with zeros.
+func parseList(b []byte) ([]storage.Entry, error) {
+	b = bytes.TrimRight(b, "\x00\n")
+	if len(b) == 0 {
+		return nil, nil
+	}
+	if bytes.Count(b, []byte{'\n'}) >= 2*(maxEntries+1) {
+		return nil, protocolError("a listing of more than %d entries", maxEntries)
+	}
+	lines := strings.Split(string(b), "\n")
+	if lines[0] != "." || len(lines) < 2 || !strings.HasPrefix(lines[1], "0 0 0 0") {
+		entries := make([]storage.Entry, 0, min(len(lines), maxEntries))
+		for _, name := range lines {
+			if err := checkName(name, len(entries)); err != nil {
+				return nil, err
+			}
+			entries = append(entries, storage.Entry{Name: name, Size: -1})
+		}
+		return entries, nil
+	}
+	lines = lines[2:]
+	if len(lines)%2 != 0 {
+		return nil, protocolError("a listing of %d lines, names and states", len(lines))
+	}
+	entries := make([]storage.Entry, 0, len(lines)/2)
+	for i := 0; i < len(lines); i += 2 {
+		if err := checkName(lines[i], len(entries)); err != nil {
+			return nil, err
+		}
+		size, flags, err := parseStat([]byte(lines[i+1]))
+		if err != nil {
+			return nil, err
+		}
+		e := storage.Entry{Name: lines[i], Size: size, Dir: flags&statIsDir != 0}
+		if e.Dir {
+			e.Size = -1
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// How much a listing may hold, and how long a name is at most that a file
+// system knows.
+const (
+	maxEntries = 1 << 20
+	maxName    = 4096
+)
+
+// maxDigits is how long a checksum may be.
+const maxDigits = 128
+
+// checkName refuses names that would lead out of the folder when they are
+// used; . and .. are the folder's own and left out later.
+func checkName(name string, before int) error {
+	if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
+		return protocolError("an entry named %q in a listing", clip(name))
+	}
+	if before == maxEntries {
+		return protocolError("a listing of more than %d entries", maxEntries)
+	}
+	return nil
+}
+
+// parseChecksum reads "adler32 1a2b3c4d" and returns "adler32:1a2b3c4d".
+func parseChecksum(b []byte, alg string) (string, error) {
+	name, rest := word(b)
+	digitsOf, _ := word(rest)
+	if len(digitsOf) == 0 || len(digitsOf) > maxDigits || !strings.EqualFold(string(name), alg) {
+		return "", protocolError("a checksum %q where %s was asked for", clip(b), alg)
+	}
+	digits := map[string]int{"adler32": 8, "crc32": 8, "crc32c": 8, "md5": 32, "sha256": 64}[alg]
+	sum := strings.ToLower(string(digitsOf))
+	if len(sum) < digits {
+		sum = strings.Repeat("0", digits-len(sum)) + sum
+	}
+	if strings.Trim(sum, "0123456789abcdef") != "" || digits > 0 && len(sum) != digits {
+		return "", protocolError("a checksum %q", clip(b))
+	}
+	return alg + ":" + sum, nil
+}
