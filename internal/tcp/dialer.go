@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -21,12 +22,13 @@ type Dialer struct {
 	clock *clock
 	watch *watch
 	hosts *hosts
+	opens chan struct{} // holds a value for each connection that is being opened
 }
 
 // NewDialer returns a dialer. The caller closes it after its connections.
 func NewDialer() *Dialer {
 	c := newClock()
-	return &Dialer{clock: c, watch: newWatch(), hosts: newHosts(c)}
+	return &Dialer{clock: c, watch: newWatch(), hosts: newHosts(c), opens: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // Close frees what the dialer holds. Its connections are closed before.
@@ -89,7 +91,7 @@ func isClosed(c <-chan struct{}) bool {
 // tried, this one included: they share the time that is left.
 func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, left int) (*Conn, error) {
 	c := &Conn{clock: d.clock, watch: d.watch, peer: to}
-	if err := c.sock.open(to); errors.Is(err, syscall.EADDRNOTAVAIL) {
+	if err := d.open(c, to); errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return nil, fmt.Errorf("connect to %s: every port of this machine is in use, or was within the last minute: %w", to, err)
 	} else if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
@@ -109,6 +111,16 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 			return nil, fmt.Errorf("connect to %s: %w", to, err)
 		}
 	}
+}
+
+// open begins a connection. Where few ports are free the kernel searches for
+// one for so long that a thousand clients at once would keep a thousand threads
+// busy, and nobody else would get a core: they take turns.
+func (d *Dialer) open(c *Conn, to netip.AddrPort) error {
+	d.opens <- struct{}{}
+	err := c.sock.open(to)
+	<-d.opens
+	return err
 }
 
 func (d *Dialer) attempt(until int64, left int) int64 {

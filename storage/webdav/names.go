@@ -122,7 +122,7 @@ func (x *call) move() error {
 			return x.refuseAs(l, fs.ErrNotExist)
 		case http.StatusBadRequest:
 			if !folder {
-				x.skip(l)
+				x.drop(l) // nginx closes the connection after it, whatever it says
 				folder = true
 				continue
 			}
