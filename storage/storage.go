@@ -7,7 +7,10 @@ package storage
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -28,6 +31,28 @@ type Op struct {
 	Folder  bool          // Remove: Path is a folder, and shall go wherever the service has it (root://: on each data server)
 	Sync    bool          // Write: have the bytes put on stable storage before the file is closed, where the protocol can ask for that
 	Timeout time.Duration // the whole operation; 0 means none
+}
+
+// Deadline returns until when o may last that begins now, zero for ever.
+func (o *Op) Deadline() time.Time {
+	if o.Timeout == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(o.Timeout)
+}
+
+// CheckPath refuses paths that would leave the target: those with . or .. for
+// one of their elements. Its error wraps fs.ErrInvalid.
+func CheckPath(path string) error {
+	if !strings.Contains(path, ".") {
+		return nil
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "." || part == ".." {
+			return fmt.Errorf("path %q: . and .. cannot stand in it: %w", path, fs.ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // A Range is a part of a file.

@@ -92,19 +92,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for {
-		n, err := c.sock.recv(p)
-		c.in += int64(n)
-		if err == nil && n == 0 {
-			return 0, io.EOF
-		}
-		if err == nil {
-			return n, nil
-		}
-		if err = c.again(err); err != nil {
-			return 0, err
-		}
-	}
+	return c.read(p, nil)
 }
 
 // A Lender lends the buffer that ReadLate reads into. Lend may be followed by
@@ -116,9 +104,12 @@ type Lender interface {
 
 // ReadLate is Read for thousands of connections that wait: it asks for a
 // buffer only when it looks for bytes, and gives it back before it waits.
-func (c *Conn) ReadLate(l Lender) (int, error) {
+func (c *Conn) ReadLate(l Lender) (int, error) { return c.read(nil, l) }
+
+// read reads into p, or into what l lends when there is something.
+func (c *Conn) read(p []byte, l Lender) (int, error) {
 	for {
-		n, err := c.sock.recvLate(l)
+		n, err := c.sock.recv(p, l)
 		c.in += int64(n)
 		if err == nil && n == 0 {
 			return 0, io.EOF
@@ -127,7 +118,7 @@ func (c *Conn) ReadLate(l Lender) (int, error) {
 			return n, nil
 		}
 		if err = c.again(err); err != nil {
-			return n, err
+			return 0, err
 		}
 	}
 }

@@ -40,7 +40,6 @@ const (
 	callDiscard
 	callMark
 	callWait
-	callLate
 )
 
 type writeCall uint8
@@ -100,17 +99,11 @@ func (s *socket) connected() bool {
 // connect waits until the connection is up or refused.
 func (s *socket) connect(netip.AddrPort) error { return s.callWrite(callConnect, nil) }
 
-func (s *socket) recv(p []byte) (int, error) {
-	s.read, s.buf, s.n, s.errno = callRecv, p, 0, 0
+// recv reads into p, or, with a lender, into what that lends.
+func (s *socket) recv(p []byte, l Lender) (int, error) {
+	s.read, s.buf, s.late, s.n, s.errno = callRecv, p, l, 0, 0
 	err := s.raw.Read(s.reading)
-	s.buf = nil
-	return s.n, s.failure("recv", err)
-}
-
-func (s *socket) recvLate(l Lender) (int, error) {
-	s.read, s.late, s.n, s.errno = callLate, l, 0, 0
-	err := s.raw.Read(s.reading)
-	s.late = nil
+	s.buf, s.late = nil, nil
 	return s.n, s.failure("recv", err)
 }
 
@@ -154,16 +147,15 @@ func (s *socket) onRead(fd uintptr) bool {
 		return true
 	case callWait:
 		return s.readable(fd)
-	case callLate:
-		s.buf = s.late.Lend()
 	case callRecv:
 	}
-	n, errno := receive(fd, unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf), 0)
 	if s.late != nil {
-		s.buf = nil
+		s.buf = s.late.Lend()
 	}
+	n, errno := receive(fd, unsafe.Pointer(unsafe.SliceData(s.buf)), len(s.buf), 0)
 	if errno == syscall.EAGAIN {
 		if s.late != nil {
+			s.buf = nil
 			s.late.Return()
 		}
 		return false

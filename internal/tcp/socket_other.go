@@ -41,15 +41,16 @@ func (s *socket) connect(to netip.AddrPort) error {
 	return conn.SetDeadline(s.deadline)
 }
 
-func (s *socket) recv(p []byte) (int, error) {
+func (s *socket) recv(p []byte, l Lender) (int, error) {
+	if l != nil {
+		p = l.Lend()
+	}
 	n, err := s.conn.Read(p)
 	if errors.Is(err, io.EOF) || n > 0 {
 		return n, nil
 	}
 	return n, err
 }
-
-func (s *socket) recvLate(l Lender) (int, error) { return s.recv(l.Lend()) }
 
 // wait leaves the waiting to recv.
 func (s *socket) wait() error { return nil }
@@ -79,7 +80,7 @@ func (s *socket) close() error {
 func (c *Conn) discard() error {
 	buf := make([]byte, min(c.long.left, 256<<10))
 	for c.long.left > 0 {
-		n, err := c.sock.recv(buf[:min(c.long.left, int64(len(buf)))])
+		n, err := c.sock.recv(buf[:min(c.long.left, int64(len(buf)))], nil)
 		switch {
 		case err != nil:
 			if err = c.again(err); err != nil {

@@ -51,7 +51,7 @@ func newCall() *call {
 
 func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
 	x.c, x.ctx, x.op, x.p = c, ctx, op, p
-	x.deadline = deadline(op)
+	x.deadline = op.Deadline()
 	x.res = storage.Result{Size: -1}
 	x.reached, x.server = 0, c.s.home
 	x.pos, x.end = 0, 0

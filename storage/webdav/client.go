@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"weir/storage"
 )
@@ -69,7 +68,7 @@ func (c *client) link(x *call, o *origin) *link {
 
 // run does what op asks for.
 func (x *call) run() error {
-	if err := checkPath(x.op.Path); err != nil {
+	if err := storage.CheckPath(x.op.Path); err != nil {
 		return err
 	}
 	if x.op.Timeout < 0 {
@@ -97,11 +96,4 @@ func (x *call) run() error {
 	default:
 		return fmt.Errorf("%s over HTTP: %w", x.op.Kind, errors.ErrUnsupported)
 	}
-}
-
-func deadline(op *storage.Op) time.Time {
-	if op.Timeout == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(op.Timeout)
 }

@@ -31,14 +31,20 @@ func (x *call) mkdir() error {
 	if err != nil {
 		return err
 	}
+	if x.head.status == http.StatusMethodNotAllowed { // there is something already (RFC 4918, 9.3.1)
+		return x.refuseAs(l, fs.ErrExist)
+	}
+	return x.made(l)
+}
+
+// made ends a request that makes something: by PUT, MKCOL or MOVE.
+func (x *call) made(l *link) error {
 	switch x.head.status {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		x.reach(storage.Opened)
 		x.skip(l)
 		return nil
-	case http.StatusMethodNotAllowed: // there is something already (RFC 4918, 9.3.1)
-		return x.refuseAs(l, fs.ErrExist)
-	case http.StatusConflict: // the folder above is missing
+	case http.StatusConflict: // a folder on the way is missing (RFC 4918, 9.3.1, 9.7.1, 9.9.4)
 		return x.refuseAs(l, fs.ErrNotExist)
 	}
 	return x.refuse(l)
@@ -99,7 +105,7 @@ func (x *call) delete(slash bool) (*link, error) {
 // without, so that is tried again, once.
 func (x *call) move() error {
 	from, to := x.op.Source, strings.TrimSuffix(x.op.Path, "/")
-	if err := checkPath(from); err != nil {
+	if err := storage.CheckPath(from); err != nil {
 		return err
 	}
 	if strings.Trim(from, "/") == "" || to == "" {
@@ -111,23 +117,15 @@ func (x *call) move() error {
 		if err != nil {
 			return err
 		}
-		switch x.head.status {
-		case http.StatusOK, http.StatusCreated, http.StatusNoContent:
-			x.reach(storage.Opened)
-			x.skip(l)
-			return nil
-		case http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
+		switch {
+		case x.head.status == http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
 			return x.refuseAs(l, fs.ErrExist)
-		case http.StatusConflict: // the folder above is missing
-			return x.refuseAs(l, fs.ErrNotExist)
-		case http.StatusBadRequest:
-			if !folder {
-				x.drop(l) // nginx closes the connection after it, whatever it says
-				folder = true
-				continue
-			}
+		case x.head.status == http.StatusBadRequest && !folder:
+			x.drop(l) // nginx closes the connection after it, whatever it says
+			folder = true
+			continue
 		}
-		return x.refuse(l)
+		return x.made(l)
 	}
 }
 

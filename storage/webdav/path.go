@@ -1,10 +1,7 @@
 package webdav
 
 import (
-	"fmt"
-	"io/fs"
 	"net/url"
-	"strings"
 )
 
 const hexDigits = "0123456789ABCDEF"
@@ -35,19 +32,6 @@ func appendPrintable(dst []byte, text string) []byte {
 		}
 	}
 	return dst
-}
-
-// checkPath refuses paths that would leave the target.
-func checkPath(path string) error {
-	if !strings.Contains(path, ".") {
-		return nil
-	}
-	for part := range strings.SplitSeq(path, "/") {
-		if part == "." || part == ".." {
-			return fmt.Errorf("path %q: . and .. cannot stand in it: %w", path, fs.ErrInvalid)
-		}
-	}
-	return nil
 }
 
 // parseReference reads the Location of a redirect, relative to where it came

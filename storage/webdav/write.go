@@ -10,7 +10,6 @@ import (
 
 	"weir/internal/content"
 	"weir/internal/tcp"
-	"weir/storage"
 )
 
 // writeFile is one PUT of made content.
@@ -22,15 +21,7 @@ func (x *call) writeFile() error {
 	if err != nil {
 		return err
 	}
-	switch x.head.status {
-	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
-		x.reach(storage.Opened)
-		x.skip(l)
-		return nil
-	case http.StatusConflict:
-		return x.refuseAs(l, fs.ErrNotExist) // a folder on the way is missing (RFC 4918, 9.7.1)
-	}
-	return x.refuse(l)
+	return x.made(l)
 }
 
 // expects tells whether an upload asks before it sends its body: where the

@@ -222,35 +222,19 @@ func (b *branch) WriteMore(p []byte) (int, error) { return b.Write(p) }
 
 // Send is Write in slices, as long as the operation may last.
 func (b *branch) Send(p []byte, moved func(int)) (int, error) {
-	done := 0
-	for done < len(p) {
+	return inSlices(p, moved, func(slice []byte) (int, error) {
 		if err := b.ctx.Err(); err != nil {
-			return done, err
+			return 0, err
 		}
 		if !b.deadline.IsZero() && time.Now().After(b.deadline) {
-			return done, os.ErrDeadlineExceeded
+			return 0, os.ErrDeadlineExceeded
 		}
-		n, err := b.Write(p[done:min(done+slice, len(p))])
-		done += n
-		if moved != nil {
-			moved(n)
-		}
-		if err != nil {
-			return done, err
-		}
-	}
-	return done, nil
+		return b.Write(slice)
+	})
 }
 
 // Discard is not there: what has come is in memory.
 func (*branch) Discard(int64, func(int)) (int64, error) { return 0, errors.ErrUnsupported }
-
-// Quiet tells whether nothing has come that was not read.
-func (b *branch) Quiet() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.chunks) == 0
-}
 
 // In returns how many bytes came in for this client.
 func (b *branch) In() int64 { return b.in }

@@ -56,7 +56,7 @@ func newCall() *call {
 
 func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
 	x.c, x.ctx, x.op, x.p = c, ctx, op, p
-	x.deadline = deadline(op)
+	x.deadline = op.Deadline()
 	x.res = storage.Result{Size: -1}
 	x.reached, x.at, x.told = 0, c.s.home, c.s.home
 	x.opaque, x.extra, x.tried = "", "", ""
@@ -148,10 +148,7 @@ func (x *call) tellMoved(n int) {
 // place says what the operation was waiting for: a redirector that does not
 // answer is not a data server that is slow.
 func (x *call) place() string {
-	switch {
-	case x.at == nil:
-		return "nowhere"
-	case x.doing == 0:
+	if x.doing == 0 {
 		return "connecting to " + x.at.name
 	}
 	return "waiting for " + x.at.name + " to answer " + requestName(x.doing)
@@ -167,7 +164,7 @@ func (x *call) describe(err error) error {
 		err = fmt.Errorf("%w (after %s)", err, requestName(x.doing))
 	}
 	e := &storage.OpError{Kind: x.op.Kind, URL: x.c.s.url(x.op.Path), Err: err}
-	if x.at != nil && x.at != x.c.s.home {
+	if x.at != x.c.s.home {
 		e.Server = x.at.name
 	}
 	return e

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"weir/storage"
 )
@@ -120,11 +119,4 @@ func (x *call) check() error {
 		return fmt.Errorf("%d requests in flight: use up to %d: %w", x.op.Ahead, most, errors.ErrUnsupported)
 	}
 	return checkPath(x.op.Path)
-}
-
-func deadline(op *storage.Op) time.Time {
-	if op.Timeout == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(op.Timeout)
 }

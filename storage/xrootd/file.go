@@ -87,8 +87,7 @@ func (x *call) followUp(l *link) error {
 // close closes an open file.
 func (x *call) close(f *file) error {
 	x.req = request{code: rqClose, args: x.req.args[:0], params: ofHandle(f.handle)}
-	err := x.followUp(f.link)
-	return err
+	return x.followUp(f.link)
 }
 
 // kept returns the file that the client has open at the operation's path.

@@ -20,7 +20,6 @@ type wire interface {
 	WriteMore(p []byte) (int, error)
 	Discard(n int64, moved func(int)) (int64, error)
 	Send(p []byte, moved func(int)) (int, error)
-	Quiet() bool
 	In() int64
 	Out() int64
 	Close() error

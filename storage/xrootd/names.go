@@ -35,40 +35,51 @@ func (x *call) list() error {
 		x.res.Entries, err = x.listAt(x.c.s.home)
 		return err
 	}
-	// The star asks for all that could have it: a redirector knows of a folder
-	// where it was made by its own order, not where it came with a file.
-	servers, err := x.locations(x.appendPath([]byte{'*'}, x.op.Path), locatePrefName)
-	if err != nil {
-		return err
+	seen := map[string]bool{}
+	there, of, err := x.everywhere(locatePrefName, func(at *server, of int) error {
+		entries, err := x.listAt(at)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if seen[e.Name] {
+				continue
+			}
+			seen[e.Name] = true
+			if len(x.res.Entries) == maxEntries {
+				return protocolError("more than %d entries on %d data servers", maxEntries, of)
+			}
+			x.res.Entries = append(x.res.Entries, e)
+		}
+		return nil
+	})
+	if err == nil && !there {
+		err = fmt.Errorf("none of %d data servers has this folder: %w", of, fs.ErrNotExist)
 	}
-	seen, there := map[string]bool{}, false
+	return err
+}
+
+// everywhere asks something of each data server that could have the
+// operation's path: the star asks for them, because a redirector knows of a
+// folder where it was made by its own order, not where it came with a file.
+// there tells whether some have it, of how many were asked.
+func (x *call) everywhere(options uint16, ask func(at *server, of int) error) (there bool, of int, err error) {
+	servers, err := x.locations(x.appendPath([]byte{'*'}, x.op.Path), options)
+	if err != nil {
+		return false, 0, err
+	}
 	for _, name := range servers {
 		at, err := x.named(name)
 		if err != nil {
-			return err
+			return there, len(servers), err
 		}
-		entries, err := x.listAt(at)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		err = ask(at, len(servers))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return there, len(servers), err
 		}
-		if err != nil {
-			return err
-		}
-		there = true
-		for _, e := range entries {
-			if !seen[e.Name] {
-				seen[e.Name] = true
-				if len(x.res.Entries) == maxEntries {
-					return protocolError("more than %d entries on %d data servers", maxEntries, len(servers))
-				}
-				x.res.Entries = append(x.res.Entries, e)
-			}
-		}
+		there = there || err == nil
 	}
-	if !there {
-		return fmt.Errorf("none of %d data servers has this folder: %w", len(servers), fs.ErrNotExist)
-	}
-	return nil
+	return there, len(servers), nil
 }
 
 func (x *call) listAt(at *server) ([]storage.Entry, error) {
@@ -82,12 +93,7 @@ func (x *call) listAt(at *server) ([]storage.Entry, error) {
 
 // named returns the server that a location names.
 func (x *call) named(name string) (*server, error) {
-	i := strings.LastIndexByte(name, ':')
-	r := redirection{host: strings.Trim(name[:i], "[]")}
-	if _, err := fmt.Sscan(name[i+1:], &r.port); err != nil {
-		return nil, protocolError("a location %q", clip(name))
-	}
-	return x.c.s.servers.of(r.host, r.port, x.c.s.home.secure, x.c.s.home), nil
+	return x.c.s.servers.named(name, x.c.s.home)
 }
 
 // session makes sure that there is a session with a server.
@@ -176,26 +182,15 @@ func (x *call) removeFolder() error {
 		_, err := x.ask()
 		return err
 	}
-	servers, err := x.locations(x.appendPath([]byte{'*'}, x.op.Path), 0)
-	if err != nil {
-		return err
-	}
-	gone := false
-	for _, name := range servers {
-		at, err := x.named(name)
-		if err != nil {
-			return err
-		}
+	there, _, err := x.everywhere(0, func(at *server, _ int) error {
 		x.aim(rqRmdir)
-		if _, err = x.askAt(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		gone = gone || err == nil
+		_, err := x.askAt(at)
+		return err
+	})
+	if err == nil && !there {
+		err = fs.ErrNotExist
 	}
-	if !gone {
-		return fs.ErrNotExist
-	}
-	return nil
+	return err
 }
 
 // move gives a file or a folder another name.

@@ -128,24 +128,7 @@ func (x *call) passPages(l *link, n, first int64) error {
 		_, err := l.wire.Discard(n, p.discard)
 		return cut(err)
 	}
-	return x.passInMemory(l, n)
-}
-
-// passInMemory moves pages that nobody wants to see but that are encrypted.
-//
-//go:noinline
-func (x *call) passInMemory(l *link, n int64) error {
-	buf := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
-	defer x.c.s.large.Put(buf)
-	for n > 0 {
-		got, err := l.wire.Read((*buf)[:min(n, payloadSize)])
-		x.pages.add(got)
-		n -= int64(got)
-		if got == 0 && err != nil {
-			return cut(err)
-		}
-	}
-	return nil
+	return x.inMemory(l, n, true)
 }
 
 // verifyPages reads pages and compares each with its checksum.

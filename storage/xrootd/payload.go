@@ -52,24 +52,28 @@ func (x *call) bytes(l *link, n int64) error {
 		_, err := l.wire.Discard(n, x.discard)
 		return cut(err)
 	}
-	return x.bytesInMemory(l, n)
+	return x.inMemory(l, n, false)
 }
 
-// bytesInMemory moves payload through a buffer and the sum.
+// inMemory moves bytes through a buffer: pages that nobody wants to see, or
+// payload, which goes through the sum.
 //
 //go:noinline
-func (x *call) bytesInMemory(l *link, n int64) error {
+func (x *call) inMemory(l *link, n int64, pages bool) error {
 	buf := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
 	defer x.c.s.large.Put(buf)
 	for n > 0 {
 		got, err := l.read((*buf)[:min(n, payloadSize)])
-		if got > 0 {
+		switch {
+		case got == 0 && err != nil:
+			return cut(err)
+		case pages:
+			x.pages.add(got)
+		case got > 0:
 			x.sum.add(x.slot.offset, (*buf)[:got])
 			x.got(got)
-			n -= int64(got)
-		} else if err != nil {
-			return cut(err)
 		}
+		n -= int64(got)
 	}
 	l.Return()
 	return nil

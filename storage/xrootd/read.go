@@ -134,7 +134,7 @@ func (x *call) appendRead(f *file, i int) {
 	s := &x.window.slots[i]
 	x.doing = x.readCode(f)
 	params := fileAt(f.handle, s.offset, uint32(s.left)) //nolint:gosec // at most a chunk
-	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), x.readCode(f), &params, 0)
+	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), x.doing, &params, 0)
 }
 
 // readCode is the request with which the file is read.
@@ -197,15 +197,10 @@ func (x *call) sendAgain(f *file) error {
 // receivePart reads one answer, or a part of one, to what is under way.
 func (x *call) receivePart(f *file) error {
 	l := f.link
-	h, err := x.next(l)
+	h, err := x.answered(l)
 	if err != nil {
 		return err
 	}
-	s := x.window.of(h.stream, l.base())
-	if s == nil {
-		return strange(h)
-	}
-	x.slot = s
 	code := x.readCode(f)
 	switch {
 	case code == rqRead && (h.status == stOK || h.status == stOKSoFar):

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"net"
-	"strconv"
 	"sync"
 
 	"weir/storage"
@@ -83,16 +80,12 @@ func (s *service) askerOf(name string) (*asker, error) {
 	if a := s.ask.askers[name]; a != nil {
 		return a, nil
 	}
-	host, text, err := net.SplitHostPort(name)
+	home, err := s.servers.named(name, s.home)
 	if err != nil {
-		return nil, fmt.Errorf("server %q: %w", name, err)
-	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("server %q: %w", name, err)
+		return nil, err
 	}
 	of := &service{
-		home: s.servers.of(host, uint16(port), s.home.secure, s.home), opaque: s.opaque, tls: s.tls,
+		home: home, opaque: s.opaque, tls: s.tls,
 		methods: s.methods, user: s.user, pid: s.pid, dialer: s.dialer,
 	}
 	of.pools()

@@ -57,6 +57,19 @@ type servers struct {
 	known map[string]*server
 }
 
+// named returns the server called host:port.
+func (k *servers) named(name string, home *server) (*server, error) {
+	host, text, err := net.SplitHostPort(name)
+	if err != nil {
+		return nil, fmt.Errorf("server %q: %w", name, err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("server %q: %w", name, err)
+	}
+	return k.of(host, uint16(port), home.secure, home), nil
+}
+
 // of returns the server at host and port, as home's clients see it.
 func (k *servers) of(host string, port uint16, secure bool, home *server) *server {
 	name := net.JoinHostPort(strings.ToLower(host), strconv.Itoa(int(port)))

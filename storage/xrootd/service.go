@@ -171,10 +171,5 @@ func checkOdd(path string, odd bool) error {
 	case odd:
 		return fmt.Errorf("path %q: a question mark, a line end or a zero cannot stand in a path of this protocol: %w", path, os.ErrInvalid)
 	}
-	for part := range strings.SplitSeq(path, "/") {
-		if part == "." || part == ".." {
-			return fmt.Errorf("path %q: . and .. cannot stand in it: %w", path, os.ErrInvalid)
-		}
-	}
-	return nil
+	return storage.CheckPath(path)
 }

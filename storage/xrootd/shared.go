@@ -167,7 +167,6 @@ func (c *loose) ReadLate(l tcp.Lender) (int, error)      { return c.Read(l.Lend(
 func (c *loose) WriteMore(p []byte) (int, error)         { return c.Write(p) }
 func (c *loose) Discard(int64, func(int)) (int64, error) { return 0, errors.ErrUnsupported }
 func (c *loose) Send(p []byte, _ func(int)) (int, error) { return c.Write(p) }
-func (c *loose) Quiet() bool                             { return true }
 func (c *loose) In() int64                               { return 0 }
 func (c *loose) Out() int64                              { return 0 }
 

@@ -38,9 +38,14 @@ func (c secured) WriteMore(p []byte) (int, error) { return c.tls.Write(p) }
 
 // Send encrypts and sends in slices.
 func (c secured) Send(p []byte, moved func(int)) (int, error) {
+	return inSlices(p, moved, c.tls.Write)
+}
+
+// inSlices writes p in slices and tells of each.
+func inSlices(p []byte, moved func(int), write func([]byte) (int, error)) (int, error) {
 	done := 0
 	for done < len(p) {
-		n, err := c.tls.Write(p[done:min(done+slice, len(p))])
+		n, err := write(p[done:min(done+slice, len(p))])
 		done += n
 		if moved != nil {
 			moved(n)

@@ -75,6 +75,19 @@ func (w *window) holes() bool {
 	return slices.ContainsFunc(w.slots, func(s slot) bool { return s.busy && s.holes })
 }
 
+// answered reads the head of an answer to one of the requests under way, whose
+// slot becomes x.slot.
+func (x *call) answered(l *link) (frame, error) {
+	h, err := x.next(l)
+	if err != nil {
+		return h, err
+	}
+	if x.slot = x.window.of(h.stream, l.base()); x.slot == nil {
+		return h, strange(h)
+	}
+	return h, nil
+}
+
 // of returns the slot that an answer belongs to, nil for none.
 func (w *window) of(stream, base uint16) *slot {
 	i := int(stream) - int(base) - 1

@@ -148,13 +148,9 @@ func (x *call) sendBulk(f *file, piece []byte, moved func(int)) error {
 // receiveWritten reads the answer to one of the writes under way.
 func (x *call) receiveWritten(f *file) error {
 	l := f.link
-	h, err := x.next(l)
+	h, err := x.answered(l)
 	if err != nil {
 		return err
-	}
-	s := x.window.of(h.stream, l.base())
-	if s == nil {
-		return strange(h)
 	}
 	x.data = x.data[:0]
 	if err := x.gather(l, h.size); err != nil {
@@ -163,7 +159,7 @@ func (x *call) receiveWritten(f *file) error {
 	switch h.status {
 	case stOK:
 	case stStatus:
-		if err := written(h, x.data, s.offset); err != nil {
+		if err := written(h, x.data, x.slot.offset); err != nil {
 			return err
 		}
 	case stError:
@@ -173,7 +169,7 @@ func (x *call) receiveWritten(f *file) error {
 	default:
 		return protocolError("%s in answer to kXR_write or kXR_pgwrite", statusName(h.status))
 	}
-	x.window.free(s)
+	x.window.free(x.slot)
 	return nil
 }
 
