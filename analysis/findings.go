@@ -4,7 +4,6 @@
 package analysis
 
 import (
-	"encoding/json"
 	"time"
 
 	"weir/results"
@@ -12,7 +11,7 @@ import (
 )
 
 // FindingsVersion is the version of the format of findings.json.
-const FindingsVersion = 1
+const FindingsVersion = 2
 
 // Values of Findings.Measure.
 const (
@@ -43,11 +42,14 @@ type Findings struct {
 
 	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
 
-	// Parts of the format that later versions fill.
-	Fits       json.RawMessage   `json:"fits"`
-	Cheapest   json.RawMessage   `json:"cheapest"`
-	Bottleneck []json.RawMessage `json:"bottleneck"`
-	Boundaries []json.RawMessage `json:"boundaries"`
+	Subintervals []Subinterval `json:"subintervals"`
+	Fits         *Fits         `json:"fits"`          // nil: too few steps
+	Cheapest     *Operating    `json:"cheapest"`      // least load that cannot be told from the best
+	Power        *Operating    `json:"maximum_power"` // most throughput over latency
+	Collapse     *Collapse     `json:"collapse"`      // nil: none
+	Hysteresis   []Hysteresis  `json:"hysteresis"`    // of loads that were held on the way up and down
+	Boundaries   []Boundary    `json:"boundaries"`
+	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
 }
 
 // Validity says whether the numbers can be believed.
@@ -131,6 +133,10 @@ type Step struct {
 	ClientCores    *float64     `json:"client_cpu_cores"`   // cores that the load generator kept busy
 	ExternalCores  float64      `json:"external_cpu_cores"` // cores that external client programs kept busy
 	Hosts          []HostFigure `json:"hosts"`
+	Resources      []Use        `json:"resources"`         // the most used first
+	SteadyPart     *SteadyPart  `json:"steady_part"`       // nil: too few seconds, or none is steady
+	AllActive      *Window      `json:"all_active"`        // while all the step's clients were there
+	WithTail       *Window      `json:"with_tail"`         // from the step's first second to its last
 	Servers        []Share      `json:"servers,omitempty"` // data servers, by name
 	JobSeconds     *Quantiles   `json:"job_seconds"`       // later versions
 	CPUEfficiency  *float64     `json:"cpu_efficiency"`    // later versions
@@ -203,32 +209,6 @@ type HostFigure struct {
 	Service *ServerFigure `json:"service,omitempty"` // what a server says of itself
 }
 
-// Knee is where more clients stop to bring more.
-type Knee struct {
-	Clients    int     `json:"clients"` // smallest tested step near the best
-	Throughput float64 `json:"throughput_bytes_per_second"`
-	Operations float64 `json:"operations_per_second"`
-	// Saturation is where the line of the lightest step meets the best
-	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM
-	// Computing Surveys 10, 1978): clients that could keep the service busy
-	// if none ever waited for another. Zero in the open model.
-	Saturation float64 `json:"saturation_clients"`
-	Method     string  `json:"method"`
-}
-
-// Optimum is the best tested step and its equals.
-type Optimum struct {
-	Clients     int      `json:"clients"`
-	ClientsLow  int      `json:"clients_low"` // tested steps whose intervals overlap the best one's
-	ClientsHigh int      `json:"clients_high"`
-	Throughput  float64  `json:"throughput_bytes_per_second"`
-	Low         *float64 `json:"throughput_low"`
-	High        *float64 `json:"throughput_high"`
-	Operations  float64  `json:"operations_per_second"`
-	Inside      bool     `json:"inside_tested_range"` // false: the best step is the last one, or the only one
-	Method      string   `json:"method"`
-}
-
 // Of analyses run. Weird runs (no steps, only errors, no hosts) give findings
 // that say so; an error means that the directory can not be read.
 func Of(run *results.Run) (*Findings, error) {
@@ -243,7 +223,7 @@ func (d *data) findings() *Findings {
 	f := &Findings{
 		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
 		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
-		Bottleneck: []json.RawMessage{}, Boundaries: []json.RawMessage{},
+		Subintervals: []Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
 	}
 	for _, s := range d.held() {
 		f.Curve = append(f.Curve, d.step(s))

@@ -1,0 +1,161 @@
+package analysis
+
+// Fits are the models laid through the curve, by weighted least squares. A
+// model is nil where there are too few points for it.
+type Fits struct {
+	Best    string `json:"best"` // name of the model with the least AICc among those that say something of scaling
+	Detail  string `json:"detail"`
+	Line    *Fit   `json:"line"`
+	Plateau *Fit   `json:"plateau"`
+	Amdahl  *Fit   `json:"amdahl"`
+	USL     *Fit   `json:"usl"`
+	Poly4   *Fit   `json:"poly4"`
+}
+
+// A Fit is one model with the parameters that suit the curve best. Its yield
+// is bytes per second, or operations per second where Findings.Measure is Rate.
+type Fit struct {
+	Name       string     `json:"name"`
+	Formula    string     `json:"formula"`
+	Parameters []Estimate `json:"parameters"`
+	R2         float64    `json:"r2"`
+	AICc       float64    `json:"aicc"`   // may only be compared within a run
+	Weight     float64    `json:"weight"` // Akaike weight among the models of this run, 0 to 1
+	Points     int        `json:"points"`
+	From       float64    `json:"from_clients"` // the tested range: nothing is said beyond it
+	To         float64    `json:"to_clients"`
+	Max        *Maximum   `json:"maximum"` // nil: none in the tested range
+}
+
+// An Estimate is a number with its 95% interval; Low and High are nil where
+// there is none.
+type Estimate struct {
+	Name  string   `json:"name,omitempty"`
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+}
+
+// A Maximum is where a fitted curve is highest.
+type Maximum struct {
+	Clients Estimate `json:"clients"`
+	Yield   Estimate `json:"yield"` // as of the Fit
+}
+
+// Knee is where more clients stop to bring much more: the place of the curve
+// that is farthest above the straight way from its lightest step to its best.
+type Knee struct {
+	Clients     int      `json:"clients"`
+	ClientsLow  *float64 `json:"clients_low"` // 95% interval by bootstrap
+	ClientsHigh *float64 `json:"clients_high"`
+	Throughput  float64  `json:"throughput_bytes_per_second"`
+	Operations  float64  `json:"operations_per_second"`
+	Tested      int      `json:"tested_clients"` // the tested step next to it
+	// Saturation is where the line of the lightest step meets the best
+	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM
+	// Computing Surveys 10, 1978): clients that could keep the service busy
+	// if none ever waited for another. Zero in the open model.
+	Saturation float64 `json:"saturation_clients"`
+	Method     string  `json:"method"`
+}
+
+// Optimum is the load that gives most.
+type Optimum struct {
+	Clients     int      `json:"clients"`
+	ClientsLow  int      `json:"clients_low"` // 95% interval; of a tested step: its equals
+	ClientsHigh int      `json:"clients_high"`
+	Throughput  float64  `json:"throughput_bytes_per_second"`
+	Low         *float64 `json:"throughput_low"`
+	High        *float64 `json:"throughput_high"`
+	Operations  float64  `json:"operations_per_second"`
+	Tested      int      `json:"tested_clients"`      // the best tested step
+	Inside      bool     `json:"inside_tested_range"` // false: no maximum was found, this is the highest step
+	Method      string   `json:"method"`
+}
+
+// An Operating point is a tested step that is singled out.
+type Operating struct {
+	Step       int     `json:"step"`
+	Clients    int     `json:"clients"`
+	Throughput float64 `json:"throughput_bytes_per_second"`
+	Operations float64 `json:"operations_per_second"`
+	Latency    float64 `json:"latency_mean_seconds,omitempty"`
+	Method     string  `json:"method"`
+}
+
+// A Collapse is a load beyond the best one under which throughput broke down.
+type Collapse struct {
+	Step    int     `json:"step"`
+	Clients int     `json:"clients"`
+	Left    float64 `json:"throughput_left_ratio"` // of the best step's
+	Detail  string  `json:"detail"`
+}
+
+// Hysteresis compares steps of the same load on the way up and on the way down.
+type Hysteresis struct {
+	Clients int     `json:"clients"`
+	Up      int     `json:"step_up"`
+	Down    int     `json:"step_down"`
+	Change  float64 `json:"change_ratio"` // of the yield, from the way up to the way down
+	Certain bool    `json:"certain"`      // the intervals are apart, and it is 5% or more
+}
+
+// A Boundary is the range of loads in which a condition holds.
+type Boundary struct {
+	Condition string   `json:"condition"` // as it was asked: latency_mean < 10 x single
+	Limit     float64  `json:"limit"`     // in base units
+	From      *float64 `json:"from_clients"`
+	To        *float64 `json:"to_clients"`       // nil: at no tested load
+	Next      *float64 `json:"broken_clients"`   // first tested load at which it does not hold; nil: none
+	Crossing  *float64 `json:"crossing_clients"` // in between, by linear interpolation
+	Detail    string   `json:"detail"`
+}
+
+// A Use is how much one resource was used in one step.
+type Use struct {
+	Resource string  `json:"resource"` // cpu, core, disk, iowait, network, link, threads, queue, generator, ...
+	Host     string  `json:"host"`
+	Side     string  `json:"side"`      // server, client, both
+	Share    float64 `json:"use_ratio"` // 1 is all there is of it
+	Detail   string  `json:"detail"`    // in numbers, with units
+}
+
+// A Bottleneck is what limits the curve from some load on.
+type Bottleneck struct {
+	Resource string   `json:"resource"` // as in Use; or latency, inside the server, unknown
+	Host     string   `json:"host"`
+	Side     string   `json:"side"`
+	From     int      `json:"from_clients"` // the lightest step at which it is saturated
+	Evidence []string `json:"evidence"`     // sentences with numbers
+}
+
+// A Subinterval is one of four equal parts of a step, from its first second to
+// its last: jobs come, are all active, are all active, leave.
+type Subinterval struct {
+	Step       int     `json:"step"`
+	Number     int     `json:"number"` // 1 to 4
+	Name       string  `json:"name"`   // ramp up, steady, cool down
+	Seconds    float64 `json:"seconds"`
+	Clients    float64 `json:"clients"` // mean
+	Throughput float64 `json:"throughput_bytes_per_second"`
+	PerClient  float64 `json:"per_client_bytes_per_second"`
+	Operations float64 `json:"operations_per_second"`
+}
+
+// A Window is what a step gave over some part of its time.
+type Window struct {
+	Seconds    float64 `json:"seconds"`
+	Clients    float64 `json:"clients"` // mean
+	Throughput float64 `json:"throughput_bytes_per_second"`
+	Operations float64 `json:"operations_per_second"`
+}
+
+// A SteadyPart is the part of a step's hold that is left when its beginning
+// is cut off where it was still warming up.
+type SteadyPart struct {
+	Window
+	From    float64  `json:"from_seconds"` // cut off from the hold's start
+	Low     *float64 `json:"throughput_low"`
+	High    *float64 `json:"throughput_high"`
+	Batches int      `json:"batches"`
+}
