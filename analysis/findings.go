@@ -223,10 +223,16 @@ func (d *data) findings() *Findings {
 	f := &Findings{
 		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
 		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
-		Subintervals: []Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
+		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
+	}
+	all := map[int][]second{}
+	for _, seconds := range d.bySteps() {
+		all[seconds[0].step] = seconds
 	}
 	for _, s := range d.held() {
-		f.Curve = append(f.Curve, d.step(s))
+		step := d.step(s)
+		d.windows(&step, all[s.number])
+		f.Curve = append(f.Curve, step)
 		if s.moved > 0 {
 			f.Measure = Throughput
 		}
