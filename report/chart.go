@@ -10,6 +10,7 @@ import (
 type chart struct {
 	id, title string
 	desc      string // what the plot shows, in words
+	stamp     string // whether the run can be believed
 	x, y      axis
 	lines     []line
 	columns   []column

@@ -42,6 +42,7 @@ type card struct{ Name, Value, Note string }
 
 type figure struct {
 	Title, Desc string
+	Stamp       string
 	SVG         template.HTML
 	Legend      []legend
 }
@@ -55,6 +56,7 @@ type legend struct {
 // A section is a table, or a text, with a title.
 type section struct {
 	ID, Title, Note, Text string
+	Stamp                 string // whether the run can be believed; of tables
 	Head                  []cell
 	Rows                  []cells
 }
@@ -82,37 +84,50 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 func newPage(f *analysis.Findings, s *analysis.Series) page {
 	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), Work: plain(f.Work), // the style is our own file
 		Title: "weir: " + plain(f.Name), When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
-		Cards: cards(f), LoadCharts: figures(curveCharts(f)), TimeCharts: figures(timeCharts(f, s)),
-		Distributions: figures(distributionCharts(f, s)), NoErrors: noErrors(f)}
+		Cards: cards(f), LoadCharts: figures(f, curveCharts(f)), TimeCharts: figures(f, timeCharts(f, s)),
+		Distributions: figures(f, distributionCharts(f, s)), NoErrors: noErrors(f)}
 	for _, warning := range f.Warnings {
 		p.Warnings = append(p.Warnings, plain(warning))
 	}
-	p.Tables = []section{stepSection(f), partSection("kinds", "Kinds of operations", f.Kinds), partSection("servers", "Data servers", f.Servers),
-		checkSection(f)}
-	if len(f.Servers) < 2 {
-		p.Tables = append(p.Tables[:2], p.Tables[3])
-	} else if steps := serverSteps(f); len(steps.Rows) > 0 {
-		p.Tables = slices.Insert(p.Tables, 3, steps)
-	}
-	if redirected(f) {
-		p.Tables = slices.Insert(p.Tables, 1, whereSection(f))
-	}
+	p.Tables = tables(f)
 	if servers := serverSection(f); len(servers.Rows) > 0 {
 		p.Folded = append(p.Folded, servers)
 	}
-	p.Folded = append(p.Folded, hostSection(f), phaseSection(f))
+	p.Folded = append(p.Folded, hostSection(f), subintervalSection(f), phaseSection(f))
 	if s != nil {
 		p.Weir = plain(s.About.Weir)
 		p.Folded = append(p.Folded, eventSection(s), environment(s), textSection("Plan", s.Plan))
 	}
+	for _, tables := range [][]section{p.Tables, p.Folded} {
+		for i := range tables {
+			if tables[i].Text == "" {
+				tables[i].Stamp = f.Validity.Status
+			}
+		}
+	}
 	return p
 }
 
-func figures(charts []chart) []figure {
+// tables are those that are seen at once; one without a row is left out.
+func tables(f *analysis.Findings) []section {
+	all := []section{stepSection(f)}
+	if redirected(f) {
+		all = append(all, whereSection(f))
+	}
+	all = append(all, answerSection(f), fitSection(f), partSection("kinds", "Kinds of operations", f.Kinds))
+	if len(f.Servers) > 1 {
+		all = append(all, partSection("servers", "Data servers", f.Servers), serverSteps(f))
+	}
+	all = append(all, checkSection(f))
+	return slices.DeleteFunc(all, func(s section) bool { return len(s.Rows) == 0 && s.ID != "steps" && s.ID != "checks" })
+}
+
+func figures(f *analysis.Findings, charts []chart) []figure {
 	var all []figure
 	for i := range charts {
 		c := &charts[i]
-		fig := figure{Title: c.title, Desc: plain(c.desc), SVG: c.svg()}
+		c.stamp = f.Validity.Status
+		fig := figure{Title: c.title, Desc: plain(c.desc), SVG: c.svg(), Stamp: c.stamp}
 		if len(c.lines) > 1 {
 			for _, l := range c.lines {
 				fig.Legend = append(fig.Legend, legend{plain(l.name), l.color, l.dash})
@@ -159,7 +174,7 @@ func cards(f *analysis.Findings) []card {
 		all = append(all, card{"Operations there", unit.Count(best.Operations) + "/s", "with " + at(f, best)})
 	}
 	if f.Knee != nil {
-		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "smallest load within 5% of the best"})
+		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"})
 	} else {
 		all = append(all, card{"Knee", "not reached", "in the tested range"})
 	}

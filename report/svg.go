@@ -36,6 +36,9 @@ func (c *chart) svg() template.HTML {
 	for i := range c.lines {
 		c.drawLine(&out, &c.lines[i])
 	}
+	if c.stamp != "" { // whoever copies the figure copies it, too
+		out.add(`<text class="small stamped %s" x="%.1f" y="14" text-anchor="end">%s</text>`, strings.Map(letter, c.stamp), left+plotWidth, words(c.stamp))
+	}
 	out.add(`</svg>`)
 	return template.HTML(out.String()) // escaped where it is put together
 }

@@ -37,9 +37,11 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
 	if len(f.Curve) > 0 {
+		p.title(f, "Steps")
 		p.table(curveTable(f))
 		p.line("")
 	}
+	p.answers(f)
 	p.where(f)
 	p.servers(f)
 	for _, line := range wrap(plain(f.Verdict), opts.width()) {
@@ -79,6 +81,12 @@ func (p printer) paint(color, s string) string {
 		return s
 	}
 	return color + s + normal
+}
+
+// title writes the title of a table, stamped with whether the run can be
+// believed: whoever copies the table copies it, too.
+func (p printer) title(f *analysis.Findings, text string) {
+	p.line(p.paint(bold, text) + p.paint(statusColor(f.Validity.Status), " ("+f.Validity.Status+")"))
 }
 
 // hanging writes text behind head, its further lines under its first.
@@ -152,10 +160,11 @@ func statusColor(status string) string {
 }
 
 // A table has a head and rows of equal length; all cells are right-aligned
-// but the last column's.
+// but the last column's, or none.
 type table struct {
 	head []string
 	rows [][]string
+	left bool // all left-aligned
 }
 
 // table writes t with the columns as wide as they need to be.
@@ -173,7 +182,12 @@ func (p printer) table(t table) {
 				b.WriteString("  " + cell)
 				break
 			}
-			b.WriteString(strings.Repeat(" ", 2+widths[i]-utf8.RuneCountInString(cell)) + cell)
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if t.left {
+				b.WriteString("  " + cell + pad)
+				continue
+			}
+			b.WriteString("  " + pad + cell)
 		}
 		return strings.TrimRight(b.String(), " ")
 	}

@@ -109,7 +109,7 @@ func (p printer) where(f *analysis.Findings) {
 	if !redirected(f) {
 		return
 	}
-	p.line(p.paint(bold, "Where the time goes"))
+	p.title(f, "Where the time goes")
 	head, rows := whereRows(f)
 	t := table{head: append(head, "")}
 	for _, row := range rows {
@@ -165,7 +165,7 @@ func (p printer) servers(f *analysis.Findings) {
 	if s == nil || len(s.Servers) < 2 {
 		return
 	}
-	t := table{head: []string{"throughput", "ops", "failed", "data server, with " + at(f, s)}}
+	t := table{head: []string{"throughput", "ops", "failed", "data server"}}
 	for i, x := range s.Servers {
 		if i == mostServers {
 			t.rows = append(t.rows, []string{"", "", "", fmt.Sprintf("and %d more", len(s.Servers)-i)})
@@ -177,6 +177,7 @@ func (p printer) servers(f *analysis.Findings) {
 		}
 		t.rows = append(t.rows, []string{unit.Percent(x.ThroughputShare), unit.Percent(x.OperationsShare), unit.Count(float64(x.Errors)), name})
 	}
+	p.title(f, "Data servers, with "+at(f, s))
 	p.table(t)
 	p.line("")
 }

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+// yieldText writes what steps are compared by, with its unit.
+func yieldText(f *analysis.Findings, throughput, operations float64) string {
+	if f.Measure == analysis.Rate {
+		return unit.Count(operations) + " ops/s"
+	}
+	return unit.Bits(throughput)
+}
+
+// fitted writes a value of a fit, which is of what steps are compared by.
+func fitted(f *analysis.Findings, x float64) string { return yieldText(f, x, x) }
+
+// clients writes a number of clients, or an arrival rate.
+func clients(f *analysis.Findings, x float64) string {
+	name, _ := load(f)
+	if f.Open() {
+		return significant(x) + " " + name
+	}
+	if n := math.Round(x); n == 1 {
+		return "1 client"
+	}
+	return strconv.FormatFloat(math.Round(x), 'f', 0, 64) + " " + name
+}
+
+// An answer is one line of what the curve says.
+type answer struct{ name, at, gives, how string }
+
+// answers lists what the curve says, those that are not known left out.
+func answers(f *analysis.Findings) []answer {
+	var all []answer
+	if k := f.Knee; k != nil {
+		all = append(all, answer{"knee", clients(f, float64(k.Clients)) + between(k.ClientsLow, k.ClientsHigh), yieldText(f, k.Throughput, k.Operations), k.Method})
+	} else {
+		all = append(all, answer{"knee", "none in the tested range", "", ""})
+	}
+	if o := f.Optimum; o != nil {
+		at := clients(f, float64(o.Clients))
+		if o.ClientsLow != o.ClientsHigh {
+			at += fmt.Sprintf(" (%d to %d)", o.ClientsLow, o.ClientsHigh)
+		}
+		name := "optimum"
+		if !o.Inside {
+			name = "highest step" // no maximum was found
+		}
+		all = append(all, answer{name, at, yieldText(f, o.Throughput, o.Operations), o.Method})
+	}
+	for _, x := range []struct {
+		name string
+		of   *analysis.Operating
+	}{{"cheapest", f.Cheapest}, {"maximum power", f.Power}} {
+		if x.of != nil {
+			all = append(all, answer{x.name, clients(f, float64(x.of.Clients)), yieldText(f, x.of.Throughput, x.of.Operations), x.of.Method})
+		}
+	}
+	if c := f.Collapse; c != nil {
+		all = append(all, answer{"collapse", clients(f, float64(c.Clients)), unit.Percent(c.Left) + " of the best is left", c.Detail})
+	}
+	for _, h := range f.Hysteresis {
+		if h.Certain {
+			all = append(all, answer{"hysteresis", clients(f, float64(h.Clients)), fmt.Sprintf("%+.0f%% on the way down", 100*h.Change),
+				fmt.Sprintf("step %d against step %d, whose intervals are apart", h.Down, h.Up)})
+		}
+	}
+	for _, b := range f.Boundaries {
+		all = append(all, answer{b.Condition, boundary(f, b), "", b.Detail})
+	}
+	return all
+}
+
+func between(low, high *float64) string {
+	if low == nil || high == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f to %.0f)", *low, *high)
+}
+
+// boundary writes where a condition holds.
+func boundary(f *analysis.Findings, b analysis.Boundary) string {
+	switch {
+	case b.To == nil:
+		return "at no tested load"
+	case b.Next == nil:
+		return "at all tested loads"
+	case b.Crossing != nil:
+		return "up to " + clients(f, math.Floor(*b.Crossing))
+	}
+	return "up to " + clients(f, *b.To)
+}
+
+func answerSection(f *analysis.Findings) section {
+	s := section{ID: "answers", Title: "What the curve says", Head: heads("<", "<where", "<what it gives", "<how it was found")}
+	for _, a := range answers(f) {
+		s.row(false, a.name, a.at, a.gives, a.how)
+		s.Rows[len(s.Rows)-1].Cells[3].Class = "w"
+	}
+	return s
+}
+
+// models lists the fits that there are.
+func models(f *analysis.Findings) []*analysis.Fit {
+	var all []*analysis.Fit
+	if f.Fits == nil {
+		return nil
+	}
+	for _, m := range []*analysis.Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Poly4} {
+		if m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func fitSection(f *analysis.Findings) section {
+	s := section{ID: "fits", Title: "Models laid through the curve", Head: heads("<model", "<formula", "R2", "AICc", "weight", "<maximum in the tested range", "<parameters, 95% interval")}
+	if f.Fits != nil {
+		s.Note = f.Fits.Detail
+	}
+	for _, m := range models(f) {
+		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, strconv.FormatFloat(m.R2, 'f', 4, 64), significantSigned(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
+		s.Rows[len(s.Rows)-1].Cells[6].Class = "w"
+	}
+	return s
+}
+
+func maximum(f *analysis.Findings, m *analysis.Fit) string {
+	if m.Max == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s at %s%s", fitted(f, m.Max.Yield.Value), clients(f, m.Max.Clients.Value), between(m.Max.Clients.Low, m.Max.Clients.High))
+}
+
+func parameters(m *analysis.Fit) string {
+	var parts []string
+	for _, p := range m.Parameters {
+		text := p.Name + " " + short(p.Value)
+		if p.Low != nil && p.High != nil {
+			text += fmt.Sprintf(" (%s to %s)", short(*p.Low), short(*p.High))
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// short writes a parameter, whose size may be anything.
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+func significantSigned(x float64) string {
+	if x < 0 {
+		return "-" + significant(-x)
+	}
+	return significant(x)
+}
+
+func subintervalSection(f *analysis.Findings) section {
+	s := section{Title: "Steps in four equal parts", Note: "From the first second of a step to its last.",
+		Head: heads("step", "<part", "seconds", "clients", "throughput", "each client", "operations/s")}
+	for _, p := range f.Subintervals {
+		s.row(false, fmt.Sprint(p.Step), fmt.Sprintf("%d: %s", p.Number, p.Name), significant(p.Seconds), significant(p.Clients), unit.Bits(p.Throughput), unit.Bits(p.PerClient), unit.Count(p.Operations))
+	}
+	return s
+}
+
+// answers writes what the curve says for a terminal.
+func (p printer) answers(f *analysis.Findings) {
+	if len(f.Curve) < 2 {
+		return
+	}
+	t := table{head: []string{"", "where", "what it gives"}, left: true}
+	for _, a := range answers(f) {
+		t.rows = append(t.rows, []string{plain(a.name), plain(a.at), plain(a.gives)})
+	}
+	for _, m := range models(f) {
+		if m.Name == f.Fits.Best {
+			t.rows = append(t.rows, []string{"best model", m.Name + ", " + m.Formula, fmt.Sprintf("R2 %.4f", m.R2)})
+		}
+	}
+	p.title(f, "What the curve says")
+	p.table(t)
+	p.line("")
+}
