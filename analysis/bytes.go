@@ -55,7 +55,7 @@ func (d *data) checkBytes() Check {
 		c.Detail = "the payload crosses no network"
 		return c
 	}
-	sources := d.sources()
+	sources := append(d.watched.bytes.servers(), d.watched.bytes.counts...)
 	sources = slices.DeleteFunc(sources, func(s count) bool {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
@@ -87,63 +87,83 @@ func (d *data) checkBytes() Check {
 	return c
 }
 
-// sources gathers all counters that saw the run's traffic, over the samples
-// that lie within a hold time.
-func (d *data) sources() []count {
-	var all []count
-	var seconds float64
-	add := func(name string, there, clients float64, like count) {
-		i := slices.IndexFunc(all, func(c count) bool { return c.source == name })
-		if i < 0 {
-			i = len(all)
-			like.source = name
-			all = append(all, like)
-		}
-		all[i].there += there
-		all[i].clients += clients
-		all[i].seconds += seconds
+// A source is what a count comes from.
+type source struct{ what, name, host string }
+
+func (s source) String() string {
+	switch s.what {
+	case "service":
+		return "service " + s.name + " of " + s.host + " itself"
+	case "interface":
+		return "interface " + s.name + " of " + s.host
 	}
-	var spans [][2]time.Time
-	for _, t := range d.held() {
-		spans = append(spans, t.spans()...)
+	return "process " + s.name + " of " + s.host + " (" + s.what + ")"
+}
+
+// byteSums are the counts of all sources over the samples that lie within
+// hold times, and what servers say of themselves.
+type byteSums struct {
+	counts      []count
+	index       map[source]int
+	held, whole map[string]*serverBytes
+	late        bool
+}
+
+func (b *byteSums) add(of source, there, clients, seconds float64, like count) {
+	i, ok := b.index[of]
+	if !ok {
+		i = len(b.counts)
+		b.index[of] = i
+		like.source = of.String()
+		b.counts = append(b.counts, like)
 	}
-	overhead := d.overhead()
-	all = d.serverBytes(spans, overhead)
-	for _, s := range d.samples {
-		if s.Seconds <= 0 || overlap(s, spans) < inside*s.Seconds {
-			continue
+	c := &b.counts[i]
+	c.there += there
+	c.clients += clients
+	c.seconds += seconds
+}
+
+// addBytes adds what the counters of s saw; held says that s lies within a
+// hold time.
+func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
+	server := s.Service != nil && s.Service.Kind != monitor.ClusterManager
+	if !held && !server {
+		return
+	}
+	b, overhead, moved := &d.watched.bytes, d.overhead(), d.movedIn(from, s.Time)
+	if server {
+		b.addServer(s, overhead*moved, held)
+	}
+	if !held {
+		return
+	}
+	for _, n := range s.Nets {
+		there := payload(n.Sent, n.PacketsOut)
+		if n.Name != loopback {
+			there += payload(n.Received, n.PacketsIn)
 		}
-		seconds = s.Seconds
-		moved := d.movedIn(s.Time.Add(-duration(s.Seconds)), s.Time)
-		for _, n := range s.Nets {
-			there := payload(n.Sent, n.PacketsOut)
-			if n.Name != loopback {
-				there += payload(n.Received, n.PacketsIn)
-			}
-			add("interface "+n.Name+" of "+s.Host, there, moved*overhead, count{shared: true})
-		}
-		for _, p := range s.Procs {
-			if p.Role == server {
-				d.addProc(s, p, moved, overhead, add)
-			}
+		b.add(source{"interface", n.Name, s.Host}, there, moved*overhead, s.Seconds, count{shared: true})
+	}
+	for i := range s.Procs {
+		if p := &s.Procs[i]; p.Role == "server" {
+			d.addProc(s, p, moved, overhead)
 		}
 	}
-	return all
 }
 
 // addProc adds what the server process p, or the kernel about it, says.
-func (d *data) addProc(s *monitor.Sample, p monitor.Proc, moved, overhead float64, add func(string, float64, float64, count)) {
-	name := p.Name + " of " + s.Host
+func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, moved, overhead float64) {
+	b := &d.watched.bytes
 	if p.Sent+p.Received > 0 {
-		add("service "+name+" itself", float64(p.Sent+p.Received), moved, count{})
+		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), moved, s.Seconds, count{})
 	}
 	// A read is written to a socket, a write is read from one. With both at
 	// once the calls for files and sockets can not be told apart.
 	switch {
 	case d.up == 0:
-		add("process "+name+" (written)", float64(p.Written), moved*overhead, count{partial: true})
+		b.add(source{"written", p.Name, s.Host}, float64(p.Written), moved*overhead, s.Seconds, count{partial: true})
 	case d.down == 0:
-		add("process "+name+" (read)", float64(p.Read), moved*overhead, count{partial: true, rereads: d.plan.Work.Verify > 0})
+		b.add(source{"read", p.Name, s.Host}, float64(p.Read), moved*overhead, s.Seconds, count{partial: true, rereads: d.plan.Work.Verify > 0})
 	}
 }
 

@@ -44,7 +44,9 @@ func TestShortRunsAreNotProvenWrong(t *testing.T) {
 func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
 	p := resultstest.Typical().Plan()
 	p.Driver = "local"
-	d := &data{plan: p, down: 1 << 30, samples: []*monitor.Sample{{Time: time.Now(), Seconds: 1, Nets: []monitor.Net{{Name: "lo", Sent: 1 << 40}}}}}
+	d := &data{plan: p, down: 1 << 30}
+	d.watching()
+	d.watch(&monitor.Sample{Time: time.Now(), Seconds: 1, Nets: []monitor.Net{{Name: "lo", Sent: 1 << 40}}})
 	if c := d.checkBytes(); c.Status != Skipped || !strings.Contains(c.Detail, "no network") {
 		t.Errorf("%+v", c)
 	}

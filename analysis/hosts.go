@@ -29,22 +29,6 @@ func (t *total) spans() [][2]time.Time {
 	return all
 }
 
-// overlap returns how many seconds of the sample lie within spans.
-func overlap(s *monitor.Sample, spans [][2]time.Time) float64 {
-	from, sum := s.Time.Add(-duration(s.Seconds)), 0.0
-	for _, span := range spans {
-		a, b := from, s.Time
-		if span[0].After(a) {
-			a = span[0]
-		}
-		if span[1].Before(b) {
-			b = span[1]
-		}
-		sum += max(0, b.Sub(a).Seconds())
-	}
-	return sum
-}
-
 // A mean is an average weighted by time. The zero value is empty.
 type mean struct{ sum, weight float64 }
 
@@ -161,22 +145,8 @@ func (h *hostSum) figure() HostFigure {
 
 // hosts fills in what the hosts went through in t's hold time.
 func (d *data) hosts(s *Step, t *total) {
-	spans, sums := t.spans(), map[string]*hostSum{}
-	for _, sample := range d.samples {
-		weight := overlap(sample, spans)
-		if weight <= 0 {
-			continue
-		}
-		h := sums[sample.Host]
-		if h == nil {
-			h = &hostSum{disks: map[string]*mean{}}
-			h.Host, h.Role = sample.Host, sample.Role
-			sums[sample.Host] = h
-		}
-		h.add(sample, weight)
-	}
 	s.Hosts = []HostFigure{}
-	for _, h := range sums {
+	for _, h := range d.watched.steps[t.number] {
 		s.Hosts = append(s.Hosts, h.figure())
 	}
 	slices.SortFunc(s.Hosts, func(a, b HostFigure) int {

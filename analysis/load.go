@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"weir/measure"
-	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
 	"weir/storage"
@@ -54,7 +53,7 @@ type data struct {
 	steps    map[int]*total
 	kinds    map[string]*total
 	servers  map[string]*total
-	samples  []*monitor.Sample
+	watched  watched
 	events   []*measure.Event
 	moved    int64 // all phases
 	down, up int64 // hold time: read and written payload
@@ -69,11 +68,13 @@ func load(run *results.Run) (*data, error) {
 	if err := d.loadIntervals(run); err != nil {
 		return nil, err
 	}
+	d.finish()
+	d.watching()
 	for s, err := range run.Samples() {
 		if err != nil {
 			return nil, err
 		}
-		d.samples = append(d.samples, s)
+		d.watch(s)
 	}
 	for e, err := range run.Events() {
 		if err != nil {
@@ -81,7 +82,6 @@ func load(run *results.Run) (*data, error) {
 		}
 		d.events = append(d.events, e)
 	}
-	d.finish()
 	return d, nil
 }
 
@@ -222,10 +222,9 @@ func (t *total) addTimes(iv *measure.Interval) {
 	t.redirect.Merge(&iv.Redirect)
 }
 
-// finish puts all in order of time and gives each step its seconds.
+// finish puts all seconds in order of time and gives each step its seconds.
 func (d *data) finish() {
 	slices.SortStableFunc(d.seconds, func(a, b second) int { return a.start.Compare(b.start) })
-	slices.SortStableFunc(d.samples, func(a, b *monitor.Sample) int { return a.Time.Compare(b.Time) })
 	for _, s := range d.seconds {
 		if s.phase == measure.Hold && s.seconds > 0 {
 			t := entry(d.steps, s.step)

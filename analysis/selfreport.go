@@ -2,7 +2,8 @@ package analysis
 
 import (
 	"fmt"
-	"time"
+	"maps"
+	"slices"
 
 	"weir/monitor"
 )
@@ -82,47 +83,50 @@ func shareServers(hosts []HostFigure) {
 	}
 }
 
-// serverBytes adds to the sources of a comparison of bytes the counters of
-// the servers themselves, all together, for each carries a part of what the
-// clients moved. spans are the hold times. Servers that count the bytes of a
-// connection when it ends can only be compared over the whole run.
-func (d *data) serverBytes(spans [][2]time.Time, overhead float64) []count {
-	type sum struct{ bytes, clients, seconds float64 }
-	held, whole := map[string]*sum{}, map[string]*sum{}
-	late := false
-	add := func(to map[string]*sum, s *monitor.Sample) {
-		one := to[s.Host]
-		if one == nil {
-			one = &sum{}
-			to[s.Host] = one
-		}
-		one.bytes += float64(s.Service.Received + s.Service.Sent)
-		one.clients += overhead * d.movedIn(s.Time.Add(-duration(s.Seconds)), s.Time)
-		one.seconds += s.Seconds
-	}
-	for _, s := range d.samples {
-		if s.Service == nil || s.Seconds <= 0 || s.Service.Kind == monitor.ClusterManager {
+// serverBytes is what one server counted, and what the clients moved in the
+// same seconds.
+type serverBytes struct{ bytes, clients, seconds float64 }
+
+// addServer counts s, in whose span the clients moved so many bytes.
+func (b *byteSums) addServer(s *monitor.Sample, clients float64, held bool) {
+	b.late = b.late || s.Service.Late
+	for _, to := range []struct {
+		sums map[string]*serverBytes
+		is   bool
+	}{{b.whole, true}, {b.held, held}} {
+		if !to.is {
 			continue
 		}
-		late = late || s.Service.Late
-		add(whole, s)
-		if overlap(s, spans) >= inside*s.Seconds {
-			add(held, s)
+		one := to.sums[s.Host]
+		if one == nil {
+			one = &serverBytes{}
+			to.sums[s.Host] = one
 		}
+		one.bytes += float64(s.Service.Received + s.Service.Sent)
+		one.clients += clients
+		one.seconds += s.Seconds
 	}
-	from, like := held, count{source: "XRootD's counters", shared: true}
-	if late {
-		from, like = whole, count{source: "XRootD's counters, over the whole run,", shared: true, partial: true}
+}
+
+// servers compares the counters of the servers themselves, all together, for
+// each carries a part of what the clients moved. Servers that count the bytes
+// of a connection when it ends can only be compared over the whole run.
+func (b *byteSums) servers() []count {
+	from, like := b.held, count{source: "XRootD's counters", shared: true}
+	if b.late {
+		from, like = b.whole, count{source: "XRootD's counters, over the whole run,", shared: true, partial: true}
 	}
 	if len(from) == 0 {
 		return nil
 	}
-	for _, one := range from {
-		if one.seconds > like.seconds {
+	hosts := slices.Sorted(maps.Keys(from)) // sums do not depend on the order of a map
+	for _, host := range hosts {
+		if one := from[host]; one.seconds > like.seconds {
 			like.seconds, like.clients = one.seconds, one.clients
 		}
 	}
-	for _, one := range from { // a server may have been silent for a while
+	for _, host := range hosts { // a server may have been silent for a while
+		one := from[host]
 		like.there += one.bytes * ratio(like.seconds, one.seconds)
 	}
 	if n := len(from); n > 1 {

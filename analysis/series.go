@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"weir/measure"
@@ -77,10 +75,7 @@ func Both(run *results.Run) (*Findings, *Series, error) {
 }
 
 func (d *data) series() *Series {
-	s := &Series{Plan: d.plan, About: d.about, Start: d.about.Start}
-	if len(d.seconds) > 0 {
-		s.Start = d.seconds[0].start
-	}
+	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries()}
 	s.Latencies = d.distributions()
 	var seen [storage.Kinds]bool
 	for i := range d.seconds {
@@ -107,25 +102,6 @@ func (d *data) series() *Series {
 	for _, e := range d.events {
 		s.Events = append(s.Events, *e)
 	}
-	hosts := map[string]*HostSeries{}
-	for _, sample := range d.samples {
-		if sample.Service != nil && len(sample.Procs) == 0 {
-			continue // its process is among those of the host it runs on
-		}
-		h := hosts[sample.Host]
-		if h == nil {
-			h = &HostSeries{Host: sample.Host, Role: sample.Role}
-			hosts[sample.Host] = h
-		}
-		h.Cores = max(h.Cores, sample.Cores)
-		h.Points = append(h.Points, hostPoint(sample, s.Start))
-	}
-	for _, h := range hosts {
-		s.Hosts = append(s.Hosts, *h)
-	}
-	slices.SortFunc(s.Hosts, func(a, b HostSeries) int {
-		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Host, b.Host))
-	})
 	return s
 }
 

@@ -265,26 +265,19 @@ func head(texts []string, n int) []string {
 // checkCost asks what looking at the hosts cost.
 func (d *data) checkCost() Check {
 	c := Check{Name: "monitoring", Status: OK}
-	var cost, span float64
-	broken := 0
-	for _, s := range d.samples {
-		cost, span = cost+s.Cost, span+s.Seconds
-		if s.Error != "" {
-			broken++
-		}
-	}
-	if len(d.samples) == 0 {
+	w := &d.watched
+	if w.count == 0 {
 		c.Status, c.Detail = Skipped, "no host was watched"
 		return c
 	}
-	share := ratio(cost, span)
-	c.Detail = fmt.Sprintf("%d samples took %s of one core", len(d.samples), unit.Percent(share))
+	share := ratio(w.cost, w.span)
+	c.Detail = fmt.Sprintf("%d samples took %s of one core", w.count, unit.Percent(share))
 	if share > 0.05 {
 		c.Status = Warn
 	}
-	if broken > 0 {
+	if w.broken > 0 {
 		c.Status = Warn
-		c.Detail += fmt.Sprintf("; %d of them are not whole", broken)
+		c.Detail += fmt.Sprintf("; %d of them are not whole", w.broken)
 	}
 	return c
 }

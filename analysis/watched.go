@@ -1,0 +1,160 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"time"
+
+	"weir/monitor"
+)
+
+// watched is what the samples of the hosts add up to. They are taken one by
+// one in the order of their file, and only after all intervals, which say when
+// load was held and so to which step a sample belongs. None of them is kept: an
+// hour of fifty hosts would not fit into memory.
+type watched struct {
+	holds  holds
+	steps  map[int]map[string]*hostSum // by step and host
+	bytes  byteSums
+	hosts  map[string]*HostSeries
+	begin  time.Time // of the series
+	count  int
+	broken int
+	cost   float64 // seconds of CPU
+	span   float64 // seconds, summed over samples
+}
+
+// watching prepares for the samples. All seconds are known by now.
+func (d *data) watching() {
+	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, begin: d.begin(),
+		bytes: byteSums{index: map[source]int{}, held: map[string]*serverBytes{}, whole: map[string]*serverBytes{}}}
+}
+
+// begin is when the run's series starts.
+func (d *data) begin() time.Time {
+	if len(d.seconds) > 0 {
+		return d.seconds[0].start
+	}
+	return d.about.Start
+}
+
+// watch adds one sample to everything that it counts for.
+func (d *data) watch(s *monitor.Sample) {
+	w := &d.watched
+	w.count++
+	w.cost += s.Cost
+	w.span += s.Seconds
+	if s.Error != "" {
+		w.broken++
+	}
+	from := s.Time.Add(-duration(s.Seconds))
+	held := 0.0
+	w.holds.during(from, s.Time, func(step int, weight float64) {
+		w.host(step, s).add(s, weight)
+		held += weight
+	})
+	if s.Seconds > 0 {
+		d.addBytes(s, from, held >= inside*s.Seconds)
+	}
+	w.point(s)
+}
+
+// host returns the sums of s's host in step.
+func (w *watched) host(step int, s *monitor.Sample) *hostSum {
+	hosts := w.steps[step]
+	if hosts == nil {
+		hosts = map[string]*hostSum{}
+		w.steps[step] = hosts
+	}
+	h := hosts[s.Host]
+	if h == nil {
+		h = &hostSum{disks: map[string]*mean{}}
+		h.Host, h.Role = s.Host, s.Role
+		hosts[s.Host] = h
+	}
+	return h
+}
+
+// point appends s to its host's series.
+func (w *watched) point(s *monitor.Sample) {
+	if s.Service != nil && len(s.Procs) == 0 {
+		return // its process is among those of the host it runs on
+	}
+	h := w.hosts[s.Host]
+	if h == nil {
+		h = &HostSeries{Host: s.Host, Role: s.Role}
+		w.hosts[s.Host] = h
+	}
+	h.Cores = max(h.Cores, s.Cores)
+	h.Points = append(h.Points, hostPoint(s, w.begin))
+}
+
+// hostSeries lists the hosts by role and name, each in order of time.
+func (w *watched) hostSeries() []HostSeries {
+	var all []HostSeries
+	for _, h := range w.hosts {
+		slices.SortStableFunc(h.Points, func(a, b HostPoint) int { return cmp.Compare(a.At, b.At) })
+		all = append(all, *h)
+	}
+	slices.SortFunc(all, func(a, b HostSeries) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Host, b.Host))
+	})
+	return all
+}
+
+// A hold is one contiguous stretch of a step's hold time.
+type hold struct {
+	from, to time.Time
+	step     int
+	last     time.Time // the latest end of this one and all before it
+}
+
+// holds are all hold times of a run by their begin.
+type holds []hold
+
+func (d *data) holdTimes() holds {
+	var all holds
+	for _, t := range d.held() {
+		for _, span := range t.spans() {
+			all = append(all, hold{from: span[0], to: span[1], step: t.number})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b hold) int { return a.from.Compare(b.from) })
+	for i := range all {
+		all[i].last = all[i].to
+		if i > 0 && all[i-1].last.After(all[i].last) {
+			all[i].last = all[i-1].last
+		}
+	}
+	return all
+}
+
+// during calls f with the steps that were held between two moments, in order of
+// time, and for how many seconds each was.
+func (h holds) during(from, to time.Time, f func(step int, seconds float64)) {
+	step, sum := 0, 0.0
+	tell := func() {
+		if sum > 0 {
+			f(step, sum)
+		}
+		sum = 0
+	}
+	for i := sort.Search(len(h), func(i int) bool { return h[i].last.After(from) }); i < len(h) && h[i].from.Before(to); i++ {
+		a, b := from, to
+		if h[i].from.After(a) {
+			a = h[i].from
+		}
+		if h[i].to.Before(b) {
+			b = h[i].to
+		}
+		if part := b.Sub(a).Seconds(); part > 0 {
+			if step != h[i].step {
+				tell()
+			}
+			step = h[i].step
+			sum += part
+		}
+	}
+	tell()
+}
