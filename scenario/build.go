@@ -18,6 +18,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		return nil, err
 	}
 	c := &checker{Scenario: s}
+	c.one()
 	driver := c.driver(drivers)
 	if err := c.found.err(); err != nil {
 		return nil, err
@@ -43,6 +44,17 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		})
 	}
 	return p, nil
+}
+
+// one checks that there is one run to plan.
+func (c *checker) one() {
+	key := "matrix"
+	if len(c.Matrix) == 0 {
+		key = "repeat"
+	}
+	if n := c.Repeat * c.Matrix.Variants(); n > 1 {
+		c.say(key, "this is a campaign of %d runs, and one is wanted here: take it out (--set matrix=null --set repeat=1), or use weir run", n)
+	}
 }
 
 // commandDriver is the name of the driver that runs external programs, and

@@ -31,6 +31,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c.load()
 	c.hosts()
 	c.auth()
+	c.repeat()
 	for i, t := range s.Thresholds {
 		if _, err := ParseThreshold(t); err != nil {
 			c.say(fmt.Sprintf("thresholds.%d", i), "%v", err)
@@ -287,6 +288,14 @@ func (c *checker) load() {
 		c.say("load.hold", "must be above 0: it is the time that counts")
 	}
 	c.times()
+}
+
+// repeat checks that a campaign has an end. The matrix' own size was checked
+// when it was read.
+func (c *checker) repeat() {
+	if c.Repeat < 1 || c.Repeat > maxRuns {
+		c.say("repeat", "%d: use 1 to %d", c.Repeat, maxRuns)
+	}
 }
 
 // longest is the longest that a run may be planned to take.

@@ -138,10 +138,8 @@ func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 // laterKeys returns the keys of the format that this version does not have yet.
 func laterKeys() map[string]string {
 	return map[string]string{
-		"link":   "this version has no emulated links yet: leave it out, and shape the network outside of weir",
-		"matrix": "this version runs one combination at a time: leave it out, and start one run for each with --set",
-		"repeat": "this version runs a scenario once: leave it out, and start weir again for the next run",
-		"on":     "this version runs on this machine only: leave it out",
+		"link": "this version has no emulated links yet: leave it out, and shape the network outside of weir",
+		"on":   "this version runs on this machine only: leave it out",
 	}
 }
 

@@ -24,7 +24,7 @@ func Defaults() *Scenario {
 			Arrivals: "constant", MaxClients: 1000,
 			Ramp: seconds(2), Settle: seconds(3), Hold: seconds(10), Drain: seconds(30),
 		},
-		Seed: 1,
+		Seed: 1, Repeat: 1,
 	}
 }
 

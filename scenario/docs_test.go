@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -91,7 +92,7 @@ func takes(t *testing.T, path string) string {
 		reflect.TypeFor[workload.Dist](): "drawn size", reflect.TypeFor[map[string]float64](): "map of operations and weights",
 		reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): "`true`, `false`", reflect.TypeFor[[]string](): "list of texts", reflect.TypeFor[[]int](): "list of whole numbers",
 		reflect.TypeFor[int](): "whole number", reflect.TypeFor[int64](): "whole number", reflect.TypeFor[uint64](): "whole number", reflect.TypeFor[float64](): "number",
-		reflect.TypeFor[[]Host](): "list of maps",
+		reflect.TypeFor[[]Host](): "list of maps", reflect.TypeFor[Matrix](): "map of keys and lists of values",
 	} {
 		if typ == of {
 			return text
@@ -303,7 +304,7 @@ func TestReadyScenarios(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		p, err := sc.Plan(all.Drivers())
+		p, err := planned(sc)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -312,6 +313,18 @@ func TestReadyScenarios(t *testing.T) {
 			t.Errorf("%s is called %s", file, p.Name)
 		}
 	}
+}
+
+// planned plans all variants of s and returns the first one's plan.
+func planned(s *Scenario) (first *Plan, err error) {
+	for _, v := range s.Variants() {
+		p, e := v.Scenario.Plan(all.Drivers())
+		err = errors.Join(err, e)
+		if first == nil {
+			first = p
+		}
+	}
+	return first, err
 }
 
 func TestFirstLightIsTheDefault(t *testing.T) {
@@ -361,7 +374,7 @@ func TestExamplesOfThePage(t *testing.T) {
 			t.Errorf("%s\n%v", b[2], err)
 			continue
 		}
-		if _, err := sc.Plan(all.Drivers()); err != nil {
+		if _, err := planned(sc); err != nil {
 			t.Errorf("%s\n%v", b[2], err)
 		}
 	}

@@ -10,7 +10,7 @@ type key struct {
 // keys returns what each key of the format is for, in the order of the
 // reference. The schema and docs/scenario.md follow it.
 func keys() []key {
-	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), endKeys())
+	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), endKeys(), campaignKeys())
 }
 
 func firstKeys() []key {
@@ -114,5 +114,12 @@ func endKeys() []key {
 		{"hosts.[].groups", "Process groups to watch."},
 		{"thresholds", "What the result must meet, as in throughput > 8 Gbit/s at 2000 clients. One that is not met makes the exit code 3."},
 		{"seed", "Start of all random choices. Equal seeds make equal runs."},
+	}
+}
+
+func campaignKeys() []key {
+	return []key{
+		{"repeat", "How often each combination is run: one block of runs after the other."},
+		{"matrix", "Keys and the values that they take in turn: a run for each combination, as in {workload.session: [kept, fresh]}."},
 	}
 }

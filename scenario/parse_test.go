@@ -82,7 +82,7 @@ seed: 0xff
 		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Hold: seconds(3600), Drain: seconds(5)},
 		Stop:       Stop{Time: unit.Duration(24 * time.Hour), Count: 5, Bytes: 1e12, ErrorRatio: 0.5},
 		Hosts:      []Host{{Name: "a", Role: "server", NodeExporter: "http://a:9100/metrics"}, {Name: "localhost", Role: "client", Processes: []string{"xrdcp"}, Pids: []int{1, 2}, Groups: []int{3}}},
-		Thresholds: []string{"throughput > 8 Gbit/s at 2000 clients"}, Seed: 255,
+		Thresholds: []string{"throughput > 8 Gbit/s at 2000 clients"}, Seed: 255, Repeat: 1,
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Scenario{})); d != "" {
 		t.Error(d)
@@ -105,7 +105,7 @@ func TestMistakes(t *testing.T) {
 		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
 		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion: did you mean session?`},
 		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, ramp, settle, hold, drain`},
-		{"later key", target + "repeat: 5\n", `s.yaml:2:1: repeat: this version runs a scenario once: leave it out, and start weir again for the next run`},
+		{"later key", target + "link: {rtt: 10ms}\n", `s.yaml:2:1: link: this version has no emulated links yet: leave it out, and shape the network outside of weir`},
 		{"later list", "target: [http://a/, http://b/]\n", `s.yaml:1:9: target: a list of backends comes with a later version: write one URL`},
 		{"later kind", target + "workload: {kind: job}\n", `s.yaml:2:18: workload.kind: "job" comes with a later version: use read with part and think`},
 		{"session", target + "workload: {session: shard}\n", `s.yaml:2:21: workload.session: unknown session "shard": did you mean shared?`},
@@ -366,6 +366,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"target: built-in\n", "a: &a [*a]\n", "target: http://${X:-a}/\nload: {clients: {from: 1, to: 9, by: x2}}\n", "{", "workload: {think: {uniform: [1s, 2s]}}",
 		"target: http://a/\nfiles: {make: {count: 1, size: {weights: {1B: 1}}}}\nhosts: [{role: both}]\n",
+		"matrix: {p: [{name: a, target: file:///a}, {name: b, target: http://a/}], workload.session: [kept, fresh]}\nrepeat: 2\n",
 	} {
 		f.Add(text, "load.hold=1s")
 	}
@@ -374,24 +375,30 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s.Files.List = ""
-		p, err := s.Plan(drivers())
-		if err != nil {
-			return
-		}
-		var b strings.Builder
-		if err := p.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
-		back, err := ParsePlan([]byte(b.String()))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, &b)
-		}
-		if d := cmp.Diff(p, back, cmpopts.EquateEmpty()); d != "" {
-			t.Fatal(d)
-		}
-		if err := p.WriteText(&b); err != nil {
-			t.Fatal(err)
+		for _, v := range s.Variants() {
+			fuzzPlan(t, v.Scenario)
 		}
 	})
+}
+
+func fuzzPlan(t *testing.T, s *Scenario) {
+	s.Files.List = ""
+	p, err := s.Plan(drivers())
+	if err != nil {
+		return
+	}
+	var b strings.Builder
+	if err := p.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	back, err := ParsePlan([]byte(b.String()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &b)
+	}
+	if d := cmp.Diff(p, back, cmpopts.EquateEmpty()); d != "" {
+		t.Fatal(d)
+	}
+	if err := p.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
 }

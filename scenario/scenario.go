@@ -33,9 +33,12 @@ type Scenario struct {
 	Hosts      []Host        `yaml:"hosts"`
 	Thresholds []string      `yaml:"thresholds"`
 	Seed       uint64        `yaml:"seed"`
+	Repeat     int           `yaml:"repeat"` // runs of each combination
+	Matrix     Matrix        `yaml:"matrix"` // its first combination is what the other fields hold
 
-	file  string
-	where map[string]place // dotted path of each key that was given
+	file     string
+	where    map[string]place // dotted path of each key that was given
+	variants []Variant        // of the matrix
 }
 
 // BuiltIn is the target that stands for weir's own server, started for the
@@ -104,16 +107,30 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Sc
 // finish decodes root over what s holds, and checks the whole.
 func (t *tree) finish(root *node, vars map[string]string, s *Scenario) (*Scenario, error) {
 	t.fill(root, vars)
+	before := len(t.mistakes)
+	switch m, at := t.matrix(root); {
+	case len(t.mistakes) > before: // what the factors were to give would be missing
+		(&decoder{tree: t, where: map[string]place{}}).scenario(root, s)
+	case m == nil:
+		t.decode(root, s)
+	default:
+		s = t.variants(root, m, s)
+		s.where["matrix"] = at
+	}
+	if err := t.mistakes.err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// decode decodes root over what s holds, and checks the whole.
+func (t *tree) decode(root *node, s *Scenario) {
 	s.file, s.where = t.file, map[string]place{}
 	d := &decoder{tree: t, where: s.where}
 	d.scenario(root, s)
 	s.resolve()
 	s.complete()
 	t.mistakes = append(t.mistakes, s.check(t.mistakes)...)
-	if err := t.mistakes.err(); err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // resolve makes paths relative to the scenario's folder usable from here.

@@ -21,7 +21,7 @@ func Schema() ([]byte, error) {
 	s := r.Reflect(&Scenario{})
 	s.ID = "https://weir.invalid/scenario.schema.json"
 	s.Title, s.Description = "weir scenario", "What to test: see docs/scenario.md."
-	s.Required = []string{"target"}
+	s.AnyOf = []*jsonschema.Schema{{Required: required("target")}, {Required: required("matrix")}} // which may give it
 	s.Properties.Set("variables", &jsonschema.Schema{
 		Type:                 "object",
 		PatternProperties:    map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": anyOf(plainType("string"), plainType("number"), plainType("boolean"), plainType("null"))},
@@ -65,6 +65,8 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		return drawn(shape(reflect.TypeFor[unit.Size]()), "weights", weighted())
 	case reflect.TypeFor[map[string]float64]():
 		return weighted()
+	case reflect.TypeFor[Matrix]():
+		return &jsonschema.Schema{Type: "object", MinProperties: size(1), AdditionalProperties: &jsonschema.Schema{Type: "array", MinItems: size(1)}}
 	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
 		return number(0)
 	}

@@ -13,6 +13,9 @@ func (t *tree) apply(root *node, set string) {
 	path, text, found := strings.Cut(set, "=")
 	path = strings.TrimSpace(path)
 	keys := strings.Split(path, ".")
+	if factor, ok := strings.CutPrefix(path, "matrix."); ok && factor != "" {
+		keys = []string{"matrix", factor} // whose name is a dotted path
+	}
 	at := place{set: path}
 	if path == "" {
 		at.set = "..."
@@ -25,6 +28,11 @@ func (t *tree) apply(root *node, set string) {
 	if value == nil {
 		return
 	}
+	t.insert(root, keys, value, at)
+}
+
+// insert gives the key at the end of keys another value, null to take it out.
+func (t *tree) insert(root *node, keys []string, value *node, at place) {
 	parent := root
 	for i, key := range keys[:len(keys)-1] {
 		next := t.child(parent, key, at)

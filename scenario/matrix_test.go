@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func names(s *Scenario) []string {
+	var out []string
+	for _, v := range s.Variants() {
+		out = append(out, strings.Join(v.Levels, " / "))
+	}
+	return out
+}
+
+func TestMatrix(t *testing.T) {
+	s := parse(t, `
+name: m
+repeat: 3
+seed: 9
+workload: {think: 1s}
+variables: {HOST: there}
+matrix:
+  protocol:
+  - {name: dav, target: "http://${HOST}/", load.clients: [1, 2]}
+  - {name: file, target: file:///data, auth.method: none}
+  workload.session: [kept, fresh]
+  workload.part: [null, {size: 4KiB}]
+`)
+	want := []string{
+		"dav / kept / left out", "dav / kept / {size: 4KiB}", "dav / fresh / left out", "dav / fresh / {size: 4KiB}",
+		"file / kept / left out", "file / kept / {size: 4KiB}", "file / fresh / left out", "file / fresh / {size: 4KiB}",
+	}
+	if d := cmp.Diff(want, names(s)); d != "" {
+		t.Error(d)
+	}
+	if s.Repeat != 3 || s.Target != "http://there/" || len(s.Matrix) != 3 || s.Matrix[1].Key != "workload.session" {
+		t.Errorf("%+v", s)
+	}
+	for i, v := range s.Variants() {
+		p, err := v.Scenario.Plan(drivers())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dav, fresh, part := i < 4, i%4 >= 2, i%2 == 1
+		if (p.Target == "http://there/") != dav || (len(p.Steps) == 2) != dav || (p.Work.Session == "fresh") != fresh || (p.Work.Part != nil) != part {
+			t.Errorf("variant %d: %+v", i, p)
+		}
+		if p.Name != "m" || p.Seed != 9 || p.Work.Think.Fixed != seconds(1) || (p.Auth.Method == "none") == dav {
+			t.Errorf("variant %d: %+v", i, p)
+		}
+	}
+	_, err := s.Plan(drivers())
+	if err == nil || !strings.HasPrefix(err.Error(), "s.yaml:8:3: matrix: this is a campaign of 24 runs, and one is wanted here") {
+		t.Error(err)
+	}
+}
+
+func TestRepeatAlone(t *testing.T) {
+	s := parse(t, "target: http://a/\nrepeat: 2\n")
+	if _, err := s.Plan(drivers()); err == nil || !strings.HasPrefix(err.Error(), "s.yaml:2:9: repeat: this is a campaign of 2 runs") {
+		t.Error(err)
+	}
+	v := s.Variants()
+	if len(v) != 1 || len(v[0].Levels) != 0 {
+		t.Fatalf("%+v", v)
+	}
+	if _, err := v[0].Scenario.Plan(drivers()); err != nil {
+		t.Error(err)
+	}
+	s, err := DefaultWith(BuiltIn, []string{"repeat=2", "matrix.workload.session=[kept, fresh]"})
+	if err != nil || s.Repeat != 2 || len(s.Variants()) != 2 || s.Variants()[1].Scenario.Work.Session != "fresh" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := Parse("", []byte("target: http://a/\nmatrix: {workload.session: [kept]}\n"), nil, []string{"matrix=null", "repeat=4"}); err != nil || s.Repeat != 4 || len(s.Matrix) != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestMatrixMistakes(t *testing.T) {
+	const target = "target: http://a/\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"no map", target + "matrix: [a]\n", `s.yaml:2:9: matrix: a list: write keys and the values they take in turn, as in {workload.session: [kept, fresh]}`},
+		{"empty", target + "matrix: {}\n", `s.yaml:2:9: matrix: an empty map: write keys`},
+		{"no list", target + "matrix: {workload.session: kept}\n", `s.yaml:2:28: matrix.workload.session: "kept": write a list of the values that it takes in turn, as in [kept, fresh]`},
+		{"nested", target + "matrix: {workload: {session: [kept]}}\n", `s.yaml:2:21: matrix.workload: a map: write a key's whole path, as in workload.session: write a list`},
+		{"empty list", target + "matrix: {workload.session: []}\n", `s.yaml:2:28: matrix.workload.session: an empty list: name at least one value`},
+		{"fixed", target + "matrix: {repeat: [1, 2]}\n", `s.yaml:2:10: matrix.repeat: all combinations are repeated alike: write repeat outside of the matrix`},
+		{"fixed inside", target + "matrix: {p: [{name: x, seed: 1}]}\n", `s.yaml:2:24: matrix.p: seed: each repetition has a seed of its own`},
+		{"no path", target + "matrix: {workload..x: [1]}\n", `s.yaml:2:10: matrix.workload..x: not a key: write its dotted path, as in workload.session`},
+		{"key", target + "matrix: {workload.sesion: [kept, fresh]}\n", `s.yaml:2:10: unknown key workload.sesion: did you mean session?`},
+		{"top key", target + "matrix: {worklod.session: [kept, fresh]}\n", `s.yaml:2:28: matrix.worklod.session: unknown key worklod.session: did you mean workload. Keys that change together are maps with a name`},
+		{"later key", target + "matrix: {link.rtt: [1ms]}\n", `s.yaml:2:10: link: this version has no emulated links yet`},
+		{"value", target + "matrix: {auth.method: [none, unix], workload.session: [kept, freesh]}\n", `s.yaml:2:62: workload.session: unknown session "freesh": did you mean fresh?`},
+		{"value in a group", target + "matrix: {p: [{name: a, load.hold: 1}, {name: b}]}\n", `s.yaml:2:35: load.hold: "1": a duration needs a unit`},
+		{"combination", "matrix: {target: [\"http://a/\", \"root://a/\"], workload.session: [kept, shared], seedless: [{name: x}, {name: y}]}\n",
+			`s.yaml:1:71: workload.session: clients of http:// cannot share a session, only those of root:// and roots:// can: use kept or fresh (with target http://a/, workload.session shared)`},
+		{"twice", target + "matrix: {workload.session: [kept, \"kept\"]}\n", `s.yaml:2:35: matrix.workload.session.1: level "kept" is there twice`},
+		{"name twice", target + "matrix: {p: [{name: a}, {name: a}]}\n", `s.yaml:2:26: matrix.p.1: level "a" is there twice: give each its own name`},
+		{"no name", target + "matrix: {p: [{target: x}]}\n", `s.yaml:2:15: matrix.p: unknown key p`},
+		{"odd name", target + "matrix: {p: [{name: [a]}]}\n", `s.yaml:2:21: matrix.p: name: a list: write a word`},
+		{"two factors", target + "matrix: {auth.method: [none], p: [{name: a, auth: {method: unix}}]}\n", `s.yaml:2:45: matrix.p: auth is varied by auth.method, too: a key belongs to one factor`},
+		{"product", target + "matrix: {load.max_clients: [1,2,3,4,5,6,7,8,9], workload.retries: [1,2,3,4,5,6,7], load.clients: [1,2,3,4,5]}\n",
+			`s.yaml:2:10: matrix: 9 x 7 x 5 = 315 combinations: at most 256; leave levels out, or measure some factors in a campaign of their own`},
+		{"repeat", target + "repeat: 0\n", `s.yaml:2:9: repeat: 0: use 1 to 1000`},
+		{"runs", target + "repeat: 600\nmatrix: {workload.session: [kept, fresh]}\n", `s.yaml:2:9: repeat: 2 combinations, 600 times each, are 1200 runs: at most 1000`},
+		{"base", "matrix: {workload.session: [kept, fresh]}\n", `s.yaml: target: missing: name the service`},
+		{"secret", target + "matrix: {auth.password: [hunter2, hunter3]}\n", `s.yaml:2:10: auth.password: a secret must not stand in a scenario`},
+	} {
+		_, err := Parse("s.yaml", []byte(c.text), nil, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("%s:\ngot  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+	const text = target + "matrix: {p: [{name: a, auth: {method: none}}], workload.session: [kept, fresh]}\n"
+	for set, want := range map[string]string{
+		"workload.session=fresh":           "--set workload.session: matrix.workload.session varies workload.session: change the matrix (--set 'matrix.workload.session=[...]'), or take it out (--set matrix=null)",
+		"auth.method=none":                 "--set auth.method: matrix.p varies auth",
+		"matrix.workload.session=[a]":      `--set matrix.workload.session: workload.session: unknown session "a": use one of kept, fresh, shared`,
+		"matrix.=[a]":                      "--set matrix.: write a key and its value",
+		"matrix.workload.session=[kept, ]": "",
+	} {
+		_, err := Parse("s.yaml", []byte(text), nil, []string{set})
+		if want == "" != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", set, err, want)
+		}
+	}
+}
+
+func TestLevelsHaveNames(t *testing.T) {
+	s := parse(t, "target: http://a/\nmatrix: {load.clients: [1, [2, 4], {from: 1, to: 4, by: x2}], name-of-mine: [{name: \" two\\nlines \"}], thresholds: [[\"throughput > "+
+		strings.Repeat("1", 90)+" Gbit/s\"], []]}\n")
+	want := []string{"1", "2,4", "{from: 1, to: 4, by: x2}"}
+	for i, v := range s.Variants() {
+		if v.Levels[0] != want[i/2] || v.Levels[1] != "two lines" || len([]rune(v.Levels[2])) > longestName || v.Levels[2] == "" {
+			t.Errorf("%q", v.Levels)
+		}
+	}
+}
