@@ -4,18 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-)
 
-func TestStudent(t *testing.T) { // from the tables of the t distribution
-	for degrees, want := range map[int]float64{1: 12.706, 2: 4.303, 9: 2.262, 30: 2.042, 40: 2.0211, 60: 2.0003, 120: 1.9799, 1e9: 1.95996} {
-		if got := student(degrees); math.Abs(got-want) > 0.0005 {
-			t.Errorf("%d degrees: %v, want %v", degrees, got, want)
-		}
-	}
-	if !math.IsInf(student(0), 1) {
-		t.Error("no degrees of freedom, no interval")
-	}
-}
+	"weir/analysis/stats"
+)
 
 // The interval must hold the true mean in about 95 of 100 cases.
 func TestIntervalCovers(t *testing.T) {
@@ -59,7 +50,7 @@ func TestBatches(t *testing.T) {
 			}
 			obs := batches(seconds, func(s *second) float64 { return float64(s.moved) })
 			for _, o := range obs {
-				sum, span = sum+o.rate*o.seconds, span+o.seconds
+				sum, span = sum+o.Value*o.Weight, span+o.Weight
 			}
 			if len(obs) != c.want || len(obs) > 0 && math.Abs(sum/span-1000) > 1e-6 {
 				t.Errorf("%d batches (want %d), mean %v", len(obs), c.want, sum/span)
@@ -69,10 +60,10 @@ func TestBatches(t *testing.T) {
 }
 
 func TestDrift(t *testing.T) {
-	line := func(slope float64) []observation {
-		var obs []observation
+	line := func(slope float64) []stats.Point {
+		var obs []stats.Point
 		for i := range 10 {
-			obs = append(obs, observation{100 + slope*(float64(i)-4.5) + float64(i%2), 1})
+			obs = append(obs, stats.Point{Value: 100 + slope*(float64(i)-4.5) + float64(i%2), Weight: 1})
 		}
 		return obs
 	}
