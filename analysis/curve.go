@@ -39,6 +39,9 @@ func (d *data) step(t *total) Step {
 			s.Clients, s.Rate = p.Clients, finite(float64(p.Rate))
 		}
 	}
+	if e := d.announced(t.number); e != nil { // also steps that no plan listed
+		s.Clients, s.Rate = e.Clients, finite(e.Rate)
+	}
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)

@@ -11,6 +11,7 @@ import (
 
 	"weir/engine"
 	"weir/measure"
+	"weir/scenario"
 )
 
 // A Link is a pair of streams to one worker.
@@ -29,7 +30,7 @@ func Control(ctx context.Context, c engine.Config, links []Link, manifest string
 	if c.Pilot == nil {
 		c.Pilot = engine.Alone(c.Plan)
 	}
-	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, latest: map[int]time.Time{}}
+	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), answers: make(chan answer, 1), alive: map[int]bool{}, latest: map[int]time.Time{}}
 	for i, l := range links {
 		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
 		k.workers = append(k.workers, w)
@@ -65,6 +66,9 @@ type controller struct {
 	alive   map[int]bool
 	latest  map[int]time.Time // start of the last interval of each worker
 	ready   int               // workers that have asked for the next step
+	answers chan answer       // of the pilot
+	asking  bool              // the pilot has been asked and has not answered yet
+	cool    bool              // the step that ended last stands apart from the next
 	leaving bool
 	ended   bool   // no more steps
 	outcome string // why the steps ended
@@ -80,6 +84,12 @@ type heard struct {
 	worker int
 	report report
 	err    error
+}
+
+// answer is what a pilot said.
+type answer struct {
+	step scenario.Step
+	err  error
 }
 
 func (k *controller) listen(i int) {
@@ -98,14 +108,25 @@ func (k *controller) steer(ctx context.Context) error {
 	finish := k.Finish
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	asking, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		if k.asking {
+			<-k.answers
+		}
+	}()
 	for len(k.alive) > 0 {
 		var err error
 		select {
 		case h := <-k.heard:
-			err = k.hear(ctx, h)
+			err = k.hear(asking, h)
+		case a := <-k.answers:
+			k.asking = false
+			err = k.begin(a)
 		case <-finish:
 			finish = nil
 			k.leaving = true
+			cancel() // the pilot need not think any more
 			k.tell(order{Leave: true})
 		case now := <-tick.C:
 			err = k.sum.before(now.Add(-grace))
@@ -182,21 +203,40 @@ func (k *controller) lost(ctx context.Context, i int, err error) error {
 // notice is how long before a step begins the workers are told.
 const notice = 50 * time.Millisecond
 
-// next sends the next step when all workers have asked for it.
+// next asks the pilot for the next step when all workers have asked for it. The
+// pilot may take its time: what workers tell meanwhile is heard.
 func (k *controller) next(ctx context.Context) error {
-	if k.ready < len(k.alive) || len(k.alive) == 0 {
+	if k.asking || k.ready < len(k.alive) || len(k.alive) == 0 {
 		return nil
 	}
 	k.ready = 0
-	step, err := k.Pilot.Next(ctx)
-	if errors.Is(err, io.EOF) {
+	if k.cool {
+		if err := k.sum.over(); err != nil { // the pilot may want to read it
+			return err
+		}
+	}
+	k.asking = true
+	go func() {
+		step, err := k.Pilot.Next(ctx)
+		k.answers <- answer{step, err}
+	}()
+	return nil
+}
+
+// begin sends the step that the pilot named.
+func (k *controller) begin(a answer) error {
+	step, err := a.step, a.err
+	switch {
+	case k.leaving:
+		return nil
+	case errors.Is(err, io.EOF):
 		k.ended = true
 		k.tell(order{End: true})
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
+	k.cool = step.Cool > 0
 	step.Begin = time.Now().Add(notice)
 	whole := *k.Plan
 	whole.Steps = append(whole.Steps[:0:0], step)
@@ -206,6 +246,7 @@ func (k *controller) next(ctx context.Context) error {
 	}
 	return k.Sink.Event(measure.Event{
 		Time: time.Now().UTC(), Kind: "step", Step: step.Number,
-		Text: fmt.Sprintf("step %d: %d clients in %d processes", step.Number, step.Clients, len(k.alive)),
+		Text:    fmt.Sprintf("step %d: %d clients in %d processes", step.Number, step.Clients, len(k.alive)),
+		Clients: step.Clients, Rate: float64(step.Rate),
 	})
 }

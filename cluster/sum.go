@@ -48,10 +48,18 @@ func (s *sum) add(v *measure.Interval) {
 // first: what belongs to one second is given one start and one length, as a
 // lone process gives them, or readers would take it for several seconds.
 func (s *sum) before(t time.Time) error {
+	return s.write(func(at slot) bool { return at.second < t.Unix() })
+}
+
+// over writes all seconds of the phases that no worker is in any more when all
+// rest after a step.
+func (s *sum) over() error { return s.write(func(at slot) bool { return at.phase != measure.Drain }) }
+
+func (s *sum) write(is func(slot) bool) error {
 	var ready []*measure.Interval
 	span := map[slot]*measure.Interval{} // one for all kinds and servers
 	for at, v := range s.slots {
-		if at.second >= t.Unix() {
+		if !is(at) {
 			continue
 		}
 		ready = append(ready, v)

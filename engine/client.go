@@ -232,7 +232,7 @@ func again(class storage.Class) bool {
 //
 //go:noinline
 func (l *life) brokenOff(err error) error {
-	if l.hard.Err() != nil && !errors.Is(err, context.Canceled) {
+	if l.soft.Err() != nil && !errors.Is(err, context.Canceled) {
 		return errors.Join(err, context.Canceled)
 	}
 	return err
@@ -248,7 +248,7 @@ func (l *life) attempt(c *client, op *storage.Op, res *storage.Result) error {
 	if c.task.Verify && l.unknowable(c, op) {
 		op.Sum = ""
 	}
-	if *res, err = c.session.Do(l.hard, op, c.meter); err != nil {
+	if *res, err = c.session.Do(l.soft, op, c.meter); err != nil {
 		return l.brokenOff(err)
 	}
 	c.meter.Stopped()

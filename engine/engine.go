@@ -21,7 +21,8 @@ import (
 )
 
 // A Pilot says which step comes next. Next waits until the step shall begin;
-// it returns io.EOF after the last one.
+// it returns io.EOF after the last one. After a step with a cool time it is
+// called in another goroutine than Run's, and its ctx ends with Config.Finish.
 type Pilot interface {
 	Next(ctx context.Context) (scenario.Step, error)
 }
@@ -103,6 +104,9 @@ type run struct {
 	outcome  string       // why the steps ended
 	hard     context.Context
 	kill     context.CancelFunc
+	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
+	breakOff context.CancelFunc
+	life     *life
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
@@ -113,12 +117,14 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.stop = newStopper(c.Plan.Stop, r.rec.Now())
 	r.wall = wall{base: time.Now()}
 	r.hard, r.kill = context.WithCancel(ctx)
+	r.soft, r.breakOff = context.WithCancel(r.hard)
 	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
 	life := &life{run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == "fresh" || c.Plan.Work.Kind == "login"}
 	if c.Plan.Model == "open" {
 		r.arrivals = newArrivals(r.rec, c.Pacer, r.idle, c.Plan.Seed+uint64(c.Plan.First))
 		life.due = r.arrivals.due
 	}
+	r.life = life
 	r.crowd = newCrowd(life.start, r.rec, r.arrivals == nil)
 	return r, nil
 }
@@ -136,24 +142,22 @@ func mainKind(w workload.Work) storage.Kind {
 var errFinished = errors.New("finished early")
 
 func (r *run) steps(ctx context.Context) error {
-	for {
-		step, err := r.Pilot.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF):
-			r.outcome = "all steps are done"
-			return nil
-		case err != nil:
-			return err
-		}
+	step, err := r.Pilot.Next(ctx)
+	r.rec.Cut(0, measure.Drain, r.idle) // how long the first step was waited for belongs to none
+	for ; err == nil; step, err = r.next(ctx) {
 		r.step = step
-		err = r.oneStep(ctx)
-		if errors.Is(err, errFinished) {
-			return nil
-		}
-		if err != nil {
-			return err
+		if err = r.oneStep(ctx); err != nil {
+			break
 		}
 	}
+	switch {
+	case errors.Is(err, io.EOF):
+		r.outcome = "all steps are done"
+		return nil
+	case errors.Is(err, errFinished):
+		return nil
+	}
+	return err
 }
 
 // crowded is from how many clients on what their start has left behind is
@@ -161,7 +165,10 @@ func (r *run) steps(ctx context.Context) error {
 const crowded = 10_000
 
 func (r *run) oneStep(ctx context.Context) error {
-	err := r.event("step", fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)))
+	err := r.Sink.Event(measure.Event{
+		Time: time.Now().UTC(), Kind: "step", Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
+		Clients: r.step.Clients, Rate: float64(r.step.Rate),
+	})
 	if err != nil {
 		return err
 	}
@@ -210,12 +217,7 @@ const leastPatience = 5 * time.Second
 // finish sends all clients home, waits for their last operations as long as
 // the plan allows, and writes the rest.
 func (r *run) finish(ctx context.Context) error {
-	if r.arrivals != nil {
-		r.arrivals.close()
-	}
-	r.crowd.resize(0)
-	home := make(chan struct{})
-	go func() { r.crowd.wait(); close(home) }()
+	home := r.leave()
 	deadline := time.Now().Add(time.Duration(r.Plan.Drain))
 	drain := time.NewTimer(time.Duration(r.Plan.Drain))
 	defer drain.Stop()

@@ -143,12 +143,16 @@ func (a *arrivals) offer(planned time.Duration, w *crowd, most int) {
 	}
 }
 
-// close ends the arrivals; those that wait in line are missed.
+// close ends the arrivals; those that wait in line are missed. More calls do
+// nothing.
 func (a *arrivals) close() {
 	a.mu.Lock()
+	over, started := a.ended, a.started
 	a.ended = true
-	started := a.started
 	a.mu.Unlock()
+	if over {
+		return
+	}
 	if started {
 		a.Wake()
 		<-a.done

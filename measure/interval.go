@@ -56,10 +56,13 @@ type Interval struct {
 // for the first time, a warning.
 type Event struct {
 	Time  time.Time     `json:"time"`
-	Kind  string        `json:"event"` // run, step, phase, error, warning, end
+	Kind  string        `json:"event"` // run, step, phase, error, warning, search, resume, end
 	Step  int           `json:"step,omitempty"`
 	Text  string        `json:"text"`
 	Class storage.Class `json:"class,omitzero"` // of errors
+
+	Clients int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
+	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
 }
 
 // A Sink takes what was measured. Its methods are called by one goroutine at

@@ -26,7 +26,7 @@ func TestDocumentedKeys(t *testing.T) {
 	}
 	for section, types := range map[string][]any{
 		"about.json":      {About{}, Clock{}},
-		"plan.json":       {scenario.Plan{}, scenario.Step{}},
+		"plan.json":       {scenario.Plan{}, scenario.Step{}, scenario.Find{}},
 		"intervals.jsonl": {measure.Interval{}, histogram},
 		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}},
 		"events.jsonl":    {measure.Event{}},

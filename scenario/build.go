@@ -43,6 +43,9 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 			Number: i + 1, Clients: l.MaxClients, Rate: r, Poisson: l.Arrivals == "poisson", Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold,
 		})
 	}
+	for i := range p.Steps[:max(len(p.Steps), 1)-1] {
+		p.Steps[i].Cool = l.Cool // nobody waits after the last one
+	}
 	return p, nil
 }
 

@@ -303,14 +303,14 @@ const longest = 366 * 24 * time.Hour
 
 func (c *checker) times() {
 	l := c.Load
-	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "settle": l.Settle, "hold": l.Hold, "drain": l.Drain} {
+	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "settle": l.Settle, "hold": l.Hold, "cool": l.Cool, "drain": l.Drain} {
 		if d < 0 || time.Duration(d) > longest {
 			c.say("load."+key, "%v: use up to 366d", d)
 			return
 		}
 	}
 	steps := max(len(l.Clients), len(l.Rate))
-	if each := time.Duration(l.Ramp + l.Settle + l.Hold); steps > 0 && each > longest/time.Duration(steps) {
+	if each := time.Duration(l.Ramp + l.Settle + l.Hold + l.Cool); steps > 0 && each > longest/time.Duration(steps) {
 		c.say("load.hold", "%d steps of %v are longer than a year", steps, unit.Duration(each))
 	}
 }

@@ -93,7 +93,8 @@ func loadKeys() []key {
 		{"load.ramp", "Time over which a step's clients are started or stopped."},
 		{"load.settle", "Time at full load that is not counted."},
 		{"load.hold", "Time at full load that is counted."},
-		{"load.drain", "Longest that the last operations may take after the last step."},
+		{"load.cool", "Rest of the service between two steps, in which no client is there. 0: steps follow each other."},
+		{"load.drain", "Longest that the last operations may take after the last step, and before each rest."},
 	}
 }
 

@@ -104,7 +104,7 @@ func TestMistakes(t *testing.T) {
 		{"tag", target + "name: !!str x\n", `s.yaml:2:7: "!!str" has no place in a scenario: write plain maps, lists and values`},
 		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
 		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion: did you mean session?`},
-		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, ramp, settle, hold, drain`},
+		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, ramp, settle, hold, cool, drain`},
 		{"later key", target + "link: {rtt: 10ms}\n", `s.yaml:2:1: link: this version has no emulated links yet: leave it out, and shape the network outside of weir`},
 		{"later list", "target: [http://a/, http://b/]\n", `s.yaml:1:9: target: a list of backends comes with a later version: write one URL`},
 		{"later kind", target + "workload: {kind: job}\n", `s.yaml:2:18: workload.kind: "job" comes with a later version: use read with part and think`},

@@ -23,11 +23,13 @@ type Plan struct {
 	Work       workload.Work `json:"workload"`
 	Model      string        `json:"model"` // closed or open
 	Steps      []Step        `json:"steps"`
-	Drain      unit.Duration `json:"drain"` // how long the last operations may take
+	Find       *Find         `json:"find,omitempty"` // the steps are searched for; then Steps is empty
+	Drain      unit.Duration `json:"drain"`          // how long the last operations may take
 	Stop       Stop          `json:"stop,omitzero"`
 	Hosts      []Host        `json:"hosts,omitempty"`
 	Thresholds []string      `json:"thresholds,omitempty"` // what the result must meet
 	First      int           `json:"first_client"`         // number of this share's first client
+	BuiltIn    bool          `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
 }
 
 // PlanVersion is the version of the plan's format.
@@ -57,6 +59,10 @@ type Step struct {
 	Ramp    unit.Duration `json:"ramp"`   // clients are started (or stopped) evenly over it
 	Settle  unit.Duration `json:"settle"` // at full load, not counted
 	Hold    unit.Duration `json:"hold"`   // counted
+
+	// Cool sets the step apart from the next one, if it is above 0: all clients
+	// leave, their last operations end, and the service rests for so long.
+	Cool unit.Duration `json:"cool,omitempty"`
 
 	Begin time.Time `json:"begin,omitzero"` // when the ramp begins, where several processes must agree; zero is at once
 }

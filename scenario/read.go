@@ -67,7 +67,12 @@ func (p *Plan) check() error {
 	if p.Model != "closed" && p.Model != "open" {
 		return fmt.Errorf("plan: model %s: use closed or open", quote(p.Model))
 	}
-	if len(p.Steps) == 0 || len(p.Steps) > maxSteps {
+	if p.Find != nil {
+		if err := p.Find.Check(); err != nil {
+			return fmt.Errorf("plan: find: %w", err)
+		}
+	}
+	if len(p.Steps) == 0 && p.Find == nil || len(p.Steps) > maxSteps {
 		return fmt.Errorf("plan: %d steps: a plan has 1 to %d", len(p.Steps), maxSteps)
 	}
 	for i, step := range p.Steps {
@@ -76,8 +81,8 @@ func (p *Plan) check() error {
 			return fmt.Errorf("plan: step %d has the number %d: they are numbered from 1", i+1, step.Number)
 		case step.Clients < 0 || step.Clients > maxClients:
 			return fmt.Errorf("plan: step %d: %d clients: use up to %d", i+1, step.Clients, maxClients)
-		case step.Hold <= 0 || time.Duration(max(step.Hold, step.Ramp, step.Settle)) > longest:
-			return fmt.Errorf("plan: step %d: hold %v, ramp %v, settle %v: use up to 366d, and more than 0 to hold", i+1, step.Hold, step.Ramp, step.Settle)
+		case step.Hold <= 0 || min(step.Ramp, step.Settle, step.Cool) < 0 || time.Duration(max(step.Hold, step.Ramp, step.Settle, step.Cool)) > longest:
+			return fmt.Errorf("plan: step %d: hold %v, ramp %v, settle %v, cool %v: use up to 366d, and more than 0 to hold", i+1, step.Hold, step.Ramp, step.Settle, step.Cool)
 		case p.Model == "open" && step.Clients > 0 && !(step.Rate > 0):
 			return fmt.Errorf("plan: step %d: an open step needs a rate", i+1)
 		}

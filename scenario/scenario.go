@@ -60,6 +60,7 @@ type Load struct {
 	Ramp       unit.Duration `yaml:"ramp"`
 	Settle     unit.Duration `yaml:"settle"`
 	Hold       unit.Duration `yaml:"hold"`
+	Cool       unit.Duration `yaml:"cool"` // rest between steps; 0: they follow each other
 	Drain      unit.Duration `yaml:"drain"`
 }
 

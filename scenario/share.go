@@ -18,9 +18,8 @@ import (
 func (p *Plan) Share(i, n int) *Plan {
 	s := *p
 	s.Steps = make([]Step, len(p.Steps))
-	most := 0
+	most := p.MostClients()
 	for k, step := range p.Steps {
-		most = max(most, step.Clients)
 		whole := step.Clients
 		step.Clients = part(whole, i, n)
 		if step.Clients < whole {

@@ -17,10 +17,14 @@ import (
 )
 
 // Time returns how long all steps take, without the drain after them; 0 < t.
+// A search takes that long at most.
 func (p *Plan) Time() time.Duration {
 	var sum time.Duration
+	if p.Find != nil {
+		sum = time.Duration(p.Find.Time)
+	}
 	for _, s := range p.Steps {
-		sum += time.Duration(s.Ramp + s.Settle + s.Hold)
+		sum += time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool)
 	}
 	if t := time.Duration(p.Stop.Time); t > 0 {
 		sum = min(sum, t)
@@ -28,9 +32,13 @@ func (p *Plan) Time() time.Duration {
 	return sum
 }
 
-// MostClients returns the clients of the largest step.
+// MostClients returns the clients of the largest step, or those of the largest
+// that a search may take.
 func (p *Plan) MostClients() int {
 	most := 0
+	if p.Find != nil {
+		most = p.Find.Max
+	}
 	for _, s := range p.Steps {
 		most = max(most, s.Clients)
 	}
@@ -102,7 +110,7 @@ func (p *Plan) writeSteps(w io.Writer) error {
 			rate = s.Rate.String() + "\t"
 		}
 		fmt.Fprintf(&b, "%d\t%s%d\t%v\t%v\t%v\t%v\t\n", s.Number, rate, s.Clients, s.Ramp, s.Settle, s.Hold, from)
-		from += s.Ramp + s.Settle + s.Hold
+		from += s.Ramp + s.Settle + s.Hold + s.Cool
 	}
 	return aligned(w, b.String(), tabwriter.AlignRight)
 }
