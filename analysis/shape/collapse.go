@@ -1,0 +1,115 @@
+package shape
+
+import "math"
+
+// A Breakdown is a load beyond the best one under which the yield broke down.
+type Breakdown struct {
+	Point     int     // the lightest such load's place
+	Left      float64 // of the best yield
+	Stalled   bool    // next to nothing was left, below 1%
+	Certain   bool    // the intervals say so; false: there are none, the means do
+	Recovered int     // the place of a heavier load that did not; -1: none
+}
+
+// What a breakdown is: less than half of the best yield is left. A service that
+// is only overloaded declines; one that falls by half does its work twice,
+// swaps, or has lost servers or threads.
+const (
+	brokenDown = 0.5
+	stalled    = 0.01
+)
+
+// Collapse returns the lightest load beyond the best one at which the yield was
+// below half of the best, by the 95% interval of the difference; nil if there is
+// none. Of points that went up and came down again, only the way up counts.
+func Collapse(points []Point, best int) *Breakdown {
+	if best < 0 {
+		return nil
+	}
+	up := points
+	if peak, ok := upAndDown(points); ok && best <= peak {
+		up = points[:peak+1]
+	}
+	var found *Breakdown
+	for i := range up {
+		p := &points[i]
+		if !p.usable() || p.Load <= points[best].Load {
+			continue
+		}
+		if below, certain := broken(&points[best], p); below && (found == nil || p.Load < points[found.Point].Load) {
+			left := p.Yield / points[best].Yield
+			found = &Breakdown{Point: i, Left: left, Stalled: left < stalled, Certain: certain, Recovered: -1}
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	for i := range up {
+		if points[i].usable() && points[i].Load > points[found.Point].Load {
+			if below, _ := broken(&points[best], &points[i]); !below && points[i].Yield >= brokenDown*points[best].Yield {
+				found.Recovered = i
+				break
+			}
+		}
+	}
+	return found
+}
+
+func broken(best, p *Point) (below, certain bool) {
+	difference, half, ok := apart(best, brokenDown, p)
+	return difference > half, ok
+}
+
+// A Return is a load that was held on the way up and again on the way down.
+type Return struct {
+	Load    float64
+	Up      int // places of the points
+	Down    int
+	Change  float64 // of the yield, from the way up to the way down
+	Certain bool    // 5% or more, and the 95% interval of the difference leaves out 0
+}
+
+// leastChange is the change from which a load is said to give something else on
+// the way down.
+const leastChange = 0.05
+
+// Hysteresis compares points of one load before and after the heaviest one.
+// points are in the order of time; if their loads do not rise to the heaviest and
+// fall after it, there is nothing to compare.
+func Hysteresis(points []Point) []Return {
+	peak, ok := upAndDown(points)
+	if !ok {
+		return nil
+	}
+	var out []Return
+	for down := peak + 1; down < len(points); down++ {
+		for up := peak - 1; up >= 0; up-- {
+			a, b := &points[up], &points[down]
+			if a.Load != b.Load || !a.usable() || !b.usable() || !(a.Yield > 0) {
+				continue
+			}
+			difference, half, known := apart(a, 1, b)
+			r := Return{Load: a.Load, Up: up, Down: down, Change: -difference / a.Yield}
+			r.Certain = known && math.Abs(r.Change) >= leastChange && math.Abs(difference) > half
+			out = append(out, r)
+			break
+		}
+	}
+	return out
+}
+
+// upAndDown returns the place of the last of the heaviest loads; ok is false if
+// loads do not rise to it, or if none comes after it, or they rise again.
+func upAndDown(points []Point) (peak int, ok bool) {
+	for i := range points {
+		if points[i].Load >= points[peak].Load {
+			peak = i
+		}
+	}
+	for i := 1; i < len(points); i++ {
+		if i <= peak && points[i].Load < points[i-1].Load || i > peak && points[i].Load > points[i-1].Load {
+			return 0, false
+		}
+	}
+	return peak, peak < len(points)-1
+}
