@@ -241,7 +241,7 @@ func (d *data) findings() *Findings {
 	best := f.best()
 	f.Optimum, f.Knee = f.optimum(best), f.knee(best)
 	f.Validity = d.validity(f, best)
-	f.Thresholds = f.hold(d.plan.Thresholds)
+	f.Thresholds = d.stopped(f.hold(d.plan.Thresholds))
 	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
 	f.Verdict = f.verdict(best)
 	return f

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"weir/internal/unit"
+	"weir/measure"
 	"weir/scenario"
 )
 
@@ -12,7 +12,11 @@ import (
 type Judgment struct {
 	Threshold string `json:"threshold"` // as the scenario has it
 	Met       bool   `json:"met"`       // false also where nothing was measured that could be judged
-	Detail    string `json:"detail"`    // the value that decided, with its step
+	// Certain is false where the 95% interval of the value that decided holds
+	// the limit, so that another run may be judged the other way. It is nil
+	// where there is no interval.
+	Certain *bool  `json:"certain"`
+	Detail  string `json:"detail"` // the value that decided, with its step
 }
 
 // Missed tells whether any threshold was not met.
@@ -25,104 +29,185 @@ func (f *Findings) Missed() bool {
 	return false
 }
 
-// hold holds thresholds against the curve. A threshold without a number of
-// clients must be met at every step; one that no step can answer is not met, so
-// that a gate never opens by accident.
+// hold holds thresholds against the curve. A threshold without a step must be
+// met at every step; one that no step can answer is not met, so that a gate
+// never opens by accident.
 func (f *Findings) hold(thresholds []string) []Judgment {
 	out := []Judgment{}
 	for _, text := range thresholds {
-		j := Judgment{Threshold: text}
 		t, err := scenario.ParseThreshold(text)
-		if err != nil {
+		j := Judgment{}
+		switch {
+		case err != nil:
 			j.Detail = err.Error()
-		} else {
-			j.Met, j.Detail = f.holdOne(t)
+		case t.Measure.Whole:
+			j = f.holdWhole(t)
+		default:
+			j = f.holdSteps(t)
 		}
+		j.Threshold = text
 		out = append(out, j)
 	}
 	return out
 }
 
-func (f *Findings) holdOne(t scenario.Threshold) (met bool, detail string) {
-	judged := 0
+// ThresholdEvent is the kind of the event of a threshold that ended a run. Its
+// text is the threshold, a colon, and what broke it.
+const ThresholdEvent = "threshold"
+
+// stopped makes sure that a threshold that ended the run counts as broken: the
+// seconds after the decision may have changed the figure again.
+func (d *data) stopped(judged []Judgment) []Judgment {
+	for _, e := range d.events {
+		if e.Kind == ThresholdEvent {
+			stoppedBy(judged, e)
+		}
+	}
+	return judged
+}
+
+func stoppedBy(judged []Judgment, e *measure.Event) {
+	for i := range judged {
+		if why, ok := strings.CutPrefix(e.Text, judged[i].Threshold+": "); ok {
+			judged[i].Met, judged[i].Detail = false, why
+		}
+	}
+}
+
+// stepsOf returns the steps that a threshold is for.
+func (f *Findings) stepsOf(t scenario.Threshold) []*Step {
+	if t.Optimum {
+		if best := f.best(); best >= 0 {
+			return []*Step{&f.Curve[best]}
+		}
+		return nil
+	}
+	var out []*Step
 	for i := range f.Curve {
-		s := &f.Curve[i]
-		if t.Clients > 0 && s.Clients != t.Clients {
-			continue
+		if s := &f.Curve[i]; t.Holds(s.Clients, s.Rate) {
+			out = append(out, s)
 		}
-		value, ok := s.value(t.Measure)
-		if !ok {
-			return false, fmt.Sprintf("%s was not measured with %s", t.Measure, f.at(s))
+	}
+	return out
+}
+
+func (f *Findings) holdSteps(t scenario.Threshold) Judgment {
+	j := Judgment{Met: true}
+	steps := f.stepsOf(t)
+	for _, s := range steps {
+		v := s.figure(t.Measure.Name)
+		if !v.known {
+			return Judgment{Detail: fmt.Sprintf("%s was not measured with %s", t.Measure.Name, f.at(s))}
 		}
-		detail = fmt.Sprintf("%s with %s", inUnits(t.Measure, value), f.at(s))
-		if !compare(value, t.Sign, t.Value) {
-			return false, detail
+		met, certain, doubt := v.judge(t)
+		detail := t.Measure.Format(v.value) + " with " + f.at(s) + doubt
+		if !met {
+			return Judgment{Certain: certain, Detail: detail}
 		}
-		judged++
+		if j.Detail == "" || certain != nil && !*certain {
+			j.Detail = detail
+		}
+		if certain != nil && (j.Certain == nil || !*certain) {
+			j.Certain = certain
+		}
 	}
 	switch {
-	case judged == 0 && t.Clients > 0:
-		return false, fmt.Sprintf("no step had %d clients", t.Clients)
-	case judged == 0:
-		return false, "no step was measured"
-	case judged > 1:
-		detail = fmt.Sprintf("at all %d steps", judged)
+	case len(steps) == 0:
+		return Judgment{Detail: noStep(t)}
+	case len(steps) > 1 && (j.Certain == nil || *j.Certain):
+		j.Detail = fmt.Sprintf("at all %d steps", len(steps))
 	}
-	return true, detail
+	return j
 }
 
-// value returns what a step gave, in base units; ok is false if it does not tell.
-func (s *Step) value(measure string) (value float64, ok bool) {
-	switch measure {
+func noStep(t scenario.Threshold) string {
+	switch {
+	case t.Clients > 0:
+		return fmt.Sprintf("no step had %d clients", t.Clients)
+	case t.Rate > 0:
+		return fmt.Sprintf("no step had %g arrivals/s", t.Rate)
+	case t.Optimum:
+		return "no operation ended well, so there is no optimum"
+	}
+	return "no step was measured"
+}
+
+// A figure is a value and, if there is one, its 95% interval.
+type figure struct {
+	value     float64
+	low, high *float64
+	known     bool
+}
+
+func known(x float64) figure { return figure{value: x, known: true} }
+
+// judge holds v against t. Where another run may be judged the other way,
+// doubt says so.
+func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt string) {
+	met = t.Met(v.value)
+	if v.low == nil || v.high == nil {
+		return met, nil, ""
+	}
+	sure := t.Met(*v.low) == met && t.Met(*v.high) == met
+	if !sure {
+		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: hold longer, or repeat", t.Measure.Format(*v.low), t.Measure.Format(*v.high))
+	}
+	return met, &sure, doubt
+}
+
+// figure returns what a step gave of one of scenario.Quantities, in base units.
+func (s *Step) figure(name string) figure {
+	share := func(x *float64) figure {
+		if x == nil {
+			return figure{}
+		}
+		return known(*x)
+	}
+	ended := float64(s.Done + s.Errors)
+	each := func(x float64) figure { return figure{value: ratio(x, ended), known: ended > 0} }
+	switch name {
 	case "throughput":
-		return s.Throughput, true
+		return figure{s.Throughput, s.ThroughputLow, s.ThroughputHigh, true}
 	case "per_client":
-		return s.PerClient, true
+		return figure{s.PerClient, over(s.ThroughputLow, s.ActiveClients), over(s.ThroughputHigh, s.ActiveClients), true}
 	case "rate":
-		return s.Operations, true
+		return figure{s.Operations, s.OperationsLow, s.OperationsHigh, true}
+	case "per_client_rate":
+		return figure{s.PerClientRate, over(s.OperationsLow, s.ActiveClients), over(s.OperationsHigh, s.ActiveClients), true}
 	case "error_ratio":
-		return s.ErrorRatio, s.Done+s.Errors > 0
+		return each(float64(s.Errors))
+	case "missed_ratio":
+		all := ended + float64(s.Missed)
+		return figure{value: ratio(float64(s.Missed), all), known: all > 0}
+	case "wait_ratio":
+		return each(float64(s.Waits))
+	case "server_cpu":
+		return share(s.ServerCPU)
+	case "client_cpu":
+		return share(s.ClientCPU)
 	}
-	what, p, _ := cutLast(measure, "_")
-	q := s.Latency
-	if what == "first_byte" {
-		q = s.FirstByte
-	}
-	if q == nil || q.Count == 0 {
-		return 0, false
-	}
-	value, ok = map[string]float64{"p50": q.P50, "p90": q.P90, "p99": q.P99, "p999": q.P999, "max": q.Max}[p]
-	return value, ok
+	return s.quantile(name)
 }
 
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
+// over is x/n, nil if that is unknown.
+func over(x *float64, n float64) *float64 {
+	if x == nil || !(n > 0) {
+		return nil
+	}
+	y := *x / n
+	return &y
+}
+
+// quantile returns a figure of a duration, such as latency_p99.
+func (s *Step) quantile(name string) figure {
+	i := strings.LastIndexByte(name, '_')
 	if i < 0 {
-		return s, "", false
+		return figure{}
 	}
-	return s[:i], s[i+len(sep):], true
-}
-
-func compare(value float64, sign string, limit float64) bool {
-	switch sign {
-	case "<":
-		return value < limit
-	case "<=":
-		return value <= limit
-	case ">":
-		return value > limit
+	q := map[string]*Quantiles{"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "login": s.Login, "redirect": s.Redirect}[name[:i]]
+	if q == nil || q.Count == 0 {
+		return figure{}
 	}
-	return value >= limit
-}
-
-func inUnits(measure string, value float64) string {
-	switch measure {
-	case "throughput", "per_client":
-		return unit.Bits(value)
-	case "rate":
-		return unit.Count(value) + "/s"
-	case "error_ratio":
-		return unit.Percent(value)
-	}
-	return unit.Seconds(value)
+	value, ok := map[string]float64{"mean": q.Mean, "p50": q.P50, "p90": q.P90, "p99": q.P99, "p999": q.P999, "max": q.Max}[name[i+1:]]
+	return figure{value: value, known: ok}
 }

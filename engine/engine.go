@@ -172,6 +172,11 @@ func (r *run) oneStep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	select {
+	case <-r.Finish: // what ends the run may be what the last step gave: this one has no clients yet
+		return r.early(measure.Ramp, "finish was asked for")
+	default:
+	}
 	if r.arrivals != nil {
 		r.arrivals.step(r.step, r.crowd)
 	}

@@ -113,7 +113,7 @@ func endKeys() []key {
 		{"hosts.[].processes", "Names of the programs whose own CPU and memory are watched."},
 		{"hosts.[].pids", "Numbers of processes to watch."},
 		{"hosts.[].groups", "Process groups to watch."},
-		{"thresholds", "What the result must meet, as in throughput > 8 Gbit/s at 2000 clients. One that is not met makes the exit code 3."},
+		{"thresholds", "What the result must meet, as in throughput > 8 Gbit/s at 2000 clients. One that is not met makes the exit code 3; one that ends in or stop ends the run at once."},
 		{"seed", "Start of all random choices. Equal seeds make equal runs."},
 	}
 }

@@ -305,21 +305,70 @@ func TestLargeSharesDoNotOverlap(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
+	q := func(name string) Quantity {
+		got, err := FindQuantity(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
 	for text, want := range map[string]Threshold{
-		"throughput > 8 Gbit/s at 2000 clients": {"throughput", ">", 1e9, 2000},
-		"error_ratio < 1%":                      {"error_ratio", "<", 0.01, 0},
-		"latency_p99 <= 250ms at 1 client":      {"latency_p99", "<=", 0.25, 1},
-		"rate >= 600/min":                       {"rate", ">=", 10, 0},
+		"throughput > 8 Gbit/s at 2000 clients": {Measure: q("throughput"), Sign: ">", Value: 1e9, Clients: 2000},
+		"error_ratio < 1%":                      {Measure: q("error_ratio"), Sign: "<", Value: 0.01},
+		"latency_p99 <= 250ms at 1 client":      {Measure: q("latency_p99"), Sign: "<=", Value: 0.25, Clients: 1},
+		"rate >= 600/min":                       {Measure: q("rate"), Sign: ">=", Value: 10},
+		"p99 < 2s":                              {Measure: q("latency_p99"), Sign: "<", Value: 2},
+		"  p99 < 2 s or stop ":                  {Measure: q("latency_p99"), Sign: "<", Value: 2, Stop: true},
+		"p50 < 2s at 200/s or stop":             {Measure: q("latency_p50"), Sign: "<", Value: 2, Rate: 200, Stop: true},
+		"p999 < 2s at the optimum":              {Measure: q("latency_p999"), Sign: "<", Value: 2, Optimum: true},
+		"optimum.clients > 2000":                {Measure: q("optimum.clients"), Sign: ">", Value: 2000},
+		"optimum.throughput > 8 Gbit/s":         {Measure: q("optimum.throughput"), Sign: ">", Value: 1e9},
+		"knee.clients > 20 clients":             {Measure: q("knee.clients"), Sign: ">", Value: 20},
+		"server_cpu < 80%":                      {Measure: q("server_cpu"), Sign: "<", Value: 0.8},
 	} {
 		if got, err := ParseThreshold(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "throughput", "throughput>8Gbit/s", "throughput = 1Gbit/s", "rate > 1/s at", "rate > 1/s at 5", "rate > 1/s at 0 clients", "latency > 1s", "rate > 1s"} {
-		if got, err := ParseThreshold(text); err == nil {
-			t.Errorf("%q is read as %v", text, got)
+	for text, want := range map[string]string{
+		"": "with spaces", "throughput": "with spaces", "throughput>8Gbit/s": "with spaces", "throughput = 1Gbit/s": "with spaces",
+		"rate > 1/s at": "a rate as in", "rate > 1/s at 5": "at 2000 clients", "rate > 1/s at 0 clients": "at least one client",
+		"rate > 1/s at 0/s": "more than 0", "rate > 1/s at optimum": "at the optimum", "rate > 1/s at 5 clients at 6 clients": "at 2000 clients",
+		"latency > 1s": "unknown measure", "p95 < 1s": "did you mean p90", "rate > 1s": "did you mean 1/s", "optimum.clients > 2Gbit/s": "a number such as 2000",
+		"optimum.clients > -1": "a number", "optimum.clients > NaN": "a number", "optimum.clients > 5 at 5 clients": "whole run",
+		"optimum.clients > 5 or stop": "only after the run", "server_cpu < 5% or stop": "only after the run",
+		"p99 < 1s at the optimum or stop": "only after the run", "bandwidth > 1Gbit/s": "use one of throughput, per_client", "p99 < 1s or": "a duration",
+	} {
+		if got, err := ParseThreshold(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is read as %v, %v; want an error with %q", text, got, err, want)
 		}
 	}
+}
+
+func TestEveryQuantityIsReadAndWritten(t *testing.T) {
+	for _, q := range Quantities() {
+		text := q.Format(0.5)
+		if q.Unit == Clients {
+			text = q.Format(2)
+		}
+		if got, err := ParseThreshold(q.Name + " > " + text); err != nil || got.Measure != q || got.Value != 0.5 && got.Value != 2 {
+			if q.Unit != Speed { // whole bits only
+				t.Errorf("%s > %s: %+v, %v", q.Name, text, got, err)
+			}
+		}
+	}
+}
+
+func FuzzParseThreshold(f *testing.F) {
+	for _, text := range []string{"throughput > 8 Gbit/s at 2000 clients or stop", "p99 < 2s at 200/s", "optimum.clients > 2000", "rate < 1/s at the optimum", " at  or stop"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseThreshold(text)
+		if err == nil && (math.IsNaN(got.Value) || math.IsInf(got.Value, 0) || got.Value < 0) {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	})
 }
 
 func TestDriversKindsAreNamed(t *testing.T) {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,65 +12,92 @@ import (
 // A Threshold is what a result must meet, such as "throughput > 8 Gbit/s at
 // 2000 clients".
 type Threshold struct {
-	Measure string  // one of those that ParseThreshold knows
+	Measure Quantity
 	Sign    string  // < <= > >=
-	Value   float64 // in base units: bytes or operations per second, seconds, a share
-	Clients int     // 0: at every step
+	Value   float64 // in base units of the measure
+	Clients int     // at the steps with so many clients; 0: at any
+	Rate    float64 // at the steps with so many arrivals per second; 0: at any
+	Optimum bool    // at the step that gives most, only
+	Stop    bool    // a step that breaks it ends the run
 }
 
-func measures() []string {
-	out := []string{"throughput", "per_client", "rate", "error_ratio"}
-	for _, what := range []string{"latency", "first_byte"} {
-		for _, p := range []string{"p50", "p90", "p99", "p999", "max"} {
-			out = append(out, what+"_"+p)
-		}
+// Met says whether a value meets the threshold. NaN does not.
+func (t Threshold) Met(value float64) bool {
+	switch t.Sign {
+	case "<":
+		return value < t.Value
+	case "<=":
+		return value <= t.Value
+	case ">":
+		return value > t.Value
 	}
-	return out
+	return value >= t.Value
 }
 
-// ParseThreshold reads "MEASURE SIGN VALUE" or "MEASURE SIGN VALUE at N
-// clients". Measures are throughput and per_client (a speed), rate
-// (operations per time), error_ratio (a share), and latency_ and first_byte_
-// with p50, p90, p99, p999 or max (a duration).
+// Upper says whether the threshold is a limit that small values meet.
+func (t Threshold) Upper() bool { return strings.HasPrefix(t.Sign, "<") }
+
+// Holds says whether the threshold is for a step with so many clients and
+// planned arrivals per second (0 in the closed model).
+func (t Threshold) Holds(clients int, rate float64) bool {
+	return (t.Clients == 0 || t.Clients == clients) && (t.Rate == 0 || t.Rate == rate)
+}
+
+// errOrStop explains what cannot end a run.
+var errOrStop = errors.New("is known only after the run: leave out or stop")
+
+// ParseThreshold reads "MEASURE SIGN VALUE", optionally followed by "at N
+// clients", "at N/s" (open load) or "at the optimum", and by "or stop". The
+// measures are those of Quantities; the sign is <, <=, > or >=.
 func ParseThreshold(text string) (Threshold, error) {
 	t := Threshold{}
-	before, after, found := strings.Cut(text, " at ")
+	rest := strings.TrimSpace(text)
+	rest, t.Stop = strings.CutSuffix(rest, " or stop")
+	before, where, found := strings.Cut(rest, " at ")
 	fields := strings.Fields(before)
 	i := slices.IndexFunc(fields, func(f string) bool { return slices.Contains([]string{"<", "<=", ">", ">="}, f) })
 	if i != 1 || len(fields) < 3 {
 		return t, fmt.Errorf("%s: write it with spaces, as in throughput > 8 Gbit/s at 2000 clients", quote(text))
 	}
-	t.Measure, t.Sign = fields[0], fields[1]
-	if !slices.Contains(measures(), t.Measure) {
-		return t, fmt.Errorf("unknown measure %s%s", quote(t.Measure), meant(t.Measure, measures()))
-	}
 	var err error
-	if t.Value, err = threshold(t.Measure, strings.Join(fields[2:], " ")); err != nil {
+	if t.Measure, err = FindQuantity(fields[0]); err != nil {
 		return t, err
 	}
-	if !found {
-		return t, nil
+	t.Sign = fields[1]
+	if t.Value, err = t.Measure.Parse(strings.Join(fields[2:], " ")); err != nil {
+		return t, err
 	}
-	words := strings.Fields(after)
-	if len(words) != 2 || words[1] != "clients" && words[1] != "client" {
-		return t, fmt.Errorf("%s: write for which step it holds, as in at 2000 clients", quote(after))
+	if found {
+		if err := t.at(where); err != nil {
+			return t, err
+		}
 	}
-	t.Clients, err = count(words[0])
-	return t, err
+	if t.Stop && (t.Measure.After || t.Optimum) {
+		return t, fmt.Errorf("%s: this %w", quote(text), errOrStop)
+	}
+	return t, nil
 }
 
-func threshold(measure, text string) (float64, error) {
-	switch measure {
-	case "throughput", "per_client":
-		b, err := unit.ParseBitrate(text)
-		return float64(b) / 8, err
-	case "rate":
-		r, err := unit.ParseRate(text)
-		return float64(r), err
-	case "error_ratio":
-		f, err := unit.ParseFraction(text)
-		return float64(f), err
+// at reads for which step the threshold is.
+func (t *Threshold) at(text string) error {
+	words := strings.Fields(text)
+	if t.Measure.Whole {
+		return fmt.Errorf("%s is of the whole run: leave out %s", t.Measure.Name, quote("at "+text))
 	}
-	d, err := unit.ParseDuration(text)
-	return float64(d) / 1e9, err
+	var err error
+	switch {
+	case slices.Equal(words, []string{"the", "optimum"}):
+		t.Optimum = true
+	case len(words) == 2 && (words[1] == "clients" || words[1] == "client"):
+		t.Clients, err = count(words[0])
+	case len(words) == 1 && strings.ContainsRune(words[0], '/'):
+		var r unit.Rate
+		if r, err = unit.ParseRate(words[0]); err == nil && !(r > 0) {
+			err = fmt.Errorf("%s: a step has more than 0 arrivals a second", quote(text))
+		}
+		t.Rate = float64(r)
+	default:
+		err = fmt.Errorf("%s: write for which step it holds: at 2000 clients, at 200/s or at the optimum", quote(text))
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/analysis"
 	"weir/cluster"
 	"weir/engine"
 	"weir/measure"
@@ -140,6 +141,12 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		return err
 	}
 	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch}
+	if g := analysis.NewGate(r.plan); g != nil {
+		finish, stop := context.WithCancel(r.in.finish)
+		defer stop()
+		r.config.Finish = finish.Done()
+		r.config.Sink = &gated{Sink: r.config.Sink, gate: g, finish: finish, stop: stop}
+	}
 	r.loaded = true
 	r.live.load()
 	if processes > 1 {

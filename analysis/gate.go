@@ -1,0 +1,174 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
+)
+
+// A Gate holds a run against those of its thresholds that may stop it ("or
+// stop"), while it goes on. When the hold of a step is over, the step is judged
+// as Of judges it. During the hold it is judged about every ten seconds, on
+// what there is of it, and only what is broken beyond doubt counts. It is not
+// safe for concurrent use.
+type Gate struct {
+	thresholds []scenario.Threshold
+	texts      []string
+	steps      map[int]scenario.Step
+	sum        soFar
+	ended      int // the last step that was judged as a whole
+}
+
+// During a hold a step is judged every so often, if so many operations ended.
+const (
+	gateEvery = 10 * time.Second
+	gateLeast = 20
+)
+
+// NewGate returns the gate of a plan, nil if none of its thresholds may stop
+// it. One that cannot be read is left to Of.
+func NewGate(p *scenario.Plan) *Gate {
+	g := &Gate{steps: map[int]scenario.Step{}}
+	for _, text := range p.Thresholds {
+		if t, err := scenario.ParseThreshold(text); err == nil && t.Stop {
+			g.thresholds, g.texts = append(g.thresholds, t), append(g.texts, text)
+		}
+	}
+	if len(g.thresholds) == 0 {
+		return nil
+	}
+	for _, s := range p.Steps {
+		g.steps[s.Number] = s
+	}
+	return g
+}
+
+// Saw takes the next interval of the run. It returns the text of a
+// ThresholdEvent if the run shall end now, else "". Intervals of one second
+// come one after the other; what a second shows is judged when the next begins.
+func (g *Gate) Saw(v *measure.Interval) (broken string) {
+	switch {
+	case g.sum.step > 0 && (v.Step != g.sum.step || v.Phase != measure.Hold):
+		broken = g.End()
+	case !v.Start.Equal(g.sum.at) && g.sum.span >= g.sum.next && g.sum.ended() >= gateLeast:
+		g.sum.next = g.sum.span + gateEvery.Seconds()
+		broken = g.judge(func(t scenario.Threshold) figure { return g.sum.surely(t) })
+	}
+	if v.Phase == measure.Hold && v.Step > g.ended {
+		g.sum.add(v)
+	}
+	return broken
+}
+
+// End tells that the hold of the current step is over, if there is one, and
+// returns as Saw does.
+func (g *Gate) End() (broken string) {
+	if g.sum.step == 0 {
+		return ""
+	}
+	s := g.sum.figures()
+	broken = g.judge(func(t scenario.Threshold) figure { return s.figure(t.Measure.Name) })
+	g.ended, g.sum = max(g.ended, g.sum.step), soFar{}
+	return broken
+}
+
+// judge returns what the first broken threshold says of the current step. What
+// was not measured does not stop a run.
+func (g *Gate) judge(value func(scenario.Threshold) figure) string {
+	step := g.steps[g.sum.step]
+	clients := step.Clients
+	if step.Number == 0 { // a pilot's own
+		clients = int(math.Round(ratio(g.sum.clients, g.sum.span)))
+	}
+	load := Step{Clients: clients, Rate: float64(step.Rate)}.load()
+	for i, t := range g.thresholds {
+		if !t.Holds(clients, float64(step.Rate)) {
+			continue
+		}
+		if v := value(t); v.known && !t.Met(v.value) {
+			now := g.sum.figures().figure(t.Measure.Name).value
+			return fmt.Sprintf("%s: step %d was stopped after %.0f s of hold: %s with %s", g.texts[i], g.sum.step, g.sum.span, t.Measure.Format(now), load)
+		}
+	}
+	return ""
+}
+
+// load is what a step was planned to be, in words.
+func (s Step) load() string {
+	model := ""
+	if s.Rate > 0 {
+		model = "open"
+	}
+	return (&Findings{Model: model}).at(&s)
+}
+
+// soFar sums what was measured of a step's hold.
+type soFar struct {
+	step         int
+	at           time.Time // start of the newest second
+	next         float64   // seconds of hold after which it is judged next
+	span         float64
+	clients      float64 // times seconds
+	seconds      []second
+	moved        int64
+	done, errors int64
+	missed       int64
+	waits        int64
+	durations    map[string]*measure.Histogram
+}
+
+func (s *soFar) ended() int64 { return s.done + s.errors }
+
+func (s *soFar) add(v *measure.Interval) {
+	if s.step == 0 {
+		*s = soFar{step: v.Step, next: gateEvery.Seconds(), durations: map[string]*measure.Histogram{
+			"latency": {}, "first_byte": {}, "connect": {}, "login": {}, "redirect": {},
+		}}
+	}
+	if !v.Start.Equal(s.at) || len(s.seconds) == 0 {
+		s.at = v.Start
+		s.span += v.Seconds
+		s.clients += v.Clients * v.Seconds
+		s.seconds = append(s.seconds, second{start: v.Start, seconds: v.Seconds})
+	}
+	now := &s.seconds[len(s.seconds)-1]
+	now.moved += v.Moved
+	now.done += v.Done
+	s.moved += v.Moved
+	s.done += v.Done
+	s.missed += v.Missed
+	s.waits += v.Waits
+	for class, n := range v.Failed {
+		if class != storage.Canceled && class != storage.None {
+			s.errors += n
+		}
+	}
+	for name, h := range map[string]*measure.Histogram{
+		"latency": &v.Latency, "first_byte": &v.FirstByte, "connect": &v.Connect, "login": &v.Login, "redirect": &v.Redirect,
+	} {
+		s.durations[name].Merge(h)
+	}
+}
+
+// figures returns the step as far as thresholds look at it.
+func (s *soFar) figures() *Step {
+	clients := ratio(s.clients, s.span)
+	out := &Step{
+		Throughput: ratio(float64(s.moved), s.span), Operations: ratio(float64(s.done), s.span), ActiveClients: clients,
+		PerClient: ratio(float64(s.moved), s.clients), PerClientRate: ratio(float64(s.done), s.clients),
+		Done: s.done, Errors: s.errors, Missed: s.missed, Waits: s.waits,
+		Latency: quantiles(s.durations["latency"]), FirstByte: quantiles(s.durations["first_byte"]),
+		Connect: quantiles(s.durations["connect"]), Login: quantiles(s.durations["login"]), Redirect: quantiles(s.durations["redirect"]),
+	}
+	if low, high, ok := interval(batches(s.seconds, func(x *second) float64 { return float64(x.moved) })); ok {
+		out.ThroughputLow, out.ThroughputHigh = &low, &high
+	}
+	if low, high, ok := interval(batches(s.seconds, func(x *second) float64 { return float64(x.done) })); ok {
+		out.OperationsLow, out.OperationsHigh = &low, &high
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"weir/analysis"
+	"weir/measure"
+)
+
+// A gated sink ends a run when a threshold with "or stop" is broken, as the
+// first interrupt does: the last operations may end, and all is reported.
+type gated struct {
+	measure.Sink
+	gate   *analysis.Gate
+	finish context.Context // ends when the run is to end; nothing is judged any more
+	stop   context.CancelFunc
+}
+
+// Interval implements measure.Sink.
+func (g *gated) Interval(v *measure.Interval) error {
+	broken := ""
+	if g.finish.Err() == nil {
+		broken = g.gate.Saw(v)
+	}
+	return errors.Join(g.Sink.Interval(v), g.close(broken, v.Step))
+}
+
+// Event implements measure.Sink. A step that begins ends the one before.
+func (g *gated) Event(e measure.Event) error {
+	broken := ""
+	if e.Kind == "step" && g.finish.Err() == nil {
+		broken = g.gate.End()
+	}
+	return errors.Join(g.Sink.Event(e), g.close(broken, e.Step))
+}
+
+// close ends the run, if there is a reason to, and writes it down.
+func (g *gated) close(reason string, step int) error {
+	if reason == "" {
+		return nil
+	}
+	g.stop()
+	return g.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: analysis.ThresholdEvent, Step: step, Text: reason})
+}

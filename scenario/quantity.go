@@ -1,0 +1,132 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/internal/unit"
+)
+
+// A Unit is what a Quantity is counted in.
+type Unit int
+
+// Units of quantities, and what their values are in base units.
+const (
+	Speed     Unit = iota // bytes per second
+	Frequency             // per second
+	Share                 // of one
+	Duration              // seconds
+	Clients               // a number of clients
+)
+
+// A Quantity is a figure of a result that can be asked for by name, in a
+// threshold or in a boundary condition.
+type Quantity struct {
+	Name  string
+	Unit  Unit
+	Whole bool // of the whole run; the others are of a step
+	After bool // known only after the run, so that it can not end one
+}
+
+// Quantities returns all quantities by their full names. Those of a step are
+// keys of analysis.Step, or a duration and which one of its distribution.
+func Quantities() []Quantity {
+	out := []Quantity{
+		{Name: "throughput", Unit: Speed}, {Name: "per_client", Unit: Speed},
+		{Name: "rate", Unit: Frequency}, {Name: "per_client_rate", Unit: Frequency},
+		{Name: "error_ratio", Unit: Share},
+		{Name: "missed_ratio", Unit: Share}, // open load: arrivals that never started, of all
+		{Name: "wait_ratio", Unit: Share},   // times that the service said "ask again", per operation
+		{Name: "server_cpu", Unit: Share, After: true}, {Name: "client_cpu", Unit: Share, After: true},
+	}
+	for _, of := range durations() {
+		for _, p := range quantiles() {
+			out = append(out, Quantity{Name: of + "_" + p, Unit: Duration})
+		}
+	}
+	for _, at := range []string{"optimum", "knee", "cheapest", "maximum_power"} {
+		out = append(out, Quantity{at + ".clients", Clients, true, true}, Quantity{at + ".throughput", Speed, true, true},
+			Quantity{at + ".rate", Frequency, true, true})
+	}
+	return out
+}
+
+func durations() []string { return []string{"latency", "first_byte", "connect", "login", "redirect"} }
+func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
+
+// FindQuantity returns the quantity of a name. p50, p90, p99 and p999 are
+// short for those of the latency. Its error tells what would be right.
+func FindQuantity(name string) (Quantity, error) {
+	full := name
+	if slices.Contains([]string{"p50", "p90", "p99", "p999"}, name) {
+		full = "latency_" + name
+	}
+	all := Quantities()
+	if i := slices.IndexFunc(all, func(q Quantity) bool { return q.Name == full }); i >= 0 {
+		return all[i], nil
+	}
+	told := meant(name, quantityNames())
+	if strings.HasPrefix(told, ": use") { // all of them are too many to read
+		told = fmt.Sprintf(": use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, server_cpu, client_cpu; %s with %s; "+
+			"optimum., knee., cheapest. or maximum_power. with clients, throughput or rate", oneOf(durations(), "_"), oneOf(quantiles(), ""))
+	}
+	return Quantity{}, fmt.Errorf("unknown measure %s%s", quote(name), told)
+}
+
+func oneOf(words []string, end string) string {
+	return strings.Join(words[:len(words)-1], end+", ") + end + " or " + words[len(words)-1] + end
+}
+
+// quantityNames are the names to suggest: the latency's quantiles in short, too.
+func quantityNames() []string {
+	var out []string
+	for _, q := range Quantities() {
+		out = append(out, q.Name)
+	}
+	return append(out, "p50", "p90", "p99", "p999")
+}
+
+// Parse reads a value of the quantity, with its unit, and returns it in base
+// units.
+func (q Quantity) Parse(text string) (value float64, err error) {
+	switch q.Unit {
+	case Speed:
+		b, err := unit.ParseBitrate(text)
+		return float64(b) / 8, err
+	case Frequency:
+		r, err := unit.ParseRate(text)
+		return float64(r), err
+	case Share:
+		f, err := unit.ParseFraction(text)
+		return float64(f), err
+	case Clients:
+		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSuffix(text, " clients"), " client"), 64)
+		if err != nil || !(x >= 0 && x <= math.MaxInt32) {
+			return 0, fmt.Errorf("%s: a number of clients is a number such as 2000", quote(text))
+		}
+		return x, nil
+	}
+	d, err := unit.ParseDuration(text)
+	return float64(d) / 1e9, err
+}
+
+// Format prints a value of the quantity in its unit.
+func (q Quantity) Format(value float64) string {
+	switch q.Unit {
+	case Speed:
+		return unit.Bits(value)
+	case Frequency:
+		return unit.Count(value) + "/s"
+	case Share:
+		return unit.Percent(value)
+	case Clients:
+		if value == 1 {
+			return "1 client"
+		}
+		return strconv.FormatFloat(value, 'f', -1, 64) + " clients"
+	}
+	return unit.Seconds(value)
+}
