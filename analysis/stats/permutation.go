@@ -1,0 +1,229 @@
+package stats
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// Bounds of what a permutation test looks at: all arrangements up to mostAll,
+// else drawn ones, from a fixed seed.
+const (
+	mostAll   = 200_000
+	drawn     = 19_999
+	mostSigns = 17 // 131,071 choices
+)
+
+// Permutation tests whether a and b have the same mean, by what the difference
+// of the means would be under other assignments of the same numbers to the two
+// groups (Fisher 1935; Pitman, Supplement to the Journal of the Royal
+// Statistical Society 4, 1937). Shift is that difference. P is twice the smaller
+// one-sided share, and the interval holds the shifts that this test does
+// not refuse at 5%, so the two never contradict each other.
+//
+// All assignments are looked at if there are no more than 200,000 (9 against 9
+// have 48,620), else 19,999 drawn ones and the actual one. It needs 4 against 4
+// to go below 0.05 in both directions. ok is false if a group is empty or
+// not finite.
+func Permutation(a, b []float64) (t Test, ok bool) {
+	if len(a) == 0 || len(b) == 0 || !finite(a) || !finite(b) {
+		return Test{}, false
+	}
+	t.Shift = Mean(b) - Mean(a)
+	all := choices(len(a)+len(b), len(b))
+	if t.Exact = all <= mostAll; t.Exact {
+		t.conclude(exchanges(a, b, all-1), largest(a, b))
+	} else {
+		t.conclude(drawExchanges(a, b), largest(a, b))
+	}
+	return t, true
+}
+
+// Signs tests whether differences d, one a block, have mean zero, by what their
+// mean would be if some of them had the other sign (Fisher, The Design of
+// Experiments, 1935, section 21). Shift is the mean; P and the interval are as in
+// Permutation. Up to 17 differences all signs are looked at. It needs six to
+// go below 0.05. ok is false if there are none, or not finite ones.
+func Signs(d []float64) (t Test, ok bool) {
+	if len(d) == 0 || !finite(d) {
+		return Test{}, false
+	}
+	t.Shift = Mean(d)
+	if t.Exact = len(d) <= mostSigns; t.Exact {
+		t.conclude(subsetMeans(d), largest(d))
+	} else {
+		t.conclude(drawnMeans(d), largest(d))
+	}
+	return t, true
+}
+
+// conclude fills in P and interval. Each value belongs to one other arrangement:
+// it is the shift for which that arrangement would have the same difference of
+// means as the actual one; for larger shifts it has a larger one (Hartigan's
+// typical values, Journal of the American Statistical Association 64, 1969).
+// Values as near to zero as rounding errors of numbers of size scale are ties.
+func (t *Test) conclude(values []float64, scale float64) {
+	notAbove, notBelow := 1, 1
+	for i, v := range values {
+		if math.Abs(v) <= 1e-12*scale {
+			v, values[i] = 0, 0
+		}
+		if v <= 0 {
+			notAbove++
+		}
+		if v >= 0 {
+			notBelow++
+		}
+	}
+	n := len(values) + 1
+	t.P = min(1, 2*float64(min(notAbove, notBelow))/float64(n))
+	// A shift is refused if its one-sided share, 1 and the values on that side
+	// over n, is at most 2.5%.
+	if k := n / 40; k > 0 {
+		t.Range = &Interval{nth(values, k-1), nth(values, len(values)-k)}
+	}
+}
+
+// nth returns the value that would be at place k if values were sorted; it
+// changes their order (Hoare's find).
+func nth(values []float64, k int) float64 {
+	low, high := 0, len(values)-1
+	for low < high {
+		pivot, i, j := values[low+(high-low)/2], low, high
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			high = j
+		case k >= i:
+			low = i
+		default:
+			return values[k]
+		}
+	}
+	return values[k]
+}
+
+// largest returns the largest size of the numbers.
+func largest(groups ...[]float64) float64 {
+	size := 0.0
+	for _, v := range slices.Concat(groups...) {
+		size = max(size, math.Abs(v))
+	}
+	return size
+}
+
+// exchanges returns for each assignment of the numbers to two groups, the
+// actual one left out, the shift of b for which its difference of means is the
+// actual one. With a shift s, let k numbers of a change places with k of b: the
+// differences are equal if these have the same mean, fromA/k = fromB/k - s.
+func exchanges(a, b []float64, size int) []float64 {
+	values := make([]float64, 0, size)
+	most := min(len(a), len(b))
+	fromA, fromB := sums(a, most), sums(b, most)
+	for k := 1; k <= most; k++ {
+		for _, x := range fromA[k] {
+			for _, y := range fromB[k] {
+				values = append(values, (y-x)/float64(k))
+			}
+		}
+	}
+	return values
+}
+
+// sums returns the sums of all choices of up to most numbers, by their size.
+func sums(x []float64, most int) [][]float64 {
+	by := make([][]float64, most+1)
+	by[0] = []float64{0}
+	for _, v := range x {
+		for k := most; k > 0; k-- {
+			for _, s := range by[k-1] {
+				by[k] = append(by[k], s+v)
+			}
+		}
+	}
+	return by
+}
+
+// drawExchanges is exchanges for assignments drawn at random.
+func drawExchanges(a, b []float64) []float64 {
+	r := rand.New(rand.NewPCG(uint64(len(a)), uint64(len(b))))
+	place := slices.Concat(a, b)
+	fromB := make([]bool, len(place))
+	for i := range fromB {
+		fromB[i] = i >= len(a)
+	}
+	values := make([]float64, 0, drawn)
+	for len(values) < drawn {
+		for i := range len(a) { // the first places become group a: a draw without replacement
+			j := i + r.IntN(len(place)-i)
+			place[i], place[j] = place[j], place[i]
+			fromB[i], fromB[j] = fromB[j], fromB[i]
+		}
+		k, shift := 0, 0.0
+		for i, v := range place {
+			if i < len(a) && fromB[i] {
+				k++
+				shift += v
+			} else if i >= len(a) && !fromB[i] {
+				shift -= v
+			}
+		}
+		if k > 0 {
+			values = append(values, shift/float64(k))
+		}
+	}
+	return values
+}
+
+// subsetMeans returns the mean of each choice of at least one number.
+func subsetMeans(x []float64) []float64 {
+	sum := make([]float64, 1<<len(x))
+	values := make([]float64, 0, len(sum))
+	for set := 1; set < len(sum); set++ {
+		sum[set] = sum[set&(set-1)] + x[bits.TrailingZeros(uint(set))]
+		values = append(values, sum[set]/float64(bits.OnesCount(uint(set))))
+	}
+	return values
+}
+
+// drawnMeans is subsetMeans for choices drawn at random.
+func drawnMeans(x []float64) []float64 {
+	r := rand.New(rand.NewPCG(uint64(len(x)), 0))
+	values := make([]float64, 0, drawn)
+	for len(values) < drawn {
+		sum, k := 0.0, 0
+		for _, v := range x {
+			if r.Uint64()&1 == 1 {
+				sum += v
+				k++
+			}
+		}
+		if k > 0 {
+			values = append(values, sum/float64(k))
+		}
+	}
+	return values
+}
+
+// choices returns the number of choices of k from n, at most a little above mostAll.
+func choices(n, k int) int {
+	all := 1.0
+	for i := range min(k, n-k) {
+		if all = all * float64(n-i) / float64(i+1); all > mostAll {
+			return mostAll + 1
+		}
+	}
+	return int(math.Round(all))
+}
