@@ -238,7 +238,7 @@ func TestChecksSeeFaults(t *testing.T) {
 		}), "errors", Warn, Suspect, "timeout"},
 		"drift": {hold(func(iv *measure.Interval) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
-		}), "steadiness", Warn, "", "drifted while"},
+		}), "steadiness", Warn, "", "not steady while"},
 		"cut off":            {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
 		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
 		"noisy neighbor":     {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor 10%"},

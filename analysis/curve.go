@@ -8,10 +8,6 @@ import (
 	"weir/measure"
 )
 
-// unsteady is the drift over a hold time, as a share of the mean, from which a
-// step is not called steady if the drift is more than chance.
-const unsteady = 0.1
-
 // step turns the sums of a step's hold time into its point of the curve.
 func (d *data) step(t *total) Step {
 	s := Step{
@@ -45,12 +41,13 @@ func (d *data) step(t *total) Step {
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
+	s.steady(t)
 	s.Little = d.little(&s)
 	d.hosts(&s, t)
 	return s
 }
 
-// spread fills in the intervals of the means and whether the step was steady.
+// spread fills in the intervals of the means.
 func (s *Step) spread(t *total) {
 	moved := batches(t.seconds, func(x *second) float64 { return float64(x.moved) })
 	done := batches(t.seconds, func(x *second) float64 { return float64(x.done) })
@@ -60,14 +57,6 @@ func (s *Step) spread(t *total) {
 	}
 	if low, high, ok := interval(done); ok {
 		s.OperationsLow, s.OperationsHigh = &low, &high
-	}
-	obs := moved
-	if t.moved == 0 {
-		obs = done
-	}
-	if share, certain, ok := drift(obs); ok {
-		steady := math.Abs(share) < unsteady || !certain
-		s.Drift, s.Steady = &share, &steady
 	}
 }
 

@@ -39,10 +39,15 @@ func interval(batches []stats.Point) (low, high float64, ok bool) {
 	return max(0, v.Low), v.High, ok
 }
 
+// persistent is the correlation of neighboring batches from which on a drift is
+// no chance, whatever the test of its slope says, for which such batches are too
+// few: a stair, or waves longer than the hold.
+const persistent = 0.6
+
 // drift returns by how much the rate changes over all batches, as a share of
 // the mean, and whether that is more than chance at the 5% level; ok is false
 // below five batches.
 func drift(batches []stats.Point) (share float64, certain, ok bool) {
 	t, ok := stats.Slope(batches)
-	return t.Ratio, t.Certain(), ok
+	return t.Ratio, t.Certain() || t.Correlation >= persistent, ok
 }

@@ -228,33 +228,6 @@ func (d *data) checkVerification(f *Findings) Check {
 	return c
 }
 
-// checkSteady lists the steps whose load drifted while it should have held.
-func checkSteady(f *Findings) Check {
-	c := Check{Name: "steadiness", Status: OK}
-	var drifted []string
-	judged := 0
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		if s.Steady == nil {
-			continue
-		}
-		judged++
-		if !*s.Steady {
-			drifted = append(drifted, fmt.Sprintf("%s %+.0f%%", f.at(s), 100**s.Drift))
-		}
-	}
-	switch {
-	case judged == 0:
-		c.Status, c.Detail = Skipped, "no step has the 5 s of hold time that a slope needs"
-	case len(drifted) > 0:
-		c.Status = Warn
-		c.Detail = fmt.Sprintf("%d of %d steps drifted while they were held: %s; settle or hold longer", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
-	default:
-		c.Detail = fmt.Sprintf("%d of %d steps judged, none drifted by more than 10%% while it was held", judged, len(f.Curve))
-	}
-	return c
-}
-
 func head(texts []string, n int) []string {
 	if len(texts) > n {
 		return append(texts[:n:n], fmt.Sprintf("and %d more", len(texts)-n))

@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"weir/analysis/stats"
+	"weir/internal/unit"
+)
+
+// unsteady is the drift over a hold time, as a share of the mean, from which a
+// step is not called steady if the drift is more than chance.
+const unsteady = 0.1
+
+// Of a hold with this many seconds or more, MSER averages five of them (MSER-5);
+// of shorter ones as many as leave it the batches that it needs.
+const (
+	mserSize  = 5
+	longSteps = 50
+)
+
+// counted returns what a second adds to what steps are compared by.
+func (t *total) counted(x *second) float64 {
+	if t.moved == 0 {
+		return float64(x.done)
+	}
+	return float64(x.moved)
+}
+
+// steady fills in whether the step held its level, and the part of its hold that
+// did: the beginning is cut off where MSER says that it was still warming up,
+// and what is left must have no slope.
+func (s *Step) steady(t *total) {
+	share, certain, ok := drift(batches(t.seconds, t.counted))
+	if !ok {
+		return
+	}
+	s.Drift = &share
+	cut, found := warmUp(t)
+	rest := t.seconds[cut:]
+	left := batches(rest, t.counted)
+	if found && cut > 0 {
+		if again, sure, ok := drift(left); ok {
+			share, certain = again, sure
+		} else {
+			found = false
+		}
+	}
+	level := found && (math.Abs(share) < unsteady || !certain)
+	s.Steady = &level
+	if !level {
+		return
+	}
+	var w window
+	for i := range rest {
+		w.add(&rest[i], 1)
+	}
+	p := SteadyPart{Window: w.figure(), Batches: len(left)}
+	for i := range t.seconds[:cut] {
+		p.From += t.seconds[i].seconds
+	}
+	if low, high, ok := interval(batches(rest, func(x *second) float64 { return float64(x.moved) })); ok && t.moved > 0 {
+		p.Low, p.High = &low, &high
+	}
+	s.SteadyPart = &p
+}
+
+// warmUp returns how many seconds of a hold to leave out at its beginning;
+// found is false if more than half would have to be. By chance MSER would leave
+// out much of one hold in ten that was level all the time; a cut beyond half that
+// changes the mean little is none.
+func warmUp(t *total) (cut int, found bool) {
+	x := make([]float64, 0, len(t.seconds))
+	var at []int // the second that each number begins with
+	series := make([]stats.Point, 0, 2)
+	for i := range t.seconds {
+		sec := &t.seconds[i]
+		if len(series) == 0 {
+			at = append(at, i)
+		}
+		series = append(series, stats.Point{Value: ratio(t.counted(sec), sec.seconds), Weight: sec.seconds})
+		if joined := stats.Batch(series, 1, 0); joined[0].Weight >= leastPiece {
+			x, series = append(x, joined[0].Value), series[:0]
+		}
+	}
+	size := 1
+	if len(x) >= longSteps {
+		size = mserSize
+	}
+	cutoff, ok := stats.MSER(x, size)
+	if !ok {
+		return 0, true // too short to tell
+	}
+	if mean := stats.Mean(x); !cutoff.Steady && math.Abs(stats.Mean(x[cutoff.Cut:])-mean) <= otherwise*mean {
+		return 0, true
+	}
+	return at[cutoff.Cut], cutoff.Steady
+}
+
+// otherwise is by how much the mean of the steady part must differ from that of
+// the whole hold to be worth a remark.
+const otherwise = 0.05
+
+// checkSteady lists the steps whose load drifted while it should have held.
+func checkSteady(f *Findings) Check {
+	c := Check{Name: "steadiness", Status: OK}
+	var drifted, warmed []string
+	judged := 0
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		if s.Steady == nil {
+			continue
+		}
+		judged++
+		if !*s.Steady {
+			drifted = append(drifted, fmt.Sprintf("%s %+.0f%%", f.at(s), 100**s.Drift))
+			continue
+		}
+		all, _, _ := f.yield(s)
+		part := s.SteadyPart.Throughput
+		if f.Measure == Rate {
+			part = s.SteadyPart.Operations
+		}
+		if math.Abs(part-all) > otherwise*all {
+			warmed = append(warmed, fmt.Sprintf("%s: %s after the first %s, %s in all", f.at(s), f.show(part), unit.Seconds(s.SteadyPart.From), f.show(all)))
+		}
+	}
+	if judged == 0 {
+		c.Status, c.Detail = Skipped, "no step has the 5 s of hold time that a slope needs"
+		return c
+	}
+	c.Detail = fmt.Sprintf("%d of %d steps judged, all held their level", judged, len(f.Curve))
+	if len(drifted)+len(warmed) > 0 {
+		c.Status, c.Detail = Warn, ""
+	}
+	if len(drifted) > 0 {
+		c.Detail = fmt.Sprintf("%d of %d steps were not steady while they were held: %s; settle or hold longer", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
+	}
+	if len(warmed) > 0 {
+		if c.Detail != "" {
+			c.Detail += "; "
+		}
+		c.Detail += fmt.Sprintf("%d of %d steps were still warming up when their hold began (%s): settle longer", len(warmed), judged, strings.Join(head(warmed, 3), "; "))
+	}
+	return c
+}
