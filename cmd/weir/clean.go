@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -24,23 +25,7 @@ folders only when they are empty. All of them lie in the run's own folder on the
 target; a manifest that names anything else is refused.`,
 		Example: `  weir clean runs/upload-20260301-120000`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			run, err := results.Open(args[0])
-			if err != nil {
-				return err
-			}
-			m, err := results.OpenManifest(args[0])
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, m.Close()) }()
-			left, err := leftovers(m)
-			if err != nil {
-				return err
-			}
-			if err := within(left, runFolder(run.About)); err != nil {
-				return err
-			}
+		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithCancelCause(c.Context())
 			defer cancel(nil)
 			go func() {
@@ -50,19 +35,41 @@ target; a manifest that names anything else is refused.`,
 				case <-ctx.Done():
 				}
 			}()
-			service, err := cluster.OpenService(ctx, run.Plan, all.Drivers())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, service.Close()) }()
-			failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, nil)
-			_, err = fmt.Fprintf(s.out, "removed %d of %d files and folders from %s\n", len(left)-failed, len(left), run.Plan.Target)
-			if failed > 0 {
-				err = errors.Join(err, fmt.Errorf("%d are left: %w", failed, first))
-			}
-			return err
+			return cleanRun(ctx, args[0], s.out)
 		},
 	}
+}
+
+// cleanRun removes what the manifest of the run in dir says is left, and says
+// how much that was.
+func cleanRun(ctx context.Context, dir string, out io.Writer) (err error) {
+	run, err := results.Open(dir)
+	if err != nil {
+		return err
+	}
+	m, err := results.OpenManifest(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	left, err := leftovers(m)
+	if err != nil {
+		return err
+	}
+	if err := within(left, runFolder(run.About)); err != nil {
+		return err
+	}
+	service, err := cluster.OpenService(ctx, run.Plan, all.Drivers())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, nil)
+	_, err = fmt.Fprintf(out, "removed %d of %d files and folders from %s\n", len(left)-failed, len(left), run.Plan.Target)
+	if failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d are left: %w", failed, first))
+	}
+	return err
 }
 
 // within refuses paths that a run cannot have made: all that it makes lies in

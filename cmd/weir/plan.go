@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"weir/scenario"
@@ -13,30 +11,32 @@ func planCommand(s streams) *cobra.Command {
 	var f scenarioFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "plan [SCENARIO.yaml]",
+		Use:   "plan [SCENARIO.yaml ...]",
 		Short: "Say what would run, without running it",
 		Example: `  weir plan scenario.yaml
-  weir plan scenario.yaml --set load.clients=[1,2,4] --json`,
-		Args: cobra.MaximumNArgs(1),
+  weir plan scenario.yaml --set load.clients=[1,2,4] --json
+  weir plan scenario.yaml --set matrix.workload.session=[kept,fresh] --repeat 5`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			sc, err := f.read(args)
+			scenarios, err := f.readAll(args)
 			if err != nil {
 				return err
 			}
-			p, err := sc.Plan(all.Drivers())
+			if isCampaign(scenarios) {
+				return showCampaign(s.out, scenarios, asJSON)
+			}
+			p, err := scenarios[0].Plan(all.Drivers())
 			if err != nil {
 				return exit{exitUsage, err}
 			}
 			if !asJSON {
 				return p.WriteText(s.out)
 			}
-			enc := json.NewEncoder(s.out)
-			enc.SetIndent("", "  ")
-			return enc.Encode(p)
+			return p.WriteJSON(s.out)
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print the plan as plan.json holds it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the plan as plan.json holds it, or campaign.json and the plan of each variant")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/results/campaign"
 	"weir/scenario"
 )
 
@@ -18,8 +19,8 @@ const builtinFiles = "1000x1MiB"
 
 // runFlags say which scenario, and how it is changed.
 type scenarioFlags struct {
-	target, clients, hold string
-	sets, vars            []string
+	target, clients, hold, repeat string
+	sets, vars                    []string
 }
 
 func (f *scenarioFlags) add(c *cobra.Command) {
@@ -27,6 +28,7 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.target, "target", "", "`URL` of the service: http(s), dav(s), file, simulated, or any with client (short for --set target=)")
 	fs.StringVar(&f.clients, "clients", "", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s` (short for --set load.hold=)")
+	fs.StringVar(&f.repeat, "repeat", "", "run everything `N` times, in blocks (short for --set repeat=)")
 	fs.StringArrayVar(&f.sets, "set", nil, "change any key of the scenario: `KEY=VALUE`, as in load.hold=30s (repeatable)")
 	fs.StringArrayVar(&f.vars, "var", nil, "give a variable of the scenario a value: `NAME=VALUE` (repeatable)")
 }
@@ -34,7 +36,7 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 // read returns the scenario of the given file, or weir's own one.
 func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
 	sets := append([]string(nil), f.sets...)
-	for key, value := range map[string]string{"target": f.target, "load.clients": f.clients, "load.hold": f.hold} {
+	for key, value := range map[string]string{"target": f.target, "load.clients": f.clients, "load.hold": f.hold, "repeat": f.repeat} {
 		if value == "" {
 			continue
 		}
@@ -59,6 +61,23 @@ func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
 	return sc, err
 }
 
+// readAll returns the scenarios of the given files, or weir's own one.
+func (f *scenarioFlags) readAll(args []string) ([]*scenario.Scenario, error) {
+	if len(args) < 2 {
+		sc, err := f.read(args)
+		return []*scenario.Scenario{sc}, err
+	}
+	var all []*scenario.Scenario
+	for _, arg := range args {
+		sc, err := f.read([]string{arg})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sc)
+	}
+	return all, nil
+}
+
 func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []string) (*scenario.Scenario, error) {
 	if len(args) == 1 {
 		return scenario.Read(args[0], vars, sets)
@@ -76,7 +95,7 @@ func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []stri
 // runFlags are the flags of weir run.
 type runFlags struct {
 	scenarioFlags
-	out         string
+	out, resume string
 	processes   int
 	json, quiet bool
 }
@@ -84,34 +103,67 @@ type runFlags struct {
 func runCommand(s streams, signals signalSource) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run [SCENARIO.yaml]",
+		Use:   "run [SCENARIO.yaml ...]",
 		Short: "Drive a service with virtual clients and say what it carries",
 		Long: `Steps virtual clients up (and down) against a service, watches both sides, and
 writes a run directory with a report. Without a scenario the files below the
 target are listed and read; without a target, too, weir starts its own server.
 
+A scenario with repeat or matrix, or several scenarios, are a campaign: many runs,
+in blocks that have each variant once, in a folder of their own, compared at the
+end. --resume goes on with one that was broken off.
+
 Ctrl-C ends the run early and still reports; a second one stops at once.`,
 		Example: `  weir run
   weir run --target http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
-  weir run scenario.yaml --set load.hold=30s --out runs/new-disks`,
-		Args: cobra.MaximumNArgs(1),
+  weir run scenario.yaml --set load.hold=30s --out runs/new-disks
+  weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
+  weir run --resume runs/old-and-new`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			sc, err := f.read(args)
+			if f.resume != "" {
+				return resume(c, args, f, s, signals)
+			}
+			all, err := f.readAll(args)
 			if err != nil {
 				return err
 			}
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
-			return runScenario(in, sc, f, s)
+			if isCampaign(all) {
+				return runCampaign(in, all, f, s)
+			}
+			return runScenario(in, all[0], f, s)
 		},
 	}
 	f.add(c)
+	c.Flags().StringVar(&f.resume, "resume", "", "go on with the campaign in `DIR` that was broken off")
 	c.Flags().StringVarP(&f.out, "out", "o", "", "run `DIR`ectory (default runs/NAME-TIME)")
 	c.Flags().IntVar(&f.processes, "processes", 0, "client processes on this machine (default: as many as the open-file limit asks for)")
 	c.Flags().BoolVar(&f.json, "json", false, "print findings.json instead of the table")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "only the result, no progress")
 	return c
+}
+
+// resume goes on with what was broken off. What it shall do stands in its
+// folder, so that no scenario, and no flag that changes one, is taken.
+func resume(c *cobra.Command, args []string, f runFlags, s streams, signals signalSource) error {
+	var not []string
+	for _, name := range []string{"target", "clients", "hold", "repeat", "set", "var", "out"} {
+		if c.Flags().Changed(name) {
+			not = append(not, "--"+name)
+		}
+	}
+	if not = append(not, args...); len(not) > 0 {
+		return exit{exitUsage, fmt.Errorf("--resume %s: leave %s out: what is done next stands in that folder", f.resume, strings.Join(not, " "))}
+	}
+	in, release := interruptible(c.Context(), signals.listen(), s.err)
+	defer release()
+	if !campaign.Is(f.resume) {
+		return fmt.Errorf("%s is no campaign: it has no %s", f.resume, campaign.File)
+	}
+	return resumeCampaign(in, f.resume, f, s)
 }
 
 // outDir returns the run directory to use, and keeps the link runs/latest.

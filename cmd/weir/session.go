@@ -37,19 +37,30 @@ type session struct {
 }
 
 // runScenario is the whole path of the data, from the scenario to the report.
-func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) (err error) {
-	r := &session{streams: s, flags: f, drivers: all.Drivers(), in: in}
+func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) error {
+	plan, err := sc.Plan(all.Drivers())
+	if err != nil {
+		return exit{exitUsage, err}
+	}
+	dir := outDir(f.out, plan.Name, time.Now())
+	return runPlan(in, plan, dir, f, s, func() error { return conclude(dir, f, s) })
+}
+
+// runPlan measures what plan says into dir, a new run directory. conclude is
+// called when something was measured, and its error is the run's: a run that
+// was measured to its end has no other.
+func runPlan(in interrupts, plan *scenario.Plan, dir string, f runFlags, s streams, conclude func() error) (err error) {
+	r := &session{streams: s, flags: f, plan: plan, drivers: all.Drivers(), in: in}
 	ctx := in.stop
-	if sc.Target == scenario.BuiltIn {
+	if plan.Target == scenario.BuiltIn {
 		server, err := startBuiltin(ctx, s, builtinFiles)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, server.Stop()) }()
-		sc.Target = server.URL
-	}
-	if r.plan, err = sc.Plan(r.drivers); err != nil {
-		return exit{exitUsage, err}
+		there := *plan
+		there.Target = server.URL
+		r.plan = &there
 	}
 	if err := r.readList(); err != nil {
 		return err
@@ -58,13 +69,12 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) (e
 	if err != nil {
 		return err
 	}
-	dir := outDir(f.out, r.plan.Name, time.Now())
 	err = r.measure(ctx, dir, processes)
 	if err == nil {
-		return conclude(dir, f, s)
+		return conclude()
 	}
 	if r.loaded { // what was measured until then is worth a look
-		if told := conclude(dir, f, s); told != nil && !errors.As(told, new(exit)) {
+		if told := conclude(); told != nil && !errors.As(told, new(exit)) {
 			err = errors.Join(err, told)
 		}
 	}

@@ -49,6 +49,7 @@ type Run struct {
 	Levels   map[string]string `json:"levels"`  // level of each factor, by its key
 	Dir      string            `json:"dir"`     // run directory, below the campaign's folder; may not be there yet
 	Scenario string            `json:"scenario"`
+	Error    string            `json:"error,omitempty"` // why it failed; runs that did not run yet have none either
 }
 
 // Variants returns the names of all variants, in the order in which the runs
