@@ -113,19 +113,25 @@ type Boundary struct {
 
 // A Use is how much one resource was used in one step.
 type Use struct {
-	Resource string  `json:"resource"` // cpu, core, disk, iowait, network, link, threads, queue, generator, ...
-	Host     string  `json:"host"`
-	Side     string  `json:"side"`      // server, client, both
-	Share    float64 `json:"use_ratio"` // 1 is all there is of it
-	Detail   string  `json:"detail"`    // in numbers, with units
+	Resource  string   `json:"resource"` // ResourceCPU and the like
+	Host      string   `json:"host"`
+	Side      string   `json:"side"`      // server, client, both, other
+	Share     *float64 `json:"use_ratio"` // 1 is all there is of it; nil: nobody knows how much there is
+	Saturated bool     `json:"saturated"` // it is used up at this load and at heavier ones
+	Detail    string   `json:"detail"`    // in numbers, with units
+
+	reached, holds bool    // used up at this step; nearly so, as heavier steps need it
+	foreign        float64 // part of the use that is neither side's
+	depth          float64 // of a disk: its queue
 }
 
 // A Bottleneck is what limits the curve from some load on.
 type Bottleneck struct {
-	Resource string   `json:"resource"` // as in Use; or latency, inside the server, unknown
+	Resource string   `json:"resource"` // as in Use; or LimitLatency and the like
 	Host     string   `json:"host"`
 	Side     string   `json:"side"`
-	From     int      `json:"from_clients"` // the lightest step at which it is saturated
+	Step     int      `json:"step"`         // the lightest at which it is saturated
+	From     int      `json:"from_clients"` // of that step
 	Evidence []string `json:"evidence"`     // sentences with numbers
 }
 

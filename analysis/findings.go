@@ -206,6 +206,24 @@ type HostFigure struct {
 	Retransmits     float64  `json:"retransmitted_segments_per_second"`
 	userSystem      *float64 // share of all cores in user and system mode
 
+	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is
+	DiskQueue      *float64 `json:"disk_queue"`     // of the busiest disk: mean requests waiting or in service
+	Interface      string   `json:"busiest_interface,omitempty"`
+	NetSpeed       float64  `json:"net_speed_bits_per_second,omitempty"`
+	ReceivedShare  *float64 `json:"net_received_share"` // of the busiest interface's speed; nil: no speed is known
+	SentShare      *float64 `json:"net_sent_share"`
+	Connections    float64  `json:"connections"` // established ones of the whole host
+	ListenDrops    float64  `json:"listen_drops_per_second"`
+	MemoryTotal    int64    `json:"memory_bytes"`
+	Swapped        int64    `json:"swap_used_bytes"` // largest seen
+	ServerFiles    int      `json:"server_open_files"`
+	ClientFiles    int      `json:"client_open_files"`
+	swapGrowth     int64    // from the first second to the last
+	irq            *float64
+	groups         []groupFigure // of the service's processes
+	unknownTraffic float64       // bytes per second of the busiest interface without a known speed, but loopback
+	unknownName    string
+
 	Service *ServerFigure `json:"service,omitempty"` // what a server says of itself
 }
 
@@ -240,6 +258,8 @@ func (d *data) findings() *Findings {
 	f.Kinds, f.Servers = parts(d.kinds), parts(d.servers)
 	best := f.best()
 	f.Optimum, f.Knee = f.optimum(best), f.knee(best)
+	d.resources(f)
+	f.Bottleneck = d.bottleneck(f, best)
 	f.Validity = d.validity(f, best)
 	f.Thresholds = d.stopped(f.hold(d.plan.Thresholds))
 	f.Warnings = append(f.Warnings, d.warnings(f, best)...)

@@ -49,6 +49,7 @@ type hostSum struct {
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
 	retransmits, userSystem                         mean
+	used                                            *usageSum // nil: not wanted, as for single points
 	disks                                           map[string]*mean
 	server                                          *serverSum // nil: it told nothing of itself
 }
@@ -72,6 +73,9 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 		h.retransmits.add(ratio(float64(s.TCP.Retransmits), s.Seconds), weight)
 	}
 	h.addProcs(s, weight)
+	if h.used != nil {
+		h.used.add(s, weight)
+	}
 	if s.Service == nil {
 		h.addDevices(s, weight)
 		return
@@ -137,6 +141,9 @@ func (h *hostSum) figure() HostFigure {
 	f.NetReceived = max(ratio(h.received.sum, h.received.weight), ratio(h.loReceived.sum, h.loReceived.weight))
 	f.NetSent = max(ratio(h.sent.sum, h.sent.weight), ratio(h.loSent.sum, h.loSent.weight))
 	f.Retransmits = ratio(h.retransmits.sum, h.retransmits.weight)
+	if h.used != nil {
+		h.used.fill(&f)
+	}
 	if h.server != nil {
 		f.Service = h.server.figure()
 	}

@@ -23,7 +23,11 @@ type ServerFigure struct {
 	Errors      float64  `json:"errors_per_second"`
 	Connections float64  `json:"connections"`
 	Threads     float64  `json:"threads"`
-	Queue       int      `json:"queue"` // largest seen
+	Busy        float64  `json:"busy_threads"`
+	Limited     float64  `json:"thread_limit_met_per_second"` // times that one more thread was wanted than is allowed
+	Queue       int      `json:"queue"`                       // largest seen
+	QueueMean   float64  `json:"queue_mean"`
+	Waits       float64  `json:"waits_per_second"`
 }
 
 // A serverSum gathers the samples of one server in one step. What they count
@@ -31,7 +35,8 @@ type ServerFigure struct {
 type serverSum struct {
 	seconds, cpu, received, sent, operations float64
 	logins, refused, redirects, errors       float64
-	connections, threads                     mean
+	connections, threads, busy, waiting      mean
+	waits, limited                           float64
 	queue                                    int
 	kind                                     string
 	late                                     bool
@@ -50,6 +55,10 @@ func (t *serverSum) add(s *monitor.Sample, weight float64) {
 	t.errors += part * float64(v.Errors)
 	t.connections.add(float64(v.Connections), weight)
 	t.threads.add(float64(v.Threads), weight)
+	t.busy.add(float64(max(0, v.Threads-v.Idle)), weight)
+	t.waiting.add(float64(v.Queue), weight)
+	t.waits += part * float64(v.Waits)
+	t.limited += part * float64(v.Limited)
 	t.queue = max(t.queue, v.Queue)
 	t.kind, t.late = v.Kind, t.late || v.Late
 }
@@ -59,6 +68,8 @@ func (t *serverSum) figure() *ServerFigure {
 		Kind: t.kind, Cores: ratio(t.cpu, t.seconds), Logins: ratio(t.logins, t.seconds), Refused: ratio(t.refused, t.seconds),
 		Redirects: ratio(t.redirects, t.seconds), Errors: ratio(t.errors, t.seconds),
 		Connections: ratio(t.connections.sum, t.connections.weight), Threads: ratio(t.threads.sum, t.threads.weight), Queue: t.queue,
+		Busy: ratio(t.busy.sum, t.busy.weight), QueueMean: ratio(t.waiting.sum, t.waiting.weight),
+		Waits: ratio(t.waits, t.seconds), Limited: ratio(t.limited, t.seconds),
 	}
 	if !t.late {
 		received, sent, operations := ratio(t.received, t.seconds), ratio(t.sent, t.seconds), ratio(t.operations, t.seconds)

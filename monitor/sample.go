@@ -108,9 +108,10 @@ type Service struct {
 
 	Threads     int   `json:"threads"`
 	Idle        int   `json:"idle_threads"`
-	Queue       int   `json:"queue"`       // jobs that wait for a thread now
-	Connections int   `json:"connections"` // now
-	Connected   int64 `json:"connected"`   // connections that were made
+	Limited     int64 `json:"thread_limit_met"` // times that another thread was wanted and none was allowed
+	Queue       int   `json:"queue"`            // jobs that wait for a thread now
+	Connections int   `json:"connections"`      // now
+	Connected   int64 `json:"connected"`        // connections that were made
 	Received    int64 `json:"received_bytes"`
 	Sent        int64 `json:"sent_bytes"`
 

@@ -19,7 +19,7 @@ func (s *statistics) since(p *statistics) *Service {
 	out := &Service{
 		Name: s.name, Program: s.program, Version: s.version, Kind: s.kind(), Pid: s.pid, Late: s.unsettled != 0,
 		User: spent(s.user(), p.user()), System: spent(s.system(), p.system()),
-		Threads: gauge(s.threads), Idle: gauge(s.idle), Queue: gauge(s.queue), Connections: gauge(s.links),
+		Threads: gauge(s.threads), Idle: gauge(s.idle), Limited: rise(s.limited, p.limited), Queue: gauge(s.queue), Connections: gauge(s.links),
 		Connected: rise(s.linksAll, p.linksAll), Received: rise(s.received, p.received), Sent: rise(s.sent, p.sent),
 		Logins: rise(s.logins, p.logins), Proven: rise(s.authenticated, p.authenticated), Refused: rise(s.refused, p.refused),
 		Redirects: rise(s.redirects, p.redirects), Errors: rise(s.errors, p.errors), Waits: rise(s.waits, p.waits),

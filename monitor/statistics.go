@@ -25,7 +25,7 @@ type statistics struct {
 	userSeconds, userMicros, systemSeconds, systemMicros int64
 
 	links, linksMost, linksAll, received, sent, timeouts int64
-	threads, idle, queue, queueMost, jobs                int64
+	threads, idle, queue, queueMost, jobs, limited       int64
 	logins, authenticated, anonymous, refused            int64
 	redirects, errors, waits, async, asyncRefused        int64
 	segments, writeSegments                              int64
@@ -186,6 +186,8 @@ func (s *statistics) process(key []byte) *int64 {
 		return &s.threads
 	case "sched.idle":
 		return &s.idle
+	case "sched.tlimr":
+		return &s.limited
 	case "sgen.as":
 		return &s.unsettled
 	}

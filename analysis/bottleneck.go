@@ -1,0 +1,217 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/internal/unit"
+)
+
+// Values of Bottleneck.Resource beside those of Use.Resource.
+const (
+	LimitLatency = "latency"           // nothing is full: each client waits for its own operations
+	LimitInside  = "inside the server" // nothing that was seen is full, and throughput does not grow
+	LimitUnknown = "unknown"           // the same, and the server was not watched
+	LimitNone    = "none"              // no limit was reached in the tested range
+)
+
+// proportional is the share of the lightest step's yield of each client that
+// the heaviest must keep for the curve to be called straight.
+const proportional = 0.8
+
+// bottleneck says what limits the curve: first what was saturated first as
+// the load grew, where the curve levels off, then what was saturated later.
+// It marks what is saturated in the steps.
+func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
+	l := f.ladder()
+	if best < 0 || len(l.steps) == 0 {
+		return []Bottleneck{}
+	}
+	all := l.saturated()
+	switch {
+	case l.narrow():
+		return l.atOneLoad(all)
+	case l.level < 0:
+		return l.growing(all)
+	}
+	var causes, later []full
+	var before []string
+	for _, x := range all {
+		switch {
+		case l.limits(&x):
+			causes = append(causes, x)
+		case x.onset > max(l.level, l.top):
+			later = append(later, x)
+		default:
+			before = append(before, l.beforeText(&x))
+		}
+	}
+	if len(causes) == 0 {
+		return append([]Bottleneck{l.hidden(before)}, l.following(later, -1)...)
+	}
+	first := l.named(&causes[0])
+	first.Evidence = append(first.Evidence, l.growthText(causes[0].onset))
+	first.Evidence = append(first.Evidence, l.context(causes)...)
+	first.Evidence = append(first.Evidence, before...)
+	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), causes[0].onset)...)
+}
+
+// named makes the Bottleneck of a full resource, with the first sentence.
+func (l *ladder) named(x *full) Bottleneck {
+	s := l.steps[x.onset]
+	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients}
+	b.Evidence = []string{fmt.Sprintf("With %s %s is saturated: %s.", l.f.at(s), b.Text(), x.use.Detail)}
+	if x.onset > 0 {
+		for _, u := range l.steps[x.onset-1].Resources {
+			if u.Resource == x.resource && u.Host == x.host && u.Share != nil && !u.Saturated {
+				b.Evidence = append(b.Evidence, fmt.Sprintf("With %s it was at %s.", l.f.at(l.steps[x.onset-1]), unit.Percent(*u.Share)))
+			}
+		}
+	}
+	return b
+}
+
+// Text names what limits, for a sentence: "the CPU of store.example.org".
+func (b *Bottleneck) Text() string {
+	switch b.Resource {
+	case LimitLatency:
+		return "the latency of single operations"
+	case LimitInside:
+		return "a lock or a limit inside the server"
+	case LimitUnknown:
+		return "unknown"
+	case LimitNone:
+		return "nothing that was reached in the tested range"
+	}
+	return b.name() + b.of()
+}
+
+// of says where the resource is.
+func (b *Bottleneck) of() string {
+	switch {
+	case b.Host == "":
+		return ""
+	case b.Side == "both":
+		return " of " + b.Host + ", which clients and service share,"
+	case b.Resource == ResourceGenerator:
+		return " on " + b.Host
+	}
+	return " of " + b.Host
+}
+
+func (b *Bottleneck) name() string {
+	switch b.Resource {
+	case ResourceCPU:
+		return "the CPU"
+	case ResourceCore:
+		return "one core"
+	case ResourceReceived:
+		return "the network interface (receiving)"
+	case ResourceSent:
+		return "the network interface (sending)"
+	case ResourceThreads:
+		return "the pool of threads"
+	case ResourceGenerator:
+		return "the load generator"
+	case ResourceFiles:
+		return "the number of open files that the generator may have"
+	case ResourcePorts:
+		return "the supply of local ports"
+	}
+	return "the " + b.Resource
+}
+
+// noun is what steps are compared by.
+func (l *ladder) noun() string {
+	if l.f.Measure == Rate {
+		return "the rate"
+	}
+	return "throughput"
+}
+
+// loadText tells how the load grew.
+func (l *ladder) loadText(i, j int) string {
+	what := "clients"
+	if l.f.Open() {
+		what = "arrivals"
+	}
+	return fmt.Sprintf("the %s grow %.3g-fold (to %s)", what, ratio(l.load(j), l.load(i)), l.f.at(l.steps[j]))
+}
+
+// growthText tells what more load brought from step i on.
+func (l *ladder) growthText(i int) string {
+	after := l.bestAfter(i)
+	if after < 0 {
+		return "It is the heaviest load that was tested: whether " + l.noun() + " levels off there was not seen."
+	}
+	a, b := l.yield(i), l.yield(after)
+	if b <= a {
+		return fmt.Sprintf("From there on %s does not grow (%s, then at most %s) while %s.", l.noun(), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
+	}
+	return fmt.Sprintf("From there on %s grows by %s at most (%s to %s) while %s.", l.noun(), unit.Percent(ratio(b, a)-1), l.f.show(a), l.f.show(b), l.loadText(i, l.last()))
+}
+
+// context is what else has to be known of the first of causes.
+func (l *ladder) context(causes []full) []string {
+	x := &causes[0]
+	s := l.steps[x.onset]
+	var all []string
+	switch x.use.Side {
+	case "both":
+		all = append(all, "Clients and service share this machine: what one of them uses the other lacks, and the curve is that of both together.")
+	case client:
+		all = append(all, "That is on the clients' side: the service may be able to give more than the curve shows.")
+	}
+	if x.use.foreign >= 0.5*shareOf(x.use.Share) && shareOf(x.use.Share) > 0 {
+		all = append(all, fmt.Sprintf("Most of it was used by neither side: other programs and guests took %s (see the check of quiet machines).", unit.Percent(x.use.foreign)))
+	}
+	var others []string
+	for i := range causes[1:] {
+		o := &causes[1+i]
+		if o.onset == x.onset {
+			b := Bottleneck{Resource: o.resource, Host: o.host}
+			others = append(others, b.Text())
+		}
+	}
+	if len(others) > 0 {
+		all = append(all, fmt.Sprintf("Saturated from %s on, too: %s.", l.f.at(s), strings.Join(head(others, 4), ", ")))
+	}
+	return all
+}
+
+// following lists what is saturated beside the first bottleneck. Of the same
+// resource of many hosts the first stands for all.
+func (l *ladder) following(later []full, shown int) []Bottleneck {
+	all := []Bottleneck{}
+	hosts := map[[2]string]int{}
+	for i := range later {
+		x := &later[i]
+		id := [2]string{x.resource, x.use.Side}
+		at, ok := hosts[id]
+		if ok {
+			if n := len(all[at].Evidence); n < 4 {
+				all[at].Evidence = append(all[at].Evidence, fmt.Sprintf("That of %s is, from %s on.", x.host, l.f.at(l.steps[x.onset])))
+			}
+			continue
+		}
+		hosts[id] = len(all)
+		b := l.named(x)
+		if x.onset > shown && shown >= 0 {
+			b.Evidence = append(b.Evidence, "By then something else was.")
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// beforeText tells of what was full while the yield still grew.
+func (l *ladder) beforeText(x *full) string {
+	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side}
+	after := l.bestAfter(x.onset)
+	text := fmt.Sprintf("It is not %s: saturated already with %s (%s), but %s became %.3g times as large since", b.Text(), l.f.at(l.steps[x.onset]),
+		x.use.Detail, l.noun(), ratio(l.yield(after), l.yield(x.onset)))
+	if x.onset == 0 && x.use.foreign >= 0.5*shareOf(x.use.Share) {
+		text += "; others kept it busy before (see the check of quiet machines)"
+	}
+	return text + "."
+}

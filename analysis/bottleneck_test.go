@@ -1,0 +1,234 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/results/resultstest"
+	"weir/storage"
+)
+
+// A station serves at most most operations/s, each of which takes latency
+// seconds where none waits.
+type station struct {
+	clients              []int
+	latency, think, most float64
+	wobble               float64                               // relative error of each step's rate, up and down in turn
+	sample               func(s *monitor.Sample, n, x float64) // n clients get x operations/s
+	more                 func(iv *measure.Interval)
+}
+
+func (s station) rate(n float64) float64 { return min(n/(s.latency+s.think), s.most) }
+
+// service makes a run of the station. Its machines idle unless sample says else.
+func (s station) service() resultstest.Service {
+	r := resultstest.Typical()
+	r.Clients, r.Hold, r.Sigma, r.Kappa, r.Think, r.Noise = s.clients, 6, 0, 0, s.think, 0
+	r.Lambda = 1 / (s.latency + s.think)
+	r.Interval = func(iv *measure.Interval) {
+		x := s.rate(iv.Clients) * (1 + s.wobble*float64(1-2*(iv.Step%2)))
+		iv.Done = int64(math.Round(x))
+		iv.Begun, iv.Tasks, iv.Verified = iv.Done, iv.Done, iv.Done/10
+		iv.Moved, iv.Wire = iv.Done*r.File, iv.Done*(r.File+300)
+		iv.Think = s.think * float64(iv.Done)
+		iv.Latency.Reset()
+		for range iv.Done {
+			iv.Latency.Record(time.Duration((iv.Clients/float64(iv.Done) - s.think) * 1e9))
+		}
+		if s.more != nil {
+			s.more(iv)
+		}
+	}
+	r.Sample = func(x *monitor.Sample) {
+		n := float64(s.clients[x.Step-1])
+		x.CPU, x.Disks = &monitor.CPU{User: 0.02, Idle: 0.98}, nil
+		for i := range x.Nets {
+			x.Nets[i].Speed, x.Nets[i].Sent = 1e12, int64(s.rate(n)*1.05*float64(r.File))
+		}
+		for i := range x.Procs {
+			x.Procs[i].User, x.Procs[i].System = 0.01*4, 0
+		}
+		if s.sample != nil {
+			s.sample(x, n, s.rate(n))
+		}
+	}
+	return r
+}
+
+// busy sets the CPU of a host, used by its processes.
+func busy(x *monitor.Sample, share float64) {
+	share = min(share, 1)
+	x.CPU = &monitor.CPU{User: share, Idle: 1 - share}
+	x.Procs[0].User = share * float64(x.Cores)
+}
+
+func onServer(f func(x *monitor.Sample, n, rate float64)) func(*monitor.Sample, float64, float64) {
+	return func(x *monitor.Sample, n, rate float64) {
+		if x.Role == server {
+			f(x, n, rate)
+		}
+	}
+}
+
+// asXRootD turns the server's sample into what an XRootD server says of itself.
+func asXRootD(x *monitor.Sample, v monitor.Service) {
+	v.Name, v.Program, v.Kind = "ds1:1094", "xrootd", monitor.DataServer
+	*x = monitor.Sample{Time: x.Time, Seconds: x.Seconds, Step: x.Step, Host: v.Name, Role: server, Service: &v, Cost: x.Cost}
+}
+
+// both puts the service on the machine of the clients.
+func both(x *monitor.Sample, serves, loads, kernel float64) {
+	x.Host, x.Role, x.Cores = "one.example.org", "both", 2
+	x.CPU = &monitor.CPU{User: (serves + loads) / 2, IRQ: kernel / 2, Idle: 1 - (serves+loads+kernel)/2}
+	x.Procs = []monitor.Proc{{Name: "stored", Role: server, Count: 1, Threads: 8, User: serves}, {Name: "weir", Role: client, Count: 1, Threads: 8, User: loads}}
+}
+
+// limit is the station of most tests: straight to 32 clients, flat at 400/s from 40 on.
+func limit(sample func(x *monitor.Sample, n, rate float64)) station {
+	return station{clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256}, latency: 0.1, most: 400, sample: sample}
+}
+
+func TestBottleneck(t *testing.T) {
+	const most = 400.0
+	for name, c := range map[string]struct {
+		station
+		want     []string // resource, host, side and first step of each
+		evidence []string // of the first
+	}{
+		"server CPU": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })),
+			[]string{"cpu store.example.org server 64"},
+			[]string{"With 64 clients the CPU of store.example.org is saturated: 97% busy, 3.88 of 4 cores: the service's processes 3.9.",
+				"With 32 clients it was at 77.6%", "does not grow (3.36 Gbit/s, then at most 3.36 Gbit/s) while the clients grow 4-fold (to 256 clients)"}},
+		"one core by its mean": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			busy(x, 0.3*rate/most)
+			x.Core = []float64{0.05, 0.99 * rate / most, 0.06, 0.04}
+		})), []string{"core store.example.org server 64"}, []string{"one of 4 cores is 99% busy, all together 30%"}},
+		"one core that moves about": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			busy(x, 0.25*rate/most)
+			x.Core = []float64{0.25, 0.25, 0.25, 0.25}
+			x.Procs[0].Threads = 3
+		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 3 threads) used 1.00 of 4 cores, and 1 thread can use 1"}},
+		"workers with one thread each": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			x.Cores = 8
+			busy(x, 0.25*rate/most)
+			x.Procs[0].Count, x.Procs[0].Threads = 3, 3
+		})), []string{"core store.example.org server 64"}, []string{"stored (3 processes, 3 threads) used 2.00 of 8 cores, and 2 such processes can use 2"}},
+		"disk": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			x.Disks = []monitor.Disk{{Name: "sda", Read: 4e8, Busy: min(1, rate/most), Queue: n / 10}}
+			x.CPU = &monitor.CPU{User: 0.02, IOWait: 0.3 * rate / most, Idle: 0.98 - 0.3*rate/most}
+		})), []string{"disk store.example.org server 64"}, []string{"sda is 100% busy, reads 400 MB/s, writes 0 B/s, with 6.4 requests in it or waiting"}},
+		"a fast disk that is always at work is not full": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
+			x.Disks = []monitor.Disk{{Name: "nvme0n1", Read: 4e8, Busy: 1, Queue: 3}}
+		})), []string{"inside the server  server 64"}, []string{"most used is the disk of store.example.org with 100%"}},
+		"interface, sending": {limit(onServer(func(x *monitor.Sample, _, _ float64) { x.Nets[0].Speed = 3.7e9 })),
+			[]string{"network sent store.example.org server 64"}, []string{"eth0 sent 3.52 Gbit/s, headers included, of 3.70 Gbit/s"}},
+		"threads with a queue": {limit(onServer(func(x *monitor.Sample, n, _ float64) {
+			v := monitor.Service{Threads: 40, Idle: max(0, 40-int(n)), Queue: max(0, int(n)-40), Connections: int(n)}
+			if n > 40 {
+				v.Limited = 300
+			}
+			asXRootD(x, v)
+		})), []string{"threads ds1:1094 server 64"}, []string{"40 of the 40 threads of this data server were busy, 24 jobs waited for one (24 at most); it met its limit of threads 300 times/s"}},
+		"the generator": {limit(func(x *monitor.Sample, _, rate float64) {
+			if x.Role == client {
+				busy(x, 0.93*rate/most)
+			}
+		}), []string{"generator load.example.org client 64", "cpu load.example.org client 64"},
+			[]string{"the load generator on load.example.org is saturated: it used 3.7 of 4 cores", "That is on the clients' side", "Saturated from 64 clients on, too: the CPU of load.example.org"}},
+		"a machine for both": {limit(func(x *monitor.Sample, _, rate float64) { both(x, rate/most, 0.7*rate/most, 0.25*rate/most) }),
+			[]string{"cpu one.example.org both 64"},
+			[]string{"97.5% busy, 1.95 of 2 cores: the service's processes 1, the clients 0.7, interrupts 0.25", "Clients and service share this machine"}},
+		"latency": {station{clients: []int{1, 8, 64, 256}, latency: 0.05, think: 0.45, most: 1e9},
+			[]string{"latency   256"}, []string{"Throughput grows in proportion to the clients: each brings 16.8 Mbit/s with 1 client and 16.8 Mbit/s with 256 clients",
+				"An operation takes 50 ms and the pause after it 450 ms: N/(R+Z) of 256 clients is 512 operations/s, and 512 were measured.", "most used is"}},
+		"inside the server": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.4*rate/most) })),
+			[]string{"inside the server  server 64"}, []string{"An operation takes 160 ms there and 640 ms with 256 clients: additional clients only wait",
+				"most used is the CPU of store.example.org with 40%", "a lock, or for a limit"}},
+		"unwatched": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
+			x.Host, x.Role, x.CPU, x.Procs, x.Nets, x.Cores = "other.example.org", "other", nil, nil, nil, 0
+		})),
+			[]string{"unknown   64"}, []string{"No machine of the service was watched", "role: server"}},
+		"one after the other": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			busy(x, 0.96*rate/most)
+			x.Disks = []monitor.Disk{{Name: "sda", Busy: min(1, n/250), Queue: n / 10}}
+		})), []string{"cpu store.example.org server 64", "disk store.example.org server 256"}, nil},
+		"full before the load came": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
+			x.Procs[0].User = 0.4 * rate / most
+			x.Nets[0].Speed = 3.7e9
+		})), []string{"network sent store.example.org server 64"}, []string{"It is not the CPU of store.example.org: saturated already with 1 client", "others kept it busy before"}},
+		"full at the last step, as the curve bends": {station{clients: []int{1, 2, 4, 8, 16, 32, 64}, latency: 0.1, most: 400,
+			sample: onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })},
+			[]string{"cpu store.example.org server 64"}, []string{"It is the heaviest load that was tested"}},
+		"full at the last step of a straight curve": {station{clients: []int{1, 2, 4, 8, 16, 32}, latency: 0.1, most: 400,
+			sample: onServer(func(x *monitor.Sample, n, _ float64) { busy(x, 0.97*min(1, n/32)) })},
+			[]string{"latency   32"}, []string{"Full with 32 clients, though the curve still grows: 97% busy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := of(t, c.service())
+			var got []string
+			for _, b := range f.Bottleneck {
+				got = append(got, strings.Join([]string{b.Resource, b.Host, b.Side, number(float64(b.From))}, " "))
+			}
+			said := ""
+			if len(f.Bottleneck) > 0 {
+				said = strings.Join(f.Bottleneck[0].Evidence, "\n")
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q; evidence:\n%s", got, c.want, said)
+			}
+			for _, want := range c.evidence {
+				if !strings.Contains(said, want) {
+					t.Errorf("evidence lacks %q:\n%s", want, said)
+				}
+			}
+		})
+	}
+}
+
+// Shares that lie around a threshold, up and down from step to step, name the
+// same thing as those that do not.
+func TestBottleneckInNoise(t *testing.T) {
+	s := limit(onServer(func(x *monitor.Sample, _, rate float64) {
+		wobble := 0.03 * float64(1-2*(x.Step%2))
+		busy(x, max(0, 0.92*rate/400+wobble))
+	}))
+	s.wobble = 0.02
+	f := of(t, s.service())
+	if len(f.Bottleneck) != 1 || f.Bottleneck[0].Resource != ResourceCPU || f.Bottleneck[0].From != 64 && f.Bottleneck[0].From != 128 {
+		t.Errorf("%+v", f.Bottleneck)
+	}
+	for i := range f.Curve {
+		for _, u := range f.Curve[i].Resources {
+			if u.Resource == ResourceCPU && u.Side == server && u.Saturated != (f.Curve[i].Clients >= f.Bottleneck[0].From) {
+				t.Errorf("%d clients: %+v", f.Curve[i].Clients, u)
+			}
+		}
+	}
+}
+
+// What the errors name is full: the generator's open files.
+func TestFilesRunOut(t *testing.T) {
+	s := limit(nil)
+	r := s.service()
+	run := written(t, r)
+	d, err := load(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.events = append(d.events, &measure.Event{Kind: "error", Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: too many open files"})
+	for n, step := range d.steps {
+		if n >= 7 {
+			step.errors, step.failed = 3, map[storage.Class]int64{storage.Other: 3}
+		}
+	}
+	f := d.findings()
+	if len(f.Bottleneck) == 0 || f.Bottleneck[0].Resource != ResourceFiles || f.Bottleneck[0].From != 64 || !strings.Contains(f.Bottleneck[0].Evidence[0], "socket: too many open files") {
+		t.Errorf("%+v", f.Bottleneck)
+	}
+}

@@ -1,0 +1,114 @@
+package analysis
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"weir/internal/unit"
+	"weir/measure"
+)
+
+// surroundings is what about.json says of the machine that weir ran on, as far
+// as it limits the generator.
+type surroundings struct {
+	Cores     int     `json:"cores"`
+	CoresUsed int     `json:"cores_used"` // by affinity and the control group's quota
+	Files     float64 `json:"open_files_soft"`
+	PortLow   int     `json:"ephemeral_port_low"`
+	PortHigh  int     `json:"ephemeral_port_high"`
+}
+
+// surroundings returns the zero value where the run does not tell.
+func (d *data) surroundings() (s surroundings) {
+	if json.Unmarshal(d.about.Environment, &s) != nil {
+		return surroundings{}
+	}
+	return s
+}
+
+// generators returns the hosts on which clients were seen to run.
+func generators(s *Step) (all []*HostFigure) {
+	for i := range s.Hosts {
+		if s.Hosts[i].ClientCores != nil {
+			all = append(all, &s.Hosts[i])
+		}
+	}
+	return all
+}
+
+// generatorUses is what the load generator used of what it may. Whether it is
+// used up is judged as the check of the generator does.
+func (d *data) generatorUses(s *Step) []Use {
+	var all []Use
+	hosts, here := generators(s), d.surroundings()
+	status, reasons := judge(s)
+	for _, h := range hosts {
+		if h.Cores == 0 {
+			continue
+		}
+		allowed, of := float64(h.Cores), "cores"
+		if len(hosts) == 1 && here.Cores == h.Cores && here.CoresUsed > 0 && here.CoresUsed < h.Cores {
+			allowed, of = float64(here.CoresUsed), fmt.Sprintf("cores that it may use, of %d", h.Cores)
+		}
+		share := ratio(*h.ClientCores, allowed)
+		u := Use{Resource: ResourceGenerator, Host: h.Host, Side: client, Share: &share,
+			Detail: fmt.Sprintf("it used %.2g of %.0f %s", *h.ClientCores, allowed, of)}
+		if s.LateP99 != nil && s.timedStarts*timed >= s.Done {
+			u.Detail += fmt.Sprintf(", starts were late by %s (p99)", unit.Seconds(*s.LateP99))
+		}
+		u.reached = share >= generatorFail || status == Fail
+		u.holds = share >= generatorWarn || status == Fail || status == Warn
+		if status == Fail && share < generatorFail {
+			u.Detail += "; it " + strings.Join(reasons, ", ")
+		}
+		all = append(all, u)
+	}
+	met := d.exhausted(s, hosts)
+	if len(hosts) == 1 && len(met) == 0 {
+		met = tableUses(hosts[0], here)
+	}
+	return append(all, met...)
+}
+
+// tableUses is of what the kernel allows the generator to have at a time.
+func tableUses(h *HostFigure, here surroundings) []Use {
+	var all []Use
+	if here.Files > 0 && h.ClientFiles > 0 {
+		u := use(ResourceFiles, h, ratio(float64(h.ClientFiles), here.Files), "the generator had %d files and sockets open, of %.0f that it may", h.ClientFiles, here.Files)
+		u.Side = client
+		all = append(all, u)
+	}
+	if ports := here.PortHigh - here.PortLow + 1; here.PortLow > 0 && ports > 1 && h.Connections > 0 && h.side() == client {
+		all = append(all, use(ResourcePorts, h, ratio(h.Connections, float64(ports)), "%.0f connections of at most %d to one address and port", h.Connections, ports))
+	}
+	return all
+}
+
+// exhausted tells of limits of the generator's machine that errors name. An
+// error is recorded when it is seen first; from then on the limit is met.
+func (d *data) exhausted(s *Step, hosts []*HostFigure) []Use {
+	host := ""
+	if len(hosts) == 1 {
+		host = hosts[0].Host
+	}
+	var all []Use
+	for _, limit := range []struct{ resource, text string }{
+		{ResourceFiles, "socket: too many open files"},
+		{ResourcePorts, "cannot assign requested address"},
+	} {
+		for _, e := range d.events {
+			if e.Kind == "error" && e.Step > 0 && e.Step <= s.Step && strings.Contains(e.Text, limit.text) && s.Errors > 0 {
+				all = append(all, metLimit(limit.resource, host, e))
+				break
+			}
+		}
+	}
+	return all
+}
+
+func metLimit(resource, host string, e *measure.Event) Use {
+	one := 1.0
+	return Use{Resource: resource, Host: host, Side: client, Share: &one, reached: true, holds: true,
+		Detail: fmt.Sprintf("operations failed in step %d and since: %.200s", e.Step, strings.TrimSpace(e.Text))}
+}

@@ -1,0 +1,205 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bounds by which a curve is said to level off.
+const (
+	halfGrowth = 0.5  // of the load's growth
+	growthSlip = 0.05 // that noise may add to it
+	leastRange = 1.25 // factor between loads that can show anything
+	plateau    = 0.95 // of the best yield
+	roomSlip   = 1.1  // what a resource that is full may give more than its room, by noise
+)
+
+// A ladder is the tested loads, the lightest first; of equal ones the first
+// that was tested.
+type ladder struct {
+	f     *Findings
+	steps []*Step
+	level int // from here on the yield grows by less than half as much as the load; -1: nowhere
+	top   int // the lightest step that gives 95% of the best yield
+}
+
+func (f *Findings) ladder() *ladder {
+	l := &ladder{f: f, level: -1}
+	for i := range f.Curve {
+		if s := &f.Curve[i]; f.load(s) > 0 {
+			l.steps = append(l.steps, s)
+		}
+	}
+	slices.SortStableFunc(l.steps, func(a, b *Step) int { return cmp.Compare(f.load(a), f.load(b)) })
+	l.steps = slices.CompactFunc(l.steps, func(a, b *Step) bool { return f.load(a) == f.load(b) })
+	if len(l.steps) == 0 {
+		return l
+	}
+	most := 0.0
+	for i := range l.steps {
+		most = max(most, l.yield(i))
+	}
+	l.top = slices.IndexFunc(l.steps, func(s *Step) bool { y, _, _ := f.yield(s); return y >= plateau*most })
+	l.top = max(0, l.top)
+	l.level = l.levels()
+	return l
+}
+
+func (l *ladder) yield(i int) float64 { y, _, _ := l.f.yield(l.steps[i]); return y }
+func (l *ladder) load(i int) float64  { return l.f.load(l.steps[i]) }
+func (l *ladder) last() int           { return len(l.steps) - 1 }
+
+// narrow tells whether the loads lie too near to each other to show a curve.
+func (l *ladder) narrow() bool { return l.load(l.last()) < leastRange*l.load(0) }
+
+// levels returns the lightest step from which on the yield grows, to every
+// heavier step, by less than half as much as the load, -1 if there is none.
+func (l *ladder) levels() int {
+	for i := range l.steps {
+		if l.load(l.last()) < leastRange*l.load(i) {
+			break
+		}
+		flat := l.yield(i) > 0
+		for j := i + 1; j < len(l.steps) && flat; j++ {
+			more := ratio(l.load(j), l.load(i)) - 1
+			flat = l.yield(j) <= l.yield(i)*(1+halfGrowth*more+growthSlip)
+		}
+		if flat {
+			return i
+		}
+	}
+	return -1
+}
+
+// bestAfter returns the step beyond i that yields most, -1 if i is the last.
+func (l *ladder) bestAfter(i int) int {
+	best := -1
+	for j := i + 1; j < len(l.steps); j++ {
+		if best < 0 || l.yield(j) > l.yield(best) {
+			best = j
+		}
+	}
+	return best
+}
+
+// from is where the limit begins to show when nothing else tells: the
+// lightest step that gives nearly the best, if there is a heavier one.
+func (l *ladder) from() int {
+	if l.top < l.last() {
+		return l.top
+	}
+	return max(0, l.level)
+}
+
+// cycle returns the mean time of an operation of step i and of the pause that
+// belongs to it, in seconds; zeros where none ended.
+func (l *ladder) cycle(i int) (latency, think float64) {
+	s := l.steps[i]
+	if s.Latency == nil || s.Done == 0 {
+		return 0, 0
+	}
+	return s.Latency.Mean, ratio(s.thinkSeconds, float64(s.Done))
+}
+
+// A full resource is one that is saturated from some load on.
+type full struct {
+	resource, host string
+	onset          int  // place in the ladder
+	use            *Use // there
+}
+
+// saturated finds what is used up from some load on and stays so, and marks
+// it in the steps. Loads at which a resource was not seen do not count.
+func (l *ladder) saturated() []full {
+	type key struct{ resource, host string }
+	seen := map[key][]*Use{}
+	for i, s := range l.steps {
+		for k := range s.Resources {
+			u := &s.Resources[k]
+			id := key{u.Resource, u.Host}
+			if seen[id] == nil {
+				seen[id] = make([]*Use, len(l.steps))
+			}
+			seen[id][i] = u
+		}
+	}
+	var all []full
+	for id, uses := range seen {
+		onset := onsetOf(uses)
+		if onset < 0 || id.resource == ResourceDisk && !deepens(uses, onset) {
+			continue
+		}
+		for _, u := range uses[onset:] {
+			if u != nil {
+				u.Saturated = true
+			}
+		}
+		all = append(all, full{id.resource, id.host, onset, uses[onset]})
+	}
+	slices.SortFunc(all, func(a, b full) int {
+		return cmp.Or(cmp.Compare(a.onset, b.onset), cmp.Compare(rank(a.resource), rank(b.resource)),
+			cmp.Compare(shareOf(b.use.Share), shareOf(a.use.Share)), cmp.Compare(a.host, b.host))
+	})
+	return all
+}
+
+// onsetOf returns the place of the lightest step at which a resource is used
+// up and stays so at all heavier ones, -1 if there is none.
+func onsetOf(uses []*Use) int {
+	onset := -1
+	for i := len(uses) - 1; i >= 0; i-- {
+		switch {
+		case uses[i] == nil:
+		case !uses[i].holds && !uses[i].reached:
+			return onset
+		case uses[i].reached:
+			onset = i
+		}
+	}
+	return onset
+}
+
+// deepens tells whether a disk's queue grows with the load, or is deep.
+func deepens(uses []*Use, onset int) bool {
+	before, most := uses[onset].depth, 0.0
+	for i := onset - 1; i >= 0; i-- {
+		if uses[i] != nil {
+			before = uses[i].depth
+			break
+		}
+	}
+	for _, u := range uses[onset:] {
+		if u != nil {
+			most = max(most, u.depth)
+		}
+	}
+	return most >= deepQueue || most >= queueGrows*before
+}
+
+// rank orders what is saturated at the same load: what causes comes before
+// what follows from it. A pool of threads is full because each of them waits
+// for something; the clients' own limit says nothing of the service.
+func rank(resource string) int {
+	return slices.Index([]string{ResourceThreads, ResourcePorts, ResourceFiles, ResourceMemory, ResourceDisk, ResourceReceived, ResourceSent, ResourceCore, ResourceCPU, ResourceGenerator}, resource) * -1
+}
+
+// limits tells whether x can be what keeps the curve from growing: it is full
+// where the curve levels off, or before, and the yield never became larger
+// than what was left of it allows (by the utilization law, U = X*D, the yield
+// can grow by 1/U).
+func (l *ladder) limits(x *full) bool {
+	if x.onset > max(l.level, l.top)+1 {
+		return false
+	}
+	after := l.bestAfter(x.onset)
+	return after < 0 || l.yield(after) <= l.yield(x.onset)*roomSlip*x.room()
+}
+
+// room is by what factor more a resource could have been used.
+func (x *full) room() float64 {
+	switch x.resource {
+	case ResourceCPU, ResourceCore, ResourceReceived, ResourceSent:
+		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
+	}
+	return 1
+}
