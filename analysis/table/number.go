@@ -1,0 +1,217 @@
+package table
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// missing tells whether a cell says that there is no value.
+func missing(text string) bool {
+	switch strings.ToLower(text) {
+	case "", "-", "--", "na", "n/a", "null", "none":
+		return true
+	}
+	return false
+}
+
+var (
+	errNumber = errors.New("not a number")
+	errFinite = errors.New("not finite")
+)
+
+// parse reads a number in the usual notation, or with a decimal comma.
+func parse(text string, comma bool) (float64, error) {
+	plain := text
+	if comma && strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
+		plain = strings.Replace(text, ",", ".", 1)
+	}
+	switch strings.ToLower(strings.TrimLeft(plain, "+-")) {
+	case "nan", "inf", "infinity":
+		return 0, errFinite
+	}
+	for _, r := range plain {
+		if !strings.ContainsRune("0123456789.+-eE", r) { // no hexadecimal, no _
+			if grouped(text) {
+				return 0, errThousands
+			}
+			return 0, errNumber
+		}
+	}
+	x, err := strconv.ParseFloat(plain, 64)
+	if errors.Is(err, strconv.ErrRange) && math.IsInf(x, 0) {
+		return 0, errFinite
+	}
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		if grouped(text) {
+			return 0, errThousands
+		}
+		return 0, errNumber
+	}
+	return x, nil
+}
+
+// grouped tells whether a text is a number with its thousands apart: 1,000 or
+// 1'000 or 1.000,5.
+func grouped(text string) bool {
+	digits := 0
+	for _, r := range text {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case !strings.ContainsRune(",.' _\u00a0\u202f\u2019+-", r):
+			return false
+		}
+	}
+	return digits > 3
+}
+
+// read reads the number of a cell, and says what would be right.
+func (t *Table) read(k Kind, c cell, row int, comma bool) (x float64, err error) {
+	at := position{row, c.column}
+	text, percent := c.text, false
+	if k == ErrorRatio {
+		text, percent = strings.CutSuffix(text, "%")
+	}
+	x, err = parse(strings.TrimSpace(text), comma)
+	switch {
+	case errors.Is(err, errThousands):
+		return 0, t.wrong(at, "%s: %s is written without marks between thousands, as in 12500 or 12500.5", quote(c.text), t.Names[k])
+	case errors.Is(err, errFinite):
+		return 0, t.wrong(at, "%s: %s is a finite number; leave the row out, or the cell empty where a value may be missing", quote(c.text), t.Names[k])
+	case err != nil:
+		return 0, t.wrong(at, "%s is not a number: %s is a plain number such as 12.5, its unit stands in the header", quote(c.text), t.Names[k])
+	case x < 0 && k != Time:
+		return 0, t.wrong(at, "%s: %s is never negative", quote(c.text), t.Names[k])
+	}
+	if percent {
+		x /= 100
+	}
+	return x, nil
+}
+
+// numbers reads a column. Cells of clients and of what they got can not be empty.
+func (t *Table) numbers(k Kind, rows []line, place int, comma bool, factor float64) ([]Value, error) {
+	out := make([]Value, 0, len(rows))
+	for _, l := range rows {
+		c := l.cells[place]
+		if missing(c.text) {
+			if k == Clients {
+				return nil, t.wrong(position{l.number, c.column}, "%s is missing: write the number, or leave the row out", t.Names[k])
+			}
+			out = append(out, Value{X: math.NaN()})
+			continue
+		}
+		x, err := t.read(k, c, l.number, comma)
+		if err != nil {
+			return nil, err
+		}
+		if x *= factor; math.IsInf(x, 0) || k == Clients && x > math.MaxInt32 {
+			return nil, t.wrong(position{l.number, c.column}, "%s is too large", quote(c.text))
+		}
+		if k == ErrorRatio && x > 1 {
+			return nil, t.wrong(position{l.number, c.column}, "%s: an error ratio is a share, 0 to 1, or written with %%", quote(c.text))
+		}
+		out = append(out, Value{x, true})
+	}
+	return out, t.known(k, rows, place, out)
+}
+
+// known asks that what the clients got is known in every row, unless there is
+// something else that they got.
+func (t *Table) known(k Kind, rows []line, place int, values []Value) error {
+	if k != Throughput {
+		return nil
+	}
+	for i, v := range values {
+		if !v.Known {
+			return t.wrong(position{rows[i].number, rows[i].cells[place].column}, "%s is missing: write the number, or leave the row out", t.Names[k])
+		}
+	}
+	return nil
+}
+
+// times reads numbers, or moments such as 2017-01-18T03:53:57Z.
+func (t *Table) times(k Kind, rows []line, place int, comma bool, factor float64) ([]Value, error) {
+	out := make([]Value, 0, len(rows))
+	for _, l := range rows {
+		c := l.cells[place]
+		if moment, ok := moment(c.text); ok {
+			out = append(out, Value{moment, true})
+			continue
+		}
+		x, err := parse(c.text, comma)
+		if err != nil {
+			return nil, t.wrong(position{l.number, c.column}, "%s is not a time: write seconds, or a moment such as 2017-01-18T03:53:57Z", quote(c.text))
+		}
+		out = append(out, Value{x * factor, true})
+	}
+	return out, nil
+}
+
+// moment returns seconds since 1970.
+func moment(text string) (float64, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
+		if m, err := time.Parse(layout, text); err == nil {
+			return float64(m.Unix()) + float64(m.Nanosecond())/1e9, true
+		}
+	}
+	return 0, false
+}
+
+// steps numbers the names of steps in the order in which they come.
+func (t *Table) steps(_ Kind, rows []line, place int, _ bool, _ float64) ([]Value, error) {
+	numbers := map[string]int{}
+	var out []Value
+	for _, l := range rows {
+		name := l.cells[place].text
+		n, ok := numbers[name]
+		if !ok {
+			t.Steps = append(t.Steps, name)
+			n = len(t.Steps)
+			numbers[name] = n
+		}
+		out = append(out, Value{float64(n), true})
+	}
+	return out, nil
+}
+
+// decimalComma tells whether the columns use a comma for the decimal point,
+// as tables do whose cells are apart by semicolons. Both in one table is refused.
+func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
+	var commas, points *position
+	for _, l := range rows {
+		for _, k := range sortedKinds(places) {
+			c := l.cells[places[k]]
+			hasComma, hasPoint := strings.Contains(c.text, ","), strings.Contains(c.text, ".")
+			if k == Time || k == Step || hasComma && hasPoint {
+				continue // what has both is refused where it is read
+			}
+			if hasComma && commas == nil {
+				commas = &position{l.number, c.column}
+			}
+			if hasPoint && points == nil {
+				points = &position{l.number, c.column}
+			}
+		}
+	}
+	if commas != nil && points != nil {
+		at := *commas
+		if points.line > at.line || points.line == at.line && points.column > at.column {
+			at = *points
+		}
+		return false, t.wrong(at, "the table has numbers with commas and with points (the first are in lines %d and %d): use one of them, and no marks between thousands", commas.line, points.line)
+	}
+	if commas == nil || t.separator != ';' {
+		return false, nil
+	}
+	for _, l := range rows {
+		c := l.cells[places[Clients]]
+		if _, after, ok := strings.Cut(c.text, ","); ok && len(after) == 3 {
+			return false, t.wrong(position{l.number, c.column}, "%s: is that a decimal comma or a mark between thousands? Write 1000 or 1.0", quote(c.text))
+		}
+	}
+	return true, nil
+}

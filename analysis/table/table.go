@@ -1,0 +1,295 @@
+// Package table reads tables of measurements that other programs or people have
+// made: one line for each load, or for each moment, with columns for the number
+// of clients, the throughput and what else there is. It finds out what each
+// column is from its name, turns values into base units, and says for
+// everything it can not read where that stands and what would be right.
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Kind is what a column tells.
+type Kind int
+
+// Kinds of columns, and the base units of their values.
+const (
+	Clients    Kind = iota // number, at least 0
+	Throughput             // bytes per second
+	Rate                   // operations per second
+	Latency                // mean, seconds
+	Errors                 // number of failed operations
+	ErrorRatio             // 0 to 1
+	Done                   // number of operations that ended well
+	Time                   // seconds, from any moment
+	Step                   // numbers or names of what belongs together
+	kinds
+)
+
+// String returns the word for the kind in messages, which is the name of the
+// option that chooses its column, too.
+func (k Kind) String() string {
+	return [...]string{"clients", "throughput", "rate", "latency", "errors", "error-ratio", "done", "time", "step"}[k]
+}
+
+// Options say how a table is to be read. The zero value finds out by itself.
+type Options struct {
+	Separator rune            // between cells; 0: comma, semicolon, tab or blanks, whatever fits; ' ' is any blanks
+	Unit      string          // of the throughput, such as Gbit/s; "": as its header says
+	Columns   map[Kind]string // the name of a column, or its number from 1
+}
+
+// A Table is what was read: columns of equal length.
+type Table struct {
+	Name  string           // as given to Read
+	Lines []int            // the line of each row
+	Names map[Kind]string  // the header of each column that was found
+	Found map[Kind][]Value // its values
+	Notes []string         // what was assumed
+	Spare []string         // headers of columns that are not used
+	Steps []string         // the names of steps, in their order; nil without such a column
+
+	separator rune
+}
+
+// A Value is a number in base units; not known where the cell is empty.
+type Value struct {
+	X     float64
+	Known bool
+}
+
+// Bounds of what is read, so that no file takes all memory.
+const (
+	mostBytes = 64 << 20
+	mostRows  = 1_000_000
+	mostCells = 200     // in a line
+	mostLine  = 1 << 16 // bytes
+)
+
+// An Error tells what is wrong with a table, and where.
+type Error struct {
+	Name         string
+	Line, Column int // from 1; 0: of the whole table
+	Text         string
+}
+
+// Error writes NAME:LINE:COLUMN: TEXT.
+func (e *Error) Error() string {
+	switch {
+	case e.Line == 0:
+		return e.Name + ": " + e.Text
+	case e.Column == 0:
+		return fmt.Sprintf("%s:%d: %s", e.Name, e.Line, e.Text)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.Name, e.Line, e.Column, e.Text)
+}
+
+type position struct{ line, column int }
+
+// Read reads a table of at most 64 MiB and a million rows. Lines that are empty or
+// begin with # are left out. name stands in errors, which are *Error where the
+// table is at fault.
+func Read(name string, r io.Reader, o Options) (*Table, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	t := &Table{Name: name, Names: map[Kind]string{}, Found: map[Kind][]Value{}}
+	if len(raw) > mostBytes {
+		return nil, t.whole("larger than 64 MiB: take means, of 30 s say, or leave out columns that are not needed")
+	}
+	t.separator = o.Separator
+	lines, err := t.split(raw)
+	if err != nil {
+		return nil, err
+	}
+	header, rows := t.header(lines)
+	if len(rows) == 0 {
+		return nil, t.whole("there is a header and no line of numbers below it")
+	}
+	if err := t.choose(header, rows, o); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Len returns the number of rows.
+func (t *Table) Len() int { return len(t.Lines) }
+
+// Has tells whether there is a column of that kind.
+func (t *Table) Has(k Kind) bool { return t.Found[k] != nil }
+
+// Value returns a column's value in row i; not known without such a column.
+func (t *Table) Value(k Kind, i int) Value {
+	if t.Found[k] == nil {
+		return Value{X: math.NaN()}
+	}
+	return t.Found[k][i]
+}
+
+func (t *Table) whole(format string, args ...any) error {
+	return &Error{Name: t.Name, Text: fmt.Sprintf(format, args...)}
+}
+
+func (t *Table) wrong(at position, format string, args ...any) error {
+	return &Error{Name: t.Name, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
+}
+
+// header tells the names of the columns from the rows below them. A first line
+// of numbers only is a row.
+func (t *Table) header(lines []line) (header line, rows []line) {
+	for _, c := range lines[0].cells {
+		if _, err := parse(c.text, true); err != nil && !missing(c.text) {
+			return lines[0], lines[1:]
+		}
+	}
+	return line{}, lines
+}
+
+// choose finds the columns and reads their values.
+func (t *Table) choose(header line, rows []line, o Options) error {
+	places, err := t.places(header, rows, o)
+	if err != nil {
+		return err
+	}
+	for _, l := range rows {
+		t.Lines = append(t.Lines, l.number)
+	}
+	decimal, err := t.decimalComma(rows, places)
+	if err != nil {
+		return err
+	}
+	for k := range kinds {
+		place, ok := places[k]
+		if !ok {
+			continue
+		}
+		convert, err := t.conversion(k, header, place, o)
+		if err != nil {
+			return err
+		}
+		read := t.numbers
+		switch k {
+		case Time:
+			read = t.times
+		case Step:
+			read = t.steps
+		}
+		if t.Found[k], err = read(k, rows, place, decimal, convert); err != nil {
+			return err
+		}
+	}
+	return t.ordered()
+}
+
+// places tells in which column each kind is.
+func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error) {
+	width := len(rows[0].cells)
+	places := map[Kind]int{}
+	taken := map[int]Kind{}
+	for k := range kinds {
+		want := o.Columns[k]
+		if want == "" {
+			continue
+		}
+		place, err := t.named(header, width, k, want)
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := taken[place]; ok {
+			return nil, t.whole("--%s and --%s name the same column", other, k)
+		}
+		places[k], taken[place] = place, k
+	}
+	if header.cells == nil && (o.Columns[Clients] == "" || len(places) < 2) {
+		return nil, t.wrong(position{rows[0].number, 1}, "the first line has no names of columns: choose them by number, as in --clients 1 --throughput 2 --unit Gbit/s")
+	}
+	if err := t.recognize(header, places, taken); err != nil {
+		return nil, err
+	}
+	return places, t.complete(header, places)
+}
+
+// complete asks for the columns without which there is no curve.
+func (t *Table) complete(header line, places map[Kind]int) error {
+	var names []string
+	for _, c := range header.cells {
+		names = append(names, quote(c.text))
+	}
+	all := strings.Join(names, ", ")
+	if _, ok := places[Clients]; !ok {
+		return t.whole("no column tells the number of clients: its name would have clients, jobs, users, threads or concurrency in it, or choose it with --clients; the columns are %s", all)
+	}
+	for _, k := range []Kind{Throughput, Rate, Latency} {
+		if _, ok := places[k]; ok {
+			return nil
+		}
+	}
+	return t.whole("no column tells what the clients got: its name would have throughput, bandwidth, rate or latency in it, or choose it with --throughput; the columns are %s", all)
+}
+
+// named finds a column by its name, or its number from 1.
+func (t *Table) named(header line, width int, k Kind, want string) (int, error) {
+	var found []int
+	for i, c := range header.cells {
+		if strings.EqualFold(strings.TrimSpace(c.text), strings.TrimSpace(want)) {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if len(found) > 1 {
+		return 0, t.whole("--%s %s: %d columns have that name: choose by number, %d or %d", k, quote(want), len(found), found[0]+1, found[1]+1)
+	}
+	if n, err := parse(want, false); err == nil && n == math.Trunc(n) && n >= 1 {
+		if int(math.Min(n, mostCells+1)) > width {
+			return 0, t.whole("--%s %s: the table has %d columns", k, want, width)
+		}
+		return int(n) - 1, nil
+	}
+	return 0, t.whole("--%s %s: no column has that name", k, quote(want))
+}
+
+// ordered asks that time goes forward, within each step if there are steps.
+func (t *Table) ordered() error {
+	if !t.Has(Time) {
+		return nil
+	}
+	last := map[float64]Value{}
+	for i, v := range t.Found[Time] {
+		step := t.Value(Step, i)
+		if !step.Known {
+			step.X = 0
+		}
+		if before, ok := last[step.X]; ok && v.X <= before.X {
+			return t.wrong(position{t.Lines[i], 0}, "the time does not go forward from the row before: sort the table by time, or name the column that tells the steps apart with --step")
+		}
+		last[step.X] = v
+	}
+	return nil
+}
+
+// errThousands is returned for digits in groups.
+var errThousands = errors.New("digits in groups")
+
+func quote(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		s = string(r[:37]) + "..."
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func sortedKinds(m map[Kind]int) []Kind {
+	var out []Kind
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
