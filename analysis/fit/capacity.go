@@ -1,0 +1,232 @@
+package fit
+
+import "math"
+
+// Bounds of the iteration.
+const (
+	mostSteps  = 200
+	enough     = 1e-12 // relative gain in squares below which a fit is done
+	mostDamped = 1e12
+)
+
+// capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity
+// Planning, Springer 2007, chapter 4)
+//
+//	Y = lambda N / (1 + sigma (N-1) + kappa N (N-1))
+//
+// and Amdahl's law, which is the same with kappa = 0. Inside it is written as
+//
+//	Y = N / (A + S N + G N (N-1)),  lambda = 1/(A+S), sigma = S/(A+S), kappa = G/(A+S)
+//
+// so that the bounds 0 <= sigma <= 1 and kappa >= 0 are those of three numbers
+// that are not negative, and the reciprocal is linear in them. sigma may not
+// exceed 1: it is a share of the work, and beyond 1 the law has a pole or
+// falls from the first client on, which kappa can do as well.
+//
+// With think time, N of the law are the clients that are not in a pause: C,
+// with C + think Y(C) = N.
+func (c *curve) capacity(coherency bool) *model {
+	m := &model{
+		name: Amdahl, formula: "Y = lambda N / (1 + sigma (N-1))", names: []string{"lambda", "sigma"}, physical: true,
+		value: func(p []float64, x float64) float64 {
+			y, _, _ := c.yield([3]float64(p), x)
+			return y
+		},
+		solve: func(y, near []float64) []float64 {
+			p := c.descend(y, near, coherency)
+			return p[:]
+		},
+		natural: func(p []float64) []float64 { return c.law([3]float64(p), coherency) },
+	}
+	if coherency {
+		m.name, m.formula, m.canFall = USL, "Y = lambda N / (1 + sigma (N-1) + kappa N (N-1))", true
+		m.names = append(m.names, "kappa")
+		m.peak = func(p []float64) float64 { return c.top([3]float64(p)) }
+	}
+	if c.think > 0 {
+		m.formula += ", N being the clients that are not in a pause"
+	}
+	return m
+}
+
+// law returns lambda, sigma and kappa in the units of the points.
+func (c *curve) law(p [3]float64, coherency bool) []float64 {
+	a, s, g := p[0]*c.xUnit/c.yUnit, p[1]/c.yUnit, p[2]/c.xUnit/c.yUnit
+	out := []float64{1 / (a + s), s / (a + s)}
+	if coherency {
+		out = append(out, g/(a+s))
+	}
+	return out
+}
+
+// top is where the law is highest, sqrt(A/G) busy clients and those that
+// pause, kept in the tested range.
+func (c *curve) top(p [3]float64) float64 {
+	if p[2] <= 0 {
+		return c.last()
+	}
+	busy := math.Sqrt(p[0] / p[2])
+	below := p[0] + p[1]*busy + p[2]*busy*(busy-1/c.xUnit)
+	x := busy
+	if below > 0 {
+		x += c.think * busy / below
+	}
+	return min(max(x, c.first()), c.last())
+}
+
+// yield returns the law's value at x and its derivatives by A, S and G; ok is
+// false where the law has a pole.
+func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok bool) {
+	n, one := x, 1/c.xUnit
+	if c.think > 0 {
+		n = c.busy(p, x)
+	}
+	below := p[0] + p[1]*n + p[2]*n*(n-one)
+	if !(below > 1e-300) {
+		return 0, slopes, false
+	}
+	q := -n / (below * below)
+	if c.think > 0 { // x is fixed, so more yield means fewer busy clients
+		q /= max(0.05, 1+c.think*(p[0]-p[2]*n*n)/(below*below))
+	}
+	return n / below, [3]float64{q, q * n, q * n * (n - one)}, true
+}
+
+// busy solves n + think Y(n) = x for the busy clients n, by Newton's method
+// kept between bounds. Where load makes the yield fall so fast that there is
+// more than one answer it takes one of them.
+func (c *curve) busy(p [3]float64, x float64) float64 {
+	low, high, n := 0.0, x, 0.0
+	if p[0]+p[1] <= 0 {
+		return x
+	}
+	for range 60 {
+		below := p[0] + p[1]*n + p[2]*n*(n-1/c.xUnit)
+		if !(below > 1e-300) {
+			n = (n + high) / 2
+			continue
+		}
+		off := n + c.think*n/below - x
+		if off < 0 {
+			low = n
+		} else {
+			high = n
+		}
+		next := n - off/(1+c.think*(p[0]-p[2]*n*n)/(below*below))
+		if !(next >= low && next <= high) {
+			next = (low + high) / 2
+		}
+		if math.Abs(next-n) <= 1e-13*x {
+			return next
+		}
+		n = next
+	}
+	return n
+}
+
+// descend looks for the least squares from several starts, or from near alone.
+func (c *curve) descend(y, near []float64, coherency bool) [3]float64 {
+	if near != nil {
+		p, _ := c.slide(y, [3]float64(near), coherency, 1e-7)
+		return p
+	}
+	var best [3]float64
+	least := math.Inf(1)
+	for _, start := range c.starts(y, coherency) {
+		if p, left := c.slide(y, start, coherency, enough); left < least {
+			best, least = p, left
+		}
+	}
+	return best
+}
+
+// starts returns places to look from: the best law by the reciprocals, which
+// are linear, and some that rise, bend and fall in the tested range.
+func (c *curve) starts(y []float64, coherency bool) [][3]float64 {
+	top := 0.0
+	for _, v := range y {
+		top = max(top, v)
+	}
+	top = max(top, exact)
+	all := [][3]float64{{1, 1 / top, 0}, {0.1, 1 / top, 0}, {0.01, 1 / top, 0}, {1 / top, 0, 0}}
+	if coherency {
+		for _, at := range []float64{0.1, 0.3, 0.6, 1} { // peaks there, as high as the highest point
+			for _, share := range []float64{0, 0.5, 0.9} {
+				a := at / top * (1 - share) / 2
+				all = append(all, [3]float64{a, share / top, a / at / at})
+			}
+		}
+	}
+	if p, ok := c.reciprocal(y, coherency); ok {
+		all = append(all, p)
+	}
+	return all
+}
+
+// reciprocal fits x/y = A + S x + G x (x-1), which is linear; points without
+// yield do not count.
+func (c *curve) reciprocal(y []float64, coherency bool) ([3]float64, bool) {
+	var s system
+	for i, x := range c.x {
+		n := x - c.think*y[i]
+		if y[i] <= exact || n <= 0 {
+			continue
+		}
+		w := c.w[i] * math.Pow(y[i], 4) / (n * n)
+		s.add(w, [3]float64{1, n, n * (n - 1/c.xUnit)}, n/y[i])
+	}
+	p, ok := s.solve(0, [3]bool{true, true, coherency})
+	for i := range p {
+		p[i] = max(p[i], 0)
+	}
+	return p, ok && p[0]+p[1] > 0
+}
+
+// slide is the method of Levenberg and Marquardt with bounds: a parameter at 0
+// that wants to be less stays there.
+func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float64) ([3]float64, float64) {
+	s, left := c.linearized(y, p)
+	damping := 1e-3
+	for range mostSteps {
+		free := [3]bool{true, true, coherency}
+		for i := range free {
+			free[i] = free[i] && (p[i] > 0 || s.right[i] > 0)
+		}
+		step, ok := s.solve(damping, free)
+		next := p
+		for i := range next {
+			next[i] = max(0, p[i]+step[i])
+		}
+		next[1] = max(next[1], 1e-9*next[2]-next[0]) // lambda stays finite
+		t, now := c.linearized(y, next)
+		if !ok || !(now < left) {
+			if damping *= 10; damping > mostDamped {
+				break
+			}
+			continue
+		}
+		gain := left - now
+		p, s, left = next, t, now
+		damping = max(damping/10, 1e-12)
+		if gain <= tolerance*left {
+			break
+		}
+	}
+	return p, left
+}
+
+// linearized returns the normal equations of one step from p, and the squares
+// that p leaves, infinite where the law has a pole among the points.
+func (c *curve) linearized(y []float64, p [3]float64) (system, float64) {
+	var s system
+	left := 0.0
+	for i, x := range c.x {
+		v, slopes, ok := c.yield(p, x)
+		if !ok {
+			return s, math.Inf(1)
+		}
+		s.add(c.w[i], slopes, y[i]-v)
+		left += c.w[i] * (y[i] - v) * (y[i] - v)
+	}
+	return s, left
+}

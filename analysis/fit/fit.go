@@ -1,0 +1,147 @@
+// Package fit lays models through a scalability curve, yield against clients:
+// a line, a plateau, Amdahl's law, the Universal Scalability Law and a
+// fourth-order polynomial, by weighted least squares. It says how well each
+// describes the curve, where its maximum is and how sure that is, and that
+// there is none where the tested range shows none. Its functions are pure: the
+// same points give the same answer, also where it is drawn by lot.
+package fit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Names of the models.
+const (
+	Line    = "line"
+	Plateau = "plateau"
+	Amdahl  = "amdahl"
+	USL     = "usl"
+	Poly4   = "poly4"
+)
+
+// A Point is what one step gave.
+type Point struct {
+	Clients float64   // more than 0
+	Yield   float64   // throughput or rate, at least 0
+	Error   float64   // standard error of Yield; 0: not known, or taken from Batches
+	Batches []float64 // independent means that Yield is the mean of, if there are any
+	Busy    float64   // clients in an operation, by Little's law rate times latency; 0: not known
+}
+
+// Options of Of; the zero value is what is usually wanted.
+type Options struct {
+	// Think is how many clients pause per unit of yield: the think time in
+	// seconds if yields are operations per second and a task is one of them.
+	// 0: taken from the points' Busy where they have it, else there is none.
+	Think     float64
+	Resamples int    // of the bootstrap; 0: 1000
+	Seed      uint64 // of the bootstrap
+}
+
+// Fits are the models of a curve. A model is nil where there are too few
+// points for it; Lacking says so.
+type Fits struct {
+	Best   string // name of the model that describes the curve best
+	Detail string // a sentence: how sure that is, and the maximum
+	// Falls tells whether the points themselves, without any model, come down
+	// after they rose, by more than their noise explains.
+	Falls   bool
+	Lacking []string // a sentence for each model that is nil
+
+	Line, Plateau, Amdahl, USL, Poly4 *Fit
+}
+
+// All returns the models that there are, the simplest first.
+func (f *Fits) All() []*Fit {
+	var all []*Fit
+	for _, m := range []*Fit{f.Line, f.Plateau, f.Amdahl, f.USL, f.Poly4} {
+		if m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Named returns the model with a name, nil if there is none.
+func (f *Fits) Named(name string) *Fit {
+	for _, m := range f.All() {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// A Fit is one model with the parameters that suit the points best.
+type Fit struct {
+	Name       string
+	Formula    string     // Y is the yield, N the number of clients
+	Parameters []Estimate // in the units of the points
+	R2         float64    // share of the weighted variance that the model explains
+	AICc       float64    // may only be compared within a Fits
+	Weight     float64    // Akaike weight among the models, 0 to 1
+	Points     int
+	From, To   float64   // the tested range of clients: nothing is said beyond it
+	Max        *Maximum  // nil: none in the tested range
+	NoMax      string    // why Max is nil
+	Residuals  []float64 // measured less fitted, in the order of the points
+
+	at func(clients float64) float64
+}
+
+// At returns what the model gives at a number of clients, which should lie in
+// the tested range.
+func (f *Fit) At(clients float64) float64 { return f.at(clients) }
+
+// An Estimate is a number with its 95% interval; Low and High are nil where
+// the points do not bound it.
+type Estimate struct {
+	Name      string
+	Value     float64
+	Low, High *float64
+}
+
+// A Maximum is where a fitted curve is highest.
+type Maximum struct {
+	Clients, Yield Estimate
+}
+
+// Of fits all models to the points, which may come in any order, and more than
+// one may have the same number of clients. Points that can not be right give an
+// error that names the first of them, counted from 1.
+func Of(points []Point, o Options) (*Fits, error) {
+	c, err := newCurve(points, o)
+	if err != nil {
+		return nil, err
+	}
+	fits := &Fits{}
+	var all []*candidate
+	for _, m := range c.models() {
+		if lack := c.lacks(m); lack != "" {
+			fits.Lacking = append(fits.Lacking, lack)
+			continue
+		}
+		all = append(all, c.candidate(m))
+	}
+	if len(all) == 0 {
+		fits.Detail = "no model: " + strings.Join(fits.Lacking, "; ")
+		return fits, nil
+	}
+	c.judge(all)
+	c.bootstrap(all, o)
+	c.conclude(fits, all)
+	return fits, nil
+}
+
+// lacks says what is missing for a model, "" if nothing is.
+func (c *curve) lacks(m *model) string {
+	need := c.counted(m) + 2
+	if len(c.x) >= need && c.distinct > len(m.names) {
+		return ""
+	}
+	if len(c.x) < need {
+		return fmt.Sprintf("%s needs %d points, there are %d", m.name, need, len(c.x))
+	}
+	return fmt.Sprintf("%s needs %d different numbers of clients, there are %d", m.name, len(m.names)+1, c.distinct)
+}
