@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/measure"
+	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
 	"weir/storage"
@@ -70,11 +71,11 @@ func load(run *results.Run) (*data, error) {
 	}
 	d.finish()
 	d.watching()
-	for s, err := range run.Samples() {
-		if err != nil {
-			return nil, err
-		}
+	if err := run.EachSample(nil, func(s *monitor.Sample, _ []byte) error {
 		d.watch(s)
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	for e, err := range run.Events() {
 		if err != nil {
@@ -97,10 +98,7 @@ func (d *data) loadIntervals(run *results.Run) error {
 	var now measure.Histogram // latency of the second that the last line was of
 	last := -1
 	var before time.Time
-	for iv, err := range run.Intervals() {
-		if err != nil {
-			return err
-		}
+	err := run.EachInterval(nil, func(iv *measure.Interval, _ []byte) error {
 		if iv.Start.Before(before.Add(-2 * time.Millisecond)) {
 			d.back++
 		}
@@ -119,9 +117,10 @@ func (d *data) loadIntervals(run *results.Run) error {
 		now.Merge(&iv.Latency)
 		d.seconds[i].add(iv)
 		d.count(iv)
-	}
+		return nil
+	})
 	d.latencyOf(last, &now)
-	return nil
+	return err
 }
 
 func (d *data) latencyOf(i int, h *measure.Histogram) {

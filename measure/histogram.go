@@ -20,8 +20,10 @@ const (
 // distribution in nanoseconds as HdrHistogram's V2 compressed format, base64.
 // It is not safe for concurrent use.
 type Histogram struct {
-	hdr *hdrhistogram.Histogram // nil while empty
-	sum int64                   // ns
+	hdr    *hdrhistogram.Histogram // nil while empty, and while sparse holds the counts
+	sum    int64                   // ns
+	sparse []bucket                // of a histogram that was read and not changed since: its counters, ascending
+	total  int64                   // counts in sparse
 }
 
 // Record counts d. Durations outside the range count at its ends, those below
@@ -29,7 +31,7 @@ type Histogram struct {
 func (h *Histogram) Record(d time.Duration) {
 	d = max(d, 0)
 	if h.hdr == nil {
-		h.hdr = hdrhistogram.New(lowest, highest, digits)
+		h.thicken()
 	}
 	h.sum += int64(d)
 	_ = h.hdr.RecordValue(min(max(int64(d), lowest), highest)) // inside the range, so it cannot fail
@@ -37,20 +39,30 @@ func (h *Histogram) Record(d time.Duration) {
 
 // Merge adds o's counts to h.
 func (h *Histogram) Merge(o *Histogram) {
-	if o.hdr == nil {
+	if o.hdr == nil && o.total == 0 {
 		return
 	}
 	if h.hdr == nil {
-		h.hdr = hdrhistogram.New(lowest, highest, digits)
+		h.thicken()
 	}
-	h.hdr.Merge(o.hdr)
+	if o.hdr != nil {
+		h.hdr.Merge(o.hdr)
+	} else {
+		o.pour(h.hdr)
+	}
 	h.sum += o.sum
+}
+
+// thicken makes h ready to count.
+func (h *Histogram) thicken() {
+	h.hdr = h.dense()
+	h.sparse, h.total = nil, 0
 }
 
 // Count returns how many durations were counted.
 func (h *Histogram) Count() int64 {
 	if h.hdr == nil {
-		return 0
+		return h.total
 	}
 	return h.hdr.TotalCount()
 }
@@ -72,6 +84,9 @@ func (h *Histogram) Quantile(q float64) float64 {
 	if h.Count() == 0 {
 		return 0
 	}
+	if h.hdr == nil {
+		return float64(h.sparseQuantile(q)) / 1e9
+	}
 	return float64(h.hdr.ValueAtQuantile(q*100)) / 1e9
 }
 
@@ -81,6 +96,9 @@ func (h *Histogram) Max() float64 { return h.Quantile(1) }
 // Buckets calls f for each non-empty bucket: its bounds in seconds and its count.
 func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
 	if h.hdr == nil {
+		for _, b := range h.sparse {
+			f(float64(b.value)/1e9, float64(top(b.value))/1e9, b.count)
+		}
 		return
 	}
 	for _, b := range h.hdr.Distribution() {
@@ -96,6 +114,7 @@ func (h *Histogram) Reset() {
 		h.hdr.Reset()
 	}
 	h.sum = 0
+	h.sparse, h.total = h.sparse[:0], 0
 }
 
 type histogramJSON struct {
@@ -111,6 +130,9 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if h.Count() == 0 {
 		return []byte(`{"count":0}`), nil
 	}
+	if h.hdr == nil { // h is a copy
+		h.hdr = h.dense()
+	}
 	b, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return nil, err
@@ -121,6 +143,10 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON wrote, or another tool's histogram of
 // nanoseconds. A damaged one is an error.
 func (h *Histogram) UnmarshalJSON(b []byte) error {
+	*h = Histogram{}
+	if new(HistogramReader).Read(h, b) {
+		return nil
+	}
 	var j histogramJSON
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err

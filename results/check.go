@@ -24,24 +24,32 @@ func checkInterval(iv *measure.Interval) error {
 	if iv.Step < 0 || iv.Step > 1e6 {
 		return fmt.Errorf("damaged line: step %d is impossible", iv.Step)
 	}
-	counts := map[string]int64{
-		"moved_bytes": iv.Moved, "discarded_bytes": iv.Dropped, "wire_bytes": iv.Wire, "begun": iv.Begun,
-		"done": iv.Done, "retried": iv.Retried, "verified": iv.Verified, "unverifiable": iv.Unproven,
-		"tasks": iv.Tasks, "sessions": iv.Sessions, "missed": iv.Missed,
-		"waits": iv.Waits, "reopened": iv.Reopened,
-	}
-	for class, n := range iv.Failed {
-		counts["failed "+class.String()] = n
-	}
-	for name, n := range counts {
-		if n < 0 || n > mostCount {
-			return fmt.Errorf("damaged line: %s %d is impossible", name, n)
+	for _, c := range [...]struct {
+		name string
+		n    int64
+	}{
+		{"moved_bytes", iv.Moved}, {"discarded_bytes", iv.Dropped}, {"wire_bytes", iv.Wire}, {"begun", iv.Begun}, {"done", iv.Done},
+		{"retried", iv.Retried}, {"verified", iv.Verified}, {"unverifiable", iv.Unproven}, {"tasks", iv.Tasks},
+		{"sessions", iv.Sessions}, {"missed", iv.Missed}, {"waits", iv.Waits}, {"reopened", iv.Reopened},
+	} {
+		if c.n < 0 || c.n > mostCount {
+			return fmt.Errorf("damaged line: %s %d is impossible", c.name, c.n)
 		}
 	}
-	values := map[string]float64{"think_seconds": iv.Think / mostClients, "waited_seconds": iv.Waited / mostClients, "client_cpu_seconds": iv.CPU, "duration_seconds": iv.Seconds}
-	for name, v := range values {
-		if v < 0 || v > mostSeconds {
-			return fmt.Errorf("damaged line: %s %v is impossible", name, v)
+	for class, n := range iv.Failed {
+		if n < 0 || n > mostCount {
+			return fmt.Errorf("damaged line: failed %s %d is impossible", class, n)
+		}
+	}
+	for _, c := range [...]struct {
+		name string
+		v    float64
+	}{
+		{"think_seconds", iv.Think / mostClients}, {"waited_seconds", iv.Waited / mostClients},
+		{"client_cpu_seconds", iv.CPU}, {"duration_seconds", iv.Seconds},
+	} {
+		if c.v < 0 || c.v > mostSeconds {
+			return fmt.Errorf("damaged line: %s %v is impossible", c.name, c.v)
 		}
 	}
 	if iv.Clients < 0 || iv.Clients > mostClients {
@@ -51,12 +59,15 @@ func checkInterval(iv *measure.Interval) error {
 }
 
 func checkHistograms(iv *measure.Interval) error {
-	for name, h := range map[string]*measure.Histogram{
-		"latency_seconds": &iv.Latency, "first_byte_seconds": &iv.FirstByte, "connect_seconds": &iv.Connect,
-		"login_seconds": &iv.Login, "late_seconds": &iv.Late, "redirect_seconds": &iv.Redirect,
+	for _, c := range [...]struct {
+		name string
+		h    *measure.Histogram
+	}{
+		{"latency_seconds", &iv.Latency}, {"first_byte_seconds", &iv.FirstByte}, {"connect_seconds", &iv.Connect},
+		{"login_seconds", &iv.Login}, {"late_seconds", &iv.Late}, {"redirect_seconds", &iv.Redirect},
 	} {
-		if n := h.Count(); n < 0 || n > mostCount || h.Sum() < 0 || math.IsInf(h.Sum(), 0) {
-			return fmt.Errorf("damaged line: %s is impossible", name)
+		if n := c.h.Count(); n < 0 || n > mostCount || c.h.Sum() < 0 || math.IsInf(c.h.Sum(), 0) {
+			return fmt.Errorf("damaged line: %s is impossible", c.name)
 		}
 	}
 	return nil
@@ -73,24 +84,33 @@ func checkSample(s *monitor.Sample) error {
 	if s.Cores < 0 || s.Cores > 1e6 {
 		return fmt.Errorf("damaged line: cores %d is impossible", s.Cores)
 	}
-	values := []float64{s.Load}
-	if s.CPU != nil {
-		values = append(values, s.CPU.User, s.CPU.System, s.CPU.IRQ, s.CPU.IOWait, s.CPU.Steal, s.CPU.Idle)
-	}
-	values = append(values, s.Core...)
-	for _, d := range s.Disks {
-		values = append(values, d.Read, d.Write, d.Ops, d.Queue, d.Busy)
-	}
-	for _, p := range s.Procs {
-		values = append(values, p.User, p.System, float64(p.Read), float64(p.Written))
-	}
-	for _, n := range s.Nets {
-		values = append(values, float64(n.Received), float64(n.Sent), float64(n.PacketsIn), float64(n.PacketsOut))
-	}
-	for _, v := range values {
-		if v < 0 || v > 1e16 {
-			return fmt.Errorf("damaged line: %v of host %q is impossible", v, s.Host)
+	impossible := math.NaN()
+	check := func(values ...float64) {
+		for _, v := range values {
+			if v < 0 || v > 1e16 {
+				impossible = v
+			}
 		}
+	}
+	check(s.Load)
+	if s.CPU != nil {
+		check(s.CPU.User, s.CPU.System, s.CPU.IRQ, s.CPU.IOWait, s.CPU.Steal, s.CPU.Idle)
+	}
+	check(s.Core...)
+	for i := range s.Disks {
+		d := &s.Disks[i]
+		check(d.Read, d.Write, d.Ops, d.Queue, d.Busy)
+	}
+	for i := range s.Procs {
+		p := &s.Procs[i]
+		check(p.User, p.System, float64(p.Read), float64(p.Written))
+	}
+	for i := range s.Nets {
+		n := &s.Nets[i]
+		check(float64(n.Received), float64(n.Sent), float64(n.PacketsIn), float64(n.PacketsOut))
+	}
+	if !math.IsNaN(impossible) {
+		return fmt.Errorf("damaged line: %v of host %q is impossible", impossible, s.Host)
 	}
 	return nil
 }

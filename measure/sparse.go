@@ -1,0 +1,230 @@
+package measure
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/bits"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"weir/internal/scan"
+)
+
+// A bucket is the durations that one counter of a histogram takes, by the
+// smallest of them, in nanoseconds.
+type bucket struct{ value, count int64 }
+
+// The geometry of histograms from lowest to highest with two digits, as
+// hdrhistogram makes it: the counters of the first bucket are 2^unit apart, and
+// each further bucket adds half as many, twice as far apart.
+const (
+	unit = 6 // floor(log2(lowest))
+	half = 7 // log2 of half the counters of a bucket: 2*10^digits, rounded up to a power of two
+	// counters is how many there are: buckets until 2^(unit+half+1+n) is above highest, plus one, times 2^half.
+	counters = 29 << half
+)
+
+// valueOf returns the smallest duration that a counter takes.
+func valueOf(index int64) int64 {
+	b, sub := index>>half-1, index&(1<<half-1)+1<<half
+	if b < 0 {
+		return index << unit
+	}
+	return sub << (b + unit)
+}
+
+// top returns the longest duration that shares its counter with value, the
+// shortest.
+func top(value int64) int64 {
+	b := max(0, bits.Len64(uint64(value))-unit-half-1)
+	return value + 1<<(unit+b) - 1
+}
+
+// A HistogramReader reads many histograms with the memory for one. The zero
+// value is ready. It is not safe for concurrent use.
+type HistogramReader struct {
+	line   scan.Line
+	packed []byte
+	source bytes.Reader
+	inflow io.ReadCloser
+	plain  []byte
+}
+
+// Read does what h.UnmarshalJSON(b) does, in the memory that h has: copies of
+// h that were made before must not be used any more. false means that b is not
+// what MarshalJSON writes; UnmarshalJSON knows then, and h holds nothing of use.
+// Counters that are not zero are listed; no array of all of them is made.
+func (d *HistogramReader) Read(h *Histogram, b []byte) bool {
+	if string(b) == `{"count":0}` {
+		*h = Histogram{sparse: h.sparse[:0]}
+		return true
+	}
+	sum, ok := d.read(b)
+	if !ok {
+		return false
+	}
+	list, total, ok := list(h.sparse[:0], d.plain)
+	*h = Histogram{sparse: list, total: total, sum: sum}
+	return ok
+}
+
+// read unpacks the counts of a histogram into d.plain and returns its sum.
+func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
+	l := &d.line
+	l.Reset(b)
+	l.Open()
+	if l.Key(`"count":`) {
+		l.Int()
+	}
+	if l.Key(`"sum":`) {
+		sum = int64(l.Float() * 1e9)
+	}
+	if l.Key(`"min":`) {
+		l.Float()
+	}
+	if l.Key(`"max":`) {
+		l.Float()
+	}
+	var text []byte
+	if l.Key(`"hdr":`) {
+		text = l.Bytes()
+	}
+	l.Close()
+	if !l.Whole() || len(text) == 0 {
+		return 0, false
+	}
+	return sum, d.unpack(text)
+}
+
+// unpack undoes base64 and zlib, and checks both heads.
+func (d *HistogramReader) unpack(text []byte) bool {
+	if n := base64.StdEncoding.DecodedLen(len(text)); cap(d.packed) < n {
+		d.packed = make([]byte, n)
+	}
+	n, err := base64.StdEncoding.Decode(d.packed[:cap(d.packed)], text)
+	const head = 8 // mark and length
+	if err != nil || n < head {
+		return false
+	}
+	mark, size := binary.BigEndian.Uint32(d.packed), int64(binary.BigEndian.Uint32(d.packed[4:]))
+	if mark&^0xf0 != uint32(hdrhistogram.V2CompressedEncodingCookieBase) || size > int64(n-head) {
+		return false
+	}
+	d.source.Reset(d.packed[head : head+size])
+	if d.inflow == nil {
+		d.inflow, err = zlib.NewReader(&d.source)
+	} else {
+		err = d.inflow.(zlib.Resetter).Reset(&d.source, nil)
+	}
+	return err == nil && d.inflate()
+}
+
+// inflate reads the head of the histogram, which must be of our geometry, and
+// its counts.
+func (d *HistogramReader) inflate() bool {
+	const room = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters + 1 // the most that can be right, and a byte
+	if d.plain == nil {
+		d.plain = make([]byte, room)
+	}
+	b := d.plain[:room]
+	n, err := io.ReadFull(d.inflow, b) // to the end, which is where its checksum is looked at
+	if err != io.ErrUnexpectedEOF || n < hdrhistogram.ENCODING_HEADER_SIZE {
+		return false
+	}
+	number := func(at int) int64 { return int64(binary.BigEndian.Uint64(b[at:])) }
+	if binary.BigEndian.Uint32(b)&^0xf0 != uint32(hdrhistogram.V2EncodingCookieBase) ||
+		int64(binary.BigEndian.Uint32(b[4:])) != int64(n-hdrhistogram.ENCODING_HEADER_SIZE) ||
+		binary.BigEndian.Uint32(b[12:]) != digits || number(16) != lowest || number(24) != highest ||
+		math.Float64frombits(uint64(number(32))) != 1 {
+		return false
+	}
+	d.plain = b[:n]
+	return true
+}
+
+// list appends the counters that are not zero to into. plain holds a histogram
+// as inflate leaves it: counts, and runs of zeros as negative numbers, in
+// ZigZag LEB128.
+func list(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
+	b := plain[hdrhistogram.ENCODING_HEADER_SIZE:]
+	for at := int64(0); len(b) > 0; {
+		n, size := zigzag(b)
+		if size == 0 || at >= counters {
+			return into, 0, false
+		}
+		b = b[size:]
+		if n < 0 {
+			if n < -counters || at-n > counters {
+				return into, 0, false
+			}
+			at -= n
+			continue
+		}
+		if n > math.MaxInt64-total {
+			return into, 0, false
+		}
+		if n > 0 {
+			into = append(into, bucket{valueOf(at), n})
+			total += n
+		}
+		at++
+	}
+	return into, total, true
+}
+
+// zigzag reads a number of 1 to 9 bytes, of which the ninth has 8 bits; size
+// is 0 if b is cut off.
+func zigzag(b []byte) (n int64, size int) {
+	var v uint64
+	for i := range min(len(b), 9) {
+		if i == 8 {
+			v |= uint64(b[i]) << 56
+		} else {
+			v |= uint64(b[i]&0x7f) << (7 * i)
+		}
+		if i == 8 || b[i] < 0x80 {
+			return int64(v>>1) ^ -int64(v&1), i + 1
+		}
+	}
+	return 0, 0
+}
+
+// dense turns h's list of counters into a histogram that can count.
+func (h *Histogram) dense() *hdrhistogram.Histogram {
+	hdr := hdrhistogram.New(lowest, highest, digits)
+	h.pour(hdr)
+	return hdr
+}
+
+// pour adds h's list to hdr.
+func (h *Histogram) pour(hdr *hdrhistogram.Histogram) {
+	for _, b := range h.sparse {
+		_ = hdr.RecordValues(b.value, b.count) // what it cannot hold is left out, as its own Merge does
+	}
+}
+
+// sparseQuantile does what hdrhistogram's ValueAtQuantile does, on the list.
+func (h *Histogram) sparseQuantile(q float64) int64 {
+	percent := min(max(q*100, 0), 100)
+	rank := percent/100*float64(h.total) + 0.5
+	want := h.total
+	switch {
+	case !(rank >= 1):
+		want = 1
+	case rank < float64(h.total):
+		want = int64(rank)
+	}
+	for _, b := range h.sparse {
+		if want -= b.count; want <= 0 {
+			if percent == 0 {
+				return b.value
+			}
+			return top(b.value)
+		}
+	}
+	return 0
+}
