@@ -243,7 +243,7 @@ func (d *data) finish() {
 func (d *data) held() []*total {
 	var all []*total
 	for _, t := range d.steps {
-		if t.span > 0 {
+		if t.span > 0 && !d.repeated(t.number) {
 			all = append(all, t)
 		}
 	}

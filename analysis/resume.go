@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"fmt"
+	"strings"
+
 	"weir/measure"
 )
 
@@ -13,4 +16,63 @@ func (d *data) announced(step int) *measure.Event {
 		}
 	}
 	return nil
+}
+
+// repeated tells whether a step was broken off and, after the run was resumed,
+// another one was held: it is not a point of the curve then.
+func (d *data) repeated(step int) bool {
+	later := false
+	for _, t := range d.steps {
+		later = later || t.number > step && t.span > 0
+	}
+	for _, e := range d.events {
+		if e.Kind == "resume" && e.Step == step && step > 0 {
+			return later
+		}
+	}
+	return false
+}
+
+// interrupted sums the times, in seconds, between the parts of a run that was
+// resumed: from the last interval before each resume to the first one after it.
+func (d *data) interrupted() (seconds float64) {
+	for _, e := range d.events {
+		if e.Kind != "resume" {
+			continue
+		}
+		for i := 1; i < len(d.seconds); i++ {
+			a, b := &d.seconds[i-1], &d.seconds[i]
+			if a.step != b.step && !b.end().Before(e.Time) {
+				seconds += max(0, b.start.Sub(a.end()).Seconds())
+				break
+			}
+		}
+	}
+	return seconds
+}
+
+// noteResumed tells that the run was resumed, which is no fault.
+func (d *data) noteResumed(note func(status, format string, args ...any)) {
+	var again []string
+	times := 0
+	for _, e := range d.events {
+		if e.Kind != "resume" {
+			continue
+		}
+		times++
+		if d.repeated(e.Step) {
+			again = append(again, fmt.Sprint(e.Step))
+		}
+	}
+	if times == 0 {
+		return
+	}
+	text := "the run was resumed once"
+	if times > 1 {
+		text = fmt.Sprintf("the run was resumed %d times", times)
+	}
+	if len(again) > 0 {
+		text += fmt.Sprintf("; what was held of step %s before it was broken off does not count", strings.Join(again, ", "))
+	}
+	note(OK, "%s", text)
 }

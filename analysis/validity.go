@@ -65,7 +65,8 @@ func (d *data) checkData(f *Findings) Check {
 			}
 		}
 	}
-	if len(notes) == 0 {
+	d.noteResumed(note)
+	if c.Status == OK {
 		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, run ended by itself", len(f.Curve), d.hold))
 	}
 	c.Detail = strings.Join(notes, "; ")
@@ -74,14 +75,13 @@ func (d *data) checkData(f *Findings) Check {
 
 func durationSeconds(d unit.Duration) float64 { return float64(d) / 1e9 }
 
-// finished tells whether the run wrote its end.
+// finished tells whether the run wrote its end, and was not resumed after it.
 func (d *data) finished() bool {
+	ended := false
 	for _, e := range d.events {
-		if e.Kind == "end" {
-			return true
-		}
+		ended = e.Kind == "end" || ended && e.Kind != "resume"
 	}
-	return false
+	return ended
 }
 
 // gap is how far the next interval may begin after the end of the one before
@@ -121,7 +121,7 @@ func (d *data) checkClock() Check {
 		}
 	}
 	last := &d.seconds[len(d.seconds)-1]
-	wall := last.end().Sub(d.seconds[0].start).Seconds()
+	wall := last.end().Sub(d.seconds[0].start).Seconds() - d.interrupted()
 	off := ratio(sum-wall, wall)
 	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall clock", len(d.seconds), d.back, overlaps, sum, wall)
 	switch {

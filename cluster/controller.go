@@ -247,6 +247,6 @@ func (k *controller) begin(a answer) error {
 	return k.Sink.Event(measure.Event{
 		Time: time.Now().UTC(), Kind: "step", Step: step.Number,
 		Text:    fmt.Sprintf("step %d: %d clients in %d processes", step.Number, step.Clients, len(k.alive)),
-		Clients: step.Clients, Rate: float64(step.Rate),
+		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(),
 	})
 }

@@ -167,7 +167,7 @@ const crowded = 10_000
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.Sink.Event(measure.Event{
 		Time: time.Now().UTC(), Kind: "step", Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
-		Clients: r.step.Clients, Rate: float64(r.step.Rate),
+		Clients: r.step.Clients, Rate: float64(r.step.Rate), Hold: time.Duration(r.step.Hold).Seconds(),
 	})
 	if err != nil {
 		return err

@@ -63,6 +63,7 @@ type Event struct {
 
 	Clients int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
 	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
+	Hold    float64 `json:"hold_seconds,omitempty"`    // of steps: as planned
 }
 
 // A Sink takes what was measured. Its methods are called by one goroutine at

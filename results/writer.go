@@ -66,6 +66,7 @@ func (w *Writer) begin(plan *scenario.Plan) error {
 		opened = append(opened, l)
 	}
 	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
+	lockAlone(w.intervals.f) // nobody else can have it; Resume asks
 	return nil
 }
 

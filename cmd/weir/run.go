@@ -111,7 +111,7 @@ target are listed and read; without a target, too, weir starts its own server.
 
 A scenario with repeat or matrix, or several scenarios, are a campaign: many runs,
 in blocks that have each variant once, in a folder of their own, compared at the
-end. --resume goes on with one that was broken off.
+end. --resume goes on with a run or a campaign that was broken off.
 
 Ctrl-C ends the run early and still reports; a second one stops at once.`,
 		Example: `  weir run
@@ -138,8 +138,8 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.resume, "resume", "", "go on with the campaign in `DIR` that was broken off")
 	c.Flags().StringVarP(&f.out, "out", "o", "", "run `DIR`ectory (default runs/NAME-TIME)")
+	c.Flags().StringVar(&f.resume, "resume", "", "go on with the run or campaign in `DIR` where it was broken off")
 	c.Flags().IntVar(&f.processes, "processes", 0, "client processes on this machine (default: as many as the open-file limit asks for)")
 	c.Flags().BoolVar(&f.json, "json", false, "print findings.json instead of the table")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "only the result, no progress")
@@ -161,7 +161,7 @@ func resume(c *cobra.Command, args []string, f runFlags, s streams, signals sign
 	in, release := interruptible(c.Context(), signals.listen(), s.err)
 	defer release()
 	if !campaign.Is(f.resume) {
-		return fmt.Errorf("%s is no campaign: it has no %s", f.resume, campaign.File)
+		return resumeRun(in, f.resume, f, s)
 	}
 	return resumeCampaign(in, f.resume, f, s)
 }

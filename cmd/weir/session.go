@@ -34,6 +34,8 @@ type session struct {
 	live    *live
 	config  engine.Config
 	loaded  bool // the load has begun
+	resumed *resumed
+	find    *finder // of weir find
 }
 
 // runScenario is the whole path of the data, from the scenario to the report.
@@ -49,17 +51,22 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 // runPlan measures what plan says into dir, a new run directory. conclude is
 // called when something was measured, and its error is the run's: a run that
 // was measured to its end has no other.
-func runPlan(in interrupts, plan *scenario.Plan, dir string, f runFlags, s streams, conclude func() error) (err error) {
+func runPlan(in interrupts, plan *scenario.Plan, dir string, f runFlags, s streams, conclude func() error) error {
 	r := &session{streams: s, flags: f, plan: plan, drivers: all.Drivers(), in: in}
-	ctx := in.stop
-	if plan.Target == scenario.BuiltIn {
-		server, err := startBuiltin(ctx, s, builtinFiles)
+	return r.run(dir, conclude)
+}
+
+// run does all that runPlan says, with a session that has its plan.
+func (r *session) run(dir string, conclude func() error) (err error) {
+	ctx := r.in.stop
+	if r.plan.Target == scenario.BuiltIn || r.plan.BuiltIn {
+		server, err := startBuiltin(ctx, r.streams, builtinFiles)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, server.Stop()) }()
-		there := *plan
-		there.Target = server.URL
+		there := *r.plan
+		there.Target, there.BuiltIn = server.URL, true
 		r.plan = &there
 	}
 	if err := r.readList(); err != nil {
@@ -110,7 +117,9 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		Weir: version(), Command: append([]string{"weir"}, os.Args[1:]...),
 		Clock: results.ReadClock(), Discard: r.plan.Work.Verify < 1, Environment: env,
 	}
-	if r.out, err = results.Create(dir, r.plan, about); err != nil {
+	if r.resumed != nil {
+		r.out = r.resumed.out
+	} else if r.out, err = results.Create(dir, r.plan, about); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.out.Close()) }()
@@ -124,9 +133,12 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		Plan: r.plan, Service: service, Folder: runFolder(r.out.About()),
 		Manifest: manifest, Finish: r.in.finish.Done(),
 	}
-	r.live = newLive(r.progress(), r.plan)
+	r.live = newLive(r.progress(), r.ahead())
 	r.live.start(dir, processes)
-	if err = r.prepare(); err == nil {
+	if err = r.again(manifest); err == nil {
+		err = r.prepare()
+	}
+	if err == nil {
 		err = r.drive(ctx, dir, processes)
 	}
 	return errors.Join(err, r.clean(manifest))
@@ -146,16 +158,19 @@ func (r *session) prepare() (err error) {
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	servers, closeServers := r.reporter(ctx)
 	defer closeServers()
-	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers}, both{r.out, r.live})
+	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers}, both{r.out, r.live, r.find})
 	if err != nil {
 		return err
 	}
 	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch}
-	if g := analysis.NewGate(r.plan); g != nil {
+	if g := analysis.NewGate(r.ahead()); g != nil {
 		finish, stop := context.WithCancel(r.in.finish)
 		defer stop()
 		r.config.Finish = finish.Done()
 		r.config.Sink = &gated{Sink: r.config.Sink, gate: g, finish: finish, stop: stop}
+	}
+	if err = r.goOn(); err != nil {
+		return errors.Join(err, watch.Stop())
 	}
 	r.loaded = true
 	r.live.load()
@@ -190,6 +205,11 @@ func (r *session) clean(m *results.Manifest) error {
 	if keep(r.plan) {
 		return nil
 	}
+	return r.sweep(m)
+}
+
+// sweep removes what the manifest names.
+func (r *session) sweep(m *results.Manifest) error {
 	left, err := leftovers(m)
 	if err != nil || len(left) == 0 {
 		return err
@@ -284,10 +304,14 @@ func filesPerClient(driver string) int {
 type both struct {
 	out  *results.Writer
 	live *live
+	find *finder // nil: nobody searches
 }
 
 // Sample implements monitor.Sink.
 func (b both) Sample(s *monitor.Sample) error {
+	if b.find != nil {
+		b.find.Sample(s)
+	}
 	return errors.Join(b.out.Sample(s), b.live.Sample(s))
 }
 

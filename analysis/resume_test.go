@@ -1,0 +1,74 @@
+package analysis
+
+import (
+	"testing"
+	"time"
+
+	"weir/measure"
+)
+
+// held makes seconds of a step's hold from a second on.
+func heldSeconds(d *data, step, from, n int) {
+	for i := range n {
+		s := second{start: time.Unix(int64(1_700_000_000+from+i), 0), seconds: 1, step: step, phase: measure.Hold, clients: 4}
+		d.seconds = append(d.seconds, s)
+		t := entry(d.steps, step)
+		t.number, t.span = step, t.span+1
+	}
+}
+
+func event(kind string, step, at int) *measure.Event {
+	return &measure.Event{Kind: kind, Step: step, Time: time.Unix(int64(1_700_000_000+at), 0), Clients: 10 * step}
+}
+
+// A run of three steps that was broken off in the second, and resumed an hour later.
+func resumedRun() *data {
+	d := &data{steps: map[int]*total{}}
+	heldSeconds(d, 1, 0, 5)
+	heldSeconds(d, 2, 5, 3)
+	heldSeconds(d, 4, 3608, 5)
+	d.events = []*measure.Event{event("step", 1, 0), event("step", 2, 5), event("resume", 2, 3607), event("step", 4, 3608)}
+	return d
+}
+
+func TestStepsThatAreRepeatedAreNoPoints(t *testing.T) {
+	d := resumedRun()
+	var numbers []int
+	for _, s := range d.held() {
+		numbers = append(numbers, s.number)
+	}
+	if len(numbers) != 2 || numbers[0] != 1 || numbers[1] != 4 {
+		t.Errorf("steps %v, want 1 and 4", numbers)
+	}
+	if got := d.announced(4); got == nil || got.Clients != 40 {
+		t.Errorf("step 4 was announced by %+v", got)
+	}
+	d.steps[4].span = 0 // not repeated yet
+	if n := len(d.held()); n != 2 {
+		t.Errorf("%d steps, want 1 and what there is of 2", n)
+	}
+}
+
+func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
+	d := resumedRun()
+	if c := d.checkClock(); c.Status != OK {
+		t.Errorf("%+v", c)
+	}
+	if got := d.interrupted(); got != 3600 {
+		t.Errorf("interrupted for %v s, want 3600", got)
+	}
+	if gap, step := d.gaps(); gap > 0 {
+		t.Errorf("%v s are missing in step %d", gap, step)
+	}
+	if d.finished() {
+		t.Error("it has no end")
+	}
+	d.events = append(d.events, event("end", 4, 3613))
+	if !d.finished() {
+		t.Error("it has an end")
+	}
+	d.events = append(d.events, event("resume", 0, 3700))
+	if d.finished() {
+		t.Error("it was resumed after its end")
+	}
+}

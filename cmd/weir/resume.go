@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/engine"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/results"
+	"weir/scenario"
+	"weir/storage/all"
+)
+
+// A resumed is the run that a session goes on with.
+type resumed struct {
+	out      *results.Writer
+	run      *results.Run
+	progress *results.Progress
+	first    int // place in the plan of the step to go on with
+	broken   int // number of the step that was broken off, 0 if none
+}
+
+// reopen opens the run in dir to go on with it.
+func reopen(dir string) (*resumed, error) {
+	out, run, err := results.Resume(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := run.Progress()
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	first, broken := p.Left()
+	return &resumed{out: out, run: run, progress: p, first: first, broken: broken}, nil
+}
+
+// resumeRun goes on with the run in dir at the step where it stopped: with its
+// plan, and with secrets from where the plan says that they are. What it had
+// made on its target is removed and made anew.
+func resumeRun(in interrupts, dir string, f runFlags, s streams) (err error) {
+	run, err := reopen(dir)
+	if err != nil {
+		return err
+	}
+	if err := run.refuse(); err != nil {
+		return errors.Join(exit{exitUsage, fmt.Errorf("%s: %w", dir, err)}, run.out.Close())
+	}
+	r := &session{streams: s, flags: f, plan: run.run.Plan, drivers: all.Drivers(), in: in, resumed: run}
+	defer func() {
+		if r.out == nil { // nobody else closes it
+			err = errors.Join(err, run.out.Close())
+		}
+	}()
+	return r.run(dir, func() error { return conclude(dir, f, s) })
+}
+
+// refuse says why the run cannot go on, nil if it can. It takes from the plan's
+// stop rules what was done already.
+func (run *resumed) refuse() error {
+	p := run.run.Plan
+	switch {
+	case p.Find != nil:
+		return errors.New("this was a search: go on with weir find --resume")
+	case run.first >= len(p.Steps):
+		return fmt.Errorf("the run is over: all %d steps were held; start a new one with weir run", len(p.Steps))
+	case p.Work.Keep:
+		return errors.New("a run that leaves what it writes (workload.keep) cannot be resumed: it would write the same names again")
+	}
+	spent := run.progress
+	if t := p.Stop.Time; t > 0 {
+		if p.Stop.Time -= unit.Duration(spent.Spent); p.Stop.Time <= 0 {
+			return fmt.Errorf("the run is over: stop.time is %v", t)
+		}
+	}
+	if n := p.Stop.Count; n > 0 {
+		if p.Stop.Count -= spent.Done; p.Stop.Count <= 0 {
+			return fmt.Errorf("the run is over: stop.count is %d", n)
+		}
+	}
+	if n := p.Stop.Bytes; n > 0 {
+		if p.Stop.Bytes -= unit.Size(spent.Moved); p.Stop.Bytes <= 0 {
+			return fmt.Errorf("the run is over: stop.bytes is %v", n)
+		}
+	}
+	return nil
+}
+
+// steps are those that are left. Their numbers are new ones, beyond all of the
+// plan's: what was held of the one that was broken off keeps its number.
+func (run *resumed) steps() []scenario.Step {
+	number := max(len(run.run.Plan.Steps), run.progress.Last)
+	left := slices.Clone(run.run.Plan.Steps[run.first:])
+	for i := range left {
+		left[i].Number = number + 1 + i
+	}
+	return left
+}
+
+// ahead is the plan of what the session has still to do.
+func (r *session) ahead() *scenario.Plan {
+	if r.resumed == nil || r.plan.Find != nil {
+		return r.plan
+	}
+	left := *r.plan
+	left.Steps = r.resumed.steps()
+	return &left
+}
+
+// again makes the target as it was before the run that is resumed: what that
+// has left there goes, and only what its manifest names in its own folder.
+func (r *session) again(m *results.Manifest) error {
+	if r.resumed == nil {
+		return nil
+	}
+	left, err := leftovers(m)
+	if err == nil {
+		err = within(left, r.config.Folder)
+	}
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return r.sweep(m)
+}
+
+// goOn tells that the run is resumed, and steers it to the steps that are left.
+func (r *session) goOn() error {
+	if r.find != nil {
+		r.config.Pilot = r.find.pilot(r)
+	}
+	if r.resumed == nil {
+		return nil
+	}
+	text := "resumed by weir " + version()
+	if r.resumed.broken > 0 {
+		text += fmt.Sprintf("; step %d was broken off and is held again", r.resumed.broken)
+	}
+	if r.find == nil {
+		r.config.Pilot = engine.Alone(r.ahead())
+	}
+	return r.config.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: "resume", Step: r.resumed.broken, Text: text})
+}

@@ -1,0 +1,103 @@
+package results
+
+import (
+	"time"
+
+	"weir/measure"
+)
+
+// A Progress is how far a run came, all its parts together.
+type Progress struct {
+	Steps []Begun
+	Last  int           // largest number of a step, 0 if none began
+	Spent time.Duration // of all phases, summed
+	Done  int64         // operations that ended well
+	Moved int64         // payload bytes
+	Ended string        // what the last event "end" says; "" if the run was broken off
+}
+
+// A Begun is a step that began.
+type Begun struct {
+	Number int
+	Hold   time.Duration // as measured
+	Want   time.Duration // as planned
+	Passed bool          // the next step began without a break
+}
+
+// Whole tells whether the step was held for as long as it was to be; what the
+// last second was still to bring when a run was interrupted is not missed.
+func (b Begun) Whole() bool {
+	return b.Hold > 0 && float64(b.Hold) >= 0.98*float64(b.Want)-0.05*float64(time.Second)
+}
+
+// Progress reads how far the run came. A damaged line is an error.
+func (r *Run) Progress() (*Progress, error) {
+	p := &Progress{}
+	resumed := false
+	for e, err := range r.Events() {
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Kind == "step":
+			want := time.Duration(e.Hold * float64(time.Second))
+			for _, s := range r.Plan.Steps {
+				if want == 0 && s.Number == e.Step {
+					want = time.Duration(s.Hold)
+				}
+			}
+			if n := len(p.Steps); n > 0 {
+				p.Steps[n-1].Passed = !resumed
+			}
+			resumed = false
+			p.Steps = append(p.Steps, Begun{Number: e.Step, Want: want})
+			p.Last = max(p.Last, e.Step)
+		case e.Kind == "resume":
+			p.Ended, resumed = "", true
+		case e.Kind == "end":
+			p.Ended = e.Text
+		}
+	}
+	return p, p.count(r)
+}
+
+// count adds up the intervals.
+func (p *Progress) count(r *Run) error {
+	hold := map[int]time.Duration{}
+	var last measure.Interval
+	for v, err := range r.Intervals() {
+		if err != nil {
+			return err
+		}
+		p.Done += v.Done
+		p.Moved += v.Moved
+		p.Last = max(p.Last, v.Step)
+		if v.Start.Equal(last.Start) && v.Step == last.Step && v.Phase == last.Phase {
+			continue // another kind or server of the same second
+		}
+		last = *v
+		span := time.Duration(v.Seconds * float64(time.Second))
+		p.Spent += span
+		if v.Phase == measure.Hold {
+			hold[v.Step] += span
+		}
+	}
+	for i := range p.Steps {
+		p.Steps[i].Hold = hold[p.Steps[i].Number]
+	}
+	return nil
+}
+
+// Left returns which of the plan's steps are still to be held, as the place of
+// the first one in the plan, and the number of the step that was broken off, 0
+// if none was.
+func (p *Progress) Left() (first, broken int) {
+	for i, s := range p.Steps {
+		switch {
+		case s.Passed || s.Whole():
+			first++
+		case i == len(p.Steps)-1:
+			broken = s.Number
+		}
+	}
+	return first, broken
+}

@@ -1,0 +1,109 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ErrBusy tells that a run directory is being written by another process.
+var ErrBusy = errors.New("another process is writing this run")
+
+// Resume opens the run directory dir, whose run was interrupted, to go on
+// writing. It refuses what Open refuses, and with ErrBusy a run that a live
+// process still writes. A last line that is not whole is cut off; nothing else
+// is changed. It waits up to ten seconds for workers of a killed run to end.
+//
+// The caller tells with an event "resume" that the run goes on, and which step
+// was broken off; see [Run.Progress].
+func Resume(dir string) (*Writer, *Run, error) {
+	run, err := Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &Writer{dir: dir, about: run.About}
+	if err := w.reopen(); err != nil {
+		return nil, nil, fmt.Errorf("results: %s: %w", dir, err)
+	}
+	run.Torn = nil
+	return w, run, nil
+}
+
+// reopen opens the three files that grow, the first one alone.
+func (w *Writer) reopen() (err error) {
+	var opened []*lineFile
+	defer func() {
+		for _, l := range opened {
+			if err != nil {
+				_ = l.f.Close() // nothing was written
+			}
+		}
+	}()
+	for i, name := range []string{IntervalsFile, HostsFile, EventsFile} {
+		f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+		if err != nil {
+			return err
+		}
+		l := &lineFile{f: f}
+		opened = append(opened, l)
+		if i == 0 && !lockAlone(f) {
+			return ErrBusy
+		}
+		if l.size, err = mend(f); err != nil {
+			return err
+		}
+	}
+	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
+	return unattended(filepath.Join(w.dir, ManifestFile))
+}
+
+// mend makes f end with a line's end: a last line that is whole is ended, one
+// that is not is cut off. It returns f's size.
+func mend(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	tail := make([]byte, min(info.Size(), longest))
+	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
+		return 0, err
+	}
+	tail = tail[bytes.LastIndexByte(tail, '\n')+1:]
+	if len(tail) > 0 && json.Valid(tail) {
+		_, err = f.WriteString("\n")
+	} else {
+		err = cutTail(f)
+	}
+	if err == nil {
+		info, err = f.Stat()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// unattended waits until nobody has the manifest at path open any more: workers
+// of a run that was killed notice that a moment later.
+func unattended(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only looked at
+	for range 100 {
+		if lockAlone(f) {
+			return nil
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	return fmt.Errorf("its manifest is still open: %w", ErrBusy)
+}
