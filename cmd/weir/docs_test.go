@@ -131,6 +131,7 @@ func TestScenarios(t *testing.T) {
 	extra := map[string][]string{
 		"first-light.yaml":       nil,
 		"simulated.yaml":         nil,
+		"retrograde.yaml":        {"--set", "thresholds=[]"},
 		"nginx-webdav.yaml":      {"--target", web.URL},
 		"upload.yaml":            {"--target", web.URL},
 		"metadata.yaml":          {"--target", web.URL},

@@ -82,9 +82,7 @@ func (c *client) until(ctx context.Context, t time.Duration) error {
 // turn comes, and returns when it ended by plan. Each of the equal steps of
 // that time is told to tick, if there is one.
 func (c *client) pass(ctx context.Context, s *station, arrival, length time.Duration, steps int, tick func(i int)) (time.Duration, error) {
-	if c.place.start == nil {
-		c.place.start = make(chan time.Duration, 1)
-	}
+	c.takePlace()
 	start, err := s.enter(ctx, &c.place, arrival)
 	if err != nil {
 		return 0, err
@@ -103,12 +101,19 @@ func (c *client) pass(ctx context.Context, s *station, arrival, length time.Dura
 	return start + length, nil
 }
 
+func (c *client) takePlace() {
+	if c.place.start == nil {
+		c.place.start = make(chan time.Duration, 1)
+	}
+}
+
 // serviceTime draws how long the servers need for the next operation.
 func (c *client) serviceTime() time.Duration {
+	mean := float64(c.w.Service) / c.w.capacity()
 	if c.w.Constant {
-		return c.w.Service
+		return time.Duration(mean)
 	}
-	return time.Duration(c.rand.ExpFloat64() * float64(c.w.Service))
+	return time.Duration(c.rand.ExpFloat64() * mean)
 }
 
 // fate draws whether the next operation fails, and how.

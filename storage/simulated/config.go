@@ -23,12 +23,26 @@ type Config struct {
 	Bandwidth float64       // bandwidth=1Gbit/s, in bytes per second; 0 is without limit
 	Connect   time.Duration // connect=1ms
 	Seed      uint64        // seed=1
+	Sigma     float64       // sigma=0.02: contention, instead of servers
+	Kappa     float64       // kappa=0.0001: coherency, instead of servers
+	Collapse  int           // collapse=500x20%: with more operations than that, and 0 never,
+	Left      float64       // so much of the capacity is left
+	Noise     float64       // noise=3%: the capacity's spread from opening to opening
 	Files     int           // files=100x1MiB: how many
 	Size      int64         // and how large
 	// error=0.1% or error.reset=0.1%: the share of operations that fail,
 	// by class; without a class they are busy.
 	Errors [storage.Classes]float64
+	fixed  bool // the seed was given
 }
+
+// shares says whether the service is shared by all operations, as the
+// Universal Scalability Law has it, instead of being a number of servers.
+func (c Config) shares() bool { return c.Sigma > 0 || c.Kappa > 0 }
+
+// depends says whether the rate depends on how many operations are there in
+// another way than by the number of servers.
+func (c Config) depends() bool { return c.shares() || c.Collapse > 0 }
 
 // limits keep a typing mistake from filling the memory.
 const (
@@ -50,6 +64,7 @@ func Parse(u *url.URL) (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("simulated: %w", err)
 	}
+	c.fixed = query.Has("seed")
 	set := setters()
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		values := query[key]
@@ -68,6 +83,14 @@ func Parse(u *url.URL) (Config, error) {
 		if err != nil {
 			return c, fmt.Errorf("simulated: %s=%s: %w", key, values[0], err)
 		}
+	}
+	switch {
+	case c.shares() && query.Has("servers"):
+		return c, errors.New("simulated: servers=: leave it out with sigma or kappa, which say how operations get into each other's way")
+	case c.depends() && c.Constant:
+		return c, errors.New("simulated: dist=constant: with sigma, kappa or collapse service times are exponential")
+	case c.depends() && c.Service == 0:
+		return c, errors.New("simulated: service=0: with sigma, kappa or collapse it must take time")
 	}
 	sum := 0.0
 	for _, share := range c.Errors {
@@ -125,8 +148,12 @@ func setters() map[string]func(c *Config, text string) error {
 			c.Seed, err = strconv.ParseUint(text, 10, 64)
 			return err
 		},
-		"error": func(c *Config, text string) error { return c.setError("busy", text) },
-		"files": (*Config).setFiles,
+		"error":    func(c *Config, text string) error { return c.setError("busy", text) },
+		"files":    (*Config).setFiles,
+		"sigma":    func(c *Config, text string) (err error) { c.Sigma, err = share(text, 1); return err },
+		"kappa":    func(c *Config, text string) (err error) { c.Kappa, err = share(text, 1); return err },
+		"noise":    func(c *Config, text string) (err error) { c.Noise, err = share(text, 0.5); return err },
+		"collapse": (*Config).setCollapse,
 	}
 }
 
@@ -148,6 +175,33 @@ func (c *Config) setFiles(text string) (err error) {
 	}
 	c.Size = int64(s)
 	return err
+}
+
+func (c *Config) setCollapse(text string) (err error) {
+	number, left, ok := strings.Cut(text, "x")
+	if !ok {
+		return errors.New("write from how many operations on, and what share of the capacity is left then, such as 500x20%")
+	}
+	if c.Collapse, err = count(number, maxServers); err != nil {
+		return err
+	}
+	if c.Left, err = share(left, 1); err == nil && c.Left == 0 {
+		err = errors.New("something must be left: use more than 0%")
+	}
+	return err
+}
+
+// share reads a number from 0 to most, in percent or plain.
+func share(text string, most float64) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		x, err = strconv.ParseFloat(number, 64)
+		x /= 100
+	}
+	if err != nil || !(x >= 0 && x <= most) {
+		return 0, fmt.Errorf("use a number from 0 to %g, such as 0.02 or 2%%", most)
+	}
+	return x, nil
 }
 
 func (c *Config) setError(name, text string) error {

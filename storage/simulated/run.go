@@ -144,6 +144,16 @@ func (r *run) serve() error {
 	if gone != nil || r.fate == storage.Denied || r.fate == storage.NotFound {
 		r.left = 0
 	}
+	if w.contended != nil {
+		r.c.takePlace()
+		if r.at, err = w.contended.pass(r.ctx, &r.c.place, r.at); err != nil {
+			return err
+		}
+		if gone != nil {
+			return gone
+		}
+		return r.transmit()
+	}
 	length, steps := r.c.serviceTime(), 1
 	var tick func(int)
 	if w.Bandwidth == 0 && r.left > 0 {
@@ -165,13 +175,17 @@ func (r *run) serve() error {
 // transmit sends what is left over the link, piece by piece.
 func (r *run) transmit() error {
 	w := r.c.w
+	if w.Bandwidth == 0 {
+		r.move(r.left) // all at once, when it is served
+		return nil
+	}
 	piece := int64(r.op.Chunk)
 	if piece <= 0 {
 		piece = max(16<<10, int64(w.Bandwidth/200)) // what the link carries in 5 ms: streams take turns, and cheaply
 	}
 	for r.left > 0 {
 		n := min(piece, r.left)
-		length := time.Duration(float64(n) / w.Bandwidth * float64(time.Second))
+		length := time.Duration(float64(n) / (w.Bandwidth * w.capacity()) * float64(time.Second))
 		end, err := r.c.pass(r.ctx, w.link, r.at, length, 1, nil)
 		if err != nil {
 			return err

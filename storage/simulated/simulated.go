@@ -5,6 +5,7 @@
 // A target is a URL such as
 //
 //	simulated://name?servers=4&service=10ms&dist=exponential&bandwidth=1Gbit/s&connect=1ms&error=0.1%&files=1000x1MiB
+//	simulated://name?service=10ms&sigma=0.02&kappa=0.0001&collapse=500x20%&noise=3%
 //
 // # The model
 //
@@ -15,6 +16,21 @@
 // cable do. A new session first takes the connect time, in which nobody waits
 // for anybody. An operation that is given up leaves its queue or its server at
 // once.
+//
+// With sigma or kappa there are no servers: n operations at once, each of
+// which would take the service time S alone, together end at the rate
+//
+//	n/S / (1 + sigma(n-1) + kappa n(n-1))
+//
+// of the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007),
+// which has its maximum at n = sqrt((1-sigma)/kappa). Any of them is the next
+// to end. With collapse=500x20%, only so much of the rate is left while more
+// than so many operations are there. Both need exponential times, and
+// payload without a link moves all at once.
+//
+// With noise=3% the capacity, of the link too, is multiplied by a factor drawn
+// whenever the service is opened: exp of a normal number with that standard
+// deviation. With a seed in the URL a process draws the same ones as the last.
 //
 // The payload is never there: files are a size and a seed of package content,
 // and checksums are computed from these. All waiting is for timers and
@@ -29,6 +45,7 @@ package simulated
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -66,6 +83,7 @@ func (d *driver) open(_ context.Context, t storage.Target) (storage.Service, err
 		w = newWorld(conf, t.URL.Scheme+"://"+t.URL.Host)
 		d.worlds[t.URL.String()] = w
 	}
+	w.opened()
 	s := service{w: w}
 	if t.Shared {
 		s.joint = &joint{turn: make(chan struct{}, 1)}
@@ -82,11 +100,34 @@ type world struct {
 	link    *station
 	tree    *tree
 	clients atomic.Uint64
+
+	contended *contended    // instead of servers, if the rate depends on more
+	openings  uint64        // guarded by the driver's lock
+	factor    atomic.Uint64 // of the capacity since the last opening: the bits of a float64
 }
 
 func newWorld(c Config, url string) *world {
-	return &world{Config: c, url: url, epoch: time.Now(), servers: newStation(c.Servers), link: newStation(1), tree: newTree(c)}
+	w := &world{Config: c, url: url, epoch: time.Now(), servers: newStation(c.Servers), link: newStation(1), tree: newTree(c)}
+	if c.depends() {
+		w.contended = newContended(c, w.now, func(n int) float64 { return c.Rate(n) * w.capacity() })
+	}
+	return w
 }
+
+// opened draws the capacity until the next opening. Without a seed it is
+// another one in each process.
+func (w *world) opened() {
+	w.openings++
+	seed := w.Seed
+	if !w.fixed {
+		seed = uint64(time.Now().UnixNano())
+	}
+	z := rand.New(rand.NewPCG(seed, w.openings)).NormFloat64()
+	w.factor.Store(math.Float64bits(math.Exp(w.Noise * z)))
+}
+
+// capacity is by how much the service is faster or slower than its mean.
+func (w *world) capacity() float64 { return math.Float64frombits(w.factor.Load()) }
 
 // now is the time since the world's begin.
 func (w *world) now() time.Duration { return time.Since(w.epoch) }

@@ -20,9 +20,10 @@ func newStation(servers int) *station { return &station{fresh: servers} }
 
 // A waiter is a client's place in a queue.
 type waiter struct {
-	start   chan time.Duration // room for one: when its service begins
+	start   chan time.Duration // room for one: when its service begins; at a contended station, when it ended
 	arrival time.Duration
 	queued  bool
+	place   int // at a contended station
 	before  *waiter
 	after   *waiter
 }
