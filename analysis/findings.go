@@ -262,6 +262,7 @@ func (d *data) findings() *Findings {
 	f.Bottleneck = d.bottleneck(f, best)
 	f.Validity = d.validity(f, best)
 	f.Thresholds = d.stopped(f.hold(d.plan.Thresholds))
+	f.Boundaries = f.boundaries(d.plan.Boundaries)
 	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
 	f.Verdict = f.verdict(best)
 	return f

@@ -32,6 +32,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Driver: driver.Name,
 		Command: slices.Clone(s.Client.Command), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work,
 		Model: "closed", Drain: s.Load.Drain, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
+		Boundaries: slices.Clone(s.Boundaries),
 	}
 	l := s.Load
 	for i, n := range l.Clients {

@@ -37,6 +37,11 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 			c.say(fmt.Sprintf("thresholds.%d", i), "%v", err)
 		}
 	}
+	for i, b := range s.Boundaries {
+		if _, err := ParseBoundary(b); err != nil {
+			c.say(fmt.Sprintf("boundaries.%d", i), "%v", err)
+		}
+	}
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(s.Name) {
 		c.say("name", "%s: use up to 64 letters, digits, dots, _ and -", quote(s.Name))
 	}

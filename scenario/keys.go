@@ -114,6 +114,7 @@ func endKeys() []key {
 		{"hosts.[].pids", "Numbers of processes to watch."},
 		{"hosts.[].groups", "Process groups to watch."},
 		{"thresholds", "What the result must meet, as in throughput > 8 Gbit/s at 2000 clients. One that is not met makes the exit code 3; one that ends in or stop ends the run at once."},
+		{"boundaries", "Conditions whose range of loads is sought, as in latency_mean < 10 x single. They do not touch the exit code."},
 		{"seed", "Start of all random choices. Equal seeds make equal runs."},
 	}
 }

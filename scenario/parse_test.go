@@ -158,6 +158,7 @@ func TestMistakes(t *testing.T) {
 		{"report", target + "hosts: [{name: a, role: server, xrootd_report: a:9931}]\n", `s.yaml:2:48: hosts.0.xrootd_report: "a:9931" is no port of this machine: write it as in :9931, or 192.0.2.1:9931`},
 		{"exporter", target + "hosts: [{name: a, role: server, node_exporter: a:9100}]\n", `s.yaml:2:48: hosts.0.node_exporter: not the URL of a page: write it as in http://a:9100/metrics`},
 		{"threshold", target + "thresholds: [throughput > 8]\n", `s.yaml:2:14: thresholds.0: "8": a speed needs a unit, as in 100Mbit/s, 1Gbit/s or 12MB/s`},
+		{"boundary", target + "boundaries: [latency_mean < 10 single]\n", `s.yaml:2:14: boundaries.0: "10 single": write how many times what the lightest step gave, as in 10 x single`},
 		{"measure", target + "thresholds: [thruput > 8Gbit/s]\n", `s.yaml:2:14: thresholds.0: unknown measure "thruput": use one of throughput`},
 		{"method", target + "auth: {method: kerberos}\n", `s.yaml:2:16: auth.method: unknown method "kerberos": use one of none, unix, krb5, x509, token, basic, s3`},
 		{"basic", target + "auth: {method: basic, user: ada}\n", `s.yaml:2:16: auth.method: basic needs user, and password_file or password_variable`},

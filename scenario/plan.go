@@ -28,6 +28,7 @@ type Plan struct {
 	Stop       Stop          `json:"stop,omitzero"`
 	Hosts      []Host        `json:"hosts,omitempty"`
 	Thresholds []string      `json:"thresholds,omitempty"` // what the result must meet
+	Boundaries []string      `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
 	First      int           `json:"first_client"`         // number of this share's first client
 	BuiltIn    bool          `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
 }

@@ -32,6 +32,7 @@ type Scenario struct {
 	Stop       Stop          `yaml:"stop"`
 	Hosts      []Host        `yaml:"hosts"`
 	Thresholds []string      `yaml:"thresholds"`
+	Boundaries []string      `yaml:"boundaries"`
 	Seed       uint64        `yaml:"seed"`
 	Repeat     int           `yaml:"repeat"` // runs of each combination
 	Matrix     Matrix        `yaml:"matrix"` // its first combination is what the other fields hold

@@ -79,6 +79,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, t := range p.Thresholds {
 		row("threshold", "%s", t)
 	}
+	for _, b := range p.Boundaries {
+		row("boundary", "%s", b)
+	}
 	row("seed", "%d", p.Seed)
 	if err := aligned(w, b.String(), 0); err != nil {
 		return err
