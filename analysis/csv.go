@@ -3,14 +3,13 @@ package analysis
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"weir/results"
-	"weir/storage"
 )
 
 // WriteFindings writes findings.json into dir, whole or not at all.
@@ -26,18 +25,24 @@ func JSON(w io.Writer, f *Findings) error {
 	return enc.Encode(f)
 }
 
-// WriteTables writes curve.csv, intervals.csv and hosts.csv into run's folder.
-func WriteTables(run *results.Run, f *Findings) error {
-	for name, write := range map[string]func(io.Writer) error{
-		results.CurveFile:        func(w io.Writer) error { return CurveCSV(w, f) },
-		results.IntervalsCSVFile: func(w io.Writer) error { return IntervalsCSV(w, run) },
-		results.HostsCSVFile:     func(w io.Writer) error { return HostsCSV(w, run) },
-	} {
-		if err := results.WriteFile(run.Dir, name, write); err != nil {
+// Write analyses run as Both does and writes findings.json, curve.csv,
+// intervals.csv and hosts.csv into its folder, each whole or not at all. The
+// run is read only once.
+func Write(run *results.Run) (f *Findings, s *Series, err error) {
+	err = results.WriteFile(run.Dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
+		return results.WriteFile(run.Dir, results.HostsCSVFile, func(hosts io.Writer) error {
+			d, err := loadTo(run, intervals, hosts)
+			if err == nil {
+				f, s = d.findings(), d.series()
+			}
 			return err
-		}
+		})
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil
+	return f, s, errors.Join(WriteFindings(run.Dir, f),
+		results.WriteFile(run.Dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
 }
 
 // A column is a header with its unit, and how its cell is made.
@@ -153,71 +158,4 @@ func quantileColumns(name string, of func(*Step) *Quantiles) []column[Step] {
 		}})
 	}
 	return columns
-}
-
-// IntervalsCSV writes intervals.jsonl as a table, its histograms as count and
-// quantiles, errors in a column a class.
-func IntervalsCSV(w io.Writer, run *results.Run) error {
-	out := csv.NewWriter(w)
-	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "moved_bytes", "discarded_bytes",
-		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
-		"latency_max_seconds", "first_byte_p50_seconds", "first_byte_p99_seconds", "late_p99_seconds",
-		"redirect_p50_seconds", "redirect_p99_seconds", "waits", "waited_seconds", "reopened"}
-	for class := storage.None + 1; class < storage.Classes; class++ {
-		names = append(names, "failed_"+strings.ReplaceAll(class.String(), " ", "_"))
-	}
-	if err := out.Write(names); err != nil {
-		return err
-	}
-	for iv, err := range run.Intervals() {
-		if err != nil {
-			return err
-		}
-		cells := []string{iv.Start.UTC().Format(time.RFC3339Nano), number(iv.Seconds), integer(iv.Step), text(iv.Phase), number(iv.Clients),
-			iv.Kind.String(), text(iv.Server), integer(iv.Moved), integer(iv.Dropped), integer(iv.Wire), integer(iv.Begun), integer(iv.Done),
-			integer(iv.Retried), integer(iv.Verified), integer(iv.Sessions), integer(iv.Missed), number(iv.Latency.Quantile(0.5)),
-			number(iv.Latency.Quantile(0.99)), number(iv.Latency.Max()), number(iv.FirstByte.Quantile(0.5)),
-			number(iv.FirstByte.Quantile(0.99)), number(iv.Late.Quantile(0.99)),
-			number(iv.Redirect.Quantile(0.5)), number(iv.Redirect.Quantile(0.99)), integer(iv.Waits), number(iv.Waited), integer(iv.Reopened)}
-		for class := storage.None + 1; class < storage.Classes; class++ {
-			cells = append(cells, integer(iv.Failed[class]))
-		}
-		if err := out.Write(cells); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// HostsCSV writes hosts.jsonl as a table, one line a sample: sums over disks
-// and interfaces, CPU of the two sides' processes.
-func HostsCSV(w io.Writer, run *results.Run) error {
-	out := csv.NewWriter(w)
-	if err := out.Write([]string{"time", "duration_seconds", "host", "role", "cores", "cpu_busy_share", "cpu_user_share", "cpu_system_share",
-		"cpu_iowait_share", "cpu_steal_share", "busiest_core_share", "load1", "memory_available_bytes", "server_cpu_cores", "client_cpu_cores",
-		"server_resident_bytes", "client_resident_bytes", "busiest_disk_share", "disk_read_bytes_per_second", "disk_write_bytes_per_second",
-		"net_received_bytes_per_second", "net_sent_bytes_per_second", "retransmitted_segments_per_second", "cost_cpu_seconds", "error"}); err != nil {
-		return err
-	}
-	for s, err := range run.Samples() {
-		if err != nil {
-			return err
-		}
-		one := hostSum{disks: map[string]*mean{}}
-		one.add(s, 1)
-		f := one.figure()
-		user, system := "", ""
-		if s.CPU != nil {
-			user, system = number(s.CPU.User), number(s.CPU.System)
-		}
-		if err := out.Write([]string{s.Time.UTC().Format(time.RFC3339Nano), number(s.Seconds), text(s.Host), text(s.Role), integer(s.Cores), pointer(f.CPU), user, system,
-			pointer(f.IOWait), pointer(f.Steal), pointer(f.BusiestCore), number(s.Load), integer(f.MemoryAvailable), pointer(f.ServerCores), pointer(f.ClientCores),
-			integer(f.ServerRSS), integer(f.ClientRSS), pointer(f.DiskBusy), number(f.DiskRead), number(f.DiskWrite),
-			number(f.NetReceived), number(f.NetSent), number(f.Retransmits), number(s.Cost), text(s.Error)}); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
 }

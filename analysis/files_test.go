@@ -56,14 +56,8 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 	s.Interval = func(iv *measure.Interval) { iv.Server = "=cmd()" }
 	s.Sample = func(x *monitor.Sample) { x.Host = "@" + x.Host }
 	run := written(t, s)
-	f, series, err := Both(run)
+	f, series, err := Write(run)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteTables(run, f); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFindings(run.Dir, f); err != nil {
 		t.Fatal(err)
 	}
 	curve := readTable(t, run.Dir, results.CurveFile)

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"io"
 	"slices"
 	"time"
 
@@ -63,17 +64,25 @@ type data struct {
 	hold     float64
 }
 
-func load(run *results.Run) (*data, error) {
+func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
+
+// loadTo reads run and writes intervals.csv and hosts.csv on the way, where
+// they are wanted.
+func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	d := &data{plan: run.Plan, about: run.About, torn: run.Torn,
 		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}}
-	if err := d.loadIntervals(run); err != nil {
+	if err := d.loadIntervals(run, intervals); err != nil {
 		return nil, err
 	}
 	d.finish()
 	d.watching()
-	if err := run.EachSample(nil, func(s *monitor.Sample, _ []byte) error {
+	render, write, err := hostTable(hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := run.EachSample(render, func(s *monitor.Sample, row []byte) error {
 		d.watch(s)
-		return nil
+		return write(row)
 	}); err != nil {
 		return nil, err
 	}
@@ -93,12 +102,16 @@ type key struct {
 	phase string
 }
 
-func (d *data) loadIntervals(run *results.Run) error {
+func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
 	index := map[key]int{}
 	var now measure.Histogram // latency of the second that the last line was of
 	last := -1
 	var before time.Time
-	err := run.EachInterval(nil, func(iv *measure.Interval, _ []byte) error {
+	render, write, err := intervalTable(table)
+	if err != nil {
+		return err
+	}
+	err = run.EachInterval(render, func(iv *measure.Interval, row []byte) error {
 		if iv.Start.Before(before.Add(-2 * time.Millisecond)) {
 			d.back++
 		}
@@ -117,7 +130,7 @@ func (d *data) loadIntervals(run *results.Run) error {
 		now.Merge(&iv.Latency)
 		d.seconds[i].add(iv)
 		d.count(iv)
-		return nil
+		return write(row)
 	})
 	d.latencyOf(last, &now)
 	return err

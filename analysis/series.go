@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"time"
 
 	"weir/measure"
@@ -106,20 +107,18 @@ func (d *data) series() *Series {
 }
 
 func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
-	one := hostSum{disks: map[string]*mean{}}
-	one.add(s, 1)
-	f := one.figure()
-	known := func(p *float64) float64 {
-		if p == nil {
+	k := lookAt(s)
+	known := func(x float64) float64 {
+		if math.IsNaN(x) {
 			return -1
 		}
-		return *p
+		return x
 	}
-	net := f.NetReceived + f.NetSent
-	if f.NetSent > 0 && f.NetSent == ratio(one.loSent.sum, one.loSent.weight) {
-		net = f.NetSent // loopback counts each byte on both sides
+	net := max(k.received, k.back) + max(k.sent, k.looped)
+	if k.looped > 0 && k.looped >= k.sent {
+		net = k.looped // loopback counts each byte on both sides
 	}
-	return HostPoint{At: s.Time.Sub(start).Seconds(), CPU: known(f.CPU), IOWait: known(f.IOWait),
-		ServerCores: known(f.ServerCores), ClientCores: known(f.ClientCores), DiskBusy: known(f.DiskBusy),
-		DiskBytes: f.DiskRead + f.DiskWrite, NetBytes: net}
+	return HostPoint{At: s.Time.Sub(start).Seconds(), CPU: known(k.cpu), IOWait: known(k.iowait),
+		ServerCores: known(k.serverCores), ClientCores: known(k.clientCores), DiskBusy: known(k.diskBusy),
+		DiskBytes: k.diskRead + k.diskWrite, NetBytes: net}
 }

@@ -39,12 +39,11 @@ func analyze(dir string) (*analysis.Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, series, err := analysis.Both(run)
-	if err != nil {
+	found, series, err := analysis.Write(run)
+	if found == nil {
 		return nil, err
 	}
-	return found, errors.Join(analysis.WriteFindings(dir, found), analysis.WriteTables(run, found),
-		results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
+	return found, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
 }
 
 // validity turns an invalid result, or a threshold that was not met, into its
