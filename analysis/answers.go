@@ -3,28 +3,31 @@ package analysis
 // Fits are the models laid through the curve, by weighted least squares. A
 // model is nil where there are too few points for it.
 type Fits struct {
-	Best    string `json:"best"` // name of the model with the least AICc among those that say something of scaling
-	Detail  string `json:"detail"`
-	Line    *Fit   `json:"line"`
-	Plateau *Fit   `json:"plateau"`
-	Amdahl  *Fit   `json:"amdahl"`
-	USL     *Fit   `json:"usl"`
-	Poly4   *Fit   `json:"poly4"`
+	Best    string   `json:"best"` // name of the model with the least AICc among those that say something of scaling
+	Detail  string   `json:"detail"`
+	Lacking []string `json:"lacking,omitempty"` // a sentence for each model that is nil
+	Line    *Fit     `json:"line"`
+	Plateau *Fit     `json:"plateau"`
+	Amdahl  *Fit     `json:"amdahl"`
+	USL     *Fit     `json:"usl"`
+	Poly4   *Fit     `json:"poly4"`
 }
 
 // A Fit is one model with the parameters that suit the curve best. Its yield
 // is bytes per second, or operations per second where Findings.Measure is Rate.
 type Fit struct {
-	Name       string     `json:"name"`
-	Formula    string     `json:"formula"`
-	Parameters []Estimate `json:"parameters"`
-	R2         float64    `json:"r2"`
-	AICc       float64    `json:"aicc"`   // may only be compared within a run
-	Weight     float64    `json:"weight"` // Akaike weight among the models of this run, 0 to 1
-	Points     int        `json:"points"`
-	From       float64    `json:"from_clients"` // the tested range: nothing is said beyond it
-	To         float64    `json:"to_clients"`
-	Max        *Maximum   `json:"maximum"` // nil: none in the tested range
+	Name       string       `json:"name"`
+	Formula    string       `json:"formula"`
+	Parameters []Estimate   `json:"parameters"`
+	R2         float64      `json:"r2"`
+	AICc       float64      `json:"aicc"`   // may only be compared within a run
+	Weight     float64      `json:"weight"` // Akaike weight among the models of this run, 0 to 1
+	Points     int          `json:"points"`
+	From       float64      `json:"from_clients"` // the tested range: nothing is said beyond it
+	To         float64      `json:"to_clients"`
+	Max        *Maximum     `json:"maximum"`              // nil: none in the tested range
+	NoMax      string       `json:"no_maximum,omitempty"` // why there is none
+	Drawn      [][2]float64 `json:"drawn"`                // clients and yield at places of the fitted curve
 }
 
 // An Estimate is a number with its 95% interval; Low and High are nil where
@@ -50,7 +53,8 @@ type Knee struct {
 	ClientsHigh *float64 `json:"clients_high"`
 	Throughput  float64  `json:"throughput_bytes_per_second"`
 	Operations  float64  `json:"operations_per_second"`
-	Tested      int      `json:"tested_clients"` // the tested step next to it
+	Step        int      `json:"tested_step"` // the tested step next to it
+	Tested      int      `json:"tested_clients"`
 	// Saturation is where the line of the lightest step meets the best
 	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM
 	// Computing Surveys 10, 1978): clients that could keep the service busy
@@ -68,9 +72,11 @@ type Optimum struct {
 	Low         *float64 `json:"throughput_low"`
 	High        *float64 `json:"throughput_high"`
 	Operations  float64  `json:"operations_per_second"`
-	Tested      int      `json:"tested_clients"`      // the best tested step
+	Step        int      `json:"tested_step"` // the best tested step
+	Tested      int      `json:"tested_clients"`
 	Inside      bool     `json:"inside_tested_range"` // false: no maximum was found, this is the highest step
 	Method      string   `json:"method"`
+	fitted      bool     // it is a model's maximum
 }
 
 // An Operating point is a tested step that is singled out.

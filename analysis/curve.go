@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"weir/analysis/stats"
 	"weir/measure"
 )
 
@@ -52,12 +53,25 @@ func (s *Step) spread(t *total) {
 	moved := batches(t.seconds, func(x *second) float64 { return float64(x.moved) })
 	done := batches(t.seconds, func(x *second) float64 { return float64(x.done) })
 	s.Batches = len(moved)
+	s.means = means(moved)
+	if t.moved == 0 {
+		s.means = means(done)
+	}
 	if low, high, ok := interval(moved); ok {
 		s.ThroughputLow, s.ThroughputHigh = &low, &high
 	}
 	if low, high, ok := interval(done); ok {
 		s.OperationsLow, s.OperationsHigh = &low, &high
 	}
+}
+
+// means are the values of batches.
+func means(batches []stats.Point) []float64 {
+	out := make([]float64, len(batches))
+	for i, p := range batches {
+		out[i] = p.Value
+	}
+	return out
 }
 
 func quantiles(h *measure.Histogram) *Quantiles {
@@ -146,70 +160,13 @@ func (f *Findings) load(s *Step) float64 {
 // Open tells whether the load was planned as arrivals per second.
 func (f *Findings) Open() bool { return f.Model == "open" }
 
-// extremes returns the places of the lightest and the heaviest step.
-func (f *Findings) extremes() (lightest, heaviest int) {
+// heaviest returns the place of the step with the largest load.
+func (f *Findings) heaviest() int {
+	at := 0
 	for i := range f.Curve {
-		if f.load(&f.Curve[i]) < f.load(&f.Curve[lightest]) {
-			lightest = i
-		}
-		if f.load(&f.Curve[i]) > f.load(&f.Curve[heaviest]) {
-			heaviest = i
-		}
-	}
-	return lightest, heaviest
-}
-
-func (f *Findings) optimum(best int) *Optimum {
-	if best < 0 {
-		return nil
-	}
-	s := &f.Curve[best]
-	low, _ := f.bounds(s)
-	_, heaviest := f.extremes()
-	o := &Optimum{Clients: s.Clients, ClientsLow: s.Clients, ClientsHigh: s.Clients, Throughput: s.Throughput,
-		Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations,
-		Inside: f.load(s) < f.load(&f.Curve[heaviest]), Method: "best tested step; equals are those whose 95% intervals overlap its own"}
-	for i := range f.Curve {
-		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].ErrorRatio <= max(fewErrors, s.ErrorRatio) {
-			o.ClientsLow = min(o.ClientsLow, f.Curve[i].Clients)
-			o.ClientsHigh = max(o.ClientsHigh, f.Curve[i].Clients)
-		}
-	}
-	return o
-}
-
-// nearBest is the share of the best yield that counts as having reached it; a
-// step whose interval reaches it does, if its mean is not below leastNear.
-const (
-	nearBest  = 0.95
-	leastNear = 0.9
-)
-
-// knee returns the lightest step that reaches nearly the best yield, nil where
-// the curve does not show that it levels off.
-func (f *Findings) knee(best int) *Knee {
-	if best < 0 || len(f.Curve) < 3 {
-		return nil
-	}
-	top, _, _ := f.yield(&f.Curve[best])
-	lightest, heaviest := f.extremes()
-	at := best
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		mean, _, _ := f.yield(s)
-		_, high := f.bounds(s)
-		if high >= nearBest*top && mean >= leastNear*top && s.ErrorRatio <= max(fewErrors, f.Curve[best].ErrorRatio) && f.load(s) < f.load(&f.Curve[at]) {
+		if f.load(&f.Curve[i]) > f.load(&f.Curve[at]) {
 			at = i
 		}
 	}
-	if f.load(&f.Curve[at]) >= f.load(&f.Curve[heaviest]) {
-		return nil
-	}
-	s := &f.Curve[at]
-	k := &Knee{Clients: s.Clients, Throughput: s.Throughput, Operations: s.Operations,
-		Method: "smallest tested step whose 95% interval reaches 95% of the best, and whose mean 90%"}
-	if one, _, _ := f.yield(&f.Curve[lightest]); !f.Open() && f.Curve[lightest].Clients > 0 {
-		k.Saturation = ratio(top, one/f.Curve[lightest].ActiveClients)
-	}
-	return k
+	return at
 }

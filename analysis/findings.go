@@ -144,7 +144,8 @@ type Step struct {
 	clientByHost   bool
 	latencySeconds float64 // summed over operations done
 	thinkSeconds   float64
-	timedStarts    int64 // tasks whose planned start was known
+	timedStarts    int64     // tasks whose planned start was known
+	means          []float64 // batch means of what steps are compared by
 }
 
 // Quantiles of durations, in seconds, each within 1%.
@@ -257,7 +258,7 @@ func (d *data) findings() *Findings {
 	}
 	f.Kinds, f.Servers = parts(d.kinds), parts(d.servers)
 	best := f.best()
-	f.Optimum, f.Knee = f.optimum(best), f.knee(best)
+	f.understand()
 	d.resources(f)
 	f.Bottleneck = d.bottleneck(f, best)
 	f.Validity = d.validity(f, best)

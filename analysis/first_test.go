@@ -91,7 +91,7 @@ func TestFirstErrorsAreTold(t *testing.T) {
 
 func TestALevelCurveDoesNotGrow(t *testing.T) {
 	f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1, Throughput: 1.41e10}, {Clients: 10, Throughput: 1.42e10}}}
-	if said := f.verdict(1); !strings.Contains(said, "much the same from 1 client on, 114 Gbit/s with 10 clients") {
+	if said := f.verdict(1); !strings.Contains(said, "much the same from 1 client on, 114 Gbit/s at the last step with 10 clients") {
 		t.Error(said)
 	}
 	f.Curve[0].Throughput = 1e10

@@ -35,7 +35,7 @@ func called(what string) string {
 
 // beyond judges where the run shows that the place lies beyond its range.
 func (f *Findings) beyond(t scenario.Threshold, what, name string) Judgment {
-	_, heaviest := f.extremes()
+	heaviest := f.heaviest()
 	s := &f.Curve[heaviest]
 	v := known(float64(s.Clients))
 	switch name {

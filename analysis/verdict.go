@@ -61,7 +61,40 @@ func (f *Findings) verdict(best int) string {
 		return "No operation ended and no payload moved while the load was held, so there is nothing to show."
 	}
 	s := &f.Curve[best]
-	return f.shape(best, f.cpuClause(s)+errorClause(s)) + "."
+	said := []string{f.shape(best, f.cpuClause(s)+errorClause(s)) + "."}
+	if o := f.Optimum; o != nil && o.fitted {
+		most := o.Throughput
+		if f.Measure == Rate {
+			most = o.Operations
+		}
+		said = append(said, fmt.Sprintf("The fitted curve has its maximum, %s, at %d clients (%d to %d).", f.show(most), o.Clients, o.ClientsLow, o.ClientsHigh))
+	}
+	if c := f.Cheapest; c != nil && !f.Open() && c.Clients < s.Clients {
+		said = append(said, fmt.Sprintf("As far as can be told, %d give as much.", c.Clients))
+	}
+	if limit := f.limitClause(); limit != "" {
+		said = append(said, limit)
+	}
+	return strings.Join(said, " ")
+}
+
+// limitClause says what limits the curve, if that was found.
+func (f *Findings) limitClause() string {
+	if len(f.Bottleneck) == 0 {
+		return ""
+	}
+	b := &f.Bottleneck[0]
+	switch b.Resource {
+	case LimitNone, LimitUnknown, LimitLatency:
+		return ""
+	}
+	at := fmt.Sprintf("%d clients", b.From)
+	for i := range f.Curve {
+		if f.Curve[i].Step == b.Step {
+			at = f.at(&f.Curve[i])
+		}
+	}
+	return fmt.Sprintf("What limits it, from %s on: %s.", at, b.Text())
 }
 
 // shape tells where the best step lies on the curve, what was there, and what
@@ -77,54 +110,44 @@ func (f *Findings) shape(best int, there string) string {
 	if len(f.Curve) == 1 {
 		return fmt.Sprintf("%s is %s with %s%s; one step alone shows no maximum", what, value, f.at(s), there)
 	}
-	_, heaviest := f.extremes()
+	heaviest := f.heaviest()
 	last := &f.Curve[heaviest]
-	if f.load(s) >= f.load(last) {
-		if f.Knee != nil {
-			return fmt.Sprintf("%s levels off from %s and is highest at the last step, %s with %s%s; no maximum was found in the tested range",
-				what, f.at(f.kneeStep()), value, f.at(s), there)
-		}
-		if i := f.asGood(best); i >= 0 {
-			return fmt.Sprintf("%s is much the same from %s on, %s with %s%s; no maximum was found in the tested range", what, f.at(&f.Curve[i]), value, f.at(s), there)
-		}
-		return fmt.Sprintf("%s still grows at the last step, %s with %s%s; no maximum was found in the tested range", what, value, f.at(s), there)
-	}
 	end, _, _ := f.yield(last)
-	_, endHigh := f.bounds(last)
-	low, _ := f.bounds(s)
-	after := "beyond that it stays flat"
+	level := f.levelsOff(best)
 	switch {
-	case end < nearBest*top && endHigh < low:
-		after = fmt.Sprintf("beyond that it falls, to %s with %s", f.show(end), f.at(last))
-	case end < nearBest*top:
-		after = fmt.Sprintf("beyond that it does not rise (%s with %s, which the spread allows to be the same)", f.show(end), f.at(last))
+	case f.load(s) >= f.load(last) && level == "":
+		return fmt.Sprintf("%s still grows at the last step, %s with %s%s; no maximum was found in the tested range", what, value, f.at(s), there)
+	case f.load(s) >= f.load(last):
+		return fmt.Sprintf("%s %s, %s at the last step with %s%s; no maximum was found in the tested range", what, level, value, f.at(s), there)
+	case f.declines(best):
+		return fmt.Sprintf("%s peaks at %s with %s%s; beyond that it falls, to %s with %s", what, value, f.at(s), there, f.show(end), f.at(last))
+	case f.Optimum != nil && f.Optimum.Inside:
+		return fmt.Sprintf("%s peaks at %s with %s%s; beyond that it falls, but %s with %s may be the same", what, value, f.at(s), there, f.show(end), f.at(last))
+	case level == "":
+		level = "is much the same at all steps"
 	}
-	return fmt.Sprintf("%s peaks at %s with %s%s; %s", what, value, f.at(s), there, after)
+	return fmt.Sprintf("%s %s: %s with %s%s; up to %s it changes by no more than chance, so no maximum was found in the tested range",
+		what, level, value, f.at(s), there, f.at(last))
 }
 
-// asGood returns the step of the least load that is nearly as good as the best
-// one, -1 if there is none but that.
-func (f *Findings) asGood(best int) int {
-	top, _, _ := f.yield(&f.Curve[best])
-	least := -1
+// levelsOff says from where on more load brings little, "" if that is nowhere
+// before the best step.
+func (f *Findings) levelsOff(best int) string {
+	s := &f.Curve[best]
+	if k := f.Knee; k != nil && !f.Open() && float64(k.Clients) < f.load(s) {
+		return fmt.Sprintf("levels off from %d clients on", k.Clients)
+	}
+	top, _, _ := f.yield(s)
+	least := best
 	for i := range f.Curve {
-		s := &f.Curve[i]
-		if mean, _, _ := f.yield(s); i != best && mean >= nearBest*top && (least < 0 || f.load(s) < f.load(&f.Curve[least])) {
+		if mean, _, _ := f.yield(&f.Curve[i]); mean >= nearBest*top && f.load(&f.Curve[i]) < f.load(&f.Curve[least]) {
 			least = i
 		}
 	}
-	return least
-}
-
-// kneeStep returns the step that the knee is at.
-func (f *Findings) kneeStep() *Step {
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		if s.Clients == f.Knee.Clients && s.Throughput == f.Knee.Throughput && s.Operations == f.Knee.Operations {
-			return s
-		}
+	if least == best {
+		return ""
 	}
-	return &f.Curve[0]
+	return fmt.Sprintf("is much the same from %s on", f.at(&f.Curve[least]))
 }
 
 // cpuClause tells what the best step cost both sides.

@@ -33,6 +33,16 @@ func clients(f *analysis.Findings, x float64) string {
 	return strconv.FormatFloat(math.Round(x), 'f', 0, 64) + " " + name
 }
 
+// where writes a number of clients, in the open model the load of a step.
+func where(f *analysis.Findings, step, n int) string {
+	for i := range f.Curve {
+		if f.Open() && f.Curve[i].Step == step {
+			return at(f, &f.Curve[i])
+		}
+	}
+	return clients(f, float64(n))
+}
+
 // An answer is one line of what the curve says.
 type answer struct{ name, at, gives, how string }
 
@@ -40,12 +50,12 @@ type answer struct{ name, at, gives, how string }
 func answers(f *analysis.Findings) []answer {
 	var all []answer
 	if k := f.Knee; k != nil {
-		all = append(all, answer{"knee", clients(f, float64(k.Clients)) + between(k.ClientsLow, k.ClientsHigh), yieldText(f, k.Throughput, k.Operations), k.Method})
+		all = append(all, answer{"knee", where(f, k.Step, k.Clients) + between(k.ClientsLow, k.ClientsHigh), yieldText(f, k.Throughput, k.Operations), k.Method})
 	} else {
 		all = append(all, answer{"knee", "none in the tested range", "", ""})
 	}
 	if o := f.Optimum; o != nil {
-		at := clients(f, float64(o.Clients))
+		at := where(f, o.Step, o.Clients)
 		if o.ClientsLow != o.ClientsHigh {
 			at += fmt.Sprintf(" (%d to %d)", o.ClientsLow, o.ClientsHigh)
 		}
@@ -60,11 +70,11 @@ func answers(f *analysis.Findings) []answer {
 		of   *analysis.Operating
 	}{{"cheapest", f.Cheapest}, {"maximum power", f.Power}} {
 		if x.of != nil {
-			all = append(all, answer{x.name, clients(f, float64(x.of.Clients)), yieldText(f, x.of.Throughput, x.of.Operations), x.of.Method})
+			all = append(all, answer{x.name, where(f, x.of.Step, x.of.Clients), yieldText(f, x.of.Throughput, x.of.Operations), x.of.Method})
 		}
 	}
 	if c := f.Collapse; c != nil {
-		all = append(all, answer{"collapse", clients(f, float64(c.Clients)), unit.Percent(c.Left) + " of the best is left", c.Detail})
+		all = append(all, answer{"collapse", where(f, c.Step, c.Clients), unit.Percent(c.Left) + " of the best is left", c.Detail})
 	}
 	for _, h := range f.Hysteresis {
 		if h.Certain {
@@ -182,7 +192,7 @@ func (p printer) answers(f *analysis.Findings) {
 	}
 	for _, m := range models(f) {
 		if m.Name == f.Fits.Best {
-			t.rows = append(t.rows, []string{"best model", m.Name + ", " + m.Formula, fmt.Sprintf("R2 %.4f", m.R2)})
+			t.rows = append(t.rows, []string{"best model", m.Name, fmt.Sprintf("R2 %.4f", m.R2)})
 		}
 	}
 	p.title(f, "What the curve says")

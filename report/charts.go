@@ -106,7 +106,8 @@ func yieldChart(f *analysis.Findings) chart {
 			l.points[i].low, l.points[i].high = f.Curve[i].OperationsLow, f.Curve[i].OperationsHigh
 		}
 	}
-	c.lines = []line{l}
+	l.name = "measured"
+	c.lines = append([]line{l}, fitLines(f)...)
 	most := highest(c.lines)
 	by := bits(most)
 	if f.Measure == analysis.Rate {
@@ -124,13 +125,49 @@ func yieldChart(f *analysis.Findings) chart {
 		said = append(said, fmt.Sprintf("%s with %s", show(l.points[i].y), at(f, &f.Curve[i])))
 	}
 	c.desc = strings.Join(said, ", ") + ". Bars are 95% intervals of the mean; a step without a bar was held too briefly for one."
-	_, place := load(f)
-	for i := range f.Curve {
-		if text := remark(f, &f.Curve[i]); text != "" {
-			c.marks = append(c.marks, mark{place(&f.Curve[i]), fmt.Sprintf("%s: %s", text, at(f, &f.Curve[i]))})
-		}
-	}
+	c.marks = curveMarks(f)
 	return c
+}
+
+// fitLines are the model that describes the curve best, and the polynomial of
+// the fourth order where that is another one.
+func fitLines(f *analysis.Findings) []line {
+	var all []line
+	for _, m := range models(f) {
+		if m.Name != f.Fits.Best && m.Name != "poly4" {
+			continue
+		}
+		l := line{name: "fitted " + m.Name, color: 1 + len(all), dash: m.Name != f.Fits.Best}
+		for _, p := range m.Drawn {
+			l.points = append(l.points, point{x: p[0], y: max(0, p[1])})
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// curveMarks marks the knee and the optimum, or the highest step.
+func curveMarks(f *analysis.Findings) []mark {
+	_, place := load(f)
+	var all []mark
+	add := func(name string, step, n int) {
+		x, text := float64(n), where(f, step, n)
+		for i := range f.Curve {
+			if f.Open() && f.Curve[i].Step == step {
+				x = place(&f.Curve[i])
+			}
+		}
+		all = append(all, mark{x, name + ": " + text})
+	}
+	if k := f.Knee; k != nil {
+		add("knee", k.Step, k.Clients)
+	}
+	if o := f.Optimum; o != nil && o.Inside {
+		add("optimum", o.Step, o.Clients)
+	} else if o != nil {
+		add("highest", o.Step, o.Clients)
+	}
+	return all
 }
 
 func perClientChart(f *analysis.Findings) chart {

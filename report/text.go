@@ -253,13 +253,13 @@ func failures(s *analysis.Step) string {
 	return fmt.Sprintf("%s (%s)", unit.Count(float64(s.Errors)), percent)
 }
 
-// remark marks the best step and the knee.
+// remark marks the best step, and the one next to the knee.
 func remark(f *analysis.Findings, s *analysis.Step) string {
 	var marks []string
-	if o := f.Optimum; o != nil && s.Clients == o.Clients && s.Throughput == o.Throughput && s.Operations == o.Operations {
+	if o := f.Optimum; o != nil && s.Step == o.Step {
 		marks = append(marks, "best")
 	}
-	if k := f.Knee; k != nil && s.Clients == k.Clients && s.Throughput == k.Throughput && s.Operations == k.Operations {
+	if k := f.Knee; k != nil && s.Step == k.Step {
 		marks = append(marks, "knee")
 	}
 	return strings.Join(marks, ", ")

@@ -13,6 +13,7 @@ const (
 	leastResamples = 200
 	mostResamples  = 100000
 	mostDraws      = 1000000
+	mostKept       = 200 // resampled curves that a Fit keeps
 )
 
 // bootstrap fits every candidate to resamples of its own curve: its values plus
@@ -117,6 +118,9 @@ func (c *curve) noise(a *candidate, d *draw, noise []float64) {
 // record fits the candidate to a resample and keeps what follows.
 func (c *curve) record(a *candidate, y []float64) {
 	p := a.solve(y, a.p)
+	if len(a.kept) < mostKept {
+		a.kept = append(a.kept, slices.Clone(p))
+	}
 	for i, v := range a.natural(p) {
 		a.drawn[i] = append(a.drawn[i], v)
 		if a.open != nil && a.open(p, i) {

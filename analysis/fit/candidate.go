@@ -21,6 +21,7 @@ type candidate struct {
 	noise    float64     // squares of the residuals over shape, summed; spreads known: left
 	perShare float64     // spreads are known: turns excess variance, in those of the points, to that of shape
 	drawn    [][]float64 // by parameter: its value in each resample
+	kept     [][]float64 // parameters of the first resamples
 	unbound  []int       // by parameter: resamples that did not bound it
 	peaks    []float64   // where the maximum was in each resample, and how high
 	tops     []float64

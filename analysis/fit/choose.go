@@ -114,6 +114,9 @@ func (c *curve) report(a *candidate) *Fit {
 		}
 		f.Parameters = append(f.Parameters, e)
 	}
+	for _, p := range a.kept {
+		f.Resampled = append(f.Resampled, func(clients float64) float64 { return a.value(p, clients/c.xUnit) * c.yUnit })
+	}
 	for i, at := range c.order {
 		f.Residuals[at] = (c.y[i] - a.fitted[i]) * c.yUnit
 	}

@@ -82,10 +82,13 @@ type Fit struct {
 	AICc       float64    // may only be compared within a Fits
 	Weight     float64    // Akaike weight among the models, 0 to 1
 	Points     int
-	From, To   float64   // the tested range of clients: nothing is said beyond it
-	Max        *Maximum  // nil: none in the tested range
-	NoMax      string    // why Max is nil
-	Residuals  []float64 // measured less fitted, in the order of the points
+	From, To   float64  // the tested range of clients: nothing is said beyond it
+	Max        *Maximum // nil: none in the tested range
+	NoMax      string   // why Max is nil
+	// Resampled are curves as At, of resamples of the points: what else follows
+	// from a curve has the interval that these give it.
+	Resampled []func(clients float64) float64
+	Residuals []float64 // measured less fitted, in the order of the points
 
 	at func(clients float64) float64
 }

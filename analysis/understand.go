@@ -1,0 +1,130 @@
+package analysis
+
+import (
+	"math"
+
+	"weir/analysis/fit"
+	"weir/analysis/shape"
+)
+
+// understand fills in what the curve says: the models, the knee, the optimum and
+// the loads that are singled out.
+func (f *Findings) understand() {
+	points := f.points()
+	best := f.best()
+	fits := f.fit()
+	if fits != nil {
+		f.Fits = f.models(fits)
+	}
+	f.Optimum = f.optimum(best, fits)
+	f.Knee = f.knee(best, points, fits)
+	f.Cheapest = f.operating(shape.Cheapest(points, best), cheapestHow)
+	f.Power = f.operating(shape.Power(points), "tested step with the most throughput over mean latency")
+	f.Collapse = f.collapse(points, best)
+	f.Hysteresis = f.hysteresis(points)
+}
+
+const cheapestHow = "least tested load that cannot be told from the best: the 95% interval of the difference holds 0, or it is below 1%"
+
+// points are the steps as package shape sees them.
+func (f *Findings) points() []shape.Point {
+	all := make([]shape.Point, len(f.Curve))
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		mean, low, high := f.yield(s)
+		all[i] = shape.Point{Load: f.load(s), Yield: mean, Low: low, High: high, Batches: s.Batches, Errors: s.ErrorRatio}
+		if s.Latency != nil {
+			all[i].Latency = s.Latency.Mean
+		}
+	}
+	return all
+}
+
+// fit lays the models through the steps with few errors; nil in the open
+// model, where throughput is what was asked for until the service is full, and
+// where there is nothing to fit.
+func (f *Findings) fit() *fit.Fits {
+	if f.Open() {
+		return nil
+	}
+	var points []fit.Point
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		mean, _, _ := f.yield(s)
+		if s.ErrorRatio > fewErrors || s.ActiveClients <= 0 || mean <= 0 {
+			continue
+		}
+		p := fit.Point{Clients: s.at(), Yield: mean, Batches: s.means}
+		if s.latencySeconds > 0 && s.thinkSeconds > 0 {
+			p.Busy = min(p.Clients, ratio(s.latencySeconds, s.Hold))
+		}
+		points = append(points, p)
+	}
+	if len(points) == 0 {
+		return nil
+	}
+	fits, err := fit.Of(points, fit.Options{})
+	if err != nil {
+		f.Warnings = append(f.Warnings, "no model was laid through the curve: "+err.Error())
+		return nil
+	}
+	if left := len(f.Curve) - len(points); left > 0 {
+		fits.Detail += "; steps with more than 5% errors were left out"
+	}
+	return fits
+}
+
+// at is the number of clients that a step stands for on a curve: the planned
+// one, or what a table says, which need not be whole.
+func (s *Step) at() float64 {
+	if s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {
+		return float64(s.Clients)
+	}
+	return s.ActiveClients
+}
+
+// drawn is at how many places a model's curve is told.
+const drawn = 60
+
+// models turns fits into what findings.json holds.
+func (f *Findings) models(fits *fit.Fits) *Fits {
+	out := &Fits{Best: fits.Best, Detail: fits.Detail, Lacking: fits.Lacking}
+	for _, one := range []struct {
+		from *fit.Fit
+		to   **Fit
+	}{{fits.Line, &out.Line}, {fits.Plateau, &out.Plateau}, {fits.Amdahl, &out.Amdahl}, {fits.USL, &out.USL}, {fits.Poly4, &out.Poly4}} {
+		if one.from == nil {
+			continue
+		}
+		m := one.from
+		g := &Fit{Name: m.Name, Formula: m.Formula, R2: finite(m.R2), AICc: finite(m.AICc), Weight: finite(m.Weight), Points: m.Points, From: m.From, To: m.To, NoMax: m.NoMax}
+		for _, p := range m.Parameters {
+			g.Parameters = append(g.Parameters, Estimate(p))
+		}
+		if m.Max != nil {
+			g.Max = &Maximum{Estimate(m.Max.Clients), Estimate(m.Max.Yield)}
+		}
+		for i := range drawn + 1 {
+			x := m.From + (m.To-m.From)*float64(i)/drawn
+			if m.From > 0 && m.To > 10*m.From { // as many places for each doubling
+				x = m.From * math.Pow(m.To/m.From, float64(i)/drawn)
+			}
+			g.Drawn = append(g.Drawn, [2]float64{x, finite(m.At(x))})
+		}
+		*one.to = g
+	}
+	return out
+}
+
+// operating singles out step i; nil if there is none.
+func (f *Findings) operating(i int, how string) *Operating {
+	if i < 0 {
+		return nil
+	}
+	s := &f.Curve[i]
+	o := &Operating{Step: s.Step, Clients: s.Clients, Throughput: s.Throughput, Operations: s.Operations, Method: how}
+	if s.Latency != nil {
+		o.Latency = s.Latency.Mean
+	}
+	return o
+}
