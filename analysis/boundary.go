@@ -71,7 +71,7 @@ func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known 
 		mean, _, _ := f.yield(s)
 		return ratio(mean, s.ActiveClients)
 	}
-	lightest, _ := f.extremes()
+	lightest := f.lightest()
 	if one := each(&f.Curve[lightest]); one > 0 && s.ActiveClients > 0 {
 		return each(s) / one, true
 	}

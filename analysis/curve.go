@@ -170,3 +170,14 @@ func (f *Findings) heaviest() int {
 	}
 	return at
 }
+
+// lightest returns the place of the step with the smallest load.
+func (f *Findings) lightest() int {
+	at := 0
+	for i := range f.Curve {
+		if f.load(&f.Curve[i]) < f.load(&f.Curve[at]) {
+			at = i
+		}
+	}
+	return at
+}
