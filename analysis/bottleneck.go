@@ -68,6 +68,14 @@ func (l *ladder) named(x *full) Bottleneck {
 			}
 		}
 	}
+	if x.let >= 0 {
+		for _, u := range l.steps[x.let].Resources {
+			if u.Resource == x.resource && u.Host == x.host && u.Share != nil {
+				b.Evidence = append(b.Evidence, fmt.Sprintf("With %s, as %s has fallen, it is at %s only: what takes the rest is something else, such as a lock.",
+					l.f.at(l.steps[x.let]), l.noun(), unit.Percent(*u.Share)))
+			}
+		}
+	}
 	return b
 }
 

@@ -102,7 +102,7 @@ func TestBottleneck(t *testing.T) {
 	}{
 		"server CPU": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })),
 			[]string{"cpu store.example.org server 64"},
-			[]string{"With 64 clients the CPU of store.example.org is saturated: 97% busy, 3.88 of 4 cores: the service's processes 3.9.",
+			[]string{"With 64 clients the CPU of store.example.org is saturated: 97% busy, 3.88 of 4 cores: the service's processes 3.88.",
 				"With 32 clients it was at 77.6%", "does not grow (3.36 Gbit/s, then at most 3.36 Gbit/s) while the clients grow 4-fold (to 256 clients)"}},
 		"one core by its mean": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.3*rate/most)
@@ -124,7 +124,7 @@ func TestBottleneck(t *testing.T) {
 		})), []string{"disk store.example.org server 64"}, []string{"sda is 100% busy, reads 400 MB/s, writes 0 B/s, with 6.4 requests in it or waiting"}},
 		"a fast disk that is always at work is not full": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
 			x.Disks = []monitor.Disk{{Name: "nvme0n1", Read: 4e8, Busy: 1, Queue: 3}}
-		})), []string{"inside the server  server 64"}, []string{"most used is the disk of store.example.org with 100%"}},
+		})), []string{"inside the server  server 64"}, []string{"most used is the disk of store.example.org: nvme0n1 is 100% busy"}},
 		"interface, sending": {limit(onServer(func(x *monitor.Sample, _, _ float64) { x.Nets[0].Speed = 3.7e9 })),
 			[]string{"network sent store.example.org server 64"}, []string{"eth0 sent 3.52 Gbit/s, headers included, of 3.70 Gbit/s"}},
 		"threads with a queue": {limit(onServer(func(x *monitor.Sample, n, _ float64) {
@@ -139,16 +139,16 @@ func TestBottleneck(t *testing.T) {
 				busy(x, 0.93*rate/most)
 			}
 		}), []string{"generator load.example.org client 64", "cpu load.example.org client 64"},
-			[]string{"the load generator on load.example.org is saturated: it used 3.7 of 4 cores", "That is on the clients' side", "Saturated from 64 clients on, too: the CPU of load.example.org"}},
+			[]string{"the load generator on load.example.org is saturated: it used 3.72 of 4 cores", "That is on the clients' side", "Saturated from 64 clients on, too: the CPU of load.example.org"}},
 		"a machine for both": {limit(func(x *monitor.Sample, _, rate float64) { both(x, rate/most, 0.7*rate/most, 0.25*rate/most) }),
 			[]string{"cpu one.example.org both 64"},
-			[]string{"97.5% busy, 1.95 of 2 cores: the service's processes 1, the clients 0.7, interrupts 0.25", "Clients and service share this machine"}},
+			[]string{"97.5% busy, 1.95 of 2 cores: the service's processes 1.00, the clients 0.70, interrupts 0.25", "Clients and service share this machine"}},
 		"latency": {station{clients: []int{1, 8, 64, 256}, latency: 0.05, think: 0.45, most: 1e9},
 			[]string{"latency   256"}, []string{"Throughput grows in proportion to the clients: each brings 16.8 Mbit/s with 1 client and 16.8 Mbit/s with 256 clients",
 				"An operation takes 50 ms and the pause after it 450 ms: N/(R+Z) of 256 clients is 512 operations/s, and 512 were measured.", "most used is"}},
 		"inside the server": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.4*rate/most) })),
 			[]string{"inside the server  server 64"}, []string{"An operation takes 160 ms there and 640 ms with 256 clients: additional clients only wait",
-				"most used is the CPU of store.example.org with 40%", "a lock, or for a limit"}},
+				"most used is the CPU of store.example.org: 40% busy", "a lock, or for a limit"}},
 		"unwatched": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
 			x.Host, x.Role, x.CPU, x.Procs, x.Nets, x.Cores = "other.example.org", "other", nil, nil, nil, 0
 		})),
@@ -230,5 +230,96 @@ func TestFilesRunOut(t *testing.T) {
 	f := d.findings()
 	if len(f.Bottleneck) == 0 || f.Bottleneck[0].Resource != ResourceFiles || f.Bottleneck[0].From != 64 || !strings.Contains(f.Bottleneck[0].Evidence[0], "socket: too many open files") {
 		t.Errorf("%+v", f.Bottleneck)
+	}
+}
+
+// Where throughput collapses the CPU gets less to do: it was full all the same.
+func TestCPUOfACollapse(t *testing.T) {
+	s := resultstest.Typical()
+	s.Clients = []int{1, 8, 64, 128, 512}
+	s.Sample = func(x *monitor.Sample) {
+		if x.Role == server {
+			busy(x, 0.95*s.Rate(s.Clients[x.Step-1])/s.Most())
+		}
+	}
+	f := of(t, s)
+	if len(f.Bottleneck) == 0 || f.Bottleneck[0].Resource != ResourceCPU || f.Bottleneck[0].From != 64 {
+		t.Fatalf("%+v", f.Bottleneck)
+	}
+	if said := strings.Join(f.Bottleneck[0].Evidence, "\n"); !strings.Contains(said, "With 512 clients, as throughput has fallen, it is at ") {
+		t.Error(said)
+	}
+}
+
+// Of many servers that are full the most used stands for all.
+func TestManyServersAreOneBottleneck(t *testing.T) {
+	f := &Findings{Measure: Throughput, Model: "closed"}
+	for i, n := range []int{8, 16, 32, 64} {
+		s := Step{Step: i + 1, Clients: n, ActiveClients: float64(n), Done: 100, Throughput: min(float64(n), 20) * 1e6}
+		for k, host := range []string{"ds1", "ds2", "ds3"} {
+			cpu := min(1, 0.99*float64(n)/20) - 0.01*float64(k)
+			s.Hosts = append(s.Hosts, HostFigure{Host: host, Role: server, Cores: 4, CPU: &cpu})
+		}
+		f.Curve = append(f.Curve, s)
+	}
+	d := &data{}
+	d.resources(f)
+	got := d.bottleneck(f, 3)
+	if len(got) != 2 || got[0].Host != "ds1" || got[0].From != 32 || got[1].Host != "ds2" {
+		t.Fatalf("%+v", got)
+	}
+	if !strings.Contains(strings.Join(got[0].Evidence, " "), "too: the CPU of ds2, the CPU of ds3") || !strings.Contains(strings.Join(got[1].Evidence, " "), "That of ds3 is, from 32 clients on.") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// In the open model the load is what was planned to arrive.
+func TestBottleneckOfArrivals(t *testing.T) {
+	f := &Findings{Measure: Rate, Model: "open"}
+	for i, rate := range []float64{100, 200, 400, 800} {
+		cpu := min(0.99, rate/300)
+		f.Curve = append(f.Curve, Step{Step: i + 1, Clients: 1000, Rate: rate, ActiveClients: rate / 10, Done: 100, Operations: min(rate, 300),
+			Hosts: []HostFigure{{Host: "store", Role: server, Cores: 4, CPU: &cpu}}})
+	}
+	d := &data{}
+	d.resources(f)
+	got := d.bottleneck(f, 3)
+	if len(got) != 1 || got[0].Resource != ResourceCPU || got[0].Step != 3 || !strings.Contains(got[0].Evidence[0], "With 400 arrivals/s the CPU of store is saturated") ||
+		!strings.Contains(strings.Join(got[0].Evidence, " "), "From there on the rate does not grow (300 operations/s, then at most 300 operations/s) while the arrivals grow 2-fold (to 800 arrivals/s).") {
+		t.Errorf("%+v", got)
+	}
+	f.Curve = f.Curve[:2]
+	d.resources(f)
+	if got := d.bottleneck(f, 1); len(got) != 1 || got[0].Resource != LimitNone || !strings.Contains(got[0].Evidence[0], "kept up with all planned arrivals, from 100 arrivals/s to 200 arrivals/s") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Nothing strange in a curve makes it panic or say something that is no number.
+func TestBottleneckOfStrangeCurves(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	strange := []float64{nan, inf, 0, -1, 1, 0.95}
+	for _, x := range strange {
+		for _, y := range strange {
+			f := &Findings{Measure: Throughput}
+			a, b := finite(x), finite(y) // as what is read of hosts always is
+			for i, n := range []int{1, 1, 0, 4, 8} {
+				f.Curve = append(f.Curve, Step{Step: i, Clients: n, ActiveClients: x, Throughput: y, Done: int64(i), Latency: &Quantiles{Mean: x},
+					Hosts: []HostFigure{{Role: "both", CPU: &a, Cores: 2, MostUsedCore: &b, IOWait: &a, DiskBusy: &a, DiskQueue: &b, ClientCores: &a, ServerCores: &b,
+						groups: []groupFigure{{cores: a}}, ReceivedShare: &a, SentShare: &b, NetSpeed: b, unknownTraffic: a, Steal: &b, userSystem: &a,
+						Service: &ServerFigure{Threads: a, Busy: b, QueueMean: a, Connections: b, Cores: a}}}})
+			}
+			for n := range len(f.Curve) + 1 {
+				part := *f
+				part.Curve = f.Curve[:n]
+				d := &data{}
+				d.resources(&part)
+				for _, b := range d.bottleneck(&part, n-1) {
+					if said := strings.Join(b.Evidence, " "); strings.Contains(said, "NaN") || strings.Contains(said, "Inf") || said == "" {
+						t.Errorf("%v and %v: %s", x, y, said)
+					}
+				}
+			}
+		}
 	}
 }

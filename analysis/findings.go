@@ -144,6 +144,7 @@ type Step struct {
 	clientByHost   bool
 	latencySeconds float64 // summed over operations done
 	thinkSeconds   float64
+	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
 	means          []float64 // batch means of what steps are compared by
 }

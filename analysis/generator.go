@@ -98,6 +98,9 @@ func judge(s *Step) (status string, reasons []string) {
 	if s.ClientCPU != nil {
 		reach(*s.ClientCPU, generatorWarn, generatorFail, "used "+unit.Percent(*s.ClientCPU)+" of the CPU")
 	}
+	if s.clientMay > 0 && s.ClientCores != nil {
+		reach(*s.ClientCores/s.clientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.0f cores that it may", *s.ClientCores, s.clientMay))
+	}
 	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 { // real clients may cost what they cost: never more than a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}

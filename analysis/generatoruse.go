@@ -42,18 +42,21 @@ func generators(s *Step) (all []*HostFigure) {
 func (d *data) generatorUses(s *Step) []Use {
 	var all []Use
 	hosts, here := generators(s), d.surroundings()
+	if len(hosts) == 1 && here.Cores == hosts[0].Cores && here.CoresUsed > 0 && here.CoresUsed < here.Cores {
+		s.clientMay = float64(here.CoresUsed)
+	}
 	status, reasons := judge(s)
 	for _, h := range hosts {
 		if h.Cores == 0 {
 			continue
 		}
 		allowed, of := float64(h.Cores), "cores"
-		if len(hosts) == 1 && here.Cores == h.Cores && here.CoresUsed > 0 && here.CoresUsed < h.Cores {
-			allowed, of = float64(here.CoresUsed), fmt.Sprintf("cores that it may use, of %d", h.Cores)
+		if s.clientMay > 0 {
+			allowed, of = s.clientMay, fmt.Sprintf("cores that it may use, of %d", h.Cores)
 		}
 		share := ratio(*h.ClientCores, allowed)
 		u := Use{Resource: ResourceGenerator, Host: h.Host, Side: client, Share: &share,
-			Detail: fmt.Sprintf("it used %.2g of %.0f %s", *h.ClientCores, allowed, of)}
+			Detail: fmt.Sprintf("it used %.2f of %.0f %s", *h.ClientCores, allowed, of)}
 		if s.LateP99 != nil && s.timedStarts*timed >= s.Done {
 			u.Detail += fmt.Sprintf(", starts were late by %s (p99)", unit.Seconds(*s.LateP99))
 		}

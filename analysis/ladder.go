@@ -101,15 +101,30 @@ func (l *ladder) cycle(i int) (latency, think float64) {
 	return s.Latency.Mean, ratio(s.thinkSeconds, float64(s.Done))
 }
 
+// fallen is the share of the best lighter yield below which a yield has fallen.
+const fallen = 0.9
+
+// fell tells which steps yield clearly less than a lighter one.
+func (l *ladder) fell() []bool {
+	all, most := make([]bool, len(l.steps)), 0.0
+	for i := range l.steps {
+		all[i] = l.yield(i) < fallen*most
+		most = max(most, l.yield(i))
+	}
+	return all
+}
+
 // A full resource is one that is saturated from some load on.
 type full struct {
 	resource, host string
 	onset          int  // place in the ladder
 	use            *Use // there
+	let            int  // a heavier step at which less was used, as the yield had fallen; -1: none
 }
 
 // saturated finds what is used up from some load on and stays so, and marks
-// it in the steps. Loads at which a resource was not seen do not count.
+// it in the steps. Loads at which a resource was not seen do not count, nor
+// do those at which the yield has fallen: what used it up gets less there.
 func (l *ladder) saturated() []full {
 	type key struct{ resource, host string }
 	seen := map[key][]*Use{}
@@ -124,17 +139,23 @@ func (l *ladder) saturated() []full {
 		}
 	}
 	var all []full
+	fell := l.fell()
 	for id, uses := range seen {
-		onset := onsetOf(uses)
+		onset := onsetOf(uses, fell)
 		if onset < 0 || id.resource == ResourceDisk && !deepens(uses, onset) {
 			continue
 		}
-		for _, u := range uses[onset:] {
-			if u != nil {
-				u.Saturated = true
+		x := full{id.resource, id.host, onset, uses[onset], -1}
+		for i, u := range uses[onset:] {
+			if u == nil {
+				continue
+			}
+			u.Saturated = u.reached || u.holds
+			if !u.Saturated {
+				x.let = onset + i
 			}
 		}
-		all = append(all, full{id.resource, id.host, onset, uses[onset]})
+		all = append(all, x)
 	}
 	slices.SortFunc(all, func(a, b full) int {
 		return cmp.Or(cmp.Compare(a.onset, b.onset), cmp.Compare(rank(a.resource), rank(b.resource)),
@@ -145,11 +166,11 @@ func (l *ladder) saturated() []full {
 
 // onsetOf returns the place of the lightest step at which a resource is used
 // up and stays so at all heavier ones, -1 if there is none.
-func onsetOf(uses []*Use) int {
+func onsetOf(uses []*Use, fell []bool) int {
 	onset := -1
 	for i := len(uses) - 1; i >= 0; i-- {
 		switch {
-		case uses[i] == nil:
+		case uses[i] == nil || fell[i] && !uses[i].reached:
 		case !uses[i].holds && !uses[i].reached:
 			return onset
 		case uses[i].reached:

@@ -147,7 +147,7 @@ func cpuUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
 	if h.CPU == nil || h.Cores == 0 {
 		return nil
 	}
-	u := use(ResourceCPU, h, *h.CPU, "%s busy, %.3g of %d cores: %s", unit.Percent(*h.CPU), *h.CPU*float64(h.Cores), h.Cores, h.whoseCPU(s))
+	u := use(ResourceCPU, h, *h.CPU, "%s busy, %.2f of %d cores: %s", unit.Percent(*h.CPU), *h.CPU*float64(h.Cores), h.Cores, h.whoseCPU(s))
 	if others, ok := h.others(s.ExternalCores); ok {
 		u.foreign = others
 	}
@@ -167,7 +167,7 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 	var parts []string
 	cores := func(who string, n float64) {
 		if n >= 0.005 {
-			parts = append(parts, fmt.Sprintf("%s %.2g", who, n))
+			parts = append(parts, fmt.Sprintf("%s %.2f", who, n))
 		}
 	}
 	if h.ServerCores != nil {

@@ -96,7 +96,7 @@ func mostUsed(s *Step) string {
 			continue
 		}
 		b := Bottleneck{Resource: u.Resource, Host: u.Host, Side: u.Side}
-		return fmt.Sprintf("Of what was watched, most used is %s with %s: %s.", b.Text(), unit.Percent(*u.Share), u.Detail)
+		return fmt.Sprintf("Of what was watched, most used is %s: %s.", b.Text(), u.Detail)
 	}
 	return "No resource was watched."
 }

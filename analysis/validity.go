@@ -15,6 +15,9 @@ func (d *data) validity(f *Findings, best int) Validity {
 		d.checkData(f), d.checkClock(), checkErrors(f, best), d.checkVerification(f), d.checkBytes(),
 		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
 	}}
+	if c := d.checkWorkers(f); c != nil {
+		v.Checks = append(v.Checks, *c)
+	}
 	for _, c := range v.Checks {
 		switch {
 		case c.Status == Fail:

@@ -1,0 +1,97 @@
+package analysis
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/results/resultstest"
+)
+
+// told is a run of two steps of 8 clients in processes, with events added and
+// half of the clients gone from the second on if gone.
+func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
+	t.Helper()
+	s := resultstest.Typical()
+	s.Clients, s.Hold = []int{8, 16}, 6
+	s.Interval = func(iv *measure.Interval) {
+		if iv.Step == 2 {
+			iv.Clients *= 1 - gone
+		}
+	}
+	d, err := load(written(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range events {
+		d.events = append(d.events, &events[i])
+	}
+	return d.findings()
+}
+
+func TestLostWorkers(t *testing.T) {
+	begin := measure.Event{Kind: "step", Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
+	lost := measure.Event{Kind: "warning", Time: resultstest.Start().Add(12500 * time.Millisecond), Text: "worker 3 was lost: signal: killed; its clients are missing from here on"}
+	for name, c := range map[string]struct {
+		gone   float64
+		events []measure.Event
+		status string
+		say    string
+	}{
+		"none":       {0, []measure.Event{begin}, OK, "all 4 stayed to the end"},
+		"a few":      {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 while step 2 was held: 15.2 of the 16 clients were there on average, 5% were missing"},
+		"a quarter":  {0.25, []measure.Event{begin, lost}, Fail, "25% were missing, so the curve"},
+		"at the end": {0, []measure.Event{begin, {Kind: "warning", Time: lost.Time.Add(time.Hour), Text: lost.Text}}, Warn, "outside of all steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := find(t, told(t, c.gone, c.events...), "workers"); got.Status != c.status || !strings.Contains(got.Detail, c.say) {
+				t.Errorf("%+v, want %s: %s", got, c.status, c.say)
+			}
+		})
+	}
+	for _, c := range told(t, 0).Validity.Checks {
+		if c.Name == "workers" {
+			t.Errorf("a run of one process has a check of its workers: %+v", c)
+		}
+	}
+}
+
+// A generator that may use one core of four is full at one core.
+func TestGeneratorWithAQuota(t *testing.T) {
+	s := limit(nil)
+	r := s.service()
+	d, err := load(written(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.about.Environment = json.RawMessage(`{"cores":4,"cores_used":1,"open_files_soft":1024,"ephemeral_port_low":32768,"ephemeral_port_high":60999}`)
+	for _, hosts := range d.watched.steps {
+		for _, h := range hosts {
+			if h.Role == client {
+				h.clientCPU = mean{0.97, 1}
+				h.used.files = map[string]int{client: 300}
+			}
+		}
+	}
+	f := d.findings()
+	if c := find(t, f, "generator"); c.Status != Fail || !strings.Contains(c.Detail, "used 0.97 of the 1 cores that it may") {
+		t.Errorf("%+v", c)
+	}
+	files := 0
+	for _, u := range f.Curve[0].Resources {
+		if u.Resource == ResourceFiles && strings.Contains(u.Detail, "300 files and sockets open, of 1024") && *u.Share == 300./1024 && !u.Saturated {
+			files++
+		}
+		if u.Resource == ResourceGenerator && (!u.Saturated || *u.Share != 0.97) {
+			t.Errorf("%+v", u)
+		}
+	}
+	if files != 1 {
+		t.Errorf("open files: %+v", f.Curve[0].Resources)
+	}
+	if said := strings.Join(f.Bottleneck[0].Evidence, "\n"); !strings.Contains(said, "It is not the load generator") {
+		t.Errorf("it was full before the curve began, and named: %s", said)
+	}
+}
