@@ -51,6 +51,7 @@ func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
 	}
 	first := l.named(&causes[0])
 	first.Evidence = append(first.Evidence, l.growthText(causes[0].onset))
+	first.Evidence = append(first.Evidence, l.letText(&causes[0])...)
 	first.Evidence = append(first.Evidence, l.context(causes)...)
 	first.Evidence = append(first.Evidence, before...)
 	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), causes[0].onset)...)
@@ -68,15 +69,21 @@ func (l *ladder) named(x *full) Bottleneck {
 			}
 		}
 	}
-	if x.let >= 0 {
-		for _, u := range l.steps[x.let].Resources {
-			if u.Resource == x.resource && u.Host == x.host && u.Share != nil {
-				b.Evidence = append(b.Evidence, fmt.Sprintf("With %s, as %s has fallen, it is at %s only: what takes the rest is something else, such as a lock.",
-					l.f.at(l.steps[x.let]), l.noun(), unit.Percent(*u.Share)))
-			}
+	return b
+}
+
+// letText tells of a heavier load at which less of x was used.
+func (l *ladder) letText(x *full) []string {
+	if x.let < 0 {
+		return nil
+	}
+	for _, u := range l.steps[x.let].Resources {
+		if u.Resource == x.resource && u.Host == x.host && u.Share != nil {
+			return []string{fmt.Sprintf("With %s, as %s has fallen, it is at %s only: what takes the rest is something else, such as a lock.",
+				l.f.at(l.steps[x.let]), l.noun(), unit.Percent(*u.Share))}
 		}
 	}
-	return b
+	return nil
 }
 
 // Text names what limits, for a sentence: "the CPU of store.example.org".
@@ -222,4 +229,30 @@ func (l *ladder) beforeText(x *full) string {
 		text += "; others kept it busy before (see the check of quiet machines)"
 	}
 	return text + "."
+}
+
+// LimitText says in one sentence what limits the curve, "" where that was not
+// judged.
+func (f *Findings) LimitText() string {
+	if len(f.Bottleneck) == 0 {
+		return ""
+	}
+	b := &f.Bottleneck[0]
+	from := ""
+	for i := range f.Curve {
+		if f.Curve[i].Step == b.Step {
+			from = f.at(&f.Curve[i])
+		}
+	}
+	switch b.Resource {
+	case LimitLatency:
+		return "Nothing is saturated: each client waits for its own operations only, and more clients would bring more."
+	case LimitInside:
+		return fmt.Sprintf("From %s on it is a lock or a limit inside the server: nothing that was watched is saturated.", from)
+	case LimitUnknown:
+		return fmt.Sprintf("It levels off from %s on, and why is unknown: the service's machines were not watched.", from)
+	case LimitNone:
+		return "No limit was reached in the tested range."
+	}
+	return fmt.Sprintf("From %s on %s limits it.", from, b.Text())
 }

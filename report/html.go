@@ -57,6 +57,8 @@ type legend struct {
 type section struct {
 	ID, Title, Note, Text string
 	Stamp                 string // whether the run can be believed; of tables
+	Lead                  string // what the table shows, in a sentence
+	Points                []string
 	Head                  []cell
 	Rows                  []cells
 }
@@ -114,12 +116,17 @@ func tables(f *analysis.Findings) []section {
 	if redirected(f) {
 		all = append(all, whereSection(f))
 	}
+	if len(f.Bottleneck) > 0 {
+		all = append(all, limitSection(f))
+	}
 	all = append(all, answerSection(f), fitSection(f), partSection("kinds", "Kinds of operations", f.Kinds))
 	if len(f.Servers) > 1 {
 		all = append(all, partSection("servers", "Data servers", f.Servers), serverSteps(f))
 	}
 	all = append(all, checkSection(f))
-	return slices.DeleteFunc(all, func(s section) bool { return len(s.Rows) == 0 && s.ID != "steps" && s.ID != "checks" })
+	return slices.DeleteFunc(all, func(s section) bool {
+		return len(s.Rows) == 0 && s.ID != "steps" && s.ID != "checks" && s.ID != "limits"
+	})
 }
 
 func figures(f *analysis.Findings, charts []chart) []figure {
@@ -183,6 +190,9 @@ func cards(f *analysis.Findings) []card {
 	}
 	if best.ServerCPU != nil {
 		all = append(all, card{"Server CPU there", unit.Percent(*best.ServerCPU), "of its machine's cores"})
+	}
+	if c, ok := limitCard(f); ok {
+		all = append(all, c)
 	}
 	var done, errors int64
 	for i := range f.Curve {

@@ -42,6 +42,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.line("")
 	}
 	p.answers(f)
+	p.limits(f)
 	p.where(f)
 	p.servers(f)
 	for _, line := range wrap(plain(f.Verdict), opts.width()) {

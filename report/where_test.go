@@ -110,7 +110,7 @@ func TestNoRedirectsNoTable(t *testing.T) {
 	for _, s := range p.Tables {
 		ids = append(ids, s.ID)
 	}
-	if got := strings.Join(ids, " "); got != "steps where answers fits kinds servers shares checks" {
+	if got := strings.Join(ids, " "); got != "steps where limits answers fits kinds servers shares checks" {
 		t.Errorf("tables %s", got)
 	}
 }
