@@ -135,6 +135,7 @@ func TestScenarios(t *testing.T) {
 		"nginx-webdav.yaml":      {"--target", web.URL},
 		"upload.yaml":            {"--target", web.URL},
 		"metadata.yaml":          {"--target", web.URL},
+		"matrix.yaml":            {"--repeat", "1", "--set", "load.hold=1s"},
 		"open-load.yaml":         {"--target", web.URL, "--set", "load.rate=[20/s]", "--set", "load.clients=null"},
 		"login.yaml":             {"--target", web.URL, "--set", "auth=null"},
 		"xrootd-http.yaml":       {"--target", xrd.URLs["http"]},
@@ -155,10 +156,11 @@ func TestScenarios(t *testing.T) {
 			if !strings.Contains(strings.Join(more, " "), "load.rate") {
 				args = append(args, "--clients", "1,2")
 			}
-			f := measureFor(t, append(args, more...)...)
-			for _, s := range f.Curve {
-				if s.Done == 0 || s.Errors > 0 {
-					t.Errorf("step %d: %d done, %d errors %v", s.Step, s.Done, s.Errors, s.ErrorsBy)
+			for _, f := range measureAll(t, append(args, more...)...) {
+				for _, s := range f.Curve {
+					if s.Done == 0 || s.Errors > 0 {
+						t.Errorf("%s, step %d: %d done, %d errors %v", f.Run, s.Step, s.Done, s.Errors, s.ErrorsBy)
+					}
 				}
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"weir/analysis"
 	"weir/lab"
 	"weir/results"
+	"weir/results/campaign"
 )
 
 // weir calls the command in this process and returns its exit code and what
@@ -31,13 +32,34 @@ func weir(t *testing.T, args ...string) (code int, said string) {
 // reasons of this machine, or miss the thresholds of a full-size scenario; the caller looks at the checks that it means.
 func measureFor(t *testing.T, args ...string) *analysis.Findings {
 	t.Helper()
+	all := measureAll(t, args...)
+	if len(all) != 1 {
+		t.Fatalf("%d runs, want one", len(all))
+	}
+	return all[0]
+}
+
+// measureAll does the same for all runs of a campaign.
+func measureAll(t *testing.T, args ...string) []*analysis.Findings {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	code, said := weir(t, append([]string{"run", "--quiet", "--out", dir}, args...)...)
 	if code != exitFine && code != exitInvalid && code != exitMissed {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
 	t.Log(said)
-	return findings(t, dir)
+	if !campaign.Is(dir) {
+		return []*analysis.Findings{findings(t, dir)}
+	}
+	c, err := campaign.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*analysis.Findings
+	for _, r := range c.Runs {
+		all = append(all, findings(t, filepath.Join(dir, r.Dir)))
+	}
+	return all
 }
 
 func findings(t *testing.T, dir string) *analysis.Findings {

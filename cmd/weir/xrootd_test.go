@@ -125,6 +125,15 @@ func TestXRootDScenarios(t *testing.T) {
 		want(t, f, "verification", analysis.OK)
 	})
 	t.Run("namespace.yaml", func(t *testing.T) { namespace(t, s) })
+	t.Run("copy.yaml with a matrix", func(t *testing.T) {
+		for i, f := range measureAll(t, "../../scenarios/xrootd/copy.yaml", "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=200ms",
+			"--set", "files.make.count=4", "--set", "matrix.workload.session=[fresh, kept]") {
+			c := f.Curve[0]
+			if fresh := c.SessionRate > c.Operations/2; c.Errors > 0 || fresh != (i == 0) {
+				t.Errorf("run %d: %d errors, %v sessions/s for %v files/s", i+1, c.Errors, c.SessionRate, c.Operations)
+			}
+		}
+	})
 	for name, kinds := range map[string][]string{"rate-read.yaml": {"read"}, "rate-write.yaml": {"write"}, "rate-both.yaml": {"read", "write"}} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--clients", "6", "--var", "SIZE=4MB", "--set", "workload.verify=50%"}

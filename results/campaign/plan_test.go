@@ -2,6 +2,8 @@ package campaign
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -156,4 +158,40 @@ func TestLetters(t *testing.T) {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
+}
+
+// The figure of docs/methods.md: what a steady drift does to two variants that
+// alternate, and that it hardly does anything to variants in random order.
+func TestDriftOfTwoVariants(t *testing.T) {
+	const blocks, change = 5, 0.05
+	gap := apart(Order(2, blocks, 1), change)
+	page, err := os.ReadFile("../../docs/methods.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("makes B look %.2f%% worse", 100*gap); !strings.Contains(string(page), want) {
+		t.Errorf("docs/methods.md does not say: %s", want)
+	}
+	if math.Abs(gap-change/(2*blocks-1)) > 1e-12 {
+		t.Errorf("%v apart", gap)
+	}
+	sum := 0.0
+	for seed := range uint64(1000) {
+		sum += apart(Order(3, blocks, seed), change) / 1000
+	}
+	if math.Abs(sum) > 0.001 { // 0.0003 is its standard deviation
+		t.Errorf("in random order, variants differ by %v on average", sum)
+	}
+}
+
+// apart is how far the means of variants 1 and 0 lie apart if nothing but time
+// makes runs differ, by change from the first one to the last.
+func apart(order [][]int, change float64) float64 {
+	runs := float64(len(order)*len(order[0]) - 1)
+	gap := 0.0
+	for b, block := range order {
+		at := func(v int) float64 { return float64(b*len(block) + slices.Index(block, v)) }
+		gap += (at(1) - at(0)) / float64(len(order))
+	}
+	return gap * change / runs
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/results"
+	"weir/results/campaign"
+)
+
+// A campaign that was killed in the middle of a run goes on: what was whole is
+// left alone, what was not is kept aside, what it left on the target is removed.
+func TestKilledCampaignGoesOn(t *testing.T) {
+	target := t.TempDir()
+	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "campaign")
+	var out bytes.Buffer
+	cmd := started(t, &out, "", "run", "--target", "file://"+target, "--clients", "2", "--hold", "2s", "--repeat", "2", "--out", dir,
+		"--set", "workload={kind: write, think: 2ms}", "--set", "matrix.workload.size=[16KiB, 32KiB]", "--set", "load.settle=100ms")
+	waitFor(t, func() bool { return contains(filepath.Join(dir, "002-b", results.IntervalsFile), `"hold"`) })
+	if code, said := weir(t, "run", "--resume", dir); code != exitError || !strings.Contains(said, "another weir works on this campaign") {
+		t.Errorf("resume of a campaign that runs: exit code %d\n%s", code, said)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	if made, err := filepath.Glob(filepath.Join(target, "weir-*")); err != nil || len(made) == 0 {
+		t.Fatalf("nothing was left on the target by the kill: %v", err)
+	}
+	first, partial := content(t, dir, "001-a"), content(t, dir, "002-b")
+	planned, err := campaign.Read(dir)
+	if err != nil || len(planned.Runs) != 4 {
+		t.Fatalf("%+v, %v", planned, err)
+	}
+
+	code, said := weir(t, "run", "--resume", dir)
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	for _, w := range []string{"1 of 4 runs are done already", "002-b is not finished", "run 2 of 4: 32KiB", "run 4 of 4: 32KiB"} {
+		if !strings.Contains(said, w) {
+			t.Errorf("it does not say %q:\n%s", w, said)
+		}
+	}
+	if content(t, dir, "001-a") != first || content(t, dir, "002-b.unfinished") != partial {
+		t.Error("what was measured before the kill was touched")
+	}
+	for _, r := range planned.Runs {
+		if ended, err := whole(filepath.Join(dir, r.Dir)); err != nil || !ended {
+			t.Errorf("run %d: %v, %v", r.Number, ended, err)
+		}
+		if f := findings(t, filepath.Join(dir, r.Dir)); f.Curve[0].Done == 0 {
+			t.Errorf("run %d measured nothing", r.Number)
+		}
+	}
+	left, err := os.ReadDir(target)
+	if err != nil || len(left) != 1 || left[0].Name() != "others.txt" {
+		t.Errorf("left in the target: %v (%v), want only others.txt", left, err)
+	}
+	if code, said = weir(t, "run", "--resume", dir); code != exitFine && code != exitInvalid || strings.Contains(said, "run 1 of 4") {
+		t.Errorf("resume of a whole campaign: exit code %d\n%s", code, said)
+	}
+}
+
+func content(t *testing.T, dir, run string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, run, results.IntervalsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The first interrupt ends the run that goes on, with what it has, and the
+// campaign; the second one at once.
+func TestInterruptEndsTheCampaign(t *testing.T) {
+	for _, signals := range []int{1, 2} {
+		dir := filepath.Join(t.TempDir(), "campaign")
+		var out bytes.Buffer
+		cmd := started(t, &out, "", "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "2", "--hold", "10m", "--repeat", "3", "--out", dir)
+		waitFor(t, func() bool { return contains(filepath.Join(dir, "001-a", results.IntervalsFile), `"hold"`) })
+		for range signals {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = cmd.Wait() // its code depends on how good a second of measuring was
+		if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
+			t.Errorf("%d signals: exit code %d\n%s", signals, code, out.String())
+		}
+		if !strings.Contains(out.String(), "3 of 3 runs are not done; weir run --resume "+dir) {
+			t.Errorf("%d signals: it does not say how to go on:\n%s", signals, out.String())
+		}
+		if f := findings(t, filepath.Join(dir, "001-a")); len(f.Curve) != 1 {
+			t.Errorf("%d signals: what was measured is lost: %+v", signals, f.Curve)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "002-a")); err == nil {
+			t.Errorf("%d signals: the next run began", signals)
+		}
+	}
+}
+
+// Runs that fail in the middle are told and the campaign goes on; after three
+// in a row it ends, and tries them again when it is resumed.
+func TestFailedRuns(t *testing.T) {
+	target := t.TempDir()
+	fill(t, target, 2, 4096)
+	dir := filepath.Join(t.TempDir(), "campaign")
+	args := []string{"run", "--target", "file://" + target, "--clients", "1", "--hold", "1s", "--repeat", "5", "--out", dir, "--set", "workload={think: 10ms, verify: 0%}", "--set", "load.settle=100ms"}
+	var out bytes.Buffer
+	cmd := started(t, &out, "", args...)
+	waitFor(t, func() bool { return contains(filepath.Join(dir, "002-a", results.IntervalsFile), `"hold"`) })
+	if err := os.Rename(target, target+"-gone"); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the code tells
+	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(out.String(), "3 runs in a row failed; weir run --resume") {
+		t.Fatalf("exit code %d\n%s", code, out.String())
+	}
+	c, err := campaign.Read(dir)
+	if err != nil || c.Runs[0].Error != "" || c.Runs[4].Error == "" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if err := os.Rename(target+"-gone", target); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := weir(t, "run", "--resume", dir); code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	if c, err = campaign.Read(dir); err != nil || c.Runs[4].Error != "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
