@@ -7,6 +7,7 @@ const (
 	mostSteps  = 200
 	enough     = 1e-12 // relative gain in squares below which a fit is done
 	mostDamped = 1e12
+	least      = 1e-9 // share of one parameter in another below which it makes no difference
 )
 
 // capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity
@@ -89,7 +90,11 @@ func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok
 	if c.think > 0 { // x is fixed, so more yield means fewer busy clients
 		q /= max(0.05, 1+c.think*(p[0]-p[2]*n*n)/(below*below))
 	}
-	return n / below, [3]float64{q, q * n, q * n * (n - one)}, true
+	y = n / below
+	if c.think > 0 && n < x/2 { // the same, and not what rounding leaves of a small n
+		y = (x - n) / c.think
+	}
+	return y, [3]float64{q, q * n, q * n * (n - one)}, true
 }
 
 // busy solves n + think Y(n) = x for the busy clients n, by Newton's method
@@ -197,7 +202,10 @@ func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float
 		for i := range next {
 			next[i] = max(0, p[i]+step[i])
 		}
-		next[1] = max(next[1], 1e-9*next[2]-next[0]) // lambda stays finite
+		next[1] = max(next[1], least*next[2]-next[0]) // lambda stays finite
+		if c.think > 0 {
+			next[0] = max(next[0], least*next[1]) // and the bend of the curve smooth
+		}
 		t, now := c.linearized(y, next)
 		if !ok || !(now < left) {
 			if damping *= 10; damping > mostDamped {
