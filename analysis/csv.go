@@ -90,7 +90,7 @@ func row[T any](columns []column[T], v *T) []string {
 // CurveCSV writes the curve, one line a step; each header names its unit.
 func CurveCSV(w io.Writer, f *Findings) error {
 	out := csv.NewWriter(w)
-	columns := curveColumns()
+	columns := append(curveColumns(), column[Step]{"validity", func(*Step) string { return f.Validity.Status }})
 	if err := out.Write(header(columns)); err != nil {
 		return err
 	}

@@ -92,6 +92,9 @@ func between(low, high *float64) string {
 	if low == nil || high == nil {
 		return ""
 	}
+	if math.Round(*low) == math.Round(*high) {
+		return ""
+	}
 	return fmt.Sprintf(" (%.0f to %.0f)", *low, *high)
 }
 

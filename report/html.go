@@ -42,7 +42,6 @@ type card struct{ Name, Value, Note string }
 
 type figure struct {
 	Title, Desc string
-	Stamp       string
 	SVG         template.HTML
 	Legend      []legend
 }
@@ -134,7 +133,7 @@ func figures(f *analysis.Findings, charts []chart) []figure {
 	for i := range charts {
 		c := &charts[i]
 		c.stamp = f.Validity.Status
-		fig := figure{Title: c.title, Desc: plain(c.desc), SVG: c.svg(), Stamp: c.stamp}
+		fig := figure{Title: c.title, Desc: plain(c.desc), SVG: c.svg()}
 		if len(c.lines) > 1 {
 			for _, l := range c.lines {
 				fig.Legend = append(fig.Legend, legend{plain(l.name), l.color, l.dash})
@@ -179,6 +178,9 @@ func cards(f *analysis.Findings) []card {
 		all = []card{{"Best rate", unit.Count(best.Operations) + "/s", "with " + at(f, best)}}
 	} else {
 		all = append(all, card{"Operations there", unit.Count(best.Operations) + "/s", "with " + at(f, best)})
+	}
+	if o := f.Optimum; o.Inside && o.Tested != o.Clients {
+		all = append(all, card{"Optimum", fmt.Sprintf("%d clients", o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)})
 	}
 	if f.Knee != nil {
 		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"})
