@@ -36,18 +36,12 @@ func (o Options) width() int {
 func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
-	switch {
-	case f.Source == analysis.FromTable:
-		p.fromTable(f)
-	case len(f.Curve) > 0:
+	if len(f.Curve) > 0 {
 		p.title(f, "Steps")
 		p.table(curveTable(f))
 		p.line("")
 	}
 	p.answers(f)
-	if f.Source == analysis.FromTable {
-		p.models(f)
-	}
 	p.limits(f)
 	p.where(f)
 	p.servers(f)

@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// Bounds of what a permutation test looks at: all arrangements up to mostAll,
-// else drawn ones, from a fixed seed.
+// Bounds of what a permutation test looks at: all arrangements as long as each
+// group has no more than mostSums sums of choices, else drawn ones, from a
+// fixed seed.
 const (
-	mostAll   = 200_000
+	mostSums  = 1 << 17 // 17 against 17
 	drawn     = 19_999
 	mostSigns = 17 // 131,071 choices
 )
@@ -22,21 +23,20 @@ const (
 // one-sided share, and the interval holds the shifts that this test does
 // not refuse at 5%, so the two never contradict each other.
 //
-// All assignments are looked at if there are no more than 200,000 (9 against 9
-// have 48,620), else 19,999 drawn ones and the actual one. It needs 4 against 4
-// to go below 0.05 in both directions. ok is false if a group is empty or
-// not finite.
+// All assignments are looked at up to 17 against 17, beyond that 19,999 drawn
+// ones and the actual one. It needs 40 assignments (4 against 4 have 70) to go
+// below 0.05. ok is false if a group is empty or not finite.
 func Permutation(a, b []float64) (t Test, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !finite(a) || !finite(b) {
 		return Test{}, false
 	}
 	t.Shift = Mean(b) - Mean(a)
-	all := choices(len(a)+len(b), len(b))
-	if t.Exact = all <= mostAll; t.Exact {
-		t.conclude(exchanges(a, b, all-1), largest(a, b))
-	} else {
-		t.conclude(drawExchanges(a, b), largest(a, b))
+	if e, ok := newExchanges(a, b); ok {
+		t.Exact = true
+		e.conclude(&t)
+		return t, true
 	}
+	t.conclude(drawExchanges(a, b), largest(a, b))
 	return t, true
 }
 
@@ -124,39 +124,7 @@ func largest(groups ...[]float64) float64 {
 	return size
 }
 
-// exchanges returns for each assignment of the numbers to two groups, the
-// actual one left out, the shift of b for which its difference of means is the
-// actual one. With a shift s, let k numbers of a change places with k of b: the
-// differences are equal if these have the same mean, fromA/k = fromB/k - s.
-func exchanges(a, b []float64, size int) []float64 {
-	values := make([]float64, 0, size)
-	most := min(len(a), len(b))
-	fromA, fromB := sums(a, most), sums(b, most)
-	for k := 1; k <= most; k++ {
-		for _, x := range fromA[k] {
-			for _, y := range fromB[k] {
-				values = append(values, (y-x)/float64(k))
-			}
-		}
-	}
-	return values
-}
-
-// sums returns the sums of all choices of up to most numbers, by their size.
-func sums(x []float64, most int) [][]float64 {
-	by := make([][]float64, most+1)
-	by[0] = []float64{0}
-	for _, v := range x {
-		for k := most; k > 0; k-- {
-			for _, s := range by[k-1] {
-				by[k] = append(by[k], s+v)
-			}
-		}
-	}
-	return by
-}
-
-// drawExchanges is exchanges for assignments drawn at random.
+// drawExchanges returns the values of exchanges for assignments drawn at random.
 func drawExchanges(a, b []float64) []float64 {
 	r := rand.New(rand.NewPCG(uint64(len(a)), uint64(len(b))))
 	place := slices.Concat(a, b)
@@ -215,15 +183,4 @@ func drawnMeans(x []float64) []float64 {
 		}
 	}
 	return values
-}
-
-// choices returns the number of choices of k from n, at most a little above mostAll.
-func choices(n, k int) int {
-	all := 1.0
-	for i := range min(k, n-k) {
-		if all = all * float64(n-i) / float64(i+1); all > mostAll {
-			return mostAll + 1
-		}
-	}
-	return int(math.Round(all))
 }

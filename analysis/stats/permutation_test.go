@@ -50,6 +50,58 @@ func TestPermutationMice(t *testing.T) {
 	near(t, "p by definition", test.P, 2*float64(up)/float64(n), 1e-12)
 }
 
+// The interval is what listing all assignments gives: a shift of b is refused if
+// at most 2.5% of them, the actual one among them, have a difference of means
+// as far to its side.
+func TestPermutationIntervalByListing(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 11))
+	for range 200 {
+		a, b := normal(r, 3+r.IntN(4)), normal(r, 5+r.IntN(2))
+		got, ok := Permutation(a, b)
+		if !ok || got.Range == nil {
+			t.Fatal(got)
+		}
+		share := func(shift float64) (up, down float64) {
+			all := slices.Clone(a)
+			for _, v := range b {
+				all = append(all, v-shift)
+			}
+			actual, n := Mean(all[len(a):])*float64(len(b)), 0.0
+			for set := range uint(1) << len(all) {
+				sum, k := 0.0, 0
+				for i, v := range all {
+					if set>>i&1 == 1 {
+						sum, k = sum+v, k+1
+					}
+				}
+				if k == len(b) {
+					n++
+					if sum >= actual-1e-9 {
+						up++
+					}
+					if sum <= actual+1e-9 {
+						down++
+					}
+				}
+			}
+			return up / n, down / n
+		}
+		const step = 1e-6
+		if below, _ := share(got.Range.Low - step); below > 0.025 {
+			t.Fatalf("%v is not refused: %v", got.Range.Low-step, below)
+		}
+		if inside, _ := share(got.Range.Low + step); inside <= 0.025 {
+			t.Fatalf("%v is refused: %v", got.Range.Low+step, inside)
+		}
+		if _, above := share(got.Range.High + step); above > 0.025 {
+			t.Fatalf("%v is not refused: %v", got.Range.High+step, above)
+		}
+		if _, inside := share(got.Range.High - step); inside <= 0.025 {
+			t.Fatalf("%v is refused: %v", got.Range.High-step, inside)
+		}
+	}
+}
+
 // Drawn permutations agree with all of them, and are the same each time.
 func TestDrawnPermutations(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))

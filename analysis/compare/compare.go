@@ -1,0 +1,180 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"weir/analysis"
+)
+
+// Version is the version of the format of a Comparison's JSON.
+const Version = 1
+
+// A Comparison is what groups of runs show beside each other. Its JSON is part
+// of the format, see docs/results.md.
+type Comparison struct {
+	Version  int      `json:"version"`
+	Verdicts []string `json:"verdicts"` // one sentence for each pair, or for each factor
+	Status   string   `json:"status"`   // of the least valid run
+	Metrics  []string `json:"metrics"`  // that were looked at; the first decides
+	Groups   []Group  `json:"groups"`
+	Pairs    []Pair   `json:"pairs"`   // each further group against the first
+	Effects  *Effects `json:"effects"` // of a campaign's factors; nil if there are none
+	Warnings []string `json:"warnings"`
+}
+
+// A Pair is group B against group A.
+type Pair struct {
+	A       string      `json:"a"`
+	B       string      `json:"b"`
+	RunsA   int         `json:"runs_a"`
+	RunsB   int         `json:"runs_b"`
+	Result  string      `json:"result"` // of Overall: as Shift.Result
+	Verdict string      `json:"verdict"`
+	Method  string      `json:"method"`  // how that was decided
+	Blocks  int         `json:"blocks"`  // of one run of A and one of B, done one after the other; 0: none
+	Blocked bool        `json:"blocked"` // the tests compare within blocks, since the level wanders from block to block
+	Overall Shift       `json:"overall"` // first metric, mean over the common steps
+	Steps   []StepShift `json:"steps"`   // by load
+	PerRun  []Shift     `json:"per_run"` // metrics that are one number of a run
+	Scatter *float64    `json:"scatter"` // standard deviation from run to run of the first metric; of ratios
+	Finds   *float64    `json:"detectable"`
+}
+
+// A StepShift is one step, of the same load in both groups.
+type StepShift struct {
+	Clients int     `json:"clients"`
+	Rate    float64 `json:"rate_per_second,omitempty"`
+	Again   int     `json:"occurrence"` // 1, or more where a load is held more than once
+	Metrics []Shift `json:"metrics"`
+}
+
+// Results of a Shift.
+const (
+	Better    = "better"
+	Worse     = "worse"
+	Different = "different" // of a metric that is neither good nor bad
+	NotShown  = "no difference shown"
+	Alone     = "only if looked at alone" // p below 0.05, but not when corrected for all that was looked at
+	TooFew    = "too few runs"            // no arrangement of so few runs would be called different
+	Equal     = "equal"                   // all numbers of both groups are the same
+)
+
+// A Shift is how one metric of B lies against that of A.
+type Shift struct {
+	Metric   string   `json:"metric"`
+	Kind     string   `json:"kind"` // ratio: B/A; difference: B-A
+	A        float64  `json:"a"`    // mean of A's runs; geometric for ratios
+	B        float64  `json:"b"`    // in base units
+	RunsA    int      `json:"runs_a"`
+	RunsB    int      `json:"runs_b"`
+	Value    float64  `json:"value"`  // ratio or difference
+	Low      *float64 `json:"low"`    // 95% interval; nil: too few runs
+	High     *float64 `json:"high"`   //
+	P        *float64 `json:"p"`      // nil: too few runs
+	Adjusted *float64 `json:"p_holm"` // corrected for all that was looked at; nil for the overall test
+	Result   string   `json:"result"` // Better, Worse, ...
+	ALow     *float64 `json:"a_low"`  // of a single run: 95% interval within it
+	AHigh    *float64 `json:"a_high"` //
+	BLow     *float64 `json:"b_low"`  //
+	BHigh    *float64 `json:"b_high"` //
+}
+
+// Kinds of a Shift.
+const (
+	Ratio      = "ratio"
+	Difference = "difference"
+)
+
+// Options say what to look at.
+type Options struct {
+	Metrics []string // names; empty: the usual ones, the first of which decides
+	Factors []Factor // of a campaign, whose groups are its variants
+}
+
+// mostRuns bounds a group, so that nobody waits for a comparison of a million differences.
+const mostRuns = 1000
+
+// Of compares each group with the first one. An error says what makes that
+// impossible: fewer than two groups, a group without runs, a metric that does not exist.
+func Of(groups []Group, opts Options) (*Comparison, error) {
+	if len(groups) < 2 {
+		return nil, fmt.Errorf("there is one group of runs: a comparison needs two")
+	}
+	for _, g := range groups {
+		if len(g.Runs) == 0 {
+			return nil, fmt.Errorf("%s has no run that can be compared", g.Name)
+		}
+		if len(g.Runs) > mostRuns {
+			return nil, fmt.Errorf("%s has %d runs: at most %d are compared", g.Name, len(g.Runs), mostRuns)
+		}
+	}
+	names := opts.Metrics
+	if len(names) == 0 {
+		names = usual(measure(groups))
+	}
+	metrics, err := choose(names)
+	if err != nil {
+		return nil, err
+	}
+	c := &Comparison{Version: Version, Groups: groups, Status: worst(groups), Pairs: []Pair{}, Verdicts: []string{}, Metrics: []string{}, Warnings: []string{}}
+	for _, m := range metrics {
+		c.Metrics = append(c.Metrics, m.Name)
+	}
+	loads := common(groups)
+	if len(loads) == 0 && !metrics[0].PerRun() {
+		return nil, fmt.Errorf("the runs have no step in common: %s", held(groups))
+	}
+	for i := range groups {
+		values(&groups[i], &metrics[0], loads)
+	}
+	c.Warnings = warnings(groups, loads)
+	for i := range groups[1:] {
+		p := pair(&groups[0], &groups[i+1], metrics, loads)
+		c.Pairs = append(c.Pairs, p)
+		c.Verdicts = append(c.Verdicts, p.Verdict)
+		if n, hopeless := p.looks(); hopeless {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, corrected for looking at all of them; the verdict can: "+
+				"for single steps repeat more, or look at one metric", p.A, p.B, n))
+		}
+	}
+	if len(opts.Factors) > 0 {
+		c.Effects = effects(groups, opts.Factors, &metrics[0])
+		c.Verdicts = append(c.Effects.sentences(&metrics[0]), c.Verdicts...)
+	}
+	return c, nil
+}
+
+// measure is what steps are compared by: the throughput, unless a run moved no payload.
+func measure(groups []Group) string {
+	for _, g := range groups {
+		for _, r := range g.Runs {
+			if r.Found.Measure == analysis.Rate {
+				return analysis.Rate
+			}
+		}
+	}
+	return analysis.Throughput
+}
+
+// worst is the status of the least valid run.
+func worst(groups []Group) string {
+	status := analysis.Valid
+	for _, g := range groups {
+		for _, r := range g.Runs {
+			if r.Status == analysis.Invalid || status == analysis.Valid {
+				status = r.Status
+			}
+		}
+	}
+	return status
+}
+
+// JSON writes c; its keys are part of the format.
+func (c *Comparison) JSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(c)
+}

@@ -1,0 +1,11 @@
+package compare
+
+import (
+	"testing"
+
+	"weir/results/resultstest/keys"
+)
+
+func TestDocumentedKeys(t *testing.T) {
+	keys.Compare(t, "../../docs/results.md", "Comparison", Comparison{}, Group{}, Run{}, Pair{}, StepShift{}, Shift{})
+}

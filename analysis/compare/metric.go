@@ -1,0 +1,162 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+// Better values of a Metric.
+const (
+	Higher  = "higher"
+	Lower   = "lower"
+	Neither = "neither"
+)
+
+// A Metric is one figure of each step, or of each run.
+type Metric struct {
+	Name   string // as in --metric
+	Title  string // for people
+	Better string // Higher, Lower or Neither
+	Plain  bool   // may be zero: groups are told apart by difference, not by ratio
+	Format func(float64) string
+
+	step func(*analysis.Step) (float64, bool) // nil for metrics of runs
+	ends func(*analysis.Step) (low, high *float64)
+	run  func(*analysis.Findings) (float64, bool)
+}
+
+// PerRun says that the metric is one number of each run, not of each step.
+func (m *Metric) PerRun() bool { return m.run != nil }
+
+// Metrics returns all that can be compared, those of steps first.
+func Metrics() []Metric {
+	perSecond := func(v float64) string { return unit.Count(v) + "/s" }
+	count := func(v float64) string { return unit.Count(v) + " clients" }
+	cpu := func(v float64) string { return unit.Seconds(v) + "/GB" }
+	return []Metric{
+		{Name: "throughput", Title: "throughput", Better: Higher, Format: unit.Bits,
+			step: func(s *analysis.Step) (float64, bool) { return s.Throughput, s.Moved > 0 },
+			ends: func(s *analysis.Step) (_, _ *float64) { return s.ThroughputLow, s.ThroughputHigh }},
+		{Name: "rate", Title: "rate", Better: Higher, Format: perSecond,
+			step: func(s *analysis.Step) (float64, bool) { return s.Operations, s.Done > 0 },
+			ends: func(s *analysis.Step) (_, _ *float64) { return s.OperationsLow, s.OperationsHigh }},
+		duration("mean", "mean latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, func(q *analysis.Quantiles) float64 { return q.Mean }),
+		duration("p50", "median latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, func(q *analysis.Quantiles) float64 { return q.P50 }),
+		duration("p99", "p99 latency", func(s *analysis.Step) *analysis.Quantiles { return s.Latency }, func(q *analysis.Quantiles) float64 { return q.P99 }),
+		{Name: "error_ratio", Title: "error ratio", Better: Lower, Plain: true, Format: unit.Percent,
+			step: func(s *analysis.Step) (float64, bool) { return s.ErrorRatio, s.Done+s.Errors > 0 }},
+		duration("first_byte", "median time to first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, func(q *analysis.Quantiles) float64 { return q.P50 }),
+		duration("connect", "median time to connect", func(s *analysis.Step) *analysis.Quantiles { return s.Connect }, func(q *analysis.Quantiles) float64 { return q.P50 }),
+		duration("login", "median time to log in", func(s *analysis.Step) *analysis.Quantiles { return s.Login }, func(q *analysis.Quantiles) float64 { return q.P50 }),
+		{Name: "server_cpu", Title: "server CPU per GB", Better: Lower, Format: cpu,
+			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ServerCores, s) }},
+		{Name: "client_cpu", Title: "client CPU per GB", Better: Lower, Format: cpu,
+			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ClientCores, s) }},
+		{Name: "peak", Title: "throughput of the optimum", Better: Higher, Format: unit.Bits,
+			run: func(f *analysis.Findings) (float64, bool) {
+				if f.Optimum == nil || f.Measure == analysis.Rate {
+					return 0, false
+				}
+				return f.Optimum.Throughput, true
+			}},
+		{Name: "optimum", Title: "optimum", Better: Neither, Format: count,
+			run: func(f *analysis.Findings) (float64, bool) {
+				if f.Optimum == nil || !f.Optimum.Inside {
+					return 0, false
+				}
+				return float64(f.Optimum.Clients), true
+			}},
+		{Name: "knee", Title: "knee", Better: Higher, Format: count,
+			run: func(f *analysis.Findings) (float64, bool) {
+				if f.Knee == nil {
+					return 0, false
+				}
+				return float64(f.Knee.Clients), true
+			}},
+	}
+}
+
+func duration(name, title string, of func(*analysis.Step) *analysis.Quantiles, which func(*analysis.Quantiles) float64) Metric {
+	return Metric{Name: name, Title: title, Better: Lower, Format: unit.Seconds, step: func(s *analysis.Step) (float64, bool) {
+		if q := of(s); q != nil {
+			return which(q), true
+		}
+		return 0, false
+	}}
+}
+
+// perGB turns busy cores into CPU seconds for each 10^9 bytes of payload.
+func perGB(cores *float64, s *analysis.Step) (float64, bool) {
+	if cores == nil || s.Throughput <= 0 {
+		return 0, false
+	}
+	return *cores / (s.Throughput / 1e9), true
+}
+
+// usual are the metrics that are looked at unless others are named: each one
+// more makes every one of them harder to tell apart (see Holm).
+func usual(measure string) []string { return []string{measure, "p50", "p99", "error_ratio"} }
+
+// choose returns the named metrics in the order of names; "all" is all of them.
+func choose(names []string) ([]Metric, error) {
+	all := Metrics()
+	var chosen []Metric
+	for _, name := range names {
+		if name == "all" {
+			chosen = append(chosen, all...)
+			continue
+		}
+		i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no metric %q: use all, or some of %s", name, strings.Join(MetricNames(), ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(chosen, func(m Metric) bool {
+		twice := seen[m.Name]
+		seen[m.Name] = true
+		return twice
+	}), nil
+}
+
+// MetricOf returns the metric of that name, nil if there is none.
+func MetricOf(name string) *Metric {
+	for _, m := range Metrics() {
+		if m.Name == name {
+			return &m
+		}
+	}
+	return nil
+}
+
+// MetricNames returns the names of all metrics.
+func MetricNames() []string {
+	var names []string
+	for _, m := range Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// scale brings a value to where groups are compared: logarithms, so that a
+// shift is a ratio, unless the metric may be zero.
+func (m *Metric) scale(v float64) (float64, bool) {
+	if m.Plain {
+		return v, math.Abs(v) < 1e100 // sums of these are finite
+	}
+	return math.Log(v), v > 0 && !math.IsInf(v, 0)
+}
+
+// unscale is the way back; of a shift, too: a ratio, or a difference.
+func (m *Metric) unscale(v float64) float64 {
+	if m.Plain {
+		return v
+	}
+	return min(math.Exp(v), math.MaxFloat64)
+}

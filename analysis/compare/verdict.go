@@ -1,0 +1,177 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"weir/internal/unit"
+)
+
+// Recommended numbers of runs of each group.
+const (
+	fewRuns    = 5
+	advisedFor = 9
+)
+
+// sentence says what the overall test showed.
+func (p *Pair) sentence(m *Metric) string {
+	o := &p.Overall
+	if o.RunsA == 0 || o.RunsB == 0 {
+		return fmt.Sprintf("%s and %s cannot be compared by %s: no run of one of them tells it for all common steps.", p.A, p.B, m.Title)
+	}
+	change := m.Change(o.Value)
+	switch o.Result {
+	case TooFew:
+		return fmt.Sprintf("Whether %s and %s differ cannot be said: %s of %s is %s than of %s, but %s.", p.A, p.B, m.Title, p.B, change, p.A, p.tooFew())
+	case Equal:
+		return fmt.Sprintf("%s is the same in all runs of %s and %s.", m.Title, p.A, p.B)
+	}
+	figures := fmt.Sprintf("%s (95%% interval: %s), p = %s", change, m.Span(*o.Low, *o.High), PText(*o.P))
+	if o.Result == NotShown {
+		text := fmt.Sprintf("No difference in %s is shown between %s and %s: that of %s is %s.", m.Title, p.A, p.B, p.B, figures)
+		if p.Finds != nil {
+			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter), unit.Percent(*p.Finds))
+		}
+		return text
+	}
+	return fmt.Sprintf("%s is %s than %s: its %s is %s.", p.B, o.Result, p.A, m.Title, figures)
+}
+
+// tooFew says why there is no test, and what it takes.
+func (p *Pair) tooFew() string {
+	n, k := p.RunsA, p.RunsB
+	why := fmt.Sprintf("with %d against %d runs no p can be below %s", n, k, PText(min(1, 2/arrangements(n, k))))
+	if n == 1 && k == 1 {
+		why = "one run each says nothing of how much two runs of the same differ by themselves"
+	}
+	return fmt.Sprintf("%s. It takes 4 runs of each; %d are recommended, which tell 5%% apart if runs scatter by 3%%", why, advisedFor)
+}
+
+func arrangements(n, k int) float64 {
+	all := 1.0
+	for i := range k {
+		all = all * float64(n+k-i) / float64(i+1)
+	}
+	return all
+}
+
+// method says how the overall test was done.
+func (p *Pair) method(m *Metric, loads int) string {
+	number := "one number a run: its " + m.Title
+	if !m.PerRun() {
+		kind := "geometric mean"
+		if m.Plain {
+			kind = "mean"
+		}
+		number = fmt.Sprintf("one number a run: the %s of its %s over %d %s", kind, m.Title, loads, plural(loads, "common step", "common steps"))
+	}
+	switch {
+	case p.Overall.P == nil:
+		return number + "; no test"
+	case p.Blocked:
+		return fmt.Sprintf("%s; permutation test within %d blocks, since the level wandered from block to block", number, p.Blocks)
+	case p.Blocks >= fewestBlocks:
+		return fmt.Sprintf("%s; permutation test of the means, %d runs against %d; the level of the %d blocks did not wander", number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
+	}
+	return fmt.Sprintf("%s; permutation test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
+}
+
+// Change says a shift in words: "5.2% higher", "0.1 ms lower".
+func (m *Metric) Change(v float64) string {
+	size := m.size(v)
+	switch {
+	case m.up(v) == 0:
+		return "no higher"
+	case m.up(v) > 0:
+		return size + " higher"
+	}
+	return size + " lower"
+}
+
+// Span says an interval of a shift in words: "3.1% to 7.4% higher".
+func (m *Metric) Span(low, high float64) string {
+	switch a, b := m.up(low), m.up(high); {
+	case a > 0 && b > 0:
+		return fmt.Sprintf("%s to %s higher", m.size(low), m.size(high))
+	case a < 0 && b < 0:
+		return fmt.Sprintf("%s to %s lower", m.size(high), m.size(low))
+	case a == 0 && b == 0:
+		return "none"
+	}
+	return fmt.Sprintf("%s to %s", m.Change(low), m.Change(high))
+}
+
+// Signed says a shift for tables: "+5.2%", "-0.3%"; of differences of shares, in points.
+func (m *Metric) Signed(v float64) string {
+	sign := "+"
+	if m.up(v) < 0 {
+		sign = "-"
+	}
+	return sign + m.size(v)
+}
+
+// up is above zero if the shift v is upward.
+func (m *Metric) up(v float64) float64 {
+	if m.Plain {
+		return v
+	}
+	return v - 1
+}
+
+// size is how large a shift is, without its sign.
+func (m *Metric) size(v float64) string {
+	if m.Plain {
+		return percent(math.Abs(v)) + " points"
+	}
+	return percent(math.Abs(v - 1))
+}
+
+// percent is a share with one decimal; two below a tenth of a percent, none
+// from 100% on.
+func percent(v float64) string {
+	switch {
+	case v != 0 && v < 0.001:
+		return fmt.Sprintf("%.2f%%", 100*v)
+	case v >= 1:
+		return fmt.Sprintf("%.0f%%", 100*v)
+	}
+	return fmt.Sprintf("%.1f%%", 100*v)
+}
+
+// PText is a p with as many digits as mean anything.
+func PText(p float64) string {
+	switch {
+	case p < 0.0001:
+		return "<0.0001"
+	case p < 0.01:
+		return fmt.Sprintf("%.4f", p)
+	}
+	return fmt.Sprintf("%.2f", p)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Regressed says whether B is worse than A by more than limit beyond doubt:
+// the whole 95% interval of the overall figure lies beyond it. limit is a
+// share (0.05: 5%), of a metric that is a difference, the difference itself. An error
+// says why that cannot be judged: too few runs, or a metric that has no worse.
+func (p *Pair) Regressed(limit float64) (bool, error) {
+	o := &p.Overall
+	m := MetricOf(o.Metric)
+	if m == nil || m.Better == Neither {
+		return false, fmt.Errorf("%s is neither better nor worse when it is higher: gate on another metric", o.Metric)
+	}
+	if o.Low == nil {
+		return false, fmt.Errorf("%s against %s cannot be judged: %s", p.B, p.A, p.tooFew())
+	}
+	low, high := m.up(*o.Low), m.up(*o.High)
+	if m.Better == Higher {
+		return high < -limit, nil
+	}
+	return low > limit, nil
+}

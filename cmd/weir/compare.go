@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/analysis"
+	"weir/analysis/compare"
+	"weir/internal/unit"
+	"weir/report"
+	"weir/results"
+	"weir/results/campaign"
+)
+
+type compareFlags struct {
+	metrics []string
+	json    bool
+	html    string
+	regress string
+}
+
+func compareCommand(s streams) *cobra.Command {
+	var f compareFlags
+	c := &cobra.Command{
+		Use:   "compare A B [C ...] | CAMPAIGN",
+		Short: "Do these runs differ, by how much, and how sure is that?",
+		Long: `Compares B, C ... with A, step by step and as a whole. Each is a run directory, a
+folder of run directories (repetitions of the same plan), or the folder of a
+campaign. Of one campaign alone, its variants are compared with the first, and
+the effects of its factors are told.
+
+Only runs are counted, never the seconds of one run: below 4 runs of each there
+is no test, 9 are recommended. Interleave them (A B A B), so that what else
+changes meanwhile meets both.
+
+With --regress 5% the exit code is 3 if B (or C ...) is worse than A by more than 5%
+beyond doubt: if the whole 95% interval lies beyond it. An interval that
+reaches over the limit passes; more runs make it narrower. Too few runs for an
+interval are an error (1), an invalid run among them is exit code 4.`,
+		Example: `  weir compare runs/before runs/after
+  weir compare runs/before runs/after --metric p99 --regress 10%
+  weir compare runs/campaign --html campaign.html`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return compareRuns(args, f, s) },
+	}
+	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "what to compare, the first decides: all, or some of "+strings.Join(compare.MetricNames(), ", "))
+	c.Flags().BoolVar(&f.json, "json", false, "print the comparison as JSON")
+	c.Flags().StringVar(&f.html, "html", "", "write a page with plots to this file, too")
+	c.Flags().StringVar(&f.regress, "regress", "", "exit code 3 if worse by more than this beyond doubt: 5%")
+	return c
+}
+
+func compareRuns(args []string, f compareFlags, s streams) error {
+	limit := unit.Fraction(-1)
+	if f.regress != "" {
+		var err error
+		if limit, err = unit.ParseFraction(f.regress); err != nil {
+			return exit{exitUsage, fmt.Errorf("--regress: %w", err)}
+		}
+	}
+	for _, name := range f.metrics {
+		if name != "all" && compare.MetricOf(name) == nil {
+			return exit{exitUsage, fmt.Errorf("--metric: there is no %q: use all, or some of %s", name, strings.Join(compare.MetricNames(), ", "))}
+		}
+	}
+	groups, _, err := groupsOf(args)
+	if err != nil {
+		return err
+	}
+	c, err := compare.Of(groups, compare.Options{Metrics: f.metrics})
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = c.JSON(s.out)
+	} else {
+		err = report.Comparison(s.out, c, report.Options{Color: isTerminal(s.out), Width: width(s.out)})
+	}
+	if f.html != "" {
+		err = errors.Join(err, results.WriteFile(filepath.Dir(f.html), filepath.Base(f.html), func(w io.Writer) error { return report.ComparisonHTML(w, c) }))
+	}
+	return errors.Join(err, gate(c, float64(limit), s))
+}
+
+// gate turns what c shows into the exit code.
+func gate(c *compare.Comparison, limit float64, s streams) error {
+	if c.Status == analysis.Invalid {
+		return exit{code: exitInvalid}
+	}
+	if limit < 0 {
+		return nil
+	}
+	var worse bool
+	for i := range c.Pairs {
+		is, err := c.Pairs[i].Regressed(limit)
+		if err != nil {
+			return fmt.Errorf("--regress: %w", err)
+		}
+		if is {
+			worse = true
+			_, _ = fmt.Fprintf(s.err, "weir: %s is worse than %s by more than %s, beyond doubt\n", line(c.Pairs[i].B), line(c.Pairs[i].A), unit.Percent(limit)) // told by the exit code, too
+		}
+	}
+	if worse {
+		return exit{code: exitMissed}
+	}
+	return nil
+}
+
+// groupsOf reads what args name. One campaign alone is a group for each of its
+// variants, and its factors.
+func groupsOf(args []string) ([]compare.Group, []compare.Factor, error) {
+	if len(args) == 1 {
+		if !campaign.Is(args[0]) {
+			return nil, nil, exit{exitUsage, fmt.Errorf("%s alone cannot be compared: name two or more runs, or the folder of a campaign", args[0])}
+		}
+		return variants(args[0])
+	}
+	var groups []compare.Group
+	for i, arg := range args {
+		g, err := group(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		g.Name = groupName(args, i)
+		groups = append(groups, g)
+	}
+	return groups, nil, nil
+}
+
+// groupName is the last part of a path, or all of it where several end alike.
+func groupName(args []string, i int) string {
+	name := filepath.Base(filepath.Clean(args[i]))
+	for k, other := range args {
+		if k != i && filepath.Base(filepath.Clean(other)) == name {
+			return filepath.Clean(args[i])
+		}
+	}
+	return name
+}
+
+// group reads a run directory, a campaign, or a folder of run directories.
+func group(dir string) (compare.Group, error) {
+	var g compare.Group
+	if campaign.Is(dir) {
+		c, err := campaign.Read(dir)
+		if err != nil {
+			return g, err
+		}
+		for i := range c.Runs {
+			addCampaignRun(&g, dir, &c.Runs[i])
+		}
+		return g, someRuns(g, dir)
+	}
+	if isRun(dir) {
+		r, err := readRun(dir)
+		if err == nil {
+			g.Runs = append(g.Runs, r)
+		}
+		return g, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return g, err
+	}
+	for _, e := range entries { // sorted by name
+		path := filepath.Join(dir, e.Name())
+		if e.Type()&fs.ModeSymlink != 0 || !isRun(path) {
+			continue // a link such as runs/latest would count a run twice
+		}
+		if r, err := readRun(path); err != nil {
+			g.Lost = append(g.Lost, line(err.Error()))
+		} else {
+			g.Runs = append(g.Runs, r)
+		}
+	}
+	return g, someRuns(g, dir)
+}
+
+func someRuns(g compare.Group, dir string) error {
+	if len(g.Runs) > 0 {
+		return nil
+	}
+	if len(g.Lost) > 0 {
+		return fmt.Errorf("%s: no run can be compared: %s", dir, g.Lost[0])
+	}
+	return fmt.Errorf("%s is no run directory, no campaign, and holds no run directories", dir)
+}
+
+func isRun(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, results.AboutFile))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// variants reads a campaign as one group for each variant.
+func variants(dir string) ([]compare.Group, []compare.Factor, error) {
+	c, err := campaign.Read(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var groups []compare.Group
+	for _, name := range c.Variants() {
+		g := compare.Group{Name: name}
+		for i := range c.Runs {
+			if c.Runs[i].Variant == name {
+				g.Levels = c.Runs[i].Levels
+				addCampaignRun(&g, dir, &c.Runs[i])
+			}
+		}
+		groups = append(groups, g)
+	}
+	if len(groups) < 2 {
+		return nil, nil, fmt.Errorf("%s repeats one plan: compare it with another campaign, or vary something (matrix:)", dir)
+	}
+	done := slices.DeleteFunc(slices.Clone(groups), func(g compare.Group) bool { return len(g.Runs) == 0 })
+	if len(done) < 2 {
+		return nil, nil, fmt.Errorf("%s: only %d of %d variants have a run that can be compared", dir, len(done), len(groups))
+	}
+	var factors []compare.Factor
+	for _, f := range c.Factors {
+		factors = append(factors, compare.Factor{Key: f.Key, Levels: f.Levels})
+	}
+	return done, factors, nil
+}
+
+// addCampaignRun reads one run of the campaign in dir, and notes one that is not there.
+func addCampaignRun(g *compare.Group, dir string, r *campaign.Run) {
+	path := filepath.Join(dir, r.Dir)
+	if !isRun(path) {
+		g.Lost = append(g.Lost, fmt.Sprintf("%s was not done", path))
+		return
+	}
+	run, err := readRun(path)
+	if err != nil {
+		g.Lost = append(g.Lost, line(err.Error()))
+		return
+	}
+	g.Runs = append(g.Runs, run.Of(dir, r.Block, r.Levels))
+}
+
+// readRun reads a run and what was found in it; it is analyzed only if that
+// was not done since it was measured, and nothing is written.
+func readRun(dir string) (*compare.Run, error) {
+	run, err := results.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	found := oldFindings(dir)
+	if found == nil {
+		if found, err = analysis.Of(run); err != nil {
+			return nil, err
+		}
+	}
+	if len(found.Curve) == 0 {
+		return nil, fmt.Errorf("%s: no step was held", dir)
+	}
+	return compare.NewRun(dir, run.About, run.Plan, found), nil
+}
+
+// oldFindings returns dir's findings.json if this version made it after the
+// last measurement, else nil.
+func oldFindings(dir string) *analysis.Findings {
+	path := filepath.Join(dir, results.FindingsFile)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	for _, name := range []string{results.IntervalsFile, results.HostsFile, results.EventsFile} {
+		if of, err := os.Stat(filepath.Join(dir, name)); err == nil && of.ModTime().After(info.ModTime()) {
+			return nil
+		}
+	}
+	b, err := os.ReadFile(path)
+	f := new(analysis.Findings)
+	if err != nil || json.Unmarshal(b, f) != nil || f.Version != analysis.FindingsVersion {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,146 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"weir/analysis/compare"
+)
+
+//go:embed compare.html.tmpl
+var comparisonText string
+
+// A comparisonPage is what the template shows.
+type comparisonPage struct {
+	Style    template.CSS
+	Title    string
+	Status   string
+	Verdicts []string
+	Methods  []string
+	Warnings []string
+	Groups   section
+	Pairs    []pairPart
+	Effects  *pairPart
+}
+
+// A pairPart is the plots and tables of one pair.
+type pairPart struct {
+	Title  string
+	Plots  []figure
+	Tables []section
+	Same   []string
+}
+
+// ComparisonHTML writes c as one file that needs nothing else: no script, no
+// font, no network.
+func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
+	t, err := template.New("comparison").Parse(comparisonText)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := t.Execute(w, newComparisonPage(c)); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func newComparisonPage(c *compare.Comparison) comparisonPage {
+	var names []string
+	for _, g := range c.Groups {
+		names = append(names, plain(g.Name))
+	}
+	p := comparisonPage{Style: template.CSS(styleText), Title: "weir: comparison of " + strings.Join(names, ", "), Status: c.Status, Groups: groupSection(c)} // the style is our own file
+	for _, v := range c.Verdicts {
+		p.Verdicts = append(p.Verdicts, plain(v))
+	}
+	for _, warning := range c.Warnings {
+		p.Warnings = append(p.Warnings, plain(warning))
+	}
+	for i := range c.Pairs {
+		p.Methods = append(p.Methods, plain(c.Pairs[i].Method))
+		p.Pairs = append(p.Pairs, newPairPart(c, i))
+	}
+	return p
+}
+
+// groupSection lists all runs.
+func groupSection(c *compare.Comparison) section {
+	m := compare.MetricOf(c.Metrics[0])
+	s := section{ID: "runs", Title: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title + " over all common steps.",
+		Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}
+	for _, g := range c.Groups {
+		for _, r := range g.Runs {
+			block := "-"
+			if r.Block > 0 {
+				block = fmt.Sprint(r.Block)
+			}
+			s.row(false, g.Name, r.Dir, r.Start.UTC().Format("2006-01-02 15:04:05"), block, r.Status, orDash(r.Value, m.Format))
+		}
+	}
+	return s
+}
+
+func newPairPart(c *compare.Comparison, i int) pairPart {
+	pair := &c.Pairs[i]
+	part := pairPart{Title: plain(pair.B) + " against " + plain(pair.A)}
+	single := pair.RunsA == 1 && pair.RunsB == 1
+	for _, name := range c.Metrics {
+		m := compare.MetricOf(name)
+		t := shiftTable(pair, m, single)
+		if len(t.rows) == 0 {
+			continue
+		}
+		if same, value := allEqual(pair, m); same {
+			part.Same = append(part.Same, title(m)+": "+value+" in all runs of both.")
+			continue
+		}
+		f := pairForest(pair, m)
+		f.id, f.stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
+		part.Plots = append(part.Plots, figure{Title: title(m), Desc: f.desc, SVG: f.svg()})
+		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: title(m), Stamp: c.Status}
+		s.Head = heads(append(t.head[:len(t.head)-1:len(t.head)-1], "<")...)
+		for _, row := range t.rows {
+			s.row(false, row...)
+		}
+		part.Tables = append(part.Tables, s)
+	}
+	return part
+}
+
+func title(m *compare.Metric) string { return strings.ToUpper(m.Title[:1]) + m.Title[1:] }
+
+// pairForest has a row for each step with the metric, and the overall one.
+func pairForest(pair *compare.Pair, m *compare.Metric) *forest {
+	f := &forest{metric: m, title: m.Title, desc: fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, plain(pair.A), plain(pair.B), better(m))}
+	add := func(name string, s *compare.Shift) {
+		if s.Metric != m.Name || s.RunsA == 0 || s.RunsB == 0 {
+			return
+		}
+		f.rows = append(f.rows, forestRow{name: name, result: s.Result, value: s.Value, low: s.Low, high: s.High,
+			note: fmt.Sprintf("%s: %s to %s, %s; %s", name, m.Format(s.A), m.Format(s.B), m.Signed(s.Value), s.Result)})
+	}
+	for i := range pair.Steps {
+		name := loadText(&pair.Steps[i]) + " " + loadName(pair)
+		for k := range pair.Steps[i].Metrics {
+			add(name, &pair.Steps[i].Metrics[k])
+		}
+	}
+	for i := range pair.PerRun {
+		add("run", &pair.PerRun[i])
+	}
+	add("overall", &pair.Overall)
+	return f
+}
+
+func better(m *compare.Metric) string {
+	switch m.Better {
+	case compare.Higher:
+		return "Right is better."
+	case compare.Lower:
+		return "Left is better."
+	}
+	return ""
+}
