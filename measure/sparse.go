@@ -84,10 +84,10 @@ func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
 		sum = int64(l.Float() * 1e9)
 	}
 	if l.Key(`"min":`) {
-		l.Float()
+		l.Number()
 	}
 	if l.Key(`"max":`) {
-		l.Float()
+		l.Number()
 	}
 	var text []byte
 	if l.Key(`"hdr":`) {

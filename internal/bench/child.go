@@ -18,6 +18,7 @@ import (
 type usage struct {
 	wall time.Duration
 	cpu  time.Duration // user and system, from wait4, children that were waited for included
+	peak int64         // bytes, the most that were resident
 	out  []byte        // its standard output
 	code int
 }
@@ -52,6 +53,9 @@ func runChild(ctx context.Context, watch func(ctx context.Context, pid int), fin
 	err := cmd.Wait()
 	u := usage{wall: time.Since(begin), out: out.Bytes(), code: cmd.ProcessState.ExitCode(),
 		cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		u.peak = ru.Maxrss << 10
+	}
 	done()
 	<-seen
 	if err == nil || ctx.Err() == nil && isFine(u.code, fine) {

@@ -42,6 +42,6 @@ func cases(s scale) []benchmark {
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),
 		sleeping(s), starting(s), waking(s), many(s),
 		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read", 150_000), rootSmall("stat", 130_000), rootUpload(s), rootMemory(s),
-		metering(),
+		metering(), analyzing(s),
 	}
 }

@@ -289,10 +289,12 @@ func show(m metric, v float64) string {
 		return significant(v*1e6) + " us"
 	case resident:
 		return significant(v/1024) + " KiB"
-	case startTime:
+	case startTime, analysisTime, analysisCPU:
 		return significant(v) + " s"
 	case lateMedian, lateHigh:
 		return significant(v*1e3) + " ms"
+	case peakMemory:
+		return significant(v/1e6) + " MB"
 	case opTime:
 		return significant(v*1e9) + " ns"
 	case serverBusy, rate, clients, processes, failed, allocs:

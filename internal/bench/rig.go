@@ -31,6 +31,8 @@ type scale struct {
 	think   time.Duration // between the reads of sleeping clients
 	bench   string        // -benchtime of Go's benchmarks
 	held    int           // connections that a worker of nginx may hold
+
+	recorded int // seconds of the run that is analyzed
 }
 
 // workers is how many processes of nginx hold many connections together, as
@@ -40,14 +42,14 @@ const workers = 4
 func fullScale() scale {
 	return scale{
 		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 256,
-		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s",
+		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s", recorded: 3600,
 	}
 }
 
 func quickScale() scale {
 	return scale{
 		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
-		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x",
+		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", recorded: 60,
 	}
 }
 

@@ -6,6 +6,7 @@
 package scan
 
 import (
+	"bytes"
 	"strconv"
 	"unsafe"
 )
@@ -151,6 +152,19 @@ func (l *Line) Float() float64 {
 	return x
 }
 
+// Number passes over a number that is far from the largest a float64 can hold.
+func (l *Line) Number() {
+	from := l.i
+	for l.i < len(l.b) && inNumber(l.b[l.i]) {
+		l.i++
+	}
+	text := l.b[from:l.i]
+	e := bytes.IndexAny(text, "eE")
+	if !isNumber(text) || len(text) > 40 || e >= 0 && len(text)-e > len("e-00") {
+		l.refused = true
+	}
+}
+
 func (l *Line) fraction() bool { return l.i < len(l.b) && inNumber(l.b[l.i]) }
 
 func inNumber(c byte) bool {
@@ -246,21 +260,17 @@ func (l *Line) Text() string {
 	return s
 }
 
-// Object reads an object that has no objects within and no braces in its
-// strings, and returns it with its braces.
+// Object reads up to the first closing brace and returns an object with its
+// braces, if it has no objects within and no braces in its strings. Whoever
+// takes it apart will see if it has.
 func (l *Line) Object() []byte {
 	from := l.i
 	l.take('{')
-	for ; l.i < len(l.b); l.i++ {
-		switch l.b[l.i] {
-		case '}':
-			l.i++
-			return l.b[from:l.i]
-		case '{', '\\':
-			l.refused = true
-			return nil
-		}
+	end := bytes.IndexByte(l.b[min(l.i, len(l.b)):], '}')
+	if l.refused || end < 0 {
+		l.refused = true
+		return nil
 	}
-	l.refused = true
-	return nil
+	l.i += end + 1
+	return l.b[from:l.i]
 }
