@@ -62,6 +62,8 @@ type data struct {
 	wire     int64 // all phases
 	back     int   // lines that lie before their predecessor
 	hold     float64
+	traces   map[place]trace
+	twice    int // lines that repeat another
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
@@ -130,6 +132,9 @@ func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
 		now.Merge(&iv.Latency)
 		d.seconds[i].add(iv)
 		d.count(iv)
+		if d.repeats(i, iv) {
+			d.twice++
+		}
 		return write(row)
 	})
 	d.latencyOf(last, &now)

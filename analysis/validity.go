@@ -69,6 +69,7 @@ func (d *data) checkData(f *Findings) Check {
 		}
 	}
 	d.noteResumed(note)
+	d.noteDamage(f, note)
 	if c.Status == OK {
 		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, run ended by itself", len(f.Curve), d.hold))
 	}
