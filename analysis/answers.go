@@ -10,6 +10,7 @@ type Fits struct {
 	Plateau *Fit     `json:"plateau"`
 	Amdahl  *Fit     `json:"amdahl"`
 	USL     *Fit     `json:"usl"`
+	Decline *Fit     `json:"decline"`
 	Poly4   *Fit     `json:"poly4"`
 }
 

@@ -92,7 +92,7 @@ func (f *Findings) models(fits *fit.Fits) *Fits {
 	for _, one := range []struct {
 		from *fit.Fit
 		to   **Fit
-	}{{fits.Line, &out.Line}, {fits.Plateau, &out.Plateau}, {fits.Amdahl, &out.Amdahl}, {fits.USL, &out.USL}, {fits.Poly4, &out.Poly4}} {
+	}{{fits.Line, &out.Line}, {fits.Plateau, &out.Plateau}, {fits.Amdahl, &out.Amdahl}, {fits.USL, &out.USL}, {fits.Decline, &out.Decline}, {fits.Poly4, &out.Poly4}} {
 		if one.from == nil {
 			continue
 		}

@@ -126,7 +126,7 @@ func models(f *analysis.Findings) []*analysis.Fit {
 	if f.Fits == nil {
 		return nil
 	}
-	for _, m := range []*analysis.Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Poly4} {
+	for _, m := range []*analysis.Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Decline, f.Fits.Poly4} {
 		if m != nil {
 			all = append(all, m)
 		}

@@ -130,11 +130,17 @@ func (c *curve) record(a *candidate, y []float64) {
 	if a.peak == nil {
 		return
 	}
-	x := a.peak(p)
-	a.peaks, a.tops = append(a.peaks, x), append(a.tops, a.value(p, x))
-	if c.within(x) {
+	from, to := c.highest(a.model, p)
+	a.from, a.to, a.tops = append(a.from, from), append(a.to, to), append(a.tops, a.value(p, from))
+	if c.within(from) && c.within(to) {
 		a.inside++
 	}
+}
+
+// highest is where a model's curve is highest, kept in the tested range.
+func (c *curve) highest(m *model, p []float64) (from, to float64) {
+	from, to = m.peak(p)
+	return min(max(from, c.first()), c.last()), min(max(to, c.first()), c.last())
 }
 
 // within tells whether a load lies inside the tested range.

@@ -2,9 +2,16 @@ package fit
 
 import "math"
 
-// leastShape is the noise at a point whose yield is near 0, as a share of that
-// at the highest, where noise is taken to be a share of the yield.
-const leastShape = 0.05
+// Noise whose size nobody told.
+const (
+	// leastShape is the noise at a point whose yield is near 0, as a share of
+	// that at the highest, where noise is taken to be a share of the yield.
+	leastShape = 0.05
+	// asShareUnless is by how much the logarithm of the likelihood must speak
+	// for noise of the same size everywhere: few points tell that badly, and
+	// noise in proportion is what services have.
+	asShareUnless = 2
+)
 
 // A candidate is a model laid through the points, with what the bootstrap
 // says of it.
@@ -23,10 +30,10 @@ type candidate struct {
 	drawn    [][]float64 // by parameter: its value in each resample
 	kept     [][]float64 // parameters of the first resamples
 	unbound  []int       // by parameter: resamples that did not bound it
-	peaks    []float64   // where the maximum was in each resample, and how high
-	tops     []float64
-	inside   int    // resamples with the maximum inside the tested range
-	byChance [2]int // resamples of a flat curve that turn as much as the points
+	from, to []float64   // where the maximum was in each resample
+	tops     []float64   // and how high
+	inside   int         // resamples with the maximum inside the tested range
+	byChance [2]int      // resamples of a flat curve that turn as much as the points
 }
 
 // candidate fits a model to the points.
@@ -68,8 +75,8 @@ func (c *curve) shares(fitted []float64) []float64 {
 	return out
 }
 
-// shaped decides whether noise is of the same size at all points or a share of
-// the yield, whichever makes the residuals more likely, both being normal.
+// shaped decides whether noise is a share of the yield or of the same size at
+// all points: that, if it makes the residuals, taken as normal, clearly likelier.
 func (c *curve) shaped(a *candidate, shares []float64) {
 	n := float64(len(c.x))
 	same, asShare, logs := 0.0, 0.0, 0.0
@@ -81,7 +88,7 @@ func (c *curve) shaped(a *candidate, shares []float64) {
 	for i := range a.shape {
 		a.shape[i] = 1
 	}
-	if n/2*math.Log(asShare)+logs < n/2*math.Log(same) {
+	if n/2*math.Log(asShare)+logs < n/2*math.Log(same)+asShareUnless {
 		a.shape, same = shares, asShare
 	}
 	// Rounding is no noise, and there is no logarithm of 0.

@@ -42,7 +42,10 @@ func (c *curve) capacity(coherency bool) *model {
 	if coherency {
 		m.name, m.formula, m.canFall = USL, "Y = lambda N / (1 + sigma (N-1) + kappa N (N-1))", true
 		m.names = append(m.names, "kappa")
-		m.peak = func(p []float64) float64 { return c.top([3]float64(p)) }
+		m.peak = func(p []float64) (from, to float64) {
+			x := c.top([3]float64(p))
+			return x, x
+		}
 	}
 	if c.think > 0 {
 		m.formula += ", N being the clients that are not in a pause"
@@ -60,19 +63,17 @@ func (c *curve) law(p [3]float64, coherency bool) []float64 {
 	return out
 }
 
-// top is where the law is highest, sqrt(A/G) busy clients and those that
-// pause, kept in the tested range.
+// top is where the law is highest: sqrt(A/G) busy clients and those that pause.
 func (c *curve) top(p [3]float64) float64 {
 	if p[2] <= 0 {
 		return c.last()
 	}
 	busy := math.Sqrt(p[0] / p[2])
 	below := p[0] + p[1]*busy + p[2]*busy*(busy-1/c.xUnit)
-	x := busy
 	if below > 0 {
-		x += c.think * busy / below
+		return busy + c.think*busy/below
 	}
-	return min(max(x, c.first()), c.last())
+	return busy
 }
 
 // yield returns the law's value at x and its derivatives by A, S and G; ok is
@@ -154,6 +155,11 @@ func (c *curve) starts(y []float64, coherency bool) [][3]float64 {
 	}
 	top = max(top, exact)
 	all := [][3]float64{{1, 1 / top, 0}, {0.1, 1 / top, 0}, {0.01, 1 / top, 0}, {1 / top, 0, 0}}
+	if c.think > 0 { // sharp bends at other heights: there may be a minimum on either side of a point
+		for _, height := range []float64{0.75, 0.85, 0.9, 0.95} {
+			all = append(all, [3]float64{1e-6 / top, 1 / top / height, 0})
+		}
+	}
 	if coherency {
 		for _, at := range []float64{0.1, 0.3, 0.6, 1} { // peaks there, as high as the highest point
 			for _, share := range []float64{0, 0.5, 0.9} {

@@ -85,6 +85,8 @@ func (c *curve) conclude(fits *Fits, all []*candidate) {
 			fits.Amdahl = f
 		case USL:
 			fits.USL = f
+		case Decline:
+			fits.Decline = f
 		case Poly4:
 			fits.Poly4 = f
 		}
@@ -124,8 +126,9 @@ func (c *curve) report(a *candidate) *Fit {
 		f.R2 = 1 - c.squares(a.model, a.p, c.y)/c.meanVariance
 	}
 	if f.NoMax = c.refuses(a); f.NoMax == "" {
-		x := a.peak(a.p)
-		f.Max = &Maximum{estimate("", x, a.peaks, c.xUnit), estimate("", a.value(a.p, x), a.tops, c.yUnit)}
+		from, to := c.highest(a.model, a.p)
+		f.Max = &Maximum{estimate("", from, a.from, c.xUnit), estimate("", a.value(a.p, from), a.tops, c.yUnit)}
+		f.Max.Clients.High = estimate("", to, a.to, c.xUnit).High
 	}
 	return f
 }
@@ -138,15 +141,15 @@ func (c *curve) refuses(a *candidate) string {
 	if !a.canFall {
 		return "a curve of this kind never comes down"
 	}
-	x := a.peak(a.p)
-	if !c.within(x) {
-		if x >= c.last() {
-			return "it still rises at the heaviest tested load"
-		}
+	x, to := c.highest(a.model, a.p)
+	if to >= c.last() {
+		return "it does not come down before the heaviest tested load"
+	}
+	if x <= c.first() {
 		return "it is highest at the lightest tested load"
 	}
 	clients := x * c.xUnit
-	if share := float64(a.inside) / float64(len(a.peaks)); share < surely {
+	if share := float64(a.inside) / float64(len(a.from)); share < surely {
 		return fmt.Sprintf("it is highest at %.4g clients, but in only %.0f%% of the resamples inside the tested range", clients, math.Floor(100*share))
 	}
 	top := a.value(a.p, x)
@@ -166,10 +169,13 @@ func (c *curve) refuses(a *candidate) string {
 // detail says what the best model is worth, in one sentence.
 func (f *Fits) detail(a *candidate) string {
 	m := f.Named(a.name)
-	text := fmt.Sprintf("%s describes the %d points best (Akaike weight %.0f%%)", a.name, m.Points, 100*a.weight)
+	text := fmt.Sprintf("%s describes the %d points best (Akaike weight %.0f%%", a.name, m.Points, 100*a.weight)
+	if p := f.Poly4; p != nil && p.AICc < m.AICc {
+		text += fmt.Sprintf("; %s, which says nothing of scaling, has %.0f%%", p.Name, 100*p.Weight)
+	}
 	if m.Max == nil {
-		return text + ": no maximum in the tested range, " + m.NoMax
+		return text + "): no maximum in the tested range, " + m.NoMax
 	}
 	at := m.Max.Clients
-	return text + fmt.Sprintf(": its maximum is at %.0f clients (%.0f to %.0f)", at.Value, *at.Low, *at.High)
+	return text + fmt.Sprintf("): its maximum is at %.0f clients (%.0f to %.0f)", at.Value, *at.Low, *at.High)
 }

@@ -17,6 +17,7 @@ const (
 	Plateau = "plateau"
 	Amdahl  = "amdahl"
 	USL     = "usl"
+	Decline = "decline"
 	Poly4   = "poly4"
 )
 
@@ -49,13 +50,13 @@ type Fits struct {
 	Falls   bool
 	Lacking []string // a sentence for each model that is nil
 
-	Line, Plateau, Amdahl, USL, Poly4 *Fit
+	Line, Plateau, Amdahl, USL, Decline, Poly4 *Fit
 }
 
 // All returns the models that there are, the simplest first.
 func (f *Fits) All() []*Fit {
 	var all []*Fit
-	for _, m := range []*Fit{f.Line, f.Plateau, f.Amdahl, f.USL, f.Poly4} {
+	for _, m := range []*Fit{f.Line, f.Plateau, f.Amdahl, f.USL, f.Decline, f.Poly4} {
 		if m != nil {
 			all = append(all, m)
 		}

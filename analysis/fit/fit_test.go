@@ -33,6 +33,7 @@ func TestModelsAreFoundAgain(t *testing.T) {
 		{Amdahl, law(1e7, 0.02, 0), []float64{1e7, 0.02}, 0},
 		{USL, law(1e7, 0.02, 0.00001), []float64{1e7, 0.02, 0.00001}, math.Sqrt(0.98 / 0.00001)},
 		{USL, law(995.6486, 0.02671591, 0.0007690945), []float64{995.6486, 0.02671591, 0.0007690945}, math.Sqrt((1 - 0.02671591) / 0.0007690945)},
+		{Decline, func(n float64) float64 { return min(3e6*n, 4e8, 4e8-2e5*(n-300)) }, []float64{3e6, 4e8, 300, 2e5}, 4e8 / 3e6},
 		{Poly4, func(n float64) float64 { return 100 + n - 0.001*n*n + 1e-7*n*n*n + 1e-11*n*n*n*n }, []float64{100, 1, -0.001, 1e-7, 1e-11}, 0},
 	} {
 		f, err := Of(table(c.yield, clients...), Options{Resamples: 200})

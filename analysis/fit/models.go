@@ -12,9 +12,11 @@ type model struct {
 
 	// solve returns the parameters with the least weighted squares for other
 	// yields at the same points; near is where to look, nil if nothing is known.
-	solve   func(y, near []float64) []float64
-	value   func(p []float64, x float64) float64
-	peak    func(p []float64) float64 // where it is highest in the tested range; nil unless canFall
+	solve func(y, near []float64) []float64
+	value func(p []float64, x float64) float64
+	// peak is where it is highest, from one load to another if it is flat
+	// there; nil unless canFall.
+	peak    func(p []float64) (from, to float64)
 	natural func(p []float64) []float64
 	// open tells that the points do not bound the i-th parameter from above.
 	open func(p []float64, i int) bool
@@ -22,7 +24,7 @@ type model struct {
 
 // models returns all models of the curve, the simplest first.
 func (c *curve) models() []*model {
-	return []*model{c.line(), c.plateau(), c.capacity(false), c.capacity(true), c.quartic()}
+	return []*model{c.line(), c.plateau(), c.capacity(false), c.capacity(true), c.decline(), c.quartic()}
 }
 
 // last is the heaviest load, scaled; first the lightest.

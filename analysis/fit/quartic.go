@@ -14,8 +14,9 @@ func (c *curve) quartic() *model {
 	m := &model{
 		name: Poly4, formula: "Y = a0 + a1 N + a2 N^2 + a3 N^3 + a4 N^4", names: []string{"a0", "a1", "a2", "a3", "a4"}, canFall: true,
 		value: func(p []float64, x float64) float64 { return horner(p, (x-middle)/half) },
-		peak: func(p []float64) float64 {
-			return min(max(middle+half*highest(p), c.first()), c.last())
+		peak: func(p []float64) (from, to float64) {
+			x := middle + half*highest(p)
+			return x, x
 		},
 		natural: func(p []float64) []float64 { return c.expand(p, middle*c.xUnit, half*c.xUnit) },
 	}
