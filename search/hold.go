@@ -1,0 +1,63 @@
+package search
+
+import (
+	"math"
+	"time"
+)
+
+// A hold is long enough when each client has ended so many operations in it,
+// and when the yield's standard error is no larger than this share of it.
+const (
+	perClient  = 10
+	wantsError = 0.015
+)
+
+// hold is how long the step of n clients is held: as the limits say, longer
+// where operations are long or seconds differ much, but never longer than
+// allowed or than what is left. It is less than Hold if there is no time for a
+// step any more.
+func (s *state) hold(n int) time.Duration {
+	want := float64(s.Hold)
+	if d := s.duration(n); d > 0 {
+		want = max(want, perClient*d*float64(time.Second))
+	}
+	want = max(want, s.noisy())
+	want = min(want, float64(s.Longest), float64(s.left-s.Around))
+	return time.Duration(max(want, 0)).Round(time.Millisecond)
+}
+
+// duration is how long operations of n clients will take, in seconds, going by
+// the nearest step: beyond the knee they take longer in proportion. 0 is unknown.
+func (s *state) duration(n int) float64 {
+	near, d := math.Inf(1), 0.0
+	for _, step := range s.done {
+		far := math.Abs(math.Log(float64(n) / float64(step.Clients)))
+		if far > near {
+			continue
+		}
+		near, d = far, step.Latency
+		if step.Done == 0 && step.Yield > 0 {
+			d = max(d, 2*step.Hold/perClient) // none ended: next time twice as long
+		}
+		if n > step.Clients {
+			d *= float64(n) / float64(step.Clients)
+		}
+	}
+	return d
+}
+
+// noisy is the hold, in nanoseconds, that would make the middle one of the last
+// five steps' standard errors small enough; four times the usual one at most.
+func (s *state) noisy() float64 {
+	var all []float64
+	for i := len(s.done) - 1; i >= 0 && len(all) < 5; i-- {
+		if step := s.done[i]; step.good() && step.Error > 0 && step.Hold > 0 {
+			r := step.relative() / wantsError
+			all = append(all, r*r*step.Hold*float64(time.Second))
+		}
+	}
+	if len(all) < 3 {
+		return 0
+	}
+	return min(median(all), 4*float64(s.Hold))
+}

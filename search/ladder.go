@@ -1,0 +1,69 @@
+package search
+
+import (
+	"fmt"
+	"math"
+)
+
+// How the ladder ends.
+const (
+	brokenDown = 0.6  // two steps in a row below this share of the best: it has broken down
+	beyond     = 3    // so many steps beyond the best that are no better: enough, unless they rise
+	farBeyond  = 5    // enough in any case
+	rising     = 0.02 // growth per doubling
+)
+
+// ladder returns the load of the ladder's next step and why, 0 when throughput
+// has clearly stopped growing or the largest load was held. It ends for good with
+// the first step that is not heavier than the one before.
+func (s *state) ladder() (next int, why string) {
+	for i := 1; i < len(s.done); i++ {
+		if s.done[i].Clients <= s.done[i-1].Clients {
+			return 0, "" // it ended before
+		}
+	}
+	last := s.points[len(s.points)-1]
+	if last.clients >= s.Max || s.stopped() {
+		return 0, ""
+	}
+	next = int(math.Round(float64(last.clients) * s.factor(last.clients)))
+	next = min(max(next, last.clients+1), s.Max)
+	return next, fmt.Sprintf("the ladder: no end of the growth up to %s", clients(last.clients))
+}
+
+// factor is from one step of the ladder to the next: 2, or more if three fifths
+// of the time would not do for a ladder to the largest load.
+func (s *state) factor(from int) float64 {
+	steps := 0.6 * float64(s.left) / float64(s.Around+s.Hold)
+	return min(max(2, math.Pow(float64(s.Max)/float64(from), 1/max(1, steps))), 8)
+}
+
+// stopped tells whether throughput has stopped growing.
+func (s *state) stopped() bool {
+	n := len(s.points)
+	last := s.points[n-1]
+	if last.failed >= brokenErrors || n > 1 && last.failed > fewErrors && s.points[n-2].failed > fewErrors {
+		return true
+	}
+	if s.best < 0 {
+		return n > beyond // nothing moves, with however many
+	}
+	top := s.points[s.best]
+	after := n - 1 - s.best
+	if after >= 2 && last.yield < brokenDown*top.yield && s.points[n-2].yield < brokenDown*top.yield {
+		return true
+	}
+	return after >= farBeyond || after >= beyond && s.slope(s.best) <= rising
+}
+
+// slope is the growth per doubling of clients of the points from the given one
+// on, as a share of the best.
+func (s *state) slope(from int) float64 {
+	var n, x, y, xx, xy float64
+	for _, p := range s.points[from:] {
+		u := math.Log2(float64(p.clients))
+		n, x, y = n+1, x+u, y+p.yield
+		xx, xy = xx+u*u, xy+u*p.yield
+	}
+	return (n*xy - x*y) / (n*xx - x*x) / s.points[s.best].yield
+}

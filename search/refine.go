@@ -1,0 +1,277 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// What counts as near the best.
+const (
+	dropped   = 0.85 // a neighbor of the best below this share of it: something breaks down in between
+	level     = 0.98 // the heaviest load is as good as the best
+	window    = 8    // the curve is laid through points that are no farther from the best, as a factor
+	least     = 0.6  // and at least so good
+	flat      = 0.01 // loads that cost no more than this share of the best cannot be told from it
+	flatten   = 6    // steps of refinement before a top is called flat
+	drawn     = 400
+	enough    = 7   // steps that a curve is laid through
+	explained = 1.5 // misfit up to which a wider curve is as good as one through the nearest points
+	octaves   = 8   // candidates for the next step in each doubling
+	about     = 1.7 // they lie this far around the peak, as a factor
+	kneeGap   = 1.25
+	repeated  = 3 // steps of the best load of a service without a maximum
+)
+
+// cliff returns a load between the best one and the next heavier, if the
+// throughput breaks down there, else 0. Up to the edge it may well grow with
+// the clients, so the edge is looked for more closely than a round top.
+func (s *state) cliff() int {
+	if s.best == len(s.points)-1 {
+		return 0
+	}
+	top, next := s.points[s.best], s.points[s.best+1]
+	if next.yield >= dropped*top.yield {
+		return 0
+	}
+	return s.between(top.clients, next.clients, 1+s.Within/4)
+}
+
+// between returns the load in the middle of two, 0 if they are closer than the
+// factor or there is none.
+func (s *state) between(a, b int, factor float64) int {
+	middle := int(math.Round(math.Sqrt(float64(a) * float64(b))))
+	if middle <= a || middle >= b || float64(b) <= factor*float64(a) {
+		return 0
+	}
+	return middle
+}
+
+// open tells whether the heaviest load is as good as the best one, so that
+// there is no maximum to be found.
+func (s *state) open() bool {
+	last := s.points[len(s.points)-1]
+	return last.yield >= level*s.points[s.best].yield
+}
+
+// rise is what comes next where no maximum was found: the place is looked for
+// from which on throughput is as good as at the end.
+func (s *state) rise() Decision {
+	top := s.points[s.best].yield
+	from := s.best
+	for from > 0 && s.points[from-1].yield >= 0.95*top {
+		from--
+	}
+	o := &Optimum{Clients: s.points[s.best].clients, Low: s.points[from].clients, High: s.heaviest(), Open: true}
+	o.Flat = o.Low < o.High
+	if from > 0 && o.Flat {
+		if n := s.between(s.points[from-1].clients, s.points[from].clients, kneeGap); n > 0 {
+			return Decision{Clients: n, Why: "where the growth ends", Optimum: o}
+		}
+	}
+	if p := s.points[len(s.points)-1]; p.steps < repeated && len(s.points) > 1 && !o.Flat {
+		return Decision{Clients: p.clients, Why: "the heaviest load again", Optimum: o}
+	}
+	if o.Flat {
+		return s.end(o, fmt.Sprintf("no maximum up to %s: from %d on the throughput is the same within 5%%", clients(o.High), o.Low))
+	}
+	return s.end(o, fmt.Sprintf("no maximum up to %s: the throughput still grows there", clients(o.High)))
+}
+
+// refine narrows the interval of the optimum, with the step that narrows it most.
+func (s *state) refine() Decision {
+	c := s.fit()
+	if c == nil {
+		return s.fill()
+	}
+	o, loss := s.estimate(c)
+	switch {
+	case o.High-o.Low <= 1 || float64(o.High) <= (1+s.Within)*float64(o.Low):
+		return s.end(o, fmt.Sprintf("the optimum is %s (%d to %d)", clients(o.Clients), o.Low, o.High))
+	case loss <= flat && s.refined() >= flatten:
+		o.Flat = true
+		return s.end(o, fmt.Sprintf("the top is flat: from %d to %s the throughput cannot be told from the best", o.Low, clients(o.High)))
+	}
+	n := s.beyond(c, o)
+	if n == 0 {
+		n = s.sharpest(c, o)
+	}
+	return Decision{Clients: n, Optimum: o, Why: fmt.Sprintf("the optimum is between %d and %s", o.Low, clients(o.High))}
+}
+
+// beyond returns a load between the last one that the curve was laid through
+// and the next, if the peak may lie there, else 0.
+func (s *state) beyond(c *curve, o *Optimum) int {
+	if c.to == len(s.points) || o.High < s.points[c.to].clients-1 {
+		return 0
+	}
+	return s.between(s.points[c.to-1].clients, s.points[c.to].clients, 1+s.Within/4)
+}
+
+// refined counts the steps that were held after the ladder.
+func (s *state) refined() int {
+	rungs := 1
+	for rungs < len(s.done) && s.done[rungs].Clients > s.done[rungs-1].Clients {
+		rungs++
+	}
+	return len(s.done) - rungs
+}
+
+// fill holds loads beside the best one where there are too few to lay a curve
+// through.
+func (s *state) fill() Decision {
+	o := s.tested()
+	if n := s.between(o.Clients, o.High, 1+s.Within); n > 0 {
+		return Decision{Clients: n, Why: "beside the best load", Optimum: o}
+	}
+	if n := s.between(o.Low, o.Clients, 1+s.Within); n > 0 {
+		return Decision{Clients: n, Why: "beside the best load", Optimum: o}
+	}
+	return s.end(o, fmt.Sprintf("the optimum is %s: its neighbors give less", clients(o.Clients)))
+}
+
+// fit lays curves through the points around the best one, the nearest first: the
+// nearer they are, the less does the curve's form matter, and the farther, the
+// less does noise. Of those that are no worse than their points' errors explain,
+// or else of the nearest, it returns the one that knows the peak best, nil where
+// there are too few points.
+func (s *state) fit() *curve {
+	top := s.points[s.best]
+	var best *curve
+	var wide float64
+	for w := about; w <= window; w *= math.Sqrt2 {
+		from, to := s.best, s.best+1
+		for from > 0 && s.near(s.points[from-1], top, w) {
+			from--
+		}
+		for to < len(s.points) && s.near(s.points[to], top, w) && !edge(s.points[to-1], s.points[to]) {
+			to++
+		}
+		c, ok := lay(s.points, from, to, float64(top.clients), top.yield)
+		if !ok {
+			continue
+		}
+		o, _ := s.estimate(c)
+		open := float64(o.High) / float64(max(o.Low, 1))
+		full := best != nil && best.steps >= enough && best.to-best.from > 3
+		if !full || c.misfit <= explained && open < wide {
+			best, wide = c, open
+		}
+	}
+	return best
+}
+
+// edge tells whether throughput breaks down between two loads: no curve without
+// a corner falls so steeply.
+func edge(p, next point) bool {
+	return next.yield < dropped*p.yield && float64(next.clients) <= 1.25*float64(p.clients)
+}
+
+func (s *state) near(p, top point, w float64) bool {
+	far := float64(p.clients) / float64(top.clients)
+	return p.yield >= least*top.yield && far <= w && far >= 1/w
+}
+
+// estimate returns the optimum by the curve with its 95% interval, and the loss
+// of throughput at the worse end of that, as a share, with 95% confidence.
+func (s *state) estimate(c *curve) (*Optimum, float64) {
+	low, high := float64(s.points[c.from].clients), float64(s.points[c.to-1].clients)
+	var peaks, losses []float64
+	draws := c.draws(drawn)
+	for _, beta := range draws {
+		peaks = append(peaks, c.peak(beta, low, high))
+	}
+	slices.Sort(peaks)
+	from, to := quantile(peaks, 0.025), quantile(peaks, 0.975)
+	for _, beta := range draws {
+		top := c.at(beta, c.peak(beta, low, high))
+		losses = append(losses, 1-min(c.at(beta, from), c.at(beta, to))/top)
+	}
+	slices.Sort(losses)
+	at := c.peak(c.beta, low, high)
+	o := &Optimum{Clients: int(math.Round(at)), Low: int(math.Round(from)), High: int(math.Round(to))}
+	o.Low, o.High = min(o.Low, o.Clients), max(o.High, o.Clients)
+	// Beyond its points the curve says nothing: the peak may lie anywhere up to
+	// the next load that was held.
+	if from <= low*1.001 && c.from > 0 {
+		o.Low = s.points[c.from-1].clients + 1
+	}
+	if to >= high/1.001 && c.to < len(s.points) {
+		o.High = s.points[c.to].clients - 1
+	}
+	return o, quantile(losses, 0.95)
+}
+
+// sharpest returns the load whose next step makes the variance of the peak's
+// place smallest: the c-optimal next point of a linear model (Fedorov, Theory of
+// Optimal Experiments, 1972). Of two that are nearly as good, the one on the
+// other side of the peak than the last step is taken, so that a drift of the
+// service does not look like a slope.
+func (s *state) sharpest(c *curve, o *Optimum) int {
+	last := s.done[len(s.done)-1].Clients
+	best, gain := 0, 0.0
+	for _, n := range s.candidates(c, o) {
+		g := c.gain(float64(n), s.noise())
+		if (n < o.Clients) == (last < o.Clients) {
+			g *= 0.8
+		}
+		if n == last {
+			g *= 0.5
+		}
+		if g > gain {
+			best, gain = n, g
+		}
+	}
+	if best == 0 {
+		best = o.Clients
+	}
+	return best
+}
+
+// candidates are loads around the peak, within what is allowed.
+func (s *state) candidates(c *curve, o *Optimum) (all []int) {
+	low, high := float64(s.points[c.from].clients), float64(s.points[c.to-1].clients)
+	for k := -octaves; k <= octaves; k++ {
+		x := float64(o.Clients) * math.Pow(about, float64(k)/octaves)
+		if x < low/1.001 || x > high*1.001 || c.at(c.beta, x) < least*c.top {
+			continue
+		}
+		n := min(max(int(math.Round(x)), s.Min), s.Max)
+		if !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// noise is what a step's relative standard error is expected to be.
+func (s *state) noise() float64 {
+	var all []float64
+	for _, step := range s.done {
+		if step.good() {
+			all = append(all, step.relative())
+		}
+	}
+	return median(all)
+}
+
+// gain is by how much a step at n clients lowers the variance of the logarithm
+// of the peak's place.
+func (c *curve) gain(n, noise float64) float64 {
+	g := [3]float64{0.5 / c.beta[0], 0, -0.5 / c.beta[2]}
+	if c.beta[0] <= 0 || c.beta[2] <= 0 {
+		g = [3]float64{1, 0, -1}
+	}
+	x := c.basis(n)
+	var cx [3]float64
+	for i := range 3 {
+		cx[i] = dot(c.cov[i], x)
+	}
+	y := dot(c.beta, x)
+	if !(y > 0) {
+		return 0
+	}
+	w := 1 / (y * y * noise * noise)
+	d := dot(g, cx)
+	return w * d * d / (1 + w*dot(x, cx))
+}

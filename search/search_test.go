@@ -1,0 +1,169 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A service is a made-up one whose yield is known.
+type service struct {
+	name   string
+	yield  func(n float64) float64
+	failed func(n float64) float64
+	max    int
+	noise  float64 // from step to step, as a share
+	within float64 // standard error of one step, as a share
+	drift  float64 // of all yields, per step
+}
+
+func (s service) best() (n int, most float64) {
+	for i := 1; i <= s.max; i++ {
+		if y := s.good(i); y > most*(1+1e-12) {
+			n, most = i, y
+		}
+	}
+	return n, most
+}
+
+func (s service) good(n int) float64 {
+	if s.failed != nil && s.failed(float64(n)) > fewErrors {
+		return 0
+	}
+	return s.yield(float64(n))
+}
+
+// step is what a step of n clients would give.
+func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
+	y := s.yield(float64(n))
+	long := math.Sqrt(10 / hold.Seconds())
+	seen := y * (1 + s.noise*r.NormFloat64() + s.within*long*r.NormFloat64()) * (1 + s.drift*float64(k))
+	// The standard error is itself only known from ten batches.
+	own := s.within * long * math.Sqrt((r.NormFloat64()*r.NormFloat64()+9)/10)
+	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Hold: hold.Seconds()}
+	if s.failed != nil {
+		step.Failed = s.failed(float64(n))
+	}
+	return step
+}
+
+// limits are those of a search in test: steps of 10 s, 18 s in all.
+func limits(most int) Limits {
+	return Limits{Min: 1, Max: most, Within: 0.1, Hold: 10 * time.Second, Longest: 60 * time.Second, Around: 8 * time.Second}
+}
+
+// searched is what a whole search did.
+type searched struct {
+	steps []Step
+	spent time.Duration
+	end   Decision
+}
+
+func find(t testing.TB, s service, l Limits, time time.Duration, seed uint64) searched {
+	r := rand.New(rand.NewPCG(seed, 77))
+	var f searched
+	for {
+		d := l.Next(f.steps, time-f.spent)
+		if d.End {
+			f.end = d
+			return f
+		}
+		if d.Clients < l.Min || d.Clients > l.Max || d.Hold < l.Hold || d.Hold > l.Longest || len(f.steps) > mostSteps {
+			t.Fatalf("%s: step %d: %+v", s.name, len(f.steps)+1, d)
+		}
+		f.spent += d.Hold + l.Around
+		f.steps = append(f.steps, s.step(d.Clients, d.Hold, len(f.steps), r))
+	}
+}
+
+func usl(peak, serial float64) func(float64) float64 {
+	kappa := (1 - serial) / (peak * peak)
+	return func(n float64) float64 { return 1000 * n / (1 + serial*(n-1) + kappa*n*(n-1)) }
+}
+
+// random makes up a service of one of eight kinds.
+func random(r *rand.Rand) service {
+	between := func(a, b float64) float64 { return a * math.Pow(b/a, r.Float64()) }
+	s := service{max: 16384, noise: between(0.003, 0.03), within: between(0.003, 0.02)}
+	peak := between(5, 5000)
+	switch r.IntN(8) {
+	case 0, 1:
+		serial := between(0.05, 5) / peak
+		s.name, s.yield = fmt.Sprintf("usl %.0f, %.4f", peak, serial), usl(peak, min(serial, .5))
+	case 2:
+		s.name, s.yield = fmt.Sprintf("plateau %.0f", peak), func(n float64) float64 { return min(n, peak) }
+	case 3:
+		s.name, s.yield = "linear", func(n float64) float64 { return n }
+	case 4:
+		left := between(0.1, 0.4)
+		s.name, s.yield = fmt.Sprintf("collapse at %.0f", peak), func(n float64) float64 {
+			if n > peak {
+				return left * peak
+			}
+			return n
+		}
+	case 5:
+		second := between(0.7, 1.4)
+		s.name, s.yield = fmt.Sprintf("two peaks %.0f, %.2f", peak, second), func(n float64) float64 {
+			bump := func(at float64) float64 { u := math.Log(n/at) / 0.8; return math.Exp(-u * u / 2) }
+			return 100 * (bump(peak) + second*bump(peak*5)) // the second hump lies within reach of the ladder
+		}
+		s.max = 1 << 16
+	case 6:
+		s.noise = between(0.03, 0.06)
+		s.name, s.yield = fmt.Sprintf("noisy usl %.0f", peak), usl(peak, 0.1/peak)
+	case 7:
+		s.name, s.yield = fmt.Sprintf("errors beyond %.0f", peak), func(n float64) float64 { return n / (1 + n/peak) }
+		s.failed = func(n float64) float64 { return min(max(0, n/peak/3-1), 0.9) }
+	}
+	return s
+}
+
+// Over 200 random curves: what a search names gives nearly the best throughput,
+// in a bounded number of steps, and never takes longer than allowed.
+func TestSearchFindsTheBest(t *testing.T) {
+	const curves, allowed = 200, 20 * time.Minute
+	r := rand.New(rand.NewPCG(5, 1))
+	bad, inside, peaks, steps, most := 0, 0, 0, 0, 0
+	for seed := range uint64(curves) {
+		s := random(r)
+		f := find(t, s, limits(s.max), allowed, seed)
+		if f.spent > allowed {
+			t.Errorf("%s: %v, allowed were %v", s.name, f.spent, allowed)
+		}
+		steps += len(f.steps)
+		most = max(most, len(f.steps))
+		at, top := s.best()
+		o := f.end.Optimum
+		if o == nil {
+			t.Errorf("%s: nothing found: %s", s.name, f.end.Why)
+			continue
+		}
+		lost := 1 - s.good(o.Clients)/top
+		if lost > 0.03 {
+			bad++
+			t.Logf("%s (noise %.1f%%): best %d, found %d (%d to %d), %.1f%% less, %d steps: %s", s.name, 100*s.noise, at, o.Clients, o.Low, o.High, 100*lost, len(f.steps), f.end.Why)
+		}
+		if !o.Open {
+			peaks++
+			if at >= o.Low && at <= o.High || lost < 0.01 {
+				inside++
+			} else {
+				t.Logf("%s (noise %.1f%%): best %d is not in %d to %d (%d)", s.name, 100*s.noise, at, o.Low, o.High, o.Clients)
+			}
+		}
+	}
+	t.Logf("%d of %d lose more than 3%%; %d of %d peaks in their interval; %.1f steps in the mean, %d at most", bad, curves, inside, peaks, float64(steps)/curves, most)
+	if bad > curves/20 {
+		t.Errorf("%d of %d searches named a load that gives more than 3%% less than the best", bad, curves)
+	}
+	if inside < peaks*9/10 {
+		t.Errorf("%d of %d peaks are in their intervals", inside, peaks)
+	}
+	_ = slices.Max[[]int]
+	_ = strings.Contains
+}
