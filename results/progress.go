@@ -27,7 +27,7 @@ type Begun struct {
 // Whole tells whether the step was held for as long as it was to be; what the
 // last second was still to bring when a run was interrupted is not missed.
 func (b Begun) Whole() bool {
-	return b.Hold > 0 && float64(b.Hold) >= 0.98*float64(b.Want)-0.05*float64(time.Second)
+	return b.Hold > 0 && float64(b.Hold) >= 0.95*float64(b.Want)-0.05*float64(time.Second)
 }
 
 // Progress reads how far the run came. A damaged line is an error.

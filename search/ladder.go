@@ -28,7 +28,10 @@ func (s *state) ladder() (next int, why string) {
 	}
 	next = int(math.Round(float64(last.clients) * s.factor(last.clients)))
 	next = min(max(next, last.clients+1), s.Max)
-	return next, fmt.Sprintf("the ladder: no end of the growth up to %s", clients(last.clients))
+	if s.best < len(s.points)-1 && s.best >= 0 {
+		return next, fmt.Sprintf("the ladder: is %s the top?", clients(s.points[s.best].clients))
+	}
+	return next, fmt.Sprintf("the ladder: still growing at %s", clients(last.clients))
 }
 
 // factor is from one step of the ladder to the next: 2, or more if three fifths

@@ -1,12 +1,215 @@
 package main
 
 import (
-	"weir/engine"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/unit"
 	"weir/monitor"
+	"weir/scenario"
+	"weir/storage/all"
 )
 
-type finder struct{}
+// findFlags are the flags of weir find.
+type findFlags struct {
+	runFlags
+	time, within string
+	min, max     int
+}
 
-func (f *finder) pilot(*session) engine.Pilot { return nil }
+// findTimes are the times of a search's steps of the given hold, if no scenario
+// says others.
+func findTimes(hold time.Duration) []string {
+	text := func(key string, d time.Duration) string {
+		return fmt.Sprintf("load.%s=%v", key, unit.Duration(d.Round(time.Millisecond)))
+	}
+	return []string{text("ramp", hold/8), text("settle", hold/4), text("hold", hold), text("cool", max(hold/4, leastCool)), text("drain", 10*time.Second)}
+}
 
-func (f *finder) Sample(*monitor.Sample) {}
+// How long steps and rests of a search may become, as multiples.
+const (
+	longestHold = 6
+	longestCool = 15
+	usualHold   = 8 * time.Second
+	usualCool   = 2 * time.Second
+	leastCool   = 500 * time.Millisecond
+	mostByFind  = 10_000 // clients, if nobody says how many
+)
+
+func findCommand(s streams, signals signalSource) *cobra.Command {
+	var f findFlags
+	c := &cobra.Command{
+		Use:   "find [TARGET | SCENARIO.yaml]",
+		Short: "Search for the number of clients that gives most",
+		Long: `Searches by itself for the number of virtual clients with the highest throughput:
+a ladder of loads (1, 2, 4 ...) until it has clearly stopped growing, then steps
+around the peak, each where it narrows the optimum's interval most. Between steps
+the service rests until it is as calm as before. It ends when the interval is
+narrow enough, when the top is found to be flat or without a maximum, or when the
+time is up. Without a target weir starts its own server.
+
+Ctrl-C ends the search early and reports what is known; a second one stops at
+once. --resume goes on with a search that was interrupted, or that shall have
+more --time.`,
+		Example: `  weir find davs://se.example.org/data --time 20m --max 2000
+  weir find scenario.yaml --within 5%
+  weir find --resume runs/se.example.org-20260301-120000 --time 30m
+  weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --hold 2s --time 1m`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.resume != "" {
+				if err := f.unchanged(c, args); err != nil {
+					return err
+				}
+			}
+			in, release := interruptible(c.Context(), signals.listen(), s.err)
+			defer release()
+			if f.resume != "" {
+				return resumeFind(in, f, c.Flags().Changed, s)
+			}
+			plan, err := f.plan(args)
+			if err != nil {
+				return err
+			}
+			return runFind(in, plan, f, s)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.time, "time", "10m", "search for so long at most")
+	fs.StringVar(&f.within, "within", "10%", "how narrow the interval of the optimum is to be")
+	fs.IntVar(&f.min, "min", 1, "clients to begin with")
+	fs.IntVar(&f.max, "max", 0, "clients never to go beyond (default 10000, or what this machine allows)")
+	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s`; noise and large files make it longer (default 8s)")
+	fs.StringArrayVar(&f.sets, "set", nil, "change any key of the scenario: `KEY=VALUE`, as in workload.kind=write (repeatable)")
+	fs.StringArrayVar(&f.vars, "var", nil, "give a variable of the scenario a value: `NAME=VALUE` (repeatable)")
+	fs.StringVarP(&f.out, "out", "o", "", "run `DIR`ectory (default runs/NAME-TIME)")
+	fs.StringVar(&f.resume, "resume", "", "go on with the search in `DIR`; --time, --within and --max may change")
+	fs.IntVar(&f.processes, "processes", 0, "client processes on this machine (default: as many as the open-file limit asks for)")
+	fs.BoolVar(&f.json, "json", false, "print findings.json instead of the table")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "only the result, no progress")
+	return c
+}
+
+// unchanged refuses flags that a search that goes on cannot have.
+func (f *findFlags) unchanged(c *cobra.Command, args []string) error {
+	not := slices.Clone(args)
+	for _, name := range []string{"min", "hold", "set", "var", "out"} {
+		if c.Flags().Changed(name) {
+			not = append(not, "--"+name)
+		}
+	}
+	if len(not) > 0 {
+		return exit{exitUsage, fmt.Errorf("--resume %s: leave %s out: what is searched for stands in that folder", f.resume, strings.Join(not, " "))}
+	}
+	return nil
+}
+
+// plan makes the plan of a search of what the command line names.
+func (f *findFlags) plan(args []string) (*scenario.Plan, error) {
+	sets := f.sets
+	if file := len(args) == 1 && isScenario(args[0]); !file {
+		if len(args) == 1 {
+			f.target = args[0]
+		}
+		hold := usualHold
+		if d, err := unit.ParseDuration(f.hold); err == nil && d > 0 { // a mistake is told below
+			hold = time.Duration(d)
+		}
+		args, f.sets = nil, append(findTimes(hold), sets...)
+	}
+	sc, err := f.read(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(sc.Load.Rate) > 0 {
+		return nil, exit{exitUsage, errors.New("load.rate: a search is for the number of clients (load.clients): open load has none to find")}
+	}
+	plan, err := sc.Plan(all.Drivers())
+	if err != nil {
+		return nil, exit{exitUsage, err}
+	}
+	l := sc.Load
+	plan.Steps = []scenario.Step{}
+	cool := l.Cool
+	if cool == 0 {
+		cool = unit.Duration(usualCool)
+	}
+	plan.Find = &scenario.Find{
+		Min: f.min, Max: f.max, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold, Longest: longestHold * l.Hold, Cool: cool, Calm: longestCool * cool,
+	}
+	if err := f.limits(plan, func(string) bool { return true }); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// isScenario tells a scenario's file from a target.
+func isScenario(arg string) bool {
+	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// limits brings the flags that were changed into the plan, and checks it
+// against what is possible here.
+func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error {
+	l := plan.Find
+	if changed("time") {
+		d, err := unit.ParseDuration(f.time)
+		if err != nil {
+			return exit{exitUsage, fmt.Errorf("--time: %w", err)}
+		}
+		l.Time = d
+	}
+	if changed("within") {
+		x, err := unit.ParseFraction(f.within)
+		if err != nil {
+			return exit{exitUsage, fmt.Errorf("--within: %w", err)}
+		}
+		l.Within = x
+	}
+	most, why := machineMost(plan)
+	switch {
+	case changed("max") && f.max > most:
+		return exit{exitUsage, fmt.Errorf("--max %d: this machine can be %d clients of this target: %s", f.max, most, why)}
+	case changed("max") && f.max < 0:
+		return exit{exitUsage, fmt.Errorf("--max %d: use 1 or more", f.max)}
+	case changed("max") && f.max > 0:
+		l.Max = f.max
+	case l.Max == 0:
+		l.Max = max(min(mostByFind, most), l.Min)
+	}
+	if err := l.Check(); err != nil {
+		return exit{exitUsage, err}
+	}
+	return nil
+}
+
+// machineMost is how many clients of the plan's target this machine can be, and
+// what allows no more.
+func machineMost(plan *scenario.Plan) (int, string) {
+	soft, _, err := monitor.RaiseOpenFiles()
+	files := filesPerClient(plan.Driver)
+	if err != nil || files == 0 {
+		return math.MaxInt32, ""
+	}
+	room := int(min(soft, 1<<20)) - spareFiles
+	most, why := max(room, 0)*(max(room, 0)/filesPerWorker)/files, fmt.Sprintf("%d open files a process", soft)
+	if plan.Driver == "webdav" || plan.Driver == "xrootd" {
+		e := monitor.About()
+		if ports := int(e.PortHigh - e.PortLow + 1); ports > 1 && plan.Work.Session != "shared" && ports < most {
+			most, why = ports, fmt.Sprintf("it has %d ports for connections to one address (net.ipv4.ip_local_port_range)", ports)
+		}
+	}
+	return max(most, 1), why
+}

@@ -97,9 +97,7 @@ func (u busy) String() string {
 
 func newLive(out io.Writer, p *scenario.Plan) *live {
 	l := &live{out: out, terminal: isTerminal(out), plan: p, begin: time.Now(), server: busy{}, client: busy{}}
-	for _, s := range p.Steps {
-		l.total += time.Duration(s.Ramp + s.Settle + s.Hold)
-	}
+	l.total = p.Time()
 	return l
 }
 
@@ -250,15 +248,18 @@ func (l *live) start(dir string, processes int) {
 	if !l.terminal {
 		l.told = time.Now()
 	}
-	how, steps := "", "1 step"
+	how, steps, about := "", "1 step", "about"
 	if n := len(l.plan.Steps); n > 1 {
 		steps = fmt.Sprintf("%d steps", n)
 	}
 	if processes > 1 {
 		how = fmt.Sprintf(" in %d processes", processes)
 	}
-	l.print("%s: %s, %s%s, about %v; Ctrl-C finishes early and still reports\n",
-		l.plan.Name, l.plan.Target, steps, how, l.total.Round(time.Second))
+	if f := l.plan.Find; f != nil {
+		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
+	}
+	l.print("%s: %s, %s%s, %s %v; Ctrl-C finishes early and still reports\n",
+		l.plan.Name, l.plan.Target, steps, how, about, l.total.Round(time.Second))
 	l.print("measuring into %s\n", dir)
 }
 

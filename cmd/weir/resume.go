@@ -57,6 +57,8 @@ func resumeRun(in interrupts, dir string, f runFlags, s streams) (err error) {
 	return r.run(dir, func() error { return conclude(dir, f, s) })
 }
 
+var errKept = errors.New("a run that leaves what it writes (workload.keep) cannot be resumed: it would write the same names again")
+
 // refuse says why the run cannot go on, nil if it can. It takes from the plan's
 // stop rules what was done already.
 func (run *resumed) refuse() error {
@@ -67,7 +69,7 @@ func (run *resumed) refuse() error {
 	case run.first >= len(p.Steps):
 		return fmt.Errorf("the run is over: all %d steps were held; start a new one with weir run", len(p.Steps))
 	case p.Work.Keep:
-		return errors.New("a run that leaves what it writes (workload.keep) cannot be resumed: it would write the same names again")
+		return errKept
 	}
 	spent := run.progress
 	if t := p.Stop.Time; t > 0 {
@@ -101,7 +103,14 @@ func (run *resumed) steps() []scenario.Step {
 
 // ahead is the plan of what the session has still to do.
 func (r *session) ahead() *scenario.Plan {
-	if r.resumed == nil || r.plan.Find != nil {
+	if r.find != nil {
+		left := *r.plan
+		find := r.find.limits
+		find.Time = unit.Duration(max(r.find.left(), 0))
+		left.Find = &find
+		return &left
+	}
+	if r.resumed == nil {
 		return r.plan
 	}
 	left := *r.plan

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"weir/analysis"
+	"weir/engine"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/results"
+	"weir/scenario"
+	"weir/search"
+	"weir/storage/all"
+)
+
+// A finder is the pilot of a search: after each step it reads the run directory,
+// waits until the servers are as calm as before, and asks package search for
+// the next one.
+type finder struct {
+	limits scenario.Find
+	spent  time.Duration // by parts of the search before this one
+	dir    string
+	out    *results.Writer
+	finish context.Context
+	*watcher
+
+	begin  time.Time // of this part
+	number int       // of the last step
+	first  int       // the number before this part's first step
+	ended  int       // the last step whose hold is over
+	hold   time.Duration
+	asked  time.Time     // when the last step was named
+	around time.Duration // most that a step took besides its hold
+
+	mu  sync.Mutex
+	end *search.Decision // nil: the search is not over
+}
+
+// runFind searches as plan says.
+func runFind(in interrupts, plan *scenario.Plan, f findFlags, s streams) error {
+	dir := outDir(f.out, plan.Name, time.Now())
+	r := &session{streams: s, flags: f.runFlags, plan: plan, drivers: all.Drivers(), in: in, find: newFinder(plan.Find, dir)}
+	return r.run(dir, func() error { return r.found(dir) })
+}
+
+// resumeFind goes on with a search.
+func resumeFind(in interrupts, f findFlags, changed func(string) bool, s streams) (err error) {
+	dir := f.resume
+	run, err := reopen(dir)
+	if err != nil {
+		return err
+	}
+	r := &session{streams: s, flags: f.runFlags, plan: run.run.Plan, drivers: all.Drivers(), in: in, resumed: run}
+	defer func() {
+		if r.out == nil { // nobody else closes it
+			err = errors.Join(err, run.out.Close())
+		}
+	}()
+	if r.plan.Find == nil {
+		return exit{exitUsage, fmt.Errorf("%s: this was no search: go on with weir run --resume", dir)}
+	}
+	if r.plan.Work.Keep {
+		return exit{exitUsage, errKept}
+	}
+	if err := f.limits(r.plan, changed); err != nil {
+		return err
+	}
+	r.find = newFinder(r.plan.Find, dir)
+	r.find.spent, r.find.number, r.find.first = run.progress.Spent, run.progress.Last, run.progress.Last
+	d, err := r.find.decide(run.run)
+	if err != nil {
+		return err
+	}
+	if d.End {
+		return exit{exitUsage, fmt.Errorf("%s: the search is over: %s (--time, --within or --max can make it go on)", dir, d.Why)}
+	}
+	return r.run(dir, func() error { return r.found(dir) })
+}
+
+func newFinder(l *scenario.Find, dir string) *finder {
+	return &finder{limits: *l, dir: dir, watcher: newWatcher(), around: time.Duration(l.Ramp + l.Settle + l.Cool)}
+}
+
+// pilot makes the finder ready to steer r.
+func (f *finder) pilot(r *session) engine.Pilot {
+	f.out, f.finish, f.begin = r.out, r.in.finish, time.Now()
+	return f
+}
+
+// left is what remains of the search's time.
+func (f *finder) left() time.Duration {
+	left := time.Duration(f.limits.Time) - f.spent
+	if !f.begin.IsZero() {
+		left -= time.Since(f.begin)
+	}
+	return left
+}
+
+// Next implements engine.Pilot.
+func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.finish, cancel)()
+	if f.asked.IsZero() {
+		f.learn(ctx, min(learnFor, f.left()/20))
+	} else {
+		f.ended = f.number
+		f.calm(ctx, min(time.Duration(f.limits.Calm-f.limits.Cool), f.left()))
+		f.around = max(f.around, time.Since(f.asked)-f.hold)
+	}
+	if ctx.Err() != nil {
+		return scenario.Step{}, io.EOF // interrupted: what was held is what there is
+	}
+	run, err := results.Open(f.dir)
+	if err != nil {
+		return scenario.Step{}, err
+	}
+	d, err := f.decide(run)
+	if err != nil {
+		return scenario.Step{}, err
+	}
+	text := d.Why
+	if !d.End {
+		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Hold), d.Why)
+	}
+	if err := f.out.Event(measure.Event{Time: time.Now().UTC(), Kind: "search", Step: f.number, Text: text}); err != nil {
+		return scenario.Step{}, err
+	}
+	if d.End {
+		f.mu.Lock()
+		f.end = &d
+		f.mu.Unlock()
+		return scenario.Step{}, io.EOF
+	}
+	f.number++
+	f.asked, f.hold = time.Now(), d.Hold
+	return scenario.Step{
+		Number: f.number, Clients: d.Clients, Ramp: f.limits.Ramp, Settle: f.limits.Settle, Hold: unit.Duration(d.Hold), Cool: f.limits.Cool,
+	}, nil
+}
+
+// decide asks what comes after the steps that run has.
+func (f *finder) decide(run *results.Run) (search.Decision, error) {
+	steps, err := stepsOf(run, func(n int) bool { return n > f.first && n <= f.ended })
+	if err != nil {
+		return search.Decision{}, err
+	}
+	l := search.Limits{
+		Min: f.limits.Min, Max: f.limits.Max, Within: float64(f.limits.Within),
+		Hold: time.Duration(f.limits.Hold), Longest: time.Duration(f.limits.Longest), Around: f.around,
+	}
+	return l.Next(steps, f.left()), nil
+}
+
+// found says what the search has found, also one that was interrupted.
+func (r *session) found(dir string) error {
+	f := r.find
+	f.mu.Lock()
+	end := f.end
+	f.mu.Unlock()
+	if end == nil {
+		run, err := results.Open(dir)
+		if err != nil {
+			return err
+		}
+		f.limits.Time = 0 // no time is left: it says what is known
+		d, err := f.decide(run)
+		if err != nil {
+			return err
+		}
+		d.Why = "it was interrupted"
+		if d.Optimum != nil && d.Optimum.Open {
+			d.Why += ": no maximum so far"
+		} else if d.Optimum != nil {
+			d.Why += fmt.Sprintf(": the optimum is between %d and %d clients", d.Optimum.Low, d.Optimum.High)
+		}
+		end = &d
+	}
+	if r.flags.json {
+		return conclude(dir, r.flags, r.streams)
+	}
+	err := conclude(dir, r.flags, r.streams)
+	if found, readErr := readFindings(dir); readErr == nil {
+		_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", end.Why, marks(found))
+		err = errors.Join(writeErr, err)
+	}
+	return err
+}
+
+// marks names the points of the curve that matter besides the optimum.
+func marks(f *analysis.Findings) string {
+	text := ""
+	if f.Knee != nil {
+		text += fmt.Sprintf("; the knee is at %d clients", f.Knee.Clients)
+	}
+	if f.Cheapest != nil {
+		text += fmt.Sprintf("; the cheapest load that cannot be told from the best is %d clients", f.Cheapest.Clients)
+	}
+	return text
+}
