@@ -4,10 +4,11 @@ import "math"
 
 // Bounds of the iteration.
 const (
-	mostSteps  = 200
-	enough     = 1e-12 // relative gain in squares below which a fit is done
-	mostDamped = 1e12
-	least      = 1e-9 // share of one parameter in another below which it makes no difference
+	mostSteps = 200
+	enough    = 1e-12 // relative gain in squares below which a fit is done
+	fewSteps  = 40    // the same for a resample, which begins next to its end
+	roughly   = 1e-6
+	least     = 1e-9 // share of one parameter in another below which it makes no difference
 )
 
 // capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity
@@ -99,13 +100,22 @@ func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok
 }
 
 // busy solves n + think Y(n) = x for the busy clients n, by Newton's method
-// kept between bounds. Where load makes the yield fall so fast that there is
+// kept between bounds, from the answer for kappa = 0. Where load makes the yield fall so fast that there is
 // more than one answer it takes one of them.
 func (c *curve) busy(p [3]float64, x float64) float64 {
-	low, high, n := 0.0, x, 0.0
 	if p[0]+p[1] <= 0 {
 		return x
 	}
+	b := p[0] + c.think - p[1]*x
+	root := math.Sqrt(b*b + 4*p[1]*p[0]*x)
+	n := 2 * p[0] * x / (b + root) // exact if kappa is 0, else too low
+	if b <= 0 && p[1] > 0 {
+		n = (root - b) / (2 * p[1])
+	}
+	if p[2] == 0 {
+		return min(n, x)
+	}
+	low, high := 0.0, x
 	for range 60 {
 		below := p[0] + p[1]*n + p[2]*n*(n-1/c.xUnit)
 		if !(below > 1e-300) {
@@ -122,7 +132,7 @@ func (c *curve) busy(p [3]float64, x float64) float64 {
 		if !(next >= low && next <= high) {
 			next = (low + high) / 2
 		}
-		if math.Abs(next-n) <= 1e-13*x {
+		if math.Abs(next-n) <= 1e-12*x {
 			return next
 		}
 		n = next
@@ -133,13 +143,13 @@ func (c *curve) busy(p [3]float64, x float64) float64 {
 // descend looks for the least squares from several starts, or from near alone.
 func (c *curve) descend(y, near []float64, coherency bool) [3]float64 {
 	if near != nil {
-		p, _ := c.slide(y, [3]float64(near), coherency, 1e-7)
+		p, _ := c.slide(y, [3]float64(near), coherency, roughly, fewSteps)
 		return p
 	}
 	var best [3]float64
 	least := math.Inf(1)
 	for _, start := range c.starts(y, coherency) {
-		if p, left := c.slide(y, start, coherency, enough); left < least {
+		if p, left := c.slide(y, start, coherency, enough, mostSteps); left < least {
 			best, least = p, left
 		}
 	}
@@ -195,10 +205,10 @@ func (c *curve) reciprocal(y []float64, coherency bool) ([3]float64, bool) {
 
 // slide is the method of Levenberg and Marquardt with bounds: a parameter at 0
 // that wants to be less stays there.
-func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float64) ([3]float64, float64) {
+func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float64, steps int) ([3]float64, float64) {
 	s, left := c.linearized(y, p)
 	damping := 1e-3
-	for range mostSteps {
+	for range steps {
 		free := [3]bool{true, true, coherency}
 		for i := range free {
 			free[i] = free[i] && (p[i] > 0 || s.right[i] > 0)
@@ -214,7 +224,7 @@ func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float
 		}
 		t, now := c.linearized(y, next)
 		if !ok || !(now < left) {
-			if damping *= 10; damping > mostDamped {
+			if damping *= 10; damping*tolerance > 1 { // steps so short gain no more than that
 				break
 			}
 			continue
