@@ -34,7 +34,7 @@ func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
 	case l.level < 0:
 		return l.growing(all)
 	}
-	var causes, later []full
+	var causes, crowded, later []full
 	var before []string
 	for _, x := range all {
 		switch {
@@ -42,9 +42,17 @@ func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
 			causes = append(causes, x)
 		case x.onset > max(l.level, l.top):
 			later = append(later, x)
+		case x.crowded():
+			if !x.idle() {
+				crowded = append(crowded, x)
+			}
+			before = append(before, l.crowdedText(&x))
 		default:
 			before = append(before, l.beforeText(&x))
 		}
+	}
+	if len(causes) == 0 && len(crowded) > 0 {
+		causes, before = crowded[:1], before[:0] // what is left for the service follows from what others do
 	}
 	if len(causes) == 0 {
 		return append([]Bottleneck{l.hidden(before)}, l.following(later, -1)...)
@@ -106,8 +114,6 @@ func (b *Bottleneck) of() string {
 	switch {
 	case b.Host == "":
 		return ""
-	case b.Side == "both":
-		return " of " + b.Host + ", which clients and service share,"
 	case b.Resource == ResourceGenerator:
 		return " on " + b.Host
 	}
@@ -177,8 +183,8 @@ func (l *ladder) context(causes []full) []string {
 	case client:
 		all = append(all, "That is on the clients' side: the service may be able to give more than the curve shows.")
 	}
-	if x.use.foreign >= 0.5*shareOf(x.use.Share) && shareOf(x.use.Share) > 0 {
-		all = append(all, fmt.Sprintf("Most of it was used by neither side: other programs and guests took %s (see the check of quiet machines).", unit.Percent(x.use.foreign)))
+	if x.crowded() {
+		all = append(all, l.crowdedText(x))
 	}
 	var others []string
 	for i := range causes[1:] {
@@ -223,12 +229,28 @@ func (l *ladder) following(later []full, shown int) []Bottleneck {
 func (l *ladder) beforeText(x *full) string {
 	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side}
 	after := l.bestAfter(x.onset)
-	text := fmt.Sprintf("It is not %s: saturated already with %s (%s), but %s became %.3g times as large since", b.Text(), l.f.at(l.steps[x.onset]),
+	return fmt.Sprintf("It is not %s: saturated already with %s (%s), but %s became %.3g times as large since.", b.Text(), l.f.at(l.steps[x.onset]),
 		x.use.Detail, l.noun(), ratio(l.yield(after), l.yield(x.onset)))
-	if x.onset == 0 && x.use.foreign >= 0.5*shareOf(x.use.Share) {
-		text += "; others kept it busy before (see the check of quiet machines)"
+}
+
+// crowded tells whether others than the clients and the service used much of it.
+func (x *full) crowded() bool { return x.use.foreign >= othersWarn }
+
+// leastOwn is the part of a resource that clients and service use at least if
+// it can be what they wait for: of a CPU each program that wants it gets a part.
+const leastOwn = 0.1
+
+// idle tells whether others use x up, and clients and service hardly any of it.
+func (x *full) idle() bool { return x.crowded() && shareOf(x.use.Share)-x.use.foreign < leastOwn }
+
+// crowdedText says so.
+func (l *ladder) crowdedText(x *full) string {
+	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side}
+	if x.idle() {
+		return fmt.Sprintf("It is hardly %s, though other programs and guests used %s of it: clients and service want little of it (see the check of quiet machines).", b.Text(), unit.Percent(x.use.foreign))
 	}
-	return text + "."
+	return fmt.Sprintf("Other programs and guests used %s of %s with %s: both sides got what those left, and how much that was is not theirs to tell (see the check of quiet machines).",
+		unit.Percent(x.use.foreign), b.Text(), l.f.at(l.steps[x.onset]))
 }
 
 // LimitText says in one sentence what limits the curve, "" where that was not

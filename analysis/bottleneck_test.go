@@ -159,9 +159,17 @@ func TestBottleneck(t *testing.T) {
 		})), []string{"cpu store.example.org server 64", "disk store.example.org server 256"}, nil},
 		"full before the load came": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
-			x.Procs[0].User = 0.4 * rate / most
+			x.Procs[0].User = 0.2 * rate / most
 			x.Nets[0].Speed = 3.7e9
-		})), []string{"network sent store.example.org server 64"}, []string{"It is not the CPU of store.example.org: saturated already with 1 client", "others kept it busy before"}},
+		})), []string{"network sent store.example.org server 64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 9"}},
+		"full before, of which the service takes a part": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			x.CPU = &monitor.CPU{User: 0.98, Idle: 0.02}
+			x.Procs[0].User = 1 + 2.5*rate/most
+		})), []string{"cpu store.example.org server 1"}, []string{"Other programs and guests used 71.4% of the CPU of store.example.org with 1 client: both sides got what those left"}},
+		"a disk that others fill": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
+			busy(x, 0.95*rate/most)
+			x.Disks = []monitor.Disk{{Name: "sda", Busy: 1, Queue: 40 + n}}
+		})), []string{"cpu store.example.org server 64"}, []string{"It is not the disk of store.example.org: saturated already with 1 client (sda is 100% busy", "but throughput became 40 times as large since."}},
 		"full at the last step, as the curve bends": {station{clients: []int{1, 2, 4, 8, 16, 32, 64}, latency: 0.1, most: 400,
 			sample: onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })},
 			[]string{"cpu store.example.org server 64"}, []string{"It is the heaviest load that was tested"}},

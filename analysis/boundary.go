@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"weir/analysis/shape"
 	"weir/scenario"
@@ -63,7 +64,14 @@ func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
 
 // boundaryValue is what a step gave of a measure.
 func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known bool) {
-	if measure != scenario.Efficiency {
+	switch {
+	case s.told && measure == "error_ratio":
+		return s.ErrorRatio, s.toldErrors
+	case s.told && measure == "latency_mean" && s.Latency != nil:
+		return s.Latency.Mean, true
+	case s.told && strings.Contains(measure, "_p") || s.told && strings.HasSuffix(measure, "_max"): // a table has means only
+		return 0, false
+	case measure != scenario.Efficiency:
 		v := s.figure(measure)
 		return v.value, v.known
 	}

@@ -131,7 +131,7 @@ func (f *Findings) best() int {
 		for i := range f.Curve {
 			s := &f.Curve[i]
 			mean, _, _ := f.yield(s)
-			if mean <= 0 || s.Done == 0 && s.Moved == 0 || s.ErrorRatio > most {
+			if mean <= 0 || s.Done == 0 && s.Moved == 0 && !s.told || s.ErrorRatio > most {
 				continue
 			}
 			if best < 0 {
@@ -153,6 +153,9 @@ func (f *Findings) best() int {
 func (f *Findings) load(s *Step) float64 {
 	if f.Open() {
 		return s.Rate
+	}
+	if s.told { // the mean of a table's rows, which need not be whole
+		return s.ActiveClients
 	}
 	return float64(s.Clients)
 }

@@ -1,12 +1,67 @@
 package analysis
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
+	"weir/internal/unit"
 	"weir/results/resultstest/keys"
 )
 
 func TestDocumentedKeys(t *testing.T) {
 	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, Share{}, HostFigure{}, ServerFigure{},
 		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, Use{}, Bottleneck{}, Subinterval{}, Window{}, SteadyPart{})
+}
+
+// The thresholds of docs/methods.md are those of the code.
+func TestDocumentedThresholds(t *testing.T) {
+	b, err := os.ReadFile("../docs/methods.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(b), "## What limits the curve")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := 0
+	for _, line := range strings.Split(section, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		for _, name := range strings.Split(cells[1], ",") {
+			want := boundOf(strings.Trim(name, " `"))
+			switch strings.Trim(name, " `") {
+			case ResourceThreads:
+				want = bound{reached: busyThreads}
+			case ResourceGenerator:
+				want = bound{generatorFail, generatorWarn}
+			case ResourceMemory:
+				want = bound{1 - leastMemory, 1 - 2*leastMemory}
+			}
+			got := [2]string{strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3])}
+			text := [2]string{unit.Percent(want.reached), unit.Percent(want.holds)}
+			if want.holds == 0 {
+				text[1] = ""
+			}
+			if got != text {
+				t.Errorf("%s: %q, want %q", name, got, text)
+			}
+			rows++
+		}
+	}
+	if rows != 10 {
+		t.Errorf("%d resources have thresholds on the page, want 10", rows)
+	}
+	for _, text := range []string{
+		fmt.Sprintf("used more than %v", oneCore), fmt.Sprintf("at least %d requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
+		fmt.Sprintf("(%v on average)", waitingJobs), "more than " + unit.Percent(swapGrew) + " of it went to swap", "below " + unit.Percent(fallen) + " of a lighter one's",
+		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(plateau) + " of the best one", "with " + unit.Percent(roomSlip-1) + " for noise",
+		"at least " + unit.Percent(proportional) + " of what it brings", "used " + unit.Percent(othersWarn) + " of a CPU or more", "less than " + unit.Percent(leastOwn) + " of it",
+		"| " + unit.Percent(missingFail) + " of a step's clients were missing",
+	} {
+		if !strings.Contains(string(b), text) {
+			t.Errorf("docs/methods.md does not say %q", text)
+		}
+	}
 }

@@ -22,7 +22,8 @@ const (
 // Findings is what a run showed. Its JSON is findings.json; the keys are part
 // of the format. Quantities are in base units: seconds, bytes, counts.
 type Findings struct {
-	Version  int       `json:"version"` // FindingsVersion
+	Version  int       `json:"version"`          // FindingsVersion
+	Source   string    `json:"source,omitempty"` // FromTable; "" is a run directory
 	Run      string    `json:"run"`
 	Name     string    `json:"name"`
 	Target   string    `json:"target"`
@@ -147,6 +148,8 @@ type Step struct {
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
 	means          []float64 // batch means of what steps are compared by
+	told           bool      // by a table, which need not tell what moved
+	toldErrors     bool      // the table tells the error ratio
 }
 
 // Quantiles of durations, in seconds, each within 1%.

@@ -209,7 +209,7 @@ func rank(resource string) int {
 // than what was left of it allows (by the utilization law, U = X*D, the yield
 // can grow by 1/U).
 func (l *ladder) limits(x *full) bool {
-	if x.onset > max(l.level, l.top)+1 {
+	if x.onset > max(l.level, l.top)+1 || x.idle() {
 		return false
 	}
 	after := l.bestAfter(x.onset)

@@ -25,6 +25,7 @@ type NginxConfig struct {
 	User, Password string // when User is set, /data and /slow ask for them (basic)
 	SlowRate       int    // bytes/s of each answer below /slow; 0 means 1 MiB/s
 	Extra          string // lines for the server block, in nginx's own language
+	HTTP           string // lines for the http block around it
 }
 
 // Nginx starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL,
@@ -41,7 +42,7 @@ func Nginx(ctx context.Context, c NginxConfig) (*System, error) {
 func (s *System) nginx(c NginxConfig, program string) error {
 	s.Data = filepath.Join(s.Dir, "root/data")
 	v := nginxValues{
-		Dir: s.Dir, Workers: max(1, c.Workers), Connections: c.Connections, SlowRate: c.SlowRate, Extra: c.Extra,
+		Dir: s.Dir, Workers: max(1, c.Workers), Connections: c.Connections, SlowRate: c.SlowRate, Extra: c.Extra, HTTP: c.HTTP,
 		Codes: []int{401, 403, 404, 429, 444, 500, 503},
 	}
 	if v.Connections <= 0 {
@@ -78,9 +79,9 @@ func (s *System) nginx(c NginxConfig, program string) error {
 }
 
 type nginxValues struct {
-	Dir, Plain, Secure, Cert, Key, Passwords, Extra string
-	Workers, Connections, Files, SlowRate           int
-	Codes                                           []int
+	Dir, Plain, Secure, Cert, Key, Passwords, Extra, HTTP string
+	Workers, Connections, Files, SlowRate                 int
+	Codes                                                 []int
 }
 
 // nginxListen reserves the ports and says what lies where.

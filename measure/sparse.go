@@ -1,16 +1,14 @@
 package measure
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
-	"io"
 	"math"
 	"math/bits"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"weir/internal/inflate"
 	"weir/internal/scan"
 )
 
@@ -47,11 +45,10 @@ func top(value int64) int64 {
 // A HistogramReader reads many histograms with the memory for one. The zero
 // value is ready. It is not safe for concurrent use.
 type HistogramReader struct {
-	line   scan.Line
-	packed []byte
-	source bytes.Reader
-	inflow io.ReadCloser
-	plain  []byte
+	line     scan.Line
+	packed   []byte
+	inflater inflate.Inflater
+	plain    []byte
 }
 
 // Read does what h.UnmarshalJSON(b) does, in the memory that h has: copies of
@@ -114,40 +111,25 @@ func (d *HistogramReader) unpack(text []byte) bool {
 	if mark&^0xf0 != uint32(hdrhistogram.V2CompressedEncodingCookieBase) || size > int64(n-head) {
 		return false
 	}
-	d.source.Reset(d.packed[head : head+size])
-	if d.inflow == nil {
-		d.inflow, err = zlib.NewReader(&d.source)
-	} else {
-		err = d.inflow.(zlib.Resetter).Reset(&d.source, nil)
-	}
-	return err == nil && d.inflate()
+	const most = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters // bytes that can be right
+	d.plain, err = d.inflater.Zlib(d.plain[:0], d.packed[head:head+size], most)
+	return err == nil && ours(d.plain)
 }
 
-// inflate reads the head of the histogram, which must be of our geometry, and
-// its counts.
-func (d *HistogramReader) inflate() bool {
-	const room = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters + 1 // the most that can be right, and a byte
-	if d.plain == nil {
-		d.plain = make([]byte, room)
-	}
-	b := d.plain[:room]
-	n, err := io.ReadFull(d.inflow, b) // to the end, which is where its checksum is looked at
-	if err != io.ErrUnexpectedEOF || n < hdrhistogram.ENCODING_HEADER_SIZE {
+// ours tells whether the head of the histogram b is of our geometry.
+func ours(b []byte) bool {
+	if len(b) < hdrhistogram.ENCODING_HEADER_SIZE {
 		return false
 	}
 	number := func(at int) int64 { return int64(binary.BigEndian.Uint64(b[at:])) }
-	if binary.BigEndian.Uint32(b)&^0xf0 != uint32(hdrhistogram.V2EncodingCookieBase) ||
-		int64(binary.BigEndian.Uint32(b[4:])) != int64(n-hdrhistogram.ENCODING_HEADER_SIZE) ||
-		binary.BigEndian.Uint32(b[12:]) != digits || number(16) != lowest || number(24) != highest ||
-		math.Float64frombits(uint64(number(32))) != 1 {
-		return false
-	}
-	d.plain = b[:n]
-	return true
+	return binary.BigEndian.Uint32(b)&^0xf0 == uint32(hdrhistogram.V2EncodingCookieBase) &&
+		int64(binary.BigEndian.Uint32(b[4:])) == int64(len(b)-hdrhistogram.ENCODING_HEADER_SIZE) &&
+		binary.BigEndian.Uint32(b[12:]) == digits && number(16) == lowest && number(24) == highest &&
+		math.Float64frombits(uint64(number(32))) == 1
 }
 
 // list appends the counters that are not zero to into. plain holds a histogram
-// as inflate leaves it: counts, and runs of zeros as negative numbers, in
+// as it is packed: a head, then counts, and runs of zeros as negative numbers, in
 // ZigZag LEB128.
 func list(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
 	b := plain[hdrhistogram.ENCODING_HEADER_SIZE:]
@@ -179,6 +161,9 @@ func list(into []bucket, plain []byte) (all []bucket, total int64, ok bool) {
 // zigzag reads a number of 1 to 9 bytes, of which the ninth has 8 bits; size
 // is 0 if b is cut off.
 func zigzag(b []byte) (n int64, size int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return int64(b[0]>>1) ^ -int64(b[0]&1), 1
+	}
 	var v uint64
 	for i := range min(len(b), 9) {
 		if i == 8 {

@@ -36,12 +36,18 @@ func (o Options) width() int {
 func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
-	if len(f.Curve) > 0 {
+	switch {
+	case f.Source == analysis.FromTable:
+		p.fromTable(f)
+	case len(f.Curve) > 0:
 		p.title(f, "Steps")
 		p.table(curveTable(f))
 		p.line("")
 	}
 	p.answers(f)
+	if f.Source == analysis.FromTable {
+		p.models(f)
+	}
 	p.limits(f)
 	p.where(f)
 	p.servers(f)

@@ -288,6 +288,7 @@ func (h *host) serve(l *scan.Line) {
 	float(l, `"system_cpu_seconds":`, &v.System)
 	whole(l, `"threads":`, &v.Threads)
 	whole(l, `"idle_threads":`, &v.Idle)
+	count(l, `"thread_limit_met":`, &v.Limited)
 	whole(l, `"queue":`, &v.Queue)
 	whole(l, `"connections":`, &v.Connections)
 	for _, f := range []struct {

@@ -45,7 +45,7 @@ invalid.`,
 		return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
 	})
 	root.AddCommand(
-		runCommand(s, signals), findCommand(s, signals), planCommand(s), reportCommand(s), compareCommand(s), serveCommand(s, signals),
+		runCommand(s, signals), findCommand(s, signals), planCommand(s), reportCommand(s), compareCommand(s), analyzeCommand(s), serveCommand(s, signals),
 		cleanCommand(s, signals),
 		labCommand(s, signals), doctorCommand(s), calibrateCommand(s, signals), schemaCommand(s), versionCommand(s), workerCommand(s, signals),
 	)

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"weir/analysis"
+	"weir/analysis/table"
+	"weir/report"
+	"weir/scenario"
+)
+
+type analyzeFlags struct {
+	columns    map[table.Kind]*string
+	unit       string
+	separator  string
+	points     string
+	boundaries []string
+	json       bool
+	html       string
+}
+
+func analyzeCommand(s streams) *cobra.Command {
+	f := analyzeFlags{columns: map[table.Kind]*string{}}
+	c := &cobra.Command{
+		Use:   "analyze TABLE.csv",
+		Short: "The same analysis on anyone's table of clients and throughput",
+		Long: `Reads a table that another program or a person has made, one line for each load
+or each moment, and says what it shows: models, knee, optimum, the least load
+that is enough, and where conditions hold. A - reads standard input.
+
+Columns are known by their names and units, such as "Throughput (Gbit/s)", or
+chosen by name or by number from 1. See docs/analyze.md.`,
+		Example: `  weir analyze old.csv
+  weir analyze old.csv --clients "Avg # Jobs" --throughput 2 --unit Gbit/s
+  weir analyze wct.csv --boundary "latency_mean < 10 x single"
+  weir analyze series.csv --points subintervals --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return analyzeTable(args[0], f, s) },
+	}
+	flags := c.Flags()
+	for _, k := range []table.Kind{table.Clients, table.Throughput, table.Rate, table.Latency, table.Errors, table.ErrorRatio, table.Done, table.Time, table.Step} {
+		f.columns[k] = flags.String(k.String(), "", "column of "+aboutColumn(k)+": its name, or its number from 1")
+	}
+	flags.StringVar(&f.unit, "unit", "", "unit of the throughput, such as Gbit/s or MB/s, where the header has none")
+	flags.StringVar(&f.separator, "separator", "", "between cells: comma, semicolon, tab, blank or a character (found out by itself)")
+	flags.StringVar(&f.points, "points", "", "what the points of the curve are: rows, steps (their two middle quarters) or subintervals (all four)")
+	flags.StringArrayVar(&f.boundaries, "boundary", nil, "condition whose range of loads is sought, such as \"latency_mean < 600s\" (repeatable)")
+	flags.BoolVar(&f.json, "json", false, "print findings.json instead of the table")
+	flags.StringVar(&f.html, "html", "", "write the report page into this file, too")
+	return c
+}
+
+func aboutColumn(k table.Kind) string {
+	return map[table.Kind]string{
+		table.Clients: "the number of clients, jobs, users or threads", table.Throughput: "the throughput of all of them", table.Rate: "operations per second",
+		table.Latency: "the mean latency, or wall clock time of a job", table.Errors: "failed operations", table.ErrorRatio: "the share of failed operations",
+		table.Done: "operations that ended well", table.Time: "times", table.Step: "what tells steps apart",
+	}[k]
+}
+
+func analyzeTable(name string, f analyzeFlags, s streams) error {
+	options := table.Options{Unit: f.unit, Columns: map[table.Kind]string{}}
+	for k, column := range f.columns {
+		options.Columns[k] = *column
+	}
+	var err error
+	if options.Separator, err = separator(f.separator); err != nil {
+		return exit{exitUsage, err}
+	}
+	for _, b := range f.boundaries {
+		if _, err := scenario.ParseBoundary(b); err != nil {
+			return exit{exitUsage, fmt.Errorf("--boundary: %w", err)}
+		}
+	}
+	read, err := readTable(name, options, s)
+	if err != nil {
+		return err
+	}
+	found, err := analysis.OfTable(read, analysis.TableOptions{Points: f.points, Boundaries: f.boundaries})
+	if err != nil {
+		return err
+	}
+	if f.html != "" {
+		if err := writePage(f.html, found); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return report.JSON(s.out, found)
+	}
+	return report.Text(s.out, found, report.Options{Color: isTerminal(s.out), Width: width(s.out)})
+}
+
+func readTable(name string, o table.Options, s streams) (*table.Table, error) {
+	if name == "-" {
+		return table.Read("standard input", s.in, o)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder: weir report analyzes a run directory, weir analyze a table", name)
+	}
+	return table.Read(name, file, o)
+}
+
+func writePage(name string, found *analysis.Findings) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.HTML(file, found, nil), file.Close())
+}
+
+func separator(text string) (rune, error) {
+	if r, ok := map[string]rune{"": 0, "comma": ',', "semicolon": ';', "tab": '\t', `\t`: '\t', "blank": ' ', "space": ' '}[text]; ok {
+		return r, nil
+	}
+	if r, size := utf8.DecodeRuneInString(text); size == len(text) && r != '"' && r != '#' && r != '\n' && r != '\r' {
+		return r, nil
+	}
+	return 0, fmt.Errorf("--separator %q: use comma, semicolon, tab, blank or one character", text)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+)
+
+// limitedBy fails t unless the first bottleneck is the resource; on a machine
+// that other programs keep busy, its CPU may be that instead. It returns the
+// evidence.
+func limitedBy(t *testing.T, f *analysis.Findings, resource string) string {
+	t.Helper()
+	if len(f.Bottleneck) == 0 {
+		t.Fatal("nothing is said of what limits the curve")
+	}
+	b := f.Bottleneck[0]
+	said := strings.Join(b.Evidence, "\n")
+	crowded := slices.ContainsFunc(f.Validity.Checks, func(c analysis.Check) bool { return c.Name == "quiet machines" && c.Status == analysis.Warn })
+	switch {
+	case b.Resource == resource:
+	case crowded && b.Resource == analysis.ResourceCPU:
+		t.Skipf("other programs keep this machine busy: %s", said)
+	default:
+		t.Errorf("limited by %s of %q from %d clients on, want %s:\n%s", b.Resource, b.Host, b.From, resource, said)
+	}
+	return said
+}
+
+// listed writes a file of size bytes into folder, and a list of it.
+func listed(t *testing.T, folder string, size int) string {
+	t.Helper()
+	list := filepath.Join(t.TempDir(), "list")
+	for name, content := range map[string]string{filepath.Join(folder, "file"): strings.Repeat("x", size), list: "file\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// Each connection has a rate of its own: more clients bring more, and each
+// only waits for its own operations.
+func TestLimitOfEachConnection(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{SlowRate: 1 << 20})
+	f := measureFor(t, "--target", s.URLs["slow"], "--clients", "1,4,16", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms", "--set", "files={list: "+listed(t, s.Data, 5<<18)+"}") // its first second's bytes are sent at once
+	limitedBy(t, f, analysis.LimitLatency)
+}
+
+// A rate that all clients share is a limit inside the server.
+func TestLimitInsideTheServer(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;", Extra: "limit_req zone=all burst=10000;"})
+	f := measureFor(t, "--target", s.URL, "--clients", "1,2,8,32", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=1s", "--set", "files={list: "+listed(t, s.Data, 64<<10)+"}")
+	limitedBy(t, f, analysis.LimitInside)
+}
+
+// shown writes a file that servers, which are other users, can read and run.
+func shown(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	for folder := filepath.Dir(path); folder != filepath.Clean(os.TempDir()); folder = filepath.Dir(folder) {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// One process with one thread, which hashes a password for each request: it
+// fills one core, and another one idles.
+func TestLimitOfOneCore(t *testing.T) {
+	// openssl passwd -6 -salt weirweir secret: 5000 rounds of SHA-512
+	const hash = "$6$weirweir$oeTJ7xgeEk45QaI52wQwtEr2kdYr45aEt9jjPRaLyHTZLdF1VNBHpLbePwek4JNl2WJHlsfjJeHRF1SB9dcVi/"
+	passwords := shown(t, "passwords", "ada:"+hash+"\n")
+	s := lab.StartNginx(t, lab.NginxConfig{Extra: "auth_basic weir; auth_basic_user_file " + passwords + ";"})
+	secret := shown(t, "secret", "secret")
+	f := measureFor(t, "--target", s.URL, "--clients", "1,2,8,32", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms",
+		"--set", "files={list: "+listed(t, s.Data, 1<<10)+"}", "--set", "auth={method: basic, user: ada, password_file: "+secret+"}")
+	said := limitedBy(t, f, analysis.ResourceCore)
+	if !strings.Contains(said, "can use 1") && !strings.Contains(said, "one of ") {
+		t.Errorf("it is not said which core: %s", said)
+	}
+}
+
+// A few threads, each of which waits for a program that makes a checksum.
+func TestLimitOfThreads(t *testing.T) {
+	slow := shown(t, "slow", "#!/bin/sh\nsleep 0.1\necho 00000001\n")
+	s := lab.StartXRootD(t, lab.XRootDConfig{Extra: "xrd.sched mint 8 maxt 8 avlt 4 idle 60\nxrootd.chksum max 64 adler32 " + slow + "\n"})
+	f := measureFor(t, "--target", s.URL, "--clients", "1,4,16,32", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms",
+		"--set", "files.make={count: 400, size: 1KiB}", "--set", "workload.kind=mix", "--set", "workload.mix={checksum: 1}", "--set", "workload.verify=0")
+	said := limitedBy(t, f, analysis.ResourceThreads)
+	if !strings.Contains(said, "8 threads") {
+		t.Errorf("how many threads there are is not said: %s", said)
+	}
+}

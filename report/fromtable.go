@@ -1,0 +1,105 @@
+package report
+
+import (
+	"strconv"
+
+	"weir/analysis"
+	"weir/internal/unit"
+)
+
+// pointTable is the table of the points of a curve that was read from a table:
+// what each gave, and what each client got of it. Columns that the table does
+// not tell are left out.
+func pointTable(f *analysis.Findings) table {
+	rate := f.Measure == analysis.Rate
+	var most, each float64
+	var timed, spread, errors bool
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		most, each = max(most, s.Throughput), max(each, s.PerClient)
+		if rate {
+			most, each = max(most, s.Operations), max(each, s.PerClientRate)
+		}
+		timed = timed || s.Latency != nil
+		spread = spread || s.ThroughputLow != nil || s.OperationsLow != nil
+		errors = errors || s.ErrorRatio > 0
+	}
+	byMost, byEach := bits(most), bits(each)
+	if rate {
+		byMost, byEach = decimal(most, "/s"), decimal(each, "/s")
+		if each < 0.1 {
+			byEach = scale{60, "/min"}
+		}
+		if most < 0.1 {
+			byMost = scale{60, "/min"}
+		}
+	}
+	t := table{head: []string{"clients", byMost.unit, "95% interval", byEach.unit + " each", "latency", "errors", ""}}
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		row := []string{strconv.FormatFloat(s.ActiveClients, 'g', 6, 64), byMost.text(s.Throughput), span(byMost, s.ThroughputLow, s.ThroughputHigh), byEach.text(s.PerClient), "-", unit.Percent(s.ErrorRatio), remark(f, s)}
+		if rate {
+			row[1], row[2], row[3] = byMost.text(s.Operations), span(byMost, s.OperationsLow, s.OperationsHigh), byEach.text(s.PerClientRate)
+		}
+		if s.Latency != nil {
+			row[4] = unit.Seconds(s.Latency.Mean)
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t.without(map[int]bool{2: !spread, 4: !timed, 5: !errors})
+}
+
+// without leaves columns out.
+func (t table) without(columns map[int]bool) table {
+	keep := func(cells []string) (out []string) {
+		for i, c := range cells {
+			if !columns[i] {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	out := table{head: keep(t.head), left: t.left}
+	for _, row := range t.rows {
+		out.rows = append(out.rows, keep(row))
+	}
+	return out
+}
+
+// mostQuarters is how many subintervals a terminal shows.
+const mostQuarters = 40
+
+// fromTable writes the points, and the quarters of steps if there are any.
+func (p printer) fromTable(f *analysis.Findings) {
+	p.table(pointTable(f))
+	p.line("")
+	if n := len(f.Subintervals); n == 0 || n > mostQuarters {
+		return
+	}
+	t := table{head: []string{"step", "part", "clients", "throughput", "each client", ""}}
+	for _, x := range f.Subintervals {
+		row := []string{strconv.Itoa(x.Step), strconv.Itoa(x.Number), strconv.FormatFloat(x.Clients, 'g', 6, 64), unit.Bits(x.Throughput), unit.Bits(x.PerClient), x.Name}
+		if f.Measure == analysis.Rate {
+			row[3], row[4] = unit.Count(x.Operations)+"/s", "-"
+		}
+		t.rows = append(t.rows, row)
+	}
+	p.line("Steps in four equal parts")
+	p.table(t)
+	p.line("")
+}
+
+// models writes all models: which of them is the best is a matter of a few
+// points, and others may want to be compared with an older figure.
+func (p printer) models(f *analysis.Findings) {
+	all := models(f)
+	if len(all) == 0 {
+		return
+	}
+	t := table{head: []string{"model", "weight", "R2", "maximum in the tested range"}}
+	for _, m := range all {
+		t.rows = append(t.rows, []string{m.Name, unit.Percent(m.Weight), strconv.FormatFloat(m.R2, 'f', 4, 64), maximum(f, m)})
+	}
+	p.table(t)
+	p.line("")
+}
