@@ -31,10 +31,22 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []chart {
 		if highest(c.lines) > 0 {
 			c.x = timeAxis(end(s))
 			c.zones = holds(f, s)
+			if n := longest(s); n > mostPoints {
+				c.desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn.", unit.Seconds(end(s)*2/mostPoints))
+			}
 			shown = append(shown, c)
 		}
 	}
 	return shown
+}
+
+// longest returns how many points the longest series has.
+func longest(s *analysis.Series) int {
+	n := len(s.Points)
+	for i := range s.Hosts {
+		n = max(n, len(s.Hosts[i].Points))
+	}
+	return n
 }
 
 func end(s *analysis.Series) float64 {

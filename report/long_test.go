@@ -1,0 +1,53 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/results"
+	"weir/results/resultstest"
+)
+
+// The page of a long run of many hosts stays small, and says what it leaves
+// out. The same run is made each time.
+func TestPageOfALongRun(t *testing.T) {
+	long := resultstest.Hour()
+	long.Seconds, long.Steps, long.Stores, long.Writes = 720, 4, 2, 1
+	var pages [2]bytes.Buffer
+	for i := range pages {
+		dir := filepath.Join(t.TempDir(), "run")
+		if err := long.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		run, err := results.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, series, err := analysis.Write(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(series.Points); n != long.Seconds || len(series.Hosts) != 50 {
+			t.Fatalf("%d seconds of %d hosts", n, len(series.Hosts))
+		}
+		if err := HTML(&pages[i], f, series); err != nil {
+			t.Fatal(err)
+		}
+		if table, err := os.ReadFile(filepath.Join(dir, results.HostsCSVFile)); err != nil || bytes.Count(table, []byte("\n")) != 1+50*long.Seconds {
+			t.Errorf("hosts.csv has %d lines, %v", bytes.Count(table, []byte("\n")), err)
+		}
+	}
+	if n := pages[0].Len(); n > 2<<20 {
+		t.Errorf("the page has %d bytes", n)
+	}
+	if !strings.Contains(pages[0].String(), "Of each 2.4 s only the lowest and the highest value are drawn.") {
+		t.Error("the page does not say that points are left out")
+	}
+	if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) {
+		t.Error("the same run gives two pages")
+	}
+}
