@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -121,6 +122,20 @@ func TestFollows(t *testing.T) {
 	}
 }
 
+// How often the limit of threads was met is counted as other events are.
+func TestThreadLimit(t *testing.T) {
+	told := func(n string) *statistics {
+		s, err := parseStatistics(bytes.Replace(toldBy(t, "server.xml"), []byte("<tlimr>0</tlimr>"), []byte("<tlimr>"+n+"</tlimr>"), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if n := told("1207").since(told("7")).Limited; n != 1200 {
+		t.Errorf("met %d times, want 1200", n)
+	}
+}
+
 func FuzzStatistics(f *testing.F) {
 	for _, name := range []string{"server.xml", "redirector.xml", "cmsd-manager.xml", "cmsd-server.xml"} {
 		f.Add(toldBy(f, name), toldBy(f, "server.xml"))
@@ -138,7 +153,7 @@ func FuzzStatistics(f *testing.F) {
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range []int64{s.Connected, s.Received, s.Sent, s.Logins, s.Proven, s.Refused, s.Redirects, s.Errors, s.Waits, s.Async, s.Segments, s.Operations(), int64(s.Threads), int64(s.Queue)} {
+		for _, n := range []int64{s.Connected, s.Received, s.Sent, s.Logins, s.Proven, s.Refused, s.Redirects, s.Errors, s.Waits, s.Async, s.Segments, s.Limited, s.Operations(), int64(s.Threads), int64(s.Queue)} {
 			if n < 0 {
 				t.Fatalf("%+v", s)
 			}
