@@ -104,7 +104,7 @@ type Hysteresis struct {
 	Up      int     `json:"step_up"`
 	Down    int     `json:"step_down"`
 	Change  float64 `json:"change_ratio"` // of the yield, from the way up to the way down
-	Certain bool    `json:"certain"`      // the intervals are apart, and it is 5% or more
+	Certain bool    `json:"certain"`      // the interval of the difference leaves out 0, and it is 5% or more
 }
 
 // A Boundary is the range of loads in which a condition holds.

@@ -79,6 +79,27 @@ func TestTwentyPoints(t *testing.T) {
 	}
 }
 
+// docs/methods.md prints these figures.
+func TestMethodsOfTables(t *testing.T) {
+	page, err := os.ReadFile("../docs/methods.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := tableOf(t, "gridftp/AverageThroughput.csv", TableOptions{}).Fits.Poly4.Max
+	said := []string{fmt.Sprintf("a fourth-order maximum of %.4f Gbit/s at %.4f jobs", top.Yield.Value*8/1e9, top.Clients.Value)}
+	for _, network := range []string{"1000", "100"} {
+		f := tableOf(t, "monarc/"+network+"mbit.csv", TableOptions{})
+		a, b := &f.Curve[0], &f.Curve[1]
+		at := a.ActiveClients + (600-a.Latency.Mean)/(b.Latency.Mean-a.Latency.Mean)*(b.ActiveClients-a.ActiveClients)
+		said = append(said, map[string]string{"1000": fmt.Sprintf("600 s at %.1f jobs", at), "100": fmt.Sprintf("on 100 Mbit/s at %.1f,", at)}[network])
+	}
+	for _, text := range said {
+		if !strings.Contains(string(page), text) {
+			t.Errorf("docs/methods.md does not say %q", text)
+		}
+	}
+}
+
 // In each of the five tables of subintervals, throughput per job is the quotient
 // of the other two columns to all ten digits: the quotient of means, not the
 // mean of quotients.

@@ -79,7 +79,7 @@ func answers(f *analysis.Findings) []answer {
 	for _, h := range f.Hysteresis {
 		if h.Certain {
 			all = append(all, answer{"hysteresis", clients(f, float64(h.Clients)), fmt.Sprintf("%+.0f%% on the way down", 100*h.Change),
-				fmt.Sprintf("step %d against step %d, whose intervals are apart", h.Down, h.Up)})
+				fmt.Sprintf("step %d against step %d; the 95%% interval of the difference leaves out 0", h.Down, h.Up)})
 		}
 	}
 	for _, b := range f.Boundaries {

@@ -34,7 +34,7 @@ func TestREADME(t *testing.T) {
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		text := here.Replace(block[2])
-		if name := regexp.MustCompile(`^# (\S+\.yaml)\n`).FindStringSubmatch(text); name != nil {
+		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
 			if err := os.WriteFile(filepath.Base(name[1]), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

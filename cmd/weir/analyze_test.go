@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The examples of docs/analyze.md do what the page says: each line below a
+// command stands in what it prints.
+func TestAnalyzePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/analyze.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	ran, said := 0, ""
+	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		if name := regexp.MustCompile(`^# (\S+\.csv)\n`).FindStringSubmatch(block[2]); name != nil {
+			if err := os.WriteFile(filepath.Base(name[1]), []byte(block[2]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for line := range strings.Lines(block[2]) {
+			line = strings.TrimSuffix(line, "\n")
+			if command, ok := strings.CutPrefix(line, "$ weir "); ok {
+				ran++
+				var code int
+				if code, said = weir(t, quoted(command)...); code != exitFine && !strings.Contains(command, "remark") {
+					t.Errorf("weir %s: exit code %d\n%s", command, code, said)
+				}
+			} else if !strings.Contains(strings.Join(strings.Fields(said), " "), strings.Join(strings.Fields(line), " ")) {
+				t.Errorf("no %q in\n%s", line, said)
+			}
+		}
+	}
+	if ran < 7 {
+		t.Errorf("only %d commands found", ran)
+	}
+}
+
+// quoted cuts a command into words as a shell does whose only quotes are double ones.
+func quoted(command string) (words []string) {
+	for i, part := range strings.Split(command, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
