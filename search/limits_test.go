@@ -1,0 +1,145 @@
+package search
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// How searches of services without noise end.
+func TestHowASearchEnds(t *testing.T) {
+	quiet := func(yield func(float64) float64, most int) service {
+		return service{name: t.Name(), yield: yield, max: most, noise: 0.001, within: 0.003}
+	}
+	flat := quiet(func(n float64) float64 { return min(n, 20) }, 1000)
+	for name, c := range map[string]struct {
+		service
+		time      time.Duration
+		clients   [2]int
+		flat      bool
+		open      bool
+		ends, why string
+	}{
+		"a peak":        {quiet(usl(80, 0.02), 1000), time.Hour, [2]int{75, 85}, false, false, "the optimum is ", ""},
+		"small loads":   {quiet(usl(5, 0.01), 1000), time.Hour, [2]int{5, 5}, false, false, "the optimum is ", ""},
+		"a plateau":     {flat, time.Hour, [2]int{16, 200}, true, true, "no maximum up to ", "from "},
+		"still growing": {quiet(func(n float64) float64 { return n }, 64), time.Hour, [2]int{64, 64}, false, true, "no maximum up to 64 clients: the throughput still grows there", ""},
+		"slow growth":   {quiet(func(n float64) float64 { return n / (n + 40) }, 100), time.Hour, [2]int{100, 100}, false, true, "no maximum up to 100 clients", ""},
+		"one load":      {quiet(func(n float64) float64 { return n }, 1), time.Hour, [2]int{1, 1}, false, true, "no maximum up to 1 client", ""},
+		"falling":       {quiet(func(n float64) float64 { return 100 / n }, 1000), time.Hour, [2]int{1, 1}, false, false, "the optimum is 1 client", ""},
+		"a corner":      {quiet(func(n float64) float64 { return map[bool]float64{true: n, false: 10}[n <= 300] }, 5000), time.Hour, [2]int{290, 300}, false, false, "the optimum is ", ""},
+		"no time":       {quiet(usl(80, 0.02), 1000), 80 * time.Second, [2]int{1, 1000}, false, false, "the time is up: ", "between 8 and 512 clients"},
+		"broad":         {quiet(usl(300, 0.5), 100_000), 3 * time.Hour, [2]int{10, 5000}, true, false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := find(t, c.service, limits(c.max), c.time, 3)
+			o := f.end.Optimum
+			if o == nil || o.Clients < c.clients[0] || o.Clients > c.clients[1] || o.Open != c.open || c.flat && !o.Flat {
+				t.Errorf("%+v after %d steps, want %v, open %v, flat %v", o, len(f.steps), c.clients, c.open, c.flat)
+			}
+			if !strings.HasPrefix(f.end.Why, c.ends) || !strings.Contains(f.end.Why, c.why) {
+				t.Errorf("ends with %q, want %q", f.end.Why, c.ends)
+			}
+		})
+	}
+}
+
+// Errors end the ladder: it does not go on to load a service that has broken down.
+func TestErrorsEndTheLadder(t *testing.T) {
+	for _, beyond := range []float64{8, 100} {
+		s := service{name: "refuses", yield: func(n float64) float64 { return n }, max: 10000, noise: 0.005, within: 0.005,
+			failed: func(n float64) float64 { return map[bool]float64{true: 0.9}[n > beyond] }}
+		f := find(t, s, limits(s.max), time.Hour, 1)
+		for _, step := range f.steps {
+			if float64(step.Clients) > 2*beyond {
+				t.Errorf("%d clients were tried though %v are too many", step.Clients, beyond)
+			}
+		}
+		if o := f.end.Optimum; o == nil || float64(o.Clients) < 0.97*beyond || float64(o.Clients) > beyond {
+			t.Errorf("found %+v, want nearly %v", o, beyond)
+		}
+	}
+	all := service{name: "refuses all", yield: func(float64) float64 { return 0 }, max: 10000, failed: func(float64) float64 { return 1 }}
+	if f := find(t, all, limits(all.max), time.Hour, 1); len(f.steps) > 4 || f.end.Optimum != nil {
+		t.Errorf("%d steps of a service that refuses all: %+v", len(f.steps), f.end)
+	}
+}
+
+func TestHoldsAreAsLongAsFilesAndNoiseNeed(t *testing.T) {
+	step := func(n int, latency float64, done int64, noise float64) Step {
+		return Step{Clients: n, Yield: 100 * float64(n), Error: noise * 100 * float64(n), Latency: latency, Done: done, Hold: 10}
+	}
+	for name, c := range map[string]struct {
+		steps []Step
+		left  time.Duration
+		want  time.Duration
+	}{
+		"short operations":    {[]Step{step(1, 0.01, 1000, 0.01)}, time.Hour, 10 * time.Second},
+		"of two seconds":      {[]Step{step(1, 2, 5, 0.01)}, time.Hour, 40 * time.Second}, // twice as many clients, beyond the knee twice as long
+		"of an hour":          {[]Step{step(1, 3600, 1, 0.01)}, time.Hour, time.Minute},
+		"none ended":          {[]Step{step(1, 0, 0, 0.01)}, time.Hour, 40 * time.Second},
+		"noise":               {[]Step{step(1, 0.01, 10, 0.03), step(2, 0.01, 10, 0.03), step(4, .01, 10, 0.03)}, time.Hour, 40 * time.Second},
+		"little time":         {[]Step{step(1, 2, 5, 0.01)}, 30 * time.Second, 22 * time.Second},
+		"too little time":     {[]Step{step(1, 2, 5, 0.01)}, 17 * time.Second, 0},
+		"no time":             {[]Step{step(1, 2, 5, 0.01)}, -time.Hour, 0},
+		"none before":         {nil, time.Hour, 10 * time.Second},
+		"none before, a time": {nil, 15 * time.Second, 0},
+	} {
+		d := limits(1000).Next(c.steps, c.left)
+		if d.End != (c.want == 0) || !d.End && d.Hold.Round(time.Second) != c.want {
+			t.Errorf("%s: %+v, want a hold of %v", name, d, c.want)
+		}
+	}
+}
+
+// A search that goes on in another process decides as one that was not
+// interrupted does: nothing is kept in mind.
+func TestTheSameStepsGiveTheSameDecision(t *testing.T) {
+	f := find(t, service{name: "x", yield: usl(80, 0.02), max: 1000, noise: 0.01, within: 0.01}, limits(1000), time.Hour, 4)
+	for i := range f.steps {
+		a, b := limits(1000).Next(f.steps[:i], time.Hour), limits(1000).Next(append([]Step(nil), f.steps[:i]...), time.Hour)
+		if a.Clients != b.Clients || a.Hold != b.Hold || a.Why != b.Why {
+			t.Errorf("after %d steps: %+v and %+v", i, a, b)
+		}
+	}
+}
+
+// Whatever the steps say: no panic, no load out of bounds, and an end.
+func FuzzSearch(f *testing.F) {
+	f.Add([]byte{}, 1, 100, uint64(1))
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef, 0x7f}, 1, 1_000_000, uint64(2))
+	f.Add([]byte(strings.Repeat("abcdefgh", 20)), 7, 8, uint64(3))
+	f.Fuzz(func(t *testing.T, data []byte, least, most int, seed uint64) {
+		l := limits(min(max(most, 1), 1_000_000))
+		l.Min = min(max(least, 1), l.Max)
+		r := rand.New(rand.NewPCG(seed, 0))
+		number := func() float64 {
+			if len(data) >= 8 && r.IntN(3) == 0 {
+				x := math.Float64frombits(binary.LittleEndian.Uint64(data))
+				data = data[8:]
+				return x
+			}
+			return math.Exp(3 * r.NormFloat64())
+		}
+		var steps []Step
+		left := time.Hour
+		for range 2 * mostSteps {
+			d := l.Next(steps, left)
+			if o := d.Optimum; o != nil && (o.Low > o.Clients || o.High < o.Clients || o.Low < l.Min || o.High > l.Max) {
+				t.Fatalf("optimum %+v of limits %+v", o, l)
+			}
+			if d.End {
+				return
+			}
+			if d.Clients < l.Min || d.Clients > l.Max || d.Hold < l.Hold || d.Hold > l.Longest {
+				t.Fatalf("step %+v of limits %+v", d, l)
+			}
+			left -= d.Hold + l.Around
+			steps = append(steps, Step{Clients: d.Clients, Yield: number(), Error: number(), Failed: number() - 1, Latency: number(), Done: int64(r.IntN(1000)), Hold: number()})
+		}
+		t.Fatalf("no end after %d steps", len(steps))
+	})
+}
