@@ -106,9 +106,11 @@ func (f *Findings) knee(best int, points []shape.Point, fits *fit.Fits) *Knee {
 		out.Clients = near.Clients
 		return out
 	}
-	top, _, _ := f.yield(&f.Curve[best])
-	if f.Optimum != nil && f.Optimum.Inside && f.Measure == Throughput {
-		top = f.Optimum.Throughput
+	top := shape.Level(points, best)
+	if f.Optimum != nil && f.Optimum.fitted {
+		if top = f.Optimum.Throughput; f.Measure == Rate {
+			top = f.Optimum.Operations
+		}
 	}
 	out.Saturation = shape.Saturation(points, top)
 	return out

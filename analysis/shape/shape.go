@@ -154,17 +154,6 @@ func Power(points []Point) int {
 	return best
 }
 
-// Saturation returns the load at which two asymptotes cross: the line from zero
-// through the lightest point, and the yield top (Denning and Buzen, ACM Computing
-// Surveys 10, 1978). It is 0 where the lightest point yields nothing.
-func Saturation(points []Point, top float64) float64 {
-	loads := byLoad(points)
-	if len(loads) == 0 || !(loads[0].Yield > 0) || !finite([]float64{top * loads[0].Load / loads[0].Yield}) {
-		return 0
-	}
-	return top * loads[0].Load / loads[0].Yield
-}
-
 // byLoad returns the usable points in the order of their loads, those of one
 // load joined to their mean.
 func byLoad(points []Point) []Point {
