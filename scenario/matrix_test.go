@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -137,5 +138,19 @@ func TestLevelsHaveNames(t *testing.T) {
 		if v.Levels[0] != want[i/2] || v.Levels[1] != "two lines" || len([]rune(v.Levels[2])) > longestName || v.Levels[2] == "" {
 			t.Errorf("%q", v.Levels)
 		}
+	}
+}
+
+func TestAnywhere(t *testing.T) {
+	s, err := Parse("dir/s.yaml", []byte("target: http://a/\nauth: {method: token, token_file: t, ca_dir: /etc/ca}\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan(drivers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Anywhere(); err != nil || !filepath.IsAbs(p.Auth.TokenFile) || !strings.HasSuffix(p.Auth.TokenFile, "/dir/t") || p.Auth.CADir != "/etc/ca" || p.Files.List != "" {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

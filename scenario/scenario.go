@@ -139,15 +139,35 @@ func (t *tree) decode(root *node, s *Scenario) {
 // Those that came from the command line or the environment are relative to
 // the current folder, as everything there.
 func (s *Scenario) resolve() {
-	a := &s.Auth
-	for key, p := range map[string]*string{
-		"files.list": &s.Files.List, "auth.password_file": &a.PasswordFile, "auth.token_file": &a.TokenFile, "auth.cert_file": &a.CertFile,
-		"auth.key_file": &a.KeyFile, "auth.proxy_file": &a.ProxyFile, "auth.ca_file": &a.CAFile, "auth.ca_dir": &a.CADir,
-		"auth.keytab_file": &a.KeytabFile, "auth.ticket_file": &a.TicketFile, "auth.krb5_file": &a.Krb5File,
-	} {
+	for key, p := range paths(&s.Files, &s.Auth) {
 		at := s.where[key]
 		if *p != "" && !filepath.IsAbs(*p) && s.file != "" && at.set == "" && !at.outside {
 			*p = filepath.Join(filepath.Dir(s.file), *p)
 		}
 	}
+}
+
+// paths returns where the paths of files on this machine stand, by their keys.
+func paths(f *Files, a *storage.Auth) map[string]*string {
+	return map[string]*string{
+		"files.list": &f.List, "auth.password_file": &a.PasswordFile, "auth.token_file": &a.TokenFile, "auth.cert_file": &a.CertFile,
+		"auth.key_file": &a.KeyFile, "auth.proxy_file": &a.ProxyFile, "auth.ca_file": &a.CAFile, "auth.ca_dir": &a.CADir,
+		"auth.keytab_file": &a.KeytabFile, "auth.ticket_file": &a.TicketFile, "auth.krb5_file": &a.Krb5File,
+	}
+}
+
+// Anywhere makes the plan's paths of files on this machine absolute, so that
+// it means the same from any folder.
+func (p *Plan) Anywhere() error {
+	for key, path := range paths(&p.Files, &p.Auth) {
+		if *path == "" {
+			continue
+		}
+		whole, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		*path = whole
+	}
+	return nil
 }

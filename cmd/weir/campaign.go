@@ -58,6 +58,9 @@ func planCampaign(scenarios []*scenario.Scenario) (*campaign.Planned, map[string
 		if err != nil {
 			return nil, nil, exit{exitUsage, err}
 		}
+		if err := plan.Anywhere(); err != nil { // it may be resumed from another folder
+			return nil, nil, err
+		}
 		plans[v] = plan
 	}
 	return p, plans, nil

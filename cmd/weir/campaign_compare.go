@@ -1,6 +1,125 @@
 package main
 
-// compare compares the campaign's runs and writes what that shows.
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"weir/analysis/compare"
+	"weir/report"
+	"weir/results"
+	"weir/results/campaign"
+)
+
+// What a campaign's folder has besides: made again whenever a campaign ends,
+// and by weir report.
+const (
+	comparedFile = "compare"  // of variants
+	repeatedFile = "repeated" // of the repetitions of one plan
+)
+
+// A summary is what the runs of a campaign show together.
+type summary struct {
+	file       string // its name, without the ending
+	json, page func(io.Writer) error
+	text       func(io.Writer, report.Options) error
+}
+
+// compare says what the campaign's runs show together, and writes it down.
 func (r *campaigner) compare() error {
+	if r.left() == len(r.Runs) {
+		return nil // nothing to compare
+	}
+	err := concludeCampaign(r.dir, r.Campaign, r.flags.json, r.streams)
+	var cannot *incomparable
+	if errors.As(err, &cannot) {
+		r.tell("weir: nothing can be compared: %s\n", line(err.Error()))
+		return nil
+	}
+	return err
+}
+
+// An incomparable campaign has runs that show nothing together.
+type incomparable struct{ error }
+
+// concludeCampaign writes and says what the runs of the campaign in dir show
+// together.
+func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) error {
+	sum, err := summarize(dir, c)
+	if err != nil {
+		return &incomparable{err}
+	}
+	if err := results.WriteFile(dir, sum.file+".json", sum.json); err != nil {
+		return err
+	}
+	if err := results.WriteFile(dir, sum.file+".html", sum.page); err != nil {
+		return err
+	}
+	if asJSON {
+		return sum.json(s.out)
+	}
+	if err := sum.text(s.out, report.Options{Color: isTerminal(s.out), Width: width(s.out)}); err != nil {
+		return err
+	}
+	if err := legend(s.out, c); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.out, "\ncampaign       %s\nreport         %s\n", dir, filepath.Join(dir, sum.file+".html"))
+	return err
+}
+
+// legend says what each variant is where its name does not.
+func legend(w io.Writer, c *campaign.Campaign) error {
+	told := map[string]bool{}
+	for i := range c.Runs {
+		r := &c.Runs[i]
+		if told[r.Variant] || len(c.Factors) == 0 || variantName(c, r) != r.Variant {
+			continue
+		}
+		told[r.Variant] = true
+		if _, err := fmt.Fprintf(w, "%-14s %s\n", "variant "+r.Variant, line(r.Scenario)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// summarize compares the variants of the campaign in dir, or sums up its runs
+// if all are repetitions of one plan.
+func summarize(dir string, c *campaign.Campaign) (*summary, error) {
+	if len(c.Variants()) == 1 {
+		g, err := group(dir)
+		if err != nil {
+			return nil, err
+		}
+		g.Name = c.Name
+		all, err := compare.Repeat(g, nil)
+		if err != nil {
+			return nil, err
+		}
+		link := func(run string) string {
+			return filepath.ToSlash(filepath.Join(filepath.Base(run), results.ReportFile))
+		}
+		return &summary{
+			file: repeatedFile,
+			json: all.JSON,
+			page: func(w io.Writer) error { return report.RepeatedHTML(w, all, c.Name, link) },
+			text: func(w io.Writer, o report.Options) error { return report.Repeated(w, all, o) },
+		}, nil
+	}
+	groups, factors, err := variants(dir)
+	if err != nil {
+		return nil, err
+	}
+	all, err := compare.Of(groups, compare.Options{Factors: factors})
+	if err != nil {
+		return nil, err
+	}
+	return &summary{
+		file: comparedFile,
+		json: all.JSON,
+		page: func(w io.Writer) error { return report.ComparisonHTML(w, all) },
+		text: func(w io.Writer, o report.Options) error { return report.Comparison(w, all, o) },
+	}, nil
 }

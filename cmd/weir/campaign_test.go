@@ -13,7 +13,12 @@ import (
 
 // A campaign that was killed in the middle of a run goes on: what was whole is
 // left alone, what was not is kept aside, what it left on the target is removed.
-func TestKilledCampaignGoesOn(t *testing.T) {
+func TestKilledCampaignGoesOn(t *testing.T) { testKilledCampaign(t, false) }
+
+func TestKilledCampaignIsCleaned(t *testing.T) { testKilledCampaign(t, true) }
+
+func testKilledCampaign(t *testing.T, clean bool) {
+	t.Helper()
 	target := t.TempDir()
 	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
 		t.Fatal(err)
@@ -39,6 +44,15 @@ func TestKilledCampaignGoesOn(t *testing.T) {
 		t.Fatalf("%+v, %v", planned, err)
 	}
 
+	if clean {
+		if code, said := weir(t, "clean", dir); code != exitFine || strings.Count(said, "removed ") != 2 {
+			t.Errorf("clean: exit code %d\n%s", code, said)
+		}
+		if left, err := os.ReadDir(target); err != nil || len(left) != 1 {
+			t.Errorf("left by clean: %v (%v), want only others.txt", left, err)
+		}
+		return
+	}
 	code, said := weir(t, "run", "--resume", dir)
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,12 +15,13 @@ import (
 	"weir/cluster"
 	"weir/engine"
 	"weir/results"
+	"weir/results/campaign"
 	"weir/storage/all"
 )
 
 func cleanCommand(s streams, signals signalSource) *cobra.Command {
 	return &cobra.Command{
-		Use:   "clean RUN",
+		Use:   "clean RUN|CAMPAIGN",
 		Short: "Remove what a run that was killed has left on its target",
 		Long: `Removes the files and folders that the run's manifest names and nothing else;
 folders only when they are empty. All of them lie in the run's own folder on the
@@ -35,9 +38,28 @@ target; a manifest that names anything else is refused.`,
 				case <-ctx.Done():
 				}
 			}()
+			if campaign.Is(args[0]) {
+				return cleanCampaign(ctx, args[0], s.out)
+			}
 			return cleanRun(ctx, args[0], s.out)
 		},
 	}
+}
+
+// cleanCampaign cleans all runs in the campaign's folder dir, those that were
+// set aside, too.
+func cleanCampaign(ctx context.Context, dir string, out io.Writer) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		run := filepath.Join(dir, e.Name())
+		if _, no := os.Stat(filepath.Join(run, results.AboutFile)); no != nil {
+			continue
+		}
+		if e := cleanRun(ctx, run, out); e != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", run, e))
+		}
+	}
+	return err
 }
 
 // cleanRun removes what the manifest of the run in dir says is left, and says

@@ -213,6 +213,7 @@ func variants(dir string) ([]compare.Group, []compare.Factor, error) {
 		for i := range c.Runs {
 			if c.Runs[i].Variant == name {
 				g.Levels = c.Runs[i].Levels
+				g.Name = variantName(c, &c.Runs[i])
 				addCampaignRun(&g, dir, &c.Runs[i])
 			}
 		}
@@ -230,6 +231,20 @@ func variants(dir string) ([]compare.Group, []compare.Factor, error) {
 		factors = append(factors, compare.Factor{Key: f.Key, Levels: f.Levels})
 	}
 	return done, factors, nil
+}
+
+// variantName names a run's variant by its levels where they are short, as in
+// kept/4KiB, else by its letter.
+func variantName(c *campaign.Campaign, r *campaign.Run) string {
+	const most = 30
+	var levels []string
+	for _, f := range c.Factors {
+		levels = append(levels, r.Levels[f.Key])
+	}
+	if name := line(strings.Join(levels, "/")); name != "" && len(name) <= most {
+		return name
+	}
+	return r.Variant
 }
 
 // addCampaignRun reads one run of the campaign in dir, and notes one that is not there.

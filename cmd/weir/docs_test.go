@@ -29,6 +29,7 @@ func TestREADME(t *testing.T) {
 		"http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"],
 		"127.0.0.1:8080", "127.0.0.1:0", "hold: 30s", "hold: 2s", "hold 10s", "hold 1s", "time 15m", "time 10s", "hold=10s", "hold=1s",
 		"1000x1MiB", "10x1MiB --while-stdin", "count: 100", "count: 10",
+		"load: {clients: [4, 16], hold: 30s}", "load: {clients: 4, ramp: 0s, settle: 0s, hold: 1s}",
 	)
 	t.Chdir(t.TempDir())
 	ran := 0

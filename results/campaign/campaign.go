@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"weir/results"
 )
@@ -52,37 +53,25 @@ type Run struct {
 	Error    string            `json:"error,omitempty"` // why it failed; runs that did not run yet have none either
 }
 
-// Variants returns the names of all variants, in the order in which the runs
-// first name them by block and number of the levels: the one with the first
-// level of every factor comes first.
+// Variants returns the names of all variants in the order of their levels, the
+// last factor's changing fastest: the one with the first level of every factor
+// comes first. Without factors they come as the runs name them.
 func (c *Campaign) Variants() []string {
 	var names []string
-	seen := map[string]bool{}
-	add := func(r *Run) {
-		if !seen[r.Variant] {
-			seen[r.Variant] = true
-			names = append(names, r.Variant)
+	place := map[string][]int{}
+	for i := range c.Runs {
+		r := &c.Runs[i]
+		if place[r.Variant] != nil {
+			continue
+		}
+		names = append(names, r.Variant)
+		place[r.Variant] = []int{}
+		for _, f := range c.Factors {
+			place[r.Variant] = append(place[r.Variant], slices.Index(f.Levels, r.Levels[f.Key]))
 		}
 	}
-	for i := range c.Runs {
-		if c.first(&c.Runs[i]) {
-			add(&c.Runs[i])
-		}
-	}
-	for i := range c.Runs {
-		add(&c.Runs[i])
-	}
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Compare(place[a], place[b]) })
 	return names
-}
-
-// first says whether r has the first level of every factor.
-func (c *Campaign) first(r *Run) bool {
-	for _, f := range c.Factors {
-		if r.Levels[f.Key] != f.Levels[0] {
-			return false
-		}
-	}
-	return true
 }
 
 // Is says whether dir is a campaign's folder.

@@ -1,0 +1,237 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"html/template"
+	"io"
+
+	"weir/analysis/compare"
+	"weir/internal/unit"
+)
+
+// Repeated writes what repetitions show together: the verdict, and a table for
+// each metric with its interval from run to run. Lines use opts.Width columns,
+// at most 100.
+func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
+	out := bufio.NewWriter(w)
+	p := printer{out, opts}
+	for _, line := range wrap(plain(r.Verdict), opts.width()) {
+		p.line(p.paint(bold, line))
+	}
+	p.line("")
+	for _, s := range repeatedTables(r) {
+		p.line(p.paint(bold, s.title) + p.paint(statusColor(r.Status), " ("+r.Status+")"))
+		p.table(s.table)
+		p.line("")
+	}
+	for _, warning := range r.Warnings {
+		p.hanging("  note  ", plain(warning))
+	}
+	return out.Flush()
+}
+
+type titled struct {
+	title string
+	table table
+}
+
+// repeatedTables returns one table for each metric of steps, and one of those
+// that are a number of each run.
+func repeatedTables(r *compare.Repeated) []titled {
+	var all []titled
+	runs := table{head: repeatedHead("")}
+	for _, name := range r.Metrics {
+		m := compare.MetricOf(name)
+		if m == nil {
+			continue
+		}
+		t, none := table{head: repeatedHead(repeatedLoad(r))}, m.Plain
+		for i := range r.Steps {
+			if a := r.Steps[i].Metric(name); a != nil {
+				none = none && a.Mean == 0
+				t.rows = append(t.rows, acrossRow(stepName(&r.Steps[i]), a, m))
+			}
+		}
+		for i := range r.PerRun {
+			if r.PerRun[i].Metric == name {
+				runs.rows = append(runs.rows, acrossRow(m.Title, &r.PerRun[i], m))
+			}
+		}
+		if len(t.rows) > 0 && !none { // no errors need no table
+			all = append(all, titled{capital(m.Title), t})
+		}
+	}
+	if len(runs.rows) > 0 {
+		all = append(all, titled{"Each run as a whole", runs})
+	}
+	return all
+}
+
+func repeatedHead(first string) []string {
+	return []string{first, "mean", "95% interval", "scatter", "within", "runs"}
+}
+
+func acrossRow(name string, a *compare.Across, m *compare.Metric) []string {
+	interval, scatter, inside := "-", "-", "-"
+	if a.Low != nil && a.High != nil {
+		interval = m.Format(*a.Low) + " to " + m.Format(*a.High)
+	}
+	if a.Scatter != nil {
+		scatter = unit.Percent(*a.Scatter)
+	}
+	if a.Within != nil {
+		inside = "+-" + unit.Percent(*a.Within)
+	}
+	return []string{name, m.Format(a.Mean), interval, scatter, inside, fmt.Sprint(len(a.Values))}
+}
+
+func repeatedLoad(r *compare.Repeated) string {
+	if len(r.Steps) > 0 && r.Steps[0].Rate > 0 {
+		return "arrivals/s"
+	}
+	return "clients"
+}
+
+func stepName(s *compare.RepeatedStep) string {
+	return loadText(&compare.StepShift{Clients: s.Clients, Rate: s.Rate, Again: s.Again})
+}
+
+// capital makes the first letter of an ASCII word a large one.
+func capital(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
+
+// repeatedPage is the page of RepeatedHTML. Its style is that of all reports.
+const repeatedPage = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="weir">
+<title>{{.Title}}: {{.R.Status}}</title>
+<style>{{.Style}}</style>
+</head>
+<body>
+<header>
+<h1>{{.Title}}</h1>
+<p class="verdict">{{.Verdict}}</p>
+<p><span class="stamp {{.R.Status}}">{{.R.Status}}</span>The least valid of {{len .R.Runs}} runs.</p>
+{{if .Notes}}<ul class="note">{{range .Notes}}<li>{{.}}</li>{{end}}</ul>{{end}}
+</header>
+<main>
+{{if .Charts}}<section><h2>Against load</h2><div class="charts">{{range .Charts}}<figure><h3>{{.Title}}</h3>{{.SVG}}<figcaption>{{.Desc}}</figcaption></figure>{{end}}</div></section>{{end}}
+{{range .Tables}}<section><h2>{{.Title}} <span class="mini {{.Stamp}}">{{.Stamp}}</span></h2><div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col" class="{{.Class}}">{{.Text}}</th>{{end}}</tr></thead><tbody>{{range .Rows}}<tr>{{range .Cells}}<td class="{{.Class}}">{{.Text}}</td>{{end}}</tr>{{end}}</tbody></table></div></section>{{end}}
+<section><h2>The runs</h2><ul>{{range .Runs}}<li><a href="{{.Link}}">{{.Text}}</a> <span class="mini {{.Status}}">{{.Status}}</span></li>{{end}}</ul></section>
+</main>
+<footer>Intervals are those of the mean over the runs (Student's t): they tell how far the mean of many more such runs may lie. "Scatter" is the standard deviation from run to run, "within" half of the 95% interval inside of one run, on average: where the first is much larger, one run's interval promises too much.</footer>
+</body>
+</html>
+`
+
+type runLink struct{ Link, Text, Status string }
+
+// RepeatedHTML writes r as one file that needs nothing else, with a link to
+// each run's report. title names the campaign; link returns where the report
+// of a run directory is, seen from the file.
+func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir string) string) error {
+	t, err := template.New("repeated").Parse(repeatedPage)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	page := struct {
+		R              *compare.Repeated
+		Style          template.CSS
+		Title, Verdict string
+		Notes          []string
+		Charts         []figure
+		Tables         []section
+		Runs           []runLink
+	}{R: r, Style: template.CSS(styleText), Title: "weir: " + plain(title), Verdict: plain(r.Verdict), Charts: repeatedFigures(r)} // the style is our own file
+	for _, text := range r.Warnings {
+		page.Notes = append(page.Notes, plain(text))
+	}
+	for _, t := range repeatedTables(r) {
+		page.Tables = append(page.Tables, repeatedSection(t, r.Status))
+	}
+	for _, run := range r.Runs {
+		page.Runs = append(page.Runs, runLink{link(run.Dir), plain(run.Dir), run.Status})
+	}
+	if err := t.Execute(w, page); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func repeatedSection(t titled, status string) section {
+	s := section{Title: t.title, Stamp: status}
+	for _, h := range t.table.head {
+		s.Head = append(s.Head, cell{Text: h, Class: "n"})
+	}
+	for _, row := range t.table.rows {
+		var c cells
+		for _, text := range row {
+			c.Cells = append(c.Cells, cell{Text: text, Class: "n"})
+		}
+		s.Rows = append(s.Rows, c)
+	}
+	return s
+}
+
+// repeatedFigures plots the first metric against load: the mean with its
+// interval, and each run by itself.
+func repeatedFigures(r *compare.Repeated) []figure {
+	if len(r.Metrics) == 0 || len(r.Steps) == 0 {
+		return nil
+	}
+	m := compare.MetricOf(r.Metrics[0])
+	if m == nil || m.PerRun() {
+		return nil
+	}
+	c := chart{id: "repeated", title: capital(m.Title) + " against load", stamp: r.Status}
+	mean := line{name: "mean", dots: true}
+	var each []line // one for each point, since runs are not joined
+	var places []float64
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		a, x := s.Metric(m.Name), float64(s.Clients)
+		if s.Rate > 0 {
+			x = s.Rate
+		}
+		if a == nil {
+			continue
+		}
+		places = append(places, x)
+		mean.points = append(mean.points, point{x: x, y: a.Mean, low: a.Low, high: a.High, note: stepName(s) + ": mean " + m.Format(a.Mean)})
+		for _, v := range a.Values {
+			each = append(each, line{color: 1, dots: true, points: []point{{x: x, y: v, note: stepName(s) + ": " + m.Format(v)}}})
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	c.lines = append(each, mean)
+	most := highest(c.lines)
+	c.x, c.y = loadAxis(repeatedLoad(r), places), axisOf(m, most)
+	c.desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
+	return []figure{{Title: c.title, Desc: c.desc, SVG: c.svg()}}
+}
+
+// axisOf is the axis of a metric's values.
+func axisOf(m *compare.Metric, most float64) axis {
+	switch m.Name {
+	case "throughput":
+		by := bits(most)
+		return linearAxis(by.unit, by, most)
+	case "error_ratio":
+		return linearAxis("%", scale{100, "%"}, most)
+	case "rate":
+		by := decimal(most, "/s")
+		return linearAxis(by.unit, by, most)
+	}
+	by := seconds(most)
+	return linearAxis(by.unit, by, most)
+}
