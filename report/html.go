@@ -83,6 +83,7 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 }
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
+	f = inOrder(f)
 	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), Work: plain(f.Work), // the style is our own file
 		Title: "weir: " + plain(f.Name), When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
 		Cards: cards(f), LoadCharts: figures(f, curveCharts(f)), TimeCharts: figures(f, timeCharts(f, s)),

@@ -34,6 +34,7 @@ func (o Options) width() int {
 // Text writes the table of steps, the verdict and the checks. Sentences use
 // opts.Width columns, at most 100; a table is as wide as it is.
 func Text(w io.Writer, f *analysis.Findings, opts Options) error {
+	f = inOrder(f)
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
 	switch {
