@@ -36,7 +36,9 @@ type count struct {
 	seconds float64
 	partial bool // it may see less than all: a process that uses other system calls
 	shared  bool // it may see more than all: others use it, too
-	rereads bool // it may see more than all: what was uploaded is read again for its checksum
+	of      source
+	role    string // of its host
+	rereads bool   // it may see more than all: what was uploaded is read again for its checksum
 }
 
 func (c *count) off() float64 { return ratio(c.there-c.clients, c.clients) }
@@ -55,7 +57,7 @@ func (d *data) checkBytes() Check {
 		c.Detail = "the payload crosses no network"
 		return c
 	}
-	sources := append(d.watched.bytes.servers(), d.watched.bytes.counts...)
+	sources := append(d.watched.bytes.servers(), together(d.watched.bytes.counts)...)
 	sources = slices.DeleteFunc(sources, func(s count) bool {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
@@ -114,7 +116,7 @@ func (b *byteSums) add(of source, there, clients, seconds float64, like count) {
 	if !ok {
 		i = len(b.counts)
 		b.index[of] = i
-		like.source = of.String()
+		like.source, like.of = of.String(), of
 		b.counts = append(b.counts, like)
 	}
 	c := &b.counts[i]
@@ -142,7 +144,7 @@ func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 		if n.Name != loopback {
 			there += payload(n.Received, n.PacketsIn)
 		}
-		b.add(source{"interface", n.Name, s.Host}, there, moved*overhead, s.Seconds, count{shared: true})
+		b.add(source{"interface", n.Name, s.Host}, there, moved*overhead, s.Seconds, count{shared: true, role: s.Role})
 	}
 	for i := range s.Procs {
 		if p := &s.Procs[i]; p.Role == "server" {
@@ -155,15 +157,15 @@ func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, moved, overhead float64) {
 	b := &d.watched.bytes
 	if p.Sent+p.Received > 0 {
-		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), moved, s.Seconds, count{})
+		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), moved, s.Seconds, count{role: s.Role})
 	}
 	// A read is written to a socket, a write is read from one. With both at
 	// once the calls for files and sockets can not be told apart.
 	switch {
 	case d.up == 0:
-		b.add(source{"written", p.Name, s.Host}, float64(p.Written), moved*overhead, s.Seconds, count{partial: true})
+		b.add(source{"written", p.Name, s.Host}, float64(p.Written), moved*overhead, s.Seconds, count{partial: true, role: s.Role})
 	case d.down == 0:
-		b.add(source{"read", p.Name, s.Host}, float64(p.Read), moved*overhead, s.Seconds, count{partial: true, rereads: d.plan.Work.Verify > 0})
+		b.add(source{"read", p.Name, s.Host}, float64(p.Read), moved*overhead, s.Seconds, count{partial: true, role: s.Role, rereads: d.plan.Work.Verify > 0})
 	}
 }
 

@@ -98,20 +98,25 @@ func (l Large) step(intervals, samples *bufio.Writer, r *rand.Rand, s Service, n
 			phase = measure.Settle
 		}
 		now := begin.Add(time.Duration(k) * time.Second)
+		moved := int64(0)
 		for store := range l.Stores {
-			if err := reads[r.IntN(variants)].write(intervals, now, phase, store); err != nil {
+			t := &reads[r.IntN(variants)]
+			moved += t.moved
+			if err := t.write(intervals, now, phase, store); err != nil {
 				return err
 			}
 			if store >= l.Writes {
 				continue
 			}
-			if err := writes[r.IntN(variants)].write(intervals, now, phase, store); err != nil {
+			t = &writes[r.IntN(variants)]
+			moved += t.moved
+			if err := t.write(intervals, now, phase, store); err != nil {
 				return err
 			}
 		}
 		for host := range l.Servers + l.Loaders {
 			end := now.Add(time.Second + time.Duration(r.IntN(5e6)))
-			if err := out.Encode(l.sample(r, end, number+1, host, s.Rate(clients)/s.Most(), s.Rate(clients)*float64(s.File))); err != nil {
+			if err := out.Encode(l.sample(r, end, number+1, host, s.Rate(clients)/s.Most(), float64(moved))); err != nil {
 				return err
 			}
 		}
@@ -121,7 +126,10 @@ func (l Large) step(intervals, samples *bufio.Writer, r *rand.Rand, s Service, n
 
 // A template is the line of an interval, cut where its time, its phase and its
 // data server go: histograms are too slow to be compressed 270,000 times.
-type template [4][]byte
+type template struct {
+	parts [4][]byte
+	moved int64
+}
 
 func newTemplate(r *rand.Rand, s Service, kind storage.Kind, step, clients int, rate float64) template {
 	done := int64(max(1, math.Round(rate)))
@@ -138,16 +146,17 @@ func newTemplate(r *rand.Rand, s Service, kind storage.Kind, step, clients int, 
 	if err != nil {
 		panic(err) // an interval that we have made
 	}
-	var t template
+	t := template{moved: iv.Moved}
 	for i, at := range []string{`1970-01-01T00:00:00Z`, `PHASE`, `SERVER`} {
-		t[i], b, _ = bytes.Cut(b, []byte(at))
+		t.parts[i], b, _ = bytes.Cut(b, []byte(at))
 	}
-	t[3] = append(b, '\n')
+	t.parts[3] = append(b, '\n')
 	return t
 }
 
 func (t *template) write(w *bufio.Writer, now time.Time, phase string, store int) error {
-	_, err := fmt.Fprintf(w, "%s%s%s%s%sstore%02d.example.org:1094%s", t[0], now.Format(time.RFC3339Nano), t[1], phase, t[2], store, t[3])
+	p := &t.parts
+	_, err := fmt.Fprintf(w, "%s%s%s%s%sstore%02d.example.org:1094%s", p[0], now.Format(time.RFC3339Nano), p[1], phase, p[2], store, p[3])
 	return err
 }
 
@@ -177,8 +186,9 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 		s.Disks = append(s.Disks, monitor.Disk{Name: fmt.Sprintf("nvme%dn1", i), Read: float64(wire) / 4 / seconds, Write: float64(wire) / 12 / seconds,
 			Ops: float64(wire>>17) / seconds, Queue: 4 * used * r.Float64(), Busy: used * r.Float64() * 0.6})
 	}
+	in, out := wire/3/1448, wire*2/3/1448 // packets, each with 66 bytes of headers
 	s.Nets = []monitor.Net{
-		{Name: "eth0", Received: wire / 3, Sent: wire * 2 / 3, PacketsIn: wire / 3 / 1448, PacketsOut: wire * 2 / 3 / 1448, Speed: 1e11},
+		{Name: "eth0", Received: wire/3 + 66*in, Sent: wire*2/3 + 66*out, PacketsIn: in, PacketsOut: out, Speed: 1e11},
 		{Name: "eth1", Received: 4000 + r.Int64N(4000), Sent: 3000, PacketsIn: 40, PacketsOut: 30, Speed: 1e9},
 		{Name: "lo", Received: 20000, Sent: 20000, PacketsIn: 100, PacketsOut: 100},
 	}

@@ -1,0 +1,68 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A sameSide is the sources of one kind on all hosts of one role.
+type sameSide struct{ what, role string }
+
+// together replaces the counts of several hosts of one role by their sum, for
+// each of these hosts saw only a part of what the clients moved. Loopback is
+// left out of it: what many hosts serve crosses a network.
+func together(counts []count) []count {
+	hosts := map[sameSide]map[string]*count{} // sums by host
+	for _, c := range counts {
+		s := sameSide{c.of.what, c.role}
+		if hosts[s] == nil {
+			hosts[s] = map[string]*count{}
+		}
+		one := hosts[s][c.of.host]
+		if one == nil {
+			one = &count{of: c.of, role: c.role, partial: c.partial, shared: c.shared, rereads: c.rereads}
+			hosts[s][c.of.host] = one
+		}
+		if c.of.what == "interface" && c.of.name == loopback {
+			continue
+		}
+		one.there += c.there
+		one.clients, one.seconds = max(one.clients, c.clients), max(one.seconds, c.seconds)
+	}
+	var all []count
+	for _, c := range counts {
+		if len(hosts[sameSide{c.of.what, c.role}]) == 1 {
+			all = append(all, c)
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(hosts), func(a, b sameSide) int {
+		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.role, b.role))
+	})
+	for _, s := range order {
+		if len(hosts[s]) > 1 {
+			all = append(all, summed(s, hosts[s]))
+		}
+	}
+	return all
+}
+
+// summed adds up hosts. One that was silent for a while is counted as if it
+// had gone on as before.
+func summed(s sameSide, hosts map[string]*count) count {
+	names := slices.Sorted(maps.Keys(hosts)) // sums do not depend on the order of a map
+	sum := *hosts[names[0]]
+	for _, name := range names {
+		if h := hosts[name]; h.seconds > sum.seconds {
+			sum.seconds, sum.clients = h.seconds, h.clients
+		}
+	}
+	sum.there = 0
+	for _, name := range names {
+		sum.there += hosts[name].there * ratio(sum.seconds, hosts[name].seconds)
+	}
+	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "read": "processes (read)"}[s.what]
+	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
+	return sum
+}

@@ -1,0 +1,52 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"weir/results"
+	"weir/results/resultstest"
+)
+
+// Each of many hosts sees a part: only together they can agree with the clients.
+func TestManyHostsAreComparedTogether(t *testing.T) {
+	long := resultstest.Hour()
+	long.Seconds, long.Steps, long.Stores, long.Writes = 24, 3, 4, 2
+	dir := t.TempDir() + "/run"
+	if err := long.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := find(t, f, "both ends agree"); c.Status != OK || !strings.Contains(c.Detail, "interfaces of ") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Two servers with half of the traffic each are right together.
+func TestHostsAreSummed(t *testing.T) {
+	counts := func(second float64) []count {
+		var all []count
+		for _, h := range []struct {
+			host           string
+			there, seconds float64
+		}{{"a", 50e6, 10}, {"b", second, 10}} {
+			all = append(all, count{of: source{"interface", "eth0", h.host}, role: server, shared: true, clients: 100e6, there: h.there, seconds: h.seconds},
+				count{of: source{"interface", loopback, h.host}, role: server, shared: true, clients: 100e6, there: 7e6, seconds: h.seconds})
+		}
+		return append(all, count{of: source{"interface", "eth0", "load"}, role: client, shared: true, clients: 100e6, there: 99e6, seconds: 10})
+	}
+	got := together(counts(51e6))
+	if len(got) != 2 || got[0].of.host != "load" || got[1].there != 101e6 || got[1].clients != 100e6 || got[1].source != "interfaces of 2 server hosts" || !got[1].shared {
+		t.Errorf("%+v", got)
+	}
+	if got := together(counts(50e6)[:2]); len(got) != 2 {
+		t.Errorf("one host alone was changed: %+v", got)
+	}
+}
