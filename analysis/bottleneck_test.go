@@ -281,6 +281,51 @@ func TestManyServersAreOneBottleneck(t *testing.T) {
 	}
 }
 
+// Signs of limits that have no share stand with a limit inside the server.
+func TestHintsOfALimitInside(t *testing.T) {
+	f := &Findings{Measure: Rate, Model: "closed"}
+	for i, n := range []int{1, 2, 4, 8} {
+		cpu := 0.2
+		f.Curve = append(f.Curve, Step{Step: i + 1, Clients: n, ActiveClients: float64(n), Done: 100, Operations: 50, Errors: 100, ErrorRatio: 0.5,
+			ErrorsBy: map[storage.Class]int64{storage.Busy: 100}, Waits: 40, Waited: 80,
+			Hosts: []HostFigure{{Host: "ds1", Role: server, Cores: 4, CPU: &cpu, ListenDrops: 3, Retransmits: 7},
+				{Host: "rd:1094", Role: server, Service: &ServerFigure{Kind: monitor.Redirector, Threads: 8, Refused: 5, Limited: 2, Queue: 1}}},
+			Servers: []Share{{Name: "ds1:1094"}, {Name: "ds2:1094"}, {Name: "ds2:1095"}, {}}})
+	}
+	d := &data{}
+	d.resources(f)
+	got := d.bottleneck(f, 3)
+	if len(got) != 1 || got[0].Resource != LimitInside {
+		t.Fatalf("%+v", got)
+	}
+	said := strings.Join(got[0].Evidence, "\n")
+	for _, want := range []string{"50% of the operations fail (100 busy)", "told clients 40 times to wait, 2 s each", "Of the machines of 2 data servers only 1 were watched",
+		"rd:1094 says of itself: 5 refused logins/s, at most 1 job in line for a thread, 2 times/s at its limit of threads",
+		"On ds1 a full listen queue refused 3 connections/s.", "On ds1 7 TCP segments/s were sent again."} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+}
+
+// A redirector whose threads are all busy is named apart from its data servers.
+func TestRedirectorIsNamed(t *testing.T) {
+	f := &Findings{Measure: Rate, Model: "closed"}
+	for i, n := range []int{1, 4, 16, 64} {
+		busy := min(8, float64(n))
+		f.Curve = append(f.Curve, Step{Step: i + 1, Clients: n, ActiveClients: float64(n), Done: 100, Operations: 10 * busy,
+			Hosts: []HostFigure{
+				{Host: "ds1:1094", Role: server, Service: &ServerFigure{Kind: monitor.DataServer, Threads: 40, Busy: 5}},
+				{Host: "rd:1094", Role: server, Service: &ServerFigure{Kind: monitor.Redirector, Threads: 8, Busy: busy, QueueMean: float64(n) - busy}},
+			}})
+	}
+	d := &data{}
+	d.resources(f)
+	if got := d.bottleneck(f, 3); len(got) != 1 || got[0].Host != "rd:1094" || got[0].From != 16 || !strings.Contains(got[0].Evidence[0], "8 of the 8 threads of this redirector were busy") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // In the open model the load is what was planned to arrive.
 func TestBottleneckOfArrivals(t *testing.T) {
 	f := &Findings{Measure: Rate, Model: "open"}

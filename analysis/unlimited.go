@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"net"
 	"slices"
 
 	"weir/internal/unit"
@@ -149,6 +150,23 @@ func (l *ladder) queueText(from int) string {
 		unit.Seconds(r), unit.Seconds(R), l.f.at(l.steps[last]))
 }
 
+// machines returns how many machines of the service were watched, and on how
+// many its data servers are by their names.
+func machines(s *Step) (seen, there int) {
+	for i := range s.Hosts {
+		if h := &s.Hosts[i]; h.CPU != nil && (h.side() == server || h.side() == "both") {
+			seen++
+		}
+	}
+	names := map[string]bool{}
+	for i := range s.Servers {
+		if host, _, err := net.SplitHostPort(s.Servers[i].Name); err == nil && host != "" {
+			names[host] = true
+		}
+	}
+	return seen, len(names)
+}
+
 // hints are signs of limits that have no share.
 func (l *ladder) hints() []string {
 	var all []string
@@ -159,11 +177,14 @@ func (l *ladder) hints() []string {
 	if s.Waits > 0 {
 		all = append(all, fmt.Sprintf("With %s the service told clients %s times to wait, %s each on average.", l.f.at(s), unit.Count(float64(s.Waits)), unit.Seconds(ratio(s.Waited, float64(s.Waits)))))
 	}
+	if seen, there := machines(s); seen > 0 && seen < there {
+		all = append(all, fmt.Sprintf("Of the machines of %d data servers only %d were watched: what is full may be on another one.", there, seen))
+	}
 	for i := range s.Hosts {
 		h := &s.Hosts[i]
 		if v := h.Service; v != nil && (v.Refused > 0 || v.Queue > 0 || v.Limited > 0) {
-			all = append(all, fmt.Sprintf("%s says of itself: %s refused logins/s, at most %d jobs that waited for a thread, %s times/s at its limit of threads.",
-				h.Host, unit.Count(v.Refused), v.Queue, unit.Count(v.Limited)))
+			all = append(all, fmt.Sprintf("%s says of itself: %s refused logins/s, at most %s in line for a thread, %s times/s at its limit of threads.",
+				h.Host, unit.Count(v.Refused), several(v.Queue, "job", "jobs"), unit.Count(v.Limited)))
 		}
 	}
 	for i := range s.Resources {
