@@ -90,6 +90,25 @@ func TestTableOfTimes(t *testing.T) {
 	}
 }
 
+// A run's own curve.csv is a table, too: it gives the same curve.
+func TestTableOfOwnCurve(t *testing.T) {
+	f := tableText(t, "clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n4,3,9,0.02\n8,3.1,20,0\n", TableOptions{})
+	var b bytes.Buffer
+	if err := CurveCSV(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	again := tableText(t, b.String(), TableOptions{})
+	if len(again.Curve) != 4 {
+		t.Fatalf("%d points", len(again.Curve))
+	}
+	for i := range again.Curve {
+		a, b := &f.Curve[i], &again.Curve[i]
+		if a.ActiveClients != b.ActiveClients || a.Throughput != b.Throughput || a.ErrorRatio != b.ErrorRatio || a.Latency.Mean != b.Latency.Mean {
+			t.Errorf("point %d: %+v, read again %+v", i+1, a, b)
+		}
+	}
+}
+
 // Thin tables get a plain sentence, and what each model would need.
 func TestThinTables(t *testing.T) {
 	for name, c := range map[string]struct{ text, verdict, warning string }{

@@ -39,8 +39,8 @@ func (t *Table) split(raw []byte) ([]line, error) {
 		if len(out) > 0 && len(cells) != len(out[0].cells) {
 			return nil, t.ragged(text, out[0], cells)
 		}
-		if out = append(out, line{text.number, cells}); len(out) > mostRows {
-			return nil, t.wrong(position{text.number, 0}, "more than %d rows: take means, of 30 s say", mostRows)
+		if out = append(out, line{text.number, cells}); len(out)*len(cells) > mostAll {
+			return nil, t.wrong(position{text.number, 0}, "more than %d cells: leave out columns that are not needed, or take means, of 30 s say", mostAll)
 		}
 	}
 	if len(out[0].cells) == 1 {
@@ -91,8 +91,11 @@ func (t *Table) texts(raw []byte) ([]textLine, error) {
 		if !utf8.Valid(text) {
 			return nil, t.wrong(position{number, 0}, "not UTF-8: this is no text, or saved in another encoding")
 		}
-		if s := strings.TrimSpace(string(text)); s != "" && s[0] != '#' {
+		if s := bytes.TrimSpace(text); len(s) > 0 && s[0] != '#' {
 			out = append(out, textLine{number, string(text)})
+		}
+		if len(out) > mostRows+1 { // and the header
+			return nil, t.wrong(position{number, 0}, "more than %d rows: take means, of 30 s say", mostRows)
 		}
 	}
 	if len(out) == 0 {

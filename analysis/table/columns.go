@@ -105,7 +105,7 @@ func kindOf(name string) (k Kind, ok bool) {
 		return Step, true
 	case has(clients...):
 		return Clients, true
-	case has("time", "timestamp", "date", "t", "seconds"):
+	case has("time", "timestamp", "date"), len(all) == 1 && has("t", "s", "sec", "seconds"):
 		return Time, true
 	}
 	return 0, false

@@ -67,8 +67,9 @@ type Value struct {
 const (
 	mostBytes = 64 << 20
 	mostRows  = 1_000_000
-	mostCells = 200     // in a line
-	mostLine  = 1 << 16 // bytes
+	mostCells = 200       // in a line
+	mostAll   = 4_000_000 // in all lines
+	mostLine  = 1 << 16   // bytes
 )
 
 // An Error tells what is wrong with a table, and where.
@@ -91,7 +92,7 @@ func (e *Error) Error() string {
 
 type position struct{ line, column int }
 
-// Read reads a table of at most 64 MiB and a million rows. Lines that are empty or
+// Read reads a table of at most 64 MiB, a million rows and four million cells. Lines that are empty or
 // begin with # are left out. name stands in errors, which are *Error where the
 // table is at fault.
 func Read(name string, r io.Reader, o Options) (*Table, error) {

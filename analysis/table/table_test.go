@@ -162,6 +162,19 @@ func TestHuge(t *testing.T) {
 	}
 }
 
+func TestTooMany(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, want string
+	}{
+		"rows":  {"n,throughput_gbps\n" + strings.Repeat("1,2\n", 1_000_001), "t.csv:1000002: more than 1000000 rows: take means, of 30 s say"},
+		"cells": {"n,throughput_gbps" + strings.Repeat(",x", 98) + "\n" + strings.Repeat("1,2"+strings.Repeat(",3", 98)+"\n", 40_001), "t.csv:40001: more than 4000000 cells"},
+	} {
+		if _, err := Read("t.csv", strings.NewReader(c.text), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
