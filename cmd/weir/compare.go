@@ -220,7 +220,7 @@ func variants(dir string) ([]compare.Group, []compare.Factor, error) {
 		groups = append(groups, g)
 	}
 	if len(groups) < 2 {
-		return nil, nil, fmt.Errorf("%s repeats one plan: compare it with another campaign, or vary something (matrix:)", dir)
+		return nil, nil, fmt.Errorf("%s repeats one plan: weir report %s sums it up; or compare it with another campaign", dir, dir)
 	}
 	done := slices.DeleteFunc(slices.Clone(groups), func(g compare.Group) bool { return len(g.Runs) == 0 })
 	if len(done) < 2 {
