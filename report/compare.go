@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,18 +21,25 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		p.hanging("  ", groupText(&g))
 	}
 	p.line("")
-	for _, v := range c.Verdicts {
+	for i, v := range c.Verdicts {
+		if brevity(c) && i >= len(c.Verdicts)-len(c.Pairs) {
+			break // they are in the overview
+		}
 		for _, line := range wrap(plain(v), opts.width()) {
 			p.line(p.paint(bold, line))
 		}
 	}
-	for i := range c.Pairs {
-		p.hanging("  how: ", plain(c.Pairs[i].Method))
+	if c.Effects == nil {
+		p.how(c)
 	}
 	p.line("")
 	p.effects(c)
-	for i := range c.Pairs {
-		p.pair(c, &c.Pairs[i])
+	if brevity(c) {
+		p.overview(c)
+	} else {
+		for i := range c.Pairs {
+			p.pair(c, &c.Pairs[i])
+		}
 	}
 	if slices.ContainsFunc(c.Pairs, func(p compare.Pair) bool { return p.Overall.P != nil }) {
 		p.line(p.paint(faint, "  p is corrected for all figures of a pair (Holm), intervals are not"))
@@ -40,6 +48,47 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		p.hanging("  note  ", plain(warning))
 	}
 	return out.Flush()
+}
+
+// mostPairs is how many pairs are shown step by step in a text.
+const mostPairs = 3
+
+// brevity says that pairs are too many to be shown one by one, or that effects
+// of factors say what they would.
+func brevity(c *compare.Comparison) bool { return len(c.Pairs) > mostPairs || c.Effects != nil }
+
+func (p printer) how(c *compare.Comparison) {
+	for _, how := range methods(c) {
+		p.hanging("  how: ", plain(how))
+	}
+}
+
+// methods are how the pairs were judged, each once.
+func methods(c *compare.Comparison) []string {
+	var all []string
+	for i := range c.Pairs {
+		if how := c.Pairs[i].Method; !slices.Contains(all, how) {
+			all = append(all, how)
+		}
+	}
+	return all
+}
+
+// overview is one line for each of many pairs.
+func (p printer) overview(c *compare.Comparison) {
+	m := compare.MetricOf(c.Metrics[0])
+	t := table{head: []string{"group", "runs", m.Title, "shift", "95% interval", "p", ""}}
+	first := &c.Pairs[0]
+	t.rows = append(t.rows, []string{brief(first.A), fmt.Sprint(first.RunsA), m.Format(first.Overall.A), "", "", "", ""})
+	for i := range c.Pairs {
+		row := shiftRow("", &c.Pairs[i].Overall, m, false)
+		t.rows = append(t.rows, append([]string{brief(c.Pairs[i].B), fmt.Sprint(c.Pairs[i].RunsB)}, row[2:]...))
+	}
+	p.line(p.paint(bold, fmt.Sprintf("All against %s", brief(first.A))) + p.paint(statusColor(c.Status), " ("+c.Status+")"))
+	p.table(t)
+	p.how(c)
+	p.line("  --html and --json have them step by step")
+	p.line("")
 }
 
 // groupText says of how many runs a group is, and what they are worth.
@@ -55,6 +104,9 @@ func groupText(g *compare.Group) string {
 		}
 	}
 	text := fmt.Sprintf("%s: %d %s (%s)", plain(g.Name), len(g.Runs), many(len(g.Runs), "run", "runs"), strings.Join(words, ", "))
+	for _, key := range slices.Sorted(maps.Keys(g.Levels)) {
+		text += fmt.Sprintf(", %s %s", plain(key), plain(g.Levels[key]))
+	}
 	if len(g.Lost) > 0 {
 		text += fmt.Sprintf(", %d missing", len(g.Lost))
 	}
@@ -97,7 +149,7 @@ func allEqual(pair *compare.Pair, m *compare.Metric) (same bool, value string) {
 				continue
 			}
 			text := m.Format(s.A)
-			if s.Result != compare.Equal && (s.A != s.B || s.RunsA+s.RunsB > 2) || value != "" && value != text {
+			if s.Result != compare.Equal || value != "" && value != text {
 				return false, ""
 			}
 			value = text
@@ -180,4 +232,51 @@ func brief(name string) string {
 }
 
 // effects writes the table of a campaign's factors.
-func (p printer) effects(*compare.Comparison) {}
+func (p printer) effects(c *compare.Comparison) {
+	e := c.Effects
+	if e == nil {
+		return
+	}
+	m := compare.MetricOf(e.Metric)
+	p.line(p.paint(bold, "What the factors do to the "+m.Title) + p.paint(statusColor(c.Status), " ("+c.Status+")"))
+	for _, t := range effectTables(e, m) {
+		p.table(t)
+	}
+	p.hanging("  ", plain(e.Detail))
+	p.line("")
+}
+
+// mostInteractions is how many are shown; the JSON has all.
+const mostInteractions = 10
+
+// effectTables are the main effects and the interactions, if there are any.
+func effectTables(e *compare.Effects, m *compare.Metric) []table {
+	main := table{head: []string{"factor", "level", "against", "shift", "95% interval", "p", ""}, left: true}
+	for i := range e.Main {
+		x := &e.Main[i]
+		main.rows = append(main.rows, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, effectCells(x, m)...))
+	}
+	both := table{head: []string{"interaction", "with", "shift", "95% interval", "p", ""}, left: true}
+	for i := range e.Interactions[:min(len(e.Interactions), mostInteractions)] {
+		x := &e.Interactions[i]
+		both.rows = append(both.rows, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, effectCells(x, m)...))
+	}
+	var tables []table
+	for _, t := range []table{main, both} {
+		if len(t.rows) > 0 {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+func effectCells(x *compare.Effect, m *compare.Metric) []string {
+	interval, p := "-", "-"
+	if x.Low != nil && x.High != nil {
+		interval = m.Signed(*x.Low) + " to " + m.Signed(*x.High)
+	}
+	if x.Adjusted != nil {
+		p = compare.PText(*x.Adjusted)
+	}
+	return []string{m.Signed(x.Value), interval, p, x.Result}
+}

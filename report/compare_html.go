@@ -28,10 +28,11 @@ type comparisonPage struct {
 
 // A pairPart is the plots and tables of one pair.
 type pairPart struct {
-	Title  string
-	Plots  []figure
-	Tables []section
-	Same   []string
+	Title   string
+	Verdict string
+	Plots   []figure
+	Tables  []section
+	Same    []string
 }
 
 // ComparisonHTML writes c as one file that needs nothing else: no script, no
@@ -53,14 +54,23 @@ func newComparisonPage(c *compare.Comparison) comparisonPage {
 		names = append(names, plain(g.Name))
 	}
 	p := comparisonPage{Style: template.CSS(styleText), Title: "weir: comparison of " + strings.Join(names, ", "), Status: c.Status, Groups: groupSection(c)} // the style is our own file
-	for _, v := range c.Verdicts {
+	verdicts := c.Verdicts
+	if brevity(c) {
+		verdicts = verdicts[:len(verdicts)-len(c.Pairs)] // those of pairs are beside them
+	}
+	for _, v := range verdicts {
 		p.Verdicts = append(p.Verdicts, plain(v))
 	}
 	for _, warning := range c.Warnings {
 		p.Warnings = append(p.Warnings, plain(warning))
 	}
+	for _, how := range methods(c) {
+		p.Methods = append(p.Methods, plain(how))
+	}
+	if c.Effects != nil {
+		p.Effects = effectPart(c)
+	}
 	for i := range c.Pairs {
-		p.Methods = append(p.Methods, plain(c.Pairs[i].Method))
 		p.Pairs = append(p.Pairs, newPairPart(c, i))
 	}
 	return p
@@ -85,7 +95,7 @@ func groupSection(c *compare.Comparison) section {
 
 func newPairPart(c *compare.Comparison, i int) pairPart {
 	pair := &c.Pairs[i]
-	part := pairPart{Title: plain(pair.B) + " against " + plain(pair.A)}
+	part := pairPart{Title: plain(pair.B) + " against " + plain(pair.A), Verdict: plain(pair.Verdict)}
 	single := pair.RunsA == 1 && pair.RunsB == 1
 	for _, name := range c.Metrics {
 		m := compare.MetricOf(name)
@@ -143,4 +153,33 @@ func better(m *compare.Metric) string {
 		return "Left is better."
 	}
 	return ""
+}
+
+// effectPart is what the factors of a campaign do.
+func effectPart(c *compare.Comparison) *pairPart {
+	m := compare.MetricOf(c.Effects.Metric)
+	part := &pairPart{Title: "What the factors do to the " + m.Title}
+	f := &forest{id: "effects", stamp: c.Status, metric: m, title: "Effects of factors", desc: "Shift by each level against the first one of its factor, over all levels of the others, with its 95% interval. " + better(m)}
+	for i := range c.Effects.Main {
+		x := &c.Effects.Main[i]
+		name := x.Factor + " " + x.Level
+		f.rows = append(f.rows, forestRow{name: name, result: x.Result, value: x.Value, low: x.Low, high: x.High,
+			note: fmt.Sprintf("%s against %s: %s; %s", name, x.Against, m.Signed(x.Value), x.Result)})
+	}
+	if len(f.rows) > 0 {
+		part.Plots = append(part.Plots, figure{Title: "Main effects", Desc: f.desc, SVG: f.svg()})
+	}
+	for i, t := range effectTables(c.Effects, m) {
+		s := section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: plain(c.Effects.Detail)}
+		left := make([]string, len(t.head))
+		for k, h := range t.head {
+			left[k] = "<" + h
+		}
+		s.Head = heads(left...)
+		for _, row := range t.rows {
+			s.row(false, row...)
+		}
+		part.Tables = append(part.Tables, s)
+	}
+	return part
 }

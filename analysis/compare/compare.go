@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 
 	"weir/analysis"
+	"weir/analysis/stats"
 )
 
 // Version is the version of the format of a Comparison's JSON.
@@ -65,7 +67,7 @@ const (
 type Shift struct {
 	Metric   string   `json:"metric"`
 	Kind     string   `json:"kind"` // ratio: B/A; difference: B-A
-	A        float64  `json:"a"`    // mean of A's runs; geometric for ratios
+	A        float64  `json:"a"`    // median of A's runs; overall: mean, geometric for ratios
 	B        float64  `json:"b"`    // in base units
 	RunsA    int      `json:"runs_a"`
 	RunsB    int      `json:"runs_b"`
@@ -131,19 +133,40 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	}
 	c.Warnings = warnings(groups, loads)
 	for i := range groups[1:] {
-		p := pair(&groups[0], &groups[i+1], metrics, loads)
-		c.Pairs = append(c.Pairs, p)
+		c.Pairs = append(c.Pairs, pair(&groups[0], &groups[i+1], metrics, loads))
+	}
+	c.decide(&metrics[0], len(loads))
+	if n := len(varied(opts.Factors)); n > 1 { // one alone is what the pairs tell
+		c.Effects = effects(groups, opts.Factors, &metrics[0], loads)
+		c.Verdicts = append(c.Effects.sentences(&metrics[0]), c.Verdicts...)
+	}
+	return c, nil
+}
+
+// decide corrects the p of the verdicts for the number of pairs, and says what
+// each pair shows.
+func (c *Comparison) decide(m *Metric, loads int) {
+	raw := make([]float64, len(c.Pairs))
+	for i := range c.Pairs {
+		if raw[i] = math.NaN(); c.Pairs[i].Overall.P != nil {
+			raw[i] = *c.Pairs[i].Overall.P
+		}
+	}
+	for i, v := range stats.Holm(raw) {
+		p := &c.Pairs[i]
+		if !math.IsNaN(v) {
+			p.Overall.Adjusted = &v
+			p.Overall.decide(m, v)
+			p.Result = p.Overall.Result
+		}
+		p.Method = p.method(m, loads)
+		p.Verdict = p.sentence(m, len(c.Pairs))
 		c.Verdicts = append(c.Verdicts, p.Verdict)
 		if n, hopeless := p.looks(); hopeless {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, corrected for looking at all of them; the verdict can: "+
 				"for single steps repeat more, or look at one metric", p.A, p.B, n))
 		}
 	}
-	if len(opts.Factors) > 0 {
-		c.Effects = effects(groups, opts.Factors, &metrics[0])
-		c.Verdicts = append(c.Effects.sentences(&metrics[0]), c.Verdicts...)
-	}
-	return c, nil
 }
 
 // measure is what steps are compared by: the throughput, unless a run moved no payload.

@@ -7,5 +7,5 @@ import (
 )
 
 func TestDocumentedKeys(t *testing.T) {
-	keys.Compare(t, "../../docs/results.md", "Comparison", Comparison{}, Group{}, Run{}, Pair{}, StepShift{}, Shift{})
+	keys.Compare(t, "../../docs/results.md", "Comparison", Comparison{}, Group{}, Run{}, Pair{}, StepShift{}, Shift{}, Effects{}, Effect{}, Setting{})
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 
 	"weir/analysis/stats"
 )
@@ -44,8 +45,6 @@ func pair(a, b *Group, metrics []Metric, loads []load) Pair {
 		}
 	}
 	p.correct()
-	p.Method = p.method(first, len(loads))
-	p.Verdict = p.sentence(first)
 	return p
 }
 
@@ -89,11 +88,14 @@ func (s *samples) enough() bool { return len(s.a) > 0 && len(s.b) > 0 }
 type method struct {
 	groups func(a, b []float64) (stats.Test, bool)
 	blocks func(d []float64) (stats.Test, bool)
+	center func(x []float64) float64 // what stands for a group
 }
 
 // means tests one number a run, ranks each of many figures.
-func means() method { return method{stats.Permutation, stats.Signs} }
-func ranks() method { return method{stats.MannWhitney, stats.SignedRank} }
+func means() method { return method{stats.Permutation, stats.Signs, stats.Mean} }
+func ranks() method { return method{stats.MannWhitney, stats.SignedRank, median} }
+
+func median(x []float64) float64 { return stats.Quantile(x, 0.5) }
 
 // shift tests b against a. A test that could not call anything different with
 // so few runs is none.
@@ -105,7 +107,7 @@ func (s *samples) shift(m *Metric, blocked bool, by method) Shift {
 	if !s.enough() {
 		return out
 	}
-	out.A, out.B = m.unscale(stats.Mean(s.a)), m.unscale(stats.Mean(s.b))
+	out.A, out.B = m.unscale(by.center(s.a)), m.unscale(by.center(s.b))
 	test, ok := by.groups(s.a, s.b)
 	if blocked && len(s.differences) >= fewestBlocks {
 		test, ok = by.blocks(s.level())
@@ -115,13 +117,16 @@ func (s *samples) shift(m *Metric, blocked bool, by method) Shift {
 		return out
 	}
 	out.Value = m.unscale(test.Shift)
+	if slices.Min(s.a) == slices.Max(s.b) && slices.Max(s.a) == slices.Min(s.b) {
+		out.Result = Equal
+	}
 	if test.Range == nil {
 		return out
 	}
 	low, high, p := m.unscale(test.Range.Low), m.unscale(test.Range.High), test.P
 	out.Low, out.High, out.P = &low, &high, &p
-	if out.Result = NotShown; p == 1 && low == high {
-		out.Result = Equal
+	if out.Result != Equal {
+		out.Result = NotShown
 	}
 	return out
 }
@@ -200,10 +205,6 @@ func (p *Pair) correct() {
 			all[i].Adjusted = &v
 			all[i].decide(MetricOf(all[i].Metric), v)
 		}
-	}
-	if o := &p.Overall; o.P != nil {
-		o.decide(MetricOf(o.Metric), *o.P)
-		p.Result = o.Result
 	}
 }
 

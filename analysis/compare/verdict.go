@@ -13,8 +13,8 @@ const (
 	advisedFor = 9
 )
 
-// sentence says what the overall test showed.
-func (p *Pair) sentence(m *Metric) string {
+// sentence says what the overall test showed, beside those of other pairs.
+func (p *Pair) sentence(m *Metric, pairs int) string {
 	o := &p.Overall
 	if o.RunsA == 0 || o.RunsB == 0 {
 		return fmt.Sprintf("%s and %s cannot be compared by %s: no run of one of them tells it for all common steps.", p.A, p.B, m.Title)
@@ -26,8 +26,11 @@ func (p *Pair) sentence(m *Metric) string {
 	case Equal:
 		return fmt.Sprintf("%s is the same in all runs of %s and %s.", m.Title, p.A, p.B)
 	}
-	figures := fmt.Sprintf("%s (95%% interval: %s), p = %s", change, m.Span(*o.Low, *o.High), PText(*o.P))
-	if o.Result == NotShown {
+	figures := fmt.Sprintf("%s (95%% interval: %s), p %s", change, m.Span(*o.Low, *o.High), equals(*o.Adjusted))
+	if pairs > 1 {
+		figures += fmt.Sprintf(" corrected for %d comparisons", pairs)
+	}
+	if o.Result == NotShown || o.Result == Alone {
 		text := fmt.Sprintf("No difference in %s is shown between %s and %s: that of %s is %s.", m.Title, p.A, p.B, p.B, figures)
 		if p.Finds != nil {
 			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter), unit.Percent(*p.Finds))
@@ -147,6 +150,14 @@ func PText(p float64) string {
 		return fmt.Sprintf("%.4f", p)
 	}
 	return fmt.Sprintf("%.2f", p)
+}
+
+// equals is p in a sentence: "= 0.03", "< 0.0001".
+func equals(p float64) string {
+	if text := PText(p); text[0] == '<' {
+		return "< " + text[1:]
+	}
+	return "= " + PText(p)
 }
 
 func plural(n int, one, many string) string {

@@ -19,9 +19,9 @@ func warnings(groups []Group, loads []load) []string {
 		all = append(all, g.strangers()...)
 		all = append(all, g.absent(loads)...)
 	}
+	all = append(all, few(groups)...)
 	for i := range groups[1:] {
 		a, b := &groups[0], &groups[i+1]
-		all = append(all, few(a, b)...)
 		all = append(all, order(a, b)...)
 		all = append(all, twice(a, b)...)
 		all = append(all, differences(a, b)...)
@@ -104,10 +104,19 @@ func (g *Group) absent(loads []load) []string {
 	return all
 }
 
-// few says how little so few runs can show.
-func few(a, b *Group) []string {
+// few says how little so few runs can show, of the pair that has the fewest.
+func few(groups []Group) []string {
+	if len(groups) < 2 {
+		return nil
+	}
+	a, b := &groups[0], &groups[1]
+	for i := range groups[2:] {
+		if g := &groups[i+2]; len(g.Runs) < len(b.Runs) {
+			b = g
+		}
+	}
 	least := min(len(a.Runs), len(b.Runs))
-	if least == 1 && len(a.Runs)+len(b.Runs) == 2 || least >= fewRuns {
+	if len(a.Runs)+len(b.Runs) == 2 || least >= fewRuns {
 		return nil // single runs have a sentence of their own
 	}
 	return []string{fmt.Sprintf("%d runs of %s against %d of %s: the smallest possible p is %s; %d of each are recommended", len(a.Runs), a.Name, len(b.Runs), b.Name,
@@ -164,7 +173,7 @@ func quote(s string) string {
 func holds(a, b *Group, loads []load) []string {
 	for _, l := range loads {
 		x, y := hold(a, l), hold(b, l)
-		if math.Abs(x-y) > 0.05*max(x, y) {
+		if math.Abs(x-y) > 0.2*max(x, y) {
 			return []string{fmt.Sprintf("steps were held for %s in %s and for %s in %s", unit.Seconds(x), a.Name, unit.Seconds(y), b.Name)}
 		}
 	}

@@ -72,11 +72,11 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 			return exit{exitUsage, fmt.Errorf("--metric: there is no %q: use all, or some of %s", name, strings.Join(compare.MetricNames(), ", "))}
 		}
 	}
-	groups, _, err := groupsOf(args)
+	groups, factors, err := groupsOf(args)
 	if err != nil {
 		return err
 	}
-	c, err := compare.Of(groups, compare.Options{Metrics: f.metrics})
+	c, err := compare.Of(groups, compare.Options{Metrics: f.metrics, Factors: factors})
 	if err != nil {
 		return err
 	}
@@ -93,14 +93,11 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 
 // gate turns what c shows into the exit code.
 func gate(c *compare.Comparison, limit float64, s streams) error {
-	if c.Status == analysis.Invalid {
-		return exit{code: exitInvalid}
-	}
-	if limit < 0 {
-		return nil
-	}
 	var worse bool
 	for i := range c.Pairs {
+		if limit < 0 {
+			break // not asked for
+		}
 		is, err := c.Pairs[i].Regressed(limit)
 		if err != nil {
 			return fmt.Errorf("--regress: %w", err)
@@ -109,6 +106,9 @@ func gate(c *compare.Comparison, limit float64, s streams) error {
 			worse = true
 			_, _ = fmt.Fprintf(s.err, "weir: %s is worse than %s by more than %s, beyond doubt\n", line(c.Pairs[i].B), line(c.Pairs[i].A), unit.Percent(limit)) // told by the exit code, too
 		}
+	}
+	if c.Status == analysis.Invalid {
+		return exit{code: exitInvalid}
 	}
 	if worse {
 		return exit{code: exitMissed}
