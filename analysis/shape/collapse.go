@@ -88,12 +88,15 @@ func Hysteresis(points []Point) []Return {
 			if a.Load != b.Load || !a.usable() || !b.usable() || !(a.Yield > 0) {
 				continue
 			}
-			difference, half, known := apart(a, 1, b)
-			r := Return{Load: a.Load, Up: up, Down: down, Change: -difference / a.Yield}
-			r.Certain = known && math.Abs(r.Change) >= leastChange && math.Abs(difference) > half
+			r := Return{Load: a.Load, Up: up, Down: down, Change: (b.Yield - a.Yield) / a.Yield}
 			out = append(out, r)
 			break
 		}
+	}
+	for i := range out {
+		r := &out[i]
+		difference, half, known := apartAmong(len(out), &points[r.Up], 1, &points[r.Down])
+		r.Certain = known && math.Abs(r.Change) >= leastChange && math.Abs(difference) > half
 	}
 	return out
 }

@@ -46,17 +46,26 @@ func (p *Point) deviation() (se, degrees float64, ok bool) {
 }
 
 // student returns the 97.5% point of Student's t distribution.
-func student(degrees float64) float64 {
+func student(degrees float64) float64 { return quantileOf(degrees, 0.975) }
+
+// quantileOf returns a quantile of Student's t distribution.
+func quantileOf(degrees, share float64) float64 {
 	if math.IsInf(degrees, 1) || degrees > 1e6 {
-		return distuv.UnitNormal.Quantile(0.975)
+		return distuv.UnitNormal.Quantile(share)
 	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Max(1, degrees)}.Quantile(0.975)
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Max(1, degrees)}.Quantile(share)
 }
 
 // apart returns the difference of share*a and b in their yields with half of its
 // 95% interval: Welch's (Biometrika 34, 1947) with Satterthwaite's degrees of
 // freedom. ok is false if one of them has no interval.
 func apart(a *Point, share float64, b *Point) (difference, half float64, ok bool) {
+	return apartAmong(1, a, share, b)
+}
+
+// apartAmong is apart where so many pairs are compared: the interval is so wide
+// that all of them hold their differences in 95% of cases (Bonferroni).
+func apartAmong(pairs int, a *Point, share float64, b *Point) (difference, half float64, ok bool) {
 	difference = share*a.Yield - b.Yield
 	sa, na, hasA := a.deviation()
 	sb, nb, hasB := b.deviation()
@@ -72,7 +81,7 @@ func apart(a *Point, share float64, b *Point) (difference, half float64, ok bool
 	if math.IsNaN(degrees) {
 		degrees = math.Inf(1)
 	}
-	return difference, student(degrees) * math.Sqrt(both), true
+	return difference, quantileOf(degrees, 1-0.025/float64(pairs)) * math.Sqrt(both), true
 }
 
 // What counts as the same yield: a difference that nobody would pay for is no
