@@ -241,7 +241,7 @@ func (x *full) crowded() bool { return x.use.foreign >= othersWarn }
 const leastOwn = 0.1
 
 // idle tells whether others use x up, and clients and service hardly any of it.
-func (x *full) idle() bool { return x.crowded() && shareOf(x.use.Share)-x.use.foreign < leastOwn }
+func (x *full) idle() bool { return x.crowded() && x.own < leastOwn }
 
 // crowdedText says so.
 func (l *ladder) crowdedText(x *full) string {

@@ -159,13 +159,22 @@ func TestBottleneck(t *testing.T) {
 		})), []string{"cpu store.example.org server 64", "disk store.example.org server 256"}, nil},
 		"full before the load came": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
-			x.Procs[0].User = 0.2 * rate / most
+			x.Procs[0].User = 0.6 * rate / most
 			x.Nets[0].Speed = 3.7e9
-		})), []string{"network sent store.example.org server 64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 9"}},
+		})), []string{"network sent store.example.org server 64"}, []string{"Other programs and guests used 95.6% of the CPU of store.example.org with 1 client"}},
+		"full before, of which the service wants nothing": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
+			x.Procs[0].User = 0.2 * rate / most
+		})), []string{"inside the server  server 64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 9"}},
+
 		"full before, of which the service takes a part": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.98, Idle: 0.02}
 			x.Procs[0].User = 1 + 2.5*rate/most
 		})), []string{"cpu store.example.org server 1"}, []string{"Other programs and guests used 71.4% of the CPU of store.example.org with 1 client: both sides got what those left"}},
+		"one thread beside programs that fill the rest": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			x.CPU, x.Core = &monitor.CPU{User: 0.99, Idle: 0.01}, []float64{0.99, 0.99, 0.99, 0.99}
+			x.Procs[0].User, x.Procs[0].Threads = 0.98*rate/most, 1
+		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 1 thread) used 0.98 of 4 cores", "With 32 clients it was at 78.4%", "Other programs and guests used 98.4% of the CPU"}},
 		"a disk that others fill": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.95*rate/most)
 			x.Disks = []monitor.Disk{{Name: "sda", Busy: 1, Queue: 40 + n}}

@@ -117,9 +117,10 @@ func (l *ladder) fell() []bool {
 // A full resource is one that is saturated from some load on.
 type full struct {
 	resource, host string
-	onset          int  // place in the ladder
-	use            *Use // there
-	let            int  // a heavier step at which less was used, as the yield had fallen; -1: none
+	onset          int     // place in the ladder
+	use            *Use    // there
+	let            int     // a heavier step at which less was used, as the yield had fallen; -1: none
+	own            float64 // most of it that clients and service used from there on
 }
 
 // saturated finds what is used up from some load on and stays so, and marks
@@ -145,12 +146,13 @@ func (l *ladder) saturated() []full {
 		if onset < 0 || id.resource == ResourceDisk && !deepens(uses, onset) {
 			continue
 		}
-		x := full{id.resource, id.host, onset, uses[onset], -1}
+		x := full{id.resource, id.host, onset, uses[onset], -1, 0}
 		for i, u := range uses[onset:] {
 			if u == nil {
 				continue
 			}
 			u.Saturated = u.reached || u.holds
+			x.own = max(x.own, shareOf(u.Share)-u.foreign)
 			if !u.Saturated {
 				x.let = onset + i
 			}

@@ -153,8 +153,8 @@ func cpuUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
 	}
 	u.foreign += value(h.Steal)
 	all := []Use{u}
-	if core, ok := coreUse(h, threads); ok {
-		if u.reached { // then it is not one core
+	if core, thread := coreUse(h, threads, u.foreign >= othersWarn); core.Share != nil {
+		if u.reached && (!thread || u.foreign < othersWarn) { // all cores are full; but a thread that has one has all it can use, if others fill the rest
 			core.reached = false
 		}
 		all = append(all, core)
@@ -193,8 +193,10 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 
 // coreUse is the core that was busy for longest, or the processes of the
 // service that have as many threads as they kept cores busy: a thread that
-// moves from core to core fills none of them, and is full all the same.
-func coreUse(h *HostFigure, threads map[groupName]int) (best Use, ok bool) {
+// moves from core to core fills none of them, and is full all the same; thread
+// tells whether it is these. Where others crowd the cores, how busy those are
+// tells nothing.
+func coreUse(h *HostFigure, threads map[groupName]int, crowded bool) (best Use, thread bool) {
 	if h.MostUsedCore != nil && h.Cores > 1 {
 		best = use(ResourceCore, h, *h.MostUsedCore, "one of %d cores is %s busy, all together %s", h.Cores, unit.Percent(*h.MostUsedCore), unit.Percent(*h.CPU))
 		best.Side = h.coreSide()
@@ -205,12 +207,12 @@ func coreUse(h *HostFigure, threads map[groupName]int) (best Use, ok bool) {
 		if n == 0 || n >= h.Cores {
 			continue
 		}
-		if share := g.cores / float64(n); best.Share == nil || share > *best.Share {
+		if share := g.cores / float64(n); best.Share == nil || share > *best.Share || crowded && !thread {
 			best = use(ResourceCore, h, min(1, share), "%s (%s) used %.2f of %d cores, and %s can use %d", g.name, g.size(), g.cores, h.Cores, g.atWork(n), n)
-			best.Side = server
+			best.Side, thread = server, true
 		}
 	}
-	return best, best.Share != nil
+	return best, thread
 }
 
 // A groupName names a group of the service's processes.
