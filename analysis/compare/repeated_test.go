@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir/analysis"
+	"weir/results"
 	"weir/results/resultstest/keys"
+	"weir/scenario"
 )
 
 func repetitions(values ...float64) Group {
@@ -122,4 +124,21 @@ func TestRepeatCovers(t *testing.T) {
 
 func TestRepeatedKeys(t *testing.T) {
 	keys.Compare(t, "../../docs/results.md", "repeated.json", Repeated{}, RepeatedStep{}, Across{})
+}
+
+// The built-in server has another port in each run of a campaign: its runs are
+// repetitions all the same, as long as they are of one variant.
+func TestRunsOfAVariantAreRepetitions(t *testing.T) {
+	g := Group{Name: "kept"}
+	for i, target := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
+		f := &analysis.Findings{Run: target, Target: target, Measure: analysis.Throughput, Curve: []analysis.Step{{Clients: 1, Throughput: 1e6, Moved: 1}}}
+		g.Runs = append(g.Runs, NewRun(target, results.About{}, &scenario.Plan{}, f).Of("c", i+1, map[string]string{"session": "kept"}))
+	}
+	if w := strings.Join(g.strangers(), "\n"); w != "" {
+		t.Error(w)
+	}
+	g.Runs[1].Levels = map[string]string{"session": "fresh"}
+	if w := strings.Join(g.strangers(), "\n"); !strings.Contains(w, "their target differs") {
+		t.Errorf("%q", w)
+	}
 }

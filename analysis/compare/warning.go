@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (g *Group) strangers() []string {
 	var all []string
 	for i, f := range g.Runs[0].facts {
 		values := g.fact(i)
-		if len(values) > 1 {
+		if len(values) > 1 && !(f.planned() && g.variant()) {
 			all = append(all, fmt.Sprintf("the runs of %s are no repetitions of each other: their %s differs (%s)", g.Name, f.name, some(values)))
 		}
 	}
@@ -73,6 +74,19 @@ func (g *Group) strangers() []string {
 		seen[r.Name] = true
 	}
 	return all
+}
+
+// planned says whether a fact follows from the plan.
+func (f fact) planned() bool {
+	return !strings.HasPrefix(f.name, "version") && !strings.HasPrefix(f.name, "host")
+}
+
+// variant says whether all runs are of one variant of one campaign: one plan,
+// but for the address of a server that was started anew for each run.
+func (g *Group) variant() bool {
+	first := g.Runs[0]
+	return first.campaign != "" && ofOne(g, first.campaign) &&
+		!slices.ContainsFunc(g.Runs, func(r *Run) bool { return !maps.Equal(r.Levels, first.Levels) })
 }
 
 // fact returns the distinct values of the i-th fact in their order.
@@ -150,8 +164,7 @@ func differences(a, b *Group) []string {
 	var all []string
 	campaign := a.Runs[0].campaign
 	for i, f := range a.Runs[0].facts {
-		planned := !strings.HasPrefix(f.name, "version") && !strings.HasPrefix(f.name, "host")
-		if campaign != "" && campaign == b.Runs[0].campaign && planned {
+		if campaign != "" && campaign == b.Runs[0].campaign && f.planned() {
 			continue
 		}
 		x, y := a.fact(i), b.fact(i)
