@@ -101,6 +101,8 @@ func between(low, high *float64) string {
 // boundary writes where a condition holds.
 func boundary(f *analysis.Findings, b analysis.Boundary) string {
 	switch {
+	case b.To == nil && strings.HasSuffix(b.Detail, "was not measured"):
+		return "not measured"
 	case b.To == nil:
 		return "at no tested load"
 	case b.Next == nil:

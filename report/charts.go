@@ -37,6 +37,9 @@ func at(f *analysis.Findings, s *analysis.Step) string {
 func stepAxis(f *analysis.Findings) axis {
 	name, of := load(f)
 	label := "virtual clients"
+	if f.Source == analysis.FromTable {
+		label = "clients"
+	}
 	if f.Open() {
 		label = "planned " + name
 	}

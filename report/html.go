@@ -92,6 +92,9 @@ func newPage(f *analysis.Findings, s *analysis.Series) page {
 		p.Warnings = append(p.Warnings, plain(warning))
 	}
 	p.Tables = tables(f)
+	if f.Source == analysis.FromTable { // nobody knows when that was
+		p.Target, p.When = "from a table of measurements", ""
+	}
 	if servers := serverSection(f); len(servers.Rows) > 0 {
 		p.Folded = append(p.Folded, servers)
 	}
@@ -113,6 +116,9 @@ func newPage(f *analysis.Findings, s *analysis.Series) page {
 // tables are those that are seen at once; one without a row is left out.
 func tables(f *analysis.Findings) []section {
 	all := []section{stepSection(f)}
+	if f.Source == analysis.FromTable {
+		all[0] = pointSection(f)
+	}
 	if redirected(f) {
 		all = append(all, whereSection(f))
 	}
@@ -151,7 +157,7 @@ func noErrors(f *analysis.Findings) bool {
 			return false
 		}
 	}
-	return len(f.Curve) > 0
+	return len(f.Curve) > 0 && f.Source != analysis.FromTable
 }
 
 func summary(f *analysis.Findings) string {
@@ -187,6 +193,9 @@ func cards(f *analysis.Findings) []card {
 		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"})
 	} else {
 		all = append(all, card{"Knee", "not reached", "in the tested range"})
+	}
+	if f.Source == analysis.FromTable {
+		return tableCards(f, best)
 	}
 	if q := best.Latency; q != nil {
 		all = append(all, card{"Latency there", unit.Seconds(q.P50), "median; mean " + unit.Seconds(q.Mean) + ", p99 " + unit.Seconds(q.P99)})
