@@ -128,7 +128,8 @@ type Use struct {
 	Detail    string   `json:"detail"`    // in numbers, with units
 
 	reached, holds bool    // used up at this step; nearly so, as heavier steps need it
-	foreign        float64 // part of the use that is neither side's
+	foreign        float64 // part of the use that is known to be neither side's
+	own            float64 // part that may be: what interrupts take is nobody's where processes are watched
 	depth          float64 // of a disk: its queue
 }
 

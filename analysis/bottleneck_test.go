@@ -163,9 +163,9 @@ func TestBottleneck(t *testing.T) {
 			x.Nets[0].Speed = 3.7e9
 		})), []string{"network sent store.example.org server 64"}, []string{"Other programs and guests used 95.6% of the CPU of store.example.org with 1 client"}},
 		"full before, of which the service wants nothing": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
-			x.CPU = &monitor.CPU{User: 0.96, Idle: 0.04} // by others
+			x.CPU = &monitor.CPU{User: 0.86, IRQ: 0.1, Idle: 0.04} // by others
 			x.Procs[0].User = 0.2 * rate / most
-		})), []string{"inside the server  server 64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 9"}},
+		})), []string{"inside the server  server 64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 85.9% of it"}},
 
 		"full before, of which the service takes a part": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.98, Idle: 0.02}

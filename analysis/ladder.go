@@ -120,7 +120,7 @@ type full struct {
 	onset          int     // place in the ladder
 	use            *Use    // there
 	let            int     // a heavier step at which less was used, as the yield had fallen; -1: none
-	own            float64 // most of it that clients and service used from there on
+	own            float64 // largest part of it that clients and service used from there on
 }
 
 // saturated finds what is used up from some load on and stays so, and marks
@@ -152,7 +152,7 @@ func (l *ladder) saturated() []full {
 				continue
 			}
 			u.Saturated = u.reached || u.holds
-			x.own = max(x.own, shareOf(u.Share)-u.foreign)
+			x.own = max(x.own, u.own)
 			if !u.Saturated {
 				x.let = onset + i
 			}

@@ -148,10 +148,11 @@ func cpuUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
 		return nil
 	}
 	u := use(ResourceCPU, h, *h.CPU, "%s busy, %.2f of %d cores: %s", unit.Percent(*h.CPU), *h.CPU*float64(h.Cores), h.Cores, h.whoseCPU(s))
+	u.foreign, u.own = value(h.Steal), *u.Share-value(h.Steal)
 	if others, ok := h.others(s.ExternalCores); ok {
-		u.foreign = others
+		u.foreign += others
+		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+s.ExternalCores, float64(h.Cores))
 	}
-	u.foreign += value(h.Steal)
 	all := []Use{u}
 	if core, thread := coreUse(h, threads, u.foreign >= othersWarn); core.Share != nil {
 		if u.reached && (!thread || u.foreign < othersWarn) { // all cores are full; but a thread that has one has all it can use, if others fill the rest

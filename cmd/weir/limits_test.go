@@ -55,7 +55,7 @@ func TestLimitOfEachConnection(t *testing.T) {
 // A rate that all clients share is a limit inside the server.
 func TestLimitInsideTheServer(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{HTTP: "limit_req_zone $server_port zone=all:1m rate=100r/s;", Extra: "limit_req zone=all burst=10000;"})
-	f := measureFor(t, "--target", s.URL, "--clients", "1,2,8,32", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=1s", "--set", "files={list: "+listed(t, s.Data, 64<<10)+"}")
+	f := measureFor(t, "--target", s.URL, "--clients", "1,4,32", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms", "--set", "files={list: "+listed(t, s.Data, 64<<10)+"}")
 	limitedBy(t, f, analysis.LimitInside)
 }
 
