@@ -62,7 +62,7 @@ func (g *Group) strangers() []string {
 	var all []string
 	for i, f := range g.Runs[0].facts {
 		values := g.fact(i)
-		if len(values) > 1 && !(f.planned() && g.variant()) {
+		if len(values) > 1 && (!f.planned() || !g.variant()) {
 			all = append(all, fmt.Sprintf("the runs of %s are no repetitions of each other: their %s differs (%s)", g.Name, f.name, some(values)))
 		}
 	}
