@@ -52,7 +52,7 @@ func (d *data) noteDamage(f *Findings, note func(status, format string, args ...
 	var unplanned []string
 	for i := range f.Curve {
 		step := f.Curve[i].Step
-		if !slices.ContainsFunc(d.plan.Steps, func(p scenario.Step) bool { return p.Number == step }) {
+		if !slices.ContainsFunc(d.plan.Steps, func(p scenario.Step) bool { return p.Number == step }) && d.announced(step) == nil {
 			unplanned = append(unplanned, strconv.Itoa(step))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/measure"
+	"weir/scenario"
 )
 
 // held makes seconds of a step's hold from a second on.
@@ -51,6 +52,9 @@ func TestStepsThatAreRepeatedAreNoPoints(t *testing.T) {
 
 func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 	d := resumedRun()
+	f := &Findings{Curve: []Step{{Step: 1}, {Step: 4}}}
+	d.plan = &scenario.Plan{Steps: []scenario.Step{{Number: 1}, {Number: 2}}}
+	d.noteDamage(f, func(_, format string, args ...any) { t.Errorf(format, args...) })
 	if c := d.checkClock(); c.Status != OK {
 		t.Errorf("%+v", c)
 	}

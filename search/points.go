@@ -46,6 +46,25 @@ func (s Step) relative() float64 {
 	return max(r, leastError)
 }
 
+// A standard error that stands on the few batches of one hold is itself not
+// known well: it is taken as the mean, of squares, of itself with this weight and
+// of the middle one of all steps.
+const ownWeight = 0.25
+
+// typical is the middle one of the steps' relative standard errors.
+func typical(done []Step) float64 {
+	var all []float64
+	for _, s := range done {
+		if s.good() {
+			all = append(all, s.relative())
+		}
+	}
+	if len(all) == 0 {
+		return unknownError
+	}
+	return median(all)
+}
+
 // good tells whether the step's yield counts.
 func (s Step) good() bool {
 	return s.Yield > 0 && !math.IsInf(s.Yield, 0) && s.Failed <= fewErrors
@@ -58,7 +77,7 @@ func merge(done []Step) []point {
 	for _, s := range done {
 		groups[s.Clients] = append(groups[s.Clients], s)
 	}
-	between := spread(groups)
+	between, usual := spread(groups), typical(done)
 	var all []point
 	for n, steps := range groups {
 		p := point{clients: n, steps: len(steps)}
@@ -66,7 +85,8 @@ func merge(done []Step) []point {
 		for _, s := range steps {
 			failed += s.Failed
 			if s.good() {
-				v := (s.relative()*s.relative() + between) * s.Yield * s.Yield
+				own := ownWeight*s.relative()*s.relative() + (1-ownWeight)*usual*usual
+				v := (own + between) * s.Yield * s.Yield
 				sum, weight = sum+s.Yield/v, weight+1/v
 			}
 		}

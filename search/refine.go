@@ -14,6 +14,7 @@ const (
 	least     = 0.6  // and at least so good
 	flat      = 0.01 // loads that cost no more than this share of the best cannot be told from it
 	flatten   = 6    // steps of refinement before a top is called flat
+	twice     = 2    // and before a narrow interval is believed
 	drawn     = 400
 	enough    = 7   // steps that a curve is laid through
 	explained = 1.5 // misfit up to which a wider curve is as good as one through the nearest points
@@ -86,7 +87,7 @@ func (s *state) refine() Decision {
 	}
 	o, loss := s.estimate(c)
 	switch {
-	case o.High-o.Low <= 1 || float64(o.High) <= (1+s.Within)*float64(o.Low):
+	case s.refined() >= twice && (o.High-o.Low <= 1 || float64(o.High) <= (1+s.Within)*float64(o.Low)):
 		return s.end(o, fmt.Sprintf("the optimum is %s (%d to %d)", clients(o.Clients), o.Low, o.High))
 	case loss <= flat && s.refined() >= flatten:
 		o.Flat = true
@@ -133,11 +134,12 @@ func (s *state) fill() Decision {
 // fit lays curves through the points around the best one, the nearest first: the
 // nearer they are, the less does the curve's form matter, and the farther, the
 // less does noise. Of those that are no worse than their points' errors explain,
-// or else of the nearest, it returns the one that knows the peak best, nil where
-// there are too few points.
+// and that have their peak in the interval of the nearest, or else of the nearest,
+// it returns the one that knows the peak best, nil where there are too few points.
 func (s *state) fit() *curve {
 	top := s.points[s.best]
 	var best *curve
+	var near *Optimum // by the curve through the nearest points that are enough
 	var wide float64
 	for w := about; w <= window; w *= math.Sqrt2 {
 		from, to := s.best, s.best+1
@@ -153,9 +155,11 @@ func (s *state) fit() *curve {
 		}
 		o, _ := s.estimate(c)
 		open := float64(o.High) / float64(max(o.Low, 1))
-		full := best != nil && best.steps >= enough && best.to-best.from > 3
-		if !full || c.misfit <= explained && open < wide {
+		if near == nil || c.misfit <= explained && open < wide && o.Clients >= near.Low && o.Clients <= near.High {
 			best, wide = c, open
+		}
+		if near == nil && c.steps >= enough && c.to-c.from > 3 {
+			near = o
 		}
 	}
 	return best
@@ -211,7 +215,7 @@ func (s *state) sharpest(c *curve, o *Optimum) int {
 	last := s.done[len(s.done)-1].Clients
 	best, gain := 0, 0.0
 	for _, n := range s.candidates(c, o) {
-		g := c.gain(float64(n), s.noise())
+		g := c.gain(float64(n), typical(s.done))
 		if (n < o.Clients) == (last < o.Clients) {
 			g *= 0.8
 		}
@@ -242,17 +246,6 @@ func (s *state) candidates(c *curve, o *Optimum) (all []int) {
 		}
 	}
 	return all
-}
-
-// noise is what a step's relative standard error is expected to be.
-func (s *state) noise() float64 {
-	var all []float64
-	for _, step := range s.done {
-		if step.good() {
-			all = append(all, step.relative())
-		}
-	}
-	return median(all)
 }
 
 // gain is by how much a step at n clients lowers the variance of the logarithm
