@@ -90,6 +90,17 @@ func TestTableOfTimes(t *testing.T) {
 	}
 }
 
+// Four points are enough for a line alone: that it is the best model does not
+// make them straight.
+func TestKneeOfFourPoints(t *testing.T) {
+	if f := tableText(t, "threads,tps\n1,100\n2,200\n4,380\n8,400\n", TableOptions{}); f.Knee == nil || f.Knee.Clients != 4 {
+		t.Errorf("knee %+v", f.Knee)
+	}
+	if f := tableText(t, "threads,tps\n1,100\n2,200\n4,400\n8,790\n", TableOptions{}); f.Knee != nil {
+		t.Errorf("knee of a straight line: %+v", f.Knee)
+	}
+}
+
 // A run's own curve.csv is a table, too: it gives the same curve.
 func TestTableOfOwnCurve(t *testing.T) {
 	f := tableText(t, "clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n4,3,9,0.02\n8,3.1,20,0\n", TableOptions{})

@@ -117,7 +117,9 @@ func (f *Findings) knee(best int, points []shape.Point, fits *fit.Fits) *Knee {
 }
 
 func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
-	if fits == nil || fits.Named(fits.Best) == nil {
+	// with so few points that a line has no rival, the best model is no reason
+	// to call the curve straight
+	if fits == nil || fits.Named(fits.Best) == nil || fits.Best == fit.Line && len(fits.All()) == 1 {
 		k, _ = shape.KneeAmong(points)
 		return k, "tested step at which the curve is farthest above the straight way to its best (Kneedle)"
 	}
