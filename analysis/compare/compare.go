@@ -126,7 +126,7 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	}
 	loads := common(groups)
 	if len(loads) == 0 && !metrics[0].PerRun() {
-		return nil, fmt.Errorf("the runs have no step in common: %s", held(groups))
+		return nil, fmt.Errorf("the runs have no step in common: %s; what is one number of a run can be compared: --metric peak,optimum,knee", held(groups))
 	}
 	for i := range groups {
 		values(&groups[i], &metrics[0], loads)

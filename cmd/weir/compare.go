@@ -226,6 +226,11 @@ func variants(dir string) ([]compare.Group, []compare.Factor, error) {
 	if len(done) < 2 {
 		return nil, nil, fmt.Errorf("%s: only %d of %d variants have a run that can be compared", dir, len(done), len(groups))
 	}
+	for _, g := range groups {
+		if len(g.Runs) == 0 {
+			done[0].Lost = append(done[0].Lost, fmt.Sprintf("variant %s has no run that can be compared with it", line(g.Name)))
+		}
+	}
 	var factors []compare.Factor
 	for _, f := range c.Factors {
 		factors = append(factors, compare.Factor{Key: f.Key, Levels: f.Levels})
