@@ -155,3 +155,38 @@ func TestWanders(t *testing.T) {
 		t.Error("no level wanders there")
 	}
 }
+
+// A comparison of runs that took turns under a drift is done within blocks,
+// the steps, too; without a drift, or without turns, it is not.
+func TestBlockedComparison(t *testing.T) {
+	r := rand.New(rand.NewPCG(14, 14))
+	a := lot{r: r, noise: 0.01, own: 0.01, factor: 1, steps: 2, drift: 0.5}
+	b := a
+	b.factor = 1.1
+	p := compareTwo(t, two(a, b, 9)).Pairs[0]
+	if !p.Blocked || p.Blocks != 9 || p.Result != Better || p.Overall.RunsA != 9 || !strings.Contains(p.Method, "within 9 blocks") {
+		t.Errorf("%+v", p)
+	}
+	if s := p.Steps[1].Metrics[0]; s.Value < 1.05 || s.Value > 1.15 || *s.High-*s.Low > 0.1 || *s.P > 0.005 {
+		t.Errorf("a step, within blocks: %+v", s)
+	}
+	a.drift, b.drift = 0, 0
+	if p := compareTwo(t, two(a, b, 9)).Pairs[0]; p.Blocked || p.Blocks != 9 || !strings.Contains(p.Method, "did not wander") {
+		t.Errorf("without drift: %+v", p)
+	}
+	half := func(offset float64) func(int) float64 { return func(i int) float64 { return offset + float64(i) } }
+	apart := []Group{a.group("A", 9, half(0), 18), b.group("B", 9, half(9), 18)}
+	if p := compareTwo(t, apart).Pairs[0]; p.Blocks != 0 {
+		t.Errorf("all of A before all of B: %d blocks", p.Blocks)
+	}
+	// Of one campaign by number, whatever the order in time; a lost run costs its block.
+	for _, g := range apart {
+		for i, run := range g.Runs {
+			run.Of("campaign", i+1, nil)
+		}
+	}
+	apart[1].Runs = apart[1].Runs[1:]
+	if p := compareTwo(t, apart).Pairs[0]; p.Blocks != 8 {
+		t.Errorf("a run of one campaign is missing: %d blocks", p.Blocks)
+	}
+}
