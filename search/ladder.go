@@ -14,15 +14,14 @@ const (
 )
 
 // ladder returns the load of the ladder's next step and why, 0 when throughput
-// has clearly stopped growing or the largest load was held. It ends for good with
-// the first step that is not heavier than the one before.
+// has clearly stopped growing or the largest load was held. Steps that are not
+// heavier than the one before are none of the ladder's; after them it only goes
+// on if the heaviest load is the best, as when more clients are allowed later.
 func (s *state) ladder() (next int, why string) {
-	for i := 1; i < len(s.done); i++ {
-		if s.done[i].Clients <= s.done[i-1].Clients {
-			return 0, "" // it ended before
-		}
-	}
 	last := s.points[len(s.points)-1]
+	if s.refined() > 0 && s.best < len(s.points)-1 {
+		return 0, "" // it ended before
+	}
 	if last.clients >= s.Max || s.stopped() {
 		return 0, ""
 	}

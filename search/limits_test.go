@@ -95,6 +95,18 @@ func TestHoldsAreAsLongAsFilesAndNoiseNeed(t *testing.T) {
 	}
 }
 
+// A search that ended at its largest load goes on if more are allowed.
+func TestMoreClientsAreAllowedLater(t *testing.T) {
+	s := service{name: "linear", yield: usl(400, 0.001), max: 64, noise: 0.003, within: 0.003}
+	f := find(t, s, limits(64), time.Hour, 1)
+	if !f.end.Optimum.Open {
+		t.Fatalf("%+v", f.end)
+	}
+	if d := limits(5000).Next(f.steps, time.Hour); d.End || d.Clients != 128 {
+		t.Errorf("with 5000 clients allowed: %+v, want 128", d)
+	}
+}
+
 // A search that goes on in another process decides as one that was not
 // interrupted does: nothing is kept in mind.
 func TestTheSameStepsGiveTheSameDecision(t *testing.T) {
