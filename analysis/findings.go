@@ -55,15 +55,16 @@ type Findings struct {
 
 // Validity says whether the numbers can be believed.
 type Validity struct {
-	Status string  `json:"status"` // valid, suspect (a check warns) or invalid (one fails)
+	Status string  `json:"status"` // valid, suspect (a check warns), invalid (one fails); of tables unchecked
 	Checks []Check `json:"checks"`
 }
 
 // States of a result.
 const (
-	Valid   = "valid"
-	Suspect = "suspect"
-	Invalid = "invalid"
+	Valid     = "valid"
+	Suspect   = "suspect"
+	Invalid   = "invalid"
+	Unchecked = "unchecked" // of a table: nothing speaks against it, and nothing for it
 )
 
 // A Check is one reason to believe a result, or not to.
