@@ -13,7 +13,7 @@ demo: build ## half a minute of load on the built-in server, then a verdict and 
 	$(BIN)/weir run
 
 test: needs build ## all tests; installs the real servers and clients that they use
-	go test ./...
+	go test -timeout 30m ./...
 
 needs: ## what the tests use and Debian has (lab/packages.txt)
 	@sh lab/needs.sh

@@ -29,9 +29,10 @@ type Findings struct {
 	Target   string    `json:"target"`
 	Work     string    `json:"workload"` // what each client did, in words
 	Start    time.Time `json:"start"`
-	Model    string    `json:"model"`   // closed or open
-	Measure  string    `json:"measure"` // Throughput or Rate
-	Verdict  string    `json:"verdict"` // one plain sentence
+	Model    string    `json:"model"`            // closed or open
+	Measure  string    `json:"measure"`          // Throughput or Rate
+	Verdict  string    `json:"verdict"`          // in plain sentences
+	Search   string    `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
 	Validity Validity  `json:"validity"`
 	Curve    []Step    `json:"curve"`
 	Phases   []Phase   `json:"phases"`
@@ -271,5 +272,6 @@ func (d *data) findings() *Findings {
 	f.Boundaries = f.boundaries(d.plan.Boundaries)
 	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
 	f.Verdict = f.verdict(best)
+	f.Search = d.search()
 	return f
 }

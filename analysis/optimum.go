@@ -61,8 +61,8 @@ func (f *Findings) bestTested(best int) *Optimum {
 // called less.
 const nearBest = 0.95
 
-// declines tells whether a load beyond the best one, and all heavier ones,
-// certainly gave less: the 95% intervals are apart, and it is 5% or more.
+// declines tells whether the heaviest load certainly gave less than the best one:
+// the 95% intervals are apart, and it is 5% or more.
 func (f *Findings) declines(best int) bool {
 	s := &f.Curve[best]
 	top, _, _ := f.yield(s)

@@ -76,3 +76,14 @@ func (d *data) noteResumed(note func(status, format string, args ...any)) {
 	}
 	note(OK, "%s", text)
 }
+
+// search returns the last decision of a search, "" if the run was none.
+func (d *data) search() string {
+	text := ""
+	for _, e := range d.events {
+		if e.Kind == "search" {
+			text = e.Text
+		}
+	}
+	return text
+}

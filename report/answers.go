@@ -177,11 +177,36 @@ func significantSigned(x float64) string {
 	return significant(x)
 }
 
+// subintervalSection shows each step in four equal parts, and besides what it
+// gave while all its clients were there, in its steady part, and in all.
 func subintervalSection(f *analysis.Findings) section {
-	s := section{Title: "Steps in four equal parts", Note: "From the first second of a step to its last.",
+	s := section{Title: "Parts of the steps", Note: "Four equal parts, from the first second of a step to its last; then what it gave while all its clients were active, in the steady part of its hold, and in all, with the seconds in which clients came and left.",
 		Head: heads("step", "<part", "seconds", "clients", "throughput", "each client", "operations/s")}
+	steps := map[int]*analysis.Step{}
+	for i := range f.Curve {
+		steps[f.Curve[i].Step] = &f.Curve[i]
+	}
+	row := func(step int, part string, w *analysis.Window) {
+		if w == nil {
+			return
+		}
+		each := 0.0
+		if w.Clients > 0 {
+			each = w.Throughput / w.Clients
+		}
+		s.row(false, fmt.Sprint(step), part, significant(w.Seconds), significant(w.Clients), unit.Bits(w.Throughput), unit.Bits(each), unit.Count(w.Operations))
+	}
 	for _, p := range f.Subintervals {
-		s.row(false, fmt.Sprint(p.Step), fmt.Sprintf("%d: %s", p.Number, p.Name), significant(p.Seconds), significant(p.Clients), unit.Bits(p.Throughput), unit.Bits(p.PerClient), unit.Count(p.Operations))
+		row(p.Step, fmt.Sprintf("%d: %s", p.Number, p.Name), &analysis.Window{Seconds: p.Seconds, Clients: p.Clients, Throughput: p.Throughput, Operations: p.Operations})
+		x := steps[p.Step]
+		if p.Number != 4 || x == nil {
+			continue
+		}
+		row(p.Step, "all clients active", x.AllActive)
+		if x.SteadyPart != nil {
+			row(p.Step, "steady part, after "+unit.Seconds(x.SteadyPart.From), &x.SteadyPart.Window)
+		}
+		row(p.Step, "in all", x.WithTail)
 	}
 	return s
 }
