@@ -130,7 +130,7 @@ func (d *design) fit() (*linearFit, bool) {
 	if f.degrees = n - rank; f.degrees > 0 {
 		f.deviation = math.Sqrt(mat.Dot(rest, rest) / float64(f.degrees))
 	}
-	if f.deviation <= 1e-10*largest(d.y) {
+	if f.deviation <= 1e-10*mat.Norm(y, math.Inf(1)) {
 		f.deviation = 0 // rounding errors are no noise
 	}
 	return f, true
@@ -183,16 +183,8 @@ func (f *linearFit) estimate(x *Effect, weights []float64, m *Metric) bool {
 	spread := mat.NewVecDense(p, nil)
 	spread.MulVec(f.inverse, l)
 	deviation := f.deviation * math.Sqrt(max(0, mat.Dot(l, spread)))
-	half := stats.Student(f.degrees) * deviation
+	half := stats.Student(float64(f.degrees)) * deviation
 	low, high, t := m.unscale(value-half), m.unscale(value+half), stats.StudentP(value/deviation, float64(f.degrees))
 	x.Low, x.High, x.P = &low, &high, &t
 	return true
-}
-
-func largest(x []float64) float64 {
-	size := 0.0
-	for _, v := range x {
-		size = max(size, math.Abs(v))
-	}
-	return size
 }

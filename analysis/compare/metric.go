@@ -148,7 +148,7 @@ func MetricNames() []string {
 // shift is a ratio, unless the metric may be zero.
 func (m *Metric) scale(v float64) (float64, bool) {
 	if m.Plain {
-		return v, math.Abs(v) < 1e100 // sums of these are finite
+		return v, finite(v)
 	}
 	return math.Log(v), v > 0 && !math.IsInf(v, 0)
 }

@@ -225,7 +225,7 @@ func within(s *Shift, a, b *Group, m *Metric, l load) {
 func (p *Pair) spread(m *Metric, s *samples) {
 	degrees := len(s.a) + len(s.b) - 2
 	each := 1/float64(len(s.a)) + 1/float64(len(s.b))
-	deviation := math.Sqrt((squares(s.a) + squares(s.b)) / float64(degrees))
+	deviation := math.Sqrt((stats.Squares(s.a) + stats.Squares(s.b)) / float64(degrees))
 	if p.Blocked {
 		degrees, each = len(s.differences)-1, 2/float64(len(s.differences))
 		deviation = stats.Deviation(s.level()) / math.Sqrt2
@@ -235,16 +235,8 @@ func (p *Pair) spread(m *Metric, s *samples) {
 	}
 	scatter := math.Expm1(deviation)
 	const z90 = 1.2816 // nine of ten cases
-	finds := math.Expm1((stats.Student(degrees) + z90) * deviation * math.Sqrt(each))
+	finds := math.Expm1((stats.Student(float64(degrees)) + z90) * deviation * math.Sqrt(each))
 	if !math.IsInf(finds, 0) && !math.IsNaN(finds) {
 		p.Scatter, p.Finds = &scatter, &finds
 	}
-}
-
-func squares(x []float64) float64 {
-	mean, sum := stats.Mean(x), 0.0
-	for _, v := range x {
-		sum += (v - mean) * (v - mean)
-	}
-	return sum
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"weir/analysis/stats"
@@ -140,7 +141,8 @@ func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool
 	return a, true
 }
 
-func finite(v float64) bool { return v-v == 0 && v < 1e100 && v > -1e100 }
+// finite tells whether v, and sums of some like it, are numbers.
+func finite(v float64) bool { return math.Abs(v) < 1e100 }
 
 // withinRuns is how wide the interval within a run is, on average.
 func withinRuns(m *Metric, runs []*Run, l load) *float64 {

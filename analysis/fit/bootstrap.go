@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"weir/analysis/stats"
 )
 
 // Size of the bootstrap. Curves of very many points get fewer resamples, so
@@ -146,21 +148,10 @@ func (c *curve) highest(m *model, p []float64) (from, to float64) {
 // within tells whether a load lies inside the tested range.
 func (c *curve) within(x float64) bool { return x > c.first() && x < c.last() }
 
-// quantile returns the value below which a share of the sorted values lies, by
-// linear interpolation.
-func quantile(sorted []float64, share float64) float64 {
-	at := share * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
-}
-
 // estimate makes a value and its resamples one with its 95% interval, which
 // always has the value in it; scale turns both into the points' units.
 func estimate(name string, value float64, drawn []float64, scale float64) Estimate {
 	slices.Sort(drawn)
-	low, high := min(value, quantile(drawn, 0.025))*scale, max(value, quantile(drawn, 0.975))*scale
+	low, high := min(value, stats.SortedQuantile(drawn, 0.025))*scale, max(value, stats.SortedQuantile(drawn, 0.975))*scale
 	return Estimate{Name: name, Value: value * scale, Low: &low, High: &high}
 }

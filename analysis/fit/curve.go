@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"weir/analysis/stats"
 )
 
 // Limits of what is taken for a curve.
 const (
-	mostPoints   = 10000
-	largest      = 1e30
-	smallest     = 1e-30
-	leastBatches = 3 // fewer do not tell a spread
+	mostPoints = 10000
+	largest    = 1e30
+	smallest   = 1e-30
 	// leastError is the floor of a point's standard error, as a share of the
 	// points' median one: batches that happen to be equal, or few that are
 	// close, must not make one point outweigh all others.
@@ -139,16 +140,10 @@ func (c *curve) weigh(points []Point) {
 // none where there are too few or they are all equal.
 func spread(p Point) (se float64, deviations []float64) {
 	n := float64(len(p.Batches))
-	if n < leastBatches {
+	if n < stats.LeastBatches {
 		return p.Error, nil
 	}
-	mean, squares := 0.0, 0.0
-	for _, b := range p.Batches {
-		mean += b / n
-	}
-	for _, b := range p.Batches {
-		squares += (b - mean) * (b - mean)
-	}
+	mean, squares := stats.Mean(p.Batches), stats.Squares(p.Batches)
 	if se = p.Error; se == 0 {
 		se = math.Sqrt(squares / (n - 1) / n)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"weir/analysis/stats"
 )
 
 // A Limit is what a value has to stay under, or above.
@@ -66,7 +68,7 @@ func Within(loads, values []float64, l Limit) Range {
 	r.Broken = &x[last+1]
 	share := (l.Value - y[last]) / (y[last+1] - y[last])
 	at := x[last] + share*(x[last+1]-x[last])
-	if share >= 0 && share <= 1 && finite([]float64{at}) {
+	if share >= 0 && share <= 1 && stats.Finite(at) {
 		r.Crossing = &at
 	}
 	if again := slices.IndexFunc(y[last+1:], l.Holds); again >= 0 {
@@ -79,7 +81,7 @@ func worstByLoad(loads, values []float64, l Limit) (x, y []float64) {
 	type pair struct{ load, value float64 }
 	var all []pair
 	for i := range min(len(loads), len(values)) {
-		if finite([]float64{loads[i], values[i]}) {
+		if stats.Finite(loads[i], values[i]) {
 			all = append(all, pair{loads[i], values[i]})
 		}
 	}

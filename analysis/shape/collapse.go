@@ -56,7 +56,7 @@ func Collapse(points []Point, best int) *Breakdown {
 }
 
 func broken(best, p *Point) (below, certain bool) {
-	difference, half, ok := apart(best, brokenDown, p)
+	difference, half, ok := apart(best, brokenDown, p, 1)
 	return difference > half, ok
 }
 
@@ -95,7 +95,7 @@ func Hysteresis(points []Point) []Return {
 	}
 	for i := range out {
 		r := &out[i]
-		difference, half, known := apartAmong(len(out), &points[r.Up], 1, &points[r.Down])
+		difference, half, known := apart(&points[r.Up], 1, &points[r.Down], len(out))
 		r.Certain = known && math.Abs(r.Change) >= leastChange && math.Abs(difference) > half
 	}
 	return out

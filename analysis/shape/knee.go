@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"weir/analysis/stats"
 )
 
 // A Curve gives the yield at a load.
@@ -19,9 +21,12 @@ type Knee struct {
 	Bend  float64 // how far above the straight way, as a share of the whole rise
 }
 
-// What a knee takes.
+// LeastLoads is how many tested loads a knee takes: a bend between three could
+// be any.
+const LeastLoads = 4
+
+// What else a knee takes.
 const (
-	leastLoads = 4   // tested loads: a bend between three could be any
 	leastBend  = 0.1 // below that the curve is called straight
 	grid       = 400 // loads at which a curve is looked at, and once more between two of them
 	mostOfEach = 0.9 // share of the resampled curves that must have a knee for an interval
@@ -32,8 +37,8 @@ const (
 // curves have. why tells why there is none. tested counts the loads that
 // the curve was fitted to.
 func KneeOf(f Curve, from, to float64, tested int, resampled []Curve) (k *Knee, why string) {
-	if tested < leastLoads {
-		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", tested, leastLoads)
+	if tested < LeastLoads {
+		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", tested, LeastLoads)
 	}
 	k, why = kneeOf(f, from, to)
 	if k == nil {
@@ -47,25 +52,18 @@ func KneeOf(f Curve, from, to float64, tested int, resampled []Curve) (k *Knee, 
 	}
 	if len(all) >= 20 && float64(len(all)) >= mostOfEach*float64(len(resampled)) {
 		slices.Sort(all)
-		low, high := min(k.Load, quantile(all, 0.025)), max(k.Load, quantile(all, 0.975))
+		low, high := min(k.Load, stats.SortedQuantile(all, 0.025)), max(k.Load, stats.SortedQuantile(all, 0.975))
 		k.Low, k.High = &low, &high
 	}
 	return k, ""
 }
 
-// quantile interpolates between the values of a sorted list.
-func quantile(sorted []float64, q float64) float64 {
-	place := q * float64(len(sorted)-1)
-	i := min(int(place), len(sorted)-2)
-	return sorted[i] + (place-float64(i))*(sorted[i+1]-sorted[i])
-}
-
 func kneeOf(f Curve, from, to float64) (k *Knee, why string) {
-	if !(to > from) || !finite([]float64{from, to}) {
+	if !(to > from) || !stats.Finite(from, to) {
 		return nil, "the tested loads are all the same"
 	}
 	x, y := sampled(f, from, to)
-	if !finite(y) {
+	if !stats.Finite(y...) {
 		return nil, "the fitted curve is not finite over the tested range"
 	}
 	end := riseEnd(y)
@@ -139,8 +137,8 @@ func refine(f Curve, x []float64, at, end int) *Knee {
 // why there is none.
 func KneeAmong(points []Point) (k *Knee, why string) {
 	loads := byLoad(points)
-	if len(loads) < leastLoads {
-		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", len(loads), leastLoads)
+	if len(loads) < LeastLoads {
+		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", len(loads), LeastLoads)
 	}
 	best := Best(loads)
 	if best <= 0 {
@@ -172,12 +170,15 @@ func stands(loads []Point, at, end int) bool {
 	share := (loads[at].Load - loads[0].Load) / (loads[end].Load - loads[0].Load)
 	height := loads[at].Yield - (1-share)*loads[0].Yield - share*loads[end].Yield
 	sum := 0.0
-	for i, weight := range map[int]float64{at: 1, 0: 1 - share, end: share} {
-		se, _, ok := loads[i].deviation()
+	for _, part := range []struct {
+		of     int
+		weight float64
+	}{{at, 1}, {0, 1 - share}, {end, share}} {
+		e, ok := loads[part.of].deviation()
 		if !ok {
 			return true
 		}
-		sum += weight * weight * se * se
+		sum += part.weight * part.weight * e.Size * e.Size
 	}
-	return height > student(math.Inf(1))*math.Sqrt(sum)
+	return height > stats.Student(math.Inf(1))*math.Sqrt(sum)
 }

@@ -3,6 +3,8 @@ package shape
 import (
 	"math"
 	"slices"
+
+	"weir/analysis/stats"
 )
 
 // A Kneedle finds the knees of a curve given by points: Satopaa, Albrecht,
@@ -25,7 +27,7 @@ type Kneedle struct {
 // must be finite and of one length; else, and below three points or where all
 // of y are equal, there is none.
 func (k Kneedle) Find(x, y []float64) []int {
-	if len(x) != len(y) || len(x) < 3 || !increasing(x) || !finite(y) {
+	if len(x) != len(y) || len(x) < 3 || !increasing(x) || !stats.Finite(y...) {
 		return nil
 	}
 	xs, ys := unitSquare(x), unitSquare(y)
@@ -106,14 +108,5 @@ func increasing(x []float64) bool {
 			return false
 		}
 	}
-	return finite(x)
-}
-
-func finite(y []float64) bool {
-	for _, v := range y {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return stats.Finite(x...)
 }

@@ -3,6 +3,8 @@ package shape
 import (
 	"math"
 	"slices"
+
+	"weir/analysis/stats"
 )
 
 // What tells how a single client fares.
@@ -21,7 +23,7 @@ func Saturation(points []Point, top float64) float64 {
 	if len(loads) == 0 || !(loads[0].Yield > 0) {
 		return 0
 	}
-	if x := top * alone(loads, top); finite([]float64{x}) {
+	if x := top * alone(loads, top); stats.Finite(x) {
 		return x
 	}
 	return 0
@@ -54,11 +56,11 @@ func alone(loads []Point, top float64) float64 {
 func relativeErrors(loads []Point) []float64 {
 	out := make([]float64, len(loads))
 	for i := range loads {
-		se, _, ok := loads[i].deviation()
+		e, ok := loads[i].deviation()
 		if !ok || !(loads[i].Yield > 0) {
 			return nil
 		}
-		out[i] = se / loads[i].Yield
+		out[i] = e.Size / loads[i].Yield
 	}
 	floor := slices.Sorted(slices.Values(out))[len(out)/2] * leastCut
 	if !(floor > 0) {
@@ -109,11 +111,12 @@ func Level(points []Point, best int) float64 {
 		if !p.usable() || p.Errors > max(FewErrors, points[best].Errors) || i != best && !p.sameAs(&points[best]) {
 			continue
 		}
-		se, _, ok := p.deviation()
-		if !ok || !(se > 0) {
+		e, ok := p.deviation()
+		if !ok || !(e.Size > 0) {
 			return points[best].Yield
 		}
-		sum, weights = sum+p.Yield/(se*se), weights+1/(se*se)
+		weight := 1 / (e.Size * e.Size)
+		sum, weights = sum+weight*p.Yield, weights+weight
 	}
 	return sum / weights
 }

@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"weir/analysis/stats"
 )
 
 // A Point is what one load gave. Several points may have the same load.
@@ -28,60 +28,36 @@ const FewErrors = 0.05
 
 // usable tells whether a point can be compared.
 func (p *Point) usable() bool {
-	return finite([]float64{p.Load, p.Yield}) && p.Load >= 0 && p.Yield >= 0
+	return stats.Finite(p.Load, p.Yield) && p.Load >= 0 && p.Yield >= 0
 }
 
-// deviation returns the standard error of the yield and its degrees of freedom,
-// calculated back from the interval; ok is false without one.
-func (p *Point) deviation() (se, degrees float64, ok bool) {
-	if p.Low == nil || p.High == nil || !finite([]float64{*p.Low, *p.High}) {
-		return 0, 0, false
+// deviation returns the standard error of the yield, calculated back from the
+// interval; ok is false without one.
+func (p *Point) deviation() (e stats.Error, ok bool) {
+	if p.Low == nil || p.High == nil || !stats.Finite(*p.Low, *p.High) {
+		return e, false
 	}
-	degrees = math.Inf(1)
+	e.Degrees = math.Inf(1)
 	if p.Batches > 1 {
-		degrees = float64(p.Batches - 1)
+		e.Degrees = float64(p.Batches - 1)
 	}
 	// an interval is cut at zero, so its upper half is the whole one
-	return math.Max(0, *p.High-p.Yield) / student(degrees), degrees, true
-}
-
-// student returns the 97.5% point of Student's t distribution.
-func student(degrees float64) float64 { return quantileOf(degrees, 0.975) }
-
-// quantileOf returns a quantile of Student's t distribution.
-func quantileOf(degrees, share float64) float64 {
-	if math.IsInf(degrees, 1) || degrees > 1e6 {
-		return distuv.UnitNormal.Quantile(share)
-	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Max(1, degrees)}.Quantile(share)
+	e.Size = max(0, *p.High-p.Yield) / stats.Student(e.Degrees)
+	return e, true
 }
 
 // apart returns the difference of share*a and b in their yields with half of its
-// 95% interval: Welch's (Biometrika 34, 1947) with Satterthwaite's degrees of
-// freedom. ok is false if one of them has no interval.
-func apart(a *Point, share float64, b *Point) (difference, half float64, ok bool) {
-	return apartAmong(1, a, share, b)
-}
-
-// apartAmong is apart where so many pairs are compared: the interval is so wide
-// that all of them hold their differences in 95% of cases (Bonferroni).
-func apartAmong(pairs int, a *Point, share float64, b *Point) (difference, half float64, ok bool) {
+// 95% interval, wide enough for so many pairs that are compared at once. ok is
+// false if one of them has no interval.
+func apart(a *Point, share float64, b *Point, pairs int) (difference, half float64, ok bool) {
 	difference = share*a.Yield - b.Yield
-	sa, na, hasA := a.deviation()
-	sb, nb, hasB := b.deviation()
+	x, hasA := a.deviation()
+	y, hasB := b.deviation()
 	if !hasA || !hasB {
 		return difference, 0, false
 	}
-	sa *= share
-	both := sa*sa + sb*sb
-	if both == 0 {
-		return difference, 0, true
-	}
-	degrees := both * both / (sa*sa*sa*sa/na + sb*sb*sb*sb/nb)
-	if math.IsNaN(degrees) {
-		degrees = math.Inf(1)
-	}
-	return difference, quantileOf(degrees, 1-0.025/float64(pairs)) * math.Sqrt(both), true
+	x.Size *= share
+	return difference, stats.Welch(x, y, pairs), true
 }
 
 // What counts as the same yield: a difference that nobody would pay for is no
@@ -90,16 +66,18 @@ func apartAmong(pairs int, a *Point, share float64, b *Point) (difference, half 
 const (
 	negligible = 0.01 // of the best, whatever the intervals say
 	noLess     = 0.90 // of the best, that the mean must reach
-	nearBest   = 0.95 // of the best, that the mean must reach where there is no interval
+	// NearBest is the share of the best that a mean must reach where there is no
+	// interval, and below which a yield is called less.
+	NearBest = 0.95
 )
 
 // sameAs tells whether p's yield cannot be told from the best one's.
 func (p *Point) sameAs(best *Point) bool {
-	switch difference, half, ok := apart(best, 1, p); {
+	switch difference, half, ok := apart(best, 1, p, 1); {
 	case difference <= negligible*best.Yield:
 		return true
 	case !ok:
-		return p.Yield >= nearBest*best.Yield
+		return p.Yield >= NearBest*best.Yield
 	default:
 		return difference <= half && p.Yield >= noLess*best.Yield
 	}
@@ -144,7 +122,7 @@ func Cheapest(points []Point, best int) int {
 // Power returns the place of the point with the largest yield over mean latency
 // (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems
 // in computer communications", International Conference on Communications, 1979),
-// among those with few errors; -1 if fewer than two loads have a latency.
+// among those with few errors; -1 if fewer than two points have a latency.
 func Power(points []Point) int {
 	best, known := -1, 0
 	for i := range points {
@@ -198,12 +176,12 @@ func join(points []Point) Point {
 		out.Latency += p.Latency / n
 		out.Errors += p.Errors / n
 		out.Batches += p.Batches
-		se, _, ok := p.deviation()
+		e, ok := p.deviation()
 		all = all && ok
-		square += se * se
+		square += e.Size * e.Size
 	}
 	if all {
-		half := student(math.Inf(1)) * math.Sqrt(square) / n
+		half := stats.Student(math.Inf(1)) * math.Sqrt(square) / n
 		low, high := max(0, out.Yield-half), out.Yield+half
 		out.Low, out.High, out.Batches = &low, &high, 0
 	}

@@ -1,5 +1,7 @@
 package shape
 
+import "weir/analysis/stats"
+
 // Smooth returns the values at x of the polynomial of some degree that is
 // nearest to y by least squares. It builds the polynomials that are orthogonal
 // over x by their recurrence (Forsythe, Journal of the Society for Industrial
@@ -7,7 +9,7 @@ package shape
 // powers of x would have lost all digits. x must increase strictly; nil if it
 // does not, or if there are no more points than the degree.
 func Smooth(x, y []float64, degree int) []float64 {
-	if len(x) != len(y) || degree < 0 || len(x) <= degree || !increasing(x) || !finite(y) {
+	if len(x) != len(y) || degree < 0 || len(x) <= degree || !increasing(x) || !stats.Finite(y...) {
 		return nil
 	}
 	scaled := unitSquare(x)

@@ -34,45 +34,40 @@ func Batch(series []Point, most int, least float64) []Point {
 		sum += p.Value * p.Weight
 		length += p.Weight
 		if length >= least {
-			all = append(all, Point{divide(sum, length), length})
+			all = append(all, Point{Ratio(sum, length), length})
 			sum, length = 0, 0
 		}
 	}
 	if n := len(all); n > 0 && length > 0 {
 		last := &all[n-1]
-		last.Value = divide(last.Value*last.Weight+sum, last.Weight+length)
+		last.Value = Ratio(last.Value*last.Weight+sum, last.Weight+length)
 		last.Weight += length
 	}
 	return all
 }
+
+// LeastBatches is how many means an interval takes.
+const LeastBatches = 3
 
 // BatchInterval returns the weighted mean of a series of batch means and its
 // 95% interval by Student's t,
 //
 //	mean +- t * sqrt( sum w (x-mean)^2 / ((n-1) sum w) )
 //
-// ok is false below three batches.
+// ok is false below LeastBatches.
 func BatchInterval(batches []Point) (mean float64, v Interval, ok bool) {
 	var weight, spread float64
 	for _, p := range batches {
 		mean += p.Value * p.Weight
 		weight += p.Weight
 	}
-	mean = divide(mean, weight)
-	if len(batches) < 3 {
+	mean = Ratio(mean, weight)
+	if len(batches) < LeastBatches {
 		return mean, Interval{}, false
 	}
 	for _, p := range batches {
 		spread += p.Weight * (p.Value - mean) * (p.Value - mean)
 	}
-	half := Student(len(batches)-1) * math.Sqrt(divide(spread, float64(len(batches)-1)*weight))
-	return mean, Interval{mean - half, mean + half}, !math.IsNaN(half) && !math.IsInf(half, 0)
-}
-
-// divide returns a/b, and 0 where that is no finite number.
-func divide(a, b float64) float64 {
-	if r := a / b; b != 0 && !math.IsNaN(r) && !math.IsInf(r, 0) {
-		return r
-	}
-	return 0
+	half := Student(float64(len(batches)-1)) * math.Sqrt(Ratio(spread, float64(len(batches)-1)*weight))
+	return mean, Interval{mean - half, mean + half}, Finite(half)
 }

@@ -93,7 +93,7 @@ func (e *exchanges) conclude(t *Test) {
 	}
 	low, high := e.span()
 	t.Range = &Interval{e.value(k, low, high), e.value(e.all-k+1, low, high)}
-	if math.IsInf(t.Range.Low, 0) || math.IsNaN(t.Range.Low) || math.IsInf(t.Range.High, 0) || math.IsNaN(t.Range.High) {
+	if !Finite(t.Range.Low, t.Range.High) {
 		t.Range = nil
 	}
 }

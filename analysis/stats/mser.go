@@ -29,7 +29,7 @@ type Truncation struct {
 // Davies, Journal of the Operational Research Society 61, 2010). Numbers that
 // do not fill a last batch are not looked at. ok is false below ten batches.
 func MSER(x []float64, size int) (t Truncation, ok bool) {
-	if size < 1 || len(x)/size < leastMSER || !finite(x) {
+	if size < 1 || len(x)/size < leastMSER || !Finite(x...) {
 		return Truncation{}, false
 	}
 	k := len(x) / size

@@ -27,7 +27,7 @@ const (
 // ones and the actual one. It needs 40 assignments (4 against 4 have 70) to go
 // below 0.05. ok is false if a group is empty or not finite.
 func Permutation(a, b []float64) (t Test, ok bool) {
-	if len(a) == 0 || len(b) == 0 || !finite(a) || !finite(b) {
+	if len(a) == 0 || len(b) == 0 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
 	}
 	t.Shift = Mean(b) - Mean(a)
@@ -46,7 +46,7 @@ func Permutation(a, b []float64) (t Test, ok bool) {
 // Permutation. Up to 17 differences all signs are looked at. It needs six to
 // go below 0.05. ok is false if there are none, or not finite ones.
 func Signs(d []float64) (t Test, ok bool) {
-	if len(d) == 0 || !finite(d) {
+	if len(d) == 0 || !Finite(d...) {
 		return Test{}, false
 	}
 	t.Shift = Mean(d)

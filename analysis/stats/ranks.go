@@ -33,7 +33,7 @@ const mostExact = 60
 // continuity. Both groups must be independent numbers from distributions of the
 // same shape. ok is false if one is empty or not finite.
 func MannWhitney(a, b []float64) (t Test, ok bool) {
-	if len(a) == 0 || len(b) == 0 || !finite(a) || !finite(b) {
+	if len(a) == 0 || len(b) == 0 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
 	}
 	ranks := doubledRanks(slices.Concat(a, b))
@@ -47,7 +47,7 @@ func MannWhitney(a, b []float64) (t Test, ok bool) {
 		t.P = rankSumNormal(ranks, len(a), len(b), sum)
 	}
 	all := differences(a, b)
-	t.Shift = sortedQuantile(all, 0.5)
+	t.Shift = SortedQuantile(all, 0.5)
 	if k := tailCount(len(a), len(b)); k > 0 {
 		t.Range = &Interval{all[k-1], all[len(all)-k]}
 	}

@@ -14,7 +14,7 @@ import (
 // them, else by the normal approximation as in MannWhitney. It needs six
 // differences to go below 0.05. ok is false if there are none, or not finite ones.
 func SignedRank(d []float64) (t Test, ok bool) {
-	if len(d) == 0 || !finite(d) {
+	if len(d) == 0 || !Finite(d...) {
 		return Test{}, false
 	}
 	var sizes []float64
@@ -34,7 +34,7 @@ func SignedRank(d []float64) (t Test, ok bool) {
 	t.Exact = len(ranks) <= mostExact
 	t.P = signedP(ranks, sum, t.Exact)
 	all := walsh(d)
-	t.Shift = sortedQuantile(all, 0.5)
+	t.Shift = SortedQuantile(all, 0.5)
 	if k := signedTail(len(d)); k > 0 {
 		t.Range = &Interval{all[k-1], all[len(all)-k]}
 	}

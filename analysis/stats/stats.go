@@ -35,21 +35,26 @@ func Deviation(x []float64) float64 {
 	if len(x) < 2 {
 		return math.NaN()
 	}
+	return math.Sqrt(Squares(x) / float64(len(x)-1))
+}
+
+// Squares returns the sum of the squared distances of x from its mean.
+func Squares(x []float64) float64 {
 	mean, sum := Mean(x), 0.0
 	for _, v := range x {
 		sum += (v - mean) * (v - mean)
 	}
-	return math.Sqrt(sum / float64(len(x)-1))
+	return sum
 }
 
 // MeanInterval returns the 95% interval of the mean of independent numbers by
 // Student's t; ok is false below two.
 func MeanInterval(x []float64) (v Interval, ok bool) {
-	if len(x) < 2 || !finite(x) {
+	if len(x) < 2 || !Finite(x...) {
 		return Interval{}, false
 	}
 	mean := Mean(x)
-	half := Student(len(x)-1) * Deviation(x) / math.Sqrt(float64(len(x)))
+	half := Student(float64(len(x)-1)) * Deviation(x) / math.Sqrt(float64(len(x)))
 	return Interval{mean - half, mean + half}, true
 }
 
@@ -60,27 +65,54 @@ func Quantile(x []float64, q float64) float64 {
 	if len(x) == 0 || math.IsNaN(q) {
 		return math.NaN()
 	}
-	return sortedQuantile(slices.Sorted(slices.Values(x)), q)
+	return SortedQuantile(slices.Sorted(slices.Values(x)), q)
 }
 
-func sortedQuantile(s []float64, q float64) float64 {
-	at := min(max(q, 0), 1) * float64(len(s)-1)
+// SortedQuantile is Quantile for numbers that are sorted already, of which there
+// is one at least.
+func SortedQuantile(sorted []float64, q float64) float64 {
+	at := min(max(q, 0), 1) * float64(len(sorted)-1)
 	i := int(at)
-	if i+1 >= len(s) {
-		return s[len(s)-1]
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
 	}
-	return s[i] + (at-float64(i))*(s[i+1]-s[i])
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 // Student returns the 97.5% point of Student's t distribution; half the width
-// of a 95% interval in standard errors. It is infinite below one degree.
-func Student(degrees int) float64 { return studentPoint(float64(degrees)) }
+// of a 95% interval in standard errors. Degrees of freedom need not be whole; it
+// is infinite below one, and that of the normal distribution where they are.
+func Student(degrees float64) float64 { return studentPoint(0.975, degrees) }
 
-func studentPoint(degrees float64) float64 {
+func studentPoint(share, degrees float64) float64 {
 	if !(degrees >= 1) {
 		return math.Inf(1)
 	}
-	return distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(0.975)
+	if degrees > 1e6 {
+		return distuv.UnitNormal.Quantile(share)
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(share)
+}
+
+// An Error is the standard error of a mean, and its degrees of freedom (at least
+// one; infinite: it is known exactly).
+type Error struct{ Size, Degrees float64 }
+
+// Welch returns half of the 95% interval of the difference of two means with
+// these errors (Welch, Biometrika 34, 1947, with Satterthwaite's degrees of
+// freedom). Of so many pairs that are compared at once it is wide enough for all
+// differences to lie in theirs in 95% of cases (Bonferroni).
+func Welch(a, b Error, pairs int) float64 {
+	x, y := a.Size*a.Size, b.Size*b.Size
+	both := x + y
+	if both == 0 {
+		return 0
+	}
+	degrees := both * both / (x*x/a.Degrees + y*y/b.Degrees)
+	if math.IsNaN(degrees) { // squares of squares that are too small for a number
+		degrees = math.Inf(1)
+	}
+	return studentPoint(1-0.025/float64(pairs), max(1, degrees)) * math.Sqrt(both)
 }
 
 // StudentP returns the two-sided p of t with degrees of freedom (they need not
@@ -92,34 +124,16 @@ func StudentP(t, degrees float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: degrees}.CDF(-math.Abs(t)))
 }
 
-// FisherP returns P(F >= f) for Fisher's F with a and b degrees of freedom.
-func FisherP(f, a, b float64) float64 {
-	if !(a > 0) || !(b > 0) || math.IsNaN(f) {
-		return math.NaN()
-	}
-	if f <= 0 {
-		return 1
-	}
-	if math.IsInf(f, 1) {
-		return 0
-	}
-	return distuv.F{D1: a, D2: b}.Survival(f)
-}
-
 // Lag1 returns the autocorrelation of lag 1: how much neighbors in a series
 // resemble each other, -1 to 1. It is 0 for series that are constant or
 // shorter than three.
 func Lag1(x []float64) float64 {
-	if len(x) < 3 || !finite(x) {
+	if len(x) < 3 || !Finite(x...) {
 		return 0
 	}
-	mean := Mean(x)
-	var near, all float64
-	for i, v := range x {
-		all += (v - mean) * (v - mean)
-		if i > 0 {
-			near += (v - mean) * (x[i-1] - mean)
-		}
+	mean, all, near := Mean(x), Squares(x), 0.0
+	for i := 1; i < len(x); i++ {
+		near += (x[i] - mean) * (x[i-1] - mean)
 	}
 	if all == 0 {
 		return 0
@@ -127,6 +141,15 @@ func Lag1(x []float64) float64 {
 	return near / all
 }
 
-func finite(x []float64) bool {
+// Finite tells whether all of x are numbers.
+func Finite(x ...float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// Ratio returns a/b, and 0 where that is no finite number.
+func Ratio(a, b float64) float64 {
+	if r := a / b; b != 0 && Finite(r) {
+		return r
+	}
+	return 0
 }

@@ -18,14 +18,12 @@ func near(t *testing.T, what string, got, want, within float64) {
 
 func TestStudent(t *testing.T) { // from the tables of the t distribution
 	for degrees, want := range map[int]float64{1: 12.706, 2: 4.303, 9: 2.262, 30: 2.042, 40: 2.0211, 60: 2.0003, 120: 1.9799, 1e9: 1.95996} {
-		near(t, "97.5% point", Student(degrees), want, 0.0005)
+		near(t, "97.5% point", Student(float64(degrees)), want, 0.0005)
 		near(t, "its p", StudentP(want, float64(degrees)), 0.05, 0.0001)
 	}
 	if !math.IsInf(Student(0), 1) {
 		t.Error("no degrees of freedom, no interval")
 	}
-	near(t, "F of the 5% table, 4 and 10 degrees", FisherP(3.478, 4, 10), 0.05, 0.0001)
-	near(t, "F is t squared", FisherP(2.262*2.262, 1, 9), StudentP(2.262, 9), 1e-9)
 }
 
 // NIST/SEMATECH e-Handbook, 1.3.5.2: 195 measurements of ZARR13 have mean

@@ -42,18 +42,18 @@ func Slope(series []Point) (Trend, bool) {
 		sxx += (middle[i] - tm) * (middle[i] - tm)
 		sxy += (middle[i] - tm) * (p.Value - xm)
 	}
-	slope := divide(sxy, sxx)
+	slope := Ratio(sxy, sxx)
 	rest := make([]float64, len(series))
 	squares := 0.0
 	for i, p := range series {
 		rest[i] = p.Value - xm - slope*(middle[i]-tm)
 		squares += rest[i] * rest[i]
 	}
-	if !finite([]float64{slope, squares, span, xm}) {
+	if !Finite(slope, squares, span, xm) {
 		return Trend{}, false
 	}
 	r := min(max(0, Lag1(rest)), mostCorrelation)
-	t := Trend{Change: slope * span, Ratio: divide(slope*span, xm), Correlation: r, Effective: n * (1 - r) / (1 + r)}
+	t := Trend{Change: slope * span, Ratio: Ratio(slope*span, xm), Correlation: r, Effective: n * (1 - r) / (1 + r)}
 	t.P = slopeP(slope, squares, sxx, t.Effective, xm*xm*n)
 	return t, true
 }

@@ -107,7 +107,7 @@ func (h *held) step(moved bool) search.Step {
 	}
 	batches := stats.Batch(points, mostBatches, leastBatch)
 	if _, v, ok := stats.BatchInterval(batches); ok {
-		s.Error = (v.High - v.Low) / 2 / stats.Student(len(batches)-1)
+		s.Error = (v.High - v.Low) / 2 / stats.Student(float64(len(batches)-1))
 	}
 	if h.done > 0 {
 		s.Latency = h.latency / float64(h.done)
