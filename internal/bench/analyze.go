@@ -22,9 +22,9 @@ func analyzing(s scale) benchmark {
 	return benchmark{
 		name:  "analyze",
 		title: "Analysis of an hour of fifty hosts",
-		about: fmt.Sprintf("`weir report` on a made-up run of %d s in %d steps with one interval a second of each of %d data servers (%d of them two, "+
-			"for reads and writes) and one sample a second of each of %d hosts: findings, tables and report.html, with everything that is written brought to the disk.",
-			run.Seconds, run.Steps, run.Stores, run.Writes, run.Servers+run.Loaders),
+		about: fmt.Sprintf("`weir report` on a made-up run of %d s in %d steps with one interval a second of each of %d data servers and one sample a second "+
+			"of each of %d hosts: findings, tables and report.html, with everything that is written brought to the disk.",
+			run.Seconds, run.Steps, run.Stores, run.Servers+run.Loaders),
 		metrics: []metric{analysisTime, analysisCPU, peakMemory},
 		bars:    []bar{{metric: analysisTime, a: "weir", limit: 2}, {metric: peakMemory, a: "weir", limit: 300e6}},
 		setup: func(_ context.Context, r *rig) ([]side, error) {
