@@ -5,12 +5,31 @@ import (
 	"math"
 	"slices"
 
+	"weir/analysis/shape"
 	"weir/analysis/stats"
 	"weir/measure"
 )
 
 // step turns the sums of a step's hold time into its point of the curve.
 func (d *data) step(t *total) Step {
+	s := t.step()
+	s.Clients = int(math.Round(s.ActiveClients))
+	for _, p := range d.plan.Steps {
+		if p.Number == t.number {
+			s.Clients, s.Rate = p.Clients, finite(float64(p.Rate))
+		}
+	}
+	if e := d.announced(t.number); e != nil { // also steps that no plan listed
+		s.Clients, s.Rate = e.Clients, finite(e.Rate)
+	}
+	s.steady(t)
+	s.Little = d.little(&s)
+	d.hosts(&s, t)
+	return s
+}
+
+// step is what the sums alone say.
+func (t *total) step() Step {
 	s := Step{
 		Step: t.number, Hold: t.span,
 		Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
@@ -30,39 +49,22 @@ func (d *data) step(t *total) Step {
 		s.ActiveClients += sec.clients * sec.seconds
 	}
 	s.ActiveClients = ratio(s.ActiveClients, t.span)
-	s.Clients = int(math.Round(s.ActiveClients))
-	for _, p := range d.plan.Steps {
-		if p.Number == t.number {
-			s.Clients, s.Rate = p.Clients, finite(float64(p.Rate))
-		}
-	}
-	if e := d.announced(t.number); e != nil { // also steps that no plan listed
-		s.Clients, s.Rate = e.Clients, finite(e.Rate)
-	}
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
-	s.steady(t)
-	s.Little = d.little(&s)
-	d.hosts(&s, t)
 	return s
 }
 
 // spread fills in the intervals of the means.
 func (s *Step) spread(t *total) {
-	moved := batches(t.seconds, func(x *second) float64 { return float64(x.moved) })
-	done := batches(t.seconds, func(x *second) float64 { return float64(x.done) })
+	moved, done := batches(t.seconds, movedIn), batches(t.seconds, doneIn)
 	s.Batches = len(moved)
 	s.means = means(moved)
 	if t.moved == 0 {
 		s.means = means(done)
 	}
-	if low, high, ok := interval(moved); ok {
-		s.ThroughputLow, s.ThroughputHigh = &low, &high
-	}
-	if low, high, ok := interval(done); ok {
-		s.OperationsLow, s.OperationsHigh = &low, &high
-	}
+	s.ThroughputLow, s.ThroughputHigh = interval(moved)
+	s.OperationsLow, s.OperationsHigh = interval(done)
 }
 
 // means are the values of batches.
@@ -120,33 +122,9 @@ func (f *Findings) bounds(s *Step) (low, high float64) {
 	return *l, *h
 }
 
-// fewErrors is the error ratio up to which a step can be the best.
-const fewErrors = 0.05
-
 // best returns the place in the curve of the step that gave most, among those
 // with few errors if there are any; -1 if no operation ended well.
-func (f *Findings) best() int {
-	pick := func(most float64) int {
-		best := -1
-		for i := range f.Curve {
-			s := &f.Curve[i]
-			mean, _, _ := f.yield(s)
-			if mean <= 0 || s.Done == 0 && s.Moved == 0 && !s.told || s.ErrorRatio > most {
-				continue
-			}
-			if best < 0 {
-				best = i
-			} else if top, _, _ := f.yield(&f.Curve[best]); mean > top {
-				best = i
-			}
-		}
-		return best
-	}
-	if i := pick(fewErrors); i >= 0 {
-		return i
-	}
-	return pick(1)
-}
+func (f *Findings) best() int { return shape.Best(f.points()) }
 
 // load is where a step lies on the curve's axis: arrivals per second in the
 // open model, else clients.

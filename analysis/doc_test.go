@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/analysis/shape"
 	"weir/internal/unit"
 	"weir/results/resultstest/keys"
 )
@@ -56,7 +57,7 @@ func TestDocumentedThresholds(t *testing.T) {
 	for _, text := range []string{
 		fmt.Sprintf("used more than %v", oneCore), fmt.Sprintf("at least %d requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
 		fmt.Sprintf("(%v on average)", waitingJobs), "more than " + unit.Percent(swapGrew) + " of it went to swap", "below " + unit.Percent(fallen) + " of a lighter one's",
-		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(plateau) + " of the best one", "with " + unit.Percent(roomSlip-1) + " for noise",
+		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(shape.NearBest) + " of the best one", "with " + unit.Percent(roomSlip-1) + " for noise",
 		"at least " + unit.Percent(proportional) + " of what it brings", "used " + unit.Percent(othersWarn) + " of a CPU or more", "less than " + unit.Percent(leastOwn) + " of it",
 		"| " + unit.Percent(missingFail) + " of a step's clients were missing",
 	} {

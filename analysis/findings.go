@@ -144,8 +144,7 @@ type Step struct {
 	JobSeconds     *Quantiles   `json:"job_seconds"`       // later versions
 	CPUEfficiency  *float64     `json:"cpu_efficiency"`    // later versions
 	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
-	clientByHost   bool
-	latencySeconds float64 // summed over operations done
+	latencySeconds float64      // summed over operations done
 	thinkSeconds   float64
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
@@ -268,7 +267,7 @@ func (d *data) findings() *Findings {
 	d.resources(f)
 	f.Bottleneck = d.bottleneck(f, best)
 	f.Validity = d.validity(f, best)
-	f.Thresholds = d.stopped(f.hold(d.plan.Thresholds))
+	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
 	f.Boundaries = f.boundaries(d.plan.Boundaries)
 	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
 	f.Verdict = f.verdict(best)

@@ -59,10 +59,11 @@ func FuzzRun(f *testing.F) {
 			t.Fatal("no verdict")
 		}
 		var out bytes.Buffer
-		for _, err := range []error{CurveCSV(&out, found), IntervalsCSV(&out, run), HostsCSV(&out, run)} {
-			if err != nil {
-				t.Fatal(err)
-			}
+		if _, err := loadTo(run, &out, &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := CurveCSV(&out, found); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func NewGate(p *scenario.Plan) *Gate {
 // come one after the other; what a second shows is judged when the next begins.
 func (g *Gate) Saw(v *measure.Interval) (broken string) {
 	switch {
-	case g.sum.step > 0 && (v.Step != g.sum.step || v.Phase != measure.Hold):
+	case g.sum.number > 0 && (v.Step != g.sum.number || v.Phase != measure.Hold):
 		broken = g.End()
 	case !v.Start.Equal(g.sum.at) && g.sum.span >= g.sum.next && g.sum.ended() >= gateLeast:
 		g.sum.next = g.sum.span + gateEvery.Seconds()
@@ -67,22 +67,22 @@ func (g *Gate) Saw(v *measure.Interval) (broken string) {
 // End tells that the hold of the current step is over, if there is one, and
 // returns as Saw does.
 func (g *Gate) End() (broken string) {
-	if g.sum.step == 0 {
+	if g.sum.number == 0 {
 		return ""
 	}
-	s := g.sum.figures()
+	s := g.sum.step()
 	broken = g.judge(func(t scenario.Threshold) figure { return s.figure(t.Measure.Name) })
-	g.ended, g.sum = max(g.ended, g.sum.step), soFar{}
+	g.ended, g.sum = max(g.ended, g.sum.number), soFar{}
 	return broken
 }
 
 // judge returns what the first broken threshold says of the current step. What
 // was not measured does not stop a run.
 func (g *Gate) judge(value func(scenario.Threshold) figure) string {
-	step := g.steps[g.sum.step]
+	now, step := g.sum.step(), g.steps[g.sum.number]
 	clients := step.Clients
 	if step.Number == 0 { // a pilot's own
-		clients = int(math.Round(ratio(g.sum.clients, g.sum.span)))
+		clients = int(math.Round(now.ActiveClients))
 	}
 	load := Step{Clients: clients, Rate: float64(step.Rate)}.load()
 	for i, t := range g.thresholds {
@@ -90,8 +90,8 @@ func (g *Gate) judge(value func(scenario.Threshold) figure) string {
 			continue
 		}
 		if v := value(t); v.known && !t.Met(v.value) {
-			now := g.sum.figures().figure(t.Measure.Name).value
-			return fmt.Sprintf("%s: step %d was stopped after %.0f s of hold: %s with %s", g.texts[i], g.sum.step, g.sum.span, t.Measure.Format(now), load)
+			return fmt.Sprintf("%s: step %d was stopped after %.0f s of hold: %s with %s", g.texts[i], g.sum.number, g.sum.span,
+				t.Measure.Format(now.figure(t.Measure.Name).value), load)
 		}
 	}
 	return ""
@@ -106,69 +106,25 @@ func (s Step) load() string {
 	return (&Findings{Model: model}).at(&s)
 }
 
-// soFar sums what was measured of a step's hold.
+// soFar is what was measured of a step's hold. The zero value is that of none.
 type soFar struct {
-	step         int
-	at           time.Time // start of the newest second
-	next         float64   // seconds of hold after which it is judged next
-	span         float64
-	clients      float64 // times seconds
-	seconds      []second
-	moved        int64
-	done, errors int64
-	missed       int64
-	waits        int64
-	durations    map[string]*measure.Histogram
+	total
+	at   time.Time // start of the newest second
+	next float64   // seconds of hold after which it is judged next
 }
 
 func (s *soFar) ended() int64 { return s.done + s.errors }
 
 func (s *soFar) add(v *measure.Interval) {
-	if s.step == 0 {
-		*s = soFar{step: v.Step, next: gateEvery.Seconds(), durations: map[string]*measure.Histogram{
-			"latency": {}, "first_byte": {}, "connect": {}, "login": {}, "redirect": {},
-		}}
+	if s.number == 0 {
+		*s = soFar{total: total{number: v.Step, failed: map[storage.Class]int64{}}, next: gateEvery.Seconds()}
 	}
 	if !v.Start.Equal(s.at) || len(s.seconds) == 0 {
 		s.at = v.Start
 		s.span += v.Seconds
-		s.clients += v.Clients * v.Seconds
-		s.seconds = append(s.seconds, second{start: v.Start, seconds: v.Seconds})
+		s.seconds = append(s.seconds, second{start: v.Start})
 	}
-	now := &s.seconds[len(s.seconds)-1]
-	now.moved += v.Moved
-	now.done += v.Done
-	s.moved += v.Moved
-	s.done += v.Done
-	s.missed += v.Missed
-	s.waits += v.Waits
-	for class, n := range v.Failed {
-		if class != storage.Canceled && class != storage.None {
-			s.errors += n
-		}
-	}
-	for name, h := range map[string]*measure.Histogram{
-		"latency": &v.Latency, "first_byte": &v.FirstByte, "connect": &v.Connect, "login": &v.Login, "redirect": &v.Redirect,
-	} {
-		s.durations[name].Merge(h)
-	}
-}
-
-// figures returns the step as far as thresholds look at it.
-func (s *soFar) figures() *Step {
-	clients := ratio(s.clients, s.span)
-	out := &Step{
-		Throughput: ratio(float64(s.moved), s.span), Operations: ratio(float64(s.done), s.span), ActiveClients: clients,
-		PerClient: ratio(float64(s.moved), s.clients), PerClientRate: ratio(float64(s.done), s.clients),
-		Done: s.done, Errors: s.errors, Missed: s.missed, Waits: s.waits,
-		Latency: quantiles(s.durations["latency"]), FirstByte: quantiles(s.durations["first_byte"]),
-		Connect: quantiles(s.durations["connect"]), Login: quantiles(s.durations["login"]), Redirect: quantiles(s.durations["redirect"]),
-	}
-	if low, high, ok := interval(batches(s.seconds, func(x *second) float64 { return float64(x.moved) })); ok {
-		out.ThroughputLow, out.ThroughputHigh = &low, &high
-	}
-	if low, high, ok := interval(batches(s.seconds, func(x *second) float64 { return float64(x.done) })); ok {
-		out.OperationsLow, out.OperationsHigh = &low, &high
-	}
-	return out
+	s.seconds[len(s.seconds)-1].add(v)
+	s.total.add(v)
+	s.addTimes(v)
 }

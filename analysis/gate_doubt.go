@@ -27,7 +27,8 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 		n, k := float64(s.ended()), float64(s.waits)
 		return figure{value: ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
 	case "throughput", "per_client", "rate", "per_client_rate":
-		v := s.figures().figure(name)
+		step := s.step()
+		v := step.figure(name)
 		if v.low == nil || v.high == nil {
 			return figure{}
 		}
@@ -37,10 +38,14 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 		return known(*v.high)
 	}
 	i := strings.LastIndexByte(name, '_')
-	if i < 0 || s.durations[name[:i]] == nil {
+	if i < 0 {
 		return figure{}
 	}
-	return duringOf(s.durations[name[:i]], name[i+1:], upper)
+	h := map[string]*measure.Histogram{"latency": &s.latency, "first_byte": &s.firstByte, "connect": &s.connect, "login": &s.login, "redirect": &s.redirect}[name[:i]]
+	if h == nil {
+		return figure{}
+	}
+	return duringOf(h, name[i+1:], upper)
 }
 
 // side is the direction in which the doubt lies.

@@ -32,14 +32,23 @@ func (t *total) spans() [][2]time.Time {
 // A mean is an average weighted by time. The zero value is empty.
 type mean struct{ sum, weight float64 }
 
-func (m *mean) add(x, weight float64) { m.sum += x * weight; m.weight += weight }
+// add leaves out what is not known, which is NaN.
+func (m *mean) add(x, weight float64) {
+	if !math.IsNaN(x) {
+		m.sum += x * weight
+		m.weight += weight
+	}
+}
+
+// or0 returns the average, 0 if nothing was added.
+func (m *mean) or0() float64 { return ratio(m.sum, m.weight) }
 
 // value returns nil if nothing was added.
 func (m *mean) value() *float64 {
 	if m.weight <= 0 {
 		return nil
 	}
-	v := ratio(m.sum, m.weight)
+	v := m.or0()
 	return &v
 }
 
@@ -49,82 +58,48 @@ type hostSum struct {
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
 	retransmits, userSystem                         mean
-	used                                            *usageSum // nil: not wanted, as for single points
+	used                                            usageSum
 	disks                                           map[string]*mean
 	server                                          *serverSum // nil: it told nothing of itself
 }
 
 // add counts s with the weight of the time it shares with the hold.
 func (h *hostSum) add(s *monitor.Sample, weight float64) {
+	k := lookAt(s)
 	h.Cores = max(h.Cores, s.Cores)
+	h.cpu.add(k.cpu, weight)
+	h.iowait.add(k.iowait, weight)
+	h.steal.add(k.steal, weight)
+	h.core.add(k.core, weight)
+	h.serverCPU.add(k.serverCores, weight)
+	h.clientCPU.add(k.clientCores, weight)
+	h.ServerRSS, h.ClientRSS = max(h.ServerRSS, k.serverRSS), max(h.ClientRSS, k.clientRSS)
 	if s.CPU != nil {
-		h.cpu.add(s.CPU.Busy(), weight)
 		h.userSystem.add(s.CPU.User+s.CPU.System, weight)
-		h.iowait.add(s.CPU.IOWait, weight)
-		h.steal.add(s.CPU.Steal, weight)
 	}
-	if len(s.Core) > 0 {
-		h.core.add(slices.Max(s.Core), weight)
-	}
-	if m := s.Memory; m != nil && (h.MemoryAvailable == 0 || m.Available < h.MemoryAvailable) {
-		h.MemoryAvailable = m.Available
+	if s.Memory != nil && (h.MemoryAvailable == 0 || k.available < h.MemoryAvailable) {
+		h.MemoryAvailable = k.available
 	}
 	if s.TCP != nil {
-		h.retransmits.add(ratio(float64(s.TCP.Retransmits), s.Seconds), weight)
+		h.retransmits.add(k.retransmits, weight)
 	}
-	h.addProcs(s, weight)
-	if h.used != nil {
-		h.used.add(s, weight)
-	}
-	if s.Service == nil {
-		h.addDevices(s, weight)
+	h.used.add(s, weight)
+	if s.Service != nil { // its host is another sample's
+		if h.server == nil {
+			h.server = &serverSum{}
+		}
+		h.server.add(s, weight)
 		return
 	}
-	if h.server == nil {
-		h.server = &serverSum{}
+	for i := range s.Disks {
+		entryOf(&h.disks, s.Disks[i].Name).add(s.Disks[i].Busy, weight)
 	}
-	h.server.add(s, weight)
-}
-
-func (h *hostSum) addProcs(s *monitor.Sample, weight float64) {
-	cores, rss := map[string]float64{}, map[string]int64{}
-	for _, p := range s.Procs {
-		cores[p.Role] += ratio(p.User+p.System, s.Seconds)
-		rss[p.Role] += p.RSS
-	}
-	if c, ok := cores[server]; ok {
-		h.serverCPU.add(c, weight)
-		h.ServerRSS = max(h.ServerRSS, rss[server])
-	}
-	if c, ok := cores[client]; ok {
-		h.clientCPU.add(c, weight)
-		h.ClientRSS = max(h.ClientRSS, rss[client])
-	}
-}
-
-func (h *hostSum) addDevices(s *monitor.Sample, weight float64) {
-	var read, write float64
-	for _, disk := range s.Disks {
-		if h.disks[disk.Name] == nil {
-			h.disks[disk.Name] = &mean{}
-		}
-		h.disks[disk.Name].add(disk.Busy, weight)
-		read, write = read+disk.Read, write+disk.Write
-	}
-	h.read.add(read, weight)
-	h.write.add(write, weight)
-	var received, sent, loReceived, loSent float64
-	for _, n := range s.Nets {
-		if n.Name == loopback {
-			loReceived, loSent = float64(n.Received), float64(n.Sent)
-			continue
-		}
-		received, sent = received+float64(n.Received), sent+float64(n.Sent)
-	}
-	h.received.add(ratio(received, s.Seconds), weight)
-	h.sent.add(ratio(sent, s.Seconds), weight)
-	h.loReceived.add(ratio(loReceived, s.Seconds), weight)
-	h.loSent.add(ratio(loSent, s.Seconds), weight)
+	h.read.add(k.diskRead, weight)
+	h.write.add(k.diskWrite, weight)
+	h.received.add(k.received, weight)
+	h.sent.add(k.sent, weight)
+	h.loReceived.add(k.back, weight)
+	h.loSent.add(k.looped, weight)
 }
 
 func (h *hostSum) figure() HostFigure {
@@ -137,13 +112,11 @@ func (h *hostSum) figure() HostFigure {
 			f.Disk, f.DiskBusy = name, v
 		}
 	}
-	f.DiskRead, f.DiskWrite = ratio(h.read.sum, h.read.weight), ratio(h.write.sum, h.write.weight)
-	f.NetReceived = max(ratio(h.received.sum, h.received.weight), ratio(h.loReceived.sum, h.loReceived.weight))
-	f.NetSent = max(ratio(h.sent.sum, h.sent.weight), ratio(h.loSent.sum, h.loSent.weight))
-	f.Retransmits = ratio(h.retransmits.sum, h.retransmits.weight)
-	if h.used != nil {
-		h.used.fill(&f)
-	}
+	f.DiskRead, f.DiskWrite = h.read.or0(), h.write.or0()
+	f.NetReceived = max(h.received.or0(), h.loReceived.or0())
+	f.NetSent = max(h.sent.or0(), h.loSent.or0())
+	f.Retransmits = h.retransmits.or0()
+	h.used.fill(&f)
 	if h.server != nil {
 		f.Service = h.server.figure()
 	}
@@ -161,7 +134,7 @@ func (d *data) hosts(s *Step, t *total) {
 	})
 	shareServers(s.Hosts)
 	s.ServerCores, s.ServerCPU, s.serverByHost = sideCPU(s.Hosts, server, func(h *HostFigure) *float64 { return h.ServerCores })
-	s.ClientCores, s.ClientCPU, s.clientByHost = sideCPU(s.Hosts, client, func(h *HostFigure) *float64 { return h.ClientCores })
+	s.ClientCores, s.ClientCPU, _ = sideCPU(s.Hosts, client, func(h *HostFigure) *float64 { return h.ClientCores })
 }
 
 // sideCPU returns how many cores one side used and which share that is of its

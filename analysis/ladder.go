@@ -3,6 +3,8 @@ package analysis
 import (
 	"cmp"
 	"slices"
+
+	"weir/analysis/shape"
 )
 
 // Bounds by which a curve is said to level off.
@@ -10,7 +12,6 @@ const (
 	halfGrowth = 0.5  // of the load's growth
 	growthSlip = 0.05 // that noise may add to it
 	leastRange = 1.25 // factor between loads that can show anything
-	plateau    = 0.95 // of the best yield
 	roomSlip   = 1.1  // what a resource that is full may give more than its room, by noise
 )
 
@@ -39,7 +40,7 @@ func (f *Findings) ladder() *ladder {
 	for i := range l.steps {
 		most = max(most, l.yield(i))
 	}
-	l.top = slices.IndexFunc(l.steps, func(s *Step) bool { y, _, _ := f.yield(s); return y >= plateau*most })
+	l.top = slices.IndexFunc(l.steps, func(s *Step) bool { y, _, _ := f.yield(s); return y >= shape.NearBest*most })
 	l.top = max(0, l.top)
 	l.level = l.levels()
 	return l
@@ -203,7 +204,7 @@ func deepens(uses []*Use, onset int) bool {
 // what follows from it. A pool of threads is full because each of them waits
 // for something; the clients' own limit says nothing of the service.
 func rank(resource string) int {
-	return slices.Index([]string{ResourceThreads, ResourcePorts, ResourceFiles, ResourceMemory, ResourceDisk, ResourceReceived, ResourceSent, ResourceCore, ResourceCPU, ResourceGenerator}, resource) * -1
+	return slices.Index([]string{ResourceGenerator, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
 }
 
 // limits tells whether x can be what keeps the curve from growing: it is full

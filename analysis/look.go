@@ -7,8 +7,8 @@ import (
 	"weir/monitor"
 )
 
-// A look is what one sample says of its host: what hostSum makes of that
-// sample alone, without its maps and pointers. Unknown figures are NaN.
+// A look is what one sample says of its host: what hostSum averages
+// and tables and plots show. Unknown figures are NaN.
 type look struct {
 	cpu, iowait, steal, core     float64 // shares
 	serverCores, clientCores     float64

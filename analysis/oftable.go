@@ -184,7 +184,7 @@ func (r *reader) spread(s *Step, yields []float64) {
 	}
 	s.Batches = len(yields)
 	v, ok := stats.MeanInterval(yields)
-	if !ok || len(yields) < leastBatches {
+	if !ok || len(yields) < stats.LeastBatches {
 		return
 	}
 	s.means = yields

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/analysis/shape"
 	given "weir/analysis/table"
 	"weir/internal/unit"
 )
@@ -47,20 +48,13 @@ func (r *reader) spans() []float64 {
 	return out
 }
 
-// part is where a row begins and ends in its step, which runs from 0 to quarters.
-type part struct{ from, to float64 }
-
-func (r *reader) parts(rows []int) []part {
-	span, at := 0.0, 0.0
-	for _, i := range rows {
-		span += r.seconds[i]
-	}
-	out := make([]part, len(rows))
+// pieces are where rows of one step lie in it.
+func (r *reader) pieces(rows []int) []piece {
+	lengths := make([]float64, len(rows))
 	for j, i := range rows {
-		out[j] = part{quarters * at / span, quarters * (at + r.seconds[i]) / span}
-		at += r.seconds[i]
+		lengths[j] = r.seconds[i]
 	}
-	return out
+	return pieces(lengths)
 }
 
 // subintervals cuts each step into four parts of equal length. A row that two of
@@ -69,22 +63,18 @@ func (r *reader) subintervals() []Subinterval {
 	all := []Subinterval{}
 	for n, rows := range r.steps() {
 		var w [quarters]window
-		for j, p := range r.parts(rows) {
+		for j, p := range r.pieces(rows) {
 			i := rows[j]
-			for q := max(0, int(p.from)); q < quarters && float64(q) < p.to; q++ {
-				if share := min(p.to, float64(q+1)) - max(p.from, float64(q)); share > 0 {
-					seconds := r.seconds[i] * share / (p.to - p.from)
-					w[q].seconds += seconds
-					w[q].clients += seconds * r.Value(given.Clients, i).X
-					w[q].moved += seconds * known0(r.Value(given.Throughput, i))
-					w[q].done += seconds * known0(r.Value(given.Rate, i))
-				}
-			}
+			p.shares(func(q int, share float64) {
+				seconds := r.seconds[i] * share
+				w[q].seconds += seconds
+				w[q].clients += seconds * r.Value(given.Clients, i).X
+				w[q].moved += seconds * known0(r.Value(given.Throughput, i))
+				w[q].done += seconds * known0(r.Value(given.Rate, i))
+			})
 		}
 		for q := range w {
-			x := w[q].figure()
-			all = append(all, Subinterval{Step: n + 1, Number: q + 1, Name: subintervalName(q), Seconds: x.Seconds, Clients: x.Clients,
-				Throughput: x.Throughput, PerClient: ratio(x.Throughput, x.Clients), Operations: x.Operations})
+			all = append(all, w[q].subinterval(n+1, q))
 		}
 	}
 	return all
@@ -102,11 +92,11 @@ func known0(v given.Value) float64 {
 func (r *reader) quarters(subs []Subinterval, points string) []Step {
 	all := []Step{}
 	for n, rows := range r.steps() {
-		parts := r.parts(rows)
+		cut := r.pieces(rows)
 		within := func(from, to float64) (in []int) {
-			for j, i := range rows {
-				if middle := (parts[j].from + parts[j].to) / 2; middle >= from && middle < to {
-					in = append(in, i)
+			for j, p := range cut {
+				if middle := (p.from + p.to) / 2; middle >= from && middle < to {
+					in = append(in, rows[j])
 				}
 			}
 			return in
@@ -158,9 +148,6 @@ func (r *reader) validity(f *Findings) Validity {
 	return v
 }
 
-// fewLoads is the number of different loads below which no knee is told.
-const fewLoads = 4
-
 func (r *reader) checkRows(f *Findings) Check {
 	var loads []float64
 	for i := range f.Curve {
@@ -169,9 +156,9 @@ func (r *reader) checkRows(f *Findings) Check {
 	slices.SortFunc(loads, cmp.Compare[float64])
 	different := len(slices.Compact(loads))
 	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%d rows make %d points at %d different loads", r.Len(), len(f.Curve), different)}
-	if different < fewLoads {
+	if different < shape.LeastLoads {
 		c.Status = Warn
-		c.Detail += fmt.Sprintf(": a knee takes %d", fewLoads)
+		c.Detail += fmt.Sprintf(": a knee takes %d", shape.LeastLoads)
 	}
 	return c
 }

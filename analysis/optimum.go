@@ -49,17 +49,13 @@ func (f *Findings) bestTested(best int) *Optimum {
 		Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Step: s.Step, Tested: s.Clients, Inside: f.declines(best),
 		Method: "best tested step; equals are those whose 95% intervals overlap its own"}
 	for i := range f.Curve {
-		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].ErrorRatio <= max(fewErrors, s.ErrorRatio) {
+		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].ErrorRatio <= max(shape.FewErrors, s.ErrorRatio) {
 			o.ClientsLow = min(o.ClientsLow, f.Curve[i].Clients)
 			o.ClientsHigh = max(o.ClientsHigh, f.Curve[i].Clients)
 		}
 	}
 	return o
 }
-
-// nearBest is the share of the best yield that a lower one must be below to be
-// called less.
-const nearBest = 0.95
 
 // declines tells whether the heaviest load certainly gave less than the best one:
 // the 95% intervals are apart, and it is 5% or more.
@@ -73,7 +69,7 @@ func (f *Findings) declines(best int) bool {
 	}
 	mean, _, _ := f.yield(&f.Curve[heaviest])
 	_, high := f.bounds(&f.Curve[heaviest])
-	return mean < nearBest*top && high < low
+	return mean < shape.NearBest*top && high < low
 }
 
 // disagree is by how much a fitted maximum may differ from the best tested step

@@ -10,7 +10,6 @@ import (
 
 	"weir/measure"
 	"weir/monitor"
-	"weir/results"
 	"weir/storage"
 )
 
@@ -66,26 +65,6 @@ func quoted(s string) string {
 
 func (r *record) end() { *r = append(*r, '\n') }
 
-// IntervalsCSV writes intervals.jsonl as a table, its histograms as count and
-// quantiles, errors in a column a class.
-func IntervalsCSV(w io.Writer, run *results.Run) error {
-	render, write, err := intervalTable(w)
-	if err != nil {
-		return err
-	}
-	return run.EachInterval(render, func(_ *measure.Interval, row []byte) error { return write(row) })
-}
-
-// HostsCSV writes hosts.jsonl as a table, one line a sample: sums over disks
-// and interfaces, CPU of the two sides' processes.
-func HostsCSV(w io.Writer, run *results.Run) error {
-	render, write, err := hostTable(w)
-	if err != nil {
-		return err
-	}
-	return run.EachSample(render, func(_ *monitor.Sample, row []byte) error { return write(row) })
-}
-
 // table begins a table: its header is written, write adds rows. Nothing is
 // written where w is nil.
 func table(w io.Writer, names []string) (write func(row []byte) error, err error) {
@@ -99,6 +78,8 @@ func table(w io.Writer, names []string) (write func(row []byte) error, err error
 	}, err
 }
 
+// intervalTable is intervals.jsonl as a table, its histograms as count and
+// quantiles, errors in a column a class.
 func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, write func([]byte) error, err error) {
 	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "moved_bytes", "discarded_bytes",
 		"wire_bytes", "begun", "done", "retried", "verified", "sessions", "missed", "latency_p50_seconds", "latency_p99_seconds",
@@ -139,6 +120,8 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	return out
 }
 
+// hostTable is hosts.jsonl as a table, one line a sample: sums over disks and
+// interfaces, CPU of the two sides' processes.
 func hostTable(w io.Writer) (render func([]byte, *monitor.Sample) []byte, write func([]byte) error, err error) {
 	write, err = table(w, []string{"time", "duration_seconds", "host", "role", "cores", "cpu_busy_share", "cpu_user_share", "cpu_system_share",
 		"cpu_iowait_share", "cpu_steal_share", "busiest_core_share", "load1", "memory_available_bytes", "server_cpu_cores", "client_cpu_cores",

@@ -67,8 +67,8 @@ func (t *serverSum) figure() *ServerFigure {
 	f := &ServerFigure{
 		Kind: t.kind, Cores: ratio(t.cpu, t.seconds), Logins: ratio(t.logins, t.seconds), Refused: ratio(t.refused, t.seconds),
 		Redirects: ratio(t.redirects, t.seconds), Errors: ratio(t.errors, t.seconds),
-		Connections: ratio(t.connections.sum, t.connections.weight), Threads: ratio(t.threads.sum, t.threads.weight), Queue: t.queue,
-		Busy: ratio(t.busy.sum, t.busy.weight), QueueMean: ratio(t.waiting.sum, t.waiting.weight),
+		Connections: t.connections.or0(), Threads: t.threads.or0(), Queue: t.queue,
+		Busy: t.busy.or0(), QueueMean: t.waiting.or0(),
 		Waits: ratio(t.waits, t.seconds), Limited: ratio(t.limited, t.seconds),
 	}
 	if !t.late {

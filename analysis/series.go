@@ -57,16 +57,7 @@ type HostPoint struct {
 	NetBytes                 float64 // received and sent, per second; through loopback if that is more
 }
 
-// SeriesOf reads run's time series.
-func SeriesOf(run *results.Run) (*Series, error) {
-	d, err := load(run)
-	if err != nil {
-		return nil, err
-	}
-	return d.series(), nil
-}
-
-// Both is Of and SeriesOf with one reading.
+// Both analyses run as Of does, and returns its time series besides.
 func Both(run *results.Run) (*Findings, *Series, error) {
 	d, err := load(run)
 	if err != nil {
@@ -121,4 +112,34 @@ func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
 	return HostPoint{At: s.Time.Sub(start).Seconds(), CPU: known(k.cpu), IOWait: known(k.iowait),
 		ServerCores: known(k.serverCores), ClientCores: known(k.clientCores), DiskBusy: known(k.diskBusy),
 		DiskBytes: k.diskRead + k.diskWrite, NetBytes: net}
+}
+
+// A Distribution is how long the operations of one step's hold time took.
+type Distribution struct {
+	Step      int
+	Quantiles Quantiles
+	Bins      []Bin // ascending, without gaps of their own making: empty ones are left out
+}
+
+// A Bin is how many operations took between From and To seconds.
+type Bin struct {
+	From, To float64
+	Count    int64
+}
+
+// distributions returns those of all steps in which operations ended well.
+func (d *data) distributions() []Distribution {
+	var all []Distribution
+	for _, t := range d.held() {
+		if q := quantiles(&t.latency); q != nil {
+			all = append(all, Distribution{Step: t.number, Quantiles: *q, Bins: bins(&t.latency)})
+		}
+	}
+	return all
+}
+
+func bins(h *measure.Histogram) []Bin {
+	var all []Bin
+	h.Buckets(func(from, to float64, count int64) { all = append(all, Bin{from, to, count}) })
+	return all
 }

@@ -23,9 +23,9 @@ const (
 // counted returns what a second adds to what steps are compared by.
 func (t *total) counted(x *second) float64 {
 	if t.moved == 0 {
-		return float64(x.done)
+		return doneIn(x)
 	}
-	return float64(x.moved)
+	return movedIn(x)
 }
 
 // steady fills in whether the step held its level, and the part of its hold that
@@ -60,8 +60,8 @@ func (s *Step) steady(t *total) {
 	for i := range t.seconds[:cut] {
 		p.From += t.seconds[i].seconds
 	}
-	if low, high, ok := interval(batches(rest, func(x *second) float64 { return float64(x.moved) })); ok && t.moved > 0 {
-		p.Low, p.High = &low, &high
+	if t.moved > 0 {
+		p.Low, p.High = interval(batches(rest, movedIn))
 	}
 	s.SteadyPart = &p
 }

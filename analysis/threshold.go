@@ -29,10 +29,10 @@ func (f *Findings) Missed() bool {
 	return false
 }
 
-// hold holds thresholds against the curve. A threshold without a step must be
+// judged holds thresholds against the curve. A threshold without a step must be
 // met at every step; one that no step can answer is not met, so that a gate
 // never opens by accident.
-func (f *Findings) hold(thresholds []string) []Judgment {
+func (f *Findings) judged(thresholds []string) []Judgment {
 	out := []Judgment{}
 	for _, text := range thresholds {
 		t, err := scenario.ParseThreshold(text)
@@ -41,9 +41,9 @@ func (f *Findings) hold(thresholds []string) []Judgment {
 		case err != nil:
 			j.Detail = err.Error()
 		case t.Measure.Whole:
-			j = f.holdWhole(t)
+			j = f.judgeWhole(t)
 		default:
-			j = f.holdSteps(t)
+			j = f.judgeSteps(t)
 		}
 		j.Threshold = text
 		out = append(out, j)
@@ -91,7 +91,7 @@ func (f *Findings) stepsOf(t scenario.Threshold) []*Step {
 	return out
 }
 
-func (f *Findings) holdSteps(t scenario.Threshold) Judgment {
+func (f *Findings) judgeSteps(t scenario.Threshold) Judgment {
 	j := Judgment{Met: true}
 	steps := f.stepsOf(t)
 	for _, s := range steps {

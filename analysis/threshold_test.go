@@ -43,16 +43,16 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		}
 		for sign, met := range map[string]bool{"<": false, "<=": true, ">": false, ">=": true} {
 			th := scenario.Threshold{Measure: q, Sign: sign, Value: x}
-			got := f.holdSteps(th)
+			got := f.judgeSteps(th)
 			if q.Whole {
-				got = f.holdWhole(th)
+				got = f.judgeWhole(th)
 			}
 			if got.Met != met || !strings.Contains(got.Detail, q.Format(x)) {
 				t.Errorf("%s %s %v: %+v", q.Name, sign, x, got)
 			}
 		}
 		if q.Unit == scenario.Duration || q.Whole {
-			if got := empty.hold([]string{q.Name + " > " + q.Format(0)})[0]; got.Met {
+			if got := empty.judged([]string{q.Name + " > " + q.Format(0)})[0]; got.Met {
 				t.Errorf("%s is met by nothing: %+v", q.Name, got)
 			}
 		}
@@ -93,7 +93,7 @@ func TestThresholdsOfTheWholeRun(t *testing.T) {
 		{&Findings{}, "knee.clients >= 0", false, nil, "no operation ended well"},
 		{&Findings{}, "throughput >= 0bit/s at the optimum", false, nil, "no operation ended well"},
 	} {
-		got := c.f.hold([]string{c.text})[0]
+		got := c.f.judged([]string{c.text})[0]
 		same := (got.Certain == nil) == (c.certain == nil) && (got.Certain == nil || *got.Certain == *c.certain)
 		if got.Met != c.met || !same || !strings.Contains(got.Detail, c.detail) {
 			t.Errorf("%s: %+v (certain %v), want met %v, %q", c.text, got, got.Certain, c.met, c.detail)
@@ -113,7 +113,7 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 		"throughput < 4.5 Gbit/s at 8 clients": {true, false},
 		"throughput < 5 Gbit/s at 8 clients":   {true, true},
 	} {
-		got := f.hold([]string{text})[0]
+		got := f.judged([]string{text})[0]
 		if got.Met != want.met || got.Certain == nil || *got.Certain != want.certain || strings.Contains(got.Detail, "not certain") == want.certain {
 			t.Errorf("%s: %+v, want %v", text, got, want)
 		}
@@ -153,15 +153,15 @@ func TestThresholds(t *testing.T) {
 		"p50 < 15ms at 1 client":                {true, "10 ms with 1 client"},
 		"nonsense":                              {false, "nonsense"},
 	} {
-		got := f.hold([]string{text})[0]
+		got := f.judged([]string{text})[0]
 		if got.Met != want.met || !strings.Contains(got.Detail, want.detail) {
 			t.Errorf("%s: met %v, %q; want %v, %q", text, got.Met, got.Detail, want.met, want.detail)
 		}
 	}
-	if got := (&Findings{}).hold([]string{"throughput > 0bit/s"}); got[0].Met {
+	if got := (&Findings{}).judged([]string{"throughput > 0bit/s"}); got[0].Met {
 		t.Errorf("a threshold is met by nothing: %+v", got)
 	}
-	if f.Thresholds = f.hold([]string{"rate < 500/s"}); !f.Missed() {
+	if f.Thresholds = f.judged([]string{"rate < 500/s"}); !f.Missed() {
 		t.Error("a missed threshold is not missed")
 	}
 }

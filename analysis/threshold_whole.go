@@ -7,13 +7,13 @@ import (
 	"weir/scenario"
 )
 
-// holdWhole judges a threshold on where the curve turns: optimum.clients,
+// judgeWhole judges a threshold on where the curve turns: optimum.clients,
 // knee.throughput and the like.
 //
 // A run whose range ended before that tells only that it is not below the
 // heaviest step. That meets a threshold that asks for more than something, if
 // the heaviest step does, and no other.
-func (f *Findings) holdWhole(t scenario.Threshold) Judgment {
+func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
 	what, name, _ := strings.Cut(t.Measure.Name, ".")
 	switch {
 	case what == "optimum" && f.Optimum == nil, f.best() < 0:

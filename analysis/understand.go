@@ -51,7 +51,7 @@ func (f *Findings) fit() *fit.Fits {
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		mean, _, _ := f.yield(s)
-		if s.ErrorRatio > fewErrors || s.ActiveClients <= 0 || mean <= 0 {
+		if s.ErrorRatio > shape.FewErrors || s.ActiveClients <= 0 || mean <= 0 {
 			continue
 		}
 		p := fit.Point{Clients: s.at(), Yield: mean, Batches: s.means}

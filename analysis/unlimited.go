@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 
+	"weir/analysis/shape"
 	"weir/internal/unit"
 )
 
@@ -77,7 +78,7 @@ func (l *ladder) straight() []string {
 	each := func(i int) string { return l.f.show(ratio(l.yield(i), l.load(i))) }
 	all := []string{fmt.Sprintf("%s grows in proportion to the clients: each brings %s with %s and %s with %s; more clients would bring more.",
 		capital(l.noun()), each(0), l.f.at(first), each(last), l.f.at(s))}
-	if r, z := l.cycle(last); r > 0 && s.ErrorRatio < fewErrors {
+	if r, z := l.cycle(last); r > 0 && s.ErrorRatio < shape.FewErrors {
 		pause := "and there is no pause"
 		if z > 0 {
 			pause = "and the pause after it " + unit.Seconds(z)

@@ -123,12 +123,12 @@ func (u *usageSum) fill(f *HostFigure) {
 		f.DiskQueue = q.value()
 	}
 	u.fillNets(f)
-	f.Connections, f.ListenDrops = ratio(u.connections.sum, u.connections.weight), ratio(u.drops.sum, u.drops.weight)
+	f.Connections, f.ListenDrops = u.connections.or0(), u.drops.or0()
 	f.MemoryTotal, f.Swapped, f.swapGrowth = u.memory, u.swapped, u.swap[1]-u.swap[0]
 	f.ServerFiles, f.ClientFiles = u.files[server], u.files[client]
 	f.irq = u.irq.value()
 	for name, g := range u.groups {
-		f.groups = append(f.groups, groupFigure{name, ratio(g.cores.sum, g.cores.weight), g.threads, g.processes})
+		f.groups = append(f.groups, groupFigure{name, g.cores.or0(), g.threads, g.processes})
 	}
 	slices.SortFunc(f.groups, func(a, b groupFigure) int { return cmp.Compare(a.name, b.name) })
 }
@@ -140,7 +140,7 @@ func (u *usageSum) fillNets(f *HostFigure) {
 		if name == loopback {
 			continue
 		}
-		received, sent := ratio(n.received.sum, n.received.weight), ratio(n.sent.sum, n.sent.weight)
+		received, sent := n.received.or0(), n.sent.or0()
 		if n.speed <= 0 {
 			if top := max(received, sent); top > f.unknownTraffic || top == f.unknownTraffic && name < f.unknownName {
 				f.unknownTraffic, f.unknownName = top, name

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/analysis/shape"
+	"weir/analysis/stats"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -61,7 +63,7 @@ func (f *Findings) verdict(best int) string {
 		return "No operation ended and no payload moved while the load was held, so there is nothing to show."
 	}
 	s := &f.Curve[best]
-	said := []string{f.shape(best, f.cpuClause(s)+errorClause(s)) + "."}
+	said := []string{f.turn(best, f.cpuClause(s)+errorClause(s)) + "."}
 	if o := f.Optimum; o != nil && o.fitted {
 		most := o.Throughput
 		if f.Measure == Rate {
@@ -97,9 +99,9 @@ func (f *Findings) limitClause() string {
 	return fmt.Sprintf("What limits it, from %s on: %s.", at, b.Text())
 }
 
-// shape tells where the best step lies on the curve, what was there, and what
+// turn tells where the best step lies on the curve, what was there, and what
 // comes after it.
-func (f *Findings) shape(best int, there string) string {
+func (f *Findings) turn(best int, there string) string {
 	s := &f.Curve[best]
 	what := "Throughput"
 	if f.Measure == Rate {
@@ -140,7 +142,7 @@ func (f *Findings) levelsOff(best int) string {
 	top, _, _ := f.yield(s)
 	least := best
 	for i := range f.Curve {
-		if mean, _, _ := f.yield(&f.Curve[i]); mean >= nearBest*top && f.load(&f.Curve[i]) < f.load(&f.Curve[least]) {
+		if mean, _, _ := f.yield(&f.Curve[i]); mean >= shape.NearBest*top && f.load(&f.Curve[i]) < f.load(&f.Curve[least]) {
 			least = i
 		}
 	}
@@ -204,7 +206,7 @@ func (d *data) warnings(f *Findings, best int) []string {
 		}
 	}
 	if few > 0 {
-		all = append(all, fmt.Sprintf("%d of %d steps were held for less than %d s: they have no interval", few, len(f.Curve), leastBatches))
+		all = append(all, fmt.Sprintf("%d of %d steps were held for less than %d s: they have no interval", few, len(f.Curve), stats.LeastBatches))
 	}
 	if best >= 0 {
 		s := &f.Curve[best]

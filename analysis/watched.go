@@ -69,7 +69,7 @@ func (w *watched) host(step int, s *monitor.Sample) *hostSum {
 	}
 	h := hosts[s.Host]
 	if h == nil {
-		h = &hostSum{disks: map[string]*mean{}, used: &usageSum{}}
+		h = &hostSum{}
 		h.Host, h.Role = s.Host, s.Role
 		hosts[s.Host] = h
 	}

@@ -41,7 +41,7 @@ func figuresOf(samples []*monitor.Sample, t *total) []HostFigure {
 			continue
 		}
 		if sums[s.Host] == nil {
-			sums[s.Host] = &hostSum{HostFigure: HostFigure{Host: s.Host, Role: s.Role}, disks: map[string]*mean{}, used: &usageSum{}}
+			sums[s.Host] = &hostSum{HostFigure: HostFigure{Host: s.Host, Role: s.Role}, disks: map[string]*mean{}}
 		}
 		sums[s.Host].add(s, weight)
 	}
@@ -141,7 +141,7 @@ func TestSeriesAreInOrderOfTime(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients = s.Clients[:2]
 	s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(time.Duration(x.Time.Second()%3) * -7 * time.Second) }
-	series, err := SeriesOf(written(t, s))
+	_, series, err := Both(written(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}

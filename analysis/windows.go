@@ -24,35 +24,62 @@ func subintervalName(i int) string {
 	return [quarters]string{"ramp up", "steady", "steady", "cool down"}[i]
 }
 
+func (w *window) subinterval(step, i int) Subinterval {
+	x := w.figure()
+	return Subinterval{Step: step, Number: i + 1, Name: subintervalName(i), Seconds: x.Seconds, Clients: x.Clients,
+		Throughput: x.Throughput, PerClient: ratio(x.Throughput, x.Clients), Operations: x.Operations}
+}
+
+// A piece is where a second, or a row of a table, begins and ends in its step,
+// which runs from 0 to quarters.
+type piece struct{ from, to float64 }
+
+// pieces are those of a step whose seconds are so long; nil if it has no length.
+func pieces(lengths []float64) []piece {
+	span, at := 0.0, 0.0
+	for _, x := range lengths {
+		span += x
+	}
+	if !(span > 0) {
+		return nil
+	}
+	out := make([]piece, len(lengths))
+	for i, x := range lengths {
+		out[i] = piece{quarters * at / span, quarters * (at + x) / span}
+		at += x
+	}
+	return out
+}
+
+// shares calls add for each subinterval that p has a part in, with that share of p.
+func (p piece) shares(add func(i int, share float64)) {
+	for i := max(0, int(p.from)); i < quarters && float64(i) < p.to; i++ {
+		if share := min(p.to, float64(i+1)) - max(p.from, float64(i)); share > 0 {
+			add(i, share/(p.to-p.from))
+		}
+	}
+}
+
 // subintervals cuts each step, from its first second to its last, into four
 // stretches of equal length. A second that two of them share counts for both,
 // each with its part.
 func (d *data) subintervals() []Subinterval {
 	all := []Subinterval{}
 	for _, seconds := range d.bySteps() {
-		span := 0.0
+		lengths := make([]float64, len(seconds))
 		for i := range seconds {
-			span += seconds[i].seconds
+			lengths[i] = seconds[i].seconds
 		}
-		if span <= 0 {
+		cut := pieces(lengths)
+		if cut == nil {
 			continue
 		}
-		var parts [quarters]window
-		at := 0.0
-		for i := range seconds {
-			x := &seconds[i]
-			from, to := quarters*at/span, quarters*(at+x.seconds)/span
-			at += x.seconds
-			for q := max(0, int(from)); q < quarters && float64(q) < to; q++ {
-				if share := min(to, float64(q+1)) - max(from, float64(q)); share > 0 {
-					parts[q].add(x, share/(to-from))
-				}
-			}
+		var windows [quarters]window
+		for i, p := range cut {
+			p.shares(func(q int, share float64) { windows[q].add(&seconds[i], share) })
 		}
-		for q := range parts {
-			w := parts[q].figure()
-			all = append(all, Subinterval{Step: seconds[0].step, Number: q + 1, Name: subintervalName(q), Seconds: w.Seconds, Clients: w.Clients,
-				Throughput: w.Throughput, PerClient: ratio(w.Throughput, w.Clients), Operations: w.Operations})
+		for q := range windows {
+			all = append(all, windows[q].subinterval(seconds[0].step, q))
 		}
 	}
 	return all

@@ -143,7 +143,13 @@ func spread(p Point) (se float64, deviations []float64) {
 	if n < stats.LeastBatches {
 		return p.Error, nil
 	}
-	mean, squares := stats.Mean(p.Batches), stats.Squares(p.Batches)
+	mean, squares := 0.0, 0.0
+	for _, b := range p.Batches {
+		mean += b / n // sums of the largest numbers stay finite
+	}
+	for _, b := range p.Batches {
+		squares += (b - mean) * (b - mean)
+	}
 	if se = p.Error; se == 0 {
 		se = math.Sqrt(squares / (n - 1) / n)
 	}

@@ -1,26 +1,20 @@
 package analysis
 
-import (
-	"math"
-
-	"weir/analysis/stats"
-)
+import "weir/analysis/stats"
 
 // ratio returns a/b, and 0 where that is no finite number.
-func ratio(a, b float64) float64 {
-	if r := a / b; b != 0 && !math.IsNaN(r) && !math.IsInf(r, 0) {
-		return r
-	}
-	return 0
-}
+func ratio(a, b float64) float64 { return stats.Ratio(a, b) }
 
 // Bounds of batching: pieces shorter than leastPiece join their neighbor; no
-// more than mostBatches means are kept. Below leastBatches there is no interval.
+// more than mostBatches means are kept.
 const (
-	leastPiece   = 0.5
-	mostBatches  = 20
-	leastBatches = 3
+	leastPiece  = 0.5
+	mostBatches = 20
 )
+
+// movedIn and doneIn are what is counted in a second.
+func movedIn(x *second) float64 { return float64(x.moved) }
+func doneIn(x *second) float64  { return float64(x.done) }
 
 // batches joins the seconds of a step to at most mostBatches mean rates over
 // about the same time. value is what is counted in a second.
@@ -33,10 +27,14 @@ func batches(seconds []second, value func(*second) float64) []stats.Point {
 }
 
 // interval returns the 95% confidence interval of a mean rate, which is never
-// below zero; ok is false below three batches.
-func interval(batches []stats.Point) (low, high float64, ok bool) {
+// below zero; nil below stats.LeastBatches.
+func interval(batches []stats.Point) (low, high *float64) {
 	_, v, ok := stats.BatchInterval(batches)
-	return max(0, v.Low), v.High, ok
+	if !ok {
+		return nil, nil
+	}
+	v.Low = max(0, v.Low)
+	return &v.Low, &v.High
 }
 
 // persistent is the correlation of neighboring batches from which on a drift is

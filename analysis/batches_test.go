@@ -18,11 +18,11 @@ func TestIntervalCovers(t *testing.T) {
 		for range 30 {
 			seconds = append(seconds, second{seconds: 1, moved: int64(1e6 + 1e5*r.NormFloat64())})
 		}
-		low, high, ok := interval(batches(seconds, func(s *second) float64 { return float64(s.moved) }))
-		if !ok {
+		low, high := interval(batches(seconds, movedIn))
+		if low == nil || high == nil {
 			t.Fatal("no interval of 30 seconds")
 		}
-		if low <= 1e6 && 1e6 <= high {
+		if *low <= 1e6 && 1e6 <= *high {
 			hits++
 		}
 	}
@@ -48,7 +48,7 @@ func TestBatches(t *testing.T) {
 				}
 				seconds = append(seconds, second{seconds: x, moved: int64(1000 * x)})
 			}
-			obs := batches(seconds, func(s *second) float64 { return float64(s.moved) })
+			obs := batches(seconds, movedIn)
 			for _, o := range obs {
 				sum, span = sum+o.Value*o.Weight, span+o.Weight
 			}
