@@ -99,9 +99,17 @@ func (d *data) checkLittle(f *Findings) Check {
 		c.Status, c.Detail = Skipped, fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed)
 		return c
 	}
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps: recorded times explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
+	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: recorded times explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	if why != "" {
 		c.Detail += ": " + why
 	}
 	return c
+}
+
+// unjudged says why not all steps were.
+func unjudged(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d too short or with too many errors to tell)", n)
 }

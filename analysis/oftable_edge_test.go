@@ -3,6 +3,7 @@ package analysis
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -38,6 +39,19 @@ func TestTableUpAndDown(t *testing.T) {
 	// a third time at the same load is no way back: repetitions
 	if f := tableText(t, "clients;MB/s\n1;10\n2;20\n1;11\n2;21\n", TableOptions{}); len(f.Curve) != 2 {
 		t.Errorf("%d points of two loads", len(f.Curve))
+	}
+}
+
+// A law whose maximum lies far from all points is believed where it tells what
+// the points gave, as at the early end of a search.
+func TestTableMaximumBetweenPoints(t *testing.T) {
+	text := "clients,rate (ops/s)\n"
+	for _, n := range []float64{1, 2, 4, 8, 16, 91, 108, 129, 184, 372, 1095} { // the maximum is at 44 clients
+		text += fmt.Sprintf("%g,%g\n", n, 100*n/(1+0.02*(n-1)+0.0005*n*(n-1)))
+	}
+	f := tableText(t, text, TableOptions{})
+	if o := f.Optimum; o == nil || o.Clients != 44 || o.Tested != 91 || !o.Inside {
+		t.Errorf("%+v", o)
 	}
 }
 

@@ -155,12 +155,20 @@ func (r *reader) checkRows(f *Findings) Check {
 	}
 	slices.SortFunc(loads, cmp.Compare[float64])
 	different := len(slices.Compact(loads))
-	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%d rows make %d points at %d different loads", r.Len(), len(f.Curve), different)}
+	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%s make %s at %s",
+		plural(r.Len(), "row"), plural(len(f.Curve), "point"), plural(different, "different load"))}
 	if different < shape.LeastLoads {
 		c.Status = Warn
 		c.Detail += fmt.Sprintf(": a knee takes %d", shape.LeastLoads)
 	}
 	return c
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (r *reader) checkErrors(f *Findings) Check {

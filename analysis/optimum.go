@@ -79,8 +79,11 @@ const disagree = 0.1
 func (f *Findings) agrees(best int, m *fit.Fit) bool {
 	mean, _, _ := f.yield(&f.Curve[best])
 	low, high := f.bounds(&f.Curve[best])
-	top := m.Max.Yield.Value
-	return math.Abs(top-mean) <= disagree*mean || top >= low && top <= high
+	near := func(x float64) bool { return math.Abs(x-mean) <= disagree*mean || x >= low && x <= high }
+	// a law that has its maximum far from the steps, as in a search that ended
+	// early, agrees if it tells what the best step gave
+	law := m.Name == fit.USL || m.Name == fit.Decline
+	return near(m.Max.Yield.Value) || law && m.Max.Yield.Value > mean && near(m.At(f.load(&f.Curve[best])))
 }
 
 // knee is where the model that describes the curve best bends, or the tested

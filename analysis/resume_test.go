@@ -71,6 +71,14 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 	if !d.finished() {
 		t.Error("it has an end")
 	}
+	if got := d.ending(); got != "ended by itself" {
+		t.Error(got)
+	}
+	early := event("end", 4, 3614)
+	early.Text = "ended early: finish was asked for"
+	if got := (&data{events: append(d.events, early)}).ending(); got != early.Text {
+		t.Error(got)
+	}
 	d.events = append(d.events, event("resume", 0, 3700))
 	if d.finished() {
 		t.Error("it was resumed after its end")

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/internal/unit"
@@ -71,7 +72,7 @@ func (d *data) checkData(f *Findings) Check {
 	d.noteResumed(note)
 	d.noteDamage(f, note)
 	if c.Status == OK {
-		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, run ended by itself", len(f.Curve), d.hold))
+		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, run %s", len(f.Curve), d.hold, d.ending()))
 	}
 	c.Detail = strings.Join(notes, "; ")
 	return c
@@ -86,6 +87,19 @@ func (d *data) finished() bool {
 		ended = e.Kind == "end" || ended && e.Kind != "resume"
 	}
 	return ended
+}
+
+// ending says how a run that has an end came to it.
+func (d *data) ending() string {
+	for _, e := range slices.Backward(d.events) {
+		if e.Kind == "end" && strings.HasPrefix(e.Text, "ended early") {
+			return e.Text
+		}
+		if e.Kind == "end" {
+			break
+		}
+	}
+	return "ended by itself"
 }
 
 // gap is how far the next interval may begin after the end of the one before

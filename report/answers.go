@@ -68,7 +68,7 @@ func answers(f *analysis.Findings) []answer {
 	for _, x := range []struct {
 		name string
 		of   *analysis.Operating
-	}{{"cheapest", f.Cheapest}, {"maximum power", f.Power}} {
+	}{{"cheapest tested", f.Cheapest}, {"maximum power", f.Power}} {
 		if x.of != nil {
 			all = append(all, answer{x.name, where(f, x.of.Step, x.of.Clients), yieldText(f, x.of.Throughput, x.of.Operations), x.of.Method})
 		}
@@ -95,7 +95,7 @@ func between(low, high *float64) string {
 	if math.Round(*low) == math.Round(*high) {
 		return ""
 	}
-	return fmt.Sprintf(" (%.0f to %.0f)", *low, *high)
+	return fmt.Sprintf(" (%.0f to %.0f)", math.Floor(*low), math.Ceil(*high))
 }
 
 // boundary writes where a condition holds.
@@ -105,12 +105,45 @@ func boundary(f *analysis.Findings, b analysis.Boundary) string {
 		return "not measured"
 	case b.To == nil:
 		return "at no tested load"
-	case b.Next == nil:
-		return "at all tested loads"
-	case b.Crossing != nil:
-		return "up to " + clients(f, math.Floor(*b.Crossing))
+	case b.Next != nil:
+		return stretch(f, b)
+	case startsAbove(b):
+		return "from " + clients(f, *b.From) + " on"
 	}
-	return "up to " + clients(f, *b.To)
+	return "at all tested loads"
+}
+
+// startsAbove tells whether a condition is first kept above the lightest load,
+// as a least throughput is.
+func startsAbove(b analysis.Boundary) bool { return strings.Contains(b.Detail, ", not below: ") }
+
+// stretch writes the loads from the first to the last at which a condition that
+// is broken beyond holds, and whether there are more of them.
+func stretch(f *analysis.Findings, b analysis.Boundary) string {
+	last := *b.To
+	if b.Crossing != nil {
+		last = *b.Crossing
+	}
+	if !f.Open() {
+		last = math.Floor(last)
+	}
+	text := "up to " + clients(f, last)
+	if startsAbove(b) {
+		text = "with " + clients(f, *b.From)
+		if last > *b.From {
+			text = "from " + significantLoad(f, *b.From) + " to " + clients(f, last)
+		}
+	}
+	if strings.Contains(b.Detail, ", but again with ") {
+		text += ", and again above"
+	}
+	return text
+}
+
+// significantLoad writes a load without its name.
+func significantLoad(f *analysis.Findings, x float64) string {
+	number, _, _ := strings.Cut(clients(f, x), " ")
+	return number
 }
 
 func answerSection(f *analysis.Findings) section {
@@ -142,7 +175,7 @@ func fitSection(f *analysis.Findings) section {
 		s.Note = f.Fits.Detail
 	}
 	for _, m := range models(f) {
-		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, strconv.FormatFloat(m.R2, 'f', 4, 64), significantSigned(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
+		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, r2(m.R2), significantSigned(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
 		s.Rows[len(s.Rows)-1].Cells[6].Class = "w"
 	}
 	return s
@@ -169,6 +202,15 @@ func parameters(m *analysis.Fit) string {
 
 // short writes a parameter, whose size may be anything.
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+// r2 writes a coefficient of determination: below 0 a curve is further off than
+// the mean is, and how far says nothing more.
+func r2(x float64) string {
+	if x < 0 {
+		return "below 0"
+	}
+	return strconv.FormatFloat(x, 'f', 4, 64)
+}
 
 func significantSigned(x float64) string {
 	if x < 0 {
@@ -222,7 +264,7 @@ func (p printer) answers(f *analysis.Findings) {
 	}
 	for _, m := range models(f) {
 		if m.Name == f.Fits.Best {
-			t.rows = append(t.rows, []string{"best model", m.Name, fmt.Sprintf("R2 %.4f", m.R2)})
+			t.rows = append(t.rows, []string{"best model", m.Name, "R2 " + r2(m.R2)})
 		}
 	}
 	p.title(f, "What the curve says")

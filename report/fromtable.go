@@ -101,7 +101,7 @@ func (p printer) models(f *analysis.Findings) {
 	}
 	t := table{head: []string{"model", "weight", "R2", "maximum in the tested range"}}
 	for _, m := range all {
-		t.rows = append(t.rows, []string{m.Name, unit.Percent(m.Weight), strconv.FormatFloat(m.R2, 'f', 4, 64), maximum(f, m)})
+		t.rows = append(t.rows, []string{m.Name, unit.Percent(m.Weight), r2(m.R2), maximum(f, m)})
 	}
 	p.table(t)
 	p.line("")

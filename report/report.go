@@ -69,6 +69,9 @@ func significant(x float64) string {
 		return "0"
 	}
 	places := 2 - int(math.Floor(math.Log10(math.Abs(x))))
+	if math.Abs(x) >= 9.995*math.Pow10(2-places) { // rounds up to one digit more
+		places--
+	}
 	return strconv.FormatFloat(x, 'f', min(max(places, 0), 9), 64)
 }
 

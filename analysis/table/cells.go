@@ -54,8 +54,8 @@ func (t *Table) ragged(text textLine, first line, cells []cell) error {
 	if n := len(first.cells); len(cells) > n {
 		at.column = cells[n].column
 	}
-	return t.wrong(at, "%d cells where line %d has %d (apart by %s): an empty cell needs its separators, a text with one needs quotes",
-		len(cells), first.number, len(first.cells), map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks"}[t.separator])
+	return t.wrong(at, "%d %s where line %d has %d (apart by %s): an empty cell needs its separators, a text with one needs quotes",
+		len(cells), map[bool]string{true: "cell", false: "cells"}[len(cells) == 1], first.number, len(first.cells), map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks"}[t.separator])
 }
 
 type textLine struct {

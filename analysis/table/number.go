@@ -207,11 +207,33 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	if commas == nil || t.separator != ';' {
 		return false, nil
 	}
+	if surelyDecimal(rows, places) {
+		return true, nil
+	}
 	for _, l := range rows {
 		c := l.cells[places[Clients]]
 		if _, after, ok := strings.Cut(c.text, ","); ok && len(after) == 3 {
-			return false, t.wrong(position{l.number, c.column}, "%s: is that a decimal comma or a mark between thousands? Write 1000 or 1.0", quote(c.text))
+			return false, t.wrong(position{l.number, c.column}, "%s: is that a decimal comma or a mark between thousands? Write %s or %s",
+				quote(c.text), strings.Replace(c.text, ",", "", 1), strings.Replace(c.text, ",", ".", 1))
 		}
 	}
 	return true, nil
+}
+
+// surelyDecimal tells whether a number has a comma that is no mark between
+// thousands: it begins with 0, or other than three digits follow. Who writes
+// one number so writes all of them so.
+func surelyDecimal(rows []line, places map[Kind]int) bool {
+	for _, l := range rows {
+		for k, place := range places {
+			before, after, ok := strings.Cut(l.cells[place].text, ",")
+			if k == Time || k == Step || !ok || strings.Contains(after, ",") {
+				continue
+			}
+			if _, err := parse(before+"."+after, false); err == nil && (len(after) != 3 || before == "0") {
+				return true
+			}
+		}
+	}
+	return false
 }

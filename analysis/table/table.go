@@ -218,11 +218,7 @@ func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error
 
 // complete asks for the columns without which there is no curve.
 func (t *Table) complete(header line, places map[Kind]int) error {
-	var names []string
-	for _, c := range header.cells {
-		names = append(names, quote(c.text))
-	}
-	all := strings.Join(names, ", ")
+	all := names(header)
 	if _, ok := places[Clients]; !ok {
 		return t.whole("no column tells the number of clients: its name would have clients, jobs, users, threads or concurrency in it, or choose it with --clients; the columns are %s", all)
 	}
@@ -254,7 +250,16 @@ func (t *Table) named(header line, width int, k Kind, want string) (int, error) 
 		}
 		return int(n) - 1, nil
 	}
-	return 0, t.whole("--%s %s: no column has that name", k, quote(want))
+	return 0, t.whole("--%s %s: no column has that name; the columns are %s", k, quote(want), names(header))
+}
+
+// names lists the names of all columns.
+func names(header line) string {
+	var all []string
+	for _, c := range header.cells {
+		all = append(all, quote(c.text))
+	}
+	return strings.Join(all, ", ")
 }
 
 // ordered asks that time goes forward, within each step if there are steps.

@@ -196,10 +196,10 @@ func (r *session) found(dir string) error {
 func marks(f *analysis.Findings) string {
 	text := ""
 	if f.Knee != nil {
-		text += fmt.Sprintf("; the knee is at %d clients", f.Knee.Clients)
+		text += "; the knee is at " + plural(f.Knee.Clients, "client")
 	}
-	if f.Cheapest != nil {
-		text += fmt.Sprintf("; the cheapest load that cannot be told from the best is %d clients", f.Cheapest.Clients)
+	if o := f.Optimum; f.Cheapest != nil && (o == nil || f.Cheapest.Clients <= o.ClientsHigh) {
+		text += "; the cheapest tested load that cannot be told from the best is " + plural(f.Cheapest.Clients, "client")
 	}
 	return text
 }
