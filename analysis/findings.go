@@ -1,6 +1,14 @@
 // Package analysis says what a run directory means: the curve with its
 // spread, the best step, the knee, and whether the numbers can be believed.
 // Its functions are pure: the same run gives the same findings.
+//
+// The files, in the order in which a run goes through them: load, resume and
+// damage read it; watched, hosts, usage, look and selfreport sum up its samples;
+// curve, batches, steady and windows make its steps; understand, optimum and
+// boundary say what the curve shows (by packages fit and shape); resources and
+// bottleneck what limits it; validity, generator, little, bytes, quiet and
+// workers check it; threshold and gate judge it; verdict puts it into words;
+// csv, rows and series write it. oftable does the same for a table.
 package analysis
 
 import (

@@ -80,25 +80,6 @@ func (f *Findings) verdict(best int) string {
 	return strings.Join(said, " ")
 }
 
-// limitClause says what limits the curve, if that was found.
-func (f *Findings) limitClause() string {
-	if len(f.Bottleneck) == 0 {
-		return ""
-	}
-	b := &f.Bottleneck[0]
-	switch b.Resource {
-	case LimitNone, LimitUnknown, LimitLatency:
-		return ""
-	}
-	at := fmt.Sprintf("%d clients", b.From)
-	for i := range f.Curve {
-		if f.Curve[i].Step == b.Step {
-			at = f.at(&f.Curve[i])
-		}
-	}
-	return fmt.Sprintf("What limits it, from %s on: %s.", at, b.Text())
-}
-
 // turn tells where the best step lies on the curve, what was there, and what
 // comes after it.
 func (f *Findings) turn(best int, there string) string {
