@@ -156,6 +156,17 @@ func (d *data) checkClock() Check {
 	return c
 }
 
+// mostErrors is the step of which the largest share failed.
+func (f *Findings) mostErrors() *Step {
+	most := &f.Curve[0]
+	for i := range f.Curve {
+		if f.Curve[i].ErrorRatio > most.ErrorRatio {
+			most = &f.Curve[i]
+		}
+	}
+	return most
+}
+
 // checkErrors judges the share of failed operations at the best step and over all.
 func checkErrors(f *Findings, best int) Check {
 	c := Check{Name: "errors", Status: OK}
@@ -182,6 +193,10 @@ func checkErrors(f *Findings, best int) Check {
 		}
 	}
 	if share > 0.01 {
+		c.Status = worse(c.Status, Warn)
+	}
+	if s := f.mostErrors(); s.ErrorRatio > 0.5 {
+		c.Detail += fmt.Sprintf("; %s with %s", unit.Percent(s.ErrorRatio), f.at(s))
 		c.Status = worse(c.Status, Warn)
 	}
 	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > 0.5 {

@@ -27,7 +27,7 @@ type Find struct {
 func (f *Find) Check() error {
 	switch {
 	case f.Min < 1 || f.Max < f.Min || f.Max > maxClients:
-		return fmt.Errorf("%d to %d clients: search from 1 or more up to %d at most", f.Min, f.Max, maxClients)
+		return fmt.Errorf("a search from %d to %d clients: begin with 1 or more, and end with as many or more, %d at most", f.Min, f.Max, maxClients)
 	case !(f.Within > 0) || f.Within >= 1:
 		return fmt.Errorf("within %v: use more than 0 and less than 100%%", f.Within)
 	case f.Hold <= 0 || f.Longest < f.Hold || f.Cool <= 0 || f.Calm < f.Cool || min(f.Ramp, f.Settle) < 0:
@@ -36,7 +36,7 @@ func (f *Find) Check() error {
 	case time.Duration(max(f.Time, f.Longest, f.Calm, f.Ramp, f.Settle)) > longest:
 		return fmt.Errorf("time %v: use up to 366d", f.Time)
 	case f.Time < f.Ramp+f.Settle+f.Hold:
-		return fmt.Errorf("time %v: one step takes %v", f.Time, f.Ramp+f.Settle+f.Hold)
+		return fmt.Errorf("time %v: too short, one step takes %v", f.Time, f.Ramp+f.Settle+f.Hold)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,4 +155,19 @@ func FuzzSearch(f *testing.F) {
 		}
 		t.Fatalf("no end after %d steps", len(steps))
 	})
+}
+
+// A service that dies in the middle has no optimum; one that has a limit does.
+func TestAServiceThatDiesEndsTheSearch(t *testing.T) {
+	served := []Step{{Clients: 1, Yield: 1, Done: 100, Hold: 8}, {Clients: 2, Yield: 2, Done: 200, Hold: 8}, {Clients: 4, Yield: 3, Done: 300, Hold: 8}}
+	dead := func(n int) []Step { return append(slices.Clone(served), Step{Clients: n, Failed: 1, Hold: 8}) }
+	l := limits(100)
+	for _, n := range []int{1, 3, 4} {
+		if d := l.Next(dead(n), time.Hour); !d.End || d.Optimum != nil || !strings.HasPrefix(d.Why, "the service serves no more: with "+clients(n)) {
+			t.Errorf("%d clients: %+v", n, d)
+		}
+	}
+	if d := l.Next(dead(8), time.Hour); d.End {
+		t.Errorf("8 clients may be too many: %+v", d)
+	}
 }

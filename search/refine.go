@@ -76,6 +76,9 @@ func (s *state) rise() Decision {
 	if o.Flat {
 		return s.end(o, fmt.Sprintf("no maximum up to %s: from %d on the throughput is the same within 5%%", clients(o.High), o.Low))
 	}
+	if len(s.points) == 1 {
+		return s.end(o, fmt.Sprintf("no maximum up to %s: nothing else was to be tested", clients(o.High)))
+	}
 	return s.end(o, fmt.Sprintf("no maximum up to %s: the throughput still grows there", clients(o.High)))
 }
 

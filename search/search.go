@@ -59,6 +59,9 @@ const mostSteps = 100
 func (l Limits) Next(done []Step, left time.Duration) Decision {
 	s := &state{Limits: l, done: done, left: left, points: merge(done)}
 	s.best = s.highest()
+	if why := s.gone(); why != "" {
+		return s.end(nil, why)
+	}
 	d := s.decide()
 	if d.End {
 		return d
@@ -100,6 +103,22 @@ func (s *state) decide() Decision {
 		return s.rise()
 	}
 	return s.refine()
+}
+
+// gone tells that the service does not serve any more: the last step had
+// failures only, at a load that was served before, or at a lighter one.
+func (s *state) gone() string {
+	last := len(s.done) - 1
+	if last < 0 || s.done[last].Done > 0 || s.done[last].Yield > 0 || s.done[last].Failed < 1 {
+		return ""
+	}
+	for _, x := range s.done[:last] {
+		if x.Done > 0 && x.Clients >= s.done[last].Clients {
+			return fmt.Sprintf("the service serves no more: with %s all operations failed, while %s were served before; search again when it is back",
+				clients(s.done[last].Clients), clients(x.Clients))
+		}
+	}
+	return ""
 }
 
 func (s *state) end(o *Optimum, why string) Decision {
