@@ -110,17 +110,43 @@ func torn(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
+	_, tail, err := lastLine(f)
+	if rest := bytes.TrimSpace(tail); err != nil || len(rest) == 0 || json.Valid(rest) {
 		return "", err
-	}
-	tail := make([]byte, min(info.Size(), longest))
-	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
-		return "", err
-	}
-	tail = tail[bytes.LastIndexByte(tail, '\n')+1:]
-	if rest := bytes.TrimSpace(tail); len(rest) == 0 || json.Valid(rest) {
-		return "", nil
 	}
 	return fmt.Sprintf("%s: the last line is not whole (%d bytes of it) and was left out", filepath.Base(path), len(tail)), nil
+}
+
+// lastLine returns what follows f's last newline, the longest line at most, and
+// where it begins.
+func lastLine(f *os.File) (at int64, text []byte, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, nil, err
+	}
+	at = info.Size()
+	for buf := make([]byte, 4096); at > 0; {
+		from := max(0, at-int64(len(buf)))
+		part := buf[:at-from]
+		if _, err := f.ReadAt(part, from); err != nil && !errors.Is(err, io.EOF) {
+			return 0, nil, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			at = from + int64(i) + 1
+			break
+		}
+		at = from
+	}
+	text = make([]byte, min(info.Size()-at, longest))
+	_, err = f.ReadAt(text, at)
+	return at, text, err
+}
+
+// cutTail removes what follows f's last newline.
+func cutTail(f *os.File) error {
+	at, text, err := lastLine(f)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	return f.Truncate(at)
 }

@@ -1,11 +1,9 @@
 package results
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,31 +44,6 @@ func OpenManifest(dir string) (*Manifest, error) {
 	m := &Manifest{f: f}
 	m.buffers.New = func() any { b := make([]byte, 0, 256); return &b }
 	return m, nil
-}
-
-// cutTail removes what follows f's last newline.
-func cutTail(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	end, buf := info.Size(), make([]byte, 4096)
-	for end > 0 {
-		from := max(0, end-int64(len(buf)))
-		part := buf[:end-from]
-		if _, err := f.ReadAt(part, from); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			end = from + int64(i) + 1
-			break
-		}
-		end = from
-	}
-	if end == info.Size() {
-		return nil
-	}
-	return f.Truncate(end)
 }
 
 // Created notes that path is about to be created. It is called before the

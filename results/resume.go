@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,27 +64,15 @@ func (w *Writer) reopen() (err error) {
 // mend makes f end with a line's end: a last line that is whole is ended, one
 // that is not is cut off. It returns f's size.
 func mend(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
+	at, text, err := lastLine(f)
+	if err != nil || len(text) == 0 {
+		return at, err
 	}
-	tail := make([]byte, min(info.Size(), longest))
-	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
-		return 0, err
-	}
-	tail = tail[bytes.LastIndexByte(tail, '\n')+1:]
-	if len(tail) > 0 && json.Valid(tail) {
+	if len(text) < longest && json.Valid(text) {
 		_, err = f.WriteString("\n")
-	} else {
-		err = cutTail(f)
+		return at + int64(len(text)) + 1, err
 	}
-	if err == nil {
-		info, err = f.Stat()
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
+	return at, f.Truncate(at)
 }
 
 // unattended waits until nobody has the manifest at path open any more: workers

@@ -68,8 +68,8 @@ func grouped(text string) bool {
 	return digits > 3
 }
 
-// read reads the number of a cell, and says what would be right.
-func (t *Table) read(k Kind, c cell, row int, comma bool) (x float64, err error) {
+// read reads the number of a cell in base units, and says what would be right.
+func (t *Table) read(k Kind, c cell, row int, comma bool, factor float64) (x float64, err error) {
 	at := position{row, c.column}
 	text, percent := c.text, false
 	if k == ErrorRatio {
@@ -87,9 +87,9 @@ func (t *Table) read(k Kind, c cell, row int, comma bool) (x float64, err error)
 		return 0, t.wrong(at, "%s: %s is never negative", quote(c.text), t.Names[k])
 	}
 	if percent {
-		x /= 100
+		return x / 100, nil // also if the header says so, too
 	}
-	return x, nil
+	return x * factor, nil
 }
 
 // numbers reads a column. Cells of clients and of what they got can not be empty.
@@ -104,11 +104,11 @@ func (t *Table) numbers(k Kind, rows []line, place int, comma bool, factor float
 			out = append(out, Value{X: math.NaN()})
 			continue
 		}
-		x, err := t.read(k, c, l.number, comma)
+		x, err := t.read(k, c, l.number, comma, factor)
 		if err != nil {
 			return nil, err
 		}
-		if x *= factor; math.IsInf(x, 0) || k == Clients && x > math.MaxInt32 {
+		if math.IsInf(x, 0) || k == Clients && x > math.MaxInt32 {
 			return nil, t.wrong(position{l.number, c.column}, "%s is too large", quote(c.text))
 		}
 		if k == ErrorRatio && x > 1 {

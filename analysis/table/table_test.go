@@ -54,6 +54,8 @@ func TestRead(t *testing.T) {
 			map[Kind][]float64{Step: {1, 1, 2}, Time: {0, 60, 0}, Clients: {1, 2, 3}, Rate: {5, 6, 7}, Latency: {0.02, -1, 0.03}, Errors: {0, 1, 2}, ErrorRatio: {0.01, 0.025, -1}}},
 		{"moments, error ratio in percent", "time;jobs;MB/s;error_ratio\n2017-01-18T03:53:57Z;1;1;5%\n2017-01-18T03:54:27Z;2;2;0,01\n", Options{},
 			map[Kind][]float64{Time: {1484711637, 1484711667}, Clients: {1, 2}, Throughput: {1e6, 2e6}, ErrorRatio: {0.05, 0.01}}},
+		{"percent in the header and in a cell", "jobs;MB/s;error rate (%)\n1;1;5%\n2;2;1\n", Options{},
+			map[Kind][]float64{Clients: {1, 2}, Throughput: {1e6, 2e6}, ErrorRatio: {0.05, 0.01}}},
 		{"curve.csv", "step,clients,active_clients,throughput_bytes_per_second,throughput_low,throughput_high,operations_per_second,errors,error_ratio,latency_mean_seconds,latency_p99_seconds\n" +
 			"1,1,1,5,4,6,2,0,0,0.5,0.9\n", Options{},
 			map[Kind][]float64{Step: {1}, Clients: {1}, Throughput: {5}, Rate: {2}, Errors: {0}, ErrorRatio: {0}, Latency: {0.5}}},
