@@ -107,7 +107,7 @@ func (s source) String() string {
 type byteSums struct {
 	counts      []count
 	index       map[source]int
-	held, whole map[string]*serverBytes
+	held, whole map[string]*count
 	late        bool
 }
 

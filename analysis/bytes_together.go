@@ -48,21 +48,27 @@ func together(counts []count) []count {
 	return all
 }
 
-// summed adds up hosts. One that was silent for a while is counted as if it
-// had gone on as before.
+// summed is the count of all hosts together.
 func summed(s sameSide, hosts map[string]*count) count {
-	names := slices.Sorted(maps.Keys(hosts)) // sums do not depend on the order of a map
+	names := slices.Sorted(maps.Keys(hosts))
 	sum := *hosts[names[0]]
-	for _, name := range names {
-		if h := hosts[name]; h.seconds > sum.seconds {
-			sum.seconds, sum.clients = h.seconds, h.clients
-		}
-	}
-	sum.there = 0
-	for _, name := range names {
-		sum.there += hosts[name].there * ratio(sum.seconds, hosts[name].seconds)
-	}
+	sum.there, sum.clients, sum.seconds = addUp(hosts)
 	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "read": "processes (read)"}[s.what]
 	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
 	return sum
+}
+
+// addUp adds what hosts saw. One that was silent for a while is counted as if
+// it had gone on as before.
+func addUp(hosts map[string]*count) (there, clients, seconds float64) {
+	names := slices.Sorted(maps.Keys(hosts)) // sums do not depend on the order of a map
+	for _, name := range names {
+		if h := hosts[name]; h.seconds > seconds {
+			seconds, clients = h.seconds, h.clients
+		}
+	}
+	for _, name := range names {
+		there += hosts[name].there * ratio(seconds, hosts[name].seconds)
+	}
+	return there, clients, seconds
 }

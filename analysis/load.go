@@ -178,13 +178,7 @@ func (d *data) count(iv *measure.Interval) {
 	step.number = iv.Step
 	step.add(iv)
 	step.addTimes(iv)
-	if step.servers == nil {
-		step.servers = map[string]*served{}
-	}
-	if step.servers[iv.Server] == nil {
-		step.servers[iv.Server] = &served{}
-	}
-	step.servers[iv.Server].add(iv)
+	entryOf(&step.servers, iv.Server).add(iv)
 	for _, of := range []struct {
 		m    map[string]*total
 		name string

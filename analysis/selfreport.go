@@ -2,8 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"weir/monitor"
 )
@@ -94,26 +92,18 @@ func shareServers(hosts []HostFigure) {
 	}
 }
 
-// serverBytes is what one server counted, and what the clients moved in the
-// same seconds.
-type serverBytes struct{ bytes, clients, seconds float64 }
-
 // addServer counts s, in whose span the clients moved so many bytes.
 func (b *byteSums) addServer(s *monitor.Sample, clients float64, held bool) {
 	b.late = b.late || s.Service.Late
 	for _, to := range []struct {
-		sums map[string]*serverBytes
+		sums map[string]*count
 		is   bool
 	}{{b.whole, true}, {b.held, held}} {
 		if !to.is {
 			continue
 		}
-		one := to.sums[s.Host]
-		if one == nil {
-			one = &serverBytes{}
-			to.sums[s.Host] = one
-		}
-		one.bytes += float64(s.Service.Received + s.Service.Sent)
+		one := entryOf(&to.sums, s.Host)
+		one.there += float64(s.Service.Received + s.Service.Sent)
 		one.clients += clients
 		one.seconds += s.Seconds
 	}
@@ -130,16 +120,7 @@ func (b *byteSums) servers() []count {
 	if len(from) == 0 {
 		return nil
 	}
-	hosts := slices.Sorted(maps.Keys(from)) // sums do not depend on the order of a map
-	for _, host := range hosts {
-		if one := from[host]; one.seconds > like.seconds {
-			like.seconds, like.clients = one.seconds, one.clients
-		}
-	}
-	for _, host := range hosts { // a server may have been silent for a while
-		one := from[host]
-		like.there += one.bytes * ratio(like.seconds, one.seconds)
-	}
+	like.there, like.clients, like.seconds = addUp(from)
 	if n := len(from); n > 1 {
 		like.source = fmt.Sprintf("%s of %d servers", like.source, n)
 	}

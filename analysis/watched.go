@@ -28,7 +28,7 @@ type watched struct {
 // watching prepares for the samples. All seconds are known by now.
 func (d *data) watching() {
 	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, begin: d.begin(),
-		bytes: byteSums{index: map[source]int{}, held: map[string]*serverBytes{}, whole: map[string]*serverBytes{}}}
+		bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}}}
 }
 
 // begin is when the run's series starts.

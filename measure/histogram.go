@@ -3,6 +3,7 @@ package measure
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -140,6 +141,9 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(histogramJSON{h.Count(), h.Sum(), float64(h.hdr.Min()) / 1e9, h.Max(), string(b)})
 }
 
+// nanoseconds undoes what Sum did.
+func nanoseconds(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
+
 // UnmarshalJSON reads what MarshalJSON wrote, or another tool's histogram of
 // nanoseconds. A damaged one is an error.
 func (h *Histogram) UnmarshalJSON(b []byte) error {
@@ -160,6 +164,6 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("histogram: %w", err)
 	}
 	h.hdr = hdr
-	h.sum = int64(j.Sum * 1e9)
+	h.sum = nanoseconds(j.Sum)
 	return nil
 }

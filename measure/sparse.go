@@ -78,7 +78,7 @@ func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
 		l.Int()
 	}
 	if l.Key(`"sum":`) {
-		sum = int64(l.Float() * 1e9)
+		sum = nanoseconds(l.Float())
 	}
 	if l.Key(`"min":`) {
 		l.Number()
