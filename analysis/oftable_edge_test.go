@@ -204,3 +204,15 @@ func FuzzOfTable(f *testing.F) {
 		}
 	})
 }
+
+// Where the lightest load cannot be told from the best, nothing bends and
+// nothing grows.
+func TestTableOfNoise(t *testing.T) {
+	f := tableText(t, "clients,Gbit/s\n1,50\n1,60\n1,75\n2,50\n2,58\n2,66\n4,30\n4,53\n4,70\n8,55\n8,66\n8,76\n", TableOptions{})
+	if f.Cheapest == nil || f.Cheapest.Clients != 1 || f.Knee != nil {
+		t.Errorf("cheapest %+v, knee %+v", f.Cheapest, f.Knee)
+	}
+	if !strings.Contains(f.Verdict, "is much the same from 1 client on") || !strings.Contains(f.Verdict, "1 client gives as much") {
+		t.Error(f.Verdict)
+	}
+}

@@ -19,6 +19,9 @@ func (f *Findings) understand() {
 	f.Optimum = f.optimum(best, fits)
 	f.Knee = f.knee(best, points, fits)
 	f.Cheapest = f.operating(shape.Cheapest(points, best), cheapestHow)
+	if c := f.Cheapest; c != nil && c.Step == f.Curve[f.lightest()].Step {
+		f.Knee = nil // the lightest load gives the best already: what bends is noise
+	}
 	f.Power = f.operating(shape.Power(points), "tested step with the most throughput over mean latency")
 	f.Collapse = f.collapse(points, best)
 	f.Hysteresis = f.hysteresis(points)

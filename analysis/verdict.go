@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,7 +73,8 @@ func (f *Findings) verdict(best int) string {
 		said = append(said, fmt.Sprintf("The fitted curve has its maximum, %s, at %d clients (%d to %d).", f.show(most), o.Clients, o.ClientsLow, o.ClientsHigh))
 	}
 	if c := f.Cheapest; c != nil && !f.Open() && c.Clients < s.Clients {
-		said = append(said, fmt.Sprintf("As far as can be told, %d give as much.", c.Clients))
+		give := map[bool]string{true: "client gives", false: "give"}[c.Clients == 1]
+		said = append(said, fmt.Sprintf("As far as can be told, %d %s as much.", c.Clients, give))
 	}
 	if limit := f.limitClause(); limit != "" {
 		said = append(said, limit)
@@ -127,7 +129,10 @@ func (f *Findings) levelsOff(best int) string {
 			least = i
 		}
 	}
-	if least == best {
+	if c := f.Cheapest; c != nil && least == best { // its interval is wide
+		least = slices.IndexFunc(f.Curve, func(x Step) bool { return x.Step == c.Step })
+	}
+	if least < 0 || f.load(&f.Curve[least]) >= f.load(s) {
 		return ""
 	}
 	return fmt.Sprintf("is much the same from %s on", f.at(&f.Curve[least]))

@@ -127,7 +127,11 @@ func yieldChart(f *analysis.Findings) chart {
 	for _, i := range slices.Compact([]int{first, best, last}) {
 		said = append(said, fmt.Sprintf("%s with %s", show(l.points[i].y), at(f, &f.Curve[i])))
 	}
-	c.desc = strings.Join(said, ", ") + ". Bars are 95% intervals of the mean; a step without a bar was held too briefly for one."
+	bare := "a step without a bar was held too briefly for one."
+	if f.Source == analysis.FromTable {
+		bare = "a point without a bar has fewer than three rows."
+	}
+	c.desc = strings.Join(said, ", ") + ". Bars are 95% intervals of the mean; " + bare
 	c.marks = curveMarks(f)
 	return c
 }

@@ -177,5 +177,5 @@ func (f *Fits) detail(a *candidate) string {
 		return text + "): no maximum in the tested range, " + m.NoMax
 	}
 	at := m.Max.Clients
-	return text + fmt.Sprintf("): its maximum is at %.0f clients (%.0f to %.0f)", at.Value, *at.Low, *at.High)
+	return text + fmt.Sprintf("): its maximum is at %.0f clients (%.0f to %.0f)", at.Value, math.Floor(*at.Low), math.Ceil(*at.High))
 }
