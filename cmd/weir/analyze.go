@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"unicode/utf8"
 
@@ -44,14 +44,14 @@ chosen by name or by number from 1. See docs/analyze.md.`,
 	}
 	flags := c.Flags()
 	for _, k := range []table.Kind{table.Clients, table.Throughput, table.Rate, table.Latency, table.Errors, table.ErrorRatio, table.Done, table.Time, table.Step} {
-		f.columns[k] = flags.String(k.String(), "", "column of "+aboutColumn(k)+": its name, or its number from 1")
+		f.columns[k] = flags.String(k.String(), "", "`COLUMN` of "+aboutColumn(k)+": its name, or its number from 1")
 	}
-	flags.StringVar(&f.unit, "unit", "", "unit of the throughput, such as Gbit/s or MB/s, where the header has none")
-	flags.StringVar(&f.separator, "separator", "", "between cells: comma, semicolon, tab, blank or a character (found out by itself)")
-	flags.StringVar(&f.points, "points", "", "what the points of the curve are: rows, steps (their two middle quarters) or subintervals (all four)")
-	flags.StringArrayVar(&f.boundaries, "boundary", nil, "condition whose range of loads is sought, such as \"latency_mean < 600s\" (repeatable)")
-	flags.BoolVar(&f.json, "json", false, "print findings.json instead of the table")
-	flags.StringVar(&f.html, "html", "", "write the report page into this file, too")
+	flags.StringVar(&f.unit, "unit", "", "`UNIT` of the throughput, such as Gbit/s or MB/s, where the header has none")
+	flags.StringVar(&f.separator, "separator", "", "what stands between cells: `comma`, semicolon, tab, blank or a character (found out by itself)")
+	flags.StringVar(&f.points, "points", "", "what the points of the curve are: `rows`, steps (their two middle quarters) or subintervals (all four)")
+	flags.StringArrayVar(&f.boundaries, "boundary", nil, "`CONDITION` whose range of loads is sought, such as \"latency_mean < 600s\" (repeatable)")
+	jsonFlag(c, &f.json, jsonOfRun)
+	htmlFlag(c, &f.html)
 	return c
 }
 
@@ -86,14 +86,14 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 		return err
 	}
 	if f.html != "" {
-		if err := writePage(f.html, found); err != nil {
+		if err := writePage(f.html, func(w io.Writer) error { return report.HTML(w, found, nil) }); err != nil {
 			return err
 		}
 	}
 	if f.json {
 		return report.JSON(s.out, found)
 	}
-	return report.Text(s.out, found, report.Options{Color: isTerminal(s.out), Width: width(s.out)})
+	return report.Text(s.out, found, look(s.out))
 }
 
 func readTable(name string, o table.Options, s streams) (*table.Table, error) {
@@ -109,14 +109,6 @@ func readTable(name string, o table.Options, s streams) (*table.Table, error) {
 		return nil, fmt.Errorf("%s is a folder: weir report analyzes a run directory, weir analyze a table", name)
 	}
 	return table.Read(name, file, o)
-}
-
-func writePage(name string, found *analysis.Findings) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(report.HTML(file, found, nil), file.Close())
 }
 
 func separator(text string) (rune, error) {

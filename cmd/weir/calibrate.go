@@ -65,15 +65,15 @@ is. Any key of a scenario can be set, for both sides: workload.think, auth.metho
 	fs.StringVar(&f.kind, "kind", "read", "what clients do: `read` or write")
 	fs.StringVar(&f.clients, "clients", "1,8", "clients of each side, as in `1,8`")
 	fs.StringVar(&f.hold, "hold", "2s", "how long each step counts, as in `2s`")
-	fs.IntVar(&f.rounds, "rounds", 3, "how often each side takes its turn with each number of clients")
+	fs.IntVar(&f.rounds, "rounds", 3, "each side takes its turn with each number of clients `N` times")
 	fs.StringVar(&f.size, "size", "1MiB", "`SIZE` of the files that are made or written")
-	fs.IntVar(&f.files, "files", 16, "how many files are made for reading")
+	fs.IntVar(&f.files, "files", 16, "make `N` files for reading")
 	fs.StringVar(&f.list, "list", "", "read the files whose paths below the target stand in `FILE`, one a line")
 	fs.BoolVar(&f.plain, "plain", false, "root://: both sides read and write without page checksums (xrdcp with XRD_CPUSEPGWRTRD=0)")
-	fs.StringArrayVar(&f.sets, "set", nil, "change any key of the scenario of both: `KEY=VALUE` (repeatable)")
-	fs.StringVarP(&f.out, "out", "o", "", "`DIR`ectory for both runs (default runs/calibrate-NAME-TIME)")
-	fs.BoolVar(&f.json, "json", false, "print calibration.json instead of the text")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "only the result, no progress")
+	setFlag(c, &f.sets)
+	outFlag(c, &f.out, "calibrate-NAME-TIME")
+	jsonFlag(c, &f.json, "print calibration.json instead of the text")
+	quietFlag(c, &f.quiet)
 	return c
 }
 

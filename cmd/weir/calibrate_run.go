@@ -24,6 +24,7 @@ import (
 // A calibrator takes the steps of both sides in turns.
 type calibrator struct {
 	streams
+	teller
 	flags  calibrateFlags
 	in     interrupts
 	dir    string
@@ -45,7 +46,7 @@ func calibrate(in interrupts, target string, f calibrateFlags, s streams) (err e
 		return err
 	}
 	defer setEnv(f.environment(own))()
-	c := &calibrator{streams: s, flags: f, in: in, dir: outDir(f.out, "calibrate-"+own.Name, time.Now())}
+	c := &calibrator{streams: s, teller: teller{s.err, f.quiet}, flags: f, in: in, dir: outDir(f.out, "calibrate-"+own.Name, time.Now())}
 	c.given.Program, c.given.Release = f.client, f.release(in.stop)
 	c.say("%s: weir and %s take turns, %d rounds with %s clients, about %v; Ctrl-C finishes early and still compares\nmeasuring into %s\n",
 		line(target), f.client, f.rounds, f.clients, spent(own.Steps), c.dir)
@@ -89,12 +90,6 @@ func setEnv(env map[string]string) func() {
 				_ = os.Unsetenv(name)
 			}
 		}
-	}
-}
-
-func (c *calibrator) say(format string, args ...any) {
-	if !c.flags.quiet {
-		_, _ = fmt.Fprintf(c.err, format, args...) // progress is nobody's result
 	}
 }
 
@@ -157,16 +152,9 @@ func (c *calibrator) rounds(ctx context.Context) error {
 			c.sides[k].rates[step.Clients] = c.sides[k].rate()
 			told += ", " + c.sides[k].told()
 		}
-		c.say("round %d of %d, %s%s\n", i/each+1, c.flags.rounds, manyClients(step.Clients), told)
+		c.say("round %d of %d, %s%s\n", i/each+1, c.flags.rounds, plural(step.Clients, "client"), told)
 	}
 	return nil
-}
-
-func manyClients(n int) string {
-	if n == 1 {
-		return "1 client"
-	}
-	return fmt.Sprintf("%d clients", n)
 }
 
 // slowDown returns the pause after each file that makes weir's clients as slow

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -47,14 +46,11 @@ func newSide(ctx context.Context, dir, name string, p *scenario.Plan) (*side, er
 	if s.manifest, err = results.OpenManifest(dir); err != nil {
 		return nil, err
 	}
-	env, err := json.Marshal(monitor.About())
-	if err != nil {
+	if s.about, err = about(name == "weir"); err != nil {
 		return s, err
 	}
-	s.about = results.About{
-		Weir: version(), Command: append([]string{"weir"}, os.Args[1:]...), Clock: results.ReadClock(), Discard: name == "weir", Environment: env,
-		Start: time.Now(), Run: fmt.Sprintf("%s-%s-%06x", time.Now().UTC().Format("20060102-150405"), name, time.Now().UnixNano()/1000&0xffffff),
-	}
+	s.about.Start = time.Now()
+	s.about.Run = fmt.Sprintf("%s-%s-%06x", s.about.Start.UTC().Format("20060102-150405"), name, s.about.Start.UnixNano()/1000&0xffffff)
 	service, err := cluster.OpenService(ctx, p, all.Drivers())
 	if err != nil {
 		return s, err

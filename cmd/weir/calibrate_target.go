@@ -4,18 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"time"
 
-	"weir/calibration"
-	"weir/calibration/relay"
-	"weir/cluster"
 	"weir/engine"
 	"weir/monitor"
 	"weir/scenario"
 	"weir/storage"
-	"weir/storage/all"
 	"weir/workload"
 )
 
@@ -96,18 +90,13 @@ func (c *calibrator) clean() error {
 }
 
 func (c *calibrator) cleanSide(s *side) error {
-	left, err := leftovers(s.manifest)
-	if err != nil || len(left) == 0 || keep(s.plan) {
-		return err
+	if keep(s.plan) {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.in.cleaning(), 10*time.Minute)
-	defer cancel()
 	config := s.config
 	config.Service = c.sides[0].config.Service
-	if failed, first := engine.Clean(ctx, config, left, nil); failed > 0 {
-		return fmt.Errorf("%d of %d files and folders that %s made could not be removed (weir clean %s tries again): %w", failed, len(left), s.name, s.dir, first)
-	}
-	return nil
+	left, err := sweep(c.in, config, s.manifest, s.name, s.dir, nil)
+	return errors.Join(left, err)
 }
 
 // idleFor is how long the servers are watched before the load begins.
@@ -140,15 +129,6 @@ func (c *calibrator) listen(ctx context.Context) {
 		}
 	}
 	c.given.IdleSeconds = time.Since(began).Seconds()
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // read asks all servers about themselves; who does not answer is left out.
@@ -218,102 +198,3 @@ func gone(before, after map[string]monitor.Reading) bool {
 	}
 	return true
 }
-
-// How many files each side moves through the relay, and how long one may take.
-const (
-	looks       = 3
-	lookTimeout = 30 * time.Second
-)
-
-// look has each side move a few files through a relay that counts requests.
-func (c *calibrator) look(ctx context.Context) {
-	u, err := url.Parse(c.sides[0].plan.Target)
-	if err != nil {
-		return // the plan would not be there
-	}
-	port, ok := map[string]string{"root": "1094", "xroot": "1094", "http": "80", "dav": "80"}[u.Scheme]
-	if !ok {
-		c.given.LookError = "the connections are encrypted"
-		return
-	}
-	if p := u.Port(); p != "" {
-		port = p
-	}
-	for i, s := range c.sides[:2] {
-		l, err := c.lookAt(ctx, s, *u, net.JoinHostPort(u.Hostname(), port))
-		if err != nil {
-			c.given.LookError = line(fmt.Sprintf("%s: %v", s.name, err))
-			return
-		}
-		c.given.Look[i] = l
-	}
-}
-
-func (c *calibrator) lookAt(ctx context.Context, s *side, u url.URL, server string) (l calibration.Look, err error) {
-	r, err := relay.Listen(ctx, server)
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	plan := *s.plan
-	if _, port, err := net.SplitHostPort(r.Address()); err == nil && u.Hostname() == "localhost" {
-		u.Host = "localhost:" + port // certificates and tickets are for names
-	} else {
-		u.Host = r.Address()
-	}
-	plan.Target = u.String()
-	service, err := cluster.OpenService(ctx, &plan, all.Drivers())
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, service.Close()) }()
-	if workload.Writes(plan.Work) {
-		if err := c.folders(s.config); err != nil {
-			return l, err
-		}
-		defer func() { err = errors.Join(err, c.cleanSide(s)) }()
-	}
-	for i := range looks {
-		if err := c.lookOnce(ctx, s, service, i, &l); err != nil {
-			return l, err
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	r.Idle(ctx)
-	l.Seen = r.Take()
-	return l, nil
-}
-
-// lookOnce moves one file in a session of its own.
-func (c *calibrator) lookOnce(ctx context.Context, s *side, service storage.Service, i int, l *calibration.Look) error {
-	op := storage.Op{Kind: storage.Write, Timeout: lookTimeout, Chunk: int(s.plan.Work.Chunk), Ahead: s.plan.Work.InFlight, Plain: s.plan.Work.Plain}
-	if workload.Writes(s.plan.Work) {
-		op.Size = int64(s.plan.Work.Size.Fixed)
-		op.Path = fmt.Sprintf("%s/look%d.dat", workload.Home(s.config.Folder, 0), i)
-		if err := s.manifest.Created(op.Path, op.Size, op.Seed); err != nil {
-			return err
-		}
-	} else {
-		f := c.files[i%len(c.files)]
-		op.Kind, op.Path, op.Size = storage.Read, f.Path, f.Size
-	}
-	client, w := service.Client(), &witness{}
-	_, err := client.Do(ctx, &op, w)
-	if err = errors.Join(err, client.Close()); err != nil {
-		return err
-	}
-	l.Operations++
-	l.Payload += op.Size
-	l.Redirected = l.Redirected || w.redirected
-	return nil
-}
-
-// A witness hears whether an operation was sent to another server.
-type witness struct{ redirected bool }
-
-func (*witness) Reached(storage.Phase) {}
-func (*witness) Moved(int)             {}
-
-// ServedBy implements storage.Progress.
-func (w *witness) ServedBy(host string) { w.redirected = w.redirected || host != "" }

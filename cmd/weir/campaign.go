@@ -30,6 +30,7 @@ const mostInARow = 3
 // A campaigner carries out the runs of a campaign.
 type campaigner struct {
 	streams
+	teller
 	in    interrupts
 	flags runFlags
 	dir   string
@@ -38,6 +39,10 @@ type campaigner struct {
 	done   map[int]bool              // by number: whole already
 	worst  int                       // exit code
 	failed int                       // runs, in a row
+}
+
+func newCampaigner(in interrupts, dir string, c *campaign.Campaign, plans map[string]*scenario.Plan, f runFlags, s streams) *campaigner {
+	return &campaigner{streams: s, teller: teller{s.err, f.quiet}, in: in, flags: f, dir: dir, Campaign: c, plans: plans, done: map[int]bool{}}
 }
 
 // isCampaign says whether scenarios ask for more than one run.
@@ -72,9 +77,7 @@ func runCampaign(in interrupts, scenarios []*scenario.Scenario, f runFlags, s st
 	if err != nil {
 		return err
 	}
-	r := &campaigner{
-		streams: s, in: in, flags: f, dir: outDir(f.out, p.Name, time.Now()), Campaign: &p.Campaign, plans: plans, done: map[int]bool{},
-	}
+	r := newCampaigner(in, outDir(f.out, p.Name, time.Now()), &p.Campaign, plans, f, s)
 	if err := r.create(); err != nil {
 		return err
 	}
@@ -136,7 +139,7 @@ func (r *campaigner) one(run *campaign.Run) error {
 	plan := *r.plans[run.Variant]
 	plan.Seed = campaign.SeedOf(r.Seed, run.Block)
 	dir := filepath.Join(r.dir, run.Dir)
-	err := runPlan(r.in, &plan, dir, r.flags, r.streams, func() error { return r.judge(run, dir) })
+	err := newSession(r.in, &plan, r.flags, r.streams).run(dir, func() error { return r.judge(run, dir) })
 	var code exit
 	switch {
 	case err == nil || errors.As(err, &code) && code.err == nil:
@@ -261,20 +264,3 @@ func campaignText(c *campaign.Campaign, plans map[string]*scenario.Plan, runs in
 	return fmt.Sprintf("%s: a campaign of %s, %s each: %s, about %v",
 		c.Name, plural(len(plans), "variant"), plural(c.Repeat, "time"), plural(runs, "run"), unit.Duration(total))
 }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// say tells how far the campaign is, unless it shall be quiet; tell, in any
-// case. A lost terminal must not end the campaign.
-func (r *campaigner) say(format string, args ...any) {
-	if !r.flags.quiet {
-		r.tell(format, args...)
-	}
-}
-
-func (r *campaigner) tell(format string, args ...any) { _, _ = fmt.Fprintf(r.err, format, args...) }

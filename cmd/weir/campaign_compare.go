@@ -59,7 +59,7 @@ func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) 
 	if asJSON {
 		return sum.json(s.out)
 	}
-	if err := sum.text(s.out, report.Options{Color: isTerminal(s.out), Width: width(s.out)}); err != nil {
+	if err := sum.text(s.out, look(s.out)); err != nil {
 		return err
 	}
 	if err := legend(s.out, c); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,7 +29,7 @@ func resumeCampaign(in interrupts, dir string, f runFlags, s streams) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	r := &campaigner{streams: s, in: in, flags: f, dir: dir, Campaign: c, plans: map[string]*scenario.Plan{}, done: map[int]bool{}}
+	r := newCampaigner(in, dir, c, map[string]*scenario.Plan{}, f, s)
 	for _, v := range c.Variants() {
 		if !filepath.IsLocal(v) || filepath.Base(v) != v {
 			return fmt.Errorf("%s: variant %q is no name of a file", filepath.Join(dir, campaign.File), v)
@@ -109,7 +108,7 @@ func (r *campaigner) tidy(dir string, plan *scenario.Plan) (err error) {
 	if err = errors.Join(err, m.Close()); err != nil || len(left) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.in.cleaning(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(r.in.cleaning(), longestSweep)
 	defer cancel()
 	return cleanRun(ctx, dir, r.err)
 }

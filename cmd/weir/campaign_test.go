@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,22 +18,19 @@ func TestKilledCampaignIsCleaned(t *testing.T) { testKilledCampaign(t, true) }
 
 func testKilledCampaign(t *testing.T, clean bool) {
 	t.Helper()
+	t.Parallel()
 	target := t.TempDir()
 	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "campaign")
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--target", "file://"+target, "--clients", "2", "--hold", "2s", "--repeat", "2", "--out", dir,
+	p := started(t, "run", "--target", "file://"+target, "--clients", "2", "--hold", "2s", "--repeat", "2", "--out", dir,
 		"--set", "workload={kind: write, think: 2ms}", "--set", "matrix.workload.size=[16KiB, 32KiB]", "--set", "load.settle=100ms")
-	waitFor(t, func() bool { return contains(filepath.Join(dir, "002-b", results.IntervalsFile), `"hold"`) })
+	untilHeld(t, filepath.Join(dir, "002-b"), 1)
 	if code, said := weir(t, "run", "--resume", dir); code != exitError || !strings.Contains(said, "another weir works on this campaign") {
 		t.Errorf("resume of a campaign that runs: exit code %d\n%s", code, said)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // killed
+	p.kill(t)
 	if made, err := filepath.Glob(filepath.Join(target, "weir-*")); err != nil || len(made) == 0 {
 		t.Fatalf("nothing was left on the target by the kill: %v", err)
 	}
@@ -94,22 +90,20 @@ func content(t *testing.T, dir, run string) string {
 // The first interrupt ends the run that goes on, with what it has, and the
 // campaign; the second one at once.
 func TestInterruptEndsTheCampaign(t *testing.T) {
+	t.Parallel()
 	for _, signals := range []int{1, 2} {
 		dir := filepath.Join(t.TempDir(), "campaign")
-		var out bytes.Buffer
-		cmd := started(t, &out, "", "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "2", "--hold", "10m", "--repeat", "3", "--out", dir)
-		waitFor(t, func() bool { return contains(filepath.Join(dir, "001-a", results.IntervalsFile), `"hold"`) })
+		p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "2", "--hold", "10m", "--repeat", "3", "--out", dir)
+		untilHeld(t, filepath.Join(dir, "001-a"), 1)
 		for range signals {
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			p.send(t, os.Interrupt)
 		}
-		_ = cmd.Wait() // its code depends on how good a second of measuring was
-		if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
-			t.Errorf("%d signals: exit code %d\n%s", signals, code, out.String())
+		code, said := p.ended()
+		if code != exitFine && code != exitInvalid { // depends on how good a second of measuring was
+			t.Errorf("%d signals: exit code %d\n%s", signals, code, said)
 		}
-		if !strings.Contains(out.String(), "3 of 3 runs are not done; weir run --resume "+dir) {
-			t.Errorf("%d signals: it does not say how to go on:\n%s", signals, out.String())
+		if !strings.Contains(said, "3 of 3 runs are not done; weir run --resume "+dir) {
+			t.Errorf("%d signals: it does not say how to go on:\n%s", signals, said)
 		}
 		if f := findings(t, filepath.Join(dir, "001-a")); len(f.Curve) != 1 {
 			t.Errorf("%d signals: what was measured is lost: %+v", signals, f.Curve)
@@ -123,19 +117,18 @@ func TestInterruptEndsTheCampaign(t *testing.T) {
 // Runs that fail in the middle are told and the campaign goes on; after three
 // in a row it ends, and tries them again when it is resumed.
 func TestFailedRuns(t *testing.T) {
+	t.Parallel()
 	target := t.TempDir()
 	fill(t, target, 2, 4096)
 	dir := filepath.Join(t.TempDir(), "campaign")
 	args := []string{"run", "--target", "file://" + target, "--clients", "1", "--hold", "1s", "--repeat", "5", "--out", dir, "--set", "workload={think: 10ms, verify: 0%}", "--set", "load.settle=100ms"}
-	var out bytes.Buffer
-	cmd := started(t, &out, "", args...)
-	waitFor(t, func() bool { return contains(filepath.Join(dir, "002-a", results.IntervalsFile), `"hold"`) })
+	p := started(t, args...)
+	untilHeld(t, filepath.Join(dir, "002-a"), 1)
 	if err := os.Rename(target, target+"-gone"); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the code tells
-	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(out.String(), "3 runs in a row failed; weir run --resume") {
-		t.Fatalf("exit code %d\n%s", code, out.String())
+	if code, said := p.ended(); code != exitError || !strings.Contains(said, "3 runs in a row failed; weir run --resume") {
+		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	c, err := campaign.Read(dir)
 	if err != nil || c.Runs[0].Error != "" || c.Runs[4].Error == "" {

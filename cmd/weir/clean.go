@@ -31,9 +31,10 @@ target; a manifest that names anything else is refused.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithCancelCause(c.Context())
 			defer cancel(nil)
+			interrupted := signals.listen()
 			go func() {
 				select {
-				case <-signals.listen():
+				case <-interrupted:
 					cancel(errFinishing)
 				case <-ctx.Done():
 				}

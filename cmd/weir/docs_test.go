@@ -16,6 +16,7 @@ import (
 // for addresses, which are those of real servers here, and times, which are
 // shorter.
 func TestREADME(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -31,12 +32,12 @@ func TestREADME(t *testing.T) {
 		"1000x1MiB", "10x1MiB --while-stdin", "count: 100", "count: 10",
 		"load: {clients: [4, 16], hold: 30s}", "load: {clients: 4, ramp: 0s, settle: 0s, hold: 1s}",
 	)
-	t.Chdir(t.TempDir())
+	dir := t.TempDir()
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		text := here.Replace(block[2])
 		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
-			if err := os.WriteFile(filepath.Base(name[1]), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -46,7 +47,7 @@ func TestREADME(t *testing.T) {
 				continue
 			}
 			ran++
-			code, said := weir(t, strings.Fields(command)...)
+			code, said := start(t, dir, "weir", short(command)...).ended()
 			if code != exitFine && code != exitInvalid {
 				t.Errorf("weir %s: exit code %d\n%s", command, code, said)
 			}
@@ -57,9 +58,22 @@ func TestREADME(t *testing.T) {
 	}
 }
 
+// short cuts a command of a page into words, and makes its run take less time.
+func short(command string) []string {
+	args := strings.Fields(command)
+	switch args[0] {
+	case "run":
+		return append(args, "--set", "load.ramp=0s", "--set", "load.settle=100ms")
+	case "calibrate":
+		return append(args, "--rounds", "1", "--hold", "300ms", "--clients", "1")
+	}
+	return args
+}
+
 // Every weir command of docs/scenario.md works on its first example; runs are
 // cut short.
 func TestScenarioPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/scenario.md")
 	if err != nil {
 		t.Fatal(err)
@@ -72,18 +86,14 @@ func TestScenarioPage(t *testing.T) {
 	}
 	text := regexp.MustCompile(`target: \S+`).ReplaceAllString(string(example[1]), "target: "+web.URL)
 	text = strings.NewReplacer("30s", "1s", "[1, 10, 100]", "[1, 2]").Replace(text)
-	t.Chdir(t.TempDir())
-	if err := os.WriteFile("my-first.yaml", []byte(text), 0o600); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "my-first.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^    weir ([^#\n]*)`).FindAllStringSubmatch(string(page), -1) {
-		args := strings.Fields(m[1])
-		if args[0] == "run" {
-			args = append(args, "--set", "load.ramp=0s", "--set", "load.settle=100ms")
-		}
 		ran++
-		if code, said := weir(t, args...); code != exitFine && code != exitInvalid {
+		if code, said := start(t, dir, "weir", short(m[1])...).ended(); code != exitFine && code != exitInvalid {
 			t.Errorf("weir %s: exit code %d\n%s", m[1], code, said)
 		}
 	}
@@ -117,6 +127,7 @@ func TestLinks(t *testing.T) {
 
 // The ready scenarios run, small, against the services they are meant for.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	web := lab.StartNginx(t, lab.NginxConfig{})
 	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
 	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{})
@@ -149,6 +160,7 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			more, ok := extra[filepath.Base(file)]
 			if !ok {
 				t.Fatal("not tested: add it here")

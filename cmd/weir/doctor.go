@@ -40,7 +40,7 @@ type finding struct {
 	what, is, advice string
 }
 
-func find(good bool, what, is, advice string) finding {
+func looked(good bool, what, is, advice string) finding {
 	if good {
 		return finding{"ok", what, is, ""}
 	}
@@ -51,23 +51,23 @@ func examine(e monitor.Environment, c results.Clock) []finding {
 	ports := max(e.PortHigh-e.PortLow+1, 0)
 	clients := int64(e.FilesSoft) - spareFiles
 	return []finding{
-		find(e.FilesSoft >= 10000, "open files", fmt.Sprintf("%d a process", e.FilesSoft),
+		looked(e.FilesSoft >= 10000, "open files", fmt.Sprintf("%d a process", e.FilesSoft),
 			"raise the hard limit (ulimit -Hn, LimitNOFILE): until then runs of more clients use several processes"),
-		find(clients > 0, "clients in one process", fmt.Sprintf("up to %d with one connection each", clients), "raise the limit of open files"),
-		find(ports >= 20000, "ports", fmt.Sprintf("%d for connections to one address (%d to %d)", ports, e.PortLow, e.PortHigh),
+		looked(clients > 0, "clients in one process", fmt.Sprintf("up to %d with one connection each", clients), "raise the limit of open files"),
+		looked(ports >= 20000, "ports", fmt.Sprintf("%d for connections to one address (%d to %d)", ports, e.PortLow, e.PortHigh),
 			"widen net.ipv4.ip_local_port_range"),
-		find(ports >= 20000 || e.PortReuse == "1", "fresh sessions", freshText(e.PortReuse, ports),
+		looked(ports >= 20000 || e.PortReuse == "1", "fresh sessions", freshText(e.PortReuse, ports),
 			"session: fresh at more needs net.ipv4.tcp_tw_reuse=1, or more ports"),
-		find(e.ClockSource == "tsc" || e.ClockSource == "kvm-clock" || e.ClockSource == "arch_sys_counter", "clock", fmt.Sprintf("%s, %s a look", e.ClockSource, unit.Seconds(c.Read)),
+		looked(e.ClockSource == "tsc" || e.ClockSource == "kvm-clock" || e.ClockSource == "arch_sys_counter", "clock", fmt.Sprintf("%s, %s a look", e.ClockSource, unit.Seconds(c.Read)),
 			"a slow clock costs at each operation: tsc is the fast one where the machine allows it"),
-		find(e.CoresUsed >= 2, "cores", fmt.Sprintf("%d used of %d (%s)", e.CoresUsed, e.Cores, e.CPU), "with one core the generator disturbs what it measures on the same machine"),
-		find(e.Memory >= 2<<30, "memory", unit.Bytes(float64(e.Memory)), "10,000 clients take some 100 MB, their kernel buffers more"),
-		find(e.ReceiveMemory[2] >= 16<<20, "TCP receive window", "up to "+unit.Bytes(float64(e.ReceiveMemory[2])),
+		looked(e.CoresUsed >= 2, "cores", fmt.Sprintf("%d used of %d (%s)", e.CoresUsed, e.Cores, e.CPU), "with one core the generator disturbs what it measures on the same machine"),
+		looked(e.Memory >= 2<<30, "memory", unit.Bytes(float64(e.Memory)), "10,000 clients take some 100 MB, their kernel buffers more"),
+		looked(e.ReceiveMemory[2] >= 16<<20, "TCP receive window", "up to "+unit.Bytes(float64(e.ReceiveMemory[2])),
 			"over long links one stream gets at most window / round-trip time: raise net.ipv4.tcp_rmem"),
-		find(e.SendMemory[2] >= 4<<20, "TCP send buffer", "up to "+unit.Bytes(float64(e.SendMemory[2])), "as above, for uploads: net.ipv4.tcp_wmem"),
-		find(e.CongestionControl != "", "congestion control", e.CongestionControl+" (the sender's decides)", "could not be read"),
-		find(e.Governor == "" || e.Governor == "performance", "CPU frequency", orUnknown(e.Governor), "use the performance governor while measuring"),
-		find(true, "kernel", e.Kernel+" "+e.Virtualization, ""),
+		looked(e.SendMemory[2] >= 4<<20, "TCP send buffer", "up to "+unit.Bytes(float64(e.SendMemory[2])), "as above, for uploads: net.ipv4.tcp_wmem"),
+		looked(e.CongestionControl != "", "congestion control", e.CongestionControl+" (the sender's decides)", "could not be read"),
+		looked(e.Governor == "" || e.Governor == "performance", "CPU frequency", orUnknown(e.Governor), "use the performance governor while measuring"),
+		looked(true, "kernel", e.Kernel+" "+e.Virtualization, ""),
 	}
 }
 

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,45 +15,19 @@ import (
 	"weir/storage/simulated"
 )
 
-// started is weir as a process of its own, as a user starts it.
-func started(t *testing.T, out *bytes.Buffer, shell string, args ...string) *exec.Cmd {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := filepath.Join(t.TempDir(), "weir") // the test binary runs as the command under this name
-	if err := os.Symlink(exe, bin); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), bin, args...)
-	if shell != "" {
-		cmd = exec.CommandContext(t.Context(), "sh", append([]string{"-c", shell + `; exec "$0" "$@"`, bin}, args...)...)
-	}
-	cmd.Dir = t.TempDir()
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return cmd
-}
-
 func TestInterruptFinishesAndReports(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--clients", "2", "--hold", "10m", "--out", dir)
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its code depends on how good a second of measuring was
-	if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
+	p := started(t, "run", "--clients", "2", "--hold", "10m", "--set", "workload.think=5ms", "--out", dir)
+	untilHeld(t, dir, 1)
+	p.send(t, os.Interrupt)
+	code, said := p.ended()
+	if code != exitFine && code != exitInvalid { // depends on how good a second of measuring was
 		t.Errorf("exit code %d", code)
 	}
 	for _, w := range []string{"finishing", "finish was asked for", "report.html"} {
-		if !strings.Contains(out.String(), w) {
-			t.Errorf("it does not say %q:\n%s", w, out.String())
+		if !strings.Contains(said, w) {
+			t.Errorf("it does not say %q:\n%s", w, said)
 		}
 	}
 	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
@@ -66,19 +38,16 @@ func TestInterruptFinishesAndReports(t *testing.T) {
 // Nothing that was measured is lost by kill -9, and what was made on the target
 // can be removed afterwards, and nothing else.
 func TestKillLosesNothing(t *testing.T) {
+	t.Parallel()
 	target := t.TempDir()
 	if err := os.WriteFile(filepath.Join(target, "others.txt"), []byte("not ours"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--target", "file://"+target, "--clients", "3", "--hold", "10m", "--out", dir,
+	p := started(t, "run", "--target", "file://"+target, "--clients", "3", "--hold", "10m", "--out", dir,
 		"--set", "workload={kind: write, size: 64KiB, think: 1ms}")
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // killed
+	untilHeld(t, dir, 1)
+	p.kill(t)
 	entries, err := filepath.Glob(filepath.Join(target, "weir-*", "*", "*"))
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("nothing was written before the kill: %v", err)
@@ -114,35 +83,34 @@ func TestKillLosesNothing(t *testing.T) {
 // More clients than one process may have open files for: several processes, by
 // themselves; more than this machine may have: said before the run.
 func TestOpenFileLimit(t *testing.T) {
+	t.Parallel()
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 4096)
 	dir := filepath.Join(t.TempDir(), "run")
-	var out bytes.Buffer
-	limit := "ulimit -n 300"
-	cmd := started(t, &out, limit, "run", "--target", s.URL, "--clients", "120", "--hold", "3s", "--set", "workload.think=500ms", "--out", dir)
-	err := cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
-		t.Fatalf("%v\n%s", err, out.String())
+	limited := func(args ...string) (code int, said string) {
+		return start(t, t.TempDir(), "sh", append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, "weir", "run", "--target", s.URL, "--clients", "120"}, args...)...).ended()
 	}
-	if !strings.Contains(out.String(), "in 3 processes") {
-		t.Errorf("it does not say that it runs in 3 processes:\n%s", out.String())
+	code, said := limited("--hold", "3s", "--set", "workload.think=500ms", "--out", dir)
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	if !strings.Contains(said, "in 3 processes") {
+		t.Errorf("it does not say that it runs in 3 processes:\n%s", said)
 	}
 	f := findings(t, dir)
 	if c := f.Curve[0]; c.Errors > 0 || c.ActiveClients < 119 || c.ActiveClients > 121 {
 		t.Errorf("%v clients active, %d errors, want 120 and none", c.ActiveClients, c.Errors)
 	}
 
-	out.Reset()
-	cmd = started(t, &out, limit, "run", "--target", s.URL, "--clients", "120", "--processes", "1")
-	_ = cmd.Wait() // the code tells
-	if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(out.String(), "240 open files") {
-		t.Errorf("exit code %d, want %d and the number of files needed:\n%s", code, exitUsage, out.String())
+	if code, said := limited("--processes", "1"); code != exitUsage || !strings.Contains(said, "240 open files") {
+		t.Errorf("exit code %d, want %d and the number of files needed:\n%s", code, exitUsage, said)
 	}
 }
 
 // A full disk under the run directory ends the run with its reason; what was
 // measured before can be read.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small file system")
 	}
@@ -178,6 +146,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestListOfManyFiles(t *testing.T) {
+	t.Parallel()
 	target := "simulated://x?servers=9&service=1ms&files=100000x1KiB"
 	var list strings.Builder
 	list.WriteString("missing/1\nmissing/2\n")
@@ -216,6 +185,7 @@ func TestListOfManyFiles(t *testing.T) {
 // A service that dies while files are made: the run ends with an error, says
 // what is left, and weir clean removes that when the service is back.
 func TestServerKilledWhilePreparing(t *testing.T) {
+	t.Parallel()
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	dir := filepath.Join(t.TempDir(), "run")
 	ended := make(chan string, 1)
@@ -242,29 +212,26 @@ func TestServerKilledWhilePreparing(t *testing.T) {
 // The first interrupt is enough to end the making of files, and what was made
 // is removed.
 func TestInterruptWhilePreparing(t *testing.T) {
+	t.Parallel()
 	dir, data := filepath.Join(t.TempDir(), "run"), t.TempDir()
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--target", "file://"+data, "--clients", "1", "--out", dir,
+	p := started(t, "run", "--target", "file://"+data, "--clients", "1", "--out", dir,
 		"--set", "files.make.count=1000000", "--set", "files.make.size=1kB")
 	waitFor(t, func() bool { return grows(filepath.Join(dir, results.ManifestFile), 2000) })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(out.String(), "nothing was measured") {
-		t.Errorf("exit code %d, it says: %s", code, out.String())
+	p.send(t, os.Interrupt)
+	if code, said := p.ended(); code != exitError || !strings.Contains(said, "nothing was measured") {
+		t.Errorf("exit code %d, it says: %s", code, said)
 	}
 	empty(t, data)
 }
 
 // A worker that is killed costs its clients and the exit code, not the report.
 func TestWorkerKilled(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--clients", "4", "--hold", "10s", "--processes", "2", "--out", dir)
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
+	p := started(t, "run", "--clients", "4", "--hold", "6s", "--set", "workload.think=5ms", "--processes", "2", "--out", dir)
+	untilHeld(t, dir, 1)
 	killed := false
-	for _, pid := range children(t, cmd.Process.Pid) {
+	for _, pid := range children(t, p.Process.Pid) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may be gone
 		if !killed && strings.Contains(string(line), "\x00worker") {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -276,13 +243,13 @@ func TestWorkerKilled(t *testing.T) {
 	if !killed {
 		t.Fatal("no worker was found")
 	}
-	_ = cmd.Wait() // its code is looked at
+	code, said := p.ended()
 	for _, w := range []string{"was lost", "report.html", "signal: killed"} {
-		if !strings.Contains(out.String(), w) {
-			t.Errorf("it does not say %q:\n%s", w, out.String())
+		if !strings.Contains(said, w) {
+			t.Errorf("it does not say %q:\n%s", w, said)
 		}
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitError {
+	if code != exitError {
 		t.Errorf("exit code %d, want %d", code, exitError)
 	}
 	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {

@@ -6,8 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ more --time.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.resume != "" {
-				if err := f.unchanged(c, args); err != nil {
+				if err := f.onlyResume(c, args, "min", "hold", "set", "var", "out"); err != nil {
 					return err
 				}
 			}
@@ -83,33 +81,15 @@ more --time.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.time, "time", "10m", "search for so long at most")
-	fs.StringVar(&f.within, "within", "10%", "how narrow the interval of the optimum is to be")
-	fs.IntVar(&f.min, "min", 1, "clients to begin with")
-	fs.IntVar(&f.max, "max", 0, "clients never to go beyond (default 10000, or what this machine allows)")
+	fs.StringVar(&f.time, "time", "10m", "search for so long at most, as in `10m`")
+	fs.StringVar(&f.within, "within", "10%", "how narrow the interval of the optimum is to be, as in `10%`")
+	fs.IntVar(&f.min, "min", 1, "begin with `N` clients")
+	fs.IntVar(&f.max, "max", 0, "never go beyond `N` clients (default 10000, or what this machine allows)")
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s`; noise and large files make it longer (default 8s)")
-	fs.StringArrayVar(&f.sets, "set", nil, "change any key of the scenario: `KEY=VALUE`, as in workload.kind=write (repeatable)")
-	fs.StringArrayVar(&f.vars, "var", nil, "give a variable of the scenario a value: `NAME=VALUE` (repeatable)")
-	fs.StringVarP(&f.out, "out", "o", "", "run `DIR`ectory (default runs/NAME-TIME)")
-	fs.StringVar(&f.resume, "resume", "", "go on with the search in `DIR`; --time, --within and --max may change")
-	fs.IntVar(&f.processes, "processes", 0, "client processes on this machine (default: as many as the open-file limit asks for)")
-	fs.BoolVar(&f.json, "json", false, "print findings.json instead of the table")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "only the result, no progress")
+	setFlag(c, &f.sets)
+	varFlag(c, &f.vars)
+	f.addRun(c, "go on with the search in `DIR`; --time, --within and --max may change", jsonOfRun)
 	return c
-}
-
-// unchanged refuses flags that a search that goes on cannot have.
-func (f *findFlags) unchanged(c *cobra.Command, args []string) error {
-	not := slices.Clone(args)
-	for _, name := range []string{"min", "hold", "set", "var", "out"} {
-		if c.Flags().Changed(name) {
-			not = append(not, "--"+name)
-		}
-	}
-	if len(not) > 0 {
-		return exit{exitUsage, fmt.Errorf("--resume %s: leave %s out: what is searched for stands in that folder", f.resume, strings.Join(not, " "))}
-	}
-	return nil
 }
 
 // plan makes the plan of a search of what the command line names.

@@ -15,7 +15,6 @@ import (
 	"weir/results"
 	"weir/scenario"
 	"weir/search"
-	"weir/storage/all"
 )
 
 // A finder is the pilot of a search: after each step it reads the run directory,
@@ -44,42 +43,36 @@ type finder struct {
 // runFind searches as plan says.
 func runFind(in interrupts, plan *scenario.Plan, f findFlags, s streams) error {
 	dir := outDir(f.out, plan.Name, time.Now())
-	r := &session{streams: s, flags: f.runFlags, plan: plan, drivers: all.Drivers(), in: in, find: newFinder(plan.Find, dir)}
+	r := newSession(in, plan, f.runFlags, s)
+	r.find = newFinder(plan.Find, dir)
 	return r.run(dir, func() error { return r.found(dir) })
 }
 
 // resumeFind goes on with a search.
-func resumeFind(in interrupts, f findFlags, changed func(string) bool, s streams) (err error) {
+func resumeFind(in interrupts, f findFlags, changed func(string) bool, s streams) error {
 	dir := f.resume
-	run, err := reopen(dir)
-	if err != nil {
-		return err
-	}
-	r := &session{streams: s, flags: f.runFlags, plan: run.run.Plan, drivers: all.Drivers(), in: in, resumed: run}
-	defer func() {
-		if r.out == nil { // nobody else closes it
-			err = errors.Join(err, run.out.Close())
+	return resumeSession(in, dir, f.runFlags, s, func(r *session) error {
+		if r.plan.Find == nil {
+			return exit{exitUsage, fmt.Errorf("%s: this was no search: go on with weir run --resume", dir)}
 		}
-	}()
-	if r.plan.Find == nil {
-		return exit{exitUsage, fmt.Errorf("%s: this was no search: go on with weir run --resume", dir)}
-	}
-	if r.plan.Work.Keep {
-		return exit{exitUsage, errKept}
-	}
-	if err := f.limits(r.plan, changed); err != nil {
-		return err
-	}
-	r.find = newFinder(r.plan.Find, dir)
-	r.find.spent, r.find.number, r.find.first = run.progress.Spent, run.progress.Last, run.progress.Last
-	d, err := r.find.decide(run.run)
-	if err != nil {
-		return err
-	}
-	if d.End {
-		return exit{exitUsage, fmt.Errorf("%s: the search is over: %s (--time, --within or --max can make it go on)", dir, d.Why)}
-	}
-	return r.run(dir, func() error { return r.found(dir) })
+		if r.plan.Work.Keep {
+			return exit{exitUsage, errKept}
+		}
+		if err := f.limits(r.plan, changed); err != nil {
+			return err
+		}
+		p := r.resumed.progress
+		r.find = newFinder(r.plan.Find, dir)
+		r.find.spent, r.find.number, r.find.first = p.Spent, p.Last, p.Last
+		d, err := r.find.decide(r.resumed.run)
+		if err != nil {
+			return err
+		}
+		if d.End {
+			return exit{exitUsage, fmt.Errorf("%s: the search is over: %s (--time, --within or --max can make it go on)", dir, d.Why)}
+		}
+		return r.run(dir, func() error { return r.found(dir) })
+	})
 }
 
 func newFinder(l *scenario.Find, dir string) *finder {
@@ -159,37 +152,45 @@ func (f *finder) decide(run *results.Run) (search.Decision, error) {
 
 // found says what the search has found, also one that was interrupted.
 func (r *session) found(dir string) error {
-	f := r.find
+	why, err := r.find.ending()
+	if err != nil {
+		return err
+	}
+	found, err := analyze(dir)
+	if err != nil {
+		return err
+	}
+	err = show(dir, found, r.flags.json, r.streams)
+	if r.flags.json {
+		return err
+	}
+	_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", why, marks(found))
+	return errors.Join(writeErr, err)
+}
+
+// ending says why the search ended, and what is known if it was interrupted.
+func (f *finder) ending() (string, error) {
 	f.mu.Lock()
 	end := f.end
 	f.mu.Unlock()
-	if end == nil {
-		run, err := results.Open(dir)
-		if err != nil {
-			return err
-		}
-		f.limits.Time = 0 // no time is left: it says what is known
-		d, err := f.decide(run)
-		if err != nil {
-			return err
-		}
-		d.Why = "it was interrupted"
-		if d.Optimum != nil && d.Optimum.Open {
-			d.Why += ": no maximum so far"
-		} else if d.Optimum != nil {
-			d.Why += fmt.Sprintf(": the optimum is between %d and %d clients", d.Optimum.Low, d.Optimum.High)
-		}
-		end = &d
+	if end != nil {
+		return end.Why, nil
 	}
-	if r.flags.json {
-		return conclude(dir, r.flags, r.streams)
+	run, err := results.Open(f.dir)
+	if err != nil {
+		return "", err
 	}
-	err := conclude(dir, r.flags, r.streams)
-	if found, readErr := readFindings(dir); readErr == nil {
-		_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", end.Why, marks(found))
-		err = errors.Join(writeErr, err)
+	f.limits.Time = 0 // no time is left: it says what is known
+	d, err := f.decide(run)
+	why := "it was interrupted"
+	switch {
+	case d.Optimum == nil:
+	case d.Optimum.Open:
+		why += ": no maximum so far"
+	default:
+		why += fmt.Sprintf(": the optimum is between %d and %d clients", d.Optimum.Low, d.Optimum.High)
 	}
-	return err
+	return why, err
 }
 
 // marks names the points of the curve that matter besides the optimum.

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
-	"weir/analysis"
 	"weir/analysis/stats"
 	"weir/measure"
 	"weir/results"
@@ -116,17 +111,4 @@ func (h *held) step(moved bool) search.Step {
 		s.Failed = float64(h.failed) / float64(all)
 	}
 	return s
-}
-
-// readFindings reads what the analysis of a run has written.
-func readFindings(dir string) (*analysis.Findings, error) {
-	b, err := os.ReadFile(filepath.Join(dir, results.FindingsFile))
-	if err != nil {
-		return nil, err
-	}
-	f := &analysis.Findings{}
-	if err := json.Unmarshal(b, f); err != nil {
-		return nil, fmt.Errorf("%s: %w", results.FindingsFile, err)
-	}
-	return f, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -33,25 +32,17 @@ func foundSteps(t *testing.T, dir string) []search.Step {
 	return steps
 }
 
-// said is what the command has written to its end.
-func ended(t *testing.T, args ...string) (code int, said string) {
-	t.Helper()
-	var out bytes.Buffer
-	cmd := started(t, &out, "", args...)
-	_ = cmd.Wait() // its code is returned
-	return cmd.ProcessState.ExitCode(), out.String()
-}
-
 // The whole search on a simulated service, killed in the middle: it goes on with
 // all that was held before, and never goes beyond its limits.
 func TestFindIsResumed(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	killed(t, dir, `"step":3,"phase":"hold"`, "find", peaked, "--hold", "1s", "--time", "40s", "--max", "400", "--out", dir)
+	killed(t, dir, 3, "find", peaked, "--hold", "1s", "--time", "40s", "--max", "400", "--out", dir)
 	before := foundSteps(t, dir)
 	if len(before) < 2 {
 		t.Fatalf("%d steps before the kill", len(before))
 	}
-	code, said := ended(t, "find", "--resume", dir, "--time", "30s")
+	code, said := started(t, "find", "--resume", dir, "--time", "30s").ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
@@ -80,26 +71,25 @@ func TestFindIsResumed(t *testing.T) {
 }
 
 func TestFindIsInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "find", peaked, "--hold", "1s", "--out", dir)
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"step":3,"phase":"hold"`) })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
+	p := started(t, "find", peaked, "--hold", "1s", "--out", dir)
+	untilHeld(t, dir, 3)
+	p.send(t, os.Interrupt)
+	code, said := p.ended()
+	if code != exitFine && code != exitInvalid {
 		t.Errorf("exit code %d", code)
 	}
-	if !strings.Contains(out.String(), "search         it was interrupted: no maximum so far") {
-		t.Errorf("it does not say what is known:\n%s", out.String())
+	if !strings.Contains(said, "search         it was interrupted: no maximum so far") {
+		t.Errorf("it does not say what is known:\n%s", said)
 	}
 }
 
 // The built-in server, with clients in two processes: the search steers them all.
 func TestFindWithSeveralProcesses(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	code, said := ended(t, "find", "--hold", "1s", "--time", "12s", "--max", "8", "--processes", "2", "--out", dir)
+	code, said := started(t, "find", "--hold", "1s", "--time", "12s", "--max", "8", "--set", "workload.think=20ms", "--processes", "2", "--out", dir).ended()
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}

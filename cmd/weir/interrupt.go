@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // What ends a run that is interrupted.
@@ -65,4 +66,14 @@ func (in interrupts) cleaning() context.Context {
 		return in.leave
 	}
 	return in.stop
+}
+
+// pause waits for so long, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }

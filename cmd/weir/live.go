@@ -96,9 +96,7 @@ func (u busy) String() string {
 }
 
 func newLive(out io.Writer, p *scenario.Plan) *live {
-	l := &live{out: out, terminal: isTerminal(out), plan: p, begin: time.Now(), server: busy{}, client: busy{}}
-	l.total = p.Time()
-	return l
+	return &live{out: out, terminal: isTerminal(out), plan: p, begin: time.Now(), total: p.Time(), server: busy{}, client: busy{}}
 }
 
 // Interval implements measure.Sink.
@@ -248,10 +246,7 @@ func (l *live) start(dir string, processes int) {
 	if !l.terminal {
 		l.told = time.Now()
 	}
-	how, steps, about := "", "1 step", "about"
-	if n := len(l.plan.Steps); n > 1 {
-		steps = fmt.Sprintf("%d steps", n)
-	}
+	how, steps, about := "", plural(len(l.plan.Steps), "step"), "about"
 	if processes > 1 {
 		how = fmt.Sprintf(" in %d processes", processes)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,10 +14,14 @@ import (
 // The command is this test binary under the name weir, so that what it starts
 // (its server, its workers) is this binary, too.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait: -parallel says otherwise
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"weir": main})
 }
 
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,

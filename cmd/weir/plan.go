@@ -36,7 +36,7 @@ func planCommand(s streams) *cobra.Command {
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print the plan as plan.json holds it, or campaign.json and the plan of each variant")
+	jsonFlag(c, &asJSON, "print plan.json instead of the text; of a campaign, campaign.json and the plan of each variant")
 	return c
 }
 

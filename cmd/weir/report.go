@@ -20,7 +20,7 @@ campaign's folder, it compares the runs that are there again.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !campaign.Is(args[0]) {
-				return conclude(args[0], runFlags{json: asJSON}, s)
+				return conclude(args[0], asJSON, s)
 			}
 			c, err := campaign.Read(args[0])
 			if err != nil {
@@ -29,6 +29,6 @@ campaign's folder, it compares the runs that are there again.`,
 			return concludeCampaign(args[0], c, asJSON, s)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print findings.json instead of the table")
+	jsonFlag(c, &asJSON, jsonOfMaybe)
 	return c
 }

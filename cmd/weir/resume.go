@@ -11,7 +11,6 @@ import (
 	"weir/measure"
 	"weir/results"
 	"weir/scenario"
-	"weir/storage/all"
 )
 
 // A resumed is the run that a session goes on with.
@@ -37,24 +36,32 @@ func reopen(dir string) (*resumed, error) {
 	return &resumed{out: out, run: run, progress: p, first: first, broken: broken}, nil
 }
 
-// resumeRun goes on with the run in dir at the step where it stopped: with its
-// plan, and with secrets from where the plan says that they are. What it had
-// made on its target is removed and made anew.
-func resumeRun(in interrupts, dir string, f runFlags, s streams) (err error) {
+// resumeSession opens the run in dir and has next go on with it.
+func resumeSession(in interrupts, dir string, f runFlags, s streams, next func(*session) error) (err error) {
 	run, err := reopen(dir)
 	if err != nil {
 		return err
 	}
-	if err := run.refuse(); err != nil {
-		return errors.Join(exit{exitUsage, fmt.Errorf("%s: %w", dir, err)}, run.out.Close())
-	}
-	r := &session{streams: s, flags: f, plan: run.run.Plan, drivers: all.Drivers(), in: in, resumed: run}
+	r := newSession(in, run.run.Plan, f, s)
+	r.resumed = run
 	defer func() {
 		if r.out == nil { // nobody else closes it
 			err = errors.Join(err, run.out.Close())
 		}
 	}()
-	return r.run(dir, func() error { return conclude(dir, f, s) })
+	return next(r)
+}
+
+// resumeRun goes on with the run in dir at the step where it stopped: with its
+// plan, and with secrets from where the plan says that they are. What it had
+// made on its target is removed and made anew.
+func resumeRun(in interrupts, dir string, f runFlags, s streams) error {
+	return resumeSession(in, dir, f, s, func(r *session) error {
+		if err := r.resumed.refuse(); err != nil {
+			return exit{exitUsage, fmt.Errorf("%s: %w", dir, err)}
+		}
+		return r.run(dir, func() error { return conclude(dir, f.json, s) })
+	})
 }
 
 var errKept = errors.New("a run that leaves what it writes (workload.keep) cannot be resumed: it would write the same names again")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,36 +10,15 @@ import (
 	"weir/results"
 )
 
-// killed starts weir and kills it (-9) when its run directory holds text.
-func killed(t *testing.T, dir, text string, args ...string) {
-	t.Helper()
-	var out bytes.Buffer
-	cmd := started(t, &out, "", args...)
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), text) })
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // killed
-}
-
-// status returns the state and the detail of one check.
-func status(f *analysis.Findings, name string) (string, string) {
-	for _, c := range f.Validity.Checks {
-		if c.Name == name {
-			return c.Status, c.Detail
-		}
-	}
-	return "", ""
-}
-
 // A run that was killed goes on at the step where it stopped: what was held
 // before counts, what was broken off does not, and the time in between is no fault.
 func TestKilledRunIsResumed(t *testing.T) {
+	t.Parallel()
 	target := t.TempDir()
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"run", "--target", "file://" + target, "--out", dir, "--hold", "4s",
 		"--set", "load={clients: [1, 2, 3], ramp: 0, settle: 0, cool: 300ms}", "--set", "workload={kind: write, size: 4KiB, think: 5ms}"}
-	killed(t, dir, `"step":2,"phase":"hold"`, args...)
+	killed(t, dir, 2, args...)
 	left, err := filepath.Glob(filepath.Join(target, "weir-*", "*", "*"))
 	if err != nil || len(left) == 0 {
 		t.Fatalf("nothing was on the target when the run was killed: %v", err)
@@ -78,17 +56,16 @@ func TestKilledRunIsResumed(t *testing.T) {
 // The built-in server of a killed run is gone: another one takes its place,
 // and several processes go on as one does.
 func TestKilledRunOfTheBuiltInServerIsResumed(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	killed(t, dir, `"step":2,"phase":"hold"`, "run", "--out", dir, "--clients", "1,4", "--hold", "4s", "--processes", "2",
-		"--set", "load={ramp: 100ms, settle: 0, cool: 200ms}")
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--resume", dir, "--processes", "2")
-	_ = cmd.Wait() // its code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != exitFine && code != exitInvalid {
-		t.Fatalf("exit code %d\n%s", code, out.String())
+	killed(t, dir, 2, "run", "--out", dir, "--clients", "1,4", "--hold", "4s", "--processes", "2",
+		"--set", "load={ramp: 100ms, settle: 0, cool: 200ms}", "--set", "workload.think=5ms")
+	code, said := started(t, "run", "--resume", dir, "--processes", "2").ended()
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
 	}
-	if !strings.Contains(out.String(), "step 2 was broken off and is held again") {
-		t.Errorf("it does not say what it does:\n%s", out.String())
+	if !strings.Contains(said, "step 2 was broken off and is held again") {
+		t.Errorf("it does not say what it does:\n%s", said)
 	}
 	f := findings(t, dir)
 	if len(f.Curve) != 2 || f.Curve[1].Clients != 4 || f.Curve[1].Done == 0 || f.Curve[1].Errors > 0 {
@@ -97,6 +74,7 @@ func TestKilledRunOfTheBuiltInServerIsResumed(t *testing.T) {
 }
 
 func TestResumeRefuses(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	if code, said := weir(t, "run", "--resume", t.TempDir()); code != exitError || !strings.Contains(said, "is not a run directory") {
 		t.Errorf("an empty folder: exit code %d: %s", code, said)
@@ -104,14 +82,10 @@ func TestResumeRefuses(t *testing.T) {
 	if code, said := weir(t, "run", "--resume", dir, "--clients", "3", "--set", "seed=2"); code != exitUsage || !strings.Contains(said, "leave --clients --set out") {
 		t.Errorf("other flags: exit code %d: %s", code, said)
 	}
-	var out bytes.Buffer
-	cmd := started(t, &out, "", "run", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--hold", "10m")
-	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"hold"`) })
+	p := started(t, "run", "--out", dir, "--target", "simulated://x?servers=4&service=1ms&files=9x1KiB", "--clients", "1", "--hold", "10m")
+	untilHeld(t, dir, 1)
 	if code, said := weir(t, "run", "--resume", dir); code != exitError || !strings.Contains(said, results.ErrBusy.Error()) {
 		t.Errorf("a run that goes on: exit code %d: %s", code, said)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // killed
+	p.kill(t)
 }

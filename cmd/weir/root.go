@@ -22,7 +22,9 @@ invalid.`,
 		Example: `  weir run                                            # the built-in server, half a minute
   weir run --target davs://se.example.org/data --clients 1,10,100 --hold 10s
   weir run scenario.yaml --set load.hold=30s
-  weir report runs/LATEST                             # render again`,
+  weir find davs://se.example.org/data --time 20m     # how many clients give most?
+  weir compare runs/before runs/after
+  weir report runs/latest                             # analyze again`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
 		Args: func(c *cobra.Command, args []string) error {
@@ -44,11 +46,21 @@ invalid.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(
-		runCommand(s, signals), findCommand(s, signals), planCommand(s), reportCommand(s), compareCommand(s), analyzeCommand(s), serveCommand(s, signals),
-		cleanCommand(s, signals),
-		labCommand(s, signals), doctorCommand(s), calibrateCommand(s, signals), schemaCommand(s), versionCommand(s), workerCommand(s, signals),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"measure", "Measure:", []*cobra.Command{runCommand(s, signals), findCommand(s, signals), planCommand(s), calibrateCommand(s, signals), cleanCommand(s, signals)}},
+		{"understand", "Understand:", []*cobra.Command{reportCommand(s), compareCommand(s), analyzeCommand(s)}},
+		{"try", "Try things on this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s, signals), labCommand(s, signals)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(schemaCommand(s), versionCommand(s), workerCommand(s, signals))
 	usage(root)
 	return root
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"weir/analysis"
@@ -38,6 +38,10 @@ type session struct {
 	find    *finder // of weir find
 }
 
+func newSession(in interrupts, plan *scenario.Plan, f runFlags, s streams) *session {
+	return &session{streams: s, flags: f, plan: plan, drivers: all.Drivers(), in: in}
+}
+
 // runScenario is the whole path of the data, from the scenario to the report.
 func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) error {
 	plan, err := sc.Plan(all.Drivers())
@@ -45,18 +49,12 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 		return exit{exitUsage, err}
 	}
 	dir := outDir(f.out, plan.Name, time.Now())
-	return runPlan(in, plan, dir, f, s, func() error { return conclude(dir, f, s) })
+	return newSession(in, plan, f, s).run(dir, func() error { return conclude(dir, f.json, s) })
 }
 
-// runPlan measures what plan says into dir, a new run directory. conclude is
-// called when something was measured, and its error is the run's: a run that
-// was measured to its end has no other.
-func runPlan(in interrupts, plan *scenario.Plan, dir string, f runFlags, s streams, conclude func() error) error {
-	r := &session{streams: s, flags: f, plan: plan, drivers: all.Drivers(), in: in}
-	return r.run(dir, conclude)
-}
-
-// run does all that runPlan says, with a session that has its plan.
+// run measures what the plan says into dir, which is new or that of the run that
+// is resumed. conclude is called when something was measured, and its error is
+// the run's: a run that was measured to its end has no other.
 func (r *session) run(dir string, conclude func() error) (err error) {
 	ctx := r.in.stop
 	if r.plan.Target == scenario.BuiltIn || r.plan.BuiltIn {
@@ -109,17 +107,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	env, err := json.Marshal(monitor.About())
-	if err != nil {
-		return err
-	}
-	about := results.About{
-		Weir: version(), Command: append([]string{"weir"}, os.Args[1:]...),
-		Clock: results.ReadClock(), Discard: r.plan.Work.Verify < 1, Environment: env,
-	}
-	if r.resumed != nil {
-		r.out = r.resumed.out
-	} else if r.out, err = results.Create(dir, r.plan, about); err != nil {
+	if err := r.openDir(dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.out.Close()) }()
@@ -133,7 +121,11 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		Plan: r.plan, Service: service, Folder: runFolder(r.out.About()),
 		Manifest: manifest, Finish: r.in.finish.Done(),
 	}
-	r.live = newLive(r.progress(), r.ahead())
+	screen := r.err
+	if r.flags.quiet {
+		screen = io.Discard
+	}
+	r.live = newLive(screen, r.ahead())
 	r.live.start(dir, processes)
 	if err = r.again(manifest); err == nil {
 		err = r.prepare()
@@ -142,6 +134,29 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		err = r.drive(ctx, dir, processes)
 	}
 	return errors.Join(err, r.clean(manifest))
+}
+
+// openDir makes the run directory, or takes that of the run that is resumed.
+func (r *session) openDir(dir string) error {
+	if r.resumed != nil {
+		r.out = r.resumed.out
+		return nil
+	}
+	a, err := about(r.plan.Work.Verify < 1)
+	if err != nil {
+		return err
+	}
+	r.out, err = results.Create(dir, r.plan, a)
+	return err
+}
+
+// about says what measures, and where. discard tells whether payload may be
+// dropped in the kernel.
+func about(discard bool) (results.About, error) {
+	env, err := json.Marshal(monitor.About())
+	return results.About{
+		Weir: version(), Command: append([]string{"weir"}, os.Args[1:]...), Clock: results.ReadClock(), Discard: discard, Environment: env,
+	}, err
 }
 
 // prepare finds or makes the files; the first interrupt ends it.
@@ -208,96 +223,15 @@ func (r *session) clean(m *results.Manifest) error {
 	return r.sweep(m)
 }
 
-// sweep removes what the manifest names.
+// sweep removes what the manifest names, and warns of what stays.
 func (r *session) sweep(m *results.Manifest) error {
-	left, err := leftovers(m)
-	if err != nil || len(left) == 0 {
+	left, err := sweep(r.in, r.config, m, "this run", r.out.Dir(), r.live.advance)
+	r.live.end()
+	if left == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.in.cleaning(), 10*time.Minute)
-	defer cancel()
-	failed, first := engine.Clean(ctx, r.config, left, r.live.advance)
-	r.live.end()
-	if failed > 0 {
-		text := fmt.Sprintf("%d of %d files and folders that this run made could not be removed (weir clean %s tries again): %v",
-			failed, len(left), r.out.Dir(), first)
-		e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: text}
-		return errors.Join(r.out.Event(e), r.live.Event(e))
-	}
-	return nil
-}
-
-func keep(p *scenario.Plan) bool {
-	return p.Work.Keep || p.Files.Make != nil && p.Files.Make.Keep
-}
-
-// runFolder is where a run makes files, below its target.
-func runFolder(a results.About) string { return "weir-" + a.Run }
-
-func leftovers(m *results.Manifest) ([]string, error) {
-	made, err := m.Left()
-	paths := make([]string, len(made))
-	for i, f := range made {
-		paths[i] = f.Path
-	}
-	return paths, err
-}
-
-// Open files that this process needs besides its clients' connections, and for
-// each worker.
-const (
-	spareFiles     = 200
-	filesPerWorker = 3
-)
-
-// processes says how many client processes the run needs so that each may have
-// the files open that its clients need.
-func (r *session) processes() (int, error) {
-	soft, _, err := monitor.RaiseOpenFiles()
-	if err != nil {
-		return 0, err
-	}
-	most := r.plan.MostClients()
-	need := most * filesPerClient(r.plan.Driver)
-	room := int(min(soft, 1<<30)) - spareFiles
-	if room < filesPerClient(r.plan.Driver) {
-		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+spareFiles, most)
-	}
-	if r.flags.processes < 0 {
-		return 0, exit{exitUsage, fmt.Errorf("--processes %d: use 1 or more", r.flags.processes)}
-	}
-	n := (need + room - 1) / room
-	if r.flags.processes > 0 {
-		// Who names a number knows whether the service redirects to data servers.
-		if certain := most * min(1, filesPerClient(r.plan.Driver)); certain > r.flags.processes*room || r.plan.Driver == "command" && n > r.flags.processes {
-			return 0, exit{exitUsage, fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, or raise the limit (ulimit -n)",
-				most, need, r.flags.processes, soft, n)}
-		}
-		n = r.flags.processes
-	}
-	if most := room / filesPerWorker; n > most {
-		return 0, fmt.Errorf("%d clients in processes of %d open files each need %d processes, and this one can watch %d: raise the limit (ulimit -n)",
-			r.plan.MostClients(), soft, n, most)
-	}
-	if n > 1 && strings.HasPrefix(r.plan.Target, "simulated:") {
-		return 1, nil // a simulated service lives in one process and opens nothing
-	}
-	return max(n, 1), nil
-}
-
-// filesPerClient is how many open files a client of a driver needs at most.
-func filesPerClient(driver string) int {
-	switch driver {
-	case "simulated":
-		return 0
-	case "command":
-		return 6 // pipes to and from the program, its process, a scratch file
-	case "webdav":
-		return 2 // the target, and a data server that it redirects to
-	case "xrootd":
-		return 4 // the same; a kept session goes to several data servers
-	}
-	return 1
+	e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: left.Error()}
+	return errors.Join(r.out.Event(e), r.live.Event(e))
 }
 
 // both brings samples to the run directory and to the screen.

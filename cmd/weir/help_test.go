@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/results"
+	"weir/results/campaign"
+)
+
+// weir calls the command in this process and returns its exit code and what
+// it said.
+func weir(t *testing.T, args ...string) (code int, said string) {
+	t.Helper()
+	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	code = run(ctx, args, streams{strings.NewReader(""), &out, &out}, nil)
+	return code, out.String()
+}
+
+// A process is weir as a process of its own, as a user starts it.
+type process struct {
+	*exec.Cmd
+	out bytes.Buffer
+}
+
+// started starts weir in a folder of its own.
+func started(t *testing.T, args ...string) *process {
+	t.Helper()
+	return start(t, t.TempDir(), "weir", args...) // testscript puts this binary under that name into the PATH
+}
+
+// start starts a program in dir.
+func start(t *testing.T, dir, program string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.CommandContext(t.Context(), program, args...)}
+	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	return p
+}
+
+// ended waits for the process's end and returns its exit code and what it said.
+func (p *process) ended() (code int, said string) {
+	_ = p.Wait() // its code is returned
+	return p.ProcessState.ExitCode(), p.out.String()
+}
+
+// send sends a signal.
+func (p *process) send(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the process as kill -9 does.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	p.send(t, os.Kill)
+	_ = p.Wait() // killed
+}
+
+// untilHeld waits until the run in dir has written a second of a step's hold.
+func untilHeld(t *testing.T, dir string, step int) {
+	t.Helper()
+	text := fmt.Sprintf(`"step":%d,"phase":"hold"`, step)
+	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), text) })
+}
+
+// killed starts weir and kills it when a second of the step was held.
+func killed(t *testing.T, dir string, step int, args ...string) {
+	t.Helper()
+	p := started(t, args...)
+	untilHeld(t, dir, step)
+	p.kill(t)
+}
+
+// measureFor calls weir run and returns what it found. A result may be invalid for
+// reasons of this machine, or miss the thresholds of a full-size scenario; the caller looks at the checks that it means.
+func measureFor(t *testing.T, args ...string) *analysis.Findings {
+	t.Helper()
+	all := measureAll(t, args...)
+	if len(all) != 1 {
+		t.Fatalf("%d runs, want one", len(all))
+	}
+	return all[0]
+}
+
+// measureAll does the same for all runs of a campaign.
+func measureAll(t *testing.T, args ...string) []*analysis.Findings {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	code, said := weir(t, append([]string{"run", "--quiet", "--out", dir}, args...)...)
+	if code != exitFine && code != exitInvalid && code != exitMissed {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	t.Log(said)
+	if !campaign.Is(dir) {
+		return []*analysis.Findings{findings(t, dir)}
+	}
+	c, err := campaign.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*analysis.Findings
+	for _, r := range c.Runs {
+		all = append(all, findings(t, filepath.Join(dir, r.Dir)))
+	}
+	return all
+}
+
+func findings(t *testing.T, dir string) *analysis.Findings {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, results.FindingsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &analysis.Findings{}
+	if err := json.Unmarshal(b, f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// want fails t unless the named check has the given status.
+func want(t *testing.T, f *analysis.Findings, name, status string) {
+	t.Helper()
+	for _, c := range f.Validity.Checks {
+		if c.Name == name {
+			if c.Status != status {
+				t.Errorf("check %q: %s (%s), want %s", name, c.Status, c.Detail, status)
+			}
+			return
+		}
+	}
+	t.Errorf("no check %q", name)
+}
+
+// status returns the state and the detail of one check.
+func status(f *analysis.Findings, name string) (string, string) {
+	for _, c := range f.Validity.Checks {
+		if c.Name == name {
+			return c.Status, c.Detail
+		}
+	}
+	return "", ""
+}
+
+// fill puts files with unlike content into dir.
+func fill(t *testing.T, dir string, count, size int) {
+	t.Helper()
+	for i := range count {
+		b := bytes.Repeat([]byte(fmt.Sprintf("file %d of a set\n", i)), size/16+1)[:size]
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("data-%02d.dat", i)), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// empty fails t if something of a run is left in dir.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "weir-") {
+			t.Errorf("%s was left behind", e.Name())
+		}
+	}
+}
+
+func grows(path string, size int64) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > size
+}
+
+func contains(path, text string) bool {
+	b, err := os.ReadFile(path)
+	return err == nil && strings.Contains(string(b), text)
+}
+
+// waitFor waits until ok, at most a minute.
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); !ok(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("waited a minute in vain")
+		}
+	}
+}

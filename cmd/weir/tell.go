@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"weir/report"
+)
+
+// A teller tells people how far a command is. A lost terminal must not end what
+// it measures, so errors are nobody's business.
+type teller struct {
+	to    io.Writer
+	quiet bool
+}
+
+// say tells what is no result, unless the teller shall be quiet; tell, in any case.
+func (t teller) say(format string, args ...any) {
+	if !t.quiet {
+		t.tell(format, args...)
+	}
+}
+
+func (t teller) tell(format string, args ...any) { _, _ = fmt.Fprintf(t.to, format, args...) }
+
+// look is how a text for w looks.
+func look(w io.Writer) report.Options {
+	return report.Options{Color: isTerminal(w), Width: width(w)}
+}
+
+// width is how many columns the terminal has, 0 if it does not say.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// plain replaces what a terminal would obey in text that comes from elsewhere;
+// line, the ends of lines, too.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+func line(text string) string { return strings.ReplaceAll(plain(text), "\n", " ") }
+
+// plural counts things whose names take an s.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
