@@ -175,7 +175,7 @@ func fitSection(f *analysis.Findings) section {
 		s.Note = f.Fits.Detail
 	}
 	for _, m := range models(f) {
-		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, r2(m.R2), significantSigned(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
+		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, r2(m.R2), significant(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
 		s.Rows[len(s.Rows)-1].Cells[6].Class = "w"
 	}
 	return s
@@ -210,13 +210,6 @@ func r2(x float64) string {
 		return "below 0"
 	}
 	return strconv.FormatFloat(x, 'f', 4, 64)
-}
-
-func significantSigned(x float64) string {
-	if x < 0 {
-		return "-" + significant(-x)
-	}
-	return significant(x)
 }
 
 // subintervalSection shows each step in four equal parts, and besides what it

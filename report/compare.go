@@ -185,17 +185,22 @@ func shiftRow(load string, s *compare.Shift, m *compare.Metric, single bool) []s
 	if single {
 		return []string{load, m.Format(s.A), within(s.ALow, s.AHigh, m), m.Format(s.B), within(s.BLow, s.BHigh, m), m.Signed(s.Value), ""}
 	}
-	interval, p := "-", "-"
-	if s.Low != nil && s.High != nil {
-		interval = m.Signed(*s.Low) + " to " + m.Signed(*s.High)
-	}
-	if s.Adjusted != nil {
-		p = compare.PText(*s.Adjusted)
-	}
-	return []string{load, m.Format(s.A), m.Format(s.B), m.Signed(s.Value), interval, p, s.Result}
+	return append([]string{load, m.Format(s.A), m.Format(s.B)}, shiftCells(s.Value, s.Low, s.High, s.Adjusted, s.Result, m)...)
 }
 
-// within is the interval of one run's mean.
+// shiftCells are a shift, its interval, p and what follows from them.
+func shiftCells(value float64, low, high, adjusted *float64, result string, m *compare.Metric) []string {
+	interval, p := "-", "-"
+	if low != nil && high != nil {
+		interval = m.Signed(*low) + " to " + m.Signed(*high)
+	}
+	if adjusted != nil {
+		p = compare.PText(*adjusted)
+	}
+	return []string{m.Signed(value), interval, p, result}
+}
+
+// within is the interval of a mean.
 func within(low, high *float64, m *compare.Metric) string {
 	if low == nil || high == nil {
 		return "-"
@@ -204,10 +209,7 @@ func within(low, high *float64, m *compare.Metric) string {
 }
 
 func loadName(pair *compare.Pair) string {
-	if len(pair.Steps) > 0 && pair.Steps[0].Rate > 0 {
-		return "arrivals/s"
-	}
-	return "clients"
+	return loadWord(len(pair.Steps) > 0 && pair.Steps[0].Rate > 0)
 }
 
 func loadText(s *compare.StepShift) string {
@@ -254,12 +256,12 @@ func effectTables(e *compare.Effects, m *compare.Metric) []table {
 	main := table{head: []string{"factor", "level", "against", "shift", "95% interval", "p", ""}, left: true}
 	for i := range e.Main {
 		x := &e.Main[i]
-		main.rows = append(main.rows, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, effectCells(x, m)...))
+		main.rows = append(main.rows, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...))
 	}
 	both := table{head: []string{"interaction", "with", "shift", "95% interval", "p", ""}, left: true}
 	for i := range e.Interactions[:min(len(e.Interactions), mostInteractions)] {
 		x := &e.Interactions[i]
-		both.rows = append(both.rows, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, effectCells(x, m)...))
+		both.rows = append(both.rows, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...))
 	}
 	var tables []table
 	for _, t := range []table{main, both} {
@@ -268,15 +270,4 @@ func effectTables(e *compare.Effects, m *compare.Metric) []table {
 		}
 	}
 	return tables
-}
-
-func effectCells(x *compare.Effect, m *compare.Metric) []string {
-	interval, p := "-", "-"
-	if x.Low != nil && x.High != nil {
-		interval = m.Signed(*x.Low) + " to " + m.Signed(*x.High)
-	}
-	if x.Adjusted != nil {
-		p = compare.PText(*x.Adjusted)
-	}
-	return []string{m.Signed(x.Value), interval, p, x.Result}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 
@@ -15,9 +14,7 @@ var comparisonText string
 
 // A comparisonPage is what the template shows.
 type comparisonPage struct {
-	Style    template.CSS
-	Title    string
-	Status   string
+	pageHead
 	Verdicts []string
 	Methods  []string
 	Warnings []string
@@ -38,14 +35,7 @@ type pairPart struct {
 // ComparisonHTML writes c as one file that needs nothing else: no script, no
 // font, no network.
 func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
-	t, err := template.New("comparison").Parse(comparisonText)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if err := t.Execute(w, newComparisonPage(c)); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+	return writePage(w, comparisonText, newComparisonPage(c))
 }
 
 func newComparisonPage(c *compare.Comparison) comparisonPage {
@@ -53,7 +43,7 @@ func newComparisonPage(c *compare.Comparison) comparisonPage {
 	for _, g := range c.Groups {
 		names = append(names, plain(g.Name))
 	}
-	p := comparisonPage{Style: template.CSS(styleText), Title: "weir: comparison of " + strings.Join(names, ", "), Status: c.Status, Groups: groupSection(c)} // the style is our own file
+	p := comparisonPage{pageHead: newHead("comparison of "+strings.Join(names, ", "), c.Status), Groups: groupSection(c)}
 	verdicts := c.Verdicts
 	if brevity(c) {
 		verdicts = verdicts[:len(verdicts)-len(c.Pairs)] // those of pairs are beside them
@@ -104,23 +94,18 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 			continue
 		}
 		if same, value := allEqual(pair, m); same {
-			part.Same = append(part.Same, title(m)+": "+value+" in all runs of both.")
+			part.Same = append(part.Same, capital(m.Title)+": "+value+" in all runs of both.")
 			continue
 		}
 		f := pairForest(pair, m)
 		f.id, f.stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
-		part.Plots = append(part.Plots, figure{Title: title(m), Desc: f.desc, SVG: f.svg()})
-		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: title(m), Stamp: c.Status}
-		s.Head = heads(append(t.head[:len(t.head)-1:len(t.head)-1], "<")...)
-		for _, row := range t.rows {
-			s.row(false, row...)
-		}
+		part.Plots = append(part.Plots, figure{Title: capital(m.Title), Desc: f.desc, SVG: f.svg()})
+		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: capital(m.Title), Stamp: c.Status}
+		s.fill(t)
 		part.Tables = append(part.Tables, s)
 	}
 	return part
 }
-
-func title(m *compare.Metric) string { return strings.ToUpper(m.Title[:1]) + m.Title[1:] }
 
 // pairForest has a row for each step with the metric, and the overall one.
 func pairForest(pair *compare.Pair, m *compare.Metric) *forest {
@@ -171,14 +156,7 @@ func effectPart(c *compare.Comparison) *pairPart {
 	}
 	for i, t := range effectTables(c.Effects, m) {
 		s := section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: plain(c.Effects.Detail)}
-		left := make([]string, len(t.head))
-		for k, h := range t.head {
-			left[k] = "<" + h
-		}
-		s.Head = heads(left...)
-		for _, row := range t.rows {
-			s.row(false, row...)
-		}
+		s.fill(t)
 		part.Tables = append(part.Tables, s)
 	}
 	return part

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -109,12 +108,10 @@ func (p printer) models(f *analysis.Findings) {
 
 // pointSection is the table of points for a page.
 func pointSection(f *analysis.Findings) section {
-	t := pointTable(f)
-	names := slices.Clone(t.head)
-	names[len(names)-1] = "<"
-	s := section{ID: "steps", Title: "Points", Note: "What the table says, and what each client got of it.", Head: heads(names...)}
-	for i, row := range t.rows {
-		s.row(strings.Contains(remark(f, &f.Curve[i]), "best"), row...)
+	s := section{ID: "steps", Title: "Points", Note: "What the table says, and what each client got of it."}
+	s.fill(pointTable(f))
+	for i := range s.Rows {
+		s.Rows[i].Best = strings.Contains(remark(f, &f.Curve[i]), "best")
 	}
 	return s
 }
@@ -122,11 +119,9 @@ func pointSection(f *analysis.Findings) section {
 // tableCards are the figures on top of the page of a table.
 func tableCards(f *analysis.Findings, best *analysis.Step) []card {
 	all := []card{{"Best", yieldText(f, best.Throughput, best.Operations), "with " + at(f, best)}}
-	if o := f.Optimum; o.Inside && o.Tested != o.Clients {
-		all = append(all, card{"Optimum", fmt.Sprintf("%d clients", o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)})
-	}
-	if f.Knee != nil {
-		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"})
+	all = append(all, optimumCard(f)...)
+	if c, ok := kneeCard(f); ok {
+		all = append(all, c)
 	}
 	if c := f.Cheapest; c != nil && c.Clients != best.Clients {
 		all = append(all, card{"Cheapest", fmt.Sprintf("%d clients", c.Clients), "cannot be told from the best"})

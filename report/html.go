@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -18,14 +17,11 @@ import (
 //go:embed report.html.tmpl
 var pageText string
 
-//go:embed report.css
-var styleText string
-
 // page is what the template shows.
 type page struct {
+	pageHead
 	F                      *analysis.Findings
-	Style                  template.CSS
-	Title, Target, Verdict string
+	Target, Verdict        string
 	When, Run, Summary     string
 	Work                   string
 	Weir                   string
@@ -40,52 +36,16 @@ type page struct {
 
 type card struct{ Name, Value, Note string }
 
-type figure struct {
-	Title, Desc string
-	SVG         template.HTML
-	Legend      []legend
-}
-
-type legend struct {
-	Name  string
-	Color int
-	Dash  bool
-}
-
-// A section is a table, or a text, with a title.
-type section struct {
-	ID, Title, Note, Text string
-	Stamp                 string // whether the run can be believed; of tables
-	Lead                  string // what the table shows, in a sentence
-	Points                []string
-	Head                  []cell
-	Rows                  []cells
-}
-
-type cells struct {
-	Best  bool
-	Cells []cell
-}
-
-type cell struct{ Text, Class string }
-
 // HTML writes f, and s where it is not nil, as one file that needs nothing
 // else: no script, no font, no network.
 func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
-	t, err := template.New("report").Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if err := t.Execute(w, newPage(f, s)); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+	return writePage(w, pageText, newPage(f, s))
 }
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
 	f = inOrder(f)
-	p := page{F: f, Style: template.CSS(styleText), Target: plain(f.Target), Verdict: plain(f.Verdict), Work: plain(f.Work), // the style is our own file
-		Title: "weir: " + plain(f.Name), When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
+	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: plain(f.Target), Verdict: plain(f.Verdict), Work: plain(f.Work),
+		When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
 		Cards: cards(f), LoadCharts: figures(f, curveCharts(f)), TimeCharts: figures(f, timeCharts(f, s)),
 		Distributions: figures(f, distributionCharts(f, s)), NoErrors: noErrors(f)}
 	for _, warning := range f.Warnings {
@@ -180,22 +140,20 @@ func cards(f *analysis.Findings) []card {
 	if best == nil {
 		return nil
 	}
+	if f.Source == analysis.FromTable {
+		return tableCards(f, best)
+	}
 	all := []card{{"Best throughput", unit.Bits(best.Throughput), "with " + at(f, best)}}
 	if f.Measure == analysis.Rate {
 		all = []card{{"Best rate", unit.Count(best.Operations) + "/s", "with " + at(f, best)}}
 	} else {
 		all = append(all, card{"Operations there", unit.Count(best.Operations) + "/s", "with " + at(f, best)})
 	}
-	if o := f.Optimum; o.Inside && o.Tested != o.Clients {
-		all = append(all, card{"Optimum", fmt.Sprintf("%d clients", o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)})
-	}
-	if f.Knee != nil {
-		all = append(all, card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"})
+	all = append(all, optimumCard(f)...)
+	if c, ok := kneeCard(f); ok {
+		all = append(all, c)
 	} else {
 		all = append(all, card{"Knee", "not reached", "in the tested range"})
-	}
-	if f.Source == analysis.FromTable {
-		return tableCards(f, best)
 	}
 	if q := best.Latency; q != nil {
 		all = append(all, card{"Latency there", unit.Seconds(q.P50), "median; mean " + unit.Seconds(q.Mean) + ", p99 " + unit.Seconds(q.P99)})
@@ -211,6 +169,21 @@ func cards(f *analysis.Findings) []card {
 		done, errors = done+f.Curve[i].Done, errors+f.Curve[i].Errors
 	}
 	return append(all, card{"Failed operations", unit.Count(float64(errors)), "of " + unit.Count(float64(done+errors)) + " in all steps"})
+}
+
+func optimumCard(f *analysis.Findings) []card {
+	o := f.Optimum
+	if !o.Inside || o.Tested == o.Clients {
+		return nil
+	}
+	return []card{{"Optimum", fmt.Sprintf("%d clients", o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)}}
+}
+
+func kneeCard(f *analysis.Findings) (card, bool) {
+	if f.Knee == nil {
+		return card{}, false
+	}
+	return card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"}, true
 }
 
 // bestStep returns the step that the optimum is at.

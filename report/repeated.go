@@ -2,8 +2,8 @@ package report
 
 import (
 	"bufio"
+	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 
 	"weir/analysis/compare"
@@ -73,24 +73,18 @@ func repeatedHead(first string) []string {
 }
 
 func acrossRow(name string, a *compare.Across, m *compare.Metric) []string {
-	interval, scatter, inside := "-", "-", "-"
-	if a.Low != nil && a.High != nil {
-		interval = m.Format(*a.Low) + " to " + m.Format(*a.High)
-	}
+	scatter, inside := "-", "-"
 	if a.Scatter != nil {
 		scatter = unit.Percent(*a.Scatter)
 	}
 	if a.Within != nil {
 		inside = "+-" + unit.Percent(*a.Within)
 	}
-	return []string{name, m.Format(a.Mean), interval, scatter, inside, fmt.Sprint(len(a.Values))}
+	return []string{name, m.Format(a.Mean), within(a.Low, a.High, m), scatter, inside, fmt.Sprint(len(a.Values))}
 }
 
 func repeatedLoad(r *compare.Repeated) string {
-	if len(r.Steps) > 0 && r.Steps[0].Rate > 0 {
-		return "arrivals/s"
-	}
-	return "clients"
+	return loadWord(len(r.Steps) > 0 && r.Steps[0].Rate > 0)
 }
 
 func stepName(s *compare.RepeatedStep) string {
@@ -105,32 +99,8 @@ func capital(s string) string {
 	return string(s[0]-'a'+'A') + s[1:]
 }
 
-// repeatedPage is the page of RepeatedHTML. Its style is that of all reports.
-const repeatedPage = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="weir">
-<title>{{.Title}}: {{.R.Status}}</title>
-<style>{{.Style}}</style>
-</head>
-<body>
-<header>
-<h1>{{.Title}}</h1>
-<p class="verdict">{{.Verdict}}</p>
-<p><span class="stamp {{.R.Status}}">{{.R.Status}}</span>The least valid of {{len .R.Runs}} runs.</p>
-{{if .Notes}}<ul class="note">{{range .Notes}}<li>{{.}}</li>{{end}}</ul>{{end}}
-</header>
-<main>
-{{if .Charts}}<section><h2>Against load</h2><div class="charts">{{range .Charts}}<figure><h3>{{.Title}}</h3>{{.SVG}}<figcaption>{{.Desc}}</figcaption></figure>{{end}}</div></section>{{end}}
-{{range .Tables}}<section><h2>{{.Title}} <span class="mini {{.Stamp}}">{{.Stamp}}</span></h2><div class="scroll"><table><thead><tr>{{range .Head}}<th scope="col" class="{{.Class}}">{{.Text}}</th>{{end}}</tr></thead><tbody>{{range .Rows}}<tr>{{range .Cells}}<td class="{{.Class}}">{{.Text}}</td>{{end}}</tr>{{end}}</tbody></table></div></section>{{end}}
-<section><h2>The runs</h2><ul>{{range .Runs}}<li><a href="{{.Link}}">{{.Text}}</a> <span class="mini {{.Status}}">{{.Status}}</span></li>{{end}}</ul></section>
-</main>
-<footer>Intervals are those of the mean over the runs (Student's t): they tell how far the mean of many more such runs may lie. "Scatter" is the standard deviation from run to run, "within" half of the 95% interval inside of one run, on average: where the first is much larger, one run's interval promises too much.</footer>
-</body>
-</html>
-`
+//go:embed repeated.html.tmpl
+var repeatedPageText string
 
 type runLink struct{ Link, Text, Status string }
 
@@ -138,47 +108,26 @@ type runLink struct{ Link, Text, Status string }
 // each run's report. title names the campaign; link returns where the report
 // of a run directory is, seen from the file.
 func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir string) string) error {
-	t, err := template.New("repeated").Parse(repeatedPage)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
 	page := struct {
-		R              *compare.Repeated
-		Style          template.CSS
-		Title, Verdict string
-		Notes          []string
-		Charts         []figure
-		Tables         []section
-		Runs           []runLink
-	}{R: r, Style: template.CSS(styleText), Title: "weir: " + plain(title), Verdict: plain(r.Verdict), Charts: repeatedFigures(r)} // the style is our own file
+		pageHead
+		Verdict string
+		Notes   []string
+		Charts  []figure
+		Tables  []section
+		Runs    []runLink
+	}{pageHead: newHead(title, r.Status), Verdict: plain(r.Verdict), Charts: repeatedFigures(r)}
 	for _, text := range r.Warnings {
 		page.Notes = append(page.Notes, plain(text))
 	}
 	for _, t := range repeatedTables(r) {
-		page.Tables = append(page.Tables, repeatedSection(t, r.Status))
+		s := section{Title: t.title, Stamp: r.Status}
+		s.fill(t.table)
+		page.Tables = append(page.Tables, s)
 	}
 	for _, run := range r.Runs {
 		page.Runs = append(page.Runs, runLink{link(run.Dir), plain(run.Dir), run.Status})
 	}
-	if err := t.Execute(w, page); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
-
-func repeatedSection(t titled, status string) section {
-	s := section{Title: t.title, Stamp: status}
-	for _, h := range t.table.head {
-		s.Head = append(s.Head, cell{Text: h, Class: "n"})
-	}
-	for _, row := range t.table.rows {
-		var c cells
-		for _, text := range row {
-			c.Cells = append(c.Cells, cell{Text: text, Class: "n"})
-		}
-		s.Rows = append(s.Rows, c)
-	}
-	return s
+	return writePage(w, repeatedPageText, page)
 }
 
 // repeatedFigures plots the first metric against load: the mean with its

@@ -75,12 +75,20 @@ func significant(x float64) string {
 	return strconv.FormatFloat(x, 'f', min(max(places, 0), 9), 64)
 }
 
+// loadWord names what loads count.
+func loadWord(open bool) string {
+	if open {
+		return "arrivals/s"
+	}
+	return "clients"
+}
+
 // load names the axis that steps lie on and returns a step's place on it.
 func load(f *analysis.Findings) (name string, of func(*analysis.Step) float64) {
 	if f.Open() {
-		return "arrivals/s", func(s *analysis.Step) float64 { return s.Rate }
+		return loadWord(true), func(s *analysis.Step) float64 { return s.Rate }
 	}
-	return "clients", func(s *analysis.Step) float64 { return float64(s.Clients) }
+	return loadWord(false), func(s *analysis.Step) float64 { return float64(s.Clients) }
 }
 
 // things names what is counted a second: files where whole files move.

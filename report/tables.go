@@ -14,31 +14,6 @@ const (
 	mostEvents = 100
 )
 
-func heads(names ...string) []cell {
-	out := make([]cell, len(names))
-	for i, name := range names {
-		class := ""
-		if strings.HasPrefix(name, "<") { // left-aligned
-			class, name = "l", name[1:]
-		}
-		out[i] = cell{name, class}
-	}
-	return out
-}
-
-// row makes a table row whose cells are aligned as the heads are.
-func (s *section) row(best bool, texts ...string) {
-	if len(s.Rows) >= mostRows {
-		s.Note = fmt.Sprintf("The first %d lines are shown; findings.json has all.", mostRows)
-		return
-	}
-	r := cells{Best: best}
-	for i, text := range texts {
-		r.Cells = append(r.Cells, cell{plain(text), s.Head[i].Class})
-	}
-	s.Rows = append(s.Rows, r)
-}
-
 func orDash(p *float64, text func(float64) string) string {
 	if p == nil {
 		return "-"

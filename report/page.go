@@ -1,0 +1,110 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed parts.html.tmpl
+var partsText string
+
+//go:embed report.css
+var styleText string
+
+// A pageHead is what every page begins with.
+type pageHead struct {
+	Style         template.CSS
+	Title, Status string
+}
+
+// newHead is for a page about what has that name.
+func newHead(name, status string) pageHead {
+	return pageHead{template.CSS(styleText), "weir: " + plain(name), status} // the style is our own file
+}
+
+type figure struct {
+	Title, Desc string
+	SVG         template.HTML
+	Legend      []legend
+}
+
+type legend struct {
+	Name  string
+	Color int
+	Dash  bool
+}
+
+// A section is a table, or a text, with a title.
+type section struct {
+	ID, Title, Note, Text string
+	Stamp                 string // whether the run can be believed; of tables
+	Lead                  string // what the table shows, in a sentence
+	Points                []string
+	Head                  []cell
+	Rows                  []cells
+}
+
+type cells struct {
+	Best  bool
+	Cells []cell
+}
+
+type cell struct{ Text, Class string }
+
+// writePage executes the template of a page, which may use the parts of all.
+func writePage(w io.Writer, text string, page any) error {
+	t, err := template.New("page").Parse(partsText)
+	if err == nil {
+		t, err = t.Parse(text)
+	}
+	if err == nil {
+		err = t.Execute(w, page)
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func heads(names ...string) []cell {
+	out := make([]cell, len(names))
+	for i, name := range names {
+		class := ""
+		if strings.HasPrefix(name, "<") { // left-aligned
+			class, name = "l", name[1:]
+		}
+		out[i] = cell{name, class}
+	}
+	return out
+}
+
+// row makes a table row whose cells are aligned as the heads are.
+func (s *section) row(best bool, texts ...string) {
+	if len(s.Rows) >= mostRows {
+		s.Note = fmt.Sprintf("The first %d lines are shown; findings.json has all.", mostRows)
+		return
+	}
+	r := cells{Best: best}
+	for i, text := range texts {
+		r.Cells = append(r.Cells, cell{plain(text), s.Head[i].Class})
+	}
+	s.Rows = append(s.Rows, r)
+}
+
+// fill makes t the table of the section, aligned as it is in a text.
+func (s *section) fill(t table) {
+	names := make([]string, len(t.head))
+	for i, name := range t.head {
+		if t.left || i == len(t.head)-1 {
+			name = "<" + name
+		}
+		names[i] = name
+	}
+	s.Head = heads(names...)
+	for _, row := range t.rows {
+		s.row(false, row...)
+	}
+}
