@@ -40,7 +40,7 @@ func ParseBoundary(text string) (Boundary, error) {
 		b.Measure = Quantity{Name: Efficiency, Unit: Share}
 	} else {
 		var err error
-		if b.Measure, err = FindQuantity(fields[0]); err != nil {
+		if b.Measure, err = findQuantity(fields[0]); err != nil {
 			return b, err
 		}
 	}

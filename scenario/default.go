@@ -12,9 +12,9 @@ import (
 	"weir/workload"
 )
 
-// Defaults returns the values of all keys that a scenario leaves out. It is
+// defaults returns the values of all keys that a scenario leaves out. It is
 // the only place where they stand; complete adds those that depend on others.
-func Defaults() *Scenario {
+func defaults() *Scenario {
 	return &Scenario{
 		Name: "weir",
 		Work: workload.Work{
@@ -91,11 +91,11 @@ func (s *Scenario) completeHosts() {
 
 func unset(d workload.Dist) bool { return d.Fixed == 0 && d.Uniform == nil && d.Weights == nil }
 
-// Default returns the scenario that runs without a file: reading from target
+// defaultFor returns the scenario that runs without a file: reading from target
 // (BuiltIn: weir's own server) with 1, 2, 4 ... 256 clients, in about half a
 // minute.
-func Default(target string) *Scenario {
-	s := Defaults()
+func defaultFor(target string) *Scenario {
+	s := defaults()
 	s.Name, s.Target = "first-light", target
 	s.Load.Ramp, s.Load.Settle, s.Load.Hold, s.Load.Drain = seconds(0.2), seconds(0.3), seconds(3.2), seconds(5)
 	s.complete()
@@ -114,10 +114,10 @@ func nameOf(u *url.URL) string {
 	return cmp.Or(strings.TrimLeft(name[:min(len(name), 64)], ".-"), "run")
 }
 
-// DefaultWith returns Default(target) with the --set of the command line. Its
+// DefaultWith returns defaultFor(target) with the --set of the command line. Its
 // error is of type Mistakes.
 func DefaultWith(target string, sets []string) (*Scenario, error) {
-	s := Default(target)
+	s := defaultFor(target)
 	if u, err := url.Parse(target); err == nil && target != BuiltIn {
 		s.Name = nameOf(u)
 	}

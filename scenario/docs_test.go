@@ -62,7 +62,7 @@ func TestReference(t *testing.T) {
 }
 
 func defaultText(path string) string {
-	if v, ok := DefaultValues()[path]; ok {
+	if v, ok := defaultValues()[path]; ok {
 		return fmt.Sprintf("`%v`", v)
 	}
 	return ""
@@ -336,7 +336,7 @@ func TestFirstLightIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := Default(BuiltIn).Plan(all.Drivers())
+	want, err := defaultFor(BuiltIn).Plan(all.Drivers())
 	if err != nil {
 		t.Fatal(err)
 	}

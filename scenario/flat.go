@@ -5,11 +5,11 @@ import (
 	"reflect"
 )
 
-// DefaultValues returns the values of keys that are left out, by their dotted
+// defaultValues returns the values of keys that are left out, by their dotted
 // paths: texts with units, numbers and true or false. Keys that are simply
 // off are not among them.
-func DefaultValues() map[string]any {
-	s := Defaults()
+func defaultValues() map[string]any {
+	s := defaults()
 	out := map[string]any{}
 	flatten(out, "", reflect.ValueOf(s).Elem())
 	out["load.clients"] = "1,2,4,8,16,32,64,128,256"

@@ -392,7 +392,7 @@ func fuzzPlan(t *testing.T, s *Scenario) {
 	if err := p.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	back, err := ParsePlan([]byte(b.String()))
+	back, err := parsePlan([]byte(b.String()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &b)
 	}

@@ -52,7 +52,7 @@ func plan(t *testing.T, text string, sets ...string) *Plan {
 
 func TestDefaultTakesHalfAMinute(t *testing.T) {
 	for _, target := range []string{BuiltIn, "http://localhost/x", "simulated://demo?servers=4", "file:///tmp"} {
-		p, err := Default(target).Plan(drivers())
+		p, err := defaultFor(target).Plan(drivers())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestPlanAsksTheDriver(t *testing.T) {
 	if err == nil || err.Error() != `s.yaml:2:9: client: this program cannot run external programs: leave client out` {
 		t.Error(err)
 	}
-	s := Default("http://a/")
+	s := defaultFor("http://a/")
 	s.Load.Hold = 0
 	s.Work.Kind = "x"
 	if _, err := s.Plan(drivers()); err == nil || !strings.Contains(err.Error(), "load.hold: must be above 0") || !strings.Contains(err.Error(), `workload.kind: unknown kind "x"`) {
@@ -214,7 +214,7 @@ func TestPlansAreReadStrictly(t *testing.T) {
 		change(`"read"`, `"raed"`):             `workload.kind: unknown kind "raed"`,
 		good + "{}":                            "this is no plan: invalid character '{' after top-level value",
 	} {
-		_, err := ParsePlan([]byte(text))
+		_, err := parsePlan([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.60q\ngot  %v\nwant %s", text, err, want)
 		}
@@ -306,7 +306,7 @@ func TestLargeSharesDoNotOverlap(t *testing.T) {
 
 func TestThresholds(t *testing.T) {
 	q := func(name string) Quantity {
-		got, err := FindQuantity(name)
+		got, err := findQuantity(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func FuzzParsePlan(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := ParsePlan(data)
+		p, err := parsePlan(data)
 		if err != nil {
 			return
 		}
@@ -394,7 +394,7 @@ func FuzzParsePlan(f *testing.F) {
 		if err := p.WriteJSON(&b); err != nil {
 			t.Fatal(err)
 		}
-		back, err := ParsePlan(b.Bytes())
+		back, err := parsePlan(b.Bytes())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &b)
 		}

@@ -57,9 +57,9 @@ func Quantities() []Quantity {
 func durations() []string { return []string{"latency", "first_byte", "connect", "login", "redirect"} }
 func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
 
-// FindQuantity returns the quantity of a name. p50, p90, p99 and p999 are
+// findQuantity returns the quantity of a name. p50, p90, p99 and p999 are
 // short for those of the latency. Its error tells what would be right.
-func FindQuantity(name string) (Quantity, error) {
+func findQuantity(name string) (Quantity, error) {
 	full := name
 	if slices.Contains([]string{"p50", "p90", "p99", "p999"}, name) {
 		full = "latency_" + name

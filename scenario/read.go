@@ -25,15 +25,15 @@ func ReadPlan(path string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	p, err := ParsePlan(data)
+	p, err := parsePlan(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
 }
 
-// ParsePlan reads a plan from JSON, strictly.
-func ParsePlan(data []byte) (*Plan, error) {
+// parsePlan reads a plan from JSON, strictly.
+func parsePlan(data []byte) (*Plan, error) {
 	if len(data) > maxPlan {
 		return nil, fmt.Errorf("more than %d bytes: this is no plan", maxPlan)
 	}

@@ -103,7 +103,7 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Sc
 	for _, set := range sets {
 		t.apply(root, set)
 	}
-	return t.finish(root, vars, Defaults())
+	return t.finish(root, vars, defaults())
 }
 
 // finish decodes root over what s holds, and checks the whole.

@@ -27,7 +27,7 @@ func Schema() ([]byte, error) {
 		PatternProperties:    map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": anyOf(plainType("string"), plainType("number"), plainType("boolean"), plainType("null"))},
 		AdditionalProperties: nothing(),
 	})
-	defaults := DefaultValues()
+	defaults := defaultValues()
 	for _, k := range keys() {
 		describe(s, strings.Split(k.path, "."), k, defaults[k.path])
 	}

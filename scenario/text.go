@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"weir/internal/unit"
-	"weir/workload"
 )
 
 // Time returns how long all steps take, without the drain after them; 0 < t.
@@ -194,134 +192,6 @@ func (p *Plan) loadText() string {
 		return "open: " + how + " arrivals, whether or not the service keeps up"
 	}
 	return fmt.Sprintf("closed: up to %s, each waiting for its answer", plural(p.MostClients(), "virtual client"))
-}
-
-// filesText says where the files come from, and what one read of them moves
-// on average, 0 if that cannot be known.
-func (p *Plan) filesText() (string, float64) {
-	f := p.Files
-	switch {
-	case f.Make != nil:
-		mean := distMean(f.Make.Size)
-		keep := "removed after the run"
-		if f.Make.Keep {
-			keep = "kept"
-		}
-		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", plural(f.Make.Count, "file"), distText(f.Make.Size), unit.Bytes(mean*float64(f.Make.Count)), keep), mean
-	case f.List != "":
-		l, err := ReadList(f.List, p.Target)
-		if err != nil {
-			return "listed in " + f.List + ", which cannot be read now", 0
-		}
-		text := plural(len(l.Files), "file") + " listed in " + f.List
-		if l.Repeated > 0 {
-			text += fmt.Sprintf(" (%s left out as repeated)", plural(l.Repeated, "line"))
-		}
-		return text, listMean(l.Files)
-	case f.Listing:
-		return "whatever a listing of the target shows", 0
-	}
-	return "none needed", 0
-}
-
-func listMean(files []workload.File) float64 {
-	sum := 0.0
-	for _, f := range files {
-		if f.Size < 0 {
-			return 0
-		}
-		sum += float64(f.Size)
-	}
-	return sum / float64(len(files))
-}
-
-// amountText estimates operations and bytes: of open load from its rates, of
-// closed load per operation, for how many there are is what the run finds out.
-func (p *Plan) amountText(mean float64) string {
-	if p.Work.Kind == "write" {
-		mean = distMean(p.Work.Size)
-	}
-	if part := p.Work.Part; part != nil {
-		mean = float64(part.Size) * float64(part.Count)
-	}
-	moves := p.Work.Kind == "read" || p.Work.Kind == "write"
-	if p.Model == "open" {
-		n := p.arrivals()
-		text := "about " + unit.Count(math.Round(n)) + " operations"
-		if moves && mean > 0 {
-			text += ", " + unit.Bytes(n*mean)
-		}
-		return text
-	}
-	if moves && mean > 0 {
-		return unit.Bytes(mean) + " each operation; how many there will be is what the run finds out"
-	}
-	return "what the run finds out"
-}
-
-// arrivals returns how many operations an open plan starts.
-func (p *Plan) arrivals() float64 {
-	n, last := 0.0, unit.Rate(0)
-	for _, s := range p.Steps {
-		n += float64(s.Rate+last) / 2 * time.Duration(s.Ramp).Seconds()
-		n += float64(s.Rate) * time.Duration(s.Settle+s.Hold).Seconds()
-		last = s.Rate
-	}
-	return n
-}
-
-func (p *Plan) stopText() string {
-	var out []string
-	s := p.Stop
-	if s.Time > 0 {
-		out = append(out, "after "+s.Time.String())
-	}
-	if s.Count > 0 {
-		out = append(out, "after "+plural(int(s.Count), "operation"))
-	}
-	if s.Bytes > 0 {
-		out = append(out, "after "+s.Bytes.String())
-	}
-	if s.ErrorRatio > 0 {
-		out = append(out, "when "+s.ErrorRatio.String()+" of the last operations failed")
-	}
-	return strings.Join(out, ", or ")
-}
-
-func spanText(s workload.Span) string {
-	switch {
-	case len(s.Uniform) == 2:
-		return fmt.Sprintf("%v to %v", s.Uniform[0], s.Uniform[1])
-	case s.Exponential > 0:
-		return "exponential with mean " + s.Exponential.String()
-	}
-	return s.Fixed.String()
-}
-
-func distText(d workload.Dist) string {
-	switch {
-	case len(d.Uniform) == 2:
-		return fmt.Sprintf("%v to %v", d.Uniform[0], d.Uniform[1])
-	case len(d.Weights) > 0:
-		return strings.Join(slices.Sorted(maps.Keys(d.Weights)), ", ")
-	}
-	return d.Fixed.String()
-}
-
-func distMean(d workload.Dist) float64 {
-	switch {
-	case len(d.Uniform) == 2:
-		return float64(d.Uniform[0])/2 + float64(d.Uniform[1])/2
-	case len(d.Weights) > 0:
-		sum, all := 0.0, 0.0
-		for text, weight := range d.Weights {
-			if size, err := unit.ParseSize(text); err == nil {
-				sum, all = sum+weight*float64(size), all+weight
-			}
-		}
-		return sum / all
-	}
-	return float64(d.Fixed)
 }
 
 func plural(n int, what string) string {

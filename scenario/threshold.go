@@ -60,7 +60,7 @@ func ParseThreshold(text string) (Threshold, error) {
 		return t, fmt.Errorf("%s: write it with spaces, as in throughput > 8 Gbit/s at 2000 clients", quote(text))
 	}
 	var err error
-	if t.Measure, err = FindQuantity(fields[0]); err != nil {
+	if t.Measure, err = findQuantity(fields[0]); err != nil {
 		return t, err
 	}
 	t.Sign = fields[1]
