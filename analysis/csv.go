@@ -29,15 +29,19 @@ func JSON(w io.Writer, f *Findings) error {
 // intervals.csv and hosts.csv into its folder, each whole or not at all. The
 // run is read only once.
 func Write(run *results.Run) (f *Findings, s *Series, err error) {
+	var unread error // it names its own file, not those that were to be written
 	err = results.WriteFile(run.Dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
 		return results.WriteFile(run.Dir, results.HostsCSVFile, func(hosts io.Writer) error {
-			d, err := loadTo(run, intervals, hosts)
-			if err == nil {
+			var d *data
+			if d, unread = loadTo(run, intervals, hosts); unread == nil {
 				f, s = d.findings(), d.series()
 			}
-			return err
+			return unread
 		})
 	})
+	if unread != nil {
+		return nil, nil, unread
+	}
 	if err != nil {
 		return nil, nil, err
 	}

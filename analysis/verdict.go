@@ -72,7 +72,8 @@ func (f *Findings) verdict(best int) string {
 		}
 		said = append(said, fmt.Sprintf("The fitted curve has its maximum, %s, at %d clients (%d to %d).", f.show(most), o.Clients, o.ClientsLow, o.ClientsHigh))
 	}
-	if c := f.Cheapest; c != nil && !f.Open() && c.Clients < s.Clients {
+	_, low, _ := f.yield(s) // without an interval nothing can be told from anything
+	if c := f.Cheapest; c != nil && !f.Open() && c.Clients < s.Clients && low != nil {
 		give := map[bool]string{true: "client gives", false: "give"}[c.Clients == 1]
 		said = append(said, fmt.Sprintf("As far as can be told, %d %s as much.", c.Clients, give))
 	}

@@ -162,7 +162,7 @@ func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error
 	switch {
 	case changed("max") && f.max > most:
 		return exit{exitUsage, fmt.Errorf("--max %d: this machine can be %d clients of this target: %s", f.max, most, why)}
-	case changed("max") && f.max < 0:
+	case changed("max") && f.max < 1:
 		return exit{exitUsage, fmt.Errorf("--max %d: use 1 or more", f.max)}
 	case changed("max") && f.max > 0:
 		l.Max = f.max
