@@ -73,7 +73,7 @@ more --time.`,
 			if f.resume != "" {
 				return resumeFind(in, f, c.Flags().Changed, s)
 			}
-			plan, err := f.plan(args)
+			plan, err := f.plan(args, c.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -92,8 +92,9 @@ more --time.`,
 	return c
 }
 
-// plan makes the plan of a search of what the command line names.
-func (f *findFlags) plan(args []string) (*scenario.Plan, error) {
+// plan makes the plan of a search of what the command line names. Flags have
+// their defaults, but --max: what is most then depends on the machine.
+func (f *findFlags) plan(args []string, changed func(string) bool) (*scenario.Plan, error) {
 	sets := f.sets
 	if file := len(args) == 1 && isScenario(args[0]); !file {
 		if len(args) == 1 {
@@ -125,7 +126,7 @@ func (f *findFlags) plan(args []string) (*scenario.Plan, error) {
 	plan.Find = &scenario.Find{
 		Min: f.min, Max: f.max, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold, Longest: longestHold * l.Hold, Cool: cool, Calm: longestCool * cool,
 	}
-	if err := f.limits(plan, func(string) bool { return true }); err != nil {
+	if err := f.limits(plan, func(name string) bool { return name != "max" || changed(name) }); err != nil {
 		return nil, err
 	}
 	return plan, nil
@@ -164,7 +165,7 @@ func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error
 		return exit{exitUsage, fmt.Errorf("--max %d: this machine can be %d clients of this target: %s", f.max, most, why)}
 	case changed("max") && f.max < 1:
 		return exit{exitUsage, fmt.Errorf("--max %d: use 1 or more", f.max)}
-	case changed("max") && f.max > 0:
+	case changed("max"):
 		l.Max = f.max
 	case l.Max == 0:
 		l.Max = max(min(mostByFind, most), l.Min)

