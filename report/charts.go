@@ -136,12 +136,15 @@ func yieldChart(f *analysis.Findings) chart {
 	return c
 }
 
+// worthDrawing is the Akaike weight from which on the polynomial is drawn, too.
+const worthDrawing = 0.01
+
 // fitLines are the model that describes the curve best, and the polynomial of
-// the fourth order where that is another one.
+// the fourth order where that is another one and describes it, too.
 func fitLines(f *analysis.Findings) []line {
 	var all []line
 	for _, m := range models(f) {
-		if m.Name != f.Fits.Best && m.Name != "poly4" {
+		if m.Name != f.Fits.Best && (m.Name != "poly4" || m.Weight < worthDrawing) {
 			continue
 		}
 		l := line{name: "fitted " + m.Name, color: 1 + len(all), dash: m.Name != f.Fits.Best}
