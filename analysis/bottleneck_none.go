@@ -89,6 +89,10 @@ func (l *ladder) straight() []string {
 	return all
 }
 
+// nearlyFull is the share from which on a resource that is not saturated may
+// still be what limits.
+const nearlyFull = 0.75
+
 // mostUsed names the resource with the largest share, which saturates next if
 // the load grows.
 func mostUsed(s *Step) string {
@@ -98,7 +102,11 @@ func mostUsed(s *Step) string {
 			continue
 		}
 		b := Bottleneck{Resource: u.Resource, Host: u.Host, Side: u.Side}
-		return fmt.Sprintf("Of what was watched, most used is %s: %s.", b.Text(), u.Detail)
+		text := fmt.Sprintf("Of what was watched, most used is %s: %s.", b.Text(), u.Detail)
+		if *u.Share >= nearlyFull {
+			text += " That is near to full: it may well be full for moments that means of a second do not show."
+		}
+		return text
 	}
 	return "No resource was watched."
 }
