@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf8"
+
+	"weir/internal/lock"
 )
 
 // A Manifest lists what a run creates on its target, so that it removes that
@@ -40,7 +42,7 @@ func OpenManifest(dir string) (*Manifest, error) {
 	if err := cutTail(f); err != nil {
 		return nil, fmt.Errorf("results: %w", errors.Join(err, f.Close()))
 	}
-	lockShared(f) // Resume waits until the last of a killed run's processes is gone
+	_ = lock.TryShared(f) // Resume waits until the last of a killed run's processes is gone
 	m := &Manifest{f: f}
 	m.buffers.New = func() any { b := make([]byte, 0, 256); return &b }
 	return m, nil

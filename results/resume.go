@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"weir/internal/lock"
 )
 
 // ErrBusy tells that a run directory is being written by another process.
@@ -50,7 +52,7 @@ func (w *Writer) reopen() (err error) {
 		}
 		l := &lineFile{f: f}
 		opened = append(opened, l)
-		if i == 0 && !lockAlone(f) {
+		if i == 0 && taken(f) {
 			return ErrBusy
 		}
 		if l.size, err = mend(f); err != nil {
@@ -60,6 +62,10 @@ func (w *Writer) reopen() (err error) {
 	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
 	return unattended(filepath.Join(w.dir, ManifestFile))
 }
+
+// taken locks f as its only user and returns true if somebody else has it.
+// Where there are no locks (some network file systems) nobody has.
+func taken(f *os.File) bool { return errors.Is(lock.Alone(f), lock.ErrTaken) }
 
 // mend makes f end with a line's end: a last line that is whole is ended, one
 // that is not is cut off. It returns f's size.
@@ -87,7 +93,7 @@ func unattended(path string) error {
 	}
 	defer f.Close() //nolint:errcheck // only looked at
 	for range 100 {
-		if lockAlone(f) {
+		if !taken(f) {
 			return nil
 		}
 		<-time.After(100 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"weir/internal/lock"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -66,7 +67,7 @@ func (w *Writer) begin(plan *scenario.Plan) error {
 		opened = append(opened, l)
 	}
 	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
-	lockAlone(w.intervals.f) // nobody else can have it; Resume asks
+	_ = lock.Alone(w.intervals.f) // nobody else can have it; Resume asks
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"weir/internal/lock"
 )
 
 const (
@@ -55,6 +57,27 @@ func openLeftovers(root *os.Root, readOnly bool, log *slog.Logger) (*leftovers, 
 	return l, nil
 }
 
+// alone locks f if nobody else has. Where the system has no locks nobody knows
+// whether another server is there: nothing is cleaned up.
+func alone(f *os.File) (bool, error) {
+	switch err := lock.Alone(f); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, lock.ErrTaken), errors.Is(err, lock.ErrNone):
+		return false, nil
+	default:
+		return false, err
+	}
+}
+
+// shared locks f together with other servers, waiting for one that cleans up.
+func shared(f *os.File) error {
+	if err := lock.Shared(f); !errors.Is(err, lock.ErrNone) {
+		return err
+	}
+	return nil
+}
+
 // current says whether f, which is locked, still has its name.
 func (l *leftovers) current(f *os.File) bool {
 	mine, err := f.Stat()
@@ -64,12 +87,12 @@ func (l *leftovers) current(f *os.File) bool {
 
 // clean removes what earlier servers left, unless one is still there.
 func (l *leftovers) clean(log *slog.Logger) error {
-	alone, err := lockAlone(l.file)
+	only, err := alone(l.file)
 	if err != nil {
 		return err
 	}
-	if !alone {
-		return lockShared(l.file)
+	if !only {
+		return shared(l.file)
 	}
 	lines := bufio.NewScanner(l.file)
 	seen := map[string]bool{}
@@ -84,7 +107,7 @@ func (l *leftovers) clean(log *slog.Logger) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	return errors.Join(l.file.Truncate(0), lockShared(l.file))
+	return errors.Join(l.file.Truncate(0), shared(l.file))
 }
 
 func (l *leftovers) cleanFolder(folder string, log *slog.Logger) {
@@ -115,7 +138,7 @@ func (l *leftovers) note(folder string) error {
 		if err != nil {
 			return err
 		}
-		if err := lockShared(f); err != nil {
+		if err := shared(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if l.current(f) {
@@ -137,8 +160,8 @@ func (l *leftovers) close() error {
 	if l.file == nil {
 		return nil
 	}
-	alone, err := lockAlone(l.file)
-	if err == nil && alone && l.current(l.file) {
+	only, err := alone(l.file)
+	if err == nil && only && l.current(l.file) {
 		err = l.root.Remove(notesName)
 	}
 	return errors.Join(err, l.file.Close()) // and with it the lock

@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"weir/analysis"
+	"weir/internal/lock"
 	"weir/results"
 	"weir/results/campaign"
 	"weir/scenario"
@@ -137,8 +136,7 @@ func lockFolder(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(lock.Alone(f), lock.ErrTaken) {
 		return nil, errors.Join(fmt.Errorf("%s: another weir works on this campaign at this moment", dir), f.Close())
 	}
 	return f.Close, nil

@@ -1,0 +1,14 @@
+//go:build !unix || solaris || aix
+
+package lock
+
+import "os"
+
+// Alone returns ErrNone.
+func Alone(*os.File) error { return ErrNone }
+
+// Shared returns ErrNone.
+func Shared(*os.File) error { return ErrNone }
+
+// TryShared returns ErrNone.
+func TryShared(*os.File) error { return ErrNone }

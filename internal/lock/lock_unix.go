@@ -1,0 +1,45 @@
+//go:build unix && !solaris && !aix
+
+package lock
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Alone locks f as its only user, without waiting. Its error is ErrTaken if
+// somebody else has it, in whatever way; any other one means that f's file
+// system has no locks.
+func Alone(f *os.File) error { return try(f, unix.LOCK_EX) }
+
+// Shared locks f together with others and waits for one who has it alone.
+func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+// TryShared is Shared without waiting; its errors are those of Alone.
+func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
+
+func try(f *os.File, how int) error {
+	err := flock(f, how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return ErrTaken
+	}
+	return err
+}
+
+func flock(f *os.File, how int) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var lockErr error
+	err = raw.Control(func(fd uintptr) {
+		for {
+			if lockErr = unix.Flock(int(fd), how); !errors.Is(lockErr, unix.EINTR) {
+				return
+			}
+		}
+	})
+	return errors.Join(err, os.NewSyscallError("flock", lockErr))
+}

@@ -1,0 +1,5 @@
+//go:build !unix || solaris || aix
+
+package serve
+
+const nonblock = 0
