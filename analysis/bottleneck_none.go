@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weir/analysis/shape"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -44,20 +45,13 @@ func (l *ladder) growing(all []full) []Bottleneck {
 		}
 	} else {
 		b.Evidence = []string{fmt.Sprintf("%s still grows at the last step, but less than the load: each %s brings %s of what it brought with %s. A limit is near; heavier steps would show it.",
-			capital(l.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
+			say.Capital(l.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
 	}
 	b.Evidence = append(b.Evidence, mostUsed(s))
 	for i := range all {
 		b.Evidence = append(b.Evidence, fmt.Sprintf("Full with %s, though the curve still grows: %s.", l.f.at(l.steps[all[i].onset]), all[i].use.Detail))
 	}
 	return []Bottleneck{b}
-}
-
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return string(s[0]-'a'+'A') + s[1:]
 }
 
 func (l *ladder) unitOfLoad() string {
@@ -77,7 +71,7 @@ func (l *ladder) straight() []string {
 	}
 	each := func(i int) string { return l.f.show(ratio(l.yield(i), l.load(i))) }
 	all := []string{fmt.Sprintf("%s grows in proportion to the clients: each brings %s with %s and %s with %s; more clients would bring more.",
-		capital(l.noun()), each(0), l.f.at(first), each(last), l.f.at(s))}
+		say.Capital(l.noun()), each(0), l.f.at(first), each(last), l.f.at(s))}
 	if r, z := l.cycle(last); r > 0 && s.ErrorRatio < shape.FewErrors {
 		pause := "and there is no pause"
 		if z > 0 {

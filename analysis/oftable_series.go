@@ -9,6 +9,7 @@ import (
 
 	"weir/analysis/shape"
 	given "weir/analysis/table"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -156,19 +157,12 @@ func (r *reader) checkRows(f *Findings) Check {
 	slices.SortFunc(loads, cmp.Compare[float64])
 	different := len(slices.Compact(loads))
 	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%s make %s at %s",
-		plural(r.Len(), "row"), plural(len(f.Curve), "point"), plural(different, "different load"))}
+		say.Plural(r.Len(), "row"), say.Plural(len(f.Curve), "point"), say.Plural(different, "different load"))}
 	if different < shape.LeastLoads {
 		c.Status = Warn
 		c.Detail += fmt.Sprintf(": a knee takes %d", shape.LeastLoads)
 	}
 	return c
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (r *reader) checkErrors(f *Findings) Check {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/internal/say"
 	"weir/measure"
 )
 
@@ -54,7 +55,7 @@ func (d *data) interrupted() (seconds float64) {
 // noteResumed tells that the run was resumed, which is no fault.
 func (d *data) noteResumed(note func(status, format string, args ...any)) {
 	var again []string
-	times := 0
+	times := int64(0)
 	for _, e := range d.events {
 		if e.Kind != "resume" {
 			continue
@@ -67,10 +68,7 @@ func (d *data) noteResumed(note func(status, format string, args ...any)) {
 	if times == 0 {
 		return
 	}
-	text := "the run was resumed once"
-	if times > 1 {
-		text = fmt.Sprintf("the run was resumed %d times", times)
-	}
+	text := "the run was resumed " + say.Times(times)
 	if len(again) > 0 {
 		text += fmt.Sprintf("; what was held of step %s before it was broken off does not count", strings.Join(again, ", "))
 	}

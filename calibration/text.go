@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -32,7 +33,7 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 	out := &bytes.Buffer{}
 	put := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) } // a buffer takes all
 	for _, sentence := range r.Verdict {
-		put("%s\n", strings.Join(wrap(plain(sentence), width), "\n"))
+		put("%s\n", strings.Join(say.Wrap(plain(sentence), width), "\n"))
 	}
 	if len(r.Points) > 0 {
 		put("\n")
@@ -43,7 +44,7 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 		put("\n")
 	}
 	for _, n := range r.Notes {
-		put("  note  %s\n", strings.Join(wrap(plain(n), width-8), "\n        "))
+		put("  note  %s\n", strings.Join(say.Wrap(plain(n), width-8), "\n        "))
 	}
 	_, err := w.Write(regexp.MustCompile(` +\n`).ReplaceAll(out.Bytes(), []byte("\n")))
 	return err
@@ -74,7 +75,7 @@ func (r *Result) figures(w io.Writer) {
 	line := func(cells ...string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) } // its writer keeps the error
 	for i := range r.Points {
 		p := &r.Points[i]
-		line(clients(p.Clients), "weir", r.Program, "weir / "+r.Program)
+		line(say.Plural(p.Clients, "client"), "weir", r.Program, "weir / "+r.Program)
 		for _, x := range rows() {
 			f := p.Figure(x.name)
 			if f.Weir == nil && f.Real == nil || x.name == WireByByte && !r.interfaces(&f) {
@@ -166,21 +167,4 @@ func plain(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// wrap breaks text into lines.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case len([]rune(line))+1+len([]rune(word)) > width:
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
 }

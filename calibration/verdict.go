@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -136,11 +137,11 @@ func (r *Result) serverVerdict() {
 			text = fmt.Sprintf(" At full speed weir's files cost it %s each (%s times): a server that works all the time needs less for a file.", unit.Seconds(*f.Weir), three(f.Ratio.Value))
 		}
 		r.verdict("At the pace of %s the server spends %s on a file for weir as for %s: %s against %s with %s, %s.%s",
-			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.PacedReal), clients(p.Clients), f.PacedRatio, text)
+			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.PacedReal), say.Plural(p.Clients, "client"), f.PacedRatio, text)
 		return
 	}
 	r.verdict("The server spends %s on a file for weir as for %s: %s against %s with %s, %s.",
-		cost(f.Ratio), r.Program, unit.Seconds(*f.Weir), unit.Seconds(*f.Real), clients(p.Clients), f.Ratio)
+		cost(f.Ratio), r.Program, unit.Seconds(*f.Weir), unit.Seconds(*f.Real), say.Plural(p.Clients, "client"), f.Ratio)
 }
 
 // cost tells a ratio of CPU times.
@@ -157,7 +158,7 @@ func (r *Result) speedVerdict() {
 		p := &r.Points[i]
 		if f := p.Figure(Rate); f.Ratio != nil {
 			parts = append(parts, fmt.Sprintf("%s %s %s as many files as %d %s (%s/s against %s/s)",
-				virtual(p.Clients), bring(p.Clients), times(f.Ratio.Value), p.Clients, r.Program, unit.Count(round(*f.Weir)), unit.Count(round(*f.Real))))
+				say.Plural(p.Clients, "virtual client"), say.Either(p.Clients, "brings", "bring"), times(f.Ratio.Value), p.Clients, r.Program, unit.Count(round(*f.Weir)), unit.Count(round(*f.Real))))
 		}
 	}
 	if len(parts) > 0 {
@@ -234,27 +235,6 @@ func asks(x float64) string {
 		return "1 request"
 	}
 	return number(x) + " requests"
-}
-
-func virtual(n int) string {
-	if n == 1 {
-		return "1 virtual client"
-	}
-	return fmt.Sprintf("%d virtual clients", n)
-}
-
-func bring(n int) string {
-	if n == 1 {
-		return "brings"
-	}
-	return "bring"
-}
-
-func clients(n int) string {
-	if n == 1 {
-		return "1 client"
-	}
-	return fmt.Sprintf("%d clients", n)
 }
 
 // number is how often something is asked for each file.

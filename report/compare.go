@@ -10,6 +10,7 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/compare"
+	"weir/internal/say"
 )
 
 // Comparison writes what c says: who is compared, the verdicts, and a table
@@ -25,7 +26,7 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		if brevity(c) && i >= len(c.Verdicts)-len(c.Pairs) {
 			break // they are in the overview
 		}
-		for _, line := range wrap(plain(v), opts.width()) {
+		for _, line := range say.Wrap(plain(v), opts.width()) {
 			p.line(p.paint(bold, line))
 		}
 	}
@@ -103,7 +104,7 @@ func groupText(g *compare.Group) string {
 			words = append(words, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	text := fmt.Sprintf("%s: %d %s (%s)", plain(g.Name), len(g.Runs), many(len(g.Runs), "run", "runs"), strings.Join(words, ", "))
+	text := fmt.Sprintf("%s: %d %s (%s)", plain(g.Name), len(g.Runs), say.Either(len(g.Runs), "run", "runs"), strings.Join(words, ", "))
 	for _, key := range slices.Sorted(maps.Keys(g.Levels)) {
 		text += fmt.Sprintf(", %s %s", plain(key), plain(g.Levels[key]))
 	}
@@ -111,13 +112,6 @@ func groupText(g *compare.Group) string {
 		text += fmt.Sprintf(", %d missing", len(g.Lost))
 	}
 	return text
-}
-
-func many(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }
 
 // pair writes a table for each metric.

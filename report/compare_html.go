@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/analysis/compare"
+	"weir/internal/say"
 )
 
 //go:embed compare.html.tmpl
@@ -94,13 +95,13 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 			continue
 		}
 		if same, value := allEqual(pair, m); same {
-			part.Same = append(part.Same, capital(m.Title)+": "+value+" in all runs of both.")
+			part.Same = append(part.Same, say.Capital(m.Title)+": "+value+" in all runs of both.")
 			continue
 		}
 		f := pairForest(pair, m)
 		f.id, f.stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
-		part.Plots = append(part.Plots, figure{Title: capital(m.Title), Desc: f.desc, SVG: f.svg()})
-		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: capital(m.Title), Stamp: c.Status}
+		part.Plots = append(part.Plots, figure{Title: say.Capital(m.Title), Desc: f.desc, SVG: f.svg()})
+		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: say.Capital(m.Title), Stamp: c.Status}
 		s.fill(t)
 		part.Tables = append(part.Tables, s)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"weir/analysis/compare"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -16,7 +17,7 @@ import (
 func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
-	for _, line := range wrap(plain(r.Verdict), opts.width()) {
+	for _, line := range say.Wrap(plain(r.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
 	}
 	p.line("")
@@ -59,7 +60,7 @@ func repeatedTables(r *compare.Repeated) []titled {
 			}
 		}
 		if len(t.rows) > 0 && !none { // no errors need no table
-			all = append(all, titled{capital(m.Title), t})
+			all = append(all, titled{say.Capital(m.Title), t})
 		}
 	}
 	if len(runs.rows) > 0 {
@@ -89,14 +90,6 @@ func repeatedLoad(r *compare.Repeated) string {
 
 func stepName(s *compare.RepeatedStep) string {
 	return loadText(&compare.StepShift{Clients: s.Clients, Rate: s.Rate, Again: s.Again})
-}
-
-// capital makes the first letter of an ASCII word a large one.
-func capital(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
-		return s
-	}
-	return string(s[0]-'a'+'A') + s[1:]
 }
 
 //go:embed repeated.html.tmpl
@@ -140,7 +133,7 @@ func repeatedFigures(r *compare.Repeated) []figure {
 	if m == nil || m.PerRun() {
 		return nil
 	}
-	c := chart{id: "repeated", title: capital(m.Title) + " against load", stamp: r.Status}
+	c := chart{id: "repeated", title: say.Capital(m.Title) + " against load", stamp: r.Status}
 	mean := line{name: "mean", dots: true}
 	var each []line // one for each point, since runs are not joined
 	var places []float64

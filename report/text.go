@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"weir/analysis"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -52,7 +53,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	p.limits(f)
 	p.where(f)
 	p.servers(f)
-	for _, line := range wrap(plain(f.Verdict), opts.width()) {
+	for _, line := range say.Wrap(plain(f.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
 	}
 	if f.Work != "" {
@@ -100,7 +101,7 @@ func (p printer) title(f *analysis.Findings, text string) {
 // hanging writes text behind head, its further lines under its first.
 func (p printer) hanging(head, text string) {
 	indent := utf8.RuneCountInString(head)
-	for i, line := range wrap(text, p.opts.width()-indent) {
+	for i, line := range say.Wrap(text, p.opts.width()-indent) {
 		if i == 0 {
 			p.line(head + line)
 			continue
@@ -137,7 +138,7 @@ func (p printer) checks(f *analysis.Findings) {
 	for _, c := range f.Validity.Checks {
 		head := fmt.Sprintf("  %-8s %-16s ", c.Status, plain(c.Name))
 		indent := utf8.RuneCountInString(head)
-		lines := wrap(plain(c.Detail), p.opts.width()-indent)
+		lines := say.Wrap(plain(c.Detail), p.opts.width()-indent)
 		p.line(p.paint(statusColor(c.Status), head) + lines[0])
 		for _, line := range lines[1:] {
 			p.line(strings.Repeat(" ", indent) + line)

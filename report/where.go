@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -75,20 +76,13 @@ func waits(f *analysis.Findings) []string {
 		s := &f.Curve[i]
 		if s.Waits > 0 {
 			all = append(all, fmt.Sprintf("With %s the service asked clients to wait %s, %s each on average%s.",
-				at(f, s), times(s.Waits), unit.Seconds(s.Waited/float64(s.Waits)), ofLatency(s)))
+				at(f, s), say.Times(s.Waits), unit.Seconds(s.Waited/float64(s.Waits)), ofLatency(s)))
 		}
 		if s.Reopened > 0 {
-			all = append(all, fmt.Sprintf("With %s files were opened again %s because their data server was lost.", at(f, s), times(s.Reopened)))
+			all = append(all, fmt.Sprintf("With %s files were opened again %s because their data server was lost.", at(f, s), say.Times(s.Reopened)))
 		}
 	}
 	return all
-}
-
-func times(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // ofLatency compares the waiting with the latency of the operations that ended

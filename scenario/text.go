@@ -6,11 +6,11 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -60,7 +60,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	files, mean := p.filesText()
 	row("files", "%s", files)
 	row("load", "%s", p.loadText())
-	row("time", "%v in %s, then up to %v to drain", unit.Duration(p.Time()), plural(len(p.Steps), "step"), p.Drain)
+	row("time", "%v in %s, then up to %v to drain", unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.Drain)
 	row("amount", "%s", p.amountText(mean))
 	if stop := p.stopText(); stop != "" {
 		row("stop", "%s", stop)
@@ -132,7 +132,7 @@ func (p *Plan) WorkText() string {
 		parts = append(parts, "files of "+distText(w.Size))
 	}
 	if w.Part != nil {
-		parts = append(parts, fmt.Sprintf("%s of %v", plural(w.Part.Count, w.Part.Order+" part"), w.Part.Size))
+		parts = append(parts, fmt.Sprintf("%s of %v", say.Plural(w.Part.Count, w.Part.Order+" part"), w.Part.Size))
 	}
 	session := "session " + w.Session
 	if w.Session == "shared" {
@@ -146,7 +146,7 @@ func (p *Plan) WorkText() string {
 	}
 	parts = append(parts, "timeout "+w.Timeout.String())
 	if w.Retries > 0 {
-		parts = append(parts, plural(w.Retries, "retry"))
+		parts = append(parts, say.Plural(w.Retries, "retry"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -191,15 +191,5 @@ func (p *Plan) loadText() string {
 		}
 		return "open: " + how + " arrivals, whether or not the service keeps up"
 	}
-	return fmt.Sprintf("closed: up to %s, each waiting for its answer", plural(p.MostClients(), "virtual client"))
-}
-
-func plural(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "y"):
-		return strconv.Itoa(n) + " " + strings.TrimSuffix(what, "y") + "ies"
-	}
-	return strconv.Itoa(n) + " " + what + "s"
+	return fmt.Sprintf("closed: up to %s, each waiting for its answer", say.Plural(p.MostClients(), "virtual client"))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/workload"
 )
@@ -23,15 +24,15 @@ func (p *Plan) filesText() (string, float64) {
 		if f.Make.Keep {
 			keep = "kept"
 		}
-		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", plural(f.Make.Count, "file"), distText(f.Make.Size), unit.Bytes(mean*float64(f.Make.Count)), keep), mean
+		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", say.Plural(f.Make.Count, "file"), distText(f.Make.Size), unit.Bytes(mean*float64(f.Make.Count)), keep), mean
 	case f.List != "":
 		l, err := ReadList(f.List, p.Target)
 		if err != nil {
 			return "listed in " + f.List + ", which cannot be read now", 0
 		}
-		text := plural(len(l.Files), "file") + " listed in " + f.List
+		text := say.Plural(len(l.Files), "file") + " listed in " + f.List
 		if l.Repeated > 0 {
-			text += fmt.Sprintf(" (%s left out as repeated)", plural(l.Repeated, "line"))
+			text += fmt.Sprintf(" (%s left out as repeated)", say.Plural(l.Repeated, "line"))
 		}
 		return text, listMean(l.Files)
 	case f.Listing:
@@ -93,7 +94,7 @@ func (p *Plan) stopText() string {
 		out = append(out, "after "+s.Time.String())
 	}
 	if s.Count > 0 {
-		out = append(out, "after "+plural(int(s.Count), "operation"))
+		out = append(out, "after "+say.Plural(int(s.Count), "operation"))
 	}
 	if s.Bytes > 0 {
 		out = append(out, "after "+s.Bytes.String())

@@ -10,6 +10,8 @@ package search
 import (
 	"fmt"
 	"time"
+
+	"weir/internal/say"
 )
 
 // Limits say how far and how long a search goes.
@@ -158,9 +160,4 @@ func (s *state) sofar(o *Optimum) string {
 
 func (s *state) heaviest() int { return s.points[len(s.points)-1].clients }
 
-func clients(n int) string {
-	if n == 1 {
-		return "1 client"
-	}
-	return fmt.Sprintf("%d clients", n)
-}
+func clients(n int) string { return say.Plural(n, "client") }

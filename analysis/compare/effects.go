@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/analysis/stats"
+	"weir/internal/say"
 )
 
 // A Factor is a key that a campaign varies, with its levels; the first is what
@@ -68,7 +69,7 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 		return e
 	}
 	e.Degrees = fit.degrees
-	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from what variants and blocks leave over, %d degrees of freedom", e.Runs, e.Blocks, plural(e.Blocks, "block", "blocks"), e.Degrees)
+	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from what variants and blocks leave over, %d degrees of freedom", e.Runs, e.Blocks, say.Either(e.Blocks, "block", "blocks"), e.Degrees)
 	if e.Degrees > 0 && !m.Plain {
 		scatter := math.Expm1(fit.deviation)
 		e.Scatter = &scatter

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"weir/analysis/stats"
+	"weir/internal/say"
 )
 
 // RepeatedVersion is the version of the format of a Repeated's JSON.
@@ -82,7 +83,7 @@ func Repeat(g Group, metrics []string) (*Repeated, error) {
 		r.Steps = append(r.Steps, repeatedStep(&g, chosen, l))
 	}
 	if n := len(g.Runs); n < fewRuns {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s: an interval from so few is wide, and hardly shows whether one of them is odd; %d or more are recommended", n, plural(n, "run", "runs"), fewRuns))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d %s: an interval from so few is wide, and hardly shows whether one of them is odd; %d or more are recommended", n, say.Either(n, "run", "runs"), fewRuns))
 	}
 	r.Verdict = r.verdict(&chosen[0])
 	return r, nil
@@ -169,7 +170,7 @@ func withinRuns(m *Metric, runs []*Run, l load) *float64 {
 
 // verdict says what the best step gave, and how sure that is.
 func (r *Repeated) verdict(m *Metric) string {
-	n := fmt.Sprintf("%d %s", len(r.Runs), plural(len(r.Runs), "run", "runs"))
+	n := fmt.Sprintf("%d %s", len(r.Runs), say.Either(len(r.Runs), "run", "runs"))
 	best, at := r.best(m)
 	if best == nil {
 		return fmt.Sprintf("%s have no step in common: nothing can be summed up.", n)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -66,7 +67,7 @@ func (p *Pair) method(m *Metric, loads int) string {
 		if m.Plain {
 			kind = "mean"
 		}
-		number = fmt.Sprintf("one number a run: the %s of its %s over %d %s", kind, m.Title, loads, plural(loads, "common step", "common steps"))
+		number = fmt.Sprintf("one number a run: the %s of its %s over %d %s", kind, m.Title, loads, say.Either(loads, "common step", "common steps"))
 	}
 	switch {
 	case p.Overall.P == nil:
@@ -158,13 +159,6 @@ func equals(p float64) string {
 		return "< " + text[1:]
 	}
 	return "= " + PText(p)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // Regressed says whether B is worse than A by more than limit beyond doubt:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -48,8 +49,8 @@ func (g *Group) statuses() []string {
 		if status == analysis.Invalid {
 			means = "what is said here stands on runs that cannot be believed"
 		}
-		all = append(all, fmt.Sprintf("%d of %d %s of %s %s %s (%s): %s", len(names), len(g.Runs), plural(len(g.Runs), "run", "runs"), g.Name,
-			plural(len(names), "is", "are"), status, some(names), means))
+		all = append(all, fmt.Sprintf("%d of %d %s of %s %s %s (%s): %s", len(names), len(g.Runs), say.Either(len(g.Runs), "run", "runs"), g.Name,
+			say.Either(len(names), "is", "are"), status, some(names), means))
 	}
 	for _, lost := range g.Lost {
 		all = append(all, fmt.Sprintf("%s: %s", g.Name, lost))

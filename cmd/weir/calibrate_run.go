@@ -13,6 +13,7 @@ import (
 	"weir/analysis"
 	"weir/calibration"
 	"weir/engine"
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/monitor"
 	"weir/results"
@@ -152,7 +153,7 @@ func (c *calibrator) rounds(ctx context.Context) error {
 			c.sides[k].rates[step.Clients] = c.sides[k].rate()
 			told += ", " + c.sides[k].told()
 		}
-		c.say("round %d of %d, %s%s\n", i/each+1, c.flags.rounds, plural(step.Clients, "client"), told)
+		c.say("round %d of %d, %s%s\n", i/each+1, c.flags.rounds, say.Plural(step.Clients, "client"), told)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/results"
 	"weir/results/campaign"
@@ -262,5 +263,5 @@ func campaignText(c *campaign.Campaign, plans map[string]*scenario.Plan, runs in
 	mean := sum / time.Duration(max(len(plans), 1))
 	total := (mean*time.Duration(runs) + rest*time.Duration(max(runs-1, 0))).Round(time.Second)
 	return fmt.Sprintf("%s: a campaign of %s, %s each: %s, about %v",
-		c.Name, plural(len(plans), "variant"), plural(c.Repeat, "time"), plural(runs, "run"), unit.Duration(total))
+		c.Name, say.Plural(len(plans), "variant"), say.Plural(c.Repeat, "time"), say.Plural(runs, "run"), unit.Duration(total))
 }

@@ -10,6 +10,7 @@ import (
 
 	"weir/analysis"
 	"weir/engine"
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/results"
@@ -197,10 +198,10 @@ func (f *finder) ending() (string, error) {
 func marks(f *analysis.Findings) string {
 	text := ""
 	if f.Knee != nil {
-		text += "; the knee is at " + plural(f.Knee.Clients, "client")
+		text += "; the knee is at " + say.Plural(f.Knee.Clients, "client")
 	}
 	if o := f.Optimum; f.Cheapest != nil && (o == nil || f.Cheapest.Clients <= o.ClientsHigh) {
-		text += "; the cheapest tested load that cannot be told from the best is " + plural(f.Cheapest.Clients, "client")
+		text += "; the cheapest tested load that cannot be told from the best is " + say.Plural(f.Cheapest.Clients, "client")
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
@@ -246,7 +247,7 @@ func (l *live) start(dir string, processes int) {
 	if !l.terminal {
 		l.told = time.Now()
 	}
-	how, steps, about := "", plural(len(l.plan.Steps), "step"), "about"
+	how, steps, about := "", say.Plural(len(l.plan.Steps), "step"), "about"
 	if processes > 1 {
 		how = fmt.Sprintf(" in %d processes", processes)
 	}

@@ -63,11 +63,3 @@ func plain(text string) string {
 }
 
 func line(text string) string { return strings.ReplaceAll(plain(text), "\n", " ") }
-
-// plural counts things whose names take an s.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

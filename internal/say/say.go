@@ -1,0 +1,61 @@
+// Package say puts words together for people: counted things, capitals, lines.
+package say
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Plural counts things: "1 step", "3 steps", "2 retries".
+func Plural(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "y"):
+		return strconv.Itoa(n) + " " + strings.TrimSuffix(what, "y") + "ies"
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// Either returns the word for one thing, or the one for any other number of them.
+func Either(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Times says how often: "once", "3 times".
+func Times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.FormatInt(n, 10) + " times"
+}
+
+// Capital makes the first letter of an ASCII word a large one.
+func Capital(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
+
+// Wrap breaks s into lines of at most width runes, at spaces; a longer word has
+// a line of its own. There is one line at least.
+func Wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len([]rune(word)) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
