@@ -4,9 +4,9 @@ BIN  := bin
 LINT := $(BIN)/golangci-lint
 LINT_VERSION := v2.15.0
 
-.PHONY: build demo test lint needs bench golden clean
+.PHONY: build demo test lint needs bench golden clean web
 
-build: ## the command, bin/weir
+build: web ## the command, bin/weir
 	go build -o $(BIN)/weir ./cmd/weir
 
 demo: build ## half a minute of load on the built-in server, then a verdict and a report
@@ -17,6 +17,9 @@ test: needs build ## all tests; installs the real servers and clients that they 
 
 needs: ## what the tests use and Debian has (lab/packages.txt)
 	@sh lab/needs.sh
+
+web: ## the pages' scripts, where there is Node; elsewhere plots stand still
+	@sh web/build
 
 lint: $(LINT) ## rules of .golangci.yml
 	$(LINT) run
@@ -32,4 +35,4 @@ golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./... -run 'Golden|Script' -update
 
 clean:
-	rm -rf $(BIN) runs
+	rm -rf $(BIN) runs web/dist/*.js web/dist/*.css

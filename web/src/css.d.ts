@@ -1,0 +1,2 @@
+// esbuild puts imported style sheets into one file beside the script.
+declare module "*.css";

@@ -1,0 +1,24 @@
+// Package web holds the scripts and styles of weir's pages: TypeScript in src/,
+// which `make web` checks and bundles into dist/, which is embedded here and is
+// not in version control. Where weir was built without Node, dist is empty;
+// pages then show their plots as pictures that stand still, and say so.
+package web
+
+import "embed"
+
+//go:embed all:dist
+var dist embed.FS
+
+// Missing is what a page says where the bundle is not there.
+const Missing = "This weir was built without the scripts of its pages (make web builds them; it needs Node), so charts cannot be zoomed or pointed at."
+
+// Bundle returns the text of a file that `make web` made: report.js,
+// report.css, live.js or live.css. It is false where the program was built
+// without it.
+func Bundle(name string) (string, bool) {
+	b, err := dist.ReadFile("dist/" + name)
+	if err != nil || len(b) == 0 {
+		return "", false
+	}
+	return string(b), true
+}

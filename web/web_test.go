@@ -1,0 +1,38 @@
+package web
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Each file that was built is handed out; what was not built is not there.
+func TestBundle(t *testing.T) {
+	for _, name := range []string{"report.js", "report.css", "live.js", "live.css"} {
+		b, err := os.ReadFile("dist/" + name)
+		if got, ok := Bundle(name); ok != (err == nil) || got != string(b) {
+			t.Errorf("%s: %d bytes, %v; the file has %d", name, len(got), ok, len(b))
+		}
+	}
+	for _, name := range []string{"", ".gitkeep", "nothing.js", "../web.go"} {
+		if text, ok := Bundle(name); ok {
+			t.Errorf("%q: %d bytes", name, len(text))
+		}
+	}
+}
+
+// What is installed is named exactly, and from no particular place.
+func TestLockfile(t *testing.T) {
+	lock, err := os.ReadFile("package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(lock), `"resolved"`) {
+		t.Error("package-lock.json holds addresses: web/.npmrc is to leave them out")
+	}
+	for _, name := range []string{"uplot", "esbuild", "typescript"} {
+		if !strings.Contains(string(lock), `"node_modules/`+name+`"`) {
+			t.Errorf("package-lock.json lacks %s", name)
+		}
+	}
+}
