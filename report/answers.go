@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -25,7 +26,7 @@ func fitted(f *analysis.Findings, x float64) string { return yieldText(f, x, x) 
 func clients(f *analysis.Findings, x float64) string {
 	name, _ := load(f)
 	if f.Open() {
-		return significant(x) + " " + name
+		return unit.Significant(x) + " " + name
 	}
 	if n := math.Round(x); n == 1 {
 		return "1 client"
@@ -175,7 +176,7 @@ func fitSection(f *analysis.Findings) section {
 		s.Note = f.Fits.Detail
 	}
 	for _, m := range models(f) {
-		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, r2(m.R2), significant(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
+		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, r2(m.R2), unit.Significant(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
 		s.Rows[len(s.Rows)-1].Cells[6].Class = "w"
 	}
 	return s
@@ -229,7 +230,7 @@ func subintervalSection(f *analysis.Findings) section {
 		if w.Clients > 0 {
 			each = w.Throughput / w.Clients
 		}
-		s.row(false, fmt.Sprint(step), part, significant(w.Seconds), significant(w.Clients), unit.Bits(w.Throughput), unit.Bits(each), unit.Count(w.Operations))
+		s.row(false, fmt.Sprint(step), part, unit.Significant(w.Seconds), unit.Significant(w.Clients), unit.Bits(w.Throughput), unit.Bits(each), unit.Count(w.Operations))
 	}
 	for _, p := range f.Subintervals {
 		row(p.Step, fmt.Sprintf("%d: %s", p.Number, p.Name), &analysis.Window{Seconds: p.Seconds, Clients: p.Clients, Throughput: p.Throughput, Operations: p.Operations})
@@ -253,7 +254,7 @@ func (p printer) answers(f *analysis.Findings) {
 	}
 	t := table{head: []string{"", "where", "what it gives"}, left: true}
 	for _, a := range answers(f) {
-		t.rows = append(t.rows, []string{plain(a.name), plain(a.at), plain(a.gives)})
+		t.rows = append(t.rows, []string{say.Plain(a.name), say.Plain(a.at), say.Plain(a.gives)})
 	}
 	for _, m := range models(f) {
 		if m.Name == f.Fits.Best {

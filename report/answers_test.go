@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weir/analysis"
+	"weir/internal/unit"
 )
 
 // Where a condition is first kept above the lightest load, that is said.
@@ -29,7 +30,7 @@ func TestBoundaryText(t *testing.T) {
 // Three digits, also where rounding adds one.
 func TestSignificant(t *testing.T) {
 	for want, x := range map[string]float64{"1.00": 0.9999999999999999, "10.0": 9.9999, "0.999": 0.9991, "9.99": 9.994, "100": 99.99, "1000": 999.9, "0": 0} {
-		if got := significant(x); got != want {
+		if got := unit.Significant(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"weir/analysis"
 	"weir/analysis/compare"
 	"weir/internal/say"
+	"weir/internal/unit"
 )
 
 // Comparison writes what c says: who is compared, the verdicts, and a table
@@ -26,7 +27,7 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		if brevity(c) && i >= len(c.Verdicts)-len(c.Pairs) {
 			break // they are in the overview
 		}
-		for _, line := range say.Wrap(plain(v), opts.width()) {
+		for _, line := range say.Wrap(say.Plain(v), opts.width()) {
 			p.line(p.paint(bold, line))
 		}
 	}
@@ -46,7 +47,7 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		p.line(p.paint(faint, "  p is corrected for all figures of a pair (Holm), intervals are not"))
 	}
 	for _, warning := range c.Warnings {
-		p.hanging("  note  ", plain(warning))
+		p.hanging("  note  ", say.Plain(warning))
 	}
 	return out.Flush()
 }
@@ -60,7 +61,7 @@ func brevity(c *compare.Comparison) bool { return len(c.Pairs) > mostPairs || c.
 
 func (p printer) how(c *compare.Comparison) {
 	for _, how := range methods(c) {
-		p.hanging("  how: ", plain(how))
+		p.hanging("  how: ", say.Plain(how))
 	}
 }
 
@@ -104,9 +105,9 @@ func groupText(g *compare.Group) string {
 			words = append(words, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	text := fmt.Sprintf("%s: %d %s (%s)", plain(g.Name), len(g.Runs), say.Either(len(g.Runs), "run", "runs"), strings.Join(words, ", "))
+	text := fmt.Sprintf("%s: %d %s (%s)", say.Plain(g.Name), len(g.Runs), say.Either(len(g.Runs), "run", "runs"), strings.Join(words, ", "))
 	for _, key := range slices.Sorted(maps.Keys(g.Levels)) {
-		text += fmt.Sprintf(", %s %s", plain(key), plain(g.Levels[key]))
+		text += fmt.Sprintf(", %s %s", say.Plain(key), say.Plain(g.Levels[key]))
 	}
 	if len(g.Lost) > 0 {
 		text += fmt.Sprintf(", %d missing", len(g.Lost))
@@ -209,7 +210,7 @@ func loadName(pair *compare.Pair) string {
 func loadText(s *compare.StepShift) string {
 	text := fmt.Sprint(s.Clients)
 	if s.Rate > 0 {
-		text = significant(s.Rate)
+		text = unit.Significant(s.Rate)
 	}
 	if s.Again > 1 {
 		text += fmt.Sprintf(" (%d)", s.Again)
@@ -220,7 +221,7 @@ func loadText(s *compare.StepShift) string {
 // brief is a name that fits the head of a column.
 func brief(name string) string {
 	const most = 16
-	r := []rune(plain(name))
+	r := []rune(say.Plain(name))
 	if len(r) <= most {
 		return string(r)
 	}
@@ -238,7 +239,7 @@ func (p printer) effects(c *compare.Comparison) {
 	for _, t := range effectTables(e, m) {
 		p.table(t)
 	}
-	p.hanging("  ", plain(e.Detail))
+	p.hanging("  ", say.Plain(e.Detail))
 	p.line("")
 }
 

@@ -28,7 +28,7 @@ type comparisonPage struct {
 type pairPart struct {
 	Title   string
 	Verdict string
-	Plots   []figure
+	Plots   []drawing
 	Tables  []section
 	Same    []string
 }
@@ -42,7 +42,7 @@ func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 func newComparisonPage(c *compare.Comparison) comparisonPage {
 	var names []string
 	for _, g := range c.Groups {
-		names = append(names, plain(g.Name))
+		names = append(names, say.Plain(g.Name))
 	}
 	p := comparisonPage{pageHead: newHead("comparison of "+strings.Join(names, ", "), c.Status), Groups: groupSection(c)}
 	verdicts := c.Verdicts
@@ -50,13 +50,13 @@ func newComparisonPage(c *compare.Comparison) comparisonPage {
 		verdicts = verdicts[:len(verdicts)-len(c.Pairs)] // those of pairs are beside them
 	}
 	for _, v := range verdicts {
-		p.Verdicts = append(p.Verdicts, plain(v))
+		p.Verdicts = append(p.Verdicts, say.Plain(v))
 	}
 	for _, warning := range c.Warnings {
-		p.Warnings = append(p.Warnings, plain(warning))
+		p.Warnings = append(p.Warnings, say.Plain(warning))
 	}
 	for _, how := range methods(c) {
-		p.Methods = append(p.Methods, plain(how))
+		p.Methods = append(p.Methods, say.Plain(how))
 	}
 	if c.Effects != nil {
 		p.Effects = effectPart(c)
@@ -86,7 +86,7 @@ func groupSection(c *compare.Comparison) section {
 
 func newPairPart(c *compare.Comparison, i int) pairPart {
 	pair := &c.Pairs[i]
-	part := pairPart{Title: plain(pair.B) + " against " + plain(pair.A), Verdict: plain(pair.Verdict)}
+	part := pairPart{Title: say.Plain(pair.B) + " against " + say.Plain(pair.A), Verdict: say.Plain(pair.Verdict)}
 	single := pair.RunsA == 1 && pair.RunsB == 1
 	for _, name := range c.Metrics {
 		m := compare.MetricOf(name)
@@ -100,7 +100,7 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 		}
 		f := pairForest(pair, m)
 		f.id, f.stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
-		part.Plots = append(part.Plots, figure{Title: say.Capital(m.Title), Desc: f.desc, SVG: f.svg()})
+		part.Plots = append(part.Plots, drawing{Title: say.Capital(m.Title), Desc: f.desc, SVG: f.svg()})
 		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: say.Capital(m.Title), Stamp: c.Status}
 		s.fill(t)
 		part.Tables = append(part.Tables, s)
@@ -110,7 +110,7 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 
 // pairForest has a row for each step with the metric, and the overall one.
 func pairForest(pair *compare.Pair, m *compare.Metric) *forest {
-	f := &forest{metric: m, title: m.Title, desc: fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, plain(pair.A), plain(pair.B), better(m))}
+	f := &forest{metric: m, title: m.Title, desc: fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), better(m))}
 	add := func(name string, s *compare.Shift) {
 		if s.Metric != m.Name || s.RunsA == 0 || s.RunsB == 0 {
 			return
@@ -153,10 +153,10 @@ func effectPart(c *compare.Comparison) *pairPart {
 			note: fmt.Sprintf("%s against %s: %s; %s", name, x.Against, m.Signed(x.Value), x.Result)})
 	}
 	if len(f.rows) > 0 {
-		part.Plots = append(part.Plots, figure{Title: "Main effects", Desc: f.desc, SVG: f.svg()})
+		part.Plots = append(part.Plots, drawing{Title: "Main effects", Desc: f.desc, SVG: f.svg()})
 	}
 	for i, t := range effectTables(c.Effects, m) {
-		s := section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: plain(c.Effects.Detail)}
+		s := section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: say.Plain(c.Effects.Detail)}
 		s.fill(t)
 		part.Tables = append(part.Tables, s)
 	}

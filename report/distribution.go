@@ -6,26 +6,21 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/unit"
 )
-
-// A column is a bar of a histogram.
-type column struct {
-	from, to, y float64
-	note        string
-}
 
 // mostColumns is how many columns a histogram has.
 const mostColumns = 48
 
 // distributionCharts plots how long operations took, in the best step and in
 // the last one.
-func distributionCharts(f *analysis.Findings, s *analysis.Series) []chart {
+func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if s == nil {
 		return nil
 	}
 	best := bestStep(f)
-	var all []chart
+	var all []figure.Figure
 	for i := range s.Latencies {
 		d := &s.Latencies[i]
 		last := i == len(s.Latencies)-1
@@ -38,23 +33,23 @@ func distributionCharts(f *analysis.Findings, s *analysis.Series) []chart {
 	return all
 }
 
-func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distribution) chart {
-	c := chart{id: fmt.Sprintf("distribution%d", d.Step), title: transfer(f) + " time with " + at(f, s)}
+func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distribution) figure.Figure {
+	c := figure.Figure{ID: fmt.Sprintf("distribution%d", d.Step), Title: transfer(f) + " time with " + at(f, s)}
 	q := &d.Quantiles
-	c.x = distributionAxis(d)
-	c.columns = columns(d, &c.x)
+	c.X = distributionAxis(d)
+	c.Columns = columns(d, &c.X)
 	most := 0.0
-	for _, col := range c.columns {
-		most = max(most, col.y)
+	for _, col := range c.Columns {
+		most = max(most, col.Y)
 	}
 	most *= 1.25 // room for the marks' names
-	by := decimal(most, " operations")
-	c.y = linearAxis(strings.TrimSpace(by.unit), by, most)
-	c.marks = []mark{{q.Mean, "mean " + unit.Seconds(q.Mean)}, {q.P99, "p99 " + unit.Seconds(q.P99)}}
-	c.desc = fmt.Sprintf("How many of %s took how long: the mean is %s, the median %s. %s",
+	by := figure.Decimal(most, " operations")
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, most)
+	c.Marks = []figure.Mark{{X: q.Mean, Name: "mean " + unit.Seconds(q.Mean)}, {X: q.P99, Name: "p99 " + unit.Seconds(q.P99)}}
+	c.Desc = fmt.Sprintf("How many of %s took how long: the mean is %s, the median %s. %s",
 		count(q.Count, "operation"), unit.Seconds(q.Mean), unit.Seconds(q.P50), tail(q))
-	if c.x.base > 1 {
-		c.desc += " The axis of time is logarithmic, columns are equally wide on it."
+	if c.X.Base > 1 {
+		c.Desc += " The axis of time is logarithmic, columns are equally wide on it."
 	}
 	return c
 }
@@ -93,49 +88,49 @@ func tail(q *analysis.Quantiles) string {
 
 // distributionAxis is linear from zero, unless the longest took so much longer
 // than most that these would not be seen.
-func distributionAxis(d *analysis.Distribution) axis {
+func distributionAxis(d *analysis.Distribution) figure.Axis {
 	const far = 8
 	q := &d.Quantiles
-	by := seconds(q.P50)
+	by := figure.Seconds(q.P50)
 	least, most := d.Bins[0].From, d.Bins[len(d.Bins)-1].To
 	if least > 0 && q.P50 > 0 && most > far*q.P50 {
-		a := logAxis("time", by, least, most)
-		a.text = unit.Seconds // from microseconds to seconds there is no unit that suits all
+		a := figure.LogAxis("time", by, least, most)
+		a.Duration = true // from microseconds to seconds there is no unit that suits all
 		return a
 	}
-	return linearAxis("time ("+by.unit+")", by, most)
+	return figure.LinearAxis("time ("+by.Unit+")", by, most)
 }
 
 // columns spreads the bins over columns of equal width on the axis. A bin that
 // lies in several columns is divided among them, or they would beat against
 // the bins' own widths.
-func columns(d *analysis.Distribution, x *axis) []column {
+func columns(d *analysis.Distribution, x *figure.Axis) []figure.Column {
 	edges := make([]float64, mostColumns+1)
 	for i := range edges {
 		share := float64(i) / mostColumns
-		edges[i] = x.min + (x.max-x.min)*share
-		if x.base > 1 {
-			edges[i] = x.min * math.Pow(x.max/x.min, share)
+		edges[i] = x.Min + (x.Max-x.Min)*share
+		if x.Base > 1 {
+			edges[i] = x.Min * math.Pow(x.Max/x.Min, share)
 		}
 	}
-	all := make([]column, mostColumns)
+	all := make([]figure.Column, mostColumns)
 	for i := range all {
-		all[i].from, all[i].to = edges[i], edges[i+1]
+		all[i].From, all[i].To = edges[i], edges[i+1]
 	}
-	place := func(v float64) float64 { return x.at(v) * mostColumns }
+	place := func(v float64) float64 { return x.At(v) * mostColumns }
 	for _, b := range d.Bins {
 		from, to := place(b.From), place(b.To)
 		if to-from < 1e-9 {
-			all[min(int(from), mostColumns-1)].y += float64(b.Count)
+			all[min(int(from), mostColumns-1)].Y += float64(b.Count)
 			continue
 		}
 		for i := int(from); i < mostColumns && float64(i) < to; i++ {
 			inside := min(to, float64(i+1)) - max(from, float64(i))
-			all[i].y += float64(b.Count) * inside / (to - from)
+			all[i].Y += float64(b.Count) * inside / (to - from)
 		}
 	}
 	for i := range all {
-		all[i].note = fmt.Sprintf("%s to %s: %s", unit.Seconds(all[i].from), unit.Seconds(all[i].to), unit.Count(math.Round(all[i].y)))
+		all[i].Note = fmt.Sprintf("%s to %s: %s", unit.Seconds(all[i].From), unit.Seconds(all[i].To), unit.Count(math.Round(all[i].Y)))
 	}
 	return all
 }

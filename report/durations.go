@@ -5,12 +5,13 @@ import (
 	"math"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/unit"
 )
 
 // quantileLines are the usual quantiles of a duration.
-func quantileLines(f *analysis.Findings, of func(*analysis.Step) *analysis.Quantiles) []line {
-	var lines []line
+func quantileLines(f *analysis.Findings, of func(*analysis.Step) *analysis.Quantiles) []figure.Line {
+	var lines []figure.Line
 	for i, q := range []struct {
 		name string
 		get  func(*analysis.Quantiles) float64
@@ -26,50 +27,50 @@ func quantileLines(f *analysis.Findings, of func(*analysis.Step) *analysis.Quant
 			}
 			return q.get(of(s)), true
 		}, unit.Seconds)
-		l.dash = q.name == "max"
+		l.Dash = q.name == "max"
 		lines = append(lines, l)
 	}
 	return lines
 }
 
 // durationAxis is logarithmic if the lines span more than a factor of eight.
-func durationAxis(lines []line) axis {
+func durationAxis(lines []figure.Line) figure.Axis {
 	least, most := lowest(lines), highest(lines)
-	by := seconds(most)
-	if least*by.factor < 0.005 {
-		by = seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
+	by := figure.Seconds(most)
+	if least*by.Factor < 0.005 {
+		by = figure.Seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
 	}
 	if least > 0 && most/least > 8 {
-		return logAxis(by.unit, by, least, most)
+		return figure.LogAxis(by.Unit, by, least, most)
 	}
-	by = seconds(most)
-	return linearAxis(by.unit, by, most)
+	by = figure.Seconds(most)
+	return figure.LinearAxis(by.Unit, by, most)
 }
 
-func latencyChart(f *analysis.Findings) *chart {
+func latencyChart(f *analysis.Findings) *figure.Figure {
 	return durationChart(f, "latency", "Latency against load", "Latency, from the start of an operation to its end",
 		func(s *analysis.Step) *analysis.Quantiles { return s.Latency })
 }
 
-func firstByteChart(f *analysis.Findings) *chart {
+func firstByteChart(f *analysis.Findings) *figure.Figure {
 	return durationChart(f, "firstbyte", "Time to first byte against load", "Time from the start of an operation to its first payload byte",
 		func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte })
 }
 
-func redirectChart(f *analysis.Findings) *chart {
+func redirectChart(f *analysis.Findings) *figure.Figure {
 	return durationChart(f, "redirect", "Time to redirect against load", "Time from the start of an operation to where it was sent to a data server",
 		func(s *analysis.Step) *analysis.Quantiles { return s.Redirect })
 }
 
-func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *chart {
-	c := chart{id: id, title: title, x: stepAxis(f), lines: quantileLines(f, of)}
-	if highest(c.lines) <= 0 {
+func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *figure.Figure {
+	c := figure.Figure{ID: id, Title: title, X: stepAxis(f), Lines: quantileLines(f, of)}
+	if highest(c.Lines) <= 0 {
 		return nil
 	}
-	c.y = durationAxis(c.lines)
-	p50, p99 := c.lines[0].points, c.lines[2].points
+	c.Y = durationAxis(c.Lines)
+	p50, p99 := c.Lines[0].Points, c.Lines[2].Points
 	first, last := 0, len(p50)-1
-	c.desc = fmt.Sprintf("%s: the median goes from %s to %s, the 99th percentile from %s to %s. The dashed line is the longest one seen.",
-		what, unit.Seconds(p50[first].y), unit.Seconds(p50[last].y), unit.Seconds(p99[first].y), unit.Seconds(p99[last].y))
+	c.Desc = fmt.Sprintf("%s: the median goes from %s to %s, the 99th percentile from %s to %s. The dashed line is the longest one seen.",
+		what, unit.Seconds(p50[first].Y), unit.Seconds(p50[last].Y), unit.Seconds(p99[first].Y), unit.Seconds(p99[last].Y))
 	return &c
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/unit"
 )
 
@@ -26,22 +27,22 @@ func pointTable(f *analysis.Findings) table {
 		spread = spread || s.ThroughputLow != nil || s.OperationsLow != nil
 		errors = errors || s.ErrorRatio > 0
 	}
-	byMost, byEach := bits(most), bits(each)
+	byMost, byEach := figure.Bits(most), figure.Bits(each)
 	if rate {
-		byMost, byEach = decimal(most, "/s"), decimal(each, "/s")
+		byMost, byEach = figure.Decimal(most, "/s"), figure.Decimal(each, "/s")
 		if each < 0.1 {
-			byEach = scale{60, "/min"}
+			byEach = figure.Scale{Factor: 60, Unit: "/min"}
 		}
 		if most < 0.1 {
-			byMost = scale{60, "/min"}
+			byMost = figure.Scale{Factor: 60, Unit: "/min"}
 		}
 	}
-	t := table{head: []string{"clients", byMost.unit, "95% interval", byEach.unit + " each", "latency", "errors", ""}}
+	t := table{head: []string{"clients", byMost.Unit, "95% interval", byEach.Unit + " each", "latency", "errors", ""}}
 	for i := range f.Curve {
 		s := &f.Curve[i]
-		row := []string{strconv.FormatFloat(s.ActiveClients, 'g', 6, 64), byMost.text(s.Throughput), span(byMost, s.ThroughputLow, s.ThroughputHigh), byEach.text(s.PerClient), "-", unit.Percent(s.ErrorRatio), remark(f, s)}
+		row := []string{strconv.FormatFloat(s.ActiveClients, 'g', 6, 64), byMost.Text(s.Throughput), span(byMost, s.ThroughputLow, s.ThroughputHigh), byEach.Text(s.PerClient), "-", unit.Percent(s.ErrorRatio), remark(f, s)}
 		if rate {
-			row[1], row[2], row[3] = byMost.text(s.Operations), span(byMost, s.OperationsLow, s.OperationsHigh), byEach.text(s.PerClientRate)
+			row[1], row[2], row[3] = byMost.Text(s.Operations), span(byMost, s.OperationsLow, s.OperationsHigh), byEach.Text(s.PerClientRate)
 		}
 		if s.Latency != nil {
 			row[4] = unit.Seconds(s.Latency.Mean)

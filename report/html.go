@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/figure"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -27,8 +29,8 @@ type page struct {
 	Weir                   string
 	Cards                  []card
 	Warnings               []string
-	LoadCharts, TimeCharts []figure
-	Distributions          []figure
+	LoadCharts, TimeCharts []drawing
+	Distributions          []drawing
 	NoErrors               bool
 	Tables                 []section
 	Folded                 []section
@@ -44,12 +46,12 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
 	f = inOrder(f)
-	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: plain(f.Target), Verdict: plain(f.Verdict), Work: plain(f.Work),
-		When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: plain(f.Run), Summary: summary(f),
-		Cards: cards(f), LoadCharts: figures(f, curveCharts(f)), TimeCharts: figures(f, timeCharts(f, s)),
-		Distributions: figures(f, distributionCharts(f, s)), NoErrors: noErrors(f)}
+	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: say.Plain(f.Target), Verdict: say.Plain(f.Verdict), Work: say.Plain(f.Work),
+		When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: say.Plain(f.Run), Summary: summary(f),
+		Cards: cards(f), LoadCharts: drawings(f, curveCharts(f)), TimeCharts: drawings(f, timeCharts(f, s)),
+		Distributions: drawings(f, distributionCharts(f, s)), NoErrors: noErrors(f)}
 	for _, warning := range f.Warnings {
-		p.Warnings = append(p.Warnings, plain(warning))
+		p.Warnings = append(p.Warnings, say.Plain(warning))
 	}
 	p.Tables = tables(f)
 	if f.Source == analysis.FromTable { // nobody knows when that was
@@ -60,7 +62,7 @@ func newPage(f *analysis.Findings, s *analysis.Series) page {
 	}
 	p.Folded = append(p.Folded, hostSection(f), subintervalSection(f), phaseSection(f))
 	if s != nil {
-		p.Weir = plain(s.About.Weir)
+		p.Weir = say.Plain(s.About.Weir)
 		p.Folded = append(p.Folded, eventSection(s), environment(s), textSection("Plan", s.Plan))
 	}
 	for _, tables := range [][]section{p.Tables, p.Folded} {
@@ -95,15 +97,15 @@ func tables(f *analysis.Findings) []section {
 	})
 }
 
-func figures(f *analysis.Findings, charts []chart) []figure {
-	var all []figure
+func drawings(f *analysis.Findings, charts []figure.Figure) []drawing {
+	var all []drawing
 	for i := range charts {
 		c := &charts[i]
-		c.stamp = f.Validity.Status
-		fig := figure{Title: c.title, Desc: plain(c.desc), SVG: c.svg()}
-		if len(c.lines) > 1 {
-			for _, l := range c.lines {
-				fig.Legend = append(fig.Legend, legend{plain(l.name), l.color, l.dash})
+		c.Stamp = f.Validity.Status
+		fig := drawing{Title: c.Title, Desc: say.Plain(c.Desc), SVG: c.SVG()}
+		if len(c.Lines) > 1 {
+			for _, l := range c.Lines {
+				fig.Legend = append(fig.Legend, legend{say.Plain(l.Name), l.Color, l.Dash})
 			}
 		}
 		all = append(all, fig)
@@ -128,7 +130,7 @@ func summary(f *analysis.Findings) string {
 	text := fmt.Sprintf("%d of %d checks passed", len(by[analysis.OK]), len(f.Validity.Checks))
 	for _, status := range []struct{ status, word string }{{analysis.Fail, "failed"}, {analysis.Warn, "warned"}, {analysis.Skipped, "skipped"}} {
 		if names := by[status.status]; len(names) > 0 {
-			text += fmt.Sprintf("; %s: %s", status.word, plain(strings.Join(names, ", ")))
+			text += fmt.Sprintf("; %s: %s", status.word, say.Plain(strings.Join(names, ", ")))
 		}
 	}
 	return text + "."
@@ -202,7 +204,7 @@ const mostText = 64 << 10
 func textSection(title string, v any) section {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return section{Title: title, Text: plain(err.Error())}
+		return section{Title: title, Text: say.Plain(err.Error())}
 	}
 	if len(b) > mostText {
 		b = append(b[:mostText], "\n... (cut off here; the run directory has all of it)"...)
@@ -214,7 +216,7 @@ func textSection(title string, v any) section {
 func printable(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = plain(lines[i])
+		lines[i] = say.Plain(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

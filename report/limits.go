@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/internal/say"
 )
 
 // How much of what was used is shown.
@@ -79,11 +80,11 @@ func loadCell(f *analysis.Findings, s *analysis.Step) string {
 // limitSection is the table of a page, with what limits the curve before it.
 func limitSection(f *analysis.Findings) section {
 	name, _ := load(f)
-	s := section{ID: "limits", Title: "What limits it", Lead: plain(f.LimitText()), Note: limitNote, Head: heads("<" + name)}
+	s := section{ID: "limits", Title: "What limits it", Lead: say.Plain(f.LimitText()), Note: limitNote, Head: heads("<" + name)}
 	for i, b := range f.Bottleneck {
 		for k, text := range b.Evidence {
 			if i == 0 || k == 0 {
-				s.Points = append(s.Points, plain(text))
+				s.Points = append(s.Points, say.Plain(text))
 			}
 		}
 	}
@@ -115,11 +116,11 @@ func (p printer) limits(f *analysis.Findings) {
 		return
 	}
 	p.title(f, "What limits it")
-	p.hanging("  ", plain(f.LimitText()))
+	p.hanging("  ", say.Plain(f.LimitText()))
 	for i, b := range f.Bottleneck {
 		for k, text := range b.Evidence {
 			if i == 0 || k == 0 {
-				p.hanging("  - ", plain(text))
+				p.hanging("  - ", say.Plain(text))
 			}
 		}
 	}
@@ -147,7 +148,7 @@ func limitTable(f *analysis.Findings, width int) table {
 		for _, i := range steps {
 			row = append(row, usedCell(r.steps[i]))
 		}
-		t.rows = append(t.rows, append(row, cut(plain(r.name), nameWidth)))
+		t.rows = append(t.rows, append(row, cut(say.Plain(r.name), nameWidth)))
 	}
 	return t
 }
@@ -199,7 +200,7 @@ func limitCard(f *analysis.Findings) (card, bool) {
 		}
 	}
 	if b.Host != "" {
-		note = plain(b.Host) + ", " + note
+		note = say.Plain(b.Host) + ", " + note
 	}
 	return card{"Limited by", strings.ReplaceAll(b.Resource, analysis.LimitNone, "nothing yet"), note}, true
 }

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"weir/internal/say"
 )
 
 //go:embed parts.html.tmpl
@@ -22,10 +24,10 @@ type pageHead struct {
 
 // newHead is for a page about what has that name.
 func newHead(name, status string) pageHead {
-	return pageHead{template.CSS(styleText), "weir: " + plain(name), status} // the style is our own file
+	return pageHead{template.CSS(styleText), "weir: " + say.Plain(name), status} // the style is our own file
 }
 
-type figure struct {
+type drawing struct {
 	Title, Desc string
 	SVG         template.HTML
 	Legend      []legend
@@ -89,7 +91,7 @@ func (s *section) row(best bool, texts ...string) {
 	}
 	r := cells{Best: best}
 	for i, text := range texts {
-		r.Cells = append(r.Cells, cell{plain(text), s.Head[i].Class})
+		r.Cells = append(r.Cells, cell{say.Plain(text), s.Head[i].Class})
 	}
 	s.Rows = append(s.Rows, r)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"weir/analysis/compare"
+	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
 )
@@ -17,7 +18,7 @@ import (
 func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
-	for _, line := range say.Wrap(plain(r.Verdict), opts.width()) {
+	for _, line := range say.Wrap(say.Plain(r.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
 	}
 	p.line("")
@@ -27,7 +28,7 @@ func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 		p.line("")
 	}
 	for _, warning := range r.Warnings {
-		p.hanging("  note  ", plain(warning))
+		p.hanging("  note  ", say.Plain(warning))
 	}
 	return out.Flush()
 }
@@ -105,12 +106,12 @@ func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir 
 		pageHead
 		Verdict string
 		Notes   []string
-		Charts  []figure
+		Charts  []drawing
 		Tables  []section
 		Runs    []runLink
-	}{pageHead: newHead(title, r.Status), Verdict: plain(r.Verdict), Charts: repeatedFigures(r)}
+	}{pageHead: newHead(title, r.Status), Verdict: say.Plain(r.Verdict), Charts: repeatedFigures(r)}
 	for _, text := range r.Warnings {
-		page.Notes = append(page.Notes, plain(text))
+		page.Notes = append(page.Notes, say.Plain(text))
 	}
 	for _, t := range repeatedTables(r) {
 		s := section{Title: t.title, Stamp: r.Status}
@@ -118,14 +119,14 @@ func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir 
 		page.Tables = append(page.Tables, s)
 	}
 	for _, run := range r.Runs {
-		page.Runs = append(page.Runs, runLink{link(run.Dir), plain(run.Dir), run.Status})
+		page.Runs = append(page.Runs, runLink{link(run.Dir), say.Plain(run.Dir), run.Status})
 	}
 	return writePage(w, repeatedPageText, page)
 }
 
 // repeatedFigures plots the first metric against load: the mean with its
 // interval, and each run by itself.
-func repeatedFigures(r *compare.Repeated) []figure {
+func repeatedFigures(r *compare.Repeated) []drawing {
 	if len(r.Metrics) == 0 || len(r.Steps) == 0 {
 		return nil
 	}
@@ -133,9 +134,9 @@ func repeatedFigures(r *compare.Repeated) []figure {
 	if m == nil || m.PerRun() {
 		return nil
 	}
-	c := chart{id: "repeated", title: say.Capital(m.Title) + " against load", stamp: r.Status}
-	mean := line{name: "mean", dots: true}
-	var each []line // one for each point, since runs are not joined
+	c := figure.Figure{ID: "repeated", Title: say.Capital(m.Title) + " against load", Stamp: r.Status}
+	mean := figure.Line{Name: "mean", Dots: true}
+	var each []figure.Line // one for each point, since runs are not joined
 	var places []float64
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -147,33 +148,33 @@ func repeatedFigures(r *compare.Repeated) []figure {
 			continue
 		}
 		places = append(places, x)
-		mean.points = append(mean.points, point{x: x, y: a.Mean, low: a.Low, high: a.High, note: stepName(s) + ": mean " + m.Format(a.Mean)})
+		mean.Points = append(mean.Points, figure.Point{X: x, Y: a.Mean, Low: a.Low, High: a.High, Note: stepName(s) + ": mean " + m.Format(a.Mean)})
 		for _, v := range a.Values {
-			each = append(each, line{color: 1, dots: true, points: []point{{x: x, y: v, note: stepName(s) + ": " + m.Format(v)}}})
+			each = append(each, figure.Line{Color: 1, Dots: true, Points: []figure.Point{{X: x, Y: v, Note: stepName(s) + ": " + m.Format(v)}}})
 		}
 	}
 	if len(places) == 0 {
 		return nil
 	}
-	c.lines = append(each, mean)
-	most := highest(c.lines)
-	c.x, c.y = loadAxis(repeatedLoad(r), places), axisOf(m, most)
-	c.desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
-	return []figure{{Title: c.title, Desc: c.desc, SVG: c.svg()}}
+	c.Lines = append(each, mean)
+	most := highest(c.Lines)
+	c.X, c.Y = figure.LoadAxis(repeatedLoad(r), repeatedLoad(r), places), axisOf(m, most)
+	c.Desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
+	return []drawing{{Title: c.Title, Desc: c.Desc, SVG: c.SVG()}}
 }
 
 // axisOf is the axis of a metric's values.
-func axisOf(m *compare.Metric, most float64) axis {
+func axisOf(m *compare.Metric, most float64) figure.Axis {
 	switch m.Name {
 	case "throughput":
-		by := bits(most)
-		return linearAxis(by.unit, by, most)
+		by := figure.Bits(most)
+		return figure.LinearAxis(by.Unit, by, most)
 	case "error_ratio":
-		return linearAxis("%", scale{100, "%"}, most)
+		return figure.LinearAxis("%", figure.Percent(), most)
 	case "rate":
-		by := decimal(most, "/s")
-		return linearAxis(by.unit, by, most)
+		by := figure.Decimal(most, "/s")
+		return figure.LinearAxis(by.Unit, by, most)
 	}
-	by := seconds(most)
-	return linearAxis(by.unit, by, most)
+	by := figure.Seconds(most)
+	return figure.LinearAxis(by.Unit, by, most)
 }

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -257,51 +256,5 @@ func TestLongRunStaysSmall(t *testing.T) {
 	}
 	if n := len(page1(t, f, series)); n > 1<<20 {
 		t.Errorf("the page has %d bytes", n)
-	}
-}
-
-func TestThinKeepsExtremes(t *testing.T) {
-	var points []point
-	for i := range 10_000 {
-		points = append(points, point{x: float64(i), y: math.Sin(float64(i) / 100)})
-	}
-	points[1234].y, points[8765].y = 50, -50
-	got := thin(points)
-	if len(got) > mostPoints {
-		t.Errorf("%d points", len(got))
-	}
-	top, bottom, last := 0.0, 0.0, -1.0
-	for _, p := range got {
-		top, bottom = max(top, p.y), min(bottom, p.y)
-		if p.x <= last {
-			t.Fatal("points out of order")
-		}
-		last = p.x
-	}
-	if top != 50 || bottom != -50 {
-		t.Errorf("extremes %v and %v were lost", bottom, top)
-	}
-}
-
-func TestAxes(t *testing.T) {
-	for _, most := range []float64{0, 1e-12, 0.003, 1, 7, 999, 1.3e9, 8e14, math.Inf(1), math.NaN(), -4} {
-		a := linearAxis("", scale{1, ""}, most)
-		if n := len(a.ticks); n < 3 || n > 8 || a.max < most && !math.IsInf(most, 0) {
-			t.Errorf("linear to %v: ticks %v, end %v", most, a.ticks, a.max)
-		}
-	}
-	for _, c := range [][2]float64{{0.001, 0.009}, {1e-6, 3600}, {0, 0}, {0.5, 0.5}, {0.016, 0.32}} {
-		a := logAxis("", scale{1000, "ms"}, c[0], c[1])
-		if n := len(a.ticks); n < 2 || n > 14 || c[0] > 0 && (a.min > c[0]*(1+1e-9) || a.max < c[1]*(1-1e-9)) {
-			t.Errorf("log %v: %v", c, a.ticks)
-		}
-	}
-	for _, steps := range [][]float64{nil, {0}, {5}, {1, 2, 4, 256}, {1000, 2000, 3000}, {8, 4, 2, 4, 8}, {-1, 1e300}} {
-		a := loadAxis("", steps)
-		for _, x := range steps {
-			if p := a.at(x); p < 0 || p > 1 || math.IsNaN(p) {
-				t.Errorf("%v: %v lies at %v", steps, x, p)
-			}
-		}
 	}
 }

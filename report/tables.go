@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/unit"
 )
 
@@ -85,18 +86,10 @@ func checkSection(f *analysis.Findings) section {
 	for _, c := range f.Validity.Checks {
 		s.row(false, c.Name, c.Status, c.Detail)
 		last := s.Rows[len(s.Rows)-1].Cells
-		last[1].Class = "l " + strings.Map(letter, c.Status)
+		last[1].Class = "l " + figure.Class(c.Status)
 		last[2].Class = "w"
 	}
 	return s
-}
-
-// letter keeps what may stand in a class name.
-func letter(r rune) rune {
-	if r >= 'a' && r <= 'z' {
-		return r
-	}
-	return -1
 }
 
 func hostSection(f *analysis.Findings) section {
@@ -109,7 +102,7 @@ func hostSection(f *analysis.Findings) section {
 				continue // see serverSection
 			}
 			s.row(false, at(f, &f.Curve[i]), h.Host, h.Role, unit.Count(float64(h.Cores)), orDash(h.CPU, unit.Percent), orDash(h.IOWait, unit.Percent),
-				orDash(h.Steal, unit.Percent), orDash(h.BusiestCore, unit.Percent), orDash(h.ServerCores, significant), orDash(h.ClientCores, significant),
+				orDash(h.Steal, unit.Percent), orDash(h.BusiestCore, unit.Percent), orDash(h.ServerCores, unit.Significant), orDash(h.ClientCores, unit.Significant),
 				unit.Bytes(float64(h.ServerRSS)), unit.Bytes(float64(h.ClientRSS)), orDash(h.DiskBusy, unit.Percent),
 				unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite), unit.Bits(h.NetReceived), unit.Bits(h.NetSent), unit.Count(h.Retransmits))
 		}
@@ -128,9 +121,9 @@ func serverSection(f *analysis.Findings) section {
 			if v == nil {
 				continue
 			}
-			s.row(false, at(f, &f.Curve[i]), h.Host, v.Kind, significant(v.Cores), orDash(v.Share, unit.Percent),
+			s.row(false, at(f, &f.Curve[i]), h.Host, v.Kind, unit.Significant(v.Cores), orDash(v.Share, unit.Percent),
 				unit.Count(v.Logins), unit.Count(v.Refused), unit.Count(v.Redirects), unit.Count(v.Errors), orDash(v.Operations, unit.Count),
-				orDash(v.Received, unit.Bits), orDash(v.Sent, unit.Bits), significant(v.Connections), significant(v.Threads), unit.Count(float64(v.Queue)))
+				orDash(v.Received, unit.Bits), orDash(v.Sent, unit.Bits), unit.Significant(v.Connections), unit.Significant(v.Threads), unit.Count(float64(v.Queue)))
 		}
 	}
 	return s
@@ -139,7 +132,7 @@ func serverSection(f *analysis.Findings) section {
 func phaseSection(f *analysis.Findings) section {
 	s := section{Title: "Phases", Head: heads("step", "<phase", "seconds", "clients", "throughput", "each client", "errors")}
 	for _, p := range f.Phases {
-		s.row(false, fmt.Sprint(p.Step), p.Phase, significant(p.Seconds), significant(p.Clients), unit.Bits(p.Throughput), unit.Bits(p.PerClient), unit.Count(float64(p.Errors)))
+		s.row(false, fmt.Sprint(p.Step), p.Phase, unit.Significant(p.Seconds), unit.Significant(p.Clients), unit.Bits(p.Throughput), unit.Bits(p.PerClient), unit.Count(float64(p.Errors)))
 	}
 	return s
 }

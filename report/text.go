@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
 )
@@ -53,17 +54,17 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	p.limits(f)
 	p.where(f)
 	p.servers(f)
-	for _, line := range say.Wrap(plain(f.Verdict), opts.width()) {
+	for _, line := range say.Wrap(say.Plain(f.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
 	}
 	if f.Work != "" {
-		p.hanging("  each client: ", plain(f.Work))
+		p.hanging("  each client: ", say.Plain(f.Work))
 	}
 	p.line("")
 	p.thresholds(f)
 	p.checks(f)
 	for _, warning := range f.Warnings {
-		p.hanging("  note     ", plain(warning))
+		p.hanging("  note     ", say.Plain(warning))
 	}
 	return out.Flush()
 }
@@ -116,7 +117,7 @@ func (p printer) thresholds(f *analysis.Findings) {
 		if !j.Met {
 			word = p.paint(red, "not met  ")
 		}
-		p.line("  " + word + plain(j.Threshold) + ": " + plain(j.Detail))
+		p.line("  " + word + say.Plain(j.Threshold) + ": " + say.Plain(j.Detail))
 	}
 	if len(f.Thresholds) > 0 {
 		p.line("")
@@ -136,9 +137,9 @@ func (p printer) checks(f *analysis.Findings) {
 	}
 	p.line(p.paint(statusColor(f.Validity.Status), summary))
 	for _, c := range f.Validity.Checks {
-		head := fmt.Sprintf("  %-8s %-16s ", c.Status, plain(c.Name))
+		head := fmt.Sprintf("  %-8s %-16s ", c.Status, say.Plain(c.Name))
 		indent := utf8.RuneCountInString(head)
-		lines := say.Wrap(plain(c.Detail), p.opts.width()-indent)
+		lines := say.Wrap(say.Plain(c.Detail), p.opts.width()-indent)
 		p.line(p.paint(statusColor(c.Status), head) + lines[0])
 		for _, line := range lines[1:] {
 			p.line(strings.Repeat(" ", indent) + line)
@@ -216,32 +217,32 @@ func curveTable(f *analysis.Findings) table {
 			slowest = max(slowest, s.Latency.P50)
 		}
 	}
-	byBits, byCount, byTime := bits(most), scale{1, things(f)}, seconds(slowest)
+	byBits, byCount, byTime := figure.Bits(most), figure.Scale{Factor: 1, Unit: things(f)}, figure.Seconds(slowest)
 	if fastest >= 1e5 {
-		byCount = decimal(fastest, " "+things(f))
+		byCount = figure.Decimal(fastest, " "+things(f))
 	}
 	name, of := load(f)
-	t := table{head: []string{name, byBits.unit, "95% interval", byCount.unit, "p50 " + byTime.unit, "p99 " + byTime.unit, "errors", "server CPU", "client CPU", ""}}
+	t := table{head: []string{name, byBits.Unit, "95% interval", byCount.Unit, "p50 " + byTime.Unit, "p99 " + byTime.Unit, "errors", "server CPU", "client CPU", ""}}
 	for i := range f.Curve {
 		s := &f.Curve[i]
-		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64), byBits.text(s.Throughput), span(byBits, s.ThroughputLow, s.ThroughputHigh), byCount.text(s.Operations)}
+		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64), byBits.Text(s.Throughput), span(byBits, s.ThroughputLow, s.ThroughputHigh), byCount.Text(s.Operations)}
 		if f.Measure == analysis.Rate {
 			row[2] = span(byCount, s.OperationsLow, s.OperationsHigh)
 		}
 		p50, p99 := "-", "-"
 		if s.Latency != nil {
-			p50, p99 = byTime.text(s.Latency.P50), byTime.text(s.Latency.P99)
+			p50, p99 = byTime.Text(s.Latency.P50), byTime.Text(s.Latency.P99)
 		}
 		t.rows = append(t.rows, append(row, p50, p99, failures(s), share(s.ServerCPU), share(s.ClientCPU), remark(f, s)))
 	}
 	return t
 }
 
-func span(s scale, low, high *float64) string {
+func span(s figure.Scale, low, high *float64) string {
 	if low == nil || high == nil {
 		return "-"
 	}
-	return s.text(*low) + " to " + s.text(*high)
+	return s.Text(*low) + " to " + s.Text(*high)
 }
 
 func share(x *float64) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/unit"
 	"weir/measure"
 )
@@ -13,11 +14,11 @@ import (
 const mostHosts = 4
 
 // timeCharts plots the run against time.
-func timeCharts(f *analysis.Findings, s *analysis.Series) []chart {
+func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if s == nil || len(s.Points) == 0 {
 		return nil
 	}
-	all := []chart{yieldTime(f, s)}
+	all := []figure.Figure{yieldTime(f, s)}
 	if f.Measure == analysis.Throughput || len(s.Kinds) > 1 {
 		all = append(all, rateTime(f, s))
 	}
@@ -28,11 +29,11 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []chart {
 			func(p *analysis.HostPoint) float64 { return p.NetBytes }))
 	shown := all[:0]
 	for _, c := range all {
-		if highest(c.lines) > 0 {
-			c.x = timeAxis(end(s))
-			c.zones = holds(f, s)
-			if n := longest(s); n > mostPoints {
-				c.desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn.", unit.Seconds(end(s)*2/mostPoints))
+		if highest(c.Lines) > 0 {
+			c.X = figure.TimeAxis(end(s))
+			c.Zones = holds(f, s)
+			if n := longest(s); n > figure.MostPoints {
+				c.Desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn.", unit.Seconds(end(s)*2/figure.MostPoints))
 			}
 			shown = append(shown, c)
 		}
@@ -55,21 +56,21 @@ func end(s *analysis.Series) float64 {
 }
 
 // holds are the stretches in which a load was held, named by it.
-func holds(f *analysis.Findings, s *analysis.Series) []zone {
+func holds(f *analysis.Findings, s *analysis.Series) []figure.Zone {
 	_, of := load(f)
 	names := map[int]string{}
 	for i := range f.Curve {
 		names[f.Curve[i].Step] = fmt.Sprintf("%g", of(&f.Curve[i]))
 	}
-	var zones []zone
+	var zones []figure.Zone
 	step, phase := 0, ""
 	for i := range s.Points {
 		p := &s.Points[i]
 		if p.Phase == measure.Hold {
 			if step != p.Step || phase != p.Phase {
-				zones = append(zones, zone{from: p.At - p.Seconds/2, name: names[p.Step]})
+				zones = append(zones, figure.Zone{From: p.At - p.Seconds/2, Name: names[p.Step]})
 			}
-			zones[len(zones)-1].to = p.At + p.Seconds/2
+			zones[len(zones)-1].To = p.At + p.Seconds/2
 		}
 		step, phase = p.Step, p.Phase
 	}
@@ -78,33 +79,32 @@ func holds(f *analysis.Findings, s *analysis.Series) []zone {
 
 // timeLine makes a line of the run's intervals; values that are not positive
 // are left out if positive is set.
-func timeLine(s *analysis.Series, name string, color int, positive bool, of func(*analysis.Point) float64) line {
-	l := line{name: name, color: color}
+func timeLine(s *analysis.Series, name string, color int, positive bool, of func(*analysis.Point) float64) figure.Line {
+	l := figure.Line{Name: name, Color: color}
 	for i := range s.Points {
 		if y := of(&s.Points[i]); y > 0 || !positive {
-			l.points = append(l.points, point{x: s.Points[i].At, y: y})
+			l.Points = append(l.Points, figure.Point{X: s.Points[i].At, Y: y})
 		}
 	}
-	l.points = thin(l.points)
 	return l
 }
 
 const inShade = " Shaded stretches are those in which a load was held; the numbers above them are the load."
 
-func yieldTime(f *analysis.Findings, s *analysis.Series) chart {
-	c := chart{id: "time", title: "Throughput against time"}
+func yieldTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "time", Title: "Throughput against time"}
 	if f.Measure == analysis.Rate {
-		c.title = "Operations against time"
-		c.lines = []line{timeLine(s, "operations", 0, false, func(p *analysis.Point) float64 { return p.Operations })}
-		by := decimal(highest(c.lines), " ops/s")
-		c.y = linearAxis(strings.TrimSpace(by.unit), by, highest(c.lines))
-		c.desc = fmt.Sprintf("Operations each second, at most %s/s.", unit.Count(highest(c.lines))) + inShade
+		c.Title = "Operations against time"
+		c.Lines = []figure.Line{timeLine(s, "operations", 0, false, func(p *analysis.Point) float64 { return p.Operations })}
+		by := figure.Decimal(highest(c.Lines), " ops/s")
+		c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+		c.Desc = fmt.Sprintf("Operations each second, at most %s/s.", unit.Count(highest(c.Lines))) + inShade
 		return c
 	}
-	c.lines = []line{timeLine(s, "throughput", 0, false, func(p *analysis.Point) float64 { return p.Throughput })}
-	by := bits(highest(c.lines))
-	c.y = linearAxis(by.unit, by, highest(c.lines))
-	c.desc = fmt.Sprintf("Payload moved each second, at most %s.", unit.Bits(highest(c.lines))) + inShade
+	c.Lines = []figure.Line{timeLine(s, "throughput", 0, false, func(p *analysis.Point) float64 { return p.Throughput })}
+	by := figure.Bits(highest(c.Lines))
+	c.Y = figure.LinearAxis(by.Unit, by, highest(c.Lines))
+	c.Desc = fmt.Sprintf("Payload moved each second, at most %s.", unit.Bits(highest(c.Lines))) + inShade
 	return c
 }
 
@@ -112,53 +112,52 @@ func yieldTime(f *analysis.Findings, s *analysis.Series) chart {
 const mostKinds = 6
 
 // rateTime shows what ended each second: files, or each kind of operation.
-func rateTime(f *analysis.Findings, s *analysis.Series) chart {
+func rateTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	what := strings.TrimSuffix(things(f), "/s")
-	c := chart{id: "ratetime", title: "Files against time", desc: "Files"}
+	c := figure.Figure{ID: "ratetime", Title: "Files against time", Desc: "Files"}
 	if what == "ops" {
-		c.title, c.desc = "Operations of each kind against time", "Operations"
+		c.Title, c.Desc = "Operations of each kind against time", "Operations"
 	}
 	for i, k := range s.Kinds {
 		if i == mostKinds {
-			c.title += fmt.Sprintf(" (%d of %d)", mostKinds, len(s.Kinds))
+			c.Title += fmt.Sprintf(" (%d of %d)", mostKinds, len(s.Kinds))
 			break
 		}
-		c.lines = append(c.lines, timeLine(s, k.String(), i, false, func(p *analysis.Point) float64 { return p.OperationsBy[k] }))
+		c.Lines = append(c.Lines, timeLine(s, k.String(), i, false, func(p *analysis.Point) float64 { return p.OperationsBy[k] }))
 	}
-	by := decimal(highest(c.lines), " "+things(f))
-	c.y = linearAxis(strings.TrimSpace(by.unit), by, highest(c.lines))
+	by := figure.Decimal(highest(c.Lines), " "+things(f))
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
 	var said []string
-	for _, l := range c.lines {
-		said = append(said, fmt.Sprintf("%s at most %s/s", l.name, unit.Count(highest([]line{l}))))
+	for _, l := range c.Lines {
+		said = append(said, fmt.Sprintf("%s at most %s/s", l.Name, unit.Count(highest([]figure.Line{l}))))
 	}
-	c.desc += " that ended each second: " + strings.Join(said, ", ") + "."
+	c.Desc += " that ended each second: " + strings.Join(said, ", ") + "."
 	return c
 }
 
-func latencyTime(s *analysis.Series) chart {
-	c := chart{id: "latencytime", title: "Latency against time"}
-	c.lines = []line{
+func latencyTime(s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "latencytime", Title: "Latency against time"}
+	c.Lines = []figure.Line{
 		timeLine(s, "p50", 0, true, func(p *analysis.Point) float64 { return p.P50 }),
 		timeLine(s, "p99", 2, true, func(p *analysis.Point) float64 { return p.P99 }),
 	}
-	c.y = durationAxis(c.lines)
-	c.desc = fmt.Sprintf("Median and 99th percentile of the operations that ended in each second; the latter is at most %s.", unit.Seconds(highest(c.lines[1:])))
+	c.Y = durationAxis(c.Lines)
+	c.Desc = fmt.Sprintf("Median and 99th percentile of the operations that ended in each second; the latter is at most %s.", unit.Seconds(highest(c.Lines[1:])))
 	return c
 }
 
 // cpuTime shows both sides' processes and whole hosts.
-func cpuTime(s *analysis.Series) chart {
-	c := chart{id: "cputime", title: "CPU against time"}
+func cpuTime(s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "cputime", Title: "CPU against time"}
 	add := func(h *analysis.HostSeries, name string, color int, dash bool, of func(*analysis.HostPoint) float64) {
-		l := line{name: name + " (" + h.Host + ")", color: color % 6, dash: dash}
+		l := figure.Line{Name: name + " (" + h.Host + ")", Color: color % 6, Dash: dash}
 		for i := range h.Points {
 			if y := of(&h.Points[i]); y >= 0 && h.Points[i].At >= 0 {
-				l.points = append(l.points, point{x: h.Points[i].At, y: y})
+				l.Points = append(l.Points, figure.Point{X: h.Points[i].At, Y: y})
 			}
 		}
-		if len(l.points) > 0 && len(c.lines) < 2*mostHosts {
-			l.points = thin(l.points)
-			c.lines = append(c.lines, l)
+		if len(l.Points) > 0 && len(c.Lines) < 2*mostHosts {
+			c.Lines = append(c.Lines, l)
 		}
 	}
 	for i := range s.Hosts {
@@ -171,30 +170,29 @@ func cpuTime(s *analysis.Series) chart {
 		}
 		add(h, "whole host", 2*color, true, func(p *analysis.HostPoint) float64 { return p.CPU })
 	}
-	c.y = linearAxis("% of the machine's cores", percent(), 1)
-	c.desc = "Share of all cores of a machine that were busy each second: what the clients' and the server's processes used, and, dashed, the whole machine."
+	c.Y = figure.LinearAxis("% of the machine's cores", figure.Percent(), 1)
+	c.Desc = "Share of all cores of a machine that were busy each second: what the clients' and the server's processes used, and, dashed, the whole machine."
 	return c
 }
 
-func deviceTime(s *analysis.Series, id, title, what string, of func(*analysis.HostPoint) float64) chart {
-	c := chart{id: id, title: title, desc: what + ", each second."}
+func deviceTime(s *analysis.Series, id, title, what string, of func(*analysis.HostPoint) float64) figure.Figure {
+	c := figure.Figure{ID: id, Title: title, Desc: what + ", each second."}
 	for i := range s.Hosts {
 		if i >= mostHosts {
-			c.desc += fmt.Sprintf(" The first %d of %d hosts are shown.", mostHosts, len(s.Hosts))
+			c.Desc += fmt.Sprintf(" The first %d of %d hosts are shown.", mostHosts, len(s.Hosts))
 			break
 		}
-		l := line{name: s.Hosts[i].Host, color: i}
+		l := figure.Line{Name: s.Hosts[i].Host, Color: i}
 		for k := range s.Hosts[i].Points {
 			if p := &s.Hosts[i].Points[k]; p.At >= 0 {
-				l.points = append(l.points, point{x: p.At, y: of(p)})
+				l.Points = append(l.Points, figure.Point{X: p.At, Y: of(p)})
 			}
 		}
-		if highest([]line{l}) > 0 {
-			l.points = thin(l.points)
-			c.lines = append(c.lines, l)
+		if highest([]figure.Line{l}) > 0 {
+			c.Lines = append(c.Lines, l)
 		}
 	}
-	by := decimal(highest(c.lines), "B/s")
-	c.y = linearAxis(by.unit, by, highest(c.lines))
+	by := figure.Decimal(highest(c.Lines), "B/s")
+	c.Y = figure.LinearAxis(by.Unit, by, highest(c.Lines))
 	return c
 }

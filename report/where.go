@@ -165,7 +165,7 @@ func (p printer) servers(f *analysis.Findings) {
 			t.rows = append(t.rows, []string{"", "", "", fmt.Sprintf("and %d more", len(s.Servers)-i)})
 			break
 		}
-		name := plain(serverName(x.Name))
+		name := say.Plain(serverName(x.Name))
 		if by := classes(x.ErrorsBy); by != "" {
 			name += " (" + by + ")"
 		}

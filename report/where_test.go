@@ -39,17 +39,17 @@ func TestColumnsCountEveryOperation(t *testing.T) {
 			t.Fatalf("%s: %d charts of one step", name, len(charts))
 		}
 		c := &charts[0]
-		sum, end := 0.0, c.x.min
-		for _, col := range c.columns {
-			if math.Abs(col.from-end) > 1e-9*c.x.max || col.to <= col.from || col.y < 0 {
+		sum, end := 0.0, c.X.Min
+		for _, col := range c.Columns {
+			if math.Abs(col.From-end) > 1e-9*c.X.Max || col.To <= col.From || col.Y < 0 {
 				t.Errorf("%s: column %+v after %v", name, col, end)
 			}
-			sum, end = sum+col.y, col.to
+			sum, end = sum+col.Y, col.To
 		}
-		if math.Abs(sum-want) > 1e-6*want || math.Abs(end-c.x.max) > 1e-9*c.x.max {
-			t.Errorf("%s: columns count %v operations up to %v, want %v up to %v", name, sum, end, want, c.x.max)
+		if math.Abs(sum-want) > 1e-6*want || math.Abs(end-c.X.Max) > 1e-9*c.X.Max {
+			t.Errorf("%s: columns count %v operations up to %v, want %v up to %v", name, sum, end, want, c.X.Max)
 		}
-		if strings.Count(string(c.svg()), `class="column`) == 0 {
+		if strings.Count(string(c.SVG()), `class="column`) == 0 {
 			t.Errorf("%s: nothing is drawn", name)
 		}
 	}
@@ -58,7 +58,7 @@ func TestColumnsCountEveryOperation(t *testing.T) {
 func TestDistributionsOfTheBestAndTheLastStep(t *testing.T) {
 	f, series := analyzed(t, resultstest.Typical())
 	charts := distributionCharts(f, series)
-	if len(charts) != 2 || charts[0].title != "Transfer time with 128 clients" || charts[1].title != "Transfer time with 256 clients" {
+	if len(charts) != 2 || charts[0].Title != "Transfer time with 128 clients" || charts[1].Title != "Transfer time with 256 clients" {
 		t.Errorf("%d charts: %+v", len(charts), charts)
 	}
 	if distributionCharts(f, nil) != nil {

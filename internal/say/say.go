@@ -4,6 +4,7 @@ package say
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Plural counts things: "1 step", "3 steps", "2 retries".
@@ -58,4 +59,17 @@ func Wrap(s string, width int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// Plain replaces what could move a terminal's cursor or turn text around.
+func Plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if !unicode.IsPrint(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '?'
+		}
+		return r
+	}, s)
 }

@@ -96,3 +96,16 @@ func trim(text string) string {
 	}
 	return number + " " + unit
 }
+
+// Significant writes x with three significant digits, without a unit and
+// without an exponent.
+func Significant(x float64) string {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return "0"
+	}
+	places := 2 - int(math.Floor(math.Log10(math.Abs(x))))
+	if math.Abs(x) >= 9.995*math.Pow10(2-places) { // rounds up to one digit more
+		places--
+	}
+	return strconv.FormatFloat(x, 'f', min(max(places, 0), 9), 64)
+}

@@ -1,0 +1,67 @@
+// Package figure describes plots as plain data, so that one description is
+// drawn in several ways: as static SVG by this package, for papers by
+// figure/paper, and by the pages' script. Values are in base units (bytes per
+// second, seconds, shares); an axis says how they are shown.
+package figure
+
+// A Figure is a plot with its text. It is complete and belongs to nobody: it
+// may be drawn by several goroutines at once.
+type Figure struct {
+	ID      string   `json:"id"` // letters and digits, its own on a page
+	Title   string   `json:"title"`
+	Desc    string   `json:"desc"`            // what the plot shows, in words
+	Stamp   string   `json:"stamp,omitempty"` // whether the run can be believed
+	X       Axis     `json:"x"`
+	Y       Axis     `json:"y"`
+	Lines   []Line   `json:"lines,omitempty"`
+	Columns []Column `json:"columns,omitempty"` // of a histogram
+	Zones   []Zone   `json:"zones,omitempty"`   // shaded stretches of the x axis
+	Marks   []Mark   `json:"marks,omitempty"`
+	Heat    *Heat    `json:"heat,omitempty"`
+}
+
+// A Line is drawn through points; Dots marks each of them.
+type Line struct {
+	Name   string
+	Color  int // of the palette, from 0 to 5
+	Dash   bool
+	Dots   bool
+	Points []Point
+}
+
+// A Point may have an interval and a note that shows when it is pointed at.
+type Point struct {
+	X, Y      float64
+	Low, High *float64
+	Note      string // of the static drawing; others make their own from the axes
+}
+
+// A Column is a bar of a histogram.
+type Column struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	Y    float64 `json:"y"`
+	Note string  `json:"-"` // as a Point's
+}
+
+// A Zone is a stretch of the x axis that belongs together, with a name.
+type Zone struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	Name string  `json:"name"`
+}
+
+// A Mark is a named vertical line.
+type Mark struct {
+	X    float64 `json:"x"`
+	Name string  `json:"name"`
+}
+
+// A Heat is a field of counts: Rows[i][k] is how much lies between X[i] and
+// X[i+1], and between Y[k] and Y[k+1].
+type Heat struct {
+	X    []float64 `json:"x"` // ascending edges, one more than Rows
+	Y    []float64 `json:"y"` // ascending edges, one more than each row has
+	Rows [][]int64 `json:"rows"`
+	What string    `json:"what"` // what is counted: "operations"
+}

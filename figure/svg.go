@@ -1,0 +1,155 @@
+package figure
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"strings"
+	"unicode/utf8"
+
+	"weir/internal/say"
+)
+
+// Measures of a chart in its own units. They are scaled with the page; on
+// narrow pages the style sheet makes the letters larger.
+const (
+	Width, height            = 560.0, 310.0
+	left, right, top, bottom = 62.0, 22.0, 34.0, 50.0
+	plotWidth                = Width - left - right
+	plotHeight               = height - top - bottom
+)
+
+// A Canvas collects SVG. Every text that enters it must have passed Words.
+type Canvas struct{ strings.Builder }
+
+// Add writes as fmt.Sprintf does.
+func (c *Canvas) Add(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
+
+// Words makes s text of SVG and HTML: escaped, without control characters.
+func Words(s string) string { return html.EscapeString(say.Plain(s)) }
+
+// Class makes a status a class name of the style sheet.
+func Class(status string) string { return strings.Map(letter, status) }
+
+// letter keeps what may stand in a class name.
+func letter(r rune) rune {
+	if r >= 'a' && r <= 'z' {
+		return r
+	}
+	return -1
+}
+
+// SVG draws the figure without a script; a line that is longer than MostPoints
+// and has no dots is thinned. Its classes are those of the report's style sheet. Names in it are escaped, all else is made of numbers.
+func (f *Figure) SVG() template.HTML {
+	var out Canvas
+	out.Add(`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d">`, Width, height, f.ID, f.ID)
+	out.Add(`<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, f.ID, Words(f.Title), f.ID, Words(f.Desc))
+	f.drawZones(&out)
+	f.drawAxes(&out)
+	f.drawColumns(&out)
+	f.drawMarks(&out)
+	for i := range f.Lines {
+		f.drawLine(&out, &f.Lines[i])
+	}
+	if f.Stamp != "" { // whoever copies the figure copies it, too
+		out.Add(`<text class="small stamped %s" x="%.1f" y="14" text-anchor="end">%s</text>`, Class(f.Stamp), left+plotWidth, Words(f.Stamp))
+	}
+	out.Add(`</svg>`)
+	return template.HTML(out.String()) // escaped where it is put together
+}
+
+func (f *Figure) px(x float64) float64 { return left + plotWidth*f.X.At(x) }
+func (f *Figure) py(y float64) float64 { return top + plotHeight*(1-f.Y.At(y)) }
+
+func (f *Figure) drawZones(out *Canvas) {
+	last := -1000.0
+	for _, z := range f.Zones {
+		from, to := f.px(z.From), f.px(z.To)
+		out.Add(`<rect class="zone" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(0.5, to-from), plotHeight)
+		middle, half := (from+to)/2, 4.5*float64(utf8.RuneCountInString(z.Name)) // letters are about 9 wide at most
+		if z.Name != "" && middle-half > last {
+			out.Add(`<text class="small" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, middle, top-6, Words(z.Name))
+			last = middle + half + 4
+		}
+	}
+}
+
+func (f *Figure) drawAxes(out *Canvas) {
+	for _, tick := range f.Y.Ticks {
+		y := f.py(tick)
+		out.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, left, y, left+plotWidth, y)
+		out.Add(`<text x="%.1f" y="%.1f" text-anchor="end" dy=".35em">%s</text>`, left-7, y, Words(f.Y.Text(tick)))
+	}
+	base := top + plotHeight
+	for _, tick := range f.X.Ticks {
+		x := f.px(tick)
+		out.Add(`<line class="axis" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, base, x, base+4)
+		out.Add(`<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, base+19, Words(f.X.Text(tick)))
+	}
+	out.Add(`<line class="axis" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, left, base, left+plotWidth, base)
+	out.Add(`<text class="label" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, left+plotWidth/2, height-7, Words(f.X.Label))
+	out.Add(`<text class="label" x="4" y="14">%s</text>`, Words(f.Y.Label))
+}
+
+// drawColumns draws a histogram. What was counted is seen, however little.
+func (f *Figure) drawColumns(out *Canvas) {
+	for _, col := range f.Columns {
+		if col.Y <= 0 {
+			continue
+		}
+		x, width := f.px(col.From), f.px(col.To)-f.px(col.From)
+		height := max(1.5, top+plotHeight-f.py(col.Y))
+		out.Add(`<rect class="column c0" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
+			x, top+plotHeight-height, max(0.8, width-0.8), height, Words(col.Note))
+	}
+}
+
+func (f *Figure) drawMarks(out *Canvas) {
+	for i, m := range f.Marks {
+		x := f.px(m.X)
+		anchor, shift, y := "start", 5.0, top+plotHeight-10-19*float64(i)
+		if x > left+plotWidth*0.4 { // under the curve there is room on the left
+			anchor, shift = "end", -5
+		}
+		if len(f.Columns) > 0 { // a histogram has its room above
+			y = top + 12 + 19*float64(i)
+		}
+		out.Add(`<line class="mark" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, top, x, top+plotHeight)
+		out.Add(`<text class="marked" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x+shift, y, anchor, Words(m.Name))
+	}
+}
+
+func (f *Figure) drawLine(out *Canvas, l *Line) {
+	if len(l.Points) == 0 {
+		return
+	}
+	dash := ""
+	if l.Dash {
+		dash = " dash"
+	}
+	out.Add(`<g class="c%d"><path class="line%s" d="`, l.Color, dash)
+	points := l.Points
+	if !l.Dots {
+		points = thin(points)
+	}
+	for i, p := range points {
+		verb := "L"
+		if i == 0 {
+			verb = "M"
+		}
+		out.Add(`%s%.1f %.1f`, verb, f.px(p.X), f.py(p.Y))
+	}
+	out.Add(`"/>`)
+	for _, p := range points {
+		x, y := f.px(p.X), f.py(p.Y)
+		if p.Low != nil && p.High != nil {
+			low, high := f.py(*p.Low), f.py(*p.High)
+			out.Add(`<path class="bar" d="M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8"/>`, x, low, high, x-4, low, x-4, high)
+		}
+		if l.Dots {
+			out.Add(`<circle cx="%.1f" cy="%.1f" r="3.5"><title>%s</title></circle>`, x, y, Words(p.Note))
+		}
+	}
+	out.Add(`</g>`)
+}
