@@ -1,0 +1,166 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Keys for Page.Keys, among letters and digits.
+const (
+	Tab    = kb.Tab
+	Enter  = kb.Enter
+	Escape = kb.Escape
+	Left   = kb.ArrowLeft
+	Right  = kb.ArrowRight
+	Up     = kb.ArrowUp
+	Down   = kb.ArrowDown
+	Home   = kb.Home
+	End    = kb.End
+)
+
+// Eval evaluates a JavaScript expression in the page, waits for it if it is a
+// promise, and decodes what comes out into out, as encoding/json would; with a
+// nil out it is dropped.
+func (p *Page) Eval(js string, out any) {
+	p.t.Helper()
+	p.call("evaluate "+js, func(ctx context.Context) error {
+		b, err := chromedp.Run(ctx, chromedp.Evaluate[[]byte](js, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))
+		if err != nil || out == nil {
+			return err
+		}
+		if len(b) == 0 {
+			return fmt.Errorf("the expression has no value")
+		}
+		return json.Unmarshal(b, out)
+	})
+}
+
+// Wait returns once a JavaScript expression is true.
+func (p *Page) Wait(js string) {
+	p.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(Patience); ; {
+		var is bool
+		p.Eval("!!("+js+")", &is)
+		if is {
+			return
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("browser: %s did not become true; the page complained: %q", js, p.Errors())
+		}
+		<-tick.C
+	}
+}
+
+// A Box is where an element is in the window, in CSS pixels.
+type Box struct{ X, Y, Width, Height float64 }
+
+// Box scrolls the first element that the CSS selector finds to the middle of
+// the window and returns where it is then.
+func (p *Page) Box(selector string) Box {
+	p.t.Helper()
+	var b *Box
+	p.Eval(`(() => { const e = document.querySelector(`+strconv.Quote(selector)+`); if (!e) return null;
+		e.scrollIntoView({block: "center", behavior: "instant"}); const r = e.getBoundingClientRect();
+		return {X: r.x, Y: r.y, Width: r.width, Height: r.height}; })()`, &b)
+	if b == nil {
+		p.t.Fatalf("browser: nothing is %s", selector)
+	}
+	return *b
+}
+
+// Move moves the mouse to a place in the window, in CSS pixels.
+func (p *Page) Move(x, y float64) {
+	p.t.Helper()
+	p.do("move the mouse", chromedp.MouseEvent(chromedp.MouseMoved, x, y))
+}
+
+// Drag moves the mouse from one place to another with its button held down.
+func (p *Page) Drag(x, y, toX, toY float64) {
+	p.t.Helper()
+	steps := []chromedp.Action[chromedp.Void]{chromedp.MouseEvent(chromedp.MouseMoved, x, y), chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))}
+	for i := 1.0; i <= 8; i++ {
+		steps = append(steps, chromedp.MouseEvent(chromedp.MouseMoved, x+(toX-x)*i/8, y+(toY-y)*i/8, chromedp.ButtonLeft))
+	}
+	p.do("drag the mouse", append(steps, chromedp.MouseEvent(chromedp.MouseReleased, toX, toY, chromedp.ButtonLeft, chromedp.ClickCount(1)))...)
+}
+
+// Click clicks at a place, as often as n says within a moment.
+func (p *Page) Click(x, y float64, n int) {
+	p.t.Helper()
+	p.do("move the mouse", chromedp.MouseEvent(chromedp.MouseMoved, x, y))
+	for i := 1; i <= n; i++ {
+		p.do("click", chromedp.MouseClickXY(x, y, chromedp.ClickCount(i)))
+	}
+}
+
+// Press clicks the middle of the first element that the CSS selector finds.
+func (p *Page) Press(selector string) {
+	p.t.Helper()
+	b := p.Box(selector)
+	p.Click(b.X+b.Width/2, b.Y+b.Height/2, 1)
+}
+
+// Swipe draws fingers over the page: each from its first place to its second.
+// Two fingers that part are a pinch.
+func (p *Page) Swipe(fingers ...[2][2]float64) {
+	p.t.Helper()
+	const steps = 10
+	send := func(kind input.DispatchTouchEventType, share float64) {
+		touch := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}}
+		for i, f := range fingers {
+			if kind == input.DispatchTouchEventTypeTouchEnd {
+				break
+			}
+			id := float64(i)
+			touch.TouchPoints = append(touch.TouchPoints, &input.TouchPoint{ID: &id, X: f[0][0] + (f[1][0]-f[0][0])*share, Y: f[0][1] + (f[1][1]-f[0][1])*share})
+		}
+		p.call("touch the page", func(ctx context.Context) error {
+			_, err := chromedp.Call(ctx, input.DispatchTouchEvent, touch)
+			return err
+		})
+	}
+	send(input.DispatchTouchEventTypeTouchStart, 0)
+	for i := 1; i <= steps; i++ {
+		send(input.DispatchTouchEventTypeTouchMove, float64(i)/steps)
+	}
+	send(input.DispatchTouchEventTypeTouchEnd, 1)
+}
+
+// Keys presses keys one after the other: letters, and the constants above.
+func (p *Page) Keys(keys string) {
+	p.t.Helper()
+	p.do("press keys", chromedp.KeyEvent(keys))
+}
+
+// Screenshot writes a picture of the whole page, PNG, into a file.
+func (p *Page) Screenshot(path string) {
+	p.t.Helper()
+	p.call("take a picture", func(ctx context.Context) error {
+		b, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, b, 0o644) //nolint:gosec // a picture is for everybody
+	})
+}
+
+// PDF returns the page as it is printed.
+func (p *Page) PDF() []byte {
+	p.t.Helper()
+	var b []byte
+	p.call("print", func(ctx context.Context) (err error) {
+		b, err = chromedp.Run(ctx, chromedp.PrintToPDF())
+		return err
+	})
+	return b
+}
