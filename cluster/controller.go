@@ -11,7 +11,6 @@ import (
 
 	"weir/engine"
 	"weir/measure"
-	"weir/scenario"
 )
 
 // A Link is a pair of streams to one worker.
@@ -30,7 +29,7 @@ func Control(ctx context.Context, c engine.Config, links []Link, manifest string
 	if c.Pilot == nil {
 		c.Pilot = engine.Alone(c.Plan)
 	}
-	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), answers: make(chan answer, 1), alive: map[int]bool{}, latest: map[int]time.Time{}}
+	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, latest: map[int]time.Time{}}
 	for i, l := range links {
 		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
 		k.workers = append(k.workers, w)
@@ -64,11 +63,10 @@ type controller struct {
 	sum     *sum
 	heard   chan heard
 	alive   map[int]bool
-	latest  map[int]time.Time // start of the last interval of each worker
-	ready   int               // workers that have asked for the next step
-	answers chan answer       // of the pilot
-	asking  bool              // the pilot has been asked and has not answered yet
-	cool    bool              // the step that ended last stands apart from the next
+	latest  map[int]time.Time    // start of the last interval of each worker
+	ready   int                  // workers that have asked for the next step
+	answers <-chan engine.Answer // of the pilot; nil unless it is being asked
+	cool    bool                 // the step that ended last stands apart from the next
 	leaving bool
 	ended   bool   // no more steps
 	outcome string // why the steps ended
@@ -84,12 +82,6 @@ type heard struct {
 	worker int
 	report report
 	err    error
-}
-
-// answer is what a pilot said.
-type answer struct {
-	step scenario.Step
-	err  error
 }
 
 func (k *controller) listen(i int) {
@@ -111,7 +103,7 @@ func (k *controller) steer(ctx context.Context) error {
 	asking, cancel := context.WithCancel(ctx)
 	defer func() {
 		cancel()
-		if k.asking {
+		if k.answers != nil {
 			<-k.answers
 		}
 	}()
@@ -121,7 +113,7 @@ func (k *controller) steer(ctx context.Context) error {
 		case h := <-k.heard:
 			err = k.hear(asking, h)
 		case a := <-k.answers:
-			k.asking = false
+			k.answers = nil
 			err = k.begin(a)
 		case <-finish:
 			finish = nil
@@ -206,7 +198,7 @@ const notice = 50 * time.Millisecond
 // next asks the pilot for the next step when all workers have asked for it. The
 // pilot may take its time: what workers tell meanwhile is heard.
 func (k *controller) next(ctx context.Context) error {
-	if k.asking || k.ready < len(k.alive) || len(k.alive) == 0 {
+	if k.answers != nil || k.ready < len(k.alive) || len(k.alive) == 0 {
 		return nil
 	}
 	k.ready = 0
@@ -215,17 +207,13 @@ func (k *controller) next(ctx context.Context) error {
 			return err
 		}
 	}
-	k.asking = true
-	go func() {
-		step, err := k.Pilot.Next(ctx)
-		k.answers <- answer{step, err}
-	}()
+	k.answers = engine.Ask(ctx, k.Pilot)
 	return nil
 }
 
 // begin sends the step that the pilot named.
-func (k *controller) begin(a answer) error {
-	step, err := a.step, a.err
+func (k *controller) begin(a engine.Answer) error {
+	step, err := a.Step, a.Err
 	switch {
 	case k.leaving:
 		return nil

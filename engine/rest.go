@@ -9,10 +9,21 @@ import (
 	"weir/scenario"
 )
 
-// answer is what a pilot said.
-type answer struct {
-	step scenario.Step
-	err  error
+// An Answer is what a pilot said.
+type Answer struct {
+	Step scenario.Step
+	Err  error
+}
+
+// Ask lets p think in a goroutine of its own, without holding up the seconds
+// that are written. The caller takes the one answer that comes, however it ends.
+func Ask(ctx context.Context, p Pilot) <-chan Answer {
+	c := make(chan Answer, 1)
+	go func() {
+		step, err := p.Next(ctx)
+		c <- Answer{step, err}
+	}()
+	return c
 }
 
 // next asks the pilot for the step after the current one; a step that is to
@@ -32,7 +43,7 @@ func (r *run) next(ctx context.Context) (scenario.Step, error) {
 func (r *run) rest(ctx context.Context) (scenario.Step, error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var answers chan answer
+	var answers <-chan Answer
 	leave := func() {
 		cancel()
 		if answers != nil {
@@ -59,12 +70,12 @@ func (r *run) rest(ctx context.Context) (scenario.Step, error) {
 			}
 			r.breakOff()
 		case <-cool.C:
-			answers = r.ask(asking)
+			answers = Ask(asking, r.Pilot)
 		case a := <-answers:
-			if a.err != nil {
-				return a.step, a.err // what is left of the second belongs to the run's end
+			if a.Err != nil {
+				return a.Step, a.Err // what is left of the second belongs to the run's end
 			}
-			return a.step, r.cut(measure.Drain)
+			return a.Step, r.cut(measure.Drain)
 		case <-second.C:
 			if err := r.resting(); err != nil {
 				leave()
@@ -91,16 +102,6 @@ func (r *run) resting() error {
 		return errFinished
 	}
 	return nil
-}
-
-// ask lets the pilot think without holding up the seconds that are written.
-func (r *run) ask(ctx context.Context) chan answer {
-	c := make(chan answer, 1)
-	go func() {
-		step, err := r.Pilot.Next(ctx)
-		c <- answer{step, err}
-	}()
-	return c
 }
 
 // leave sends all clients home and returns what is closed when they are.

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,23 +30,22 @@ func DefaultBoundaries() []string {
 // Quantities that are of a step, and efficiency.
 func ParseBoundary(text string) (Boundary, error) {
 	b := Boundary{}
-	fields := strings.Fields(text)
-	if i := slices.IndexFunc(fields, func(f string) bool { return slices.Contains([]string{"<", "<=", ">", ">="}, f) }); i != 1 || len(fields) < 3 {
+	measure, sign, value, ok := comparison(text)
+	if !ok {
 		return b, fmt.Errorf("%s: write it with spaces, as in latency_mean < 10 x single or error_ratio < 1%%", quote(text))
 	}
-	b.Sign = fields[1]
-	if fields[0] == Efficiency {
+	b.Sign = sign
+	if measure == Efficiency {
 		b.Measure = Quantity{Name: Efficiency, Unit: Share}
 	} else {
 		var err error
-		if b.Measure, err = findQuantity(fields[0]); err != nil {
+		if b.Measure, err = findQuantity(measure); err != nil {
 			return b, err
 		}
 	}
 	if b.Measure.Whole {
 		return b, fmt.Errorf("%s is of the whole run: a boundary is of what a step gave, such as latency_mean or error_ratio", b.Measure.Name)
 	}
-	value := strings.Join(fields[2:], " ")
 	number, single := strings.CutSuffix(value, "single")
 	if !single {
 		var err error

@@ -54,17 +54,16 @@ func ParseThreshold(text string) (Threshold, error) {
 	rest := strings.TrimSpace(text)
 	rest, t.Stop = strings.CutSuffix(rest, " or stop")
 	before, where, found := strings.Cut(rest, " at ")
-	fields := strings.Fields(before)
-	i := slices.IndexFunc(fields, func(f string) bool { return slices.Contains([]string{"<", "<=", ">", ">="}, f) })
-	if i != 1 || len(fields) < 3 {
+	measure, sign, value, ok := comparison(before)
+	if !ok {
 		return t, fmt.Errorf("%s: write it with spaces, as in throughput > 8 Gbit/s at 2000 clients", quote(text))
 	}
 	var err error
-	if t.Measure, err = findQuantity(fields[0]); err != nil {
+	if t.Measure, err = findQuantity(measure); err != nil {
 		return t, err
 	}
-	t.Sign = fields[1]
-	if t.Value, err = t.Measure.Parse(strings.Join(fields[2:], " ")); err != nil {
+	t.Sign = sign
+	if t.Value, err = t.Measure.Parse(value); err != nil {
 		return t, err
 	}
 	if found {
@@ -76,6 +75,15 @@ func ParseThreshold(text string) (Threshold, error) {
 		return t, fmt.Errorf("%s: this %w", quote(text), errOrStop)
 	}
 	return t, nil
+}
+
+// comparison takes "MEASURE SIGN VALUE" apart.
+func comparison(text string) (measure, sign, value string, ok bool) {
+	fields := strings.Fields(text)
+	if len(fields) < 3 || !slices.Contains([]string{"<", "<=", ">", ">="}, fields[1]) {
+		return "", "", "", false
+	}
+	return fields[0], fields[1], strings.Join(fields[2:], " "), true
 }
 
 // at reads for which step the threshold is.
