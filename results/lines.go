@@ -17,6 +17,8 @@ import (
 // with a thousand disks stays far below it.
 const longest = 16 << 20
 
+func tooLong() error { return fmt.Errorf("line is longer than %d bytes", longest) }
+
 // lines yields each line of path as a T that check finds possible. A file that
 // is missing has no lines. A last line that has no end and is not whole is left out.
 func lines[T any](path string, check func(*T) error) iter.Seq2[*T, error] {
@@ -77,7 +79,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(line)+len(part) > longest {
-			return nil, fmt.Errorf("line is longer than %d bytes", longest)
+			return nil, tooLong()
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

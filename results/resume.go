@@ -64,8 +64,17 @@ func (w *Writer) reopen() (err error) {
 }
 
 // taken locks f as its only user and returns true if somebody else has it.
-// Where there are no locks (some network file systems) nobody has.
-func taken(f *os.File) bool { return errors.Is(lock.Alone(f), lock.ErrTaken) }
+// Where there are no locks (some network file systems) nobody has. Followers
+// have the lock for an instant when they ask who has it: that is waited for.
+func taken(f *os.File) bool {
+	for range 20 {
+		if !errors.Is(lock.Alone(f), lock.ErrTaken) {
+			return false
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	return true
+}
 
 // mend makes f end with a line's end: a last line that is whole is ended, one
 // that is not is cut off. It returns f's size.
@@ -93,10 +102,9 @@ func unattended(path string) error {
 	}
 	defer f.Close() //nolint:errcheck // only looked at
 	for range 100 {
-		if !taken(f) {
+		if !taken(f) { // which takes a tenth of a second
 			return nil
 		}
-		<-time.After(100 * time.Millisecond)
 	}
 	return fmt.Errorf("its manifest is still open: %w", ErrBusy)
 }

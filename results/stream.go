@@ -22,36 +22,52 @@ import (
 // their memory is used again. render may be nil. Memory does not grow with the
 // file. An error, which names file and line if it is the file's, ends it.
 func (r *Run) EachInterval(render func(out []byte, iv *measure.Interval) []byte, take func(iv *measure.Interval, row []byte) error) error {
-	return stream(filepath.Join(r.Dir, IntervalsFile), func() lineReader[measure.Interval] {
-		d := new(decoder)
-		return func(line []byte, iv *measure.Interval, out []byte) (rows []byte, whole bool, err error) {
-			if err := d.interval(line, iv); err != nil {
-				return out, false, err
-			}
-			err = checkInterval(iv)
-			if err == nil && render != nil {
-				out = render(out, iv)
-			}
-			return out, true, err
+	return stream(filepath.Join(r.Dir, IntervalsFile), func() lineReader[measure.Interval] { return intervalReader(render) }, take)
+}
+
+// intervalReader returns a reader of intervals that are possible.
+func intervalReader(render func(out []byte, iv *measure.Interval) []byte) lineReader[measure.Interval] {
+	d := new(decoder)
+	return func(line []byte, iv *measure.Interval, out []byte) (rows []byte, whole bool, err error) {
+		if err := d.interval(line, iv); err != nil {
+			return out, false, err
 		}
-	}, take)
+		err = checkInterval(iv)
+		if err == nil && render != nil {
+			out = render(out, iv)
+		}
+		return out, true, err
+	}
 }
 
 // EachSample does for hosts.jsonl what EachInterval does.
 func (r *Run) EachSample(render func(out []byte, s *monitor.Sample) []byte, take func(s *monitor.Sample, row []byte) error) error {
-	return stream(filepath.Join(r.Dir, HostsFile), func() lineReader[host] {
-		d := new(decoder)
-		return func(line []byte, h *host, out []byte) (rows []byte, whole bool, err error) {
-			if err := d.sample(line, h); err != nil {
-				return out, false, err
-			}
-			err = checkSample(&h.Sample)
-			if err == nil && render != nil {
-				out = render(out, &h.Sample)
-			}
-			return out, true, err
+	return stream(filepath.Join(r.Dir, HostsFile), func() lineReader[host] { return sampleReader(render) },
+		func(h *host, row []byte) error { return take(&h.Sample, row) })
+}
+
+// sampleReader returns a reader of samples that are possible.
+func sampleReader(render func(out []byte, s *monitor.Sample) []byte) lineReader[host] {
+	d := new(decoder)
+	return func(line []byte, h *host, out []byte) (rows []byte, whole bool, err error) {
+		if err := d.sample(line, h); err != nil {
+			return out, false, err
 		}
-	}, func(h *host, row []byte) error { return take(&h.Sample, row) })
+		err = checkSample(&h.Sample)
+		if err == nil && render != nil {
+			out = render(out, &h.Sample)
+		}
+		return out, true, err
+	}
+}
+
+// eventReader is a lineReader of events.
+func eventReader(line []byte, e *measure.Event, out []byte) (rows []byte, whole bool, err error) {
+	*e = measure.Event{}
+	if err := decode(line, e); err != nil {
+		return out, false, err
+	}
+	return out, true, nil
 }
 
 // A lineReader fills v from a line and appends what is made of it to out. whole
@@ -199,7 +215,7 @@ func cut(r io.Reader, give func(text []byte) bool) error {
 			return nil
 		}
 		if len(buf) > longest {
-			return fmt.Errorf("line is longer than %d bytes", longest)
+			return tooLong()
 		}
 		if len(buf)+piece > cap(buf) {
 			buf = append(make([]byte, 0, 2*cap(buf)), buf...)

@@ -52,9 +52,22 @@ func (w *Writer) begin(plan *scenario.Plan) error {
 	if err := writeOnce(w.dir, AboutFile, indented(w.about)); err != nil {
 		return err
 	}
-	if err := writeOnce(w.dir, PlanFile, indented(plan)); err != nil {
+	opened, err := w.grow()
+	if err != nil {
 		return err
 	}
+	// Whoever finds a plan finds the lock, too: the plan makes the folder a run directory.
+	err = writeOnce(w.dir, PlanFile, indented(plan))
+	if err != nil {
+		for _, l := range opened {
+			_ = l.close() // empty
+		}
+	}
+	return err
+}
+
+// grow makes the files that grow, and locks the first.
+func (w *Writer) grow() ([]*lineFile, error) {
 	var opened []*lineFile
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile} {
 		l, err := newLineFile(filepath.Join(w.dir, name))
@@ -62,13 +75,13 @@ func (w *Writer) begin(plan *scenario.Plan) error {
 			for _, o := range opened {
 				_ = o.close() // empty; the first error says more
 			}
-			return err
+			return nil, err
 		}
 		opened = append(opened, l)
 	}
 	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
-	_ = lock.Alone(w.intervals.f) // nobody else can have it; Resume asks
-	return nil
+	_ = lock.Alone(w.intervals.f) // nobody else can have it; Resume and Follower.Over ask
+	return opened, nil
 }
 
 // fresh tells whether a run may be written into dir. Only a manifest may be
