@@ -46,10 +46,11 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
 	f = inOrder(f)
+	plots := Figures(f, s)
 	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: say.Plain(f.Target), Verdict: say.Plain(f.Verdict), Work: say.Plain(f.Work),
 		When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: say.Plain(f.Run), Summary: summary(f),
-		Cards: cards(f), LoadCharts: drawings(f, curveCharts(f)), TimeCharts: drawings(f, timeCharts(f, s)),
-		Distributions: drawings(f, distributionCharts(f, s)), NoErrors: noErrors(f)}
+		Cards: cards(f), LoadCharts: drawings(plots.Load), TimeCharts: drawings(plots.Time),
+		Distributions: drawings(plots.Distributions), NoErrors: noErrors(f)}
 	for _, warning := range f.Warnings {
 		p.Warnings = append(p.Warnings, say.Plain(warning))
 	}
@@ -97,11 +98,10 @@ func tables(f *analysis.Findings) []section {
 	})
 }
 
-func drawings(f *analysis.Findings, charts []figure.Figure) []drawing {
+func drawings(charts []figure.Figure) []drawing {
 	var all []drawing
 	for i := range charts {
 		c := &charts[i]
-		c.Stamp = f.Validity.Status
 		fig := drawing{Title: c.Title, Desc: say.Plain(c.Desc), SVG: c.SVG()}
 		if len(c.Lines) > 1 {
 			for _, l := range c.Lines {
