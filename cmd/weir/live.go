@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -8,108 +9,72 @@ import (
 	"time"
 
 	"weir/internal/say"
+	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
-	"weir/storage"
 )
 
 // A live shows a run while it goes on: a line for each step that has ended
-// and, on a terminal, one that moves for the step that runs. It takes what the
-// run directory takes.
+// and, on a terminal, below them rows that move: the last second, throughput
+// second by second, and how far the run is. It takes what the run directory
+// takes.
 type live struct {
-	out      io.Writer
-	terminal bool // lines that move can be shown
-	plan     *scenario.Plan
-	begin    time.Time
-	total    time.Duration // planned
+	screen *screen.Screen
+	look   screen.Look
 
-	mu     sync.Mutex
-	step   tally // hold phase of the current step
-	second tally // the last whole second
-	next   tally // the second that is being told
-	server busy  // of the current step
-	client busy
-	shown  bool      // the header is out
-	moving bool      // a line without its end is on the terminal
-	told   time.Time // when the last line was written
+	mu      sync.Mutex
+	course  course
+	step    tally // hold phase of the current step
+	second  tally // the last whole second
+	next    tally // the second that is being told
+	server  busy  // of the current step
+	client  busy
+	history []float64   // throughput of the last seconds
+	loaded  bool        // there is load, or there was
+	making  preparation // what is made or removed; zero while there is load
+	head    string      // of the table, as it was written last
+	told    time.Time   // when the last line was written
+	known   string      // what a search knows so far
+	still   func()      // ends the rows that move
 }
 
-// A tally sums intervals.
-type tally struct {
-	at          time.Time // start of the newest interval
-	step        int
-	seconds     float64
-	clients     float64
-	moved       int64
-	done, wrong int64
-	latency     measure.Histogram
+// A preparation is how far something is that comes before the load, or after it.
+type preparation struct {
+	what        string
+	done, total int
+	since       time.Time
 }
 
-// add adds v. Intervals of one moment tell the same span and clients.
-func (t *tally) add(v *measure.Interval) {
-	if !v.Start.Equal(t.at) || t.seconds == 0 {
-		t.seconds += v.Seconds
-		t.clients = v.Clients
-	}
-	t.at, t.step = v.Start, v.Step
-	t.moved += v.Moved
-	t.done += v.Done
-	for class, n := range v.Failed {
-		if class != storage.Canceled {
-			t.wrong += n
-		}
-	}
-	t.latency.Merge(&v.Latency)
-}
+// Where nothing moves, the step that runs is shown this often.
+const plainEvery = 30 * time.Second
 
-// busy is how much one side's processes do: for each host,
-// cores times seconds used and there.
-type busy map[string][2]float64
+// mostHistory is how many seconds are kept to be drawn.
+const mostHistory = 300
 
-// add adds what the processes of a sample did for which mine is true.
-func (u busy) add(s *monitor.Sample, mine func(role string) bool) {
-	used, any := 0.0, false
-	for i := range s.Procs {
-		if p := &s.Procs[i]; mine(p.Role) {
-			used, any = used+p.User+p.System, true
-		}
+// newLive shows a run of p until finish ends, which ends the load early, and
+// stop is called.
+func newLive(finish context.Context, out io.Writer, p *scenario.Plan, of series) *live {
+	s := screen.New(out)
+	return &live{
+		screen: s, look: lookOf(s), course: course{plan: p, total: p.Time(), begun: time.Now(), of: of, finish: finish},
+		server: busy{}, client: busy{}, still: func() {},
 	}
-	if any {
-		h := u[s.Host]
-		u[s.Host] = [2]float64{h[0] + used, h[1] + s.Seconds*float64(s.Cores)}
-	}
-}
-
-// String is the share of the busiest host's cores.
-func (u busy) String() string {
-	most := -1.0
-	for _, h := range u {
-		if h[1] > 0 {
-			most = max(most, h[0]/h[1])
-		}
-	}
-	if most < 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f%%", 100*most)
-}
-
-func newLive(out io.Writer, p *scenario.Plan) *live {
-	return &live{out: out, terminal: isTerminal(out), plan: p, begin: time.Now(), total: p.Time(), server: busy{}, client: busy{}}
 }
 
 // Interval implements measure.Sink.
 func (l *live) Interval(v *measure.Interval) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.course.interval(v)
 	if l.step.step != 0 && v.Step != l.step.step {
 		l.endStep()
 	}
 	if !v.Start.Equal(l.next.at) && l.next.seconds > 0 {
 		l.second, l.next = l.next, tally{}
-		l.show()
+		l.history = append(l.history[max(len(l.history)-mostHistory, 0):], l.second.throughput())
+		l.plain()
 	}
 	l.next.add(v)
 	if v.Phase == measure.Hold {
@@ -120,15 +85,15 @@ func (l *live) Interval(v *measure.Interval) error {
 
 // Event implements measure.Sink.
 func (l *live) Event(e measure.Event) error {
-	if e.Kind == "step" || e.Kind == "end" && strings.HasPrefix(e.Text, "all") {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.clear()
-	if e.Kind == "error" {
+	switch {
+	case e.Kind == "step":
+		l.course.begin(&e)
+	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
+	case e.Kind == "error":
 		l.print("  %s, %v: %s\n", e.Time.Local().Format("15:04:05"), e.Class, line(e.Text))
-	} else {
+	default:
 		l.print("  %s %s\n", e.Time.Local().Format("15:04:05"), line(e.Text))
 	}
 	return nil
@@ -143,137 +108,138 @@ func (l *live) Sample(s *monitor.Sample) error {
 	return nil
 }
 
-// end tells the last step.
+// end tells the last step, or that a preparation is over.
 func (l *live) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.step.step != 0 {
 		l.endStep()
 	}
-	l.clear()
+	l.making = preparation{}
 }
 
-// The table fits into 80 columns; the last two are shares of the machines' CPU.
-const liveHeader = " step clients  throughput     rate      p50      p99 errors CPU server client\n"
+// stop removes what moves.
+func (l *live) stop() { l.still() }
 
 func (l *live) endStep() {
-	l.clear()
-	l.header()
-	l.print("%s\n", l.line(&l.step))
+	l.stays(func(columns []column) string { return l.row(columns, &l.step) })
 	l.step, l.server, l.client = tally{}, busy{}, busy{}
 }
 
-// line is one line of the table.
-func (l *live) line(t *tally) string {
-	s := max(t.seconds, 1e-9)
-	return fmt.Sprintf("%5d %7.0f %11s %8s %8s %8s %6d %10s %6s",
-		t.step, t.clients, unit.Bits(float64(t.moved)/s), perSecond(float64(t.done)/s),
-		unit.Seconds(t.latency.Quantile(.5)), unit.Seconds(t.latency.Quantile(.99)), t.wrong,
-		l.server, l.client)
-}
-
-func perSecond(x float64) string { return fmt.Sprintf("%s/s", unit.Count(x)) }
-
-// Without a terminal, the step that runs is shown this often.
-const plainEvery = 30 * time.Second
-
-// show redraws the moving line, or now and then writes one that stays.
-func (l *live) show() {
-	if !l.terminal && time.Since(l.told) < plainEvery {
+// plain writes now and then a line that stays where none can move.
+func (l *live) plain() {
+	if l.screen.Moves() || time.Since(l.told) < plainEvery {
 		return
 	}
-	l.clear()
-	l.header()
-	l.fit(l.line(&l.second) + "  " + l.bar())
-	if l.moving = l.terminal; !l.terminal {
-		l.print("\n")
-	}
 	l.told = time.Now()
+	left, share := l.course.left(l.told)
+	l.stays(func(columns []column) string {
+		return fmt.Sprintf("%s  %3.0f%%, %s left", l.row(columns, &l.second), 100*share, screen.Clock(left))
+	})
 }
 
-func (l *live) header() {
-	if !l.shown {
-		l.shown = true
-		l.print("%s", liveHeader)
+// draw returns the rows that move.
+func (l *live) draw(columns int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	wide := columns - 3
+	if l.making.what != "" || !l.loaded {
+		return []string{l.making.progress(now, &l.course).Row(wide, l.look)}
 	}
+	var rows []string
+	if l.second.seconds > 0 {
+		shown := liveColumns(columns)
+		if head := header(shown); l.head != head {
+			rows = append(rows, l.look.Paint(screen.Faint, head))
+		}
+		rows = append(rows, l.row(shown, &l.second))
+	}
+	if spark := l.spark(wide); spark != "" {
+		rows = append(rows, spark)
+	}
+	if l.known != "" {
+		rows = append(rows, " "+l.known)
+	}
+	return append(rows, l.course.progress(now).Row(wide, l.look))
 }
 
-// bar is how far the run has come, and how long it will take.
-func (l *live) bar() string {
-	const width = 12
-	gone := time.Since(l.begin)
-	share := 0.0
-	if l.total > 0 {
-		share = min(float64(gone)/float64(l.total), 1)
+// spark draws the throughput of the last seconds.
+func (l *live) spark(columns int) string {
+	if !l.look.Blocks || len(l.history) < 2 {
+		return ""
 	}
-	full := int(share * width)
-	left := max(l.total-gone, 0).Round(time.Second)
-	return fmt.Sprintf("[%s%s] %v left", strings.Repeat("#", full), strings.Repeat(".", width-full), left)
+	values := l.history[max(len(l.history)-max(columns-40, 10), 0):]
+	highest := 0.0
+	for _, v := range values {
+		highest = max(highest, v)
+	}
+	if highest == 0 {
+		return "" // nothing is moved: a run of operations without payload
+	}
+	return fmt.Sprintf(" throughput %s last %d s, up to %s", l.look.Paint(screen.Cyan, screen.Spark(values, len(values))), len(values), unit.Bits(highest))
 }
 
-// clear removes the moving line.
-func (l *live) clear() {
-	if l.moving {
-		l.print("\r\x1b[K")
-		l.moving = false
+// progress is the row of a preparation: its time is an estimate from what it
+// has taken so far.
+func (m *preparation) progress(now time.Time, c *course) screen.Progress {
+	p := screen.Progress{Where: c.where() + "preparing", Share: screen.Unknown, Left: screen.Unknown, Now: now}
+	if m.what == "" {
+		return p
 	}
+	p.Where = c.where() + fmt.Sprintf("%s: %d", m.what, m.done)
+	if m.total > 0 {
+		p.Where += fmt.Sprintf(" of %d", m.total)
+		p.Share = float64(m.done) / float64(m.total)
+		if gone := now.Sub(m.since); gone > 2*time.Second && m.done > 0 {
+			p.Left = time.Duration(float64(gone) * float64(m.total-m.done) / float64(m.done))
+		}
+	}
+	return p
 }
 
 // print writes for people to see. A lost terminal must not end the run, so an
 // error is nobody's business.
-func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.out, format, args...) }
-
-// fit prints a line that moves, or its beginning: one that wraps could not be
-// removed again.
-func (l *live) fit(text string) {
-	if w := width(l.out); l.terminal && w > 0 && len(text) >= w {
-		text = text[:w-1] // all of it is ASCII
-	}
-	l.print("%s", text)
-}
+func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.screen, format, args...) }
 
 // load tells that the load begins.
 func (l *live) load() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.clear()
-	l.begin, l.told = time.Now(), time.Now()
+	l.making, l.loaded = preparation{}, true
+	l.course.begun, l.told = time.Now(), time.Now()
+}
+
+// advance tells how far a preparation is. Where nothing moves a line now and
+// then does.
+func (l *live) advance(what string, done, total int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.making.what != what || l.making.total != total && total > 0 {
+		l.making = preparation{what: what, total: total, since: time.Now()}
+	}
+	l.making.done = max(l.making.done, done) // many goroutines tell it
+	if l.screen.Moves() || time.Since(l.told) < plainEvery {
+		return
+	}
+	l.told = time.Now()
+	l.print(" %s\n", l.making.progress(l.told, &l.course).Where)
 }
 
 // start tells what the run will be.
 func (l *live) start(dir string, processes int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.terminal {
+	if !l.screen.Moves() {
 		l.told = time.Now()
 	}
-	how, steps, about := "", say.Plural(len(l.plan.Steps), "step"), "about"
+	p := l.course.plan
+	how, steps, about := "", say.Plural(len(p.Steps), "step"), "about"
 	if processes > 1 {
 		how = fmt.Sprintf(" in %d processes", processes)
 	}
-	if f := l.plan.Find; f != nil {
+	if f := p.Find; f != nil {
 		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
 	}
-	l.print("%s: %s, %s%s, %s %v; Ctrl-C finishes early and still reports\n",
-		l.plan.Name, l.plan.Target, steps, how, about, l.total.Round(time.Second))
-	l.print("measuring into %s\n", dir)
-}
-
-// advance tells how far a preparation is, at most twice a second.
-func (l *live) advance(what string, done, total int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.told) < time.Second/2 || !l.terminal && time.Since(l.told) < plainEvery {
-		return
-	}
-	l.clear()
-	l.told = time.Now()
-	if total > 0 {
-		l.fit(fmt.Sprintf("  %s: %d of %d", what, done, total))
-	} else {
-		l.fit(fmt.Sprintf("  %s: %d", what, done))
-	}
-	if l.moving = l.terminal; !l.terminal {
-		l.print("\n")
-	}
+	l.print("%s: %s, %s%s, %s %v\n", line(p.Name), line(p.Target), steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
+	l.print("measuring into %s; Ctrl-C finishes early and still reports\n", line(dir))
+	l.still = l.screen.Animate(l.draw)
 }

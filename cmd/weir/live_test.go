@@ -16,7 +16,7 @@ import (
 // their machines over the whole step, and shows foreign text as text.
 func TestLiveTable(t *testing.T) {
 	var out bytes.Buffer
-	l := newLive(&out, &scenario.Plan{Name: "x", Target: "http://x", Steps: make([]scenario.Step, 2)})
+	l := newLive(t.Context(), &out, &scenario.Plan{Name: "x", Target: "http://x", Steps: make([]scenario.Step, 2)}, series{})
 	l.start("runs/x", 1)
 	l.load()
 	at := time.Unix(1e9, 0)

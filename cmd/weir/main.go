@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"weir/internal/screen"
 )
 
 func main() {
@@ -32,7 +34,8 @@ func (s signalSource) listen() <-chan os.Signal {
 	return s()
 }
 
-// streams are what a command reads and writes.
+// streams are what a command reads and writes. run makes err a *screen.Screen,
+// so that what is written there does not disturb what moves.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
@@ -64,6 +67,7 @@ func (e exit) Unwrap() error { return e.err }
 
 // run is the whole command: arguments in, exit code out.
 func run(ctx context.Context, args []string, s streams, signals signalSource) int {
+	s.err = screen.New(s.err)
 	root := newRoot(s, signals)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -36,6 +36,7 @@ type session struct {
 	loaded  bool // the load has begun
 	resumed *resumed
 	find    *finder // of weir find
+	of      series  // the runs around this one
 }
 
 func newSession(in interrupts, plan *scenario.Plan, f runFlags, s streams) *session {
@@ -121,12 +122,13 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		Plan: r.plan, Service: service, Folder: runFolder(r.out.About()),
 		Manifest: manifest, Finish: r.in.finish.Done(),
 	}
-	screen := r.err
+	to := r.err
 	if r.flags.quiet {
-		screen = io.Discard
+		to = io.Discard
 	}
-	r.live = newLive(screen, r.ahead())
+	r.live = newLive(r.in.finish, to, r.ahead(), r.of)
 	r.live.start(dir, processes)
+	defer r.live.stop()
 	if err = r.again(manifest); err == nil {
 		err = r.prepare()
 	}

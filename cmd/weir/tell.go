@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"weir/internal/screen"
 	"weir/report"
 )
 
@@ -30,7 +31,12 @@ func (t teller) tell(format string, args ...any) { _, _ = fmt.Fprintf(t.to, form
 
 // look is how a text for w looks.
 func look(w io.Writer) report.Options {
-	return report.Options{Color: isTerminal(w), Width: width(w)}
+	return report.Options{Color: isTerminal(w) && screen.Colored(), Width: width(w)}
+}
+
+// lookOf is how rows on s look.
+func lookOf(s *screen.Screen) screen.Look {
+	return screen.Look{Color: s.Moves() && screen.Colored(), Blocks: s.Moves() && screen.Blocks()}
 }
 
 // width is how many columns the terminal has, 0 if it does not say.
@@ -48,7 +54,7 @@ func width(w io.Writer) int {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	return ok && screen.Obeys(f)
 }
 
 // plain replaces what a terminal would obey in text that comes from elsewhere;

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/screen"
+	"weir/internal/unit"
+)
+
+// A column of the live table. Those of the lowest rank are left out last where
+// the terminal is narrow.
+type column struct {
+	head  string
+	width int // with the blank before it
+	rank  int
+	cell  func(l *live, t *tally) string
+}
+
+// usualColumns are those of a terminal of 80 columns, and of a file.
+const usualColumns = 80
+
+// liveColumns are those that fit. The last two of the usual ones are shares of
+// the machines' CPU.
+func liveColumns(columns int) []column {
+	all := []column{
+		{"step", 5, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.step) }},
+		{"clients", 8, 0, func(_ *live, t *tally) string { return fmt.Sprintf("%.0f", t.clients) }},
+		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
+		{"moved", 9, 7, func(_ *live, t *tally) string { return unit.Bytes(float64(t.moved)) }},
+		{"rate", 9, 2, func(_ *live, t *tally) string { return perSecond(t.rate()) }},
+		{"p50", 9, 3, func(_ *live, t *tally) string { return unit.Seconds(t.latency.Quantile(.5)) }},
+		{"p95", 9, 6, func(_ *live, t *tally) string { return unit.Seconds(t.latency.Quantile(.95)) }},
+		{"p99", 9, 1, func(_ *live, t *tally) string { return unit.Seconds(t.latency.Quantile(.99)) }},
+		{"errors", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.wrong) }},
+		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.server.String() }},
+		{"client", 7, 5, func(l *live, _ *tally) string { return l.client.String() }},
+	}
+	for rank := 7; rank > 0; rank-- {
+		width := 0
+		for _, c := range all {
+			width += c.width
+		}
+		if width < columns {
+			break
+		}
+		all = slices.DeleteFunc(all, func(c column) bool { return c.rank == rank })
+	}
+	return all
+}
+
+// header is the table's first line.
+func header(columns []column) string {
+	var b strings.Builder
+	for _, c := range columns {
+		fmt.Fprintf(&b, "%*s", c.width, c.head)
+	}
+	return b.String()
+}
+
+// row is one line of the table.
+func (l *live) row(columns []column, t *tally) string {
+	var b strings.Builder
+	for _, c := range columns {
+		text := fmt.Sprintf("%*s", c.width, c.cell(l, t))
+		if c.head == "errors" && t.wrong > 0 {
+			text = l.look.Paint(screen.Red, text)
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// stays writes a line of the table that stays, below the header for these columns.
+func (l *live) stays(text func(columns []column) string) {
+	wide := usualColumns
+	if l.screen.Moves() {
+		wide = l.screen.Columns()
+	}
+	columns := liveColumns(wide)
+	if head := header(columns); head != l.head {
+		l.head = head
+		l.print("%s\n", l.look.Paint(screen.Faint, head))
+	}
+	l.print("%s\n", text(columns))
+}
