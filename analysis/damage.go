@@ -85,8 +85,8 @@ func (d *data) silent() (host string, seconds float64) {
 	}
 	last := end.Sub(d.begin()).Seconds()
 	for _, h := range d.watched.hostSeries() { // by name, so that the same one is named each time
-		if n := len(h.Points); n > 0 {
-			if gone := last - h.Points[n-1].At; gone > max(seconds, leastSilent, partSilent*last) {
+		if len(h.Points) > 0 {
+			if gone := last - h.last; gone > max(seconds, leastSilent, partSilent*last) {
 				host, seconds = h.Host, gone
 			}
 		}

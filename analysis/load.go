@@ -24,7 +24,8 @@ type second struct {
 	done     int64
 	errors   int64
 	doneBy   [storage.Kinds]int64
-	p50, p99 float64 // latency, 0 if nothing ended
+	failed   [storage.Classes]int64 // without those that the end of the run canceled
+	p50, p99 float64                // latency, 0 if nothing ended
 }
 
 func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
@@ -64,6 +65,8 @@ type data struct {
 	hold     float64
 	traces   map[place]trace
 	twice    int // lines that repeat another
+	heat     *heatSum
+	service  serverSums
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
@@ -72,7 +75,7 @@ func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
 // they are wanted.
 func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	d := &data{plan: run.Plan, about: run.About, torn: run.Torn,
-		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}}
+		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, heat: newHeatSum(), service: newServerSums()}
 	if err := d.loadIntervals(run, intervals); err != nil {
 		return nil, err
 	}
@@ -132,6 +135,11 @@ func (d *data) loadIntervals(run *results.Run, table io.Writer) error {
 		now.Merge(&iv.Latency)
 		d.seconds[i].add(iv)
 		d.count(iv)
+		middle := iv.Start.Add(duration(iv.Seconds / 2))
+		if iv.Done > 0 {
+			d.heat.add(middle, &iv.Latency)
+		}
+		d.service.add(middle, iv)
 		if d.repeats(i, iv) {
 			d.twice++
 		}
@@ -157,6 +165,7 @@ func (s *second) add(iv *measure.Interval) {
 	for class, n := range iv.Failed {
 		if class != storage.Canceled && class != storage.None {
 			s.errors += n
+			s.failed[class] += n
 		}
 	}
 }

@@ -1,11 +1,9 @@
 package analysis
 
 import (
-	"math"
 	"time"
 
 	"weir/measure"
-	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
 	"weir/storage"
@@ -13,15 +11,18 @@ import (
 
 // A Series is a run against time, for plots and tables.
 type Series struct {
-	Plan   *scenario.Plan
-	About  results.About
-	Start  time.Time // of the first interval
-	Points []Point
-	Hosts  []HostSeries
-	Events []measure.Event
+	Plan    *scenario.Plan
+	About   results.About
+	Start   time.Time // of the first interval
+	Points  []Point
+	Hosts   []HostSeries
+	Servers []ServerSeries // nil: the target did all itself
+	Events  []measure.Event
 
-	Kinds     []storage.Kind // of operations that ended well at any time
-	Latencies []Distribution // of the steps' hold times, by step
+	Kinds     []storage.Kind  // of operations that ended well at any time
+	Classes   []storage.Class // of failures that there were
+	Latencies []Distribution  // of the steps' hold times, by step
+	Heat      *Heat           // nil: no operation ended well
 }
 
 // A Point is one interval, summed over kinds and data servers.
@@ -35,26 +36,9 @@ type Point struct {
 	Operations float64 // per second
 	Errors     float64 // per second
 
-	OperationsBy [storage.Kinds]float64 // per second, by kind
-	P50, P99     float64                // latency in seconds, 0 if nothing ended
-}
-
-// A HostSeries is one host against time.
-type HostSeries struct {
-	Host, Role string
-	Cores      int
-	Points     []HostPoint
-}
-
-// A HostPoint is one sample of a host. CPU and the like are shares; Cores are
-// numbers of busy cores; negative values are unknown.
-type HostPoint struct {
-	At                       float64 // seconds from Series.Start to the end of the sample
-	CPU, IOWait              float64
-	ServerCores, ClientCores float64
-	DiskBusy                 float64 // of the busiest disk
-	DiskBytes                float64 // read and written, per second
-	NetBytes                 float64 // received and sent, per second; through loopback if that is more
+	OperationsBy [storage.Kinds]float64   // per second, by kind
+	ErrorsBy     [storage.Classes]float64 // per second, by class of failure
+	P50, P99     float64                  // latency in seconds, 0 if nothing ended
 }
 
 // Both analyses run as Of does, and returns its time series besides.
@@ -70,6 +54,7 @@ func (d *data) series() *Series {
 	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries()}
 	s.Latencies = d.distributions()
 	var seen [storage.Kinds]bool
+	var failed [storage.Classes]bool
 	for i := range d.seconds {
 		x := &d.seconds[i]
 		if x.seconds <= 0 {
@@ -85,33 +70,29 @@ func (d *data) series() *Series {
 			p.OperationsBy[k] = ratio(float64(n), x.seconds)
 			seen[k] = seen[k] || n > 0
 		}
+		for class, n := range x.failed {
+			p.ErrorsBy[class] = ratio(float64(n), x.seconds)
+			failed[class] = failed[class] || n > 0
+		}
 	}
 	for k, is := range seen {
 		if is {
 			s.Kinds = append(s.Kinds, storage.Kind(k))
 		}
 	}
+	for class, is := range failed {
+		if is {
+			s.Classes = append(s.Classes, storage.Class(class))
+		}
+	}
+	if n := len(s.Points); n > 0 {
+		s.Heat = d.heat.heat(s.Start, s.Points[n-1].At+s.Points[n-1].Seconds/2)
+		s.Servers = d.serverSeries(s.Start)
+	}
 	for _, e := range d.events {
 		s.Events = append(s.Events, *e)
 	}
 	return s
-}
-
-func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
-	k := lookAt(s)
-	known := func(x float64) float64 {
-		if math.IsNaN(x) {
-			return -1
-		}
-		return x
-	}
-	net := max(k.received, k.back) + max(k.sent, k.looped)
-	if k.looped > 0 && k.looped >= k.sent {
-		net = k.looped // loopback counts each byte on both sides
-	}
-	return HostPoint{At: s.Time.Sub(start).Seconds(), CPU: known(k.cpu), IOWait: known(k.iowait),
-		ServerCores: known(k.serverCores), ClientCores: known(k.clientCores), DiskBusy: known(k.diskBusy),
-		DiskBytes: k.diskRead + k.diskWrite, NetBytes: net}
 }
 
 // A Distribution is how long the operations of one step's hold time took.

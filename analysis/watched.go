@@ -87,14 +87,17 @@ func (w *watched) point(s *monitor.Sample) {
 		w.hosts[s.Host] = h
 	}
 	h.Cores = max(h.Cores, s.Cores)
-	h.Points = append(h.Points, hostPoint(s, w.begin))
+	if s.Memory != nil {
+		h.Memory = max(h.Memory, s.Memory.Total)
+	}
+	h.add(hostPoint(s, w.begin))
 }
 
 // hostSeries lists the hosts by role and name, each in order of time.
 func (w *watched) hostSeries() []HostSeries {
 	var all []HostSeries
 	for _, h := range w.hosts {
-		slices.SortStableFunc(h.Points, func(a, b HostPoint) int { return cmp.Compare(a.At, b.At) })
+		h.sort()
 		all = append(all, *h)
 	}
 	slices.SortFunc(all, func(a, b HostSeries) int {

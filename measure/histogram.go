@@ -109,6 +109,22 @@ func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
 	}
 }
 
+// Counters calls f for each counter that is not zero, by time: with the shortest
+// of the durations that it takes, which are within 1% of each other.
+func (h *Histogram) Counters(f func(shortest time.Duration, count int64)) {
+	if h.hdr == nil {
+		for i := range h.sparse {
+			f(time.Duration(h.sparse[i].value), h.sparse[i].count)
+		}
+		return
+	}
+	for _, b := range h.hdr.Distribution() {
+		if b.Count > 0 {
+			f(time.Duration(b.From), b.Count)
+		}
+	}
+}
+
 // Reset empties h and keeps its memory.
 func (h *Histogram) Reset() {
 	if h.hdr != nil {

@@ -27,7 +27,7 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		point := analysis.Point{At: at, Seconds: seconds, Phase: measure.Hold, Throughput: y, Operations: y, P50: y, P99: seconds}
-		host := analysis.HostPoint{At: at, CPU: y, ServerCores: y, DiskBytes: y, NetBytes: seconds}
+		host := analysis.HostPoint{At: at, CPU: y, ServerCores: y, DiskRead: y, Sent: seconds}
 		s := &analysis.Series{Points: []analysis.Point{point, point}, Hosts: []analysis.HostSeries{{Points: []analysis.HostPoint{host}}}}
 		var page, text bytes.Buffer
 		if err := HTML(&page, &found, s); err != nil {

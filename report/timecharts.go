@@ -24,9 +24,9 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	}
 	all = append(all, latencyTime(s))
 	all = append(all, cpuTime(s), deviceTime(s, "disk", "Disks against time", "Bytes read from and written to all disks of a host",
-		func(p *analysis.HostPoint) float64 { return p.DiskBytes }),
+		func(p *analysis.HostPoint) float64 { return p.DiskRead + p.DiskWrite }),
 		deviceTime(s, "net", "Network against time", "Bytes received and sent by all interfaces of a host (through its loopback interface, if that carried more)",
-			func(p *analysis.HostPoint) float64 { return p.NetBytes }))
+			func(p *analysis.HostPoint) float64 { return p.Received + p.Sent }))
 	shown := all[:0]
 	for _, c := range all {
 		if highest(c.Lines) > 0 {

@@ -1,0 +1,124 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"weir/measure"
+	"weir/storage"
+)
+
+// A ServerSeries is one data server against time.
+type ServerSeries struct {
+	Name   string // "" is the target itself
+	Points []ServerPoint
+}
+
+// A ServerPoint is what one data server did in a stretch of time, which is the
+// same for all of them: a power of two of seconds, less where the run was shorter.
+type ServerPoint struct {
+	At         float64 // seconds from Series.Start to the middle of the stretch
+	Throughput float64 // bytes per second
+	Operations float64 // per second
+	Errors     float64 // per second
+}
+
+// mostServerPoints is how many points a data server's series has at most.
+const mostServerPoints = 240
+
+// serverSums counts what each data server did against time, in memory that
+// does not grow with the run.
+type serverSums struct {
+	bins  timeBins
+	names map[string]map[int64]*serverCount
+}
+
+type serverCount struct{ moved, done, errors int64 }
+
+func newServerSums() serverSums {
+	return serverSums{bins: timeBins{most: mostServerPoints}, names: map[string]map[int64]*serverCount{}}
+}
+
+// add counts an interval around t.
+func (s *serverSums) add(t time.Time, iv *measure.Interval) {
+	number, halved := s.bins.place(t)
+	if halved > 0 {
+		for name, counts := range s.names {
+			s.names[name] = halve(counts, halved, func(into, from *serverCount) *serverCount {
+				into.moved, into.done, into.errors = into.moved+from.moved, into.done+from.done, into.errors+from.errors
+				return into
+			})
+		}
+	}
+	counts := s.names[iv.Server]
+	if counts == nil {
+		counts = map[int64]*serverCount{}
+		s.names[iv.Server] = counts
+	}
+	c := counts[number]
+	if c == nil {
+		c = &serverCount{}
+		counts[number] = c
+	}
+	c.moved += iv.Moved
+	c.done += iv.Done
+	for class, n := range iv.Failed {
+		if class != storage.None && class != storage.Canceled {
+			c.errors += n
+		}
+	}
+}
+
+// serverSeries lists the data servers by name, each in order of time; nil if the
+// target did all itself.
+func (d *data) serverSeries(start time.Time) []ServerSeries {
+	s := &d.service
+	if len(s.names) == 0 || len(s.names) == 1 && s.names[""] != nil {
+		return nil
+	}
+	spans, middles := d.covered(&s.bins, start)
+	var all []ServerSeries
+	for name, counts := range s.names {
+		one := ServerSeries{Name: name}
+		did := false
+		for i, span := range spans {
+			if span <= 0 {
+				continue // nothing was measured
+			}
+			c := counts[s.bins.lo+int64(i)]
+			if c == nil {
+				c = &serverCount{}
+			}
+			did = did || c.moved+c.done+c.errors > 0
+			one.Points = append(one.Points, ServerPoint{At: middles[i], Throughput: float64(c.moved) / span,
+				Operations: float64(c.done) / span, Errors: float64(c.errors) / span})
+		}
+		if did || name != "" {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(a, b ServerSeries) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// covered returns how many seconds of each stretch were measured, and where
+// their middle lies.
+func (d *data) covered(b *timeBins, start time.Time) (spans, middles []float64) {
+	if b.width == 0 {
+		return nil, nil
+	}
+	spans, middles = make([]float64, b.hi-b.lo+1), make([]float64, b.hi-b.lo+1)
+	for i := range d.seconds {
+		x := &d.seconds[i]
+		middle := x.start.Add(duration(x.seconds / 2))
+		if k := floor(middle.UnixNano(), b.width) - b.lo; k >= 0 && k < int64(len(spans)) {
+			spans[k] += x.seconds
+			middles[k] += x.seconds * middle.Sub(start).Seconds()
+		}
+	}
+	for i := range middles {
+		middles[i] = ratio(middles[i], spans[i])
+	}
+	return spans, middles
+}
