@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,18 +21,14 @@ var pageText string
 // page is what the template shows.
 type page struct {
 	pageHead
-	F                      *analysis.Findings
-	Target, Verdict        string
-	When, Run, Summary     string
-	Work                   string
-	Weir                   string
-	Cards                  []card
-	Warnings               []string
-	LoadCharts, TimeCharts []drawing
-	Distributions          []drawing
-	NoErrors               bool
-	Tables                 []section
-	Folded                 []section
+	F                  *analysis.Findings
+	Target, Verdict    string
+	When, Run, Summary string
+	Work               string
+	Weir               string
+	Cards              []card
+	Warnings           []string
+	Chapters           []chapter
 }
 
 type card struct{ Name, Value, Note string }
@@ -46,56 +41,19 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
 	f = inOrder(f)
-	plots := Figures(f, s)
 	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: say.Plain(f.Target), Verdict: say.Plain(f.Verdict), Work: say.Plain(f.Work),
 		When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: say.Plain(f.Run), Summary: summary(f),
-		Cards: cards(f), LoadCharts: drawings(plots.Load), TimeCharts: drawings(plots.Time),
-		Distributions: drawings(plots.Distributions), NoErrors: noErrors(f)}
+		Cards: cards(f), Chapters: chapters(f, s)}
 	for _, warning := range f.Warnings {
 		p.Warnings = append(p.Warnings, say.Plain(warning))
 	}
-	p.Tables = tables(f)
 	if f.Source == analysis.FromTable { // nobody knows when that was
 		p.Target, p.When = "from a table of measurements", ""
 	}
-	if servers := serverSection(f); len(servers.Rows) > 0 {
-		p.Folded = append(p.Folded, servers)
-	}
-	p.Folded = append(p.Folded, hostSection(f), subintervalSection(f), phaseSection(f))
 	if s != nil {
 		p.Weir = say.Plain(s.About.Weir)
-		p.Folded = append(p.Folded, eventSection(s), environment(s), textSection("Plan", s.Plan))
-	}
-	for _, tables := range [][]section{p.Tables, p.Folded} {
-		for i := range tables {
-			if tables[i].Text == "" {
-				tables[i].Stamp = f.Validity.Status
-			}
-		}
 	}
 	return p
-}
-
-// tables are those that are seen at once; one without a row is left out.
-func tables(f *analysis.Findings) []section {
-	all := []section{stepSection(f)}
-	if f.Source == analysis.FromTable {
-		all[0] = pointSection(f)
-	}
-	if redirected(f) {
-		all = append(all, whereSection(f))
-	}
-	if len(f.Bottleneck) > 0 {
-		all = append(all, limitSection(f))
-	}
-	all = append(all, answerSection(f), fitSection(f), partSection("kinds", "Kinds of operations", f.Kinds))
-	if len(f.Servers) > 1 {
-		all = append(all, partSection("servers", "Data servers", f.Servers), serverSteps(f))
-	}
-	all = append(all, checkSection(f))
-	return slices.DeleteFunc(all, func(s section) bool {
-		return len(s.Rows) == 0 && s.ID != "steps" && s.ID != "checks" && s.ID != "limits"
-	})
 }
 
 func drawings(charts []figure.Figure) []drawing {

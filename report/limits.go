@@ -77,17 +77,27 @@ func loadCell(f *analysis.Findings, s *analysis.Step) string {
 	return strconv.FormatFloat(of(s), 'g', 6, 64)
 }
 
-// limitSection is the table of a page, with what limits the curve before it.
-func limitSection(f *analysis.Findings) section {
-	name, _ := load(f)
-	s := section{ID: "limits", Title: "What limits it", Lead: say.Plain(f.LimitText()), Note: limitNote, Head: heads("<" + name)}
+// limitChapter says what limits the curve, with its evidence.
+func limitChapter(f *analysis.Findings) chapter {
+	if len(f.Bottleneck) == 0 {
+		return chapter{}
+	}
+	c := chapter{ID: "limits", Title: "What limits it", Mini: f.Validity.Status, Lead: say.Plain(f.LimitText())}
 	for i, b := range f.Bottleneck {
 		for k, text := range b.Evidence {
 			if i == 0 || k == 0 {
-				s.Points = append(s.Points, say.Plain(text))
+				c.Points = append(c.Points, say.Plain(text))
 			}
 		}
 	}
+	c.Parts = filled(limitSection(f))
+	return c
+}
+
+// limitSection is the table of what was used, step by step.
+func limitSection(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{Title: "How much of each resource was used", Note: limitNote, Head: heads("<" + name)}
 	for i := range f.Curve {
 		s.Head = append(s.Head, cell{Text: loadCell(f, &f.Curve[i])})
 	}

@@ -39,12 +39,15 @@ type legend struct {
 	Dash  bool
 }
 
-// A section is a table, or a text, with a title.
+// A section is a table, a text, or plots, with a title.
 type section struct {
 	ID, Title, Note, Text string
 	Stamp                 string // whether the run can be believed; of tables
 	Lead                  string // what the table shows, in a sentence
 	Points                []string
+	Charts                []drawing
+	Caption               string // names the table for those who do not see what is above it
+	Folded                bool   // only the title is seen until it is opened
 	Head                  []cell
 	Rows                  []cells
 }
