@@ -55,6 +55,7 @@ is. Any key of a scenario can be set, for both sides: workload.think, auth.metho
 			if err := f.check(args[0]); err != nil {
 				return exit{exitUsage, err}
 			}
+			s.quiet = f.quiet
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
 			return calibrate(in, args[0], f, s)

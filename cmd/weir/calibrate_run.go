@@ -219,7 +219,7 @@ func (c *calibrator) conclude() error {
 		if s.last.IsZero() {
 			continue // never used
 		}
-		found, err := analyze(s.dir)
+		found, err := analyze(s.dir, c.streams)
 		if err != nil {
 			return fmt.Errorf("report of %s: %w", s.dir, err)
 		}

@@ -40,6 +40,9 @@ type campaigner struct {
 	done   map[int]bool              // by number: whole already
 	worst  int                       // exit code
 	failed int                       // runs, in a row
+	begun  time.Time
+	ran    int           // runs of this session that were measured
+	extra  time.Duration // what they took beyond their plans: files, rests, analysis
 }
 
 func newCampaigner(in interrupts, dir string, c *campaign.Campaign, plans map[string]*scenario.Plan, f runFlags, s streams) *campaigner {
@@ -114,6 +117,7 @@ func (r *campaigner) create() error {
 // run does all runs that are not done yet, and compares them.
 func (r *campaigner) run() error {
 	r.begin()
+	r.begun = time.Now()
 	ran := 0
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -140,10 +144,14 @@ func (r *campaigner) one(run *campaign.Run) error {
 	plan := *r.plans[run.Variant]
 	plan.Seed = campaign.SeedOf(r.Seed, run.Block)
 	dir := filepath.Join(r.dir, run.Dir)
-	err := newSession(r.in, &plan, r.flags, r.streams).run(dir, func() error { return r.judge(run, dir) })
+	one := newSession(r.in, &plan, r.flags, r.streams)
+	one.of = r.around(run)
+	err := one.run(dir, func() error { return r.judge(run, dir) })
 	var code exit
 	switch {
 	case err == nil || errors.As(err, &code) && code.err == nil:
+		r.ran++
+		r.extra += time.Since(r.begun) - one.of.spent - plan.Time()
 		return r.measured(run, dir)
 	case r.in.finish.Err() != nil: // it was asked for
 		r.say("run %d of %d: %s\n", run.Number, len(r.Runs), line(err.Error()))
@@ -164,6 +172,22 @@ func (r *campaigner) one(run *campaign.Run) error {
 	return err
 }
 
+// around is what comes before and after a run: the time of what comes is that
+// of the plans, and what runs took beyond theirs so far.
+func (r *campaigner) around(run *campaign.Run) series {
+	of := series{run: run.Number, runs: len(r.Runs), spent: time.Since(r.begun)}
+	more := rest
+	if r.ran > 0 {
+		more = max(r.extra/time.Duration(r.ran), 0)
+	}
+	for i := range r.Runs {
+		if next := &r.Runs[i]; next.Number > run.Number && !r.done[next.Number] {
+			of.ahead += r.plans[next.Variant].Time() + more
+		}
+	}
+	return of
+}
+
 // measured notes that a run was measured, to its end or until an interrupt.
 func (r *campaigner) measured(run *campaign.Run, dir string) (err error) {
 	r.failed = 0
@@ -176,7 +200,7 @@ func (r *campaigner) measured(run *campaign.Run, dir string) (err error) {
 
 // judge analyses the run in dir and says in a line what it showed.
 func (r *campaigner) judge(run *campaign.Run, dir string) error {
-	found, err := analyze(dir)
+	found, err := analyze(dir, r.streams)
 	if err != nil {
 		return err
 	}

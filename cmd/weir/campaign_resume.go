@@ -65,7 +65,7 @@ func (r *campaigner) look(run *campaign.Run) error {
 		return r.setAside(dir)
 	}
 	r.done[run.Number] = true
-	again, err := analyze(dir) // it may have been killed before it did
+	again, err := analyze(dir, r.streams) // it may have been killed before it did
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,9 @@ func (r *campaigner) tidy(dir string, plan *scenario.Plan) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.in.cleaning(), longestSweep)
 	defer cancel()
-	return cleanRun(ctx, dir, r.err)
+	said := r.streams
+	said.out = said.err // it is no result
+	return cleanRun(ctx, dir, said)
 }
 
 // setAside renames the folder of an unfinished run, so that nothing that was

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,23 +39,23 @@ target; a manifest that names anything else is refused.`,
 				}
 			}()
 			if campaign.Is(args[0]) {
-				return cleanCampaign(ctx, args[0], s.out)
+				return cleanCampaign(ctx, args[0], s)
 			}
-			return cleanRun(ctx, args[0], s.out)
+			return cleanRun(ctx, args[0], s)
 		},
 	}
 }
 
 // cleanCampaign cleans all runs in the campaign's folder dir, those that were
 // set aside, too.
-func cleanCampaign(ctx context.Context, dir string, out io.Writer) error {
+func cleanCampaign(ctx context.Context, dir string, s streams) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		run := filepath.Join(dir, e.Name())
 		if _, no := os.Stat(filepath.Join(run, results.AboutFile)); no != nil {
 			continue
 		}
-		if e := cleanRun(ctx, run, out); e != nil {
+		if e := cleanRun(ctx, run, s); e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", run, e))
 		}
 	}
@@ -65,7 +64,7 @@ func cleanCampaign(ctx context.Context, dir string, out io.Writer) error {
 
 // cleanRun removes what the manifest of the run in dir says is left, and says
 // how much that was.
-func cleanRun(ctx context.Context, dir string, out io.Writer) (err error) {
+func cleanRun(ctx context.Context, dir string, s streams) (err error) {
 	run, err := results.Open(dir)
 	if err != nil {
 		return err
@@ -87,8 +86,10 @@ func cleanRun(ctx context.Context, dir string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, nil)
-	_, err = fmt.Fprintf(out, "removed %d of %d files and folders from %s\n", len(left)-failed, len(left), run.Plan.Target)
+	w := s.working("removing what " + dir + " has left")
+	failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, w.advance)
+	w.done()
+	_, err = fmt.Fprintf(s.out, "removed %d of %d files and folders from %s\n", len(left)-failed, len(left), run.Plan.Target)
 	if failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%d are left: %w", failed, first))
 	}

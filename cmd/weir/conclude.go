@@ -14,7 +14,7 @@ import (
 // conclude analyses the run in dir, writes what can be made again, and says
 // what it showed.
 func conclude(dir string, asJSON bool, s streams) error {
-	found, err := analyze(dir)
+	found, err := analyze(dir, s)
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,8 @@ func conclude(dir string, asJSON bool, s streams) error {
 }
 
 // analyze analyses the run in dir and writes what can be made again.
-func analyze(dir string) (*analysis.Findings, error) {
+func analyze(dir string, s streams) (*analysis.Findings, error) {
+	defer s.working("analyzing " + dir).done()
 	run, err := results.Open(dir)
 	if err != nil {
 		return nil, err

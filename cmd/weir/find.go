@@ -68,6 +68,7 @@ more --time.`,
 					return err
 				}
 			}
+			s.quiet = f.quiet
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
 			if f.resume != "" {

@@ -26,6 +26,7 @@ type finder struct {
 	spent  time.Duration // by parts of the search before this one
 	dir    string
 	out    *results.Writer
+	live   *live
 	finish context.Context
 	*watcher
 
@@ -82,7 +83,7 @@ func newFinder(l *scenario.Find, dir string) *finder {
 
 // pilot makes the finder ready to steer r.
 func (f *finder) pilot(r *session) engine.Pilot {
-	f.out, f.finish, f.begin = r.out, r.in.finish, time.Now()
+	f.out, f.live, f.finish, f.begin = r.out, r.live, r.in.finish, time.Now()
 	return f
 }
 
@@ -118,6 +119,7 @@ func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
 	if err != nil {
 		return scenario.Step{}, err
 	}
+	f.live.knows(d.Optimum)
 	text := d.Why
 	if !d.End {
 		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Hold), d.Why)
@@ -157,7 +159,7 @@ func (r *session) found(dir string) error {
 	if err != nil {
 		return err
 	}
-	found, err := analyze(dir)
+	found, err := analyze(dir, r.streams)
 	if err != nil {
 		return err
 	}

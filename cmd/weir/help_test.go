@@ -24,7 +24,7 @@ func weir(t *testing.T, args ...string) (code int, said string) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	code = run(ctx, args, streams{strings.NewReader(""), &out, &out}, nil)
+	code = run(ctx, args, streams{in: strings.NewReader(""), out: &out, err: &out}, nil)
 	return code, out.String()
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"weir/internal/screen"
 )
 
 // What ends a run that is interrupted.
@@ -24,13 +26,18 @@ type interrupts struct {
 	leave  context.Context // what the run made stays
 }
 
-// interruptible turns the first three signals into the ways to end a run, and
-// says what the next one will do. release gives the signals back.
+// interruptible turns the first three signals, or the end of our terminal, into
+// the ways to end a run, and says what the next one will do. Nothing else that
+// happens to the terminal ends it. release gives the signals back.
 func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer) (in interrupts, release func()) {
 	var finish, stop, leave context.CancelCauseFunc
 	in.leave, leave = context.WithCancelCause(ctx)
 	in.stop, stop = context.WithCancelCause(in.leave)
 	in.finish, finish = context.WithCancelCause(in.stop)
+	unshield, unhang := screen.Shield(), func() {}
+	if signals != nil {
+		signals, unhang = withHangup(signals)
+	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -55,6 +62,8 @@ func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer)
 	return in, func() {
 		close(done)
 		<-ended
+		unhang()
+		unshield()
 		leave(nil)
 	}
 }

@@ -34,7 +34,7 @@ func keepLab(t *testing.T, args ...string) *keptLab {
 	r, w := io.Pipe()
 	k := &keptLab{out: r, signals: make(chan os.Signal, 4), code: make(chan int, 1)}
 	go func() {
-		k.code <- run(t.Context(), append([]string{"lab", "up"}, args...), streams{strings.NewReader(""), w, &k.said},
+		k.code <- run(t.Context(), append([]string{"lab", "up"}, args...), streams{in: strings.NewReader(""), out: w, err: &k.said},
 			func() <-chan os.Signal { return k.signals })
 		_ = w.Close()
 	}()

@@ -107,7 +107,7 @@ func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFu
 func labRun(ctx context.Context, system *lab.System, argv []string, s streams, caught <-chan os.Signal) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), labEnv(system)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, s.out, screen.New(s.err).Under() // it has the terminal
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, screen.Under(s.out), screen.Under(s.err) // it has the terminal
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		return err

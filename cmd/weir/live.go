@@ -14,6 +14,7 @@ import (
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
+	"weir/search"
 )
 
 // A live shows a run while it goes on: a line for each step that has ended
@@ -38,13 +39,6 @@ type live struct {
 	told    time.Time   // when the last line was written
 	known   string      // what a search knows so far
 	still   func()      // ends the rows that move
-}
-
-// A preparation is how far something is that comes before the load, or after it.
-type preparation struct {
-	what        string
-	done, total int
-	since       time.Time
 }
 
 // Where nothing moves, the step that runs is shown this often.
@@ -145,7 +139,7 @@ func (l *live) draw(columns int) []string {
 	now := time.Now()
 	wide := columns - 3
 	if l.making.what != "" || !l.loaded {
-		return []string{l.making.progress(now, &l.course).Row(wide, l.look)}
+		return []string{l.preparing(now).Row(wide, l.look)}
 	}
 	var rows []string
 	if l.second.seconds > 0 {
@@ -180,27 +174,36 @@ func (l *live) spark(columns int) string {
 	return fmt.Sprintf(" throughput %s last %d s, up to %s", l.look.Paint(screen.Cyan, screen.Spark(values, len(values))), len(values), unit.Bits(highest))
 }
 
-// progress is the row of a preparation: its time is an estimate from what it
-// has taken so far.
-func (m *preparation) progress(now time.Time, c *course) screen.Progress {
-	p := screen.Progress{Where: c.where() + "preparing", Share: screen.Unknown, Left: screen.Unknown, Now: now}
-	if m.what == "" {
-		return p
+// preparing is how far the preparation is.
+func (l *live) preparing(now time.Time) screen.Progress {
+	p := l.making.progress(now)
+	if p.Where == "" {
+		p.Where = "preparing"
 	}
-	p.Where = c.where() + fmt.Sprintf("%s: %d", m.what, m.done)
-	if m.total > 0 {
-		p.Where += fmt.Sprintf(" of %d", m.total)
-		p.Share = float64(m.done) / float64(m.total)
-		if gone := now.Sub(m.since); gone > 2*time.Second && m.done > 0 {
-			p.Left = time.Duration(float64(gone) * float64(m.total-m.done) / float64(m.done))
-		}
-	}
+	p.Where = l.course.where() + p.Where
 	return p
 }
 
 // print writes for people to see. A lost terminal must not end the run, so an
 // error is nobody's business.
 func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.screen, format, args...) }
+
+// knows tells what a search knows so far.
+func (l *live) knows(o *search.Optimum) {
+	text := ""
+	switch {
+	case o == nil:
+	case o.Open:
+		text = "so far: no maximum up to " + say.Plural(o.High, "client")
+	case o.Flat:
+		text = fmt.Sprintf("so far: %d to %d clients give the same", o.Low, o.High)
+	default:
+		text = fmt.Sprintf("so far: the optimum is between %d and %d clients", o.Low, o.High)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known = text
+}
 
 // load tells that the load begins.
 func (l *live) load() {
@@ -215,15 +218,12 @@ func (l *live) load() {
 func (l *live) advance(what string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.making.what != what || l.making.total != total && total > 0 {
-		l.making = preparation{what: what, total: total, since: time.Now()}
-	}
-	l.making.done = max(l.making.done, done) // many goroutines tell it
+	l.making.advance(what, done, total)
 	if l.screen.Moves() || time.Since(l.told) < plainEvery {
 		return
 	}
 	l.told = time.Now()
-	l.print(" %s\n", l.making.progress(l.told, &l.course).Where)
+	l.print(" %s\n", l.preparing(l.told).Where)
 }
 
 // start tells what the run will be.

@@ -42,7 +42,7 @@ func liveColumns(columns int) []column {
 		for _, c := range all {
 			width += c.width
 		}
-		if width < columns {
+		if width <= columns-3 { // what moves is kept off the edge
 			break
 		}
 		all = slices.DeleteFunc(all, func(c column) bool { return c.rank == rank })

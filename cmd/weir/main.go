@@ -20,7 +20,7 @@ func main() {
 		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 		return c
 	}
-	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, signals))
+	os.Exit(run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals))
 }
 
 // A signalSource begins to catch the signals that end a program. A command that
@@ -35,10 +35,12 @@ func (s signalSource) listen() <-chan os.Signal {
 }
 
 // streams are what a command reads and writes. run makes err a *screen.Screen,
-// so that what is written there does not disturb what moves.
+// so that what is written there, or to the same terminal, does not disturb what
+// moves.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	quiet    bool // no progress is shown
 }
 
 // Exit codes.
@@ -67,7 +69,8 @@ func (e exit) Unwrap() error { return e.err }
 
 // run is the whole command: arguments in, exit code out.
 func run(ctx context.Context, args []string, s streams, signals signalSource) int {
-	s.err = screen.New(s.err)
+	to := screen.New(s.err)
+	s.err, s.out = to, to.Beside(s.out)
 	root := newRoot(s, signals)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -43,6 +43,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 			if err != nil {
 				return err
 			}
+			s.quiet = f.quiet
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
 			if isCampaign(all) {
@@ -62,6 +63,7 @@ func resume(c *cobra.Command, args []string, f runFlags, s streams, signals sign
 	if err := f.onlyResume(c, args, "target", "clients", "hold", "repeat", "set", "var", "out"); err != nil {
 		return err
 	}
+	s.quiet = f.quiet
 	in, release := interruptible(c.Context(), signals.listen(), s.err)
 	defer release()
 	if !campaign.Is(f.resume) {

@@ -191,6 +191,7 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	}
 	r.loaded = true
 	r.live.load()
+	defer watchStops(r.stopped)()
 	if processes > 1 {
 		err = r.many(ctx, dir, processes)
 	} else {
@@ -201,6 +202,12 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		err = nil // what was asked for; the run's end event tells it
 	}
 	return errors.Join(err, watch.Stop())
+}
+
+// stopped warns that this process was stopped for a time.
+func (r *session) stopped(missed time.Duration) {
+	e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: stoppedText(missed)}
+	_ = errors.Join(r.out.Event(e), r.live.Event(e)) // a directory that cannot be written to ends the run by itself
 }
 
 func (r *session) many(ctx context.Context, dir string, processes int) error {

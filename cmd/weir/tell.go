@@ -41,7 +41,7 @@ func lookOf(s *screen.Screen) screen.Look {
 
 // width is how many columns the terminal has, 0 if it does not say.
 func width(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := screen.Under(w).(*os.File)
 	if !ok {
 		return 0
 	}
@@ -53,7 +53,7 @@ func width(w io.Writer) int {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := screen.Under(w).(*os.File)
 	return ok && screen.Obeys(f)
 }
 

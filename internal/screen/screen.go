@@ -46,10 +46,6 @@ func Obeys(f *os.File) bool {
 // https://no-color.org.
 func Colored() bool { return os.Getenv("NO_COLOR") == "" }
 
-// Under returns what the screen writes to: what a program is given that shall
-// have the terminal itself.
-func (s *Screen) Under() io.Writer { return s.to }
-
 // Moves tells whether rows can move here.
 func (s *Screen) Moves() bool { return s.term != nil }
 
@@ -138,4 +134,44 @@ func (s *Screen) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows, s.begun = nil, false
+}
+
+// Beside returns what writes to w without disturbing the rows that move, if w
+// is a terminal, too: most often it is the same one.
+func (s *Screen) Beside(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok && s.term != nil && term.IsTerminal(int(f.Fd())) {
+		return &beside{s, f}
+	}
+	return w
+}
+
+// beside writes to a terminal on which rows of a screen may move.
+type beside struct {
+	screen *Screen
+	to     *os.File
+}
+
+// Write implements io.Writer.
+func (b *beside) Write(p []byte) (int, error) {
+	s := b.screen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.to, s.erasing())
+	s.rows = nil // they come back with the next drawing
+	if len(p) > 0 {
+		s.begun = p[len(p)-1] != '\n'
+	}
+	return b.to.Write(p)
+}
+
+// Under returns the writer below a screen or what is beside it: what a program
+// is given that shall have the terminal itself.
+func Under(w io.Writer) io.Writer {
+	switch w := w.(type) {
+	case *Screen:
+		return w.to
+	case *beside:
+		return w.to
+	}
+	return w
 }
