@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weir/internal/unit"
 )
@@ -12,7 +13,8 @@ import (
 // Factor, in Unit; on an axis of Duration as seconds in the unit that suits
 // each of them.
 type Axis struct {
-	Label    string    `json:"label"` // with unit
+	Name     string    `json:"name,omitempty"` // what is shown, without a unit: where Label is only a unit
+	Label    string    `json:"label"`          // with unit
 	Unit     string    `json:"unit"`
 	Factor   float64   `json:"factor"`
 	Duration bool      `json:"duration,omitempty"`
@@ -20,6 +22,17 @@ type Axis struct {
 	Max      float64   `json:"max"`
 	Base     float64   `json:"base,omitempty"` // above 1: logarithmic
 	Ticks    []float64 `json:"ticks"`
+}
+
+// Caption names the axis in full, as in "throughput (Gbit/s)".
+func (a *Axis) Caption() string {
+	if a.Name == "" || strings.HasPrefix(a.Label, a.Name) {
+		return a.Label
+	}
+	if a.Label == "" {
+		return a.Name
+	}
+	return a.Name + " (" + strings.TrimSuffix(a.Label, " each") + ")"
 }
 
 // Text writes the number at a tick, without its unit unless the axis is one
@@ -47,7 +60,8 @@ func share01(part, whole float64) float64 {
 }
 
 // LoadAxis is the axis that steps lie on: logarithmic if they span more than
-// a factor of ten and none is at zero. Its ticks are the steps themselves.
+// a factor of ten, none is at zero, and most are nearer to the least than to
+// the largest, as doubled ones are. Its ticks are the steps themselves.
 func LoadAxis(label, of string, at []float64) Axis {
 	a := Axis{Label: label, Unit: of, Factor: 1}
 	if len(at) == 0 {
@@ -56,7 +70,7 @@ func LoadAxis(label, of string, at []float64) Axis {
 	}
 	steps := slices.Compact(slices.Sorted(slices.Values(at)))
 	a.Min, a.Max = steps[0], steps[len(steps)-1]
-	if a.Min > 0 && a.Max/a.Min > 10 {
+	if a.Min > 0 && a.Max/a.Min > 10 && steps[len(steps)/2] < (a.Min+a.Max)*0.4 {
 		a.Base = 2
 	} else {
 		a.Min = min(0, a.Min)
@@ -70,6 +84,7 @@ func LoadAxis(label, of string, at []float64) Axis {
 			a.Ticks = append(a.Ticks, steps[i])
 		}
 	}
+	slices.Reverse(a.Ticks)
 	return a
 }
 

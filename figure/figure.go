@@ -51,10 +51,13 @@ type Zone struct {
 	Name string  `json:"name"`
 }
 
-// A Mark is a named vertical line.
+// A Mark is a named vertical line, with the interval that it lies in if that
+// is known.
 type Mark struct {
-	X    float64 `json:"x"`
-	Name string  `json:"name"`
+	X    float64  `json:"x"`
+	Name string   `json:"name"`
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
 }
 
 // A Heat is a field of counts: Rows[i][k] is how much lies between X[i] and

@@ -13,7 +13,7 @@ func TestThinKeepsExtremes(t *testing.T) {
 		points = append(points, Point{X: float64(i), Y: math.Sin(float64(i) / 100)})
 	}
 	points[1234].Y, points[8765].Y = 50, -50
-	got := thin(points)
+	got := Thin(points)
 	if len(got) > MostPoints {
 		t.Errorf("%d points", len(got))
 	}

@@ -131,7 +131,7 @@ func (f *Figure) drawLine(out *Canvas, l *Line) {
 	out.Add(`<g class="c%d"><path class="line%s" d="`, l.Color, dash)
 	points := l.Points
 	if !l.Dots {
-		points = thin(points)
+		points = Thin(points)
 	}
 	for i, p := range points {
 		verb := "L"

@@ -3,9 +3,9 @@ package figure
 // MostPoints is how many points of one line are drawn without a script.
 const MostPoints = 600
 
-// thin keeps at most MostPoints points of a time series: of each stretch the
+// Thin keeps at most MostPoints points of a time series: of each stretch the
 // lowest and the highest, in their order, so that no peak is lost.
-func thin(points []Point) []Point {
+func Thin(points []Point) []Point {
 	if len(points) <= MostPoints {
 		return points
 	}

@@ -175,10 +175,23 @@ func curveMarks(f *analysis.Findings) []figure.Mark {
 	}
 	if o := f.Optimum; o != nil && o.Inside {
 		add("optimum", o.Step, o.Clients)
+		if low, high := float64(o.ClientsLow), float64(o.ClientsHigh); !f.Open() && low <= float64(o.Clients) && float64(o.Clients) <= high && low < high {
+			all[len(all)-1].Low, all[len(all)-1].High = &low, &high
+		}
 	} else if o != nil {
 		add("highest", o.Step, o.Clients)
 	}
-	return all
+	return append(all, polynomialMark(f)...)
+}
+
+// polynomialMark marks the maximum of the polynomial of the fourth order, which
+// older reports name as the optimum, where it is drawn beside a better model.
+func polynomialMark(f *analysis.Findings) []figure.Mark {
+	if f.Fits == nil || f.Fits.Poly4 == nil || f.Fits.Best == "poly4" || f.Fits.Poly4.Weight < worthDrawing || f.Fits.Poly4.Max == nil || f.Open() {
+		return nil
+	}
+	at := f.Fits.Poly4.Max.Clients
+	return []figure.Mark{{X: at.Value, Name: "poly4: " + clients(f, at.Value)}}
 }
 
 func perClientChart(f *analysis.Findings) figure.Figure {

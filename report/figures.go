@@ -22,6 +22,7 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	for _, group := range [][]figure.Figure{p.Load, p.Time, p.Distributions} {
 		for i := range group {
 			group[i].Stamp = f.Validity.Status
+			nameAxes(f, &group[i])
 		}
 	}
 	return p
@@ -30,4 +31,23 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 // All returns the figures in the order in which they are shown.
 func (p Plots) All() []figure.Figure {
 	return append(append(append([]figure.Figure{}, p.Load...), p.Time...), p.Distributions...)
+}
+
+// nameAxes says what axes show that are labeled with a unit only.
+func nameAxes(f *analysis.Findings, c *figure.Figure) {
+	if c.Y.Name != "" {
+		return
+	}
+	yield := "throughput"
+	if f.Measure == analysis.Rate {
+		yield = "operations"
+	}
+	c.Y.Name = map[string]string{
+		"curve": yield, "client": yield + " per client", "latency": "latency", "firstbyte": "time to first byte", "redirect": "time to redirect",
+		"errors": "failed", "cpu": "CPU", "time": yield, "ratetime": "rate", "latencytime": "latency",
+		"cputime": "CPU", "disk": "disk traffic", "net": "network traffic",
+	}[c.ID]
+	if c.Y.Name == "" && len(c.Columns) > 0 {
+		c.Y.Name = "count"
+	}
 }

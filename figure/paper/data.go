@@ -1,0 +1,188 @@
+package paper
+
+import (
+	"math"
+
+	"weir/figure"
+)
+
+// Colors of the pages' hues, but apart in lightness, too.
+func palette(i int) rgb {
+	all := []rgb{{0, 80, 138}, {213, 94, 0}, {42, 160, 120}, {134, 44, 104}, {214, 160, 0}, {104, 140, 222}}
+	return all[(i%len(all)+len(all))%len(all)]
+}
+
+// gray is the color of what is told besides.
+func gray() rgb { return rgb{95, 100, 106} }
+
+func white() rgb { return rgb{255, 255, 255} }
+
+// alarm is the color of the stamp of a run that can not be believed.
+func alarm(stamp string) rgb {
+	if stamp == invalid {
+		return rgb{170, 30, 25}
+	}
+	return rgb{150, 95, 0}
+}
+
+// A style is how a line is told from the others without its color.
+type style struct {
+	color   rgb
+	dash    []float64
+	joined  bool // its points are
+	marker  int  // its shape; -1 for none
+	markers int  // how many, evenly spread; 0 at each point
+}
+
+// styles gives lines that are told apart by nothing else different markers,
+// and different dashes. Beside a fitted curve, measured points are not joined.
+func styles(f *figure.Figure) []style {
+	fitted, dotted := false, false
+	for i := range f.Lines {
+		fitted, dotted = fitted || !f.Lines[i].Dots, dotted || f.Lines[i].Dots
+	}
+	fitted = fitted && dotted
+	solid := [][]float64{nil, {6, 1.6}, {2.4, 1.6}, {6, 1.6, 1.4, 1.6}, {1.2, 1.4}, {9, 2.4}}
+	dashed := [][]float64{{4, 2.2}, {1.3, 1.6}, {7, 2, 1.4, 2}, {2.6, 1.3}}
+	var all []style
+	var plain, dash int
+	for i := range f.Lines {
+		l := &f.Lines[i]
+		st := style{color: palette(l.Color), joined: !l.Dots || !fitted, marker: i % shapes}
+		switch {
+		case l.Dash:
+			st.dash = dashed[dash%len(dashed)]
+			dash++
+		case l.Dots:
+			st.dash = solid[plain%len(solid)]
+			plain++
+		}
+		switch {
+		case fitted && !l.Dots, !l.Dots && len(f.Lines) == 1:
+			st.marker = -1
+		case !l.Dots:
+			st.markers = 7
+		}
+		all = append(all, st)
+	}
+	return all
+}
+
+// shapes is how many markers there are.
+const shapes = 6
+
+// marker returns the outline of shape number i around at.
+func marker(i int, at point, r float64) []point {
+	turn, corners := 0.0, 20
+	switch i {
+	case 1: // square
+		turn, corners, r = math.Pi/4, 4, r*1.2
+	case 2: // triangle
+		turn, corners, r = -math.Pi/2, 3, r*1.3
+	case 3: // diamond
+		turn, corners, r = 0, 4, r*1.3
+	case 4: // triangle that stands on its tip
+		turn, corners, r = math.Pi/2, 3, r*1.3
+	case 5: // star
+		turn, corners, r = -math.Pi/2, 10, r*1.5
+	}
+	var out []point
+	for k := range corners {
+		angle, long := turn+2*math.Pi*float64(k)/float64(corners), r
+		if i == 5 && k%2 == 1 {
+			long *= 0.42
+		}
+		out = append(out, point{at.x + long*math.Cos(angle), at.y + long*math.Sin(angle)})
+	}
+	return out
+}
+
+const markerSize = 2.0
+
+// sample draws what a line looks like for the legend.
+func (s *sheet) sample(x, y float64, i int) {
+	st := &s.styles[i]
+	if st.joined {
+		s.stroke([]point{{x, y}, {x + 14, y}}, pen{st.color, thick, st.dash})
+	}
+	if st.marker >= 0 {
+		s.fill(marker(st.marker, point{x + 7, y}, markerSize), st.color)
+	}
+}
+
+// points are those of a line that have a place.
+func (s *sheet) points(l *figure.Line) []figure.Point {
+	var known []figure.Point
+	for _, p := range l.Points {
+		if !math.IsNaN(p.X+p.Y) && !math.IsInf(p.X, 0) && !math.IsInf(p.Y, 0) {
+			known = append(known, p)
+		}
+	}
+	if !l.Dots {
+		known = figure.Thin(known)
+	}
+	return known
+}
+
+func (s *sheet) line(i int) {
+	l, st := &s.f.Lines[i], &s.styles[i]
+	points := s.points(l)
+	path := make([]point, len(points))
+	for k, p := range points {
+		path[k] = point{s.px(p.X), s.py(p.Y)}
+	}
+	width := thick
+	if len(path) > 200 { // a noisy one
+		width = 0.6
+	}
+	if st.joined && len(path) > 1 {
+		s.stroke(path, pen{st.color, width, st.dash})
+	}
+	for k, p := range points {
+		if p.Low != nil && p.High != nil {
+			s.interval(path[k].x, s.py(*p.Low), s.py(*p.High), st.color)
+		}
+	}
+	if st.marker < 0 {
+		return
+	}
+	for _, k := range places(len(path), st.markers, i) {
+		s.fill(marker(st.marker, path[k], markerSize), st.color)
+	}
+}
+
+// interval is the bar from low to high.
+func (s *sheet) interval(x, low, high float64, c rgb) {
+	bar := pen{color: c, width: 0.6}
+	s.stroke([]point{{x, low}, {x, high}}, bar)
+	s.stroke([]point{{x - 1.8, low}, {x + 1.8, low}}, bar)
+	s.stroke([]point{{x - 1.8, high}, {x + 1.8, high}}, bar)
+}
+
+// places are all n points, or markers of them, those of each line elsewhere.
+func places(n, markers, line int) []int {
+	var all []int
+	if markers == 0 || n <= markers {
+		for i := range n {
+			all = append(all, i)
+		}
+		return all
+	}
+	for i := range markers {
+		all = append(all, min(n-1, int((float64(i)+0.2+0.27*float64(line%3))*float64(n)/float64(markers))))
+	}
+	return all
+}
+
+// columns draws a histogram: what was counted is seen, however little.
+func (s *sheet) columns() {
+	for _, c := range s.f.Columns {
+		if !(c.Y > 0) {
+			continue
+		}
+		b := box{s.px(c.From), min(s.py(c.Y), s.bottom-0.8), s.px(c.To), s.bottom}
+		b.right = max(b.right, b.left+0.5)
+		s.fill(rectangle(b), rgb{120, 160, 196})
+		s.stroke(append(rectangle(b), point{b.left, b.top}), pen{color: palette(0), width: 0.4})
+	}
+}

@@ -1,0 +1,110 @@
+package paper
+
+import (
+	"math"
+	"slices"
+
+	"weir/internal/unit"
+)
+
+// Measures of a heat map's scale, in points.
+const (
+	scaleWidth = 34.0
+	shades     = 24
+)
+
+// shade is a color for counts: the more, the darker, also in grey.
+func shade(i int) rgb {
+	t := float64(i) / (shades - 1)
+	mix := func(from, to float64) uint8 { return uint8(from + (to-from)*t) }
+	if t < 0.5 {
+		t *= 2
+		return rgb{mix(226, 74), mix(238, 142), mix(246, 190)}
+	}
+	t = 2*t - 1
+	return rgb{mix(74, 8), mix(142, 28), mix(190, 74)}
+}
+
+// level is the shade of a count, by its logarithm: a tail of single slow
+// operations is what such a map is looked at for.
+func level(count, most float64) int {
+	if most <= 1 {
+		return shades - 1
+	}
+	return int(math.Round((shades - 1) * math.Log(count) / math.Log(most)))
+}
+
+// heat draws the field, each column of it as the runs of equal shades.
+func (s *sheet) heat() {
+	h := s.f.Heat
+	if h == nil || len(h.X) != len(h.Rows)+1 {
+		return
+	}
+	edges, rows := joined(h.X, h.Rows, 400)
+	var most int64
+	for _, row := range rows {
+		most = max(most, slices.Max(append(row, 0)))
+	}
+	for i, row := range rows {
+		left, right := s.px(edges[i]), s.px(edges[i+1])
+		for k := 0; k < len(row) && k+1 < len(h.Y); {
+			if row[k] <= 0 {
+				k++
+				continue
+			}
+			shadeOf, from := level(float64(row[k]), float64(most)), k
+			for k++; k < len(row) && k+1 < len(h.Y) && row[k] > 0 && level(float64(row[k]), float64(most)) == shadeOf; k++ {
+			}
+			s.fill(rectangle(box{left, s.py(h.Y[k]), right + 0.05, s.py(h.Y[from])}), shade(shadeOf))
+		}
+	}
+	s.scale(most)
+}
+
+// joined adds neighbors up until there are at most n columns.
+func joined(x []float64, rows [][]int64, n int) ([]float64, [][]int64) {
+	every := (len(rows) + n - 1) / n
+	if every <= 1 {
+		return x, rows
+	}
+	var edges []float64
+	var out [][]int64
+	for i := 0; i < len(rows); i += every {
+		end := min(i+every, len(rows))
+		sum := slices.Clone(rows[i])
+		for _, row := range rows[i+1 : end] {
+			for k := range min(len(sum), len(row)) {
+				sum[k] += row[k]
+			}
+		}
+		edges, out = append(edges, x[i]), append(out, sum)
+	}
+	return append(edges, x[len(x)-1]), out
+}
+
+// scale shows what the shades mean.
+func (s *sheet) scale(most int64) {
+	left, right := s.right+6, s.right+13
+	step := (s.bottom - s.top) / shades
+	for i := range shades {
+		bottom := s.bottom - step*float64(i)
+		s.fill(rectangle(box{left, bottom - step - 0.05, right, bottom}), shade(i))
+	}
+	l := letters{size: smallSize}
+	count := func(y float64, n float64) {
+		s.text(point{right + 2, y + smallSize*0.36}, s.d.fonts.fit(unit.Count(math.Round(n)), l, scaleWidth-14), l)
+	}
+	count(s.bottom-2, 1)
+	if most > 1 {
+		count(s.top+2, float64(most))
+	}
+	if most >= 9 {
+		count((s.top+s.bottom)/2, math.Sqrt(float64(most)))
+	}
+	l.turned = true
+	text := s.d.fonts.plain(s.f.Heat.What)
+	w := s.d.fonts.width(text, l)
+	if room := (s.bottom - s.top) / 2; w < room-16 {
+		s.text(point{right + 8, s.bottom - room/2 + w/2}, text, l)
+	}
+}
