@@ -204,7 +204,10 @@ func (r *campaigner) judge(run *campaign.Run, dir string) error {
 	if err != nil {
 		return err
 	}
-	r.say("run %d of %d: %s: %s\n\n", run.Number, len(r.Runs), found.Validity.Status, line(found.Verdict))
+	if !r.flags.quiet {
+		tell(r.err, "", "run %d of %d: %s: %s", run.Number, len(r.Runs), found.Validity.Status, found.Verdict)
+		r.say("\n")
+	}
 	return r.weigh(found)
 }
 

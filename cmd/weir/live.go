@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type live struct {
 	server  busy  // of the current step
 	client  busy
 	history []float64   // throughput of the last seconds
+	last    tally       // the second after them
 	loaded  bool        // there is load, or there was
 	making  preparation // what is made or removed; zero while there is load
 	head    string      // of the table, as it was written last
@@ -67,14 +69,26 @@ func (l *live) Interval(v *measure.Interval) error {
 	}
 	if !v.Start.Equal(l.next.at) && l.next.seconds > 0 {
 		l.second, l.next = l.next, tally{}
-		l.history = append(l.history[max(len(l.history)-mostHistory, 0):], l.second.throughput())
 		l.plain()
 	}
 	l.next.add(v)
+	l.remember(v)
 	if v.Phase == measure.Hold {
 		l.step.add(v)
 	}
 	return nil
+}
+
+// remember keeps the throughput of whole seconds of the wall clock: where a
+// phase ends, intervals are shorter.
+func (l *live) remember(v *measure.Interval) {
+	second := v.Start.Truncate(time.Second)
+	if !second.Equal(l.last.at) && !l.last.at.IsZero() {
+		l.history = append(l.history[max(len(l.history)-mostHistory, 0):], float64(l.last.moved))
+		l.last.moved = 0
+	}
+	l.last.at = second
+	l.last.moved += v.Moved
 }
 
 // Event implements measure.Sink.
@@ -86,9 +100,9 @@ func (l *live) Event(e measure.Event) error {
 		l.course.begin(&e)
 	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
 	case e.Kind == "error":
-		l.print("  %s, %v: %s\n", e.Time.Local().Format("15:04:05"), e.Class, line(e.Text))
+		tell(l.screen, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
 	default:
-		l.print("  %s %s\n", e.Time.Local().Format("15:04:05"), line(e.Text))
+		tell(l.screen, "  ", "%s %s", e.Time.Local().Format("15:04:05"), e.Text)
 	}
 	return nil
 }
@@ -163,15 +177,14 @@ func (l *live) spark(columns int) string {
 	if !l.look.Blocks || len(l.history) < 2 {
 		return ""
 	}
-	values := l.history[max(len(l.history)-max(columns-40, 10), 0):]
-	highest := 0.0
-	for _, v := range values {
-		highest = max(highest, v)
-	}
+	const head, tail = " throughput ", " last %d s, up to %s"
+	room := columns - len(head) - len(fmt.Sprintf(tail, mostHistory, "99.9 Gbit/s"))
+	values := l.history[max(len(l.history)-max(room, 1), 0):]
+	highest := slices.Max(values)
 	if highest == 0 {
 		return "" // nothing is moved: a run of operations without payload
 	}
-	return fmt.Sprintf(" throughput %s last %d s, up to %s", l.look.Paint(screen.Cyan, screen.Spark(values, len(values))), len(values), unit.Bits(highest))
+	return head + l.look.Paint(screen.Cyan, screen.Spark(values, len(values))) + fmt.Sprintf(tail, len(values), unit.Bits(highest))
 }
 
 // preparing is how far the preparation is.
@@ -239,7 +252,7 @@ func (l *live) start(dir string, processes int) {
 	if f := p.Find; f != nil {
 		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
 	}
-	l.print("%s: %s, %s%s, %s %v\n", line(p.Name), line(p.Target), steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
-	l.print("measuring into %s; Ctrl-C finishes early and still reports\n", line(dir))
+	tell(l.screen, "", "%s: %s, %s%s, %s %v", p.Name, p.Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
+	tell(l.screen, "", "measuring into %s; Ctrl-C finishes early and still reports", dir)
 	l.still = l.screen.Animate(l.draw)
 }

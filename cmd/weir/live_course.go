@@ -132,7 +132,8 @@ func (c *course) progress(now time.Time) screen.Progress {
 // ends tells whether all that goes on is the last operations: the steps are
 // over, or an interrupt has ended them.
 func (c *course) ends(now time.Time) bool {
-	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && now.Sub(c.since) > span(&c.step)
+	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && now.Sub(c.since) > span(&c.step) ||
+		c.plan.Find != nil && c.phase == measure.Drain && now.Sub(c.begun) > c.total
 	if c.over.IsZero() && !c.since.IsZero() && (last || c.finish.Err() != nil) {
 		c.over = now
 	}

@@ -46,6 +46,14 @@ func (t *tally) throughput() float64 { return float64(t.moved) / max(t.seconds, 
 // rate is in operations per second.
 func (t *tally) rate() float64 { return float64(t.done) / max(t.seconds, 1e-9) }
 
+// quantile is one of the latency, - where nothing has ended well.
+func (t *tally) quantile(q float64) string {
+	if t.done == 0 {
+		return "-"
+	}
+	return unit.Seconds(t.latency.Quantile(q))
+}
+
 // busy is how much one side's processes do: for each host,
 // cores times seconds used and there.
 type busy map[string][2]float64

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/report"
 )
@@ -28,6 +29,17 @@ func (t teller) say(format string, args ...any) {
 }
 
 func (t teller) tell(format string, args ...any) { _, _ = fmt.Fprintf(t.to, format, args...) }
+
+// tell writes a sentence for people, with what comes from elsewhere in it: as
+// plain text, behind indent, in lines as wide as a terminal. A lost terminal is
+// nobody's business.
+func tell(to io.Writer, indent, format string, args ...any) {
+	text := line(fmt.Sprintf(format, args...))
+	if wide := width(to); wide > 0 {
+		text = strings.Join(say.Wrap(text, max(wide-len(indent)-3, 20)), "\n"+indent+"  ")
+	}
+	_, _ = fmt.Fprintf(to, "%s%s\n", indent, text)
+}
 
 // look is how a text for w looks.
 func look(w io.Writer) report.Options {
