@@ -1,2 +1,2 @@
 // The script of the live page.
-import "./chart.css";
+import "./chart";

@@ -1,0 +1,44 @@
+// The axes of a chart, as uPlot wants them.
+import type uPlot from "uplot";
+import type { Colors } from "./colors";
+import type { Axis, Figure } from "./figure";
+import { labels, spaced, ticks } from "./ticks";
+import type { View } from "./view";
+
+const font = "13px system-ui, sans-serif";
+
+/** scales show what the view says. */
+export function scales(f: Figure, view: () => View): uPlot.Scales {
+  const one = (a: Axis, range: () => [number, number]): uPlot.Scale => ({
+    time: false, auto: false, distr: (a.base ?? 0) > 1 && a.min > 0 ? 3 : 1, log: a.base === 2 ? 2 : 10, range,
+  });
+  return { x: one(f.x, () => view().x), y: one(f.y, () => view().y) };
+}
+
+function widthOf(u: uPlot, text: string): number {
+  u.ctx.save();
+  u.ctx.font = font;
+  const width = u.ctx.measureText(text).width;
+  u.ctx.restore();
+  return width;
+}
+
+/** axes label what the view shows; f and c are asked each time. */
+export function axes(f: () => Figure, c: () => Colors): uPlot.Axis[] {
+  const all = (_: uPlot, splits: number[]): number[] => splits;
+  const common: uPlot.Axis = { font, stroke: () => c().soft, filter: all };
+  return [
+    {
+      ...common, size: 32, gap: 6, grid: { show: false },
+      ticks: { stroke: () => c().soft, width: 1, size: 4 }, border: { show: true, stroke: () => c().soft, width: 1 },
+      splits: (u, _, min, max) => ticks(f().x, min, max, Math.max(2, u.over.clientWidth / 90)),
+      values: (u, at) => spaced(labels(f().x, at), at.map((x) => u.valToPos(x, "x")), (text) => widthOf(u, text), 8),
+    },
+    {
+      ...common, gap: 6, ticks: { show: false }, grid: { show: !f().heat, stroke: () => c().grid, width: 1 },
+      size: (u, values) => Math.max(34, 12 + Math.max(0, ...(values ?? []).map((v) => widthOf(u, v ?? "")))),
+      splits: (_, __, min, max) => ticks(f().y, min, max, 5),
+      values: (_, at) => labels(f().y, at),
+    },
+  ];
+}

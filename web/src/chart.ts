@@ -1,0 +1,305 @@
+// A figure as a chart that can be pointed at and zoomed, with the mouse, with
+// fingers or with the keyboard, and that says its values to those who listen.
+import uPlot from "uplot";
+import { axes, scales } from "./axes";
+import { colors, onScheme, type Colors } from "./colors";
+import type { Figure } from "./figure";
+import { listen } from "./gestures";
+import type { Group, Member } from "./group";
+import { heatLegend, paintHeat } from "./heat";
+import { keysOf } from "./keys";
+import { legend } from "./legend";
+import { aligned, places } from "./lines";
+import { drawMarks, drawPoints, fillColumns, fillZones, goesBack, lineThrough, nameZones } from "./paint";
+import { Overlay } from "./overlay";
+import { middles, readout, snap, stops, words } from "./readout";
+import { View } from "./view";
+import "uplot/dist/uPlot.min.css";
+import "./chart.css";
+
+export interface Options {
+  /** group: charts that point and zoom together; see Groups. */
+  group?: Group;
+}
+
+/** A Chart draws one figure into an element of the page. */
+export class Chart implements Member {
+  private u: uPlot | null = null;
+  private overlay: Overlay | null = null;
+  private colors: Colors = colors();
+  private view: View;
+  private at: number | null = null; // the stop that is pointed at
+  private atY: number | null = null;
+  private readonly hidden = new Set<number>();
+  private readonly parts = new Parts();
+  private readonly ends: (() => void)[] = [];
+
+  /** The chart is appended to parent and as wide as it. f is not changed, and is the chart's until update. */
+  constructor(parent: HTMLElement, private f: Figure, private readonly options: Options = {}) {
+    this.view = new View(f, options.group?.range ?? null);
+    parent.append(this.parts.root);
+    this.parts.reset.addEventListener("click", () => this.reset());
+    this.parts.plot.addEventListener("keydown", (e) => this.key(e));
+    this.parts.plot.addEventListener("blur", () => this.select(null, null, true));
+    this.build();
+    const size = new ResizeObserver(() => this.resize());
+    size.observe(this.parts.plot);
+    this.ends.push(() => size.disconnect());
+    this.ends.push(onScheme(() => {
+      this.colors = colors();
+      this.parts.fill(this.f, this.hidden, this.colors, this.toggle);
+      this.u?.redraw(false, true);
+    }));
+    if (options.group) this.ends.push(options.group.join(this));
+  }
+
+  /** update shows other data, such as those of the next second: what is hidden, zoomed and pointed at stays. */
+  update(f: Figure): void {
+    const same = likeness(f) === likeness(this.f);
+    this.f = f;
+    this.view = new View(f, this.view.zoomed);
+    if (same && this.u) {
+      this.u.setData(this.data(), false);
+      this.show();
+    } else this.build();
+    this.select(this.at, this.atY, false);
+  }
+
+  /** end removes the chart from the page. */
+  end(): void {
+    for (const end of this.ends) end();
+    this.u?.destroy();
+    this.parts.root.remove();
+  }
+
+  /** point, of Member: another chart of the group is pointed at. */
+  point(x: number | null): void {
+    this.at = x === null ? null : snap(stops(this.f, this.hidden), x);
+    this.atY = null;
+    this.draw(false);
+  }
+
+  /** stretch, of Member: another chart of the group was zoomed. */
+  stretch(range: [number, number] | null): void {
+    this.view.setX(range);
+    this.show();
+  }
+
+  private build(): void {
+    this.u?.destroy();
+    for (const i of this.hidden) if (i >= (this.f.lines?.length ?? 0)) this.hidden.delete(i);
+    this.parts.fill(this.f, this.hidden, this.colors, this.toggle);
+    const lines = this.f.lines ?? [];
+    const bare: uPlot.Series = { paths: () => null, points: { show: false }, auto: false };
+    const u = new uPlot({
+      ...this.size(), padding: [this.f.zones?.some((z) => z.name) ? 22 : 10, 14, 0, 0], legend: { show: false },
+      scales: scales(this.f, () => this.view), axes: axes(() => this.f, () => this.colors),
+      series: [{}, ...(lines.length > 0 ? lines.map((_, i) => this.series(i)) : [bare])],
+      cursor: {
+        x: false, y: false, points: { show: false }, drag: { x: true, y: true, uni: 24, dist: 6, setScale: false },
+        bind: { dblclick: () => null },
+      },
+      hooks: {
+        drawClear: [(u) => this.under(u)],
+        draw: [(u) => this.over(u)],
+        setSelect: [(u) => this.selected(u)],
+        setSize: [() => this.draw(false)],
+      },
+    }, this.data(), this.parts.plot);
+    this.u = u;
+    this.overlay = new Overlay(u, this.parts.box);
+    listen(u.over, {
+      point: (left, top) => this.select(snap(stops(this.f, this.hidden), u.posToVal(left, "x")), u.posToVal(top, "y"), false),
+      leave: () => this.select(null, null, false),
+      pinch: (from, to) => this.zoom(this.view.pinched(from.map((p) => u.posToVal(p, "x")), to, u.over.clientWidth), null),
+      reset: () => this.reset(),
+    });
+  }
+
+  private series(i: number): uPlot.Series {
+    const line = this.f.lines![i]!;
+    return {
+      show: !this.hidden.has(i), width: 2, points: { show: false }, auto: false,
+      stroke: () => this.colors.lines[this.f.lines![i]!.color % this.colors.lines.length]!,
+      ...(line.dash ? { dash: [6, 4] } : {}),
+      ...(goesBack(line) ? { paths: (u: uPlot) => lineThrough(u, this.f.lines![i]!) } : {}),
+    };
+  }
+
+  private data(): uPlot.AlignedData {
+    if (this.f.heat || this.f.columns?.length) {
+      const at = this.f.heat ? middles(this.f.heat.x) : this.f.columns!.map((c) => (c.from + c.to) / 2);
+      return [at, at.map(() => null)];
+    }
+    const lines = this.f.lines ?? [];
+    const at = places(lines);
+    return [at, ...lines.map((l) => aligned(l, at))] as uPlot.AlignedData;
+  }
+
+  /** under paints what lies behind the axes. */
+  private under(u: uPlot): void {
+    clipped(u, () => {
+      fillZones(u, this.f, this.colors);
+      if (this.f.heat) paintHeat(u, this.f, this.colors.dark);
+    });
+  }
+
+  private over(u: uPlot): void {
+    clipped(u, () => {
+      fillColumns(u, this.f, this.colors.lines[0]!);
+      (this.f.lines ?? []).forEach((l, i) => {
+        if (!this.hidden.has(i)) drawPoints(u, l, this.colors.lines[l.color % this.colors.lines.length]!);
+      });
+      drawMarks(u, this.f, this.colors);
+    });
+    u.ctx.save();
+    nameZones(u, this.f, this.colors);
+    u.ctx.restore();
+  }
+
+  private size(): { width: number; height: number } {
+    const width = Math.max(200, this.parts.plot.clientWidth);
+    return { width, height: Math.round(Math.min(380, Math.max(220, width * 0.52))) };
+  }
+
+  private resize(): void {
+    const size = this.size();
+    if (this.u && (size.width !== this.u.width || size.height !== this.u.height)) this.u.setSize(size);
+  }
+
+  /** select points at x, a stop, and tells the group. */
+  private select(x: number | null, y: number | null, said: boolean): void {
+    this.at = x;
+    this.atY = y;
+    this.draw(true);
+    if (said) this.say();
+    this.options.group?.point(this, x);
+  }
+
+  private draw(box: boolean): void {
+    const r = this.at === null ? null : readout(this.f, this.hidden, this.at, this.atY);
+    if (r) this.overlay?.show(this.f, r, this.colors, box);
+    else this.overlay?.hide();
+  }
+
+  /** say announces what is pointed at. */
+  private say(): void {
+    const r = this.at === null ? null : readout(this.f, this.hidden, this.at, this.atY);
+    this.parts.live.textContent = r ? words(r) : "";
+  }
+
+  /** selected zooms to what was dragged over. */
+  private selected(u: uPlot): void {
+    const { left, top, width, height } = u.select;
+    if (width <= 0 && height <= 0) return;
+    const x: [number, number] | null = width < u.over.clientWidth ? [u.posToVal(left, "x"), u.posToVal(left + width, "x")] : null;
+    const y: [number, number] | null = height < u.over.clientHeight ? [u.posToVal(top + height, "y"), u.posToVal(top, "y")] : null;
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom(x ?? this.view.x, y);
+  }
+
+  private zoom(x: [number, number], y: [number, number] | null): void {
+    this.view.setX(x);
+    if (y) this.view.setY(y);
+    this.show();
+    this.options.group?.stretch(this, this.view.zoomed);
+  }
+
+  private reset(): void {
+    this.view.reset();
+    this.show();
+    this.options.group?.stretch(this, null);
+  }
+
+  private show(): void {
+    const u = this.u;
+    if (!u) return;
+    this.parts.reset.hidden = !this.view.narrowed;
+    u.batch(() => {
+      u.setScale("x", { min: this.view.x[0], max: this.view.x[1] });
+      u.setScale("y", { min: this.view.y[0], max: this.view.y[1] });
+    });
+    this.draw(false);
+  }
+
+  private readonly toggle = (i: number): void => {
+    if (!this.hidden.delete(i)) this.hidden.add(i);
+    this.u?.setSeries(i + 1, { show: !this.hidden.has(i) });
+    this.draw(false);
+  };
+
+  private key(e: KeyboardEvent): void {
+    const all = stops(this.f, this.hidden).filter((x) => x >= this.view.x[0] && x <= this.view.x[1]);
+    const did = keysOf(e, {
+      count: all.length,
+      now: this.at === null ? -1 : all.indexOf(this.at),
+      go: (i) => this.select(all[i] ?? null, null, true),
+      zoom: (factor) => this.zoom(this.view.scaled(factor, this.at), null),
+      reset: () => (this.view.narrowed ? this.reset() : this.select(null, null, true)),
+    });
+    if (did) e.preventDefault();
+  }
+}
+
+/** likeness is equal for figures that differ in their data only. */
+function likeness(f: Figure): string {
+  return JSON.stringify([f.x.base ?? 0, f.y.base ?? 0, !!f.heat, f.columns?.length ?? 0, f.zones?.some((z) => z.name) ?? false,
+    (f.lines ?? []).map((l) => [l.name, l.color, l.dash, l.dots, goesBack(l)]), f.x.label, f.y.label, f.stamp]);
+}
+
+function clipped(u: uPlot, paint: () => void): void {
+  u.ctx.save();
+  u.ctx.beginPath();
+  u.ctx.rect(u.bbox.left - 4, u.bbox.top - 4, u.bbox.width + 8, u.bbox.height + 8);
+  u.ctx.clip();
+  paint();
+  u.ctx.restore();
+}
+
+/** Parts are the elements of one chart. */
+class Parts {
+  readonly root = el("div", "chart");
+  readonly plot = el("div", "chart-plot");
+  readonly box = el("div", "chart-box");
+  readonly live = el("div", "unseen");
+  readonly reset = el("button", "chart-button chart-reset") as HTMLButtonElement;
+  private readonly legend = el("div", "legend");
+  private readonly unit = el("span", "chart-unit");
+  private readonly stamp = el("span", "");
+  private readonly below = el("div", "chart-below");
+  private readonly hint = el("p", "chart-hint");
+
+  constructor() {
+    this.reset.type = "button";
+    this.reset.textContent = "Show all";
+    this.reset.hidden = true;
+    this.box.setAttribute("aria-hidden", "true");
+    this.live.setAttribute("aria-live", "polite");
+    this.plot.tabIndex = 0;
+    this.plot.setAttribute("role", "application");
+    this.plot.setAttribute("aria-roledescription", "chart");
+    this.hint.textContent = "Arrow keys go from point to point, + and - zoom, Escape shows all.";
+    const top = el("div", "chart-top");
+    top.append(this.unit, this.stamp);
+    const wrap = el("div", "chart-wrap");
+    wrap.append(this.plot, this.box, this.reset);
+    this.root.append(this.legend, top, wrap, this.below, this.hint, this.live);
+  }
+
+  /** fill writes all that is text. */
+  fill(f: Figure, hidden: ReadonlySet<number>, c: Colors, toggle: (i: number) => void): void {
+    this.plot.setAttribute("aria-label", f.title + ". " + this.hint.textContent);
+    this.legend.replaceChildren(...(f.heat ? [heatLegend(f, c.dark)] : legend(f, hidden, toggle)));
+    this.legend.hidden = this.legend.childElementCount === 0;
+    this.unit.textContent = f.y.label;
+    this.below.textContent = f.x.label;
+    this.stamp.textContent = f.stamp ?? "";
+    this.stamp.className = "chart-stamp " + (f.stamp ?? "").replace(/[^a-z]/g, "");
+  }
+}
+
+function el(tag: string, name: string): HTMLElement {
+  const e = document.createElement(tag);
+  e.className = name;
+  return e;
+}

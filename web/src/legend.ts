@@ -1,0 +1,37 @@
+// The names of a chart's lines; each is a button that hides its line.
+import type { Figure, Line } from "./figure";
+
+const svg = "http://www.w3.org/2000/svg";
+
+/** legend makes a button for each line; nothing where there is only one. */
+export function legend(f: Figure, hidden: ReadonlySet<number>, toggle: (i: number) => void): HTMLElement[] {
+  const lines = f.lines ?? [];
+  if (lines.length < 2) return [];
+  return lines.map((l, i) => {
+    const b = document.createElement("button");
+    b.type = "button";
+    b.className = "chart-button legend-entry";
+    b.setAttribute("aria-pressed", String(!hidden.has(i)));
+    const name = document.createElement("span");
+    name.textContent = l.name;
+    b.append(sample(l), name);
+    b.title = "Show or hide";
+    b.addEventListener("click", () => {
+      toggle(i);
+      b.setAttribute("aria-pressed", String(!hidden.has(i)));
+    });
+    return b;
+  });
+}
+
+function sample(l: Line): SVGElement {
+  const s = document.createElementNS(svg, "svg");
+  s.setAttribute("viewBox", "0 0 24 8");
+  s.setAttribute("class", "c" + (l.color % 6));
+  s.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(svg, "path");
+  path.setAttribute("d", "M0 4H24");
+  path.setAttribute("class", l.dash ? "line dash" : "line");
+  s.append(path);
+  return s;
+}

@@ -1,0 +1,77 @@
+// What shows on top of a chart where it is pointed at: a line, dots, a box.
+import type uPlot from "uplot";
+import type { Colors } from "./colors";
+import type { Figure } from "./figure";
+import type { Readout } from "./readout";
+
+const mostRows = 12;
+
+function div(name: string, parent: HTMLElement): HTMLElement {
+  const d = document.createElement("div");
+  d.className = name;
+  parent.append(d);
+  return d;
+}
+
+/** An Overlay lies on the plot of one chart and lets the mouse through. */
+export class Overlay {
+  private readonly line: HTMLElement;
+  private readonly box: HTMLElement;
+  private dots: HTMLElement[] = [];
+
+  constructor(private readonly u: uPlot, box: HTMLElement) {
+    this.line = div("chart-at", u.over);
+    this.box = box;
+    this.hide();
+  }
+
+  hide(): void {
+    this.line.hidden = this.box.hidden = true;
+    for (const d of this.dots) d.remove();
+    this.dots = [];
+  }
+
+  /** show points at r; with the box if this is where the person is. */
+  show(f: Figure, r: Readout, c: Colors, box: boolean): void {
+    this.hide();
+    const left = this.u.valToPos(r.x, "x");
+    if (left < -1 || left > this.u.over.clientWidth + 1) return;
+    this.line.hidden = false;
+    this.line.style.transform = `translateX(${Math.round(left)}px)`;
+    for (const row of r.rows) {
+      const top = row.y === null ? -1 : this.u.valToPos(row.y, "y");
+      if (row.y === null || top < -1 || top > this.u.over.clientHeight + 1 || (f.columns?.length ?? 0) > 0) continue;
+      const d = div("chart-dot", this.u.over);
+      d.style.transform = `translate(${left}px,${top}px)`;
+      d.style.background = row.line < 0 ? c.ink : c.lines[f.lines![row.line]!.color % c.lines.length]!;
+      this.dots.push(d);
+    }
+    if (box) this.fill(f, r, c, left);
+  }
+
+  private fill(f: Figure, r: Readout, c: Colors, left: number): void {
+    const { box } = this;
+    box.replaceChildren();
+    div("chart-box-head", box).textContent = r.head;
+    for (const row of r.rows.slice(0, mostRows)) {
+      const p = div("chart-box-row", box);
+      if (row.line >= 0 && (f.lines?.length ?? 0) > 1) {
+        const s = div("swatch", p);
+        s.style.background = c.lines[f.lines![row.line]!.color % c.lines.length]!;
+      }
+      const name = document.createElement("span");
+      name.textContent = row.name;
+      const value = document.createElement("b");
+      value.textContent = row.value;
+      p.append(name, value);
+    }
+    if (r.rows.length > mostRows) div("chart-box-row", box).textContent = `and ${r.rows.length - mostRows} more`;
+    box.hidden = false;
+    // Beside the line, on the side that has more room, and never outside of the chart.
+    const at = this.u.over.offsetLeft + left;
+    const room = box.parentElement!.clientWidth;
+    const width = box.offsetWidth;
+    const wanted = left < this.u.over.clientWidth / 2 ? at + 12 : at - width - 12;
+    box.style.transform = `translate(${Math.max(0, Math.min(wanted, room - width))}px,${this.u.over.offsetTop + 4}px)`;
+  }
+}

@@ -1,0 +1,102 @@
+// What a chart says at a place, in words: for the box beside the mouse and for
+// those who listen instead of looking.
+import type { Figure, Line } from "./figure";
+import { count, show } from "./format";
+import { below, nearest, places, read } from "./lines";
+
+/** A Row is one line's value. */
+export interface Row {
+  line: number; // index of the figure's line, -1: of no line
+  name: string;
+  value: string;
+  y: number | null; // where a dot is to be set
+}
+
+export interface Readout {
+  x: number; // the place that the values are of
+  head: string;
+  rows: Row[];
+}
+
+/** stops returns the places of x, ascending, at which a figure has something to say. */
+export function stops(f: Figure, hidden: ReadonlySet<number>): number[] {
+  if (f.heat) return middles(f.heat.x);
+  if (f.columns?.length) return f.columns.map((c) => (c.from + c.to) / 2);
+  const shown = (f.lines ?? []).filter((_, i) => !hidden.has(i));
+  const dotted = shown.filter((l) => l.dots);
+  return places(dotted.length > 0 ? dotted : shown);
+}
+
+/** middles returns the middle of each two neighbors. */
+export function middles(edges: number[]): number[] {
+  return edges.slice(1).map((e, i) => (e + edges[i]!) / 2);
+}
+
+/** readout says what a figure shows at x; of a heat map at y, too. */
+export function readout(f: Figure, hidden: ReadonlySet<number>, x: number, y: number | null): Readout | null {
+  if (f.heat) return ofHeat(f, x, y);
+  if (f.columns?.length) return ofColumns(f, x);
+  const lines = f.lines ?? [];
+  const dotted = lines.some((l, i) => l.dots && !hidden.has(i));
+  const rows: Row[] = [];
+  lines.forEach((l, i) => {
+    if (!hidden.has(i)) rows.push(...ofLine(f, l, i, x, dotted));
+  });
+  return rows.length === 0 ? null : { x, head: show(f.x, x), rows };
+}
+
+function ofLine(f: Figure, l: Line, i: number, x: number, model: boolean): Row[] {
+  const r = read(l, x, model);
+  if (!r) return [];
+  let value = show(f.y, r.y);
+  if (r.low !== null && r.high !== null) value += " (95%: " + show(f.y, r.low) + " to " + show(f.y, r.high) + ")";
+  return [{ line: i, name: l.name, value, y: r.y }];
+}
+
+function ofColumns(f: Figure, x: number): Readout | null {
+  const c = f.columns?.find((c) => x >= c.from && x < c.to);
+  if (!c) return null;
+  return { x: (c.from + c.to) / 2, head: show(f.x, c.from) + " to " + show(f.x, c.to), rows: [{ line: -1, name: "", value: show(f.y, c.y), y: c.y }] };
+}
+
+function ofHeat(f: Figure, x: number, y: number | null): Readout | null {
+  const h = f.heat!;
+  const i = below(h.x, x);
+  const row = h.rows[i];
+  if (!row) return null;
+  const head = show(f.x, h.x[i]!) + " to " + show(f.x, h.x[i + 1]!);
+  const middle = (h.x[i]! + h.x[i + 1]!) / 2;
+  const k = y === null ? -1 : below(h.y, y);
+  if (row[k] !== undefined) {
+    const range = show(f.y, h.y[k]!) + " to " + show(f.y, h.y[k + 1]!);
+    return { x: middle, head, rows: [{ line: -1, name: range, value: count(row[k]!) + " " + h.what, y: (h.y[k]! + h.y[k + 1]!) / 2 }] };
+  }
+  return { x: middle, head, rows: summary(f, row) };
+}
+
+/** summary says how a column of a heat map is spread. */
+function summary(f: Figure, row: number[]): Row[] {
+  const h = f.heat!;
+  const all = row.reduce((a, b) => a + b, 0);
+  if (all === 0) return [{ line: -1, name: "", value: "no " + h.what, y: null }];
+  const at = (share: number): string => {
+    let sum = 0;
+    for (let k = 0; k < row.length; k++) {
+      sum += row[k]!;
+      if (sum >= share * all) return show(f.y, h.y[k + 1]!);
+    }
+    return "";
+  };
+  return [{ line: -1, name: "", value: count(all) + " " + h.what + ": half below " + at(0.5) + ", 99% below " + at(0.99), y: null }];
+}
+
+/** words puts a readout into a sentence. */
+export function words(r: Readout): string {
+  return r.head + ": " + r.rows.map((row) => (row.name ? row.name + " " : "") + row.value).join("; ");
+}
+
+/** snap returns the stop that is nearest to x, or null. */
+export function snap(all: number[], x: number): number | null {
+  const i = nearest(all, x);
+  return i < 0 ? null : all[i]!;
+}
