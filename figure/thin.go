@@ -5,12 +5,15 @@ const MostPoints = 600
 
 // Thin keeps at most MostPoints points of a time series: of each stretch the
 // lowest and the highest, in their order, so that no peak is lost.
-func Thin(points []Point) []Point {
-	if len(points) <= MostPoints {
+func Thin(points []Point) []Point { return ThinTo(points, MostPoints) }
+
+// ThinTo is Thin with another limit. What is not longer is returned as it is.
+func ThinTo(points []Point, most int) []Point {
+	if len(points) <= most {
 		return points
 	}
-	const stretches = MostPoints / 2
-	out := make([]Point, 0, MostPoints)
+	stretches := max(1, most/2)
+	out := make([]Point, 0, 2*stretches)
 	for i := range stretches {
 		part := points[i*len(points)/stretches : (i+1)*len(points)/stretches]
 		low, high := 0, 0

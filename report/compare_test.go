@@ -89,7 +89,7 @@ func TestComparisonHTML(t *testing.T) {
 		if err := ComparisonHTML(&out, c); err != nil {
 			t.Fatal(err)
 		}
-		page := out.String()
+		page := body(t, out.String())
 		if strings.Contains(page, "<script") || strings.Contains(page, "\x1b") {
 			t.Errorf("%s: a name is obeyed", name)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"weir/analysis"
@@ -37,7 +38,7 @@ func FuzzPage(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, bad := range []string{`"NaN`, `"+Inf`, ` NaN`, `="-Inf`} {
-			if bytes.Contains(page.Bytes(), []byte(bad)) && !bytes.Contains(b, []byte(bad)) {
+			if strings.Contains(body(t, page.String()), bad) && !bytes.Contains(b, []byte(bad)) {
 				t.Fatalf("the page holds %s", bad)
 			}
 		}

@@ -34,7 +34,8 @@ type page struct {
 type card struct{ Name, Value, Note string }
 
 // HTML writes f, and s where it is not nil, as one file that needs nothing
-// else: no script, no font, no network.
+// else: no other file, no network. Plots are there as pictures, and where weir
+// was built with the pages' scripts as charts, too.
 func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 	return writePage(w, pageText, newPage(f, s))
 }
@@ -60,7 +61,7 @@ func drawings(charts []figure.Figure) []drawing {
 	var all []drawing
 	for i := range charts {
 		c := &charts[i]
-		fig := drawing{Title: c.Title, Desc: say.Plain(c.Desc), SVG: c.SVG()}
+		fig := drawing{Title: c.Title, Desc: say.Plain(c.Desc), SVG: c.SVG(), Data: c}
 		if len(c.Lines) > 1 {
 			for _, l := range c.Lines {
 				fig.Legend = append(fig.Legend, legend{say.Plain(l.Name), l.Color, l.Dash})

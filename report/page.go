@@ -7,7 +7,9 @@ import (
 	"io"
 	"strings"
 
+	"weir/figure"
 	"weir/internal/say"
+	"weir/web"
 )
 
 //go:embed parts.html.tmpl
@@ -17,20 +19,18 @@ var partsText string
 var styleText string
 
 // A pageHead is what every page begins with.
-type pageHead struct {
-	Style         template.CSS
-	Title, Status string
-}
+type pageHead struct{ Title, Status string }
 
 // newHead is for a page about what has that name.
-func newHead(name, status string) pageHead {
-	return pageHead{template.CSS(styleText), "weir: " + say.Plain(name), status} // the style is our own file
-}
+func newHead(name, status string) pageHead { return pageHead{"weir: " + say.Plain(name), status} }
 
+// A drawing is a plot on a page: as SVG, and as data for the page's script,
+// which puts a chart in its place.
 type drawing struct {
 	Title, Desc string
 	SVG         template.HTML
 	Legend      []legend
+	Data        *figure.Figure // nil: it stays as it is
 }
 
 type legend struct {
@@ -61,7 +61,19 @@ type cell struct{ Text, Class string }
 
 // writePage executes the template of a page, which may use the parts of all.
 func writePage(w io.Writer, text string, page any) error {
-	t, err := template.New("page").Parse(partsText)
+	return writePageWith(w, text, page, built())
+}
+
+// writePageWith is writePage with the script and the style of b.
+func writePageWith(w io.Writer, text string, page any, b bundle) error {
+	style := web.Theme() + styleText + b.style
+	var figures []*figure.Figure // in the order in which the page shows them
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"style":  func() template.HTML { return template.HTML("<style>" + style + "</style>") }, // our own files
+		"policy": func() string { return policy(b.script, style) },
+		"number": func(f *figure.Figure) int { figures = append(figures, f); return len(figures) - 1 },
+		"script": func() (template.HTML, error) { return script(b, figures) },
+	}).Parse(partsText)
 	if err == nil {
 		t, err = t.Parse(text)
 	}

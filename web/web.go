@@ -9,6 +9,13 @@ import "embed"
 //go:embed all:dist
 var dist embed.FS
 
+//go:embed src/theme.css
+var theme string
+
+// Theme returns the style sheet with the colors that all pages and their
+// charts use, light, dark and on paper. It is there in every build.
+func Theme() string { return theme }
+
 // Missing is what a page says where the bundle is not there.
 const Missing = "This weir was built without the scripts of its pages (make web builds them; it needs Node), so charts cannot be zoomed or pointed at."
 

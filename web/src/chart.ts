@@ -250,7 +250,7 @@ function likeness(f: Figure): string {
 function clipped(u: uPlot, paint: () => void): void {
   u.ctx.save();
   u.ctx.beginPath();
-  u.ctx.rect(u.bbox.left - 4, u.bbox.top - 4, u.bbox.width + 8, u.bbox.height + 8);
+  u.ctx.rect(u.bbox.left - 12, u.bbox.top - 12, u.bbox.width + 24, u.bbox.height + 24);
   u.ctx.clip();
   paint();
   u.ctx.restore();

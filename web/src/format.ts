@@ -105,12 +105,21 @@ function whole(s: number): string {
   return text;
 }
 
+/** five rounds x to five significant digits; of two equally near, to the even digit. */
+function five(x: number): number {
+  const e = Number(x.toExponential(20).split("e")[1]);
+  if (e <= 4) return Number(fixed(x, Math.min(100, 4 - e)));
+  const unit = 10 ** (e - 4);
+  const tie = (Math.abs(x) % unit) * 2 === unit && Math.floor(Math.abs(x) / unit) % 2 === 0;
+  return tie ? Math.sign(x) * (Math.abs(x) - unit / 2) : Number(x.toPrecision(5));
+}
+
 /** tick writes the number at a tick, without an exponent where that is short. */
 export function tick(x: number): string {
   if (!finite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "+Inf" : "-Inf";
-  const short = Number(x.toPrecision(5));
+  const short = five(x);
   if (Math.abs(short) < 1e7) return plain(short);
-  const [mantissa, e = ""] = x.toExponential(4).split("e+");
+  const [mantissa, e = ""] = short.toExponential(4).split("e+");
   return trim(mantissa + " ").trimEnd() + "e+" + e.padStart(2, "0");
 }
 

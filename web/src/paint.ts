@@ -73,6 +73,7 @@ export function drawPoints(u: uPlot, l: Line, color: string): void {
   const { ctx } = u;
   ctx.strokeStyle = ctx.fillStyle = color;
   ctx.lineWidth = px(1.6);
+  ctx.setLineDash([]);
   const dots = l.dots || l.x.length === 1;
   for (let i = 0; i < l.x.length; i++) {
     const [x, y, low, high] = [l.x[i], l.y[i], l.low?.[i], l.high?.[i]];

@@ -1,5 +1,47 @@
-// The script of a report: turns its plots into charts.
+// The script of a report: puts a chart in the place of each plot, once it
+// comes into view, and keeps the plot for paper.
 import { Chart } from "./chart";
 import type { Figure } from "./figure";
+import { Groups } from "./group";
+import { buttons } from "./table";
+import { canUnpack, unpack } from "./unpack";
+import "./report.css";
 
-(window as unknown as { test: unknown }).test = (f: Figure) => new Chart(document.body, f);
+const groups = new Groups();
+
+function draw(place: HTMLElement, f: Figure): void {
+  const still = place.querySelector<SVGElement>(":scope > svg");
+  if (!still) return;
+  const at = document.createElement("div");
+  at.className = "chart-place";
+  still.after(at);
+  const alone = f.columns?.length; // a histogram has an axis of its own
+  new Chart(at, f, alone ? {} : { group: groups.of(f) });
+  at.before(buttons(f));
+  place.classList.add("charted");
+}
+
+async function start(): Promise<void> {
+  const data = document.getElementById("figures");
+  if (!data || !canUnpack()) return;
+  const figures = await unpack(data.textContent ?? "");
+  data.remove();
+  const waiting = new Map<Element, Figure>();
+  const seen = new IntersectionObserver((entries) => {
+    for (const e of entries) {
+      const f = e.isIntersecting && waiting.get(e.target);
+      if (!f) continue;
+      seen.unobserve(e.target);
+      waiting.delete(e.target);
+      draw(e.target as HTMLElement, f);
+    }
+  }, { rootMargin: "400px" });
+  for (const place of document.querySelectorAll<HTMLElement>("figure[data-figure]")) {
+    const f = figures[Number(place.dataset.figure)];
+    if (!f) continue;
+    waiting.set(place, f);
+    seen.observe(place);
+  }
+}
+
+void start();

@@ -14,7 +14,7 @@ function nice(x: number): number {
 /** ticks returns the values between min and max that get a label, about as many as most. */
 export function ticks(a: Axis, min: number, max: number, most: number): number[] {
   const whole = min <= a.min && max >= a.max;
-  const given = (a.ticks ?? []).filter((t) => t >= min - 1e-12 * Math.abs(min) && t <= max + 1e-12 * Math.abs(max));
+  const given = (a.ticks ?? []).slice().sort((p, q) => p - q).filter((t) => t >= min - 1e-12 * Math.abs(min) && t <= max + 1e-12 * Math.abs(max));
   if (whole || (given.length >= 3 && a.unit !== "s" && logarithmic(a))) return given;
   if (logarithmic(a) && max / min > 10) return powers(a, min, max);
   const step = nice(((max - min) * a.factor) / Math.max(2, most)) / a.factor;

@@ -1,0 +1,198 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"weir/figure"
+	"weir/web"
+)
+
+// MostEmbedded is how many points of a line a page holds for its script: each
+// second of two hours. Longer lines keep the lowest and the highest of each stretch.
+const MostEmbedded = 7200
+
+// A bundle is the script of a page and its styles; both are empty where weir
+// was built without them.
+type bundle struct{ script, style string }
+
+// built returns the bundle that this weir was built with.
+func built() bundle {
+	script, there := web.Bundle("report.js")
+	style, styled := web.Bundle("report.css")
+	if !there || !styled {
+		return bundle{}
+	}
+	return bundle{script, style}
+}
+
+// policy is what a page may do: run the one script and use the one style sheet
+// that it was made with, and nothing else; no network, no forms, no frames.
+func policy(script, style string) string {
+	sum := func(text string) string {
+		if text == "" {
+			return "'none'"
+		}
+		b := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(b[:]) + "'"
+	}
+	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", sum(script), sum(style))
+}
+
+// script is what stands at the end of a page with figures: their data and what
+// draws them, or why they stay as they are.
+func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
+	if len(figures) == 0 {
+		return "", nil
+	}
+	if b.script == "" {
+		return template.HTML(`<p class="note">` + template.HTMLEscapeString(web.Missing) + "</p>"), nil
+	}
+	if strings.Contains(strings.ToLower(b.script+b.style), "</s") { // of script, of style
+		return "", errors.New("report: the script of the page would end too early")
+	}
+	data, err := embed(figures)
+	return template.HTML(`<noscript><p class="note">With scripts, charts can be zoomed and pointed at.</p></noscript>` +
+		data + "<script>" + b.script + "</script>"), err // our own file
+}
+
+// embed writes figures for the page's script: JSON, packed by gzip, in letters
+// that mean nothing to HTML. The script unpacks it when the page is open.
+func embed(figures []*figure.Figure) (string, error) {
+	b, err := json.Marshal(pack(figures))
+	if err != nil {
+		return "", fmt.Errorf("report: figures: %w", err)
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(b)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return "", fmt.Errorf("report: figures: %w", err)
+	}
+	return `<script type="application/octet-stream" id="figures">` + base64.StdEncoding.EncodeToString(packed.Bytes()) + "</script>", nil
+}
+
+// A packed is the figures of a page. Lines share their columns of x, of which
+// many are the same.
+type packed struct {
+	X       []digits          `json:"x"`
+	Figures []json.RawMessage `json:"figures"` // null: one with an axis that has no end
+}
+
+// A packedFigure is a figure whose lines name their column of x.
+type packedFigure struct {
+	figure.Figure
+	Lines []packedLine `json:"lines,omitempty"`
+}
+
+type packedLine struct {
+	Name  string `json:"name"`
+	Color int    `json:"color"`
+	Dash  bool   `json:"dash,omitempty"`
+	Dots  bool   `json:"dots,omitempty"`
+	X     int    `json:"x"` // index into packed.X
+	Y     digits `json:"y"`
+	Low   digits `json:"low,omitempty"`
+	High  digits `json:"high,omitempty"`
+}
+
+func pack(figures []*figure.Figure) packed {
+	p := packed{X: []digits{}}
+	known := map[string]int{}
+	column := func(x digits) int {
+		b, _ := x.MarshalJSON() // never fails
+		if i, ok := known[string(b)]; ok {
+			return i
+		}
+		p.X = append(p.X, x)
+		known[string(b)] = len(p.X) - 1
+		return len(p.X) - 1
+	}
+	for _, drawn := range figures {
+		f := packedFigure{Figure: *drawn}
+		for i := range drawn.Lines {
+			f.Lines = append(f.Lines, packLine(&drawn.Lines[i], column))
+		}
+		f.Figure.Lines = nil
+		b, err := json.Marshal(f)
+		if err != nil {
+			b = []byte("null")
+		}
+		p.Figures = append(p.Figures, b)
+	}
+	return p
+}
+
+func packLine(l *figure.Line, column func(digits) int) packedLine {
+	points := l.Points
+	if !l.Dots {
+		points = figure.ThinTo(points, MostEmbedded)
+	}
+	many := len(points) > figure.MostPoints
+	out := packedLine{Name: l.Name, Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: digits{few: many}}
+	x, low, high := digits{}, digits{few: many}, digits{few: many}
+	spread := false
+	for i := range points {
+		p := &points[i]
+		x.of, out.Y.of = append(x.of, p.X), append(out.Y.of, p.Y)
+		low.of, high.of = append(low.of, orNaN(p.Low)), append(high.of, orNaN(p.High))
+		spread = spread || p.Low != nil && p.High != nil
+	}
+	if spread {
+		out.Low, out.High = low, high
+	}
+	out.X = column(x)
+	return out
+}
+
+func orNaN(p *float64) float64 {
+	if p == nil {
+		return math.NaN()
+	}
+	return *p
+}
+
+// digits are numbers with seven digits, or four where there are few for each
+// of very many: people are shown three.
+type digits struct {
+	of  []float64
+	few bool
+}
+
+// IsZero tells encoding/json what to leave out.
+func (d digits) IsZero() bool { return len(d.of) == 0 }
+
+// MarshalJSON writes null for what is not known.
+func (d digits) MarshalJSON() ([]byte, error) {
+	precision := 7
+	if d.few {
+		precision = 4
+	}
+	out := make([]byte, 0, 8*len(d.of)+2)
+	out = append(out, '[')
+	for i, x := range d.of {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			out = append(out, "null"...)
+			continue
+		}
+		out = strconv.AppendFloat(out, x, 'g', precision, 64)
+	}
+	return append(out, ']'), nil
+}

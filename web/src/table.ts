@@ -1,0 +1,121 @@
+// The numbers of a chart as a table, for those who do not see it or want to
+// count, and as a file for a spreadsheet.
+import type { Axis, Figure } from "./figure";
+import { tick } from "./format";
+import { aligned, places } from "./lines";
+
+/** mostRows is how many lines of a table are shown; the file has all. */
+const mostRows = 300;
+
+/** A Table is numbers in the units that its head names. */
+export interface Table {
+  head: string[];
+  rows: (number | null)[][];
+}
+
+function unit(a: Axis): string {
+  const name = a.duration ? "s" : a.unit;
+  return name === "" || a.label.includes(name) && a.label !== name ? "" : " (" + name + ")";
+}
+
+/** tableOf puts what a figure shows side by side. */
+export function tableOf(f: Figure): Table {
+  const [x, y] = [f.x.label + unit(f.x), f.y.label];
+  const at = (v: number): number => v * (f.x.duration ? 1 : f.x.factor);
+  const is = (v: number | null | undefined): number | null => (v === null || v === undefined ? null : v * (f.y.duration ? 1 : f.y.factor));
+  if (f.heat) {
+    const h = f.heat;
+    return {
+      head: [x + " from", "to", y + " from", "to", h.what],
+      rows: h.rows.flatMap((row, i) => row.flatMap((n, k) => (n > 0 ? [[at(h.x[i]!), at(h.x[i + 1]!), is(h.y[k])!, is(h.y[k + 1])!, n]] : []))),
+    };
+  }
+  if (f.columns?.length) return { head: [x + " from", "to", y], rows: f.columns.map((c) => [at(c.from), at(c.to), is(c.y)]) };
+  const lines = (f.lines ?? []).filter((l) => l.x.length > 0);
+  const all = places(lines);
+  const columns = lines.flatMap((l) => {
+    const name = l.name + (y ? " (" + y + ")" : "");
+    const own = [{ name, of: aligned(l, all) }];
+    if (l.low && l.high) {
+      own.push({ name: l.name + " 95% low", of: aligned({ ...l, y: l.low }, all) }, { name: l.name + " 95% high", of: aligned({ ...l, y: l.high }, all) });
+    }
+    return own;
+  });
+  return { head: [x, ...columns.map((c) => c.name)], rows: Array.from(all, (v, i) => [at(v), ...columns.map((c) => is(c.of[i]))]) };
+}
+
+/** csv writes a table as a file; a name that a spreadsheet would take for a formula gets a ' before it. */
+export function csv(t: Table): string {
+  const cell = (v: string): string => (/[",\n\r]/.test(v) ? '"' + v.replaceAll('"', '""') + '"' : v);
+  const safe = (v: string): string => cell(/^[=+\-@\t\r]/.test(v) ? "'" + v : v);
+  const number = (v: number | null): string => (v === null ? "" : String(Number(v.toPrecision(7))));
+  return [t.head.map(safe).join(","), ...t.rows.map((r) => r.map(number).join(","))].join("\n") + "\n";
+}
+
+/** element makes the table that is seen. */
+function element(f: Figure, t: Table): HTMLElement {
+  const box = document.createElement("div");
+  box.className = "scroll chart-table";
+  box.tabIndex = 0;
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", f.title + ", as a table");
+  const table = document.createElement("table");
+  const row = (parent: HTMLElement, cells: string[], kind: "th" | "td"): void => {
+    const tr = document.createElement("tr");
+    for (const text of cells) {
+      const c = document.createElement(kind);
+      if (kind === "th") c.scope = "col";
+      c.textContent = text;
+      tr.append(c);
+    }
+    parent.append(tr);
+  };
+  const head = table.createTHead();
+  row(head, t.head, "th");
+  const body = table.createTBody();
+  for (const r of t.rows.slice(0, mostRows)) row(body, r.map((v) => (v === null ? "-" : tick(v))), "td");
+  box.append(table);
+  if (t.rows.length > mostRows) {
+    const more = document.createElement("p");
+    more.className = "note";
+    more.textContent = `The first ${mostRows} of ${t.rows.length} lines are shown; the CSV file has all.`;
+    box.append(more);
+  }
+  return box;
+}
+
+/** buttons returns what opens the table and what saves it. */
+export function buttons(f: Figure): HTMLElement {
+  const box = document.createElement("div");
+  box.className = "chart-data";
+  const button = (text: string, title: string): HTMLButtonElement => {
+    const b = document.createElement("button");
+    b.type = "button";
+    b.className = "chart-button";
+    b.textContent = text;
+    b.title = title;
+    b.setAttribute("aria-label", title);
+    return b;
+  };
+  const data = button("Data", "The numbers of " + f.title + ", as a table");
+  data.setAttribute("aria-expanded", "false");
+  const save = button("CSV", "Save the numbers of " + f.title + " as a CSV file");
+  let shown: HTMLElement | null = null;
+  data.addEventListener("click", () => {
+    if (shown) {
+      shown.remove();
+      shown = null;
+    } else box.append((shown = element(f, tableOf(f))));
+    data.setAttribute("aria-expanded", String(shown !== null));
+  });
+  save.addEventListener("click", () => {
+    const a = document.createElement("a");
+    a.href = URL.createObjectURL(new Blob([csv(tableOf(f))], { type: "text/csv" }));
+    a.download = f.id.replace(/[^A-Za-z0-9_-]/g, "_") + ".csv";
+    a.click();
+    setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+  });
+  box.append(data, save);
+  return box;
+}
+
