@@ -60,8 +60,9 @@ invalid.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(schemaCommand(s), versionCommand(s), workerCommand(s, signals))
+	root.AddCommand(schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals))
 	usage(root)
+	complete(root)
 	return root
 }
 
