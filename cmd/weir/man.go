@@ -17,7 +17,9 @@ import (
 func manCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
-		Short: "Write the manual pages",
+		Short: "Write the manual pages (for those who make packages)",
+
+		Hidden: true,
 		Long: `Writes a manual page for each command into the folder DIR: weir.1, weir-run.1 and
 so on. Pages of the same program are the same, to the byte: their date is that of
 SOURCE_DATE_EPOCH, or of the commit that the program was built from.`,
@@ -74,7 +76,6 @@ func manual(root *cobra.Command, date string) *man.Manual {
 			{Name: "NO_COLOR", Text: "If it is set, nothing is colored."},
 			{Name: "TERM", Text: "If it is dumb, nothing moves and nothing is colored."},
 			{Name: "LC_ALL, LC_CTYPE, LANG", Text: "Bars and curves are drawn with block characters where the locale is a UTF-8 one."},
-			{Name: "SOURCE_DATE_EPOCH", Text: "The date of the manual pages that weir man writes, in seconds since 1970."},
 			{Name: "X509_USER_PROXY, X509_CERT_DIR, KRB5CCNAME, KRB5_CONFIG", Text: "Where credentials and authorities are, as for other clients of grid storage; and any variable that a scenario names."},
 		},
 		Files: []man.Item{
