@@ -52,6 +52,7 @@ type data struct {
 	plan     *scenario.Plan
 	about    results.About
 	torn     []string
+	goesOn   bool     // the run is being written
 	seconds  []second // all phases, by time
 	steps    map[int]*total
 	kinds    map[string]*total
@@ -74,7 +75,7 @@ func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
 // loadTo reads run and writes intervals.csv and hosts.csv on the way, where
 // they are wanted.
 func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
-	d := &data{plan: run.Plan, about: run.About, torn: run.Torn,
+	d := &data{plan: run.Plan, about: run.About, torn: run.Torn, goesOn: run.GoesOn,
 		steps: map[int]*total{}, kinds: map[string]*total{}, servers: map[string]*total{}, heat: newHeatSum(), service: newServerSums()}
 	if err := d.loadIntervals(run, intervals); err != nil {
 		return nil, err

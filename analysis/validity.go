@@ -50,11 +50,29 @@ func (d *data) checkData(f *Findings) Check {
 	if len(f.Curve) == 0 {
 		note(Fail, "no step was held: %d seconds of other phases were recorded", len(d.seconds))
 	}
-	for _, torn := range d.torn {
-		note(Warn, "%s", torn)
-	}
 	if gap, where := d.gaps(); gap > 0 {
 		note(Warn, "%.1f s are missing, the first in step %d", gap, where)
+	}
+	if !d.goesOn {
+		d.noteMissing(f, note)
+	}
+	d.noteResumed(note)
+	d.noteDamage(f, note)
+	if c.Status == OK {
+		how := "run " + d.ending()
+		if d.goesOn {
+			how = "the run goes on"
+		}
+		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, %s", len(f.Curve), d.hold, how))
+	}
+	c.Detail = strings.Join(notes, "; ")
+	return c
+}
+
+// noteMissing says what a run that is over should have and has not.
+func (d *data) noteMissing(f *Findings, note func(status, format string, args ...any)) {
+	for _, torn := range d.torn {
+		note(Warn, "%s", torn)
 	}
 	if !d.finished() {
 		note(Warn, "the run was broken off: it has no end event")
@@ -69,13 +87,6 @@ func (d *data) checkData(f *Findings) Check {
 			}
 		}
 	}
-	d.noteResumed(note)
-	d.noteDamage(f, note)
-	if c.Status == OK {
-		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, run %s", len(f.Curve), d.hold, d.ending()))
-	}
-	c.Detail = strings.Join(notes, "; ")
-	return c
 }
 
 func durationSeconds(d unit.Duration) float64 { return float64(d) / 1e9 }

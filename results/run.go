@@ -21,6 +21,10 @@ type Run struct {
 	Plan  *scenario.Plan
 	About About
 	Torn  []string // a sentence for each file whose last line is not whole; the line is left out
+
+	// GoesOn is set by a caller who knows that the run is being written: what is
+	// still to come is not missing then.
+	GoesOn bool
 }
 
 // Open reads what dir is about. It refuses a folder that is no run directory

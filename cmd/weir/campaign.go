@@ -99,6 +99,7 @@ func runCampaign(in interrupts, scenarios []*scenario.Scenario, f runFlags, s st
 		return err
 	}
 	linkLatest(r.dir)
+	f.page.show(r.dir)
 	return r.run()
 }
 

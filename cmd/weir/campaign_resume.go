@@ -37,6 +37,7 @@ func resumeCampaign(in interrupts, dir string, f runFlags, s streams) (err error
 			return err
 		}
 	}
+	f.page.show(dir)
 	for i := range c.Runs {
 		if err := r.look(&c.Runs[i]); err != nil {
 			return err

@@ -69,16 +69,16 @@ more --time.`,
 				}
 			}
 			s.quiet = f.quiet
-			in, release := interruptible(c.Context(), signals.listen(), s.err)
-			defer release()
-			if f.resume != "" {
-				return resumeFind(in, f, c.Flags().Changed, s)
-			}
-			plan, err := f.plan(args, c.Flags().Changed)
-			if err != nil {
-				return err
-			}
-			return runFind(in, plan, f, s)
+			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
+				if f.resume != "" {
+					return resumeFind(in, f, c.Flags().Changed, s)
+				}
+				plan, err := f.plan(args, c.Flags().Changed)
+				if err != nil {
+					return err
+				}
+				return runFind(in, plan, f, s)
+			})
 		},
 	}
 	fs := c.Flags()

@@ -45,6 +45,7 @@ type finder struct {
 // runFind searches as plan says.
 func runFind(in interrupts, plan *scenario.Plan, f findFlags, s streams) error {
 	dir := outDir(f.out, plan.Name, time.Now())
+	f.page.show(dir)
 	r := newSession(in, plan, f.runFlags, s)
 	r.find = newFinder(plan.Find, dir)
 	return r.run(dir, func() error { return r.found(dir) })

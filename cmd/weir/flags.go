@@ -65,6 +65,8 @@ type runFlags struct {
 	out, resume string
 	processes   int
 	json, quiet bool
+	watch       watchFlags
+	page        *livePage // nil: none
 }
 
 // addRun adds what is not about the scenario.
@@ -74,6 +76,9 @@ func (f *runFlags) addRun(c *cobra.Command, resume, prints string) {
 	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit asks for)")
 	jsonFlag(c, &f.json, prints)
 	quietFlag(c, &f.quiet)
+	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
+	c.Flags().Lookup("watch").NoOptDefVal = watchHere
+	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "the live page asks for the token in `FILE`")
 }
 
 // onlyResume refuses arguments, and flags of these names, beside --resume.

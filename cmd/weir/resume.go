@@ -42,6 +42,7 @@ func resumeSession(in interrupts, dir string, f runFlags, s streams, next func(*
 	if err != nil {
 		return err
 	}
+	f.page.show(dir)
 	r := newSession(in, run.run.Plan, f, s)
 	r.resumed = run
 	defer func() {

@@ -51,7 +51,7 @@ invalid.`,
 		commands  []*cobra.Command
 	}{
 		{"measure", "Measure:", []*cobra.Command{runCommand(s, signals), findCommand(s, signals), planCommand(s), calibrateCommand(s, signals), cleanCommand(s, signals)}},
-		{"understand", "Understand:", []*cobra.Command{reportCommand(s), compareCommand(s), analyzeCommand(s)}},
+		{"understand", "Understand:", []*cobra.Command{watchCommand(s, signals), reportCommand(s), compareCommand(s), analyzeCommand(s)}},
 		{"try", "Try things on this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s, signals), labCommand(s, signals)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -60,7 +60,7 @@ invalid.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals))
+	root.AddCommand(schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals), glanceCommand(s, signals))
 	usage(root)
 	complete(root)
 	return root

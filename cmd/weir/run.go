@@ -32,6 +32,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
   weir run --target http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
   weir run scenario.yaml --set load.hold=30s --out runs/new-disks
+  weir run scenario.yaml --watch                      # and look on in the browser
   weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
   weir run --resume runs/old-and-new`,
 		Args: cobra.ArbitraryArgs,
@@ -44,12 +45,12 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 				return err
 			}
 			s.quiet = f.quiet
-			in, release := interruptible(c.Context(), signals.listen(), s.err)
-			defer release()
-			if isCampaign(all) {
-				return runCampaign(in, all, f, s)
-			}
-			return runScenario(in, all[0], f, s)
+			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
+				if isCampaign(all) {
+					return runCampaign(in, all, f, s)
+				}
+				return runScenario(in, all[0], f, s)
+			})
 		},
 	}
 	f.add(c)
@@ -64,12 +65,12 @@ func resume(c *cobra.Command, args []string, f runFlags, s streams, signals sign
 		return err
 	}
 	s.quiet = f.quiet
-	in, release := interruptible(c.Context(), signals.listen(), s.err)
-	defer release()
-	if !campaign.Is(f.resume) {
-		return resumeRun(in, f.resume, f, s)
-	}
-	return resumeCampaign(in, f.resume, f, s)
+	return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
+		if !campaign.Is(f.resume) {
+			return resumeRun(in, f.resume, f, s)
+		}
+		return resumeCampaign(in, f.resume, f, s)
+	})
 }
 
 // outDir returns the directory to measure into: out, or a new one below runs.

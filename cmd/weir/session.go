@@ -50,6 +50,7 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 		return exit{exitUsage, err}
 	}
 	dir := outDir(f.out, plan.Name, time.Now())
+	f.page.show(dir)
 	return newSession(in, plan, f, s).run(dir, func() error { return conclude(dir, f.json, s) })
 }
 

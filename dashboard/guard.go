@@ -1,0 +1,122 @@
+package dashboard
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// A guard decides who may look.
+type guard struct {
+	token    string // "": everybody who reaches the address
+	cookie   string // its name: browsers do not tell ports apart
+	loopback bool   // only this machine reaches the address
+}
+
+// tokenQuery is the key under which the printed address has the token.
+const tokenQuery = "token"
+
+// newToken makes a token that nobody guesses.
+func newToken() string { return rand.Text() }
+
+// wrap lets through who may look, and says why to everybody else.
+func (g *guard) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		harden(w.Header())
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			refuse(w, http.StatusMethodNotAllowed, "This page can only be looked at.")
+		case g.loopback && !local(r.Host):
+			refuse(w, http.StatusForbidden, "This page is for browsers on this machine: open it as localhost or 127.0.0.1, not under another name.")
+		case foreign(r):
+			refuse(w, http.StatusForbidden, "This page can not be asked from another site.")
+		case g.token == "":
+			next.ServeHTTP(w, r)
+		case r.URL.Path == "/" && r.URL.Query().Has(tokenQuery):
+			g.enter(w, r)
+		case !g.knows(r):
+			w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
+			refuse(w, http.StatusUnauthorized, "Open the whole address that weir printed: the token at its end is missing or no longer right.")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// harden sets what holds for every answer. Scripts and styles come from here
+// alone, and nobody can put the page into a frame.
+func harden(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+func refuse(w http.ResponseWriter, code int, why string) { http.Error(w, "weir: "+why, code) }
+
+// enter takes the token out of the address into a cookie, so that it is in no
+// history, no bookmark and no picture of the screen.
+func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if !g.same(q.Get(tokenQuery)) {
+		refuse(w, http.StatusUnauthorized, "The token in this address is not right: open the one that weir printed last.")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	q.Del(tokenQuery)
+	http.Redirect(w, r, (&url.URL{Path: "/", RawQuery: q.Encode()}).String(), http.StatusSeeOther)
+}
+
+// knows tells whether r brings the token, as a cookie or as programs do.
+func (g *guard) knows(r *http.Request) bool {
+	if c, err := r.Cookie(g.cookie); err == nil && g.same(c.Value) {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Bearer") && g.same(token)
+}
+
+// same compares in a time that tells nothing of the token, not even its length.
+func (g *guard) same(token string) bool {
+	a, b := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(g.token))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// local tells whether a Host header names this machine's loopback interface. A
+// page of another site whose name was made to lead here has that site's name.
+func local(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback()
+}
+
+// foreign tells whether a page of another origin asks.
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+	default:
+		if r.Header.Get("Sec-Fetch-Mode") != "navigate" { // a link to here may be followed
+			return true
+		}
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || !strings.EqualFold(u.Host, r.Host)
+}

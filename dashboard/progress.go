@@ -1,0 +1,108 @@
+package dashboard
+
+import (
+	"time"
+
+	"weir/internal/say"
+	"weir/scenario"
+)
+
+// now tells how far the run is. s.mu is held for reading.
+func (s *shown) now(at time.Time) now {
+	n := now{State: s.state(), Time: s.covered(), Problem: s.problem, Report: s.reported, Seconds: 1 << s.h.merged}
+	if s.plan == nil {
+		return n
+	}
+	if i := len(s.h.rows.at) - 1; i >= 0 {
+		n.Start = s.h.start.UnixMilli()
+		n.Clients = float64(s.h.rows.cols[colClients][i])
+		if p := int(s.h.rows.cols[colPhase][i]); p >= 0 && p < len(phases()) {
+			n.Phase = phases()[p]
+		}
+	}
+	n.Of = len(s.plan.Steps)
+	for _, st := range s.h.steps {
+		if !st.Broken {
+			n.Place++
+		}
+		n.Step = st.Step
+	}
+	if n.Of > 0 {
+		n.Place = min(n.Place, n.Of)
+	}
+	spent := s.spent()
+	left := s.left(n.Place, spent, at)
+	n.Left, n.AtMost = left.Seconds(), s.plan.Find != nil
+	if sum := spent + left; sum > 0 {
+		n.Share = float64(spent) / float64(sum)
+	}
+	if s.over {
+		n.Left = 0
+		if s.ended {
+			n.Share = 1
+		}
+		if i := len(s.h.events) - 1; i >= 0 {
+			n.Last = s.h.events[i].Text
+		}
+	}
+	return n
+}
+
+func (s *shown) state() string {
+	switch {
+	case s.about == nil:
+		return waiting
+	case s.over && s.ended:
+		return ended
+	case s.over:
+		return broken
+	case len(s.h.rows.at) == 0:
+		return preparing
+	}
+	return running_
+}
+
+// spent is how long there was load, without the time between two parts of a run
+// that was resumed.
+func (s *shown) spent() time.Duration {
+	sum := 0.0
+	for _, x := range s.h.rows.cols[colSeconds] {
+		sum += float64(x)
+	}
+	return seconds(sum)
+}
+
+// left is how long the run will take by its plan, if the step of that place is
+// the one that goes on.
+func (s *shown) left(place int, spent time.Duration, at time.Time) time.Duration {
+	p := s.plan
+	if p.Find != nil {
+		return max(0, time.Duration(p.Find.Time)-spent)
+	}
+	left := time.Duration(0)
+	for i := max(0, place-1); i < len(p.Steps); i++ {
+		left += length(&p.Steps[i])
+	}
+	if place > 0 && place <= len(p.Steps) {
+		gone := at.Sub(s.h.steps[len(s.h.steps)-1].begin)
+		left -= min(max(0, gone), length(&p.Steps[place-1]))
+	}
+	if t := time.Duration(p.Stop.Time); t > 0 {
+		left = min(left, max(0, t-spent))
+	}
+	return left
+}
+
+func length(s *scenario.Step) time.Duration {
+	return time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool)
+}
+
+func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
+
+// title is what a page of the run is called. s.mu is held for reading.
+func (s *shown) title() string {
+	if s.plan == nil {
+		return "waiting for " + say.Plain(s.dir)
+	}
+	return say.Plain(s.plan.Name)
+}

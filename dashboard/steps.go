@@ -1,0 +1,129 @@
+package dashboard
+
+import (
+	"time"
+
+	"weir/internal/say"
+	"weir/measure"
+	"weir/storage"
+)
+
+// A stepTally is what the hold time of one step gave so far.
+type stepTally struct {
+	seq   int64
+	begin time.Time
+	last  time.Time // start of the newest interval of the hold
+	held  bool      // an interval of the hold was read
+
+	Step    int     `json:"step"`
+	Clients int     `json:"clients"`
+	Rate    float64 `json:"rate,omitempty"` // open model: planned arrivals per second
+	Planned float64 `json:"planned"`        // seconds of hold
+	Held    float64 `json:"held"`           // seconds of hold
+	Broken  bool    `json:"broken,omitempty"`
+	Moved   int64   `json:"moved"` // bytes
+	Done    int64   `json:"done"`
+	Errors  int64   `json:"errors"`
+	P50     float64 `json:"p50,omitempty"` // seconds
+	P90     float64 `json:"p90,omitempty"`
+	P99     float64 `json:"p99,omitempty"`
+}
+
+// begin notes that a step began.
+func (h *history) begin(e *measure.Event) {
+	s := h.step(e.Step)
+	s.seq, s.begin, s.Clients, s.Rate, s.Planned = h.seq, e.Time, e.Clients, e.Rate, e.Hold
+}
+
+// resumed notes which step was broken off.
+func (h *history) resumed(step int) {
+	for _, s := range h.steps {
+		if s.Step == step {
+			s.Broken, s.seq = true, h.seq
+		}
+	}
+}
+
+// step returns the tally of a step.
+func (h *history) step(number int) *stepTally {
+	for i := len(h.steps) - 1; i >= 0; i-- {
+		if h.steps[i].Step == number {
+			return h.steps[i]
+		}
+	}
+	s := &stepTally{Step: number}
+	h.steps = append(h.steps, s)
+	return s
+}
+
+// tally counts iv for its step.
+func (h *history) tally(iv *measure.Interval) {
+	s := h.step(iv.Step)
+	if s.begin.IsZero() {
+		s.begin = iv.Start
+	}
+	failed := int64(0)
+	for class, n := range iv.Failed {
+		if class != storage.Canceled && class != storage.None {
+			failed += n
+			h.errorOf(class).Count += n
+		}
+	}
+	if iv.Phase != measure.Hold {
+		return
+	}
+	s.seq = h.seq
+	if !s.held || !iv.Start.Equal(s.last) { // all lines of a second tell the same time
+		s.Held += iv.Seconds
+		s.last, s.held = iv.Start, true
+	}
+	s.Moved += iv.Moved
+	s.Done += iv.Done
+	s.Errors += failed
+	if s != h.summed {
+		h.summed = s
+		h.stepSum.Reset()
+	}
+	if iv.Latency.Count() == 0 {
+		return
+	}
+	h.stepSum.Merge(&iv.Latency)
+	s.P50, s.P90, s.P99 = h.stepSum.Quantile(0.5), h.stepSum.Quantile(0.9), h.stepSum.Quantile(0.99)
+}
+
+// An errorTally is what is known of the failures of one class.
+type errorTally struct {
+	seq   int64
+	Class string      `json:"class"`
+	Count int64       `json:"count"` // operations
+	Texts []errorText `json:"texts"` // the newest first
+}
+
+type errorText struct {
+	Time time.Time `json:"time"`
+	Text string    `json:"text"`
+}
+
+// mostTexts is how many texts of errors of one class are kept.
+const mostTexts = 5
+
+func (h *history) errorOf(class storage.Class) *errorTally {
+	e := h.errors[class]
+	if e == nil {
+		e = &errorTally{Class: say.Plain(class.String()), Texts: []errorText{}}
+		h.errors[class] = e
+	}
+	e.seq = h.seq
+	return e
+}
+
+// tell keeps text, and only the newest of equal ones.
+func (e *errorTally) tell(at time.Time, text string) {
+	keep := []errorText{{at, text}}
+	for _, t := range e.Texts {
+		if t.Text != text && len(keep) < mostTexts {
+			keep = append(keep, t)
+		}
+	}
+	e.Texts = keep
+}

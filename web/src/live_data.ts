@@ -1,0 +1,221 @@
+// What the page knows of the run: what the server has sent, put together. The
+// server sends only what is new, so columns grow at their end.
+import type { Figure } from "./figure";
+
+export type Numbers = (number | null)[];
+
+/** A Block is rows of a table from one on, as the server sends them. */
+export interface Block {
+  kind?: string;
+  name?: string;
+  from: number;
+  at: number[];
+  cols: Record<string, Numbers>;
+}
+
+export interface About {
+  dir: string;
+  run: string;
+  name: string;
+  target: string;
+  work: string;
+  start: string;
+  model: string;
+  search?: boolean;
+  weir: string;
+}
+
+export interface Now {
+  state: "waiting" | "preparing" | "running" | "ended" | "broken";
+  time: number;
+  start: number;
+  step: number;
+  place: number;
+  of: number;
+  clients: number;
+  phase: string;
+  left: number;
+  at_most?: boolean;
+  share: number;
+  report?: boolean;
+  seconds: number;
+  problem?: string;
+  last?: string;
+}
+
+export interface HostNow {
+  name: string;
+  role: string;
+  cores: number;
+  at: number;
+  now: Numbers; // as hostColumns
+}
+
+/** hostColumns names the figures in HostNow.now. */
+export const hostColumns = ["cpu", "iowait", "server", "client", "disk_busy", "read", "write", "received", "sent"] as const;
+
+export interface Store {
+  name: string;
+  moved: number;
+  done: number;
+  of: number;
+  now: number;
+}
+
+export interface Step {
+  step: number;
+  clients: number;
+  rate?: number;
+  planned: number;
+  held: number;
+  broken?: boolean;
+  moved: number;
+  done: number;
+  errors: number;
+  p50?: number;
+  p90?: number;
+  p99?: number;
+}
+
+export interface Happened {
+  time: string;
+  event: string;
+  step?: number;
+  text: string;
+}
+
+export interface Failure {
+  class: string;
+  count: number;
+  texts: { time: string; text: string }[];
+}
+
+export interface FoundStep {
+  step: number;
+  clients: number;
+  low: number | null;
+  high: number | null;
+  steady: boolean | null;
+  server: number | null;
+  client: number | null;
+  best?: boolean;
+}
+
+export interface Found {
+  at: string;
+  cost: number;
+  until: number;
+  final?: boolean;
+  problem?: string;
+  status: string;
+  verdict: string;
+  search?: string;
+  checks: { name: string; status: string; detail: string }[] | null;
+  warnings: string[] | null;
+  steps: FoundStep[] | null;
+  bottleneck: { resource: string; host: string; from: number; evidence: string[] }[] | null;
+  thresholds: { threshold: string; met: boolean; detail: string }[] | null;
+  curve: Figure[] | null;
+}
+
+export interface Entry {
+  key: string;
+  name: string;
+}
+
+/** A Message is one event of the server. What is absent has not changed. */
+export interface Message {
+  reset?: boolean;
+  run?: About;
+  runs?: Entry[];
+  shown?: string;
+  now: Now;
+  rows?: Block;
+  sides?: Block;
+  hosts: HostNow[] | null;
+  stores: Store[] | null;
+  tracks?: Block[];
+  steps?: Step[];
+  events?: Happened[];
+  errors?: Failure[];
+  found?: Found;
+}
+
+/** A Table is columns against time. */
+export class Table {
+  at: number[] = [];
+  cols: Record<string, Numbers> = {};
+
+  /** take puts a block's rows in place of those from its first on. */
+  take(b: Block): void {
+    cut(this.at, b.from, b.at);
+    for (const [name, values] of Object.entries(b.cols)) {
+      const col = (this.cols[name] ??= Array<null>(Math.min(b.from, this.at.length)).fill(null));
+      cut(col, b.from, values);
+    }
+  }
+
+  col(name: string): Numbers {
+    return this.cols[name] ?? [];
+  }
+}
+
+function cut<T>(to: T[], from: number, values: T[]): void {
+  to.length = Math.min(to.length, from);
+  for (const v of values) to.push(v); // no spread: an hour of seconds is too many arguments
+}
+
+/** Data is all that the page knows of one run. */
+export class Data {
+  about: About | null = null;
+  now: Now | null = null;
+  rows = new Table();
+  middles: number[] = []; // of the rows, in seconds since the start
+  sides = new Table();
+  readonly hosts = new Map<string, Table>();
+  readonly stores = new Map<string, Table>();
+  hostList: HostNow[] = [];
+  storeList: Store[] = [];
+  readonly steps = new Map<number, Step>();
+  events: Happened[] = [];
+  readonly errors = new Map<string, Failure>();
+  found: Found | null = null;
+
+  /** take adds what a message says. */
+  take(m: Message): void {
+    if (m.run) this.about = m.run;
+    this.now = m.now;
+    if (m.rows) this.rowsFrom(m.rows);
+    if (m.sides) this.sides.take(m.sides);
+    this.hostList = m.hosts ?? [];
+    this.storeList = m.stores ?? [];
+    for (const b of m.tracks ?? []) {
+      const of = b.kind === "store" ? this.stores : this.hosts;
+      let t = of.get(b.name ?? "");
+      if (!t) of.set(b.name ?? "", (t = new Table()));
+      t.take(b);
+    }
+    for (const s of m.steps ?? []) this.steps.set(s.step, s);
+    this.events.push(...(m.events ?? []));
+    if (this.events.length > 600) this.events.splice(0, this.events.length - 300);
+    for (const e of m.errors ?? []) this.errors.set(e.class, e);
+    if (m.found) this.found = m.found;
+  }
+
+  private rowsFrom(b: Block): void {
+    this.rows.take(b);
+    const seconds = this.rows.col("seconds");
+    this.middles.length = Math.min(this.middles.length, b.from);
+    for (let i = this.middles.length; i < this.rows.at.length; i++) this.middles.push(this.rows.at[i]! + (seconds[i] ?? 0) / 2);
+  }
+
+  /** last returns the newest figure of a column of the rows. */
+  last(name: string): number | null {
+    return this.rows.col(name).at(-1) ?? null;
+  }
+
+  /** named returns the names of the columns that begin with a word: kinds or classes. */
+  named(word: string): string[] {
+    return Object.keys(this.rows.cols).filter((n) => n.startsWith(word + " ")).sort();
+  }
+}

@@ -1,0 +1,61 @@
+// Small helpers for elements. Whatever comes from elsewhere is set as text.
+
+/** el makes an element with a class, a text and children. */
+export function el<K extends keyof HTMLElementTagNameMap>(tag: K, name = "", text = "", ...children: Node[]): HTMLElementTagNameMap[K] {
+  const e = document.createElement(tag);
+  if (name) e.className = name;
+  if (text) e.textContent = text;
+  e.append(...children);
+  return e;
+}
+
+/** write sets a text only if it is another one: who listens to the page hears it once. */
+export function write(e: Element, text: string): void {
+  if (e.textContent !== text) e.textContent = text;
+}
+
+export interface Cell {
+  text: string;
+  left?: boolean;
+  strong?: boolean;
+}
+
+/** A Grid is a table whose cells are written in place, so that what is selected or focused in it stays. */
+export class Grid {
+  readonly root = el("div", "scroll");
+  private readonly body = el("tbody");
+
+  constructor(heads: string[], name: string) {
+    const row = el("tr");
+    for (const h of heads) {
+      const th = el("th", h.startsWith("<") ? "l" : "", h.replace(/^</, ""));
+      th.scope = "col";
+      row.append(th);
+    }
+    const table = el("table", "", "", el("caption", "unseen", name), el("thead", "", "", row), this.body);
+    this.root.tabIndex = 0; // it scrolls with the arrow keys
+    this.root.setAttribute("role", "region");
+    this.root.setAttribute("aria-label", name);
+    this.root.append(table);
+  }
+
+  show(rows: Cell[][]): void {
+    while (this.body.rows.length > rows.length) this.body.deleteRow(-1);
+    rows.forEach((cells, i) => {
+      const row = this.body.rows[i] ?? this.body.insertRow();
+      while (row.cells.length > cells.length) row.deleteCell(-1);
+      cells.forEach((c, k) => {
+        const td = row.cells[k] ?? row.insertCell();
+        const name = (c.left ? "l" : "") + (c.strong ? " strong" : "");
+        if (td.className !== name) td.className = name;
+        if (td.childElementCount > 0) td.replaceChildren();
+        write(td, c.text);
+      });
+    });
+  }
+
+  /** cell returns a cell, to put something else than a text into it. */
+  cell(row: number, column: number): HTMLTableCellElement | null {
+    return this.body.rows[row]?.cells[column] ?? null;
+  }
+}

@@ -1,0 +1,180 @@
+// The plots against time, made anew each second from the columns that grew. The
+// columns themselves are handed on, not copied.
+import type { Figure, Line, Zone } from "./figure";
+import { bits as showBits, count, percent as showPercent, seconds } from "./format";
+import { bits, decimal, durations, least, linear, most, percent, time } from "./live_axes";
+import type { Data, Numbers } from "./live_data";
+
+const hold = 2; // number of the phase, as the server counts them
+
+/** zones are the stretches in which a load was held, named by it. */
+export function zones(d: Data): Zone[] {
+  const [at, steps, phases, spans] = [d.rows.at, d.rows.col("step"), d.rows.col("phase"), d.rows.col("seconds")];
+  const all: Zone[] = [];
+  let step: number | null = null;
+  let before: number | null = null;
+  for (let i = 0; i < at.length; i++) {
+    if (phases[i] === hold) {
+      if (before !== hold || steps[i] !== step) all.push({ from: at[i]!, to: at[i]!, name: load(d, steps[i] ?? 0) });
+      all.at(-1)!.to = at[i]! + (spans[i] ?? 0);
+    }
+    step = steps[i] ?? null;
+    before = phases[i] ?? null;
+  }
+  return all;
+}
+
+function load(d: Data, step: number): string {
+  const s = d.steps.get(step);
+  if (!s) return "";
+  return s.rate ? count(s.rate) + "/s" : String(s.clients);
+}
+
+interface Shape {
+  id: string;
+  title: string;
+  lines: Line[];
+  y: Figure["y"];
+  desc: string;
+}
+
+/** A Frame is what all plots of one moment share. */
+export interface Frame {
+  d: Data;
+  now: string; // what the newest second is called
+  x: Figure["x"];
+  zones: Zone[];
+}
+
+export const frame = (d: Data): Frame => ({
+  d, x: time(d.now?.time ?? 0), zones: zones(d), now: d.now?.state === "running" ? "now" : "in the last second",
+});
+
+const figure = (f: Frame, s: Shape): Figure => ({ ...s, x: f.x, zones: f.zones });
+
+const line = (name: string, color: number, x: number[], y: Numbers, dash = false): Line => ({ name, color: color % 6, x, y, ...(dash ? { dash } : {}) });
+
+/** A Maker makes a plot, or null while there is nothing to see on it. */
+export type Maker = (f: Frame) => Figure | null;
+
+export const throughput: Maker = (f) => {
+  const y = f.d.rows.col("throughput");
+  const top = most(y);
+  if (top === 0) return null;
+  return figure(f, {
+    id: "throughput", title: "Throughput", lines: [line("throughput", 0, f.d.middles, y)], y: linear(bits(top).unit, bits(top), top),
+    desc: `Payload moved each second: ${f.now} ${showBits(y.at(-1) ?? 0)}, at most ${showBits(top)}. Shaded: a load was held; the number is the load.`,
+  });
+};
+
+export const operations: Maker = (f) => {
+  const kinds = f.d.named("kind");
+  if (kinds.length === 0) return null;
+  const cols = kinds.map((k) => f.d.rows.col(k));
+  const names = kinds.map((k) => k.slice("kind ".length));
+  const files = names.every((n) => n === "read" || n === "write");
+  const unit = files ? "files/s" : "ops/s";
+  const top = most(...cols);
+  const scale = decimal(top, " " + unit);
+  return figure(f, {
+    id: "operations", title: files ? "Files" : "Operations of each kind", y: linear(scale.unit, scale, top),
+    lines: names.map((n, i) => line(n, i, f.d.middles, cols[i]!)),
+    desc: `${files ? "Files" : "Operations"} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
+  });
+};
+
+export const clients: Maker = (f) => {
+  const y = f.d.rows.col("clients");
+  const top = most(y);
+  const scale = decimal(top, " clients");
+  return figure(f, {
+    id: "clients", title: "Virtual clients", y: linear("clients", scale, top), lines: [line("clients", 3, f.d.middles, y)],
+    desc: `Virtual clients that ran, the mean of each second: ${f.now} ${count(Math.round(y.at(-1) ?? 0))}, at most ${count(Math.round(top))}.`,
+  });
+};
+
+export const latency: Maker = (f) => {
+  const cols = ["p50", "p90", "p99"].map((n) => f.d.rows.col(n));
+  const top = most(...cols);
+  if (top === 0) return null;
+  const said = (i: number): string => { const x = cols[i]!.at(-1); return x === null || x === undefined ? "unknown" : seconds(x); };
+  return figure(f, {
+    id: "latency", title: "Latency", y: durations("latency", least(...cols), top),
+    lines: [line("p50", 0, f.d.middles, cols[0]!), line("p90", 1, f.d.middles, cols[1]!), line("p99", 2, f.d.middles, cols[2]!)],
+    desc: `How long operations took that ended in each second. ${f.now === "now" ? "Now" : "In the last one"}: half of them at most ${said(0)}, 90% at most ${said(1)}, 99% at most ${said(2)}.`,
+  });
+};
+
+export const errors: Maker = (f) => {
+  const classes = f.d.named("class");
+  if (classes.length === 0) return null;
+  const cols = classes.map((c) => f.d.rows.col(c));
+  const top = most(...cols);
+  const scale = decimal(top, " errors/s");
+  return figure(f, {
+    id: "errors", title: "Errors by class", y: linear(scale.unit, scale, top),
+    lines: classes.map((c, i) => line(c.slice("class ".length), i, f.d.middles, cols[i]!)),
+    desc: "Operations that failed each second: " + f.now + " " + classes.map((c, i) => `${c.slice("class ".length)} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
+  });
+};
+
+/** storeName is a data server's name for people. */
+export const storeName = (name: string): string => (name === "" ? "the target itself" : name);
+
+export const stores: Maker = (f) => {
+  if (f.d.storeList.length < 2) return null;
+  const shown = f.d.storeList.filter((s) => f.d.stores.has(s.name));
+  const tables = shown.map((s) => f.d.stores.get(s.name)!);
+  const cols = tables.map((t) => t.col("throughput"));
+  const top = most(...cols);
+  if (top === 0) return null;
+  const scale = bits(top);
+  return figure(f, {
+    id: "stores", title: "Data servers", y: linear(scale.unit, scale, top),
+    lines: shown.map((s, i) => line(storeName(s.name), i, tables[i]!.at, cols[i]!)),
+    desc: `Payload of ${shown.length === f.d.storeList.length ? "each data server" : `the ${shown.length} of ${f.d.storeList.length} data servers that moved most`}; the busiest moved ${showPercent(shown[0]?.of ?? 0)} of all.`,
+  });
+};
+
+export const cpu: Maker = (f) => {
+  const { sides } = f.d;
+  const lines: Line[] = [];
+  const said: string[] = [];
+  for (const [name, color] of [["server", 1], ["client", 0]] as const) {
+    const y = sides.col(name);
+    if (y.every((v) => v === null)) continue;
+    lines.push(line(name + " processes", color, sides.at, y));
+    const now = y.at(-1) ?? y.at(-2);
+    if (now !== null && now !== undefined) said.push(`${name} processes ${showPercent(now)}`);
+  }
+  hostLines(f.d, "cpu", lines, 2, true, "");
+  if (lines.length === 0) return null;
+  return figure(f, {
+    id: "cpu", title: "CPU", lines, y: linear("% of the machine's cores", percent, 1),
+    desc: "Share of all cores of the machines: what the processes of each side use on all their hosts together, and, dashed, whole hosts." + (said.length ? " Of late: " + said.join(", ") + "." : ""),
+  });
+};
+
+/** hostLines appends a line for each host that is drawn, and returns how many it has. */
+function hostLines(d: Data, column: string, lines: Line[], color: number, dash: boolean, suffix: string): void {
+  let i = 0;
+  for (const [name, t] of d.hosts) {
+    const y = t.col(column);
+    if (y.some((v) => v !== null && v > 0)) lines.push(line(name + suffix, color + i, t.at, y, dash));
+    i++;
+  }
+}
+
+function device(f: Frame, id: string, title: string, columns: [string, string][], desc: string): Figure | null {
+  const lines: Line[] = [];
+  columns.forEach(([column, suffix], i) => hostLines(f.d, column, lines, 0, i === 1, " " + suffix));
+  if (lines.length === 0) return null;
+  const top = most(...lines.map((l) => l.y));
+  const scale = decimal(top, "B/s");
+  const some = f.d.hosts.size < f.d.hostList.length ? ` ${f.d.hosts.size} of ${f.d.hostList.length} hosts are drawn; the table below has all.` : "";
+  return figure(f, { id, title, lines, y: linear(scale.unit, scale, top), desc: desc + some });
+}
+
+export const disks: Maker = (f) => device(f, "disks", "Disks", [["read", "read"], ["write", "written"]], "Bytes read from (solid) and written to (dashed) all disks of a host each second.");
+
+export const network: Maker = (f) => device(f, "network", "Network", [["received", "received"], ["sent", "sent"]], "Bytes received (solid) and sent (dashed) by all interfaces of a host each second; through its loopback interface, if that carried more.");

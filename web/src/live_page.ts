@@ -1,0 +1,229 @@
+// What the page shows of a run.
+import { bits, count, percent, seconds } from "./format";
+import { Group } from "./group";
+import { Charts } from "./live_charts";
+import type { Data, Entry, Found, Now } from "./live_data";
+import { el, Grid, write } from "./live_dom";
+import * as figures from "./live_figures";
+import * as tables from "./live_tables";
+
+const fewHosts = 10;
+const someEvents = 100;
+
+/** A Chooser is told what somebody wants to see. */
+export interface Chooser {
+  run(key: string): void;
+  host(name: string, drawn: boolean): void;
+}
+
+/** A Page is the elements of the live page. */
+export class Page {
+  private readonly name = el("h1");
+  private readonly about = el("p", "meta");
+  private readonly wire = el("p", "wire");
+  private readonly state = el("p", "state");
+  private readonly problem = el("p", "fail");
+  private readonly bar = el("div", "bar", "", el("div", "bar-full"));
+  private readonly pick = el("select");
+  private readonly picker = el("label", "picker", "Run ", this.pick);
+  private readonly stamp = el("span", "stamp");
+  private readonly sentence = el("span");
+  private readonly of = el("p", "meta");
+  private readonly verdict = el("p", "verdict", "", this.stamp, this.sentence);
+  private readonly report = el("a", "report", "The report");
+  private readonly cards = el("div", "cards");
+  private readonly judged = el("ul", "thresholds");
+  private readonly limits = el("div", "limits");
+  private readonly checks = el("ul", "checks");
+  private readonly checked = el("details", "", "", el("summary", "", "Checks"), this.checks);
+  private readonly curve = new Charts();
+  private readonly load = new Charts();
+  private readonly time = new Charts(new Group());
+  private readonly against = el("details", "", "", el("summary", "", "More against the load"), this.load.root);
+  private readonly steps = new Grid(tables.stepHeads, "Steps");
+  private readonly hosts = new Grid(tables.hostHeads, "Hosts");
+  private readonly stores = new Grid(tables.storeHeads, "Data servers");
+  private readonly errors = new Grid(tables.errorHeads, "Errors");
+  private readonly events = new Grid(tables.eventHeads, "Events");
+  private readonly more = el("button", "chart-button more");
+  private readonly hostPart: HTMLElement;
+  private readonly storePart: HTMLElement;
+  private readonly errorPart: HTMLElement;
+  private allHosts = false;
+  private found: Found | null = null;
+
+  constructor(root: HTMLElement, private readonly chooser: Chooser) {
+    this.wire.setAttribute("role", "status");
+    this.state.setAttribute("aria-live", "off");
+    this.problem.setAttribute("role", "alert");
+    this.verdict.setAttribute("aria-live", "polite");
+    this.bar.setAttribute("role", "progressbar");
+    this.bar.setAttribute("aria-label", "Progress of the run");
+    this.report.target = "_blank";
+    this.report.rel = "noopener";
+    this.pick.addEventListener("change", () => this.chooser.run(this.pick.value));
+    this.more.type = "button";
+    this.more.addEventListener("click", () => { this.allHosts = !this.allHosts; this.moreHosts(null); });
+    const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.wire)), this.state, this.bar, this.problem);
+    const says = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.judged, this.limits, this.checked, this.report), this.curve.root);
+    says.setAttribute("aria-label", "Verdict");
+    this.hostPart = part("Hosts", this.hosts.root, this.more);
+    this.storePart = part("Data servers", this.stores.root);
+    this.errorPart = part("Errors", this.errors.root);
+    root.replaceChildren(head, el("main", "", "", this.cards, says, part("Seconds", this.time.root), part("Steps", this.steps.root, this.against), this.errorPart, this.storePart, this.hostPart, part("Events", this.events.root)));
+  }
+
+  /** connection says how the connection is. */
+  connection(text: string, good: boolean): void {
+    write(this.wire, good ? "● " + text : "○ " + text);
+    this.wire.classList.toggle("lost", !good);
+  }
+
+  /** runs lists what can be chosen. */
+  runs(all: Entry[], shown: string, chosen: string): void {
+    this.picker.hidden = all.length < 2;
+    const newest = el("option", "", "the newest" + (chosen === "" ? ": " + (all.find((e) => e.key === shown)?.name ?? "") : ""));
+    newest.value = "";
+    const options = all.map((e) => {
+      const o = el("option", "", e.name);
+      o.value = e.key;
+      return o;
+    });
+    this.pick.replaceChildren(newest, ...options.reverse());
+    this.pick.value = chosen;
+  }
+
+  /** show draws what d knows. */
+  show(d: Data, run: string): void {
+    const now = d.now;
+    if (!now) return;
+    document.title = (d.about ? d.about.name + " · " : "") + short(now) + " · weir";
+    write(this.name, d.about?.name ?? "weir");
+    write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : "");
+    this.progress(now);
+    this.verdicts(d, now);
+    this.report.hidden = !now.report;
+    this.report.href = "/report.html" + (run ? "?run=" + encodeURIComponent(run) : "");
+    this.figuresNow(d, now);
+    const f = figures.frame(d);
+    this.time.show([figures.throughput, figures.operations, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
+    this.steps.show(tables.steps(d));
+    this.events.show(tables.events(d, someEvents));
+    this.errorPart.hidden = d.errors.size === 0;
+    this.errors.show(tables.errors(d));
+    this.storePart.hidden = d.storeList.length < 2;
+    this.stores.show(tables.stores(d));
+    this.moreHosts(d);
+  }
+
+  private shownHosts: Data | null = null;
+
+  /** moreHosts shows the busiest hosts, or all. */
+  private moreHosts(d: Data | null): void {
+    d = d ?? this.shownHosts;
+    if (!d) return;
+    this.shownHosts = d;
+    this.hostPart.hidden = d.hostList.length === 0;
+    this.more.hidden = d.hostList.length <= fewHosts;
+    write(this.more, this.allHosts ? `Only the ${fewHosts} busiest` : `All ${d.hostList.length} hosts`);
+    const list = this.allHosts ? d.hostList : d.hostList.slice(0, fewHosts);
+    this.hosts.show(tables.hosts(list).map((cells) => cells.slice(0, -1)));
+    list.forEach((h, i) => this.box(i, h.name, d.hosts.has(h.name)));
+  }
+
+  /** box is where somebody says whether a host is drawn. */
+  private box(row: number, name: string, drawn: boolean): void {
+    const cells = this.hosts.cell(row, 0)?.parentElement as HTMLTableRowElement | undefined;
+    if (!cells) return;
+    const input = el("input");
+    input.type = "checkbox";
+    input.checked = drawn;
+    input.setAttribute("aria-label", "draw " + name);
+    input.addEventListener("change", () => this.chooser.host(name, input.checked));
+    const td = cells.cells[tables.hostHeads.length - 1] ?? cells.insertCell();
+    td.className = "l";
+    td.replaceChildren(input);
+  }
+
+  private progress(now: Now): void {
+    write(this.state, words(now));
+    write(this.problem, now.problem ?? "");
+    this.problem.hidden = !now.problem;
+    const share = Math.round(100 * now.share);
+    this.bar.hidden = now.state === "waiting" || now.state === "preparing";
+    (this.bar.firstElementChild as HTMLElement).style.width = share + "%";
+    this.bar.setAttribute("aria-valuenow", String(share));
+    this.bar.setAttribute("aria-valuetext", words(now));
+    this.bar.classList.toggle("over", now.state === "ended" || now.state === "broken");
+  }
+
+  /** verdicts is told once for each analysis, but for the words that say of when it is. */
+  private verdicts(d: Data, now: Now): void {
+    const f = d.found;
+    const over = now.state === "ended" || now.state === "broken";
+    write(this.of, !f ? (over ? "The result is being calculated." : "No verdict yet.") : f.final ? "The result:" : `Of what was seen in the first ${seconds(f.until)}; ${over ? "the result follows." : "the run goes on, and this may change."}`);
+    if (f === this.found) return;
+    this.found = f;
+    write(this.stamp, f && !f.problem ? f.status : "");
+    this.stamp.className = "stamp " + (f?.status ?? "");
+    this.stamp.hidden = !f || !!f.problem;
+    write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.verdict);
+    list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", t.met ? "met" : "not met", t.threshold + ": " + t.detail]));
+    this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
+      const head = el("summary", "", `Limit from ${count(b.from)} clients on: ${b.resource}${b.host ? ", " + b.host : ""}`);
+      return el("details", "", "", head, el("p", "meta", (b.evidence ?? []).join(" ")));
+    }));
+    list(this.checks, [...(f?.checks ?? []).map((c): [string, string, string] => [c.status, c.status, c.name + ": " + c.detail]), ...(f?.warnings ?? []).map((w): [string, string, string] => ["warn", "note", w])]);
+    this.checked.hidden = !f?.checks?.length;
+    const [first, ...rest] = f?.curve ?? [];
+    this.curve.show([first ?? null]);
+    this.load.show(rest);
+    this.against.hidden = rest.length === 0;
+  }
+
+  /** figuresNow are the figures of the newest second. */
+  private figuresNow(d: Data, now: Now): void {
+    const side = (name: string): number | null => d.sides.col(name).at(-1) ?? d.sides.col(name).at(-2) ?? null;
+    const known = (x: number | null, say: (x: number) => string): string => (x === null ? "–" : say(x));
+    const failed = [...d.errors.values()].reduce((sum, e) => sum + e.count, 0);
+    const cards: [string, string][] = [
+      ["throughput", known(d.last("throughput"), bits)], ["operations", known(d.last("operations"), (x) => count(x) + "/s")],
+      ["clients", known(d.last("clients"), (x) => count(Math.round(x)))], ["latency, median", known(d.last("p50"), seconds)], ["p99", known(d.last("p99"), seconds)],
+      ["errors so far", count(failed)], ["server CPU", known(side("server"), percent)], ["clients' CPU", known(side("client"), percent)],
+    ];
+    this.cards.hidden = d.rows.at.length === 0;
+    this.cards.classList.toggle("past", now.state !== "running");
+    cards.forEach(([name, value], i) => {
+      const card = this.cards.children[i] ?? this.cards.appendChild(el("div", "card", "", el("b"), el("span")));
+      write(card.children[0]!, value);
+      write(card.children[1]!, name);
+    });
+  }
+}
+
+function part(title: string, ...children: Node[]): HTMLElement {
+  return el("section", "", "", el("h2", "", title), ...children);
+}
+
+function list(ul: HTMLElement, items: [string, string, string][]): void {
+  ul.replaceChildren(...items.map(([kind, word, text]) => el("li", "", "", el("b", kind, word), document.createTextNode(" " + text))));
+  ul.hidden = items.length === 0;
+}
+
+/** words says how far the run is. */
+function words(now: Now): string {
+  switch (now.state) {
+    case "waiting": return "Waiting for the run to begin.";
+    case "preparing": return "The run is being prepared: there is no load yet.";
+    case "ended": return "The run is over" + (now.last ? ": " + now.last : "") + ".";
+    case "broken": return "The run was broken off: nobody writes it any more, and it did not say that it ended.";
+    case "running": break;
+  }
+  const step = now.of > 0 ? `Step ${now.place} of ${now.of}` : `Step ${now.step}`;
+  const left = (now.at_most ? "at most " : "about ") + seconds(Math.round(now.left)) + " left";
+  return `${step}: ${now.phase} with ${count(Math.round(now.clients))} ${Math.round(now.clients) === 1 ? "client" : "clients"}; ${left}` + (now.seconds > 1 ? `; each point is ${now.seconds} s` : "") + ".";
+}
+
+function short(now: Now): string {
+  return now.state === "running" ? Math.round(100 * now.share) + "%" : now.state === "ended" ? "over" : now.state === "broken" ? "broken off" : now.state;
+}

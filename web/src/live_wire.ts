@@ -1,0 +1,105 @@
+// The connection to the server: it comes back by itself, where it was, and says
+// how it is.
+import type { Message } from "./live_data";
+
+export interface Listener {
+  message(m: Message): void;
+  /** state tells how the connection is; good is false while there is none. */
+  state(text: string, good: boolean): void;
+}
+
+/** A server that says nothing for so long is gone: it beats every five seconds. */
+const silence = 17_000;
+const longestWait = 10_000;
+
+export class Wire {
+  private source: EventSource | null = null;
+  private id = "";
+  private fails = 0;
+  private timer = 0;
+  private quiet = 0;
+  private retryAt = 0;
+
+  /** query returns what is asked for besides the place to go on from. */
+  constructor(private readonly listener: Listener, private readonly query: () => URLSearchParams) {
+    addEventListener("online", () => this.hurry());
+    document.addEventListener("visibilitychange", () => !document.hidden && this.hurry());
+    setInterval(() => this.watch(), 1000);
+  }
+
+  /** open connects, or connects anew. fresh forgets where it was. */
+  open(fresh: boolean): void {
+    if (fresh) this.id = "";
+    this.close();
+    const q = this.query();
+    if (this.id) q.set("since", this.id);
+    const url = "/events?" + q.toString();
+    const source = new EventSource(url);
+    this.source = source;
+    this.quiet = Date.now();
+    source.addEventListener("message", (e) => {
+      if (this.source !== source) return;
+      this.quiet = Date.now();
+      const m = JSON.parse(e.data as string) as Message;
+      this.id = e.lastEventId;
+      if (this.fails > 0 || this.retryAt > 0) this.fails = this.retryAt = 0;
+      this.listener.state("connected", true);
+      this.listener.message(m);
+    });
+    source.addEventListener("gone", (e) => {
+      if (this.source === source) this.lost((JSON.parse((e as MessageEvent<string>).data) as { problem: string }).problem);
+    });
+    source.addEventListener("error", () => {
+      if (this.source === source) void this.why(url);
+    });
+  }
+
+  private close(): void {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = null;
+    this.retryAt = 0;
+  }
+
+  /** why asks once more, to learn what the browser keeps to itself. */
+  private async why(url: string): Promise<void> {
+    this.close();
+    let text = "connection lost";
+    const stop = new AbortController();
+    try {
+      const r = await fetch(url, { signal: stop.signal });
+      if (!r.ok) text = (await r.text()).replace(/^weir: /, "").trim().slice(0, 300);
+    } catch {
+      // nobody is there
+    }
+    stop.abort();
+    this.lost(text);
+  }
+
+  /** lost says so and tries again a little later, each time a little later than that. */
+  private lost(text: string): void {
+    this.close();
+    const wait = Math.min(longestWait, 1000 * 2 ** this.fails++);
+    this.retryAt = Date.now() + wait;
+    this.problem = text;
+    this.timer = setTimeout(() => this.open(false), wait);
+    this.tell();
+  }
+
+  private problem = "";
+
+  private tell(): void {
+    const left = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
+    this.listener.state(this.problem + ", trying again" + (left > 0 ? " in " + left + " s" : ""), false);
+  }
+
+  private watch(): void {
+    if (this.retryAt > 0) this.tell();
+    else if (this.source && Date.now() - this.quiet > silence) this.lost("connection lost");
+  }
+
+  /** hurry tries again at once: the network is back, or somebody looks again. */
+  hurry(): void {
+    if (this.retryAt > 0) this.open(false);
+  }
+}
