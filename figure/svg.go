@@ -43,10 +43,15 @@ func letter(r rune) rune {
 // and has no dots is thinned. Its classes are those of the report's style sheet. Names in it are escaped, all else is made of numbers.
 func (f *Figure) SVG() template.HTML {
 	var out Canvas
-	out.Add(`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d">`, Width, height, f.ID, f.ID)
+	tall := height
+	if f.Heat != nil {
+		tall += 26 // its legend
+	}
+	out.Add(`<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d">`, Width, tall, f.ID, f.ID)
 	out.Add(`<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, f.ID, Words(f.Title), f.ID, Words(f.Desc))
 	f.drawZones(&out)
 	f.drawAxes(&out)
+	f.drawHeat(&out)
 	f.drawColumns(&out)
 	f.drawMarks(&out)
 	for i := range f.Lines {

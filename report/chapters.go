@@ -5,6 +5,7 @@ import (
 
 	"weir/analysis"
 	"weir/figure"
+	"weir/internal/say"
 )
 
 // A chapter of a page answers one question: with sentences, plots and parts.
@@ -23,7 +24,7 @@ type chapter struct {
 func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	plots := Figures(f, s)
 	all := []chapter{loadChapter(f, plots.Load), limitChapter(f), phaseChapter(f), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
-		{ID: "latencies", Title: "How long it took", Charts: drawings(plots.Distributions)},
+		latencyChapter(f, s, plots.Distributions),
 		serverChapter(f), hostChapter(f), checkChapter(f), runChapter(s)}
 	all = slices.DeleteFunc(all, func(c chapter) bool {
 		return len(c.Charts)+len(c.Parts) == 0 && c.Lead == ""
@@ -68,6 +69,18 @@ func phaseChapter(f *analysis.Findings) chapter {
 	c := chapter{ID: "phases", Title: "Phases of the steps", Parts: filled(subintervalSection(f), phaseSection(f))}
 	for i := range c.Parts {
 		c.Parts[i].Folded = true
+	}
+	return c
+}
+
+// latencyChapter has the plots that are seen at once, and the other steps folded.
+func latencyChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure) chapter {
+	c := chapter{ID: "latencies", Title: "How long it took", Charts: drawings(plots)}
+	if s == nil {
+		return c
+	}
+	if others := histograms(f, s, false); len(others) > 0 {
+		c.Parts = append(c.Parts, section{Title: "The other " + say.Plural(len(others), "step"), Charts: drawings(others), Folded: true})
 	}
 	return c
 }

@@ -13,21 +13,31 @@ import (
 // mostColumns is how many columns a histogram has.
 const mostColumns = 48
 
-// distributionCharts plots how long operations took, in the best step and in
-// the last one.
+// distributionCharts plots how long operations took: against time, the tail,
+// and the histograms of the best step and of the last one.
 func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if s == nil {
 		return nil
 	}
+	var all []figure.Figure
+	for _, c := range []*figure.Figure{heatChart(f, s), tailChart(f, s)} {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return append(all, histograms(f, s, true)...)
+}
+
+// histograms are those of the best step and of the last one, or those of all
+// others.
+func histograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.Figure {
 	best := bestStep(f)
 	var all []figure.Figure
 	for i := range s.Latencies {
 		d := &s.Latencies[i]
-		last := i == len(s.Latencies)-1
-		for k := range f.Curve {
-			if f.Curve[k].Step == d.Step && (last || best != nil && best.Step == d.Step) {
-				all = append(all, distributionChart(f, &f.Curve[k], d))
-			}
+		step := stepOf(f, d.Step)
+		if step != nil && shown == (i == len(s.Latencies)-1 || best != nil && best.Step == d.Step) {
+			all = append(all, distributionChart(f, step, d))
 		}
 	}
 	return all

@@ -58,8 +58,15 @@ func TestColumnsCountEveryOperation(t *testing.T) {
 func TestDistributionsOfTheBestAndTheLastStep(t *testing.T) {
 	f, series := analyzed(t, resultstest.Typical())
 	charts := distributionCharts(f, series)
-	if len(charts) != 2 || charts[0].Title != "Transfer time with 128 clients" || charts[1].Title != "Transfer time with 256 clients" {
-		t.Errorf("%d charts: %+v", len(charts), charts)
+	var titles []string
+	for _, c := range charts {
+		titles = append(titles, c.Title)
+	}
+	if got := strings.Join(titles, ", "); got != "Latency of all operations against time, Tail of the latency, Transfer time with 128 clients, Transfer time with 256 clients" {
+		t.Errorf("charts: %s", got)
+	}
+	if n := len(histograms(f, series, false)); n != len(f.Curve)-2 {
+		t.Errorf("%d histograms of other steps", n)
 	}
 	if distributionCharts(f, nil) != nil {
 		t.Error("charts without a run")
