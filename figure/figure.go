@@ -18,9 +18,11 @@ type Figure struct {
 	Zones   []Zone   `json:"zones,omitempty"`   // shaded stretches of the x axis
 	Marks   []Mark   `json:"marks,omitempty"`
 	Heat    *Heat    `json:"heat,omitempty"`
+	Few     int      `json:"-"` // points of a line in the static drawing, at most; 0: MostPoints
 }
 
-// A Line is drawn through points; Dots marks each of them.
+// A Line is drawn through points; Dots marks each of them. Intervals are bars at
+// the points of a line with dots, and a band along one without.
 type Line struct {
 	Name   string
 	Color  int // of the palette, from 0 to 5

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,30 +70,41 @@ func (f *Figure) py(y float64) float64 { return top + plotHeight*(1-f.Y.At(y)) }
 
 func (f *Figure) drawZones(out *Canvas) {
 	last := -1000.0
+	var zones strings.Builder
 	for _, z := range f.Zones {
 		from, to := f.px(z.From), f.px(z.To)
-		out.Add(`<rect class="zone" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(0.5, to-from), plotHeight)
+		_, _ = fmt.Fprintf(&zones, "M%.1f %gh%.1fv%gh-%.1fz", from, top, max(0.5, to-from), plotHeight, max(0.5, to-from))
 		middle, half := (from+to)/2, 4.5*float64(utf8.RuneCountInString(z.Name)) // letters are about 9 wide at most
 		if z.Name != "" && middle-half > last {
 			out.Add(`<text class="small" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, middle, top-6, Words(z.Name))
 			last = middle + half + 4
 		}
 	}
+	for _, m := range f.Marks {
+		if m.Low != nil && m.High != nil {
+			from, to := f.px(*m.Low), f.px(*m.High)
+			_, _ = fmt.Fprintf(&zones, "M%.1f %gh%.1fv%gh-%.1fz", from, top, max(0.5, to-from), plotHeight, max(0.5, to-from))
+		}
+	}
+	if zones.Len() > 0 {
+		out.Add(`<path class="zone" d="%s"/>`, zones.String())
+	}
 }
 
 func (f *Figure) drawAxes(out *Canvas) {
+	var grid, ticks strings.Builder
 	for _, tick := range f.Y.Ticks {
 		y := f.py(tick)
-		out.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, left, y, left+plotWidth, y)
+		_, _ = fmt.Fprintf(&grid, "M%g %.1fh%g", left, y, plotWidth)
 		out.Add(`<text x="%.1f" y="%.1f" text-anchor="end" dy=".35em">%s</text>`, left-7, y, Words(f.Y.Text(tick)))
 	}
 	base := top + plotHeight
 	for _, tick := range f.X.Ticks {
 		x := f.px(tick)
-		out.Add(`<line class="axis" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, base, x, base+4)
+		_, _ = fmt.Fprintf(&ticks, "M%.1f %gv4", x, base)
 		out.Add(`<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, base+19, Words(f.X.Text(tick)))
 	}
-	out.Add(`<line class="axis" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, left, base, left+plotWidth, base)
+	out.Add(`<path class="grid" d="%s"/><path class="axis" d="M%g %gh%g%s"/>`, grid.String(), left, base, plotWidth, ticks.String())
 	out.Add(`<text class="label" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, left+plotWidth/2, height-7, Words(f.X.Label))
 	out.Add(`<text class="label" x="4" y="14">%s</text>`, Words(f.Y.Label))
 }
@@ -133,28 +145,53 @@ func (f *Figure) drawLine(out *Canvas, l *Line) {
 	if l.Dash {
 		dash = " dash"
 	}
-	out.Add(`<g class="c%d"><path class="line%s" d="`, l.Color, dash)
 	points := l.Points
 	if !l.Dots {
-		points = Thin(points)
-	}
-	for i, p := range points {
-		verb := "L"
-		if i == 0 {
-			verb = "M"
+		most := MostPoints
+		if f.Few > 0 {
+			most = f.Few
 		}
-		out.Add(`%s%.1f %.1f`, verb, f.px(p.X), f.py(p.Y))
+		points = ThinTo(points, most)
 	}
-	out.Add(`"/>`)
+	var path pen
+	for _, p := range points {
+		path.to(f.px(p.X), f.py(p.Y))
+	}
+	out.Add(`<g class="c%d">`, l.Color)
+	if !l.Dots {
+		f.drawBand(out, points)
+	}
+	out.Add(`<path class="line%s" d="%s"/>`, dash, path.d)
+	if !l.Dots {
+		out.Add(`</g>`)
+		return
+	}
 	for _, p := range points {
 		x, y := f.px(p.X), f.py(p.Y)
 		if p.Low != nil && p.High != nil {
 			low, high := f.py(*p.Low), f.py(*p.High)
 			out.Add(`<path class="bar" d="M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8"/>`, x, low, high, x-4, low, x-4, high)
 		}
-		if l.Dots {
-			out.Add(`<circle cx="%.1f" cy="%.1f" r="3.5"><title>%s</title></circle>`, x, y, Words(p.Note))
-		}
+		out.Add(`<circle cx="%.1f" cy="%.1f" r="3.5"><title>%s</title></circle>`, x, y, Words(p.Note))
 	}
 	out.Add(`</g>`)
+}
+
+// drawBand fills what lies between the ends of the points' intervals.
+func (f *Figure) drawBand(out *Canvas, points []Point) {
+	var path pen
+	var back []Point
+	for _, p := range points {
+		if p.Low != nil && p.High != nil {
+			path.to(f.px(p.X), f.py(*p.High))
+			back = append(back, p)
+		}
+	}
+	if len(back) < 2 {
+		return
+	}
+	for _, p := range slices.Backward(back) {
+		path.to(f.px(p.X), f.py(*p.Low))
+	}
+	out.Add(`<path class="band" d="%sz"/>`, path.d)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"weir/analysis"
@@ -24,8 +25,8 @@ type chapter struct {
 func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	plots := Figures(f, s)
 	all := []chapter{loadChapter(f, plots.Load), limitChapter(f), phaseChapter(f), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
-		latencyChapter(f, s, plots.Distributions),
-		serverChapter(f), hostChapter(f), checkChapter(f), runChapter(s)}
+		latencyChapter(plots),
+		serverChapter(f, plots.Servers), hostChapter(f, s, plots), checkChapter(f), runChapter(s)}
 	all = slices.DeleteFunc(all, func(c chapter) bool {
 		return len(c.Charts)+len(c.Parts) == 0 && c.Lead == ""
 	})
@@ -74,22 +75,23 @@ func phaseChapter(f *analysis.Findings) chapter {
 }
 
 // latencyChapter has the plots that are seen at once, and the other steps folded.
-func latencyChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure) chapter {
-	c := chapter{ID: "latencies", Title: "How long it took", Charts: drawings(plots)}
-	if s == nil {
-		return c
-	}
-	if others := histograms(f, s, false); len(others) > 0 {
-		c.Parts = append(c.Parts, section{Title: "The other " + say.Plural(len(others), "step"), Charts: drawings(others), Folded: true})
+func latencyChapter(plots Plots) chapter {
+	c := chapter{ID: "latencies", Title: "How long it took", Charts: drawings(plots.Distributions)}
+	if n := len(plots.OtherSteps); n > 0 {
+		c.Parts = append(c.Parts, section{Title: "The other " + say.Plural(n, "step"), Charts: drawings(plots.OtherSteps), Folded: true})
 	}
 	return c
 }
 
-func serverChapter(f *analysis.Findings) chapter {
-	c := chapter{ID: "servers", Title: "Data servers"}
+func serverChapter(f *analysis.Findings, plots []figure.Figure) chapter {
+	c := chapter{ID: "servers", Title: "Data servers", Charts: drawings(plots)}
+	if s := reference(f); s != nil {
+		c.Lead = imbalance(f, s)
+	}
 	if len(f.Servers) > 1 {
-		whole := partSection("whole", "All steps together", f.Servers)
-		c.Parts = append(c.Parts, whole, serverSteps(f))
+		whole, steps := partSection("whole", "All steps together", f.Servers), serverSteps(f)
+		steps.Folded = len(steps.Rows) > mostOpenRows
+		c.Parts = append(c.Parts, whole, steps)
 	}
 	own := serverSection(f)
 	own.Folded = true
@@ -97,10 +99,23 @@ func serverChapter(f *analysis.Findings) chapter {
 	return c
 }
 
-func hostChapter(f *analysis.Findings) chapter {
+// mostOpenRows is how long a table is that is seen at once.
+const mostOpenRows = 40
+
+// hostChapter has the busiest hosts beside each other, and each by itself, folded
+// unless there are two.
+func hostChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
+	c := chapter{ID: "hosts", Title: "Hosts", Charts: drawings(plots.Hosts)}
+	for _, h := range plots.EachHost {
+		c.Parts = append(c.Parts, section{Title: fmt.Sprintf("%s (%s)", h.Host, h.Role), Note: h.Words, Charts: drawings(h.Figures), Folded: len(plots.EachHost) > 2})
+	}
+	if s != nil && len(s.Hosts) > len(plots.EachHost) {
+		c.Note = fmt.Sprintf("The %d busiest of %d hosts have plots of their own; hosts.csv has all.", len(plots.EachHost), len(s.Hosts))
+	}
 	table := hostSection(f)
 	table.Folded = true
-	return chapter{ID: "hosts", Title: "Hosts", Parts: filled(table)}
+	c.Parts = append(c.Parts, filled(table)...)
+	return c
 }
 
 func checkChapter(f *analysis.Findings) chapter {

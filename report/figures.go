@@ -11,6 +11,18 @@ type Plots struct {
 	Load          []figure.Figure // each step at its load, the curve first
 	Time          []figure.Figure // each second of the run
 	Distributions []figure.Figure // how long operations took
+	Servers       []figure.Figure // data servers beside each other
+	Hosts         []figure.Figure // the busiest hosts beside each other
+
+	OtherSteps []figure.Figure // how long operations took in the steps that Distributions leaves out
+	EachHost   []HostPlots     // every host by itself, the busiest first
+}
+
+// HostPlots are the figures of one host.
+type HostPlots struct {
+	Host, Role string
+	Words      string // how busy it was, in a sentence
+	Figures    []figure.Figure
 }
 
 // Figures makes the figures of f, and of its seconds where s is not nil. Those
@@ -18,8 +30,15 @@ type Plots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s)}
-	for _, group := range [][]figure.Figure{p.Load, p.Time, p.Distributions} {
+	p := Plots{Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s)}
+	if s != nil {
+		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), histograms(f, s, false)
+	}
+	groups := [][]figure.Figure{p.Load, p.Time, p.Distributions, p.Servers, p.Hosts, p.OtherSteps}
+	for _, h := range p.EachHost {
+		groups = append(groups, h.Figures)
+	}
+	for _, group := range groups {
 		for i := range group {
 			group[i].Stamp = f.Validity.Status
 			nameAxes(f, &group[i])
@@ -28,9 +47,14 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	return p
 }
 
-// All returns the figures in the order in which they are shown.
+// All returns the figures in the order in which they are shown, but for those of
+// OtherSteps and EachHost, which may be hundreds.
 func (p Plots) All() []figure.Figure {
-	return append(append(append([]figure.Figure{}, p.Load...), p.Time...), p.Distributions...)
+	var all []figure.Figure
+	for _, group := range [][]figure.Figure{p.Load, p.Time, p.Distributions, p.Servers, p.Hosts} {
+		all = append(all, group...)
+	}
+	return all
 }
 
 // nameAxes says what axes show that are labeled with a unit only.
@@ -45,7 +69,8 @@ func nameAxes(f *analysis.Findings, c *figure.Figure) {
 	c.Y.Name = map[string]string{
 		"curve": yield, "client": yield + " per client", "latency": "latency", "firstbyte": "time to first byte", "redirect": "time to redirect",
 		"errors": "failed", "cpu": "CPU", "time": yield, "ratetime": "rate", "latencytime": "latency",
-		"cputime": "CPU", "disk": "disk traffic", "net": "network traffic",
+		"clienttime": "clients", "errortime": "failed", "hostscpu": "CPU", "hostsdisk": "disk busy", "hostsnet": "network traffic",
+		"servertime": "throughput", "servererrors": "failed", "servershare": "share", "heat": "latency", "tail": "share",
 	}[c.ID]
 	if c.Y.Name == "" && len(c.Columns) > 0 {
 		c.Y.Name = "count"

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -243,15 +242,23 @@ func TestHTMLStandsAlone(t *testing.T) {
 func checkSVG(t *testing.T, text string) {
 	t.Helper()
 	ids := map[string]bool{}
-	for _, svg := range regexp.MustCompile(`(?s)<svg viewBox="0 0 560.*?</svg>`).FindAllString(text, -1) {
+	for _, at := range regexp.MustCompile(`<svg viewBox="0 0 560`).FindAllStringIndex(text, -1) {
+		svg := text[at[0]:]
 		d := xml.NewDecoder(strings.NewReader(svg))
-		for {
+		for depth := 0; ; {
 			token, err := d.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
 			if err != nil {
 				t.Fatalf("%v in %.200s", err, svg)
+			}
+			switch token.(type) {
+			case xml.StartElement:
+				depth++
+			case xml.EndElement:
+				depth--
+			}
+			if depth == 0 {
+				svg = svg[:d.InputOffset()]
+				break
 			}
 			if e, ok := token.(xml.StartElement); ok {
 				for _, a := range e.Attr {

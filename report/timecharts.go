@@ -6,12 +6,10 @@ import (
 
 	"weir/analysis"
 	"weir/figure"
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
 )
-
-// mostHosts is how many hosts one plot shows.
-const mostHosts = 4
 
 // timeCharts plots the run against time.
 func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
@@ -22,18 +20,20 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if f.Measure == analysis.Throughput || len(s.Kinds) > 1 {
 		all = append(all, rateTime(f, s))
 	}
-	all = append(all, latencyTime(s))
-	all = append(all, cpuTime(s), deviceTime(s, "disk", "Disks against time", "Bytes read from and written to all disks of a host",
-		func(p *analysis.HostPoint) float64 { return p.DiskRead + p.DiskWrite }),
-		deviceTime(s, "net", "Network against time", "Bytes received and sent by all interfaces of a host (through its loopback interface, if that carried more)",
-			func(p *analysis.HostPoint) float64 { return p.Received + p.Sent }))
+	all = append(all, latencyTime(s), clientTime(s), errorTime(s))
+	return overTime(f, s, all)
+}
+
+// overTime gives figures the axis of time and the steps, and says where points
+// are left out; those without anything but zeros are left out themselves.
+func overTime(f *analysis.Findings, s *analysis.Series, all []figure.Figure) []figure.Figure {
 	shown := all[:0]
 	for _, c := range all {
 		if highest(c.Lines) > 0 {
 			c.X = figure.TimeAxis(end(s))
 			c.Zones = holds(f, s)
-			if n := longest(s); n > figure.MostPoints {
-				c.Desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn.", unit.Seconds(end(s)*2/figure.MostPoints))
+			if n := longest(&c); n > figure.MostPoints {
+				c.Desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn where no script runs.", unit.Seconds(end(s)*2/figure.MostPoints))
 			}
 			shown = append(shown, c)
 		}
@@ -41,11 +41,11 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	return shown
 }
 
-// longest returns how many points the longest series has.
-func longest(s *analysis.Series) int {
-	n := len(s.Points)
-	for i := range s.Hosts {
-		n = max(n, len(s.Hosts[i].Points))
+// longest returns how many points the longest line has.
+func longest(c *figure.Figure) int {
+	n := 0
+	for _, l := range c.Lines {
+		n = max(n, len(l.Points))
 	}
 	return n
 }
@@ -98,13 +98,39 @@ func yieldTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 		c.Lines = []figure.Line{timeLine(s, "operations", 0, false, func(p *analysis.Point) float64 { return p.Operations })}
 		by := figure.Decimal(highest(c.Lines), " ops/s")
 		c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
-		c.Desc = fmt.Sprintf("Operations each second, at most %s/s.", unit.Count(highest(c.Lines))) + inShade
+		c.Desc = "Operations that ended each second. " + course(c.Lines[0].Points, func(x float64) string { return unit.Count(x) + "/s" }) + inShade
 		return c
 	}
 	c.Lines = []figure.Line{timeLine(s, "throughput", 0, false, func(p *analysis.Point) float64 { return p.Throughput })}
 	by := figure.Bits(highest(c.Lines))
 	c.Y = figure.LinearAxis(by.Unit, by, highest(c.Lines))
-	c.Desc = fmt.Sprintf("Payload moved each second, at most %s.", unit.Bits(highest(c.Lines))) + inShade
+	c.Desc = "Payload moved each second. " + course(c.Lines[0].Points, unit.Bits) + inShade
+	return c
+}
+
+// clientTime shows how many clients there were.
+func clientTime(s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "clienttime", Title: "Clients against time"}
+	c.Lines = []figure.Line{timeLine(s, "clients", 0, false, func(p *analysis.Point) float64 { return p.Clients })}
+	c.Y = figure.LinearAxis("virtual clients", figure.Decimal(0, ""), highest(c.Lines))
+	c.Y.Unit = "clients"
+	c.Desc = "Virtual clients that were running, mean of each second. " + course(c.Lines[0].Points, func(x float64) string { return unit.Significant(x) })
+	return c
+}
+
+// errorTime shows what failed, by class.
+func errorTime(s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "errortime", Title: "Failed operations against time"}
+	var said []string
+	for i, class := range s.Classes {
+		l := timeLine(s, class.String(), i%6, false, func(p *analysis.Point) float64 { return p.ErrorsBy[class] })
+		l.Dash = i >= 6
+		c.Lines = append(c.Lines, l)
+		said = append(said, class.String()+": "+bursts(l.Points))
+	}
+	by := figure.Decimal(highest(c.Lines), " errors/s")
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Desc = "Operations that failed each second, by class. " + say.Capital(strings.Join(said, "; ")) + "."
 	return c
 }
 
@@ -142,57 +168,6 @@ func latencyTime(s *analysis.Series) figure.Figure {
 		timeLine(s, "p99", 2, true, func(p *analysis.Point) float64 { return p.P99 }),
 	}
 	c.Y = durationAxis(c.Lines)
-	c.Desc = fmt.Sprintf("Median and 99th percentile of the operations that ended in each second; the latter is at most %s.", unit.Seconds(highest(c.Lines[1:])))
-	return c
-}
-
-// cpuTime shows both sides' processes and whole hosts.
-func cpuTime(s *analysis.Series) figure.Figure {
-	c := figure.Figure{ID: "cputime", Title: "CPU against time"}
-	add := func(h *analysis.HostSeries, name string, color int, dash bool, of func(*analysis.HostPoint) float64) {
-		l := figure.Line{Name: name + " (" + h.Host + ")", Color: color % 6, Dash: dash}
-		for i := range h.Points {
-			if y := of(&h.Points[i]); y >= 0 && h.Points[i].At >= 0 {
-				l.Points = append(l.Points, figure.Point{X: h.Points[i].At, Y: y})
-			}
-		}
-		if len(l.Points) > 0 && len(c.Lines) < 2*mostHosts {
-			c.Lines = append(c.Lines, l)
-		}
-	}
-	for i := range s.Hosts {
-		h := &s.Hosts[i]
-		cores, color := max(1, float64(h.Cores)), i
-		add(h, "client processes", 2*color, false, func(p *analysis.HostPoint) float64 { return p.ClientCores / cores })
-		add(h, "server processes", 2*color+1, false, func(p *analysis.HostPoint) float64 { return p.ServerCores / cores })
-		if h.Role == "server" {
-			color++ // in the tone of its processes
-		}
-		add(h, "whole host", 2*color, true, func(p *analysis.HostPoint) float64 { return p.CPU })
-	}
-	c.Y = figure.LinearAxis("% of the machine's cores", figure.Percent(), 1)
-	c.Desc = "Share of all cores of a machine that were busy each second: what the clients' and the server's processes used, and, dashed, the whole machine."
-	return c
-}
-
-func deviceTime(s *analysis.Series, id, title, what string, of func(*analysis.HostPoint) float64) figure.Figure {
-	c := figure.Figure{ID: id, Title: title, Desc: what + ", each second."}
-	for i := range s.Hosts {
-		if i >= mostHosts {
-			c.Desc += fmt.Sprintf(" The first %d of %d hosts are shown.", mostHosts, len(s.Hosts))
-			break
-		}
-		l := figure.Line{Name: s.Hosts[i].Host, Color: i}
-		for k := range s.Hosts[i].Points {
-			if p := &s.Hosts[i].Points[k]; p.At >= 0 {
-				l.Points = append(l.Points, figure.Point{X: p.At, Y: of(p)})
-			}
-		}
-		if highest([]figure.Line{l}) > 0 {
-			c.Lines = append(c.Lines, l)
-		}
-	}
-	by := figure.Decimal(highest(c.Lines), "B/s")
-	c.Y = figure.LinearAxis(by.Unit, by, highest(c.Lines))
+	c.Desc = "Median (p50) and 99th percentile (p99) of the operations that ended in each second. The median: " + course(c.Lines[0].Points, unit.Seconds) + " The 99th percentile: " + course(c.Lines[1].Points, unit.Seconds)
 	return c
 }

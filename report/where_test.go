@@ -34,7 +34,7 @@ func TestColumnsCountEveryOperation(t *testing.T) {
 			}
 		}
 		f, series := analyzed(t, s)
-		charts := distributionCharts(f, series)
+		charts := histograms(f, series, true)
 		if len(charts) != 1 {
 			t.Fatalf("%s: %d charts of one step", name, len(charts))
 		}

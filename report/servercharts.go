@@ -1,0 +1,309 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"weir/analysis"
+	"weir/figure"
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// mostServerLines is how many data servers one plot shows.
+const mostServerLines = 5
+
+// serverCharts plots the data servers beside each other: against load by what
+// each step's hold gave, and against time if s is not nil.
+func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
+	var all []figure.Figure
+	for _, c := range []*figure.Figure{shareChart(f), serverErrorChart(f)} {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	if s == nil || len(s.Servers) < 2 || len(s.Points) == 0 {
+		return all
+	}
+	return append(all, overTime(f, s, []figure.Figure{serverTime(f, s), serverErrorTime(s)})...)
+}
+
+// shareOf is what servers are compared by.
+func shareOf(f *analysis.Findings, x *analysis.Share) float64 {
+	if f.Measure == analysis.Rate {
+		return x.OperationsShare
+	}
+	return x.ThroughputShare
+}
+
+// working lists the data servers of a step that did anything, the target itself
+// only if it did, too; the one with the largest share first.
+func working(f *analysis.Findings, s *analysis.Step) []analysis.Share {
+	all := slices.DeleteFunc(slices.Clone(s.Servers), func(x analysis.Share) bool { return x.Name == "" && shareOf(f, &x) == 0 })
+	slices.SortStableFunc(all, func(a, b analysis.Share) int { return cmp.Compare(shareOf(f, &b), shareOf(f, &a)) })
+	return all
+}
+
+// imbalance says in a sentence how evenly the data servers of a step shared it;
+// nothing if there are fewer than two.
+func imbalance(f *analysis.Findings, s *analysis.Step) string {
+	all := working(f, s)
+	n := len(all)
+	if n < 2 {
+		return ""
+	}
+	what := "throughput"
+	if f.Measure == analysis.Rate {
+		what = "operations"
+	}
+	even := 1 / float64(n)
+	most, least := shareOf(f, &all[0]), shareOf(f, &all[n-1])
+	text := fmt.Sprintf("With %s the %d data servers shared the %s", at(f, s), n, what)
+	ends := fmt.Sprintf("%s had the most with %s and %s the least with %s; an even share is %s", say.Plain(serverName(all[0].Name)), unit.Percent(most),
+		say.Plain(serverName(all[n-1].Name)), unit.Percent(least), unit.Percent(even))
+	switch {
+	case most <= 1.1*even && least >= 0.9*even:
+		return text + " evenly, within 10%: " + ends + "."
+	case most <= 1.5*even && least >= 0.5*even:
+		return text + " unevenly: " + ends + "."
+	}
+	text += " very unevenly: " + ends
+	idle := 0
+	for i := range all {
+		if shareOf(f, &all[i]) < 0.1*even {
+			idle++
+		}
+	}
+	if idle > 0 {
+		text += fmt.Sprintf(", and %s did less than a tenth of it", say.Plural(idle, "server"))
+	}
+	return text + "."
+}
+
+// shareChart shows which share of each step the data servers had: each of a
+// few, of many the largest, the middle and the smallest; nil if there is one.
+func shareChart(f *analysis.Findings) *figure.Figure {
+	most := 0
+	for i := range f.Curve {
+		most = max(most, len(working(f, &f.Curve[i])))
+	}
+	if most < 2 {
+		return nil
+	}
+	c := &figure.Figure{ID: "servershare", Title: "Share of each data server against load", X: stepAxis(f)}
+	if most <= mostServerLines {
+		c.Lines = shareLines(f)
+		c.Desc = "Share of the step's " + yieldName(f) + " that each data server had. "
+	} else {
+		pick := func(name string, color int, of func([]analysis.Share) int) figure.Line {
+			return series(f, name, color, func(s *analysis.Step) (float64, bool) {
+				all := working(f, s)
+				if len(all) == 0 {
+					return 0, false
+				}
+				return shareOf(f, &all[of(all)]), true
+			}, unit.Percent)
+		}
+		c.Lines = []figure.Line{pick("largest", 1, func([]analysis.Share) int { return 0 }),
+			pick("middle", 0, func(all []analysis.Share) int { return len(all) / 2 }),
+			pick("smallest", 2, func(all []analysis.Share) int { return len(all) - 1 })}
+		c.Desc = fmt.Sprintf("Share of the step's %s that data servers had: the largest, the middle and the smallest of up to %d. ", yieldName(f), most)
+	}
+	even := series(f, "even share", 5, func(s *analysis.Step) (float64, bool) {
+		n := len(working(f, s))
+		return 1 / float64(max(1, n)), n > 0
+	}, unit.Percent)
+	even.Dash, even.Dots = true, false
+	c.Lines = append(c.Lines, even)
+	c.Y = figure.LinearAxis("% of the "+yieldName(f), figure.Percent(), highest(c.Lines))
+	if s := reference(f); s != nil {
+		c.Desc += imbalance(f, s)
+	}
+	return c
+}
+
+func yieldName(f *analysis.Findings) string {
+	if f.Measure == analysis.Rate {
+		return "operations"
+	}
+	return "throughput"
+}
+
+// reference is the best step, else the last.
+func reference(f *analysis.Findings) *analysis.Step {
+	if s := bestStep(f); s != nil {
+		return s
+	}
+	if n := len(f.Curve); n > 0 {
+		return &f.Curve[n-1]
+	}
+	return nil
+}
+
+// shareLines are one for each data server of any step, by name.
+func shareLines(f *analysis.Findings) []figure.Line {
+	var names []string
+	for i := range f.Curve {
+		for _, x := range working(f, &f.Curve[i]) {
+			if !slices.Contains(names, x.Name) {
+				names = append(names, x.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	var all []figure.Line
+	for k, name := range names {
+		all = append(all, series(f, say.Plain(serverName(name)), k%5, func(s *analysis.Step) (float64, bool) {
+			for _, x := range s.Servers {
+				if x.Name == name {
+					return shareOf(f, &x), true
+				}
+			}
+			return 0, len(s.Servers) > 0
+		}, unit.Percent))
+	}
+	return all
+}
+
+// serverErrorChart shows what each data server failed with; nil if none did.
+func serverErrorChart(f *analysis.Findings) *figure.Figure {
+	sums := map[string]int64{}
+	for i := range f.Curve {
+		for _, x := range f.Curve[i].Servers {
+			if x.Errors > 0 {
+				sums[x.Name] += x.Errors
+			}
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
+	if len(names) == 0 {
+		return nil
+	}
+	c := &figure.Figure{ID: "servererrors", Title: "Failed operations of each data server against load", X: stepAxis(f)}
+	var said []string
+	for k, name := range names[:min(len(names), mostServerLines)] {
+		c.Lines = append(c.Lines, series(f, say.Plain(serverName(name)), k, func(s *analysis.Step) (float64, bool) {
+			for _, x := range s.Servers {
+				if x.Name == name && s.Hold > 0 {
+					return float64(x.Errors) / s.Hold, true
+				}
+			}
+			return 0, true
+		}, func(x float64) string { return unit.Count(x) + "/s" }))
+		said = append(said, fmt.Sprintf("%s %s", say.Plain(serverName(name)), unit.Count(float64(sums[name]))))
+	}
+	by := figure.Decimal(highest(c.Lines), " errors/s")
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Desc = fmt.Sprintf("Operations that failed each second, by the server that failed; in all steps: %s.", strings.Join(said, ", "))
+	if n := len(names) - len(said); n > 0 {
+		c.Desc += fmt.Sprintf(" %d more failed less often.", n)
+	}
+	return c
+}
+
+// serverLine makes a line of one data server against time.
+func serverLine(x *analysis.ServerSeries, color int, of func(*analysis.ServerPoint) float64) figure.Line {
+	l := figure.Line{Name: say.Plain(serverName(x.Name)), Color: color}
+	for i := range x.Points {
+		l.Points = append(l.Points, figure.Point{X: x.Points[i].At, Y: of(&x.Points[i])})
+	}
+	return l
+}
+
+// ranked lists data servers by the sum of a figure, the largest first.
+func ranked(s *analysis.Series, of func(*analysis.ServerPoint) float64) []*analysis.ServerSeries {
+	sums := map[*analysis.ServerSeries]float64{}
+	var all []*analysis.ServerSeries
+	for i := range s.Servers {
+		x := &s.Servers[i]
+		for k := range x.Points {
+			sums[x] += of(&x.Points[k])
+		}
+		if sums[x] > 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *analysis.ServerSeries) int { return cmp.Compare(sums[b], sums[a]) })
+	return all
+}
+
+// serverTime shows what each of a few data servers gave; of many the one that
+// gave most, the one in the middle and the one that gave least.
+func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "servertime", Title: "Data servers against time"}
+	of, text := func(p *analysis.ServerPoint) float64 { return p.Throughput }, unit.Bits
+	if f.Measure == analysis.Rate {
+		of, text = func(p *analysis.ServerPoint) float64 { return p.Operations }, func(x float64) string { return unit.Count(x) + "/s" }
+	}
+	all := ranked(s, of)
+	shown := all
+	if n := len(all); n > mostServerLines {
+		shown = []*analysis.ServerSeries{all[0], all[n/4], all[n/2], all[3*n/4], all[n-1]}
+		c.Title += fmt.Sprintf(" (%d of %d)", len(shown), n)
+	}
+	var said []string
+	for i, x := range shown {
+		l := serverLine(x, i, of)
+		c.Lines = append(c.Lines, l)
+		said = append(said, fmt.Sprintf("%s %s on average and %s at most", l.Name, text(meanOf(l.Points)), text(highest([]figure.Line{l}))))
+	}
+	by := figure.Bits(highest(c.Lines))
+	if f.Measure == analysis.Rate {
+		by = figure.Decimal(highest(c.Lines), " ops/s")
+	}
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	if len(said) == 0 {
+		return c
+	}
+	c.Desc = say.Capital(yieldName(f)) + " of each data server: " + strings.Join(said, "; ") + "."
+	if len(shown) < len(all) {
+		c.Desc += " Shown are the one that gave most, the one that gave least, and three between them."
+	}
+	if pause := silence(all, of); pause != "" {
+		c.Desc += " " + pause
+	}
+	return c
+}
+
+// silence names the data servers that gave nothing for a while between two times
+// at which they gave something: one that was lost and came back.
+func silence(all []*analysis.ServerSeries, of func(*analysis.ServerPoint) float64) string {
+	longest, from, to, name := 0, 0.0, 0.0, ""
+	for _, x := range all {
+		last := -1
+		for i := range x.Points {
+			if of(&x.Points[i]) <= 0 {
+				continue
+			}
+			if gap := i - last - 1; last >= 0 && gap > longest {
+				longest, from, to, name = gap, x.Points[last].At, x.Points[i].At, serverName(x.Name)
+			}
+			last = i
+		}
+	}
+	if longest < 3 || math.IsNaN(to-from) {
+		return ""
+	}
+	return fmt.Sprintf("%s gave nothing between %s and %s after the start.", say.Plain(name), unit.Seconds(from), unit.Seconds(to))
+}
+
+// serverErrorTime shows when which data server failed.
+func serverErrorTime(s *analysis.Series) figure.Figure {
+	c := figure.Figure{ID: "servererrortime", Title: "Failed operations of each data server against time"}
+	var said []string
+	all := ranked(s, func(p *analysis.ServerPoint) float64 { return p.Errors })
+	for i, x := range all[:min(len(all), mostServerLines)] {
+		l := serverLine(x, i, func(p *analysis.ServerPoint) float64 { return p.Errors })
+		c.Lines = append(c.Lines, l)
+		said = append(said, l.Name+" "+bursts(l.Points))
+	}
+	by := figure.Decimal(highest(c.Lines), " errors/s")
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y.Name = "failed"
+	c.Desc = "Operations that failed each second, by the server that failed: " + strings.Join(said, "; ") + "."
+	return c
+}
