@@ -60,8 +60,8 @@ func share01(part, whole float64) float64 {
 }
 
 // LoadAxis is the axis that steps lie on: logarithmic if they span more than
-// a factor of ten, none is at zero, and most are nearer to the least than to
-// the largest, as doubled ones are. Its ticks are the steps themselves.
+// a factor of ten, none is at zero, and half of them crowd near the least, as
+// doubled ones do. Its ticks are the steps themselves.
 func LoadAxis(label, of string, at []float64) Axis {
 	a := Axis{Label: label, Unit: of, Factor: 1}
 	if len(at) == 0 {
@@ -70,7 +70,7 @@ func LoadAxis(label, of string, at []float64) Axis {
 	}
 	steps := slices.Compact(slices.Sorted(slices.Values(at)))
 	a.Min, a.Max = steps[0], steps[len(steps)-1]
-	if a.Min > 0 && a.Max/a.Min > 10 && steps[len(steps)/2] < (a.Min+a.Max)*0.4 {
+	if a.Min > 0 && a.Max/a.Min > 10 && steps[(len(steps)-1)/2] < (a.Min+a.Max)*0.3 {
 		a.Base = 2
 	} else {
 		a.Min = min(0, a.Min)

@@ -11,6 +11,7 @@ type Plots struct {
 	Load          []figure.Figure // each step at its load, the curve first
 	Time          []figure.Figure // each second of the run
 	Distributions []figure.Figure // how long operations took
+	Papers        []figure.Figure // each step at its load, too: what papers show and the report says in tables
 	Servers       []figure.Figure // data servers beside each other
 	Hosts         []figure.Figure // the busiest hosts beside each other
 
@@ -30,11 +31,11 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s)}
+	p := Plots{Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f)}
 	if s != nil {
 		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), histograms(f, s, false)
 	}
-	groups := [][]figure.Figure{p.Load, p.Time, p.Distributions, p.Servers, p.Hosts, p.OtherSteps}
+	groups := [][]figure.Figure{p.Load, p.Time, p.Distributions, p.Servers, p.Hosts, p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
 		groups = append(groups, h.Figures)
 	}
@@ -47,8 +48,8 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	return p
 }
 
-// All returns the figures in the order in which they are shown, but for those of
-// OtherSteps and EachHost, which may be hundreds.
+// All returns the figures in the order in which they are shown, but for Papers, and
+// for OtherSteps and EachHost, which may be hundreds.
 func (p Plots) All() []figure.Figure {
 	var all []figure.Figure
 	for _, group := range [][]figure.Figure{p.Load, p.Time, p.Distributions, p.Servers, p.Hosts} {

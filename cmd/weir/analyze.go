@@ -11,6 +11,7 @@ import (
 	"weir/analysis"
 	"weir/analysis/table"
 	"weir/report"
+	"weir/report/gallery"
 	"weir/scenario"
 )
 
@@ -22,6 +23,7 @@ type analyzeFlags struct {
 	boundaries []string
 	json       bool
 	html       string
+	figures    figureFlags
 }
 
 func analyzeCommand(s streams) *cobra.Command {
@@ -38,10 +40,17 @@ chosen by name or by number from 1. See docs/analyze.md.`,
 		Example: `  weir analyze old.csv
   weir analyze old.csv --clients "Avg # Jobs" --throughput 2 --unit Gbit/s
   weir analyze wct.csv --boundary "latency_mean < 10 x single"
-  weir analyze series.csv --points subintervals --json`,
+  weir analyze series.csv --points subintervals --json
+  weir analyze old.csv --figures figures --format pdf`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return analyzeTable(args[0], f, s) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.figures.check(c); err != nil {
+				return err
+			}
+			return analyzeTable(args[0], f, s)
+		},
 	}
+	figuresFlags(c, &f.figures)
 	flags := c.Flags()
 	for _, k := range []table.Kind{table.Clients, table.Throughput, table.Rate, table.Latency, table.Errors, table.ErrorRatio, table.Done, table.Time, table.Step} {
 		f.columns[k] = flags.String(k.String(), "", "`COLUMN` of "+aboutColumn(k)+": its name, or its number from 1")
@@ -87,6 +96,15 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 	}
 	if f.html != "" {
 		if err := writePage(f.html, func(w io.Writer) error { return report.HTML(w, found, nil) }); err != nil {
+			return err
+		}
+	}
+	if f.figures.dir != "" {
+		of := name
+		if of == "-" {
+			of = "standard input"
+		}
+		if err := f.figures.write(gallery.OfTable(found, of, version()), s); err != nil {
 			return err
 		}
 	}

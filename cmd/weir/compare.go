@@ -13,6 +13,7 @@ import (
 	"weir/analysis/compare"
 	"weir/internal/unit"
 	"weir/report"
+	"weir/report/gallery"
 	"weir/results"
 )
 
@@ -21,6 +22,7 @@ type compareFlags struct {
 	json    bool
 	html    string
 	regress string
+	figures figureFlags
 }
 
 func compareCommand(s streams) *cobra.Command {
@@ -40,13 +42,23 @@ changes meanwhile meets both.
 With --regress 5% the exit code is 3 if B (or C ...) is worse than A by more than 5%
 beyond doubt: if the whole 95% interval lies beyond it. An interval that
 reaches over the limit passes; more runs make it narrower. Too few runs for an
-interval are an error (1), an invalid run among them is exit code 4.`,
+interval are an error (1), an invalid run among them is exit code 4.
+
+With --figures DIR it draws all of them on one plot, for papers and wiki pages:
+throughput, that of each client, wall clock time, CPU, and how efficient each is.`,
 		Example: `  weir compare runs/before runs/after
   weir compare runs/before runs/after --metric p99 --regress 10%
-  weir compare runs/campaign --html campaign.html`,
+  weir compare runs/campaign --html campaign.html
+  weir compare runs/direct runs/staged --figures figures --size wide`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return compareRuns(args, f, s) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.figures.check(c); err != nil {
+				return err
+			}
+			return compareRuns(args, f, s)
+		},
 	}
+	figuresFlags(c, &f.figures)
 	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "`METRICS` to compare, the first decides: all, or some of "+strings.Join(compare.MetricNames(), ", "))
 	jsonFlag(c, &f.json, "print the comparison as JSON instead of the tables")
 	htmlFlag(c, &f.html)
@@ -82,6 +94,9 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 	}
 	if f.html != "" {
 		err = errors.Join(err, writePage(f.html, func(w io.Writer) error { return report.ComparisonHTML(w, c) }))
+	}
+	if f.figures.dir != "" {
+		err = errors.Join(err, f.figures.write(gallery.OfComparison(groups, version()), s))
 	}
 	return errors.Join(err, regression(c, float64(limit), s))
 }

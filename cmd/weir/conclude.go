@@ -23,16 +23,22 @@ func conclude(dir string, asJSON bool, s streams) error {
 
 // analyze analyses the run in dir and writes what can be made again.
 func analyze(dir string, s streams) (*analysis.Findings, error) {
+	found, _, err := analyzeBoth(dir, s)
+	return found, err
+}
+
+// analyzeBoth is analyze, and returns the run's seconds, too.
+func analyzeBoth(dir string, s streams) (*analysis.Findings, *analysis.Series, error) {
 	defer s.working("analyzing " + dir).done()
 	run, err := results.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, series, err := analysis.Write(run)
 	if found == nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return found, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
+	return found, series, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
 }
 
 // show says what the run in dir showed. Its error is that of validity, too.

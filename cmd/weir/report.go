@@ -1,34 +1,65 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
+	"weir/report/gallery"
 	"weir/results/campaign"
 )
 
 func reportCommand(s streams) *cobra.Command {
 	var asJSON bool
+	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "report RUN|CAMPAIGN",
 		Short: "Analyze a run directory again: table, findings.json, CSV, report.html",
 		Long: `Reads what a run has measured, also one that was killed, and makes again what
 can be made from it: findings.json, curve.csv, intervals.csv, hosts.csv and
 report.html in the run directory, and the table on standard output. Of a
-campaign's folder, it compares the runs that are there again.`,
+campaign's folder, it compares the runs that are there again.
+
+With --figures DIR it also draws each figure for papers and wiki pages, as SVG,
+PNG and PDF under names that stay the same, with its numbers as CSV, and
+captions in captions.md and captions.tex. Files of these names are replaced,
+nothing is removed.`,
 		Example: `  weir report runs/latest
-  weir report runs/latest --json | jq .optimum`,
+  weir report runs/latest --json | jq .optimum
+  weir report runs/latest --figures figures
+  weir report runs/latest --figures figures --format pdf --size wide`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if !campaign.Is(args[0]) {
-				return conclude(args[0], asJSON, s)
-			}
-			c, err := campaign.Read(args[0])
-			if err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := figures.check(c); err != nil {
 				return err
 			}
-			return concludeCampaign(args[0], c, asJSON, s)
+			return reportOf(args[0], asJSON, &figures, s)
 		},
 	}
+	figuresFlags(c, &figures)
 	jsonFlag(c, &asJSON, jsonOfMaybe)
 	return c
+}
+
+// reportOf analyses what is in dir, draws it if a folder for figures is named,
+// and says what it showed.
+func reportOf(dir string, asJSON bool, figures *figureFlags, s streams) error {
+	if campaign.Is(dir) {
+		c, err := campaign.Read(dir)
+		if err == nil && figures.dir != "" {
+			err = figures.campaign(dir, c, s)
+		}
+		if err != nil {
+			return err
+		}
+		return concludeCampaign(dir, c, asJSON, s)
+	}
+	found, series, err := analyzeBoth(dir, s)
+	if err != nil {
+		return err
+	}
+	if figures.dir != "" {
+		err = figures.write(gallery.OfRun(found, series, version()), s)
+	}
+	return errors.Join(err, show(dir, found, asJSON, s))
 }

@@ -56,7 +56,7 @@ func round(a *figure.Axis, n int) []float64 {
 	}
 	var at []float64
 	for i := math.Ceil(low/step - 1e-9); i*step <= high*(1+1e-9) && len(at) <= n; i++ {
-		at = append(at, i*step/a.Factor)
+		at = append(at, i*step/a.Factor+0) // no minus zero
 	}
 	return at
 }

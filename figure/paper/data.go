@@ -2,6 +2,7 @@ package paper
 
 import (
 	"math"
+	"slices"
 
 	"weir/figure"
 )
@@ -103,10 +104,10 @@ const markerSize = 2.0
 func (s *sheet) sample(x, y float64, i int) {
 	st := &s.styles[i]
 	if st.joined {
-		s.stroke([]point{{x, y}, {x + 14, y}}, pen{st.color, thick, st.dash})
+		s.stroke([]point{{x, y}, {x + sampleWidth, y}}, pen{st.color, thick, st.dash})
 	}
 	if st.marker >= 0 {
-		s.fill(marker(st.marker, point{x + 7, y}, markerSize), st.color)
+		s.fill(marker(st.marker, point{x + sampleWidth/2, y}, markerSize), st.color)
 	}
 }
 
@@ -128,8 +129,9 @@ func (s *sheet) line(i int) {
 	l, st := &s.f.Lines[i], &s.styles[i]
 	points := s.points(l)
 	path := make([]point, len(points))
+	beside := s.beside(i)
 	for k, p := range points {
-		path[k] = point{s.px(p.X), s.py(p.Y)}
+		path[k] = point{s.px(p.X) + beside, s.py(p.Y)}
 	}
 	width := thick
 	if len(path) > 200 { // a noisy one
@@ -149,6 +151,29 @@ func (s *sheet) line(i int) {
 	for _, k := range places(len(path), st.markers, i) {
 		s.fill(marker(st.marker, path[k], markerSize), st.color)
 	}
+}
+
+// beside is how far line i is moved aside, so that intervals at the same load
+// do not cover each other.
+func (s *sheet) beside(i int) float64 {
+	const apart, most = 2.2, 9.0
+	at, n := 0, 0
+	for k := range s.f.Lines {
+		if l := &s.f.Lines[k]; !l.Dots || !slices.ContainsFunc(l.Points, func(p figure.Point) bool { return p.Low != nil && p.High != nil }) {
+			if k == i {
+				return 0
+			}
+			continue
+		}
+		if k == i {
+			at = n
+		}
+		n++
+	}
+	if n < 2 {
+		return 0
+	}
+	return (float64(at) - float64(n-1)/2) * min(apart, most/float64(n-1))
 }
 
 // interval is the bar from low to high.

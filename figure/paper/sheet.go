@@ -14,7 +14,9 @@ const (
 	titleSize = 9.0
 	margin    = 4.0
 	hair      = 0.35
-	thick     = 1.1
+
+	sampleWidth = 20.0 // of a line in the legend: enough to see its dashes
+	thick       = 1.1
 )
 
 // invalid is the stamp of a run that must not be believed.
@@ -26,7 +28,7 @@ type sheet struct {
 	d      *Drawer
 	f      *figure.Figure
 	x, y   []tick
-	inset  float64 // between the frame and what is drawn: room for markers
+	inset  [2]float64 // between the frame and what is drawn, left and right: room for markers
 	left   float64
 	right  float64
 	top    float64
@@ -44,7 +46,8 @@ func newSheet(d *Drawer, c canvas, f *figure.Figure) *sheet {
 	for i := range f.Lines {
 		s.names = append(s.names, d.fonts.plain(f.Lines[i].Name))
 		if f.Lines[i].Dots {
-			s.inset = 4
+			s.inset[1] = 4
+			s.makeRoom(&f.Lines[i])
 		}
 	}
 	return s
@@ -116,7 +119,7 @@ func (s *sheet) stamp(top float64) (right float64) {
 		return s.right
 	}
 	l := letters{size: tickSize, bold: true, color: white()}
-	text = strings.ToUpper(text) + " RUN"
+	text = strings.ToUpper(text)
 	w := s.d.fonts.width(text, l)
 	edge := s.d.Size.Width - margin
 	s.fill(rectangle(box{edge - w - 6, top, edge, top + tickSize + 3}), alarm(s.f.Stamp))
@@ -140,7 +143,7 @@ func (s *sheet) watermark() {
 // legend names the lines above the frame, from top on, and returns its end.
 // With one line the axis has its name.
 func (s *sheet) legend(top, right float64) float64 {
-	const sample, gap, row = 17.0, 9.0, 9.5
+	const sample, gap, row = sampleWidth + 3, 9.0, 9.5
 	if len(s.f.Lines) < 2 {
 		if right < s.right { // the stamp has a row
 			return top + row + 1
@@ -162,12 +165,21 @@ func (s *sheet) legend(top, right float64) float64 {
 	return y + 3
 }
 
+// makeRoom moves the axis away from the frame if a marker would lie on it.
+func (s *sheet) makeRoom(l *figure.Line) {
+	for _, p := range l.Points {
+		if s.f.X.At(p.X) < 0.02 {
+			s.inset[0] = 4
+		}
+	}
+}
+
 func rectangle(b box) []point {
 	return []point{{b.left, b.top}, {b.right, b.top}, {b.right, b.bottom}, {b.left, b.bottom}}
 }
 
 func (s *sheet) px(x float64) float64 {
-	return s.left + s.inset + (s.right-s.left-2*s.inset)*s.f.X.At(x)
+	return s.left + s.inset[0] + (s.right-s.left-s.inset[0]-s.inset[1])*s.f.X.At(x)
 }
 
 func (s *sheet) py(y float64) float64 { return s.bottom - (s.bottom-s.top)*s.f.Y.At(y) }

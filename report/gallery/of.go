@@ -1,0 +1,125 @@
+package gallery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/analysis"
+	"weir/analysis/compare"
+	"weir/figure"
+	"weir/internal/say"
+	"weir/report"
+)
+
+// OfRun is the set of a run's figures; drawn is the version of weir that draws them.
+func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
+	measured := drawn
+	if s != nil {
+		measured = s.About.Weir
+	}
+	set := Set{Title: "run " + f.Run, Figures: figures(f, s),
+		Bars: "Bars are 95% confidence intervals of the mean of each hold, by Student's distribution over " + batches(f) + " batch means of its seconds"}
+	set.Origin = fmt.Sprintf("Run %s (%s) against %s, begun %s. Validity: %s. Measured with weir %s, drawn with weir %s.",
+		f.Run, f.Name, f.Target, f.Start.UTC().Format("2006-01-02 15:04 MST"), validity(f), measured, drawn)
+	return set
+}
+
+// OfTable is the set of the figures of a table that was read from the file name.
+func OfTable(f *analysis.Findings, name, drawn string) Set {
+	return Set{Title: "the table " + name, Figures: figures(f, nil),
+		Bars:   "Bars are 95% confidence intervals of the mean, by Student's distribution over the rows of a point",
+		Origin: fmt.Sprintf("From the table %s. Validity: %s. Analyzed and drawn with weir %s.", name, validity(f), drawn)}
+}
+
+// OfComparison is the set of figures that show groups of runs on one plot.
+func OfComparison(groups []compare.Group, drawn string) Set {
+	var sides []report.Side
+	var names, runs []string
+	many := false
+	for i := range groups {
+		g := &groups[i]
+		side := report.Side{Name: g.Name}
+		var of []string
+		for _, r := range g.Runs {
+			side.Runs = append(side.Runs, r.Found)
+			of = append(of, fmt.Sprintf("%s of %s (%s)", r.Name, r.Start.UTC().Format("2006-01-02 15:04 MST"), r.Status))
+		}
+		if len(of) == 0 {
+			continue
+		}
+		const most = 4 // a caption is no list of runs
+		if len(of) > most {
+			of = append(of[:most], fmt.Sprintf("and %d more", len(side.Runs)-most))
+		}
+		many = many || len(side.Runs) > 1
+		sides, names = append(sides, side), append(names, g.Name)
+		runs = append(runs, fmt.Sprintf("%s is %s against %s: %s", g.Name, say.Plural(len(side.Runs), "run"), side.Runs[0].Target, strings.Join(of, ", ")))
+	}
+	set := Set{Title: strings.Join(names, " and "), Figures: report.Overlay(sides)}
+	set.Bars = "Bars are 95% confidence intervals of the mean of each hold, by Student's distribution over batch means of its seconds"
+	if many {
+		set.Bars = "Bars are 95% confidence intervals of the mean over runs, by Student's distribution over runs where there are at least three; of a single run, of the mean of its hold"
+	}
+	set.Origin = strings.Join(runs, ". ") + ". Drawn with weir " + drawn + "."
+	return set
+}
+
+// figures are those of the report and those for papers, with the formulas of
+// what was fitted.
+func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
+	p := report.Figures(f, s)
+	all := slices.Concat(p.Load, p.Papers, p.Time, p.Distributions, p.Servers, p.Hosts)
+	for i := range all {
+		if all[i].ID == "curve" {
+			all[i].Desc += fits(f, &all[i])
+		}
+	}
+	return all
+}
+
+func fits(f *analysis.Findings, c *figure.Figure) string {
+	if f.Fits == nil {
+		return ""
+	}
+	text := ""
+	for _, m := range []*analysis.Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Decline, f.Fits.Poly4} {
+		if m != nil && slices.ContainsFunc(c.Lines, func(l figure.Line) bool { return l.Name == "fitted "+m.Name }) {
+			text += fmt.Sprintf(" Fitted %s: %s, R2 %.3g.", m.Name, m.Formula, m.R2)
+		}
+	}
+	return text
+}
+
+func validity(f *analysis.Findings) string {
+	var doubts []string
+	for _, c := range f.Validity.Checks {
+		if c.Status == analysis.Warn || c.Status == analysis.Fail {
+			doubts = append(doubts, c.Name)
+		}
+	}
+	if len(doubts) == 0 {
+		return f.Validity.Status
+	}
+	return f.Validity.Status + " (" + strings.Join(doubts, ", ") + ")"
+}
+
+// batches says how many there were.
+func batches(f *analysis.Findings) string {
+	least, most := 0, 0
+	for i := range f.Curve {
+		if n := f.Curve[i].Batches; n > 0 {
+			if least == 0 || n < least {
+				least = n
+			}
+			most = max(most, n)
+		}
+	}
+	switch {
+	case most == 0:
+		return "its"
+	case least == most:
+		return fmt.Sprint(most)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}

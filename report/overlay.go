@@ -1,0 +1,249 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/analysis"
+	"weir/analysis/stats"
+	"weir/figure"
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// A Side is one of several groups of runs that are shown on one plot. Every
+// run has a curve.
+type Side struct {
+	Name string
+	Runs []*analysis.Findings
+}
+
+// mostSides is how many lines can be told apart on a plot of them.
+const mostSides = 12
+
+// Overlay makes figures with a line for each side: what it gives, what each
+// client gets, how long that takes, and how efficient both are. Points of
+// several runs are means over them, with intervals over them where there are
+// three runs at least. Of sides with other kinds of load than the first one's
+// nothing is drawn, and figures that nothing is known for are left out.
+func Overlay(sides []Side) []figure.Figure {
+	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return len(s.Runs) == 0 })
+	if len(sides) == 0 {
+		return nil
+	}
+	first := sides[0].Runs[0]
+	note := ""
+	same := slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return s.Runs[0].Open() != first.Open() })
+	if n := len(sides) - len(same); n > 0 {
+		note = fmt.Sprintf(" %s with another kind of load cannot be drawn on the same axis.", say.Capital(say.Plural(n, "side")))
+	}
+	if n := len(same) - mostSides; n > 0 {
+		same = same[:mostSides]
+		note += fmt.Sprintf(" The first %d of %d are shown.", mostSides, mostSides+n)
+	}
+	var all []figure.Figure
+	for _, m := range overlays(first) {
+		if c := m.chart(first, same); c != nil {
+			c.Desc += note
+			c.Stamp = leastValid(same)
+			all = append(all, *c)
+		}
+	}
+	return all
+}
+
+// leastValid is the status of the least valid run.
+func leastValid(sides []Side) string {
+	order := []string{analysis.Valid, analysis.Unchecked, analysis.Suspect, analysis.Invalid}
+	worst := 0
+	for _, s := range sides {
+		for _, f := range s.Runs {
+			worst = max(worst, slices.Index(order, f.Validity.Status))
+		}
+	}
+	return order[worst]
+}
+
+// An overlay is a quantity that sides are compared by.
+type overlay struct {
+	id, title, name, desc string
+	of                    func(f *analysis.Findings, s *analysis.Step) (float64, bool)
+	own                   func(f *analysis.Findings, s *analysis.Step) (low, high *float64) // of a single run; nil: not known
+	axis                  func(lines []figure.Line) figure.Axis
+	show                  func(float64) string
+}
+
+func overlays(f *analysis.Findings) []overlay {
+	known := func(p *float64) (float64, bool) {
+		if p == nil {
+			return 0, false
+		}
+		return *p, true
+	}
+	percent := func(most float64) func([]figure.Line) figure.Axis {
+		return func(lines []figure.Line) figure.Axis {
+			return figure.LinearAxis("%", figure.Percent(), max(most, highest(lines)))
+		}
+	}
+	return append(yieldOverlays(f), []overlay{
+		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+		{id: "p99", title: "99th percentile of latency against load", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
+				if s.Latency == nil {
+					return 0, false
+				}
+				return s.Latency.P99, true
+			}, axis: durationAxis, show: unit.Seconds},
+		{id: "scaling", title: "Scaling efficiency against load", name: "scaling efficiency", desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
+			of: efficiency, axis: percent(1), show: unit.Percent},
+		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percent(0), show: unit.Percent},
+		{id: "cpu", title: "CPU of the servers against load", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, axis: percent(1), show: unit.Percent},
+		{id: "clientcpu", title: "CPU of the clients against load", name: "CPU of the clients", desc: "Share of all cores of the clients' machines that was busy",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, axis: percent(1), show: unit.Percent},
+		{id: "errors", title: "Failed operations against load", name: "failed", desc: "Share of operations that failed",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, axis: percent(0), show: unit.Percent},
+	}...)
+}
+
+// yieldOverlays are throughput, or operations where nothing is moved, of all
+// clients and of each.
+func yieldOverlays(f *analysis.Findings) []overlay {
+	if f.Measure == analysis.Rate {
+		show := func(x float64) string { return unit.Count(x) + "/s" }
+		axis := func(lines []figure.Line) figure.Axis {
+			by := figure.Decimal(highest(lines), " ops/s")
+			return figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(lines))
+		}
+		return []overlay{
+			{id: "curve", title: "Operations against load", name: "operations", desc: "Operations of all clients each second", show: show, axis: axis,
+				of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.Operations, true },
+				own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) {
+					return s.OperationsLow, s.OperationsHigh
+				}},
+			{id: "client", title: "Share of each client", name: "operations per client", desc: "Operations of each client each second", show: show, axis: axis,
+				of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.PerClientRate, true }},
+		}
+	}
+	axis := func(lines []figure.Line) figure.Axis {
+		by := figure.Bits(highest(lines))
+		return figure.LinearAxis(by.Unit, by, highest(lines))
+	}
+	return []overlay{
+		{id: "curve", title: "Throughput against load", name: "throughput", desc: "Payload that all clients moved each second", show: unit.Bits, axis: axis,
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.Throughput, true },
+			own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) {
+				return s.ThroughputLow, s.ThroughputHigh
+			}},
+		{id: "client", title: "Share of each client", name: "throughput per client", desc: "Payload that each client moved each second", show: unit.Bits, axis: axis,
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.PerClient, true }},
+	}
+}
+
+// chart draws the quantity of all sides; nil if none has any of it.
+func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
+	c := figure.Figure{ID: o.id, Title: o.title, Desc: o.desc + "."}
+	var loads []float64
+	var said []string
+	for i, side := range sides {
+		l := o.line(side, i)
+		if len(l.Points) == 0 {
+			continue
+		}
+		c.Lines = append(c.Lines, l)
+		for _, p := range l.Points {
+			loads = append(loads, p.X)
+		}
+		last := &l.Points[len(l.Points)-1]
+		said = append(said, fmt.Sprintf("%s has %s at most, and %s with %g %s", l.Name, o.show(highest([]figure.Line{{Points: bare(l.Points)}})), o.show(last.Y), last.X, loadWord(first.Open())))
+	}
+	if highest(c.Lines) <= 0 {
+		return nil
+	}
+	const most = 4 // sentences of one caption
+	if len(said) > most {
+		said = append(said[:most], fmt.Sprintf("and so on for %d more", len(said)-most))
+	}
+	c.Desc += " " + strings.Join(said, "; ") + "."
+	axis := stepAxis(first)
+	c.X = figure.LoadAxis(axis.Label, axis.Unit, loads)
+	c.Y = o.axis(c.Lines)
+	c.Y.Name = o.name
+	return &c
+}
+
+// bare leaves out the intervals.
+func bare(points []figure.Point) []figure.Point {
+	out := slices.Clone(points)
+	for i := range out {
+		out[i].Low, out[i].High = nil, nil
+	}
+	return out
+}
+
+// line has a point for each load: the mean over the side's runs.
+func (o *overlay) line(side Side, color int) figure.Line {
+	l := figure.Line{Name: side.Name, Color: color % 6, Dots: true}
+	values := map[float64][]float64{} // of runs, by load
+	only := map[float64]*analysis.Step{}
+	for _, f := range side.Runs {
+		_, place := load(f)
+		of := map[float64][]float64{} // of steps: one load may be held twice
+		for i := range f.Curve {
+			s := &f.Curve[i]
+			if y, ok := o.of(f, s); ok {
+				of[place(s)] = append(of[place(s)], y)
+				only[place(s)] = s
+			}
+		}
+		for x, ys := range of {
+			values[x] = append(values[x], stats.Mean(ys))
+			if len(ys) > 1 {
+				only[x] = nil
+			}
+		}
+	}
+	for x, ys := range values {
+		p := figure.Point{X: x, Y: stats.Mean(ys)}
+		switch {
+		case len(ys) >= 3:
+			if v, ok := stats.MeanInterval(ys); ok {
+				low, high := max(0, v.Low), v.High
+				p.Low, p.High = &low, &high
+			}
+		case len(side.Runs) == 1 && o.own != nil && only[x] != nil:
+			p.Low, p.High = o.own(side.Runs[0], only[x])
+		}
+		p.Note = fmt.Sprintf("%g: %s %s", x, side.Name, o.show(p.Y))
+		l.Points = append(l.Points, p)
+	}
+	slices.SortFunc(l.Points, func(a, b figure.Point) int {
+		if a.X < b.X {
+			return -1
+		}
+		return 1
+	})
+	return l
+}
+
+// efficiency is what each client gets as a share of that at the smallest load.
+func efficiency(f *analysis.Findings, s *analysis.Step) (float64, bool) {
+	of := func(s *analysis.Step) float64 { return s.PerClient }
+	if f.Measure == analysis.Rate {
+		of = func(s *analysis.Step) float64 { return s.PerClientRate }
+	}
+	_, place := load(f)
+	least := slices.MinFunc(f.Curve, func(a, b analysis.Step) int {
+		if place(&a) < place(&b) {
+			return -1
+		}
+		return 1
+	})
+	if f.Open() || of(&least) <= 0 {
+		return 0, false
+	}
+	return of(s) / of(&least), true
+}
