@@ -50,6 +50,11 @@ func analyzed(t testing.TB, s resultstest.Service) (*analysis.Findings, *analysi
 	if err := s.Write(dir); err != nil {
 		t.Fatal(err)
 	}
+	return both(t, dir)
+}
+
+func both(t testing.TB, dir string) (*analysis.Findings, *analysis.Series) {
+	t.Helper()
 	run, err := results.Open(dir)
 	if err != nil {
 		t.Fatal(err)
