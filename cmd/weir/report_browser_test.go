@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab/browser"
+	"weir/report"
+	"weir/results"
+	"weir/web"
+)
+
+// The report of a real run opens without a complaint, and its charts have as
+// many points as the run directory has steps and seconds.
+func TestReportOfARealRun(t *testing.T) {
+	if _, built := web.Bundle("report.js"); !built {
+		t.Skip("weir was built without the scripts of its pages: make web builds them")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if code, said := weir(t, "run", "--clients", "1,2,4", "--hold", "3s", "--set", "load.ramp=200ms", "--set", "load.settle=300ms", "--out", dir); code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, s, err := analysis.Both(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := browser.Open(t, "file://"+filepath.Join(dir, results.ReportFile), 1600, 900)
+	p.Wait(`(() => { const next = document.querySelector("figure[data-figure]:not(.charted)"); next?.scrollIntoView({block: "center"}); return !next })()`)
+	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`, nil)
+	want := map[string]int{"curve": len(f.Curve), "time": len(s.Points)}
+	for i, fig := range report.Figures(f, s).All() {
+		points, ok := want[fig.ID]
+		if !ok {
+			continue
+		}
+		delete(want, fig.ID)
+		p.Eval(`saved.length = 0`, nil)
+		p.Press(fmt.Sprintf(`figure[data-figure="%d"] .chart-data button:nth-of-type(2)`, i))
+		p.Wait(`saved.length === 1`)
+		var table string
+		p.Eval(`saved[0].text()`, &table)
+		own := 0
+		for line := range strings.Lines(table) {
+			if cells := strings.Split(line, ","); cells[1] != "" { // elsewhere only a model is known
+				own++
+			}
+		}
+		if own-1 != points {
+			t.Errorf("%s has %d points, the run directory %d", fig.ID, own-1, points)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("the report lacks %v", want)
+	}
+	if e := p.Errors(); len(e) > 0 {
+		t.Errorf("the page complains: %q", e)
+	}
+}
