@@ -41,7 +41,7 @@ func TestPageOfALongRun(t *testing.T) {
 			t.Errorf("hosts.csv has %d lines, %v", bytes.Count(table, []byte("\n")), err)
 		}
 	}
-	if n := pages[0].Len(); n > 2<<20 {
+	if n := pages[0].Len(); n > 4<<20 {
 		t.Errorf("the page has %d bytes", n)
 	}
 	if !strings.Contains(pages[0].String(), "Of each 2.4 s only the lowest and the highest value are drawn where no script runs.") {
