@@ -61,6 +61,7 @@ chosen by name or by number from 1. See docs/analyze.md.`,
 	flags.StringArrayVar(&f.boundaries, "boundary", nil, "`CONDITION` whose range of loads is sought, such as \"latency_mean < 600s\" (repeatable)")
 	jsonFlag(c, &f.json, jsonOfRun)
 	htmlFlag(c, &f.html)
+	quietFlag(c, &s.quiet)
 	return c
 }
 
@@ -86,6 +87,8 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 			return exit{exitUsage, fmt.Errorf("--boundary: %w", err)}
 		}
 	}
+	w := s.working("analyzing " + name)
+	defer w.done()
 	read, err := readTable(name, options, s)
 	if err != nil {
 		return err

@@ -127,6 +127,8 @@ func (c *calibrator) measure(own, program *scenario.Plan) (err error) {
 // rounds takes all steps: A B C, then C B A, and so on.
 func (c *calibrator) rounds(ctx context.Context) error {
 	steps := c.sides[0].plan.Steps
+	w := c.working("")
+	defer w.done()
 	each := len(steps) / c.flags.rounds
 	for i, step := range steps {
 		order := []int{0, 1, 2}
@@ -137,7 +139,8 @@ func (c *calibrator) rounds(ctx context.Context) error {
 			order = append(slices.DeleteFunc(order, func(k int) bool { return k == 2 }), 2)
 		}
 		told := ""
-		for _, k := range order {
+		for n, k := range order {
+			w.advance("weir and "+c.flags.client+" take turns, steps held", len(order)*i+n, len(order)*len(steps))
 			if c.in.finish.Err() != nil {
 				c.given.Interrupted = true
 				return errFinishing

@@ -209,6 +209,7 @@ func (r *campaigner) judge(run *campaign.Run, dir string) error {
 		tell(r.err, "", "run %d of %d: %s: %s", run.Number, len(r.Runs), found.Validity.Status, found.Verdict)
 		r.say("\n")
 	}
+	r.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
 	return r.weigh(found)
 }
 

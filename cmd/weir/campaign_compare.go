@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -56,6 +57,9 @@ func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) 
 	if err := results.WriteFile(dir, sum.file+".html", sum.page); err != nil {
 		return err
 	}
+	if s.stream != nil {
+		return sum.stream(s.stream, dir)
+	}
 	if asJSON {
 		return sum.json(s.out)
 	}
@@ -67,6 +71,20 @@ func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) 
 	}
 	_, err = fmt.Fprintf(s.out, "\ncampaign       %s\nreport         %s\n", dir, filepath.Join(dir, sum.file+".html"))
 	return err
+}
+
+// stream tells programs what it is.
+func (sum *summary) stream(to *stream, dir string) error {
+	var b bytes.Buffer
+	if err := sum.json(&b); err != nil {
+		return err
+	}
+	l := streamed{Event: "comparison", Run: dir, Comparison: b.Bytes()}
+	if sum.file == repeatedFile {
+		l = streamed{Event: "repetitions", Run: dir, Repetitions: b.Bytes()}
+	}
+	to.tell(l)
+	return nil
 }
 
 // legend says what each variant is where its name does not.

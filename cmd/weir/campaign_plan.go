@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -21,10 +20,7 @@ func showCampaign(w io.Writer, scenarios []*scenario.Scenario, asJSON bool) erro
 		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(map[string]any{"campaign": p.Campaign, "plans": plans})
+		return writeJSON(w, map[string]any{"campaign": p.Campaign, "plans": plans})
 	}
 	if _, err := fmt.Fprintf(w, "%s, seed %d\n\n", campaignText(&p.Campaign, plans, len(p.Runs)), p.Seed); err != nil {
 		return err

@@ -110,9 +110,8 @@ func (r *campaigner) tidy(dir string, plan *scenario.Plan) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.in.cleaning(), longestSweep)
 	defer cancel()
-	said := r.streams
-	said.out = said.err // it is no result
-	return cleanRun(ctx, dir, said)
+	one, err := cleanRun(ctx, dir, r.streams)
+	return errors.Join(err, tellCleaned(r.err, []cleaned{one}, false))
 }
 
 // setAside renames the folder of an unfinished run, so that nothing that was

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,7 +20,8 @@ import (
 )
 
 func cleanCommand(s streams, signals signalSource) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "clean RUN|CAMPAIGN",
 		Short: "Remove what a run that was killed has left on its target",
 		Long: `Removes the files and folders that the run's manifest names and nothing else;
@@ -38,62 +40,98 @@ target; a manifest that names anything else is refused.`,
 				case <-ctx.Done():
 				}
 			}()
-			if campaign.Is(args[0]) {
-				return cleanCampaign(ctx, args[0], s)
+			if !campaign.Is(args[0]) {
+				one, err := cleanRun(ctx, args[0], s)
+				return errors.Join(err, tellCleaned(s.out, []cleaned{one}, asJSON))
 			}
-			return cleanRun(ctx, args[0], s)
+			all, err := cleanCampaign(ctx, args[0], s)
+			return errors.Join(err, tellCleaned(s.out, all, asJSON))
 		},
 	}
+	jsonFlag(c, &asJSON, "print what was removed as JSON")
+	quietFlag(c, &s.quiet)
+	return c
+}
+
+// cleaned is what was removed of what a run had left.
+type cleaned struct {
+	Run     string `json:"run"` // its directory
+	Target  string `json:"target"`
+	Named   int    `json:"named"` // files and folders in the manifest that were not removed yet
+	Removed int    `json:"removed"`
+	Error   string `json:"error,omitempty"`
+}
+
+// tellCleaned says what was removed. A run that could not be looked at has no target.
+func tellCleaned(out io.Writer, all []cleaned, asJSON bool) error {
+	if asJSON {
+		return writeJSON(out, map[string]any{"runs": append([]cleaned{}, all...)})
+	}
+	for _, c := range all {
+		if c.Target == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "removed %d of %d files and folders from %s\n", c.Removed, c.Named, c.Target); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cleanCampaign cleans all runs in the campaign's folder dir, those that were
 // set aside, too.
-func cleanCampaign(ctx context.Context, dir string, s streams) error {
+func cleanCampaign(ctx context.Context, dir string, s streams) (all []cleaned, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		run := filepath.Join(dir, e.Name())
 		if _, no := os.Stat(filepath.Join(run, results.AboutFile)); no != nil {
 			continue
 		}
-		if e := cleanRun(ctx, run, s); e != nil {
+		one, e := cleanRun(ctx, run, s)
+		if all = append(all, one); e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", run, e))
 		}
 	}
-	return err
+	return all, err
 }
 
-// cleanRun removes what the manifest of the run in dir says is left, and says
-// how much that was.
-func cleanRun(ctx context.Context, dir string, s streams) (err error) {
+// cleanRun removes what the manifest of the run in dir says is left.
+func cleanRun(ctx context.Context, dir string, s streams) (c cleaned, err error) {
+	c.Run = dir
+	defer func() {
+		if err != nil {
+			c.Error = line(err.Error())
+		}
+	}()
 	run, err := results.Open(dir)
 	if err != nil {
-		return err
+		return c, err
 	}
 	m, err := results.OpenManifest(dir)
 	if err != nil {
-		return err
+		return c, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	left, err := leftovers(m)
 	if err != nil {
-		return err
+		return c, err
 	}
 	if err := within(left, runFolder(run.About)); err != nil {
-		return err
+		return c, err
 	}
 	service, err := cluster.OpenService(ctx, run.Plan, all.Drivers())
 	if err != nil {
-		return err
+		return c, err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
 	w := s.working("removing what " + dir + " has left")
 	failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, w.advance)
 	w.done()
-	_, err = fmt.Fprintf(s.out, "removed %d of %d files and folders from %s\n", len(left)-failed, len(left), run.Plan.Target)
+	c.Target, c.Named, c.Removed = run.Plan.Target, len(left), len(left)-failed
 	if failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d are left: %w", failed, first))
+		return c, fmt.Errorf("%d are left: %w", failed, first)
 	}
-	return err
+	return c, nil
 }
 
 // within refuses paths that a run cannot have made: all that it makes lies in

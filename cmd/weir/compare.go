@@ -62,6 +62,7 @@ throughput, that of each client, wall clock time, CPU, and how efficient each is
 	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "`METRICS` to compare, the first decides: all, or some of "+strings.Join(compare.MetricNames(), ", "))
 	jsonFlag(c, &f.json, "print the comparison as JSON instead of the tables")
 	htmlFlag(c, &f.html)
+	quietFlag(c, &s.quiet)
 	c.Flags().StringVar(&f.regress, "regress", "", "exit code 3 if worse by more than this beyond doubt, as in `5%`")
 	return c
 }
@@ -79,6 +80,8 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 			return exit{exitUsage, fmt.Errorf("--metric: there is no %q: use all, or some of %s", name, strings.Join(compare.MetricNames(), ", "))}
 		}
 	}
+	w := s.working("reading runs and comparing them")
+	defer w.done()
 	groups, factors, err := groupsOf(args)
 	if err != nil {
 		return err

@@ -43,6 +43,10 @@ func analyzeBoth(dir string, s streams) (*analysis.Findings, *analysis.Series, e
 
 // show says what the run in dir showed. Its error is that of validity, too.
 func show(dir string, found *analysis.Findings, asJSON bool, s streams) error {
+	if s.stream != nil {
+		s.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
+		return validity(found)
+	}
 	if asJSON {
 		return errors.Join(report.JSON(s.out, found), validity(found))
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 func doctorCommand(s streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Is this machine fit to generate load?",
 		Long: `Looks at what a load generator depends on (open files, ports, clock, cores,
@@ -23,21 +24,29 @@ memory, the kernel's TCP settings) and says what each allows and what to change.
 			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 				return err
 			}
+			found := examine(monitor.About(), results.ReadClock())
+			if asJSON {
+				return writeJSON(s.out, map[string]any{"checks": found})
+			}
 			w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-			for _, f := range examine(monitor.About(), results.ReadClock()) {
-				if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.verdict, f.what, f.is, f.advice); err != nil {
+			for _, f := range found {
+				if _, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Verdict, f.What, f.Is, f.Advice); err != nil {
 					return err
 				}
 			}
 			return w.Flush()
 		},
 	}
+	jsonFlag(c, &asJSON, "print what it looked at as JSON")
+	return c
 }
 
 // A finding is one thing that the doctor looked at.
 type finding struct {
-	verdict          string // ok, warn
-	what, is, advice string
+	Verdict string `json:"verdict"` // ok, warn
+	What    string `json:"what"`
+	Is      string `json:"is"`
+	Advice  string `json:"advice,omitempty"`
 }
 
 func looked(good bool, what, is, advice string) finding {

@@ -62,13 +62,14 @@ more --time.`,
   weir find --resume runs/se.example.org-20260301-120000 --time 30m
   weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --hold 2s --time 1m`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			s := f.told(s)
+			defer func() { err = s.stream.end(err) }()
 			if f.resume != "" {
 				if err := f.onlyResume(c, args, "min", "hold", "set", "var", "out"); err != nil {
 					return err
 				}
 			}
-			s.quiet = f.quiet
 			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
 				if f.resume != "" {
 					return resumeFind(in, f, c.Flags().Changed, s)

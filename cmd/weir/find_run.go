@@ -125,7 +125,9 @@ func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
 	if !d.End {
 		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Hold), d.Why)
 	}
-	if err := f.out.Event(measure.Event{Time: time.Now().UTC(), Kind: "search", Step: f.number, Text: text}); err != nil {
+	e := measure.Event{Time: time.Now().UTC(), Kind: "search", Step: f.number, Text: text}
+	f.live.streams(e)
+	if err := f.out.Event(e); err != nil {
 		return scenario.Step{}, err
 	}
 	if d.End {
@@ -165,7 +167,7 @@ func (r *session) found(dir string) error {
 		return err
 	}
 	err = show(dir, found, r.flags.json, r.streams)
-	if r.flags.json {
+	if r.flags.json || r.stream != nil {
 		return err
 	}
 	_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", why, marks(found))

@@ -24,7 +24,7 @@ func jsonFlag(c *cobra.Command, to *bool, prints string) {
 }
 
 func quietFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVarP(to, "quiet", "q", false, "only the result, no progress")
+	c.Flags().BoolVarP(to, "quiet", "q", false, "no progress: only results, warnings and errors")
 }
 
 func outFlag(c *cobra.Command, to *string, usual string) {
@@ -67,6 +67,7 @@ type runFlags struct {
 	json, quiet bool
 	watch       watchFlags
 	page        *livePage // nil: none
+	stream      bool
 }
 
 // addRun adds what is not about the scenario.
@@ -75,10 +76,20 @@ func (f *runFlags) addRun(c *cobra.Command, resume, prints string) {
 	c.Flags().StringVar(&f.resume, "resume", "", resume)
 	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit asks for)")
 	jsonFlag(c, &f.json, prints)
+	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each thing that happens: start, steps, warnings, findings")
 	quietFlag(c, &f.quiet)
 	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
 	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "the live page asks for the token in `FILE`")
+}
+
+// told is s as the flags want it.
+func (f *runFlags) told(s streams) streams {
+	s.quiet = f.quiet
+	if f.stream {
+		s.stream = &stream{to: s.out}
+	}
+	return s
 }
 
 // onlyResume refuses arguments, and flags of these names, beside --resume.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -77,6 +76,7 @@ command finds there, too:
 	fs.StringVar(&f.auth, "auth", "none", "`HOW` clients prove who they are: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "speak TLS, too (nginx, xrootd)")
 	fs.StringVar(&f.dir, "dir", "", "an empty or missing folder `DIR` for all that the service has on disk; emptied at the end")
+	quietFlag(c, &s.quiet)
 	fs.BoolVar(&f.json, "json", false, "print what there is as JSON")
 	_ = c.RegisterFlagCompletionFunc("auth", cobra.FixedCompletions(lab.XRootDAuths(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return c
@@ -142,14 +142,16 @@ func (f *labFlags) fits(c *cobra.Command, k lab.Kind) error {
 }
 
 // start brings the system up and tells its progress.
-func (f *labFlags) start(ctx context.Context, k lab.Kind, say io.Writer) (*lab.System, error) {
+func (f *labFlags) start(ctx context.Context, k lab.Kind, to streams) (*lab.System, error) {
 	if missing := k.Missing(f.auth); len(missing) > 0 {
 		return nil, fmt.Errorf("%w\nTo install what is missing: %s", errors.Join(asErrors(missing)...), lab.Install(missing))
 	}
+	say := teller{to.err, to.quiet}
 	begin := time.Now()
-	_, _ = fmt.Fprintf(say, "weir: starting %s\n", k.Name)
+	say.say("weir: starting %s\n", k.Name)
+	defer to.working("starting " + k.Name).done()
 	c := lab.Config{Dir: f.dir, TLS: f.tls, Progress: func(part string) {
-		_, _ = fmt.Fprintf(say, "weir: %s is up\n", part)
+		say.say("weir: %s is up\n", part)
 	}}
 	var s *lab.System
 	var err error
@@ -162,7 +164,7 @@ func (f *labFlags) start(ctx context.Context, k lab.Kind, say io.Writer) (*lab.S
 		s, err = lab.XRootD(ctx, lab.XRootDConfig{Config: c, Servers: f.servers, Lookup: int(f.lookup / time.Second), Auth: f.auth})
 	}
 	if err == nil {
-		_, _ = fmt.Fprintf(say, "weir: ready after %.1f s\n", time.Since(begin).Seconds())
+		say.say("weir: ready after %.1f s\n", time.Since(begin).Seconds())
 	}
 	return s, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -25,7 +24,7 @@ func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s strea
 	caught, release := withHangup(signals.listen())
 	defer release()
 	defer cancel(nil)
-	system, err := f.startUnless(ctx, cancel, caught, k, s.err)
+	system, err := f.startUnless(ctx, cancel, caught, k, s)
 	if err != nil {
 		return err
 	}
@@ -38,12 +37,13 @@ func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s strea
 		err = labText(s.out, system)
 	}
 	if len(command) == 0 && err == nil {
-		_, _ = fmt.Fprintln(s.err, "weir: interrupt (Ctrl-C) to stop it")
+		say := teller{s.err, s.quiet}
+		say.say("weir: interrupt (Ctrl-C) to stop it\n")
 		select {
 		case <-caught:
 		case <-ctx.Done():
 		}
-		_, _ = fmt.Fprintln(s.err, "weir: stopping")
+		say.say("weir: stopping\n")
 	}
 	return errors.Join(err, system.Stop())
 }
@@ -81,7 +81,7 @@ func withHangup(signals <-chan os.Signal) (all <-chan os.Signal, release func())
 }
 
 // startUnless starts the system unless a signal comes before it is up.
-func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFunc, caught <-chan os.Signal, k lab.Kind, say io.Writer) (*lab.System, error) {
+func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFunc, caught <-chan os.Signal, k lab.Kind, to streams) (*lab.System, error) {
 	started, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -91,7 +91,7 @@ func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFu
 		case <-started:
 		}
 	}()
-	system, err := f.start(ctx, k, say)
+	system, err := f.start(ctx, k, to)
 	close(started)
 	<-watched
 	if cause := context.Cause(ctx); cause != nil && err != nil {

@@ -96,17 +96,18 @@ func labJSON(out io.Writer, s *lab.System) error {
 		state.Env[name] = value
 	}
 	maps.Copy(state.Auth, s.Settings)
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(state)
+	return writeJSON(out, state)
 }
 
 func labListCommand(s streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use: "list", Short: "List the services that can be started, and what is missing for them",
 		Example: "  weir lab list", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return labListJSON(s.out)
+			}
 			t := tabwriter.NewWriter(s.out, 0, 8, 2, ' ', 0)
 			for _, k := range lab.Kinds() {
 				_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", k.Name, k.What, readiness(k, k.Auths[0]))
@@ -117,6 +118,35 @@ func labListCommand(s streams) *cobra.Command {
 			return t.Flush()
 		},
 	}
+	jsonFlag(c, &asJSON, "print the list as JSON")
+	return c
+}
+
+// labListed is one service that can be started, with one way to prove who clients are.
+type labListed struct {
+	Name    string `json:"name"`
+	What    string `json:"what"`
+	Auth    string `json:"auth"`
+	Ready   bool   `json:"ready"`
+	Install string `json:"install,omitempty"` // the command that installs what is missing
+}
+
+// labListJSON tells programs what can be started.
+func labListJSON(out io.Writer) error {
+	all := []labListed{}
+	for _, k := range lab.Kinds() {
+		for i, auth := range k.Auths {
+			l := labListed{Name: k.Name, What: k.What, Auth: auth, Ready: true}
+			if i > 0 {
+				l.What = labAuthWhat(auth)
+			}
+			if missing := k.Missing(auth); len(missing) > 0 {
+				l.Ready, l.Install = false, lab.Install(missing)
+			}
+			all = append(all, l)
+		}
+	}
+	return writeJSON(out, map[string]any{"services": all})
 }
 
 func labAuthWhat(auth string) string {

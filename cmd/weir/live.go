@@ -41,6 +41,8 @@ type live struct {
 	told    time.Time   // when the last line was written
 	known   string      // what a search knows so far
 	still   func()      // ends the rows that move
+	stream  *stream
+	dir     string // of the run
 }
 
 // Where nothing moves, the step that runs is shown this often.
@@ -95,6 +97,7 @@ func (l *live) remember(v *measure.Interval) {
 func (l *live) Event(e measure.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.streams(e)
 	switch {
 	case e.Kind == "step":
 		l.course.begin(&e)
@@ -131,7 +134,17 @@ func (l *live) stop() { l.still() }
 
 func (l *live) endStep() {
 	l.stays(func(columns []column) string { return l.row(columns, &l.step) })
+	l.stream.tell(streamed{Event: "step", Run: l.dir, Step: stepOf(&l.step, l.server, l.client)})
 	l.step, l.server, l.client = tally{}, busy{}, busy{}
+}
+
+// streams tells programs what happened.
+func (l *live) streams(e measure.Event) {
+	kind := e.Kind
+	if kind == "step" {
+		kind = "begin" // a step's end has that name
+	}
+	l.stream.tell(streamed{Event: kind, Run: l.dir, Time: e.Time, Happened: &e})
 }
 
 // plain writes now and then a line that stays where none can move.
@@ -254,5 +267,8 @@ func (l *live) start(dir string, processes int) {
 	}
 	tell(l.screen, "", "%s: %s, %s%s, %s %v", p.Name, p.Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
 	tell(l.screen, "", "measuring into %s; Ctrl-C finishes early and still reports", dir)
+	l.stream.tell(streamed{Event: "start", Run: dir, Start: &streamedStart{
+		Name: p.Name, Target: p.Target, Steps: len(p.Steps), Planned: l.course.total.Seconds(), Processes: processes,
+	}})
 	l.still = l.screen.Animate(l.draw)
 }

@@ -40,7 +40,8 @@ func (s signalSource) listen() <-chan os.Signal {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	quiet    bool // no progress is shown
+	quiet    bool    // no progress is shown
+	stream   *stream // what programs are told; nil: nothing
 }
 
 // Exit codes.

@@ -18,6 +18,7 @@ func planCommand(s streams) *cobra.Command {
   weir plan scenario.yaml --set matrix.workload.session=[kept,fresh] --repeat 5`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
+			defer s.working("planning").done()
 			scenarios, err := f.readAll(args)
 			if err != nil {
 				return err

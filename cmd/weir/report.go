@@ -38,6 +38,7 @@ nothing is removed.`,
 	}
 	figuresFlags(c, &figures)
 	jsonFlag(c, &asJSON, jsonOfMaybe)
+	quietFlag(c, &s.quiet)
 	return c
 }
 

@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"weir/analysis"
+	"weir/results"
 )
 
 // newRoot returns the command with all its subcommands.
@@ -83,13 +87,22 @@ func usage(c *cobra.Command) {
 }
 
 func versionCommand(s streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use: "version", Short: "Print which version this is", Args: cobra.NoArgs, Example: "  weir version",
 		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return writeJSON(s.out, map[string]any{
+					"weir": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+					"formats": map[string]int{"run": results.FormatVersion, "findings": analysis.FindingsVersion},
+				})
+			}
 			_, err := fmt.Fprintln(s.out, "weir", version())
 			return err
 		},
 	}
+	jsonFlag(c, &asJSON, "print it as JSON, with the formats that it writes")
+	return c
 }
 
 // version tells which code this is, as far as the build knows.

@@ -36,7 +36,9 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
   weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
   weir run --resume runs/old-and-new`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			s := f.told(s)
+			defer func() { err = s.stream.end(err) }()
 			if f.resume != "" {
 				return resume(c, args, f, s, signals)
 			}
@@ -44,7 +46,6 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 			if err != nil {
 				return err
 			}
-			s.quiet = f.quiet
 			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
 				if isCampaign(all) {
 					return runCampaign(in, all, f, s)
@@ -64,7 +65,6 @@ func resume(c *cobra.Command, args []string, f runFlags, s streams, signals sign
 	if err := f.onlyResume(c, args, "target", "clients", "hold", "repeat", "set", "var", "out"); err != nil {
 		return err
 	}
-	s.quiet = f.quiet
 	return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
 		if !campaign.Is(f.resume) {
 			return resumeRun(in, f.resume, f, s)

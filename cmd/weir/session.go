@@ -128,6 +128,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		to = io.Discard
 	}
 	r.live = newLive(r.in.finish, to, r.ahead(), r.of)
+	r.live.stream, r.live.dir = r.stream, dir
 	r.live.start(dir, processes)
 	defer r.live.stop()
 	if err = r.again(manifest); err == nil {

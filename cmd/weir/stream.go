@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"weir/analysis"
+	"weir/measure"
+)
+
+// A stream tells programs what happens, a line of JSON for each thing, while
+// it happens: what --json-stream prints. Its first error is kept: a reader that
+// went away does not end the run.
+type stream struct {
+	mu  sync.Mutex
+	to  io.Writer
+	err error
+}
+
+// A streamed is one line. Its event is start, begin and step (of a step),
+// findings, comparison or repetitions, or that of a line of events.jsonl.
+type streamed struct {
+	Event       string             `json:"event"`
+	Time        time.Time          `json:"time"`
+	Run         string             `json:"run"` // run directory; of a comparison, the campaign's folder
+	Start       *streamedStart     `json:"start,omitempty"`
+	Step        *streamedStep      `json:"step,omitempty"`
+	Happened    *measure.Event     `json:"happened,omitempty"`
+	Findings    *analysis.Findings `json:"findings,omitempty"`
+	Comparison  json.RawMessage    `json:"comparison,omitempty"`
+	Repetitions json.RawMessage    `json:"repetitions,omitempty"`
+}
+
+// streamedStart is what a run will be.
+type streamedStart struct {
+	Name      string  `json:"name"`
+	Target    string  `json:"target"`
+	Steps     int     `json:"steps"`           // 0: a search, which finds them as it goes
+	Planned   float64 `json:"planned_seconds"` // of a search the most
+	Processes int     `json:"processes"`
+}
+
+// streamedStep is what a step gave, by the keys of findings.json's curve as far
+// as they can be known before the run is over.
+type streamedStep struct {
+	Step       int                 `json:"step"`
+	Hold       float64             `json:"hold_seconds"`   // measured
+	Clients    float64             `json:"active_clients"` // mean of the last second
+	Throughput float64             `json:"throughput_bytes_per_second"`
+	Operations float64             `json:"operations_per_second"`
+	Moved      int64               `json:"moved_bytes"`
+	Done       int64               `json:"done"`
+	Errors     int64               `json:"errors"`
+	Latency    *analysis.Quantiles `json:"latency_seconds"`  // nil: nothing ended well
+	Server     *float64            `json:"server_cpu_ratio"` // of the busiest host's cores, by the server's processes; nil: unknown
+	Client     *float64            `json:"client_cpu_ratio"`
+}
+
+// tell writes a line. The nil stream tells nothing.
+func (s *stream) tell(l streamed) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	if l.Time.IsZero() {
+		l.Time = time.Now()
+	}
+	l.Time = l.Time.UTC()
+	e := json.NewEncoder(s.to) // writes a line at once
+	e.SetEscapeHTML(false)
+	s.err = e.Encode(l)
+}
+
+// end returns err, or why not all could be told.
+func (s *stream) end(err error) error {
+	if s == nil || err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// stepOf is what the step of t gave.
+func stepOf(t *tally, server, client busy) *streamedStep {
+	s := &streamedStep{
+		Step: t.step, Hold: t.seconds, Clients: t.clients, Throughput: t.throughput(), Operations: t.rate(),
+		Moved: t.moved, Done: t.done, Errors: t.wrong, Server: known(server.share()), Client: known(client.share()),
+	}
+	if h := &t.latency; h.Count() > 0 {
+		s.Latency = &analysis.Quantiles{
+			Count: h.Count(), Mean: h.Mean(), P50: h.Quantile(.5), P90: h.Quantile(.9), P99: h.Quantile(.99), P999: h.Quantile(.999), Max: h.Max(),
+		}
+	}
+	return s
+}
+
+// known is nil for what is below 0.
+func known(x float64) *float64 {
+	if x < 0 {
+		return nil
+	}
+	return &x
+}
+
+// writeJSON prints v as programs read it and people can.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// said calls weir in this process and returns what it wrote where.
+func said(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(t.Context(), args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}, nil)
+	return code, stdout.String(), stderr.String()
+}
+
+// With --json standard output is one JSON value with the keys that the pages
+// name; without, there is the same as text.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	simulated := []string{"--target", "simulated://x?service=1ms", "--clients", "1,2", "--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}"}
+	code, out, _ := said(t, append([]string{"run", "--json", "--quiet", "--out", dir}, simulated...)...)
+	if code != exitFine && code != exitInvalid || !json.Valid([]byte(out)) {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	table := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(table, []byte("clients,throughput (Gbit/s)\n1,1\n5,4\n10,6\n20,7\n40,7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		keys []string
+	}{
+		{[]string{"version"}, []string{"weir", "go", "os", "arch", "formats"}},
+		{[]string{"doctor"}, []string{"checks"}},
+		{[]string{"lab", "list"}, []string{"services"}},
+		{append([]string{"plan"}, simulated...), []string{"steps", "target"}},
+		{append([]string{"plan", "--repeat", "2"}, simulated...), []string{"campaign", "plans"}},
+		{[]string{"report", dir}, []string{"curve", "validity", "verdict"}},
+		{[]string{"analyze", table}, []string{"curve", "optimum"}},
+		{[]string{"compare", dir, dir}, []string{"pairs"}},
+		{[]string{"clean", dir}, []string{"runs"}},
+	} {
+		_, out, _ := said(t, append(c.args, "--json")...)
+		var got map[string]any
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Errorf("%v: %v:\n%s", c.args, err, out)
+		}
+		for _, key := range c.keys {
+			if _, ok := got[key]; !ok {
+				t.Errorf("%v has no %q:\n%s", c.args, key, out)
+			}
+		}
+		if _, text, _ := said(t, c.args...); json.Valid([]byte(text)) || text == "" {
+			t.Errorf("%v without --json: %q", c.args, text)
+		}
+	}
+}
+
+// --json-stream tells a run's start, its steps and its findings, a line each.
+func TestJSONStream(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	code, out, _ := said(t, "run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms",
+		"--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}", "--repeat", "2")
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	var events []string
+	for l := range strings.Lines(out) {
+		var s streamed
+		if err := json.Unmarshal([]byte(l), &s); err != nil {
+			t.Fatalf("%v: %s", err, l)
+		}
+		if s.Event == "warning" || s.Event == "error" {
+			continue // of a busy machine
+		}
+		events = append(events, s.Event)
+		if !strings.HasPrefix(s.Run, dir) || s.Time.IsZero() {
+			t.Errorf("run %q, time %v", s.Run, s.Time)
+		}
+		switch s.Event {
+		case "start":
+			if s.Start.Steps != 2 || s.Start.Planned != 2 || s.Start.Processes != 1 {
+				t.Errorf("start %+v", s.Start)
+			}
+		case "step":
+			if s.Step.Done == 0 || s.Step.Latency == nil || s.Step.Hold < .5 || s.Step.Clients != float64(s.Step.Step) {
+				t.Errorf("step %+v", s.Step)
+			}
+		case "findings":
+			if len(s.Findings.Curve) != 2 {
+				t.Errorf("%d points", len(s.Findings.Curve))
+			}
+		case "repetitions":
+			if !bytes.Contains(s.Repetitions, []byte(`"throughput`)) {
+				t.Errorf("%s", s.Repetitions)
+			}
+		}
+	}
+	one := []string{"start", "begin", "step", "begin", "step", "end", "findings"}
+	slices.Sort(events)
+	want := append(slices.Concat(one, one), "repetitions")
+	slices.Sort(want) // the last step of a run is told after its end
+	if !slices.Equal(events, want) {
+		t.Errorf("%q, want %q", events, want)
+	}
+}
+
+// A reader that goes away does not end a run; the exit code tells it.
+func TestJSONStreamLost(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	var say bytes.Buffer
+	code := run(t.Context(), []string{
+		"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms",
+		"--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: 1}",
+	}, streams{in: strings.NewReader(""), out: lostPipe{}, err: &say}, nil)
+	if f := findings(t, dir); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
+		t.Errorf("%d points", len(f.Curve))
+	}
+	if code == exitError && !strings.Contains(say.String(), "no reader") || code == exitFine {
+		t.Errorf("exit code %d: %s", code, say.String())
+	}
+}
+
+type lostPipe struct{}
+
+func (lostPipe) Write([]byte) (int, error) { return 0, errors.New("no reader") }
