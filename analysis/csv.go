@@ -28,10 +28,13 @@ func JSON(w io.Writer, f *Findings) error {
 // Write analyses run as Both does and writes findings.json, curve.csv,
 // intervals.csv and hosts.csv into its folder, each whole or not at all. The
 // run is read only once.
-func Write(run *results.Run) (f *Findings, s *Series, err error) {
+func Write(run *results.Run) (f *Findings, s *Series, err error) { return WriteTo(run.Dir, run) }
+
+// WriteTo is Write into the folder dir.
+func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, err error) {
 	var unread error // it names its own file, not those that were to be written
-	err = results.WriteFile(run.Dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
-		return results.WriteFile(run.Dir, results.HostsCSVFile, func(hosts io.Writer) error {
+	err = results.WriteFile(dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
+		return results.WriteFile(dir, results.HostsCSVFile, func(hosts io.Writer) error {
 			var d *data
 			if d, unread = loadTo(run, intervals, hosts); unread == nil {
 				f, s = d.findings(), d.series()
@@ -45,8 +48,8 @@ func Write(run *results.Run) (f *Findings, s *Series, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, s, errors.Join(WriteFindings(run.Dir, f),
-		results.WriteFile(run.Dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
+	return f, s, errors.Join(WriteFindings(dir, f),
+		results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
 }
 
 // A column is a header with its unit, and how its cell is made.

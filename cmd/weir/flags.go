@@ -68,6 +68,7 @@ type runFlags struct {
 	watch       watchFlags
 	page        *livePage // nil: none
 	stream      bool
+	export      exportFlags
 }
 
 // addRun adds what is not about the scenario.
@@ -81,6 +82,7 @@ func (f *runFlags) addRun(c *cobra.Command, resume, prints string) {
 	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
 	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "the live page asks for the token in `FILE`")
+	f.export.add(c, "write the numbers to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir'")
 }
 
 // told is s as the flags want it.

@@ -37,6 +37,7 @@ type session struct {
 	resumed *resumed
 	find    *finder // of weir find
 	of      series  // the runs around this one
+	exports *exports
 }
 
 func newSession(in interrupts, plan *scenario.Plan, f runFlags, s streams) *session {
@@ -76,6 +77,10 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.exports, err = r.flags.export.open(ctx); err != nil {
+		return err
+	}
+	defer r.exports.finish(ctx, r.err)
 	err = r.measure(ctx, dir, processes)
 	if err == nil {
 		return conclude()
@@ -129,6 +134,9 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	}
 	r.live = newLive(r.in.finish, to, r.ahead(), r.of)
 	r.live.stream, r.live.dir = r.stream, dir
+	if err := r.exports.begin(ctx, dir, to); err != nil {
+		return err
+	}
 	r.live.start(dir, processes)
 	defer r.live.stop()
 	if err = r.again(manifest); err == nil {

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/export"
+	"weir/export/exporttest"
+	"weir/lab"
+)
+
+// newDatabase makes the database weir.
+func newDatabase(t *testing.T, server string) {
+	t.Helper()
+	resp, err := http.PostForm(server+"/query", url.Values{"q": {"CREATE DATABASE weir"}})
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// metricsPage starts weir and returns it with the address of its page.
+func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "weir", args...)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if at, ok := strings.CutPrefix(lines.Text(), "metrics "); ok {
+			u, err := url.Parse(strings.TrimSpace(at))
+			if err != nil {
+				t.Fatal(err)
+			}
+			go io.Copy(io.Discard, out)
+			return cmd, u.Host
+		}
+	}
+	t.Fatal("it says no address")
+	return nil, ""
+}
+
+// One real run is fetched by one Prometheus, sent to another and to InfluxDB,
+// and all three have what the run directory has.
+func TestNumbersOfARun(t *testing.T) {
+	t.Parallel()
+	to, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
+	newDatabase(t, db.URL)
+	dir := filepath.Join(t.TempDir(), "run")
+	// Prometheus begins to fetch after five seconds.
+	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--hold", "4s", "--out", dir,
+		"--metrics", "127.0.0.1:0", "--remote-write", to.URLs["write"], "--influx", db.URL+"/write?db=weir")
+	from := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{page}})
+	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != exitInvalid {
+		t.Fatal(err)
+	}
+	w := exporttest.TruthOf(t, dir)
+	if len(w.Found.Curve) != 3 || w.Moved[""] == 0 {
+		t.Fatalf("the run has %d steps and moved %v bytes", len(w.Found.Curve), w.Moved)
+	}
+	t.Run("fetched", func(t *testing.T) { exporttest.Prometheus(t, from.URL, w) })
+	t.Run("remote write", func(t *testing.T) { exporttest.Prometheus(t, to.URL, w) })
+	t.Run("InfluxDB", func(t *testing.T) { exporttest.InfluxDB(t, db.URL, w) })
+	t.Run("dashboard", func(t *testing.T) { everyPanel(t, to.URL, w) })
+	t.Run("dashboard of what was fetched", func(t *testing.T) { everyPanel(t, from.URL, w) })
+}
+
+// everyPanel asks what each panel of the dashboard asks, and fails t unless
+// each gets an answer.
+func everyPanel(t *testing.T, server string, w exporttest.Truth) {
+	t.Helper()
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct {
+				Expr    string
+				Instant bool
+			}
+		}
+		Templating struct {
+			List []struct{ Name, Definition string }
+		}
+		Annotations struct{ List []struct{ Name, Expr string } }
+	}
+	if err := json.Unmarshal([]byte(export.Grafana()), &board); err != nil {
+		t.Fatal(err)
+	}
+	var runs struct{ Data []string }
+	exporttest.Get(t, server+"/api/v1/label/run/values?match[]=weir_run_info", &runs)
+	if len(runs.Data) != 1 || runs.Data[0] != w.Found.Run {
+		t.Fatalf("variable run: %v", runs.Data)
+	}
+	fill := strings.NewReplacer("$run", w.Found.Run, "$window", "5s", "$__range", "1h")
+	asked := 0
+	check := func(title, expr string, instant bool) {
+		expr = fill.Replace(expr)
+		if strings.Contains(expr, "$") {
+			t.Errorf("%s: a variable is not known: %s", title, expr)
+		}
+		at := w.End.Add(2 * time.Second)
+		var answer struct {
+			Data struct{ Result []json.RawMessage }
+		}
+		q := server + "/api/v1/query_range?query=" + url.QueryEscape(expr) + fmt.Sprintf("&start=%d&end=%d&step=1", at.Unix()-30, at.Unix())
+		if instant {
+			q = server + "/api/v1/query?query=" + url.QueryEscape(expr) + fmt.Sprintf("&time=%d", at.Unix()+60)
+		}
+		exporttest.Get(t, q, &answer)
+		if len(answer.Data.Result) == 0 {
+			t.Errorf("%s: nothing is known of %s", title, expr)
+		}
+		asked++
+	}
+	for _, p := range board.Panels {
+		for _, q := range p.Targets {
+			if regexp.MustCompile(`weir_disk`).MatchString(q.Expr) && !w.Disks {
+				continue // this machine shows none
+			}
+			check(p.Title, q.Expr, q.Instant)
+		}
+	}
+	for _, a := range board.Annotations.List {
+		check(a.Name, a.Expr, false)
+	}
+	if asked < 30 {
+		t.Errorf("only %d queries", asked)
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/export"
+	"weir/internal/say"
+	"weir/storage"
+)
+
+// exportFlags say where a run's numbers go while it goes on, and afterwards.
+type exportFlags struct {
+	metrics, remote, influx string
+	remoteAuth, influxAuth  []string
+}
+
+func (f *exportFlags) add(c *cobra.Command, influx string) {
+	fs := c.Flags()
+	fs.StringVar(&f.metrics, "metrics", "", "show the numbers to Prometheus at http://`ADDRESS`/metrics while the run goes on; without a host, to this machine alone")
+	fs.StringVar(&f.remote, "remote-write", "", "send the numbers to this `URL` of Prometheus remote write, as in http://host:9090/api/v1/write")
+	fs.StringVar(&f.influx, "influx", "", influx)
+	fs.StringSliceVar(&f.remoteAuth, "remote-write-auth", nil, "who we are there: `KEY=FILE` as in a scenario's auth (token_file, user, password_file, ca_file, cert_file ...)")
+	fs.StringSliceVar(&f.influxAuth, "influx-auth", nil, "the same for InfluxDB: `KEY=FILE`")
+}
+
+// targets returns where numbers are sent.
+func (f *exportFlags) targets() ([]export.Target, error) {
+	var all []export.Target
+	for _, t := range []struct {
+		flag, address string
+		auth          []string
+		of            func(string, storage.Auth) (export.Target, error)
+	}{{"--remote-write", f.remote, f.remoteAuth, export.RemoteWrite}, {"--influx", f.influx, f.influxAuth, export.Influx}} {
+		auth, err := authOf(t.auth)
+		if err != nil {
+			return nil, exit{exitUsage, fmt.Errorf("%s-auth: %w", t.flag, err)}
+		}
+		if t.address == "" {
+			if len(t.auth) > 0 {
+				return nil, exit{exitUsage, fmt.Errorf("%s-auth needs %s", t.flag, t.flag)}
+			}
+			continue
+		}
+		target, err := t.of(t.address, auth)
+		if err == nil {
+			err = target.Check()
+		}
+		if err != nil {
+			return nil, exit{exitUsage, fmt.Errorf("%s: %w", t.flag, err)}
+		}
+		all = append(all, target)
+	}
+	return all, nil
+}
+
+// authOf reads keys of a scenario's auth.
+func authOf(pairs []string) (a storage.Auth, err error) {
+	keys := map[string]any{}
+	for _, p := range pairs {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return a, errors.New("use KEY=VALUE, such as token_file=/etc/weir/token")
+		}
+		keys[key] = value
+		if key == "insecure" {
+			keys[key] = value == "true"
+		}
+	}
+	text, err := json.Marshal(keys)
+	if err != nil {
+		return a, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&a); err != nil {
+		return a, fmt.Errorf("%s: use keys of a scenario's auth, such as token_file or user and password_file", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return a, nil
+}
+
+// exports are the ways in which the numbers of one run go out.
+type exports struct {
+	dir     string
+	flags   exportFlags
+	targets []export.Target
+	page    *export.Page
+	senders []*export.Sender
+}
+
+// open opens the page, and looks whether all can be sent.
+func (f *exportFlags) open(ctx context.Context) (*exports, error) {
+	e := &exports{flags: *f}
+	var err error
+	if e.targets, err = f.targets(); err != nil {
+		return nil, err
+	}
+	if f.metrics != "" {
+		e.page, err = export.Listen(ctx, f.metrics)
+	}
+	return e, err
+}
+
+// begin exports the run in dir.
+func (e *exports) begin(ctx context.Context, dir string, say io.Writer) error {
+	e.dir = dir
+	if e.page != nil {
+		if err := e.page.Show(dir); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(say, "metrics        %s\n", e.page.URL()) // only a comfort
+	}
+	for _, t := range e.targets {
+		s, err := export.Send(ctx, dir, t, export.Options{Find: export.Written})
+		if err != nil {
+			return err
+		}
+		e.senders = append(e.senders, s)
+	}
+	return nil
+}
+
+// How long the end of a run waits for receivers.
+const (
+	exportPatience = 10 * time.Second // that take nothing
+	exportMost     = 30 * time.Second // in all
+)
+
+// finish sends what is left of a run that is over, and says what could not be
+// sent. That is no error of the run.
+func (e *exports) finish(ctx context.Context, to io.Writer) {
+	for i, s := range e.senders {
+		told := sent(s.Finish(exportPatience, exportMost), e.targets[i], e.dir, e.flags)
+		if told != "" {
+			_, _ = fmt.Fprintf(to, "weir: export: %s\n", told) // nobody can be told
+		}
+	}
+	if e.page == nil {
+		return
+	}
+	if e.dir != "" {
+		e.page.Linger(ctx, export.Written)
+	}
+	_ = e.page.Close() // the answers under way were waited for
+}
+
+// sent says what is missing at a target; "" if nothing is.
+func sent(r export.Report, t export.Target, dir string, f exportFlags) string {
+	var parts []string
+	if r.Err != nil {
+		parts = append(parts, fmt.Sprintf("%s: %v", t, r.Err))
+	}
+	if r.Refused > 0 {
+		parts = append(parts, fmt.Sprintf("%s did not take %s: %s", t, values(r.Refused), r.Reason))
+	}
+	if r.Left > 0 {
+		again := "weir export " + dir + " " + t.Flag() + " '" + t.URL.String() + "'" + f.authOf(t)
+		if r.Sent > 0 {
+			again += " --since " + r.Since.Format("2006-01-02T15:04:05.000Z")
+		}
+		why := ""
+		if r.Trouble != "" {
+			why = " (" + r.Trouble + ")"
+		}
+		parts = append(parts, fmt.Sprintf("%s could not be brought to %s%s; later: %s", values(r.Left), t, why, again))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// authOf repeats what was said of who we are at t: names of files, no secrets.
+func (f *exportFlags) authOf(t export.Target) string {
+	pairs := f.influxAuth
+	if t.Flag() == "--remote-write" {
+		pairs = f.remoteAuth
+	}
+	if len(pairs) == 0 {
+		return ""
+	}
+	return " " + t.Flag() + "-auth '" + strings.Join(pairs, ",") + "'"
+}
+
+func values(n int) string { return say.Plural(n, "value") }

@@ -1,0 +1,178 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/say"
+	"weir/storage"
+)
+
+// A courier brings payloads to a target.
+type courier struct {
+	target  Target
+	client  *http.Client
+	backoff time.Duration // after the first failure; doubles up to longestBackoff
+}
+
+// What a courier waits for.
+const (
+	requestTime    = 30 * time.Second
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 15 * time.Second
+)
+
+// errRefused tells that the target will never take a payload.
+var errRefused = errors.New("refused")
+
+func newCourier(t Target) (*courier, error) {
+	cred, err := t.Auth.Read()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := authorization(t, cred); err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = cred.TLS
+	transport.MaxIdleConnsPerHost = 1
+	return &courier{target: t, backoff: firstBackoff, client: &http.Client{
+		Transport: transport,
+		Timeout:   requestTime,
+		// A redirected POST becomes a GET: nobody would get anything.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func (c *courier) close() { c.client.CloseIdleConnections() }
+
+// bring sends p until it was taken (nil) or refused (errRefused), or ctx ends.
+// As remote write asks (https://prometheus.io/docs/specs/prw/remote_write_spec/),
+// it tries again after 5xx and 429, as well as when there was no answer, with
+// growing pauses or after what Retry-After says, and never after another 4xx.
+// trouble is told of each failure that is tried again.
+func (c *courier) bring(ctx context.Context, p payload, trouble func(error)) error {
+	pause := c.backoff
+	for {
+		again, err := c.once(ctx, p)
+		if err == nil || errors.Is(err, errRefused) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		trouble(err)
+		t := time.NewTimer(max(pause, again))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+		pause = min(2*pause, longestBackoff)
+	}
+}
+
+// once sends p. again is what the target asks to wait.
+func (c *courier) once(ctx context.Context, p payload) (again time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.target.URL.String(), bytes.NewReader(p.body))
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errRefused, err)
+	}
+	// Tokens are renewed in their files while a run goes on.
+	cred, err := c.target.Auth.Read()
+	if err != nil {
+		return 0, err
+	}
+	proof, err := authorization(c.target, cred)
+	if err != nil {
+		return 0, err
+	}
+	c.headers(req, proof)
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return 0, plainError(err)
+	}
+	defer resp.Body.Close()                                      //nolint:errcheck // only read
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 2<<10))      // it only explains
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	if resp.StatusCode/100 == 2 {
+		return 0, nil
+	}
+	err = fmt.Errorf("it answered %s", resp.Status)
+	if said := strings.TrimSpace(say.Plain(string(text))); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
+		return retryAfter(resp.Header.Get("Retry-After"), time.Now()), err
+	}
+	return 0, fmt.Errorf("%w: %w", errRefused, err)
+}
+
+func (c *courier) headers(req *http.Request, proof string) {
+	req.Header.Set("User-Agent", "weir")
+	if c.target.kind == influxDB {
+		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	} else {
+		req.Header.Set("Content-Type", "application/x-protobuf")
+		req.Header.Set("Content-Encoding", "snappy")
+		req.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0") // as the specification 1.0 has it
+	}
+	if proof != "" {
+		req.Header.Set("Authorization", proof)
+	}
+}
+
+// authorization proves who we are. InfluxDB has a word of its own for tokens.
+func authorization(t Target, cred storage.Credentials) (string, error) {
+	method := cred.Method
+	switch {
+	case method == "token" || method == "" && cred.Token != "":
+		if strings.ContainsFunc(cred.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+			return "", errors.New("the token has characters that no token has: white space, control or non-ASCII characters")
+		}
+		if t.kind == influxDB {
+			return "Token " + cred.Token, nil
+		}
+		return "Bearer " + cred.Token, nil
+	case method == "basic" || method == "" && cred.User != "":
+		if strings.Contains(cred.User, ":") {
+			return "", fmt.Errorf("user %q has a colon, which basic authentication cannot send", cred.User)
+		}
+		req := &http.Request{Header: http.Header{}}
+		req.SetBasicAuth(cred.User, cred.Password)
+		return req.Header.Get("Authorization"), nil
+	case method == "", method == "none", method == "x509":
+		return "", nil
+	}
+	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509", method)
+}
+
+// retryAfter reads the header: seconds, or a time.
+func retryAfter(text string, now time.Time) time.Duration {
+	wait := time.Duration(0)
+	if n, err := strconv.Atoi(text); err == nil {
+		wait = time.Duration(min(max(n, 0), 3600)) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = at.Sub(now)
+	}
+	return min(max(wait, 0), 10*time.Minute)
+}
+
+// plainError leaves out the address, which the report names already.
+func plainError(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil || !strings.HasPrefix(err.Error(), "Post ") {
+			return err
+		}
+		err = inner
+	}
+}

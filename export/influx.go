@@ -1,0 +1,152 @@
+package export
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// influx makes lines of InfluxDB's line protocol
+// (https://docs.influxdata.com/influxdb/v1/write_protocols/line_protocol_reference/):
+// a metric's group is the measurement, its labels are tags, itself is a field.
+// Fields of one group, with the same tags and time, share a line. All values
+// are floats; times are in nanoseconds. A gauge that has nothing to say has no
+// field.
+type influx struct {
+	most   int // bytes of a payload
+	heads  []string
+	names  [][]string // of each series: its fields
+	bounds []string
+
+	head   string // of the line that is being written
+	at     int64
+	body   []byte
+	values int
+	first  int64
+	ready  []payload
+}
+
+func newInflux(most int) *influx {
+	f := &influx{most: most}
+	for _, b := range bounds() {
+		f.bounds = append(f.bounds, boundText(b))
+	}
+	return f
+}
+
+// point implements sink.
+func (f *influx) point(s *series, at int64, gone bool) {
+	if gone {
+		return
+	}
+	for len(f.heads) <= s.number {
+		f.heads, f.names = append(f.heads, ""), append(f.names, nil)
+	}
+	if f.names[s.number] == nil {
+		f.heads[s.number], f.names[s.number] = lineHead(s), f.fields(s)
+	}
+	head, names := f.heads[s.number], f.names[s.number]
+	if s.spread == nil {
+		f.field(head, at, names[0], s.value)
+		return
+	}
+	below := 0.0
+	for i, n := range s.spread.buckets {
+		below += n
+		f.field(head, at, names[i], below)
+	}
+	f.field(head, at, names[len(names)-2], s.spread.count)
+	f.field(head, at, names[len(names)-1], s.spread.sum)
+}
+
+// field adds one value to the line that is being written, or to a new one.
+func (f *influx) field(head string, at int64, name string, x float64) {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return // the protocol has neither
+	}
+	if f.head == head && f.at == at {
+		f.body = append(f.body, ',')
+	} else {
+		f.endLine()
+		if len(f.body) >= f.most {
+			f.pack()
+		}
+		f.head, f.at = head, at
+		f.body = append(append(f.body, head...), ' ')
+	}
+	if f.values == 0 || at < f.first {
+		f.first = at
+	}
+	f.body = append(append(f.body, name...), '=')
+	f.body = strconv.AppendFloat(f.body, x, 'g', -1, 64)
+	f.values++
+}
+
+func (f *influx) endLine() {
+	if f.head == "" {
+		return
+	}
+	f.body = append(f.body, ' ')
+	f.body = strconv.AppendInt(f.body, f.at*1e6, 10)
+	f.body = append(f.body, '\n')
+	f.head = ""
+}
+
+func (f *influx) pack() {
+	if f.values > 0 {
+		f.ready = append(f.ready, payload{body: f.body, values: f.values, first: f.first})
+		f.body, f.values = nil, 0
+	}
+}
+
+// flush implements encoder.
+func (f *influx) flush() []payload {
+	f.endLine()
+	f.pack()
+	ready := f.ready
+	f.ready = nil
+	return ready
+}
+
+// fields returns the names of s's fields: of a histogram those of its buckets
+// (the bound stands at the end), its count and its sum.
+func (f *influx) fields(s *series) []string {
+	name := s.metric.Field()
+	if s.spread == nil {
+		return []string{name}
+	}
+	var all []string
+	for _, b := range f.bounds {
+		all = append(all, name+"_le_"+b)
+	}
+	return append(all, name+"_le_inf", name+"_count", name+"_sum")
+}
+
+// lineHead returns the measurement and the tags of s, sorted by name.
+func lineHead(s *series) string {
+	var b strings.Builder
+	b.WriteString(s.metric.Group)
+	for _, l := range s.labels {
+		if v := tagValue(l.Value); v != "" {
+			b.WriteString("," + l.Name + "=" + v)
+		}
+	}
+	return b.String()
+}
+
+// tagValue writes a value as a tag: commas, equal signs and spaces behind a
+// backslash. Lines cannot say line breaks, nor a backslash before some other
+// characters; these become a space and a slash.
+func tagValue(v string) string {
+	v = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\\':
+			return '/'
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, v)
+	return strings.NewReplacer(",", `\,`, "=", `\=`, " ", `\ `).Replace(v)
+}

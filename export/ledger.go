@@ -1,0 +1,133 @@
+package export
+
+import (
+	"strconv"
+	"time"
+
+	"weir/analysis"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+)
+
+// A ledger keeps what a run's metrics say. It is filled line by line, in the
+// order of a Follower. The seconds of the clients are told when the next one
+// begins, since only then all their lines are there: so the same points come of
+// a run that goes on and of one that is over.
+type ledger struct {
+	t      *tables
+	bounds []float64
+	base   []Label
+	sink   sink  // nil: nobody is told
+	since  int64 // points before are not told
+	now    int64 // time of the latest point
+	all    []*series
+	mute   int // series that there was no room for
+
+	about   moment
+	info    *entity[moment]
+	run     *entity[moment]
+	events  *entity[measure.Event]
+	clients map[[2]string]*entity[measure.Interval]
+	spans   map[string]*span
+	hosts   map[[2]string]*entity[monitor.Sample]
+	disks   map[[3]string]*entity[diskSecond]
+	nets    map[[3]string]*entity[monitor.Net]
+	procs   map[[3]string]*entity[monitor.Proc]
+	serves  map[[3]string]*entity[monitor.Service]
+	curve   map[int]*entity[analysis.Step]
+	found   *entity[analysis.Findings]
+	limits  map[[3]string]*entity[analysis.Bottleneck]
+	judged  map[string]*entity[analysis.Judgment]
+
+	planned map[int]measure.Event // by step
+	coming  []measure.Event       // later than the second that is open
+	begun   bool                  // a second is open
+	dirty   []*entity[measure.Interval]
+	timed   []*span
+}
+
+// A span is the durations of one kind of operation.
+type span struct {
+	*entity[durations]
+	second durations
+}
+
+// newLedger begins the ledger of run. Points before since are not told.
+func newLedger(run *results.Run, to sink, since time.Time) *ledger {
+	l := &ledger{
+		t: newTables(), bounds: bounds(), sink: to, base: []Label{{"run", run.About.Run}, {"scenario", run.Plan.Name}},
+		clients: map[[2]string]*entity[measure.Interval]{}, spans: map[string]*span{}, hosts: map[[2]string]*entity[monitor.Sample]{},
+		disks: map[[3]string]*entity[diskSecond]{}, nets: map[[3]string]*entity[monitor.Net]{}, procs: map[[3]string]*entity[monitor.Proc]{},
+		serves: map[[3]string]*entity[monitor.Service]{}, curve: map[int]*entity[analysis.Step]{}, limits: map[[3]string]*entity[analysis.Bottleneck]{},
+		judged: map[string]*entity[analysis.Judgment]{}, planned: map[int]measure.Event{},
+	}
+	if !since.IsZero() {
+		l.since = since.UnixMilli()
+	}
+	l.about.start = float64(run.About.Start.UnixMilli()) / 1000
+	l.info = newEntity(l, &l.t.info, run.Plan.Target, string(run.Plan.Work.Kind), run.Plan.Model, run.Plan.Driver, run.About.Weir)
+	l.run, l.events, l.found = newEntity(l, &l.t.run), newEntity(l, &l.t.events), newEntity(l, &l.t.found)
+	return l
+}
+
+// takers fill the ledger.
+func (l *ledger) takers() results.Takers {
+	return results.Takers{Interval: l.interval, Sample: l.sample, Event: l.event}
+}
+
+// get returns the entity of key, a new one if there is none.
+func get[K comparable, T any](l *ledger, all map[K]*entity[T], key K, s *shape[T], values ...string) *entity[T] {
+	e := all[key]
+	if e == nil {
+		e = newEntity(l, s, values...)
+		all[key] = e
+	}
+	return e
+}
+
+// findings tells what the analysis says, at the time of the last point.
+func (l *ledger) findings(f *analysis.Findings) {
+	at := l.now
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		e := get(l, l.curve, s.Step, &l.t.curve, strconv.Itoa(s.Step), strconv.Itoa(s.Clients))
+		e.take(l, s)
+		e.tell(l, at, at)
+	}
+	l.found.take(l, f)
+	l.found.tell(l, at, at)
+	for _, e := range l.limits {
+		e.forget()
+	}
+	for i := range f.Bottleneck {
+		b := &f.Bottleneck[i]
+		e := get(l, l.limits, [3]string{b.Resource, b.Host, b.Side}, &l.t.limit, b.Resource, b.Host, b.Side)
+		e.take(l, b)
+	}
+	for _, e := range l.limits {
+		e.tell(l, at, at)
+	}
+	for i := range f.Thresholds {
+		j := &f.Thresholds[i]
+		e := get(l, l.judged, j.Threshold, &l.t.judgment, j.Threshold)
+		e.take(l, j)
+		e.tell(l, at, at)
+	}
+}
+
+// end tells the last second, all events, and what the analysis says, which may
+// be nil, and that nothing more comes.
+func (l *ledger) end(f *analysis.Findings) {
+	l.flush()
+	l.happen(time.Time{})
+	if f != nil {
+		l.findings(f)
+	}
+	at := l.now + 1000
+	for _, s := range l.all {
+		if s.told {
+			l.put(s, at, true)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package export_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/export"
+	"weir/export/exporttest"
+	"weir/lab"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results/resultstest"
+	"weir/storage"
+)
+
+// weird is a name that no encoder must be confused by.
+const weird = "a,b=c \"d\" \\ {e}\nf:1"
+
+// made is a run of two data servers, one with a weird name, and failures.
+func made(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	s := resultstest.Typical()
+	s.Clients, s.Hold = []int{1, 4, 16, 64}, 4
+	s.More = func(iv *measure.Interval) []*measure.Interval {
+		other := *iv
+		other.Server, other.Moved, other.Done = weird, 1000, 2
+		other.Failed = map[storage.Class]int64{storage.NotFound: 3, storage.Timeout: 1}
+		other.Latency = measure.Histogram{}
+		other.Latency.Record(70 * time.Millisecond)
+		other.Latency.Record(7 * time.Second)
+		return []*measure.Interval{&other}
+	}
+	s.Sample = func(v *monitor.Sample) { v.Disks = []monitor.Disk{{Name: weird, Read: 1e6, Busy: 0.25}} }
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// finished sends the run in dir and waits for the end of it.
+func finished(t testing.TB, dir string, target export.Target, o export.Options) export.Report {
+	t.Helper()
+	s, err := export.Send(t.Context(), dir, target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Finish(time.Minute, 0)
+}
+
+func remoteTo(t testing.TB, address string) export.Target {
+	t.Helper()
+	target, err := export.RemoteWrite(address, storage.Auth{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func TestRemoteWriteToPrometheus(t *testing.T) {
+	prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	dir := made(t)
+	r := finished(t, dir, remoteTo(t, prom.URLs["write"]), export.Options{})
+	if r.Refused+r.Left > 0 || r.Sent == 0 || r.Err != nil {
+		t.Fatalf("%+v", r)
+	}
+	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
+	// Prometheus takes nothing that is older than what it has of a series.
+	r = finished(t, dir, remoteTo(t, prom.URLs["write"]), export.Options{})
+	if r.Sent > 0 || r.Left > 0 || !strings.Contains(r.Reason, "400 Bad Request: out of order") {
+		t.Errorf("the same once more: %+v", r)
+	}
+}
+
+func TestBlocksOfPrometheus(t *testing.T) {
+	lab.Need(t, "promtool")
+	dir := made(t)
+	text := filepath.Join(t.TempDir(), "run.om")
+	out, err := os.Create(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(export.OpenMetrics(out, dir, analysis.Of), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	said, err := exec.CommandContext(t.Context(), "promtool", "tsdb", "create-blocks-from", "openmetrics", text, data).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	prom := lab.StartPrometheus(t, lab.PrometheusConfig{Blocks: data})
+	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
+}
+
+func TestInfluxDB(t *testing.T) {
+	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
+	resp, err := http.PostForm(db.URL+"/query", url.Values{"q": {"CREATE DATABASE weir"}})
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	target, err := export.Influx(db.URL+"/write?db=weir", storage.Auth{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := made(t)
+	r := finished(t, dir, target, export.Options{})
+	if r.Refused+r.Left > 0 || r.Sent == 0 || r.Err != nil {
+		t.Fatalf("%+v", r)
+	}
+	exporttest.InfluxDB(t, db.URL, exporttest.TruthOf(t, dir))
+}

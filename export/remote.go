@@ -1,0 +1,161 @@
+package export
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/golang/snappy"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A payload is the body of one request.
+type payload struct {
+	body   []byte
+	values int   // samples in it
+	first  int64 // time of the earliest, in milliseconds since 1970
+}
+
+// An encoder is a sink that makes payloads of what it is told.
+type encoder interface {
+	sink
+	// flush returns all that was told since the last flush, in its order.
+	flush() []payload
+}
+
+// remote makes requests of Prometheus remote write, version 1.0
+// (https://prometheus.io/docs/specs/prw/remote_write_spec/): the protocol
+// buffer message prometheus.WriteRequest, which is repeated TimeSeries (1), each
+// repeated Label (1: name 1, value 2) and repeated Sample (2: double value 1,
+// int64 timestamp 2), compressed as one block of snappy. Labels are sorted by
+// name, none is empty; samples of a series are in the order of their time.
+type remote struct {
+	most   int       // samples of a payload
+	wires  [][]*wire // of each series: one, or one a bucket with count and sum
+	used   []*wire
+	values int
+	first  int64
+	ready  []payload
+	bounds []string
+}
+
+// A wire is a series as remote write knows it.
+type wire struct {
+	labels  []byte // as they stand in a TimeSeries
+	samples []byte
+}
+
+func newRemote(most int) *remote {
+	r := &remote{most: most}
+	for _, b := range bounds() {
+		r.bounds = append(r.bounds, boundText(b))
+	}
+	return r
+}
+
+// boundText writes a bound as the label le has it.
+func boundText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// staleNaN is the value that says that a series has ended, or has a gap.
+func staleNaN() float64 { return math.Float64frombits(0x7ff0000000000002) }
+
+// point implements sink.
+func (r *remote) point(s *series, at int64, gone bool) {
+	for len(r.wires) <= s.number {
+		r.wires = append(r.wires, nil)
+	}
+	if r.wires[s.number] == nil {
+		r.wires[s.number] = r.lay(s)
+	}
+	if r.values == 0 || at < r.first {
+		r.first = at
+	}
+	wires := r.wires[s.number]
+	if s.spread == nil {
+		r.sample(wires[0], s.value, at, gone)
+	} else {
+		r.histogram(wires, s.spread, at, gone)
+	}
+	if r.values >= r.most {
+		r.pack()
+	}
+}
+
+// histogram adds a sample to each bucket, to the count and to the sum.
+func (r *remote) histogram(wires []*wire, s *spread, at int64, gone bool) {
+	below := 0.0
+	for i := range s.buckets {
+		below += s.buckets[i]
+		r.sample(wires[i], below, at, gone)
+	}
+	r.sample(wires[len(s.buckets)], s.count, at, gone)
+	r.sample(wires[len(s.buckets)+1], s.sum, at, gone)
+}
+
+func (r *remote) sample(w *wire, x float64, at int64, gone bool) {
+	if gone {
+		x = staleNaN()
+	}
+	if len(w.samples) == 0 {
+		r.used = append(r.used, w)
+	}
+	b := protowire.AppendTag(w.samples, 2, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(1)+8+protowire.SizeTag(2)+protowire.SizeVarint(uint64(at))))
+	b = protowire.AppendTag(b, 1, protowire.Fixed64Type)
+	b = protowire.AppendFixed64(b, math.Float64bits(x))
+	b = protowire.AppendTag(b, 2, protowire.VarintType)
+	w.samples = protowire.AppendVarint(b, uint64(at))
+	r.values++
+}
+
+// lay returns the wires of s.
+func (r *remote) lay(s *series) []*wire {
+	if s.spread == nil {
+		return []*wire{newWire(s.metric.Name, s.labels)}
+	}
+	var all []*wire
+	for _, le := range append(slices.Clone(r.bounds), "+Inf") {
+		all = append(all, newWire(s.metric.Name+"_bucket", append(slices.Clone(s.labels), Label{"le", le})))
+	}
+	return append(all, newWire(s.metric.Name+"_count", s.labels), newWire(s.metric.Name+"_sum", s.labels))
+}
+
+func newWire(name string, labels []Label) *wire {
+	all := append([]Label{{"__name__", name}}, labels...)
+	slices.SortFunc(all, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	w := &wire{}
+	for _, l := range all {
+		pair := protowire.AppendTag(nil, 1, protowire.BytesType)
+		pair = protowire.AppendString(pair, l.Name)
+		pair = protowire.AppendTag(pair, 2, protowire.BytesType)
+		pair = protowire.AppendString(pair, l.Value)
+		w.labels = protowire.AppendTag(w.labels, 1, protowire.BytesType)
+		w.labels = protowire.AppendBytes(w.labels, pair)
+	}
+	return w
+}
+
+// pack makes a payload of what there is.
+func (r *remote) pack() {
+	if r.values == 0 {
+		return
+	}
+	var request []byte
+	for _, w := range r.used {
+		request = protowire.AppendTag(request, 1, protowire.BytesType)
+		request = protowire.AppendVarint(request, uint64(len(w.labels)+len(w.samples)))
+		request = append(append(request, w.labels...), w.samples...)
+		w.samples = w.samples[:0]
+	}
+	r.ready = append(r.ready, payload{body: snappy.Encode(nil, request), values: r.values, first: r.first})
+	r.used, r.values = r.used[:0], 0
+}
+
+// flush implements encoder.
+func (r *remote) flush() []payload {
+	r.pack()
+	ready := r.ready
+	r.ready = nil
+	return ready
+}

@@ -1,0 +1,133 @@
+package export
+
+import (
+	"math"
+
+	"weir/measure"
+	"weir/storage"
+)
+
+// A moment is the state of a run at the end of a second.
+type moment struct {
+	second  measure.Interval // the last line of the second: its step, phase and clients
+	planned measure.Event    // of its step; zero where no event told of it
+	start   float64          // of the run, seconds since 1970
+}
+
+// infoRows has the one series that tells what the run was.
+func infoRows() shape[moment] {
+	s := shape[moment]{group: "run", labels: []string{"target", "workload", "model", "driver", "version"}}
+	s.gauge("run_info", "Always 1; its labels say what the run was.", func(*moment) float64 { return 1 })
+	return s
+}
+
+func runRows() shape[moment] {
+	s := shape[moment]{group: "run"}
+	s.gauge("run_start_time_seconds", "When the run began, in seconds since 1970.", func(m *moment) float64 { return m.start })
+	s.counter("measured_seconds", "Time that was measured, of all phases.", func(m *moment) float64 { return m.second.Seconds })
+	s.gauge("clients", "Virtual clients running, mean over the second.", func(m *moment) float64 { return m.second.Clients })
+	s.gauge("planned_clients", "Virtual clients of the step, as planned; open model: the most that may be busy at once.", func(m *moment) float64 {
+		return unlessZero(float64(m.planned.Clients))
+	})
+	s.gauge("planned_arrivals_per_second", "Open model: arrivals over all clients, as planned.", func(m *moment) float64 { return unlessZero(m.planned.Rate) })
+	s.gauge("step", "Number of the step that is running, from 1.", func(m *moment) float64 { return float64(m.second.Step) })
+	s.each("phase", "1 for the phase that the step is in.", Gauge, false, "phase", []string{measure.Ramp, measure.Settle, measure.Hold, measure.Drain},
+		func(m *moment, phase string) float64 { return flag(m.second.Phase == phase) })
+	return s
+}
+
+// unlessZero is NaN, nothing known, for 0.
+func unlessZero(x float64) float64 {
+	if x == 0 {
+		return math.NaN()
+	}
+	return x
+}
+
+func eventRows() shape[measure.Event] {
+	s := shape[measure.Event]{group: "events"}
+	s.each("events_total", "Things that happened once, by what they were.", Counter, true, "event",
+		[]string{"run", "step", "phase", "error", "warning", "threshold", "search", "resume", "end"},
+		func(e *measure.Event, kind string) float64 { return flag(e.Kind == kind) })
+	return s
+}
+
+// operationRows has what is counted of each kind of operation on each data server.
+func operationRows() shape[measure.Interval] {
+	type iv = measure.Interval
+	s := shape[iv]{group: "operations", labels: []string{"kind", "server"}}
+	s.counter("moved_bytes", "Payload moved, counted when it moves.", func(v *iv) float64 { return float64(v.Moved) })
+	s.counter("operations_begun", "Operations started.", func(v *iv) float64 { return float64(v.Begun) })
+	s.counter("operations_done", "Operations ended well.", func(v *iv) float64 { return float64(v.Done) })
+	s.counter("operation_seconds", "Latency of operations ended well, summed.", func(v *iv) float64 { return v.Latency.Sum() })
+	s.counter("tasks", "Tasks ended; a task is the operations between two pauses.", func(v *iv) float64 { return float64(v.Tasks) })
+	s.counter("sessions", "Connections made.", func(v *iv) float64 { return float64(v.Sessions) })
+	s.seldom("wire_bytes", "Bytes on connections, both ways, of operations that ended.", func(v *iv) float64 { return float64(v.Wire) })
+	s.seldom("discarded_bytes", "Payload that was counted but never copied to memory, of operations that ended.", func(v *iv) float64 { return float64(v.Dropped) })
+	s.seldom("operations_retried", "Operations tried again.", func(v *iv) float64 { return float64(v.Retried) })
+	s.seldom("operations_verified", "Operations whose payload was checked and right.", func(v *iv) float64 { return float64(v.Verified) })
+	s.seldom("operations_unverifiable", "Operations to be checked of which nobody knows what is right.", func(v *iv) float64 { return float64(v.Unproven) })
+	s.seldom("arrivals_missed", "Open model: planned arrivals that never started.", func(v *iv) float64 { return float64(v.Missed) })
+	s.seldom("waits", "Times that the service told a client to wait and ask again.", func(v *iv) float64 { return float64(v.Waits) })
+	s.seldom("waited_seconds", "How long clients did so, summed.", func(v *iv) float64 { return v.Waited })
+	s.seldom("reopened", "Files opened again because their data server was lost.", func(v *iv) float64 { return float64(v.Reopened) })
+	s.seldom("think_seconds", "Planned pauses that began, summed.", func(v *iv) float64 { return v.Think })
+	s.seldom("client_program_cpu_seconds", "CPU time of external client programs that ended.", func(v *iv) float64 { return v.CPU })
+	failures(&s)
+	return s
+}
+
+// failures adds a row for each class.
+func failures(s *shape[measure.Interval]) {
+	s.add("operations_failed_total", "Operations failed, by class; canceled: the run ended first.", Counter, true, nil)
+	first := len(s.rows) - 1
+	m := s.rows[first].metric
+	m.Labels = append(append([]string(nil), s.labels...), "class")
+	s.rows = s.rows[:first]
+	for class := storage.None + 1; class < storage.Classes; class++ {
+		s.rows = append(s.rows, row[measure.Interval]{
+			metric: m, label: Label{"class", class.String()}, rare: true, of: func(v *measure.Interval) float64 { return float64(v.Failed[class]) },
+		})
+	}
+}
+
+// durations are those of one kind of operation in one second, on all servers
+// together: buckets of each server would be more than most databases like.
+type durations struct{ latency, firstByte, connect, login, redirect, late measure.Histogram }
+
+func (d *durations) add(v *measure.Interval) {
+	d.latency.Merge(&v.Latency)
+	d.firstByte.Merge(&v.FirstByte)
+	d.connect.Merge(&v.Connect)
+	d.login.Merge(&v.Login)
+	d.redirect.Merge(&v.Redirect)
+	d.late.Merge(&v.Late)
+}
+
+func (d *durations) reset() {
+	for _, h := range []*measure.Histogram{&d.latency, &d.firstByte, &d.connect, &d.login, &d.redirect, &d.late} {
+		h.Reset()
+	}
+}
+
+func durationRows() shape[durations] {
+	s := shape[durations]{group: "durations", labels: []string{"kind"}}
+	s.histogram("latency_seconds", "Duration of operations ended well; open model: from their planned start.", func(d *durations) *measure.Histogram { return &d.latency })
+	s.histogram("first_byte_seconds", "From the start of operations to their first byte.", func(d *durations) *measure.Histogram { return &d.firstByte })
+	s.histogram("connect_seconds", "From the start of sessions to their transport connection.", func(d *durations) *measure.Histogram { return &d.connect })
+	s.histogram("login_seconds", "From the start of sessions to their authentication.", func(d *durations) *measure.Histogram { return &d.login })
+	s.histogram("redirect_seconds", "From the start of operations to being sent to another server.", func(d *durations) *measure.Histogram { return &d.redirect })
+	s.histogram("late_seconds", "Actual minus planned start of tasks: the load generator's own delay.", func(d *durations) *measure.Histogram { return &d.late })
+	for _, q := range []struct {
+		name, what string
+		share      float64
+	}{{"p50", "Median", 0.5}, {"p90", "90% quantile", 0.9}, {"p99", "99% quantile", 0.99}, {"max", "Longest", 1}} {
+		s.gauge("latency_"+q.name+"_seconds", q.what+" of the latencies of the last second, within 1%.", func(d *durations) float64 {
+			if d.latency.Count() == 0 {
+				return math.NaN()
+			}
+			return d.latency.Quantile(q.share)
+		})
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+package export
+
+import (
+	"math"
+
+	"weir/analysis"
+)
+
+// curveRows has the points of the curve. Their labels are the step and its
+// clients, since these do not change with time.
+func curveRows() shape[analysis.Step] {
+	type step = analysis.Step
+	s := shape[step]{group: "curve", labels: []string{"step", "clients"}}
+	s.gauge("curve_clients", "Virtual clients of the step, as planned.", func(v *step) float64 { return float64(v.Clients) })
+	s.gauge("curve_active_clients", "Virtual clients that were running, mean over the hold.", func(v *step) float64 { return v.ActiveClients })
+	s.gauge("curve_arrivals_per_second", "Open model: arrivals, as planned.", func(v *step) float64 { return unlessZero(v.Rate) })
+	s.gauge("curve_hold_seconds", "How long the step was held.", func(v *step) float64 { return v.Hold })
+	s.gauge("curve_throughput_bytes_per_second", "Throughput, mean over the hold.", func(v *step) float64 { return v.Throughput })
+	s.gauge("curve_throughput_low_bytes_per_second", "Lower end of the 95% interval of the throughput.", func(v *step) float64 { return known(v.ThroughputLow) })
+	s.gauge("curve_throughput_high_bytes_per_second", "Upper end of the 95% interval of the throughput.", func(v *step) float64 { return known(v.ThroughputHigh) })
+	s.gauge("curve_operations_per_second", "Rate of operations ended well, mean over the hold.", func(v *step) float64 { return v.Operations })
+	s.gauge("curve_per_client_bytes_per_second", "Throughput of one client, mean over the hold.", func(v *step) float64 { return v.PerClient })
+	s.gauge("curve_errors", "Operations failed in the hold.", func(v *step) float64 { return float64(v.Errors) })
+	s.gauge("curve_error_ratio", "Operations failed, as a share of those that ended in the hold.", func(v *step) float64 { return v.ErrorRatio })
+	for _, q := range []struct {
+		name, what string
+		of         func(*analysis.Quantiles) float64
+	}{
+		{"mean", "Mean", func(q *analysis.Quantiles) float64 { return q.Mean }},
+		{"p50", "Median", func(q *analysis.Quantiles) float64 { return q.P50 }},
+		{"p90", "90% quantile", func(q *analysis.Quantiles) float64 { return q.P90 }},
+		{"p99", "99% quantile", func(q *analysis.Quantiles) float64 { return q.P99 }},
+		{"max", "Longest", func(q *analysis.Quantiles) float64 { return q.Max }},
+	} {
+		s.gauge("curve_latency_"+q.name+"_seconds", q.what+" of the latencies of the hold.", func(v *step) float64 {
+			if v.Latency == nil {
+				return math.NaN()
+			}
+			return q.of(v.Latency)
+		})
+	}
+	s.gauge("curve_server_cpu_ratio", "Share of the cores of the server's hosts.", func(v *step) float64 { return known(v.ServerCPU) })
+	s.gauge("curve_client_cpu_ratio", "Share of the cores of the clients' hosts.", func(v *step) float64 { return known(v.ClientCPU) })
+	s.gauge("curve_steady", "1 if the step did not drift while it was held.", func(v *step) float64 {
+		if v.Steady == nil {
+			return math.NaN()
+		}
+		return flag(*v.Steady)
+	})
+	return s
+}
+
+// foundRows has the answers of the whole run.
+func foundRows() shape[analysis.Findings] {
+	type f = analysis.Findings
+	s := shape[f]{group: "findings"}
+	s.each("validity", "1 for what the run is: valid, suspect or invalid.", Gauge, false, "status", []string{analysis.Valid, analysis.Suspect, analysis.Invalid},
+		func(v *f, status string) float64 { return flag(v.Validity.Status == status) })
+	knee := func(name, help string, of func(*analysis.Knee) float64) {
+		s.gauge("knee_"+name, help, func(v *f) float64 {
+			if v.Knee == nil {
+				return math.NaN()
+			}
+			return of(v.Knee)
+		})
+	}
+	knee("clients", "The load from which on more clients bring clearly less each.", func(k *analysis.Knee) float64 { return float64(k.Clients) })
+	knee("clients_low", "Lower end of its 95% interval.", func(k *analysis.Knee) float64 { return known(k.ClientsLow) })
+	knee("clients_high", "Upper end of its 95% interval.", func(k *analysis.Knee) float64 { return known(k.ClientsHigh) })
+	knee("throughput_bytes_per_second", "Throughput at the knee.", func(k *analysis.Knee) float64 { return k.Throughput })
+	optimum := func(name, help string, of func(*analysis.Optimum) float64) {
+		s.gauge("optimum_"+name, help, func(v *f) float64 {
+			if v.Optimum == nil {
+				return math.NaN()
+			}
+			return of(v.Optimum)
+		})
+	}
+	optimum("clients", "The number of clients that gives most.", func(o *analysis.Optimum) float64 { return float64(o.Clients) })
+	optimum("clients_low", "Lower end of its 95% interval.", func(o *analysis.Optimum) float64 { return float64(o.ClientsLow) })
+	optimum("clients_high", "Upper end of its 95% interval.", func(o *analysis.Optimum) float64 { return float64(o.ClientsHigh) })
+	optimum("throughput_bytes_per_second", "Throughput at the optimum.", func(o *analysis.Optimum) float64 { return o.Throughput })
+	optimum("throughput_low_bytes_per_second", "Lower end of its 95% interval.", func(o *analysis.Optimum) float64 { return known(o.Low) })
+	optimum("throughput_high_bytes_per_second", "Upper end of its 95% interval.", func(o *analysis.Optimum) float64 { return known(o.High) })
+	optimum("operations_per_second", "Rate of operations at the optimum.", func(o *analysis.Optimum) float64 { return o.Operations })
+	optimum("inside_tested_range", "1 if a maximum was found, 0 if the heaviest load gave most.", func(o *analysis.Optimum) float64 { return flag(o.Inside) })
+	return s
+}
+
+func limitRows() shape[analysis.Bottleneck] {
+	s := shape[analysis.Bottleneck]{group: "bottleneck", labels: []string{"resource", "host", "side"}}
+	s.gauge("bottleneck_from_clients", "The lightest load at which the resource is used up.", func(b *analysis.Bottleneck) float64 { return float64(b.From) })
+	return s
+}
+
+func judgmentRows() shape[analysis.Judgment] {
+	s := shape[analysis.Judgment]{group: "threshold", labels: []string{"threshold"}}
+	s.gauge("threshold_met", "1 for a threshold of the scenario that was met.", func(j *analysis.Judgment) float64 { return flag(j.Met) })
+	return s
+}
