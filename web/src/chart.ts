@@ -20,6 +20,8 @@ import "./chart.css";
 export interface Options {
   /** group: charts that point and zoom together; see Groups. */
   group?: Group;
+  /** describedBy: id of the element that says in words what the chart shows. */
+  describedBy?: string;
 }
 
 /** A Chart draws one figure into an element of the page. */
@@ -38,6 +40,7 @@ export class Chart implements Member {
   constructor(parent: HTMLElement, private f: Figure, private readonly options: Options = {}) {
     this.view = new View(f, options.group?.range ?? null);
     parent.append(this.parts.root);
+    if (options.describedBy) this.parts.plot.setAttribute("aria-describedby", options.describedBy);
     this.parts.reset.addEventListener("click", () => this.reset());
     this.parts.plot.addEventListener("keydown", (e) => this.key(e));
     this.parts.plot.addEventListener("blur", () => this.select(null, null, true));
@@ -178,7 +181,8 @@ export class Chart implements Member {
 
   private draw(box: boolean): void {
     const r = this.at === null ? null : readout(this.f, this.hidden, this.at, this.atY);
-    if (r) this.overlay?.show(this.f, r, this.colors, box);
+    const low = this.atY !== null && this.u !== null && this.u.valToPos(this.atY, "y") > this.u.over.clientHeight / 2;
+    if (r) this.overlay?.show(this.f, r, this.colors, !box ? null : low || this.atY === null ? "top" : "bottom");
     else this.overlay?.hide();
   }
 

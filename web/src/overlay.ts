@@ -31,8 +31,8 @@ export class Overlay {
     this.dots = [];
   }
 
-  /** show points at r; with the box if this is where the person is. */
-  show(f: Figure, r: Readout, c: Colors, box: boolean): void {
+  /** show points at r; with the box, where the person is, away from the mouse. */
+  show(f: Figure, r: Readout, c: Colors, box: "top" | "bottom" | null): void {
     this.hide();
     const left = this.u.valToPos(r.x, "x");
     if (left < -1 || left > this.u.over.clientWidth + 1) return;
@@ -46,10 +46,10 @@ export class Overlay {
       d.style.background = row.line < 0 ? c.ink : c.lines[f.lines![row.line]!.color % c.lines.length]!;
       this.dots.push(d);
     }
-    if (box) this.fill(f, r, c, left);
+    if (box) this.fill(f, r, c, left, box);
   }
 
-  private fill(f: Figure, r: Readout, c: Colors, left: number): void {
+  private fill(f: Figure, r: Readout, c: Colors, left: number, at: "top" | "bottom"): void {
     const { box } = this;
     box.replaceChildren();
     div("chart-box-head", box).textContent = r.head;
@@ -68,10 +68,12 @@ export class Overlay {
     if (r.rows.length > mostRows) div("chart-box-row", box).textContent = `and ${r.rows.length - mostRows} more`;
     box.hidden = false;
     // Beside the line, on the side that has more room, and never outside of the chart.
-    const at = this.u.over.offsetLeft + left;
+    const { over } = this.u;
+    const place = over.offsetLeft + left;
     const room = box.parentElement!.clientWidth;
     const width = box.offsetWidth;
-    const wanted = left < this.u.over.clientWidth / 2 ? at + 12 : at - width - 12;
-    box.style.transform = `translate(${Math.max(0, Math.min(wanted, room - width))}px,${this.u.over.offsetTop + 4}px)`;
+    const wanted = left < over.clientWidth / 2 ? place + 12 : place - width - 12;
+    const down = at === "top" ? 4 : Math.max(4, over.clientHeight - box.offsetHeight - 4);
+    box.style.transform = `translate(${Math.max(0, Math.min(wanted, room - width))}px,${over.offsetTop + down}px)`;
   }
 }

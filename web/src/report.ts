@@ -5,6 +5,7 @@ import type { Figure } from "./figure";
 import { Groups } from "./group";
 import { buttons } from "./table";
 import { canUnpack, unpack } from "./unpack";
+import { follow } from "./contents";
 import "./report.css";
 
 const groups = new Groups();
@@ -16,7 +17,7 @@ function draw(place: HTMLElement, f: Figure): void {
   at.className = "chart-place";
   still.after(at);
   const alone = f.columns?.length; // a histogram has an axis of its own
-  new Chart(at, f, alone ? {} : { group: groups.of(f) });
+  new Chart(at, f, { describedBy: f.id + "-d", ...(alone ? {} : { group: groups.of(f) }) });
   at.before(buttons(f));
   place.classList.add("charted");
 }
@@ -45,3 +46,4 @@ async function start(): Promise<void> {
 }
 
 void start();
+follow();
