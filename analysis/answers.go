@@ -29,6 +29,7 @@ type Fit struct {
 	Max        *Maximum     `json:"maximum"`              // nil: none in the tested range
 	NoMax      string       `json:"no_maximum,omitempty"` // why there is none
 	Drawn      [][2]float64 `json:"drawn"`                // clients and yield at places of the fitted curve
+	Band       [][2]float64 `json:"band,omitempty"`       // of the best model: 95% interval of the yield at each of these places, by bootstrap
 }
 
 // An Estimate is a number with its 95% interval; Low and High are nil where

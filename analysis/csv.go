@@ -128,6 +128,8 @@ func curveColumns() []column[Step] {
 		{"error_ratio", func(s *Step) string { return number(s.ErrorRatio) }},
 		{"per_client_bytes_per_second", func(s *Step) string { return number(s.PerClient) }},
 		{"sessions_per_second", func(s *Step) string { return number(s.SessionRate) }},
+		{"tasks", func(s *Step) string { return integer(s.Tasks) }},
+		{"task_seconds", func(s *Step) string { return pointer(s.TaskSeconds) }},
 		{"late_p99_seconds", func(s *Step) string { return pointer(s.LateP99) }},
 		{"server_cpu_share", func(s *Step) string { return pointer(s.ServerCPU) }},
 		{"server_cpu_cores", func(s *Step) string { return pointer(s.ServerCores) }},

@@ -24,6 +24,7 @@ func (d *data) step(t *total) Step {
 	}
 	s.steady(t)
 	s.Little = d.little(&s)
+	s.TaskSeconds = d.taskSeconds(&s)
 	d.hosts(&s, t)
 	return s
 }
@@ -36,8 +37,8 @@ func (t *total) step() Step {
 		Moved: t.moved, Discarded: t.discarded, Done: t.done, Errors: t.errors, Canceled: t.canceled,
 		ErrorRatio: ratio(float64(t.errors), float64(t.done+t.errors)), ErrorsBy: t.failed,
 		Retried: t.retried, Verified: t.verified, Unverified: t.unverified, Missed: t.missed,
-		SessionRate: ratio(float64(t.sessions), t.span),
-		Waits:       t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: quantiles(&t.redirect), Servers: t.shares(),
+		SessionRate: ratio(float64(t.sessions), t.span), Tasks: t.tasks,
+		Waits: t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: quantiles(&t.redirect), Servers: t.shares(),
 		Latency: quantiles(&t.latency), FirstByte: quantiles(&t.firstByte),
 		Connect: quantiles(&t.connect), Login: quantiles(&t.login),
 		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
@@ -53,6 +54,19 @@ func (t *total) step() Step {
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
 	return s
+}
+
+// taskSeconds is the mean wall clock time of a task by Little's law: the time of
+// all clients, less their pauses, over the tasks that ended.
+func (d *data) taskSeconds(s *Step) *float64 {
+	if d.plan.Model == "open" || s.Tasks <= 0 {
+		return nil
+	}
+	seconds := (s.ActiveClients*s.Hold - s.thinkSeconds) / float64(s.Tasks)
+	if !(seconds > 0) || math.IsInf(seconds, 0) {
+		return nil
+	}
+	return &seconds
 }
 
 // spread fills in the intervals of the means.

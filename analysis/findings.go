@@ -120,6 +120,8 @@ type Step struct {
 	Unverified  int64                   `json:"unverifiable"`
 	Missed      int64                   `json:"missed"` // open model: arrivals that never started
 	SessionRate float64                 `json:"sessions_per_second"`
+	Tasks       int64                   `json:"tasks"`        // that ended
+	TaskSeconds *float64                `json:"task_seconds"` // wall clock time of a task without the pause after it, mean by Little's law; nil: open model, or none ended
 
 	Waits    int64   `json:"waits,omitempty"`          // times that the service told a client to wait and ask again
 	Waited   float64 `json:"waited_seconds,omitempty"` // how long clients did so, summed

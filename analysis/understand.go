@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"weir/analysis/fit"
 	"weir/analysis/shape"
@@ -114,7 +115,32 @@ func (f *Findings) models(fits *fit.Fits) *Fits {
 			}
 			g.Drawn = append(g.Drawn, [2]float64{x, finite(m.At(x))})
 		}
+		if m.Name == fits.Best {
+			g.Band = band(m, g.Drawn)
+		}
 		*one.to = g
+	}
+	return out
+}
+
+// leastBand is from how many resamples on an interval is told.
+const leastBand = 50
+
+// band returns the 95% interval of a model's curve at each of these places, nil
+// where too few resamples tell it.
+func band(m *fit.Fit, drawn [][2]float64) [][2]float64 {
+	n := len(m.Resampled)
+	if n < leastBand {
+		return nil
+	}
+	out := make([][2]float64, len(drawn))
+	values := make([]float64, n)
+	for i, at := range drawn {
+		for k, curve := range m.Resampled {
+			values[k] = finite(curve(at[0]))
+		}
+		slices.Sort(values)
+		out[i] = [2]float64{values[n/40], values[n-1-n/40]}
 	}
 	return out
 }

@@ -18,7 +18,7 @@ type examples struct {
 	kept []Event
 }
 
-func (x *examples) add(r *Recorder, class storage.Class, err error) {
+func (x *examples) add(r *Recorder, at address, class storage.Class, err error) {
 	if err == nil || x.seen[class].Load() >= examplesPerClass {
 		return
 	}
@@ -26,7 +26,7 @@ func (x *examples) add(r *Recorder, class storage.Class, err error) {
 		return
 	}
 	x.mu.Lock()
-	x.kept = append(x.kept, Event{Time: r.Time(r.Now()).UTC(), Kind: "error", Text: err.Error(), Class: class})
+	x.kept = append(x.kept, Event{Time: r.Time(r.Now()).UTC(), Kind: "error", Text: err.Error(), Class: class, On: at.server, What: at.kind.String()})
 	x.mu.Unlock()
 }
 

@@ -59,7 +59,9 @@ type Event struct {
 	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, resume, end
 	Step  int           `json:"step,omitempty"`
 	Text  string        `json:"text"`
-	Class storage.Class `json:"class,omitzero"` // of errors
+	Class storage.Class `json:"class,omitzero"`   // of errors
+	On    string        `json:"server,omitempty"` // of errors: the data server that failed; "" is the target itself
+	What  string        `json:"kind,omitempty"`   // of errors: kind of operation
 
 	Clients int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
 	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals

@@ -74,7 +74,7 @@ func (r *Recorder) Checked(k storage.Kind, verified, unproven int64, err error) 
 		c.failed[storage.Checksummed]++
 	}
 	c.mu.Unlock()
-	r.log.add(r, storage.Checksummed, err)
+	r.log.add(r, c.address, storage.Checksummed, err)
 }
 
 // Cut returns what happened since the last cut (or since the recorder was

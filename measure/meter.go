@@ -122,7 +122,7 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	}
 	c.mu.Unlock()
 	if class != storage.None && class != storage.Canceled {
-		m.r.log.add(m.r, class, err)
+		m.r.log.add(m.r, c.address, class, err)
 	}
 	return class
 }

@@ -57,9 +57,17 @@ func sound(t *testing.T, p *browser.Page) {
 // number is which chart of the page shows the figure with that id.
 func number(t *testing.T, f *analysis.Findings, s *analysis.Series, id string) (int, figure.Figure) {
 	t.Helper()
-	for i, fig := range Figures(f, s).All() {
-		if fig.ID == id {
-			return i, fig
+	i := 0
+	for _, c := range newPage(f, s).Chapters {
+		all := c.Charts
+		for _, part := range c.Parts {
+			all = append(all, part.Charts...)
+		}
+		for _, d := range all {
+			if d.Data != nil && d.Data.ID == id {
+				return i, *d.Data
+			}
+			i++
 		}
 	}
 	t.Fatalf("there is no figure %s", id)

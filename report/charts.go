@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"weir/analysis"
@@ -17,7 +16,7 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 		return nil
 	}
 	all := []figure.Figure{yieldChart(f), perClientChart(f)}
-	for _, c := range []*figure.Figure{latencyChart(f), firstByteChart(f), redirectChart(f), errorChart(f), cpuChart(f)} {
+	for _, c := range []*figure.Figure{efficiencyChart(f), latencyChart(f), firstByteChart(f), redirectChart(f), errorChart(f), cpuChart(f)} {
 		if c != nil {
 			all = append(all, *c)
 		}
@@ -111,28 +110,14 @@ func yieldChart(f *analysis.Findings) figure.Figure {
 		}
 	}
 	l.Name = "measured"
-	c.Lines = append([]figure.Line{l}, fitLines(f)...)
+	c.Lines = append([]figure.Line{l}, fitLines(f, 1.2*highest([]figure.Line{l}))...)
 	most := highest(c.Lines)
 	by := figure.Bits(most)
 	if f.Measure == analysis.Rate {
 		by = figure.Decimal(most, " ops/s")
 	}
 	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, most)
-	best, first, last := 0, 0, len(l.Points)-1
-	for i := range l.Points {
-		if l.Points[i].Y > l.Points[best].Y {
-			best = i
-		}
-	}
-	var said []string
-	for _, i := range slices.Compact([]int{first, best, last}) {
-		said = append(said, fmt.Sprintf("%s with %s", show(l.Points[i].Y), at(f, &f.Curve[i])))
-	}
-	bare := "a step without a bar was held too briefly for one."
-	if f.Source == analysis.FromTable {
-		bare = "a point without a bar has fewer than three rows."
-	}
-	c.Desc = strings.Join(said, ", ") + ". Bars are 95% intervals of the mean; " + bare
+	c.Desc = curveWords(f, l.Points, show)
 	c.Marks = curveMarks(f)
 	return c
 }
@@ -141,23 +126,29 @@ func yieldChart(f *analysis.Findings) figure.Figure {
 const worthDrawing = 0.01
 
 // fitLines are the model that describes the curve best, and the polynomial of
-// the fourth order where that is another one and describes it, too.
-func fitLines(f *analysis.Findings) []figure.Line {
+// the fourth order where that is another one and describes it, too. No band goes
+// above top.
+func fitLines(f *analysis.Findings, top float64) []figure.Line {
 	var all []figure.Line
 	for _, m := range models(f) {
 		if m.Name != f.Fits.Best && (m.Name != "poly4" || m.Weight < worthDrawing) {
 			continue
 		}
 		l := figure.Line{Name: "fitted " + m.Name, Color: 1 + len(all), Dash: m.Name != f.Fits.Best}
-		for _, p := range m.Drawn {
-			l.Points = append(l.Points, figure.Point{X: p[0], Y: max(0, p[1])})
+		for i, p := range m.Drawn {
+			point := figure.Point{X: p[0], Y: max(0, p[1])}
+			if i < len(m.Band) {
+				point.Low, point.High = new(max(0, m.Band[i][0])), new(min(m.Band[i][1], top))
+			}
+			l.Points = append(l.Points, point)
 		}
 		all = append(all, l)
 	}
 	return all
 }
 
-// curveMarks marks the knee and the optimum, or the highest step.
+// curveMarks marks the knee, the optimum or the highest step, and the loads that
+// are cheapest and have most power.
 func curveMarks(f *analysis.Findings) []figure.Mark {
 	_, place := load(f)
 	var all []figure.Mark
@@ -166,6 +157,12 @@ func curveMarks(f *analysis.Findings) []figure.Mark {
 		for i := range f.Curve {
 			if f.Open() && f.Curve[i].Step == step {
 				x = place(&f.Curve[i])
+			}
+		}
+		for i := range all {
+			if all[i].X == x { // one line with both names
+				all[i].Name = name + ", " + all[i].Name
+				return
 			}
 		}
 		all = append(all, figure.Mark{X: x, Name: name + ": " + text})
@@ -181,7 +178,14 @@ func curveMarks(f *analysis.Findings) []figure.Mark {
 	} else if o != nil {
 		add("highest", o.Step, o.Clients)
 	}
-	return append(all, polynomialMark(f)...)
+	all = append(all, polynomialMark(f)...)
+	if x := f.Cheapest; x != nil {
+		add("cheapest", x.Step, x.Clients)
+	}
+	if x := f.Power; x != nil {
+		add("most power", x.Step, x.Clients)
+	}
+	return all
 }
 
 // polynomialMark marks the maximum of the polynomial of the fourth order, which

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/analysis"
+	"weir/figure"
 	"weir/internal/say"
 )
 
@@ -78,7 +79,7 @@ func loadCell(f *analysis.Findings, s *analysis.Step) string {
 }
 
 // limitChapter says what limits the curve, with its evidence.
-func limitChapter(f *analysis.Findings) chapter {
+func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	if len(f.Bottleneck) == 0 {
 		return chapter{}
 	}
@@ -90,7 +91,7 @@ func limitChapter(f *analysis.Findings) chapter {
 			}
 		}
 	}
-	c.Parts = filled(limitSection(f))
+	c.Charts, c.Parts = drawings(plots), filled(limitSection(f))
 	return c
 }
 

@@ -20,9 +20,13 @@ func paperCharts(f *analysis.Findings) []figure.Figure {
 	return all
 }
 
-// wallClock is how long a job took on average, or an operation where there are no jobs.
+// wallClock is how long a job took on average, or a task, or an operation where
+// neither is known.
 func wallClock(s *analysis.Step) (float64, bool) {
 	q := s.JobSeconds
+	if q == nil && s.TaskSeconds != nil {
+		return *s.TaskSeconds, true
+	}
 	if q == nil {
 		q = s.Latency
 	}
@@ -49,8 +53,11 @@ func wallChart(f *analysis.Findings) *figure.Figure {
 	c.Y.Name = "mean wall clock time"
 	what := "an operation"
 	for i := range f.Curve {
-		if f.Curve[i].JobSeconds != nil {
+		switch {
+		case f.Curve[i].JobSeconds != nil:
 			what = "a job"
+		case f.Curve[i].TaskSeconds != nil && what != "a job":
+			what = "a task"
 		}
 	}
 	first, last := l.Points[0], l.Points[len(l.Points)-1]

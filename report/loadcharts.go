@@ -1,0 +1,150 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/analysis"
+	"weir/figure"
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// curveWords says what the curve shows: how it goes, what is marked, and how well
+// the model follows it.
+func curveWords(f *analysis.Findings, points []figure.Point, show func(float64) string) string {
+	best, last := 0, len(points)-1
+	for i := range points {
+		if points[i].Y > points[best].Y {
+			best = i
+		}
+	}
+	tell := func(i int) string { return show(points[i].Y) + " with " + at(f, &f.Curve[i]) }
+	var text string
+	switch {
+	case last == 0:
+		text = tell(0) + "."
+	case best == 0:
+		text = fmt.Sprintf("It is highest at the lightest load, %s, and ends at %s.", tell(0), tell(last))
+	case best == last:
+		text = fmt.Sprintf("It rises from %s to %s, the heaviest load.", tell(0), tell(last))
+	case points[last].Y > 0.95*points[best].Y:
+		text = fmt.Sprintf("It rises from %s to %s and stays near that up to %s.", tell(0), tell(best), tell(last))
+	default:
+		text = fmt.Sprintf("It rises from %s to %s, then falls to %s.", tell(0), tell(best), tell(last))
+	}
+	for _, m := range curveMarks(f) {
+		text += " " + markWords(f, m)
+	}
+	if f.Fits != nil && len(fitLines(f, 0)) > 0 {
+		for _, m := range models(f) {
+			if m.Name == f.Fits.Best {
+				text += fmt.Sprintf(" The fitted %s explains %s of the variance", m.Name, unit.Percent(max(0, m.R2)))
+				if len(m.Band) > 0 {
+					text += "; the band around it is its 95% interval"
+				}
+				text += "."
+			}
+		}
+	}
+	if f.Source == analysis.FromTable {
+		return text + " Bars are 95% intervals of the mean; a point without a bar has fewer than three rows."
+	}
+	return text + " Bars are 95% intervals of the mean; a step without a bar was held too briefly for one."
+}
+
+// markWords is the sentence for one mark.
+func markWords(f *analysis.Findings, m figure.Mark) string {
+	names, place, _ := strings.Cut(m.Name, ": ")
+	var all []string
+	for _, name := range strings.Split(names, ", ") {
+		words := map[string]string{"highest": "the highest step", "cheapest": "the cheapest load", "most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
+		if words == "" {
+			words = "the " + name
+		}
+		all = append(all, words)
+	}
+	text := fmt.Sprintf("%s %s at %s", say.Capital(strings.Join(all, " and ")), say.Either(len(all), "is", "are"), place)
+	if m.Low != nil && m.High != nil {
+		text += fmt.Sprintf(" (%s to %s, shaded)", unit.Significant(*m.Low), clients(f, *m.High))
+	}
+	return text + "."
+}
+
+// eachYield is what each client gets of what steps are compared by.
+func eachYield(f *analysis.Findings) func(*analysis.Step) float64 {
+	if f.Measure == analysis.Rate {
+		return func(s *analysis.Step) float64 { return s.PerClientRate }
+	}
+	return func(s *analysis.Step) float64 { return s.PerClient }
+}
+
+// efficiencyChart shows what is left of a client's share at the lightest load;
+// nil in the open model, where nobody waits for a share.
+func efficiencyChart(f *analysis.Findings) *figure.Figure {
+	if f.Open() || len(f.Curve) < 2 {
+		return nil
+	}
+	_, place := load(f)
+	of := eachYield(f)
+	first := &f.Curve[0]
+	for i := range f.Curve {
+		if place(&f.Curve[i]) < place(first) {
+			first = &f.Curve[i]
+		}
+	}
+	whole := of(first)
+	if whole <= 0 {
+		return nil
+	}
+	c := &figure.Figure{ID: "efficiency", Title: "Efficiency against load", X: stepAxis(f)}
+	c.Lines = []figure.Line{series(f, "efficiency", 2, func(s *analysis.Step) (float64, bool) { return of(s) / whole, true }, unit.Percent)}
+	c.Y = figure.LinearAxis("% of the share at the lightest load", figure.Percent(), max(1, highest(c.Lines)))
+	c.Y.Name = "efficiency"
+	c.Desc = fmt.Sprintf("What each client gets, as a share of what it gets with %s. ", at(f, first))
+	half, last := "", &f.Curve[len(f.Curve)-1]
+	for i := range f.Curve {
+		if half == "" && of(&f.Curve[i]) < 0.5*whole {
+			half = fmt.Sprintf("From %s on it is less than half. ", at(f, &f.Curve[i]))
+		}
+	}
+	c.Desc += half + fmt.Sprintf("With %s %s is left.", at(f, last), unit.Percent(of(last)/whole))
+	return c
+}
+
+// mostUsed is how many resources a plot shows.
+const mostUsed = 6
+
+// resourceChart shows the use of what is used most; nil if nothing is known.
+func resourceChart(f *analysis.Findings) *figure.Figure {
+	c := &figure.Figure{ID: "resources", Title: "The most used resources against load", X: stepAxis(f)}
+	_, place := load(f)
+	var said []string
+	for k, r := range used(f) {
+		if k == mostUsed {
+			break
+		}
+		name := say.Plain(r.name)
+		l := figure.Line{Name: name, Color: k, Dots: true}
+		from := ""
+		for i, u := range r.steps {
+			if u == nil {
+				continue
+			}
+			s := &f.Curve[i]
+			l.Points = append(l.Points, figure.Point{X: place(s), Y: *u.Share, Note: fmt.Sprintf("%s: %s %s", at(f, s), name, unit.Percent(*u.Share))})
+			if u.Saturated && from == "" {
+				from = ", saturated from " + at(f, s) + " on"
+			}
+		}
+		said = append(said, fmt.Sprintf("%s at most %s%s", name, unit.Percent(r.most), from))
+		c.Lines = append(c.Lines, l)
+	}
+	if len(c.Lines) == 0 || len(f.Curve) < 2 {
+		return nil
+	}
+	c.Y = figure.LinearAxis("% of what there is", figure.Percent(), max(1, highest(c.Lines)))
+	c.Y.Name = "use"
+	c.Desc = "Use of each resource as a share of what there is of it: " + strings.Join(said, "; ") + "."
+	return c
+}
