@@ -3,6 +3,7 @@ package paper
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"weir/figure"
 )
@@ -40,9 +41,9 @@ type style struct {
 func styles(f *figure.Figure) []style {
 	fitted, dotted := false, false
 	for i := range f.Lines {
-		fitted, dotted = fitted || !f.Lines[i].Dots, dotted || f.Lines[i].Dots
+		l := &f.Lines[i]
+		fitted, dotted = fitted || !l.Dots && strings.HasPrefix(l.Name, "fitted"), dotted || l.Dots
 	}
-	fitted = fitted && dotted
 	solid := [][]float64{nil, {6, 1.6}, {2.4, 1.6}, {6, 1.6, 1.4, 1.6}, {1.2, 1.4}, {9, 2.4}}
 	dashed := [][]float64{{4, 2.2}, {1.3, 1.6}, {7, 2, 1.4, 2}, {2.6, 1.3}}
 	var all []style
@@ -55,11 +56,11 @@ func styles(f *figure.Figure) []style {
 			st.dash = dashed[dash%len(dashed)]
 			dash++
 		case l.Dots:
-			st.dash = solid[plain%len(solid)]
+			st.dash = solid[(plain+plain/len(solid))%len(solid)] // the seventh has the first one's marker, not its dashes
 			plain++
 		}
 		switch {
-		case fitted && !l.Dots, !l.Dots && len(f.Lines) == 1:
+		case dotted && !l.Dots, !l.Dots && len(f.Lines) == 1:
 			st.marker = -1
 		case !l.Dots:
 			st.markers = 7
@@ -137,11 +138,14 @@ func (s *sheet) line(i int) {
 	if len(path) > 200 { // a noisy one
 		width = 0.6
 	}
+	if !l.Dots {
+		s.band(points, st.color)
+	}
 	if st.joined && len(path) > 1 {
 		s.stroke(path, pen{st.color, width, st.dash})
 	}
 	for k, p := range points {
-		if p.Low != nil && p.High != nil {
+		if l.Dots && spread(p.Low, p.High) {
 			s.interval(path[k].x, s.py(*p.Low), s.py(*p.High), st.color)
 		}
 	}
@@ -159,7 +163,7 @@ func (s *sheet) beside(i int) float64 {
 	const apart, most = 2.2, 9.0
 	at, n := 0, 0
 	for k := range s.f.Lines {
-		if l := &s.f.Lines[k]; !l.Dots || !slices.ContainsFunc(l.Points, func(p figure.Point) bool { return p.Low != nil && p.High != nil }) {
+		if l := &s.f.Lines[k]; !l.Dots || !slices.ContainsFunc(l.Points, func(p figure.Point) bool { return spread(p.Low, p.High) }) {
 			if k == i {
 				return 0
 			}
@@ -174,6 +178,28 @@ func (s *sheet) beside(i int) float64 {
 		return 0
 	}
 	return (float64(at) - float64(n-1)/2) * min(apart, most/float64(n-1))
+}
+
+// band is the interval along a line without dots, in stretches of points that have one.
+func (s *sheet) band(points []figure.Point, c rgb) {
+	pale := func(x uint8) uint8 { return uint8(255 - (255-int(x))/5) }
+	for i := 0; i < len(points); {
+		from := i
+		for i < len(points) && spread(points[i].Low, points[i].High) {
+			i++
+		}
+		if i-from > 1 {
+			var edge []point
+			for _, p := range points[from:i] {
+				edge = append(edge, point{s.px(p.X), s.py(*p.Low)})
+			}
+			for _, p := range slices.Backward(points[from:i]) {
+				edge = append(edge, point{s.px(p.X), s.py(*p.High)})
+			}
+			s.fill(edge, rgb{pale(c.r), pale(c.g), pale(c.b)})
+		}
+		i++
+	}
 }
 
 // interval is the bar from low to high.

@@ -5,11 +5,16 @@ import (
 	"math"
 )
 
+// spread tells whether there is an interval that can be drawn.
+func spread(low, high *float64) bool {
+	return low != nil && high != nil && !math.IsNaN(*low+*high) && !math.IsInf(*low, 0) && !math.IsInf(*high, 0)
+}
+
 // markLines draws the lines of marks, and the intervals that they lie in.
 func (s *sheet) markLines() {
 	for _, m := range s.f.Marks {
 		x := s.px(m.X)
-		if m.Low != nil && m.High != nil {
+		if spread(m.Low, m.High) {
 			low, high := s.px(*m.Low), s.px(*m.High)
 			s.fill(rectangle(box{low, s.top, max(high, low+0.5), s.bottom}), rgb{247, 236, 214})
 			for _, edge := range []float64{low, high} {
@@ -29,7 +34,7 @@ func (s *sheet) markNames() {
 	l := letters{size: smallSize}
 	for _, m := range s.f.Marks {
 		lines := []string{s.d.fonts.plain(m.Name)}
-		if m.Low != nil && m.High != nil {
+		if spread(m.Low, m.High) {
 			lines = append(lines, s.d.fonts.plain(fmt.Sprintf("95%%: %s to %s", s.f.X.Text(math.Round(*m.Low)), s.f.X.Text(math.Round(*m.High)))))
 		}
 		w := 0.0
@@ -38,7 +43,7 @@ func (s *sheet) markNames() {
 			w = max(w, s.d.fonts.width(lines[i], l))
 		}
 		b, covers := s.room(s.px(m.X), w, float64(len(lines))*(smallSize+1), ink)
-		if covers > 0 || m.Low != nil {
+		if covers > 0 || spread(m.Low, m.High) {
 			s.fill(rectangle(box{b.left - 1, b.top - 0.5, b.right + 1, b.bottom + 0.5}), white())
 		}
 		for i, line := range lines {
@@ -111,7 +116,7 @@ func (s *sheet) ink() []point {
 			if k > 0 && s.styles[i].joined {
 				add(point{s.px(points[k-1].X), s.py(points[k-1].Y)}, at)
 			}
-			if p.Low != nil && p.High != nil {
+			if spread(p.Low, p.High) {
 				add(point{at.x, s.py(*p.Low)}, point{at.x, s.py(*p.High)})
 			}
 		}

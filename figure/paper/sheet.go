@@ -84,7 +84,9 @@ func (s *sheet) layout() {
 		widest = max(widest, s.d.fonts.width(t.text, letters{size: tickSize}))
 	}
 	s.left = margin + labelSize + 5 + min(widest, size.Width/4) + 4
-	s.x = s.spread(ticks(&s.f.X, s.right-s.left, 34))
+	s.x = ticks(&s.f.X, s.right-s.left, 34)
+	s.keepInside()
+	s.x = s.spread(s.x)
 	if s.d.Title && s.f.Title != "" {
 		l := letters{size: titleSize, bold: true}
 		s.text(point{margin, s.top + titleSize - 1}, s.d.fonts.fit(s.d.fonts.plain(s.f.Title), l, size.Width-2*margin), l)
@@ -98,6 +100,16 @@ func (s *sheet) layout() {
 		}
 	}
 	s.top += 4 // half a tick's number
+}
+
+// keepInside moves the right end of the axis until its last number is on the sheet.
+func (s *sheet) keepInside() {
+	for _, t := range s.x {
+		half := s.d.fonts.width(t.text, letters{size: tickSize}) / 2
+		if over := s.px(t.at) + half - (s.d.Size.Width - 2); over > 0 && s.f.Heat == nil {
+			s.right -= min(over, half)
+		}
+	}
 }
 
 // doubtful tells whether the figure must not be taken for a good one.

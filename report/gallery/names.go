@@ -49,12 +49,21 @@ func nameOf(f *figure.Figure) string {
 			return "files-vs-time"
 		}
 		return "operations-by-kind-vs-time"
-	case "latencytime", "cputime", "disk", "net":
-		return map[string]string{"latencytime": "latency", "cputime": "cpu", "disk": "disks", "net": "network"}[f.ID] + "-vs-time"
+	case "latencytime", "clienttime", "errortime", "heat":
+		return map[string]string{"latencytime": "latency", "clienttime": "clients", "errortime": "errors", "heat": "latency-heat-map"}[f.ID] + "-vs-time"
+	case "tail":
+		return "latency-tail"
+	case "clientcpu":
+		return "cpu-of-clients" + against
 	}
-	title := strings.Replace(f.Title, " against time", " vs time", 1)
+	title, _, _ := strings.Cut(f.Title, " (") // "(4 of 50)" is another number in another run
+	title = strings.Replace(title, " against time", " vs time", 1)
 	title = strings.Replace(title, " against load", strings.ReplaceAll(against, "-", " "), 1)
-	return slug(title)
+	name := slug(title)
+	if strings.HasPrefix(f.X.Label, "time since") && !strings.HasSuffix(name, "-vs-time") {
+		name += "-vs-time"
+	}
+	return name
 }
 
 // slug keeps lower case letters and digits, and a hyphen for all between them.

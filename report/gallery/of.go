@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"weir/analysis"
 	"weir/analysis/compare"
@@ -65,11 +66,34 @@ func OfComparison(groups []compare.Group, drawn string) Set {
 	return set
 }
 
+// fewHosts is how many hosts have figures of their own: more would be hundreds
+// of files, and the report has them.
+const fewHosts = 4
+
+// ofHost gives the y axes of a host's figures names: "CPU of ds1" shows the CPU.
+func ofHost(figures []figure.Figure) []figure.Figure {
+	all := slices.Clone(figures)
+	for i := range all {
+		if what, _, ok := strings.Cut(all[i].Title, " of "); ok && all[i].Y.Name == "" {
+			all[i].Y.Name = what
+			if r := []rune(what); len(r) > 1 && !unicode.IsUpper(r[1]) { // no abbreviation
+				all[i].Y.Name = strings.ToLower(what)
+			}
+		}
+	}
+	return all
+}
+
 // figures are those of the report and those for papers, with the formulas of
 // what was fitted.
 func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	p := report.Figures(f, s)
 	all := slices.Concat(p.Load, p.Papers, p.Time, p.Distributions, p.Servers, p.Hosts)
+	if len(p.EachHost) <= fewHosts {
+		for _, h := range p.EachHost {
+			all = append(all, ofHost(h.Figures)...)
+		}
+	}
 	for i := range all {
 		if all[i].ID == "curve" {
 			all[i].Desc += fits(f, &all[i])
