@@ -13,7 +13,7 @@ BASHDIR  ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: man completions install uninstall
+.PHONY: man completions install uninstall screenshots
 .PHONY: build demo test lint needs bench golden clean web
 
 build: web ## the command, bin/weir
@@ -73,6 +73,9 @@ $(LINT): Makefile
 
 bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about fifteen minutes)
 	go run ./internal/bench -weir $(BIN)/weir -out docs/benchmarks.md
+
+screenshots: build ## the pictures of the pages, docs/*.png (two minutes; best on a machine that does nothing else)
+	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run TestScreenshots -count 1 -v
 
 golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./... -run 'Golden|Script' -update

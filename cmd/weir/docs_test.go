@@ -113,7 +113,7 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllSubmatch(b, -1) {
+		for _, link := range regexp.MustCompile(`(?:\]\(|src(?:set)?=")([^)#"]+)`).FindAllSubmatch(b, -1) {
 			to := string(link[1])
 			if strings.Contains(to, "://") {
 				continue

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -133,3 +135,35 @@ func TestJSONStreamLost(t *testing.T) {
 type lostPipe struct{}
 
 func (lostPipe) Write([]byte) (int, error) { return 0, errors.New("no reader") }
+
+// What docs/seeing.md pipes into jq is JSON.
+func TestSeeingPageJSON(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/seeing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^\$ weir (run .*--json.*) \| jq`).FindAllStringSubmatch(string(page), -1)
+	if len(commands) < 2 {
+		t.Fatal("the commands are not there")
+	}
+	for _, c := range commands {
+		dir := t.TempDir()
+		const scenario = "target: simulated://x?service=1ms\nload: {clients: 1, ramp: 0s, settle: 0s, hold: 1s}\n"
+		if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, said := start(t, dir, "weir", strings.Fields(c[1])...).ended()
+		if code != exitFine && code != exitInvalid {
+			t.Errorf("weir %s: exit code %d: %s", c[1], code, said)
+		}
+		for d := json.NewDecoder(strings.NewReader(said)); ; {
+			var v any
+			if err := d.Decode(&v); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("weir %s: %v: %s", c[1], err, said)
+			}
+		}
+	}
+}

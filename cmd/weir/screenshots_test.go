@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/lab"
+	"weir/lab/browser"
+	"weir/results"
+)
+
+// A shot is one picture of a page.
+type shot struct {
+	name          string // of the file, without its ending
+	width, height int    // CSS pixels of the window; what is below is cut off
+	dark          bool
+}
+
+// shots are the pictures that pages of the documentation show of each page.
+func shots(page string) []shot {
+	return []shot{{page, 1600, 1240, false}, {page + "-dark", 1600, 1240, true}, {page + "-phone", 400, 1000, true}}
+}
+
+// The pages of a real run are as the README shows them, and complain about
+// nothing: the live page while the run goes on, the report after it.
+// `make screenshots` has this test write docs/*.png, of a run of a minute;
+// otherwise the run is short and the pictures are only looked at.
+func TestScreenshots(t *testing.T) {
+	lab.Need(t, "chromium")
+	dir, hold, clients := os.Getenv("WEIR_SCREENSHOTS"), "8s", "1,2,4,8,16,32,64"
+	if dir == "" {
+		if testing.Short() {
+			t.Skip("-short: a browser takes its time")
+		}
+		t.Parallel()
+		dir, hold, clients = t.TempDir(), "2s", "1,2,4"
+	}
+	service := limitedService(t)
+	home := t.TempDir()
+	out := filepath.Join(home, "runs", "disk-array")
+	cmd := exec.CommandContext(t.Context(), "weir", "run", "--target", service, "--clients", clients, "--hold", hold, "--out", "runs/disk-array",
+		"--watch=127.0.0.1:0", "--set", "name=disk-array", "--set", "load.ramp=500ms", "--set", "load.settle=500ms")
+	cmd.Dir = home
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	live := ""
+	lines := bufio.NewScanner(said)
+	for live == "" && lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "live page"); ok {
+			live = strings.TrimSpace(rest)
+		}
+	}
+	if live == "" {
+		t.Fatal("it does not say where the live page is")
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() {
+			t.Log(lines.Text())
+		}
+	}()
+	untilHeld(t, out, min(6, strings.Count(clients, ",")+1))
+	for _, s := range shots("live") {
+		s.take(t, live, dir)
+	}
+	<-drained
+	_ = cmd.Wait() // its exit code is that of validity
+	for _, s := range shots("report") {
+		s.take(t, "file://"+filepath.Join(out, results.ReportFile), dir)
+	}
+}
+
+// limitedService is a service of its own process whose limits are what it was
+// told, not those of this machine: its curve is the same everywhere.
+func limitedService(t *testing.T) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "weir", "serve", "--synthetic", "1000x256KiB", "--delay", "20ms", "--total-rate", "1Gbit/s")
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	first, err := bufio.NewReader(said).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(first), "serving ")
+	if err != nil || !ok {
+		t.Fatalf("%q: %v", first, err)
+	}
+	return url
+}
+
+// take opens the page at url and writes its picture into dir.
+func (s shot) take(t *testing.T, url, dir string) {
+	t.Helper()
+	var options []browser.Option
+	if s.dark {
+		options = append(options, browser.Dark())
+	}
+	p := browser.Open(t, url, s.width, s.height, options...)
+	p.Wait(`document.querySelector("canvas, svg")`)
+	whole := filepath.Join(t.TempDir(), s.name+".png")
+	p.Screenshot(whole)
+	if said := p.Errors(); len(said) > 0 {
+		t.Errorf("%s complains: %q", s.name, said)
+	}
+	scale := 1
+	if s.width < 600 {
+		scale = 2 // as phones have it
+	}
+	size := smallPicture(t, whole, filepath.Join(dir, s.name+".png"), s.width*scale, s.height*scale)
+	t.Logf("%s.png has %d kB", s.name, size/1000)
+	if size > 200_000 {
+		t.Errorf("%s.png has %d bytes: at most 200 kB", s.name, size)
+	}
+}
