@@ -10,7 +10,7 @@ import { heatLegend, paintHeat } from "./heat";
 import { keysOf } from "./keys";
 import { legend } from "./legend";
 import { aligned, places } from "./lines";
-import { drawMarks, drawPoints, fillColumns, fillZones, goesBack, lineThrough, nameZones } from "./paint";
+import { drawMarks, drawPoints, fillBand, fillColumns, fillZones, goesBack, lineThrough, nameZones } from "./paint";
 import { Overlay } from "./overlay";
 import { middles, readout, snap, stops, words } from "./readout";
 import { View } from "./view";
@@ -144,6 +144,9 @@ export class Chart implements Member {
     clipped(u, () => {
       fillZones(u, this.f, this.colors);
       if (this.f.heat) paintHeat(u, this.f, this.colors.dark);
+      (this.f.lines ?? []).forEach((l, i) => {
+        if (!this.hidden.has(i)) fillBand(u, l, this.colors.lines[l.color % this.colors.lines.length]!);
+      });
     });
   }
 

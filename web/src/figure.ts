@@ -21,7 +21,7 @@ export interface Line {
   dots?: boolean;
   x: Value[];
   y: Value[];
-  low?: Value[]; // 95% interval
+  low?: Value[]; // interval: a bar at a dot, a band along a line without dots
   high?: Value[];
 }
 
@@ -40,6 +40,8 @@ export interface Zone {
 export interface Mark {
   x: number;
   name: string;
+  low?: number | null; // the interval that it lies in
+  high?: number | null;
 }
 
 export interface Heat {

@@ -76,11 +76,13 @@ export function read(l: Line, x: number, model: boolean): Reading | null {
 }
 
 function between(l: Line, i: number, x: number): Reading | null {
-  const a = l.y[i];
-  const b = l.y[i + 1];
-  if (i < 0 || a === undefined || a === null || b === undefined || b === null) return null;
-  const share = (x - l.x[i]!) / (l.x[i + 1]! - l.x[i]!);
-  return { y: a + (b - a) * share, low: null, high: null };
+  const share = i < 0 ? NaN : (x - l.x[i]!) / (l.x[i + 1]! - l.x[i]!);
+  const mix = (of: Value[] | undefined): number | null => {
+    const [a, b] = [of?.[i], of?.[i + 1]];
+    return typeof a === "number" && typeof b === "number" ? a + (b - a) * share : null;
+  };
+  const y = mix(l.y);
+  return y === null || !Number.isFinite(y) ? null : { y, low: mix(l.low), high: mix(l.high) };
 }
 
 function point(l: Line, i: number): Reading | null {

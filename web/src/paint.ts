@@ -8,13 +8,32 @@ import { ascending } from "./lines";
 const px = (n: number): number => n * (devicePixelRatio || 1);
 const font = (n: number, weight = "400"): string => `${weight} ${px(n)}px system-ui, sans-serif`;
 
-/** fillZones shades stretches of x. */
+/** fillZones shades stretches of x, and the intervals of marks. */
 export function fillZones(u: uPlot, f: Figure, c: Colors): void {
   u.ctx.fillStyle = c.zone;
-  for (const z of f.zones ?? []) {
-    const from = u.valToPos(z.from, "x", true);
-    u.ctx.fillRect(from, u.bbox.top, Math.max(1, u.valToPos(z.to, "x", true) - from), u.bbox.height);
-  }
+  const fill = (low: number, high: number): void => {
+    const from = u.valToPos(low, "x", true);
+    u.ctx.fillRect(from, u.bbox.top, Math.max(1, u.valToPos(high, "x", true) - from), u.bbox.height);
+  };
+  for (const z of f.zones ?? []) fill(z.from, z.to);
+  for (const m of f.marks ?? []) if (typeof m.low === "number" && typeof m.high === "number") fill(m.low, m.high);
+}
+
+/** fillBand shades the interval along a line without dots. */
+export function fillBand(u: uPlot, l: Line, color: string): void {
+  if (l.dots || !l.low || !l.high) return;
+  const there = l.x.flatMap((x, i) => (x !== null && typeof l.low![i] === "number" && typeof l.high![i] === "number" ? [i] : []));
+  if (there.length < 2) return;
+  const { ctx } = u;
+  ctx.beginPath();
+  for (const i of there) ctx.lineTo(u.valToPos(l.x[i]!, "x", true), u.valToPos(l.high[i]!, "y", true));
+  for (const i of there.reverse()) ctx.lineTo(u.valToPos(l.x[i]!, "x", true), u.valToPos(l.low[i]!, "y", true));
+  ctx.closePath();
+  ctx.save();
+  ctx.globalAlpha *= 0.16;
+  ctx.fillStyle = color;
+  ctx.fill();
+  ctx.restore();
 }
 
 /** nameZones writes the names of stretches above the plot, as far as there is room. */
@@ -79,7 +98,7 @@ export function drawPoints(u: uPlot, l: Line, color: string): void {
     const [x, y, low, high] = [l.x[i], l.y[i], l.low?.[i], l.high?.[i]];
     if (x === null || x === undefined || y === null || y === undefined) continue;
     const at = u.valToPos(x, "x", true);
-    if (typeof low === "number" && typeof high === "number") drawBar(u, at, u.valToPos(low, "y", true), u.valToPos(high, "y", true));
+    if (dots && typeof low === "number" && typeof high === "number") drawBar(u, at, u.valToPos(low, "y", true), u.valToPos(high, "y", true));
     if (!dots) continue;
     ctx.beginPath();
     ctx.arc(at, u.valToPos(y, "y", true), px(3.5), 0, 2 * Math.PI);
