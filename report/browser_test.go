@@ -174,13 +174,19 @@ func TestData(t *testing.T) {
 // Nothing sticks out, from phones to wide screens, light and dark.
 func TestWidths(t *testing.T) {
 	f, s := analyzed(t, cluster())
-	for _, width := range []int{320, 400, 820, 1600} {
-		p := open(t, f, s, width, 900, browser.Dark())
+	for _, widths := range [][]int{{400, 320}, {1600, 820}} { // phones, and windows
+		p := open(t, f, s, widths[0], 900, browser.Dark())
 		drawAll(p)
-		var wide string
-		p.Eval(`document.documentElement.scrollWidth > innerWidth ? [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName + "." + e.className).slice(0, 5).join() || "?" : ""`, &wide)
-		if wide != "" {
-			t.Errorf("at %d pixels the page is wider than the window: %s", width, wide)
+		for i, width := range widths {
+			if i > 0 {
+				p.Resize(width, 900)
+			}
+			p.Wait(fmt.Sprintf(`innerWidth === %d || document.documentElement.scrollWidth > innerWidth`, width))
+			var wide string
+			p.Eval(`document.documentElement.scrollWidth > innerWidth ? [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName + "." + e.className).slice(0, 5).join() || "?" : ""`, &wide)
+			if wide != "" {
+				t.Errorf("at %d pixels the page is wider than the window: %s", width, wide)
+			}
 		}
 		sound(t, p)
 	}

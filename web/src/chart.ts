@@ -184,8 +184,7 @@ export class Chart implements Member {
 
   private draw(box: boolean): void {
     const r = this.at === null ? null : readout(this.f, this.hidden, this.at, this.atY);
-    const low = this.atY !== null && this.u !== null && this.u.valToPos(this.atY, "y") > this.u.over.clientHeight / 2;
-    if (r) this.overlay?.show(this.f, r, this.colors, !box ? null : low || this.atY === null ? "top" : "bottom");
+    if (r) this.overlay?.show(this.f, r, this.colors, box);
     else this.overlay?.hide();
   }
 

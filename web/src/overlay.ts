@@ -31,8 +31,8 @@ export class Overlay {
     this.dots = [];
   }
 
-  /** show points at r; with the box, where the person is, away from the mouse. */
-  show(f: Figure, r: Readout, c: Colors, box: "top" | "bottom" | null): void {
+  /** show points at r; with the box where the person is. */
+  show(f: Figure, r: Readout, c: Colors, box: boolean): void {
     this.hide();
     const left = this.u.valToPos(r.x, "x");
     if (left < -1 || left > this.u.over.clientWidth + 1) return;
@@ -46,7 +46,10 @@ export class Overlay {
       d.style.background = row.line < 0 ? c.ink : c.lines[f.lines![row.line]!.color % c.lines.length]!;
       this.dots.push(d);
     }
-    if (box) this.fill(f, r, c, left, box);
+    if (!box) return;
+    const tops = r.rows.flatMap((row) => (row.y === null ? [] : [this.u.valToPos(row.y, "y")]));
+    const high = tops.filter((top) => top < this.u.over.clientHeight / 2).length * 2 > tops.length;
+    this.fill(f, r, c, left, high ? "bottom" : "top"); // where it hides less
   }
 
   private fill(f: Figure, r: Readout, c: Colors, left: number, at: "top" | "bottom"): void {
@@ -64,6 +67,7 @@ export class Overlay {
       const value = document.createElement("b");
       value.textContent = row.value;
       p.append(name, value);
+      if (row.note) div("chart-box-note", box).textContent = row.note;
     }
     if (r.rows.length > mostRows) div("chart-box-row", box).textContent = `and ${r.rows.length - mostRows} more`;
     box.hidden = false;

@@ -61,9 +61,10 @@ export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
   const right = bbox.left + bbox.width;
   ctx.font = font(13, "600");
   ctx.lineJoin = "round";
-  (f.marks ?? []).forEach((m, i) => {
+  const rows: [number, number][][] = []; // what of each row of names is taken
+  for (const m of f.marks ?? []) {
     const x = u.valToPos(m.x, "x", true);
-    if (x < bbox.left - 1 || x > right + 1) return;
+    if (x < bbox.left - 1 || x > right + 1) continue;
     ctx.strokeStyle = c.soft;
     ctx.lineWidth = px(1);
     ctx.setLineDash([px(3), px(4)]);
@@ -75,7 +76,7 @@ export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
     const width = ctx.measureText(m.name).width;
     let at = x > bbox.left + bbox.width * 0.4 ? x - width - px(5) : x + px(5);
     at = Math.max(bbox.left + px(2), Math.min(at, right - width - px(2)));
-    const row = px(19) * i;
+    const row = px(19) * freeRow(rows, at - px(6), at + width + px(6));
     const y = f.columns?.length ? bbox.top + px(8) + row : bbox.top + bbox.height - px(12) - row;
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
@@ -84,7 +85,15 @@ export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
     ctx.strokeText(m.name, at, y);
     ctx.fillStyle = c.ink;
     ctx.fillText(m.name, at, y);
-  });
+  }
+}
+
+/** freeRow finds the first row that is free from one place to another, and takes it. */
+function freeRow(rows: [number, number][][], from: number, to: number): number {
+  let i = rows.findIndex((row) => row.every((taken) => to <= taken[0] || from >= taken[1]));
+  if (i < 0) i = rows.push([]) - 1;
+  rows[i]!.push([from, to]);
+  return i;
 }
 
 /** drawPoints draws a line's intervals and dots. */

@@ -9,6 +9,7 @@ export interface Row {
   line: number; // index of the figure's line, -1: of no line
   name: string;
   value: string;
+  note?: string; // what else is known of it: its interval
   y: number | null; // where a dot is to be set
 }
 
@@ -48,9 +49,9 @@ export function readout(f: Figure, hidden: ReadonlySet<number>, x: number, y: nu
 function ofLine(f: Figure, l: Line, i: number, x: number, model: boolean): Row[] {
   const r = read(l, x, model);
   if (!r) return [];
-  let value = show(f.y, r.y);
-  if (r.low !== null && r.high !== null) value += " (95%: " + show(f.y, r.low) + " to " + show(f.y, r.high) + ")";
-  return [{ line: i, name: l.name, value, y: r.y }];
+  const row: Row = { line: i, name: l.name, value: show(f.y, r.y), y: r.y };
+  if (r.low !== null && r.high !== null) row.note = show(f.y, r.low) + " to " + show(f.y, r.high);
+  return [row];
 }
 
 function ofColumns(f: Figure, x: number): Readout | null {
@@ -92,7 +93,7 @@ function summary(f: Figure, row: number[]): Row[] {
 
 /** words puts a readout into a sentence. */
 export function words(r: Readout): string {
-  return r.head + ": " + r.rows.map((row) => (row.name ? row.name + " " : "") + row.value).join("; ");
+  return r.head + ": " + r.rows.map((row) => (row.name ? row.name + " " : "") + row.value + (row.note ? ", " + row.note : "")).join("; ");
 }
 
 /** snap returns the stop that is nearest to x, or null. */
