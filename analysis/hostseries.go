@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -115,4 +116,28 @@ func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
 		p.MemoryUsed = float64(s.Memory.Total - s.Memory.Available)
 	}
 	return p
+}
+
+// A Program is what a server says that it runs.
+type Program struct{ Server, Kind, Name, Version string }
+
+// mostPrograms is how many are kept: a server that keeps changing its version
+// must not fill memory.
+const mostPrograms = 4096
+
+// program notes what a sample tells of the server's program.
+func (w *watched) program(s *monitor.Sample) {
+	if s.Service == nil || s.Service.Program == "" && s.Service.Version == "" {
+		return
+	}
+	if p := (Program{Server: s.Host, Kind: s.Service.Kind, Name: s.Service.Program, Version: s.Service.Version}); len(w.told) < mostPrograms {
+		w.told[p] = true
+	}
+}
+
+// programs lists them by server.
+func (w *watched) programs() []Program {
+	return slices.SortedFunc(maps.Keys(w.told), func(a, b Program) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))
+	})
 }

@@ -19,6 +19,8 @@ type Series struct {
 	Servers []ServerSeries // nil: the target did all itself
 	Events  []measure.Event
 
+	Programs []Program // that servers say they run
+
 	Kinds     []storage.Kind  // of operations that ended well at any time
 	Classes   []storage.Class // of failures that there were
 	Latencies []Distribution  // of the steps' hold times, by step
@@ -51,7 +53,7 @@ func Both(run *results.Run) (*Findings, *Series, error) {
 }
 
 func (d *data) series() *Series {
-	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries()}
+	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries(), Programs: d.watched.programs()}
 	s.Latencies = d.distributions()
 	var seen [storage.Kinds]bool
 	var failed [storage.Classes]bool

@@ -18,6 +18,7 @@ type watched struct {
 	steps  map[int]map[string]*hostSum // by step and host
 	bytes  byteSums
 	hosts  map[string]*HostSeries
+	told   map[Program]bool
 	begin  time.Time // of the series
 	count  int
 	broken int
@@ -27,7 +28,7 @@ type watched struct {
 
 // watching prepares for the samples. All seconds are known by now.
 func (d *data) watching() {
-	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, begin: d.begin(),
+	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, told: map[Program]bool{}, begin: d.begin(),
 		bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}}}
 }
 
@@ -48,6 +49,7 @@ func (d *data) watch(s *monitor.Sample) {
 	if s.Error != "" {
 		w.broken++
 	}
+	w.program(s)
 	from := s.Time.Add(-duration(s.Seconds))
 	held := 0.0
 	w.holds.during(from, s.Time, func(step int, weight float64) {

@@ -26,14 +26,14 @@ func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	plots := Figures(f, s)
 	all := []chapter{loadChapter(f, append(plots.Load, plots.Papers...)), limitChapter(f, plots.Limits), phaseChapter(f), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
 		latencyChapter(plots),
-		serverChapter(f, plots.Servers), hostChapter(f, s, plots), checkChapter(f), runChapter(s)}
+		serverChapter(f, plots.Servers), hostChapter(f, s, plots), errorChapter(f, s), checkChapter(f), runChapter(f, s)}
 	all = slices.DeleteFunc(all, func(c chapter) bool {
 		return len(c.Charts)+len(c.Parts) == 0 && c.Lead == ""
 	})
 	for i := range all {
 		for k := range all[i].Parts {
 			p := &all[i].Parts[k]
-			if p.Text == "" {
+			if p.Text == "" && all[i].ID != "run" { // that is no result
 				p.Stamp = f.Validity.Status
 			}
 			if p.Caption == "" {
@@ -126,13 +126,15 @@ func checkChapter(f *analysis.Findings) chapter {
 	return c
 }
 
-func runChapter(s *analysis.Series) chapter {
+// runChapter tells how the run came about, so that it can be done again.
+func runChapter(f *analysis.Findings, s *analysis.Series) chapter {
 	c := chapter{ID: "run", Title: "The run"}
-	if s != nil {
-		c.Parts = filled(eventSection(s), environment(s), textSection("Plan", s.Plan))
+	if s == nil {
+		return c
 	}
+	c.Parts = filled(commandSection(s), thresholdSection(f), environmentSection(s), programSection(s), eventSection(s), planSection(s), textSection("Everything that is known of the machine", s.About))
 	for i := range c.Parts {
-		c.Parts[i].Folded = true
+		c.Parts[i].Folded = c.Parts[i].Text != "" && c.Parts[i].ID == "" || len(c.Parts[i].Rows) > mostOpenRows/2
 	}
 	return c
 }

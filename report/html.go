@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -178,16 +177,6 @@ func printable(s string) string {
 		lines[i] = say.Plain(lines[i])
 	}
 	return strings.Join(lines, "\n")
-}
-
-func environment(s *analysis.Series) section {
-	about := s.About
-	var env bytes.Buffer
-	sec := textSection("Environment", about)
-	if len(about.Environment) > 0 && json.Indent(&env, about.Environment, "", "  ") != nil {
-		sec.Text = printable(string(about.Environment))
-	}
-	return sec
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

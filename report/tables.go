@@ -148,11 +148,7 @@ func eventSection(series *analysis.Series) section {
 		if e.Class != 0 {
 			class = e.Class.String()
 		}
-		text := e.Text
-		if runes := []rune(text); len(runes) > 500 {
-			text = string(runes[:500]) + " ..."
-		}
-		s.row(false, clock(e.Time), e.Kind, fmt.Sprint(e.Step), class, text)
+		s.row(false, clock(e.Time), e.Kind, fmt.Sprint(e.Step), class, cutText(e.Text, mostErrorText))
 		s.Rows[len(s.Rows)-1].Cells[4].Class = "w"
 	}
 	return s
