@@ -49,10 +49,12 @@ func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer)
 			}
 			switch n {
 			case 1:
-				_, _ = fmt.Fprintln(say, "\nweir: finishing: the last operations may end; interrupt again to stop at once")
+				screen.New(say).Fresh()
+				_, _ = fmt.Fprintln(say, "weir: finishing: the last operations may end; interrupt again to stop at once")
 				finish(errFinishing)
 			case 2:
-				_, _ = fmt.Fprintln(say, "\nweir: stopping; interrupt again to leave what this run has made where it is")
+				screen.New(say).Fresh()
+				_, _ = fmt.Fprintln(say, "weir: stopping; interrupt again to leave what this run has made where it is")
 				stop(errStopped)
 			default:
 				leave(errLeft)

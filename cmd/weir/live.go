@@ -192,6 +192,9 @@ func (l *live) spark(columns int) string {
 	}
 	const head, tail = " throughput ", " last %d s, up to %s"
 	room := columns - len(head) - len(fmt.Sprintf(tail, mostHistory, "99.9 Gbit/s"))
+	if room < 5 {
+		return ""
+	}
 	values := l.history[max(len(l.history)-max(room, 1), 0):]
 	highest := slices.Max(values)
 	if highest == 0 {

@@ -2,10 +2,18 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"weir/internal/screen"
+	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -54,4 +62,87 @@ func TestLiveTable(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
+}
+
+// A run whose terminal goes away ends as with Ctrl-C: what it made is removed,
+// and what it measured is reported. With nohup it goes on.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("this process was started so that hangups are ignored (nohup): its children ignore them, too")
+	}
+	target, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
+	p := started(t, "run", "--target", "file://"+target, "--set", "files={make: {count: 4, size: 64KiB}}",
+		"--clients", "1,2", "--hold", "30s", "--set", "workload.think=10ms", "--out", dir)
+	untilHeld(t, dir, 1)
+	p.send(t, syscall.SIGHUP)
+	if code, said := p.ended(); code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d:\n%s", code, said)
+	}
+	empty(t, target)
+	if f := findings(t, dir); len(f.Curve) != 1 {
+		t.Errorf("%d steps were held", len(f.Curve))
+	}
+}
+
+// A run that was stopped and goes on says so, on the screen and in its events.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	p := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "5s", "--out", dir)
+	untilHeld(t, dir, 1)
+	p.send(t, syscall.SIGSTOP)
+	began := time.Now()
+	waitFor(t, func() bool { return time.Since(began) > 3*stoppedFor })
+	p.send(t, syscall.SIGCONT)
+	code, said := p.ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "weir was stopped for") {
+		t.Errorf("exit code %d:\n%s", code, said)
+	}
+	if !slices.ContainsFunc(findings(t, dir).Warnings, func(w string) bool { return strings.Contains(w, "weir was stopped for") }) {
+		t.Error("the findings do not tell it")
+	}
+}
+
+// What a run will be and how far it is, in order: the time left never grows
+// while nothing unforeseen happens, and a campaign counts all its runs.
+func TestCourse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := func(n int) scenario.Step {
+			return scenario.Step{Number: n, Clients: n, Ramp: unit.Duration(time.Second), Settle: unit.Duration(time.Second), Hold: unit.Duration(8 * time.Second)}
+		}
+		p := &scenario.Plan{Steps: []scenario.Step{step(1), step(2)}, Drain: unit.Duration(time.Minute)}
+		c := course{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context()}
+		row := func() string { return c.progress(time.Now()).Row(79, screen.Look{}) }
+		tell := func(want ...string) {
+			t.Helper()
+			for _, w := range want {
+				if got := row(); !strings.Contains(got, w) {
+					t.Errorf("%q is missing in %q", w, got)
+				}
+			}
+		}
+		tell("the load begins", "0%", "0:20 left")
+		for _, s := range p.Steps {
+			c.begin(&measure.Event{Kind: "step", Step: s.Number, Clients: s.Clients, Hold: 8})
+			tell(fmt.Sprintf("step %d of 2: ramp", s.Number))
+			time.Sleep(5 * time.Second)
+			c.interval(&measure.Interval{Step: s.Number, Phase: measure.Hold})
+			tell("hold 3 of 8 s", map[int]string{1: "25%  0:15 left", 2: "75%  0:05 left"}[s.Number])
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(time.Second)
+		tell("the last operations end", "100%")
+		time.Sleep(20 * time.Second)
+		tell("at most 0:40 left")
+
+		c = course{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context(), of: series{run: 2, runs: 3, spent: 30 * time.Second, ahead: 30 * time.Second}}
+		c.begin(&measure.Event{Kind: "step", Step: 2, Clients: 2, Hold: 8})
+		c.begun = c.begun.Add(-10 * time.Second)
+		time.Sleep(5 * time.Second)
+		tell("run 2 of 3, step 2 of 2: ramp", "56%  0:35 left") // 45 s of 80 s
+		p.Stop.Count = 100
+		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Done: 90})
+		tell("0:32 left") // a tenth of the operations is left
+	})
 }

@@ -96,7 +96,7 @@ func (s *Screen) show(rows []string) {
 	defer s.mu.Unlock()
 	columns, lines := s.size()
 	fit := make([]string, 0, len(rows))
-	for _, row := range rows[:min(len(rows), max(lines-2, 1))] {
+	for _, row := range rows[max(len(rows)-max(lines-2, 1), 0):] { // the last ones matter most
 		fit = append(fit, Cut(row, columns-3)) // room for the ^C that a terminal shows
 	}
 	if s.wide == columns && equal(fit, s.rows) {
@@ -127,6 +127,16 @@ func (s *Screen) erasing() string {
 		return "\r\x1b[J"
 	}
 	return "\r\x1b[" + strconv.Itoa(up) + "A\x1b[J"
+}
+
+// Fresh begins a line of its own on a terminal where something else, such as
+// the ^C that it shows, stands on the current one.
+func (s *Screen) Fresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.to.(*os.File); ok && len(s.rows) == 0 && term.IsTerminal(int(f.Fd())) {
+		_, _ = io.WriteString(s.to, "\n")
+	}
 }
 
 // forget leaves the rows where they are: something else was written since.

@@ -64,7 +64,7 @@ func TestBegunLine(t *testing.T) {
 func TestRowsFit(t *testing.T) {
 	term := openTerminal(t, 20, 4)
 	s := New(term.weir)
-	s.show([]string{strings.Repeat("a", 50), Red + strings.Repeat("b", 50), "c", "d"})
+	s.show([]string{"c", "d", strings.Repeat("a", 50), Red + strings.Repeat("b", 50)})
 	if got, want := term.seen(), []string{strings.Repeat("a", 17), strings.Repeat("b", 17)}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
