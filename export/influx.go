@@ -36,10 +36,11 @@ func newInflux(most int) *influx {
 }
 
 // point implements sink.
-func (f *influx) point(s *series, at int64, gone bool) {
-	if gone {
+func (f *influx) point(p point) {
+	if p.gone {
 		return
 	}
+	s, at := p.series, p.at
 	for len(f.heads) <= s.number {
 		f.heads, f.names = append(f.heads, ""), append(f.names, nil)
 	}

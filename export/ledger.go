@@ -15,14 +15,16 @@ import (
 // begins, since only then all their lines are there: so the same points come of
 // a run that goes on and of one that is over.
 type ledger struct {
-	t      *tables
-	bounds []float64
-	base   []Label
-	sink   sink  // nil: nobody is told
-	since  int64 // points before are not told
-	now    int64 // time of the latest point
-	all    []*series
-	mute   int // series that there was no room for
+	t                      *tables
+	bounds                 []float64
+	base                   []Label
+	sink                   sink  // nil: nobody is told
+	since                  int64 // points before are not told
+	now                    int64 // time of the latest point
+	clientsAt, hostsAt     int64 // how far clients and hosts were told
+	clientsCame, hostsCame bool  // since somebody asked what is settled
+	all                    []*series
+	mute                   int // series that there was no room for
 
 	about   moment
 	info    *entity[moment]

@@ -50,10 +50,11 @@ func (o *openMetrics) close() error {
 }
 
 // point implements sink. Its error is told by write.
-func (o *openMetrics) point(s *series, at int64, gone bool) {
-	if gone || o.err != nil {
+func (o *openMetrics) point(p point) {
+	if p.gone || o.err != nil {
 		return
 	}
+	s, at := p.series, p.at
 	sp := o.files[s.metric]
 	if sp == nil {
 		if sp, o.err = o.open(s); o.err != nil {

@@ -61,7 +61,8 @@ func boundText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 func staleNaN() float64 { return math.Float64frombits(0x7ff0000000000002) }
 
 // point implements sink.
-func (r *remote) point(s *series, at int64, gone bool) {
+func (r *remote) point(p point) {
+	s, at, gone := p.series, p.at, p.gone
 	for len(r.wires) <= s.number {
 		r.wires = append(r.wires, nil)
 	}

@@ -87,12 +87,14 @@ func (l *ledger) flush() {
 		d.dirty = false
 	}
 	l.dirty, l.timed = l.dirty[:0], l.timed[:0]
+	l.clientsAt, l.clientsCame = max(l.clientsAt, end), true
 }
 
 // sample adds and tells what a host went through.
 func (l *ledger) sample(v *monitor.Sample) {
 	end := v.Time.UnixMilli()
 	begin := v.Time.Add(-time.Duration(v.Seconds * 1e9)).UnixMilli()
+	l.hostsAt, l.hostsCame = max(l.hostsAt, end), true
 	host := get(l, l.hosts, [2]string{v.Host, v.Role}, &l.t.host, v.Host, v.Role)
 	host.take(l, v)
 	host.tell(l, begin, end)

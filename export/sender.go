@@ -60,6 +60,7 @@ func Send(ctx context.Context, dir string, t Target, o Options) (*Sender, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
+	follower.Bound(256 << 10) // a line becomes up to a hundred points
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Sender{
 		target: t, find: o.Find, courier: c, wait: o.Every, cancel: cancel,
@@ -113,22 +114,24 @@ func (s *Sender) Finish(patience, most time.Duration) Report {
 // not sent then is counted.
 func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Time) {
 	enc := s.target.encoder()
-	l := newLedger(f.Run(), enc, since)
+	order := &ordered{to: enc}
+	l := newLedger(f.Run(), order, since)
 	steps := stepEnds{}
 	for finishing := false; ; {
 		moved, err := f.Poll(l.takers())
-		if err != nil {
-			s.fail(err)
-		}
+		s.fail(err)
 		if !moved && !finishing {
 			steps.look(l, f.Run())
 		}
+		order.release(l.settled(moved))
 		s.bring(ctx, enc.flush())
 		switch {
 		case moved && err == nil:
 			continue
 		case finishing || ctx.Err() != nil:
-			s.conclude(ctx, l, enc, f.Run())
+			s.conclude(ctx, l, f.Run())
+			order.release(always)
+			s.bring(ctx, enc.flush())
 			return
 		}
 		finishing = s.rest(ctx)
@@ -150,7 +153,7 @@ func (s *Sender) rest(ctx context.Context) (last bool) {
 }
 
 // conclude tells what the run shows.
-func (s *Sender) conclude(ctx context.Context, l *ledger, enc encoder, run *results.Run) {
+func (s *Sender) conclude(ctx context.Context, l *ledger, run *results.Run) {
 	var found *analysis.Findings
 	if ctx.Err() == nil {
 		var err error
@@ -159,7 +162,6 @@ func (s *Sender) conclude(ctx context.Context, l *ledger, enc encoder, run *resu
 		}
 	}
 	l.end(found)
-	s.bring(ctx, enc.flush())
 }
 
 // bring sends payloads, or counts them as left once ctx has ended.
@@ -201,6 +203,7 @@ func (s *Sender) note(p payload, err error) {
 	}
 }
 
+// fail keeps why the run can not be read now; nil: it can.
 func (s *Sender) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

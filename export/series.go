@@ -44,11 +44,17 @@ func (s *spread) add(h *measure.Histogram, bounds []float64) {
 	s.sum += h.Sum()
 }
 
-// A sink takes points: what a series says at a time, in milliseconds since
-// 1970, which grows with each point of the series. gone tells that the series
-// says nothing from then on.
+// A point is what a series says at a time, in milliseconds since 1970.
+type point struct {
+	*series
+	at   int64
+	gone bool // the series says nothing from then on
+}
+
+// A sink takes points. The times of a series grow with each of its points;
+// what the series says is to be taken at once, since it goes on.
 type sink interface {
-	point(s *series, at int64, gone bool)
+	point(p point)
 }
 
 // mostSeries bounds the memory that damaged or hostile names can take.
@@ -179,6 +185,6 @@ func (l *ledger) put(s *series, at int64, gone bool) {
 	s.last, s.told = at, !gone
 	l.now = max(l.now, at)
 	if l.sink != nil && at >= l.since {
-		l.sink.point(s, at, gone)
+		l.sink.point(point{s, at, gone})
 	}
 }

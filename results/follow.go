@@ -20,8 +20,12 @@ type Takers struct {
 	Event    func(*measure.Event)
 }
 
-// perPoll is how many bytes of each file one Poll reads, but for a longer line.
+// perPoll is how many bytes of each file one Poll reads, but for a longer line,
+// unless Bound says otherwise.
 const perPoll = 4 << 20
+
+// ahead is how far one file of a backlog may be read before the other.
+const ahead = 10 * time.Second
 
 // silence is how long nobody writes a run before it counts as over where there
 // are no locks: a live one writes every second.
@@ -35,6 +39,8 @@ type Follower struct {
 	intervals tail[measure.Interval]
 	hosts     tail[host]
 	events    tail[measure.Event]
+	clients   time.Time // start of the last interval
+	looked    time.Time // time of the last sample
 	over      bool
 	ended     bool // of the events resume and end, the last one is end
 }
@@ -47,19 +53,26 @@ func Follow(dir string) (*Follower, error) {
 		return nil, err
 	}
 	return &Follower{run: run,
-		intervals: tail[measure.Interval]{path: filepath.Join(dir, IntervalsFile), read: intervalReader(nil)},
-		hosts:     tail[host]{path: filepath.Join(dir, HostsFile), read: sampleReader(nil)},
-		events:    tail[measure.Event]{path: filepath.Join(dir, EventsFile), read: eventReader},
+		intervals: tail[measure.Interval]{most: perPoll, path: filepath.Join(dir, IntervalsFile), read: intervalReader(nil)},
+		hosts:     tail[host]{most: perPoll, path: filepath.Join(dir, HostsFile), read: sampleReader(nil)},
+		events:    tail[measure.Event]{most: perPoll, path: filepath.Join(dir, EventsFile), read: eventReader},
 	}, nil
 }
 
 // Run returns the run that is followed.
 func (f *Follower) Run() *Run { return f.run }
 
+// Bound makes a Poll read at most about so many bytes of each file: for those
+// who make much of a line.
+func (f *Follower) Bound(bytes int64) {
+	f.intervals.most, f.hosts.most, f.events.most = bytes, bytes, bytes
+}
+
 // Poll hands to take what was appended since the last Poll: first the events,
 // then the intervals, then the samples, each in the order of its file. It reads
 // a few megabytes of each file at most, so that its memory does not grow with
-// what has gathered: call it again until moved is false, then wait a moment. A
+// what has gathered: call it again until moved is false, then wait a moment.
+// Of a backlog intervals and samples are read about equally far in time. A
 // last line is read once its end is there, or, if it is whole without one,
 // after Over has returned true. Poll never waits for the writer.
 //
@@ -79,15 +92,23 @@ func (f *Follower) Poll(take Takers) (moved bool, err error) {
 	if err != nil {
 		return movedEvents, err
 	}
-	movedIntervals, err := f.intervals.poll(f.over, take.Interval)
-	if err != nil {
-		return movedEvents || movedIntervals, err
+	movedIntervals, movedSamples := false, false
+	if !f.hosts.more || !f.clients.After(f.looked.Add(ahead)) {
+		movedIntervals, err = f.intervals.poll(f.over, func(iv *measure.Interval) {
+			f.clients = iv.Start
+			if take.Interval != nil {
+				take.Interval(iv)
+			}
+		})
 	}
-	var sample func(*host)
-	if take.Sample != nil {
-		sample = func(h *host) { take.Sample(&h.Sample) }
+	if err == nil && (!f.intervals.more || !f.looked.After(f.clients.Add(ahead))) {
+		movedSamples, err = f.hosts.poll(f.over, func(h *host) {
+			f.looked = h.Time
+			if take.Sample != nil {
+				take.Sample(&h.Sample)
+			}
+		})
 	}
-	movedSamples, err := f.hosts.poll(f.over, sample)
 	return movedEvents || movedIntervals || movedSamples, err
 }
 

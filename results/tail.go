@@ -13,8 +13,10 @@ import (
 type tail[T any] struct {
 	path   string
 	read   lineReader[T]
+	most   int64 // bytes that one poll reads, to the end of a piece
 	at     int64 // begin of the first line that has not been read
 	number int   // of the lines before it
+	more   bool  // the last poll did not come to the end
 	buf    []byte
 	value  T
 }
@@ -22,6 +24,7 @@ type tail[T any] struct {
 // poll hands the lines from t.at on to take, which may be nil. last tells that
 // a last line without an end will not get one.
 func (t *tail[T]) poll(last bool, take func(*T)) (moved bool, err error) {
+	t.more = false
 	info, err := os.Stat(t.path) // opening a pipe would wait for its writer
 	if errors.Is(err, fs.ErrNotExist) && t.at == 0 {
 		return false, nil
@@ -51,10 +54,10 @@ func (t *tail[T]) poll(last bool, take func(*T)) (moved bool, err error) {
 	return t.at > begin, err
 }
 
-// drain reads what of the file is new, perPoll bytes and a line at most.
+// drain reads what of the file is new, t.most bytes and a line at most.
 func (t *tail[T]) drain(file io.ReaderAt, last bool, take func(*T)) error {
 	again := int64(-1)
-	for begin := t.at; t.at-begin < perPoll; {
+	for begin := t.at; t.at-begin < t.most; {
 		whole, rest, err := t.lines(file)
 		if err != nil {
 			return t.damaged(err)
@@ -76,6 +79,7 @@ func (t *tail[T]) drain(file io.ReaderAt, last bool, take func(*T)) error {
 			return err
 		}
 	}
+	t.more = true
 	return nil
 }
 

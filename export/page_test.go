@@ -1,0 +1,260 @@
+package export_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"weir/analysis"
+	"weir/export"
+	"weir/export/exporttest"
+	"weir/lab"
+	"weir/results"
+)
+
+func page(t *testing.T, dir string) *export.Page {
+	t.Helper()
+	p, err := export.Listen(t.Context(), "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if dir != "" {
+		if err := p.Show(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// fetched gets the page in a format.
+func fetched(t *testing.T, p *export.Page, accept string) (code int, kind, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("Content-Type"), string(body)
+}
+
+// The page passes the lint of Prometheus' own tool, and its own parser; weird
+// names come out as they went in.
+func TestPage(t *testing.T) {
+	lab.Need(t, "promtool")
+	p := page(t, made(t))
+	p.Linger(t.Context(), analysis.Of) // adds what the run shows; nobody is waited for
+	code, kind, text := fetched(t, p, "")
+	if code != http.StatusOK || !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
+		t.Fatalf("%d %s %s", code, kind, text)
+	}
+	check := exec.CommandContext(t.Context(), "promtool", "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if said, err := check.CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("promtool check metrics: %v: %s", err, said)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, m := range families["weir_moved_bytes_total"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			found = found || l.GetName() == "server" && l.GetValue() == weird
+		}
+	}
+	if !found {
+		t.Error("the weird name is not there")
+	}
+	for _, m := range export.Table() {
+		if f := families[m.Name]; f != nil && (f.GetHelp() != m.Help || !strings.EqualFold(f.GetType().String(), m.Type.String())) {
+			t.Errorf("%s: %v %q", m.Name, f.GetType(), f.GetHelp())
+		}
+	}
+	_, kind, text = fetched(t, p, "application/openmetrics-text;version=1.0.0")
+	if !strings.HasPrefix(kind, "application/openmetrics-text; version=1.0.0") || !strings.HasSuffix(text, "# EOF\n") {
+		t.Errorf("%s ... %s", kind, text[max(0, len(text)-100):])
+	}
+}
+
+func TestPageBeforeARunAndOfADamagedOne(t *testing.T) {
+	if code, _, text := fetched(t, page(t, ""), ""); code != http.StatusServiceUnavailable || !strings.Contains(text, "has not begun") {
+		t.Errorf("%d %s", code, text)
+	}
+	dir := made(t)
+	if err := os.WriteFile(filepath.Join(dir, results.EventsFile), []byte("{]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, text := fetched(t, page(t, dir), ""); code != http.StatusServiceUnavailable || !strings.Contains(text, "events.jsonl:1") {
+		t.Errorf("%d %s", code, text)
+	}
+	if _, err := export.Listen(t.Context(), "nowhere.invalid:1"); err == nil {
+		t.Error("an address that is not ours: no error")
+	}
+	if p := page(t, ""); !strings.HasPrefix(p.URL(), "http://127.0.0.1:") {
+		t.Errorf("not on the loopback interface: %s", p.URL())
+	}
+}
+
+// Whoever fetches the page regularly is waited for at the end, once.
+func TestPageLingers(t *testing.T) {
+	p := page(t, made(t))
+	fetched(t, p, "")
+	<-time.After(20 * time.Millisecond)
+	fetched(t, p, "")
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		p.Linger(t.Context(), analysis.Of)
+	}()
+	for {
+		_, _, text := fetched(t, p, "")
+		if strings.Contains(text, "weir_validity{") {
+			break
+		}
+	}
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Fatal("it waits although the end was fetched")
+	}
+}
+
+// The names keep to the conventions of Prometheus
+// (https://prometheus.io/docs/practices/naming/), and each has one meaning.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range export.Table() {
+		switch {
+		case seen[m.Name]:
+			t.Errorf("%s: twice", m.Name)
+		case !regexp.MustCompile(`^weir_[a-z][a-z0-9_]*$`).MatchString(m.Name):
+			t.Errorf("%s: no name", m.Name)
+		case strings.HasSuffix(m.Name, "_total") != (m.Type == export.Counter):
+			t.Errorf("%s: a %s", m.Name, m.Type)
+		case m.Type == export.Histogram && !strings.HasSuffix(m.Name, "_seconds"):
+			t.Errorf("%s: no unit", m.Name)
+		case m.Help == "" || !strings.HasSuffix(m.Help, ".") || strings.ContainsAny(m.Help, "\"\\\n"):
+			t.Errorf("%s: help %q", m.Name, m.Help)
+		case !strings.HasPrefix(m.Group, "weir_"):
+			t.Errorf("%s: group %q", m.Name, m.Group)
+		}
+		seen[m.Name] = true
+	}
+}
+
+// The page of docs about all this names every metric, and no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, m := range export.Table() {
+		known[m.Name] = true
+		labels := ""
+		for i, l := range m.Labels {
+			if i > 0 {
+				labels += " "
+			}
+			labels += "`" + l + "`"
+		}
+		row := "| `" + m.Name + "` | " + m.Type.String() + " | " + labels + " | " + m.Help + " |"
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/metrics.md lacks\n%s", row)
+		}
+	}
+	for _, name := range regexp.MustCompile("(?m)^\\| `(weir_[a-z0-9_]+)` ").FindAllStringSubmatch(string(text), -1) {
+		if !known[name[1]] {
+			t.Errorf("docs/metrics.md names %s, which there is not", name[1])
+		}
+	}
+}
+
+// The dashboard in docs is what weir export --grafana writes.
+func TestDashboardInDocs(t *testing.T) {
+	const path = "../docs/grafana-weir.json"
+	if os.Getenv("WEIR_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(export.Grafana()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != export.Grafana() {
+		t.Errorf("%s is not what weir export --grafana writes (WEIR_UPDATE=1 writes it): %v", path, err)
+	}
+}
+
+// A run that goes on is fetched and sent as far as it came; the rest follows.
+func TestRunThatGoesOn(t *testing.T) {
+	prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	whole, dir := made(t), filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{results.AboutFile, results.PlanFile} {
+		part(t, whole, dir, name, 1)
+	}
+	s, err := export.Send(t.Context(), dir, remoteTo(t, prom.URLs["write"]), export.Options{Every: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page(t, dir)
+	for _, share := range []float64{0.1, 0.33, 0.5, 0.77, 0.9, 1} {
+		for _, name := range []string{results.EventsFile, results.IntervalsFile, results.HostsFile} {
+			part(t, whole, dir, name, share)
+		}
+		if code, _, text := fetched(t, p, ""); code != http.StatusOK {
+			t.Fatalf("%d %s", code, text)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	if r := s.Finish(time.Minute, 0); r.Refused+r.Left > 0 || r.Err != nil {
+		t.Fatalf("%+v", r)
+	}
+	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
+}
+
+// part makes a file of one run in another be the first part of it.
+func part(t *testing.T, from, to, name string, share float64) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(from, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(to, name), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(text[info.Size():int(share*float64(len(text)))])
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
