@@ -73,6 +73,9 @@ func TestComplete(t *testing.T) {
 		{"compare --metric p50,p9", []string{"p50,p99"}},
 		{"lab up ", []string{"gridftp", "nginx", "xrootd"}},
 		{"lab up xrootd --auth k", []string{"krb5"}},
+		{"report --format svg,p", []string{"svg,png", "svg,pdf"}},
+		{"export runs/c", []string{"runs/camp"}},
+		{"calibrate --size ", nil},
 		{"doctor ", nil},
 	} {
 		got := completed(t, dir, strings.Split(c.args, " ")...)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"weir/analysis/compare"
+	"weir/figure/paper"
 )
 
 // complete makes c and its subcommands complete what users type. A command's
@@ -32,7 +33,7 @@ func argumentsOf(c *cobra.Command) completer {
 		return completeFiles(0, "yaml", "yml")
 	case "find":
 		return completeFiles(1, "yaml", "yml")
-	case "report", "clean", "watch":
+	case "report", "clean", "watch", "export":
 		return completeRuns(1)
 	case "compare":
 		return completeRuns(0)
@@ -68,6 +69,12 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 		return completeWords(false, "comma", "semicolon", "tab", "blank")
 	case "client":
 		return completeWords(false, "xrdcp", "curl", "gfal-copy")
+	case "format":
+		return completeWords(true, paper.Formats()...)
+	case "size":
+		if c.Name() != "calibrate" { // there it is one of files
+			return completeWords(false, "column", "wide")
+		}
 	case "html":
 		return completeFiles(0, "html")
 	}
