@@ -9,7 +9,8 @@ import (
 // the one before, which takes half of the letters that places would.
 type pen struct {
 	d    []byte
-	x, y int // tenths
+	x, y int  // tenths
+	line bool // the letter of lines is there: a path must not end in it
 }
 
 func (p *pen) to(x, y float64) {
@@ -19,8 +20,10 @@ func (p *pen) to(x, y float64) {
 		p.d = append(p.d, 'M')
 		p.number(tenthX)
 		p.number(tenthY)
-		p.d = append(p.d, 'l')
 	default:
+		if !p.line {
+			p.d, p.line = append(p.d, 'l'), true
+		}
 		p.number(tenthX - p.x)
 		p.number(tenthY - p.y)
 	}
