@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ type comparisonPage struct {
 	Verdicts []string
 	Methods  []string
 	Warnings []string
+	Beside   []drawing // the curves of all groups
+	Unlike   section   // what else differs
 	Groups   section
 	Pairs    []pairPart
 	Effects  *pairPart
@@ -61,10 +64,61 @@ func newComparisonPage(c *compare.Comparison) comparisonPage {
 	if c.Effects != nil {
 		p.Effects = effectPart(c)
 	}
+	p.Beside, p.Unlike = besideEachOther(c), conditionSection(c)
 	for i := range c.Pairs {
 		p.Pairs = append(p.Pairs, newPairPart(c, i))
 	}
 	return p
+}
+
+// besideEachOther draws the curves of all groups into the same plots.
+func besideEachOther(c *compare.Comparison) []drawing {
+	var sides []Side
+	for _, g := range c.Groups {
+		side := Side{Name: say.Plain(g.Name)}
+		for _, r := range g.Runs {
+			if r.Found != nil && len(r.Found.Curve) > 0 {
+				side.Runs = append(side.Runs, r.Found)
+			}
+		}
+		sides = append(sides, side)
+	}
+	return drawings(Overlay(sides))
+}
+
+// conditionSection shows what else differs between the groups, what was meant
+// to differ first.
+func conditionSection(c *compare.Comparison) section {
+	s := section{ID: "conditions", Title: "What else differs", Caption: "Keys of the plan and of the machine that are not the same in all groups"}
+	if len(c.Conditions) == 0 {
+		s.Note = "Nothing that is known of the scenarios and of the machines differs between the groups."
+		return s
+	}
+	planned := c.Effects != nil // else nobody has said what was meant to differ
+	s.Note = "Keys of plan.json and about.json that are not the same in all groups. All but what was meant to differ may be the cause of what is shown above."
+	names := []string{"<key"}
+	if planned {
+		names = append(names, "<meant")
+	}
+	for _, g := range c.Groups {
+		names = append(names, "<"+brief(g.Name))
+	}
+	s.Head = heads(names...)
+	for _, x := range c.Conditions {
+		texts := []string{x.Name}
+		if planned {
+			texts = append(texts, map[bool]string{true: "yes", false: "no"}[x.Meant])
+		}
+		at := len(texts)
+		for _, v := range x.Values {
+			texts = append(texts, cmp.Or(v, "-"))
+		}
+		s.row(x.Meant, texts...)
+		for cells := s.Rows[len(s.Rows)-1].Cells; at < len(cells); at++ {
+			cells[at].Class = "w"
+		}
+	}
+	return s
 }
 
 // groupSection lists all runs.

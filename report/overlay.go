@@ -89,6 +89,13 @@ func overlays(f *analysis.Findings) []overlay {
 	return append(yieldOverlays(f), []overlay{
 		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+		{id: "p50", title: "Median latency against load", name: "median latency", desc: "The time that half of the operations took longer than",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
+				if s.Latency == nil {
+					return 0, false
+				}
+				return s.Latency.P50, true
+			}, axis: durationAxis, show: unit.Seconds},
 		{id: "p99", title: "99th percentile of latency against load", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
 				if s.Latency == nil {

@@ -24,6 +24,8 @@ type Comparison struct {
 	Pairs    []Pair   `json:"pairs"`   // each further group against the first
 	Effects  *Effects `json:"effects"` // of a campaign's factors; nil if there are none
 	Warnings []string `json:"warnings"`
+
+	Conditions []Condition `json:"conditions"` // of scenario and machine, that are not the same in all groups
 }
 
 // A Pair is group B against group A.
@@ -120,7 +122,7 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Version: Version, Groups: groups, Status: worst(groups), Pairs: []Pair{}, Verdicts: []string{}, Metrics: []string{}, Warnings: []string{}}
+	c := &Comparison{Version: Version, Groups: groups, Status: worst(groups), Pairs: []Pair{}, Verdicts: []string{}, Metrics: []string{}, Warnings: []string{}, Conditions: conditions(groups)}
 	for _, m := range metrics {
 		c.Metrics = append(c.Metrics, m.Name)
 	}

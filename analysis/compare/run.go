@@ -28,7 +28,8 @@ type Run struct {
 	Found  *analysis.Findings `json:"-"`
 
 	campaign string
-	facts    []fact // what must not differ within a group
+	facts    []fact            // what must not differ within a group
+	details  map[string]string // all that is known of the plan and the machine
 }
 
 // A fact is something that results depend on, in words.
@@ -37,7 +38,7 @@ type fact struct{ name, value string }
 // NewRun returns the run of dir with what was found in it.
 func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Findings) *Run {
 	host := hostText(about.Environment)
-	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f}
+	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
 	r.facts = []fact{
 		{"target", f.Target}, {"workload", f.Work}, {"load model", f.Model}, {"files", filesText(plan.Files)},
 		{"ramp and settle", settleText(plan.Steps)}, {"version of weir", about.Weir}, {"host that generates the load", host},
