@@ -57,6 +57,9 @@ func (s *shown) begin(run *results.Run) {
 		seq := s.h.seq
 		s.h = newHistory()
 		s.h.seq = seq
+		for _, step := range run.Plan.Steps {
+			s.h.planned[step.Number] = step
+		}
 		about := run.About
 		s.about, s.plan, s.planned, s.runSeq = &about, run.Plan, run.Plan.Time(), seq
 		s.over, s.ended, s.reading, s.problem, s.found = false, false, true, "", nil

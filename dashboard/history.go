@@ -8,6 +8,7 @@ import (
 	"weir/internal/say"
 	"weir/measure"
 	"weir/monitor"
+	"weir/scenario"
 	"weir/storage"
 )
 
@@ -47,6 +48,7 @@ type history struct {
 	open   []*opened      // the newest rows, the newest first
 	merged int            // how often neighbors were put together
 
+	planned map[int]scenario.Step // by number
 	steps   []*stepTally
 	summed  *stepTally
 	stepSum measure.Histogram // of the hold of summed, the step that was read last
@@ -78,7 +80,7 @@ type opened struct {
 }
 
 func newHistory() *history {
-	return &history{epoch: rand.Uint32(), rows: newTrack(colFixed), column: map[string]int{}, stores: map[string]*store{},
+	return &history{epoch: rand.Uint32(), planned: map[int]scenario.Step{}, rows: newTrack(colFixed), column: map[string]int{}, stores: map[string]*store{},
 		hosts: map[string]*host{}, sides: newTrack(sideColumns), errors: map[storage.Class]*errorTally{}}
 }
 

@@ -32,7 +32,10 @@ type stepTally struct {
 // begin notes that a step began.
 func (h *history) begin(e *measure.Event) {
 	s := h.step(e.Step)
-	s.seq, s.begin, s.Clients, s.Rate, s.Planned = h.seq, e.Time, e.Clients, e.Rate, e.Hold
+	s.seq, s.begin = h.seq, e.Time
+	if e.Clients > 0 || e.Hold > 0 { // otherwise the plan has it
+		s.Clients, s.Rate, s.Planned = e.Clients, e.Rate, e.Hold
+	}
 }
 
 // resumed notes which step was broken off.
@@ -51,7 +54,8 @@ func (h *history) step(number int) *stepTally {
 			return h.steps[i]
 		}
 	}
-	s := &stepTally{Step: number}
+	p := h.planned[number]
+	s := &stepTally{seq: h.seq, Step: number, Clients: p.Clients, Rate: float64(p.Rate), Planned: time.Duration(p.Hold).Seconds()}
 	h.steps = append(h.steps, s)
 	return s
 }

@@ -69,7 +69,7 @@ export function time(most: number): Axis {
 /** least and most of what is known in columns. */
 export function most(...columns: (number | null)[][]): number {
   let x = 0;
-  for (const col of columns) for (const v of col) if (v !== null && v > x) x = v;
+  for (const col of columns) for (const v of col) if (v !== null && v > x) x = v; // places that are empty are never larger
   return x;
 }
 

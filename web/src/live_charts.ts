@@ -14,7 +14,7 @@ class Slot {
   private seen = true;
   private waits: Figure | null = null;
 
-  constructor(private readonly group: Group | undefined, watch: IntersectionObserver) {
+  constructor(private readonly prefix: string, private readonly group: Group | undefined, watch: IntersectionObserver) {
     this.root.append(this.title, this.words);
     watch.observe(this.root);
   }
@@ -22,7 +22,7 @@ class Slot {
   show(f: Figure): void {
     write(this.title, f.title);
     write(this.words, f.desc);
-    this.root.id = "chart-" + f.id;
+    this.root.id = this.prefix + f.id;
     if (!this.seen && this.chart) {
       this.waits = f;
       return;
@@ -56,7 +56,8 @@ export class Charts {
     for (const e of all) for (const s of this.slots.values()) if (s.root === e.target) s.sight(e.isIntersecting);
   }, { rootMargin: "200px" });
 
-  constructor(private readonly group?: Group) {}
+  /** prefix makes the ids of figures those of the page's own. */
+  constructor(private readonly prefix: string, private readonly group?: Group) {}
 
   /** show shows figures in their places; those of order keep it, however late they come. */
   show(figures: (Figure | null)[]): void {
@@ -67,7 +68,7 @@ export class Charts {
       there.add(f.id);
       let s = this.slots.get(f.id);
       if (!s) {
-        this.slots.set(f.id, (s = new Slot(this.group, this.watch)));
+        this.slots.set(f.id, (s = new Slot(this.prefix, this.group, this.watch)));
         if (last) last.root.after(s.root);
         else this.root.prepend(s.root);
       }

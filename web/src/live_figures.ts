@@ -155,26 +155,49 @@ export const cpu: Maker = (f) => {
   });
 };
 
-/** hostLines appends a line for each host that is drawn, and returns how many it has. */
+/** hostLines appends a line for each host that is drawn and has something to show. */
 function hostLines(d: Data, column: string, lines: Line[], color: number, dash: boolean, suffix: string): void {
   let i = 0;
   for (const [name, t] of d.hosts) {
     const y = t.col(column);
-    if (y.some((v) => v !== null && v > 0)) lines.push(line(name + suffix, color + i, t.at, y, dash));
+    if (y.some((v) => v !== null && v > 0)) lines.push(line(name + suffix, color + i, d.sides.at, onto(d.sides.at, t.at, y), dash));
     i++;
   }
 }
 
-function device(f: Frame, id: string, title: string, columns: [string, string][], desc: string): Figure | null {
+/** onto puts the samples of a host, which come at a moment of their own in each second, onto the seconds that all hosts share: lines with the same places are drawn ten times as fast. A second without a sample is left out of the line. */
+function onto(grid: number[], at: number[], y: Numbers): Numbers {
+  const out: Numbers = new Array<null>(grid.length);
+  for (let i = 0, k = 0; i < at.length && k < grid.length; i++) {
+    while (k + 1 < grid.length && grid[k + 1]! <= at[i]!) k++;
+    out[k] = y[i]!;
+  }
+  return out;
+}
+
+/** device plots two directions of a host, or the sum of both for each of several hosts. */
+function device(f: Frame, id: string, title: string, [one, two]: [string, string], names: [string, string], desc: string): Figure | null {
   const lines: Line[] = [];
-  columns.forEach(([column, suffix], i) => hostLines(f.d, column, lines, 0, i === 1, " " + suffix));
+  const alone = f.d.hosts.size === 1;
+  if (alone) {
+    hostLines(f.d, one, lines, 0, false, ": " + names[0]);
+    hostLines(f.d, two, lines, 0, true, ": " + names[1]);
+  } else {
+    let i = 0;
+    for (const [name, t] of f.d.hosts) {
+      const other = t.col(two);
+      const y = t.col(one).map((v, k) => (v === null ? null : v + (other[k] ?? 0)));
+      if (most(y) > 0) lines.push(line(name, i, f.d.sides.at, onto(f.d.sides.at, t.at, y)));
+      i++;
+    }
+  }
   if (lines.length === 0) return null;
   const top = most(...lines.map((l) => l.y));
   const scale = decimal(top, "B/s");
-  const some = f.d.hosts.size < f.d.hostList.length ? ` ${f.d.hosts.size} of ${f.d.hostList.length} hosts are drawn; the table below has all.` : "";
-  return figure(f, { id, title, lines, y: linear(scale.unit, scale, top), desc: desc + some });
+  const some = f.d.hosts.size < f.d.hostList.length ? ` ${f.d.hosts.size} of ${f.d.hostList.length} hosts are drawn; the table of hosts has all.` : "";
+  return figure(f, { id, title, lines, y: linear(scale.unit, scale, top), desc: `Bytes ${names[0]}${alone ? " (solid)" : ""} and ${names[1]}${alone ? " (dashed)" : ", together,"} ${desc} each second.` + some });
 }
 
-export const disks: Maker = (f) => device(f, "disks", "Disks", [["read", "read"], ["write", "written"]], "Bytes read from (solid) and written to (dashed) all disks of a host each second.");
+export const disks: Maker = (f) => device(f, "disks", "Disks", ["read", "write"], ["read", "written"], "by all disks of a host");
 
-export const network: Maker = (f) => device(f, "network", "Network", [["received", "received"], ["sent", "sent"]], "Bytes received (solid) and sent (dashed) by all interfaces of a host each second; through its loopback interface, if that carried more.");
+export const network: Maker = (f) => device(f, "network", "Network", ["received", "sent"], ["received", "sent"], "by all interfaces of a host (through its loopback interface, if that carried more)");

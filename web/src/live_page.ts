@@ -36,9 +36,9 @@ export class Page {
   private readonly limits = el("div", "limits");
   private readonly checks = el("ul", "checks");
   private readonly checked = el("details", "", "", el("summary", "", "Checks"), this.checks);
-  private readonly curve = new Charts();
-  private readonly load = new Charts();
-  private readonly time = new Charts(new Group());
+  private readonly curve = new Charts("load-");
+  private readonly load = new Charts("load-");
+  private readonly time = new Charts("time-", new Group());
   private readonly against = el("details", "", "", el("summary", "", "More against the load"), this.load.root);
   private readonly steps = new Grid(tables.stepHeads, "Steps");
   private readonly hosts = new Grid(tables.hostHeads, "Hosts");
