@@ -80,9 +80,17 @@ type FoundJudgment struct {
 
 // A Drawing is a figure as SVG, for a page without scripts.
 type Drawing struct {
-	Title string `json:"title"`
-	Desc  string `json:"desc"`
-	SVG   string `json:"svg"`
+	Title  string   `json:"title"`
+	Desc   string   `json:"desc"`
+	SVG    string   `json:"svg"`
+	Legend []Legend `json:"legend,omitempty"` // of its lines, if there are several
+}
+
+// A Legend says which line of a drawing is what.
+type Legend struct {
+	Name  string `json:"name"`
+	Color int    `json:"color"`
+	Dash  bool   `json:"dash,omitempty"`
 }
 
 // UnderstandHere analyzes the run in dir in this process. ctx does not end it.
@@ -146,7 +154,13 @@ func (f *Found) draw(p report.Plots) error {
 	for _, all := range [][]figure.Figure{p.Load[:first], p.Time, p.Load[first:]} {
 		for i := range all {
 			g := &all[i]
-			f.Drawings = append(f.Drawings, Drawing{g.Title, say.Plain(g.Desc), string(g.SVG())})
+			d := Drawing{Title: say.Plain(g.Title), Desc: say.Plain(g.Desc), SVG: string(g.SVG())}
+			for _, l := range g.Lines {
+				if len(g.Lines) > 1 {
+					d.Legend = append(d.Legend, Legend{say.Plain(l.Name), l.Color % 6, l.Dash})
+				}
+			}
+			f.Drawings = append(f.Drawings, d)
 		}
 	}
 	return nil

@@ -82,8 +82,8 @@ type plainPage struct {
 type plainStep struct{ Step, Load, Throughput, Operations, P50, P99, Errors, Held string }
 
 type plainFigure struct {
-	Title, Desc string
-	SVG         template.HTML
+	Drawing
+	SVG template.HTML
 }
 
 // plain is a page that needs no script: it loads itself again.
@@ -115,7 +115,7 @@ func (s *shown) plain() plainPage {
 	if s.found != nil {
 		p.Found, p.Until = s.found, unit.Seconds(s.found.Until)
 		for _, d := range s.found.Drawings {
-			p.Figures = append(p.Figures, plainFigure{d.Title, d.Desc, template.HTML(d.SVG)}) // made by package figure, which escapes
+			p.Figures = append(p.Figures, plainFigure{d, template.HTML(d.SVG)}) // made by package figure, which escapes
 		}
 		if s.found.Final {
 			p.Refresh = 0

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,6 +185,7 @@ func aside(ctx context.Context, dir string, goesOn bool) (*dashboard.Found, erro
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) && len(failed.Stderr) > 0 {
@@ -208,7 +208,6 @@ func glanceCommand(s streams, signals signalSource) *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			signals.listen() // and leave it to the page to heed them
-			runtime.GOMAXPROCS(1)
 			found, err := dashboard.UnderstandHere(c.Context(), args[0], goesOn)
 			if err != nil {
 				return err

@@ -18,6 +18,28 @@ export interface Cell {
   text: string;
   left?: boolean;
   strong?: boolean;
+  box?: Box; // instead of the text
+}
+
+/** A Box can be checked. */
+export interface Box {
+  label: string;
+  checked: boolean;
+  changed: (checked: boolean) => void;
+}
+
+/** tick puts a box into a cell, or changes the one that is there: it may have the focus. */
+function tick(td: HTMLTableCellElement, b: Box): void {
+  let input = td.firstElementChild as HTMLInputElement | null;
+  if (!input) {
+    input = el("input");
+    input.type = "checkbox";
+    td.replaceChildren(input);
+  }
+  input.checked = b.checked;
+  input.setAttribute("aria-label", b.label);
+  const now = input;
+  input.onchange = () => b.changed(now.checked);
 }
 
 /** A Grid is a table whose cells are written in place, so that what is selected or focused in it stays. */
@@ -48,14 +70,9 @@ export class Grid {
         const td = row.cells[k] ?? row.insertCell();
         const name = (c.left ? "l" : "") + (c.strong ? " strong" : "");
         if (td.className !== name) td.className = name;
-        if (td.childElementCount > 0) td.replaceChildren();
-        write(td, c.text);
+        if (c.box) tick(td, c.box);
+        else write(td, c.text);
       });
     });
-  }
-
-  /** cell returns a cell, to put something else than a text into it. */
-  cell(row: number, column: number): HTMLTableCellElement | null {
-    return this.body.rows[row]?.cells[column] ?? null;
   }
 }

@@ -127,22 +127,7 @@ export class Page {
     this.more.hidden = d.hostList.length <= fewHosts;
     write(this.more, this.allHosts ? `Only the ${fewHosts} busiest` : `All ${d.hostList.length} hosts`);
     const list = this.allHosts ? d.hostList : d.hostList.slice(0, fewHosts);
-    this.hosts.show(tables.hosts(list).map((cells) => cells.slice(0, -1)));
-    list.forEach((h, i) => this.box(i, h.name, d.hosts.has(h.name)));
-  }
-
-  /** box is where somebody says whether a host is drawn. */
-  private box(row: number, name: string, drawn: boolean): void {
-    const cells = this.hosts.cell(row, 0)?.parentElement as HTMLTableRowElement | undefined;
-    if (!cells) return;
-    const input = el("input");
-    input.type = "checkbox";
-    input.checked = drawn;
-    input.setAttribute("aria-label", "draw " + name);
-    input.addEventListener("change", () => this.chooser.host(name, input.checked));
-    const td = cells.cells[tables.hostHeads.length - 1] ?? cells.insertCell();
-    td.className = "l";
-    td.replaceChildren(input);
+    this.hosts.show(tables.hosts(list, new Set(d.hosts.keys()), (name, drawn) => this.chooser.host(name, drawn)));
   }
 
   private progress(now: Now): void {
@@ -170,7 +155,8 @@ export class Page {
     write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.verdict);
     list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", t.met ? "met" : "not met", t.threshold + ": " + t.detail]));
     this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
-      const head = el("summary", "", `Limit from ${count(b.from)} clients on: ${b.resource}${b.host ? ", " + b.host : ""}`);
+      const from = `from ${count(b.from)} ${b.from === 1 ? "client" : "clients"} on`;
+      const head = el("summary", "", b.resource === "none" ? "No limit was found" : `Limit ${from}: ${b.resource}${b.host ? ", " + b.host : ""}`);
       return el("details", "", "", head, el("p", "meta", (b.evidence ?? []).join(" ")));
     }));
     list(this.checks, [...(f?.checks ?? []).map((c): [string, string, string] => [c.status, c.status, c.name + ": " + c.detail]), ...(f?.warnings ?? []).map((w): [string, string, string] => ["warn", "note", w])]);

@@ -33,14 +33,15 @@ export function steps(d: Data): Cell[][] {
 
 export const hostHeads = ["<host", "<role", "cores", "CPU", "server processes", "client processes", "I/O wait", "disk busy", "disk read", "disk written", "received", "sent", "<drawn"];
 
-/** hosts are those that are watched, the busiest first. */
-export function hosts(all: HostNow[]): Cell[][] {
+/** hosts are those that are watched, the busiest first; draw is called when somebody wants one drawn, or not. */
+export function hosts(all: HostNow[], drawn: ReadonlySet<string>, draw: (name: string, drawn: boolean) => void): Cell[][] {
   const share = ["cpu", "server", "client", "iowait", "disk_busy"];
   const rate = ["read", "write", "received", "sent"];
   const at = (now: Numbers, column: string): number | null => now[hostColumns.indexOf(column as (typeof hostColumns)[number])] ?? null;
   return all.map((h) => [
     word(h.name), word(h.role), cell(h.cores > 0 ? String(h.cores) : "–"),
-    ...share.map((c) => cell(known(at(h.now, c), percent))), ...rate.map((c) => cell(known(at(h.now, c), (x) => bytes(x) + "/s"))), word(""),
+    ...share.map((c) => cell(known(at(h.now, c), percent))), ...rate.map((c) => cell(known(at(h.now, c), (x) => bytes(x) + "/s"))),
+    { ...word(""), box: { label: "draw " + h.name, checked: drawn.has(h.name), changed: (is) => draw(h.name, is) } },
   ]);
 }
 

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/lab/browser"
+	"weir/results"
+	"weir/web"
+)
+
+// A watching is weir with a live page, as a process of its own.
+type watching struct {
+	*exec.Cmd
+	url  string
+	told chan string // what it said, when it has ended
+}
+
+// watch starts weir, which says where its live page is.
+func watch(t *testing.T, args ...string) *watching {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
+	w := &watching{Cmd: exec.CommandContext(ctx, "weir", args...), told: make(chan string, 1)}
+	w.Dir = t.TempDir()
+	r, err := w.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = w.Wait() })
+	lines := bufio.NewReader(r)
+	said := ""
+	for w.url == "" {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("weir %v ended: %s%s", args, said, line)
+		}
+		said += line
+		if _, url, ok := strings.Cut(line, "live page      "); ok {
+			w.url = strings.TrimSpace(url)
+		}
+	}
+	go func() {
+		rest, _ := io.ReadAll(lines) // what there is
+		w.told <- said + string(rest)
+	}()
+	return w
+}
+
+// end interrupts it, or waits for its own end, and returns its exit code.
+func (w *watching) end(t *testing.T, interrupt bool) (code int, said string) {
+	t.Helper()
+	if interrupt {
+		if err := w.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said = <-w.told
+	_ = w.Wait() // its code is returned
+	return w.ProcessState.ExitCode(), said
+}
+
+// The page of a real run goes along with it, comes back with another server, and
+// has in the end as many seconds as the run directory.
+func TestWatchInBrowser(t *testing.T) {
+	t.Parallel()
+	if _, ok := web.Bundle("live.js"); !ok {
+		if os.Getenv("WEIR_REQUIRE") == "all" {
+			t.Fatal(web.Missing)
+		}
+		t.Skip(web.Missing)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	w := watch(t, "run", "--watch=127.0.0.1:0", "--clients", "1,2,4", "--hold", "4s", "--out", dir)
+	p := browser.Open(t, w.url, 1600, 1000)
+	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 3 && document.querySelector("[role=progressbar]").ariaValueNow > 0`)
+	p.Reload() // in the middle
+	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 5`)
+	p.Wait(`document.querySelector(".says .meta").textContent.startsWith("Of what was seen in the first")`)
+	p.Wait(`document.querySelector(".state").textContent.startsWith("The run is over")`)
+	p.Wait(`document.querySelector(".says .meta").textContent === "The result:"`)
+	code, said := w.end(t, false)
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	p.Wait(`document.querySelector(".wire.lost")`)
+
+	w = watch(t, "watch", dir, "--listen", strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/"))
+	p.Wait(`!document.querySelector(".wire.lost")`)
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, series, err := analysis.Both(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(fmt.Sprintf(`document.querySelector("#time-throughput").dataset.points === "%d"`, len(series.Points)))
+	p.Wait(`document.querySelector(".says .meta").textContent === "The result:" && !document.querySelector("a.report").hidden`)
+	var verdict, report string
+	p.Eval(`document.querySelector(".verdict").textContent`, &verdict)
+	p.Eval(`document.querySelector("a.report").href`, &report)
+	if !strings.HasSuffix(verdict, found.Verdict) {
+		t.Errorf("the page says %q, not %q", verdict, found.Verdict)
+	}
+	opened := browser.Open(t, report, 1200, 900)
+	opened.Wait(`document.querySelector(".verdict") || document.body.textContent.length > 1000`)
+	for _, e := range append(opened.Errors(), p.Errors()...) {
+		if !strings.Contains(e, "net::ERR_") && !strings.Contains(e, "/events") { // the server was away
+			t.Error(e)
+		}
+	}
+	if code, said := w.end(t, true); code != exitFine {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// weir watch waits for a run that is not there yet, and needs no file of it.
+func TestWatchWaits(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "later")
+	w := watch(t, "watch", dir, "--listen", "127.0.0.1:0")
+	resp, err := http.Get(w.url + "plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(b), "Waiting for the run to begin") {
+		t.Errorf("%v: %s", err, b)
+	}
+	resp.Body.Close()
+	if code, said := w.end(t, true); code != exitFine || !strings.Contains(said, "is not there yet") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// The page of a campaign has all its runs; that of a search shows it.
+func TestWatchCampaignAndSearch(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "campaign")
+	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--repeat", "2", "--clients", "1,2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", dir)
+	if code, said := w.end(t, false); code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	w = watch(t, "watch", dir, "--listen", "0")
+	for n := 0; n != 2; {
+		resp, err := http.Get(w.url + "plain")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		n = strings.Count(string(b), "/plain?run=")
+	}
+	w.end(t, true)
+	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--hold", "300ms", "--time", "3s", "--out", filepath.Join(t.TempDir(), "search"))
+	if code, said := w.end(t, false); code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// A page that is open does not keep a run from ending, and an interrupt ends both.
+func TestWatchIsInterrupted(t *testing.T) {
+	t.Parallel()
+	w := watch(t, "run", "--watch=0", "--target", "simulated://x?service=1ms", "--clients", "4", "--hold", "10m", "--out", filepath.Join(t.TempDir(), "run"))
+	resp, err := http.Get(w.url + "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"state":"running"`) {
+	}
+	if code, said := w.end(t, true); code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	told := ""
+	for lines.Scan() {
+		told += lines.Text()
+	}
+	if !strings.Contains(told, `"state":"ended"`) || !strings.Contains(told, `"final":true`) {
+		t.Errorf("the page was not told the end: %.2000s", told)
+	}
+}
+
+// The analysis for the page says what the page shows.
+func TestGlance(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if code, said := started(t, "run", "--target", "simulated://x?service=1ms", "--clients", "1,2", "--hold", "500ms", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", dir).ended(); code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	code, said := started(t, "glance", dir).ended()
+	if code != exitFine || !strings.HasPrefix(said, `{"at":`) || !strings.Contains(said, `"verdict":"`) {
+		t.Errorf("exit code %d: %.300s", code, said)
+	}
+	if code, said := started(t, "glance", filepath.Dir(dir)).ended(); code != exitError || !strings.Contains(said, "is not a run directory") {
+		t.Errorf("exit code %d: %.300s", code, said)
+	}
+}
+
+// What cannot be is told before anything is measured.
+func TestWatchUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"is a file":               {"watch", file},
+		"is no address":           {"watch", "x", "--listen", "a b"},
+		"16 letters or more":      {"watch", "x", "--token-file", file},
+		"no such file":            {"watch", "x", "--token-file", file + "x"},
+		"is for --watch":          {"run", "--watch-token-file", file},
+		"use HOST:PORT":           {"run", "--watch=http://x:1/"},
+		"accepts at most 1 arg":   {"watch", "a", "b"},
+		"cannot assign requested": {"watch", "x", "--listen", "192.0.2.1:0"},
+	} {
+		if code, said := weir(t, args...); code == exitFine || !strings.Contains(said, want) {
+			t.Errorf("weir %v: exit code %d: %s", args, code, said)
+		}
+	}
+}
