@@ -103,7 +103,7 @@ func overlays(f *analysis.Findings) []overlay {
 				}
 				return s.Latency.P99, true
 			}, axis: durationAxis, show: unit.Seconds},
-		{id: "scaling", title: "Scaling efficiency against load", name: "scaling efficiency", desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
+		{id: "efficiency", title: "Efficiency against load", name: "efficiency", desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
 			of: efficiency, axis: percent(1), show: unit.Percent},
 		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percent(0), show: unit.Percent},

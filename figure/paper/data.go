@@ -138,9 +138,6 @@ func (s *sheet) line(i int) {
 	if len(path) > 200 { // a noisy one
 		width = 0.6
 	}
-	if !l.Dots {
-		s.band(points, st.color)
-	}
 	if st.joined && len(path) > 1 {
 		s.stroke(path, pen{st.color, width, st.dash})
 	}
@@ -181,7 +178,12 @@ func (s *sheet) beside(i int) float64 {
 }
 
 // band is the interval along a line without dots, in stretches of points that have one.
-func (s *sheet) band(points []figure.Point, c rgb) {
+func (s *sheet) band(line int) {
+	l, c := &s.f.Lines[line], s.styles[line].color
+	if l.Dots {
+		return
+	}
+	points := s.points(l)
 	pale := func(x uint8) uint8 { return uint8(255 - (255-int(x))/5) }
 	for i := 0; i < len(points); {
 		from := i

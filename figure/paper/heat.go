@@ -11,6 +11,7 @@ import (
 const (
 	scaleWidth = 34.0
 	shades     = 24
+	seam       = 0.25 // how far neighbors overlap: viewers show paper between edges that only meet
 )
 
 // shade is a color for counts: the more, the darker, also in grey.
@@ -55,7 +56,7 @@ func (s *sheet) heat() {
 			shadeOf, from := level(float64(row[k]), float64(most)), k
 			for k++; k < len(row) && k+1 < len(h.Y) && row[k] > 0 && level(float64(row[k]), float64(most)) == shadeOf; k++ {
 			}
-			s.fill(rectangle(box{left, s.py(h.Y[k]), right + 0.05, s.py(h.Y[from])}), shade(shadeOf))
+			s.fill(rectangle(box{left, s.py(h.Y[k]) - seam, right + seam, s.py(h.Y[from])}), shade(shadeOf))
 		}
 	}
 	s.scale(most)
@@ -88,7 +89,7 @@ func (s *sheet) scale(most int64) {
 	step := (s.bottom - s.top) / shades
 	for i := range shades {
 		bottom := s.bottom - step*float64(i)
-		s.fill(rectangle(box{left, bottom - step - 0.05, right, bottom}), shade(i))
+		s.fill(rectangle(box{left, bottom - step - seam, right, bottom}), shade(i))
 	}
 	l := letters{size: smallSize}
 	count := func(y float64, n float64) {

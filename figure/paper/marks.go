@@ -10,17 +10,23 @@ func spread(low, high *float64) bool {
 	return low != nil && high != nil && !math.IsNaN(*low+*high) && !math.IsInf(*low, 0) && !math.IsInf(*high, 0)
 }
 
-// markLines draws the lines of marks, and the intervals that they lie in.
+// markIntervals shades what the places of marks lie in.
+func (s *sheet) markIntervals() {
+	for _, m := range s.f.Marks {
+		if !spread(m.Low, m.High) {
+			continue
+		}
+		low, high := s.px(*m.Low), s.px(*m.High)
+		s.fill(rectangle(box{low, s.top, max(high, low+0.5), s.bottom}), rgb{247, 236, 214})
+		for _, edge := range []float64{low, high} {
+			s.stroke([]point{{edge, s.top}, {edge, s.bottom}}, pen{color: rgb{190, 160, 100}, width: hair})
+		}
+	}
+}
+
 func (s *sheet) markLines() {
 	for _, m := range s.f.Marks {
 		x := s.px(m.X)
-		if spread(m.Low, m.High) {
-			low, high := s.px(*m.Low), s.px(*m.High)
-			s.fill(rectangle(box{low, s.top, max(high, low+0.5), s.bottom}), rgb{247, 236, 214})
-			for _, edge := range []float64{low, high} {
-				s.stroke([]point{{edge, s.top}, {edge, s.bottom}}, pen{color: rgb{190, 160, 100}, width: hair})
-			}
-		}
 		s.stroke([]point{{x, s.top}, {x, s.bottom}}, pen{color: rgb{60, 60, 60}, width: 0.7, dash: []float64{2.5, 1.5}})
 	}
 }

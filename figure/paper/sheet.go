@@ -61,9 +61,17 @@ func (s *sheet) draw() {
 	s.grid()
 	s.heat()
 	s.columns()
-	s.markLines()
+	s.markIntervals()
 	for i := range s.f.Lines {
-		s.line(i)
+		s.band(i)
+	}
+	s.markLines()
+	for _, dots := range []bool{false, true} { // what was measured lies above what was fitted
+		for i := range s.f.Lines {
+			if s.f.Lines[i].Dots == dots {
+				s.line(i)
+			}
+		}
 	}
 	s.axes()
 	s.markNames()

@@ -82,10 +82,13 @@ func amount(f *figure.Figure) string {
 	return "n = " + say.Plural(most, "interval") + " of about a second"
 }
 
-// marks says what the vertical lines are at.
+// marks says what the vertical lines are at, unless the description does.
 func marks(f *figure.Figure) string {
 	var all []string
 	for _, m := range f.Marks {
+		if words := strings.Fields(m.Name); len(words) > 1 && strings.Contains(f.Desc, strings.Join(words[len(words)-2:], " ")) {
+			continue
+		}
 		text := m.Name
 		if m.Low != nil && m.High != nil {
 			text += fmt.Sprintf(" (95%% interval, shaded: %s to %s)", f.X.Text(math.Round(*m.Low)), f.X.Text(math.Round(*m.High)))

@@ -37,9 +37,9 @@ func nameOf(f *figure.Figure) string {
 		return yield + against
 	case "client":
 		return yield + against // "throughput per client" is its name
-	case "latency", "redirect", "errors", "cpu", "walltime", "scaling", "cpuefficiency", "p99", "p50":
+	case "latency", "redirect", "errors", "cpu", "walltime", "efficiency", "resources", "cpuefficiency", "p99", "p50":
 		return map[string]string{"latency": "latency", "redirect": "time-to-redirect", "errors": "errors", "cpu": "cpu", "walltime": "wall-clock-time",
-			"scaling": "scaling-efficiency", "cpuefficiency": "cpu-efficiency", "p99": "p99-latency", "p50": "median-latency"}[f.ID] + against
+			"efficiency": "efficiency", "resources": "resources", "cpuefficiency": "cpu-efficiency", "p99": "p99-latency", "p50": "median-latency"}[f.ID] + against
 	case "firstbyte":
 		return "time-to-first-byte" + against
 	case "time":

@@ -20,7 +20,7 @@ func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
 		measured = s.About.Weir
 	}
 	set := Set{Title: "run " + f.Run, Figures: figures(f, s),
-		Bars: "Bars are 95% confidence intervals of the mean of each hold, by Student's distribution over " + batches(f) + " batch means of its seconds"}
+		Bars: "Each 95% interval of a mean is by Student's distribution over " + batches(f) + " batch means of the seconds of its hold"}
 	set.Origin = fmt.Sprintf("Run %s (%s) against %s, begun %s. Validity: %s. Measured with weir %s, drawn with weir %s.",
 		f.Run, f.Name, f.Target, f.Start.UTC().Format("2006-01-02 15:04 MST"), validity(f), measured, drawn)
 	return set
@@ -29,7 +29,7 @@ func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
 // OfTable is the set of the figures of a table that was read from the file name.
 func OfTable(f *analysis.Findings, name, drawn string) Set {
 	return Set{Title: "the table " + name, Figures: figures(f, nil),
-		Bars:   "Bars are 95% confidence intervals of the mean, by Student's distribution over the rows of a point",
+		Bars:   "Each 95% interval of a mean is by Student's distribution over the rows of its point",
 		Origin: fmt.Sprintf("From the table %s. Validity: %s. Analyzed and drawn with weir %s.", name, validity(f), drawn)}
 }
 
@@ -88,7 +88,7 @@ func ofHost(figures []figure.Figure) []figure.Figure {
 // what was fitted.
 func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	p := report.Figures(f, s)
-	all := slices.Concat(p.Load, p.Papers, p.Time, p.Distributions, p.Servers, p.Hosts)
+	all := slices.Concat(p.Load, p.Papers, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts)
 	if len(p.EachHost) <= fewHosts {
 		for _, h := range p.EachHost {
 			all = append(all, ofHost(h.Figures)...)
@@ -97,9 +97,24 @@ func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	for i := range all {
 		if all[i].ID == "curve" {
 			all[i].Desc += fits(f, &all[i])
+			all[i].Marks = mainMarks(all[i].Marks)
 		}
 	}
 	return all
+}
+
+// mainMarks leaves out those that the report's larger plot has room for.
+func mainMarks(marks []figure.Mark) []figure.Mark {
+	var kept []figure.Mark
+	for _, m := range marks {
+		what, where, _ := strings.Cut(m.Name, ": ")
+		names := slices.DeleteFunc(strings.Split(what, ", "), func(n string) bool { return n == "cheapest" || n == "most power" })
+		if len(names) > 0 {
+			m.Name = strings.Join(names, ", ") + ": " + where
+			kept = append(kept, m)
+		}
+	}
+	return kept
 }
 
 func fits(f *analysis.Findings, c *figure.Figure) string {
