@@ -75,7 +75,7 @@ bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (a
 	go run ./internal/bench -weir $(BIN)/weir -out docs/benchmarks.md
 
 screenshots: build ## the pictures of the pages, docs/*.png (two minutes; best on a machine that does nothing else)
-	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run TestScreenshots -count 1 -v
+	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
 
 golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./... -run 'Golden|Script' -update

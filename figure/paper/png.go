@@ -10,6 +10,9 @@ import (
 	"io"
 	"math"
 
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 )
@@ -65,11 +68,52 @@ func (p *pngCanvas) text(at point, s string, l letters) {
 		p.img.FillString(face, to, s)
 		return
 	}
-	p.img.Push()
-	p.img.Translate(to)
-	p.img.Rotate(math.Pi / 2)
-	p.img.FillString(face, vg.Point{}, s)
-	p.img.Pop()
+	p.img.Fill(outlines(p.d.fonts.of(l), to, s, l.size)) // gonum would turn pixels, which blurs them
+}
+
+// outlines are those of s, written upwards from a place: the glyphs' curves,
+// with the font's distances between neighbors.
+func outlines(c *cut, from vg.Point, s string, size float64) vg.Path {
+	var path vg.Path
+	var buf sfnt.Buffer
+	em := fixed.Int26_6(c.font.UnitsPerEm())
+	scale := size / float64(em)
+	x := 0.0
+	// A glyph's y grows downwards, in units of the font.
+	place := func(p fixed.Point26_6) vg.Point {
+		return vg.Point{X: from.X + vg.Length(float64(p.Y)*scale), Y: from.Y + vg.Length((x+float64(p.X))*scale)}
+	}
+	before := sfnt.GlyphIndex(0)
+	for _, r := range s {
+		i, err := c.font.GlyphIndex(&buf, r)
+		if err != nil {
+			continue
+		}
+		if kern, err := c.font.Kern(&buf, before, i, em, font.HintingNone); err == nil && before != 0 {
+			x += float64(kern)
+		}
+		before = i
+		segments, err := c.font.LoadGlyph(&buf, i, em, nil)
+		if err != nil {
+			continue
+		}
+		for _, g := range segments {
+			switch g.Op {
+			case sfnt.SegmentOpMoveTo:
+				path.Move(place(g.Args[0]))
+			case sfnt.SegmentOpLineTo:
+				path.Line(place(g.Args[0]))
+			case sfnt.SegmentOpQuadTo:
+				path.QuadTo(place(g.Args[0]), place(g.Args[1]))
+			case sfnt.SegmentOpCubeTo:
+				path.CubeTo(place(g.Args[0]), place(g.Args[1]), place(g.Args[2]))
+			}
+		}
+		if wide, err := c.font.GlyphAdvance(&buf, i, em, font.HintingNone); err == nil {
+			x += float64(wide)
+		}
+	}
+	return path
 }
 
 // write adds the resolution, from which programs take the size on paper: the

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"image"
+	"image/png"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// The commands of docs/seeing.md about figures work as they stand there, the
+// names that it lists are those of files, and pandas reads the numbers.
+func TestSeeingPageFigures(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../docs/seeing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page, ok := strings.Cut(string(b), "## Figures for papers and wiki pages")
+	if !ok {
+		t.Fatal("the section is not there")
+	}
+	page, _, _ = strings.Cut(page, "\n## ")
+	dir := t.TempDir()
+	table, err := os.ReadFile("../../analysis/testdata/gridftp/AverageThroughput.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "old.csv"), table, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"latest", "direct", "staged"} {
+		args := []string{"run", "--quiet", "--target", "simulated://x?servers=4&service=10ms&files=9x1KiB", "--clients", "2,4,8", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", "runs/" + name}
+		if code, said := start(t, dir, "weir", args...).ended(); code != exitFine && code != exitInvalid {
+			t.Fatalf("exit code %d: %s", code, said)
+		}
+	}
+	commands := regexp.MustCompile(`(?m)^\$ weir (.*)$`).FindAllStringSubmatch(page, -1)
+	if len(commands) != 3 {
+		t.Errorf("%d commands", len(commands))
+	}
+	for _, c := range commands {
+		if code, said := start(t, dir, "weir", strings.Fields(c[1])...).ended(); code != exitFine && code != exitInvalid {
+			t.Errorf("weir %s: exit code %d: %s", c[1], code, said)
+		}
+	}
+	for _, name := range []string{"throughput-vs-clients", "throughput-per-client-vs-clients", "efficiency-vs-clients", "latency-vs-clients", "wall-clock-time-vs-clients", "throughput-vs-time", "files-vs-time", "clients-vs-time", "latency-vs-time", "latency-heat-map-vs-time", "latency-tail"} {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("%s is not listed", name)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "figures", name+".pdf")); err != nil {
+			t.Error(err)
+		}
+	}
+	lab.Need(t, "/usr/bin/python3")
+	snippet := regexp.MustCompile("(?s)```python\n(.*?)```").FindStringSubmatch(page)
+	if snippet == nil {
+		t.Fatal("no snippet")
+	}
+	if err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import pandas").Run(); err != nil {
+		lab.Need(t, "python3-pandas")
+	}
+	said := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", strings.ReplaceAll("\n"+snippet[1], "\n  ", "\n")) //nolint:gosec // our own page
+	said.Dir = dir
+	out, err := said.CombinedOutput()
+	if err != nil || !slices.Contains(strings.Fields(string(out)), "8") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// The picture in docs/seeing.md is what this command draws of the first seed's
+// table. `make screenshots` has this test write it.
+func TestFigureOfDocs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if code, said := weir(t, "analyze", "../../analysis/testdata/gridftp/AverageThroughput.csv", "--figures", dir, "--format", "png", "--dpi", "200", "--size", "120x75"); code != exitFine {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	drawn := filepath.Join(dir, "throughput-vs-clients.png")
+	if to := os.Getenv("WEIR_SCREENSHOTS"); to != "" {
+		b, err := os.ReadFile(drawn)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, "figure.png"), b, 0o644) //nolint:gosec // a picture for everybody
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := picture(t, drawn), picture(t, "../../docs/figure.png")
+	if a.Bounds() != b.Bounds() {
+		t.Fatalf("docs/figure.png has %v, not %v: make screenshots", b.Bounds(), a.Bounds())
+	}
+	off := 0.0
+	for y := range a.Bounds().Dy() {
+		for x := range a.Bounds().Dx() {
+			r, _, _, _ := a.At(x, y).RGBA()
+			s, _, _, _ := b.At(x, y).RGBA()
+			off += math.Abs(float64(r)-float64(s)) / 65535
+		}
+	}
+	if share := off / float64(a.Bounds().Dx()*a.Bounds().Dy()); share > 0.002 {
+		t.Errorf("docs/figure.png differs in %.2f%%: make screenshots", 100*share)
+	}
+}
+
+func picture(t *testing.T, path string) image.Image {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	img, err := png.Decode(file)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return img
+}
