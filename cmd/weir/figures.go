@@ -31,8 +31,6 @@ func figuresFlags(c *cobra.Command, f *figureFlags) {
 	fs.StringSliceVar(&f.formats, "format", paper.Formats(), "`FORMATS` of the figures, some of "+strings.Join(paper.Formats(), ", "))
 	fs.StringVar(&f.size, "size", "column", "`SIZE` of the figures: column (one of a paper), wide (two columns), or millimeters as in 120x80")
 	fs.IntVar(&f.dpi, "dpi", usual.DPI, "pixels per inch of PNG figures: `N` from 50 to 1200")
-	_ = c.RegisterFlagCompletionFunc("format", completeWords(true, paper.Formats()...)) // the flag is there
-	_ = c.RegisterFlagCompletionFunc("size", completeWords(false, "column", "wide"))
 	fs.BoolVar(&f.titles, "titles", false, "write its title above each figure; papers have captions below")
 }
 
