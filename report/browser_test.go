@@ -232,11 +232,10 @@ func TestHostileNamesInABrowser(t *testing.T) {
 	s.About.Weir = evil
 	p := open(t, f, s, 1600, 900)
 	drawAll(p)
-	for i, fig := range Figures(f, s).All() { // the boxes beside the mouse, too
+	for i := range Figures(f, s).All() { // the boxes beside the mouse, too
 		over := p.Box(fmt.Sprintf(`figure[data-figure="%d"] .u-over`, i))
 		p.Move(over.X+over.Width*0.4, over.Y+over.Height*0.5)
 		p.Press(fmt.Sprintf(`figure[data-figure="%d"] .chart-data button`, i))
-		_ = fig
 	}
 	var got struct {
 		Run      bool
@@ -249,6 +248,9 @@ func TestHostileNamesInABrowser(t *testing.T) {
 	}
 	if !strings.Contains(got.Text, `</script><script>window.pwned = 1</script><img src=x onerror="window.pwned = 1">`) {
 		t.Error("the names cannot be read as they are")
+	}
+	if strings.ContainsAny(got.Text, "\u202e\x00\x1b") {
+		t.Error("a name may turn the text around it")
 	}
 	sound(t, p)
 }

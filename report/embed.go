@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"weir/figure"
+	"weir/internal/say"
 	"weir/web"
 )
 
@@ -123,7 +125,7 @@ func pack(figures []*figure.Figure) packed {
 		return len(p.X) - 1
 	}
 	for _, drawn := range figures {
-		f := packedFigure{Figure: *drawn}
+		f := packedFigure{Figure: printableFigure(*drawn)}
 		for i := range drawn.Lines {
 			f.Lines = append(f.Lines, packLine(&drawn.Lines[i], column))
 		}
@@ -137,19 +139,32 @@ func pack(figures []*figure.Figure) packed {
 	return p
 }
 
+// printableFigure makes the names in a figure what they are on the page.
+func printableFigure(f figure.Figure) figure.Figure {
+	f.Title, f.Desc, f.Stamp = say.Plain(f.Title), say.Plain(f.Desc), say.Plain(f.Stamp)
+	f.X.Label, f.Y.Label = say.Plain(f.X.Label), say.Plain(f.Y.Label)
+	f.Zones, f.Marks = slices.Clone(f.Zones), slices.Clone(f.Marks)
+	for i := range f.Zones {
+		f.Zones[i].Name = say.Plain(f.Zones[i].Name)
+	}
+	for i := range f.Marks {
+		f.Marks[i].Name = say.Plain(f.Marks[i].Name)
+	}
+	return f
+}
+
 func packLine(l *figure.Line, column func(digits) int) packedLine {
 	points := l.Points
 	if !l.Dots {
 		points = figure.ThinTo(points, MostEmbedded)
 	}
-	many := len(points) > figure.MostPoints
-	out := packedLine{Name: l.Name, Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: digits{few: many}}
-	x, low, high := digits{}, digits{few: many}, digits{few: many}
+	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: digits{}}
+	x, low, high := digits{}, digits{}, digits{}
 	spread := false
 	for i := range points {
 		p := &points[i]
-		x.of, out.Y.of = append(x.of, p.X), append(out.Y.of, p.Y)
-		low.of, high.of = append(low.of, orNaN(p.Low)), append(high.of, orNaN(p.High))
+		x, out.Y = append(x, p.X), append(out.Y, p.Y)
+		low, high = append(low, orNaN(p.Low)), append(high, orNaN(p.High))
 		spread = spread || p.Low != nil && p.High != nil
 	}
 	if spread {
@@ -166,25 +181,14 @@ func orNaN(p *float64) float64 {
 	return *p
 }
 
-// digits are numbers with seven digits, or four where there are few for each
-// of very many: people are shown three.
-type digits struct {
-	of  []float64
-	few bool
-}
-
-// IsZero tells encoding/json what to leave out.
-func (d digits) IsZero() bool { return len(d.of) == 0 }
+// digits are numbers of seven digits: people are shown three.
+type digits []float64
 
 // MarshalJSON writes null for what is not known.
 func (d digits) MarshalJSON() ([]byte, error) {
-	precision := 7
-	if d.few {
-		precision = 4
-	}
-	out := make([]byte, 0, 8*len(d.of)+2)
+	out := make([]byte, 0, 8*len(d)+2)
 	out = append(out, '[')
-	for i, x := range d.of {
+	for i, x := range d {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -192,7 +196,7 @@ func (d digits) MarshalJSON() ([]byte, error) {
 			out = append(out, "null"...)
 			continue
 		}
-		out = strconv.AppendFloat(out, x, 'g', precision, 64)
+		out = strconv.AppendFloat(out, x, 'g', 7, 64)
 	}
 	return append(out, ']'), nil
 }

@@ -32,6 +32,7 @@ export class Chart implements Member {
   private view: View;
   private at: number | null = null; // the stop that is pointed at
   private atY: number | null = null;
+  private byKey = false; // it was pointed at with the keyboard
   private readonly hidden = new Set<number>();
   private readonly parts = new Parts();
   private readonly ends: (() => void)[] = [];
@@ -113,7 +114,9 @@ export class Chart implements Member {
     this.overlay = new Overlay(u, this.parts.box);
     listen(u.over, {
       point: (left, top) => this.select(snap(stops(this.f, this.hidden), u.posToVal(left, "x")), u.posToVal(top, "y"), false),
-      leave: () => this.select(null, null, false),
+      leave: () => {
+        if (!this.byKey) this.select(null, null, false);
+      },
       pinch: (from, to) => this.zoom(this.view.pinched(from.map((p) => u.posToVal(p, "x")), to, u.over.clientWidth), null),
       reset: () => this.reset(),
     });
@@ -136,6 +139,7 @@ export class Chart implements Member {
     }
     const lines = this.f.lines ?? [];
     const at = places(lines);
+    if (at.length === 0) return [[this.f.x.min, this.f.x.max], [null, null], ...lines.slice(1).map(() => [null, null])];
     return [at, ...lines.map((l) => aligned(l, at))] as uPlot.AlignedData;
   }
 
@@ -177,6 +181,7 @@ export class Chart implements Member {
   private select(x: number | null, y: number | null, said: boolean): void {
     this.at = x;
     this.atY = y;
+    this.byKey = said && x !== null;
     this.draw(true);
     if (said) this.say();
     this.options.group?.point(this, x);

@@ -97,9 +97,9 @@ export function buttons(f: Figure): HTMLElement {
     b.setAttribute("aria-label", title);
     return b;
   };
-  const data = button("Data", "The numbers of " + f.title + ", as a table");
+  const data = button("Data", "Data: the numbers of " + f.title + " as a table");
   data.setAttribute("aria-expanded", "false");
-  const save = button("CSV", "Save the numbers of " + f.title + " as a CSV file");
+  const save = button("CSV", "CSV: save the numbers of " + f.title + " as a file");
   let shown: HTMLElement | null = null;
   data.addEventListener("click", () => {
     if (shown) {
