@@ -29,9 +29,15 @@ type watching struct {
 // watch starts weir, which says where its live page is.
 func watch(t *testing.T, args ...string) *watching {
 	t.Helper()
+	return watchIn(t, t.TempDir(), args...)
+}
+
+// watchIn is watch in a folder that is there.
+func watchIn(t *testing.T, dir string, args ...string) *watching {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
 	w := &watching{Cmd: exec.CommandContext(ctx, "weir", args...), told: make(chan string, 1)}
-	w.Dir = t.TempDir()
+	w.Dir = dir
 	r, err := w.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -231,5 +237,43 @@ func TestWatchUsage(t *testing.T) {
 		if code, said := weir(t, args...); code == exitFine || !strings.Contains(said, want) {
 			t.Errorf("weir %v: exit code %d: %s", args, code, said)
 		}
+	}
+}
+
+// The commands of docs/seeing.md about the live page work as they stand there,
+// but for the port.
+func TestWatchPageOfDocs(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../docs/seeing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "### The live page\n")
+	text, _, _ = strings.Cut(text, "### ")
+	dir := t.TempDir()
+	scenario := "target: simulated://x?service=1ms\nload: {clients: [1, 2], ramp: 0s, settle: 0s, hold: 500ms}\n"
+	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for line := range strings.Lines(text) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ weir ")
+		if !ok {
+			continue
+		}
+		ran++
+		args := strings.Fields(command)
+		forever := args[0] == "watch"
+		if args[len(args)-1] == "--watch" {
+			args[len(args)-1] = "--watch=0"
+		} else {
+			args = append(args, "--listen", "0")
+		}
+		if code, said := watchIn(t, dir, args...).end(t, forever); code != exitFine && code != exitInvalid {
+			t.Errorf("weir %s: exit code %d: %s", command, code, said)
+		}
+	}
+	if ran != 3 {
+		t.Errorf("%d commands found", ran)
 	}
 }
