@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"weir/analysis"
 	"weir/figure"
@@ -69,9 +70,26 @@ func loadChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 func phaseChapter(f *analysis.Findings) chapter {
 	c := chapter{ID: "phases", Title: "Phases of the steps", Parts: filled(subintervalSection(f), phaseSection(f))}
 	for i := range c.Parts {
-		c.Parts[i].Folded = true
+		c.Parts[i].Folded = i > 0 || len(c.Parts[i].Rows) > mostOpenRows
+	}
+	if s := reference(f); s != nil {
+		c.Lead = phaseWords(f, s)
 	}
 	return c
+}
+
+// phaseWords says what the four parts of a step gave, "" if they are not known.
+func phaseWords(f *analysis.Findings, s *analysis.Step) string {
+	var said []string
+	for _, p := range f.Subintervals {
+		if p.Step == s.Step {
+			said = append(said, fmt.Sprintf("%s %s (%s)", p.Name, yieldText(f, p.Throughput, p.Operations), clients(f, p.Clients)))
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The four parts of the step with %s gave: %s.", at(f, s), strings.Join(said, ", "))
 }
 
 // latencyChapter has the plots that are seen at once, and the other steps folded.
@@ -107,7 +125,7 @@ const mostOpenRows = 40
 func hostChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	c := chapter{ID: "hosts", Title: "Hosts", Charts: drawings(plots.Hosts)}
 	for _, h := range plots.EachHost {
-		c.Parts = append(c.Parts, section{Title: fmt.Sprintf("%s (%s)", h.Host, h.Role), Note: h.Words, Charts: drawings(h.Figures), Folded: len(plots.EachHost) > 2})
+		c.Parts = append(c.Parts, section{Title: fmt.Sprintf("%s (%s)", h.Host, h.Role), Note: h.Words, Charts: drawings(h.Figures), Folded: len(plots.EachHost) > 2, Screen: len(plots.EachHost) > fewHosts})
 	}
 	if s != nil && len(s.Hosts) > len(plots.EachHost) {
 		c.Note = fmt.Sprintf("The %d busiest of %d hosts have plots of their own; hosts.csv has all.", len(plots.EachHost), len(s.Hosts))

@@ -229,7 +229,13 @@ func errorChart(f *analysis.Findings) *figure.Figure {
 	}
 	by := figure.Percent()
 	c.Y = figure.LinearAxis("% of operations", by, highest(c.Lines))
-	c.Desc = fmt.Sprintf("Share of operations that failed, at most %s.", unit.Percent(highest(c.Lines)))
+	c.Desc = fmt.Sprintf("Share of operations that failed: %s.", summit(f, &c.Lines[0], unit.Percent))
+	for i := range f.Curve {
+		if f.Curve[i].Errors > 0 {
+			c.Desc += fmt.Sprintf(" The first ones came with %s.", at(f, &f.Curve[i]))
+			break
+		}
+	}
 	return &c
 }
 
@@ -251,15 +257,34 @@ func cpuChart(f *analysis.Findings) *figure.Figure {
 	for _, l := range lines {
 		if len(l.Points) > 0 {
 			c.Lines = append(c.Lines, l)
-			said = append(said, fmt.Sprintf("%s at most %s", l.Name, unit.Percent(highest([]figure.Line{l}))))
+			said = append(said, summit(f, &l, unit.Percent))
 		}
 	}
 	if len(c.Lines) == 0 {
 		return nil
 	}
 	c.Y = figure.LinearAxis("% of the machine's cores", figure.Percent(), 1)
-	c.Desc = "Share of all cores of their machines that each side kept busy while the load was held: " + strings.Join(said, ", ") + "."
+	c.Desc = "Share of all cores of their machines that each side kept busy while the load was held: " + strings.Join(said, "; ") + "."
 	return &c
+}
+
+// summit says where a line against load is highest, and where it ends.
+func summit(f *analysis.Findings, l *figure.Line, text func(float64) string) string {
+	if len(l.Points) == 0 {
+		return l.Name + " unknown"
+	}
+	best := 0
+	for i := range l.Points {
+		if l.Points[i].Y > l.Points[best].Y {
+			best = i
+		}
+	}
+	last := l.Points[len(l.Points)-1]
+	said := fmt.Sprintf("%s at most %s with %s", l.Name, text(l.Points[best].Y), clients(f, l.Points[best].X))
+	if last.X != l.Points[best].X {
+		said += fmt.Sprintf(", %s with %s", text(last.Y), clients(f, last.X))
+	}
+	return said
 }
 
 // serverWait returns the largest I/O wait of the hosts that serve.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,8 @@ func environmentSection(s *analysis.Series) section {
 	}
 	add("weir", strings.TrimSpace(about.Weir+" ("+about.Go+")"))
 	var e surroundings
-	if len(about.Environment) == 0 || json.Unmarshal(about.Environment, &e) != nil {
+	var odd *json.UnmarshalTypeError // one value of another kind, the rest is there
+	if err := json.Unmarshal(about.Environment, &e); err != nil && !errors.As(err, &odd) {
 		return t // the text has what there is
 	}
 	add("machine", joinWords(e.Host, e.Virtual))

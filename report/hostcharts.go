@@ -112,7 +112,7 @@ func beside(s *analysis.Series, id, title, what string, by figure.Scale, label s
 		name := say.Plain(u.host.Host)
 		l := hostLine(u.host, name, i, figure.MostPoints, of)
 		c.Lines = append(c.Lines, l)
-		said = append(said, fmt.Sprintf("%s %s on average and %s at most", name, text(u.mean), text(highest([]figure.Line{l}))))
+		said = append(said, name+" "+usual(text, u.mean, highest([]figure.Line{l})))
 	}
 	if len(all) == 0 {
 		return c
@@ -163,7 +163,7 @@ func hostWords(h *analysis.HostSeries) string {
 			for i := range h.Points {
 				most = max(most, of(&h.Points[i]))
 			}
-			said = append(said, fmt.Sprintf("%s %s on average, at most %s", what, text(mean), text(most)))
+			said = append(said, what+" "+usual(text, mean, most))
 		}
 	}
 	add("CPU", unit.Percent, func(p *analysis.HostPoint) float64 { return p.CPU })
@@ -193,7 +193,7 @@ func lines(h *analysis.HostSeries, most int, text func(float64) string, parts []
 		l.Dash = part.dash
 		if high := highest([]figure.Line{l}); high > 0 {
 			all = append(all, l)
-			said = append(said, fmt.Sprintf("%s %s on average and %s at most", part.name, text(meanUse(h, part.of)), text(high)))
+			said = append(said, part.name+" "+usual(text, meanUse(h, part.of), high))
 		}
 	}
 	return all, strings.Join(said, ", ")

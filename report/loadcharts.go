@@ -66,7 +66,7 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 	}
 	text := fmt.Sprintf("%s %s at %s", say.Capital(strings.Join(all, " and ")), say.Either(len(all), "is", "are"), place)
 	if m.Low != nil && m.High != nil {
-		text += fmt.Sprintf(" (%s to %s, shaded)", unit.Significant(*m.Low), clients(f, *m.High))
+		text += fmt.Sprintf(" (%s to %s, shaded)", significantLoad(f, *m.Low), clients(f, *m.High))
 	}
 	return text + "."
 }

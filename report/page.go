@@ -48,6 +48,7 @@ type section struct {
 	Charts                []drawing
 	Caption               string // names the table for those who do not see what is above it
 	Folded                bool   // only the title is seen until it is opened
+	Screen                bool   // folded, and not printed: there are too many of them
 	Head                  []cell
 	Rows                  []cells
 }

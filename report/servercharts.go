@@ -249,7 +249,7 @@ func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	for i, x := range shown {
 		l := serverLine(x, i, of)
 		c.Lines = append(c.Lines, l)
-		said = append(said, fmt.Sprintf("%s %s on average and %s at most", l.Name, text(meanOf(l.Points)), text(highest([]figure.Line{l}))))
+		said = append(said, l.Name+" "+usual(text, meanOf(l.Points), highest([]figure.Line{l})))
 	}
 	by := figure.Bits(highest(c.Lines))
 	if f.Measure == analysis.Rate {

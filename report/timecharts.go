@@ -98,13 +98,13 @@ func yieldTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 		c.Lines = []figure.Line{timeLine(s, "operations", 0, false, func(p *analysis.Point) float64 { return p.Operations })}
 		by := figure.Decimal(highest(c.Lines), " ops/s")
 		c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
-		c.Desc = "Operations that ended each second. " + course(c.Lines[0].Points, func(x float64) string { return unit.Count(x) + "/s" }) + inShade
+		c.Desc = "Operations that ended each second. " + course("It", c.Lines[0].Points, func(x float64) string { return unit.Count(x) + "/s" }) + inShade
 		return c
 	}
 	c.Lines = []figure.Line{timeLine(s, "throughput", 0, false, func(p *analysis.Point) float64 { return p.Throughput })}
 	by := figure.Bits(highest(c.Lines))
 	c.Y = figure.LinearAxis(by.Unit, by, highest(c.Lines))
-	c.Desc = "Payload moved each second. " + course(c.Lines[0].Points, unit.Bits) + inShade
+	c.Desc = "Payload moved each second. " + course("It", c.Lines[0].Points, unit.Bits) + inShade
 	return c
 }
 
@@ -114,7 +114,7 @@ func clientTime(s *analysis.Series) figure.Figure {
 	c.Lines = []figure.Line{timeLine(s, "clients", 0, false, func(p *analysis.Point) float64 { return p.Clients })}
 	c.Y = figure.LinearAxis("virtual clients", figure.Decimal(0, ""), highest(c.Lines))
 	c.Y.Unit = "clients"
-	c.Desc = "Virtual clients that were running, mean of each second. " + course(c.Lines[0].Points, func(x float64) string { return unit.Significant(x) })
+	c.Desc = "Virtual clients that were running, mean of each second. " + course("Their number", c.Lines[0].Points, func(x float64) string { return unit.Significant(x) })
 	return c
 }
 
@@ -168,6 +168,6 @@ func latencyTime(s *analysis.Series) figure.Figure {
 		timeLine(s, "p99", 2, true, func(p *analysis.Point) float64 { return p.P99 }),
 	}
 	c.Y = durationAxis(c.Lines)
-	c.Desc = "Median (p50) and 99th percentile (p99) of the operations that ended in each second. The median: " + course(c.Lines[0].Points, unit.Seconds) + " The 99th percentile: " + course(c.Lines[1].Points, unit.Seconds)
+	c.Desc = "Median (p50) and 99th percentile (p99) of the operations that ended in each second. " + course("The median", c.Lines[0].Points, unit.Seconds) + " " + course("The 99th percentile", c.Lines[1].Points, unit.Seconds)
 	return c
 }

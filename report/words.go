@@ -7,12 +7,12 @@ import (
 	"weir/internal/unit"
 )
 
-// course says how a line goes, for those who do not see it: where it begins,
-// its highest and lowest place with their times, and where it ends.
-func course(points []figure.Point, text func(float64) string) string {
+// course says how a line goes, for those who do not see it: where what it shows
+// begins, its highest and lowest place with their times, and where it ends.
+func course(what string, points []figure.Point, text func(float64) string) string {
 	n := len(points)
 	if n == 0 {
-		return "Nothing is known."
+		return what + " is not known."
 	}
 	high, low := 0, 0
 	for i := range points {
@@ -24,12 +24,12 @@ func course(points []figure.Point, text func(float64) string) string {
 		}
 	}
 	if text(points[high].Y) == text(points[low].Y) {
-		return fmt.Sprintf("It is %s all the time.", text(points[0].Y))
+		return fmt.Sprintf("%s is %s all the time.", what, text(points[0].Y))
 	}
 	part := max(1, n/20)
 	first, last := meanOf(points[:part]), meanOf(points[n-part:])
 	place := func(i int) string { return fmt.Sprintf("%s at %s", text(points[i].Y), unit.Seconds(points[i].X)) }
-	return fmt.Sprintf("It begins near %s, is highest with %s, lowest with %s, and ends near %s.", text(first), place(high), place(low), text(last))
+	return fmt.Sprintf("%s begins near %s, is highest with %s, lowest with %s, and ends near %s.", what, text(first), place(high), place(low), text(last))
 }
 
 func meanOf(points []figure.Point) float64 {
@@ -69,4 +69,20 @@ func bursts(points []figure.Point) string {
 		text += fmt.Sprintf(" in %d stretches", stretches)
 	}
 	return text + fmt.Sprintf(", at most %s/s at %s", unit.Count(points[high].Y), unit.Seconds(points[high].X))
+}
+
+// goes says where a figure goes from the lightest load to the heaviest.
+func goes(from, to string) string {
+	if from == to {
+		return "stays at " + from
+	}
+	return "goes from " + from + " to " + to
+}
+
+// usual says how high something was on average and at most.
+func usual(text func(float64) string, mean, most float64) string {
+	if text(mean) == text(most) {
+		return text(mean) + " all the time"
+	}
+	return text(mean) + " on average and " + text(most) + " at most"
 }
