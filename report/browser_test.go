@@ -347,3 +347,28 @@ func analyzedLong(t *testing.T, l resultstest.Large) (*analysis.Findings, *analy
 	}
 	return both(t, dir)
 }
+
+// The other pages have charts, too, and fit on a phone.
+func TestOtherPagesInABrowser(t *testing.T) {
+	if built().script == "" {
+		t.Skip("weir was built without the scripts of its pages: make web builds them")
+	}
+	var compared, repeats bytes.Buffer
+	if err := ComparisonHTML(&compared, comparisons(t)["two"]); err != nil {
+		t.Fatal(err)
+	}
+	if err := RepeatedHTML(&repeats, repeated(t), "a & b", func(dir string) string { return dir }); err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string][]byte{"comparison": compared.Bytes(), "repetitions": repeats.Bytes()} {
+		p := openFile(t, page, 400, 900)
+		drawAll(p)
+		p.Wait(`document.querySelectorAll("figure").length > 0`)
+		var wide bool
+		p.Eval(`document.documentElement.scrollWidth > innerWidth`, &wide)
+		if wide {
+			t.Errorf("%s: the page is wider than a phone", name)
+		}
+		sound(t, p)
+	}
+}
