@@ -1,6 +1,7 @@
 # weir: build, test, try. `make demo` and `make test` are all that a newcomer needs.
 
-BIN  := bin
+BIN   := bin
+BUILD := build
 LINT := $(BIN)/golangci-lint
 LINT_VERSION := v2.15.0
 
@@ -20,36 +21,36 @@ build: web ## the command, bin/weir
 	go build -o $(BIN)/weir ./cmd/weir
 
 man: build ## the manual pages, build/man1
-	@$(MAKE) --no-print-directory build/man1/weir.1
+	@$(MAKE) --no-print-directory $(BUILD)/man1/weir.1
 
 completions: build ## what shells need to complete, build/completions
-	@$(MAKE) --no-print-directory build/completions/weir
+	@$(MAKE) --no-print-directory $(BUILD)/completions/weir
 
 $(BIN)/weir:
 	$(MAKE) build
 
-build/man1/weir.1: $(BIN)/weir
-	rm -rf build/man1
-	$(BIN)/weir man build/man1
+$(BUILD)/man1/weir.1: $(BIN)/weir
+	rm -rf $(BUILD)/man1
+	$(BIN)/weir man $(BUILD)/man1
 
-build/completions/weir: $(BIN)/weir
-	mkdir -p build/completions
-	$(BIN)/weir completion bash > build/completions/weir
-	$(BIN)/weir completion zsh > build/completions/_weir
-	$(BIN)/weir completion fish > build/completions/weir.fish
-	$(BIN)/weir completion powershell > build/completions/weir.ps1
+$(BUILD)/completions/weir: $(BIN)/weir
+	mkdir -p $(BUILD)/completions
+	$(BIN)/weir completion bash > $(BUILD)/completions/weir
+	$(BIN)/weir completion zsh > $(BUILD)/completions/_weir
+	$(BIN)/weir completion fish > $(BUILD)/completions/weir.fish
+	$(BIN)/weir completion powershell > $(BUILD)/completions/weir.ps1
 
 # It builds only what is missing, so that root, who may have no Go, can install what a user has built.
-install: $(BIN)/weir build/man1/weir.1 build/completions/weir ## the command, its pages and completions, below PREFIX
+install: $(BIN)/weir $(BUILD)/man1/weir.1 $(BUILD)/completions/weir ## the command, its pages and completions, below PREFIX
 	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(MANDIR)" "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -m 755 $(BIN)/weir "$(DESTDIR)$(BINDIR)/weir"
-	install -m 644 build/man1/*.1 "$(DESTDIR)$(MANDIR)"
-	install -m 644 build/completions/weir "$(DESTDIR)$(BASHDIR)/weir"
-	install -m 644 build/completions/_weir "$(DESTDIR)$(ZSHDIR)/_weir"
-	install -m 644 build/completions/weir.fish "$(DESTDIR)$(FISHDIR)/weir.fish"
+	install -m 644 $(BUILD)/man1/*.1 "$(DESTDIR)$(MANDIR)"
+	install -m 644 $(BUILD)/completions/weir "$(DESTDIR)$(BASHDIR)/weir"
+	install -m 644 $(BUILD)/completions/_weir "$(DESTDIR)$(ZSHDIR)/_weir"
+	install -m 644 $(BUILD)/completions/weir.fish "$(DESTDIR)$(FISHDIR)/weir.fish"
 
-uninstall: build/man1/weir.1 ## what make install has put there, and nothing else
-	cd build/man1 && for page in *.1; do rm -f "$(DESTDIR)$(MANDIR)/$$page"; done
+uninstall: $(BUILD)/man1/weir.1 ## what make install has put there, and nothing else
+	cd $(BUILD)/man1 && for page in *.1; do rm -f "$(DESTDIR)$(MANDIR)/$$page"; done
 	rm -f "$(DESTDIR)$(BINDIR)/weir" "$(DESTDIR)$(BASHDIR)/weir" "$(DESTDIR)$(ZSHDIR)/_weir" "$(DESTDIR)$(FISHDIR)/weir.fish"
 
 demo: build ## half a minute of load on the built-in server, then a verdict and a report
@@ -81,4 +82,4 @@ golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./... -run 'Golden|Script' -update
 
 clean:
-	rm -rf $(BIN) build runs web/dist/*.js web/dist/*.css
+	rm -rf $(BIN) $(BUILD) runs web/dist/*.js web/dist/*.css

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,5 +196,63 @@ func TestMakefileHasWhatTheREADMENames(t *testing.T) {
 		if err := cmd.Run(); err != nil {
 			t.Errorf("make %s: %v\n%s", target, err, out.String())
 		}
+	}
+}
+
+// make install puts the command, its pages and completions where they belong;
+// make uninstall removes these, and nothing else.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	command, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(command, filepath.Join(dir, "bin", "weir")); err != nil {
+		t.Fatal(err)
+	}
+	install := func(what string) []string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "make", what, "PREFIX=/usr", "DESTDIR="+filepath.Join(dir, "a package"), "BIN="+filepath.Join(dir, "bin"), "BUILD="+filepath.Join(dir, "build"))
+		cmd.Dir = "../.."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("make %s: %v\n%s", what, err, out)
+		}
+		files, err := fs.Glob(os.DirFS(filepath.Join(dir, "a package", "usr")), "*/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, depth := range []string{"*/*/*/*", "*/*/*/*/*"} {
+			more, err := fs.Glob(os.DirFS(filepath.Join(dir, "a package", "usr")), depth)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, more...)
+		}
+		return files
+	}
+	there := install("install")
+	for _, want := range []string{
+		"bin/weir", "share/man/man1/weir.1", "share/man/man1/weir-run.1", "share/bash-completion/completions/weir",
+		"share/zsh/site-functions/_weir", "share/fish/vendor_completions.d/weir.fish",
+	} {
+		if !slices.Contains(there, want) {
+			t.Errorf("%s is missing among %q", want, there)
+		}
+	}
+	other := filepath.Join(dir, "a package", "usr", "share", "man", "man1", "weir-other.1")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range install("uninstall") {
+		if strings.Contains(left, "weir") && !strings.HasSuffix(left, "weir-other.1") {
+			t.Errorf("%s is left", left)
+		}
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
 	}
 }
