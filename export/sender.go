@@ -81,9 +81,9 @@ func Send(ctx context.Context, dir string, t Target, o Options) (*Sender, error)
 }
 
 // Finish tells that nothing more comes: what is there is sent, with what the
-// run shows, and then the report is given. A target that takes nothing for as
-// long as patience, or all in all for longer than most (0: no bound), is left
-// alone.
+// run shows, and then the report is given. A target that has taken nothing for as
+// long as patience is left alone, after two seconds at least if it has been so
+// before; as well as one that needs longer than most (0: no bound).
 func (s *Sender) Finish(patience, most time.Duration) Report {
 	defer s.cancel()
 	close(s.last)
@@ -100,15 +100,16 @@ func (s *Sender) Finish(patience, most time.Duration) Report {
 			s.mu.Lock()
 			active := s.active
 			s.mu.Unlock()
-			if active.Before(begin) {
-				active = begin
-			}
-			if now.Sub(active) > patience || most > 0 && now.Sub(begin) > most {
+			dead := now.Sub(active) > patience && now.Sub(begin) > min(patience, lastChance)
+			if dead || most > 0 && now.Sub(begin) > most {
 				s.cancel()
 			}
 		}
 	}
 }
+
+// lastChance is what a target gets that has been dead before the end.
+const lastChance = 2 * time.Second
 
 // follow sends until Finish was called and all is there, or ctx ends. What is
 // not sent then is counted.

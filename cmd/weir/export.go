@@ -50,7 +50,8 @@ the time since when: --since sends only what is not older.`,
   weir export runs/latest --prometheus run.om && promtool tsdb create-blocks-from openmetrics run.om data
   weir export runs/latest --influx - | gzip > run.lp.gz
   weir export --grafana weir.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in, release := interruptible(c.Context(), signals.listen(), io.Discard)
 			defer release()
@@ -84,6 +85,10 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 	if e.influx != "" && !strings.HasPrefix(e.influx, "http://") && !strings.HasPrefix(e.influx, "https://") {
 		lines, e.influx = e.influx, ""
 	}
+	targets, err := e.targets()
+	if err != nil {
+		return err
+	}
 	if e.prometheus == "" && lines == "" && e.csv == "" && e.grafana == "" && e.remote == "" && e.influx == "" && e.metrics == "" {
 		return exit{exitUsage, errors.New("where to? Give at least one of --prometheus, --remote-write, --influx, --csv, --grafana, --metrics")}
 	}
@@ -92,7 +97,7 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 		return err
 	}
 	dir := args[0]
-	return errors.Join(e.live(ctx, dir, lines, since), e.after(dir))
+	return errors.Join(e.live(ctx, dir, lines, targets, since), e.after(dir))
 }
 
 // from reads --since.
@@ -117,11 +122,7 @@ func (e *exporter) file(name string, write func(io.Writer) error) error {
 
 // live sends what can be sent while a run goes on, and waits for its end if
 // that was asked for.
-func (e *exporter) live(ctx context.Context, dir, lines string, since time.Time) error {
-	targets, err := e.targets()
-	if err != nil {
-		return err
-	}
+func (e *exporter) live(ctx context.Context, dir, lines string, targets []export.Target, since time.Time) (err error) {
 	var page *export.Page
 	if e.metrics != "" {
 		if !e.follow {
@@ -146,8 +147,8 @@ func (e *exporter) live(ctx context.Context, dir, lines string, since time.Time)
 	if e.follow && err == nil {
 		_, err = export.Wait(ctx, dir)
 	}
-	for i, s := range senders {
-		err = errors.Join(err, e.sent(s.Finish(time.Minute, 0), targets[i], dir))
+	for i, r := range finished(senders, time.Minute, 0) {
+		err = errors.Join(err, e.sent(r, targets[i], dir))
 	}
 	if page != nil {
 		page.Linger(ctx, analysis.Of)
@@ -160,9 +161,7 @@ func (e *exporter) send(ctx context.Context, dir string, targets []export.Target
 	for _, t := range targets {
 		s, err := export.Send(ctx, dir, t, export.Options{Since: since})
 		if err != nil {
-			for _, s := range all {
-				s.Finish(0, 0)
-			}
+			finished(all, 0, 0)
 			return nil, err
 		}
 		all = append(all, s)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,9 +138,8 @@ const (
 // finish sends what is left of a run that is over, and says what could not be
 // sent. That is no error of the run.
 func (e *exports) finish(ctx context.Context, to io.Writer) {
-	for i, s := range e.senders {
-		told := sent(s.Finish(exportPatience, exportMost), e.targets[i], e.dir, e.flags)
-		if told != "" {
+	for i, r := range finished(e.senders, exportPatience, exportMost) {
+		if told := sent(r, e.targets[i], e.dir, e.flags); told != "" {
 			_, _ = fmt.Fprintf(to, "weir: export: %s\n", told) // nobody can be told
 		}
 	}
@@ -150,6 +150,17 @@ func (e *exports) finish(ctx context.Context, to io.Writer) {
 		e.page.Linger(ctx, export.Written)
 	}
 	_ = e.page.Close() // the answers under way were waited for
+}
+
+// finished finishes all senders at once.
+func finished(senders []*export.Sender, patience, most time.Duration) []export.Report {
+	reports := make([]export.Report, len(senders))
+	var wait sync.WaitGroup
+	for i, s := range senders {
+		wait.Go(func() { reports[i] = s.Finish(patience, most) })
+	}
+	wait.Wait()
+	return reports
 }
 
 // sent says what is missing at a target; "" if nothing is.
