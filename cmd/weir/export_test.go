@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -140,5 +141,59 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth) {
 	}
 	if asked < 30 {
 		t.Errorf("only %d queries", asked)
+	}
+}
+
+// The commands of docs/seeing.md about numbers work as they stand there, but for
+// addresses, which are those of real servers; so do its queries of InfluxDB.
+func TestNumbersInDocs(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "promtool")
+	text, err := os.ReadFile("../../docs/seeing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "## Numbers for other tools\n")
+	if !ok {
+		t.Fatal("the section is not there")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
+	newDatabase(t, db.URL)
+	dir := t.TempDir()
+	scenario := "name: numbers\ntarget: simulated://demo?servers=2&service=5ms\nload: {clients: [1, 2], ramp: 0s, settle: 0s, hold: 2s}\n"
+	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, m := range regexp.MustCompile(`(?m)^\$ (.*)`).FindAllStringSubmatch(section, -1) {
+		// A server for each: what one has it does not take again.
+		prom := lab.StartPrometheus(t, lab.PrometheusConfig{})
+		command := strings.NewReplacer("http://127.0.0.1:9090", prom.URL, "http://127.0.0.1:8086", db.URL, "--metrics 9095", "--metrics 0").Replace(m[1])
+		code, said := start(t, dir, "sh", "-c", command).ended()
+		if code != exitFine && (code != exitInvalid || !strings.HasPrefix(command, "weir run")) || strings.Contains(said, "could not") {
+			t.Errorf("%s: exit code %d\n%s", command, code, said)
+		}
+		ran++
+	}
+	if ran < 9 {
+		t.Errorf("only %d commands", ran)
+	}
+	queries := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(section)
+	if queries == nil {
+		t.Fatal("no queries")
+	}
+	for line := range strings.Lines(queries[1]) {
+		q := strings.ReplaceAll(strings.TrimSpace(line), "$timeFilter", "time > now() - 1h AND time < now() + 1m")
+		var answer struct {
+			Results []struct {
+				Error  string
+				Series []json.RawMessage
+			}
+		}
+		exporttest.Get(t, db.URL+"/query?db=weir&q="+url.QueryEscape(q), &answer)
+		if len(answer.Results) != 1 || answer.Results[0].Error != "" || len(answer.Results[0].Series) == 0 {
+			t.Errorf("%s: %+v", q, answer)
+		}
 	}
 }
