@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"weir/measure"
+	"weir/monitor"
 	"weir/results/resultstest"
+	"weir/scenario"
 	"weir/storage"
 )
 
@@ -152,5 +154,70 @@ func TestHostSeriesIsJoined(t *testing.T) {
 	}
 	if math.Abs(got-sum) > 1e-6*sum || seconds != n || math.Abs(known/float64(len(h.Points))-0.5) > 1e-9 {
 		t.Errorf("mean %g, want %g; %g seconds; disk %g", got/n, sum/n, seconds, known/float64(len(h.Points)))
+	}
+}
+
+// A task's wall clock time follows from Little's law, without the pauses.
+func TestTaskSeconds(t *testing.T) {
+	s := resultstest.Typical()
+	s.Clients, s.Think, s.Noise = []int{4, 64}, 0.5, 0
+	f, series, err := Both(written(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Curve {
+		x := &f.Curve[i]
+		want := float64(x.Clients)/(float64(x.Tasks)/x.Hold) - 0.5
+		if x.TaskSeconds == nil && want > 0 || x.TaskSeconds != nil && math.Abs(*x.TaskSeconds-want) > 1e-9 {
+			t.Errorf("%d clients: %v, want %v", x.Clients, x.TaskSeconds, want)
+		}
+	}
+	if series.Programs != nil {
+		t.Errorf("programs of servers that tell nothing: %v", series.Programs)
+	}
+	open := &data{plan: &scenario.Plan{Model: "open"}}
+	if open.taskSeconds(&Step{Tasks: 1, ActiveClients: 1, Hold: 1}) != nil || (&data{plan: &scenario.Plan{}}).taskSeconds(&Step{ActiveClients: 1, Hold: 1}) != nil {
+		t.Error("a time of tasks that nobody knows")
+	}
+}
+
+// The best model has a band that holds its own curve, others have none.
+func TestBandOfTheBestModel(t *testing.T) {
+	f, _, err := Both(written(t, resultstest.Typical()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Decline, f.Fits.Poly4} {
+		if m == nil {
+			continue
+		}
+		if m.Name != f.Fits.Best {
+			if m.Band != nil {
+				t.Errorf("%s has a band", m.Name)
+			}
+			continue
+		}
+		if len(m.Band) != len(m.Drawn) {
+			t.Fatalf("%d places, %d intervals", len(m.Drawn), len(m.Band))
+		}
+		for i, b := range m.Band {
+			if y := m.Drawn[i][1]; b[0] > y*1.001 || b[1] < y*0.999 {
+				t.Errorf("at %g clients the curve, %g, is not between %g and %g", m.Drawn[i][0], y, b[0], b[1])
+			}
+		}
+	}
+}
+
+func TestProgramsAreListedOnce(t *testing.T) {
+	w := &watched{told: map[Program]bool{}}
+	for range 3 {
+		for _, version := range []string{"v5.7", "v5.6"} {
+			w.program(&monitor.Sample{Host: "ds1:1094", Service: &monitor.Service{Program: "xrootd", Version: version, Kind: monitor.DataServer}})
+		}
+		w.program(&monitor.Sample{Host: "ds2"})
+	}
+	want := []Program{{"ds1:1094", monitor.DataServer, "xrootd", "v5.6"}, {"ds1:1094", monitor.DataServer, "xrootd", "v5.7"}}
+	if got := w.programs(); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -107,7 +107,7 @@ func TestFailuresAreClassedAndTheFirstOfEachStepKept(t *testing.T) {
 	if v.Failed[storage.NotFound] != 10 || v.Failed[storage.Other] != 1 || v.Done != 0 || v.Latency.Count() != 0 {
 		t.Errorf("failed %v, done %d", v.Failed, v.Done)
 	}
-	if len(events) != examplesPerClass+1 || events[0].Class != storage.NotFound || events[0].Step != 1 {
+	if len(events) != examplesPerClass+1 || events[0].Class != storage.NotFound || events[0].Step != 1 || events[0].What == "" {
 		t.Errorf("kept %d errors, want %d: %v", len(events), examplesPerClass+1, events)
 	}
 	r.Cut(2, Ramp, storage.Stat)

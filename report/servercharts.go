@@ -21,7 +21,7 @@ const mostServerLines = 5
 // each step's hold gave, and against time if s is not nil.
 func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	var all []figure.Figure
-	for _, c := range []*figure.Figure{shareChart(f), serverErrorChart(f)} {
+	for _, c := range []*figure.Figure{shareChart(f), serverRateChart(f), serverErrorChart(f)} {
 		if c != nil {
 			all = append(all, *c)
 		}
@@ -84,46 +84,99 @@ func imbalance(f *analysis.Findings, s *analysis.Step) string {
 	return text + "."
 }
 
-// shareChart shows which share of each step the data servers had: each of a
-// few, of many the largest, the middle and the smallest; nil if there is one.
+// shareChart shows which share of each step the data servers had; nil if there
+// is only one.
 func shareChart(f *analysis.Findings) *figure.Figure {
-	most := 0
-	for i := range f.Curve {
-		most = max(most, len(working(f, &f.Curve[i])))
-	}
-	if most < 2 {
+	lines, many := serverLines(f, func(x *analysis.Share) float64 { return shareOf(f, x) }, unit.Percent)
+	if len(lines) == 0 {
 		return nil
 	}
 	c := &figure.Figure{ID: "servershare", Title: "Share of each data server against load", X: stepAxis(f)}
-	if most <= mostServerLines {
-		c.Lines = shareLines(f)
-		c.Desc = "Share of the step's " + yieldName(f) + " that each data server had. "
-	} else {
-		pick := func(name string, color int, of func([]analysis.Share) int) figure.Line {
-			return series(f, name, color, func(s *analysis.Step) (float64, bool) {
-				all := working(f, s)
-				if len(all) == 0 {
-					return 0, false
-				}
-				return shareOf(f, &all[of(all)]), true
-			}, unit.Percent)
-		}
-		c.Lines = []figure.Line{pick("largest", 1, func([]analysis.Share) int { return 0 }),
-			pick("middle", 0, func(all []analysis.Share) int { return len(all) / 2 }),
-			pick("smallest", 2, func(all []analysis.Share) int { return len(all) - 1 })}
-		c.Desc = fmt.Sprintf("Share of the step's %s that data servers had: the largest, the middle and the smallest of up to %d. ", yieldName(f), most)
-	}
 	even := series(f, "even share", 5, func(s *analysis.Step) (float64, bool) {
 		n := len(working(f, s))
 		return 1 / float64(max(1, n)), n > 0
 	}, unit.Percent)
 	even.Dash, even.Dots = true, false
-	c.Lines = append(c.Lines, even)
+	c.Lines = append(lines, even)
 	c.Y = figure.LinearAxis("% of the "+yieldName(f), figure.Percent(), highest(c.Lines))
+	c.Desc = "Share of the step's " + yieldName(f) + many + ". "
 	if s := reference(f); s != nil {
 		c.Desc += imbalance(f, s)
 	}
 	return c
+}
+
+// serverRateChart shows how many operations the data servers ended where bytes
+// are what they are compared by; nil if there is only one.
+func serverRateChart(f *analysis.Findings) *figure.Figure {
+	if f.Measure == analysis.Rate {
+		return nil
+	}
+	text := func(x float64) string { return unit.Count(x) + "/s" }
+	lines, many := serverLines(f, func(x *analysis.Share) float64 { return x.Operations }, text)
+	if highest(lines) <= 0 {
+		return nil
+	}
+	c := &figure.Figure{ID: "serverrate", Title: "Operations of each data server against load", X: stepAxis(f), Lines: lines}
+	by := figure.Decimal(highest(c.Lines), " ops/s")
+	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y.Name = "operations"
+	var said []string
+	for i := range lines {
+		said = append(said, summit(f, &lines[i], text))
+	}
+	c.Desc = "Operations that ended well each second" + many + ": " + strings.Join(said, "; ") + "."
+	return c
+}
+
+// serverLines are one for each of a few data servers; of many the largest, the
+// middle and the smallest of each step. many says which. None if there is one.
+func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text func(float64) string) (lines []figure.Line, many string) {
+	var names []string
+	most := 0
+	for i := range f.Curve {
+		all := working(f, &f.Curve[i])
+		most = max(most, len(all))
+		for _, x := range all {
+			if !slices.Contains(names, x.Name) {
+				names = append(names, x.Name)
+			}
+		}
+	}
+	if most < 2 {
+		return nil, ""
+	}
+	if len(names) <= mostServerLines {
+		slices.Sort(names)
+		for k, name := range names {
+			lines = append(lines, series(f, say.Plain(serverName(name)), k, func(s *analysis.Step) (float64, bool) {
+				for _, x := range s.Servers {
+					if x.Name == name {
+						return of(&x), true
+					}
+				}
+				return 0, len(s.Servers) > 0
+			}, text))
+		}
+		return lines, " that each data server had"
+	}
+	pick := func(name string, color int, which func(n int) int) {
+		lines = append(lines, series(f, name, color, func(s *analysis.Step) (float64, bool) {
+			var all []float64
+			for _, x := range working(f, s) {
+				all = append(all, of(&x))
+			}
+			slices.Sort(all)
+			if len(all) == 0 {
+				return 0, false
+			}
+			return all[which(len(all))], true
+		}, text))
+	}
+	pick("largest", 1, func(n int) int { return n - 1 })
+	pick("middle", 0, func(n int) int { return n / 2 })
+	pick("smallest", 2, func(int) int { return 0 })
+	return lines, fmt.Sprintf(" of data servers: the largest, the middle and the smallest of up to %d", most)
 }
 
 func yieldName(f *analysis.Findings) string {
@@ -142,31 +195,6 @@ func reference(f *analysis.Findings) *analysis.Step {
 		return &f.Curve[n-1]
 	}
 	return nil
-}
-
-// shareLines are one for each data server of any step, by name.
-func shareLines(f *analysis.Findings) []figure.Line {
-	var names []string
-	for i := range f.Curve {
-		for _, x := range working(f, &f.Curve[i]) {
-			if !slices.Contains(names, x.Name) {
-				names = append(names, x.Name)
-			}
-		}
-	}
-	slices.Sort(names)
-	var all []figure.Line
-	for k, name := range names {
-		all = append(all, series(f, say.Plain(serverName(name)), k%5, func(s *analysis.Step) (float64, bool) {
-			for _, x := range s.Servers {
-				if x.Name == name {
-					return shareOf(f, &x), true
-				}
-			}
-			return 0, len(s.Servers) > 0
-		}, unit.Percent))
-	}
-	return all
 }
 
 // serverErrorChart shows what each data server failed with; nil if none did.
