@@ -24,7 +24,7 @@ import (
 // their machines over the whole step, and shows foreign text as text.
 func TestLiveTable(t *testing.T) {
 	var out bytes.Buffer
-	l := newLive(t.Context(), &out, &scenario.Plan{Name: "x", Target: "http://x", Steps: make([]scenario.Step, 2)}, series{})
+	l := newLive(t.Context(), &out, &scenario.Plan{Name: "x\x1b[2J\u202e", Target: "http://x\n\x9b", Steps: make([]scenario.Step, 2)}, series{})
 	l.start("runs/x", 1)
 	l.load()
 	at := time.Unix(1e9, 0)
@@ -55,6 +55,9 @@ func TestLiveTable(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in\n%s", want, said)
 		}
+	}
+	if strings.ContainsAny(said, "\x1b\u202e\u009b") {
+		t.Errorf("the terminal would obey: %q", said)
 	}
 	_, table, _ := strings.Cut(said, "measuring into")
 	for line := range strings.Lines(table) {
