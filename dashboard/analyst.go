@@ -8,8 +8,8 @@ import (
 	"weir/internal/say"
 )
 
-// How often a run is analyzed while it goes on. What an analysis costs is taken
-// to be its duration on up to busyCores cores.
+// How often a run is analyzed while it goes on. An analysis that does not say
+// what it costs is taken to be busy on up to busyCores cores.
 const (
 	firstLook   = 3 * time.Second  // of the run
 	leastGap    = 15 * time.Second // between two analyses without a step that has ended
@@ -53,6 +53,9 @@ func (s *shown) analyze(ctx context.Context, understand Understand) {
 			return
 		}
 		now.cost = time.Since(begin) * time.Duration(min(busyCores, runtime.GOMAXPROCS(0)))
+		if f != nil && f.Cost > 0 {
+			now.cost = seconds(f.Cost)
+		}
 		now.at = s.clock()
 		last = now
 		s.conclude(&now, f, err)

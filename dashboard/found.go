@@ -22,7 +22,7 @@ type Understand func(ctx context.Context, dir string, goesOn bool) (*Found, erro
 // units; texts are for people, and have no control characters.
 type Found struct {
 	At      time.Time `json:"at"`              // when
-	Cost    float64   `json:"cost"`            // seconds of CPU, at most
+	Cost    float64   `json:"cost"`            // seconds of CPU; 0: whoever made it does not know
 	Until   float64   `json:"until"`           // seconds of the run that were seen
 	Final   bool      `json:"final,omitempty"` // the run was over
 	Problem string    `json:"problem,omitempty"`

@@ -15,6 +15,10 @@ import (
 // page goes. A page that is slow gets fewer and larger messages: nothing waits
 // for it but this goroutine.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead { // it has no end
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		return
+	}
 	if s.streams.Add(1) > mostPages {
 		s.streams.Add(-1)
 		w.Header().Set("Retry-After", "10")

@@ -134,8 +134,8 @@ func (p *livePage) show(dir string) {
 
 // How long a page is served when its run is over.
 const (
-	lastWords = 5 * time.Second // at most, to tell the result to pages that are open
-	reloading = 3 * time.Second // a page that is gone for so long does not come back
+	lastWords = 20 * time.Second // at most, to tell the result to pages that are open
+	reloading = 3 * time.Second  // a page that is gone for so long does not come back
 )
 
 // end closes the page when the run is over. Pages that are open are told the
@@ -195,7 +195,11 @@ func aside(ctx context.Context, dir string, goesOn bool) (*dashboard.Found, erro
 		return nil, err
 	}
 	found := new(dashboard.Found)
-	return found, json.Unmarshal(out, found)
+	if err := json.Unmarshal(out, found); err != nil {
+		return nil, err
+	}
+	found.Cost = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	return found, nil
 }
 
 // glanceCommand is an analysis for the live page.

@@ -45,6 +45,7 @@ class Live {
 
   /** redraw shows what there is with the next picture of the screen; a page that nobody sees waits. */
   private redraw(): void {
+    if (document.hidden) this.page.title(this.data);
     if (this.asked || document.hidden) return;
     this.asked = true;
     requestAnimationFrame(() => {

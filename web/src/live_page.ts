@@ -93,11 +93,16 @@ export class Page {
     this.pick.value = chosen;
   }
 
+  /** title names the page, also where only its tab is seen. */
+  title(d: Data): void {
+    if (d.now) document.title = (d.about ? d.about.name + " · " : "") + short(d.now) + " · weir";
+  }
+
   /** show draws what d knows. */
   show(d: Data, run: string): void {
     const now = d.now;
     if (!now) return;
-    document.title = (d.about ? d.about.name + " · " : "") + short(now) + " · weir";
+    this.title(d);
     write(this.name, d.about?.name ?? "weir");
     write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : "");
     this.progress(now);
@@ -153,7 +158,7 @@ export class Page {
     this.stamp.className = "stamp " + (f?.status ?? "");
     this.stamp.hidden = !f || !!f.problem;
     write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.verdict);
-    list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", t.met ? "met" : "not met", t.threshold + ": " + t.detail]));
+    list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", (t.met ? "met" : "not met") + (f?.final ? "" : " so far"), t.threshold + ": " + t.detail]));
     this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
       const from = `from ${count(b.from)} ${b.from === 1 ? "client" : "clients"} on`;
       const head = el("summary", "", b.resource === "none" ? "No limit was found" : `Limit ${from}: ${b.resource}${b.host ? ", " + b.host : ""}`);

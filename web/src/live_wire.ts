@@ -8,6 +8,9 @@ export interface Listener {
   state(text: string, good: boolean): void;
 }
 
+/** A page that nobody has seen for so long lets its connection go: browsers have few for each server, and an analysis is only made for those who look. */
+const unseen = 600_000;
+
 /** A server that says nothing for so long is gone: it beats every five seconds. */
 const silence = 17_000;
 const longestWait = 10_000;
@@ -19,11 +22,15 @@ export class Wire {
   private timer = 0;
   private quiet = 0;
   private retryAt = 0;
+  private hiddenAt = 0;
 
   /** query returns what is asked for besides the place to go on from. */
   constructor(private readonly listener: Listener, private readonly query: () => URLSearchParams) {
     addEventListener("online", () => this.hurry());
-    document.addEventListener("visibilitychange", () => !document.hidden && this.hurry());
+    document.addEventListener("visibilitychange", () => {
+      this.hiddenAt = document.hidden ? Date.now() : 0;
+      if (!document.hidden) this.hurry();
+    });
     setInterval(() => this.watch(), 1000);
   }
 
@@ -94,12 +101,16 @@ export class Wire {
   }
 
   private watch(): void {
-    if (this.retryAt > 0) this.tell();
+    if (this.hiddenAt > 0 && Date.now() - this.hiddenAt > unseen) {
+      this.close();
+      this.fails = 0;
+      this.listener.state("resting until somebody looks", false);
+    } else if (this.retryAt > 0) this.tell();
     else if (this.source && Date.now() - this.quiet > silence) this.lost("connection lost");
   }
 
   /** hurry tries again at once: the network is back, or somebody looks again. */
   hurry(): void {
-    if (this.retryAt > 0) this.open(false);
+    if (this.retryAt > 0 || !this.source) this.open(false);
   }
 }
