@@ -277,3 +277,46 @@ func TestWatchPageOfDocs(t *testing.T) {
 		t.Errorf("%d commands found", ran)
 	}
 }
+
+// On a terminal a run with a page that is open waits, when it is over, until the
+// page was closed.
+func TestWatchWaitsForPages(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("script, of the package bsdutils, is not installed")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	log := filepath.Join(t.TempDir(), "log")
+	cmd := exec.CommandContext(ctx, "script", "-qfc", "weir run --watch=0 --target 'simulated://x?service=1ms' --clients 1 --hold 3s --out "+filepath.Join(t.TempDir(), "run"), log)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := func(what string) string {
+		for {
+			b, _ := os.ReadFile(log) // it may not be there yet
+			if _, after, ok := strings.Cut(string(b), what); ok {
+				return after
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("it never said %q: %s", what, b)
+			}
+			pause(ctx, 50*time.Millisecond)
+		}
+	}
+	url := strings.Fields(said("live page      "))[0]
+	resp, err := http.Get(url + "events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said("is served until it is closed, or Ctrl-C")
+	again, err := http.Get(url + "plain")
+	if err != nil {
+		t.Fatal("the page is gone while it is open: ", err)
+	}
+	again.Body.Close()
+	resp.Body.Close()
+	if err := cmd.Wait(); err != nil && ctx.Err() != nil {
+		t.Error(err)
+	}
+}
