@@ -14,11 +14,11 @@ func (l Line) MarshalJSON() ([]byte, error) {
 		Color int     `json:"color"`
 		Dash  bool    `json:"dash,omitempty"`
 		Dots  bool    `json:"dots,omitempty"`
-		X     numbers `json:"x"`
-		Y     numbers `json:"y"`
-		Low   numbers `json:"low,omitempty"`
-		High  numbers `json:"high,omitempty"`
-	}{Name: l.Name, Color: l.Color, Dash: l.Dash, Dots: l.Dots, X: numbers{}, Y: numbers{}}
+		X     Numbers `json:"x"`
+		Y     Numbers `json:"y"`
+		Low   Numbers `json:"low,omitempty"`
+		High  Numbers `json:"high,omitempty"`
+	}{Name: l.Name, Color: l.Color, Dash: l.Dash, Dots: l.Dots, X: Numbers{}, Y: Numbers{}}
 	spread := false
 	for i := range l.Points {
 		p := &l.Points[i]
@@ -40,10 +40,11 @@ func known(p *float64) float64 {
 	return *p
 }
 
-type numbers []float64
+// Numbers are written with seven digits.
+type Numbers []float64
 
 // MarshalJSON writes null for what JSON has no number for.
-func (n numbers) MarshalJSON() ([]byte, error) {
+func (n Numbers) MarshalJSON() ([]byte, error) {
 	out := []byte{'['}
 	for i, x := range n {
 		if i > 0 {

@@ -22,13 +22,19 @@ import (
 // open shows the report of f and s, which has charts, in a browser.
 func open(t *testing.T, f *analysis.Findings, s *analysis.Series, width, height int, options ...browser.Option) *browser.Page {
 	t.Helper()
+	needScript(t)
+	return openFile(t, []byte(page1(t, f, s)), width, height, options...)
+}
+
+// needScript skips t where the pages have no script.
+func needScript(t *testing.T) {
+	t.Helper()
 	if built().script == "" {
 		if os.Getenv("WEIR_REQUIRE") == "all" {
 			t.Fatal("weir was built without the scripts of its pages: make web builds them")
 		}
 		t.Skip("weir was built without the scripts of its pages: make web builds them")
 	}
-	return openFile(t, []byte(page1(t, f, s)), width, height, options...)
 }
 
 func openFile(t *testing.T, page []byte, width, height int, options ...browser.Option) *browser.Page {
@@ -310,6 +316,7 @@ func TestReportOfAnHour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an hour of fifty hosts is 580 MB")
 	}
+	needScript(t)
 	long := resultstest.Hour()
 	long.Cores = 2 // what the report leaves out takes most of the time
 	f, s := analyzedLong(t, long)
@@ -350,9 +357,7 @@ func analyzedLong(t *testing.T, l resultstest.Large) (*analysis.Findings, *analy
 
 // The other pages have charts, too, and fit on a phone.
 func TestOtherPagesInABrowser(t *testing.T) {
-	if built().script == "" {
-		t.Skip("weir was built without the scripts of its pages: make web builds them")
-	}
+	needScript(t)
 	var compared, repeats bytes.Buffer
 	if err := ComparisonHTML(&compared, comparisons(t)["two"]); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"html/template"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"weir/figure"
@@ -91,7 +90,7 @@ func embed(figures []*figure.Figure) (string, error) {
 // A packed is the figures of a page. Lines share their columns of x, of which
 // many are the same.
 type packed struct {
-	X       []digits          `json:"x"`
+	X       []figure.Numbers  `json:"x"`
 	Figures []json.RawMessage `json:"figures"` // null: one with an axis that has no end
 }
 
@@ -102,20 +101,20 @@ type packedFigure struct {
 }
 
 type packedLine struct {
-	Name  string `json:"name"`
-	Color int    `json:"color"`
-	Dash  bool   `json:"dash,omitempty"`
-	Dots  bool   `json:"dots,omitempty"`
-	X     int    `json:"x"` // index into packed.X
-	Y     digits `json:"y"`
-	Low   digits `json:"low,omitempty"`
-	High  digits `json:"high,omitempty"`
+	Name  string         `json:"name"`
+	Color int            `json:"color"`
+	Dash  bool           `json:"dash,omitempty"`
+	Dots  bool           `json:"dots,omitempty"`
+	X     int            `json:"x"` // index into packed.X
+	Y     figure.Numbers `json:"y"`
+	Low   figure.Numbers `json:"low,omitempty"`
+	High  figure.Numbers `json:"high,omitempty"`
 }
 
 func pack(figures []*figure.Figure) packed {
-	p := packed{X: []digits{}}
+	p := packed{X: []figure.Numbers{}}
 	known := map[string]int{}
-	column := func(x digits) int {
+	column := func(x figure.Numbers) int {
 		b, _ := x.MarshalJSON() // never fails
 		if i, ok := known[string(b)]; ok {
 			return i
@@ -153,13 +152,13 @@ func printableFigure(f figure.Figure) figure.Figure {
 	return f
 }
 
-func packLine(l *figure.Line, column func(digits) int) packedLine {
+func packLine(l *figure.Line, column func(figure.Numbers) int) packedLine {
 	points := l.Points
 	if !l.Dots {
 		points = figure.ThinTo(points, MostEmbedded)
 	}
-	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: digits{}}
-	x, low, high := digits{}, digits{}, digits{}
+	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: figure.Numbers{}}
+	x, low, high := figure.Numbers{}, figure.Numbers{}, figure.Numbers{}
 	spread := false
 	for i := range points {
 		p := &points[i]
@@ -179,24 +178,4 @@ func orNaN(p *float64) float64 {
 		return math.NaN()
 	}
 	return *p
-}
-
-// digits are numbers of seven digits: people are shown three.
-type digits []float64
-
-// MarshalJSON writes null for what is not known.
-func (d digits) MarshalJSON() ([]byte, error) {
-	out := make([]byte, 0, 8*len(d)+2)
-	out = append(out, '[')
-	for i, x := range d {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			out = append(out, "null"...)
-			continue
-		}
-		out = strconv.AppendFloat(out, x, 'g', 7, 64)
-	}
-	return append(out, ']'), nil
 }

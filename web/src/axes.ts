@@ -23,6 +23,13 @@ function widthOf(u: uPlot, text: string): number {
   return width;
 }
 
+/** beside is how many pixels the last label of the x axis needs to the right of the plot. */
+export function beside(u: uPlot, f: Figure, view: View): number {
+  const at = ticks(f.x, view.x[0], view.x[1], Math.max(2, u.width / 110));
+  const last = labels(f.x, at).at(-1) ?? "";
+  return Math.max(14, Math.ceil(widthOf(u, last) / 2) + 2);
+}
+
 /** axes label what the view shows; f and c are asked each time. */
 export function axes(f: () => Figure, c: () => Colors): uPlot.Axis[] {
   const all = (_: uPlot, splits: number[]): number[] => splits;

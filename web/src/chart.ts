@@ -1,7 +1,7 @@
 // A figure as a chart that can be pointed at and zoomed, with the mouse, with
 // fingers or with the keyboard, and that says its values to those who listen.
 import uPlot from "uplot";
-import { axes, scales } from "./axes";
+import { axes, beside, scales } from "./axes";
 import { colors, onScheme, type Colors } from "./colors";
 import type { Figure } from "./figure";
 import { listen } from "./gestures";
@@ -96,7 +96,7 @@ export class Chart implements Member {
     const lines = this.f.lines ?? [];
     const bare: uPlot.Series = { paths: () => null, points: { show: false }, auto: false };
     const u = new uPlot({
-      ...this.size(), padding: [this.f.zones?.some((z) => z.name) ? 22 : 10, 14, 0, 0], legend: { show: false },
+      ...this.size(), padding: [this.f.zones?.some((z) => z.name) ? 22 : 10, (u) => beside(u, this.f, this.view), 0, 0], legend: { show: false },
       scales: scales(this.f, () => this.view), axes: axes(() => this.f, () => this.colors),
       series: [{}, ...(lines.length > 0 ? lines.map((_, i) => this.series(i)) : [bare])],
       cursor: {

@@ -60,15 +60,15 @@ export interface Reading {
   high: number | null;
 }
 
-/** read returns what a line says at x: its last point there. A model, too, says what lies between two of its points; of anything else without dots, which is a series of time, the next point counts. */
-export function read(l: Line, x: number, model: boolean): Reading | null {
+/** read returns what a line says at x: its last point there. A curve, such as a model, says what lies between two of its points, too; of a series of seconds the next one counts. */
+export function read(l: Line, x: number, curve: boolean): Reading | null {
   if (l.dots || !ascending(l)) {
     const i = l.x.lastIndexOf(x);
     return i < 0 ? null : point(l, i);
   }
   const i = below(l.x, x);
   if (i >= 0 && l.x[i] === x) return point(l, i);
-  if (model) return between(l, i, x);
+  if (curve) return between(l, i, x);
   const k = nearest(l.x, x);
   if (k < 0) return null;
   const gap = Math.abs(l.x[k]! - l.x[k === 0 ? 1 : k - 1]!);

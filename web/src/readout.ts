@@ -38,10 +38,11 @@ export function readout(f: Figure, hidden: ReadonlySet<number>, x: number, y: nu
   if (f.heat) return ofHeat(f, x, y);
   if (f.columns?.length) return ofColumns(f, x);
   const lines = f.lines ?? [];
-  const dotted = lines.some((l, i) => l.dots && !hidden.has(i));
+  const seconds = !f.x.duration && /^(s|min|h)$/.test(f.x.unit); // of those, only what was measured counts
+  const model = !seconds || lines.some((l, i) => l.dots && !hidden.has(i));
   const rows: Row[] = [];
   lines.forEach((l, i) => {
-    if (!hidden.has(i)) rows.push(...ofLine(f, l, i, x, dotted));
+    if (!hidden.has(i)) rows.push(...ofLine(f, l, i, x, model));
   });
   return rows.length === 0 ? null : { x, head: show(f.x, x), rows };
 }

@@ -17,7 +17,12 @@ function draw(place: HTMLElement, f: Figure): void {
   at.className = "chart-place";
   still.after(at);
   const alone = f.columns?.length; // a histogram has an axis of its own
-  new Chart(at, f, { describedBy: f.id + "-d", ...(alone ? {} : { group: groups.of(f) }) });
+  try {
+    new Chart(at, f, { describedBy: f.id + "-d", ...(alone ? {} : { group: groups.of(f) }) });
+  } catch (e) {
+    at.remove(); // the plot stays
+    throw e;
+  }
   at.before(buttons(f));
   place.classList.add("charted");
 }

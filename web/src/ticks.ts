@@ -1,6 +1,6 @@
 // Where an axis is labeled when it is zoomed, and how.
 import type { Axis } from "./figure";
-import { seconds, text } from "./format";
+import { text } from "./format";
 
 const logarithmic = (a: Axis): boolean => (a.base ?? 0) > 1;
 
@@ -15,7 +15,7 @@ function nice(x: number): number {
 export function ticks(a: Axis, min: number, max: number, most: number): number[] {
   const whole = min <= a.min && max >= a.max;
   const given = (a.ticks ?? []).slice().sort((p, q) => p - q).filter((t) => t >= min - 1e-12 * Math.abs(min) && t <= max + 1e-12 * Math.abs(max));
-  if (whole || (given.length >= 3 && a.unit !== "s" && logarithmic(a))) return given;
+  if (whole || (given.length >= 3 && logarithmic(a))) return given;
   if (logarithmic(a) && max / min > 10) return powers(a, min, max);
   const step = nice(((max - min) * a.factor) / Math.max(2, most)) / a.factor;
   const out: number[] = [];
@@ -41,8 +41,10 @@ export function labels(a: Axis, at: number[]): string[] {
   for (let i = 1; i < at.length; i++) least = Math.min(least, Math.abs(at[i]! - at[i - 1]!) * a.factor);
   const plain = at.map((t) => text(a, t));
   if (new Set(plain).size === at.length || !Number.isFinite(least) || least <= 0) return plain;
-  const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10(least) - 1e-9)));
-  return at.map((t) => (a.duration ? seconds(Math.floor(t)) + " + " + seconds(t - Math.floor(t)) : (t * a.factor).toFixed(decimals)));
+  const most = Math.max(...at.map(Math.abs));
+  const [unit, factor] = !a.duration ? ["", a.factor] : most >= 1 ? [" s", 1] : most >= 1e-3 ? [" ms", 1e3] : [" us", 1e6];
+  const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10((least / a.factor) * factor) - 1e-9)));
+  return at.map((t) => (t * factor).toFixed(decimals) + unit);
 }
 
 /** spaced empties labels that would touch the next one; the last is always kept. */
