@@ -2,6 +2,7 @@ package web
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,26 @@ func TestLockfile(t *testing.T) {
 	for _, name := range []string{"uplot", "esbuild", "typescript"} {
 		if !strings.Contains(string(lock), `"node_modules/`+name+`"`) {
 			t.Errorf("package-lock.json lacks %s", name)
+		}
+	}
+}
+
+// What comes from outside is text: the ways to make it anything else are not
+// used at all.
+func TestNothingIsEvaluated(t *testing.T) {
+	files, err := filepath.Glob("src/*.ts")
+	if err != nil || len(files) < 10 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "createContextualFragment", "srcdoc", "cssText", `setAttribute("style"`} {
+			if strings.Contains(string(text), way) {
+				t.Errorf("%s uses %s", file, way)
+			}
 		}
 	}
 }

@@ -60,7 +60,11 @@ export interface Reading {
   high: number | null;
 }
 
-/** read returns what a line says at x: its last point there. A curve, such as a model, says what lies between two of its points, too; of a series of seconds the next one counts. */
+/**
+ * read returns what a line says at x: its last point there. A curve, such as a
+ * model, says what lies between two of its points, too; of a series of seconds
+ * the next one counts.
+ */
 export function read(l: Line, x: number, curve: boolean): Reading | null {
   if (l.dots || !ascending(l)) {
     const i = l.x.lastIndexOf(x);
