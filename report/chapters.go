@@ -34,7 +34,7 @@ func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	for i := range all {
 		for k := range all[i].Parts {
 			p := &all[i].Parts[k]
-			if p.Text == "" && all[i].ID != "run" { // that is no result
+			if p.Text == "" && p.Brief == "" && all[i].ID != "run" { // plots have it, and that is no result
 				p.Stamp = f.Validity.Status
 			}
 			if p.Caption == "" {
@@ -124,8 +124,15 @@ const mostOpenRows = 40
 // unless there are two.
 func hostChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	c := chapter{ID: "hosts", Title: "Hosts", Charts: drawings(plots.Hosts)}
+	folded := len(plots.EachHost) > 2
 	for _, h := range plots.EachHost {
-		c.Parts = append(c.Parts, section{Title: fmt.Sprintf("%s (%s)", h.Host, h.Role), Note: h.Words, Charts: drawings(h.Figures), Folded: len(plots.EachHost) > 2, Screen: len(plots.EachHost) > fewHosts})
+		part := section{Title: fmt.Sprintf("%s (%s)", h.Host, h.Role), Charts: drawings(h.Figures), Folded: folded, Screen: len(plots.EachHost) > fewHosts}
+		if folded {
+			part.Brief = h.Words
+		} else {
+			part.Note = h.Words
+		}
+		c.Parts = append(c.Parts, part)
 	}
 	if s != nil && len(s.Hosts) > len(plots.EachHost) {
 		c.Note = fmt.Sprintf("The %d busiest of %d hosts have plots of their own; hosts.csv has all.", len(plots.EachHost), len(s.Hosts))

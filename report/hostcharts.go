@@ -15,6 +15,7 @@ import (
 // Bounds of what is plotted of hosts, so that a page of many stays small.
 const (
 	mostHosts      = 5      // beside each other in one plot
+	besidePoints   = 300    // of each of their lines
 	mostHostPlots  = 64     // hosts that have plots of their own
 	hostPoints     = 12_000 // of one line each of all hosts together
 	leastHostPoint = 120    // of each line, however many hosts there are
@@ -47,6 +48,15 @@ func meanUse(h *analysis.HostSeries, of func(*analysis.HostPoint) float64) float
 		return -1
 	}
 	return sum / seconds
+}
+
+// peak is the highest that is known of a host.
+func peak(h *analysis.HostSeries, of func(*analysis.HostPoint) float64) float64 {
+	most := 0.0
+	for i := range h.Points {
+		most = max(most, of(&h.Points[i]))
+	}
+	return most
 }
 
 // hostLine makes a line of what is known of a host since the start of the run.
@@ -110,9 +120,9 @@ func beside(s *analysis.Series, id, title, what string, by figure.Scale, label s
 			break
 		}
 		name := say.Plain(u.host.Host)
-		l := hostLine(u.host, name, i, figure.MostPoints, of)
+		l := hostLine(u.host, name, i, besidePoints, of)
 		c.Lines = append(c.Lines, l)
-		said = append(said, name+" "+usual(text, u.mean, highest([]figure.Line{l})))
+		said = append(said, name+" "+usual(text, u.mean, peak(u.host, of)))
 	}
 	if len(all) == 0 {
 		return c
@@ -159,11 +169,7 @@ func hostWords(h *analysis.HostSeries) string {
 	var said []string
 	add := func(what string, text func(float64) string, of func(*analysis.HostPoint) float64) {
 		if mean := meanUse(h, of); mean > 0 {
-			most := 0.0
-			for i := range h.Points {
-				most = max(most, of(&h.Points[i]))
-			}
-			said = append(said, what+" "+usual(text, mean, most))
+			said = append(said, what+" "+usual(text, mean, peak(h, of)))
 		}
 	}
 	add("CPU", unit.Percent, func(p *analysis.HostPoint) float64 { return p.CPU })
@@ -191,9 +197,9 @@ func lines(h *analysis.HostSeries, most int, text func(float64) string, parts []
 	for i, part := range parts {
 		l := hostLine(h, part.name, i, most, part.of)
 		l.Dash = part.dash
-		if high := highest([]figure.Line{l}); high > 0 {
+		if highest([]figure.Line{l}) > 0 {
 			all = append(all, l)
-			said = append(said, part.name+" "+usual(text, meanUse(h, part.of), high))
+			said = append(said, part.name+" "+usual(text, meanUse(h, part.of), peak(h, part.of)))
 		}
 	}
 	return all, strings.Join(said, ", ")

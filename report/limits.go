@@ -15,6 +15,7 @@ import (
 // How much of what was used is shown.
 const (
 	mostResources = 40 // rows of a page
+	mostEvidence  = 10 // sentences of a page
 	textResources = 8  // rows of a text
 	cellWidth     = 6  // columns of a share in a text
 	leastShare    = 0.01
@@ -90,6 +91,9 @@ func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 				c.Points = append(c.Points, say.Plain(text))
 			}
 		}
+	}
+	if n := len(c.Points) - mostEvidence; n > 1 {
+		c.Points = append(c.Points[:mostEvidence], fmt.Sprintf("And %d more like these; findings.json has them.", n))
 	}
 	c.Charts, c.Parts = drawings(plots), filled(limitSection(f))
 	return c

@@ -115,29 +115,46 @@ func efficiencyChart(f *analysis.Findings) *figure.Figure {
 // mostUsed is how many resources a plot shows.
 const mostUsed = 6
 
+// leading keeps of each resource the host of each side that used most of it: ten
+// interfaces that are equally busy would hide all else.
+func leading(all []*usedRow) []*usedRow {
+	type kind struct{ resource, side string }
+	seen := map[kind]bool{}
+	var out []*usedRow
+	for _, r := range all {
+		var k kind
+		for _, u := range r.steps {
+			if u != nil {
+				k = kind{u.Resource, u.Side}
+			}
+		}
+		if len(out) < mostUsed && !seen[k] {
+			seen[k] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // resourceChart shows the use of what is used most; nil if nothing is known.
 func resourceChart(f *analysis.Findings) *figure.Figure {
 	c := &figure.Figure{ID: "resources", Title: "The most used resources against load", X: stepAxis(f)}
 	_, place := load(f)
 	var said []string
-	for k, r := range used(f) {
-		if k == mostUsed {
-			break
-		}
-		name := say.Plain(r.name)
-		l := figure.Line{Name: name, Color: k, Dots: true}
+	for _, r := range leading(used(f)) {
+		l := figure.Line{Name: say.Plain(r.name), Color: len(c.Lines), Dots: true}
 		from := ""
 		for i, u := range r.steps {
 			if u == nil {
 				continue
 			}
 			s := &f.Curve[i]
-			l.Points = append(l.Points, figure.Point{X: place(s), Y: *u.Share, Note: fmt.Sprintf("%s: %s %s", at(f, s), name, unit.Percent(*u.Share))})
+			l.Points = append(l.Points, figure.Point{X: place(s), Y: *u.Share, Note: fmt.Sprintf("%s: %s %s", at(f, s), l.Name, unit.Percent(*u.Share))})
 			if u.Saturated && from == "" {
 				from = ", saturated from " + at(f, s) + " on"
 			}
 		}
-		said = append(said, fmt.Sprintf("%s at most %s%s", name, unit.Percent(r.most), from))
+		said = append(said, fmt.Sprintf("%s at most %s%s", l.Name, unit.Percent(r.most), from))
 		c.Lines = append(c.Lines, l)
 	}
 	if len(c.Lines) == 0 || len(f.Curve) < 2 {
@@ -145,6 +162,6 @@ func resourceChart(f *analysis.Findings) *figure.Figure {
 	}
 	c.Y = figure.LinearAxis("% of what there is", figure.Percent(), max(1, highest(c.Lines)))
 	c.Y.Name = "use"
-	c.Desc = "Use of each resource as a share of what there is of it: " + strings.Join(said, "; ") + "."
+	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " + strings.Join(said, "; ") + "."
 	return c
 }

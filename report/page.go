@@ -46,6 +46,7 @@ type section struct {
 	Lead                  string // what the table shows, in a sentence
 	Points                []string
 	Charts                []drawing
+	Brief                 string // beside the title: what it comes to
 	Caption               string // names the table for those who do not see what is above it
 	Folded                bool   // only the title is seen until it is opened
 	Screen                bool   // folded, and not printed: there are too many of them
