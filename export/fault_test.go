@@ -17,9 +17,11 @@ import (
 	"github.com/golang/snappy"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"weir/analysis"
 	"weir/export"
 	"weir/export/exporttest"
 	"weir/lab"
+	"weir/results"
 	"weir/storage"
 )
 
@@ -357,5 +359,15 @@ func TestAddresses(t *testing.T) {
 		if err == nil && target.URL.Query().Get("precision") != "ns" {
 			t.Errorf("%s: no precision", target)
 		}
+	}
+}
+
+// A mistake in what is only to be exported does not end the process, and with
+// it a run.
+func TestMistakesEndOnlyTheSender(t *testing.T) {
+	front := newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false })
+	r := finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{Find: func(*results.Run) (*analysis.Findings, error) { panic("oh") }})
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "a mistake in weir ended it: oh") {
+		t.Errorf("%+v", r)
 	}
 }

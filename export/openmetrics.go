@@ -168,8 +168,7 @@ func newPointLines(s *series) pointLines {
 	}
 	p := pointLines{buckets: len(s.spread.buckets)}
 	for _, b := range append(bounds(), math.Inf(1)) {
-		le := strconv.FormatFloat(b, 'g', -1, 64)
-		p.names = append(p.names, s.metric.Name+"_bucket"+labelText(append(slices.Clone(s.labels), Label{"le", le})))
+		p.names = append(p.names, s.metric.Name+"_bucket"+labelText(append(slices.Clone(s.labels), Label{"le", leText(b)})))
 	}
 	p.names = append(p.names, s.metric.Name+"_count"+labelText(s.labels), s.metric.Name+"_sum"+labelText(s.labels))
 	return p

@@ -81,8 +81,9 @@ func (p *Page) Show(dir string) error {
 // Linger lets whoever fetches the page regularly fetch it once more, so that
 // he has the end of the run, too: it adds what the analysis says and waits for
 // the next time, for twice the time between the last two and for a minute at
-// most, or until ctx ends.
-func (p *Page) Linger(ctx context.Context, find Finder) {
+// most, or until ctx ends. notice is told before it waits, and for how long at
+// most.
+func (p *Page) Linger(ctx context.Context, find Finder, notice func(time.Duration)) {
 	p.mu.Lock()
 	if p.ledger != nil && !p.found {
 		_ = p.read() // the page itself tells of an error
@@ -101,9 +102,10 @@ func (p *Page) Linger(ctx context.Context, find Finder) {
 	default:
 	}
 	p.mu.Unlock()
-	if wait == 0 {
+	if wait == 0 || ctx.Err() != nil {
 		return
 	}
+	notice(wait)
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {

@@ -65,7 +65,7 @@ func fetched(t *testing.T, p *export.Page, accept string) (code int, kind, text 
 func TestPage(t *testing.T) {
 	lab.Need(t, "promtool")
 	p := page(t, made(t))
-	p.Linger(t.Context(), analysis.Of) // adds what the run shows; nobody is waited for
+	p.Linger(t.Context(), analysis.Of, func(time.Duration) { t.Error("nobody is to be waited for") }) // adds what the run shows
 	code, kind, text := fetched(t, p, "")
 	if code != http.StatusOK || !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
 		t.Fatalf("%d %s %s", code, kind, text)
@@ -128,7 +128,7 @@ func TestPageLingers(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		p.Linger(t.Context(), analysis.Of)
+		p.Linger(t.Context(), analysis.Of, func(time.Duration) {})
 	}()
 	for {
 		_, _, text := fetched(t, p, "")

@@ -49,13 +49,26 @@ type wire struct {
 func newRemote(most int) *remote {
 	r := &remote{most: most}
 	for _, b := range bounds() {
-		r.bounds = append(r.bounds, boundText(b))
+		r.bounds = append(r.bounds, leText(b))
 	}
 	return r
 }
 
-// boundText writes a bound as the label le has it.
+// boundText writes a bound as shortly as can be.
 func boundText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// leText writes a bound as the label le has it in OpenMetrics, which Prometheus
+// fetches, too, so that series are the same by whichever way they come: 1.0,
+// not 1.
+func leText(x float64) string {
+	if math.IsInf(x, 1) {
+		return "+Inf"
+	}
+	if x == math.Trunc(x) {
+		return boundText(x) + ".0"
+	}
+	return boundText(x)
+}
 
 // staleNaN is the value that says that a series has ended, or has a gap.
 func staleNaN() float64 { return math.Float64frombits(0x7ff0000000000002) }

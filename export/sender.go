@@ -75,6 +75,11 @@ func Send(ctx context.Context, dir string, t Target, o Options) (*Sender, error)
 	go func() {
 		defer close(s.ended)
 		defer c.close()
+		defer func() { // whatever is wrong here, the run is worth more
+			if r := recover(); r != nil {
+				s.fail(fmt.Errorf("a mistake in weir ended it: %v", r))
+			}
+		}()
 		s.follow(ctx, follower, o.Since)
 	}()
 	return s, nil

@@ -95,3 +95,6 @@ func (t Target) Check() error {
 	}
 	return err
 }
+
+// Once tells that the target takes no value that is older than what it has.
+func (t Target) Once() bool { return t.kind == remoteWrite }

@@ -151,7 +151,7 @@ func (e *exporter) live(ctx context.Context, dir, lines string, targets []export
 		err = errors.Join(err, e.sent(r, targets[i], dir))
 	}
 	if page != nil {
-		page.Linger(ctx, analysis.Of)
+		page.Linger(ctx, analysis.Of, lingering(e.err))
 	}
 	return err
 }

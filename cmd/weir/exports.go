@@ -110,8 +110,9 @@ func (f *exportFlags) open(ctx context.Context) (*exports, error) {
 	return e, err
 }
 
-// begin exports the run in dir.
-func (e *exports) begin(ctx context.Context, dir string, say io.Writer) error {
+// begin exports the run in dir. What a resumed run had measured before is not
+// sent again to those who take nothing twice.
+func (e *exports) begin(ctx context.Context, dir string, resumed bool, say io.Writer) error {
 	e.dir = dir
 	if e.page != nil {
 		if err := e.page.Show(dir); err != nil {
@@ -120,7 +121,11 @@ func (e *exports) begin(ctx context.Context, dir string, say io.Writer) error {
 		_, _ = fmt.Fprintf(say, "metrics        %s\n", e.page.URL()) // only a comfort
 	}
 	for _, t := range e.targets {
-		s, err := export.Send(ctx, dir, t, export.Options{Find: export.Written})
+		o := export.Options{Find: export.Written}
+		if resumed && t.Once() {
+			o.Since = time.Now()
+		}
+		s, err := export.Send(ctx, dir, t, o)
 		if err != nil {
 			return err
 		}
@@ -137,7 +142,17 @@ const (
 
 // finish sends what is left of a run that is over, and says what could not be
 // sent. That is no error of the run.
-func (e *exports) finish(ctx context.Context, to io.Writer) {
+func (e *exports) finish(ctx context.Context, to io.Writer, quiet bool) {
+	note := to
+	if quiet {
+		note = io.Discard
+	}
+	if len(e.senders) > 0 {
+		late := time.AfterFunc(time.Second, func() {
+			_, _ = fmt.Fprintln(note, "weir: export: sending what is left") // only a comfort
+		})
+		defer late.Stop()
+	}
 	for i, r := range finished(e.senders, exportPatience, exportMost) {
 		if told := sent(r, e.targets[i], e.dir, e.flags); told != "" {
 			_, _ = fmt.Fprintf(to, "weir: export: %s\n", told) // nobody can be told
@@ -147,9 +162,16 @@ func (e *exports) finish(ctx context.Context, to io.Writer) {
 		return
 	}
 	if e.dir != "" {
-		e.page.Linger(ctx, export.Written)
+		e.page.Linger(ctx, export.Written, lingering(note))
 	}
 	_ = e.page.Close() // the answers under way were waited for
+}
+
+// lingering tells that somebody is waited for.
+func lingering(to io.Writer) func(time.Duration) {
+	return func(most time.Duration) {
+		_, _ = fmt.Fprintf(to, "weir: whoever fetches the metrics may fetch the end, too: at most %s; interrupt to end this\n", most.Round(time.Second)) // only a comfort
+	}
 }
 
 // finished finishes all senders at once.

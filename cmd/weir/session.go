@@ -80,7 +80,7 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 	if r.exports, err = r.flags.export.open(ctx); err != nil {
 		return err
 	}
-	defer r.exports.finish(ctx, r.err)
+	defer func() { r.exports.finish(r.in.finish, r.err, r.flags.quiet) }()
 	err = r.measure(ctx, dir, processes)
 	if err == nil {
 		return conclude()
@@ -134,7 +134,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	}
 	r.live = newLive(r.in.finish, to, r.ahead(), r.of)
 	r.live.stream, r.live.dir = r.stream, dir
-	if err := r.exports.begin(ctx, dir, to); err != nil {
+	if err := r.exports.begin(ctx, dir, r.resumed != nil, to); err != nil {
 		return err
 	}
 	r.live.start(dir, processes)

@@ -1,0 +1,86 @@
+package lab
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asked gets what a server answers to a GET.
+func asked(t *testing.T, address string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// leftNothing fails t unless nothing is left of s after Stop.
+func leftNothing(t *testing.T, s *System) {
+	t.Helper()
+	pids := s.Pids()
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+	if _, err := os.Stat(s.Dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", s.Dir, err)
+	}
+}
+
+func TestPrometheusFetchesAndIsGone(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("lab_answer 42\n")) // who asks may have gone
+	}))
+	defer page.Close()
+	s := StartPrometheus(t, PrometheusConfig{Scrape: []string{strings.TrimPrefix(page.URL, "http://")}})
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(asked(t, s.URL+"/api/v1/query?query=lab_answer"), `"42"`); {
+		if time.Now().After(deadline) {
+			t.Fatal("it fetches nothing")
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := asked(t, s.URL+"/api/v1/query?query="+url.QueryEscape("last_over_time(lab_answer[1h])")); !strings.Contains(text, `"42"`) {
+		t.Errorf("forgotten when it was started again: %s", text)
+	}
+	leftNothing(t, s)
+}
+
+func TestInfluxDBWritesAndIsGone(t *testing.T) {
+	s := StartInfluxDB(t, InfluxConfig{})
+	for _, r := range []struct{ path, body, kind string }{
+		{"/query", "q=CREATE+DATABASE+lab", "application/x-www-form-urlencoded"}, {"/write?db=lab", "answer,of=lab value=42 1000000000", "text/plain"},
+	} {
+		resp, err := http.Post(s.URL+r.path, r.kind, strings.NewReader(r.body)) //nolint:noctx // bounded by the test
+		if err != nil || resp.StatusCode/100 != 2 {
+			t.Fatalf("%s: %v %v", r.path, resp, err)
+		}
+		_ = resp.Body.Close()
+	}
+	if text := asked(t, s.URL+"/query?db=lab&q="+url.QueryEscape("SELECT value FROM answer")); !strings.Contains(text, "42") {
+		t.Error(text)
+	}
+	leftNothing(t, s)
+}
