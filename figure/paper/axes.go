@@ -63,8 +63,13 @@ func round(a *figure.Axis, n int) []float64 {
 
 // small are the ticks at 2 to 9 times each power of ten that have no number.
 func small(a *figure.Axis, at []float64) []tick {
+	const most = 40 // decades; more cannot be told apart
+	first, last := math.Floor(math.Log10(a.Min*a.Factor)), math.Log10(a.Max*a.Factor)
+	if !(last-first < most) || math.IsInf(first, 0) {
+		return nil
+	}
 	var all []tick
-	for e := math.Floor(math.Log10(a.Min * a.Factor)); e <= math.Log10(a.Max*a.Factor) && len(all) < 200; e++ {
+	for e := first; e <= last; e++ {
 		for f := 2.0; f < 10; f++ {
 			x := f * math.Pow(10, e) / a.Factor
 			named := slices.ContainsFunc(at, func(t float64) bool { return math.Abs(t-x) < 1e-6*x })

@@ -45,7 +45,7 @@ func (s *sheet) markNames() {
 		}
 		w := 0.0
 		for i := range lines {
-			lines[i] = s.d.fonts.fit(lines[i], l, 0.7*(s.right-s.left))
+			lines[i] = s.d.fonts.fit(lines[i], l, max(s.right-s.px(m.X), s.px(m.X)-s.left)-4)
 			w = max(w, s.d.fonts.width(lines[i], l))
 		}
 		b, covers := s.room(s.px(m.X), w, float64(len(lines))*(smallSize+1), ink)

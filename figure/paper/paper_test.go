@@ -355,3 +355,43 @@ func TestTicks(t *testing.T) {
 		t.Errorf("%d named and %d small ticks", named, small)
 	}
 }
+
+// Whatever is in a figure, it is drawn, and its SVG is well formed.
+func FuzzDraw(f *testing.F) {
+	f.Add("Title", "measured", 0.0, 1.0, 10.0, 0.5, 5.0, uint8(3))
+	f.Add("", "\xff<&>\x00", -1e308, 1e308, 2.0, math.Inf(1), math.NaN(), uint8(255))
+	f.Add("a", "b", 1e-300, 1e-299, 10.0, 1e-299, 0.0, uint8(0))
+	f.Fuzz(func(t *testing.T, title, name string, low, high, base, x, y float64, n uint8) {
+		fig := &figure.Figure{Title: title, Desc: name, Stamp: name, X: figure.Axis{Label: name, Factor: 1, Min: low, Max: high, Base: base, Ticks: []float64{low, x, high}},
+			Y: figure.Axis{Name: name, Label: title, Factor: x, Min: y, Max: high, Duration: n%2 == 0, Ticks: []float64{y}}}
+		for i := range n % 8 {
+			l := figure.Line{Name: name, Color: int(n) - 100, Dash: i%2 == 0, Dots: i%3 == 0}
+			for k := range int(n) {
+				l.Points = append(l.Points, figure.Point{X: x * float64(k), Y: y, Low: &low, High: &high})
+			}
+			fig.Lines = append(fig.Lines, l)
+			fig.Marks = append(fig.Marks, figure.Mark{X: x, Name: name, Low: &y, High: &high})
+			fig.Zones = append(fig.Zones, figure.Zone{From: low, To: x, Name: name})
+			fig.Columns = append(fig.Columns, figure.Column{From: low, To: x, Y: y})
+		}
+		if n%5 == 0 {
+			fig.Heat = &figure.Heat{X: []float64{low, x, high}, Y: []float64{y, high}, Rows: [][]int64{{int64(n)}, {-1, 7}}, What: title}
+		}
+		d := drawer(t, Options{Size: Defaults().Size, DPI: 50, Title: true})
+		b := drawn(t, d, fig, "svg")
+		for x := xml.NewDecoder(bytes.NewReader(b)); ; {
+			if _, err := x.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%v\n%s", err, b)
+			}
+		}
+		if body, _, _ := bytes.Cut(b, []byte("<text")); bytes.Contains(body, []byte("NaN")) && !strings.Contains(title+name, "NaN") {
+			t.Errorf("drawn nowhere: %s", body)
+		}
+		drawn(t, d, fig, "pdf")
+		if n%16 == 1 {
+			drawn(t, d, fig, "png")
+		}
+	})
+}

@@ -56,15 +56,15 @@ func newSheet(d *Drawer, c canvas, f *figure.Figure) *sheet {
 // draw puts what lies below first.
 func (s *sheet) draw() {
 	s.layout()
-	s.watermark()
 	s.zones()
-	s.grid()
-	s.heat()
-	s.columns()
 	s.markIntervals()
 	for i := range s.f.Lines {
 		s.band(i)
 	}
+	s.watermark()
+	s.grid()
+	s.heat()
+	s.columns()
 	s.markLines()
 	for _, dots := range []bool{false, true} { // what was measured lies above what was fitted
 		for i := range s.f.Lines {
@@ -139,7 +139,7 @@ func (s *sheet) stamp(top float64) (right float64) {
 		return s.right
 	}
 	l := letters{size: tickSize, bold: true, color: white()}
-	text = strings.ToUpper(text)
+	text = s.d.fonts.fit(strings.ToUpper(text), l, 0.6*s.d.Size.Width)
 	w := s.d.fonts.width(text, l)
 	edge := s.d.Size.Width - margin
 	s.fill(rectangle(box{edge - w - 6, top, edge, top + tickSize + 3}), alarm(s.f.Stamp))
@@ -175,7 +175,7 @@ func (s *sheet) legend(top, right float64) float64 {
 	for i, name := range s.names {
 		name = s.d.fonts.fit(name, l, 0.6*(s.right-s.left))
 		need := sample + s.d.fonts.width(name, l)
-		if x > s.left && x+need > right {
+		if x+need > right && (x > s.left || right < s.right) {
 			x, y, right = s.left, y+row, s.right
 		}
 		s.sample(x, y-2.4, i)
