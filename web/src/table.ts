@@ -13,14 +13,16 @@ export interface Table {
   rows: (number | null)[][];
 }
 
-function unit(a: Axis): string {
-  const name = a.duration ? "s" : a.unit;
-  return name === "" || a.label.includes(name) && a.label !== name ? "" : " (" + name + ")";
+/** named is an axis' label with its unit; times of any size are in seconds. */
+function named(a: Axis): string {
+  if (a.duration) return a.label + " (s)";
+  const told = a.unit === "" || a.label.includes(a.unit) || a.label.startsWith("time since");
+  return told ? a.label : a.label + " (" + a.unit + ")";
 }
 
 /** tableOf puts what a figure shows side by side. */
 export function tableOf(f: Figure): Table {
-  const [x, y] = [f.x.label + unit(f.x), f.y.label];
+  const [x, y] = [named(f.x), f.y.duration ? named(f.y) : f.y.label];
   const at = (v: number): number => v * (f.x.duration ? 1 : f.x.factor);
   const is = (v: number | null | undefined): number | null => (v === null || v === undefined ? null : v * (f.y.duration ? 1 : f.y.factor));
   if (f.heat) {
