@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/screen"
 	"weir/scenario"
 )
 
@@ -89,7 +90,7 @@ func (f *runFlags) addRun(c *cobra.Command, resume, prints string) {
 func (f *runFlags) told(s streams) streams {
 	s.quiet = f.quiet
 	if f.stream {
-		s.stream = &stream{to: s.out}
+		s.stream = &stream{to: screen.NewQueue(s.out)}
 	}
 	return s
 }

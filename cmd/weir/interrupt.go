@@ -49,13 +49,13 @@ func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer)
 			}
 			switch n {
 			case 1:
+				finish(errFinishing) // before it is told: a terminal may be halted
 				screen.New(say).Fresh()
 				_, _ = fmt.Fprintln(say, "weir: finishing: the last operations may end; interrupt again to stop at once")
-				finish(errFinishing)
 			case 2:
+				stop(errStopped)
 				screen.New(say).Fresh()
 				_, _ = fmt.Fprintln(say, "weir: stopping; interrupt again to leave what this run has made where it is")
-				stop(errStopped)
 			default:
 				leave(errLeft)
 			}

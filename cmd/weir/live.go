@@ -24,6 +24,7 @@ import (
 // takes.
 type live struct {
 	screen *screen.Screen
+	said   *screen.Queue // lines that stay
 	look   screen.Look
 
 	mu      sync.Mutex
@@ -56,7 +57,7 @@ const mostHistory = 300
 func newLive(finish context.Context, out io.Writer, p *scenario.Plan, of series) *live {
 	s := screen.New(out)
 	return &live{
-		screen: s, look: lookOf(s), course: course{plan: p, total: p.Time(), begun: time.Now(), of: of, finish: finish},
+		screen: s, said: screen.NewQueue(s), look: lookOf(s), course: course{plan: p, total: p.Time(), begun: time.Now(), of: of, finish: finish},
 		server: busy{}, client: busy{}, still: func() {},
 	}
 }
@@ -103,9 +104,9 @@ func (l *live) Event(e measure.Event) error {
 		l.course.begin(&e)
 	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
 	case e.Kind == "error":
-		tell(l.screen, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
+		tell(l.said, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
 	default:
-		tell(l.screen, "  ", "%s %s", e.Time.Local().Format("15:04:05"), e.Text)
+		tell(l.said, "  ", "%s %s", e.Time.Local().Format("15:04:05"), e.Text)
 	}
 	return nil
 }
@@ -129,8 +130,11 @@ func (l *live) end() {
 	l.making = preparation{}
 }
 
-// stop removes what moves.
-func (l *live) stop() { l.still() }
+// stop removes what moves, and returns when all was told.
+func (l *live) stop() {
+	_ = l.said.Close() // a lost terminal is nobody's business
+	l.still()
+}
 
 func (l *live) endStep() {
 	l.stays(func(columns []column) string { return l.row(columns, &l.step) })
@@ -215,7 +219,7 @@ func (l *live) preparing(now time.Time) screen.Progress {
 
 // print writes for people to see. A lost terminal must not end the run, so an
 // error is nobody's business.
-func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.screen, format, args...) }
+func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.said, format, args...) }
 
 // knows tells what a search knows so far.
 func (l *live) knows(o *search.Optimum) {
@@ -268,8 +272,8 @@ func (l *live) start(dir string, processes int) {
 	if f := p.Find; f != nil {
 		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
 	}
-	tell(l.screen, "", "%s: %s, %s%s, %s %v", p.Name, p.Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
-	tell(l.screen, "", "measuring into %s; Ctrl-C finishes early and still reports", dir)
+	tell(l.said, "", "%s: %s, %s%s, %s %v", p.Name, p.Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
+	tell(l.said, "", "measuring into %s; Ctrl-C finishes early and still reports", dir)
 	l.stream.tell(streamed{Event: "start", Run: dir, Start: &streamedStart{
 		Name: p.Name, Target: p.Target, Steps: len(p.Steps), Planned: l.course.total.Seconds(), Processes: processes,
 	}})

@@ -50,6 +50,7 @@ func TestLiveTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.end()
+	l.stop()
 	said := out.String()
 	for _, want := range []string{"other: bad?[31m name\n", " 67% ", "   5%\n", " 300000 "} {
 		if !strings.Contains(said, want) {

@@ -3,21 +3,17 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"sync"
 	"time"
 
 	"weir/analysis"
+	"weir/internal/screen"
 	"weir/measure"
 )
 
 // A stream tells programs what happens, a line of JSON for each thing, while
-// it happens: what --json-stream prints. Its first error is kept: a reader that
-// went away does not end the run.
-type stream struct {
-	mu  sync.Mutex
-	to  io.Writer
-	err error
-}
+// it happens: what --json-stream prints. A reader that hangs or goes away does
+// not disturb the run.
+type stream struct{ to *screen.Queue }
 
 // A streamed is one line. Its event is start, begin and step (of a step),
 // findings, comparison or repetitions, or that of a line of events.jsonl.
@@ -63,28 +59,24 @@ func (s *stream) tell(l streamed) {
 	if s == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return
-	}
 	if l.Time.IsZero() {
 		l.Time = time.Now()
 	}
 	l.Time = l.Time.UTC()
 	e := json.NewEncoder(s.to) // writes a line at once
 	e.SetEscapeHTML(false)
-	s.err = e.Encode(l)
+	_ = e.Encode(l) // the end tells why it failed
 }
 
-// end returns err, or why not all could be told.
+// end waits until all was told, and returns err, or why not all could be.
 func (s *stream) end(err error) error {
-	if s == nil || err != nil {
+	if s == nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
+	if lost := s.to.Close(); err == nil {
+		err = lost
+	}
+	return err
 }
 
 // stepOf is what the step of t gave.

@@ -10,7 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"weir/results"
 )
 
 // said calls weir in this process and returns what it wrote where.
@@ -165,5 +168,33 @@ func TestSeeingPageJSON(t *testing.T) {
 				t.Fatalf("weir %s: %v: %s", c[1], err, said)
 			}
 		}
+	}
+}
+
+// Readers that hang, of both outputs, do not hold up a run: it is measured and
+// reported, and then all is told.
+func TestHangingReaders(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	readOut, out := io.Pipe()
+	readErr, said := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{
+			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}",
+		}, streams{in: strings.NewReader(""), out: out, err: said}, nil)
+		_, _ = out.Close(), said.Close()
+	}()
+	waitFor(t, func() bool { return contains(filepath.Join(dir, results.EventsFile), `"event":"end"`) })
+	var told, spoken bytes.Buffer
+	var readers sync.WaitGroup
+	readers.Go(func() { _, _ = io.Copy(&told, readOut) })
+	readers.Go(func() { _, _ = io.Copy(&spoken, readErr) })
+	if code := <-ended; code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d", code)
+	}
+	readers.Wait()
+	if !strings.Contains(told.String(), `"event":"findings"`) || !strings.Contains(spoken.String(), "\n    2       2 ") {
+		t.Errorf("not all was told:\n%s\n%s", told.String(), spoken.String())
 	}
 }

@@ -174,7 +174,7 @@ func (b *beside) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// Under returns the writer below a screen or what is beside it: what a program
+// Under returns the writer below a screen, a queue or what is beside it: what a program
 // is given that shall have the terminal itself.
 func Under(w io.Writer) io.Writer {
 	switch w := w.(type) {
@@ -182,6 +182,8 @@ func Under(w io.Writer) io.Writer {
 		return w.to
 	case *beside:
 		return w.to
+	case *Queue:
+		return Under(w.to)
 	}
 	return w
 }
