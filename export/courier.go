@@ -15,11 +15,11 @@ import (
 	"weir/storage"
 )
 
-// A courier brings payloads to a target.
+// A courier brings payloads to a receiver.
 type courier struct {
-	target  Target
-	client  *http.Client
-	backoff time.Duration // after the first failure; doubles up to longestBackoff
+	receiver Receiver
+	client   *http.Client
+	backoff  time.Duration // after the first failure; doubles up to longestBackoff
 }
 
 // What a courier waits for.
@@ -29,10 +29,10 @@ const (
 	longestBackoff = 15 * time.Second
 )
 
-// errRefused tells that the target will never take a payload.
+// errRefused tells that the receiver will never take a payload.
 var errRefused = errors.New("refused")
 
-func newCourier(t Target) (*courier, error) {
+func newCourier(t Receiver) (*courier, error) {
 	cred, err := t.Auth.Read()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func newCourier(t Target) (*courier, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = cred.TLS
 	transport.MaxIdleConnsPerHost = 1
-	return &courier{target: t, backoff: firstBackoff, client: &http.Client{
+	return &courier{receiver: t, backoff: firstBackoff, client: &http.Client{
 		Transport: transport,
 		Timeout:   requestTime,
 		// A redirected POST becomes a GET: nobody would get anything.
@@ -80,18 +80,18 @@ func (c *courier) bring(ctx context.Context, p payload, trouble func(error)) err
 	}
 }
 
-// once sends p. again is what the target asks to wait.
+// once sends p. again is what the receiver asks to wait.
 func (c *courier) once(ctx context.Context, p payload) (again time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.target.URL.String(), bytes.NewReader(p.body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.receiver.URL.String(), bytes.NewReader(p.body))
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", errRefused, err)
 	}
 	// Tokens are renewed in their files while a run goes on.
-	cred, err := c.target.Auth.Read()
+	cred, err := c.receiver.Auth.Read()
 	if err != nil {
 		return 0, err
 	}
-	proof, err := authorization(c.target, cred)
+	proof, err := authorization(c.receiver, cred)
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +118,7 @@ func (c *courier) once(ctx context.Context, p payload) (again time.Duration, err
 
 func (c *courier) headers(req *http.Request, proof string) {
 	req.Header.Set("User-Agent", "weir")
-	if c.target.kind == influxDB {
+	if c.receiver.kind == influxDB {
 		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	} else {
 		req.Header.Set("Content-Type", "application/x-protobuf")
@@ -131,7 +131,7 @@ func (c *courier) headers(req *http.Request, proof string) {
 }
 
 // authorization proves who we are. InfluxDB has a word of its own for tokens.
-func authorization(t Target, cred storage.Credentials) (string, error) {
+func authorization(t Receiver, cred storage.Credentials) (string, error) {
 	method := cred.Method
 	switch {
 	case method == "token" || method == "" && cred.Token != "":

@@ -293,7 +293,7 @@ func TestCredentials(t *testing.T) {
 	run := made(t)
 	for _, c := range []struct {
 		auth storage.Auth
-		to   func(string, storage.Auth) (export.Target, error)
+		to   func(string, storage.Auth) (export.Receiver, error)
 		want string
 	}{
 		{storage.Auth{CAFile: ca, TokenFile: file("token", "geheim\n")}, export.RemoteWrite, "Bearer geheim"},
@@ -302,19 +302,19 @@ func TestCredentials(t *testing.T) {
 		{storage.Auth{CAFile: ca}, influxTo, ""},
 	} {
 		got = nil
-		target, err := c.to(server.URL+"/api/v1/write", c.auth)
+		receiver, err := c.to(server.URL+"/api/v1/write", c.auth)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := finished(t, run, target, export.Options{}); r.Sent == 0 || r.Left > 0 || got[0] != c.want {
+		if r := finished(t, run, receiver, export.Options{}); r.Sent == 0 || r.Left > 0 || got[0] != c.want {
 			t.Errorf("%+v: %q, %+v", c.auth, got, r)
 		}
 	}
-	target, err := export.RemoteWrite(server.URL+"/api/v1/write", storage.Auth{})
+	receiver, err := export.RemoteWrite(server.URL+"/api/v1/write", storage.Auth{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := export.Send(t.Context(), run, target, export.Options{})
+	s, err := export.Send(t.Context(), run, receiver, export.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,9 +325,9 @@ func TestCredentials(t *testing.T) {
 		"no such file": {TokenFile: dir + "/nothing"}, "line break": {TokenFile: file("two", "a\nb")}, "method": {Method: "krb5"},
 		"colon": {User: "a:b", PasswordFile: file("password", "pass")},
 	} {
-		target, err := export.RemoteWrite(server.URL+"/api/v1/write", auth)
+		receiver, err := export.RemoteWrite(server.URL+"/api/v1/write", auth)
 		if err == nil {
-			err = target.Check()
+			err = receiver.Check()
 		}
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -335,7 +335,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func influxTo(address string, auth storage.Auth) (export.Target, error) {
+func influxTo(address string, auth storage.Auth) (export.Receiver, error) {
 	return export.Influx(strings.Replace(address, "/api/v1/write", "/api/v2/write?org=o&bucket=b", 1), auth)
 }
 
@@ -352,12 +352,12 @@ func TestAddresses(t *testing.T) {
 		"http://h:8086": "DATABASE", "http://h/write": "DATABASE", "http://h/write?db=x": "", "http://h/api/v2/write?org=o": "BUCKET", "http://h/api/v2/write?org=o&bucket=b": "",
 		"http://h/write?db=x&u=a&p=geheim": "password in a file", "https://h/some/proxy/write?db=a+b": "",
 	} {
-		target, err := export.Influx(address, storage.Auth{})
+		receiver, err := export.Influx(address, storage.Auth{})
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim")) {
 			t.Errorf("InfluxDB at %q: %v", address, err)
 		}
-		if err == nil && target.URL.Query().Get("precision") != "ns" {
-			t.Errorf("%s: no precision", target)
+		if err == nil && receiver.URL.Query().Get("precision") != "ns" {
+			t.Errorf("%s: no precision", receiver)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func loads() []panel {
 		{
 			title: "Latencies", kind: "heatmap", unit: "s", what: "How many operations took how long.", width: 12, height: 8,
 			queries: []query{{`sum by (le) (increase(weir_latency_seconds_bucket{RUN}[$window]))`, "{{le}}"}},
-			options: object{"calculate": false, "yAxis": object{"unit": "s"}, "color": object{"mode": "scheme", "scheme": "Oranges"}, "legend": object{"show": true}},
+			options: object{"calculate": false, "yAxis": object{"unit": "s"}, "color": object{"mode": "scheme", "scheme": "Oranges", "steps": 64, "exponent": 0.5}, "legend": object{"show": true}},
 		},
 		series8("Throughput by data server", "Bps", "A target without data servers of its own has no name.",
 			query{`sum by (server) (rate(weir_moved_bytes_total{RUN}[$window]))`, "{{server}}"}),

@@ -9,8 +9,9 @@
 // the queue.
 //
 // The files: table and the rows_ files say what there is; ledger, series and
-// seconds keep it; page, remote, influx and openmetrics write it; courier,
-// follow and start bring it to others; grafana has the dashboard.
+// seconds keep it; page, remote, influx, openmetrics and files write it; sender
+// follows a run, order puts its points in order, courier brings them to a
+// receiver; finder asks what the run shows; grafana has the dashboard.
 package export
 
 import "strings"

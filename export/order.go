@@ -9,7 +9,7 @@ import (
 
 // ordered hands points on in the order of their time, over all series. The run
 // directory has clients and hosts in files of their own, and reading catches up
-// with one before the other. Since points are sent in order, what a target has
+// with one before the other. Since points are sent in order, what a receiver has
 // got ends at one time, and what it has not got begins there.
 type ordered struct {
 	to      sink

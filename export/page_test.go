@@ -1,6 +1,7 @@
 package export_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -256,5 +257,47 @@ func part(t *testing.T, from, to, name string, share float64) {
 	_, err = f.Write(text[info.Size():int(share*float64(len(text)))])
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The panels of the dashboard do not lie upon each other, and name their units.
+func TestDashboardIsLaidOut(t *testing.T) {
+	var board struct {
+		Panels []struct {
+			ID          int
+			Title, Type string
+			GridPos     struct{ X, Y, W, H int }
+			FieldConfig struct{ Defaults struct{ Unit string } }
+			Targets     []struct{ RefID, Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(export.Grafana()), &board); err != nil {
+		t.Fatal(err)
+	}
+	taken, ids := map[[2]int]string{}, map[int]bool{}
+	for _, p := range board.Panels {
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+					t.Fatalf("%s lies upon %s at %d,%d", p.Title, other, x, y)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		if ids[p.ID] || p.Title == "" {
+			t.Errorf("panel %d %q", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		if p.Type != "row" && (p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0) {
+			t.Errorf("%s: unit %q, %d queries", p.Title, p.FieldConfig.Defaults.Unit, len(p.Targets))
+		}
+		for _, q := range p.Targets {
+			if !strings.Contains(q.Expr, `run="$run"`) || strings.Contains(q.Expr, "RUN") {
+				t.Errorf("%s: %s", p.Title, q.Expr)
+			}
+		}
+	}
+	if len(board.Panels) < 20 {
+		t.Errorf("%d panels", len(board.Panels))
 	}
 }

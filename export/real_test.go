@@ -47,22 +47,22 @@ func made(t testing.TB) string {
 }
 
 // finished sends the run in dir and waits for the end of it.
-func finished(t testing.TB, dir string, target export.Target, o export.Options) export.Report {
+func finished(t testing.TB, dir string, receiver export.Receiver, o export.Options) export.Report {
 	t.Helper()
-	s, err := export.Send(t.Context(), dir, target, o)
+	s, err := export.Send(t.Context(), dir, receiver, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s.Finish(time.Minute, 0)
 }
 
-func remoteTo(t testing.TB, address string) export.Target {
+func remoteTo(t testing.TB, address string) export.Receiver {
 	t.Helper()
-	target, err := export.RemoteWrite(address, storage.Auth{})
+	receiver, err := export.RemoteWrite(address, storage.Auth{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return target
+	return receiver
 }
 
 func TestRemoteWriteToPrometheus(t *testing.T) {
@@ -106,12 +106,12 @@ func TestInfluxDB(t *testing.T) {
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	target, err := export.Influx(db.URL+"/write?db=weir", storage.Auth{})
+	receiver, err := export.Influx(db.URL+"/write?db=weir", storage.Auth{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := made(t)
-	r := finished(t, dir, target, export.Options{})
+	r := finished(t, dir, receiver, export.Options{})
 	if r.Refused+r.Left > 0 || r.Sent == 0 || r.Err != nil {
 		t.Fatalf("%+v", r)
 	}

@@ -11,14 +11,14 @@ import (
 	"weir/results"
 )
 
-// A Sender follows a run directory and sends what its metrics say to a target.
-// The directory is its queue: while the target is down or slow, nothing is
+// A Sender follows a run directory and sends what its metrics say to a receiver.
+// The directory is its queue: while the receiver is down or slow, nothing is
 // read, and what has gathered is sent when it is there again.
 type Sender struct {
-	target  Target
-	find    Finder
-	courier *courier
-	wait    time.Duration // between two looks
+	receiver Receiver
+	find     Finder
+	courier  *courier
+	wait     time.Duration // between two looks
 
 	cancel context.CancelFunc
 	last   chan struct{} // closed by Finish: the run is over, and its findings are there
@@ -31,10 +31,10 @@ type Sender struct {
 
 // A Report says what became of a run's numbers.
 type Report struct {
-	Target   string
+	Receiver string
 	Sent     int       // values that were taken
 	Requests int       // that were taken
-	Refused  int       // values that the target will not take
+	Refused  int       // values that the receiver will not take
 	Reason   string    // why, the first time
 	Left     int       // values that could not be brought there
 	Since    time.Time // time of the first of them
@@ -51,7 +51,7 @@ type Options struct {
 
 // Send begins to follow the run in dir and to send it to t, until Finish or the
 // end of ctx. An error is one of dir, or of t's credentials.
-func Send(ctx context.Context, dir string, t Target, o Options) (*Sender, error) {
+func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, error) {
 	follower, err := results.Follow(dir)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func Send(ctx context.Context, dir string, t Target, o Options) (*Sender, error)
 	follower.Bound(256 << 10) // a line becomes up to a hundred points
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Sender{
-		target: t, find: o.Find, courier: c, wait: o.Every, cancel: cancel,
-		last: make(chan struct{}), ended: make(chan struct{}), report: Report{Target: t.String()}, active: time.Now(),
+		receiver: t, find: o.Find, courier: c, wait: o.Every, cancel: cancel,
+		last: make(chan struct{}), ended: make(chan struct{}), report: Report{Receiver: t.String()}, active: time.Now(),
 	}
 	if s.wait <= 0 {
 		s.wait = 2 * time.Second
@@ -86,7 +86,7 @@ func Send(ctx context.Context, dir string, t Target, o Options) (*Sender, error)
 }
 
 // Finish tells that nothing more comes: what is there is sent, with what the
-// run shows, and then the report is given. A target that has taken nothing for as
+// run shows, and then the report is given. A receiver that has taken nothing for as
 // long as patience is left alone, after two seconds at least if it has been so
 // before; as well as one that needs longer than most (0: no bound).
 func (s *Sender) Finish(patience, most time.Duration) Report {
@@ -113,13 +113,13 @@ func (s *Sender) Finish(patience, most time.Duration) Report {
 	}
 }
 
-// lastChance is what a target gets that has been dead before the end.
+// lastChance is what a receiver gets that has been dead before the end.
 const lastChance = 2 * time.Second
 
 // follow sends until Finish was called and all is there, or ctx ends. What is
 // not sent then is counted.
 func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Time) {
-	enc := s.target.encoder()
+	enc := s.receiver.encoder()
 	order := &ordered{to: enc}
 	l := newLedger(f.Run(), order, since)
 	steps := stepEnds{}

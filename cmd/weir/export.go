@@ -15,6 +15,7 @@ import (
 	"weir/analysis"
 	"weir/export"
 	"weir/results"
+	"weir/results/campaign"
 )
 
 // exporter is weir export.
@@ -29,10 +30,11 @@ type exporter struct {
 func exportCommand(s streams, signals signalSource) *cobra.Command {
 	e := exporter{streams: s}
 	c := &cobra.Command{
-		Use:   "export RUN",
+		Use:   "export RUN|CAMPAIGN",
 		Short: "Hand a run's numbers to Prometheus, InfluxDB, Grafana or a spreadsheet",
 		Long: `Reads a run directory, also of a run that goes on or was killed, and hands its
-numbers to other tools, each second with its own time. Several at once are fine.
+numbers to other tools, each second with its own time. Several at once are fine;
+of a campaign, all runs are sent.
 
   --prometheus FILE   OpenMetrics text, which promtool makes blocks of: for
                       runs older than what a Prometheus server still takes
@@ -85,7 +87,7 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 	if e.influx != "" && !strings.HasPrefix(e.influx, "http://") && !strings.HasPrefix(e.influx, "https://") {
 		lines, e.influx = e.influx, ""
 	}
-	targets, err := e.targets()
+	receivers, err := e.receivers()
 	if err != nil {
 		return err
 	}
@@ -96,8 +98,30 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if campaign.Is(args[0]) {
+		if e.prometheus != "" || lines != "" || e.csv != "" || e.follow {
+			return exit{exitUsage, fmt.Errorf("%s is a campaign, whose runs are only sent (--remote-write, --influx URL): for the rest, name one of its runs", args[0])}
+		}
+		return e.campaign(ctx, args[0], receivers, since)
+	}
 	dir := args[0]
-	return errors.Join(e.live(ctx, dir, lines, targets, since), e.after(dir))
+	return errors.Join(e.live(ctx, dir, lines, receivers, since), e.after(dir))
+}
+
+// campaign sends all runs of a campaign that are there.
+func (e *exporter) campaign(ctx context.Context, folder string, receivers []export.Receiver, since time.Time) error {
+	c, err := campaign.Read(folder)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range c.Runs {
+		dir := filepath.Join(folder, c.Runs[i].Dir)
+		if isRun(dir) {
+			errs = append(errs, e.live(ctx, dir, "", receivers, since))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // from reads --since.
@@ -122,7 +146,7 @@ func (e *exporter) file(name string, write func(io.Writer) error) error {
 
 // live sends what can be sent while a run goes on, and waits for its end if
 // that was asked for.
-func (e *exporter) live(ctx context.Context, dir, lines string, targets []export.Target, since time.Time) (err error) {
+func (e *exporter) live(ctx context.Context, dir, lines string, receivers []export.Receiver, since time.Time) (err error) {
 	var page *export.Page
 	if e.metrics != "" {
 		if !e.follow {
@@ -137,7 +161,7 @@ func (e *exporter) live(ctx context.Context, dir, lines string, targets []export
 		}
 		_, _ = fmt.Fprintf(e.err, "metrics        %s\n", page.URL()) // only a comfort
 	}
-	senders, err := e.send(ctx, dir, targets, since)
+	senders, err := e.send(ctx, dir, receivers, since)
 	if err != nil {
 		return err
 	}
@@ -148,7 +172,7 @@ func (e *exporter) live(ctx context.Context, dir, lines string, targets []export
 		_, err = export.Wait(ctx, dir)
 	}
 	for i, r := range finished(senders, time.Minute, 0) {
-		err = errors.Join(err, e.sent(r, targets[i], dir))
+		err = errors.Join(err, e.sent(r, receivers[i], dir))
 	}
 	if page != nil {
 		page.Linger(ctx, analysis.Of, lingering(e.err))
@@ -156,9 +180,9 @@ func (e *exporter) live(ctx context.Context, dir, lines string, targets []export
 	return err
 }
 
-func (e *exporter) send(ctx context.Context, dir string, targets []export.Target, since time.Time) ([]*export.Sender, error) {
+func (e *exporter) send(ctx context.Context, dir string, receivers []export.Receiver, since time.Time) ([]*export.Sender, error) {
 	var all []*export.Sender
-	for _, t := range targets {
+	for _, t := range receivers {
 		s, err := export.Send(ctx, dir, t, export.Options{Since: since})
 		if err != nil {
 			finished(all, 0, 0)
@@ -170,7 +194,7 @@ func (e *exporter) send(ctx context.Context, dir string, targets []export.Target
 }
 
 // sent says what was sent; what was not is an error.
-func (e *exporter) sent(r export.Report, t export.Target, dir string) error {
+func (e *exporter) sent(r export.Report, t export.Receiver, dir string) error {
 	if told := sent(r, t, dir, e.exportFlags); told != "" {
 		return errors.New(told)
 	}

@@ -33,13 +33,13 @@ func (f *exportFlags) add(c *cobra.Command, influx string) {
 	fs.StringSliceVar(&f.influxAuth, "influx-auth", nil, "the same for InfluxDB: `KEY=FILE`")
 }
 
-// targets returns where numbers are sent.
-func (f *exportFlags) targets() ([]export.Target, error) {
-	var all []export.Target
+// receivers returns where numbers are sent.
+func (f *exportFlags) receivers() ([]export.Receiver, error) {
+	var all []export.Receiver
 	for _, t := range []struct {
 		flag, address string
 		auth          []string
-		of            func(string, storage.Auth) (export.Target, error)
+		of            func(string, storage.Auth) (export.Receiver, error)
 	}{{"--remote-write", f.remote, f.remoteAuth, export.RemoteWrite}, {"--influx", f.influx, f.influxAuth, export.Influx}} {
 		auth, err := authOf(t.auth)
 		if err != nil {
@@ -51,14 +51,14 @@ func (f *exportFlags) targets() ([]export.Target, error) {
 			}
 			continue
 		}
-		target, err := t.of(t.address, auth)
+		receiver, err := t.of(t.address, auth)
 		if err == nil {
-			err = target.Check()
+			err = receiver.Check()
 		}
 		if err != nil {
 			return nil, exit{exitUsage, fmt.Errorf("%s: %w", t.flag, err)}
 		}
-		all = append(all, target)
+		all = append(all, receiver)
 	}
 	return all, nil
 }
@@ -90,18 +90,18 @@ func authOf(pairs []string) (a storage.Auth, err error) {
 
 // exports are the ways in which the numbers of one run go out.
 type exports struct {
-	dir     string
-	flags   exportFlags
-	targets []export.Target
-	page    *export.Page
-	senders []*export.Sender
+	dir       string
+	flags     exportFlags
+	receivers []export.Receiver
+	page      *export.Page
+	senders   []*export.Sender
 }
 
 // open opens the page, and looks whether all can be sent.
 func (f *exportFlags) open(ctx context.Context) (*exports, error) {
 	e := &exports{flags: *f}
 	var err error
-	if e.targets, err = f.targets(); err != nil {
+	if e.receivers, err = f.receivers(); err != nil {
 		return nil, err
 	}
 	if f.metrics != "" {
@@ -120,7 +120,7 @@ func (e *exports) begin(ctx context.Context, dir string, resumed bool, say io.Wr
 		}
 		_, _ = fmt.Fprintf(say, "metrics        %s\n", e.page.URL()) // only a comfort
 	}
-	for _, t := range e.targets {
+	for _, t := range e.receivers {
 		o := export.Options{Find: export.Written}
 		if resumed && t.Once() {
 			o.Since = time.Now()
@@ -154,7 +154,7 @@ func (e *exports) finish(ctx context.Context, to io.Writer, quiet bool) {
 		defer late.Stop()
 	}
 	for i, r := range finished(e.senders, exportPatience, exportMost) {
-		if told := sent(r, e.targets[i], e.dir, e.flags); told != "" {
+		if told := sent(r, e.receivers[i], e.dir, e.flags); told != "" {
 			_, _ = fmt.Fprintf(to, "weir: export: %s\n", told) // nobody can be told
 		}
 	}
@@ -185,14 +185,14 @@ func finished(senders []*export.Sender, patience, most time.Duration) []export.R
 	return reports
 }
 
-// sent says what is missing at a target; "" if nothing is.
-func sent(r export.Report, t export.Target, dir string, f exportFlags) string {
+// sent says what is missing at a receiver; "" if nothing is.
+func sent(r export.Report, t export.Receiver, dir string, f exportFlags) string {
 	var parts []string
 	if r.Err != nil {
 		parts = append(parts, fmt.Sprintf("%s: %v", t, r.Err))
 	}
 	if r.Refused > 0 {
-		parts = append(parts, fmt.Sprintf("%s did not take %s: %s", t, values(r.Refused), r.Reason))
+		parts = append(parts, fmt.Sprintf("%s did not take %s: %s%s", t, values(r.Refused), r.Reason, hint(r.Reason)))
 	}
 	if r.Left > 0 {
 		again := "weir export " + dir + " " + t.Flag() + " '" + t.URL.String() + "'" + f.authOf(t)
@@ -208,8 +208,18 @@ func sent(r export.Report, t export.Target, dir string, f exportFlags) string {
 	return strings.Join(parts, "; ")
 }
 
+// hint says what to do about a reason.
+func hint(reason string) string {
+	for _, old := range []string{"out of order", "out of bounds", "too old", "too far in the past"} {
+		if strings.Contains(reason, old) {
+			return "; it takes nothing that is older than what it has: --since sends the rest of a run, --prometheus FILE makes blocks of old ones"
+		}
+	}
+	return ""
+}
+
 // authOf repeats what was said of who we are at t: names of files, no secrets.
-func (f *exportFlags) authOf(t export.Target) string {
+func (f *exportFlags) authOf(t export.Receiver) string {
 	pairs := f.influxAuth
 	if t.Flag() == "--remote-write" {
 		pairs = f.remoteAuth

@@ -9,8 +9,8 @@ import (
 	"weir/storage"
 )
 
-// A Target is where a run's numbers are sent.
-type Target struct {
+// A Receiver is where a run's numbers are sent.
+type Receiver struct {
 	URL  *url.URL
 	Auth storage.Auth // methods none, token, basic and x509; names of files, never secrets
 	kind string       // remoteWrite or influxDB
@@ -23,34 +23,34 @@ const (
 
 // RemoteWrite is a receiver of Prometheus remote write 1.0, such as
 // http://host:9090/api/v1/write.
-func RemoteWrite(address string, auth storage.Auth) (Target, error) {
+func RemoteWrite(address string, auth storage.Auth) (Receiver, error) {
 	u, err := parse(address, "http://host:9090/api/v1/write")
 	if err == nil && strings.Trim(u.Path, "/") == "" {
 		err = fmt.Errorf("%s: say the path, too; Prometheus has /api/v1/write (and takes it when started with --web.enable-remote-write-receiver)", u.Redacted())
 	}
-	return Target{URL: u, Auth: auth, kind: remoteWrite}, err
+	return Receiver{URL: u, Auth: auth, kind: remoteWrite}, err
 }
 
 // Influx is the write address of InfluxDB: http://host:8086/write?db=DATABASE
 // of 1.x, http://host:8086/api/v2/write?org=ORG&bucket=BUCKET of 2.x.
-func Influx(address string, auth storage.Auth) (Target, error) {
+func Influx(address string, auth storage.Auth) (Receiver, error) {
 	u, err := parse(address, "http://host:8086/write?db=DATABASE")
 	if err != nil {
-		return Target{}, err
+		return Receiver{}, err
 	}
 	q := u.Query()
 	switch {
 	case strings.HasSuffix(u.Path, "/api/v2/write") && q.Get("bucket") != "":
 	case strings.HasSuffix(u.Path, "/write") && q.Get("db") != "":
 	default:
-		return Target{}, fmt.Errorf("%s: use http://host:8086/write?db=DATABASE (InfluxDB 1.x) or http://host:8086/api/v2/write?org=ORG&bucket=BUCKET (2.x)", u.Redacted())
+		return Receiver{}, fmt.Errorf("%s: use http://host:8086/write?db=DATABASE (InfluxDB 1.x) or http://host:8086/api/v2/write?org=ORG&bucket=BUCKET (2.x)", u.Redacted())
 	}
 	if q.Has("u") || q.Has("p") {
-		return Target{}, errors.New("leave user and password out of the address: give the password in a file")
+		return Receiver{}, errors.New("leave user and password out of the address: give the password in a file")
 	}
 	q.Set("precision", "ns")
 	u.RawQuery = q.Encode()
-	return Target{URL: u, Auth: auth, kind: influxDB}, nil
+	return Receiver{URL: u, Auth: auth, kind: influxDB}, nil
 }
 
 // parse takes an address of http or https without secrets in it.
@@ -68,19 +68,19 @@ func parse(address, like string) (*url.URL, error) {
 	return u, nil
 }
 
-// encoder returns a new encoder of what the target understands.
-func (t Target) encoder() encoder {
+// encoder returns a new encoder of what the receiver understands.
+func (t Receiver) encoder() encoder {
 	if t.kind == influxDB {
 		return newInflux(1 << 20) // InfluxDB advises 5,000 lines
 	}
 	return newRemote(5000)
 }
 
-// String names the target for people.
-func (t Target) String() string { return t.kind + " at " + t.URL.Redacted() }
+// String names the receiver for people.
+func (t Receiver) String() string { return t.kind + " at " + t.URL.Redacted() }
 
-// Flag is the option of weir that names such a target.
-func (t Target) Flag() string {
+// Flag is the option of weir that names such a receiver.
+func (t Receiver) Flag() string {
 	if t.kind == influxDB {
 		return "--influx"
 	}
@@ -88,7 +88,7 @@ func (t Target) Flag() string {
 }
 
 // Check reads the credentials, to tell early what is wrong with them.
-func (t Target) Check() error {
+func (t Receiver) Check() error {
 	c, err := newCourier(t)
 	if err == nil {
 		c.close()
@@ -96,5 +96,5 @@ func (t Target) Check() error {
 	return err
 }
 
-// Once tells that the target takes no value that is older than what it has.
-func (t Target) Once() bool { return t.kind == remoteWrite }
+// Once tells that the receiver takes no value that is older than what it has.
+func (t Receiver) Once() bool { return t.kind == remoteWrite }
