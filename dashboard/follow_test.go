@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"math"
 	"net/url"
 	"os"
@@ -329,4 +330,56 @@ func TestManyHosts(t *testing.T) {
 	if len(h.hostsNow()) != mostNow || len(h.storesNow()) != mostStores+1 {
 		t.Errorf("%d hosts, %d data servers are listed", len(h.hostsNow()), len(h.storesNow()))
 	}
+}
+
+// FuzzRun reads damaged runs: whatever can be read can be told to a page.
+func FuzzRun(f *testing.F) {
+	dir := f.TempDir()
+	if err := (resultstest.Service{Lambda: 60, File: 1, Clients: []int{1, 2}, Hold: 2}).Write(dir); err != nil {
+		f.Fatal(err)
+	}
+	var seeds [3][]byte
+	names := []string{results.IntervalsFile, results.HostsFile, results.EventsFile}
+	for i, name := range names {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds[i] = b[:min(len(b), 4000)]
+	}
+	f.Add(seeds[0], seeds[1], seeds[2])
+	f.Add([]byte(`{"start":"2026-03-01T12:00:00Z","duration_seconds":1e-300,"step":1,"phase":"hold","kind":"read","moved_bytes":1125899906842624,"begun":0,"done":1,"failed":{"other":9}}`+"\n"),
+		[]byte(`{"time":"2026-03-01T11:00:00Z","host":"\u0000","processes":[{"role":"server","user_cpu_seconds":1}]}`+"\n"),
+		[]byte(`{"time":"9999-12-31T23:59:59-23:59","event":"step","step":-1}`+"\n"+`{"event":"error","class":"other"}`+"\n"))
+	f.Fuzz(func(t *testing.T, intervals, hosts, events []byte) {
+		for i, b := range [][]byte{intervals, hosts, events} {
+			if err := os.WriteFile(filepath.Join(dir, names[i]), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		follower, err := results.Follow(dir)
+		if err != nil {
+			return
+		}
+		s := newShown(".", dir, time.Now)
+		s.begin(follower.Run())
+		take := results.Takers{Interval: s.h.interval, Sample: s.h.sample, Event: s.h.event}
+		for more := true; more && err == nil; {
+			more, err = follower.Poll(take)
+		}
+		m, has := s.message(cursor{}, newPicks(url.Values{}), time.Now())
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &reader{t: t}
+		told := new(got)
+		if err := json.Unmarshal(b, told); err != nil {
+			t.Fatal(err)
+		}
+		p.take(told)
+		if len(p.at) != len(s.h.rows.at) || has.seq != s.h.seq {
+			t.Errorf("%d rows of %d", len(p.at), len(s.h.rows.at))
+		}
+	})
 }

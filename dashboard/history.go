@@ -3,6 +3,7 @@ package dashboard
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/say"
@@ -203,8 +204,9 @@ func (h *history) named(name string) int {
 	return c
 }
 
+// perSecond is 0 for what is too short to have a rate.
 func perSecond(n int64, seconds float64) float64 {
-	if seconds <= 0 {
+	if seconds < 1e-9 {
 		return 0
 	}
 	return float64(n) / seconds
@@ -281,11 +283,25 @@ type event struct {
 	Text string    `json:"text"`
 }
 
+// Texts that come from elsewhere are cut to so many bytes.
+const (
+	mostText = 2000
+	mostName = 200
+)
+
+// short is text as it is shown: without control characters, and not for ever.
+func short(text string, most int) string {
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " ..."
+	}
+	return say.Plain(text)
+}
+
 // event adds one line of events.jsonl.
 func (h *history) event(e *measure.Event) {
 	h.line()
-	text := say.Plain(e.Text)
-	h.events = append(h.events, event{h.seq, e.Time, say.Plain(e.Kind), e.Step, text})
+	text := short(e.Text, mostText)
+	h.events = append(h.events, event{h.seq, e.Time, short(e.Kind, mostName), e.Step, text})
 	if n := len(h.events) - mostEvents; n > mostEvents {
 		h.events = slices.Delete(h.events, 0, n)
 		h.dropped += n

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"weir/analysis"
-	"weir/internal/say"
 	"weir/measure"
 	"weir/monitor"
 )
@@ -21,7 +20,7 @@ const othersName = "(others)"
 
 // store counts iv for its data server.
 func (h *history) store(iv *measure.Interval) {
-	name := say.Plain(iv.Server)
+	name := short(iv.Server, mostName)
 	s := h.stores[name]
 	if s == nil && len(h.stores) >= mostStores {
 		name = othersName
@@ -86,7 +85,7 @@ func (h *history) host(s *monitor.Sample) {
 	if s.Service != nil && len(s.Procs) == 0 {
 		return // its process is among those of the host it runs on
 	}
-	name := say.Plain(s.Host)
+	name := short(s.Host, mostName)
 	x := h.hosts[name]
 	if x == nil {
 		if len(h.hosts) >= mostHosts {
@@ -95,7 +94,7 @@ func (h *history) host(s *monitor.Sample) {
 		x = &host{name: name, track: newTrack(hostColumns), now: make([]float32, hostColumns)}
 		h.hosts[name] = x
 	}
-	x.role, x.cores = say.Plain(s.Role), max(x.cores, s.Cores)
+	x.role, x.cores = short(s.Role, mostName), max(x.cores, s.Cores)
 	start := h.start
 	if start.IsZero() {
 		start = s.Time

@@ -42,7 +42,8 @@ type message struct {
 	Now    now       `json:"now"`
 	Rows   *block    `json:"rows,omitempty"`
 	Sides  *block    `json:"sides,omitempty"`
-	Hosts  []hostNow `json:"hosts"`  // the busiest first
+	Hosts  []hostNow `json:"hosts"`  // the busiest first, mostNow at most
+	Count  int       `json:"count"`  // of hosts
 	Stores []storeOf `json:"stores"` // that moved most first
 	Tracks []block   `json:"tracks,omitempty"`
 	Steps  []any     `json:"steps,omitempty"`
@@ -121,7 +122,7 @@ type storeOf struct {
 // the run's many tracks it shows. s.mu is held for reading.
 func (s *shown) message(c cursor, list *picks, at time.Time) (*message, cursor) {
 	h := s.h
-	m := &message{Now: s.now(at), Hosts: h.hostsNow(), Stores: h.storesNow()}
+	m := &message{Now: s.now(at), Hosts: h.hostsNow(), Count: len(h.hosts), Stores: h.storesNow()}
 	if c.epoch != h.epoch {
 		m.Reset, c.seq = true, -1
 		list.forget()

@@ -33,7 +33,10 @@ class Live {
   }
 
   private take(m: Message): void {
-    if (m.reset) this.data = new Data();
+    if (m.reset) {
+      if (m.run?.run !== this.data.about?.run) this.page.fresh();
+      this.data = new Data();
+    }
     this.data.take(m);
     if (m.runs) {
       this.entries = m.runs;

@@ -132,7 +132,8 @@ export interface Message {
   now: Now;
   rows?: Block;
   sides?: Block;
-  hosts: HostNow[] | null;
+  hosts: HostNow[] | null; // the busiest, if there are many
+  count: number; // of all hosts
   stores: Store[] | null;
   tracks?: Block[];
   steps?: Step[];
@@ -175,6 +176,7 @@ export class Data {
   readonly hosts = new Map<string, Table>();
   readonly stores = new Map<string, Table>();
   hostList: HostNow[] = [];
+  hostCount = 0;
   storeList: Store[] = [];
   readonly steps = new Map<number, Step>();
   events: Happened[] = [];
@@ -188,6 +190,7 @@ export class Data {
     if (m.rows) this.rowsFrom(m.rows);
     if (m.sides) this.sides.take(m.sides);
     this.hostList = m.hosts ?? [];
+    this.hostCount = m.count;
     this.storeList = m.stores ?? [];
     for (const b of m.tracks ?? []) {
       const of = b.kind === "store" ? this.stores : this.hosts;

@@ -194,7 +194,7 @@ function device(f: Frame, id: string, title: string, [one, two]: [string, string
   if (lines.length === 0) return null;
   const top = most(...lines.map((l) => l.y));
   const scale = decimal(top, "B/s");
-  const some = f.d.hosts.size < f.d.hostList.length ? ` ${f.d.hosts.size} of ${f.d.hostList.length} hosts are drawn; the table of hosts has all.` : "";
+  const some = f.d.hosts.size < f.d.hostCount ? ` ${f.d.hosts.size} of ${f.d.hostCount} hosts are drawn; others can be chosen in the table of hosts.` : "";
   return figure(f, { id, title, lines, y: linear(scale.unit, scale, top), desc: `Bytes ${names[0]}${alone ? " (solid)" : ""} and ${names[1]}${alone ? " (dashed)" : ", together,"} ${desc} each second.` + some });
 }
 

@@ -30,6 +30,7 @@ export class Page {
   private readonly sentence = el("span");
   private readonly of = el("p", "meta");
   private readonly verdict = el("p", "verdict", "", this.stamp, this.sentence);
+  private readonly search = el("p", "meta");
   private readonly report = el("a", "report", "The report");
   private readonly cards = el("div", "cards");
   private readonly judged = el("ul", "thresholds");
@@ -38,7 +39,8 @@ export class Page {
   private readonly checked = el("details", "", "", el("summary", "", "Checks"), this.checks);
   private readonly curve = new Charts("load-");
   private readonly load = new Charts("load-");
-  private readonly time = new Charts("time-", new Group());
+  private readonly seconds = new Group();
+  private readonly time = new Charts("time-", this.seconds);
   private readonly against = el("details", "", "", el("summary", "", "More against the load"), this.load.root);
   private readonly steps = new Grid(tables.stepHeads, "Steps");
   private readonly hosts = new Grid(tables.hostHeads, "Hosts");
@@ -65,7 +67,7 @@ export class Page {
     this.more.type = "button";
     this.more.addEventListener("click", () => { this.allHosts = !this.allHosts; this.moreHosts(null); });
     const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.wire)), this.state, this.bar, this.problem);
-    const says = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.judged, this.limits, this.checked, this.report), this.curve.root);
+    const says = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.search, this.judged, this.limits, this.checked, this.report), this.curve.root);
     says.setAttribute("aria-label", "Verdict");
     this.hostPart = part("Hosts", this.hosts.root, this.more);
     this.storePart = part("Data servers", this.stores.root);
@@ -91,6 +93,13 @@ export class Page {
     });
     this.pick.replaceChildren(newest, ...options.reverse());
     this.pick.value = chosen;
+  }
+
+  /** fresh forgets what was zoomed and hidden: another run is shown. */
+  fresh(): void {
+    for (const charts of [this.curve, this.load, this.time]) charts.show([]);
+    this.seconds.range = null;
+    this.found = null;
   }
 
   /** title names the page, also where only its tab is seen. */
@@ -130,7 +139,7 @@ export class Page {
     this.shownHosts = d;
     this.hostPart.hidden = d.hostList.length === 0;
     this.more.hidden = d.hostList.length <= fewHosts;
-    write(this.more, this.allHosts ? `Only the ${fewHosts} busiest` : `All ${d.hostList.length} hosts`);
+    write(this.more, this.allHosts ? `Only the ${fewHosts} busiest` : d.hostList.length < d.hostCount ? `The ${d.hostList.length} busiest of ${d.hostCount} hosts` : `All ${d.hostCount} hosts`);
     const list = this.allHosts ? d.hostList : d.hostList.slice(0, fewHosts);
     this.hosts.show(tables.hosts(list, new Set(d.hosts.keys()), (name, drawn) => this.chooser.host(name, drawn)));
   }
@@ -158,6 +167,7 @@ export class Page {
     this.stamp.className = "stamp " + (f?.status ?? "");
     this.stamp.hidden = !f || !!f.problem;
     write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.verdict);
+    write(this.search, f?.search ? "Search: " + f.search : "");
     list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", (t.met ? "met" : "not met") + (f?.final ? "" : " so far"), t.threshold + ": " + t.detail]));
     this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
       const from = `from ${count(b.from)} ${b.from === 1 ? "client" : "clients"} on`;
