@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"weir/measure"
 )
@@ -125,4 +126,29 @@ func TestQuoted(t *testing.T) {
 	if want := `{a="x\"y\\z\n",b=""}`; out.String() != want {
 		t.Errorf("%s instead of %s", out.String(), want)
 	}
+}
+
+// Values that are too long for receivers are cut, and stay different.
+func TestLabelValue(t *testing.T) {
+	long := strings.Repeat("é", 3000)
+	a, b := labelValue(long+"a"), labelValue(long+"b")
+	if a == b || len(a) > longestLabel || !utf8.ValidString(a) || labelValue("x\xff") != "x\uFFFD" {
+		t.Errorf("%q\n%q", a, b)
+	}
+}
+
+// What one value costs on its way from the ledger into a request.
+func BenchmarkRemoteWrite(b *testing.B) {
+	enc := newRemote(5000)
+	l := &ledger{t: newTables(), bounds: bounds(), sink: enc}
+	e := newEntity(l, &l.t.clients, "read", "ds1:1094")
+	iv := &measure.Interval{Moved: 1 << 20, Begun: 10, Done: 10, Tasks: 10}
+	at := int64(0)
+	for b.Loop() {
+		at += 1000
+		e.take(l, iv)
+		e.tell(l, at, at+1000)
+		enc.flush()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/6, "ns/value")
 }

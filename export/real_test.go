@@ -73,6 +73,16 @@ func TestRemoteWriteToPrometheus(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
+	// What a gauge said last does not stay when it has nothing more to say.
+	end := exporttest.TruthOf(t, dir).End
+	for q, want := range map[string]int{"weir_clients": 1, "weir_latency_p99_seconds": 1, "weir_validity == 1": 1} {
+		if n := len(exporttest.Ask(t, prom.URL, q, "none", end)); n != want {
+			t.Errorf("%s: %d values at the end", q, n)
+		}
+		if n := len(exporttest.Ask(t, prom.URL, q, "none", end.Add(5*time.Second))); n != 0 {
+			t.Errorf("%s: %d values after the end", q, n)
+		}
+	}
 	// Prometheus takes nothing that is older than what it has of a series.
 	r = finished(t, dir, remoteTo(t, prom.URLs["write"]), export.Options{})
 	if r.Sent > 0 || r.Left > 0 || !strings.Contains(r.Reason, "400 Bad Request: out of order") {

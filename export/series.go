@@ -1,6 +1,8 @@
 package export
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -134,7 +136,7 @@ func (l *ledger) open(m *Metric, labels []Label) *series {
 	s := &series{metric: m, number: len(l.all), known: m.Type != Gauge}
 	for _, label := range labels {
 		if label.Value != "" {
-			s.labels = append(s.labels, Label{label.Name, strings.ToValidUTF8(label.Value, "\uFFFD")})
+			s.labels = append(s.labels, Label{label.Name, labelValue(label.Value)})
 		}
 	}
 	slices.SortFunc(s.labels, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
@@ -148,6 +150,21 @@ func (l *ledger) open(m *Metric, labels []Label) *series {
 	}
 	l.all = append(l.all, s)
 	return s
+}
+
+// longestLabel is in bytes; receivers refuse what is much longer.
+const longestLabel = 1024
+
+// labelValue makes a value valid UTF-8 of a length that all take. What is cut
+// off makes a difference all the same.
+func labelValue(v string) string {
+	v = strings.ToValidUTF8(v, "\uFFFD")
+	if len(v) <= longestLabel {
+		return v
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(v)) // never fails
+	return fmt.Sprintf("%s...%x", strings.ToValidUTF8(v[:longestLabel-20], ""), h.Sum64())
 }
 
 func (l *ledger) empty() *spread { return &spread{buckets: make([]float64, len(l.bounds)+1)} }
