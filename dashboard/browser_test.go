@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -232,4 +234,28 @@ func TestPlainPage(t *testing.T) {
 	fits(t, p, 400)
 	picture(p, "live-plain-400.png")
 	silent(t, p)
+}
+
+// A browser that follows a link from elsewhere with the token comes in, and the
+// token does not stay in the address; without it the page stays shut.
+func TestTokenInBrowser(t *testing.T) {
+	bundled(t)
+	s := serving(t, Config{Dir: t.TempDir(), Token: "0123456789abcdef"})
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, `<link rel="icon" href="data:,"><a id="in" href="%s">in</a>`, s.URL())
+	}))
+	defer elsewhere.Close()
+	p := browser.Open(t, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1), 800, 600)
+	p.Press("#in")
+	p.Wait(`document.querySelector(".state")?.textContent.startsWith("Waiting")`)
+	var at string
+	if p.Eval(`location.href`, &at); at != strings.Split(s.URL(), "?")[0] {
+		t.Errorf("the page is at %s", at)
+	}
+	p.Reload()
+	p.Wait(`document.querySelector(".state")?.textContent.startsWith("Waiting")`)
+	silent(t, p)
+	shut := browser.Open(t, strings.Split(s.URL(), "?")[0], 800, 600)
+	shut.Wait(`document.body.textContent.includes("Open the whole address that weir printed")`)
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"net/netip"
@@ -72,7 +74,12 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	q.Del(tokenQuery)
-	http.Redirect(w, r, (&url.URL{Path: "/", RawQuery: q.Encode()}).String(), http.StatusSeeOther)
+	to := (&url.URL{Path: "/", RawQuery: q.Encode()}).String()
+	// Not a redirect: after a link on another site a browser would follow it
+	// without the new cookie. Where this page leads, it goes by itself.
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, "<!DOCTYPE html>\n<meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0; url=%s\"><link rel=\"icon\" href=\"data:,\"><title>weir</title><a href=\"%[1]s\">The live page</a>\n",
+		html.EscapeString(to)) // whoever does not take it has gone
 }
 
 // knows tells whether r brings the token, as a cookie or as programs do.
