@@ -122,21 +122,6 @@ func (f *Figure) drawColumns(out *Canvas) {
 	}
 }
 
-func (f *Figure) drawMarks(out *Canvas) {
-	for i, m := range f.Marks {
-		x := f.px(m.X)
-		anchor, shift, y := "start", 5.0, top+plotHeight-10-19*float64(i)
-		if x > left+plotWidth*0.4 { // under the curve there is room on the left
-			anchor, shift = "end", -5
-		}
-		if len(f.Columns) > 0 { // a histogram has its room above
-			y = top + 12 + 19*float64(i)
-		}
-		out.Add(`<line class="mark" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, top, x, top+plotHeight)
-		out.Add(`<text class="marked" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x+shift, y, anchor, Words(m.Name))
-	}
-}
-
 func (f *Figure) drawLine(out *Canvas, l *Line) {
 	if len(l.Points) == 0 {
 		return

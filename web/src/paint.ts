@@ -55,45 +55,76 @@ export function nameZones(u: uPlot, f: Figure, c: Colors): void {
   }
 }
 
-/** drawMarks draws named vertical lines; a histogram's names stand above, a curve's below it. */
+/** A Box is a place on the canvas: left, right, top, bottom. */
+type Box = [number, number, number, number];
+
+/** drawMarks draws named vertical lines; each name stands where it covers least. */
 export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
   const { ctx, bbox } = u;
-  const right = bbox.left + bbox.width;
+  const marks = (f.marks ?? []).map((m) => ({ name: m.name, x: u.valToPos(m.x, "x", true) }));
+  const shown = marks.filter((m) => m.x >= bbox.left - 1 && m.x <= bbox.left + bbox.width + 1);
+  if (shown.length === 0) return;
   ctx.font = font(13, "600");
   ctx.lineJoin = "round";
-  const rows: [number, number][][] = []; // what of each row of names is taken
-  for (const m of f.marks ?? []) {
-    const x = u.valToPos(m.x, "x", true);
-    if (x < bbox.left - 1 || x > right + 1) continue;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "middle";
+  const ink = inked(u, f);
+  const taken: Box[] = [];
+  for (const m of shown) {
     ctx.strokeStyle = c.soft;
     ctx.lineWidth = px(1);
     ctx.setLineDash([px(3), px(4)]);
     ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.moveTo(m.x, bbox.top);
+    ctx.lineTo(m.x, bbox.top + bbox.height);
     ctx.stroke();
     ctx.setLineDash([]);
-    const width = ctx.measureText(m.name).width;
-    let at = x > bbox.left + bbox.width * 0.4 ? x - width - px(5) : x + px(5);
-    at = Math.max(bbox.left + px(2), Math.min(at, right - width - px(2)));
-    const row = px(19) * freeRow(rows, at - px(6), at + width + px(6));
-    const y = f.columns?.length ? bbox.top + px(8) + row : bbox.top + bbox.height - px(12) - row;
-    ctx.textAlign = "left";
-    ctx.textBaseline = "middle";
+    const at = room(u, m.x, ctx.measureText(m.name).width, (f.columns?.length ?? 0) > 0, ink, taken);
+    taken.push(at);
     ctx.strokeStyle = c.card; // the name can be read on top of a line
     ctx.lineWidth = px(4);
-    ctx.strokeText(m.name, at, y);
+    ctx.strokeText(m.name, at[0], (at[2] + at[3]) / 2);
     ctx.fillStyle = c.ink;
-    ctx.fillText(m.name, at, y);
+    ctx.fillText(m.name, at[0], (at[2] + at[3]) / 2);
   }
 }
 
-/** freeRow finds the first row that is free from one place to another, and takes it. */
-function freeRow(rows: [number, number][][], from: number, to: number): number {
-  let i = rows.findIndex((row) => row.every((taken) => to <= taken[0] || from >= taken[1]));
-  if (i < 0) i = rows.push([]) - 1;
-  rows[i]!.push([from, to]);
-  return i;
+/** room finds a place for a name of that width beside x: a histogram's names stand above, a curve's below. */
+function room(u: uPlot, x: number, width: number, above: boolean, ink: [number, number][], taken: Box[]): Box {
+  const { bbox } = u;
+  const [first, last] = [bbox.left + px(2), bbox.left + bbox.width - px(2) - width];
+  let best: Box = [0, 0, 0, 0];
+  let least = Infinity;
+  for (let row = 0; row < 6; row++) {
+    const y = above ? bbox.top + px(8 + 19 * row) : bbox.top + bbox.height - px(12 + 19 * row);
+    for (const side of [x + px(5), x - px(5) - width]) {
+      const left = Math.max(first, Math.min(side, last));
+      const box: Box = [left, left + width, y - px(9), y + px(9)];
+      let covered = left === side ? 0 : 1; // the mark's own line
+      covered += 1000 * taken.filter((b) => box[0] < b[1] + px(6) && b[0] < box[1] + px(6) && box[2] < b[3] && b[2] < box[3]).length;
+      for (const [px, py] of ink) if (px >= box[0] && px <= box[1] && py >= box[2] && py <= box[3]) covered++;
+      if (covered < least) [best, least] = [box, covered];
+    }
+  }
+  return best;
+}
+
+/** inked lists points along all lines of f, near enough to each other that no name fits between. */
+function inked(u: uPlot, f: Figure): [number, number][] {
+  const all: [number, number][] = [];
+  for (const l of f.lines ?? []) {
+    let before: [number, number] | null = null;
+    for (let i = 0; i < l.x.length; i++) {
+      const [x, y] = [l.x[i], l.y[i]];
+      if (x === null || x === undefined || y === null || y === undefined) continue;
+      const now: [number, number] = [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
+      const steps = before ? Math.min(200, Math.ceil(Math.hypot(now[0] - before[0], now[1] - before[1]) / px(6))) : 0;
+      for (let k = 1; k < steps; k++) all.push([before![0] + ((now[0] - before![0]) * k) / steps, before![1] + ((now[1] - before![1]) * k) / steps]);
+      all.push(now);
+      before = now;
+    }
+  }
+  return all;
 }
 
 /** drawPoints draws a line's intervals and dots. */
