@@ -34,11 +34,11 @@ func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	for i := range all {
 		for k := range all[i].Parts {
 			p := &all[i].Parts[k]
+			for n := range p.Charts {
+				p.Charts[n].Under = p.Title != ""
+			}
 			if p.Text == "" && p.Brief == "" && all[i].ID != "run" { // plots have it, and that is no result
 				p.Stamp = f.Validity.Status
-			}
-			if p.Caption == "" {
-				p.Caption = p.Title
 			}
 		}
 	}

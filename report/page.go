@@ -31,6 +31,7 @@ type drawing struct {
 	SVG         template.HTML
 	Legend      []legend
 	Data        *figure.Figure // nil: it stays as it is
+	Under       bool           // its title is one of a part of a chapter
 }
 
 type legend struct {
