@@ -69,10 +69,7 @@ func (u *hub) run(ctx context.Context) {
 // waited for.
 func (u *hub) scan(ctx context.Context) {
 	root := u.where()
-	list := find(root, root, 1)
-	if len(list) == 0 {
-		list = []entry{{Key: ".", Name: say.Plain(filepath.Base(root)), dir: root}}
-	}
+	list := all(root)
 	if n := len(list) - mostListed; n > 0 {
 		list = list[n:]
 	}
@@ -98,8 +95,10 @@ func (u *hub) scan(ctx context.Context) {
 // follow returns the run of e and begins to follow it if nobody does yet. u.mu
 // is held.
 func (u *hub) follow(ctx context.Context, e entry) *shown {
-	if r := u.runs[e.Key]; r != nil {
+	if r := u.runs[e.Key]; r != nil && r.dir == e.dir {
 		return r.shown
+	} else if r != nil { // a link such as runs/latest leads elsewhere by now
+		r.stop()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	r := &running{newShown(e.Key, e.dir, u.clock), stop}
@@ -168,6 +167,19 @@ func (u *hub) where() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.root
+}
+
+// all lists the runs at root, or root itself where there are none yet.
+func all(root string) []entry {
+	dir, err := filepath.EvalSymlinks(root)
+	if err != nil || root == "" {
+		dir = root
+	}
+	list := find(dir, dir, 1)
+	if len(list) == 0 {
+		list = []entry{{Key: ".", Name: say.Plain(filepath.Base(root)), dir: dir}}
+	}
+	return list
 }
 
 // find lists the runs at dir, which is one, or a campaign's folder, or one with

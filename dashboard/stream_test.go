@@ -214,3 +214,19 @@ func TestSettle(t *testing.T) {
 	s.Settle(t.Context())
 	p.until("the result", func() bool { return p.found != nil && p.found.Final })
 }
+
+// A link such as runs/latest is followed to where it leads at the moment.
+func TestLatest(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "latest")
+	s := serving(t, Config{Dir: link})
+	p := connect(t, s, nil, "")
+	p.until("nothing", p.state(waiting))
+	for i, name := range []string{"a", "b"} {
+		run := begin(t, filepath.Join(dir, name))
+		run.seconds(3 - i)
+		_ = os.Remove(link) // it may not be there
+		run.check(os.Symlink(name, link))
+		p.until(name, func() bool { return strings.HasSuffix(p.run.Dir, name) && len(p.at) == 3-i })
+	}
+}
