@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -174,12 +175,49 @@ func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 	if len(said) > most {
 		said = append(said[:most], fmt.Sprintf("and so on for %d more", len(said)-most))
 	}
-	c.Desc += " " + strings.Join(said, "; ") + "."
+	c.Desc += " " + strings.Join(said, "; ") + "." + apart(c.Lines, loadWord(first.Open()))
 	axis := stepAxis(first)
 	c.X = figure.LoadAxis(axis.Label, axis.Unit, loads)
 	c.Y = o.axis(c.Lines)
 	c.Y.Name = o.name
 	return &c
+}
+
+// apart says how far the second line lies from the first one: at the heaviest
+// load that both have, and where they cross. Nothing if there are not two.
+func apart(lines []figure.Line, loads string) string {
+	if len(lines) != 2 {
+		return ""
+	}
+	a, b := map[float64]float64{}, &lines[1]
+	for _, p := range lines[0].Points {
+		a[p.X] = p.Y
+	}
+	text, above, crossed := "", 0, ""
+	for _, p := range b.Points {
+		y, both := a[p.X]
+		if !both || y <= 0 {
+			continue
+		}
+		switch change := p.Y/y - 1; {
+		case math.Abs(change) < 0.005:
+			text = fmt.Sprintf(" With %g %s both have the same.", p.X, loads)
+			continue
+		case change > 0:
+			text = fmt.Sprintf(" With %g %s %s has %s more than %s.", p.X, loads, b.Name, unit.Percent(change), lines[0].Name)
+			if above < 0 && crossed == "" {
+				crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
+			}
+			above = 1
+		default:
+			text = fmt.Sprintf(" With %g %s %s has %s less than %s.", p.X, loads, b.Name, unit.Percent(-change), lines[0].Name)
+			if above > 0 && crossed == "" {
+				crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
+			}
+			above = -1
+		}
+	}
+	return text + crossed
 }
 
 // bare leaves out the intervals.

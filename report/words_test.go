@@ -116,3 +116,17 @@ func TestEveryFigureIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestApart(t *testing.T) {
+	line := func(name string, ys ...float64) figure.Line { return figure.Line{Name: name, Points: points(ys...)} }
+	for want, lines := range map[string][]figure.Line{
+		"":                                       {line("a", 1)},
+		" With 1 clients both have the same.":    {line("a", 1, 2), line("b", 2, 2)},
+		" With 2 clients b has 50% more than a.": {line("a", 1, 1, 2), line("b", 2, 1, 3)},
+		" With 2 clients b has 50% less than a. They cross below 1 clients.": {line("a", 1, 1, 2, 0), line("b", 2, 0.5, 1, 7)},
+	} {
+		if got := apart(lines, "clients"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
