@@ -19,6 +19,7 @@ import (
 	"weir/export"
 	"weir/export/exporttest"
 	"weir/lab"
+	"weir/results"
 )
 
 // newDatabase makes the database weir.
@@ -196,4 +197,38 @@ func TestNumbersInDocs(t *testing.T) {
 			t.Errorf("%s: %+v", q, answer)
 		}
 	}
+}
+
+// weir export --follow sends a run of another process to the end that it comes
+// to, here by kill -9: InfluxDB, which fails now and then, has what is there.
+func TestExportFollowsARunThatIsKilled(t *testing.T) {
+	t.Parallel()
+	prom, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
+	newDatabase(t, db.URL)
+	dir := filepath.Join(t.TempDir(), "run")
+	run := started(t, "run", "--clients", "1,2", "--hold", "20s", "--out", dir, "--quiet")
+	untilHeld(t, dir, 1)
+	follower := started(t, "export", dir, "--follow", "--remote-write", prom.URLs["write"], "--influx", db.URL+"/write?db=weir")
+	known := func() bool { return len(exporttest.Ask(t, prom.URL, "weir_clients", "run", time.Now())) > 0 }
+	waitFor(t, known)
+	db.Kill() // it comes back
+	seconds := func() int {
+		text, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "\n")
+	}
+	before := seconds()
+	waitFor(t, func() bool { return seconds() > before+3 })
+	if err := db.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run.kill(t)
+	if code, said := follower.ended(); code != exitFine {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	w := exporttest.TruthOf(t, dir)
+	exporttest.Prometheus(t, prom.URL, w)
+	exporttest.InfluxDB(t, db.URL, w)
 }
