@@ -8,7 +8,8 @@
 // boundary say what the curve shows (by packages fit and shape); resources and
 // bottleneck what limits it; validity, generator, little, bytes, quiet and
 // workers check it; threshold and gate judge it; verdict puts it into words;
-// csv, rows and series write it. oftable does the same for a table.
+// csv and rows write it; series is the run against time, with heat, hostseries and
+// serverseries, cut by timebins. oftable does the same for a table.
 package analysis
 
 import (
