@@ -2,8 +2,8 @@
 // run goes on, as any other program could, and shows it to browsers. It never
 // writes, and nothing that a browser does can hold up the run.
 //
-// The files: follow reads what was appended into the compact columns of
-// history; analyst has the run analyzed now and then; message and stream bring
+// The files: follow reads what was appended into the compact columns (track) of
+// history, with merge, steps, events and hosts; analyst has the run analyzed now and then; message and stream bring
 // to each page what it lacks; hub finds the runs of a campaign; guard says who
 // may look; server and pages answer requests.
 package dashboard
@@ -32,7 +32,7 @@ const (
 // DefaultPort is tried first, and then the ones after it.
 const DefaultPort = 9347
 
-// ErrGone tells that a browser asked for a run that is not there.
+// errGone tells that a browser asked for a run that is not there.
 var errGone = errors.New("there is no such run here (any more)")
 
 // Config says what is shown, and to whom.

@@ -3,10 +3,8 @@ package dashboard
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
-	"weir/internal/say"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -210,110 +208,6 @@ func perSecond(n int64, seconds float64) float64 {
 		return 0
 	}
 	return float64(n) / seconds
-}
-
-// halve puts neighboring rows of the same step and phase together, and those of
-// hosts and data servers, so that memory and pages stay small however long a run
-// is. The newest rows stay as they are.
-func (h *history) halve() {
-	t, to := h.rows, 0
-	for i := 0; i < len(t.at); to++ {
-		next := i + 1
-		if next < len(t.at)-openRows && t.cols[colStep][next] == t.cols[colStep][i] && t.cols[colPhase][next] == t.cols[colPhase][i] {
-			h.together(to, i, next)
-			i += 2
-			continue
-		}
-		t.at[to], h.rowSeq[to] = t.at[i], h.rowSeq[i]
-		for _, col := range t.cols {
-			col[to] = col[i]
-		}
-		for _, o := range h.open {
-			if o.row == i {
-				o.row = to
-			}
-		}
-		i++
-	}
-	t.at, h.rowSeq = t.at[:to], h.rowSeq[:to]
-	for c := range t.cols {
-		t.cols[c] = t.cols[c][:to]
-	}
-	for _, s := range h.stores {
-		s.track.halve()
-	}
-	for _, x := range h.hosts {
-		x.track.halve()
-	}
-	h.sides.halve()
-	h.merged++
-	h.turn()
-}
-
-// together makes row to of rows a and b: the sum of their time, the larger of
-// the highest latencies, the mean of all else.
-func (h *history) together(to, a, b int) {
-	t := h.rows
-	wa, wb := t.cols[colSeconds][a], t.cols[colSeconds][b]
-	t.at[to], h.rowSeq[to] = t.at[a], max(h.rowSeq[a], h.rowSeq[b])
-	for c, col := range t.cols {
-		switch c {
-		case colSeconds:
-			col[to] = wa + wb
-		case colStep, colPhase:
-			col[to] = col[a]
-		case colP99:
-			if isUnknown(col[a]) || col[b] > col[a] {
-				col[to] = col[b]
-			} else {
-				col[to] = col[a]
-			}
-		default:
-			col[to] = mean(col[a], col[b], wa, wb)
-		}
-	}
-}
-
-// An event is one line of events.jsonl.
-type event struct {
-	seq  int64
-	Time time.Time `json:"time"`
-	Kind string    `json:"event"`
-	Step int       `json:"step,omitempty"`
-	Text string    `json:"text"`
-}
-
-// Texts that come from elsewhere are cut to so many bytes.
-const (
-	mostText = 2000
-	mostName = 200
-)
-
-// short is text as it is shown: without control characters, and not for ever.
-func short(text string, most int) string {
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + " ..."
-	}
-	return say.Plain(text)
-}
-
-// event adds one line of events.jsonl.
-func (h *history) event(e *measure.Event) {
-	h.line()
-	text := short(e.Text, mostText)
-	h.events = append(h.events, event{h.seq, e.Time, short(e.Kind, mostName), e.Step, text})
-	if n := len(h.events) - mostEvents; n > mostEvents {
-		h.events = slices.Delete(h.events, 0, n)
-		h.dropped += n
-	}
-	switch e.Kind {
-	case "error":
-		h.errorOf(e.Class).tell(e.Time, text)
-	case "step":
-		h.begin(e)
-	case "resume":
-		h.resumed(e.Step)
-	}
 }
 
 // sample adds one line of hosts.jsonl.
