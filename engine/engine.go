@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"weir/internal/say"
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
@@ -208,7 +209,7 @@ func describe(s scenario.Step) string {
 	if s.Rate > 0 {
 		return fmt.Sprintf("%v arrivals, at most %d clients", s.Rate, s.Clients)
 	}
-	return fmt.Sprintf("%d clients", s.Clients)
+	return say.Plural(s.Clients, "client")
 }
 
 func (r *run) event(kind, text string) error {

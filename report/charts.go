@@ -212,6 +212,10 @@ func perClientChart(f *analysis.Findings) figure.Figure {
 	}
 	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit)+" each", by, most)
 	first, last := &f.Curve[0], &f.Curve[len(f.Curve)-1]
+	if len(f.Curve) == 1 {
+		c.Desc = fmt.Sprintf("With %s each gets %s.", at(f, last), show(of(last)))
+		return c
+	}
 	c.Desc = fmt.Sprintf("With %s each gets %s, with %s each gets %s. The line is level while clients do not disturb each other, and falls as one over their number once the service is full.",
 		at(f, first), show(of(first)), at(f, last), show(of(last)))
 	return c

@@ -70,8 +70,14 @@ func durationChart(f *analysis.Findings, id, title, what string, of func(*analys
 	c.Y = durationAxis(c.Lines)
 	p50, p99 := c.Lines[0].Points, c.Lines[2].Points
 	first, last := 0, len(p50)-1
+	most := unit.Seconds(highest(c.Lines))
+	if p50[first].X == p50[last].X {
+		c.Desc = fmt.Sprintf("%s: with %s the median is %s, the 99th percentile %s; the longest one took %s.",
+			what, clients(f, p50[last].X), unit.Seconds(p50[last].Y), unit.Seconds(p99[last].Y), most)
+		return &c
+	}
 	c.Desc = fmt.Sprintf("%s: from %s to %s the median %s, the 99th percentile %s. The line max is the longest one seen, at most %s.",
-		what, at(f, &f.Curve[0]), at(f, &f.Curve[len(f.Curve)-1]), goes(unit.Seconds(p50[first].Y), unit.Seconds(p50[last].Y)),
-		goes(unit.Seconds(p99[first].Y), unit.Seconds(p99[last].Y)), unit.Seconds(highest(c.Lines)))
+		what, clients(f, p50[first].X), clients(f, p50[last].X), goes(unit.Seconds(p50[first].Y), unit.Seconds(p50[last].Y)),
+		goes(unit.Seconds(p99[first].Y), unit.Seconds(p99[last].Y)), most)
 	return &c
 }

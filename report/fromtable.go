@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -125,7 +124,7 @@ func tableCards(f *analysis.Findings, best *analysis.Step) []card {
 		all = append(all, c)
 	}
 	if c := f.Cheapest; c != nil && c.Clients != best.Clients {
-		all = append(all, card{"Cheapest", fmt.Sprintf("%d clients", c.Clients), "cannot be told from the best"})
+		all = append(all, card{"Cheapest", where(f, c.Step, c.Clients), "cannot be told from the best"})
 	}
 	if best.Latency != nil {
 		all = append(all, card{"Latency there", unit.Seconds(best.Latency.Mean), "mean"})

@@ -136,14 +136,14 @@ func optimumCard(f *analysis.Findings) []card {
 	if !o.Inside || o.Tested == o.Clients {
 		return nil
 	}
-	return []card{{"Optimum", fmt.Sprintf("%d clients", o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)}}
+	return []card{{"Optimum", where(f, o.Step, o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)}}
 }
 
 func kneeCard(f *analysis.Findings) (card, bool) {
 	if f.Knee == nil {
 		return card{}, false
 	}
-	return card{"Knee", fmt.Sprintf("%d clients", f.Knee.Clients), "from there on more clients bring little"}, true
+	return card{"Knee", where(f, f.Knee.Step, f.Knee.Clients), "from there on more " + strings.TrimSuffix(loadWord(f.Open()), "/s") + " bring little"}, true
 }
 
 // bestStep returns the step that the optimum is at.

@@ -38,10 +38,7 @@ func stepSection(f *analysis.Findings) section {
 		if low != nil && high != nil {
 			interval = strings.TrimSuffix(show(*low), after(show(*high))) + " to " + show(*high)
 		}
-		q := x.Latency
-		if q == nil {
-			q = &analysis.Quantiles{}
-		}
+		q := took(x.Latency)
 		first := "-"
 		if x.FirstByte != nil {
 			first = unit.Seconds(x.FirstByte.P50)
@@ -52,7 +49,7 @@ func stepSection(f *analysis.Findings) section {
 		}
 		mark := remark(f, x)
 		s.row(strings.Contains(mark, "best"), strings.TrimSuffix(strings.TrimSuffix(at(f, x), " "+name), " client"), unit.Bits(x.Throughput), interval, unit.Count(x.Operations), each,
-			unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max), first,
+			q[0], q[1], q[2], q[3], first,
 			failures(x), share(x.ServerCPU), share(x.ClientCPU), steady, mark)
 	}
 	return s
@@ -66,16 +63,22 @@ func after(text string) string {
 	return text
 }
 
+// took writes p50, p99, p99.9 and the longest of latencies; of none, that
+// nothing is known.
+func took(q *analysis.Quantiles) [4]string {
+	if q == nil {
+		return [4]string{"-", "-", "-", "-"}
+	}
+	return [4]string{unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max)}
+}
+
 func partSection(id, title string, parts []analysis.Part) section {
 	s := section{ID: id, Title: title, Note: "Over the hold times of all steps.",
 		Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", "max", "<")}
 	for _, p := range parts {
-		q := p.Latency
-		if q == nil {
-			q = &analysis.Quantiles{}
-		}
+		q := took(p.Latency)
 		s.row(false, serverName(p.Name), unit.Bits(p.Throughput), unit.Count(p.Operations), unit.Bytes(float64(p.Moved)), unit.Count(float64(p.Done)),
-			unit.Count(float64(p.Errors)), unit.Seconds(q.P50), unit.Seconds(q.P99), unit.Seconds(q.Max), classes(p.ErrorsBy))
+			unit.Count(float64(p.Errors)), q[0], q[1], q[3], classes(p.ErrorsBy))
 	}
 	return s
 }

@@ -61,8 +61,11 @@ func wallChart(f *analysis.Findings) *figure.Figure {
 		}
 	}
 	first, last := l.Points[0], l.Points[len(l.Points)-1]
-	name, _ := load(f)
-	c.Desc = fmt.Sprintf("How long %s took on average from its start to its end: %s with %g %s, %s with %g.", what, unit.Seconds(first.Y), first.X, name, unit.Seconds(last.Y), last.X)
+	c.Desc = fmt.Sprintf("How long %s took on average from its start to its end: %s with %s", what, unit.Seconds(first.Y), clients(f, first.X))
+	if last.X != first.X {
+		c.Desc += fmt.Sprintf(", %s with %s", unit.Seconds(last.Y), clients(f, last.X))
+	}
+	c.Desc += "."
 	if first.Y > 0 && last.Y > first.Y {
 		c.Desc += fmt.Sprintf(" That is %s times as long.", unit.Significant(last.Y/first.Y))
 	}

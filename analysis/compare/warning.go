@@ -225,7 +225,7 @@ func skipped(groups []Group, loads []load) []string {
 
 // String names a load for people.
 func (l load) String() string {
-	text := fmt.Sprintf("%d clients", l.clients)
+	text := say.Plural(l.clients, "client")
 	if l.rate > 0 {
 		text = unit.Count(l.rate) + "/s"
 	}
