@@ -2,8 +2,6 @@ package export_test
 
 import (
 	"errors"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,10 +110,7 @@ func TestBlocksOfPrometheus(t *testing.T) {
 
 func TestInfluxDB(t *testing.T) {
 	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
-	resp, err := http.PostForm(db.URL+"/query", url.Values{"q": {"CREATE DATABASE weir"}})
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	exporttest.NewDatabase(t, db.URL, "weir")
 	receiver, err := export.Influx(db.URL+"/write?db=weir", storage.Auth{})
 	if err != nil {
 		t.Fatal(err)

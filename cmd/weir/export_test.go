@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -21,15 +19,6 @@ import (
 	"weir/lab"
 	"weir/results"
 )
-
-// newDatabase makes the database weir.
-func newDatabase(t *testing.T, server string) {
-	t.Helper()
-	resp, err := http.PostForm(server+"/query", url.Values{"q": {"CREATE DATABASE weir"}})
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // metricsPage starts weir and returns it with the address of its page.
 func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
@@ -63,7 +52,7 @@ func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
 func TestNumbersOfARun(t *testing.T) {
 	t.Parallel()
 	to, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
-	newDatabase(t, db.URL)
+	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
 	// Prometheus begins to fetch after five seconds.
 	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--hold", "4s", "--out", dir,
@@ -160,7 +149,7 @@ func TestNumbersInDocs(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
-	newDatabase(t, db.URL)
+	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := t.TempDir()
 	scenario := "name: numbers\ntarget: simulated://demo?servers=2&service=5ms\nload: {clients: [1, 2], ramp: 0s, settle: 0s, hold: 2s}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {
@@ -204,7 +193,7 @@ func TestNumbersInDocs(t *testing.T) {
 func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	t.Parallel()
 	prom, db := lab.StartPrometheus(t, lab.PrometheusConfig{}), lab.StartInfluxDB(t, lab.InfluxConfig{})
-	newDatabase(t, db.URL)
+	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := filepath.Join(t.TempDir(), "run")
 	run := started(t, "run", "--clients", "1,2", "--hold", "20s", "--out", dir, "--quiet")
 	untilHeld(t, dir, 1)

@@ -32,17 +32,18 @@ func TestReportOfARealRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := browser.Open(t, "file://"+filepath.Join(dir, results.ReportFile), 1600, 900)
+	p.Eval(`(() => { for (const folded of document.querySelectorAll("details")) folded.open = true })()`, nil) // what is folded is drawn when it is opened
 	p.Wait(`(() => { const next = document.querySelector("figure[data-figure]:not(.charted)"); next?.scrollIntoView({block: "center"}); return !next })()`)
 	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`, nil)
 	want := map[string]int{"curve": len(f.Curve), "time": len(s.Points)}
-	for i, fig := range report.Figures(f, s).All() {
+	for _, fig := range report.Figures(f, s).All() {
 		points, ok := want[fig.ID]
 		if !ok {
 			continue
 		}
 		delete(want, fig.ID)
 		p.Eval(`saved.length = 0`, nil)
-		p.Press(fmt.Sprintf(`figure[data-figure="%d"] .chart-data button:nth-of-type(2)`, i))
+		p.Press(fmt.Sprintf(`figure:has([id="%s-d"]) .chart-data button:nth-of-type(2)`, fig.ID))
 		p.Wait(`saved.length === 1`)
 		var table string
 		p.Eval(`saved[0].text()`, &table)

@@ -37,7 +37,7 @@ func TestScreenshots(t *testing.T) {
 			t.Skip("-short: a browser takes its time")
 		}
 		t.Parallel()
-		dir, hold, clients = t.TempDir(), "2s", "1,2,4"
+		dir, hold, clients = t.TempDir(), "2s", strings.TrimSuffix(strings.Repeat("1,2,4,", 20), ",") // until it is told to end
 	}
 	service := limitedService(t)
 	home := t.TempDir()
@@ -72,6 +72,9 @@ func TestScreenshots(t *testing.T) {
 	untilHeld(t, out, min(6, strings.Count(clients, ",")+1))
 	for _, s := range shots("live") {
 		s.take(t, live, dir)
+	}
+	if os.Getenv("WEIR_SCREENSHOTS") == "" {
+		_ = cmd.Process.Signal(os.Interrupt) // it reports what it has
 	}
 	<-drained
 	_ = cmd.Wait() // its exit code is that of validity

@@ -279,9 +279,11 @@ func loginAndCopy(t *testing.T, s *lab.System) {
 			t.Errorf("%d clients: %.1f logins/s, %.1f sessions/s, login %+v", c.Clients, c.Operations, c.SessionRate, c.Login)
 		}
 	}
-	fresh, page := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make={count: 16, size: 1B, keep: true}", "--hold", "1s")
+	// A login by GSI takes the server's CPU for 37 ms, and longer on a busy machine:
+	// each server is to have some.
+	fresh, page := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make={count: 16, size: 1B, keep: true}", "--hold", "3s")
 	kept, _ := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make=null", "--set", "files.listing=true",
-		"--set", "workload.verify=0", "--hold", "1s", "--var", "SESSION=kept")
+		"--set", "workload.verify=0", "--hold", "3s", "--var", "SESSION=kept")
 	served(t, s, fresh)
 	served(t, s, kept)
 	want(t, fresh, "verification", analysis.OK)

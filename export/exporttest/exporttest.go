@@ -187,3 +187,25 @@ func lastOf(t testing.TB, server, field, measurement, tag, value string) float64
 	}
 	return answer.Results[0].Series[0].Values[0][1].(float64)
 }
+
+// NewDatabase makes a database on the InfluxDB at server. One that has just
+// started on a busy machine may refuse it for a while; a minute is long enough.
+func NewDatabase(t testing.TB, server, name string) {
+	t.Helper()
+	text := ""
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		resp, err := http.PostForm(server+"/query", url.Values{"q": {"CREATE DATABASE " + name}}) //nolint:noctx // bounded by the test
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if text = string(b); resp.StatusCode == http.StatusOK && !strings.Contains(text, "error") {
+			return
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	t.Fatalf("CREATE DATABASE %s: %s", name, text)
+}
