@@ -32,8 +32,7 @@ type live struct {
 	step    tally // hold phase of the current step
 	second  tally // the last whole second
 	next    tally // the second that is being told
-	server  busy  // of the current step
-	client  busy
+	busy    busy
 	history []float64   // throughput of the last seconds
 	last    tally       // the second after them
 	loaded  bool        // there is load, or there was
@@ -58,7 +57,7 @@ func newLive(finish context.Context, out io.Writer, p *scenario.Plan, of series)
 	s := screen.New(out)
 	return &live{
 		screen: s, said: screen.NewQueue(s), look: lookOf(s), course: course{plan: p, total: p.Time(), begun: time.Now(), of: of, finish: finish},
-		server: busy{}, client: busy{}, still: func() {},
+		still: func() {},
 	}
 }
 
@@ -74,6 +73,7 @@ func (l *live) Interval(v *measure.Interval) error {
 		l.second, l.next = l.next, tally{}
 		l.plain()
 	}
+	l.busy.interval(v)
 	l.next.add(v)
 	l.remember(v)
 	if v.Phase == measure.Hold {
@@ -115,8 +115,7 @@ func (l *live) Event(e measure.Event) error {
 func (l *live) Sample(s *monitor.Sample) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.server.add(s, func(role string) bool { return role == "server" })
-	l.client.add(s, func(role string) bool { return role != "server" })
+	l.busy.sample(s)
 	return nil
 }
 
@@ -138,8 +137,9 @@ func (l *live) stop() {
 
 func (l *live) endStep() {
 	l.stays(func(columns []column) string { return l.row(columns, &l.step) })
-	l.stream.tell(streamed{Event: "step", Run: l.dir, Step: stepOf(&l.step, l.server, l.client)})
-	l.step, l.server, l.client = tally{}, busy{}, busy{}
+	l.stream.tell(streamed{Event: "step", Run: l.dir, Step: stepOf(&l.step, &l.busy)})
+	l.step = tally{}
+	l.busy.next()
 }
 
 // streams tells programs what happened.

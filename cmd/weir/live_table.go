@@ -34,8 +34,8 @@ func liveColumns(columns int) []column {
 		{"p95", 9, 6, func(_ *live, t *tally) string { return t.quantile(.95) }},
 		{"p99", 9, 1, func(_ *live, t *tally) string { return t.quantile(.99) }},
 		{"errors", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.wrong) }},
-		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.server.String() }},
-		{"client", 7, 5, func(l *live, _ *tally) string { return l.client.String() }},
+		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
+		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
 	}
 	for rank := 7; rank > 0; rank-- {
 		width := 0

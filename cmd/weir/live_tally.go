@@ -6,7 +6,6 @@ import (
 
 	"weir/internal/unit"
 	"weir/measure"
-	"weir/monitor"
 	"weir/storage"
 )
 
@@ -52,42 +51,4 @@ func (t *tally) quantile(q float64) string {
 		return "-"
 	}
 	return unit.Seconds(t.latency.Quantile(q))
-}
-
-// busy is how much one side's processes do: for each host,
-// cores times seconds used and there.
-type busy map[string][2]float64
-
-// add adds what the processes of a sample did for which mine is true.
-func (u busy) add(s *monitor.Sample, mine func(role string) bool) {
-	used, any := 0.0, false
-	for i := range s.Procs {
-		if p := &s.Procs[i]; mine(p.Role) {
-			used, any = used+p.User+p.System, true
-		}
-	}
-	if any {
-		h := u[s.Host]
-		u[s.Host] = [2]float64{h[0] + used, h[1] + s.Seconds*float64(s.Cores)}
-	}
-}
-
-// share is that of the busiest host's cores, below 0 if it is not known.
-func (u busy) share() float64 {
-	most := -1.0
-	for _, h := range u {
-		if h[1] > 0 {
-			most = max(most, h[0]/h[1])
-		}
-	}
-	return most
-}
-
-// String is the share for people.
-func (u busy) String() string {
-	share := u.share()
-	if share < 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f%%", 100*share)
 }

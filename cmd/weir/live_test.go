@@ -33,7 +33,7 @@ func TestLiveTable(t *testing.T) {
 		if i == 2 {
 			user = 2
 		}
-		sample := monitor.Sample{Host: "here", Seconds: 1, Cores: 2, Procs: []monitor.Proc{
+		sample := monitor.Sample{Time: at.Add(time.Duration(i+1) * time.Second), Host: "here", Seconds: 1, Cores: 2, Procs: []monitor.Proc{
 			{Role: "server", User: user / 2}, {Role: "server", System: user / 2}, {Role: "client", User: .1},
 		}}
 		interval := measure.Interval{Start: at.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold,

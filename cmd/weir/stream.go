@@ -80,10 +80,10 @@ func (s *stream) end(err error) error {
 }
 
 // stepOf is what the step of t gave.
-func stepOf(t *tally, server, client busy) *streamedStep {
+func stepOf(t *tally, b *busy) *streamedStep {
 	s := &streamedStep{
 		Step: t.step, Hold: t.seconds, Clients: t.clients, Throughput: t.throughput(), Operations: t.rate(),
-		Moved: t.moved, Done: t.done, Errors: t.wrong, Server: known(server.share()), Client: known(client.share()),
+		Moved: t.moved, Done: t.done, Errors: t.wrong, Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
 	}
 	if h := &t.latency; h.Count() > 0 {
 		s.Latency = &analysis.Quantiles{
