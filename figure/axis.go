@@ -75,6 +75,9 @@ func LoadAxis(label, of string, at []float64) Axis {
 	} else {
 		a.Min = min(0, a.Min)
 	}
+	if len(steps) == 1 { // in the middle, not at the edge
+		a.Max *= 2
+	}
 	if a.Max <= a.Min {
 		a.Min, a.Max = a.Min-0.5, a.Max+0.5
 	}

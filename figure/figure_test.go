@@ -66,3 +66,13 @@ func TestLineJSON(t *testing.T) {
 		t.Errorf("%s\nhas no\n%s", got, want)
 	}
 }
+
+// A single load lies in the middle, and not where the plot ends.
+func TestAxisOfOneLoad(t *testing.T) {
+	for _, load := range []float64{0.5, 1, 4, 3000} {
+		a := LoadAxis("", "", []float64{load, load})
+		if at := a.At(load); at < 0.4 || at > 0.6 {
+			t.Errorf("a load of %v lies at %v of %v to %v", load, at, a.Min, a.Max)
+		}
+	}
+}

@@ -97,11 +97,12 @@ export const latency: Maker = (f) => {
   const cols = ["p50", "p90", "p99"].map((n) => f.d.rows.col(n));
   const top = most(...cols);
   if (top === 0) return null;
-  const said = (i: number): string => { const x = cols[i]!.at(-1); return x === null || x === undefined ? "unknown" : seconds(x); };
+  const said = (i: number): string | null => { const x = cols[i]!.at(-1); return x === null || x === undefined ? null : seconds(x); };
   return figure(f, {
     id: "latency", title: "Latency", y: durations("latency", least(...cols), top),
     lines: [line("p50", 0, f.d.middles, cols[0]!), line("p90", 1, f.d.middles, cols[1]!), line("p99", 2, f.d.middles, cols[2]!)],
-    desc: `How long operations took that ended in each second. ${f.now === "now" ? "Now" : "In the last one"}: half of them at most ${said(0)}, 90% at most ${said(1)}, 99% at most ${said(2)}.`,
+    desc: `How long operations took that ended in each second. ${f.now === "now" ? "Now" : "In the last one"}` +
+      (said(0) === null ? " none ended well." : `: half of them at most ${said(0)}, 90% at most ${said(1)}, 99% at most ${said(2)}.`),
   });
 };
 

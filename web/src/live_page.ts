@@ -48,11 +48,15 @@ export class Page {
   private readonly errors = new Grid(tables.errorHeads, "Errors");
   private readonly events = new Grid(tables.eventHeads, "Events");
   private readonly more = el("button", "chart-button more");
+  private readonly secondPart: HTMLElement;
+  private readonly stepPart: HTMLElement;
+  private readonly eventPart: HTMLElement;
   private readonly hostPart: HTMLElement;
   private readonly storePart: HTMLElement;
   private readonly errorPart: HTMLElement;
   private allHosts = false;
-  private found: Found | null = null;
+  private found: Found | null | undefined; // what is shown; undefined: that of another run, or nothing yet
+  private awaited = "";
 
   constructor(root: HTMLElement, private readonly chooser: Chooser) {
     this.wire.setAttribute("role", "status");
@@ -72,7 +76,10 @@ export class Page {
     this.hostPart = part("Hosts", this.hosts.root, this.more);
     this.storePart = part("Data servers", this.stores.root);
     this.errorPart = part("Errors", this.errors.root);
-    root.replaceChildren(head, el("main", "", "", this.cards, says, part("Seconds", this.time.root), part("Steps", this.steps.root, this.against), this.errorPart, this.storePart, this.hostPart, part("Events", this.events.root)));
+    this.secondPart = part("Seconds", this.time.root);
+    this.stepPart = part("Steps", this.steps.root, this.against);
+    this.eventPart = part("Events", this.events.root);
+    root.replaceChildren(head, el("main", "", "", this.cards, says, this.secondPart, this.stepPart, this.errorPart, this.storePart, this.hostPart, this.eventPart));
   }
 
   /** connection says how the connection is. */
@@ -83,6 +90,7 @@ export class Page {
 
   /** runs lists what can be chosen. */
   runs(all: Entry[], shown: string, chosen: string): void {
+    this.awaited = all.find((e) => e.key === shown)?.name ?? "";
     this.picker.hidden = all.length < 2;
     const newest = el("option", "", "the newest" + (chosen === "" ? ": " + (all.find((e) => e.key === shown)?.name ?? "") : ""));
     newest.value = "";
@@ -99,7 +107,7 @@ export class Page {
   fresh(): void {
     for (const charts of [this.curve, this.load, this.time]) charts.show([]);
     this.seconds.range = null;
-    this.found = null;
+    this.found = undefined;
   }
 
   /** title names the page, also where only its tab is seen. */
@@ -113,7 +121,7 @@ export class Page {
     if (!now) return;
     this.title(d);
     write(this.name, d.about?.name ?? "weir");
-    write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : "");
+    write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : this.awaited);
     this.progress(now);
     this.verdicts(d, now);
     this.report.hidden = !now.report;
@@ -121,7 +129,10 @@ export class Page {
     this.figuresNow(d, now);
     const f = figures.frame(d);
     this.time.show([figures.throughput, figures.operations, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
+    this.secondPart.hidden = d.rows.at.length === 0;
+    this.stepPart.hidden = d.steps.size === 0;
     this.steps.show(tables.steps(d));
+    this.eventPart.hidden = d.events.length === 0;
     this.events.show(tables.events(d, someEvents));
     this.errorPart.hidden = d.errors.size === 0;
     this.errors.show(tables.errors(d));
