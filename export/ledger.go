@@ -6,7 +6,6 @@ import (
 
 	"weir/analysis"
 	"weir/measure"
-	"weir/monitor"
 	"weir/results"
 )
 
@@ -26,21 +25,9 @@ type ledger struct {
 	all                    []*series
 	mute                   int // series that there was no room for
 
-	about   moment
-	info    *entity[moment]
-	run     *entity[moment]
-	events  *entity[measure.Event]
-	clients map[[2]string]*entity[measure.Interval]
-	spans   map[string]*span
-	hosts   map[[2]string]*entity[monitor.Sample]
-	disks   map[[3]string]*entity[diskSecond]
-	nets    map[[3]string]*entity[monitor.Net]
-	procs   map[[3]string]*entity[monitor.Proc]
-	serves  map[[3]string]*entity[monitor.Service]
-	curve   map[int]*entity[analysis.Step]
-	found   *entity[analysis.Findings]
-	limits  map[[3]string]*entity[analysis.Bottleneck]
-	judged  map[string]*entity[analysis.Judgment]
+	about moment
+	info  *entity[moment]
+	spans map[string]*span // by kind of operation
 
 	planned map[int]measure.Event // by step
 	coming  []measure.Event       // later than the second that is open
@@ -59,17 +46,13 @@ type span struct {
 func newLedger(run *results.Run, to sink, since time.Time) *ledger {
 	l := &ledger{
 		t: newTables(), bounds: bounds(), sink: to, base: []Label{{"run", run.About.Run}, {"scenario", run.Plan.Name}},
-		clients: map[[2]string]*entity[measure.Interval]{}, spans: map[string]*span{}, hosts: map[[2]string]*entity[monitor.Sample]{},
-		disks: map[[3]string]*entity[diskSecond]{}, nets: map[[3]string]*entity[monitor.Net]{}, procs: map[[3]string]*entity[monitor.Proc]{},
-		serves: map[[3]string]*entity[monitor.Service]{}, curve: map[int]*entity[analysis.Step]{}, limits: map[[3]string]*entity[analysis.Bottleneck]{},
-		judged: map[string]*entity[analysis.Judgment]{}, planned: map[int]measure.Event{},
+		spans: map[string]*span{}, planned: map[int]measure.Event{},
 	}
 	if !since.IsZero() {
 		l.since = since.UnixMilli()
 	}
 	l.about.start = float64(run.About.Start.UnixMilli()) / 1000
-	l.info = newEntity(l, &l.t.info, run.Plan.Target, string(run.Plan.Work.Kind), run.Plan.Model, run.Plan.Driver, run.About.Weir)
-	l.run, l.events, l.found = newEntity(l, &l.t.run), newEntity(l, &l.t.events), newEntity(l, &l.t.found)
+	l.info = l.t.info.of(l, run.Plan.Target, string(run.Plan.Work.Kind), run.Plan.Model, run.Plan.Driver, run.About.Weir)
 	return l
 }
 
@@ -78,43 +61,27 @@ func (l *ledger) takers() results.Takers {
 	return results.Takers{Interval: l.interval, Sample: l.sample, Event: l.event}
 }
 
-// get returns the entity of key, a new one if there is none.
-func get[K comparable, T any](l *ledger, all map[K]*entity[T], key K, s *shape[T], values ...string) *entity[T] {
-	e := all[key]
-	if e == nil {
-		e = newEntity(l, s, values...)
-		all[key] = e
-	}
-	return e
-}
-
 // findings tells what the analysis says, at the time of the last point.
 func (l *ledger) findings(f *analysis.Findings) {
 	at := l.now
 	for i := range f.Curve {
 		s := &f.Curve[i]
-		e := get(l, l.curve, s.Step, &l.t.curve, strconv.Itoa(s.Step), strconv.Itoa(s.Clients))
-		e.take(l, s)
-		e.tell(l, at, at)
+		l.t.curve.of(l, strconv.Itoa(s.Step), strconv.Itoa(s.Clients)).say(l, s, at, at)
 	}
-	l.found.take(l, f)
-	l.found.tell(l, at, at)
-	for _, e := range l.limits {
+	l.t.found.of(l).say(l, f, at, at)
+	for _, e := range l.t.limit.things {
 		e.forget()
 	}
 	for i := range f.Bottleneck {
 		b := &f.Bottleneck[i]
-		e := get(l, l.limits, [3]string{b.Resource, b.Host, b.Side}, &l.t.limit, b.Resource, b.Host, b.Side)
-		e.take(l, b)
+		l.t.limit.of(l, b.Resource, b.Host, b.Side).take(l, b)
 	}
-	for _, e := range l.limits {
+	for _, e := range l.t.limit.things {
 		e.tell(l, at, at)
 	}
 	for i := range f.Thresholds {
 		j := &f.Thresholds[i]
-		e := get(l, l.judged, j.Threshold, &l.t.judgment, j.Threshold)
-		e.take(l, j)
-		e.tell(l, at, at)
+		l.t.judgment.of(l, j.Threshold).say(l, j, at, at)
 	}
 }
 

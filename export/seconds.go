@@ -24,10 +24,10 @@ func (l *ledger) happen(end time.Time) {
 			kept = append(kept, *e)
 			continue
 		}
-		l.events.take(l, e)
+		l.t.events.of(l).take(l, e)
 		if end.IsZero() {
 			at := max(l.now, e.Time.UnixMilli())
-			l.events.tell(l, at-1, at)
+			l.t.events.of(l).tell(l, at-1, at)
 		}
 	}
 	l.coming = kept
@@ -42,7 +42,7 @@ func (l *ledger) interval(v *measure.Interval) {
 	l.begun = true
 	s.Start, s.Seconds, s.Step, s.Phase, s.Clients = v.Start, v.Seconds, v.Step, v.Phase, v.Clients
 	kind := v.Kind.String()
-	e := get(l, l.clients, [2]string{kind, v.Server}, &l.t.clients, kind, v.Server)
+	e := l.t.clients.of(l, kind, v.Server)
 	e.take(l, v)
 	if !e.dirty {
 		e.dirty = true
@@ -50,7 +50,7 @@ func (l *ledger) interval(v *measure.Interval) {
 	}
 	d := l.spans[kind]
 	if d == nil {
-		d = &span{entity: newEntity(l, &l.t.spans, kind)}
+		d = &span{entity: l.t.spans.of(l, kind)}
 		l.spans[kind] = d
 	}
 	d.second.add(v)
@@ -71,18 +71,15 @@ func (l *ledger) flush() {
 	begin, end := m.second.Start.UnixMilli(), over.UnixMilli()
 	m.planned = l.planned[m.second.Step]
 	l.happen(over)
-	l.info.take(l, m)
-	l.info.tell(l, begin, end)
-	l.run.take(l, m)
-	l.run.tell(l, begin, end)
-	l.events.tell(l, begin, end)
+	l.info.say(l, m, begin, end)
+	l.t.run.of(l).say(l, m, begin, end)
+	l.t.events.of(l).tell(l, begin, end)
 	for _, e := range l.dirty {
 		e.tell(l, begin, end)
 		e.dirty = false
 	}
 	for _, d := range l.timed {
-		d.take(l, &d.second)
-		d.tell(l, begin, end)
+		d.say(l, &d.second, begin, end)
 		d.second.reset()
 		d.dirty = false
 	}
@@ -95,30 +92,20 @@ func (l *ledger) sample(v *monitor.Sample) {
 	end := v.Time.UnixMilli()
 	begin := v.Time.Add(-time.Duration(v.Seconds * 1e9)).UnixMilli()
 	l.hostsAt, l.hostsCame = max(l.hostsAt, end), true
-	host := get(l, l.hosts, [2]string{v.Host, v.Role}, &l.t.host, v.Host, v.Role)
-	host.take(l, v)
-	host.tell(l, begin, end)
+	l.t.host.of(l, v.Host, v.Role).say(l, v, begin, end)
 	for i := range v.Disks {
 		d := &diskSecond{v.Disks[i], v.Seconds}
-		e := get(l, l.disks, [3]string{v.Host, v.Role, d.Name}, &l.t.disk, v.Host, v.Role, d.Name)
-		e.take(l, d)
-		e.tell(l, begin, end)
+		l.t.disk.of(l, v.Host, v.Role, d.Name).say(l, d, begin, end)
 	}
 	for i := range v.Nets {
 		n := &v.Nets[i]
-		e := get(l, l.nets, [3]string{v.Host, v.Role, n.Name}, &l.t.net, v.Host, v.Role, n.Name)
-		e.take(l, n)
-		e.tell(l, begin, end)
+		l.t.net.of(l, v.Host, v.Role, n.Name).say(l, n, begin, end)
 	}
 	for i := range v.Procs {
 		p := &v.Procs[i]
-		e := get(l, l.procs, [3]string{v.Host, p.Role, p.Name}, &l.t.process, v.Host, p.Role, p.Name)
-		e.take(l, p)
-		e.tell(l, begin, end)
+		l.t.process.of(l, v.Host, p.Role, p.Name).say(l, p, begin, end)
 	}
 	if s := v.Service; s != nil {
-		e := get(l, l.serves, [3]string{v.Host, s.Kind, s.Program}, &l.t.service, v.Host, s.Kind, s.Program)
-		e.take(l, s)
-		e.tell(l, begin, end)
+		l.t.service.of(l, v.Host, s.Kind, s.Program).say(l, s, begin, end)
 	}
 }

@@ -70,11 +70,24 @@ type entity[T any] struct {
 	dirty  bool
 }
 
-// newEntity returns the entity with these values of its shape's labels.
-func newEntity[T any](l *ledger, s *shape[T], values ...string) *entity[T] {
-	e := &entity[T]{shape: s, labels: slices.Clone(l.base), series: make([]*series, len(s.rows))}
-	for i, v := range values {
-		e.labels = append(e.labels, Label{s.labels[i], v})
+// mostLabels is how many labels a shape has at most.
+const mostLabels = 5
+
+// of returns the entity with these values of the shape's labels, a new one if
+// there is none.
+func (s *shape[T]) of(l *ledger, values ...string) *entity[T] {
+	var key [mostLabels]string
+	copy(key[:], values)
+	e := s.things[key]
+	if e == nil {
+		e = &entity[T]{shape: s, labels: slices.Clone(l.base), series: make([]*series, len(s.rows))}
+		for i, v := range values {
+			e.labels = append(e.labels, Label{s.labels[i], v})
+		}
+		if s.things == nil {
+			s.things = map[[mostLabels]string]*entity[T]{}
+		}
+		s.things[key] = e
 	}
 	return e
 }
@@ -111,6 +124,12 @@ func (e *entity[T]) take(l *ledger, v *T) {
 			e.at(l, i).value += x
 		}
 	}
+}
+
+// say takes v and tells what e's series say then.
+func (e *entity[T]) say(l *ledger, v *T, begin, end int64) {
+	e.take(l, v)
+	e.tell(l, begin, end)
 }
 
 // forget makes e's gauges have nothing to say until they are taken again.

@@ -18,11 +18,13 @@ type row[T any] struct {
 	hist   func(*T) *measure.Histogram // instead of of: what is added to a histogram
 }
 
-// A shape is all rows of one kind of thing, which differ by their labels.
+// A shape is all rows of one kind of thing, and the things there are, which
+// differ by their labels.
 type shape[T any] struct {
 	group  string
 	labels []string
 	rows   []row[T]
+	things map[[mostLabels]string]*entity[T]
 }
 
 // counter adds a row. The name is without weir_ and _total.
@@ -69,8 +71,8 @@ func (s *shape[T]) metrics(all []*Metric) []*Metric {
 	return all
 }
 
-// tables are all shapes there are. A ledger has its own, so that a metric's
-// address tells it apart.
+// tables are all shapes there are. A ledger has its own, with the run's things
+// in them; a metric's address tells it apart.
 type tables struct {
 	info     shape[moment]
 	run      shape[moment]
