@@ -59,7 +59,7 @@ func (c *courier) close() { c.client.CloseIdleConnections() }
 // growing pauses or after what Retry-After says, and never after another 4xx.
 // trouble is told of each failure that is tried again.
 func (c *courier) bring(ctx context.Context, p payload, trouble func(error)) error {
-	pause := c.backoff
+	backoff := c.backoff
 	for {
 		again, err := c.once(ctx, p)
 		if err == nil || errors.Is(err, errRefused) {
@@ -69,14 +69,10 @@ func (c *courier) bring(ctx context.Context, p payload, trouble func(error)) err
 			return ctx.Err()
 		}
 		trouble(err)
-		t := time.NewTimer(max(pause, again))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !pause(ctx, max(backoff, again)) {
 			return ctx.Err()
 		}
-		pause = min(2*pause, longestBackoff)
+		backoff = min(2*backoff, longestBackoff)
 	}
 }
 

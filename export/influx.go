@@ -14,10 +14,10 @@ import (
 // are floats; times are in nanoseconds. A gauge that has nothing to say has no
 // field.
 type influx struct {
-	most   int // bytes of a payload
-	heads  []string
-	names  [][]string // of each series: its fields
-	bounds []string
+	most  int // bytes of a payload
+	heads []string
+	names [][]string // of each series: its fields
+	said  []float64  // scratch
 
 	head   string // of the line that is being written
 	at     int64
@@ -27,38 +27,23 @@ type influx struct {
 	ready  []payload
 }
 
-func newInflux(most int) *influx {
-	f := &influx{most: most}
-	for _, b := range bounds() {
-		f.bounds = append(f.bounds, boundText(b))
-	}
-	return f
-}
+func newInflux(most int) *influx { return &influx{most: most} }
 
 // point implements sink.
 func (f *influx) point(p point) {
 	if p.gone {
 		return
 	}
-	s, at := p.series, p.at
-	for len(f.heads) <= s.number {
+	for len(f.heads) <= p.number {
 		f.heads, f.names = append(f.heads, ""), append(f.names, nil)
 	}
-	if f.names[s.number] == nil {
-		f.heads[s.number], f.names[s.number] = lineHead(s), f.fields(s)
+	if f.names[p.number] == nil {
+		f.heads[p.number], f.names[p.number] = lineHead(p.series), fields(p.series)
 	}
-	head, names := f.heads[s.number], f.names[s.number]
-	if s.spread == nil {
-		f.field(head, at, names[0], s.value)
-		return
+	f.said = p.series.values(f.said[:0])
+	for i, x := range f.said {
+		f.field(f.heads[p.number], p.at, f.names[p.number][i], x)
 	}
-	below := 0.0
-	for i, n := range s.spread.buckets {
-		below += n
-		f.field(head, at, names[i], below)
-	}
-	f.field(head, at, names[len(names)-2], s.spread.count)
-	f.field(head, at, names[len(names)-1], s.spread.sum)
 }
 
 // field adds one value to the line that is being written, or to a new one.
@@ -112,14 +97,14 @@ func (f *influx) flush() []payload {
 
 // fields returns the names of s's fields: of a histogram those of its buckets
 // (the bound stands at the end), its count and its sum.
-func (f *influx) fields(s *series) []string {
+func fields(s *series) []string {
 	name := s.metric.Field()
 	if s.spread == nil {
 		return []string{name}
 	}
 	var all []string
-	for _, b := range f.bounds {
-		all = append(all, name+"_le_"+b)
+	for _, b := range bounds() {
+		all = append(all, name+"_le_"+boundText(b))
 	}
 	return append(all, name+"_le_inf", name+"_count", name+"_sum")
 }

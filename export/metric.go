@@ -14,7 +14,11 @@
 // receiver; finder asks what the run shows; grafana has the dashboard.
 package export
 
-import "strings"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
 // A Type says how a metric's values follow each other.
 type Type int
@@ -57,4 +61,20 @@ func bounds() []float64 {
 	return []float64{
 		1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 600,
 	}
+}
+
+// boundText writes a bound as shortly as can be.
+func boundText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// leText writes a bound as the label le has it in OpenMetrics, which Prometheus
+// fetches, too, so that series are the same by whichever way they come: 1.0,
+// not 1.
+func leText(x float64) string {
+	if math.IsInf(x, 1) {
+		return "+Inf"
+	}
+	if x == math.Trunc(x) {
+		return boundText(x) + ".0"
+	}
+	return boundText(x)
 }

@@ -25,6 +25,7 @@ type openMetrics struct {
 	dir   string
 	files map[*Metric]*spool
 	all   []*series // by number
+	said  []float64 // values of the point that is written
 	err   error
 }
 
@@ -54,39 +55,32 @@ func (o *openMetrics) point(p point) {
 	if p.gone || o.err != nil {
 		return
 	}
-	s, at := p.series, p.at
-	sp := o.files[s.metric]
+	o.said = p.series.values(o.said[:0])
+	sp := o.files[p.metric]
 	if sp == nil {
-		if sp, o.err = o.open(s); o.err != nil {
+		if sp, o.err = o.open(p.metric); o.err != nil {
 			return
 		}
 	}
-	for len(o.all) <= s.number {
+	for len(o.all) <= p.number {
 		o.all = append(o.all, nil)
 	}
-	o.all[s.number] = s
-	b := binary.LittleEndian.AppendUint32(nil, uint32(s.number))
-	b = binary.LittleEndian.AppendUint64(b, uint64(at))
-	if s.spread == nil {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(s.value))
-	} else {
-		for _, x := range append(slices.Clone(s.spread.buckets), s.spread.count, s.spread.sum) {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-		}
+	o.all[p.number] = p.series
+	b := binary.LittleEndian.AppendUint32(nil, uint32(p.number))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.at))
+	for _, x := range o.said {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 	}
 	_, o.err = sp.out.Write(b)
 }
 
-func (o *openMetrics) open(s *series) (*spool, error) {
-	f, err := os.Create(filepath.Join(o.dir, s.metric.Name))
+func (o *openMetrics) open(m *Metric) (*spool, error) {
+	f, err := os.Create(filepath.Join(o.dir, m.Name))
 	if err != nil {
 		return nil, err
 	}
-	sp := &spool{file: f, out: bufio.NewWriterSize(f, 32<<10), values: 1}
-	if s.spread != nil {
-		sp.values = len(s.spread.buckets) + 2
-	}
-	o.files[s.metric] = sp
+	sp := &spool{file: f, out: bufio.NewWriterSize(f, 32<<10), values: len(o.said)}
+	o.files[m] = sp
 	return sp, nil
 }
 
@@ -144,49 +138,29 @@ func (o *openMetrics) metric(out *bufio.Writer, sp *spool) error {
 		points = append(points, stored{binary.LittleEndian.Uint32(text[from:]), int64(binary.LittleEndian.Uint64(text[from+4:])), from + 12})
 	}
 	slices.SortStableFunc(points, func(a, b stored) int { return cmp.Compare(a.number, b.number) })
-	var lines pointLines
+	var names []string // of the series' values
 	last := uint32(math.MaxUint32)
 	for _, p := range points {
 		if p.number != last {
-			lines, last = newPointLines(o.all[p.number]), p.number
+			names, last = names[:0], p.number
+			for _, part := range o.all[p.number].parts() {
+				names = append(names, part.name+labelText(part.labels))
+			}
 		}
-		lines.write(out, p.at, text[p.from:])
+		writeLines(out, names, p.at, text[p.from:])
 	}
 	return nil
 }
 
-// pointLines writes points of one series.
-type pointLines struct {
-	names   []string // each with its labels
-	buckets int      // of a histogram
-	line    []byte
-}
-
-func newPointLines(s *series) pointLines {
-	if s.spread == nil {
-		return pointLines{names: []string{s.metric.Name + labelText(s.labels)}}
-	}
-	p := pointLines{buckets: len(s.spread.buckets)}
-	for _, b := range append(bounds(), math.Inf(1)) {
-		p.names = append(p.names, s.metric.Name+"_bucket"+labelText(append(slices.Clone(s.labels), Label{"le", leText(b)})))
-	}
-	p.names = append(p.names, s.metric.Name+"_count"+labelText(s.labels), s.metric.Name+"_sum"+labelText(s.labels))
-	return p
-}
-
-func (p *pointLines) write(out *bufio.Writer, at int64, values []byte) {
-	below := 0.0
-	for i, name := range p.names {
+// writeLines writes the values of a point, each behind its name.
+func writeLines(out *bufio.Writer, names []string, at int64, values []byte) {
+	for i, name := range names {
 		x := math.Float64frombits(binary.LittleEndian.Uint64(values[8*i:]))
-		if i < p.buckets {
-			below += x
-			x = below
-		}
-		p.line = append(append(p.line[:0], name...), ' ')
-		p.line = strconv.AppendFloat(p.line, x, 'g', -1, 64)
-		p.line = append(p.line, ' ')
-		p.line = strconv.AppendFloat(p.line, float64(at)/1000, 'f', 3, 64)
-		_, _ = out.Write(append(p.line, '\n')) // Flush has its error
+		line := append(append(out.AvailableBuffer(), name...), ' ')
+		line = strconv.AppendFloat(line, x, 'g', -1, 64)
+		line = append(line, ' ')
+		line = strconv.AppendFloat(line, float64(at)/1000, 'f', 3, 64)
+		_, _ = out.Write(append(line, '\n')) // Flush has its error
 	}
 }
 

@@ -186,7 +186,7 @@ func (l *ledger) text(w *bytes.Buffer, format expfmt.Format) error {
 		if len(by[m]) == 0 {
 			continue
 		}
-		if err := enc.Encode(l.family(m, by[m])); err != nil {
+		if err := enc.Encode(family(m, by[m])); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 	}
@@ -197,7 +197,7 @@ func (l *ledger) text(w *bytes.Buffer, format expfmt.Format) error {
 }
 
 // family is a metric as the encoders of Prometheus want it.
-func (l *ledger) family(m *Metric, all []*series) *dto.MetricFamily {
+func family(m *Metric, all []*series) *dto.MetricFamily {
 	kind := map[Type]dto.MetricType{Counter: dto.MetricType_COUNTER, Gauge: dto.MetricType_GAUGE, Histogram: dto.MetricType_HISTOGRAM}[m.Type]
 	f := &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: &kind}
 	for _, s := range all {
@@ -211,23 +211,20 @@ func (l *ledger) family(m *Metric, all []*series) *dto.MetricFamily {
 		case Gauge:
 			one.Gauge = &dto.Gauge{Value: &s.value}
 		default:
-			one.Histogram = s.spread.dto(l.bounds)
+			one.Histogram = histogram(s.values(nil))
 		}
 		f.Metric = append(f.Metric, one)
 	}
 	return f
 }
 
-func (s *spread) dto(bounds []float64) *dto.Histogram {
-	count := uint64(s.count)
-	h := &dto.Histogram{SampleCount: &count, SampleSum: &s.sum}
-	below := 0.0
-	for i, n := range s.buckets {
-		below += n
-		bound, upTo := math.Inf(1), uint64(below)
-		if i < len(bounds) {
-			bound = bounds[i]
-		}
+// histogram is one of these values of a series.
+func histogram(values []float64) *dto.Histogram {
+	n := len(values) - 2 // buckets
+	count := uint64(values[n])
+	h := &dto.Histogram{SampleCount: &count, SampleSum: &values[n+1]}
+	for i, bound := range append(bounds(), math.Inf(1)) {
+		upTo := uint64(values[i])
 		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &upTo})
 	}
 	return h

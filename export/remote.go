@@ -3,7 +3,6 @@ package export
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/golang/snappy"
@@ -32,12 +31,12 @@ type encoder interface {
 // name, none is empty; samples of a series are in the order of their time.
 type remote struct {
 	most   int       // samples of a payload
-	wires  [][]*wire // of each series: one, or one a bucket with count and sum
+	wires  [][]*wire // of each series: one for each of its values
 	used   []*wire
 	values int
 	first  int64
 	ready  []payload
-	bounds []string
+	said   []float64 // scratch
 }
 
 // A wire is a series as remote write knows it.
@@ -46,71 +45,37 @@ type wire struct {
 	samples []byte
 }
 
-func newRemote(most int) *remote {
-	r := &remote{most: most}
-	for _, b := range bounds() {
-		r.bounds = append(r.bounds, leText(b))
-	}
-	return r
-}
-
-// boundText writes a bound as shortly as can be.
-func boundText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// leText writes a bound as the label le has it in OpenMetrics, which Prometheus
-// fetches, too, so that series are the same by whichever way they come: 1.0,
-// not 1.
-func leText(x float64) string {
-	if math.IsInf(x, 1) {
-		return "+Inf"
-	}
-	if x == math.Trunc(x) {
-		return boundText(x) + ".0"
-	}
-	return boundText(x)
-}
+func newRemote(most int) *remote { return &remote{most: most} }
 
 // staleNaN is the value that says that a series has ended, or has a gap.
 func staleNaN() float64 { return math.Float64frombits(0x7ff0000000000002) }
 
 // point implements sink.
 func (r *remote) point(p point) {
-	s, at, gone := p.series, p.at, p.gone
-	for len(r.wires) <= s.number {
+	for len(r.wires) <= p.number {
 		r.wires = append(r.wires, nil)
 	}
-	if r.wires[s.number] == nil {
-		r.wires[s.number] = r.lay(s)
+	if r.wires[p.number] == nil {
+		for _, part := range p.parts() {
+			r.wires[p.number] = append(r.wires[p.number], newWire(part))
+		}
 	}
-	if r.values == 0 || at < r.first {
-		r.first = at
+	if r.values == 0 || p.at < r.first {
+		r.first = p.at
 	}
-	wires := r.wires[s.number]
-	if s.spread == nil {
-		r.sample(wires[0], s.value, at, gone)
-	} else {
-		r.histogram(wires, s.spread, at, gone)
+	r.said = p.series.values(r.said[:0])
+	for i, x := range r.said {
+		if p.gone {
+			x = staleNaN()
+		}
+		r.sample(r.wires[p.number][i], x, p.at)
 	}
 	if r.values >= r.most {
 		r.pack()
 	}
 }
 
-// histogram adds a sample to each bucket, to the count and to the sum.
-func (r *remote) histogram(wires []*wire, s *spread, at int64, gone bool) {
-	below := 0.0
-	for i := range s.buckets {
-		below += s.buckets[i]
-		r.sample(wires[i], below, at, gone)
-	}
-	r.sample(wires[len(s.buckets)], s.count, at, gone)
-	r.sample(wires[len(s.buckets)+1], s.sum, at, gone)
-}
-
-func (r *remote) sample(w *wire, x float64, at int64, gone bool) {
-	if gone {
-		x = staleNaN()
-	}
+func (r *remote) sample(w *wire, x float64, at int64) {
 	if len(w.samples) == 0 {
 		r.used = append(r.used, w)
 	}
@@ -123,20 +88,8 @@ func (r *remote) sample(w *wire, x float64, at int64, gone bool) {
 	r.values++
 }
 
-// lay returns the wires of s.
-func (r *remote) lay(s *series) []*wire {
-	if s.spread == nil {
-		return []*wire{newWire(s.metric.Name, s.labels)}
-	}
-	var all []*wire
-	for _, le := range append(slices.Clone(r.bounds), "+Inf") {
-		all = append(all, newWire(s.metric.Name+"_bucket", append(slices.Clone(s.labels), Label{"le", le})))
-	}
-	return append(all, newWire(s.metric.Name+"_count", s.labels), newWire(s.metric.Name+"_sum", s.labels))
-}
-
-func newWire(name string, labels []Label) *wire {
-	all := append([]Label{{"__name__", name}}, labels...)
+func newWire(p part) *wire {
+	all := append([]Label{{"__name__", p.name}}, p.labels...)
 	slices.SortFunc(all, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
 	w := &wire{}
 	for _, l := range all {

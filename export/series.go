@@ -46,6 +46,39 @@ func (s *spread) add(h *measure.Histogram, bounds []float64) {
 	s.sum += h.Sum()
 }
 
+// values appends what s says to all: its value, or of a histogram how many
+// durations are not above each bound, and at all, then their count and their sum.
+func (s *series) values(all []float64) []float64 {
+	if s.spread == nil {
+		return append(all, s.value)
+	}
+	below := 0.0
+	for _, n := range s.spread.buckets {
+		below += n
+		all = append(all, below)
+	}
+	return append(all, s.spread.count, s.spread.sum)
+}
+
+// A part is what Prometheus calls one of a series' values.
+type part struct {
+	name   string
+	labels []Label
+}
+
+// parts are those of s's values, in their order.
+func (s *series) parts() []part {
+	name := s.metric.Name
+	if s.spread == nil {
+		return []part{{name, s.labels}}
+	}
+	var all []part
+	for _, b := range append(bounds(), math.Inf(1)) {
+		all = append(all, part{name + "_bucket", append(slices.Clone(s.labels), Label{"le", leText(b)})})
+	}
+	return append(all, part{name + "_count", s.labels}, part{name + "_sum", s.labels})
+}
+
 // A point is what a series says at a time, in milliseconds since 1970.
 type point struct {
 	*series
