@@ -40,7 +40,7 @@ func (f *influx) point(p point) {
 	if f.names[p.number] == nil {
 		f.heads[p.number], f.names[p.number] = lineHead(p.series), fields(p.series)
 	}
-	f.said = p.series.values(f.said[:0])
+	f.said = p.values(f.said[:0])
 	for i, x := range f.said {
 		f.field(f.heads[p.number], p.at, f.names[p.number][i], x)
 	}

@@ -55,7 +55,7 @@ func (o *openMetrics) point(p point) {
 	if p.gone || o.err != nil {
 		return
 	}
-	o.said = p.series.values(o.said[:0])
+	o.said = p.values(o.said[:0])
 	sp := o.files[p.metric]
 	if sp == nil {
 		if sp, o.err = o.open(p.metric); o.err != nil {

@@ -63,7 +63,7 @@ func (r *remote) point(p point) {
 	if r.values == 0 || p.at < r.first {
 		r.first = p.at
 	}
-	r.said = p.series.values(r.said[:0])
+	r.said = p.values(r.said[:0])
 	for i, x := range r.said {
 		if p.gone {
 			x = staleNaN()

@@ -1,10 +1,6 @@
 package export
 
-import (
-	"math"
-
-	"weir/analysis"
-)
+import "weir/analysis"
 
 // curveRows has the points of the curve. Their labels are the step and its
 // clients, since these do not change with time.
@@ -32,21 +28,11 @@ func curveRows() shape[analysis.Step] {
 		{"p99", "99% quantile", func(q *analysis.Quantiles) float64 { return q.P99 }},
 		{"max", "Longest", func(q *analysis.Quantiles) float64 { return q.Max }},
 	} {
-		s.gauge("curve_latency_"+q.name+"_seconds", q.what+" of the latencies of the hold.", func(v *step) float64 {
-			if v.Latency == nil {
-				return math.NaN()
-			}
-			return q.of(v.Latency)
-		})
+		s.gauge("curve_latency_"+q.name+"_seconds", q.what+" of the latencies of the hold.", of(func(v *step) *analysis.Quantiles { return v.Latency }, q.of))
 	}
 	s.gauge("curve_server_cpu_ratio", "Share of the cores of the server's hosts.", func(v *step) float64 { return known(v.ServerCPU) })
 	s.gauge("curve_client_cpu_ratio", "Share of the cores of the clients' hosts.", func(v *step) float64 { return known(v.ClientCPU) })
-	s.gauge("curve_steady", "1 if the step did not drift while it was held.", func(v *step) float64 {
-		if v.Steady == nil {
-			return math.NaN()
-		}
-		return flag(*v.Steady)
-	})
+	s.gauge("curve_steady", "1 if the step did not drift while it was held.", of(func(v *step) *bool { return v.Steady }, func(b *bool) float64 { return flag(*b) }))
 	return s
 }
 
@@ -56,25 +42,15 @@ func foundRows() shape[analysis.Findings] {
 	s := shape[f]{group: "findings"}
 	s.each("validity", "1 for what the run is: valid, suspect or invalid.", Gauge, false, "status", []string{analysis.Valid, analysis.Suspect, analysis.Invalid},
 		func(v *f, status string) float64 { return flag(v.Validity.Status == status) })
-	knee := func(name, help string, of func(*analysis.Knee) float64) {
-		s.gauge("knee_"+name, help, func(v *f) float64 {
-			if v.Knee == nil {
-				return math.NaN()
-			}
-			return of(v.Knee)
-		})
+	knee := func(name, help string, value func(*analysis.Knee) float64) {
+		s.gauge("knee_"+name, help, of(func(v *f) *analysis.Knee { return v.Knee }, value))
 	}
 	knee("clients", "The load from which on more clients bring clearly less each.", func(k *analysis.Knee) float64 { return float64(k.Clients) })
 	knee("clients_low", "Lower end of its 95% interval.", func(k *analysis.Knee) float64 { return known(k.ClientsLow) })
 	knee("clients_high", "Upper end of its 95% interval.", func(k *analysis.Knee) float64 { return known(k.ClientsHigh) })
 	knee("throughput_bytes_per_second", "Throughput at the knee.", func(k *analysis.Knee) float64 { return k.Throughput })
-	optimum := func(name, help string, of func(*analysis.Optimum) float64) {
-		s.gauge("optimum_"+name, help, func(v *f) float64 {
-			if v.Optimum == nil {
-				return math.NaN()
-			}
-			return of(v.Optimum)
-		})
+	optimum := func(name, help string, value func(*analysis.Optimum) float64) {
+		s.gauge("optimum_"+name, help, of(func(v *f) *analysis.Optimum { return v.Optimum }, value))
 	}
 	optimum("clients", "The number of clients that gives most.", func(o *analysis.Optimum) float64 { return float64(o.Clients) })
 	optimum("clients_low", "Lower end of its 95% interval.", func(o *analysis.Optimum) float64 { return float64(o.ClientsLow) })

@@ -24,24 +24,14 @@ func hostRows() shape[monitor.Sample] {
 		return most
 	})
 	s.gauge("host_load1", "The kernel's load average over a minute.", func(v *sample) float64 { return ofHost(v, v.Load) })
-	memory := func(of func(*monitor.Memory) int64) func(*sample) float64 {
-		return func(v *sample) float64 {
-			if v.Memory == nil {
-				return math.NaN()
-			}
-			return float64(of(v.Memory))
-		}
+	memory := func(value func(*monitor.Memory) int64) func(*sample) float64 {
+		return of(func(v *sample) *monitor.Memory { return v.Memory }, func(p *monitor.Memory) float64 { return float64(value(p)) })
 	}
 	s.gauge("host_memory_bytes", "Memory of the host.", memory(func(m *monitor.Memory) int64 { return m.Total }))
 	s.gauge("host_memory_available_bytes", "Memory that programs could still get.", memory(func(m *monitor.Memory) int64 { return m.Available }))
 	s.gauge("host_swap_used_bytes", "Memory that was moved to disk.", memory(func(m *monitor.Memory) int64 { return m.Swapped }))
-	tcp := func(of func(*monitor.TCP) int64) func(*sample) float64 {
-		return func(v *sample) float64 {
-			if v.TCP == nil {
-				return math.NaN()
-			}
-			return float64(of(v.TCP))
-		}
+	tcp := func(value func(*monitor.TCP) int64) func(*sample) float64 {
+		return of(func(v *sample) *monitor.TCP { return v.TCP }, func(p *monitor.TCP) float64 { return float64(value(p)) })
 	}
 	s.gauge("host_tcp_established", "TCP connections now.", tcp(func(t *monitor.TCP) int64 { return t.Established }))
 	s.counter("host_tcp_retransmitted_segments", "TCP segments sent again.", tcp(func(t *monitor.TCP) int64 { return t.Retransmits }))
@@ -116,12 +106,7 @@ func processRows() shape[monitor.Proc] {
 	s := shape[proc]{group: "process", labels: []string{"host", "role", "process"}}
 	s.gauge("process_members", "Processes of the group.", func(p *proc) float64 { return float64(p.Count) })
 	s.gauge("process_threads", "Threads of the group.", func(p *proc) float64 { return float64(p.Threads) })
-	s.each("process_cpu_seconds_total", "CPU time of the group.", Counter, false, "mode", []string{"user", "system"}, func(p *proc, mode string) float64 {
-		if mode == "user" {
-			return p.User
-		}
-		return p.System
-	})
+	s.each("process_cpu_seconds_total", "CPU time of the group.", Counter, false, "mode", []string{"user", "system"}, func(p *proc, mode string) float64 { return byMode(mode, p.User, p.System) })
 	s.gauge("process_resident_bytes", "Memory that the group holds.", func(p *proc) float64 { return float64(p.RSS) })
 	s.gauge("process_open_files", "Open files of the group.", func(p *proc) float64 { return float64(p.Files) })
 	s.counter("process_read_bytes", "Bytes read by system calls, files and sockets.", func(p *proc) float64 { return float64(p.Read) })
@@ -139,12 +124,7 @@ func serviceRows() shape[monitor.Service] {
 	s.gauge("service_idle_threads", "Threads of the pool that wait for work.", func(v *service) float64 { return float64(v.Idle) })
 	s.gauge("service_queue", "Jobs that wait for a thread.", func(v *service) float64 { return float64(v.Queue) })
 	s.gauge("service_connections", "Connections now.", func(v *service) float64 { return float64(v.Connections) })
-	s.each("service_cpu_seconds_total", "CPU time of the server.", Counter, false, "mode", []string{"user", "system"}, func(v *service, mode string) float64 {
-		if mode == "user" {
-			return v.User
-		}
-		return v.System
-	})
+	s.each("service_cpu_seconds_total", "CPU time of the server.", Counter, false, "mode", []string{"user", "system"}, func(v *service, mode string) float64 { return byMode(mode, v.User, v.System) })
 	for _, c := range []struct {
 		name, help string
 		of         func(*service) int64

@@ -119,6 +119,24 @@ func known(p *float64) float64 {
 	return *p
 }
 
+// of makes a value of a T from one of a part of it: NaN where that is not there.
+func of[T, P any](part func(*T) *P, value func(*P) float64) func(*T) float64 {
+	return func(v *T) float64 {
+		if p := part(v); p != nil {
+			return value(p)
+		}
+		return math.NaN()
+	}
+}
+
+// byMode is the time that was spent in one of the modes.
+func byMode(mode string, user, system float64) float64 {
+	if mode == "user" {
+		return user
+	}
+	return system
+}
+
 // flag is 1 for true.
 func flag(b bool) float64 {
 	if b {
