@@ -52,8 +52,7 @@ the time since when: --since sends only what is not older.`,
   weir export runs/latest --prometheus run.om && promtool tsdb create-blocks-from openmetrics run.om data
   weir export runs/latest --influx - | gzip > run.lp.gz
   weir export --grafana weir.json`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeRuns(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in, release := interruptible(c.Context(), signals.listen(), io.Discard)
 			defer release()
@@ -87,10 +86,14 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 	if e.influx != "" && !strings.HasPrefix(e.influx, "http://") && !strings.HasPrefix(e.influx, "https://") {
 		lines, e.influx = e.influx, ""
 	}
-	receivers, err := e.receivers()
+	if e.metrics != "" && !e.follow {
+		return exit{exitUsage, errors.New("--metrics shows a run that goes on: it needs --follow")}
+	}
+	out, err := e.open(ctx, analysis.Of)
 	if err != nil {
 		return err
 	}
+	defer out.close()
 	if e.prometheus == "" && lines == "" && e.csv == "" && e.grafana == "" && e.remote == "" && e.influx == "" && e.metrics == "" {
 		return exit{exitUsage, errors.New("where to? Give at least one of --prometheus, --remote-write, --influx, --csv, --grafana, --metrics")}
 	}
@@ -102,14 +105,14 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 		if e.prometheus != "" || lines != "" || e.csv != "" || e.follow {
 			return exit{exitUsage, fmt.Errorf("%s is a campaign, whose runs are only sent (--remote-write, --influx URL): for the rest, name one of its runs", args[0])}
 		}
-		return e.campaign(ctx, args[0], receivers, since)
+		return e.campaign(ctx, args[0], out, since)
 	}
 	dir := args[0]
-	return errors.Join(e.live(ctx, dir, lines, receivers, since), e.after(dir))
+	return errors.Join(e.live(ctx, dir, lines, out, since), e.after(dir))
 }
 
 // campaign sends all runs of a campaign that are there.
-func (e *exporter) campaign(ctx context.Context, folder string, receivers []export.Receiver, since time.Time) error {
+func (e *exporter) campaign(ctx context.Context, folder string, out *exports, since time.Time) error {
 	c, err := campaign.Read(folder)
 	if err != nil {
 		return err
@@ -118,7 +121,7 @@ func (e *exporter) campaign(ctx context.Context, folder string, receivers []expo
 	for i := range c.Runs {
 		dir := filepath.Join(folder, c.Runs[i].Dir)
 		if isRun(dir) {
-			errs = append(errs, e.live(ctx, dir, "", receivers, since))
+			errs = append(errs, e.live(ctx, dir, "", out, since))
 		}
 	}
 	return errors.Join(errs...)
@@ -146,23 +149,10 @@ func (e *exporter) file(name string, write func(io.Writer) error) error {
 
 // live sends what can be sent while a run goes on, and waits for its end if
 // that was asked for.
-func (e *exporter) live(ctx context.Context, dir, lines string, receivers []export.Receiver, since time.Time) (err error) {
-	var page *export.Page
-	if e.metrics != "" {
-		if !e.follow {
-			return exit{exitUsage, errors.New("--metrics shows a run that goes on: it needs --follow")}
-		}
-		if page, err = export.Listen(ctx, e.metrics); err != nil {
-			return err
-		}
-		defer page.Close() //nolint:errcheck // it was waited for those who asked
-		if err := page.Show(dir); err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(e.err, "metrics        %s\n", page.URL()) // only a comfort
-	}
-	senders, err := e.send(ctx, dir, receivers, since)
+func (e *exporter) live(ctx context.Context, dir, lines string, out *exports, since time.Time) error {
+	err := out.begin(ctx, dir, func(export.Receiver) time.Time { return since }, e.err)
 	if err != nil {
+		finished(out.senders, 0, 0)
 		return err
 	}
 	if lines != "" {
@@ -171,26 +161,11 @@ func (e *exporter) live(ctx context.Context, dir, lines string, receivers []expo
 	if e.follow && err == nil {
 		_, err = export.Wait(ctx, dir)
 	}
-	for i, r := range finished(senders, time.Minute, 0) {
-		err = errors.Join(err, e.sent(r, receivers[i], dir))
+	for i, r := range finished(out.senders, time.Minute, 0) {
+		err = errors.Join(err, e.sent(r, out.receivers[i], dir))
 	}
-	if page != nil {
-		page.Linger(ctx, analysis.Of, lingering(e.err))
-	}
+	out.linger(ctx, e.err)
 	return err
-}
-
-func (e *exporter) send(ctx context.Context, dir string, receivers []export.Receiver, since time.Time) ([]*export.Sender, error) {
-	var all []*export.Sender
-	for _, t := range receivers {
-		s, err := export.Send(ctx, dir, t, export.Options{Since: since})
-		if err != nil {
-			finished(all, 0, 0)
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
 }
 
 // sent says what was sent; what was not is an error.

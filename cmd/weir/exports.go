@@ -92,14 +92,15 @@ func authOf(pairs []string) (a storage.Auth, err error) {
 type exports struct {
 	dir       string
 	flags     exportFlags
+	find      export.Finder // what the run shows
 	receivers []export.Receiver
 	page      *export.Page
 	senders   []*export.Sender
 }
 
 // open opens the page, and looks whether all can be sent.
-func (f *exportFlags) open(ctx context.Context) (*exports, error) {
-	e := &exports{flags: *f}
+func (f *exportFlags) open(ctx context.Context, find export.Finder) (*exports, error) {
+	e := &exports{flags: *f, find: find}
 	var err error
 	if e.receivers, err = f.receivers(); err != nil {
 		return nil, err
@@ -110,10 +111,10 @@ func (f *exportFlags) open(ctx context.Context) (*exports, error) {
 	return e, err
 }
 
-// begin exports the run in dir. What a resumed run had measured before is not
-// sent again to those who take nothing twice.
-func (e *exports) begin(ctx context.Context, dir string, resumed bool, say io.Writer) error {
-	e.dir = dir
+// begin exports the run in dir: to each receiver what is not older than since
+// says for it.
+func (e *exports) begin(ctx context.Context, dir string, since func(export.Receiver) time.Time, say io.Writer) error {
+	e.dir, e.senders = dir, nil
 	if e.page != nil {
 		if err := e.page.Show(dir); err != nil {
 			return err
@@ -121,17 +122,24 @@ func (e *exports) begin(ctx context.Context, dir string, resumed bool, say io.Wr
 		_, _ = fmt.Fprintf(say, "metrics        %s\n", e.page.URL()) // only a comfort
 	}
 	for _, t := range e.receivers {
-		o := export.Options{Find: export.Written}
-		if resumed && t.Once() {
-			o.Since = time.Now()
-		}
-		s, err := export.Send(ctx, dir, t, o)
+		s, err := export.Send(ctx, dir, t, export.Options{Find: e.find, Since: since(t)})
 		if err != nil {
 			return err
 		}
 		e.senders = append(e.senders, s)
 	}
 	return nil
+}
+
+// sinceResumed leaves out what a resumed run had measured before, for those who
+// take nothing twice.
+func sinceResumed(resumed bool) func(export.Receiver) time.Time {
+	return func(t export.Receiver) time.Time {
+		if resumed && t.Once() {
+			return time.Now()
+		}
+		return time.Time{}
+	}
 }
 
 // How long the end of a run waits for receivers.
@@ -158,19 +166,26 @@ func (e *exports) finish(ctx context.Context, to io.Writer, quiet bool) {
 			_, _ = fmt.Fprintf(to, "weir: export: %s\n", told) // nobody can be told
 		}
 	}
+	if e.dir != "" {
+		e.linger(ctx, note)
+	}
+	e.close()
+}
+
+// linger waits for whoever fetches the page, and tells that it does.
+func (e *exports) linger(ctx context.Context, to io.Writer) {
 	if e.page == nil {
 		return
 	}
-	if e.dir != "" {
-		e.page.Linger(ctx, export.Written, lingering(note))
-	}
-	_ = e.page.Close() // the answers under way were waited for
+	e.page.Linger(ctx, e.find, func(most time.Duration) {
+		_, _ = fmt.Fprintf(to, "weir: whoever fetches the metrics may fetch the end, too: at most %s; interrupt to end this\n", most.Round(time.Second)) // only a comfort
+	})
 }
 
-// lingering tells that somebody is waited for.
-func lingering(to io.Writer) func(time.Duration) {
-	return func(most time.Duration) {
-		_, _ = fmt.Fprintf(to, "weir: whoever fetches the metrics may fetch the end, too: at most %s; interrupt to end this\n", most.Round(time.Second)) // only a comfort
+// close closes the page.
+func (e *exports) close() {
+	if e.page != nil {
+		_ = e.page.Close() // the answers under way were waited for
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"weir/analysis"
 	"weir/cluster"
 	"weir/engine"
+	"weir/export"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -77,7 +78,7 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.exports, err = r.flags.export.open(ctx); err != nil {
+	if r.exports, err = r.flags.export.open(ctx, export.Written); err != nil {
 		return err
 	}
 	defer func() { r.exports.finish(r.in.finish, r.err, r.flags.quiet) }()
@@ -134,7 +135,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	}
 	r.live = newLive(r.in.finish, to, r.ahead(), r.of)
 	r.live.stream, r.live.dir = r.stream, dir
-	if err := r.exports.begin(ctx, dir, r.resumed != nil, to); err != nil {
+	if err := r.exports.begin(ctx, dir, sinceResumed(r.resumed != nil), to); err != nil {
 		return err
 	}
 	r.live.start(dir, processes)

@@ -42,8 +42,7 @@ Nothing is written. Ctrl-C ends the page, not the run.`,
 		Example: `  weir watch                                          # the newest below runs
   weir watch runs/latest
   weir watch runs/old-and-new --listen :9347          # a wall display, with a token`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeRuns(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := "runs"
 			if len(args) == 1 {
