@@ -111,7 +111,7 @@ func intervals(f *figure.Figure) bool {
 func markdown(w io.Writer, s Set, names []string, o Options) error {
 	b := bufio.NewWriter(w)
 	put := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush tells
-	put("# Figures of %s\n", markdownText(s.Title))
+	put("# Figures of %s\n", markdownText(say.Plain(s.Title)))
 	for i := range s.Figures {
 		f := &s.Figures[i]
 		put("\n## %s\n\n", names[i])
@@ -133,21 +133,16 @@ func markdown(w io.Writer, s Set, names []string, o Options) error {
 
 // markdownText keeps names from being read as markup.
 func markdownText(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch r {
-		case '&':
-			b.WriteString("&amp;")
-			continue
-		case '<':
-			b.WriteString("&lt;")
-			continue
-		case '\\', '`', '*', '_', '[', ']', '#', '|', '!', '~', '>', '$':
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
+	return behindBackslash("\\`*_[]#|!~>$", "&", "&amp;", "<", "&lt;").Replace(s)
+}
+
+// behindBackslash puts a backslash before these characters; others become what
+// follows them.
+func behindBackslash(characters string, others ...string) *strings.Replacer {
+	for _, c := range strings.Split(characters, "") {
+		others = append(others, c, `\`+c)
 	}
-	return b.String()
+	return strings.NewReplacer(others...)
 }
 
 // tex is a figure environment for each.
@@ -169,27 +164,6 @@ func tex(w io.Writer, s Set, names []string, o Options) error {
 
 // texText keeps names from being read as commands.
 func texText(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch r {
-		case '\\':
-			b.WriteString(`\textbackslash{}`)
-		case '~':
-			b.WriteString(`\textasciitilde{}`)
-		case '^':
-			b.WriteString(`\textasciicircum{}`)
-		case '<':
-			b.WriteString(`\textless{}`)
-		case '>':
-			b.WriteString(`\textgreater{}`)
-		case '"':
-			b.WriteString(`\textquotedbl{}`)
-		case '&', '%', '$', '#', '_', '{', '}':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return behindBackslash("&%$#_{}", `\`, `\textbackslash{}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
+		"<", `\textless{}`, ">", `\textgreater{}`, `"`, `\textquotedbl{}`).Replace(s)
 }

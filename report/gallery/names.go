@@ -31,30 +31,20 @@ func nameOf(f *figure.Figure) string {
 	if f.X.Unit != "clients" {
 		against = "-vs-arrivals"
 	}
+	if f.ID == "ratetime" && strings.HasPrefix(f.Title, "Files") {
+		return "files-vs-time"
+	}
 	yield := slug(f.Y.Name)
-	switch f.ID {
-	case "curve":
-		return yield + against
-	case "client":
-		return yield + against // "throughput per client" is its name
-	case "latency", "redirect", "errors", "cpu", "walltime", "efficiency", "resources", "cpuefficiency", "p99", "p50":
-		return map[string]string{"latency": "latency", "redirect": "time-to-redirect", "errors": "errors", "cpu": "cpu", "walltime": "wall-clock-time",
-			"efficiency": "efficiency", "resources": "resources", "cpuefficiency": "cpu-efficiency", "p99": "p99-latency", "p50": "median-latency"}[f.ID] + against
-	case "firstbyte":
-		return "time-to-first-byte" + against
-	case "time":
-		return yield + "-vs-time"
-	case "ratetime":
-		if strings.HasPrefix(f.Title, "Files") {
-			return "files-vs-time"
-		}
-		return "operations-by-kind-vs-time"
-	case "latencytime", "clienttime", "errortime", "heat":
-		return map[string]string{"latencytime": "latency", "clienttime": "clients", "errortime": "errors", "heat": "latency-heat-map"}[f.ID] + "-vs-time"
-	case "tail":
-		return "latency-tail"
-	case "clientcpu":
-		return "cpu-of-clients" + against
+	if name := map[string]string{
+		"curve": yield + against, "client": yield + against, // "throughput per client" is its name
+		"latency": "latency" + against, "p50": "median-latency" + against, "p99": "p99-latency" + against,
+		"redirect": "time-to-redirect" + against, "firstbyte": "time-to-first-byte" + against, "errors": "errors" + against,
+		"cpu": "cpu" + against, "clientcpu": "cpu-of-clients" + against, "cpuefficiency": "cpu-efficiency" + against,
+		"walltime": "wall-clock-time" + against, "efficiency": "efficiency" + against, "resources": "resources" + against,
+		"time": yield + "-vs-time", "ratetime": "operations-by-kind-vs-time", "latencytime": "latency-vs-time", "clienttime": "clients-vs-time",
+		"errortime": "errors-vs-time", "heat": "latency-heat-map-vs-time", "tail": "latency-tail",
+	}[f.ID]; name != "" {
+		return name
 	}
 	title, _, _ := strings.Cut(f.Title, " (") // "(4 of 50)" is another number in another run
 	title = strings.Replace(title, " against time", " vs time", 1)
