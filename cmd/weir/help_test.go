@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -204,6 +205,23 @@ func waitFor(t *testing.T, ok func() bool) {
 		case <-tick.C:
 		case <-deadline:
 			t.Fatal("waited a minute in vain")
+		}
+	}
+}
+
+// What goes wrong beside an invalid result is told, too.
+func TestOutcome(t *testing.T) {
+	invalid, wrong := error(exit{code: exitInvalid}), errors.New("no room")
+	for _, c := range []struct {
+		err  error
+		text string
+		code int
+	}{
+		{wrong, "no room", exitError}, {invalid, "", exitInvalid}, {exit{exitUsage, wrong}, "no room", exitUsage},
+		{errors.Join(wrong, invalid), "no room", exitInvalid}, {errors.Join(invalid, wrong), "no room", exitInvalid},
+	} {
+		if text, code := outcome(c.err); text != c.text || code != c.code {
+			t.Errorf("%v: %q and %d, want %q and %d", c.err, text, code, c.text, c.code)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"weir/internal/screen"
@@ -53,7 +54,8 @@ const (
 	exitInvalid = 4 // ran, but the result is invalid
 )
 
-// An exit is an error with its exit code. A nil err has been told already.
+// An exit is an error with its exit code. A nil err, which has been told
+// already, has no text.
 type exit struct {
 	code int
 	err  error
@@ -61,7 +63,7 @@ type exit struct {
 
 func (e exit) Error() string {
 	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
+		return ""
 	}
 	return e.err.Error()
 }
@@ -78,14 +80,19 @@ func run(ctx context.Context, args []string, s streams, signals signalSource) in
 	if err == nil {
 		return exitFine
 	}
-	code := exitError
+	text, code := outcome(err)
+	if text != "" {
+		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(text)) // where else could it be told?
+	}
+	return code
+}
+
+// outcome is what is still to be told of err, and its exit code.
+func outcome(err error) (text string, code int) {
+	code = exitError
 	var e exit
 	if errors.As(err, &e) {
 		code = e.code
-		if e.err == nil {
-			return code
-		}
 	}
-	_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(err.Error())) // where else could it be told?
-	return code
+	return strings.TrimSpace(err.Error()), code
 }
