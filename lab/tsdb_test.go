@@ -11,25 +11,6 @@ import (
 	"time"
 )
 
-// asked gets what a server answers to a GET.
-func asked(t *testing.T, address string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // leftNothing fails t unless nothing is left of s after Stop.
 func leftNothing(t *testing.T, s *System) {
 	t.Helper()
@@ -53,7 +34,7 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 	}))
 	defer page.Close()
 	s := StartPrometheus(t, PrometheusConfig{Scrape: []string{strings.TrimPrefix(page.URL, "http://")}})
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(asked(t, s.URL+"/api/v1/query?query=lab_answer"), `"42"`); {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(Get(t, s.URL+"/api/v1/query?query=lab_answer"), `"42"`); {
 		if time.Now().After(deadline) {
 			t.Fatal("it fetches nothing")
 		}
@@ -62,7 +43,7 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if text := asked(t, s.URL+"/api/v1/query?query="+url.QueryEscape("last_over_time(lab_answer[1h])")); !strings.Contains(text, `"42"`) {
+	if text := Get(t, s.URL+"/api/v1/query?query="+url.QueryEscape("last_over_time(lab_answer[1h])")); !strings.Contains(text, `"42"`) {
 		t.Errorf("forgotten when it was started again: %s", text)
 	}
 	leftNothing(t, s)
@@ -97,7 +78,7 @@ func TestInfluxDBWritesAndIsGone(t *testing.T) {
 	if wrote := post(t, s.URL+"/write?db=lab", "text/plain", "answer,of=lab value=42 1000000000"); wrote != "" {
 		t.Fatal(wrote)
 	}
-	if text := asked(t, s.URL+"/query?db=lab&q="+url.QueryEscape("SELECT value FROM answer")); !strings.Contains(text, "42") {
+	if text := Get(t, s.URL+"/query?db=lab&q="+url.QueryEscape("SELECT value FROM answer")); !strings.Contains(text, "42") {
 		t.Error(text)
 	}
 	leftNothing(t, s)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +14,22 @@ import (
 
 	"weir/lab"
 )
+
+// section is a page of docs from a heading to the next one that is not below it;
+// t fails where the heading is not there.
+func section(t *testing.T, page, heading string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut("\n"+string(text), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/%s has no %q", page, heading)
+	}
+	level, _, _ := strings.Cut(heading, " ")
+	return regexp.MustCompile(fmt.Sprintf(`\n#{2,%d} `, len(level))).Split(after, 2)[0]
+}
 
 // Every weir command of the README works as it stands there, in its order, but
 // for addresses, which are those of real servers here, and times, which are

@@ -139,15 +139,7 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth) {
 func TestNumbersInDocs(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "promtool")
-	text, err := os.ReadFile("../../docs/seeing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, ok := strings.Cut(string(text), "## Numbers for other tools\n")
-	if !ok {
-		t.Fatal("the section is not there")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
+	section := section(t, "seeing.md", "## Numbers for other tools")
 	db := lab.StartInfluxDB(t, lab.InfluxConfig{})
 	exporttest.NewDatabase(t, db.URL, "weir")
 	dir := t.TempDir()

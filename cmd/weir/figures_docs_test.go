@@ -11,23 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"weir/lab"
 )
 
 // The commands of docs/seeing.md about figures work as they stand there, the
 // names that it lists are those of files, and pandas reads the numbers.
 func TestSeeingPageFigures(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../docs/seeing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, page, ok := strings.Cut(string(b), "## Figures for papers and wiki pages")
-	if !ok {
-		t.Fatal("the section is not there")
-	}
-	page, _, _ = strings.Cut(page, "\n## ")
+	page := section(t, "seeing.md", "## Figures for papers and wiki pages")
 	dir := t.TempDir()
 	table, err := os.ReadFile("../../analysis/testdata/gridftp/AverageThroughput.csv")
 	if err != nil {
@@ -59,15 +49,12 @@ func TestSeeingPageFigures(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	lab.Need(t, "/usr/bin/python3")
+	python := needPandas(t)
 	snippet := regexp.MustCompile("(?s)```python\n(.*?)```").FindStringSubmatch(page)
 	if snippet == nil {
 		t.Fatal("no snippet")
 	}
-	if err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import pandas").Run(); err != nil {
-		lab.Need(t, "python3-pandas")
-	}
-	said := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", strings.ReplaceAll("\n"+snippet[1], "\n  ", "\n")) //nolint:gosec // our own page
+	said := exec.CommandContext(t.Context(), python, "-c", strings.ReplaceAll("\n"+snippet[1], "\n  ", "\n")) //nolint:gosec // our own page
 	said.Dir = dir
 	out, err := said.CombinedOutput()
 	if err != nil || !slices.Contains(strings.Fields(string(out)), "8") {

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/xml"
 	"errors"
-	"image/png"
 	"io"
 	"os"
 	"os/exec"
@@ -65,15 +64,7 @@ func TestFiguresOfARun(t *testing.T) {
 // ink is the share of pixels of the inner part of a PNG that are not white.
 func ink(t *testing.T, path string) float64 {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	img, err := png.Decode(file)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	img := picture(t, path)
 	b := img.Bounds()
 	n, all := 0, 0
 	for y := b.Dy() / 5; y < b.Dy()*4/5; y++ {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -64,7 +63,7 @@ func TestLabUpForPrograms(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(state.Data, "f"), []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := body(t, state.URL+"/f"); got != "hello" {
+	if got := lab.Get(t, state.URL+"/f"); got != "hello" {
 		t.Errorf("it serves %q", got)
 	}
 	if len(state.Pids) != 1 || !strings.HasPrefix(state.URLs["https"], "https://localhost:") || state.CAFile == "" {
@@ -79,24 +78,6 @@ func TestLabUpForPrograms(t *testing.T) {
 			t.Errorf("progress lacks %q: %s", want, k.said.String())
 		}
 	}
-}
-
-func body(t *testing.T, url string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // vanished checks that neither a folder nor processes are left.

@@ -7,23 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"weir/lab"
 )
 
 // The page's snippet for pandas works on a real run, and finds what weir found.
 func TestPandas(t *testing.T) {
 	t.Parallel()
-	const python = "/usr/bin/python3" // the one that Debian's pandas belongs to
-	if err := exec.CommandContext(t.Context(), python, "-c", "import pandas").Run(); err != nil {
-		if os.Getenv("WEIR_REQUIRE") == "all" {
-			t.Fatal("pandas is not there: install Debian package python3-pandas")
-		}
-		t.Skip("pandas is not there: install Debian package python3-pandas")
-	}
-	page, err := os.ReadFile("../../docs/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	snippet := regexp.MustCompile("(?s)### With pandas.*?```python\n(.*?)```").FindSubmatch(page)
+	python := needPandas(t)
+	snippet := regexp.MustCompile("(?s)```python\n(.*?)```").FindStringSubmatch(section(t, "results.md", "### With pandas"))
 	if snippet == nil {
 		t.Fatal("the snippet is not there")
 	}
@@ -31,7 +23,7 @@ func TestPandas(t *testing.T) {
 	if code, said := start(t, dir, "weir", "run", "--clients", "1,2,4", "--hold", "4s", "--out", "runs/latest").ended(); code != exitFine && code != exitInvalid {
 		t.Fatalf("%d\n%s", code, said)
 	}
-	check := string(snippet[1]) + `
+	check := snippet[1] + `
 found = {s["step"]: s for s in findings["curve"]}
 assert list(steps.index) == sorted(found) == [1, 2, 3], steps.index
 for step, row in steps.iterrows():
@@ -56,4 +48,15 @@ print("agreed")
 		t.Fatalf("%v\n%s", err, said)
 	}
 	t.Logf("%s", said)
+}
+
+// needPandas returns the Python that Debian's pandas belongs to.
+func needPandas(t *testing.T) string {
+	t.Helper()
+	const python = "/usr/bin/python3"
+	lab.Need(t, python)
+	if err := exec.CommandContext(t.Context(), python, "-c", "import pandas").Run(); err != nil {
+		lab.Need(t, "python3-pandas") // no program has that name
+	}
+	return python
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/lab"
 	"weir/lab/browser"
 	"weir/results"
 	"weir/web"
@@ -138,15 +139,9 @@ func TestWatchWaits(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "later")
 	w := watch(t, "watch", dir, "--listen", "127.0.0.1:0")
-	resp, err := http.Get(w.url + "plain")
-	if err != nil {
-		t.Fatal(err)
+	if text := lab.Get(t, w.url+"plain"); !strings.Contains(text, "Waiting for the run to begin") {
+		t.Error(text)
 	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil || !strings.Contains(string(b), "Waiting for the run to begin") {
-		t.Errorf("%v: %s", err, b)
-	}
-	resp.Body.Close()
 	if code, said := w.end(t, true); code != exitFine || !strings.Contains(said, "is not there yet") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -162,13 +157,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 	}
 	w = watch(t, "watch", dir, "--listen", "0")
 	for n := 0; n != 2; {
-		resp, err := http.Get(w.url + "plain")
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		n = strings.Count(string(b), "/plain?run=")
+		n = strings.Count(lab.Get(t, w.url+"plain"), "/plain?run=")
 	}
 	w.end(t, true)
 	w = watch(t, "find", "simulated://x?service=1ms", "--watch=0", "--hold", "300ms", "--time", "3s", "--out", filepath.Join(t.TempDir(), "search"))
@@ -244,12 +233,7 @@ func TestWatchUsage(t *testing.T) {
 // but for the port.
 func TestWatchPageOfDocs(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../docs/seeing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(b), "### The live page\n")
-	text, _, _ = strings.Cut(text, "### ")
+	text := section(t, "seeing.md", "### The live page")
 	dir := t.TempDir()
 	scenario := "target: simulated://x?service=1ms\nload: {clients: [1, 2], ramp: 0s, settle: 0s, hold: 500ms}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600); err != nil {

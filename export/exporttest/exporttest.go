@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/analysis"
+	"weir/lab"
 	"weir/results"
 )
 
@@ -78,19 +79,8 @@ func TruthOf(t testing.TB, dir string) Truth {
 // Get fetches an answer in JSON.
 func Get(t testing.TB, address string, v any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s, %v: %s", address, resp.Status, err, text)
-	}
-	if err := json.Unmarshal(text, v); err != nil {
+	text := lab.Get(t, address)
+	if err := json.Unmarshal([]byte(text), v); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 }
