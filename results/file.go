@@ -14,6 +14,9 @@ import (
 // WriteFile writes one of the files that are made after a run, whole or not at
 // all: readers see the old content until the new one is complete on disk.
 func WriteFile(dir, name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+		return fmt.Errorf("results: %s is a folder, and a file was to be written", filepath.Join(dir, name))
+	}
 	f, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
 		return fmt.Errorf("results: %w", err)

@@ -108,7 +108,7 @@ func (f *exportFlags) open(ctx context.Context, find export.Finder) (*exports, e
 	if f.metrics != "" {
 		e.page, err = export.Listen(ctx, f.metrics)
 	}
-	return e, err
+	return e, listening("--metrics", err)
 }
 
 // begin exports the run in dir: to each receiver what is not older than since

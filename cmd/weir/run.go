@@ -44,7 +44,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 			}
 			all, err := f.readAll(args)
 			if err != nil {
-				return err
+				return f.watch.apart(args, err)
 			}
 			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
 				if isCampaign(all) {

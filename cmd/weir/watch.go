@@ -89,7 +89,7 @@ func (f *watchFlags) open(ctx context.Context, dir string, s streams) (*dashboar
 	}
 	page, err := dashboard.Open(ctx, conf, aside)
 	if err != nil {
-		return nil, err
+		return nil, listening("the live page", err)
 	}
 	_, _ = fmt.Fprintf(s.err, "live page      %s\n", page.URL())
 	return page, nil

@@ -63,6 +63,9 @@ func Write(dir string, set Set, o Options) ([]string, error) {
 	if len(set.Figures) == 0 {
 		return nil, errors.New("there is nothing to draw: no step was held")
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: name a folder", dir)
+	}
 	if _, err := os.Stat(filepath.Join(dir, results.AboutFile)); err == nil {
 		return nil, fmt.Errorf("%s is a run directory: name a folder of its own, such as %s", dir, filepath.Join(dir, "figures"))
 	}
