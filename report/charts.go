@@ -7,6 +7,7 @@ import (
 
 	"weir/analysis"
 	"weir/figure"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -95,29 +96,16 @@ func lowest(lines []figure.Line) float64 {
 }
 
 func yieldChart(f *analysis.Findings) figure.Figure {
-	c := figure.Figure{ID: "curve", Title: "Throughput against load", X: stepAxis(f)}
-	l := series(f, "throughput", 0, func(s *analysis.Step) (float64, bool) { return s.Throughput, true }, unit.Bits)
+	y := yieldOf(f)
+	c := figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f)}
+	l := series(f, y.name, 0, func(s *analysis.Step) (float64, bool) { return y.of(s), true }, y.text)
 	for i := range f.Curve {
-		l.Points[i].Low, l.Points[i].High = f.Curve[i].ThroughputLow, f.Curve[i].ThroughputHigh
-	}
-	show := unit.Bits
-	if f.Measure == analysis.Rate {
-		show = func(x float64) string { return unit.Count(x) + " ops/s" }
-		c.Title = "Operations against load"
-		l = series(f, "operations", 0, func(s *analysis.Step) (float64, bool) { return s.Operations, true }, show)
-		for i := range f.Curve {
-			l.Points[i].Low, l.Points[i].High = f.Curve[i].OperationsLow, f.Curve[i].OperationsHigh
-		}
+		l.Points[i].Low, l.Points[i].High = y.ends(&f.Curve[i])
 	}
 	l.Name = "measured"
 	c.Lines = append([]figure.Line{l}, fitLines(f, 1.2*highest([]figure.Line{l}))...)
-	most := highest(c.Lines)
-	by := figure.Bits(most)
-	if f.Measure == analysis.Rate {
-		by = figure.Decimal(most, " ops/s")
-	}
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, most)
-	c.Desc = curveWords(f, l.Points, show)
+	c.Y = y.axis(c.Lines)
+	c.Desc = curveWords(f, l.Points, y.text)
 	c.Marks = curveMarks(f)
 	return c
 }
@@ -200,17 +188,11 @@ func polynomialMark(f *analysis.Findings) []figure.Mark {
 
 func perClientChart(f *analysis.Findings) figure.Figure {
 	c := figure.Figure{ID: "client", Title: "Share of each client", X: stepAxis(f)}
-	of, show := func(s *analysis.Step) float64 { return s.PerClient }, unit.Bits
-	if f.Measure == analysis.Rate {
-		of, show = func(s *analysis.Step) float64 { return s.PerClientRate }, func(x float64) string { return unit.Count(x) + " ops/s" }
-	}
+	y := yieldOf(f)
+	of, show := y.each, y.text
 	c.Lines = []figure.Line{series(f, "each client", 0, func(s *analysis.Step) (float64, bool) { return of(s), true }, show)}
-	most := highest(c.Lines)
-	by := figure.Bits(most)
-	if f.Measure == analysis.Rate {
-		by = figure.Decimal(most, " ops/s")
-	}
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit)+" each", by, most)
+	c.Y = y.axis(c.Lines)
+	c.Y.Label += " each"
 	first, last := &f.Curve[0], &f.Curve[len(f.Curve)-1]
 	if len(f.Curve) == 1 {
 		c.Desc = fmt.Sprintf("With %s each gets %s.", at(f, last), show(of(last)))
@@ -245,12 +227,6 @@ func errorChart(f *analysis.Findings) *figure.Figure {
 
 func cpuChart(f *analysis.Findings) *figure.Figure {
 	c := figure.Figure{ID: "cpu", Title: "CPU against load", X: stepAxis(f)}
-	known := func(p *float64) (float64, bool) {
-		if p == nil {
-			return 0, false
-		}
-		return *p, true
-	}
 	lines := []figure.Line{
 		series(f, "server", 1, func(s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, unit.Percent),
 		series(f, "clients", 0, func(s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, unit.Percent),

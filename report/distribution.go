@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"weir/analysis"
 	"weir/figure"
@@ -53,8 +52,7 @@ func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distr
 		most = max(most, col.Y)
 	}
 	most *= 1.25 // room for the marks' names
-	by := figure.Decimal(most, " operations")
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, most)
+	c.Y = scaledTo(most, decimal(" operations"))
 	c.Marks = []figure.Mark{{X: q.Mean, Name: "mean " + unit.Seconds(q.Mean)}, {X: q.P99, Name: "p99 " + unit.Seconds(q.P99)}}
 	c.Desc = fmt.Sprintf("How many of %s took how long: the mean is %s, the median %s. %s",
 		count(q.Count, "operation"), unit.Seconds(q.Mean), unit.Seconds(q.P50), tail(q))

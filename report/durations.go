@@ -43,8 +43,7 @@ func durationAxis(lines []figure.Line) figure.Axis {
 	if least > 0 && most/least > 8 {
 		return figure.LogAxis(by.Unit, by, least, most)
 	}
-	by = figure.Seconds(most)
-	return figure.LinearAxis(by.Unit, by, most)
+	return scaledTo(most, figure.Seconds)
 }
 
 func latencyChart(f *analysis.Findings) *figure.Figure {

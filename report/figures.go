@@ -67,10 +67,7 @@ func nameAxes(f *analysis.Findings, c *figure.Figure) {
 	if c.Y.Name != "" {
 		return
 	}
-	yield := "throughput"
-	if f.Measure == analysis.Rate {
-		yield = "operations"
-	}
+	yield := yieldOf(f).name
 	c.Y.Name = map[string]string{
 		"curve": yield, "client": yield + " per client", "latency": "latency", "firstbyte": "time to first byte", "redirect": "time to redirect",
 		"errors": "failed", "cpu": "CPU", "time": yield, "ratetime": "rate", "latencytime": "latency",

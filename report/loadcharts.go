@@ -71,12 +71,16 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 	return text + "."
 }
 
-// eachYield is what each client gets of what steps are compared by.
-func eachYield(f *analysis.Findings) func(*analysis.Step) float64 {
-	if f.Measure == analysis.Rate {
-		return func(s *analysis.Step) float64 { return s.PerClientRate }
+// lightest is the first of the steps with the least load. There is one.
+func lightest(f *analysis.Findings) *analysis.Step {
+	_, place := load(f)
+	first := &f.Curve[0]
+	for i := range f.Curve {
+		if place(&f.Curve[i]) < place(first) {
+			first = &f.Curve[i]
+		}
 	}
-	return func(s *analysis.Step) float64 { return s.PerClient }
+	return first
 }
 
 // efficiencyChart shows what is left of a client's share at the lightest load;
@@ -85,14 +89,7 @@ func efficiencyChart(f *analysis.Findings) *figure.Figure {
 	if f.Open() || len(f.Curve) < 2 {
 		return nil
 	}
-	_, place := load(f)
-	of := eachYield(f)
-	first := &f.Curve[0]
-	for i := range f.Curve {
-		if place(&f.Curve[i]) < place(first) {
-			first = &f.Curve[i]
-		}
-	}
+	of, first := yieldOf(f).each, lightest(f)
 	whole := of(first)
 	if whole <= 0 {
 		return nil

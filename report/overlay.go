@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -76,12 +77,6 @@ type overlay struct {
 }
 
 func overlays(f *analysis.Findings) []overlay {
-	known := func(p *float64) (float64, bool) {
-		if p == nil {
-			return 0, false
-		}
-		return *p, true
-	}
 	percent := func(most float64) func([]figure.Line) figure.Axis {
 		return func(lines []figure.Line) figure.Axis {
 			return figure.LinearAxis("%", figure.Percent(), max(most, highest(lines)))
@@ -120,34 +115,17 @@ func overlays(f *analysis.Findings) []overlay {
 // yieldOverlays are throughput, or operations where nothing is moved, of all
 // clients and of each.
 func yieldOverlays(f *analysis.Findings) []overlay {
+	y := yieldOf(f)
+	show, what := unit.Bits, "Payload that %s moved each second"
 	if f.Measure == analysis.Rate {
-		show := func(x float64) string { return unit.Count(x) + "/s" }
-		axis := func(lines []figure.Line) figure.Axis {
-			by := figure.Decimal(highest(lines), " ops/s")
-			return figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(lines))
-		}
-		return []overlay{
-			{id: "curve", title: "Operations against load", name: "operations", desc: "Operations of all clients each second", show: show, axis: axis,
-				of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.Operations, true },
-				own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) {
-					return s.OperationsLow, s.OperationsHigh
-				}},
-			{id: "client", title: "Share of each client", name: "operations per client", desc: "Operations of each client each second", show: show, axis: axis,
-				of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.PerClientRate, true }},
-		}
-	}
-	axis := func(lines []figure.Line) figure.Axis {
-		by := figure.Bits(highest(lines))
-		return figure.LinearAxis(by.Unit, by, highest(lines))
+		show, what = perSecond, "Operations of %s each second"
 	}
 	return []overlay{
-		{id: "curve", title: "Throughput against load", name: "throughput", desc: "Payload that all clients moved each second", show: unit.Bits, axis: axis,
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.Throughput, true },
-			own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) {
-				return s.ThroughputLow, s.ThroughputHigh
-			}},
-		{id: "client", title: "Share of each client", name: "throughput per client", desc: "Payload that each client moved each second", show: unit.Bits, axis: axis,
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.PerClient, true }},
+		{id: "curve", title: say.Capital(y.name) + " against load", name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis,
+			of:  func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true },
+			own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) { return y.ends(s) }},
+		{id: "client", title: "Share of each client", name: y.name + " per client", desc: fmt.Sprintf(what, "each client"), show: show, axis: y.axis,
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
 	}
 }
 
@@ -265,30 +243,15 @@ func (o *overlay) line(side Side, color int) figure.Line {
 		p.Note = fmt.Sprintf("%g: %s %s", x, side.Name, o.show(p.Y))
 		l.Points = append(l.Points, p)
 	}
-	slices.SortFunc(l.Points, func(a, b figure.Point) int {
-		if a.X < b.X {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(l.Points, func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
 	return l
 }
 
 // efficiency is what each client gets as a share of that at the smallest load.
 func efficiency(f *analysis.Findings, s *analysis.Step) (float64, bool) {
-	of := func(s *analysis.Step) float64 { return s.PerClient }
-	if f.Measure == analysis.Rate {
-		of = func(s *analysis.Step) float64 { return s.PerClientRate }
+	of := yieldOf(f).each
+	if least := of(lightest(f)); !f.Open() && least > 0 {
+		return of(s) / least, true
 	}
-	_, place := load(f)
-	least := slices.MinFunc(f.Curve, func(a, b analysis.Step) int {
-		if place(&a) < place(&b) {
-			return -1
-		}
-		return 1
-	})
-	if f.Open() || of(&least) <= 0 {
-		return 0, false
-	}
-	return of(s) / of(&least), true
+	return 0, false
 }

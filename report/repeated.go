@@ -167,14 +167,11 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 func axisOf(m *compare.Metric, most float64) figure.Axis {
 	switch m.Name {
 	case "throughput":
-		by := figure.Bits(most)
-		return figure.LinearAxis(by.Unit, by, most)
+		return scaledTo(most, figure.Bits)
 	case "error_ratio":
 		return figure.LinearAxis("%", figure.Percent(), most)
 	case "rate":
-		by := figure.Decimal(most, "/s")
-		return figure.LinearAxis(by.Unit, by, most)
+		return scaledTo(most, decimal("/s"))
 	}
-	by := figure.Seconds(most)
-	return figure.LinearAxis(by.Unit, by, most)
+	return scaledTo(most, figure.Seconds)
 }

@@ -98,8 +98,8 @@ func shareChart(f *analysis.Findings) *figure.Figure {
 	}, unit.Percent)
 	even.Dash, even.Dots = true, false
 	c.Lines = append(lines, even)
-	c.Y = figure.LinearAxis("% of the "+yieldName(f), figure.Percent(), highest(c.Lines))
-	c.Desc = "Share of the step's " + yieldName(f) + many + ". "
+	c.Y = figure.LinearAxis("% of the "+yieldOf(f).name, figure.Percent(), highest(c.Lines))
+	c.Desc = "Share of the step's " + yieldOf(f).name + many + ". "
 	if s := reference(f); s != nil {
 		c.Desc += imbalance(f, s)
 	}
@@ -112,14 +112,13 @@ func serverRateChart(f *analysis.Findings) *figure.Figure {
 	if f.Measure == analysis.Rate {
 		return nil
 	}
-	text := func(x float64) string { return unit.Count(x) + "/s" }
+	text := perSecond
 	lines, many := serverLines(f, func(x *analysis.Share) float64 { return x.Operations }, text)
 	if highest(lines) <= 0 {
 		return nil
 	}
 	c := &figure.Figure{ID: "serverrate", Title: "Operations of each data server against load", X: stepAxis(f), Lines: lines}
-	by := figure.Decimal(highest(c.Lines), " ops/s")
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y = rateAxis(c.Lines)
 	c.Y.Name = "operations"
 	var said []string
 	for i := range lines {
@@ -179,13 +178,6 @@ func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text fu
 	return lines, fmt.Sprintf(" of data servers: the largest, the middle and the smallest of up to %d", most)
 }
 
-func yieldName(f *analysis.Findings) string {
-	if f.Measure == analysis.Rate {
-		return "operations"
-	}
-	return "throughput"
-}
-
 // reference is the best step, else the last.
 func reference(f *analysis.Findings) *analysis.Step {
 	if s := bestStep(f); s != nil {
@@ -221,11 +213,10 @@ func serverErrorChart(f *analysis.Findings) *figure.Figure {
 				}
 			}
 			return 0, true
-		}, func(x float64) string { return unit.Count(x) + "/s" }))
+		}, perSecond))
 		said = append(said, fmt.Sprintf("%s %s", say.Plain(serverName(name)), unit.Count(float64(sums[name]))))
 	}
-	by := figure.Decimal(highest(c.Lines), " errors/s")
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y = scaled(c.Lines, decimal(" errors/s"))
 	c.Desc = fmt.Sprintf("Operations that failed each second, by the server that failed; in all steps: %s.", strings.Join(said, ", "))
 	if n := len(names) - len(said); n > 0 {
 		c.Desc += fmt.Sprintf(" %d more failed less often.", n)
@@ -265,7 +256,7 @@ func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "servertime", Title: "Data servers against time"}
 	of, text := func(p *analysis.ServerPoint) float64 { return p.Throughput }, unit.Bits
 	if f.Measure == analysis.Rate {
-		of, text = func(p *analysis.ServerPoint) float64 { return p.Operations }, func(x float64) string { return unit.Count(x) + "/s" }
+		of, text = func(p *analysis.ServerPoint) float64 { return p.Operations }, perSecond
 	}
 	all := ranked(s, of)
 	shown := all
@@ -279,15 +270,11 @@ func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 		c.Lines = append(c.Lines, l)
 		said = append(said, l.Name+" "+usual(text, meanOf(l.Points), highest([]figure.Line{l})))
 	}
-	by := figure.Bits(highest(c.Lines))
-	if f.Measure == analysis.Rate {
-		by = figure.Decimal(highest(c.Lines), " ops/s")
-	}
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y = yieldOf(f).axis(c.Lines)
 	if len(said) == 0 {
 		return c
 	}
-	c.Desc = say.Capital(yieldName(f)) + " of each data server: " + strings.Join(said, "; ") + "."
+	c.Desc = say.Capital(yieldOf(f).name) + " of each data server: " + strings.Join(said, "; ") + "."
 	if len(shown) < len(all) {
 		c.Desc += " Shown are the one that gave most, the one that gave least, and three between them."
 	}
@@ -329,8 +316,7 @@ func serverErrorTime(s *analysis.Series) figure.Figure {
 		c.Lines = append(c.Lines, l)
 		said = append(said, l.Name+" "+bursts(l.Points))
 	}
-	by := figure.Decimal(highest(c.Lines), " errors/s")
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y = scaled(c.Lines, decimal(" errors/s"))
 	c.Y.Name = "failed"
 	c.Desc = "Operations that failed each second, by the server that failed: " + strings.Join(said, "; ") + "."
 	return c

@@ -96,14 +96,12 @@ func yieldTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	if f.Measure == analysis.Rate {
 		c.Title = "Operations against time"
 		c.Lines = []figure.Line{timeLine(s, "operations", 0, false, func(p *analysis.Point) float64 { return p.Operations })}
-		by := figure.Decimal(highest(c.Lines), " ops/s")
-		c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
-		c.Desc = "Operations that ended each second. " + course("It", c.Lines[0].Points, func(x float64) string { return unit.Count(x) + "/s" }) + inShade
+		c.Y = rateAxis(c.Lines)
+		c.Desc = "Operations that ended each second. " + course("It", c.Lines[0].Points, perSecond) + inShade
 		return c
 	}
 	c.Lines = []figure.Line{timeLine(s, "throughput", 0, false, func(p *analysis.Point) float64 { return p.Throughput })}
-	by := figure.Bits(highest(c.Lines))
-	c.Y = figure.LinearAxis(by.Unit, by, highest(c.Lines))
+	c.Y = bitsAxis(c.Lines)
 	c.Desc = "Payload moved each second. " + course("It", c.Lines[0].Points, unit.Bits) + inShade
 	return c
 }
@@ -128,8 +126,7 @@ func errorTime(s *analysis.Series) figure.Figure {
 		c.Lines = append(c.Lines, l)
 		said = append(said, class.String()+": "+bursts(l.Points))
 	}
-	by := figure.Decimal(highest(c.Lines), " errors/s")
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y = scaled(c.Lines, decimal(" errors/s"))
 	c.Desc = "Operations that failed each second, by class. " + say.Capital(strings.Join(said, "; ")) + "."
 	return c
 }
@@ -151,8 +148,7 @@ func rateTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 		}
 		c.Lines = append(c.Lines, timeLine(s, k.String(), i, false, func(p *analysis.Point) float64 { return p.OperationsBy[k] }))
 	}
-	by := figure.Decimal(highest(c.Lines), " "+things(f))
-	c.Y = figure.LinearAxis(strings.TrimSpace(by.Unit), by, highest(c.Lines))
+	c.Y = scaled(c.Lines, decimal(" "+things(f)))
 	var said []string
 	for _, l := range c.Lines {
 		said = append(said, fmt.Sprintf("%s at most %s/s", l.Name, unit.Count(highest([]figure.Line{l}))))

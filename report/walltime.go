@@ -38,8 +38,7 @@ func wallClock(s *analysis.Step) (float64, bool) {
 
 // wallAxis is linear: a time that grows with the load is a straight line on it.
 func wallAxis(lines []figure.Line) figure.Axis {
-	by := figure.Seconds(highest(lines))
-	return figure.LinearAxis(by.Unit, by, highest(lines))
+	return scaled(lines, figure.Seconds)
 }
 
 func wallChart(f *analysis.Findings) *figure.Figure {

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"weir/analysis"
+	"weir/figure"
+	"weir/internal/unit"
+)
+
+// A yield is what steps are compared by.
+type yield struct {
+	name string                                    // in lower case
+	text func(x float64) string                    // with its unit
+	axis func([]figure.Line) figure.Axis           // from zero
+	of   func(*analysis.Step) float64              // of all clients
+	each func(*analysis.Step) float64              // of one
+	ends func(*analysis.Step) (low, high *float64) // of the 95% interval of of; nil: not known
+}
+
+// yieldOf is throughput, or operations where nothing is moved.
+func yieldOf(f *analysis.Findings) yield {
+	if f.Measure == analysis.Rate {
+		return yield{
+			name: "operations", text: func(x float64) string { return unit.Count(x) + " ops/s" }, axis: rateAxis,
+			of: func(s *analysis.Step) float64 { return s.Operations }, each: func(s *analysis.Step) float64 { return s.PerClientRate },
+			ends: func(s *analysis.Step) (low, high *float64) { return s.OperationsLow, s.OperationsHigh },
+		}
+	}
+	return yield{
+		name: "throughput", text: unit.Bits, axis: bitsAxis,
+		of: func(s *analysis.Step) float64 { return s.Throughput }, each: func(s *analysis.Step) float64 { return s.PerClient },
+		ends: func(s *analysis.Step) (low, high *float64) { return s.ThroughputLow, s.ThroughputHigh },
+	}
+}
+
+// perSecond writes a rate of things that their name is known of.
+func perSecond(x float64) string { return unit.Count(x) + "/s" }
+
+// known is what p points to, if that is known.
+func known(p *float64) (x float64, ok bool) {
+	if p == nil {
+		return 0, false
+	}
+	return *p, true
+}
