@@ -27,3 +27,10 @@ func bitsAxis(lines []figure.Line) figure.Axis { return scaled(lines, figure.Bit
 
 // rateAxis is of operations per second.
 func rateAxis(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" ops/s")) }
+
+// percentAxis shows shares up to the most of lines, and up to least in any case.
+func percentAxis(label string, least float64) func(lines []figure.Line) figure.Axis {
+	return func(lines []figure.Line) figure.Axis {
+		return figure.LinearAxis(label, figure.Percent(), max(least, highest(lines)))
+	}
+}

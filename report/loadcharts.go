@@ -96,7 +96,7 @@ func efficiencyChart(f *analysis.Findings) *figure.Figure {
 	}
 	c := &figure.Figure{ID: "efficiency", Title: "Efficiency against load", X: stepAxis(f)}
 	c.Lines = []figure.Line{series(f, "efficiency", 2, func(s *analysis.Step) (float64, bool) { return of(s) / whole, true }, unit.Percent)}
-	c.Y = figure.LinearAxis("% of the share at the lightest load", figure.Percent(), max(1, highest(c.Lines)))
+	c.Y = percentAxis("% of the share at the lightest load", 1)(c.Lines)
 	c.Y.Name = "efficiency"
 	c.Desc = fmt.Sprintf("What each client gets, as a share of what it gets with %s. ", at(f, first))
 	half, last := "", &f.Curve[len(f.Curve)-1]
@@ -157,7 +157,7 @@ func resourceChart(f *analysis.Findings) *figure.Figure {
 	if len(c.Lines) == 0 || len(f.Curve) < 2 {
 		return nil
 	}
-	c.Y = figure.LinearAxis("% of what there is", figure.Percent(), max(1, highest(c.Lines)))
+	c.Y = percentAxis("% of what there is", 1)(c.Lines)
 	c.Y.Name = "use"
 	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " + strings.Join(said, "; ") + "."
 	return c

@@ -77,11 +77,6 @@ type overlay struct {
 }
 
 func overlays(f *analysis.Findings) []overlay {
-	percent := func(most float64) func([]figure.Line) figure.Axis {
-		return func(lines []figure.Line) figure.Axis {
-			return figure.LinearAxis("%", figure.Percent(), max(most, highest(lines)))
-		}
-	}
 	return append(yieldOverlays(f), []overlay{
 		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
@@ -100,15 +95,15 @@ func overlays(f *analysis.Findings) []overlay {
 				return s.Latency.P99, true
 			}, axis: durationAxis, show: unit.Seconds},
 		{id: "efficiency", title: "Efficiency against load", name: "efficiency", desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
-			of: efficiency, axis: percent(1), show: unit.Percent},
+			of: efficiency, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percent(0), show: unit.Percent},
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0), show: unit.Percent},
 		{id: "cpu", title: "CPU of the servers against load", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, axis: percent(1), show: unit.Percent},
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "clientcpu", title: "CPU of the clients against load", name: "CPU of the clients", desc: "Share of all cores of the clients' machines that was busy",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, axis: percent(1), show: unit.Percent},
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "errors", title: "Failed operations against load", name: "failed", desc: "Share of operations that failed",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, axis: percent(0), show: unit.Percent},
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
 	}...)
 }
 
