@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"weir/internal/say"
-	"weir/scenario"
 )
 
 // now tells how far the run is. s.mu is held for reading.
@@ -21,17 +20,18 @@ func (s *shown) now(at time.Time) now {
 		}
 	}
 	n.Of = len(s.plan.Steps)
+	since := time.Duration(0)
 	for _, st := range s.h.steps {
 		if !st.Broken {
 			n.Place++
 		}
-		n.Step = st.Step
+		n.Step, since = st.Step, at.Sub(st.begin)
 	}
 	if n.Of > 0 {
 		n.Place = min(n.Place, n.Of)
 	}
 	spent := s.spent()
-	left := s.left(n.Place, spent, at)
+	left := s.plan.Left(n.Place, since, spent)
 	n.Left, n.AtMost = left.Seconds(), s.plan.Find != nil
 	if sum := spent + left; sum > 0 {
 		n.Share = float64(spent) / float64(sum)
@@ -70,31 +70,6 @@ func (s *shown) spent() time.Duration {
 		sum += float64(x)
 	}
 	return seconds(sum)
-}
-
-// left is how long the run will take by its plan, if the step of that place is
-// the one that goes on.
-func (s *shown) left(place int, spent time.Duration, at time.Time) time.Duration {
-	p := s.plan
-	if p.Find != nil {
-		return max(0, time.Duration(p.Find.Time)-spent)
-	}
-	left := time.Duration(0)
-	for i := max(0, place-1); i < len(p.Steps); i++ {
-		left += length(&p.Steps[i])
-	}
-	if place > 0 && place <= len(p.Steps) {
-		gone := at.Sub(s.h.steps[len(s.h.steps)-1].begin)
-		left -= min(max(0, gone), length(&p.Steps[place-1]))
-	}
-	if t := time.Duration(p.Stop.Time); t > 0 {
-		left = min(left, max(0, t-spent))
-	}
-	return left
-}
-
-func length(s *scenario.Step) time.Duration {
-	return time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool)
 }
 
 func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }

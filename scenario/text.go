@@ -21,13 +21,36 @@ func (p *Plan) Time() time.Duration {
 	if p.Find != nil {
 		sum = time.Duration(p.Find.Time)
 	}
-	for _, s := range p.Steps {
-		sum += time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool)
+	for i := range p.Steps {
+		sum += p.Steps[i].Time()
 	}
 	if t := time.Duration(p.Stop.Time); t > 0 {
 		sum = min(sum, t)
 	}
 	return sum
+}
+
+// Time returns how long the step takes, with the rest after it.
+func (s *Step) Time() time.Duration { return time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool) }
+
+// Left returns how long the steps still take when there was load for spent, and
+// the step of that place in p, from 1, began since ago; 0: none has begun. A
+// search takes that long at most.
+func (p *Plan) Left(place int, since, spent time.Duration) time.Duration {
+	var left time.Duration
+	if p.Find != nil {
+		left = time.Duration(p.Find.Time) - spent
+	}
+	for i := max(0, place-1); i < len(p.Steps); i++ {
+		left += p.Steps[i].Time()
+	}
+	if place > 0 && place <= len(p.Steps) {
+		left -= min(max(0, since), p.Steps[place-1].Time())
+	}
+	if t := time.Duration(p.Stop.Time); t > 0 {
+		left = min(left, t-spent)
+	}
+	return max(0, left)
 }
 
 // MostClients returns the clients of the largest step, or those of the largest

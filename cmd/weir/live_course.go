@@ -20,9 +20,8 @@ type course struct {
 
 	begun time.Time // of the load
 	step  scenario.Step
-	place int           // in the plan, from 1
-	past  time.Duration // planned for the steps before
-	since time.Time     // when the step began
+	place int       // in the plan, from 1
+	since time.Time // when the step began
 	phase string
 	over  time.Time // since when the last operations end; zero: steps go on
 	moved int64
@@ -49,18 +48,11 @@ func (c *course) begin(e *measure.Event) {
 		}
 		return
 	}
-	before := time.Duration(0)
 	for i := range c.plan.Steps {
 		if s := &c.plan.Steps[i]; s.Number == e.Step {
-			c.step, c.place, c.past = *s, i+1, before
-			return
+			c.step, c.place = *s, i+1
 		}
-		before += span(&c.plan.Steps[i])
 	}
-}
-
-func span(s *scenario.Step) time.Duration {
-	return time.Duration(s.Ramp + s.Settle + s.Hold + s.Cool)
 }
 
 // interval notes the phase and what stop rules count.
@@ -75,23 +67,13 @@ func (c *course) interval(v *measure.Interval) {
 // left is how long the load will go on, and how much of it is behind.
 func (c *course) left(now time.Time) (left time.Duration, share float64) {
 	gone := now.Sub(c.begun)
-	if c.plan.Find != nil {
-		left = c.total - gone
-	} else {
-		left = c.total - c.past
-		if !c.since.IsZero() {
-			left -= min(now.Sub(c.since), span(&c.step))
-		}
-		if t := time.Duration(c.plan.Stop.Time); t > 0 {
-			left = min(left, t-gone)
-		}
-	}
+	left = c.plan.Left(c.place, now.Sub(c.since), gone)
 	for _, stop := range []struct{ done, all int64 }{{c.done, c.plan.Stop.Count}, {c.moved, int64(c.plan.Stop.Bytes)}} {
 		if stop.all > 0 && stop.done > 0 {
 			left = min(left, time.Duration(float64(gone)*max(float64(stop.all-stop.done)/float64(stop.done), 0)))
 		}
 	}
-	left = max(left, 0) + c.of.ahead
+	left += c.of.ahead
 	gone += c.of.spent
 	if all := gone + left; all > 0 {
 		c.most = max(c.most, float64(gone)/float64(all))
@@ -132,7 +114,7 @@ func (c *course) progress(now time.Time) screen.Progress {
 // ends tells whether all that goes on is the last operations: the steps are
 // over, or an interrupt has ended them.
 func (c *course) ends(now time.Time) bool {
-	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && now.Sub(c.since) > span(&c.step) ||
+	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && now.Sub(c.since) > c.step.Time() ||
 		c.plan.Find != nil && c.phase == measure.Drain && now.Sub(c.begun) > c.total
 	if c.over.IsZero() && !c.since.IsZero() && (last || c.finish.Err() != nil) {
 		c.over = now
