@@ -38,12 +38,12 @@ func (t *total) step() Step {
 		ErrorRatio: ratio(float64(t.errors), float64(t.done+t.errors)), ErrorsBy: t.failed,
 		Retried: t.retried, Verified: t.verified, Unverified: t.unverified, Missed: t.missed,
 		SessionRate: ratio(float64(t.sessions), t.span), Tasks: t.tasks,
-		Waits: t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: quantiles(&t.redirect), Servers: t.shares(),
-		Latency: quantiles(&t.latency), FirstByte: quantiles(&t.firstByte),
-		Connect: quantiles(&t.connect), Login: quantiles(&t.login),
+		Waits: t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: QuantilesOf(&t.redirect), Servers: t.shares(),
+		Latency: QuantilesOf(&t.latency), FirstByte: QuantilesOf(&t.firstByte),
+		Connect: QuantilesOf(&t.connect), Login: QuantilesOf(&t.login),
 		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
 	}
-	if q := quantiles(&t.lateBy); q != nil {
+	if q := QuantilesOf(&t.lateBy); q != nil {
 		s.LateP99, s.timedStarts = &q.P99, q.Count
 	}
 	for _, sec := range t.seconds {
@@ -90,7 +90,8 @@ func means(batches []stats.Point) []float64 {
 	return out
 }
 
-func quantiles(h *measure.Histogram) *Quantiles {
+// QuantilesOf returns those of what h has recorded; nil if that is nothing.
+func QuantilesOf(h *measure.Histogram) *Quantiles {
 	if h.Count() == 0 {
 		return nil
 	}
@@ -111,7 +112,7 @@ func parts(m map[string]*total) []Part {
 	all := []Part{}
 	for _, t := range m {
 		all = append(all, Part{Name: t.name, Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
-			Moved: t.moved, Done: t.done, Errors: t.errors, ErrorsBy: t.failed, Latency: quantiles(&t.latency)})
+			Moved: t.moved, Done: t.done, Errors: t.errors, ErrorsBy: t.failed, Latency: QuantilesOf(&t.latency)})
 	}
 	slices.SortFunc(all, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(b.Moved, a.Moved), cmp.Compare(b.Done, a.Done), cmp.Compare(a.Name, b.Name))

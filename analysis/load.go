@@ -164,7 +164,7 @@ func (s *second) add(iv *measure.Interval) {
 	s.done += iv.Done
 	s.doneBy[iv.Kind] += iv.Done
 	for class, n := range iv.Failed {
-		if class != storage.Canceled && class != storage.None {
+		if class.Failure() {
 			s.errors += n
 			s.failed[class] += n
 		}

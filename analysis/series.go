@@ -114,7 +114,7 @@ type Bin struct {
 func (d *data) distributions() []Distribution {
 	var all []Distribution
 	for _, t := range d.held() {
-		if q := quantiles(&t.latency); q != nil {
+		if q := QuantilesOf(&t.latency); q != nil {
 			all = append(all, Distribution{Step: t.number, Quantiles: *q, Bins: bins(&t.latency)})
 		}
 	}

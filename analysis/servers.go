@@ -32,7 +32,7 @@ func (s *served) add(iv *measure.Interval) {
 	s.moved += iv.Moved
 	s.done += iv.Done
 	for class, n := range iv.Failed {
-		if class == storage.None || class == storage.Canceled {
+		if !class.Failure() {
 			continue
 		}
 		if s.failed == nil {

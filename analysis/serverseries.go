@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"weir/measure"
-	"weir/storage"
 )
 
 // A ServerSeries is one data server against time.
@@ -63,11 +62,7 @@ func (s *serverSums) add(t time.Time, iv *measure.Interval) {
 	}
 	c.moved += iv.Moved
 	c.done += iv.Done
-	for class, n := range iv.Failed {
-		if class != storage.None && class != storage.Canceled {
-			c.errors += n
-		}
-	}
+	c.errors += iv.Errors()
 }
 
 // serverSeries lists the data servers by name, each in order of time; nil if the

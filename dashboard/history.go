@@ -175,7 +175,7 @@ func (h *history) write(o *opened) {
 		}
 	}
 	for c, n := range o.failed {
-		if class := storage.Class(c); n > 0 && class != storage.Canceled && class != storage.None {
+		if class := storage.Class(c); n > 0 && class.Failure() {
 			failed += n
 			set(h.named("class "+class.String()), perSecond(n, o.seconds))
 		}

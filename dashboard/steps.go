@@ -66,10 +66,8 @@ func (h *history) tally(iv *measure.Interval) {
 	if s.begin.IsZero() {
 		s.begin = iv.Start
 	}
-	failed := int64(0)
 	for class, n := range iv.Failed {
-		if class != storage.Canceled && class != storage.None {
-			failed += n
+		if class.Failure() {
 			h.errorOf(class).Count += n
 		}
 	}
@@ -83,7 +81,7 @@ func (h *history) tally(iv *measure.Interval) {
 	}
 	s.Moved += iv.Moved
 	s.Done += iv.Done
-	s.Errors += failed
+	s.Errors += iv.Errors()
 	if s != h.summed {
 		h.summed = s
 		h.stepSum.Reset()

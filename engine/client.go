@@ -173,7 +173,7 @@ func (l *life) operation(c *client, op *storage.Op, planned time.Duration) stora
 		var res storage.Result
 		err := l.attempt(c, op, &res)
 		class := c.meter.End(&res, err)
-		if class == storage.None || class == storage.Canceled || try >= l.Plan.Work.Retries || !again(class) {
+		if !class.Failure() || try >= l.Plan.Work.Retries || !again(class) {
 			return class
 		}
 		c.meter.Retried()

@@ -6,7 +6,6 @@ import (
 
 	"weir/measure"
 	"weir/scenario"
-	"weir/storage"
 )
 
 // The error ratio that can stop a run is that of the last so many seconds,
@@ -38,11 +37,7 @@ func (s *stopper) saw(v *measure.Interval) {
 		*w = struct{ second, done, failed int64 }{second: second}
 	}
 	w.done += v.Done
-	for class, n := range v.Failed {
-		if class != storage.Canceled {
-			w.failed += n
-		}
-	}
+	w.failed += v.Errors()
 }
 
 // reason returns why the run shall end now, "" if it shall go on.

@@ -74,3 +74,14 @@ type Sink interface {
 	Interval(*Interval) error
 	Event(Event) error
 }
+
+// Errors returns how many operations failed, without those that the run ended.
+func (v *Interval) Errors() int64 {
+	sum := int64(0)
+	for class, n := range v.Failed {
+		if class.Failure() {
+			sum += n
+		}
+	}
+	return sum
+}

@@ -121,7 +121,7 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 		c.failed[class]++
 	}
 	c.mu.Unlock()
-	if class != storage.None && class != storage.Canceled {
+	if class.Failure() {
 		m.r.log.add(m.r, c.address, class, err)
 	}
 	return class

@@ -64,6 +64,10 @@ func classNames() [Classes]string {
 	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "other", "canceled"}
 }
 
+// Failure tells whether an operation of the class failed: it did not end well,
+// and it was not the run that ended it.
+func (c Class) Failure() bool { return c != None && c != Canceled }
+
 // String returns the class's words, as they stand in results.
 func (c Class) String() string {
 	if c >= Classes {

@@ -6,7 +6,6 @@ import (
 
 	"weir/internal/unit"
 	"weir/measure"
-	"weir/storage"
 )
 
 func perSecond(x float64) string { return fmt.Sprintf("%s/s", unit.Count(x)) }
@@ -31,11 +30,7 @@ func (t *tally) add(v *measure.Interval) {
 	t.at, t.step = v.Start, v.Step
 	t.moved += v.Moved
 	t.done += v.Done
-	for class, n := range v.Failed {
-		if class != storage.Canceled {
-			t.wrong += n
-		}
-	}
+	t.wrong += v.Errors()
 	t.latency.Merge(&v.Latency)
 }
 

@@ -81,16 +81,11 @@ func (s *stream) end(err error) error {
 
 // stepOf is what the step of t gave.
 func stepOf(t *tally, b *busy) *streamedStep {
-	s := &streamedStep{
+	return &streamedStep{
 		Step: t.step, Hold: t.seconds, Clients: t.clients, Throughput: t.throughput(), Operations: t.rate(),
 		Moved: t.moved, Done: t.done, Errors: t.wrong, Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
+		Latency: analysis.QuantilesOf(&t.latency),
 	}
-	if h := &t.latency; h.Count() > 0 {
-		s.Latency = &analysis.Quantiles{
-			Count: h.Count(), Mean: h.Mean(), P50: h.Quantile(.5), P90: h.Quantile(.9), P99: h.Quantile(.99), P999: h.Quantile(.999), Max: h.Max(),
-		}
-	}
-	return s
 }
 
 // known is nil for what is below 0.
