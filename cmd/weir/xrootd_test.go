@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,8 +17,20 @@ import (
 )
 
 // xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and
-// returns what it found and its report.
+// returns what it found and its report. A machine with too much to do may hold no
+// step at all; then it has two more tries.
 func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analysis.Findings, string) {
+	t.Helper()
+	for range 3 {
+		if f, page := xrootdTry(t, s, name, args...); len(f.Curve) > 0 {
+			return f, page
+		}
+	}
+	t.Fatal("no step was held, three times: this machine has too much to do")
+	return nil, ""
+}
+
+func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analysis.Findings, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	all := []string{"run", "--quiet", "--out", dir, "../../scenarios/xrootd/" + name, "--target", s.URL, "--hold", "2s",
@@ -41,9 +52,6 @@ func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analy
 		t.Fatal(err)
 	}
 	f := findings(t, dir)
-	if len(f.Curve) == 0 {
-		t.Fatal("no step was held: this machine has too much to do")
-	}
 	for _, c := range f.Curve {
 		lost := c.Unverified
 		if name == "namespace.yaml" && lost <= c.Verified {
@@ -75,9 +83,10 @@ func served(t *testing.T, s *lab.System, f *analysis.Findings) {
 }
 
 // agree fails t unless servers and clients saw the same bytes within 10%: the
-// check warns above 1%, but so little is moved here that what others move on
-// loopback counts, and files made before the run, whose connections XRootD
-// counts when they end.
+// check warns above 1%, but so little is moved here that files made before the
+// run count, whose connections XRootD counts when they end. Where servers were
+// too busy to say what they counted, it is loopback's bytes, those of other tests
+// among them: those may not be fewer.
 func agree(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	for _, c := range f.Validity.Checks {
@@ -88,7 +97,7 @@ func agree(t *testing.T, f *analysis.Findings) {
 		if m == nil {
 			t.Fatalf("both ends: %s: %s", c.Status, c.Detail)
 		}
-		if off, err := strconv.ParseFloat(m[1], 64); err != nil || math.Abs(off) > 10 {
+		if off, err := strconv.ParseFloat(m[1], 64); err != nil || off < -10 || off > 10 && !strings.Contains(c.Detail, "it may count other traffic") {
 			t.Errorf("both ends: %s: %s (%v)", c.Status, c.Detail, err)
 		}
 	}
