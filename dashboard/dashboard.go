@@ -29,8 +29,8 @@ const (
 	keepPast   = time.Minute      // after the last page has left it
 )
 
-// DefaultPort is tried first, and then the ones after it.
-const DefaultPort = 9347
+// defaultPort is tried first, and then the ones after it.
+const defaultPort = 9347
 
 // errGone tells that a browser asked for a run that is not there.
 var errGone = errors.New("there is no such run here (any more)")
@@ -43,7 +43,7 @@ type Config struct {
 	Dir string
 
 	// Listen is HOST:PORT. Without a host it is every address of this machine.
-	// If it is empty, it is the first of DefaultPort and the ports after it on
+	// If it is empty, it is the first of port 9347 and the ports after it on
 	// the loopback interface that is free.
 	Listen string
 

@@ -153,7 +153,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		}
 		return l, nil
 	}
-	for port := DefaultPort; port < DefaultPort+tries; port++ {
+	for port := defaultPort; port < defaultPort+tries; port++ {
 		if l, err := conf.Listen(ctx, "tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)).String()); err == nil {
 			return l, nil
 		}
@@ -177,7 +177,7 @@ func ParseAddress(text string) (string, error) {
 		host, port = strings.Trim(text, "[]"), "0"
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "/ ") || text == "" {
-		return "", fmt.Errorf("%q is no address: use HOST:PORT, as in 127.0.0.1:%d, or :%d for every address of this machine", text, DefaultPort, DefaultPort)
+		return "", fmt.Errorf("%q is no address: use HOST:PORT, as in 127.0.0.1:%d, or :%d for every address of this machine", text, defaultPort, defaultPort)
 	}
 	return net.JoinHostPort(host, port), nil
 }

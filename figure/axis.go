@@ -97,7 +97,7 @@ func LinearAxis(label string, s Scale, most float64) Axis {
 	if most*s.Factor < 1e-9 || most > 1e30 || math.IsNaN(most) {
 		most = 1 / s.Factor
 	}
-	step := nice(most*s.Factor/5) / s.Factor
+	step := Nice(most*s.Factor/5) / s.Factor
 	n := int(math.Ceil(most/step - 1e-9))
 	a.Max = step * float64(n)
 	for i := range n + 1 {
@@ -160,8 +160,8 @@ func TimeAxis(most float64) Axis {
 	return a
 }
 
-// nice rounds x up to 1, 2 or 5 times a power of ten.
-func nice(x float64) float64 {
+// Nice rounds x up to 1, 2 or 5 times a power of ten.
+func Nice(x float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, f := range []float64{1, 2, 5} {
 		if f*power >= x*(1-1e-9) {

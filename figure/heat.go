@@ -7,9 +7,9 @@ import (
 	"weir/internal/unit"
 )
 
-// HeatLevels is how many colors a heat is drawn in: classes h1, for a single
+// heatLevels is how many colors a heat is drawn in: classes h1, for a single
 // one, to h8 for the most that any cell holds, evenly on a logarithmic scale.
-const HeatLevels = 8
+const heatLevels = 8
 
 // Most returns the largest count of a cell.
 func (h *Heat) Most() int64 {
@@ -22,16 +22,16 @@ func (h *Heat) Most() int64 {
 	return most
 }
 
-// Level returns the color of a cell that holds n where the fullest holds most:
-// 1 to HeatLevels, 0 for an empty one.
-func Level(n, most int64) int {
+// heatLevel returns the color of a cell that holds n where the fullest holds most:
+// 1 to heatLevels, 0 for an empty one.
+func heatLevel(n, most int64) int {
 	if n <= 0 {
 		return 0
 	}
 	if most <= 1 {
-		return HeatLevels
+		return heatLevels
 	}
-	return 1 + min(HeatLevels-1, int(HeatLevels*math.Log(float64(n))/math.Log(float64(most))))
+	return 1 + min(heatLevels-1, int(heatLevels*math.Log(float64(n))/math.Log(float64(most))))
 }
 
 // drawHeat draws the cells as one path a color: stretches of a row that have it.
@@ -66,8 +66,8 @@ func (f *Figure) drawHeat(out *Canvas) {
 
 // paths are the cells of each level: lines in the middle of their rows, the
 // first row at the bottom.
-func (h *Heat) paths() [HeatLevels + 1][]byte {
-	var all [HeatLevels + 1][]byte
+func (h *Heat) paths() [heatLevels + 1][]byte {
+	var all [heatLevels + 1][]byte
 	most := h.Most()
 	rows := len(h.Y) - 1
 	for k := range rows {
@@ -94,17 +94,17 @@ func (h *Heat) level(column, row int, most int64) int {
 	if row >= len(h.Rows[column]) {
 		return 0
 	}
-	return Level(h.Rows[column][row], most)
+	return heatLevel(h.Rows[column][row], most)
 }
 
 // drawHeatLegend says which color stands for how many, below the axis.
 func (f *Figure) drawHeatLegend(out *Canvas) {
 	const box, y = 20.0, height + 8
 	most := f.Heat.Most()
-	x := left + plotWidth/2 - box*HeatLevels/2
-	for level := 1; level <= HeatLevels; level++ {
+	x := left + plotWidth/2 - box*heatLevels/2
+	for level := 1; level <= heatLevels; level++ {
 		out.Add(`<rect class="h%d" x="%.1f" y="%.1f" width="%.1f" height="12"/>`, level, x+box*float64(level-1), y, box)
 	}
 	out.Add(`<text x="%.1f" y="%.1f" text-anchor="end">1</text>`, x-8, y+11)
-	out.Add(`<text x="%.1f" y="%.1f">%s %s</text>`, x+box*HeatLevels+8, y+11, Words(unit.Count(float64(most))), Words(f.Heat.What))
+	out.Add(`<text x="%.1f" y="%.1f">%s %s</text>`, x+box*heatLevels+8, y+11, Words(unit.Count(float64(most))), Words(f.Heat.What))
 }

@@ -27,7 +27,7 @@ func TestHeatIsDrawn(t *testing.T) {
 	}
 	for i, row := range h.Rows {
 		for k, n := range row {
-			if got, want := drawn[[2]int{i, k}], Level(n, 1000); got != want {
+			if got, want := drawn[[2]int{i, k}], heatLevel(n, 1000); got != want {
 				t.Errorf("cell %d, %d with %d: level %d, want %d", i, k, n, got, want)
 			}
 		}
@@ -41,8 +41,8 @@ func TestHeatLevels(t *testing.T) {
 	for _, c := range []struct {
 		n, most int64
 		want    int
-	}{{0, 10, 0}, {-1, 10, 0}, {1, 1, HeatLevels}, {1, 10, 1}, {10, 10, HeatLevels}, {1 << 40, 1 << 62, 6}, {3, 1 << 62, 1}} {
-		if got := Level(c.n, c.most); got != c.want {
+	}{{0, 10, 0}, {-1, 10, 0}, {1, 1, heatLevels}, {1, 10, 1}, {10, 10, heatLevels}, {1 << 40, 1 << 62, 6}, {3, 1 << 62, 1}} {
+		if got := heatLevel(c.n, c.most); got != c.want {
 			t.Errorf("%d of %d: %d, want %d", c.n, c.most, got, c.want)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"weir/web"
 )
 
-// MostEmbedded is how many points of a line a page holds for its script: each
+// mostEmbedded is how many points of a line a page holds for its script: each
 // second of two hours. Longer lines keep the lowest and the highest of each stretch.
-const MostEmbedded = 7200
+const mostEmbedded = 7200
 
 // A bundle is the script of a page and its styles; both are empty where weir
 // was built without them.
@@ -155,7 +155,7 @@ func printableFigure(f figure.Figure) figure.Figure {
 func packLine(l *figure.Line, column func(figure.Numbers) int) packedLine {
 	points := l.Points
 	if !l.Dots {
-		points = figure.ThinTo(points, MostEmbedded)
+		points = figure.ThinTo(points, mostEmbedded)
 	}
 	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: figure.Numbers{}}
 	x, low, high := figure.Numbers{}, figure.Numbers{}, figure.Numbers{}

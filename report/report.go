@@ -1,5 +1,5 @@
-// Package report writes findings for people: as text for a terminal, as CSV
-// and JSON for other programs, and as one HTML file with plots that opens
+// Package report writes findings for people: as text for a terminal, as
+// JSON for other programs, and as one HTML file with plots that opens
 // anywhere.
 package report
 
@@ -8,9 +8,6 @@ import (
 
 	"weir/analysis"
 )
-
-// CSV writes the curve as a table, one line a step, units in the header.
-func CSV(w io.Writer, f *analysis.Findings) error { return analysis.CurveCSV(w, f) }
 
 // JSON writes f as it stands in findings.json.
 func JSON(w io.Writer, f *analysis.Findings) error { return analysis.JSON(w, f) }

@@ -159,7 +159,7 @@ func TestGolden(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"typical.txt":  func(w io.Writer) error { return Text(w, f, Options{}) },
 		"color.txt":    func(w io.Writer) error { return Text(w, small, Options{Color: true}) },
-		"typical.csv":  func(w io.Writer) error { return CSV(w, f) },
+		"typical.csv":  func(w io.Writer) error { return analysis.CurveCSV(w, f) },
 		"small.json":   func(w io.Writer) error { return JSON(w, small) },
 		"cluster.txt":  func(w io.Writer) error { return Text(w, of, Options{}) },
 		"cluster.html": func(w io.Writer) error { return still(w, of, ofSeries) },

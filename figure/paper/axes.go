@@ -47,13 +47,7 @@ func round(a *figure.Axis, n int) []float64 {
 	if !(high > low) || math.IsInf(high-low, 0) {
 		return nil
 	}
-	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(n))))
-	for _, f := range []float64{1, 2, 5, 10} {
-		if (high-low)/(step*f) <= float64(n) {
-			step *= f
-			break
-		}
-	}
+	step := figure.Nice((high - low) / float64(n))
 	var at []float64
 	for i := math.Ceil(low/step - 1e-9); i*step <= high*(1+1e-9) && len(at) <= n; i++ {
 		at = append(at, i*step/a.Factor+0) // no minus zero

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"weir/figure"
 	"weir/internal/unit"
 )
 
@@ -41,13 +42,10 @@ func (s *sheet) heat() {
 	if h == nil || len(h.X) != len(h.Rows)+1 {
 		return
 	}
-	edges, rows := joined(h.X, h.Rows, 400)
-	var most int64
-	for _, row := range rows {
-		most = max(most, slices.Max(append(row, 0)))
-	}
-	for i, row := range rows {
-		left, right := s.px(edges[i]), s.px(edges[i+1])
+	h = joined(h, 400)
+	most := h.Most()
+	for i, row := range h.Rows {
+		left, right := s.px(h.X[i]), s.px(h.X[i+1])
 		for k := 0; k < len(row) && k+1 < len(h.Y); {
 			if row[k] <= 0 {
 				k++
@@ -63,24 +61,24 @@ func (s *sheet) heat() {
 }
 
 // joined adds neighbors up until there are at most n columns.
-func joined(x []float64, rows [][]int64, n int) ([]float64, [][]int64) {
-	every := (len(rows) + n - 1) / n
+func joined(h *figure.Heat, n int) *figure.Heat {
+	every := (len(h.Rows) + n - 1) / n
 	if every <= 1 {
-		return x, rows
+		return h
 	}
-	var edges []float64
-	var out [][]int64
-	for i := 0; i < len(rows); i += every {
-		end := min(i+every, len(rows))
-		sum := slices.Clone(rows[i])
-		for _, row := range rows[i+1 : end] {
+	out := &figure.Heat{Y: h.Y, What: h.What}
+	for i := 0; i < len(h.Rows); i += every {
+		end := min(i+every, len(h.Rows))
+		sum := slices.Clone(h.Rows[i])
+		for _, row := range h.Rows[i+1 : end] {
 			for k := range min(len(sum), len(row)) {
 				sum[k] += row[k]
 			}
 		}
-		edges, out = append(edges, x[i]), append(out, sum)
+		out.X, out.Rows = append(out.X, h.X[i]), append(out.Rows, sum)
 	}
-	return append(edges, x[len(x)-1]), out
+	out.X = append(out.X, h.X[len(h.X)-1])
+	return out
 }
 
 // scale shows what the shades mean.

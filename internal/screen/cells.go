@@ -8,15 +8,14 @@ import (
 
 // Escapes of styles.
 const (
-	Bold   = "\x1b[1m"
 	Faint  = "\x1b[2m"
 	Red    = "\x1b[31m"
 	Cyan   = "\x1b[36m"
 	Normal = "\x1b[0m"
 )
 
-// Cells is how many columns text takes: each letter one, an escape none.
-func Cells(text string) int {
+// cells is how many columns text takes: each letter one, an escape none.
+func cells(text string) int {
 	n := 0
 	for len(text) > 0 {
 		if e := escape(text); e > 0 {
@@ -30,8 +29,8 @@ func Cells(text string) int {
 	return n
 }
 
-// Cut returns as much of the beginning of text as fits into so many columns.
-func Cut(text string, columns int) string {
+// cut returns as much of the beginning of text as fits into so many columns.
+func cut(text string, columns int) string {
 	styled := false
 	for i, n := 0, 0; i < len(text); {
 		if e := escape(text[i:]); e > 0 {

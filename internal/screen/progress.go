@@ -61,7 +61,7 @@ func (p Progress) Row(columns int, l Look) string {
 		bar = 0
 	}
 	for _, drop := range []*string{&detail, &end, nil, &left} {
-		if Cells(where+detail+share+left+end)+bar <= columns {
+		if cells(where+detail+share+left+end)+bar <= columns {
 			break
 		}
 		if drop == nil {
@@ -72,13 +72,13 @@ func (p Progress) Row(columns int, l Look) string {
 	}
 	text := where + detail
 	if bar > 0 {
-		room := columns - Cells(text+share+left+end) - 4
-		if pad := p.Pad + 1 - Cells(text); pad > 0 && room-pad >= leastBar {
+		room := columns - cells(text+share+left+end) - 4
+		if pad := p.Pad + 1 - cells(text); pad > 0 && room-pad >= leastBar {
 			text, room = text+strings.Repeat(" ", pad), room-pad
 		}
-		text += "  " + Bar(p.Share, min(room, mostBar), l)
+		text += "  " + drawBar(p.Share, min(room, mostBar), l)
 	}
-	return Cut(text+share+left+end, columns)
+	return cut(text+share+left+end, columns)
 }
 
 // layout is how the clock at the end is written: nobody needs the seconds of
@@ -105,8 +105,8 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d days %d:%02d", s/86400, s/3600%24, s/60%60)
 }
 
-// Bar is a bar of so many columns, of which share is full; two more are its ends.
-func Bar(share float64, columns int, l Look) string {
+// drawBar is a bar of so many columns, of which share is full; two more are its ends.
+func drawBar(share float64, columns int, l Look) string {
 	share = max(min(share, 1), 0)
 	if !l.Blocks {
 		full := int(share * float64(columns))
@@ -117,7 +117,7 @@ func Bar(share float64, columns int, l Look) string {
 	if part := eighths % 8; part > 0 {
 		text += string([]rune("▏▎▍▌▋▊▉")[part-1])
 	}
-	return "▕" + l.Paint(Cyan, text) + strings.Repeat(" ", columns-Cells(text)) + "▏"
+	return "▕" + l.Paint(Cyan, text) + strings.Repeat(" ", columns-cells(text)) + "▏"
 }
 
 // Spark draws the last values of at most so many columns, each one column high

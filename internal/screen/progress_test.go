@@ -35,7 +35,7 @@ func TestRow(t *testing.T) {
 		for _, share := range []float64{Unknown, 0, .001, .5, 1, 2, math.Inf(1)} {
 			p.Share, p.Pad = share, columns%50
 			for _, l := range []Look{{}, {Color: true, Blocks: true}} {
-				if n := Cells(p.Row(columns, l)); n > columns {
+				if n := cells(p.Row(columns, l)); n > columns {
 					t.Errorf("%d columns of %d", n, columns)
 				}
 			}
@@ -77,7 +77,7 @@ func TestCut(t *testing.T) {
 		{"abc", "ab", 2}, {"abc", "abc", 3}, {"", "", 0}, {"ééé", "éé", 2},
 		{Red + "abc" + Normal, Red + "ab" + Normal, 2}, {Red + "abc" + Normal, Red + "abc" + Normal, 3}, {"\x1b[31", "\x1b[31", 4},
 	} {
-		if got := Cut(c.text, c.columns); got != c.want {
+		if got := cut(c.text, c.columns); got != c.want {
 			t.Errorf("%q at %d: %q, want %q", c.text, c.columns, got, c.want)
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Screen) show(rows []string) {
 	columns, lines := s.size()
 	fit := make([]string, 0, len(rows))
 	for _, row := range rows[max(len(rows)-max(lines-2, 1), 0):] { // the last ones matter most
-		fit = append(fit, Cut(row, columns-3)) // room for the ^C that a terminal shows
+		fit = append(fit, cut(row, columns-3)) // room for the ^C that a terminal shows
 	}
 	if s.wide == columns && equal(fit, s.rows) {
 		return
@@ -121,7 +121,7 @@ func (s *Screen) erasing() string {
 	columns, _ := s.size()
 	up := -1
 	for _, row := range s.rows {
-		up += max((Cells(row)+columns-1)/columns, 1)
+		up += max((cells(row)+columns-1)/columns, 1)
 	}
 	if up == 0 {
 		return "\r\x1b[J"

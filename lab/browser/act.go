@@ -15,13 +15,9 @@ import (
 
 // Keys for Page.Keys, among letters and digits.
 const (
-	Tab    = kb.Tab
-	Enter  = kb.Enter
 	Escape = kb.Escape
 	Left   = kb.ArrowLeft
 	Right  = kb.ArrowRight
-	Up     = kb.ArrowUp
-	Down   = kb.ArrowDown
 	Home   = kb.Home
 	End    = kb.End
 )
@@ -48,7 +44,7 @@ func (p *Page) Wait(js string) {
 	p.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(Patience); ; {
+	for end := time.Now().Add(patience); ; {
 		var is bool
 		p.Eval("!!("+js+")", &is)
 		if is {

@@ -3,7 +3,7 @@
 // interface, and the browser is gone when the test ends.
 //
 // All its methods fail the test where something goes wrong, and wait at most
-// Patience; they are for the goroutine of the test.
+// two minutes; they are for the goroutine of the test.
 package browser
 
 import (
@@ -22,9 +22,9 @@ import (
 	"weir/lab"
 )
 
-// Patience is how long anything may take. It only ends what hangs: machines
+// patience is how long anything may take. It only ends what hangs: machines
 // that run tests are busy.
-const Patience = 2 * time.Minute
+const patience = 2 * time.Minute
 
 // phone is the width, in CSS pixels, below which a page is shown as on a
 // phone: with fingers instead of a mouse, and two device pixels to each.
@@ -174,7 +174,7 @@ func (p *Page) set(options ...Option) {
 // call runs f with the time that it may take.
 func (p *Page) call(what string, f func(ctx context.Context) error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	p.check(what, f(ctx))
 }
