@@ -102,8 +102,8 @@ func (c *courier) once(ctx context.Context, p payload) (again time.Duration, err
 	if resp.StatusCode/100 == 2 {
 		return 0, nil
 	}
-	err = fmt.Errorf("it answered %s", resp.Status)
-	if said := strings.TrimSpace(say.Plain(string(text))); said != "" {
+	err = fmt.Errorf("it answered %s", brief(resp.Status))
+	if said := brief(string(text)); said != "" {
 		err = fmt.Errorf("%w: %s", err, said)
 	}
 	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
@@ -160,6 +160,18 @@ func retryAfter(text string, now time.Time) time.Duration {
 		wait = at.Sub(now)
 	}
 	return min(max(wait, 0), 10*time.Minute)
+}
+
+// mostSaid is how much is told of what a receiver said, in characters.
+const mostSaid = 400
+
+// brief is text of a receiver as people can be shown it: some send whole pages.
+func brief(text string) string {
+	runes := []rune(strings.TrimSpace(say.Plain(text)))
+	if len(runes) > mostSaid {
+		return string(runes[:mostSaid]) + " ..."
+	}
+	return string(runes)
 }
 
 // plainError leaves out the address, which the report names already.

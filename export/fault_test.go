@@ -145,6 +145,35 @@ func TestReceiverThatComesLater(t *testing.T) {
 	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
 }
 
+// Whatever a receiver sends, little of it is told, and as text.
+func TestReceiverOfManyWords(t *testing.T) {
+	junk := strings.Repeat("\x1b[31m<b>\u202e", 500)
+	for name, raw := range map[string]string{
+		"no HTTP":          junk,
+		"a bad reason":     "HTTP/1.1 503 " + junk + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		"a long refusal":   "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n" + junk,
+		"a refusal's name": "HTTP/1.1 400 " + junk + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+	} {
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = c.Write([]byte(raw))
+				_ = c.Close()
+			}
+		}))
+		s, err := export.Send(t.Context(), made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.Finish(300*time.Millisecond, 0)
+		front.Close()
+		said := r.Reason + r.Trouble
+		if len(said) == 0 || len(said) > 2000 || strings.ContainsAny(said, "\x1b\u202e") {
+			t.Errorf("%s: %d bytes are told: %q", name, len(said), said)
+		}
+	}
+}
+
 // What a receiver will never take is not tried again.
 func TestReceiversThatRefuse(t *testing.T) {
 	for name, c := range map[string]struct {

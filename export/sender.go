@@ -178,7 +178,7 @@ func (s *Sender) bring(ctx context.Context, all []payload) {
 			err = s.courier.bring(ctx, p, func(err error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				s.report.Trouble = err.Error()
+				s.report.Trouble = brief(err.Error())
 			})
 		}
 		s.note(p, err)

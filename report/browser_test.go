@@ -355,6 +355,27 @@ func analyzedLong(t *testing.T, l resultstest.Large) (*analysis.Findings, *analy
 	return both(t, dir)
 }
 
+// A name without a space in it breaks where it must: the page stays as wide as
+// the window.
+func TestLongNamesInABrowser(t *testing.T) {
+	needScript(t)
+	long := strings.Repeat("h", 400)
+	x := small()
+	x.Clients = []int{1, 8, 64}
+	x.Interval = func(iv *measure.Interval) { iv.Server = long }
+	x.Sample = func(m *monitor.Sample) { m.Host = long + m.Host }
+	f, s := analyzed(t, x)
+	f.Name, f.Target, f.Verdict = long, long, long
+	f.Warnings = append(f.Warnings, long)
+	p := open(t, f, s, 400, 900)
+	drawAll(p)
+	var wide int
+	if p.Eval(`document.documentElement.scrollWidth`, &wide); wide > 400 {
+		t.Errorf("the page has %d pixels on a phone of 400", wide)
+	}
+	sound(t, p)
+}
+
 // The other pages have charts, too, and fit on a phone.
 func TestOtherPagesInABrowser(t *testing.T) {
 	needScript(t)
