@@ -20,7 +20,7 @@ import (
 type calibrateFlags struct {
 	client, kind, clients, hold, size, list, out string
 	rounds, files                                int
-	plain, json, quiet                           bool
+	plain, json                                  bool
 	sets                                         []string
 }
 
@@ -55,7 +55,6 @@ is. Any key of a scenario can be set, for both sides: workload.think, auth.metho
 			if err := f.check(args[0]); err != nil {
 				return exit{exitUsage, err}
 			}
-			s.quiet = f.quiet
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
 			return calibrate(in, args[0], f, s)
@@ -74,7 +73,7 @@ is. Any key of a scenario can be set, for both sides: workload.think, auth.metho
 	setFlag(c, &f.sets)
 	outFlag(c, &f.out, "calibrate-NAME-TIME")
 	jsonFlag(c, &f.json, "print calibration.json instead of the text")
-	quietFlag(c, &f.quiet)
+	quietFlag(c, &s.quiet)
 	return c
 }
 

@@ -25,7 +25,6 @@ import (
 // A calibrator takes the steps of both sides in turns.
 type calibrator struct {
 	streams
-	teller
 	flags  calibrateFlags
 	in     interrupts
 	dir    string
@@ -47,7 +46,7 @@ func calibrate(in interrupts, target string, f calibrateFlags, s streams) (err e
 		return err
 	}
 	defer setEnv(f.environment(own))()
-	c := &calibrator{streams: s, teller: teller{s.err, f.quiet}, flags: f, in: in, dir: outDir(f.out, "calibrate-"+own.Name, time.Now())}
+	c := &calibrator{streams: s, flags: f, in: in, dir: outDir(f.out, "calibrate-"+own.Name, time.Now())}
 	c.given.Program, c.given.Release = f.client, f.release(in.stop)
 	c.say("%s: weir and %s take turns, %d rounds with %s clients, about %v; Ctrl-C finishes early and still compares\nmeasuring into %s\n",
 		line(target), f.client, f.rounds, f.clients, spent(own.Steps), c.dir)

@@ -31,7 +31,6 @@ const mostInARow = 3
 // A campaigner carries out the runs of a campaign.
 type campaigner struct {
 	streams
-	teller
 	in    interrupts
 	flags runFlags
 	dir   string
@@ -46,7 +45,7 @@ type campaigner struct {
 }
 
 func newCampaigner(in interrupts, dir string, c *campaign.Campaign, plans map[string]*scenario.Plan, f runFlags, s streams) *campaigner {
-	return &campaigner{streams: s, teller: teller{s.err, f.quiet}, in: in, flags: f, dir: dir, Campaign: c, plans: plans, done: map[int]bool{}}
+	return &campaigner{streams: s, in: in, flags: f, dir: dir, Campaign: c, plans: plans, done: map[int]bool{}}
 }
 
 // isCampaign says whether scenarios ask for more than one run.
@@ -205,7 +204,7 @@ func (r *campaigner) judge(run *campaign.Run, dir string) error {
 	if err != nil {
 		return err
 	}
-	if !r.flags.quiet {
+	if !r.quiet {
 		tell(r.err, "", "run %d of %d: %s: %s", run.Number, len(r.Runs), found.Validity.Status, found.Verdict)
 		r.say("\n")
 	}

@@ -117,7 +117,7 @@ func regression(c *compare.Comparison, limit float64, s streams) error {
 		}
 		if is {
 			worse = true
-			_, _ = fmt.Fprintf(s.err, "weir: %s is worse than %s by more than %s, beyond doubt\n", line(c.Pairs[i].B), line(c.Pairs[i].A), unit.Percent(limit)) // told by the exit code, too
+			s.tell("weir: %s is worse than %s by more than %s, beyond doubt\n", line(c.Pairs[i].B), line(c.Pairs[i].A), unit.Percent(limit)) // told by the exit code, too
 		}
 	}
 	if c.Status == analysis.Invalid {

@@ -78,10 +78,8 @@ func (f *figureFlags) write(set gallery.Set, s streams) error {
 	if err != nil {
 		return fmt.Errorf("--figures: %w", err)
 	}
-	if !s.quiet {
-		_, _ = fmt.Fprintf(s.err, "weir: %s in %s, as %s; captions in %s\n", say.Plural(len(names), "figure"), line(f.dir),
-			strings.Join(append(o.Formats, "csv"), ", "), line(filepath.Join(f.dir, gallery.CaptionsFile))) // a file says it, too
-	}
+	s.say("weir: %s in %s, as %s; captions in %s\n", say.Plural(len(names), "figure"), line(f.dir),
+		strings.Join(append(o.Formats, "csv"), ", "), line(filepath.Join(f.dir, gallery.CaptionsFile)))
 	return nil
 }
 

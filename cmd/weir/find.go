@@ -63,7 +63,7 @@ more --time.`,
   weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --hold 2s --time 1m`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			s := f.told(s)
+			s := f.withStream(s)
 			defer func() { err = s.stream.end(err) }()
 			if f.resume != "" {
 				if err := f.onlyResume(c, args, "min", "hold", "set", "var", "out"); err != nil {
@@ -90,7 +90,7 @@ more --time.`,
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s`; noise and large files make it longer (default 8s)")
 	setFlag(c, &f.sets)
 	varFlag(c, &f.vars)
-	f.addRun(c, "go on with the search in `DIR`; --time, --within and --max may change", jsonOfRun)
+	f.addRun(c, &s, "go on with the search in `DIR`; --time, --within and --max may change", jsonOfRun)
 	return c
 }
 

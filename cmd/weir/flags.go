@@ -65,7 +65,7 @@ type runFlags struct {
 	scenarioFlags
 	out, resume string
 	processes   int
-	json, quiet bool
+	json        bool
 	watch       watchFlags
 	page        *livePage // nil: none
 	stream      bool
@@ -73,22 +73,21 @@ type runFlags struct {
 }
 
 // addRun adds what is not about the scenario.
-func (f *runFlags) addRun(c *cobra.Command, resume, prints string) {
+func (f *runFlags) addRun(c *cobra.Command, s *streams, resume, prints string) {
 	outFlag(c, &f.out, "NAME-TIME")
 	c.Flags().StringVar(&f.resume, "resume", "", resume)
 	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit asks for)")
 	jsonFlag(c, &f.json, prints)
 	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each thing that happens: start, steps, warnings, findings")
-	quietFlag(c, &f.quiet)
+	quietFlag(c, &s.quiet)
 	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
 	c.Flags().StringVar(&f.watch.tokenFile, "watch-token-file", "", "the live page asks for the token in `FILE`")
 	f.export.add(c, "write the numbers to this `URL` of InfluxDB, as in 'http://host:8086/write?db=weir'")
 }
 
-// told is s as the flags want it.
-func (f *runFlags) told(s streams) streams {
-	s.quiet = f.quiet
+// withStream is s, with a stream if the flags want one.
+func (f *runFlags) withStream(s streams) streams {
 	if f.stream {
 		s.stream = &stream{to: screen.NewQueue(s.out)}
 	}

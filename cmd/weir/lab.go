@@ -146,12 +146,11 @@ func (f *labFlags) start(ctx context.Context, k lab.Kind, to streams) (*lab.Syst
 	if missing := k.Missing(f.auth); len(missing) > 0 {
 		return nil, fmt.Errorf("%w\nTo install what is missing: %s", errors.Join(asErrors(missing)...), lab.Install(missing))
 	}
-	say := teller{to.err, to.quiet}
 	begin := time.Now()
-	say.say("weir: starting %s\n", k.Name)
+	to.say("weir: starting %s\n", k.Name)
 	defer to.working("starting " + k.Name).done()
 	c := lab.Config{Dir: f.dir, TLS: f.tls, Progress: func(part string) {
-		say.say("weir: %s is up\n", part)
+		to.say("weir: %s is up\n", part)
 	}}
 	var s *lab.System
 	var err error
@@ -164,7 +163,7 @@ func (f *labFlags) start(ctx context.Context, k lab.Kind, to streams) (*lab.Syst
 		s, err = lab.XRootD(ctx, lab.XRootDConfig{Config: c, Servers: f.servers, Lookup: int(f.lookup / time.Second), Auth: f.auth})
 	}
 	if err == nil {
-		say.say("weir: ready after %.1f s\n", time.Since(begin).Seconds())
+		to.say("weir: ready after %.1f s\n", time.Since(begin).Seconds())
 	}
 	return s, err
 }

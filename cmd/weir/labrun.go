@@ -37,13 +37,12 @@ func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s strea
 		err = labText(s.out, system)
 	}
 	if len(command) == 0 && err == nil {
-		say := teller{s.err, s.quiet}
-		say.say("weir: interrupt (Ctrl-C) to stop it\n")
+		s.say("weir: interrupt (Ctrl-C) to stop it\n")
 		select {
 		case <-caught:
 		case <-ctx.Done():
 		}
-		say.say("weir: stopping\n")
+		s.say("weir: stopping\n")
 	}
 	return errors.Join(err, system.Stop())
 }

@@ -37,7 +37,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
   weir run --resume runs/old-and-new`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			s := f.told(s)
+			s := f.withStream(s)
 			defer func() { err = s.stream.end(err) }()
 			if f.resume != "" {
 				return resume(c, args, f, s, signals)
@@ -55,7 +55,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 		},
 	}
 	f.add(c)
-	f.addRun(c, "go on with the run or campaign in `DIR` where it was broken off", jsonOfMaybe)
+	f.addRun(c, &s, "go on with the run or campaign in `DIR` where it was broken off", jsonOfMaybe)
 	return c
 }
 

@@ -81,7 +81,7 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 	if r.exports, err = r.flags.export.open(ctx, export.Written); err != nil {
 		return err
 	}
-	defer func() { r.exports.finish(r.in.finish, r.err, r.flags.quiet) }()
+	defer func() { r.exports.finish(r.in.finish, r.err, r.quiet) }()
 	err = r.measure(ctx, dir, processes)
 	if err == nil {
 		return conclude()
@@ -130,7 +130,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		Manifest: manifest, Finish: r.in.finish.Done(),
 	}
 	to := r.err
-	if r.flags.quiet {
+	if r.quiet {
 		to = io.Discard
 	}
 	r.live = newLive(r.in.finish, to, r.ahead(), r.of)

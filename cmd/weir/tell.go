@@ -14,21 +14,16 @@ import (
 	"weir/report"
 )
 
-// A teller tells people how far a command is. A lost terminal must not end what
-// it measures, so errors are nobody's business.
-type teller struct {
-	to    io.Writer
-	quiet bool
-}
-
-// say tells what is no result, unless the teller shall be quiet; tell, in any case.
-func (t teller) say(format string, args ...any) {
-	if !t.quiet {
-		t.tell(format, args...)
+// say tells people how far a command is, unless it shall be quiet; tell, in any
+// case. A lost terminal must not end what is measured, so errors are nobody's
+// business.
+func (s streams) say(format string, args ...any) {
+	if !s.quiet {
+		s.tell(format, args...)
 	}
 }
 
-func (t teller) tell(format string, args ...any) { _, _ = fmt.Fprintf(t.to, format, args...) }
+func (s streams) tell(format string, args ...any) { _, _ = fmt.Fprintf(s.err, format, args...) }
 
 // tell writes a sentence for people, with what comes from elsewhere in it: as
 // plain text, behind indent, in lines as wide as a terminal. A lost terminal is

@@ -58,7 +58,7 @@ Nothing is written. Ctrl-C ends the page, not the run.`,
 				return openErr
 			}
 			if err != nil {
-				_, _ = fmt.Fprintf(s.err, "%s is not there yet: waiting for it\n", line(dir))
+				s.tell("%s is not there yet: waiting for it\n", line(dir))
 			}
 			select {
 			case <-ended:
@@ -91,7 +91,7 @@ func (f *watchFlags) open(ctx context.Context, dir string, s streams) (*dashboar
 	if err != nil {
 		return nil, listening("the live page", err)
 	}
-	_, _ = fmt.Fprintf(s.err, "live page      %s\n", page.URL())
+	s.tell("live page      %s\n", page.URL())
 	return page, nil
 }
 
@@ -158,7 +158,7 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool, signals
 	defer stop()
 	p.Settle(telling)
 	if p.Pages() > 0 && !interrupted && isTerminal(p.err) {
-		_, _ = fmt.Fprintf(p.err, "live page      %s is served until it is closed, or Ctrl-C\n", p.URL())
+		p.tell("live page      %s is served until it is closed, or Ctrl-C\n", p.URL())
 		for p.Pages() > 0 && ctx.Err() == nil {
 			pause(ctx, time.Second)
 			if p.Pages() == 0 {

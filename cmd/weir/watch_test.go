@@ -221,7 +221,7 @@ func TestWatchUsage(t *testing.T) {
 		"is for --watch":          {"run", "--watch-token-file", file},
 		"use HOST:PORT":           {"run", "--watch=http://x:1/"},
 		"accepts at most 1 arg":   {"watch", "a", "b"},
-		"cannot assign requested": {"watch", "x", "--listen", "192.0.2.1:0"},
+		"is no address of this":   {"watch", "x", "--listen", "192.0.2.1:0"},
 	} {
 		if code, said := weir(t, args...); code == exitFine || !strings.Contains(said, want) {
 			t.Errorf("weir %v: exit code %d: %s", args, code, said)
