@@ -214,14 +214,14 @@ func TestWatchUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"is a file":               {"watch", file},
-		"is no address":           {"watch", "x", "--listen", "a b"},
-		"16 letters or more":      {"watch", "x", "--token-file", file},
-		"no such file":            {"watch", "x", "--token-file", file + "x"},
-		"is for --watch":          {"run", "--watch-token-file", file},
-		"use HOST:PORT":           {"run", "--watch=http://x:1/"},
-		"accepts at most 1 arg":   {"watch", "a", "b"},
-		"is no address of this":   {"watch", "x", "--listen", "192.0.2.1:0"},
+		"is a file":             {"watch", file},
+		"is no address":         {"watch", "x", "--listen", "a b"},
+		"16 letters or more":    {"watch", "x", "--token-file", file},
+		"no such file":          {"watch", "x", "--token-file", file + "x"},
+		"is for --watch":        {"run", "--watch-token-file", file},
+		"use HOST:PORT":         {"run", "--watch=http://x:1/"},
+		"accepts at most 1 arg": {"watch", "a", "b"},
+		"is no address of this": {"watch", "x", "--listen", "192.0.2.1:0"},
 	} {
 		if code, said := weir(t, args...); code == exitFine || !strings.Contains(said, want) {
 			t.Errorf("weir %v: exit code %d: %s", args, code, said)

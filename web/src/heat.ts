@@ -1,6 +1,7 @@
 // Heat maps: counts as colors that grow evenly for the eye and that the
 // color-blind tell apart: samples of cividis (Nuñez, Anderton and Renslow,
 // PLOS ONE 13(7), 2018, doi:10.1371/journal.pone.0199239).
+import { el } from "./dom";
 import type uPlot from "uplot";
 import type { Figure, Heat } from "./figure";
 import { count } from "./format";
@@ -53,9 +54,7 @@ export function paintHeat(u: uPlot, f: Figure, dark: boolean): void {
 export function heatLegend(f: Figure, dark: boolean): HTMLElement {
   const h = f.heat!;
   const most = mostOf(h);
-  const box = document.createElement("div");
-  box.className = "heat-legend";
-  const bar = document.createElement("canvas");
+  const bar = el("canvas");
   bar.width = 120;
   bar.height = 10;
   const ctx = bar.getContext("2d");
@@ -63,10 +62,5 @@ export function heatLegend(f: Figure, dark: boolean): HTMLElement {
     ctx.fillStyle = heatColor(0.1 + (0.9 * i) / (bar.width - 1), dark);
     ctx.fillRect(i, 0, 1, bar.height);
   }
-  const from = document.createElement("span");
-  from.textContent = most > 1 ? "1" : "";
-  const to = document.createElement("span");
-  to.textContent = count(most) + " " + h.what;
-  box.append(from, bar, to);
-  return box;
+  return el("div", "heat-legend", "", el("span", "", most > 1 ? "1" : ""), bar, el("span", "", count(most) + " " + h.what));
 }

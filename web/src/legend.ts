@@ -1,4 +1,5 @@
 // The names of a chart's lines; each is a button that hides its line.
+import { el } from "./dom";
 import type { Figure, Line } from "./figure";
 
 const svg = "http://www.w3.org/2000/svg";
@@ -8,13 +9,9 @@ export function legend(f: Figure, hidden: ReadonlySet<number>, toggle: (i: numbe
   const lines = f.lines ?? [];
   if (lines.length < 2) return [];
   return lines.map((l, i) => {
-    const b = document.createElement("button");
+    const b = el("button", "chart-button legend-entry", "", sample(l), el("span", "", l.name));
     b.type = "button";
-    b.className = "chart-button legend-entry";
     b.setAttribute("aria-pressed", String(!hidden.has(i)));
-    const name = document.createElement("span");
-    name.textContent = l.name;
-    b.append(sample(l), name);
     b.title = "Show or hide";
     b.addEventListener("click", () => {
       toggle(i);

@@ -1,5 +1,6 @@
 // Axes that grow with the data, as package figure makes them for the report.
 import type { Axis } from "./figure";
+import { nice } from "./ticks";
 
 export interface Scale {
   factor: number;
@@ -26,12 +27,6 @@ export function bits(most: number): Scale {
 
 export const percent: Scale = { factor: 100, unit: "%" };
 
-function nice(x: number): number {
-  const power = 10 ** Math.floor(Math.log10(x));
-  for (const f of [1, 2, 5]) if (f * power >= x * (1 - 1e-9)) return f * power;
-  return 10 * power;
-}
-
 /** linear begins at zero and ends at a nice number above most. */
 export function linear(label: string, s: Scale, most: number): Axis {
   if (!(most * s.factor >= 1e-9) || most > 1e30) most = 1 / s.factor;
@@ -39,6 +34,9 @@ export function linear(label: string, s: Scale, most: number): Axis {
   const n = Math.ceil(most / step - 1e-9);
   return { label, unit: s.unit, factor: s.factor, min: 0, max: step * n, ticks: Array.from({ length: n + 1 }, (_, i) => step * i) };
 }
+
+/** scaled is labeled with the unit of its scale. */
+export const scaled = (s: Scale, most: number): Axis => linear(s.unit, s, most);
 
 /** durations is logarithmic, from least to most seconds. */
 export function durations(label: string, least: number, most: number): Axis {

@@ -3,7 +3,7 @@
 import { Chart } from "./chart";
 import type { Figure } from "./figure";
 import type { Group } from "./group";
-import { el, write } from "./live_dom";
+import { el, write } from "./dom";
 
 /** A Slot is the place of one chart, with its title and words. */
 class Slot {

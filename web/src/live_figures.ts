@@ -2,7 +2,7 @@
 // columns themselves are handed on, not copied.
 import type { Figure, Line, Zone } from "./figure";
 import { bits as showBits, count, percent as showPercent, seconds } from "./format";
-import { bits, decimal, durations, least, linear, most, percent, time } from "./live_axes";
+import { bits, decimal, durations, least, linear, most, percent, scaled, time } from "./live_axes";
 import type { Data, Numbers } from "./live_data";
 
 const hold = 2; // number of the phase, as the server counts them
@@ -62,7 +62,7 @@ export const throughput: Maker = (f) => {
   const top = most(y);
   if (top === 0) return null;
   return figure(f, {
-    id: "throughput", title: "Throughput", lines: [line("throughput", 0, f.d.middles, y)], y: linear(bits(top).unit, bits(top), top),
+    id: "throughput", title: "Throughput", lines: [line("throughput", 0, f.d.middles, y)], y: scaled(bits(top), top),
     desc: `Payload moved each second: ${f.now} ${showBits(y.at(-1) ?? 0)}, at most ${showBits(top)}. Shaded: a load was held; the number is the load.`,
   });
 };
@@ -75,9 +75,8 @@ export const operations: Maker = (f) => {
   const files = names.every((n) => n === "read" || n === "write");
   const unit = files ? "files/s" : "ops/s";
   const top = most(...cols);
-  const scale = decimal(top, " " + unit);
   return figure(f, {
-    id: "operations", title: files ? "Files" : "Operations of each kind", y: linear(scale.unit, scale, top),
+    id: "operations", title: files ? "Files" : "Operations of each kind", y: scaled(decimal(top, " " + unit), top),
     lines: names.map((n, i) => line(n, i, f.d.middles, cols[i]!)),
     desc: `${files ? "Files" : "Operations"} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
   });
@@ -111,9 +110,8 @@ export const errors: Maker = (f) => {
   if (classes.length === 0) return null;
   const cols = classes.map((c) => f.d.rows.col(c));
   const top = most(...cols);
-  const scale = decimal(top, " errors/s");
   return figure(f, {
-    id: "errors", title: "Errors by class", y: linear(scale.unit, scale, top),
+    id: "errors", title: "Errors by class", y: scaled(decimal(top, " errors/s"), top),
     lines: classes.map((c, i) => line(c.slice("class ".length), i, f.d.middles, cols[i]!)),
     desc: "Operations that failed each second: " + f.now + " " + classes.map((c, i) => `${c.slice("class ".length)} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
   });
@@ -129,9 +127,8 @@ export const stores: Maker = (f) => {
   const cols = tables.map((t) => t.col("throughput"));
   const top = most(...cols);
   if (top === 0) return null;
-  const scale = bits(top);
   return figure(f, {
-    id: "stores", title: "Data servers", y: linear(scale.unit, scale, top),
+    id: "stores", title: "Data servers", y: scaled(bits(top), top),
     lines: shown.map((s, i) => line(storeName(s.name), i, tables[i]!.at, cols[i]!)),
     desc: `Payload of ${shown.length === f.d.storeList.length ? "each data server" : `the ${shown.length} of ${f.d.storeList.length} data servers that moved most`}; the busiest moved ${showPercent(shown[0]?.of ?? 0)} of all.`,
   });
@@ -194,9 +191,8 @@ function device(f: Frame, id: string, title: string, [one, two]: [string, string
   }
   if (lines.length === 0) return null;
   const top = most(...lines.map((l) => l.y));
-  const scale = decimal(top, "B/s");
   const some = f.d.hosts.size < f.d.hostCount ? ` ${f.d.hosts.size} of ${f.d.hostCount} hosts are drawn; others can be chosen in the table of hosts.` : "";
-  return figure(f, { id, title, lines, y: linear(scale.unit, scale, top), desc: `Bytes ${names[0]}${alone ? " (solid)" : ""} and ${names[1]}${alone ? " (dashed)" : ", together,"} ${desc} each second.` + some });
+  return figure(f, { id, title, lines, y: scaled(decimal(top, "B/s"), top), desc: `Bytes ${names[0]}${alone ? " (solid)" : ""} and ${names[1]}${alone ? " (dashed)" : ", together,"} ${desc} each second.` + some });
 }
 
 export const disks: Maker = (f) => device(f, "disks", "Disks", ["read", "write"], ["read", "written"], "by all disks of a host");

@@ -3,7 +3,8 @@ import { bits, count, percent, seconds } from "./format";
 import { Group } from "./group";
 import { Charts } from "./live_charts";
 import type { Data, Entry, Found, Now } from "./live_data";
-import { el, Grid, write } from "./live_dom";
+import { el, write } from "./dom";
+import { Grid } from "./live_dom";
 import * as figures from "./live_figures";
 import * as tables from "./live_tables";
 

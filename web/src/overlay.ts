@@ -1,17 +1,11 @@
 // What shows on top of a chart where it is pointed at: a line, dots, a box.
 import type uPlot from "uplot";
 import type { Colors } from "./colors";
+import { el } from "./dom";
 import type { Figure } from "./figure";
 import type { Readout } from "./readout";
 
 const mostRows = 12;
-
-function div(name: string, parent: HTMLElement): HTMLElement {
-  const d = document.createElement("div");
-  d.className = name;
-  parent.append(d);
-  return d;
-}
 
 /** An Overlay lies on the plot of one chart and lets the mouse through. */
 export class Overlay {
@@ -20,7 +14,8 @@ export class Overlay {
   private dots: HTMLElement[] = [];
 
   constructor(private readonly u: uPlot, box: HTMLElement) {
-    this.line = div("chart-at", u.over);
+    this.line = el("div", "chart-at");
+    u.over.append(this.line);
     this.box = box;
     this.hide();
   }
@@ -41,9 +36,10 @@ export class Overlay {
     for (const row of r.rows) {
       const top = row.y === null ? -1 : this.u.valToPos(row.y, "y");
       if (row.y === null || top < -1 || top > this.u.over.clientHeight + 1 || (f.columns?.length ?? 0) > 0) continue;
-      const d = div("chart-dot", this.u.over);
+      const d = el("div", "chart-dot");
       d.style.transform = `translate(${left}px,${top}px)`;
       d.style.background = row.line < 0 ? c.ink : c.lines[f.lines![row.line]!.color % c.lines.length]!;
+      this.u.over.append(d);
       this.dots.push(d);
     }
     if (!box) return;
@@ -54,22 +50,19 @@ export class Overlay {
 
   private fill(f: Figure, r: Readout, c: Colors, left: number, at: "top" | "bottom"): void {
     const { box } = this;
-    box.replaceChildren();
-    div("chart-box-head", box).textContent = r.head;
+    box.replaceChildren(el("div", "chart-box-head", r.head));
     for (const row of r.rows.slice(0, mostRows)) {
-      const p = div("chart-box-row", box);
+      const p = el("div", "chart-box-row");
+      box.append(p);
       if (row.line >= 0 && (f.lines?.length ?? 0) > 1) {
-        const s = div("swatch", p);
+        const s = el("div", "swatch");
+        p.append(s);
         s.style.background = c.lines[f.lines![row.line]!.color % c.lines.length]!;
       }
-      const name = document.createElement("span");
-      name.textContent = row.name;
-      const value = document.createElement("b");
-      value.textContent = row.value;
-      p.append(name, value);
-      if (row.note) div("chart-box-note", box).textContent = row.note;
+      p.append(el("span", "", row.name), el("b", "", row.value));
+      if (row.note) box.append(el("div", "chart-box-note", row.note));
     }
-    if (r.rows.length > mostRows) div("chart-box-row", box).textContent = `and ${r.rows.length - mostRows} more`;
+    if (r.rows.length > mostRows) box.append(el("div", "chart-box-row", `and ${r.rows.length - mostRows} more`));
     box.hidden = false;
     // Beside the line, on the side that has more room, and never outside of the chart.
     const { over } = this.u;

@@ -1,5 +1,6 @@
 // The elements of a chart, beside what uPlot makes, and the texts in them.
 import type { Colors } from "./colors";
+import { el } from "./dom";
 import type { Figure } from "./figure";
 import { heatLegend } from "./heat";
 import { legend } from "./legend";
@@ -10,10 +11,10 @@ export class Parts {
   readonly plot = el("div", "chart-plot");
   readonly box = el("div", "chart-box");
   readonly live = el("div", "unseen");
-  readonly reset = el("button", "chart-button chart-reset") as HTMLButtonElement;
+  readonly reset = el("button", "chart-button chart-reset");
   private readonly legend = el("div", "legend");
   private readonly unit = el("span", "chart-unit");
-  private readonly stamp = el("span", "");
+  private readonly stamp = el("span");
   private readonly below = el("div", "chart-below");
   private readonly hint = el("p", "chart-hint");
 
@@ -44,10 +45,4 @@ export class Parts {
     this.stamp.textContent = f.stamp ?? "";
     this.stamp.className = "chart-stamp " + (f.stamp ?? "").replace(/[^a-z]/g, "");
   }
-}
-
-function el(tag: string, name: string): HTMLElement {
-  const e = document.createElement(tag);
-  e.className = name;
-  return e;
 }

@@ -1,5 +1,6 @@
 // The script of a report: puts a chart in the place of each plot, once it
 // comes into view, and keeps the plot for paper.
+import { el } from "./dom";
 import { Chart } from "./chart";
 import type { Figure } from "./figure";
 import { Groups } from "./group";
@@ -13,8 +14,7 @@ const groups = new Groups();
 function draw(place: HTMLElement, f: Figure): void {
   const still = place.querySelector<SVGElement>(":scope > svg");
   if (!still) return;
-  const at = document.createElement("div");
-  at.className = "chart-place";
+  const at = el("div", "chart-place");
   still.after(at);
   const alone = f.columns?.length; // a histogram has an axis of its own
   try {

@@ -1,5 +1,6 @@
 // The numbers of a chart as a table, for those who do not see it or want to
 // count, and as a file for a spreadsheet.
+import { el } from "./dom";
 import type { Axis, Figure } from "./figure";
 import { tick } from "./format";
 import { aligned, places } from "./lines";
@@ -56,45 +57,26 @@ export function csv(t: Table): string {
 
 /** element makes the table that is seen. */
 function element(f: Figure, t: Table): HTMLElement {
-  const box = document.createElement("div");
-  box.className = "scroll chart-table";
+  const row = (kind: "th" | "td", cells: string[]): HTMLTableRowElement => el("tr", "", "", ...cells.map((text) => {
+    const c = el(kind, "", text);
+    if (kind === "th") c.scope = "col";
+    return c;
+  }));
+  const rows = t.rows.slice(0, mostRows).map((r) => row("td", r.map((v) => (v === null ? "-" : tick(v)))));
+  const box = el("div", "scroll chart-table", "", el("table", "", "", el("thead", "", "", row("th", t.head)), el("tbody", "", "", ...rows)));
   box.tabIndex = 0;
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", f.title + ", as a table");
-  const table = document.createElement("table");
-  const row = (parent: HTMLElement, cells: string[], kind: "th" | "td"): void => {
-    const tr = document.createElement("tr");
-    for (const text of cells) {
-      const c = document.createElement(kind);
-      if (kind === "th") c.scope = "col";
-      c.textContent = text;
-      tr.append(c);
-    }
-    parent.append(tr);
-  };
-  const head = table.createTHead();
-  row(head, t.head, "th");
-  const body = table.createTBody();
-  for (const r of t.rows.slice(0, mostRows)) row(body, r.map((v) => (v === null ? "-" : tick(v))), "td");
-  box.append(table);
-  if (t.rows.length > mostRows) {
-    const more = document.createElement("p");
-    more.className = "note";
-    more.textContent = `The first ${mostRows} of ${t.rows.length} lines are shown; the CSV file has all.`;
-    box.append(more);
-  }
+  if (t.rows.length > mostRows) box.append(el("p", "note", `The first ${mostRows} of ${t.rows.length} lines are shown; the CSV file has all.`));
   return box;
 }
 
 /** buttons returns what opens the table and what saves it. */
 export function buttons(f: Figure): HTMLElement {
-  const box = document.createElement("div");
-  box.className = "chart-data";
+  const box = el("div", "chart-data");
   const button = (text: string, title: string): HTMLButtonElement => {
-    const b = document.createElement("button");
+    const b = el("button", "chart-button", text);
     b.type = "button";
-    b.className = "chart-button";
-    b.textContent = text;
     b.title = title;
     b.setAttribute("aria-label", title);
     return b;

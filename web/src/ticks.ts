@@ -5,7 +5,7 @@ import { text } from "./format";
 const logarithmic = (a: Axis): boolean => (a.base ?? 0) > 1;
 
 /** nice rounds x up to 1, 2 or 5 times a power of ten. */
-function nice(x: number): number {
+export function nice(x: number): number {
   const power = 10 ** Math.floor(Math.log10(x));
   for (const f of [1, 2, 5]) if (f * power >= x * (1 - 1e-9)) return f * power;
   return 10 * power;
