@@ -61,7 +61,12 @@ more --time.`,
   weir find scenario.yaml --within 5%
   weir find --resume runs/se.example.org-20260301-120000 --time 30m
   weir find "simulated://demo?service=10ms&sigma=0.02&kappa=0.0005" --hold 2s --time 1m`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.MaximumNArgs(1)(c, args); err != nil {
+				return f.watch.apart(args, err)
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			s := f.withStream(s)
 			defer func() { err = s.stream.end(err) }()

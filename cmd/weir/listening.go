@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
+	"os"
 	"syscall"
 
 	"weir/dashboard"
@@ -30,10 +30,10 @@ func listening(what string, err error) error {
 // apart says what was meant where --watch ADDRESS was written instead of
 // --watch=ADDRESS, so that the address was taken for a scenario.
 func (f *watchFlags) apart(args []string, err error) error {
-	if f.address != watchHere || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	for _, arg := range args {
+		if _, missing := os.Lstat(arg); f.address != watchHere || missing == nil {
+			continue
+		}
 		if _, _, bad := net.SplitHostPort(arg); bad == nil {
 			if _, bad := dashboard.ParseAddress(arg); bad == nil {
 				return exit{exitUsage, fmt.Errorf("%w; if that is where the live page shall be, write --watch=%s", err, line(arg))}

@@ -35,6 +35,7 @@ func TestClumsyAddresses(t *testing.T) {
 		{append([]string{"run", "--watch=" + taken}, short...), exitError, "the live page: another program listens at " + taken},
 		{[]string{"watch", dir, "--listen", taken}, exitError, "the live page: another program listens at " + taken},
 		{append([]string{"run", "--watch", "127.0.0.1:9"}, short...), exitUsage, "write --watch=127.0.0.1:9"},
+		{[]string{"find", "simulated://x", "--watch", "127.0.0.1:9"}, exitUsage, "write --watch=127.0.0.1:9"},
 		{[]string{"analyze", table, "--figures", file}, exitError, "file is a file: name a folder"},
 		{[]string{"analyze", table, "--html", dir}, exitError, filepath.Base(dir) + " is a folder"},
 	} {
