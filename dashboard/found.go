@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
+	"html/template"
 	"time"
 
 	"weir/analysis"
@@ -78,19 +79,11 @@ type FoundJudgment struct {
 	Detail    string `json:"detail"`
 }
 
-// A Drawing is a figure as SVG, for a page without scripts.
+// A Drawing is a figure for a page without scripts.
 type Drawing struct {
-	Title  string   `json:"title"`
-	Desc   string   `json:"desc"`
-	SVG    string   `json:"svg"`
-	Legend []Legend `json:"legend,omitempty"` // of its lines, if there are several
-}
-
-// A Legend says which line of a drawing is what.
-type Legend struct {
-	Name  string `json:"name"`
-	Color int    `json:"color"`
-	Dash  bool   `json:"dash,omitempty"`
+	Title string        `json:"title"`
+	Desc  string        `json:"desc"`
+	Still template.HTML `json:"still"` // of package figure
 }
 
 // UnderstandHere analyzes the run in dir in this process. ctx does not end it.
@@ -154,13 +147,7 @@ func (f *Found) draw(p report.Plots) error {
 	for _, all := range [][]figure.Figure{p.Load[:first], p.Time, p.Load[first:]} {
 		for i := range all {
 			g := &all[i]
-			d := Drawing{Title: say.Plain(g.Title), Desc: say.Plain(g.Desc), SVG: string(g.SVG())}
-			for _, l := range g.Lines {
-				if len(g.Lines) > 1 {
-					d.Legend = append(d.Legend, Legend{say.Plain(l.Name), l.Color % 6, l.Dash})
-				}
-			}
-			f.Drawings = append(f.Drawings, d)
+			f.Drawings = append(f.Drawings, Drawing{say.Plain(g.Title), say.Plain(g.Desc), g.Still()})
 		}
 	}
 	return nil

@@ -76,15 +76,10 @@ type plainPage struct {
 	Now                                 now
 	Runs                                []entry
 	Steps                               []plainStep
-	Figures                             []plainFigure
+	Figures                             []Drawing
 }
 
 type plainStep struct{ Step, Load, Throughput, Operations, P50, P99, Errors, Held string }
-
-type plainFigure struct {
-	Drawing
-	SVG template.HTML
-}
 
 // plain is a page that needs no script: it loads itself again.
 func (s *Server) plain(w http.ResponseWriter, r *http.Request) {
@@ -114,9 +109,7 @@ func (s *shown) plain() plainPage {
 	p.State = p.Now.words()
 	if s.found != nil {
 		p.Found, p.Until = s.found, unit.Seconds(s.found.Until)
-		for _, d := range s.found.Drawings {
-			p.Figures = append(p.Figures, plainFigure{d, template.HTML(d.SVG)}) // made by package figure, which escapes
-		}
+		p.Figures = s.found.Drawings
 		if s.found.Final {
 			p.Refresh = 0
 		}

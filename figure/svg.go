@@ -65,6 +65,25 @@ func (f *Figure) SVG() template.HTML {
 	return template.HTML(out.String()) // escaped where it is put together
 }
 
+// Still returns the figure as HTML that needs no script: SVG, and above it the
+// names of its lines if there are several.
+func (f *Figure) Still() template.HTML {
+	if len(f.Lines) < 2 {
+		return f.SVG()
+	}
+	var out Canvas
+	out.Add(`<div class="legend">`)
+	for i := range f.Lines {
+		l, dash := &f.Lines[i], ""
+		if l.Dash {
+			dash = " dash"
+		}
+		out.Add(`<span><svg class="c%d" viewBox="0 0 24 8" aria-hidden="true"><path class="line%s" d="M0 4H24"/></svg>%s</span>`, l.Color, dash, Words(l.Name))
+	}
+	out.Add(`</div>`)
+	return template.HTML(out.String()) + f.SVG() // escaped where it is put together
+}
+
 func (f *Figure) px(x float64) float64 { return left + plotWidth*f.X.At(x) }
 func (f *Figure) py(y float64) float64 { return top + plotHeight*(1-f.Y.At(y)) }
 

@@ -154,7 +154,7 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 		}
 		f := pairForest(pair, m)
 		f.id, f.stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
-		part.Plots = append(part.Plots, drawing{Title: say.Capital(m.Title), Desc: f.desc, SVG: f.svg()})
+		part.Plots = append(part.Plots, drawing{Title: say.Capital(m.Title), Desc: f.desc, Still: f.svg()})
 		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: say.Capital(m.Title), Stamp: c.Status}
 		s.fill(t)
 		part.Tables = append(part.Tables, s)
@@ -207,7 +207,7 @@ func effectPart(c *compare.Comparison) *pairPart {
 			note: fmt.Sprintf("%s against %s: %s; %s", name, x.Against, m.Signed(x.Value), x.Result)})
 	}
 	if len(f.rows) > 0 {
-		part.Plots = append(part.Plots, drawing{Title: "Main effects", Desc: f.desc, SVG: f.svg()})
+		part.Plots = append(part.Plots, drawing{Title: "Main effects", Desc: f.desc, Still: f.svg()})
 	}
 	for i, t := range effectTables(c.Effects, m) {
 		s := section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: say.Plain(c.Effects.Detail)}

@@ -60,13 +60,7 @@ func drawings(charts []figure.Figure) []drawing {
 	var all []drawing
 	for i := range charts {
 		c := &charts[i]
-		fig := drawing{Title: c.Title, Desc: say.Plain(c.Desc), SVG: c.SVG(), Data: c}
-		if len(c.Lines) > 1 {
-			for _, l := range c.Lines {
-				fig.Legend = append(fig.Legend, legend{say.Plain(l.Name), l.Color, l.Dash})
-			}
-		}
-		all = append(all, fig)
+		all = append(all, drawing{Title: c.Title, Desc: say.Plain(c.Desc), Still: c.Still(), Data: c})
 	}
 	return all
 }

@@ -24,20 +24,13 @@ type pageHead struct{ Title, Status string }
 // newHead is for a page about what has that name.
 func newHead(name, status string) pageHead { return pageHead{"weir: " + say.Plain(name), status} }
 
-// A drawing is a plot on a page: as SVG, and as data for the page's script,
+// A drawing is a plot on a page: as it stands still, and as data for the page's script,
 // which puts a chart in its place.
 type drawing struct {
 	Title, Desc string
-	SVG         template.HTML
-	Legend      []legend
+	Still       template.HTML
 	Data        *figure.Figure // nil: it stays as it is
 	Under       bool           // its title is one of a part of a chapter
-}
-
-type legend struct {
-	Name  string
-	Color int
-	Dash  bool
 }
 
 // A section is a table, a text, or plots, with a title.

@@ -160,7 +160,7 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 	most := highest(c.Lines)
 	c.X, c.Y = figure.LoadAxis(repeatedLoad(r), repeatedLoad(r), places), axisOf(m, most)
 	c.Desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
-	return []drawing{{Title: c.Title, Desc: c.Desc, SVG: c.SVG(), Data: &c}}
+	return []drawing{{Title: c.Title, Desc: c.Desc, Still: c.SVG(), Data: &c}}
 }
 
 // axisOf is the axis of a metric's values.
