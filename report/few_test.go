@@ -57,3 +57,11 @@ func TestCardsOfOpenLoad(t *testing.T) {
 		t.Errorf("the knee is told as %+v", c)
 	}
 }
+
+func TestListed(t *testing.T) {
+	for want, all := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
+		if got := listed(all); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

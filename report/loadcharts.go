@@ -64,7 +64,7 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 		}
 		all = append(all, words)
 	}
-	text := fmt.Sprintf("%s %s at %s", say.Capital(strings.Join(all, " and ")), say.Either(len(all), "is", "are"), place)
+	text := fmt.Sprintf("%s %s at %s", say.Capital(listed(all)), say.Either(len(all), "is", "are"), place)
 	if m.Low != nil && m.High != nil {
 		text += fmt.Sprintf(" (%s to %s, shaded)", significantLoad(f, *m.Low), clients(f, *m.High))
 	}
@@ -161,4 +161,12 @@ func resourceChart(f *analysis.Findings) *figure.Figure {
 	c.Y.Name = "use"
 	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " + strings.Join(said, "; ") + "."
 	return c
+}
+
+// listed writes "a", "a and b", "a, b and c".
+func listed(all []string) string {
+	if n := len(all); n > 2 {
+		all = []string{strings.Join(all[:n-1], ", "), all[n-1]}
+	}
+	return strings.Join(all, " and ")
 }
