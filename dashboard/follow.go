@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"weir/internal/pause"
 	"weir/internal/say"
 	"weir/measure"
 	"weir/monitor"
@@ -31,7 +32,7 @@ func (s *shown) follow(ctx context.Context) {
 		f, err := results.Follow(s.dir)
 		if err != nil {
 			s.wait(err)
-			pause(ctx, waitForRun)
+			pause.For(ctx, waitForRun)
 			continue
 		}
 		s.begin(f.Run())
@@ -97,9 +98,9 @@ func (s *shown) read(ctx context.Context, f *results.Follower) {
 			})
 		}
 		if err != nil {
-			pause(ctx, waitDamaged)
+			pause.For(ctx, waitDamaged)
 		} else {
-			pause(ctx, pollEvery)
+			pause.For(ctx, pollEvery)
 		}
 	}
 }
@@ -117,7 +118,7 @@ func (s *shown) poll(ctx context.Context, f *results.Follower, take results.Take
 			return moved, err
 		}
 		if time.Since(begin) < settle {
-			pause(ctx, settle)
+			pause.For(ctx, settle)
 		}
 	}
 	return moved, nil
@@ -132,14 +133,4 @@ func (s *shown) replaced() bool {
 func hasReport(dir string) bool {
 	info, err := os.Lstat(filepath.Join(dir, results.ReportFile))
 	return err == nil && info.Mode().IsRegular()
-}
-
-// pause waits for so long, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

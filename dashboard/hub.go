@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/pause"
 	"weir/internal/say"
 	"weir/results"
 	"weir/results/campaign"
@@ -60,7 +61,7 @@ func newHub(root string, understand Understand, wait *sync.WaitGroup) *hub {
 func (u *hub) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		u.scan(ctx)
-		pause(ctx, scanEvery)
+		pause.For(ctx, scanEvery)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"weir/internal/pause"
 )
 
 // A Server serves the live page until Close. Its methods may be called by
@@ -84,7 +86,7 @@ func (s *Server) Settle(ctx context.Context) {
 		_, _, newest, _ := s.hub.choice()
 		next := newest.next()
 		if newest.settled() {
-			pause(ctx, pollEvery) // for the network
+			pause.For(ctx, pollEvery) // for the network
 			return
 		}
 		select {

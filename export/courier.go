@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/pause"
 	"weir/internal/say"
 	"weir/storage"
 )
@@ -69,7 +70,7 @@ func (c *courier) bring(ctx context.Context, p payload, trouble func(error)) err
 			return ctx.Err()
 		}
 		trouble(err)
-		if !pause(ctx, max(backoff, again)) {
+		if !pause.For(ctx, max(backoff, again)) {
 			return ctx.Err()
 		}
 		backoff = min(2*backoff, longestBackoff)

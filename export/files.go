@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"weir/internal/pause"
 	"weir/results"
 )
 
@@ -60,7 +61,7 @@ func Lines(ctx context.Context, w io.Writer, dir string, follow bool, find Finde
 			}
 			l.end(found)
 			return write(w, enc.flush())
-		case !pause(ctx, time.Second):
+		case !pause.For(ctx, time.Second):
 			return ctx.Err()
 		}
 	}
@@ -74,7 +75,7 @@ func Wait(ctx context.Context, dir string) (bool, error) {
 		return false, err
 	}
 	for !f.Over() {
-		if !pause(ctx, time.Second) {
+		if !pause.For(ctx, time.Second) {
 			return false, nil
 		}
 	}
@@ -99,16 +100,4 @@ func write(w io.Writer, all []payload) error {
 		}
 	}
 	return nil
-}
-
-// pause waits for so long and returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/pause"
 	"weir/monitor"
 	"weir/scenario"
 	"weir/storage"
@@ -121,7 +122,7 @@ func (c *calibrator) listen(ctx context.Context) {
 		return
 	}
 	began := time.Now()
-	pause(c.in.finish, idleFor)
+	pause.For(c.in.finish, idleFor)
 	for name, after := range c.read(ctx) {
 		if s, ok := after.Since(before[name]); ok {
 			withoutUs(s, 1)
@@ -155,7 +156,7 @@ func (c *calibrator) read(ctx context.Context) map[string]monitor.Reading {
 func (c *calibrator) settled(ctx context.Context, before map[string]monitor.Reading) (last map[string]monitor.Reading, asked int64) {
 	last, asked = c.read(ctx), 1
 	for ; asked < 40 && len(last) > 0; asked++ {
-		pause(ctx, 25*time.Millisecond)
+		pause.For(ctx, 25*time.Millisecond)
 		now := c.read(ctx)
 		if quiet(last, now) && gone(before, now) {
 			return now, asked + 1

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/pause"
 	"weir/results"
 	"weir/results/campaign"
 	"weir/scenario"
@@ -123,7 +124,7 @@ func (r *campaigner) run() error {
 			continue
 		}
 		if ran > 0 && !strings.HasPrefix(r.plans[run.Variant].Target, "simulated:") {
-			pause(r.in.finish, rest)
+			pause.For(r.in.finish, rest)
 		}
 		if r.in.finish.Err() != nil {
 			break

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"weir/internal/screen"
 )
@@ -77,14 +76,4 @@ func (in interrupts) cleaning() context.Context {
 		return in.leave
 	}
 	return in.stop
-}
-
-// pause waits for so long, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/dashboard"
+	"weir/internal/pause"
 )
 
 // watchFlags say where the live page is.
@@ -160,9 +161,9 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool, signals
 	if p.Pages() > 0 && !interrupted && isTerminal(p.err) {
 		p.tell("live page      %s is served until it is closed, or Ctrl-C\n", p.URL())
 		for p.Pages() > 0 && ctx.Err() == nil {
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 			if p.Pages() == 0 {
-				pause(ctx, reloading)
+				pause.For(ctx, reloading)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/analysis"
+	"weir/internal/pause"
 	"weir/lab"
 	"weir/lab/browser"
 	"weir/results"
@@ -285,7 +286,7 @@ func TestWatchWaitsForPages(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatalf("it never said %q: %s", what, b)
 			}
-			pause(ctx, 50*time.Millisecond)
+			pause.For(ctx, 50*time.Millisecond)
 		}
 	}
 	url := strings.Fields(said("live page      "))[0]
