@@ -35,14 +35,11 @@ type Page struct {
 	again    chan struct{}
 }
 
-// Listen opens a page at address, host:port, :port or port. Without a host it
-// is to be reached from this machine alone. It answers "not yet" until Show.
+// Listen opens a page at address: host:port, :port for every address of this
+// machine, or port, which is to be reached from this machine alone. It answers "not yet" until Show.
 func Listen(ctx context.Context, address string) (*Page, error) {
 	if !strings.Contains(address, ":") {
-		address = ":" + address
-	}
-	if strings.HasPrefix(address, ":") {
-		address = "127.0.0.1" + address
+		address = "127.0.0.1:" + address
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -25,7 +25,7 @@ func (f *Figure) drawMarks(out *Canvas) {
 	var taken []box
 	for _, m := range f.Marks {
 		x := f.px(m.X)
-		at := f.room(x, 7.6*float64(utf8.RuneCountInString(m.Name)), ink, taken) // letters are about so wide
+		at := f.room(x, 9*float64(utf8.RuneCountInString(m.Name)), ink, taken) // letters are about so wide at most, as on phones
 		taken = append(taken, at)
 		place, anchor := at.left, "start"
 		if at.left < x {

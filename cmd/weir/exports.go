@@ -26,7 +26,7 @@ type exportFlags struct {
 
 func (f *exportFlags) add(c *cobra.Command, influx string) {
 	fs := c.Flags()
-	fs.StringVar(&f.metrics, "metrics", "", "show the numbers to Prometheus at http://`ADDRESS`/metrics while the run goes on; without a host, to this machine alone")
+	fs.StringVar(&f.metrics, "metrics", "", "show the numbers to Prometheus at http://`ADDRESS`/metrics while the run goes on; a port alone is for this machine alone")
 	fs.StringVar(&f.remote, "remote-write", "", "send the numbers to this `URL` of Prometheus remote write, as in http://host:9090/api/v1/write")
 	fs.StringVar(&f.influx, "influx", "", influx)
 	fs.StringSliceVar(&f.remoteAuth, "remote-write-auth", nil, "who we are there: `KEY=FILE` as in a scenario's auth (token_file, user, password_file, ca_file, cert_file ...)")

@@ -52,7 +52,7 @@ type scenarioFlags struct {
 
 func (f *scenarioFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.target, "target", "", "`URL` of the service: http(s), dav(s), file, simulated, or any with client (short for --set target=)")
+	fs.StringVar(&f.target, "target", "", "`URL` of the service: http(s), dav(s), root(s), file, simulated, or any with client (short for --set target=)")
 	fs.StringVar(&f.clients, "clients", "", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s` (short for --set load.hold=)")
 	fs.StringVar(&f.repeat, "repeat", "", "run everything `N` times, in blocks (short for --set repeat=)")

@@ -202,7 +202,7 @@ export class Page {
     const cards: [string, string][] = [
       ["throughput", known(d.last("throughput"), bits)], ["operations", known(d.last("operations"), (x) => count(x) + "/s")],
       ["clients", known(d.last("clients"), (x) => count(Math.round(x)))], ["latency, median", known(d.last("p50"), seconds)], ["p99", known(d.last("p99"), seconds)],
-      ["errors so far", count(failed)], ["server CPU", known(side("server"), percent)], ["clients' CPU", known(side("client"), percent)],
+      ["errors, all phases", count(failed)], ["server CPU", known(side("server"), percent)], ["clients' CPU", known(side("client"), percent)],
     ];
     this.cards.hidden = d.rows.at.length === 0;
     this.cards.classList.toggle("past", now.state !== "running");
