@@ -31,25 +31,34 @@ func JSON(w io.Writer, f *Findings) error {
 func Write(run *results.Run) (f *Findings, s *Series, err error) { return WriteTo(run.Dir, run) }
 
 // WriteTo is Write into the folder dir.
-func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, err error) {
+func WriteTo(dir string, run *results.Run) (*Findings, *Series, error) {
+	loaded, wrote := make(chan *data, 1), make(chan error, 1)
 	var unread error // it names its own file, not those that were to be written
-	err = results.WriteFile(dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
-		return results.WriteFile(dir, results.HostsCSVFile, func(hosts io.Writer) error {
-			var d *data
-			if d, unread = loadTo(run, intervals, hosts); unread == nil {
-				f, s = d.findings(), d.series()
-			}
-			return unread
+	go func() {
+		defer close(loaded)
+		wrote <- results.WriteFile(dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
+			return results.WriteFile(dir, results.HostsCSVFile, func(hosts io.Writer) error {
+				var d *data
+				if d, unread = loadTo(run, intervals, hosts); unread == nil {
+					loaded <- d
+				}
+				return unread
+			})
 		})
-	})
-	if unread != nil {
+	}()
+	d := <-loaded
+	if d == nil {
+		if err := <-wrote; unread == nil {
+			return nil, nil, err
+		}
 		return nil, nil, unread
 	}
-	if err != nil {
+	f, s := d.findings(), d.series() // while the tables are brought to the disk
+	err := errors.Join(WriteFindings(dir, f), results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
+	if err = errors.Join(<-wrote, err); err != nil {
 		return nil, nil, err
 	}
-	return f, s, errors.Join(WriteFindings(dir, f),
-		results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
+	return f, s, nil
 }
 
 // A column is a header with its unit, and how its cell is made.
