@@ -39,6 +39,7 @@ func TestLoopbackBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	looked(t, k)
 	out, err := exec.Command(curl, "-s", "-m", "30", "--noproxy", "*", "-o", "/dev/null", "-w", "%{size_download}", srv.URL).Output()
 	if err != nil || string(out) != fmt.Sprint(size) {
 		t.Fatalf("curl: %s, %v", out, err)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"weir/scenario"
 )
@@ -53,12 +52,10 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 		}
 	})
 	answers(t, port)
-	for range 100 { // on a busy machine the first worker answers before the second is there
-		if pids, err := Listeners(port); err != nil || len(pids) == 3 {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	eventually(t, "both workers listen", func() bool { // the first answers before the second is there
+		pids, err := Listeners(port)
+		return err != nil || len(pids) == 3
+	})
 	return cmd, port
 }
 
@@ -79,6 +76,7 @@ func TestNginx(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	looked(t, k)
 	before := cpuOf(t, pids)
 	for range times {
 		out, err := exec.Command(curl, "-s", "-m", "30", "--noproxy", "*", "-o", "/dev/null", "-w", "%{size_download}", url).Output()
@@ -109,16 +107,16 @@ func TestNginx(t *testing.T) {
 // rested returns the CPU time of pids once it grows no more: on a busy machine
 // curl has its last byte before nginx has come back from sending it.
 func rested(t *testing.T, pids []int) float64 {
-	now := cpuOf(t, pids)
-	for range 50 {
+	now, same := cpuOf(t, pids), 0
+	eventually(t, "nginx rests", func() bool {
 		last := now
-		time.Sleep(100 * time.Millisecond)
-		if now = cpuOf(t, pids); now == last {
-			return now
+		if now = cpuOf(t, pids); now != last {
+			same = 0
 		}
-	}
-	t.Fatal("nginx works on, 5 s after the last request")
-	return 0
+		same++
+		return same == 5
+	})
+	return now
 }
 
 func cpuOf(t *testing.T, pids []int) float64 {

@@ -156,6 +156,8 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 	}
 	usage(&before)
 	w, v := watch(with, true), watch(without, false)
+	looked(t, with)
+	looked(t, without)
 	cmd, in, out := playing(t, "busy")
 	if _, err := out.ReadString('\n'); err != nil {
 		t.Fatal(err)

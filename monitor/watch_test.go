@@ -41,6 +41,13 @@ func (k *keep) of(host string) (out []*Sample) {
 	return out
 }
 
+// looked waits until k has a sample of this machine: the first look comes after
+// Start, late on a busy machine, and what went before it is not told.
+func looked(t *testing.T, k *keep) {
+	t.Helper()
+	eventually(t, "a first sample", func() bool { return len(k.of("here")) > 0 })
+}
+
 // A script is a probe whose looks are played.
 type script struct {
 	play   func(ctx context.Context, n int) (*Sample, error)
