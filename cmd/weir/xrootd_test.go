@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +19,7 @@ import (
 
 // xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and
 // returns what it found and its report. A machine with too much to do may hold no
-// step at all; then it has two more tries.
+// step at all, and XRootD may crash; then it has two more tries.
 func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analysis.Findings, string) {
 	t.Helper()
 	for range 3 {
@@ -26,7 +27,7 @@ func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analy
 			return f, page
 		}
 	}
-	t.Fatal("no step was held, three times: this machine has too much to do")
+	t.Fatal("nothing was measured, three times: this machine has too much to do")
 	return nil, ""
 }
 
@@ -43,6 +44,13 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 		all = append(all, "--set", "auth="+string(auth))
 	}
 	code, said := weir(t, append(all, args...)...)
+	if crashed(t, s) {
+		t.Logf("XRootD ended by itself, as 5.5.3 does now and then under ztn; it is started again:\n%s", said)
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return &analysis.Findings{}, ""
+	}
 	if code != exitFine && code != exitInvalid {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
@@ -62,6 +70,19 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 		}
 	}
 	return f, string(page)
+}
+
+// crashed tells whether a server of s does not take connections any more.
+func crashed(t *testing.T, s *lab.System) bool {
+	t.Helper()
+	for _, server := range s.Servers {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Address)
+		if err != nil {
+			return true
+		}
+		_ = conn.Close()
+	}
+	return false
 }
 
 // served fails t unless each data server of s has done something for f, and
