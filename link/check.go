@@ -1,0 +1,126 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"time"
+
+	"weir/internal/unit"
+)
+
+// A KeyError says which key of the links is impossible and what would be
+// right. Key is the path from the key link, such as "cern.rate" or "rate";
+// empty means the links themselves.
+type KeyError struct {
+	Key  string
+	Text string
+}
+
+// Error returns "link.key: text".
+func (e *KeyError) Error() string {
+	if e.Key == "" {
+		return "link: " + e.Text
+	}
+	return "link." + e.Key + ": " + e.Text
+}
+
+// Bounds of what is emulated.
+const (
+	slowestRate = unit.Bitrate(10e3) // a packet takes more than a second there
+	fastestRate = unit.Bitrate(1e11)
+	longest     = 10 * time.Second
+	leastMTU    = 576 // every host takes at least that (RFC 791)
+	mostMTU     = 9000
+	mostLoss    = 0.5
+	mostOnWay   = 256 << 20 // bytes that one direction of a link holds at most
+	mostLinks   = 200
+)
+
+// Check returns all that is impossible in links, as *KeyErrors joined by
+// errors.Join, or nil.
+func Check(links []Named) error {
+	c := &checker{}
+	if len(links) > mostLinks {
+		c.say("", "%d links: there can be %d", len(links), mostLinks)
+	}
+	seen := map[string]bool{}
+	for _, l := range links {
+		c.at = ""
+		if len(links) > 1 || l.Name != "" {
+			c.name(l.Name, seen)
+			c.at = l.Name + "."
+		}
+		c.spec(l.Spec)
+	}
+	return errors.Join(c.errs...)
+}
+
+type checker struct {
+	at   string
+	errs []error
+}
+
+func (c *checker) say(key, format string, args ...any) {
+	c.errs = append(c.errs, &KeyError{Key: c.at + key, Text: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) name(name string, seen map[string]bool) {
+	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`).MatchString(name) {
+		c.say("", "%q is no name for a link: use up to 32 letters, digits, _ and -", short(name))
+	}
+	if seen[name] {
+		c.say("", "there are two links named %s", short(name))
+	}
+	seen[name] = true
+}
+
+func (c *checker) spec(s Spec) {
+	before := len(c.errs)
+	c.rate("rate", s.Rate)
+	c.rate("up", s.Up)
+	c.time("rtt", s.RTT)
+	c.time("jitter", s.Jitter)
+	c.time("queue", s.Queue)
+	if s.Jitter > s.RTT/2 {
+		c.say("jitter", "%s: the delay of one way, %s, cannot swing by more than itself: use at most %s", s.Jitter, s.RTT/2, s.RTT/2)
+	}
+	if !(s.Loss >= 0 && s.Loss <= mostLoss) {
+		c.say("loss", "%s: use 0 to %s", unit.Percent(float64(s.Loss)), unit.Percent(mostLoss))
+	}
+	if s.MTU != 0 && (s.MTU < leastMTU || s.MTU > mostMTU) {
+		c.say("mtu", "%s: use %dB to %dB", s.MTU, leastMTU, mostMTU)
+	}
+	if !(s.Share >= 0) || math.IsInf(s.Share, 0) {
+		c.say("share", "%g: use a number above 0, such as 1", s.Share)
+	}
+	if !regexp.MustCompile(`^[a-z0-9_]{0,15}$`).MatchString(s.Congestion) {
+		c.say("congestion", "%q: use the name of one, such as cubic, reno or bbr", short(s.Congestion))
+	}
+	if len(c.errs) == before {
+		c.room(s.Complete())
+	}
+}
+
+func (c *checker) rate(key string, r unit.Bitrate) {
+	if r != 0 && !(r >= slowestRate && r <= fastestRate) {
+		c.say(key, "%s: use %s to %s, or leave it out for no limit", r, slowestRate, fastestRate)
+	}
+}
+
+func (c *checker) time(key string, d unit.Duration) {
+	if d < 0 || time.Duration(d) > longest {
+		c.say(key, "%s: use 0 to %s", d, unit.Duration(longest))
+	}
+}
+
+// room refuses a link on which more is under way than we want to keep.
+func (c *checker) room(s Spec) {
+	fast := max(s.Rate, s.Up)
+	way := time.Duration(s.RTT/2 + s.Jitter + s.Queue)
+	if holds := float64(fast) / 8 * way.Seconds(); holds > mostOnWay {
+		c.say("queue", "%s: at %s this link would hold %s in one direction, more than %s: use a shorter queue, a lower rate or a shorter rtt",
+			s.Queue, fast, unit.Bytes(holds), unit.Bytes(mostOnWay))
+	}
+}

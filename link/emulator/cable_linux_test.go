@@ -1,0 +1,101 @@
+package emulator
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/link"
+)
+
+// pairs returns a cable whose devices are sockets, and their other ends.
+func pairs(t testing.TB, s link.Spec) (c *cable, service, site int) {
+	t.Helper()
+	var far, near [2]int
+	for i := range 2 {
+		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(p[0]); unix.Close(p[1]) })
+		near[i], far[i] = p[0], p[1]
+	}
+	c, err := newCable("x", setting{Spec: s}, near[0], near[1], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, far[0], far[1]
+}
+
+// A packet costs no memory, in either direction, lost or not.
+func TestNothingIsAllocated(t *testing.T) {
+	c, service, site := pairs(t, link.Spec{Rate: 1e9, Loss: 0.02}.Complete())
+	defer unix.Close(c.stop)
+	b := beat{base: monotonic()}
+	b.aim(0)
+	fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN}, {Fd: int32(c.stop), Events: unix.POLLIN}}
+	packet, out := superPacket(20*1448), make([]byte, superSize)
+	for _, fd := range []int{service, site} {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := testing.AllocsPerRun(2000, func() {
+		unix.Write(service, packet)
+		unix.Write(site, packet[:virtioSize+52])
+		for range 3 {
+			c.tell(nil, false) // so that it does not wait for packets
+			if _, err := c.round(&b, fds); err != nil {
+				t.Fatal(err)
+			}
+			unix.Read(site, out)
+			unix.Read(service, out)
+		}
+	})
+	if got != 0 {
+		t.Errorf("%g allocations for two packets", got)
+	}
+	if n := c.ways[toClients].tally.Packets; n < 1000 {
+		t.Errorf("only %d packets passed", n)
+	}
+}
+
+// A cable ends when it is told to, and its last sample is not waited for.
+func TestCableEnds(t *testing.T) {
+	c, _, _ := pairs(t, link.Spec{RTT: ms}.Complete())
+	done := make(chan error)
+	go func() { done <- c.run() }()
+	c.change(setting{Spec: link.Spec{Rate: 1e6}})
+	c.end()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on")
+	}
+}
+
+// What the emulation of a packet costs, system calls on sockets included.
+func BenchmarkPacket(b *testing.B) {
+	for name, payload := range map[string]int{"packet": 1448, "super": 44 * 1448} {
+		b.Run(name, func(b *testing.B) {
+			c, service, site := pairs(b, link.Spec{}.Complete())
+			defer unix.Close(c.stop)
+			bt := beat{base: monotonic(), next: 1 << 62}
+			fds := []unix.PollFd{{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN}, {Fd: int32(c.stop), Events: unix.POLLIN}}
+			packet, out := superPacket(payload), make([]byte, superSize)
+			b.ReportAllocs()
+			for b.Loop() {
+				unix.Write(service, packet)
+				c.round(&bt, fds)
+				c.deliver(&bt, c.ways[0], c.ends[1], &bt.looked)
+				bt.looked = bt.now()
+				c.deliver(&bt, c.ways[0], c.ends[1], &bt.looked)
+				unix.Read(site, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/unit"
+	"weir/link"
+)
+
+// kernel makes a pair of veth devices for each link, with a queue of the
+// kernel at both ends.
+func (s *star) kernel(n *Network, o Options) error {
+	stop := make(chan struct{})
+	var watched []*cords
+	for _, sp := range s.spokes {
+		if err := sp.pair(); err != nil {
+			return err
+		}
+		w := &cords{spoke: sp, now: setting{Spec: sp.spec}}
+		sp.adjust = w.change
+		if err := sp.up(); err != nil {
+			return err
+		}
+		if err := w.change(w.now); err != nil {
+			return err
+		}
+		watched = append(watched, w)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		watch(stop, watched, o.Take)
+	}()
+	s.closers = append(s.closers, func() error { close(stop); <-over; return nil })
+	return nil
+}
+
+// pair makes the devices of both ends. The one at the service is removed on
+// close; after a kill it goes with the site's namespace.
+func (sp *spoke) pair() error {
+	for i := range 1000 {
+		name := fmt.Sprintf("weir%d", i)
+		v := &netlink.Veth{
+			LinkAttrs: netlink.LinkAttrs{Name: name, MTU: int(sp.spec.MTU)}, PeerName: name,
+			PeerNamespace: netlink.NsFd(int(sp.space.file.Fd())),
+		}
+		err := sp.here.handle.LinkAdd(v)
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("make devices of a link: %w", err)
+		}
+		sp.here.name, sp.there.name = name, name
+		sp.star.closers = append(sp.star.closers, func() error {
+			err := sp.here.handle.LinkDel(v)
+			if errors.As(err, &netlink.LinkNotFoundError{}) {
+				return nil
+			}
+			return err
+		})
+		return nil
+	}
+	return errors.New("there are a thousand devices weir* already")
+}
+
+// cords are the two ends of a link whose queues are the kernel's.
+type cords struct {
+	*spoke
+	now  setting
+	last [2]netlink.QdiscStatistics
+}
+
+func (c *cords) ends() [2]end { return [2]end{toClients: c.here, fromClients: c.there} }
+
+// change sets the queues of both ends.
+func (c *cords) change(s setting) error {
+	c.now = s
+	rates := [2]unit.Bitrate{toClients: s.Spec.Rate, fromClients: s.Spec.FromClients()}
+	for i, e := range c.ends() {
+		dev, err := e.handle.LinkByName(e.name)
+		if err != nil {
+			return err
+		}
+		if err := e.setBurst(rates[i], s.Spec.MTU); err != nil {
+			return err
+		}
+		q, err := queueFor(dev, s, rates[i])
+		if err != nil {
+			return err
+		}
+		if err := e.handle.QdiscReplace(q); err != nil {
+			return fmt.Errorf("set queue %s of device %s: %w", q.Type(), e.name, err)
+		}
+	}
+	return nil
+}
+
+// frame is how many bytes the queues of the kernel count beside a packet: the
+// header of Ethernet.
+const frame = 14
+
+// queueFor returns what the kernel is asked for: blackhole for a link that is
+// down, netem where there is more to do than a rate, else tbf.
+func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) (netlink.Qdisc, error) {
+	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+	spec := s.Spec
+	bytes := uint64(float64(rate) / 8 * float64(spec.MTU+frame) / float64(spec.MTU))
+	switch {
+	case s.Down:
+		attrs.Handle = netlink.MakeHandle(2, 0)
+		return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"}, nil
+	case needsNetem(spec):
+		attrs.Handle = netlink.MakeHandle(3, 0)
+		way := time.Duration(spec.RTT/2 + spec.Jitter + spec.Queue)
+		limit := uint64(1 << 20)
+		if rate > 0 {
+			limit = uint64(max(10, way.Seconds()*float64(rate)/8/float64(spec.MTU)))
+		}
+		return netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
+			Latency: uint32(time.Duration(spec.RTT / 2).Microseconds()), Jitter: uint32(time.Duration(spec.Jitter).Microseconds()), //nolint:gosec // at most 10 s
+			Loss: float32(100 * spec.Loss), Limit: uint32(limit), Rate64: bytes, //nolint:gosec // at most a million packets
+		}), nil
+	case rate > 0:
+		burst := uint32(max(2*float64(spec.MTU+frame), 2*superTime*float64(bytes))) //nolint:gosec // at most 12 MB
+		limit := burst + uint32(time.Duration(spec.Queue).Seconds()*float64(bytes)) //nolint:gosec // at most 256 MB
+		return &netlink.Tbf{QdiscAttrs: attrs, Rate: bytes, Limit: limit, Buffer: netlink.Xmittime(bytes, burst)}, nil
+	}
+	attrs.Handle = netlink.MakeHandle(4, 0)
+	return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "pfifo"}, nil
+}
+
+// needsNetem tells whether tbf is not enough.
+func needsNetem(s link.Spec) bool { return s.RTT > 0 || s.Loss > 0 || s.Jitter > 0 }
+
+// watch takes a sample of each link at each whole second.
+func watch(stop chan struct{}, all []*cords, take func(*Sample)) {
+	last := time.Now()
+	for {
+		now := time.Now()
+		select {
+		case <-stop:
+			return
+		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		}
+		now = time.Now()
+		for _, c := range all {
+			if s := c.sample(now, now.Sub(last)); s != nil && take != nil {
+				take(s)
+			}
+		}
+		last = now
+	}
+}
+
+// sample is nil while the counters cannot be read.
+func (c *cords) sample(now time.Time, span time.Duration) *Sample {
+	spec := c.now.Spec
+	out := &Sample{Time: now, Seconds: span.Seconds(), Link: c.name, Rate: spec.Rate, Up: spec.FromClients(), Down: c.now.Down}
+	rates := [2]unit.Bitrate{toClients: spec.Rate, fromClients: spec.FromClients()}
+	for i, to := range []*Traffic{&out.ToClients, &out.FromClients} {
+		stats, err := c.ends()[i].counters()
+		if err != nil {
+			return nil
+		}
+		last := c.last[i]
+		c.last[i] = stats
+		if last.Basic == nil || stats.Basic.Bytes < last.Basic.Bytes {
+			continue // another queue
+		}
+		to.Packets = int64(stats.Basic.Packets - last.Basic.Packets)
+		to.Bytes = int64(stats.Basic.Bytes-last.Basic.Bytes) - frame*to.Packets //nolint:gosec // of a second
+		to.Dropped = int64(stats.Queue.Drops - last.Queue.Drops)                // netem counts what it loses here, too
+		if rates[i] > 0 {
+			to.Busy = min(1, 8*float64(to.Bytes)/float64(rates[i])/span.Seconds())
+		}
+	}
+	return out
+}
+
+func (e end) counters() (netlink.QdiscStatistics, error) {
+	dev, err := e.handle.LinkByName(e.name)
+	if err != nil {
+		return netlink.QdiscStatistics{}, err
+	}
+	list, err := e.handle.QdiscList(dev)
+	if err != nil {
+		return netlink.QdiscStatistics{}, err
+	}
+	for _, q := range list {
+		if a := q.Attrs(); a.Parent == netlink.HANDLE_ROOT && a.Statistics != nil && a.Statistics.Basic != nil && a.Statistics.Queue != nil {
+			return *a.Statistics, nil
+		}
+	}
+	return netlink.QdiscStatistics{}, fmt.Errorf("device %s has no queue that counts", e.name)
+}

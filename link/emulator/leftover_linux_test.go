@@ -1,0 +1,231 @@
+package emulator
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"weir/link"
+)
+
+// asHost makes the test program make links and hold them until it is killed.
+const asHost = "WEIR_TEST_HOST"
+
+// hostLinks makes links in the way that its environment names, starts a process
+// at a site, tells both and waits for the end of its input.
+func hostLinks() error {
+	way := Way(os.Getenv(asHost))
+	os.Unsetenv(asHost)
+	os.Setenv(asMover, "1")
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if os.Getenv("WEIR_TEST_SETTLE") != "" {
+		if err := Settle(); err != nil {
+			return err
+		}
+	}
+	links := []link.Named{{Name: "a", Spec: link.Spec{Rate: 10e6}}, {Name: "b", Spec: link.Spec{Rate: 10e6}}}
+	n, err := Up(context.Background(), Choice{Way: way}, links, Options{Mover: []string{exe}, Log: os.Stderr, device: os.Getenv("WEIR_TEST_DEVICE")})
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("cat") // as a worker, it ends when its input does
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := n.Site("b").Start(cmd); err != nil {
+		return err
+	}
+	names, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", cmd.Process.Pid))
+	if err != nil {
+		return err
+	}
+	fmt.Println("up", cmd.Process.Pid, n.Service, strings.Count(string(names), "weir"))
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, in.Close(), cmd.Wait(), n.Close())
+}
+
+// interfaces are the names of all interfaces here, sorted, and all routes.
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	list, err := netlink.LinkList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range list {
+		if strings.HasPrefix(l.Attrs().Name, "weir") {
+			names = append(names, l.Attrs().Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// spaces are the network namespaces that processes of this machine are in.
+func spaces(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	files, _ := filepath.Glob("/proc/[0-9]*/ns/net")
+	for _, f := range files {
+		if name, err := os.Readlink(f); err == nil {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// Whatever ends a run, nothing of its links stays: no device, no route, no
+// namespace, no process.
+func TestNothingStays(t *testing.T) {
+	for _, way := range []Way{Userspace, Kernel} {
+		for _, end := range []string{"close", "kill"} {
+			t.Run(string(way)+" "+end, func(t *testing.T) {
+				needSpaces(t, way)
+				before, spacesBefore := interfaces(t), spaces(t)
+				cmd, in, pid := hosted(t, nil, way)
+				if now := interfaces(t); len(now) < len(before)+2 {
+					t.Errorf("devices %v before, %v now", before, now)
+				}
+				if end == "kill" {
+					if err := cmd.Process.Kill(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				in.Close()
+				if err := cmd.Wait(); err != nil && end == "close" {
+					t.Error(err)
+				}
+				eventually(t, func() error {
+					if now := interfaces(t); !slices.Equal(now, before) {
+						return fmt.Errorf("devices %v, before %v", now, before)
+					}
+					for s := range spaces(t) {
+						if !spacesBefore[s] {
+							return fmt.Errorf("namespace %s is new", s)
+						}
+					}
+					if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && string(b) == "cat\n" {
+						return fmt.Errorf("process %d is still there", pid)
+					}
+					return nil
+				})
+			})
+		}
+	}
+}
+
+// eventually waits until f has no error: what the kernel takes away, it takes
+// away a little later.
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for err := f(); err != nil; err = f() {
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		<-tick.C
+	}
+}
+
+// hosted starts hostLinks as another process, and returns it, its input, and
+// the process at its site.
+func hosted(t *testing.T, prepare func(*exec.Cmd), way Way) (*exec.Cmd, io.Closer, int) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), asHost+"="+string(way))
+	cmd.Stderr = os.Stderr
+	if prepare != nil {
+		prepare(cmd)
+	}
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	words := strings.Fields(line)
+	if err != nil || len(words) != 4 || words[0] != "up" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if words[3] != "1" {
+		t.Errorf("the process at the site sees %s devices of links, not 1", words[3])
+	}
+	pid, err := strconv.Atoi(words[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, in, pid
+}
+
+// Without privileges links are possible in a network of its own, where the
+// system lets everybody make namespaces.
+func TestIsolated(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("this test becomes somebody without privileges, which only root can")
+	}
+	dir := t.TempDir()
+	device := filepath.Join(dir, "tun") // as it is on most systems: for everybody
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), syscall.Mknod(device, syscall.S_IFCHR|0o666, 10<<8|200), os.Chmod(device, 0o666)); err != nil {
+		t.Skipf("no device file for this test: %v", err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "test")
+	if b, err := os.ReadFile(exe); err != nil || os.WriteFile(program, b, 0o755) != nil {
+		t.Fatal(err)
+	}
+	before := interfaces(t)
+	for _, way := range []Way{Userspace, Kernel} {
+		t.Run(string(way), func(t *testing.T) {
+			needSpaces(t, way)
+			cmd, in, _ := hosted(t, func(cmd *exec.Cmd) {
+				cmd.Path, cmd.Dir = program, dir
+				cmd.Env = append(cmd.Env, "WEIR_TEST_SETTLE=1", "WEIR_TEST_DEVICE="+device)
+				nobody(cmd)
+			}, way)
+			if now := interfaces(t); !slices.Equal(now, before) {
+				t.Errorf("devices %v of this machine, before %v", now, before)
+			}
+			in.Close()
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// nobody has cmd run as a user without privileges, isolated.
+func nobody(cmd *exec.Cmd) {
+	const id = 65534
+	Isolated(cmd)
+	a := cmd.SysProcAttr
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
+	a.Credential = &syscall.Credential{Uid: id, Gid: id, NoSetGroups: true}
+}

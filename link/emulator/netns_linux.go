@@ -1,0 +1,105 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// A space is a network namespace without a name: it lives as long as
+// somebody has its file open, runs in it, or has a device there.
+type space struct{ file *os.File }
+
+// newSpace makes a network namespace.
+func newSpace() (*space, error) {
+	type made struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan made)
+	go func() { // keeps its thread, which has left our namespace and dies with the goroutine
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			done <- made{nil, os.NewSyscallError("unshare", err)}
+			return
+		}
+		f, err := os.Open("/proc/thread-self/ns/net")
+		done <- made{f, err}
+	}()
+	m := <-done
+	if m.err != nil {
+		return nil, fmt.Errorf("make a network namespace: %w", m.err)
+	}
+	return &space{m.f}, nil
+}
+
+// in calls f in a thread that is in the namespace.
+func (s *space) in(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		back, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			done <- err
+			return
+		}
+		defer back.Close() //nolint:errcheck // was only read
+		if err := unix.Setns(int(s.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			runtime.UnlockOSThread()
+			done <- fmt.Errorf("enter a network namespace: %w", os.NewSyscallError("setns", err))
+			return
+		}
+		err = f()
+		if e := unix.Setns(int(back.Fd()), unix.CLONE_NEWNET); e == nil {
+			runtime.UnlockOSThread() // otherwise the thread dies with the goroutine
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func (s *space) close() error { return s.file.Close() }
+
+// A tun is a TUN device. It disappears when its file is closed.
+type tun struct {
+	file *os.File
+	name string
+}
+
+const tunPath = "/dev/net/tun"
+
+// newTun makes a TUN device in the namespace of the calling thread, through the
+// device file at path. super lets the kernel hand over super-packets.
+func newTun(path string, super bool) (*tun, error) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	t, err := setTun(fd, super)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return t, nil
+}
+
+func setTun(fd int, super bool) (*tun, error) {
+	req, err := unix.NewIfreq("weir%d") // the kernel finds a number that is free
+	if err != nil {
+		return nil, err
+	}
+	req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+		return nil, os.NewSyscallError("TUNSETIFF", err)
+	}
+	offload := unix.TUN_F_CSUM // checksums are not computed: nothing gets broken on the way
+	if super {
+		offload |= unix.TUN_F_TSO4
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offload); err != nil {
+		return nil, os.NewSyscallError("TUNSETOFFLOAD", err)
+	}
+	return &tun{file: os.NewFile(uintptr(fd), req.Name()), name: req.Name()}, nil
+}

@@ -1,0 +1,148 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"sync"
+
+	"weir/link"
+)
+
+// Options say how links are made.
+type Options struct {
+	// Mover is a program and its arguments that calls Move: this program,
+	// usually. It is needed for the way Userspace only.
+	Mover []string
+	// Log takes what the mover writes to standard error; nil: nothing.
+	Log io.Writer
+	// Take is called with what each link carried, at each whole second of the
+	// wall clock, by one goroutine at a time. It may be nil.
+	Take func(*Sample)
+	// Seed is the start of all that is drawn: losses and jitter.
+	Seed uint64
+
+	device string // TUN device file of tests
+}
+
+// A Network is a star of links that are up: each site has its own, and all
+// lead to the service. Its methods may be called by several goroutines.
+type Network struct {
+	// Sites are where the clients are, in the order of the links.
+	Sites []*Site
+	// Service is the address of this machine by which all sites reach what
+	// listens on all its addresses, over their links. It is empty with the way
+	// Proxy.
+	Service string
+
+	fail  func() error // error that ended the emulation, if it has ended
+	close func() error
+}
+
+// Site returns the site of the link of that name, nil if there is none.
+func (n *Network) Site(name string) *Site {
+	if i := slices.IndexFunc(n.Sites, func(s *Site) bool { return s.Name == name }); i >= 0 {
+		return n.Sites[i]
+	}
+	return nil
+}
+
+// Err returns why the emulation has ended before Close, nil while it goes on.
+func (n *Network) Err() error { return n.fail() }
+
+// Close takes the links away and returns when nothing of them is left, except
+// what processes that are still in a site hold.
+func (n *Network) Close() error { return n.close() }
+
+// A Site is where the clients of one link are.
+type Site struct {
+	Name string
+
+	mu   sync.Mutex
+	now  setting
+	over emulation
+}
+
+// An emulation is one link, made in one of the ways.
+type emulation interface {
+	// start starts cmd at the site.
+	start(cmd *exec.Cmd) error
+	// reach returns the address, host:port, by which the site reaches what
+	// this machine reaches as address.
+	reach(ctx context.Context, address string) (string, error)
+	// change has the link work otherwise from now on.
+	change(s setting) error
+}
+
+// Start starts cmd as cmd.Start does, but at the site: all connections that
+// the process makes go over its link. Namespaces hold only their network: it
+// sees the same files and processes. With the way Proxy it is started as any
+// other.
+func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
+
+// Reach returns the address, as host:port, by which clients at the site reach
+// over their link what this machine reaches as address. It is address itself
+// if that is one of this machine's own, but for those of the loopback;
+// otherwise a gate at the service's end of the link passes connections on, or
+// with the way Proxy the link itself does. Gates stay until Close.
+func (s *Site) Reach(ctx context.Context, address string) (string, error) {
+	return s.over.reach(ctx, address)
+}
+
+// Spec returns what the link is like now.
+func (s *Site) Spec() link.Spec {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.Spec
+}
+
+// Change makes the link like spec, from now on; MTU and Congestion stay as
+// they are. What is under way arrives as it would have.
+func (s *Site) Change(spec link.Spec) error {
+	if err := link.Check([]link.Named{{Name: s.Name, Spec: spec}}); err != nil && s.Name != "" {
+		return err
+	}
+	return s.set(func(now *setting) {
+		spec.MTU, spec.Congestion = now.Spec.MTU, now.Spec.Congestion
+		now.Spec = spec.Complete()
+	})
+}
+
+// SetDown cuts the link, with all that is under way on it, or mends it.
+func (s *Site) SetDown(down bool) error {
+	return s.set(func(now *setting) { now.Down = down })
+}
+
+func (s *Site) set(how func(*setting)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.now
+	how(&next)
+	if err := s.over.change(next); err != nil {
+		return fmt.Errorf("change link %s: %w", s.Name, err)
+	}
+	s.now = next
+	return nil
+}
+
+// Up makes links in the way of a choice. They are up, and were tried, when it
+// returns. The caller closes the Network.
+func Up(ctx context.Context, how Choice, links []link.Named, o Options) (*Network, error) {
+	if err := link.Check(links); err != nil {
+		return nil, err
+	}
+	if len(links) == 0 {
+		return nil, errors.New("there is no link to make")
+	}
+	links = slices.Clone(links)
+	for i := range links {
+		links[i].Spec = links[i].Spec.Complete()
+	}
+	if how.Way == Proxy {
+		return newProxies(links, o)
+	}
+	return newStar(ctx, how.Way, links, o)
+}

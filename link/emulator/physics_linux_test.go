@@ -1,0 +1,283 @@
+package emulator
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"testing"
+	"time"
+
+	"weir/internal/unit"
+	"weir/link"
+)
+
+// again tries what a loaded machine may spoil.
+func again(t *testing.T, times int, f func() error) {
+	t.Helper()
+	var err error
+	for range times {
+		if err = f(); err == nil {
+			return
+		}
+		t.Log(err)
+	}
+	t.Error(err)
+}
+
+func within(what string, got, want, tolerance float64) error {
+	if math.Abs(got-want) > tolerance*want {
+		return errors.New(what + ": " + unit.Count(got) + ", want " + unit.Count(want) + " within " + unit.Percent(tolerance))
+	}
+	return nil
+}
+
+// TCP gets a link's rate, whatever makes the link.
+func TestRate(t *testing.T) {
+	for _, c := range []struct {
+		way  Way
+		rate unit.Bitrate
+		rtt  unit.Duration
+	}{
+		{Userspace, 2e6, 51 * ms}, {Userspace, 10e6, 10 * ms}, {Userspace, 100e6, 10 * ms},
+		{Kernel, 10e6, 0}, {Kernel, 100e6, 0},
+		{Proxy, 2e6, 51 * ms}, {Proxy, 10e6, 10 * ms}, {Proxy, 100e6, 10 * ms},
+	} {
+		t.Run(string(c.way)+" "+c.rate.String(), func(t *testing.T) {
+			n, _ := up(t, c.way, link.Spec{Rate: c.rate, RTT: c.rtt, Congestion: "cubic"})
+			address := serve(t, n, pour)
+			again(t, 4, func() error {
+				conn := dial(t, n.Sites[0], address)
+				defer conn.Close()
+				got := 8 * received(t, time.Second, 1500*time.Millisecond, conn)
+				t.Logf("%s of %s", unit.Bits(got/8), c.rate)
+				return within("bits/s", got, float64(c.rate), 0.05)
+			})
+		})
+	}
+}
+
+// Up is the other way's rate.
+func TestRateUp(t *testing.T) {
+	for _, way := range []Way{Userspace, Kernel, Proxy} {
+		t.Run(string(way), func(t *testing.T) {
+			n, _ := up(t, way, link.Spec{Rate: 50e6, Up: 5e6, Congestion: "cubic"})
+			sent := make(chan float64, 4)
+			address := serve(t, n, func(c *net.TCPConn) { sent <- 8 * received(t, time.Second, time.Second, c) })
+			again(t, 4, func() error {
+				conn := dial(t, n.Sites[0], address)
+				defer conn.Close()
+				go pour(conn)
+				return within("bits/s", <-sent, 5e6, 0.05)
+			})
+		})
+	}
+}
+
+// An idle link has its round trip time.
+func TestRTT(t *testing.T) {
+	for _, way := range []Way{Userspace, Proxy} {
+		for _, rtt := range []unit.Duration{51 * ms, 10 * ms} {
+			t.Run(string(way)+" "+rtt.String(), func(t *testing.T) {
+				n, _ := up(t, way, link.Spec{Rate: 100e6, RTT: rtt})
+				c := dial(t, n.Sites[0], serve(t, n, echo))
+				roundTrip(t, c, 1)
+				again(t, 4, func() error {
+					got := roundTrip(t, c, 10)
+					t.Log(rtt, got)
+					if got < time.Duration(rtt) {
+						t.Errorf("%v is faster than the link", got)
+					}
+					return within("round trip in s", got.Seconds(), time.Duration(rtt).Seconds(), 0.1)
+				})
+			})
+		}
+	}
+}
+
+// Connections share a link, and several links do not.
+func TestShare(t *testing.T) {
+	for _, way := range []Way{Userspace, Proxy} {
+		t.Run(string(way), func(t *testing.T) {
+			spec := link.Spec{Rate: 2e6, RTT: 20 * ms, Congestion: "cubic"}
+			n, _ := up(t, way, spec, link.Spec{Rate: 8e6, RTT: 7 * ms, Congestion: "cubic"})
+			address := serve(t, n, pour)
+			again(t, 4, func() error {
+				var conns []*net.TCPConn
+				for range 10 {
+					conns = append(conns, dial(t, n.Sites[0], address))
+				}
+				other := dial(t, n.Sites[1], address)
+				apart := make(chan float64)
+				go func() { apart <- 8 * received(t, time.Second, 3*time.Second, other) }()
+				got := 8 * received(t, time.Second, 3*time.Second, conns...)
+				beside := <-apart
+				for _, c := range append(conns, other) {
+					c.Close()
+				}
+				t.Logf("%s and %s", unit.Bits(got/8), unit.Bits(beside/8))
+				return errors.Join(within("bits/s of ten", got, 2e6, 0.05), within("bits/s beside them", beside, 8e6, 0.05))
+			})
+		})
+	}
+}
+
+// Loss slows TCP down as Mathis, Semke, Mahdavi and Ott found: to
+// MSS/RTT * sqrt(3/2)/sqrt(p).
+func TestLoss(t *testing.T) {
+	for _, p := range []float64{0.003, 0.02} {
+		t.Run(unit.Percent(p), func(t *testing.T) {
+			const rtt = 20 * ms
+			n, r := up(t, Userspace, link.Spec{Rate: 200e6, RTT: rtt, Loss: unit.Fraction(p), Congestion: "reno"})
+			address := serve(t, n, pour)
+			want := 8 * 1448 / time.Duration(rtt).Seconds() * math.Sqrt(1.5/p)
+			again(t, 3, func() error {
+				conn := dial(t, n.Sites[0], address)
+				defer conn.Close()
+				got := 8 * received(t, time.Second, 3*time.Second, conn)
+				t.Logf("%s, the formula gives %s", unit.Bits(got/8), unit.Bits(want/8))
+				if got < want/2 || got > want*2 {
+					return errors.New("not within a factor of 2")
+				}
+				return nil
+			})
+			sum := Traffic{}
+			for _, s := range r.samples() {
+				sum.Packets += s.ToClients.Packets
+				sum.Lost += s.ToClients.Lost
+			}
+			got := float64(sum.Lost) / float64(sum.Lost+sum.Packets)
+			if sigma := math.Sqrt(p / float64(sum.Packets)); math.Abs(got-p) > 5*sigma {
+				t.Errorf("%d of %d packets lost", sum.Lost, sum.Packets)
+			}
+		})
+	}
+}
+
+// What waits longer than the queue is long is dropped.
+func TestQueue(t *testing.T) {
+	n, r := up(t, Userspace, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
+	conn := dial(t, n.Sites[0], serve(t, n, pour))
+	received(t, 0, 4*time.Second, conn)
+	most, dropped := 0.0, int64(0)
+	for _, s := range r.samples() {
+		most = max(most, s.ToClients.Wait.Max)
+		dropped += s.ToClients.Dropped
+	}
+	t.Logf("waited at most %s, %d dropped", unit.Seconds(most), dropped)
+	if most < 0.18 || most > 0.21 || dropped == 0 {
+		t.Errorf("packets waited at most %s, %d were dropped: want 200 ms and some", unit.Seconds(most), dropped)
+	}
+}
+
+// TCP outlives a link that is down for a while, and the rate may be changed
+// under way.
+func TestOutageAndChange(t *testing.T) {
+	for _, way := range []Way{Userspace, Kernel, Proxy} {
+		t.Run(string(way), func(t *testing.T) {
+			n, _ := up(t, way, link.Spec{Rate: 10e6})
+			site := n.Sites[0]
+			conn := dial(t, site, serve(t, n, pour))
+			if got := 8 * received(t, 200*time.Millisecond, time.Second, conn); got < 8e6 {
+				t.Errorf("%s before", unit.Bits(got/8))
+			}
+			if err := site.SetDown(true); err != nil {
+				t.Fatal(err)
+			}
+			if got := received(t, 500*time.Millisecond, 1500*time.Millisecond, conn); got > 0 {
+				t.Errorf("%s while the link is down", unit.Bits(got))
+			}
+			if err := errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)); err != nil {
+				t.Fatal(err)
+			}
+			again(t, 4, func() error { return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1) })
+		})
+	}
+}
+
+// Jitter spreads the delay and never puts packets out of order.
+func TestJitter(t *testing.T) {
+	n, _ := up(t, Userspace, link.Spec{Rate: 10e6, RTT: 40 * ms, Jitter: 10 * ms})
+	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(n.Service)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	var client net.Conn
+	sp := n.Sites[0].over.(*spoke)
+	if err := sp.space.in(func() (err error) { client, err = net.Dial("udp4", server.LocalAddr().String()); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const packets = 2000
+	begin := time.Now()
+	go func() {
+		b := make([]byte, 100)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for i := range packets {
+			binary.BigEndian.PutUint64(b, uint64(i))
+			binary.BigEndian.PutUint64(b[8:], uint64(time.Since(begin)))
+			client.Write(b)
+			<-tick.C
+		}
+	}()
+	b := make([]byte, 100)
+	least, most, next := time.Hour, time.Duration(0), uint64(0)
+	_ = server.SetReadDeadline(time.Now().Add(time.Minute))
+	for next < packets {
+		if _, err := io.ReadFull(packetReader{server}, b); err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.BigEndian.Uint64(b); got != next {
+			t.Fatalf("packet %d came, %d was next", got, next)
+		}
+		next++
+		d := time.Since(begin) - time.Duration(binary.BigEndian.Uint64(b[8:]))
+		least, most = min(least, d), max(most, d)
+	}
+	t.Logf("%v to %v one way", least, most)
+	if least < 10*time.Millisecond || least > 14*time.Millisecond || most < 26*time.Millisecond {
+		t.Errorf("delays from %v to %v, want 10 to 30 ms", least, most)
+	}
+}
+
+type packetReader struct{ *net.UDPConn }
+
+func (r packetReader) Read(b []byte) (int, error) {
+	n, _, err := r.ReadFromUDP(b)
+	return n, err
+}
+
+// What arrives over a lossy link with super-packets, of which parts are cut
+// out, is what was sent.
+func TestBytesSurvive(t *testing.T) {
+	n, r := up(t, Userspace, link.Spec{Rate: 1e9, RTT: 2 * ms, Loss: 0.001, Queue: ms, Congestion: "cubic"})
+	const total = 30 << 20
+	address := serve(t, n, func(c *net.TCPConn) {
+		b := make([]byte, 1<<16)
+		for at := 0; at < total; at += len(b) {
+			for i := 0; i < len(b); i += 8 {
+				binary.LittleEndian.PutUint64(b[i:], uint64(at+i)*0x9e3779b97f4a7c15)
+			}
+			if _, err := c.Write(b); err != nil {
+				return
+			}
+		}
+	})
+	conn := dial(t, n.Sites[0], address)
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	b := make([]byte, 1<<16)
+	for at := 0; at < total; at += len(b) {
+		if _, err := io.ReadFull(conn, b); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(b); i += 8 {
+			if got := binary.LittleEndian.Uint64(b[i:]); got != uint64(at+i)*0x9e3779b97f4a7c15 {
+				t.Fatalf("byte %d is wrong", at+i)
+			}
+		}
+	}
+	_ = r
+}

@@ -1,0 +1,205 @@
+package emulator
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/unit"
+	"weir/link"
+)
+
+// needSpaces skips t where the way is not possible, unless it is required.
+func needSpaces(t testing.TB, way Way) {
+	t.Helper()
+	p := Probe()
+	why := p.Spaces
+	switch {
+	case why != "":
+	case way == Userspace:
+		why = p.Userspace
+	case way == Kernel:
+		why = p.Tbf
+	}
+	if why == "" {
+		return
+	}
+	if os.Getenv("WEIR_REQUIRE") == "all" {
+		t.Fatalf("no links of way %s here: %s (WEIR_REQUIRE=all)", way, why)
+	}
+	t.Skipf("no links of way %s here: %s", way, why)
+}
+
+// A recorder keeps what links carried.
+type recorder struct {
+	mu  sync.Mutex
+	all []Sample
+}
+
+func (r *recorder) take(s *Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, *s)
+}
+
+func (r *recorder) samples() []Sample {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Sample(nil), r.all...)
+}
+
+func moverOptions(t testing.TB) Options {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(asMover, "1")
+	return Options{Mover: []string{exe}, Log: os.Stderr, Seed: 1}
+}
+
+// up makes links for a test.
+func up(t testing.TB, way Way, specs ...link.Spec) (*Network, *recorder) {
+	t.Helper()
+	if way != Proxy {
+		needSpaces(t, way)
+	}
+	var links []link.Named
+	for i, s := range specs {
+		links = append(links, link.Named{Name: string(rune('a' + i)), Spec: s})
+	}
+	o, r := moverOptions(t), &recorder{}
+	o.Take = r.take
+	n, err := Up(t.Context(), Choice{Way: way}, links, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return n, r
+}
+
+// dial connects from a site.
+func dial(t testing.TB, s *Site, address string) *net.TCPConn {
+	t.Helper()
+	there, err := s.Reach(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c net.Conn
+	try := func() error {
+		c, err = (&net.Dialer{Timeout: time.Minute}).DialContext(t.Context(), "tcp", there)
+		return err
+	}
+	if sp, ok := s.over.(*spoke); ok {
+		err = sp.space.in(try)
+	} else {
+		err = try()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(*net.TCPConn)
+}
+
+// serve listens where all sites reach it and gives each connection to handle.
+func serve(t testing.TB, n *Network, handle func(*net.TCPConn)) string {
+	t.Helper()
+	at := n.Service
+	if at == "" {
+		at = "127.0.0.1"
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(at, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	ctx, stop := context.WithCancel(context.Background())
+	group.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ctx, func() { c.Close() })()
+				handle(c.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() { stop(); l.Close(); group.Wait() })
+	return l.Addr().String()
+}
+
+func echo(c *net.TCPConn) { io.Copy(c, c) }
+
+// pour sends until the connection breaks.
+func pour(c *net.TCPConn) {
+	b := make([]byte, 1<<20)
+	for {
+		if _, err := c.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+// received counts what comes over conns in a time that begins after warm, in
+// bytes per second.
+func received(t testing.TB, warm, span time.Duration, conns ...*net.TCPConn) float64 {
+	t.Helper()
+	begin := time.Now().Add(warm)
+	end := begin.Add(span)
+	sums := make([]float64, len(conns))
+	var group sync.WaitGroup
+	for i, c := range conns {
+		group.Go(func() {
+			b := make([]byte, 256<<10)
+			_ = c.SetReadDeadline(end)
+			for {
+				n, err := c.Read(b)
+				if time.Now().After(begin) {
+					sums[i] += float64(n)
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	total := 0.0
+	for _, s := range sums {
+		total += s
+	}
+	return total / span.Seconds()
+}
+
+// rtt is the shortest of n questions and answers of one byte.
+func roundTrip(t testing.TB, c *net.TCPConn, n int) time.Duration {
+	t.Helper()
+	best := time.Hour
+	b := []byte{1}
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	for range n {
+		begin := time.Now()
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, time.Since(begin))
+	}
+	return best
+}
+
+const ms = unit.Duration(time.Millisecond)
+

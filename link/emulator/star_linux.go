@@ -1,0 +1,182 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"weir/link"
+)
+
+// A star is links whose sites are network namespaces. The service's ends are
+// devices in the namespace of this process.
+type star struct {
+	block   block
+	own     []netip.Addr // of this machine, to which the sites get routes
+	spokes  []*spoke
+	gates   gates
+	closers []func() error // last first
+}
+
+// A spoke is one link of a star.
+type spoke struct {
+	star    *star
+	name    string
+	spec    link.Spec
+	address netip.Addr
+	space   *space
+	here    end // at the service
+	there   end // at the site
+	adjust  func(s setting) error
+}
+
+// newStar makes the namespaces and what is in them, then the links.
+func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Network, error) {
+	s := &star{}
+	n := &Network{close: s.close, fail: func() error { return nil }}
+	err := s.prepare(links)
+	if err == nil {
+		switch way {
+		case Userspace:
+			err = s.userspace(n, o)
+		case Kernel:
+			err = s.kernel(n, o)
+		default:
+			err = fmt.Errorf("there is no way %q to make links", way)
+		}
+	}
+	if err == nil {
+		err = s.try(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	n.Service = s.block.service.String()
+	for _, sp := range s.spokes {
+		n.Sites = append(n.Sites, &Site{Name: sp.name, now: setting{Spec: sp.spec}, over: sp})
+	}
+	return n, nil
+}
+
+func (s *star) prepare(links []link.Named) (err error) {
+	if s.own, err = ownAddresses(); err != nil {
+		return err
+	}
+	if s.block, err = newBlock(); err != nil {
+		return err
+	}
+	s.own = append(s.own, s.block.service)
+	here, err := netlink.NewHandle()
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { here.Close(); return nil })
+	for i, l := range links {
+		sp := &spoke{star: s, name: l.Name, spec: l.Spec, address: s.block.site(i)}
+		if sp.space, err = newSpace(); err != nil {
+			return err
+		}
+		there, err := netlink.NewHandleAt(netns.NsHandle(int(sp.space.file.Fd())))
+		if err != nil {
+			return errors.Join(err, sp.space.close())
+		}
+		s.closers = append(s.closers, func() error { there.Close(); return sp.space.close() })
+		if err := loopbackUp(there); err != nil {
+			return fmt.Errorf("loopback of a site: %w", err)
+		}
+		sp.here = end{handle: here, own: s.block.service, peer: sp.address}
+		sp.there = end{handle: there, own: sp.address, peer: s.block.service}
+		s.spokes = append(s.spokes, sp)
+	}
+	return nil
+}
+
+// up takes both ends of a link into service.
+func (sp *spoke) up() error {
+	if err := errors.Join(sp.here.up(sp.spec), sp.there.up(sp.spec)); err != nil {
+		return err
+	}
+	dev, err := sp.there.handle.LinkByName(sp.there.name)
+	if err != nil {
+		return err
+	}
+	for _, a := range sp.star.own { // and nowhere else: nothing of a site ever leaves this machine
+		if err := sp.there.route(dev, a, sp.spec); err != nil {
+			return fmt.Errorf("route of a site to %s: %w", a, err)
+		}
+	}
+	return nil
+}
+
+func (s *star) close() error {
+	err := s.gates.close()
+	for _, f := range slices.Backward(s.closers) {
+		err = errors.Join(err, f())
+	}
+	s.closers = nil
+	return err
+}
+
+// start implements emulation.
+func (sp *spoke) start(cmd *exec.Cmd) error { return sp.space.in(cmd.Start) }
+
+// change implements emulation.
+func (sp *spoke) change(s setting) error { return sp.adjust(s) }
+
+// reach implements emulation.
+func (sp *spoke) reach(ctx context.Context, address string) (string, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return "", err
+	}
+	for _, a := range found {
+		if slices.Contains(sp.star.own, a.Unmap()) {
+			return net.JoinHostPort(a.Unmap().String(), port), nil
+		}
+	}
+	return sp.star.gates.open(ctx, sp.star.block.service.String(), address)
+}
+
+// patience is how long a connection over a new link may take, beside its
+// round trips.
+const patience = 5 * time.Second
+
+// try makes a connection over each link: what keeps packets away, such as a
+// firewall, is better told before the run than found in it.
+func (s *star) try(ctx context.Context) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(s.block.service.String(), "0"))
+	if err != nil {
+		return fmt.Errorf("listen at the service's end of the links: %w", err)
+	}
+	defer l.Close() //nolint:errcheck // nobody uses it
+	for _, sp := range s.spokes {
+		most := patience + 10*time.Duration(sp.spec.RTT)
+		err := sp.space.in(func() error {
+			c, err := (&net.Dialer{Timeout: most}).DialContext(ctx, "tcp4", l.Addr().String())
+			if err != nil {
+				return err
+			}
+			return c.Close()
+		})
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("%w: does a firewall of this machine drop what comes from the devices weir*?", err)
+		}
+		if err != nil {
+			return fmt.Errorf("try the link %s: %w", sp.name, err)
+		}
+	}
+	return nil
+}

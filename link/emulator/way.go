@@ -1,0 +1,125 @@
+package emulator
+
+// A way is one direction of a link: packets that were read from one device and
+// are written to another. One goroutine at a time.
+type way struct {
+	shaper  *shaper
+	ring    *ring
+	scratch []byte  // a super-packet of which parts were lost
+	busy    float64 // wire time of all that was taken, ns
+	sent    float64 // wire time that had passed at the last look
+	tally   tally
+}
+
+func newWay(p params, seed uint64) *way {
+	return &way{shaper: newShaper(p, seed), scratch: make([]byte, superSize), ring: newRing(holds(p), superSize)}
+}
+
+// holds is how many bytes can be under way.
+func holds(p params) int {
+	if p.perByte == 0 {
+		return 64 << 20 // it is not known
+	}
+	return 1<<20 + int(float64(p.delay+p.jitter+p.queue)/p.perByte*5/4)
+}
+
+// set changes what the way does to packets.
+func (w *way) set(p params) {
+	w.shaper.set(p)
+	w.ring = w.ring.grown(holds(p))
+}
+
+// buffer returns where the next packet is to be read to. If the ring is full it
+// goes where it will be dropped from.
+func (w *way) buffer() (b []byte, full bool) {
+	if b = w.ring.next(); b != nil {
+		return b, false
+	}
+	return w.scratch, true
+}
+
+// take takes the packet that was read into the first n bytes of buffer at the
+// time now: it will arrive later, or it is dropped.
+func (w *way) take(now int64, b []byte, n int, full bool) {
+	s, ok := look(b[:n])
+	if !ok {
+		return
+	}
+	all := int64(s.segments)
+	if w.shaper.down {
+		w.tally.Cut += all
+		return
+	}
+	keep := 0
+	if !full {
+		keep = min(s.segments, w.shaper.room(now, s.size())/s.size())
+	}
+	w.tally.Dropped += all - int64(keep)
+	if keep == 0 {
+		return
+	}
+	w.tally.wait.add(w.shaper.wait(now), int64(keep))
+	if sh := w.shaper; sh.good >= int64(keep) { // none is lost: the usual case
+		sh.good -= int64(keep)
+		if keep < s.segments {
+			n = s.cut(b, b[:n], 0, keep)
+		}
+		w.keep(now, n, s.bytes(0, keep))
+		return
+	}
+	w.lose(now, s, b[:n], keep)
+}
+
+// keep sends what is in the buffer, n bytes that are so many on the wire.
+func (w *way) keep(now int64, n, wire int) {
+	at, busy := w.shaper.send(now, wire)
+	w.busy += busy
+	w.ring.push(n, at)
+}
+
+// lose takes the first keep segments of b apart where some are lost. Lost ones
+// have used the wire: they were lost behind it.
+func (w *way) lose(now int64, s super, b []byte, keep int) {
+	whole := w.scratch[:copy(w.scratch, b)]
+	from := 0
+	for i := range keep + 1 {
+		lost := i < keep && w.shaper.lost()
+		if i < keep && !lost {
+			continue
+		}
+		if out := w.ring.next(); i > from && out != nil {
+			w.keep(now, s.cut(out, whole, from, i), s.bytes(from, i))
+		} else if i > from {
+			w.tally.Dropped += int64(i - from)
+		}
+		if lost {
+			w.tally.Lost++
+			_, busy := w.shaper.send(now, s.bytes(i, i+1))
+			w.busy += busy
+		}
+		from = i + 1
+	}
+}
+
+// arrived counts the oldest packet, which was handed over at the time now.
+func (w *way) arrived(now, at int64, packet []byte) {
+	s, _ := look(packet)
+	if w.shaper.down {
+		w.tally.Cut += int64(s.segments)
+	} else {
+		w.tally.Packets += int64(s.segments)
+		w.tally.Bytes += int64(s.total)
+		w.tally.late.add(now-at, 1)
+	}
+	w.ring.pop()
+}
+
+// look ends a span of ns nanoseconds and returns what was counted in it.
+func (w *way) look(now, ns int64) tally {
+	t := w.tally
+	w.tally = tally{}
+	sent := w.busy - float64(w.shaper.wait(now))
+	t.Busy = min(1, max(0, (sent-w.sent)/float64(max(ns, 1))))
+	w.sent = sent
+	return t
+}

@@ -1,0 +1,201 @@
+// Package link says what an emulated link between clients and service is
+// like: how fast, how long, how lossy. It is plain data, so that a scenario
+// can hold it; package emulator makes links of it.
+package link
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/unit"
+)
+
+// A Spec is what a link is like. Both ways are alike unless Up is set. The
+// zero value is a link that changes nothing.
+type Spec struct {
+	// Rate is how fast the link is, counted in IP packets with their headers;
+	// of 1500 byte packets at most 96.5% are payload. 0: as fast as can be
+	// emulated.
+	Rate unit.Bitrate `json:"rate,omitempty" yaml:"rate"`
+	// Up is the rate from the clients to the service, where that differs.
+	Up unit.Bitrate `json:"up,omitempty" yaml:"up"`
+	// RTT is the round trip time that the link adds, half of it each way.
+	RTT unit.Duration `json:"rtt,omitempty" yaml:"rtt"`
+	// Jitter is how far the delay of one way swings around RTT/2. It swings
+	// slowly, as it does where other traffic comes and goes: packets are never
+	// put out of order.
+	Jitter unit.Duration `json:"jitter,omitempty" yaml:"jitter"`
+	// Loss is the share of packets that are lost each way, independently.
+	Loss unit.Fraction `json:"loss,omitempty" yaml:"loss"`
+	// Queue is how long a packet may wait for the wire; what would wait longer
+	// is dropped. 0: the larger of RTT, 50 ms and ten packets' time.
+	Queue unit.Duration `json:"queue,omitempty" yaml:"queue"`
+	// MTU is the largest IP packet. 0: 1500 bytes.
+	MTU unit.Size `json:"mtu,omitempty" yaml:"mtu"`
+	// Congestion is the congestion control of TCP at both ends, such as cubic.
+	// Empty: what the machine uses.
+	Congestion string `json:"congestion,omitempty" yaml:"congestion"`
+	// Share is the link's part of the clients, in proportion to those of the
+	// other links. 0: as if it were 1.
+	Share float64 `json:"share,omitempty" yaml:"share"`
+}
+
+// A Named link is one of several. Its name is a word of letters, digits, _
+// and -; the only link of a scenario may have none.
+type Named struct {
+	Name string `json:"name,omitempty"`
+	Spec Spec   `json:"link"`
+}
+
+// Defaults of keys that are left out.
+const (
+	defaultMTU   = 1500
+	defaultQueue = 50 * time.Millisecond
+	leastPackets = 10 // that a queue holds at least
+)
+
+// Complete returns s with the values of what is left out, but for Up,
+// Congestion and Rate, whose zero has a meaning.
+func (s Spec) Complete() Spec {
+	if s.MTU == 0 {
+		s.MTU = defaultMTU
+	}
+	if s.Queue == 0 {
+		s.Queue = max(s.RTT, unit.Duration(defaultQueue))
+		if slow := s.slowest(); slow > 0 {
+			packets := leastPackets * 8e9 * float64(s.MTU) / float64(slow)
+			s.Queue = max(s.Queue, unit.Duration(min(packets, float64(longest))))
+		}
+	}
+	if s.Share == 0 {
+		s.Share = 1
+	}
+	return s
+}
+
+func (s Spec) slowest() unit.Bitrate {
+	if s.Up > 0 && (s.Rate == 0 || s.Up < s.Rate) {
+		return s.Up
+	}
+	return s.Rate
+}
+
+// FromClients returns the rate from the clients to the service; 0 is without
+// a limit.
+func (s Spec) FromClients() unit.Bitrate {
+	if s.Up > 0 {
+		return s.Up
+	}
+	return s.Rate
+}
+
+// String returns s in words, as in "2 Mbit/s, 51 ms round trip".
+func (s Spec) String() string {
+	var parts []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(s.Rate > 0, "%s", unit.Bits(float64(s.Rate)/8))
+	add(s.Rate == 0, "no limit of speed")
+	add(s.Up > 0 && s.Up != s.Rate, "%s from the clients", unit.Bits(float64(s.Up)/8))
+	add(s.RTT > 0, "%s round trip", unit.Seconds(time.Duration(s.RTT).Seconds()))
+	add(s.Jitter > 0, "%s jitter", unit.Seconds(time.Duration(s.Jitter).Seconds()))
+	add(s.Loss > 0, "%s loss", unit.Percent(float64(s.Loss)))
+	add(s.Queue > 0, "queue of %s", unit.Seconds(time.Duration(s.Queue).Seconds()))
+	add(s.MTU > 0 && s.MTU != defaultMTU, "packets of %d bytes", s.MTU)
+	add(s.Congestion != "", "%s", s.Congestion)
+	return strings.Join(parts, ", ")
+}
+
+// Deal says how many of n clients use each link. It never takes a client away
+// from a link when n grows, so that the clients of one step are among those of
+// a larger; and no link is further from its exact part than it must be
+// (Sainte-Laguë's method).
+func Deal(n int, links []Named) []int {
+	out := make([]int, len(links))
+	for range n {
+		best, most := -1, 0.0
+		for i, l := range links {
+			if q := l.Spec.Complete().Share / float64(2*out[i]+1); q > most {
+				best, most = i, q
+			}
+		}
+		if best < 0 {
+			break
+		}
+		out[best]++
+	}
+	return out
+}
+
+// Parse reads a link from one line: keys and values as they stand in a
+// scenario, as in "rate=2Mbit/s, rtt=51ms". Its error says what would be
+// right.
+func Parse(text string) (Spec, error) {
+	var s Spec
+	seen := map[string]bool{}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return Spec{}, fmt.Errorf("link: %q: write key=value, as in rate=2Mbit/s, rtt=51ms", short(part))
+		}
+		if seen[key] {
+			return Spec{}, fmt.Errorf("link: %s is there twice", short(key))
+		}
+		seen[key] = true
+		if err := s.Set(key, value); err != nil {
+			return Spec{}, fmt.Errorf("link: %w", err)
+		}
+	}
+	return s, Check([]Named{{Spec: s}})
+}
+
+// Keys returns the keys of a link, in the order of the reference.
+func Keys() []string {
+	return []string{"rate", "up", "rtt", "jitter", "loss", "queue", "mtu", "congestion", "share"}
+}
+
+// Set reads the value of one key as it stands in a scenario. Its error says
+// what would be right. Whether the whole is possible is for Check to say.
+func (s *Spec) Set(key, value string) (err error) {
+	switch key {
+	case "rate":
+		s.Rate, err = unit.ParseBitrate(value)
+	case "up":
+		s.Up, err = unit.ParseBitrate(value)
+	case "rtt":
+		s.RTT, err = unit.ParseDuration(value)
+	case "jitter":
+		s.Jitter, err = unit.ParseDuration(value)
+	case "loss":
+		s.Loss, err = unit.ParseFraction(value)
+	case "queue":
+		s.Queue, err = unit.ParseDuration(value)
+	case "mtu":
+		s.MTU, err = unit.ParseSize(value)
+	case "congestion":
+		s.Congestion = value
+	case "share":
+		if s.Share, err = strconv.ParseFloat(value, 64); err != nil {
+			err = fmt.Errorf("%q is not a number: write one such as 1 or 2.5", short(value))
+		}
+	default:
+		return fmt.Errorf("unknown key %q: use one of %s", short(key), strings.Join(Keys(), ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+// short cuts what somebody wrote to what fits in a message.
+func short(text string) string {
+	if r := []rune(text); len(r) > 40 {
+		return string(r[:37]) + "..."
+	}
+	return text
+}
