@@ -21,7 +21,7 @@ const (
 type Choice struct {
 	Way Way
 	// Isolated tells that the links are possible only where this program is
-	// started once more by Isolated, in a network of its own.
+	// started once more by Isolate, in a network of its own.
 	Isolated bool
 	// Why says, a sentence each, why what is better is not possible.
 	Why []string
@@ -67,7 +67,7 @@ func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 		c.Way, c.Blind = Kernel, kernelBlind(links)
 	}
 	if c.Isolated = isolated; isolated {
-		c.Blind = append(c.Blind, "the run has a network of its own: it reaches the services that it starts itself, and no others")
+		c.Blind = append(c.Blind, "the run has a network of its own: services outside of it are reached through a gate, where the link's TCP connections end")
 	}
 	return true
 }

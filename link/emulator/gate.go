@@ -11,6 +11,8 @@ import (
 // gates are what passes connections on to services that a site has no route
 // to: those that listen on the loopback only, and those on other machines.
 type gates struct {
+	outside Dial // where there is no service within; nil: nothing
+
 	mu  sync.Mutex
 	all map[string]*gate
 }
@@ -19,6 +21,7 @@ type gates struct {
 type gate struct {
 	listener net.Listener
 	to       string
+	outside  Dial
 	ctx      context.Context //nolint:containedctx // ends with the gate, not with a call
 	stop     context.CancelFunc
 	group    sync.WaitGroup
@@ -35,7 +38,7 @@ func (g *gates) open(ctx context.Context, here, address string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	n := &gate{listener: l, to: address}
+	n := &gate{listener: l, to: address, outside: g.outside}
 	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	n.group.Go(n.accept)
 	if g.all == nil {
@@ -72,12 +75,11 @@ func (n *gate) accept() {
 // pass copies both ways until both have ended, or one has failed.
 func (n *gate) pass(c *net.TCPConn) {
 	defer c.Close() //nolint:errcheck // both ends know already
-	there, err := (&net.Dialer{}).DialContext(n.ctx, "tcp", n.to)
+	s, err := n.dial()
 	if err != nil {
 		_ = c.SetLinger(0) // so that the client sees that it was refused
 		return
 	}
-	s := there.(*net.TCPConn)
 	defer s.Close() //nolint:errcheck // the same
 	stop := context.AfterFunc(n.ctx, func() { _, _ = c.Close(), s.Close() })
 	defer stop()
@@ -93,4 +95,17 @@ func (n *gate) pass(c *net.TCPConn) {
 		})
 	}
 	both.Wait()
+}
+
+// dial connects to the service, first as this process can, then as Outside
+// can.
+func (n *gate) dial() (*net.TCPConn, error) {
+	c, err := (&net.Dialer{}).DialContext(n.ctx, "tcp", n.to)
+	switch {
+	case err == nil:
+		return c.(*net.TCPConn), nil
+	case n.outside == nil:
+		return nil, err
+	}
+	return n.outside(n.ctx, n.to)
 }

@@ -14,7 +14,7 @@ import (
 
 // kernel makes a pair of veth devices for each link, with a queue of the
 // kernel at both ends.
-func (s *star) kernel(n *Network, o Options) error {
+func (s *star) kernel(o Options) error {
 	stop := make(chan struct{})
 	var watched []*cords
 	for _, sp := range s.spokes {
@@ -90,10 +90,7 @@ func (c *cords) change(s setting) error {
 		if err := e.setBurst(rates[i], s.Spec.MTU); err != nil {
 			return err
 		}
-		q, err := queueFor(dev, s, rates[i])
-		if err != nil {
-			return err
-		}
+		q := queueFor(dev, s, rates[i])
 		if err := e.handle.QdiscReplace(q); err != nil {
 			return fmt.Errorf("set queue %s of device %s: %w", q.Type(), e.name, err)
 		}
@@ -107,14 +104,14 @@ const frame = 14
 
 // queueFor returns what the kernel is asked for: blackhole for a link that is
 // down, netem where there is more to do than a rate, else tbf.
-func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) (netlink.Qdisc, error) {
+func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) netlink.Qdisc {
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 	spec := s.Spec
 	bytes := uint64(float64(rate) / 8 * float64(spec.MTU+frame) / float64(spec.MTU))
 	switch {
 	case s.Down:
 		attrs.Handle = netlink.MakeHandle(2, 0)
-		return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"}, nil
+		return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"}
 	case needsNetem(spec):
 		attrs.Handle = netlink.MakeHandle(3, 0)
 		way := time.Duration(spec.RTT/2 + spec.Jitter + spec.Queue)
@@ -125,14 +122,14 @@ func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) (netlink.Qdisc, er
 		return netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
 			Latency: uint32(time.Duration(spec.RTT / 2).Microseconds()), Jitter: uint32(time.Duration(spec.Jitter).Microseconds()), //nolint:gosec // at most 10 s
 			Loss: float32(100 * spec.Loss), Limit: uint32(limit), Rate64: bytes, //nolint:gosec // at most a million packets
-		}), nil
+		})
 	case rate > 0:
 		burst := uint32(max(2*float64(spec.MTU+frame), 2*superTime*float64(bytes))) //nolint:gosec // at most 12 MB
 		limit := burst + uint32(time.Duration(spec.Queue).Seconds()*float64(bytes)) //nolint:gosec // at most 256 MB
-		return &netlink.Tbf{QdiscAttrs: attrs, Rate: bytes, Limit: limit, Buffer: netlink.Xmittime(bytes, burst)}, nil
+		return &netlink.Tbf{QdiscAttrs: attrs, Rate: bytes, Limit: limit, Buffer: netlink.Xmittime(bytes, burst)}
 	}
 	attrs.Handle = netlink.MakeHandle(4, 0)
-	return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "pfifo"}, nil
+	return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "pfifo"}
 }
 
 // needsNetem tells whether tbf is not enough.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weir/lab"
 	"weir/link"
 )
 
@@ -34,13 +37,17 @@ func hostLinks() error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv("WEIR_TEST_SETTLE") != "" {
-		if err := Settle(); err != nil {
-			return err
-		}
+	door, err := Enter()
+	if err != nil {
+		return err
+	}
+	o := Options{Mover: []string{exe}, Log: os.Stderr, device: os.Getenv("WEIR_TEST_DEVICE")}
+	if door != nil {
+		defer door.Close()
+		o.Outside = door.Dial
 	}
 	links := []link.Named{{Name: "a", Spec: link.Spec{Rate: 10e6}}, {Name: "b", Spec: link.Spec{Rate: 10e6}}}
-	n, err := Up(context.Background(), Choice{Way: way}, links, Options{Mover: []string{exe}, Log: os.Stderr, device: os.Getenv("WEIR_TEST_DEVICE")})
+	n, err := Up(context.Background(), Choice{Way: way}, links, o)
 	if err != nil {
 		return err
 	}
@@ -58,6 +65,20 @@ func hostLinks() error {
 		return err
 	}
 	fmt.Println("up", cmd.Process.Pid, n.Service, strings.Count(string(names), "weir"))
+	if outside := os.Getenv("WEIR_TEST_OUTSIDE"); outside != "" {
+		there, err := n.Site("a").Reach(context.Background(), outside)
+		if err != nil {
+			return err
+		}
+		ask := exec.Command("curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "20", "http://"+there+"/")
+		ask.Stdout, ask.Stderr = os.Stdout, os.Stderr
+		if err := n.Site("a").Start(ask); err != nil {
+			return err
+		}
+		if err := ask.Wait(); err != nil {
+			return err
+		}
+	}
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(err, in.Close(), cmd.Wait(), n.Close())
 }
@@ -200,30 +221,39 @@ func TestIsolated(t *testing.T) {
 	if b, err := os.ReadFile(exe); err != nil || os.WriteFile(program, b, 0o755) != nil {
 		t.Fatal(err)
 	}
+	lab.Need(t, "curl")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("from outside")) }))
+	defer server.Close()
 	before := interfaces(t)
 	for _, way := range []Way{Userspace, Kernel} {
 		t.Run(string(way), func(t *testing.T) {
 			needSpaces(t, way)
+			var said strings.Builder
 			cmd, in, _ := hosted(t, func(cmd *exec.Cmd) {
 				cmd.Path, cmd.Dir = program, dir
-				cmd.Env = append(cmd.Env, "WEIR_TEST_SETTLE=1", "WEIR_TEST_DEVICE="+device)
+				cmd.Env = append(cmd.Env, "WEIR_TEST_DEVICE="+device, "WEIR_TEST_OUTSIDE="+server.Listener.Addr().String())
+				door, err := Isolate(cmd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { door.Close() })
 				nobody(cmd)
+				cmd.Stderr = io.MultiWriter(os.Stderr, &said)
 			}, way)
 			if now := interfaces(t); !slices.Equal(now, before) {
 				t.Errorf("devices %v of this machine, before %v", now, before)
 			}
 			in.Close()
 			if err := cmd.Wait(); err != nil {
-				t.Error(err)
+				t.Errorf("%v: %s", err, said.String())
 			}
 		})
 	}
 }
 
-// nobody has cmd run as a user without privileges, isolated.
+// nobody has cmd, which is isolated, run as a user without privileges.
 func nobody(cmd *exec.Cmd) {
 	const id = 65534
-	Isolated(cmd)
 	a := cmd.SysProcAttr
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: id, HostID: id, Size: 1}}

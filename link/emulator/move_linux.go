@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -45,6 +46,7 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := dec.Decode(&first); err != nil {
 		return fmt.Errorf("mover: first order: %w", err)
 	}
+	runtime.GOMAXPROCS(len(first.Links) + 2) // no link waits for another
 	m := &mover{enc: json.NewEncoder(out)}
 	defer m.wait()
 	for i, l := range first.Links {

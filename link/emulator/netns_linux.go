@@ -72,20 +72,20 @@ type tun struct {
 const tunPath = "/dev/net/tun"
 
 // newTun makes a TUN device in the namespace of the calling thread, through the
-// device file at path. super lets the kernel hand over super-packets.
-func newTun(path string, super bool) (*tun, error) {
+// device file at path. The kernel hands super-packets over to it.
+func newTun(path string) (*tun, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	t, err := setTun(fd, super)
+	t, err := setTun(fd)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
 	return t, nil
 }
 
-func setTun(fd int, super bool) (*tun, error) {
+func setTun(fd int) (*tun, error) {
 	req, err := unix.NewIfreq("weir%d") // the kernel finds a number that is free
 	if err != nil {
 		return nil, err
@@ -94,11 +94,8 @@ func setTun(fd int, super bool) (*tun, error) {
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
 		return nil, os.NewSyscallError("TUNSETIFF", err)
 	}
-	offload := unix.TUN_F_CSUM // checksums are not computed: nothing gets broken on the way
-	if super {
-		offload |= unix.TUN_F_TSO4
-	}
-	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offload); err != nil {
+	// Checksums are not computed: nothing gets broken on the way.
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4); err != nil {
 		return nil, os.NewSyscallError("TUNSETOFFLOAD", err)
 	}
 	return &tun{file: os.NewFile(uintptr(fd), req.Name()), name: req.Name()}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"slices"
 	"sync"
@@ -25,8 +26,15 @@ type Options struct {
 	// Seed is the start of all that is drawn: losses and jitter.
 	Seed uint64
 
+	// Outside makes connections for an isolated process, as Door.Dial does, to
+	// what it does not reach itself; nil elsewhere.
+	Outside Dial
+
 	device string // TUN device file of tests
 }
+
+// A Dial makes a TCP connection to address, host:port.
+type Dial func(ctx context.Context, address string) (*net.TCPConn, error)
 
 // A Network is a star of links that are up: each site has its own, and all
 // lead to the service. Its methods may be called by several goroutines.
@@ -39,7 +47,9 @@ type Network struct {
 	Service string
 
 	fail  func() error // error that ended the emulation, if it has ended
-	close func() error
+	close func() error // called once
+	once  sync.Once
+	ended error
 }
 
 // Site returns the site of the link of that name, nil if there is none.
@@ -54,8 +64,11 @@ func (n *Network) Site(name string) *Site {
 func (n *Network) Err() error { return n.fail() }
 
 // Close takes the links away and returns when nothing of them is left, except
-// what processes that are still in a site hold.
-func (n *Network) Close() error { return n.close() }
+// what processes that are still in a site hold. It may be called again.
+func (n *Network) Close() error {
+	n.once.Do(func() { n.ended = n.close() })
+	return n.ended
+}
 
 // A Site is where the clients of one link are.
 type Site struct {

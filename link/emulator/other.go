@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os/exec"
 
 	"weir/link"
@@ -25,11 +26,23 @@ func Best(_ context.Context, links []link.Named, _ []string) Choice {
 // Probe tells that only a proxy is possible.
 func Probe() Possible { return Possible{nowhere, nowhere, nowhere, nowhere} }
 
-// Isolated does nothing on this system.
-func Isolated(*exec.Cmd) {}
+// A Door is not possible on this system.
+type Door struct{}
 
-// Settle does nothing on this system.
-func Settle() error { return nil }
+// Isolate is not possible on this system.
+func Isolate(*exec.Cmd) (*Door, error) { return nil, errors.New(nowhere) }
+
+// Close does nothing.
+func (d *Door) Close() error { return nil }
+
+// Gone returns nil.
+func (d *Door) Gone() <-chan struct{} { return nil }
+
+// Enter tells that this process is not isolated.
+func Enter() (*Door, error) { return nil, nil } //nolint:nilnil // as elsewhere, where it is not isolated
+
+// Dial is not possible on this system.
+func (d *Door) Dial(context.Context, string) (*net.TCPConn, error) { return nil, errors.New(nowhere) }
 
 // Move is not possible on this system.
 func Move(context.Context, io.Reader, io.Writer) error { return errors.New(nowhere) }

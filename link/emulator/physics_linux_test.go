@@ -191,7 +191,9 @@ func TestOutageAndChange(t *testing.T) {
 			if err := errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)); err != nil {
 				t.Fatal(err)
 			}
-			again(t, 4, func() error { return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1) })
+			again(t, 4, func() error {
+				return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1)
+			})
 		})
 	}
 }

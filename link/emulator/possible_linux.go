@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -39,7 +37,7 @@ func probeIsolated(ctx context.Context, probe []string) (Possible, error) {
 	cmd := exec.CommandContext(ctx, probe[0], probe[1:]...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	Isolated(cmd)
+	isolate(cmd)
 	out, err := cmd.Output()
 	if err != nil {
 		if text := strings.TrimSpace(said.String()); text != "" {
@@ -49,32 +47,6 @@ func probeIsolated(ctx context.Context, probe []string) (Possible, error) {
 	}
 	var p Possible
 	return p, json.Unmarshal(out, &p)
-}
-
-// Isolated has cmd start in a user namespace, in which it is who it was but
-// may make networks, and in a network of its own, which has nothing but a
-// loopback that is still down: Settle takes that into service. It needs no
-// privilege where the system allows such namespaces to everybody.
-func Isolated(cmd *exec.Cmd) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	a := cmd.SysProcAttr
-	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN}
-}
-
-// Settle takes the loopback into service where this process was started by
-// Isolated.
-func Settle() error {
-	h, err := netlink.NewHandle()
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	return loopbackUp(h)
 }
 
 // Probe tries what is possible in this process.
@@ -90,10 +62,10 @@ func probeWith(device string) Possible {
 	}
 	defer s.close() //nolint:errcheck // only read
 	// The service's end is made where we are.
-	t, err := newTun(device, true)
+	t, err := newTun(device)
 	if err == nil {
 		err = errors.Join(t.file.Close(), s.in(func() error {
-			t, err := newTun(device, true)
+			t, err := newTun(device)
 			if err != nil {
 				return err
 			}
@@ -121,10 +93,8 @@ func tryQueue(h *netlink.Handle, s link.Spec) string {
 	if err != nil {
 		return err.Error()
 	}
-	q, err := queueFor(lo, setting{Spec: s.Complete()}, s.Rate)
-	if err == nil {
-		err = h.QdiscReplace(q)
-	}
+	q := queueFor(lo, setting{Spec: s.Complete()}, s.Rate)
+	err = h.QdiscReplace(q)
 	if errors.Is(err, unix.ENOENT) {
 		return fmt.Sprintf("this kernel has no %s (module sch_%s)", q.Type(), q.Type())
 	}

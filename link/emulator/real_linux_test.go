@@ -202,4 +202,3 @@ func roundTrip(t testing.TB, c *net.TCPConn, n int) time.Duration {
 }
 
 const ms = unit.Duration(time.Millisecond)
-

@@ -41,7 +41,7 @@ type spoke struct {
 
 // newStar makes the namespaces and what is in them, then the links.
 func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Network, error) {
-	s := &star{}
+	s := &star{gates: gates{outside: o.Outside}}
 	n := &Network{close: s.close, fail: func() error { return nil }}
 	err := s.prepare(links)
 	if err == nil {
@@ -49,7 +49,7 @@ func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Netw
 		case Userspace:
 			err = s.userspace(n, o)
 		case Kernel:
-			err = s.kernel(n, o)
+			err = s.kernel(o)
 		default:
 			err = fmt.Errorf("there is no way %q to make links", way)
 		}
@@ -139,7 +139,7 @@ func (sp *spoke) reach(ctx context.Context, address string) (string, error) {
 		return "", err
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	if err != nil {
+	if err != nil && sp.star.gates.outside == nil {
 		return "", err
 	}
 	for _, a := range found {

@@ -53,13 +53,13 @@ func (s *star) userspace(n *Network, o Options) error {
 
 // devices makes the devices of both ends.
 func (sp *spoke) devices(path string) ([]*os.File, error) {
-	here, err := newTun(path, true)
+	here, err := newTun(path)
 	if err != nil {
 		return nil, fmt.Errorf("make a device at the service's end: %w", err)
 	}
 	files := []*os.File{here.file}
 	var there *tun
-	err = sp.space.in(func() error { there, err = newTun(path, true); return err })
+	err = sp.space.in(func() error { there, err = newTun(path); return err })
 	if err != nil {
 		return files, fmt.Errorf("make a device at the site: %w", err)
 	}
@@ -174,5 +174,8 @@ func (c *carrier) close() error {
 	}
 	err := c.in.Close()
 	<-c.over
+	if errors.Is(err, os.ErrClosed) { // it had ended by itself
+		return nil
+	}
 	return err
 }

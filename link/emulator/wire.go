@@ -19,7 +19,7 @@ type wire struct {
 	base   time.Time
 	chunks chan chunk // in the order in which they arrive
 
-	over   atomic.Bool // nothing waits any more
+	over atomic.Bool // nothing waits any more
 
 	turn sync.Mutex // whose chunk is the next: first come, first served
 

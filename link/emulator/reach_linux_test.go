@@ -1,0 +1,183 @@
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/link"
+)
+
+// A program at a site reaches a service of this machine that listens on its
+// loopback only, through a gate, and nothing beyond this machine.
+func TestReach(t *testing.T) {
+	lab.Need(t, "curl")
+	for _, way := range []Way{Userspace, Kernel, Proxy} {
+		t.Run(string(way), func(t *testing.T) {
+			n, _ := up(t, way, link.Spec{Rate: 20e6})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write(make([]byte, 1e6))
+			}))
+			defer server.Close()
+			address, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := n.Sites[0].Reach(t.Context(), server.Listener.Addr().String()); err != nil || again != address {
+				t.Errorf("asked again, the address is %s, not %s: %v", again, address, err)
+			}
+			out := curl(t, n.Sites[0], "http://"+address+"/")
+			seconds, err := time.ParseDuration(out + "s")
+			if err != nil || seconds < 400*time.Millisecond*95/100 {
+				t.Errorf("1 MB over 20 Mbit/s took %q", out)
+			}
+			if way == Proxy {
+				return
+			}
+			if out := curl(t, n.Sites[0], "http://192.0.2.200/"); out != "failed" {
+				t.Errorf("a site reaches more than this machine: %q", out)
+			}
+		})
+	}
+}
+
+// curl returns how many seconds it took, or "failed".
+func curl(t *testing.T, s *Site, url string) string {
+	t.Helper()
+	cmd := exec.Command("curl", "--silent", "--noproxy", "*", "--max-time", "20", "--output", os.DevNull, "--write-out", "%{time_total}", url)
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := s.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return "failed"
+	}
+	return out.String()
+}
+
+// A service that is not there is refused at the site, too, and a gate that is
+// closed leaves no connection.
+func TestGateEnds(t *testing.T) {
+	var g gates
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := g.open(t.Context(), "127.0.0.1", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := server.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 5)
+	_ = client.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.ReadFull(client, b); err != nil || string(b) != "hello" {
+		t.Errorf("%q, %v", b, err)
+	}
+	l.Close()
+	refused, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refused.Close()
+	_ = refused.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := refused.Read(b); err == nil {
+		t.Error("something came from a service that is not there")
+	}
+	if err := g.close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Read(b); err == nil {
+		t.Error("a connection outlived its gate")
+	}
+}
+
+// A network closes at once, whatever is under way, and only once.
+func TestCloseUnderLoad(t *testing.T) {
+	for _, way := range []Way{Userspace, Kernel, Proxy} {
+		t.Run(string(way), func(t *testing.T) {
+			spec := link.Spec{Rate: 1e6, RTT: 800 * ms, Queue: 10000 * ms}
+			if way == Kernel { // without netem
+				spec.RTT = 0
+			}
+			n, _ := up(t, way, spec)
+			address := serve(t, n, pour)
+			for range 3 {
+				conn := dial(t, n.Sites[0], address)
+				received(t, 0, 200*time.Millisecond, conn)
+			}
+			if err := n.Sites[0].SetDown(true); err != nil {
+				t.Error(err)
+			}
+			begin := time.Now()
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("closing took %v", took)
+			}
+			if err := n.Close(); err != nil {
+				t.Errorf("closed again: %v", err)
+			}
+		})
+	}
+}
+
+// When what carries packets dies, that is told.
+func TestMoverDies(t *testing.T) {
+	before := interfaces(t)
+	n, _ := up(t, Userspace, link.Spec{Rate: 1e6})
+	kill(t, os.Getpid())
+	eventually(t, func() error {
+		if n.Err() == nil {
+			return errors.New("the links are said to be there")
+		}
+		if now := interfaces(t); !slices.Equal(now, before) {
+			return fmt.Errorf("devices %v, before %v", now, before)
+		}
+		return nil
+	})
+	if err := n.Sites[0].SetDown(true); err == nil {
+		t.Error("a link that is gone was changed")
+	}
+}
+
+// kill kills the children of a process.
+func kill(t *testing.T, parent int) {
+	t.Helper()
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		for _, pid := range strings.Fields(string(b)) {
+			id, _ := strconv.Atoi(pid)
+			if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
