@@ -53,7 +53,11 @@ func choose(links []link.Named, here Possible, isolated *Possible) Choice {
 // there.
 func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 	if p.Spaces != "" {
-		c.Why = append(c.Why, "network namespaces cannot be made: "+p.Spaces)
+		if isolated {
+			c.Why = append(c.Why, "nor can this user, for himself: "+p.Spaces)
+		} else {
+			c.Why = append(c.Why, "this process cannot make network namespaces: "+p.Spaces)
+		}
 		return false
 	}
 	if p.Userspace == "" {

@@ -15,15 +15,18 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	for variable, f := range map[string]func() error{
-		asMover: func() error { return Move(context.Background(), os.Stdin, os.Stdout) },
-		asProbe: func() error { return json.NewEncoder(os.Stdout).Encode(Probe()) },
-		asHost:  hostLinks,
+	for _, as := range []struct {
+		variable string
+		f        func() error
+	}{
+		{asMover, func() error { return Move(context.Background(), os.Stdin, os.Stdout) }},
+		{asProbe, func() error { return json.NewEncoder(os.Stdout).Encode(Probe()) }},
+		{asHost, hostLinks},
 	} {
-		if os.Getenv(variable) == "" {
+		if os.Getenv(as.variable) == "" {
 			continue
 		}
-		if err := f(); err != nil {
+		if err := as.f(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -31,7 +31,7 @@ func newSpace() (*space, error) {
 	}()
 	m := <-done
 	if m.err != nil {
-		return nil, fmt.Errorf("make a network namespace: %w", m.err)
+		return nil, fmt.Errorf("network namespace: %w", m.err)
 	}
 	return &space{m.f}, nil
 }

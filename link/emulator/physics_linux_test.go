@@ -45,12 +45,14 @@ func TestRate(t *testing.T) {
 		{Proxy, 2e6, 51 * ms}, {Proxy, 10e6, 10 * ms}, {Proxy, 100e6, 10 * ms},
 	} {
 		t.Run(string(c.way)+" "+c.rate.String(), func(t *testing.T) {
+			t.Parallel()
 			n, _ := up(t, c.way, link.Spec{Rate: c.rate, RTT: c.rtt, Congestion: "cubic"})
 			address := serve(t, n, pour)
 			again(t, 4, func() error {
 				conn := dial(t, n.Sites[0], address)
 				defer conn.Close()
-				got := 8 * received(t, time.Second, 1500*time.Millisecond, conn)
+				warm := time.Second + time.Duration(20*c.rtt) // slow start overshoots, and recovers
+				got := 8 * received(t, warm, time.Duration(1+4e6/float64(c.rate))*time.Second, conn)
 				t.Logf("%s of %s", unit.Bits(got/8), c.rate)
 				return within("bits/s", got, float64(c.rate), 0.05)
 			})
@@ -62,6 +64,7 @@ func TestRate(t *testing.T) {
 func TestRateUp(t *testing.T) {
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
 			n, _ := up(t, way, link.Spec{Rate: 50e6, Up: 5e6, Congestion: "cubic"})
 			sent := make(chan float64, 4)
 			address := serve(t, n, func(c *net.TCPConn) { sent <- 8 * received(t, time.Second, time.Second, c) })
@@ -100,6 +103,7 @@ func TestRTT(t *testing.T) {
 func TestShare(t *testing.T) {
 	for _, way := range []Way{Userspace, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
 			spec := link.Spec{Rate: 2e6, RTT: 20 * ms, Congestion: "cubic"}
 			n, _ := up(t, way, spec, link.Spec{Rate: 8e6, RTT: 7 * ms, Congestion: "cubic"})
 			address := serve(t, n, pour)
@@ -128,6 +132,7 @@ func TestShare(t *testing.T) {
 func TestLoss(t *testing.T) {
 	for _, p := range []float64{0.003, 0.02} {
 		t.Run(unit.Percent(p), func(t *testing.T) {
+			t.Parallel()
 			const rtt = 20 * ms
 			n, r := up(t, Userspace, link.Spec{Rate: 200e6, RTT: rtt, Loss: unit.Fraction(p), Congestion: "reno"})
 			address := serve(t, n, pour)
@@ -176,6 +181,7 @@ func TestQueue(t *testing.T) {
 func TestOutageAndChange(t *testing.T) {
 	for _, way := range []Way{Userspace, Kernel, Proxy} {
 		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
 			n, _ := up(t, way, link.Spec{Rate: 10e6})
 			site := n.Sites[0]
 			conn := dial(t, site, serve(t, n, pour))

@@ -28,7 +28,7 @@ func Best(ctx context.Context, links []link.Named, probe []string) Choice {
 	}
 	there, err := probeIsolated(ctx, probe)
 	if err != nil {
-		there = Possible{Spaces: fmt.Sprintf("in a user namespace: %v", err)}
+		there = Possible{Spaces: err.Error()}
 	}
 	return choose(links, here, &there)
 }
@@ -56,7 +56,7 @@ func probeWith(device string) Possible {
 	var p Possible
 	s, err := newSpace()
 	if err != nil {
-		p.Spaces = reason(err, "this needs the capability CAP_SYS_ADMIN, as root has")
+		p.Spaces = reason(errors.Unwrap(err), "the capability CAP_SYS_ADMIN, as root has")
 		p.Userspace, p.Netem, p.Tbf = p.Spaces, p.Spaces, p.Spaces
 		return p
 	}
@@ -72,7 +72,7 @@ func probeWith(device string) Possible {
 			return t.file.Close()
 		}))
 	}
-	p.Userspace = reason(err, "this needs "+device+" and the capability CAP_NET_ADMIN")
+	p.Userspace = reason(err, device+" and the capability CAP_NET_ADMIN")
 	if errors.Is(err, unix.EPERM) {
 		p.Spaces = p.Userspace // nor can there be any other device
 	}
@@ -109,5 +109,5 @@ func reason(err error, help string) string {
 	if help == "" {
 		return err.Error()
 	}
-	return err.Error() + ": " + help
+	return err.Error() + " (this needs " + help + ")"
 }

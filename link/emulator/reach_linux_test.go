@@ -100,14 +100,12 @@ func TestGateEnds(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	l.Close()
-	refused, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer refused.Close()
-	_ = refused.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := refused.Read(b); err == nil {
-		t.Error("something came from a service that is not there")
+	if refused, err := net.Dial("tcp", address); err == nil { // or it was refused already
+		defer refused.Close()
+		_ = refused.SetDeadline(time.Now().Add(time.Minute))
+		if _, err := refused.Read(b); err == nil {
+			t.Error("something came from a service that is not there")
+		}
 	}
 	if err := g.close(); err != nil {
 		t.Error(err)

@@ -57,8 +57,7 @@ func moverOptions(t testing.TB) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(asMover, "1")
-	return Options{Mover: []string{exe}, Log: os.Stderr, Seed: 1}
+	return Options{Mover: []string{"env", asMover + "=1", exe}, Log: os.Stderr, Seed: 1}
 }
 
 // up makes links for a test.
