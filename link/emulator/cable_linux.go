@@ -127,7 +127,10 @@ func (c *cable) run() error {
 	defer runtime.UnlockOSThread()
 	defer close(c.samps)
 	defer func() { _ = unix.Close(c.stop) }()
-	hasten()
+	// Of itself a thread wakes up to 50 us late, which the kernel calls its slack.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0); err != nil {
+		return err
+	}
 	b := beat{base: monotonic(), used: threadTime()}
 	b.aim(0)
 	fds := []unix.PollFd{
@@ -139,19 +142,6 @@ func (c *cable) run() error {
 		if !more || err != nil {
 			return err
 		}
-	}
-}
-
-// hasten has this thread run when it must. Of itself a thread wakes up to
-// 50 us late, which the kernel calls its slack, and where clients or service
-// use all CPU, milliseconds later still: so it goes before all others, which
-// takes little from them, as it nearly always waits. Without the privilege for
-// that it is as late as the machine is busy; samples tell how late.
-func hasten() {
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0)
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
-	if unix.SchedSetAttr(0, &attr, 0) != nil {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
 	}
 }
 

@@ -47,6 +47,7 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("mover: first order: %w", err)
 	}
 	runtime.GOMAXPROCS(len(first.Links) + 2) // no link waits for another
+	hasten(len(first.Links))
 	m := &mover{enc: json.NewEncoder(out)}
 	defer m.wait()
 	for i, l := range first.Links {

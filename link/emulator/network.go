@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"slices"
+	"strconv"
 	"sync"
 
 	"weir/link"
@@ -93,7 +94,8 @@ type emulation interface {
 // Start starts cmd as cmd.Start does, but at the site: all connections that
 // the process makes go over its link. Namespaces hold only their network: it
 // sees the same files and processes. With the way Proxy it is started as any
-// other.
+// other. It must not ask for Pdeathsig, which comes when a thread ends, and
+// here threads do.
 func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
 
 // Reach returns the address, as host:port, by which clients at the site reach
@@ -102,6 +104,13 @@ func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
 // otherwise a gate at the service's end of the link passes connections on, or
 // with the way Proxy the link itself does. Gates stay until Close.
 func (s *Site) Reach(ctx context.Context, address string) (string, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("reach a service over a link: %w", err)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("reach a service over a link: %q: a port is a number from 1 to 65535, as in localhost:1094", address)
+	}
 	return s.over.reach(ctx, address)
 }
 

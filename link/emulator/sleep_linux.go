@@ -14,7 +14,7 @@ type sleeper struct{}
 
 func newSleeper() sleeper {
 	runtime.LockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) // see hasten
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) // without it, 50 us worse
 	return sleeper{}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -171,7 +170,8 @@ func (s *star) try(ctx context.Context) error {
 			}
 			return c.Close()
 		})
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		var late net.Error
+		if errors.As(err, &late) && late.Timeout() {
 			err = fmt.Errorf("%w: does a firewall of this machine drop what comes from the devices weir*?", err)
 		}
 		if err != nil {

@@ -1,0 +1,75 @@
+package emulator
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/link"
+)
+
+// A real client reads from a real server over a link: it takes the time that
+// the link needs for the bytes, and not much more.
+func TestXRootDOverLinks(t *testing.T) {
+	lab.Need(t, "xrdcp")
+	needSpaces(t, Userspace)
+	const size = 5 << 20
+	server := lab.StartXRootD(t, lab.XRootDConfig{})
+	if err := server.WriteFile("f", make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := up(t, Userspace, link.Spec{Rate: 50e6, RTT: 20 * ms}, link.Spec{Rate: 200e6, RTT: 5 * ms})
+	for i, rate := range []float64{50e6, 200e6} {
+		address, err := n.Sites[i].Reach(t.Context(), u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("timeout", "60", "xrdcp", "--silent", "--force", fmt.Sprintf("root://%s/%s/f", address, u.Path), filepath.Join(t.TempDir(), "f"))
+		if err := lab.NoDNS(cmd); err != nil {
+			t.Log(err)
+		}
+		begin := time.Now()
+		if err := n.Sites[i].Start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		least := time.Duration(8e9 * size / rate)
+		t.Logf("%d bytes took %v, %v at least", size, time.Since(begin), least)
+		if took := time.Since(begin); took < least {
+			t.Errorf("%v is faster than the link", took)
+		}
+	}
+}
+
+// Who watches interfaces sees how fast a link is.
+func TestSpeedIsTold(t *testing.T) {
+	n, _ := up(t, Userspace, link.Spec{Rate: 20e6})
+	told := func() string {
+		b, err := os.ReadFile("/sys/class/net/" + n.Sites[0].over.(*spoke).here.name + "/speed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	if got := told(); got != "20" {
+		t.Errorf("the device tells %s Mbit/s, not 20", got)
+	}
+	if err := n.Sites[0].Change(link.Spec{Rate: 1e9}); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); got != "1000" {
+		t.Errorf("the device tells %s Mbit/s, not 1000", got)
+	}
+}
