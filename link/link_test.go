@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -119,4 +120,20 @@ func FuzzParse(f *testing.F) {
 		}
 		_ = s.String()
 	})
+}
+
+// The reference names each key.
+func TestReference(t *testing.T) {
+	b, err := os.ReadFile("../docs/links.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range Keys() {
+		if !strings.Contains(string(b), "\n| `"+key+"` |") {
+			t.Errorf("docs/links.md has no line for %s", key)
+		}
+		if err := new(Spec).Set(key, ""); err == nil && key != "congestion" {
+			t.Errorf("%s may be empty", key)
+		}
+	}
 }

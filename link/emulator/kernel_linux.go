@@ -21,7 +21,7 @@ func (s *star) kernel(o Options) error {
 		if err := sp.pair(); err != nil {
 			return err
 		}
-		w := &cords{spoke: sp, now: setting{Spec: sp.spec}}
+		w := &cords{spoke: sp, now: sp.first()}
 		sp.adjust = w.change
 		if err := sp.up(); err != nil {
 			return err

@@ -176,6 +176,33 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// A second's sample tells what the link carried, whatever made it.
+func TestSamples(t *testing.T) {
+	for _, way := range []Way{Userspace, Kernel, Proxy} {
+		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
+			n, r := up(t, way, link.Spec{Rate: 10e6, Congestion: "cubic"})
+			conn := dial(t, n.Sites[0], serve(t, n, pour))
+			again(t, 4, func() error {
+				before := len(r.samples())
+				got := received(t, time.Second, 2500*time.Millisecond, conn)
+				all := r.samples()[before:]
+				if len(all) < 3 {
+					return errors.New("too few samples")
+				}
+				s := all[len(all)-1]
+				t.Logf("%+v", s)
+				if s.Link != "a" || s.Rate != 10e6 || s.Up != 10e6 || s.Down || s.Time.Nanosecond() > 1e8 || s.ToClients.Late.P99 < 0 {
+					t.Errorf("%+v", s)
+				}
+				return errors.Join(within("bytes/s received", got, 10e6/8*1448/1500, 0.05), within("span", s.Seconds, 1, 0.05),
+					within("bytes", float64(s.ToClients.Bytes)/s.Seconds, 10e6/8, 0.05), within("packets", float64(s.ToClients.Packets)/s.Seconds, 10e6/8/1500, 0.05),
+					within("busy", s.ToClients.Busy, 1, 0.05))
+			})
+		})
+	}
+}
+
 // TCP outlives a link that is down for a while, and the rate may be changed
 // under way.
 func TestOutageAndChange(t *testing.T) {

@@ -56,6 +56,11 @@ func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Netw
 	if err == nil {
 		err = s.try(ctx)
 	}
+	for _, sp := range s.spokes {
+		if err == nil && sp.spec.Loss > 0 {
+			err = sp.adjust(setting{Spec: sp.spec})
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -97,6 +102,14 @@ func (s *star) prepare(links []link.Named) (err error) {
 		s.spokes = append(s.spokes, sp)
 	}
 	return nil
+}
+
+// first is the link's setting until it was tried: nothing is lost, so that a
+// try that fails tells something.
+func (sp *spoke) first() setting {
+	s := setting{Spec: sp.spec}
+	s.Spec.Loss = 0
+	return s
 }
 
 // up takes both ends of a link into service.

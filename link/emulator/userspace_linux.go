@@ -28,7 +28,7 @@ func (s *star) userspace(n *Network, o Options) error {
 		if err != nil {
 			return err
 		}
-		first.Links = append(first.Links, orderLink{Name: sp.name, Setting: setting{Spec: sp.spec}, Seed: o.Seed + 2*uint64(i)}) //nolint:gosec // small
+		first.Links = append(first.Links, orderLink{Name: sp.name, Setting: sp.first(), Seed: o.Seed + 2*uint64(i)}) //nolint:gosec // small
 	}
 	c, err := startCarrier(o, files, first)
 	if err != nil {
