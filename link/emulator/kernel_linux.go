@@ -3,6 +3,7 @@ package emulator
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -72,14 +73,17 @@ func (sp *spoke) pair() error {
 // cords are the two ends of a link whose queues are the kernel's.
 type cords struct {
 	*spoke
+	mu   sync.Mutex
 	now  setting
-	last [2]netlink.QdiscStatistics
+	last [2]netlink.QdiscStatistics // of the one who watches
 }
 
 func (c *cords) ends() [2]end { return [2]end{toClients: c.here, fromClients: c.there} }
 
 // change sets the queues of both ends.
 func (c *cords) change(s setting) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.now = s
 	rates := [2]unit.Bitrate{toClients: s.Spec.Rate, fromClients: s.Spec.FromClients()}
 	for i, e := range c.ends() {
@@ -157,6 +161,8 @@ func watch(stop chan struct{}, all []*cords, take func(*Sample)) {
 
 // sample is nil while the counters cannot be read.
 func (c *cords) sample(now time.Time, span time.Duration) *Sample {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	spec := c.now.Spec
 	out := &Sample{Time: now, Seconds: span.Seconds(), Link: c.name, Rate: spec.Rate, Up: spec.FromClients(), Down: c.now.Down}
 	rates := [2]unit.Bitrate{toClients: spec.Rate, fromClients: spec.FromClients()}

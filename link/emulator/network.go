@@ -124,7 +124,7 @@ func (s *Site) Spec() link.Spec {
 // Change makes the link like spec, from now on; MTU and Congestion stay as
 // they are. What is under way arrives as it would have.
 func (s *Site) Change(spec link.Spec) error {
-	if err := link.Check([]link.Named{{Name: s.Name, Spec: spec}}); err != nil && s.Name != "" {
+	if err := link.Check([]link.Named{{Name: s.Name, Spec: spec}}); err != nil {
 		return err
 	}
 	return s.set(func(now *setting) {

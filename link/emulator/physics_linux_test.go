@@ -99,6 +99,38 @@ func TestRTT(t *testing.T) {
 	}
 }
 
+// Pages that are read one after the other take a round trip each.
+func TestPages(t *testing.T) {
+	const pages, size = 20, 8 << 10
+	n, _ := up(t, Userspace, link.Spec{Rate: 100e6, RTT: 51 * ms})
+	conn := dial(t, n.Sites[0], serve(t, n, func(c *net.TCPConn) {
+		b := make([]byte, size)
+		for {
+			if _, err := io.ReadFull(c, b[:24]); err != nil {
+				return
+			}
+			c.Write(b)
+		}
+	}))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	again(t, 4, func() error {
+		b := make([]byte, size)
+		begin := time.Now()
+		for range pages {
+			conn.Write(b[:24])
+			if _, err := io.ReadFull(conn, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		took, least := time.Since(begin), pages*51*time.Millisecond
+		t.Logf("%d pages took %v, %v at least", pages, took, least)
+		if took < least {
+			t.Errorf("%v is faster than the link", took)
+		}
+		return within("seconds", took.Seconds(), least.Seconds(), 0.1)
+	})
+}
+
 // Connections share a link, and several links do not.
 func TestShare(t *testing.T) {
 	for _, way := range []Way{Userspace, Proxy} {
