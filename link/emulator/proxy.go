@@ -193,21 +193,24 @@ func (p *proxyLink) pass(w *wire, from, to *net.TCPConn, up time.Time) {
 			<-room
 		}
 	})
-	for first := true; ; first = false {
-		b := w.buffer()
+	for ready := int64(-1); ; {
+		b, asked := w.buffer(), w.now()
 		n, err := from.Read(b)
-		if first {
+		if ready < 0 {
 			p.until(up)
+		}
+		if got := w.now(); ready < 0 || got-asked > atOnce {
+			ready = got
 		}
 		if n > 0 {
 			room <- struct{}{}
-			w.send(b[:n], arrived)
+			ready = w.send(b[:n], ready, arrived)
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				_, _ = to.SetLinger(0), to.Close()
 			}
-			w.send(nil, arrived)
+			w.send(nil, ready, arrived)
 			break
 		}
 	}

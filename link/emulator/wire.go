@@ -75,6 +75,9 @@ type chunk struct {
 // longestSleep is how late the end of a link may be noticed.
 const longestSleep = 50 * time.Millisecond
 
+// atOnce is how long a read may take of what was there already.
+const atOnce = int64(200 * time.Microsecond)
+
 // inFlight is how many chunks may be under way in all.
 const inFlight = 1 << 14
 
@@ -86,14 +89,17 @@ func newWire(p params, seed uint64) *wire {
 
 func (w *wire) now() int64 { return int64(time.Since(w.base)) }
 
-// send puts b on the wire when the queue has room; it arrives at to. It waits
-// its turn, as the others who share the wire do.
-func (w *wire) send(b []byte, to chan<- []byte) {
+// send puts b, which was there at the time ready, on the wire when the queue
+// has room; it arrives at to. It waits its turn, as the others who share the
+// wire do, and returns when b could have gone on the wire: if we were woken
+// late the wire has not stood still for that.
+func (w *wire) send(b []byte, ready int64, to chan<- []byte) int64 {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	w.mu.Lock()
 	for w.shaper.down {
 		w.mended.Wait()
+		ready = w.now()
 	}
 	for {
 		over := w.shaper.wait(w.now()) - w.shaper.queue
@@ -104,12 +110,14 @@ func (w *wire) send(b []byte, to chan<- []byte) {
 		time.Sleep(min(time.Duration(over), longestSleep))
 		w.mu.Lock()
 	}
-	now, packets := w.now(), (len(b)+segment-1)/segment
+	packets := (len(b) + segment - 1) / segment
+	now := min(w.now(), max(ready, int64(w.shaper.free)-w.shaper.queue))
 	w.tally.wait.add(w.shaper.wait(now), int64(packets))
 	at, busy := w.shaper.send(now, len(b)+packets*header)
 	w.busy += busy
 	w.mu.Unlock()
 	w.chunks <- chunk{at: at, bytes: b, to: to}
+	return now
 }
 
 // run hands over what arrives, until chunks is closed. Whom it hands to never
