@@ -213,10 +213,19 @@ func (c *cable) take(b *beat, w *way, from int) error {
 	return nil
 }
 
+// whole takes a time to the second that it is next to: the two clocks do not
+// run alike, and a moment before a second is not of the second before.
+func whole(t time.Time) time.Time {
+	if second := t.Round(time.Second); t.Sub(second).Abs() < 2*time.Millisecond {
+		return second
+	}
+	return t
+}
+
 // sample ends a span. A reader who does not keep up misses some.
 func (c *cable) sample(b *beat, now int64) {
 	used := threadTime()
-	s := cableSample{time: time.Now(), ns: now - b.looked, setting: c.now, cost: float64(used-b.used) / 1e9}
+	s := cableSample{time: whole(time.Now()), ns: now - b.looked, setting: c.now, cost: float64(used-b.used) / 1e9}
 	b.used = used
 	for i, w := range c.ways {
 		s.ways[i] = w.look(now, s.ns)
