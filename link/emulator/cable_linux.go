@@ -225,7 +225,7 @@ func whole(t time.Time) time.Time {
 // sample ends a span. A reader who does not keep up misses some.
 func (c *cable) sample(b *beat, now int64) {
 	used := threadTime()
-	s := cableSample{time: whole(time.Now()), ns: now - b.looked, setting: c.now, cost: float64(used-b.used) / 1e9}
+	s := cableSample{time: whole(time.Now().UTC()), ns: now - b.looked, setting: c.now, cost: float64(used-b.used) / 1e9}
 	b.used = used
 	for i, w := range c.ways {
 		s.ways[i] = w.look(now, s.ns)

@@ -130,12 +130,20 @@ func setSpeed(name string, rate unit.Bitrate) {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	cmd := ethtoolCmd{cmd: unix.ETHTOOL_SSET, speed: uint16(mbit), speedHigh: uint16(mbit >> 16)} //nolint:gosec // two halves
+	_ = ethtool(fd, name, &cmd)
+}
+
+// ethtool asks or tells a device something through any socket.
+func ethtool(fd int, name string, cmd *ethtoolCmd) error {
 	var req struct {
 		name [unix.IFNAMSIZ]byte
 		data unsafe.Pointer
 		_    [16]byte
 	}
 	copy(req.name[:unix.IFNAMSIZ-1], name)
-	req.data = unsafe.Pointer(&cmd)
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req)))
+	req.data = unsafe.Pointer(cmd)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req))); errno != 0 {
+		return os.NewSyscallError("SIOCETHTOOL", errno)
+	}
+	return nil
 }

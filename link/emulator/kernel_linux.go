@@ -149,7 +149,7 @@ func watch(stop chan struct{}, all []*cords, take func(*Sample)) {
 			return
 		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
 		}
-		now = time.Now()
+		now = time.Now().UTC()
 		for _, c := range all {
 			if s := c.sample(now, now.Sub(last)); s != nil && take != nil {
 				take(s)

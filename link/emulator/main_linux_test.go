@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // What this test program is when a test starts it again.
@@ -32,5 +36,33 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if err := apart(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
+}
+
+// apart moves this program to a network of its own, if it may, so that tests
+// that run beside it, and this machine's own network, are not disturbed.
+func apart() error {
+	const moved = "WEIR_TEST_APART"
+	if os.Getenv(moved) != "" {
+		h, err := netlink.NewHandle()
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		return loopbackUp(h)
+	}
+	runtime.LockOSThread() // the whole program goes where this thread is when it is started anew
+	defer runtime.UnlockOSThread()
+	if unix.Unshare(unix.CLONE_NEWNET) != nil {
+		return nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return unix.Exec(exe, os.Args, append(os.Environ(), moved+"=1"))
 }

@@ -64,7 +64,7 @@ func lookAt(ctx context.Context, links []link.Named, all []*proxyLink, take func
 			return
 		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
 		}
-		now = time.Now()
+		now = time.Now().UTC()
 		for i, p := range all {
 			take(p.sample(links[i].Name, now, now.Sub(last)))
 		}

@@ -1,0 +1,81 @@
+package emulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/link"
+)
+
+// What cannot be made is refused with a reason, and nothing of it stays.
+func TestUpFails(t *testing.T) {
+	needSpaces(t, Userspace)
+	before := interfaces(t)
+	good := []link.Named{{Spec: link.Spec{Rate: 1e6}}}
+	works := moverOptions(t)
+	for name, c := range map[string]struct {
+		way   Way
+		links []link.Named
+		o     Options
+		want  string
+	}{
+		"no link":              {Userspace, nil, works, "there is no link"},
+		"an impossible link":   {Userspace, []link.Named{{Spec: link.Spec{Loss: 2}}}, works, "link.loss: 200%"},
+		"no way":               {"magic", good, works, `no way "magic"`},
+		"no mover":             {Userspace, good, Options{}, "no program was named that carries packets"},
+		"a missing mover":      {Userspace, good, Options{Mover: []string{"/nonexistent/weir"}}, "start what carries packets"},
+		"a mover that ends":    {Userspace, good, Options{Mover: []string{"true"}}, "has ended"},
+		"a mover that babbles": {Userspace, good, Options{Mover: []string{"echo", "<html>"}}, "has ended"},
+		"no such congestion":   {Userspace, []link.Named{{Spec: link.Spec{Congestion: "nonesuch"}}}, works, "congestion control nonesuch"},
+		"the same, by kernel":  {Kernel, []link.Named{{Spec: link.Spec{Congestion: "nonesuch"}}}, works, "cubic"},
+		"no device file":       {Userspace, good, Options{Mover: works.Mover, device: "/nonexistent/tun"}, "open /nonexistent/tun"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, err := Up(t.Context(), Choice{Way: c.way}, c.links, c.o)
+			if err == nil {
+				n.Close()
+				t.Fatal("it is said to be up")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+	eventually(t, func() error {
+		if now := interfaces(t); !slices.Equal(now, before) {
+			return fmt.Errorf("devices %v, before %v", now, before)
+		}
+		return nil
+	})
+}
+
+// Addresses are of a block that this machine has nothing to do with.
+func TestBlocks(t *testing.T) {
+	needSpaces(t, Userspace)
+	spec := link.Spec{Rate: 10e6}
+	a, _ := up(t, Userspace, spec, spec)
+	b, _ := up(t, Kernel, spec)
+	used, err := usedNetworks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2000 {
+		n, err := newBlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !n.free(used) || !strings.HasPrefix(n.service.String(), "198.18.") && !strings.HasPrefix(n.service.String(), "198.19.") {
+			t.Fatalf("%+v", n)
+		}
+		sites := []string{n.service.String(), a.Service, b.Service}
+		for i := range 200 {
+			s := n.site(i).String()
+			if slices.Contains(sites, s) || !n.base.Contains(n.site(i)) || strings.HasSuffix(s, ".0") || strings.HasSuffix(s, ".255") {
+				t.Fatalf("site %d of %v is %s", i, n, s)
+			}
+			sites = append(sites, s)
+		}
+	}
+}
