@@ -113,19 +113,29 @@ func TestIsolatedAsWeAre(t *testing.T) {
 	if err != nil || p.Tbf != "" {
 		t.Skipf("no links without privileges here: %v %s", err, p.Tbf)
 	}
-	before := interfaces(t)
-	cmd, in, _ := hosted(t, func(cmd *exec.Cmd) {
-		door, err := Isolate(cmd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { door.Close() })
-	}, Kernel)
-	if now := interfaces(t); !slices.Equal(now, before) {
-		t.Errorf("devices %v of this machine, before %v", now, before)
-	}
-	in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+	for _, end := range []string{"close", "kill", "terminate"} {
+		t.Run(end, func(t *testing.T) {
+			before := interfaces(t)
+			cmd, in, pid := hosted(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asOuter+"=1") }, Kernel)
+			if now := interfaces(t); !slices.Equal(now, before) {
+				t.Errorf("devices %v of this machine, before %v", now, before)
+			}
+			site, err := spaceOf(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch end {
+			case "close":
+				in.Close()
+			case "kill":
+				cmd.Process.Kill()
+			case "terminate":
+				cmd.Process.Signal(unix.SIGTERM)
+			}
+			if err := cmd.Wait(); err != nil && end != "kill" {
+				t.Error(err)
+			}
+			eventually(t, func() error { return nobodyIn(site) })
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -42,10 +43,13 @@ func hostLinks() error {
 		return err
 	}
 	o := Options{Mover: []string{exe}, Log: os.Stderr, device: os.Getenv("WEIR_TEST_DEVICE")}
+	var gone <-chan struct{}
 	if door != nil {
 		defer door.Close()
-		o.Outside = door.Dial
+		o.Outside, gone = door.Dial, door.Gone()
 	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
 	links := []link.Named{{Name: "a", Spec: link.Spec{Rate: 10e6}}, {Name: "b", Spec: link.Spec{Rate: 10e6}}}
 	n, err := Up(context.Background(), Choice{Way: way}, links, o)
 	if err != nil {
@@ -79,7 +83,13 @@ func hostLinks() error {
 			return err
 		}
 	}
-	_, err = io.Copy(io.Discard, os.Stdin)
+	over := make(chan error, 1)
+	go func() { _, err := io.Copy(io.Discard, os.Stdin); over <- err }()
+	select {
+	case err = <-over:
+	case <-gone: // who has isolated us was killed
+	case <-signals:
+	}
 	return errors.Join(err, in.Close(), cmd.Wait(), n.Close())
 }
 

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"os/signal"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -16,6 +19,7 @@ import (
 const (
 	asMover = "WEIR_TEST_MOVER" // what carries packets
 	asProbe = "WEIR_TEST_PROBE" // what tries what is possible
+	asOuter = "WEIR_TEST_OUTER" // what runs this program isolated
 )
 
 func TestMain(m *testing.M) {
@@ -25,6 +29,7 @@ func TestMain(m *testing.M) {
 	}{
 		{asMover, func() error { return Move(context.Background(), os.Stdin, os.Stdout) }},
 		{asProbe, func() error { return json.NewEncoder(os.Stdout).Encode(Probe()) }},
+		{asOuter, rerunHost},
 		{asHost, hostLinks},
 	} {
 		if os.Getenv(as.variable) == "" {
@@ -41,6 +46,20 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+// rerunHost runs hostLinks isolated.
+func rerunHost() error {
+	os.Unsetenv(asOuter)
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cmd := exec.Command(exe)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return Rerun(ctx, cmd)
 }
 
 // apart moves this program to a network of its own, if it may, so that tests
