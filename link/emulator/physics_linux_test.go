@@ -324,8 +324,14 @@ func (r packetReader) Read(b []byte) (int, error) {
 // What arrives over a lossy link with super-packets, of which parts are cut
 // out, is what was sent.
 func TestBytesSurvive(t *testing.T) {
-	n, r := up(t, Userspace, link.Spec{Rate: 1e9, RTT: 2 * ms, Loss: 0.001, Queue: ms, Congestion: "cubic"})
-	const total = 30 << 20
+	for _, mtu := range []unit.Size{0, 576, 9000} {
+		t.Run(mtu.String(), func(t *testing.T) { bytesSurvive(t, mtu) })
+	}
+}
+
+func bytesSurvive(t *testing.T, mtu unit.Size) {
+	n, _ := up(t, Userspace, link.Spec{Rate: 1e9, RTT: 2 * ms, Loss: 0.001, Queue: ms, MTU: mtu, Congestion: "cubic"})
+	const total = 20 << 20
 	address := serve(t, n, func(c *net.TCPConn) {
 		b := make([]byte, 1<<16)
 		for at := 0; at < total; at += len(b) {
@@ -350,5 +356,4 @@ func TestBytesSurvive(t *testing.T) {
 			}
 		}
 	}
-	_ = r
 }

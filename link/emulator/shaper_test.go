@@ -129,7 +129,7 @@ func TestRing(t *testing.T) {
 func superPacket(payload int) []byte {
 	b := make([]byte, virtioSize+52+payload)
 	b[0], b[1] = needsSum, typeTCP4
-	binary.LittleEndian.PutUint16(b[4:], 1448)
+	binary.NativeEndian.PutUint16(b[4:], 1448)
 	ip := b[virtioSize:]
 	ip[0], ip[8], ip[9] = 0x45, 64, 6
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))

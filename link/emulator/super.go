@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // With TSO the kernel hands over up to 64 KB at once, a super-packet: one
 // header and the payload of many segments. It is described by the ten bytes of
-// struct virtio_net_hdr before it (linux/virtio_net.h; their order is that of
-// the machine, which is little endian wherever weir runs).
+// struct virtio_net_hdr before it (linux/virtio_net.h), in the order of bytes
+// of this machine.
 const (
 	virtioSize  = 10
 	needsSum    = 1 // flags: the checksum at csum_start is a partial one
@@ -34,7 +34,7 @@ func look(b []byte) (s super, ok bool) {
 	if b[1]&0x7f != typeTCP4 {
 		return one, true
 	}
-	payload := int(binary.LittleEndian.Uint16(b[4:]))
+	payload := int(binary.NativeEndian.Uint16(b[4:]))
 	at := int(ip[0]&15) * 4
 	if payload == 0 || len(ip) < at+20 {
 		return one, true
