@@ -128,13 +128,18 @@ func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) netlink.Qdisc {
 			Loss: float32(100 * spec.Loss), Limit: uint32(limit), Rate64: bytes, //nolint:gosec // at most a million packets
 		})
 	case rate > 0:
-		burst := uint32(max(2*float64(spec.MTU+frame), 2*superTime*float64(bytes))) //nolint:gosec // at most 12 MB
+		burst := uint32(max(2*float64(spec.MTU+frame), burstTime*float64(bytes)))   //nolint:gosec // at most 50 MB
 		limit := burst + uint32(time.Duration(spec.Queue).Seconds()*float64(bytes)) //nolint:gosec // at most 256 MB
 		return &netlink.Tbf{QdiscAttrs: attrs, Rate: bytes, Limit: limit, Buffer: netlink.Xmittime(bytes, burst)}
 	}
 	attrs.Handle = netlink.MakeHandle(4, 0)
 	return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "pfifo"}
 }
+
+// burstTime is how late the kernel may look at a queue without losing the
+// wire's time, in seconds; for so long packets may come faster than the rate
+// after a pause.
+const burstTime = 0.004
 
 // needsNetem tells whether tbf is not enough.
 func needsNetem(s link.Spec) bool { return s.RTT > 0 || s.Loss > 0 || s.Jitter > 0 }

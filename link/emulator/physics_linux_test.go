@@ -49,7 +49,7 @@ func TestRate(t *testing.T) {
 			t.Parallel()
 			n, _ := up(t, c.way, link.Spec{Rate: c.rate, RTT: c.rtt, Congestion: "cubic"})
 			address := serve(t, n, pour)
-			again(t, 4, func() error {
+			again(t, 8, func() error {
 				conn := dial(t, n.Sites[0], address)
 				defer conn.Close()
 				warm := time.Second + time.Duration(20*c.rtt) // slow start overshoots, and recovers
@@ -69,7 +69,7 @@ func TestRateUp(t *testing.T) {
 			n, _ := up(t, way, link.Spec{Rate: 50e6, Up: 5e6, Congestion: "cubic"})
 			sent := make(chan float64, 4)
 			address := serve(t, n, func(c *net.TCPConn) { sent <- 8 * received(t, time.Second, time.Second, c) })
-			again(t, 4, func() error {
+			again(t, 8, func() error {
 				conn := dial(t, n.Sites[0], address)
 				defer conn.Close()
 				go pour(conn)
@@ -87,7 +87,7 @@ func TestRTT(t *testing.T) {
 				n, _ := up(t, way, link.Spec{Rate: 100e6, RTT: rtt})
 				c := dial(t, n.Sites[0], serve(t, n, echo))
 				roundTrip(t, c, 1)
-				again(t, 4, func() error {
+				again(t, 8, func() error {
 					got := roundTrip(t, c, 10)
 					t.Log(rtt, got)
 					if got < time.Duration(rtt) {
@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 		}
 	}))
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	again(t, 4, func() error {
+	again(t, 8, func() error {
 		b, each := make([]byte, size), make([]time.Duration, pages)
 		for i := range each {
 			begin := time.Now()
@@ -143,7 +143,7 @@ func TestShare(t *testing.T) {
 			spec := link.Spec{Rate: 2e6, RTT: 20 * ms, Congestion: "cubic"}
 			n, _ := up(t, way, spec, link.Spec{Rate: 8e6, RTT: 7 * ms, Congestion: "cubic"})
 			address := serve(t, n, pour)
-			again(t, 4, func() error {
+			again(t, 8, func() error {
 				var conns []*net.TCPConn
 				for range 10 {
 					conns = append(conns, dial(t, n.Sites[0], address))
@@ -173,7 +173,7 @@ func TestLoss(t *testing.T) {
 			n, r := up(t, Userspace, link.Spec{Rate: 200e6, RTT: rtt, Loss: unit.Fraction(p), Congestion: "reno"})
 			address := serve(t, n, pour)
 			want := 8 * 1448 / time.Duration(rtt).Seconds() * math.Sqrt(1.5/p)
-			again(t, 3, func() error {
+			again(t, 6, func() error {
 				conn := dial(t, n.Sites[0], address)
 				defer conn.Close()
 				got := 8 * received(t, time.Second, 3*time.Second, conn)
@@ -219,7 +219,7 @@ func TestSamples(t *testing.T) {
 			t.Parallel()
 			n, r := up(t, way, link.Spec{Rate: 10e6, Congestion: "cubic"})
 			conn := dial(t, n.Sites[0], serve(t, n, pour))
-			again(t, 4, func() error {
+			again(t, 8, func() error {
 				before := len(r.samples())
 				got := received(t, time.Second, 2500*time.Millisecond, conn)
 				all := r.samples()[before:]
@@ -260,7 +260,7 @@ func TestOutageAndChange(t *testing.T) {
 			if err := errors.Join(site.Change(link.Spec{Rate: 20e6}), site.SetDown(false)); err != nil {
 				t.Fatal(err)
 			}
-			again(t, 4, func() error {
+			again(t, 8, func() error {
 				return within("bits/s after", 8*received(t, 3*time.Second, time.Second, conn), 20e6, 0.1)
 			})
 		})
