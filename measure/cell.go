@@ -72,6 +72,8 @@ type cell struct {
 	think, cpu, waited                   int64 // ns
 	latency, first, connect, login, late Histogram
 	redirect                             Histogram
+	memory                               int64
+	jobs                                 jobCounts
 	_                                    [64]byte
 }
 
@@ -95,6 +97,8 @@ func (c *cell) drain(v *Interval) {
 	v.Waited += float64(take(&c.waited)) / 1e9
 	v.Think += float64(take(&c.think)) / 1e9
 	v.CPU += float64(take(&c.cpu)) / 1e9
+	v.Memory = max(v.Memory, take(&c.memory))
+	c.jobs.drain(&v.Jobs)
 	for class := range c.failed {
 		if n := take(&c.failed[class]); n > 0 {
 			if v.Failed == nil {
@@ -145,6 +149,8 @@ func (v *Interval) Add(o *Interval) {
 	v.Reopened += o.Reopened
 	v.Think += o.Think
 	v.CPU += o.CPU
+	v.Memory = max(v.Memory, o.Memory)
+	v.Jobs.add(&o.Jobs)
 	for class, n := range o.Failed {
 		if v.Failed == nil {
 			v.Failed = map[storage.Class]int64{}

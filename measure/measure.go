@@ -19,7 +19,8 @@ import (
 type Recorder struct {
 	base   time.Time // of all clock readings
 	shards []*shard
-	gauge  gauge
+	gauge  gauge // clients
+	jobs   gauge
 	log    examples
 
 	mu   sync.Mutex // guards next, last and cuts
@@ -88,7 +89,7 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	clients := r.gauge.mean(now)
 	blank := Interval{
 		Start: r.Time(r.last).UTC(), Seconds: (now - r.last).Seconds(),
-		Step: step, Phase: phase, Clients: clients,
+		Step: step, Phase: phase, Clients: clients, Jobs: Jobs{Running: r.jobs.mean(now)},
 	}
 	r.last = now
 	byAddress := map[address]*Interval{}

@@ -97,6 +97,7 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	c.wire += res.Wire
 	if res.Process != nil {
 		c.cpu += int64(res.Process.User + res.Process.System)
+		c.memory = max(c.memory, res.Process.MaxRSS)
 	}
 	c.waits += int64(res.Waits)
 	c.waited += int64(res.Waited)

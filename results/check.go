@@ -31,6 +31,8 @@ func checkInterval(iv *measure.Interval) error {
 		{"moved_bytes", iv.Moved}, {"discarded_bytes", iv.Dropped}, {"wire_bytes", iv.Wire}, {"begun", iv.Begun}, {"done", iv.Done},
 		{"retried", iv.Retried}, {"verified", iv.Verified}, {"unverifiable", iv.Unproven}, {"tasks", iv.Tasks},
 		{"sessions", iv.Sessions}, {"missed", iv.Missed}, {"waits", iv.Waits}, {"reopened", iv.Reopened},
+		{"program_memory_bytes", iv.Memory}, {"jobs_begun", iv.Started}, {"jobs_done", iv.Ended}, {"jobs_failed", iv.Broken},
+		{"jobs_crashed", iv.Crashed}, {"events", iv.Events}, {"used_bytes", iv.Used}, {"staged_bytes", iv.Staged},
 	} {
 		if c.n < 0 || c.n > mostCount {
 			return fmt.Errorf("damaged line: %s %d is impossible", c.name, c.n)
@@ -46,14 +48,14 @@ func checkInterval(iv *measure.Interval) error {
 		v    float64
 	}{
 		{"think_seconds", iv.Think / mostClients}, {"waited_seconds", iv.Waited / mostClients},
-		{"client_cpu_seconds", iv.CPU}, {"duration_seconds", iv.Seconds},
+		{"client_cpu_seconds", iv.CPU}, {"compute_seconds", iv.Compute / mostClients}, {"duration_seconds", iv.Seconds},
 	} {
 		if c.v < 0 || c.v > mostSeconds {
 			return fmt.Errorf("damaged line: %s %v is impossible", c.name, c.v)
 		}
 	}
-	if iv.Clients < 0 || iv.Clients > mostClients {
-		return fmt.Errorf("damaged line: clients %v is impossible", iv.Clients)
+	if iv.Clients < 0 || iv.Clients > mostClients || iv.Running < 0 || iv.Running > mostClients {
+		return fmt.Errorf("damaged line: clients %v, or jobs_running %v, is impossible", iv.Clients, iv.Running)
 	}
 	return checkHistograms(iv)
 }
@@ -65,6 +67,7 @@ func checkHistograms(iv *measure.Interval) error {
 	}{
 		{"latency_seconds", &iv.Latency}, {"first_byte_seconds", &iv.FirstByte}, {"connect_seconds", &iv.Connect},
 		{"login_seconds", &iv.Login}, {"late_seconds", &iv.Late}, {"redirect_seconds", &iv.Redirect},
+		{"job_seconds", &iv.Wall},
 	} {
 		if n := c.h.Count(); n < 0 || n > mostCount || c.h.Sum() < 0 || math.IsInf(c.h.Sum(), 0) {
 			return fmt.Errorf("damaged line: %s is impossible", c.name)

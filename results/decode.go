@@ -28,7 +28,7 @@ func (d *decoder) interval(b []byte, iv *measure.Interval) error {
 func (d *decoder) quickInterval(b []byte, v *measure.Interval) bool {
 	l := &d.line
 	l.Reset(b)
-	*v = measure.Interval{Latency: v.Latency, FirstByte: v.FirstByte, Connect: v.Connect, Login: v.Login, Redirect: v.Redirect, Late: v.Late}
+	*v = measure.Interval{Latency: v.Latency, FirstByte: v.FirstByte, Connect: v.Connect, Login: v.Login, Redirect: v.Redirect, Late: v.Late, Jobs: measure.Jobs{Wall: v.Wall}}
 	l.Open()
 	if !l.Key(`"start":`) || v.Start.UnmarshalText(l.Bytes()) != nil {
 		return false
@@ -50,8 +50,31 @@ func (d *decoder) quickInterval(b []byte, v *measure.Interval) bool {
 	if l.Key(`"client_cpu_seconds":`) {
 		v.CPU = l.Float()
 	}
+	count(l, `"program_memory_bytes":`, &v.Memory)
+	if !d.jobs(&v.Jobs) {
+		return false
+	}
 	l.Close()
 	return l.Whole()
+}
+
+// jobs reads the keys of an interval that tell of jobs.
+func (d *decoder) jobs(v *measure.Jobs) bool {
+	l := &d.line
+	float(l, `"jobs_running":`, &v.Running)
+	count(l, `"jobs_begun":`, &v.Started)
+	count(l, `"jobs_done":`, &v.Ended)
+	count(l, `"jobs_failed":`, &v.Broken)
+	count(l, `"jobs_crashed":`, &v.Crashed)
+	count(l, `"events":`, &v.Events)
+	count(l, `"used_bytes":`, &v.Used)
+	count(l, `"staged_bytes":`, &v.Staged)
+	float(l, `"compute_seconds":`, &v.Compute)
+	if !l.Key(`"job_seconds":`) {
+		v.Wall.Reset()
+		return true
+	}
+	return d.histograms.Read(&v.Wall, l.Object())
 }
 
 // counts reads the keys of an interval between its start and its histograms.

@@ -36,7 +36,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	}
 	l := s.Load
 	for i, n := range l.Clients {
-		p.Steps = append(p.Steps, Step{Number: i + 1, Clients: n, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold})
+		p.Steps = append(p.Steps, Step{Number: i + 1, Clients: n, Jobs: l.Jobs, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold})
 	}
 	for i, r := range l.Rate {
 		p.Model = "open"

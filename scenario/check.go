@@ -221,7 +221,13 @@ func rooted(scheme string) bool {
 // operations returns the kinds of operations that the workload asks for.
 func (s *Scenario) operations() []string {
 	w := s.Work
-	if w.Kind != "mix" && w.Kind != "metadata" {
+	switch w.Kind {
+	case "job":
+		return []string{"read"}
+	case "command-job":
+		return []string{"run"}
+	case "mix", "metadata":
+	default:
 		return []string{w.Kind}
 	}
 	var out []string
@@ -235,7 +241,7 @@ func (s *Scenario) operations() []string {
 
 // needsFiles says whether there must be files before the run.
 func (s *Scenario) needsFiles() bool {
-	return slices.ContainsFunc(s.operations(), func(k string) bool { return slices.Contains([]string{"read", "stat", "checksum", "locate"}, k) })
+	return slices.ContainsFunc(s.operations(), func(k string) bool { return slices.Contains([]string{"read", "stat", "checksum", "locate", "run"}, k) })
 }
 
 // withScheme returns what was probably meant by a target without a scheme: a

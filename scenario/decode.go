@@ -240,9 +240,8 @@ func index(path string) string {
 
 func laterWords() map[string]string {
 	return map[string]string{
-		"workload.kind=job":     "comes with a later version: use read with part and think",
 		"workload.kind=copy":    "comes with a later version: use read, write or mix",
-		"workload.kind=command": "is not a kind of work: name the program with the key client, and what it does here (read, write)",
+		"workload.kind=command": "is not a kind of work: use command-job for a program of your own that does its work on each file, or name with client the program that reads or writes",
 	}
 }
 

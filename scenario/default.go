@@ -32,9 +32,10 @@ func seconds(s float64) unit.Duration { return unit.Duration(math.Round(s * floa
 
 // Defaults of keys that are needed only beside others.
 const (
-	defaultSize = unit.Size(1 << 20) // workload.size of kinds that write, files.make.size
-	defaultSkew = 1.2                // workload.skew of pick: zipf
-	thisMachine = "localhost"        // hosts.[].name
+	defaultSize = unit.Size(1 << 20)         // workload.size of kinds that write, files.make.size
+	defaultSkew = 1.2                        // workload.skew of pick: zipf
+	defaultCool = unit.Duration(time.Second) // load.cool beside load.jobs
+	thisMachine = "localhost"                // hosts.[].name
 )
 
 func defaultClients() Counts { return Counts{1, 2, 4, 8, 16, 32, 64, 128, 256} }
@@ -55,6 +56,12 @@ func (s *Scenario) complete() {
 	}
 	if w.Pick == "zipf" && w.Skew == 0 {
 		w.Skew = defaultSkew
+	}
+	if w.Kind == "job" {
+		w.Job = completeJob(w.Job)
+	}
+	if s.Load.Jobs > 0 && s.Load.Cool == 0 {
+		s.Load.Cool = defaultCool
 	}
 	if p := w.Part; p != nil {
 		p.Count = max(p.Count, 1)

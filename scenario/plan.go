@@ -57,9 +57,10 @@ type Step struct {
 	Clients int           `json:"clients"`        // virtual clients; in the open model the most that may be busy at once
 	Rate    unit.Rate     `json:"rate,omitempty"` // open model: arrivals per second, over all clients
 	Poisson bool          `json:"poisson,omitempty"`
-	Ramp    unit.Duration `json:"ramp"`   // clients are started (or stopped) evenly over it
-	Settle  unit.Duration `json:"settle"` // at full load, not counted
-	Hold    unit.Duration `json:"hold"`   // counted
+	Ramp    unit.Duration `json:"ramp"`           // clients are started (or stopped) evenly over it
+	Settle  unit.Duration `json:"settle"`         // at full load, not counted
+	Hold    unit.Duration `json:"hold"`           // counted
+	Jobs    int           `json:"jobs,omitempty"` // tasks that each client does before it leaves; the step ends with the last of them, or when Hold is over
 
 	// Cool sets the step apart from the next one, if it is above 0: all clients
 	// leave, their last operations end, and the service rests for so long.

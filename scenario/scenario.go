@@ -58,6 +58,7 @@ type Load struct {
 	Rate       Rates         `yaml:"rate"`        // open model: one step each
 	Arrivals   string        `yaml:"arrivals"`    // open model: constant, poisson
 	MaxClients int           `yaml:"max_clients"` // open model: most clients that may be busy at once
+	Jobs       int           `yaml:"jobs"`        // jobs that each client of a step does before it leaves; 0: until the hold time is over
 	Ramp       unit.Duration `yaml:"ramp"`
 	Settle     unit.Duration `yaml:"settle"`
 	Hold       unit.Duration `yaml:"hold"`

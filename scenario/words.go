@@ -8,7 +8,8 @@ func words() map[string][]string {
 	return map[string][]string{
 		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
 		"auth.method":         {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
-		"workload.kind":       {"read", "write", "mix", "metadata", "login"},
+		"workload.kind":       {"read", "write", "mix", "metadata", "login", "job", "command-job"},
+		"workload.job.access": {"direct", "staged"},
 		"workload.session":    {"kept", "fresh", "shared"},
 		"workload.pick":       {"random", "sequential", "zipf"},
 		"workload.part.order": {"random", "sequential"},

@@ -18,6 +18,7 @@ var (
 	ErrBusy     = errors.New("service is busy")                     // 429, 503, kXR_wait beyond its limit
 	ErrChecksum = errors.New("checksum differs")                    // payload is not what it should be
 	ErrShort    = errors.New("fewer bytes than announced")          // cut off, or shorter than asked for
+	ErrScratch  = errors.New("disk of this machine failed")         // full, or broken: the service is not to blame
 	ErrProtocol = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
 )
 
@@ -55,13 +56,14 @@ const (
 	Busy              // the service says that it has too much to do
 	Checksummed       // payload is not what it should be
 	Short             // fewer bytes than announced
+	Scratch           // the disk of this machine that was to take the payload is full or broken
 	Other             // everything else; the first few are kept whole
 	Canceled          // the run ended first; not a failure of the service
 	Classes           // how many classes there are
 )
 
 func classNames() [Classes]string {
-	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "other", "canceled"}
+	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "scratch", "other", "canceled"}
 }
 
 // Failure tells whether an operation of the class failed: it did not end well,
@@ -103,6 +105,8 @@ func classify(err error) Class {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Canceled
+	case errors.Is(err, ErrScratch):
+		return Scratch
 	case errors.Is(err, ErrChecksum):
 		return Checksummed
 	case errors.Is(err, fs.ErrNotExist):

@@ -24,11 +24,12 @@ const (
 	Move                 // give a file or folder another name
 	Locate               // which servers have a file
 	Ping                 // ask whether the service is there, on the session as it is
+	Run                  // a program of the user's does its work on a file
 	Kinds                // how many kinds there are
 )
 
 func kindNames() [Kinds]string {
-	return [Kinds]string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "copy", "login", "move", "locate", "ping"}
+	return [Kinds]string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "copy", "login", "move", "locate", "ping", "run"}
 }
 
 // String returns the kind's word.

@@ -29,6 +29,7 @@ type Op struct {
 	Plain   bool          // Read, Write: without the page checksums that the protocol may have (root://: kXR_read and kXR_write instead of kXR_pgread and kXR_pgwrite)
 	Keep    bool          // Read: leave the file open, where the protocol opens files, for this client's next Read of the same path
 	Folder  bool          // Remove: Path is a folder, and shall go wherever the service has it (root://: on each data server)
+	Dest    string        // Read of a whole file: path of a file of this machine that takes the payload; it is made, or emptied first, and stays, whatever became of the read. Its disk's failures wrap ErrScratch. Empty: the payload is dropped
 	Sync    bool          // Write: have the bytes put on stable storage before the file is closed, where the protocol can ask for that
 	Timeout time.Duration // the whole operation; 0 means none
 }

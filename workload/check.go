@@ -39,7 +39,9 @@ func Check(w Work) error {
 
 type sayer func(key, format string, args ...any)
 
-func kinds() []string { return []string{"read", "write", "mix", "metadata", "login"} }
+func kinds() []string {
+	return []string{"read", "write", "mix", "metadata", "login", "job", "command-job"}
+}
 
 // mixable returns what the key mix may weigh.
 func mixable(kind string) []string {

@@ -41,6 +41,9 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 		chunk: int(w.Chunk), ahead: w.InFlight, plain: w.Plain, sync: w.Sync, keep: w.KeepOpen, timeout: time.Duration(w.Timeout),
 		think: w.Think, verify: float64(w.Verify), sum: w.Sum,
 	}
+	if w.Job != nil {
+		s.reading = &Reading{job: *w.Job, verify: float64(w.Verify), sum: w.Sum}
+	}
 	return s, nil
 }
 
@@ -51,6 +54,7 @@ type stream struct {
 	dirs    bool // remove and move take folders that mkdir made, not files that write made
 	files   []File
 	pick    picker
+	reading *Reading // of jobs
 	part    parts
 	size    Sampler
 	names   names
@@ -86,7 +90,7 @@ func (s *stream) Next(r *rand.Rand, t *Task) {
 		t.Ops = make([]storage.Op, 1)
 	}
 	t.Ops = t.Ops[:1]
-	t.Verify, t.File, t.Failed = false, nil, false
+	t.Verify, t.File, t.Job, t.Failed = false, nil, nil, false
 	op := &t.Ops[0]
 	*op = storage.Op{Kind: s.choice.draw(r), Timeout: s.timeout}
 	s.fill(r, t, op)
@@ -102,7 +106,14 @@ func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
 	}
 	switch op.Kind {
 	case storage.Read:
+		if s.reading != nil {
+			s.job(r, t, op)
+			return
+		}
 		s.read(r, t, op)
+	case storage.Run:
+		t.File = &s.files[s.pick.next(r)]
+		op.Path, op.Size = t.File.Path, t.File.Size
 	case storage.Write:
 		s.write(r, t, op)
 	case storage.Stat, storage.Locate:
@@ -140,6 +151,17 @@ func (s *stream) read(r *rand.Rand, t *Task, op *storage.Op) {
 	if s.verified(r) {
 		t.Verify, op.Sum = true, s.sum
 	}
+}
+
+// job begins a job on a file; its requests are made later, one by one.
+func (s *stream) job(r *rand.Rand, t *Task, op *storage.Op) {
+	t.File = &s.files[s.pick.next(r)]
+	op.Path, op.Size, op.Chunk, op.Plain = t.File.Path, t.File.Size, int(s.reading.job.Page), s.plain
+	if ahead := s.reading.job.Ahead; ahead > 0 {
+		op.Ahead = int((ahead + s.reading.job.Page - 1) / s.reading.job.Page)
+	}
+	s.reading.start(r, t.File, *op, s.pick.order != "sequential")
+	t.Job = s.reading
 }
 
 func (s *stream) write(r *rand.Rand, t *Task, op *storage.Op) {
@@ -197,9 +219,10 @@ func (s *stream) forget(r *rand.Rand) string {
 	return s.name(n)
 }
 
-func (s *stream) verified(r *rand.Rand) bool {
-	return s.verify >= 1 || s.verify > 0 && r.Float64() < s.verify
-}
+func (s *stream) verified(r *rand.Rand) bool { return drawn(r, s.verify) }
+
+// drawn is true for a share of all calls.
+func drawn(r *rand.Rand, share float64) bool { return share >= 1 || share > 0 && r.Float64() < share }
 
 // A choice draws the kind of the next operation.
 type choice struct {
@@ -223,7 +246,7 @@ func (c choice) draw(r *rand.Rand) storage.Kind {
 func (c choice) has(k storage.Kind) bool { return slices.Contains(c.kinds, k) }
 
 func (c choice) needsFiles() bool {
-	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum) || c.has(storage.Locate)
+	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum) || c.has(storage.Locate) || c.has(storage.Run)
 }
 
 // choose lists the kinds of w in a fixed order, without those of weight 0, so
@@ -233,7 +256,7 @@ func choose(w Work) choice {
 	sum := 0.0
 	for k := range storage.Kinds {
 		weight := w.Mix[k.String()]
-		if w.Kind == k.String() {
+		if operation(w.Kind) == k.String() {
 			weight = 1
 		}
 		if weight > 0 {
@@ -243,6 +266,17 @@ func choose(w Work) choice {
 		}
 	}
 	return c
+}
+
+// operation is the kind of operation that work of a kind consists of.
+func operation(kind string) string {
+	switch kind {
+	case "job":
+		return storage.Read.String()
+	case "command-job":
+		return storage.Run.String()
+	}
+	return kind
 }
 
 func parent(path string) string {

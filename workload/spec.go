@@ -6,7 +6,7 @@ import (
 
 // Work says what clients do. It is the scenario's key workload.
 type Work struct {
-	Kind     string             `json:"kind"                yaml:"kind"`                // read write mix metadata login
+	Kind     string             `json:"kind"                yaml:"kind"`                // read write mix metadata login job command-job
 	Mix      map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"`       // kind of operation: weight; for mix and metadata
 	Session  string             `json:"session"             yaml:"session"`             // kept, fresh, shared
 	Pick     string             `json:"pick"                yaml:"pick"`                // random, sequential, zipf
@@ -18,6 +18,7 @@ type Work struct {
 	Plain    bool               `json:"plain,omitempty"     yaml:"plain,omitempty"`     // without the page checksums that the protocol may have
 	KeepOpen bool               `json:"keep_open,omitempty" yaml:"keep_open,omitempty"` // files that were read stay open for the client's next read
 	Part     *Part              `json:"part,omitempty"      yaml:"part,omitempty"`      // read parts instead of whole files
+	Job      *Job               `json:"job,omitempty"       yaml:"job,omitempty"`       // kind job
 	Size     Dist               `json:"size,omitzero"       yaml:"size,omitempty"`      // write: bytes of a new file
 	Keep     bool               `json:"keep,omitempty"      yaml:"keep,omitempty"`      // write: leave the files where they are
 	Verify   unit.Fraction      `json:"verify"              yaml:"verify"`              // operations whose payload is read and checked

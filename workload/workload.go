@@ -20,6 +20,7 @@ type Task struct {
 	Ops    []storage.Op  // reused from task to task, their Ranges too
 	Think  time.Duration // pause after the task
 	Verify bool          // payload of this task is checked: that of a read on its way, its Op carries a Sum; that of a write by who runs the task, afterwards
+	Job    *Reading      // the task is a job of kind job: its requests come from here, and Ops[0] is room for one; nil for other kinds
 	File   *File         // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
 	Failed bool          // set by who ran the task, before the next Next: a write, mkdir or move that failed will not be removed or moved later
 }

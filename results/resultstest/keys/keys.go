@@ -63,9 +63,9 @@ func keysOf(v any) map[string]string {
 		return keys
 	}
 	of := reflect.TypeOf(v)
-	for i := range of.NumField() {
-		if key, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); key != "" && key != "-" {
-			keys[key] = of.String() + "." + of.Field(i).Name
+	for _, f := range reflect.VisibleFields(of) { // those of embedded structs, too
+		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
+			keys[key] = of.String() + "." + f.Name
 		}
 	}
 	return keys

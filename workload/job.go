@@ -1,0 +1,172 @@
+package workload
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"weir/internal/unit"
+	"weir/storage"
+)
+
+// A Job says what an analysis job does: it goes through events of a file, one
+// after the other, and computes on each that it reads. It is the scenario's
+// key workload.job, of kind job.
+type Job struct {
+	Access  string        `json:"access"                 yaml:"access"`       // direct; staged: the whole file is copied to a scratch disk first, and read there
+	Events  int           `json:"events"                 yaml:"events"`       // that a job goes through
+	Event   unit.Size     `json:"event_size"             yaml:"event_size"`   // bytes of one event
+	Page    unit.Size     `json:"page"                   yaml:"page"`         // bytes of one request
+	Skim    unit.Fraction `json:"skim"                   yaml:"skim"`         // share of the events that is read, drawn at random
+	Slim    unit.Fraction `json:"slim"                   yaml:"slim"`         // share of the pages of these events that is read, evenly
+	Vector  int           `json:"vector,omitempty"       yaml:"vector"`       // pages of one request, if more than one
+	Ahead   unit.Size     `json:"read_ahead,omitempty"   yaml:"read_ahead"`   // bytes that are asked for while the job computes on those before; 0: none
+	Compute Span          `json:"compute"                yaml:"compute"`      // per event that is read
+	Burn    bool          `json:"burn,omitempty"         yaml:"burn"`         // computing keeps a core busy; otherwise it is slept
+	Scratch string        `json:"scratch,omitempty"      yaml:"scratch"`      // staged: folder for copies; empty: the system's for temporary files
+	Copy    unit.Duration `json:"copy_timeout,omitempty" yaml:"copy_timeout"` // staged: longest that a copy may take
+}
+
+// How jobs get at their events.
+const (
+	Direct = "direct"
+	Staged = "staged"
+)
+
+// pages is how many pages an event has, the last of which may be shorter.
+func (j *Job) pages() int64 { return (int64(j.Event) + int64(j.Page) - 1) / int64(j.Page) }
+
+// share returns how many of n things a fraction of them is, at least one.
+func share(f unit.Fraction, n int64) int64 { return min(max(int64(float64(f)*float64(n)+0.5), 1), n) }
+
+// A Reading is the requests of one job, made one by one: a job of 3000 events
+// has 15,000 of them. It belongs to one client.
+type Reading struct {
+	job    Job
+	file   *File
+	like   storage.Op // what all requests have in common
+	verify float64    // share of the requests whose payload is checked
+	sum    string     // and the algorithm
+	each   int64      // pages read of an event
+	from   int64      // where the first event lies in the file
+
+	event  int64 // the one that is being read, from 0; job.Events at the end
+	left   int64 // events still to be read after it
+	page   int64 // the next one of the event
+	ranges []storage.Range
+}
+
+// A Piece is one request of a Reading, and what the job does when it has it.
+type Piece struct {
+	Events  int64         // that are complete now
+	Bytes   int64         // of the request
+	Compute time.Duration // on these events
+}
+
+// start begins another job on f.
+func (g *Reading) start(r *rand.Rand, f *File, like storage.Op, anywhere bool) {
+	g.file, g.like, g.from = f, like, 0
+	g.each = share(g.job.Slim, g.job.pages())
+	if room := f.Size/int64(g.job.Event) - int64(g.job.Events); anywhere && room > 0 {
+		g.from = r.Int64N(room+1) * int64(g.job.Event)
+	}
+	g.event, g.page, g.left = -1, 0, share(g.job.Skim, int64(g.job.Events))
+	g.skip(r)
+}
+
+// Job returns what the reading follows.
+func (g *Reading) Job() *Job { return &g.job }
+
+// Whole fills op with the read of the whole file, for jobs that are staged. It
+// has a Sum, unless nothing is to be verified. The caller names its Dest.
+func (g *Reading) Whole(op *storage.Op) {
+	*op = g.like
+	op.Timeout = time.Duration(g.job.Copy)
+	if g.verify > 0 {
+		op.Sum = g.sum
+	}
+}
+
+// Next fills op with the next request and returns what the job does with it;
+// false after the last. Ops whose payload is to be verified have a Sum. The op's Ranges are valid until the next call. Offsets
+// are those of the file, so they serve for its copy, too.
+func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
+	if g.event >= int64(g.job.Events) {
+		return p, false
+	}
+	*op = g.like
+	g.ranges = g.ranges[:0]
+	for g.event < int64(g.job.Events) && g.fits(p.Bytes) {
+		at, n := g.place()
+		g.put(at, n)
+		p.Bytes += n
+		if g.step(r) {
+			p.Events++
+			p.Compute += g.job.Compute.Draw(r)
+		}
+	}
+	op.Ranges = g.ranges
+	op.Keep = g.event < int64(g.job.Events) // the last request closes the file
+	if drawn(r, g.verify) {
+		op.Sum = g.sum
+	}
+	return p, true
+}
+
+// fits tells whether the next page goes into the request that has so many bytes.
+func (g *Reading) fits(bytes int64) bool {
+	if bytes == 0 {
+		return true
+	}
+	at, n := g.place()
+	last := g.ranges[len(g.ranges)-1]
+	switch {
+	case g.job.Vector > 1:
+		return len(g.ranges) < g.job.Vector
+	case g.job.Ahead > 0:
+		return last.Offset+last.Length == at && bytes+n <= int64(g.job.Ahead)
+	}
+	return false
+}
+
+// put adds a page to the request.
+func (g *Reading) put(at, n int64) {
+	if len(g.ranges) > 0 && g.job.Vector <= 1 {
+		g.ranges[0].Length += n
+		return
+	}
+	g.ranges = append(g.ranges, storage.Range{Offset: at, Length: n})
+}
+
+// place returns where the next page lies.
+func (g *Reading) place() (at, n int64) {
+	in := g.page * int64(g.job.Page)
+	return g.from + g.event*int64(g.job.Event) + in, min(int64(g.job.Page), int64(g.job.Event)-in)
+}
+
+// step goes on to the next page that is read, and tells whether it is another
+// event's. Pages are spread evenly over an event, its first one among them.
+func (g *Reading) step(r *rand.Rand) (another bool) {
+	all := g.job.pages()
+	for g.page++; g.page < all; g.page++ {
+		if g.page*g.each%all < g.each {
+			return false
+		}
+	}
+	g.page = 0
+	g.skip(r)
+	return true
+}
+
+// skip goes on to the next event that is read. Which ones are read is drawn so
+// that all choices of so many are equally likely (Knuth, The Art of Computer
+// Programming, volume 2, 3.4.2, algorithm S).
+func (g *Reading) skip(r *rand.Rand) {
+	all := int64(g.job.Events)
+	for g.event++; g.event < all && g.left > 0; g.event++ {
+		if rest := all - g.event; g.left == rest || r.Int64N(rest) < g.left {
+			g.left--
+			return
+		}
+	}
+	g.event = all
+}
