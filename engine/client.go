@@ -60,6 +60,7 @@ type life struct {
 	*run
 	seed  uint64
 	fresh bool                 // a session lasts one task
+	jobs  bool                 // tasks are jobs
 	sums  sync.Map             // *workload.File of the file set: checksum of its content
 	due   <-chan time.Duration // open model: planned starts
 }
@@ -102,8 +103,8 @@ func (l *life) loop(c *client) {
 		}
 		think := c.task.Think + c.pause
 		c.meter.Task(think)
-		if think <= 0 {
-			continue
+		if think <= 0 || c.leaving.Load() {
+			continue // a job may have slept over the call to leave
 		}
 		planned := l.rec.Now() + think
 		l.Pacer.Sleep(c, l.rec.Time(planned))
@@ -129,22 +130,20 @@ func (l *life) serve(c *client) {
 	}
 }
 
-// do runs the task's operations; planned is the reading of the clock at which
+// do runs the task; planned is the reading of the clock at which
 // the task should have begun, negative for now. It returns false if the run
 // was broken off.
 func (l *life) do(c *client, planned time.Duration) bool {
-	failed := false
-	for i := range c.task.Ops {
-		class := l.operation(c, &c.task.Ops[i], planned)
-		planned = -1
-		if class == storage.Canceled {
-			return false
-		}
-		if class != storage.None {
-			failed = true
-			break
-		}
+	class := storage.None
+	if l.jobs {
+		class = l.job(c, planned)
+	} else {
+		class = l.operations(c, planned)
 	}
+	if class == storage.Canceled {
+		return false
+	}
+	failed := class != storage.None
 	if l.fresh {
 		_ = c.session.Close() // a broken session is already counted by its operation
 	}
@@ -158,6 +157,18 @@ func (l *life) do(c *client, planned time.Duration) bool {
 		c.pause = min(2*c.pause, longestPause)
 	}
 	return true
+}
+
+// operations runs the task's operations one after the other, up to the first
+// that fails, and returns the class of the last.
+func (l *life) operations(c *client, planned time.Duration) storage.Class {
+	for i := range c.task.Ops {
+		if class := l.operation(c, &c.task.Ops[i], planned); class != storage.None {
+			return class
+		}
+		planned = -1
+	}
+	return storage.None
 }
 
 // operation runs one operation, again if it failed and the plan allows it.

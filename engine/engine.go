@@ -120,7 +120,11 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.hard, r.kill = context.WithCancel(ctx)
 	r.soft, r.breakOff = context.WithCancel(r.hard)
 	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
-	life := &life{run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == "fresh" || c.Plan.Work.Kind == "login"}
+	kind := c.Plan.Work.Kind
+	life := &life{
+		run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == "fresh" || kind == "login",
+		jobs: kind == "job" || kind == "command-job",
+	}
 	if c.Plan.Model == "open" {
 		r.arrivals = newArrivals(r.rec, c.Pacer, r.idle, c.Plan.Seed+uint64(c.Plan.First))
 		life.due = r.arrivals.due
@@ -133,8 +137,11 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 // mainKind is the kind of operation that stands for an idle second.
 func mainKind(w workload.Work) storage.Kind {
 	var k storage.Kind
-	if k.UnmarshalText([]byte(w.Kind)) != nil {
-		return storage.Read // mix, metadata
+	switch {
+	case w.Kind == "command-job":
+		return storage.Run
+	case k.UnmarshalText([]byte(w.Kind)) != nil:
+		return storage.Read // mix, metadata, job
 	}
 	return k
 }

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"time"
+
+	"weir/storage"
+	"weir/workload"
+)
+
+// A reader makes one request of a job and tells what became of it.
+type reader func(op *storage.Op) storage.Class
+
+// job runs the task as one job from its first request to its last, or to the
+// one that ended it. planned is as in do. It returns the class of the job's end.
+func (l *life) job(c *client, planned time.Duration) storage.Class {
+	kind := c.task.Ops[0].Kind
+	begin := c.meter.JobBegin(kind)
+	if planned >= 0 {
+		begin = planned // who waits for a job waits from then on
+	}
+	var class storage.Class
+	switch g := c.task.Job; {
+	case g == nil:
+		class = l.operation(c, &c.task.Ops[0], planned)
+	case g.Job().Access == workload.Staged:
+		class = l.staged(c, planned)
+	default:
+		class = l.direct(c, planned)
+	}
+	c.meter.JobEnd(kind, class, begin)
+	return class
+}
+
+// direct is a job that asks the service for each of its pieces.
+func (l *life) direct(c *client, planned time.Duration) storage.Class {
+	return l.events(c, func(op *storage.Op) storage.Class {
+		c.task.Verify = op.Sum != ""
+		class := l.operation(c, op, planned)
+		planned = -1 // the others come when their turn comes
+		return class
+	})
+}
+
+// events goes through the job's events: read, compute, read, compute. It
+// returns the class of the last request, or Canceled if the run was broken off.
+func (l *life) events(c *client, read reader) storage.Class {
+	g, op := c.task.Job, &c.task.Ops[0]
+	for p, more := g.Next(c.rand, op); more; p, more = g.Next(c.rand, op) {
+		if class := read(op); class != storage.None {
+			return class
+		}
+		if !l.compute(c, p) {
+			return storage.Canceled
+		}
+	}
+	return storage.None
+}
