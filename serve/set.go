@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -42,13 +44,48 @@ func parseSet(text string) (Set, error) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(count), 10, 31)
 	if err != nil {
-		return Set{}, fmt.Errorf("%q is not a number of files", count)
+		return Set{}, fmt.Errorf("%q is not a number", count)
 	}
 	bytes, err := unit.ParseSize(strings.TrimSpace(size))
 	if err != nil {
 		return Set{}, err
 	}
 	return Set{Count: int(n), Size: int64(bytes)}, nil
+}
+
+// ParseEvents reads "50000x40KiB", one file of so many events of one size, or
+// "4x50000x40KiB", so many files: what analysis jobs read in pages. They are
+// invented files like all others.
+func ParseEvents(text string) (Set, error) {
+	set, err := parseEvents(text)
+	if err == nil {
+		err = checkSets([]Set{set})
+	}
+	if err != nil {
+		return Set{}, fmt.Errorf("events %q: %w: write them as 50000x40KiB, or 4x50000x40KiB for four files", text, err)
+	}
+	return set, nil
+}
+
+func parseEvents(text string) (Set, error) {
+	files, rest := "1", text
+	if strings.Count(text, "x") > 1 {
+		files, rest, _ = strings.Cut(text, "x")
+	}
+	events, err := parseSet(rest)
+	if err != nil {
+		return Set{}, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(files), 10, 31)
+	switch {
+	case err != nil:
+		return Set{}, fmt.Errorf("%q is not a number of files", files)
+	case events.Count < 1 || events.Size < 1:
+		return Set{}, errors.New("a file has at least one event, and an event at least one byte")
+	case int64(events.Count) > math.MaxInt64/events.Size:
+		return Set{}, errors.New("a file cannot be so large")
+	}
+	return Set{Count: int(n), Size: int64(events.Count) * events.Size}, nil
 }
 
 func checkSets(sets []Set) error {

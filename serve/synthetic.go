@@ -76,12 +76,16 @@ func (t *synthetic) invent(name string) *node {
 	}
 	for _, s := range t.sets {
 		if i < s.Count {
-			return &node{modified: t.born, size: s.Size, seed: content.Seed(t.seed, "/"+name)}
+			return &node{modified: t.born, size: s.Size, seed: SeedOf(t.seed, name)}
 		}
 		i -= s.Count
 	}
 	return nil
 }
+
+// SeedOf returns what package content makes the invented file called name
+// from, where the Config's Seed is base.
+func SeedOf(base uint64, name string) uint64 { return content.Seed(base, "/"+name) }
 
 // folder returns the folder that name is or would be in. The caller holds t.mu.
 func (t *synthetic) folder(name string) (*node, error) {

@@ -36,6 +36,45 @@ func TestParseSynthetic(t *testing.T) {
 	}
 }
 
+func TestParseEvents(t *testing.T) {
+	for text, want := range map[string]Set{
+		"50000x40KiB":        {1, 50000 * 40 << 10},
+		"4x50000x40KiB":      {4, 50000 * 40 << 10},
+		" 2 x 3 x 4B":        {2, 12},
+		"1x2147483647x4GiB":  {1, 2147483647 * 4 << 30},
+		"10000000x1x1B":      {10_000_000, 1},
+		"1x1x9223372036854B": {1, 9223372036854},
+	} {
+		if got, err := ParseEvents(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "x", "xx", "50000", "40KiB", "0x40KiB", "50000x0", "0x50000x40KiB", "-1x5x4B", "1x-5x4B", "1x2x3x4B", "1x5x4", "50000x40KiB,1x1MiB",
+		"2147483647x8EiB", "1x2147483647x4EiB", "99999999x1x1B", "50000xx40KiB", "1x50000x40KiBx"} {
+		if got, err := ParseEvents(text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		} else if !strings.Contains(err.Error(), "50000x40KiB") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// The federation of the MONARC tests: any of its pages, without anything kept
+// for it.
+func TestEvents(t *testing.T) {
+	set, err := ParseEvents("50000x40KiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, Config{Synthetic: []Set{set}})
+	check(t, s, exchange{method: "HEAD", path: "/file000000.dat", code: 200, answer: map[string]string{"Content-Length": "2048000000"}})
+	page := make([]byte, 8<<10)
+	for _, at := range []int64{0, 8 << 10, 49_999 * 40 << 10, 2_048_000_000 - 8<<10} {
+		content.Fill(page, SeedOf(0, "file000000.dat"), at)
+		check(t, s, exchange{path: "/file000000.dat", header: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, at+8191)}, code: 206, want: string(page)})
+	}
+}
+
 func FuzzParseSynthetic(f *testing.F) {
 	f.Add("1000x1MiB")
 	f.Add("1x0,2x1.5GB")

@@ -11,9 +11,6 @@ import (
 	"weir/results/campaign"
 )
 
-// What weir's own server serves to a run without a target.
-const builtinFiles = "1000x1MiB"
-
 func runCommand(s streams, signals signalSource) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{

@@ -19,7 +19,7 @@ import (
 // serveFlags are serve.Config as the command line says it.
 type serveFlags struct {
 	conf                    serve.Config
-	synthetic               string
+	synthetic, events       string
 	passwordFile, tokenFile string
 	rate, totalRate         string
 	whileStdin              bool
@@ -32,9 +32,14 @@ func serveCommand(s streams, signals signalSource) *cobra.Command {
 		Short: "Serve a folder, or invented files, over HTTP and WebDAV",
 		Long: `The built-in data server: ranges, uploads that appear when they are whole,
 digests, WebDAV, /metrics. It listens on the loopback interface unless told
-otherwise. The first line it prints is "serving URL".`,
+otherwise. The first line it prints is "serving URL".
+
+Invented files are called file000000.dat and so on. Their bytes follow from the
+seed and the name and are made as they are read, so that files of any size need
+neither disk nor memory, and clients can check what they get.`,
 		Example: `  weir serve /data --listen 127.0.0.1:8080
   weir serve --synthetic 1000x1MiB
+  weir serve --events 50000x40KiB
   weir serve /data --listen :8443 --cert host.pem --key host.key --token-file token`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,6 +60,7 @@ otherwise. The first line it prints is "serving URL".`,
 func (f *serveFlags) add(c *cobra.Command) {
 	fs, conf := c.Flags(), &f.conf
 	fs.StringVar(&f.synthetic, "synthetic", "", "invent files: `COUNTxSIZE`, several with commas, as in 1000x1MiB,10x1GiB")
+	fs.StringVar(&f.events, "events", "", "invent files of events for analysis jobs: `EVENTSxSIZE`, one file, as in 50000x40KiB; or FILESxEVENTSxSIZE")
 	fs.Uint64Var(&conf.Seed, "seed", 0, "what invented files are made from")
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:0", "`HOST:PORT`; port 0 lets the system choose")
 	fs.BoolVar(&conf.Public, "public", false, "allow an address beyond this machine without TLS and credentials")
@@ -76,14 +82,9 @@ func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
 	if len(args) == 1 {
 		conf.Dir = args[0]
 	}
-	if (conf.Dir == "") == (f.synthetic == "") {
-		return conf, errors.New("serve needs a folder or --synthetic COUNTxSIZE, and only one of them")
-	}
-	var err error
-	if f.synthetic != "" {
-		if conf.Synthetic, err = serve.ParseSynthetic(f.synthetic); err != nil {
-			return conf, fmt.Errorf("--synthetic: %w", err)
-		}
+	err := f.invent(&conf)
+	if err != nil {
+		return conf, err
 	}
 	if conf.Password, err = fileText(f.passwordFile); err != nil {
 		return conf, fmt.Errorf("--password-file: %w", err)
@@ -99,6 +100,26 @@ func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
 	}
 	conf.Log = slog.New(slog.NewTextHandler(s.err, nil))
 	return conf, nil
+}
+
+// invent says which files are invented.
+func (f *serveFlags) invent(conf *serve.Config) (err error) {
+	if (conf.Dir == "") == (f.synthetic+f.events == "") {
+		return errors.New("serve needs a folder or invented files (--synthetic COUNTxSIZE, --events EVENTSxSIZE), and not both")
+	}
+	if f.synthetic != "" {
+		if conf.Synthetic, err = serve.ParseSynthetic(f.synthetic); err != nil {
+			return fmt.Errorf("--synthetic: %w", err)
+		}
+	}
+	if f.events != "" {
+		set, err := serve.ParseEvents(f.events)
+		if err != nil {
+			return fmt.Errorf("--events: %w", err)
+		}
+		conf.Synthetic = append(conf.Synthetic, set)
+	}
+	return nil
 }
 
 func fileText(path string) (string, error) {

@@ -62,7 +62,7 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 func (r *session) run(dir string, conclude func() error) (err error) {
 	ctx := r.in.stop
 	if r.plan.Target == scenario.BuiltIn || r.plan.BuiltIn {
-		server, err := startBuiltin(ctx, r.streams, builtinFiles)
+		server, err := startBuiltin(ctx, r.streams, r.plan.Work)
 		if err != nil {
 			return err
 		}
@@ -176,6 +176,9 @@ func about(discard bool) (results.About, error) {
 func (r *session) prepare() (err error) {
 	r.config.Files, err = engine.Prepare(r.in.finish, r.config, r.files, r.live.advance)
 	r.live.end()
+	if r.plan.BuiltIn && r.plan.Files.Listing {
+		r.config.Files = invented(r.config.Files)
+	}
 	if err != nil && r.in.finish.Err() != nil {
 		return fmt.Errorf("%w before the load began: nothing was measured", errFinishing)
 	}
