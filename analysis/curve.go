@@ -25,6 +25,7 @@ func (d *data) step(t *total) Step {
 	s.steady(t)
 	s.Little = d.little(&s)
 	s.TaskSeconds = d.taskSeconds(&s)
+	d.jobs(&s)
 	d.hosts(&s, t)
 	return s
 }
@@ -53,6 +54,7 @@ func (t *total) step() Step {
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
+	s.jobs(t)
 	return s
 }
 

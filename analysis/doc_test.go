@@ -13,7 +13,7 @@ import (
 
 func TestDocumentedKeys(t *testing.T) {
 	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, Share{}, HostFigure{}, ServerFigure{},
-		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, Use{}, Bottleneck{}, Subinterval{}, Window{}, SteadyPart{})
+		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, Use{}, Bottleneck{}, Subinterval{}, Window{}, SteadyPart{}, JobCounts{}, DiskFigure{})
 }
 
 // The thresholds of docs/methods.md are those of the code.

@@ -141,22 +141,25 @@ type Step struct {
 	Drift         *float64 `json:"drift_ratio"`       // change from the start of the hold to its end, of the mean
 	Little        *float64 `json:"littles_law_ratio"` // X*(R+Z)/N, 1 when nothing was lost
 
-	ServerCPU      *float64     `json:"server_cpu_share"`   // of all cores of the server's hosts, 0 to 1
-	ServerCores    *float64     `json:"server_cpu_cores"`   // cores that the service kept busy
-	ClientCPU      *float64     `json:"client_cpu_share"`   // of all cores of the clients' hosts
-	ClientCores    *float64     `json:"client_cpu_cores"`   // cores that the load generator kept busy
-	ExternalCores  float64      `json:"external_cpu_cores"` // cores that external client programs kept busy
-	Hosts          []HostFigure `json:"hosts"`
-	Resources      []Use        `json:"resources"`         // the most used first
-	SteadyPart     *SteadyPart  `json:"steady_part"`       // nil: too few seconds, or none is steady
-	AllActive      *Window      `json:"all_active"`        // while all the step's clients were there
-	WithTail       *Window      `json:"with_tail"`         // from the step's first second to its last
-	Servers        []Share      `json:"servers,omitempty"` // data servers, by name
-	JobSeconds     *Quantiles   `json:"job_seconds"`       // later versions
-	CPUEfficiency  *float64     `json:"cpu_efficiency"`    // later versions
-	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
-	latencySeconds float64      // summed over operations done
+	ServerCPU     *float64     `json:"server_cpu_share"`   // of all cores of the server's hosts, 0 to 1
+	ServerCores   *float64     `json:"server_cpu_cores"`   // cores that the service kept busy
+	ClientCPU     *float64     `json:"client_cpu_share"`   // of all cores of the clients' hosts
+	ClientCores   *float64     `json:"client_cpu_cores"`   // cores that the load generator kept busy
+	ExternalCores float64      `json:"external_cpu_cores"` // cores that external client programs kept busy
+	Hosts         []HostFigure `json:"hosts"`
+	Resources     []Use        `json:"resources"`         // the most used first
+	SteadyPart    *SteadyPart  `json:"steady_part"`       // nil: too few seconds, or none is steady
+	AllActive     *Window      `json:"all_active"`        // while all the step's clients were there
+	WithTail      *Window      `json:"with_tail"`         // from the step's first second to its last
+	Servers       []Share      `json:"servers,omitempty"` // data servers, by name
+	JobFigures
+	serverByHost   bool    // ServerCPU is of whole hosts, not of processes
+	latencySeconds float64 // summed over operations done
 	thinkSeconds   float64
+	computeSeconds float64   // that jobs computed, summed
+	burned         float64   // cores that jobs kept busy on purpose, by computing
+	eachJob        bool      // its tasks are jobs of events
+	programs       bool      // its tasks are programs of the user's
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
 	means          []float64 // batch means of what steps are compared by

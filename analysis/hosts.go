@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/monitor"
@@ -61,6 +62,41 @@ type hostSum struct {
 	used                                            usageSum
 	disks                                           map[string]*mean
 	server                                          *serverSum // nil: it told nothing of itself
+	device                                          string     // that jobs' copies of files lie on, if they may be here
+	scratch                                         *diskSum   // of that; nil: it is none of the host's disks
+}
+
+// A diskSum gathers one disk. The zero value is empty.
+type diskSum struct {
+	name                     string
+	busy, read, write, queue mean
+}
+
+func (d *diskSum) add(disk *monitor.Disk, weight float64) {
+	d.name = disk.Name
+	d.busy.add(disk.Busy, weight)
+	d.read.add(disk.Read, weight)
+	d.write.add(disk.Write, weight)
+	d.queue.add(disk.Queue, weight)
+}
+
+func (d *diskSum) figure(host string) *DiskFigure {
+	return &DiskFigure{Host: host, Disk: d.name, Busy: d.busy.value(), Read: d.read.or0(), Write: d.write.or0(), Queue: d.queue.value()}
+}
+
+// liesOn tells whether a device is the disk of that name, or a partition of it:
+// sda1 of sda, nvme0n1p2 of nvme0n1.
+func liesOn(device, disk string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(device, "/dev/"), disk)
+	if !ok || disk == "" {
+		return false
+	}
+	if last := disk[len(disk)-1]; last >= '0' && last <= '9' && rest != "" {
+		if rest, ok = strings.CutPrefix(rest, "p"); !ok || rest == "" {
+			return false
+		}
+	}
+	return strings.Trim(rest, "0123456789") == ""
 }
 
 // add counts s with the weight of the time it shares with the hold.
@@ -93,6 +129,12 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	}
 	for i := range s.Disks {
 		entryOf(&h.disks, s.Disks[i].Name).add(s.Disks[i].Busy, weight)
+		if h.device != "" && liesOn(h.device, s.Disks[i].Name) {
+			if h.scratch == nil {
+				h.scratch = &diskSum{}
+			}
+			h.scratch.add(&s.Disks[i], weight)
+		}
 	}
 	h.read.add(k.diskRead, weight)
 	h.write.add(k.diskWrite, weight)
@@ -128,6 +170,11 @@ func (d *data) hosts(s *Step, t *total) {
 	s.Hosts = []HostFigure{}
 	for _, h := range d.watched.steps[t.number] {
 		s.Hosts = append(s.Hosts, h.figure())
+		if h.scratch != nil && s.Jobs != nil {
+			if one := h.scratch.figure(h.Host); s.Scratch == nil || value(one.Busy) > value(s.Scratch.Busy) || value(one.Busy) == value(s.Scratch.Busy) && one.Host < s.Scratch.Host {
+				s.Scratch = one
+			}
+		}
 	}
 	slices.SortFunc(s.Hosts, func(a, b HostFigure) int {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Host, b.Host))

@@ -26,6 +26,11 @@ type second struct {
 	doneBy   [storage.Kinds]int64
 	failed   [storage.Classes]int64 // without those that the end of the run canceled
 	p50, p99 float64                // latency, 0 if nothing ended
+
+	running               float64 // jobs, mean
+	work                  float64 // seconds for which jobs computed
+	events                int64
+	ended, broken, staged int64 // jobs that came to their end, or failed or crashed; bytes
 }
 
 func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
@@ -45,6 +50,8 @@ type total struct {
 	latency, firstByte, connect, login, lateBy measure.Histogram
 	redirect                                   measure.Histogram
 	servers                                    map[string]*served // steps only
+	memory                                     int64
+	jobs                                       jobSum
 }
 
 // data is a run in memory, its histograms summed by step.
@@ -68,6 +75,7 @@ type data struct {
 	twice    int // lines that repeat another
 	heat     *heatSum
 	service  serverSums
+	computed bool // some job computed at some time
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
@@ -163,6 +171,12 @@ func (s *second) add(iv *measure.Interval) {
 	s.moved += iv.Moved
 	s.done += iv.Done
 	s.doneBy[iv.Kind] += iv.Done
+	s.running = max(s.running, iv.Running)
+	s.work += worked(iv)
+	s.events += iv.Events
+	s.ended += iv.Ended
+	s.broken += iv.Broken + iv.Crashed
+	s.staged += iv.Staged
 	for class, n := range iv.Failed {
 		if class.Failure() {
 			s.errors += n
@@ -175,6 +189,7 @@ func (s *second) add(iv *measure.Interval) {
 func (d *data) count(iv *measure.Interval) {
 	d.moved += iv.Moved
 	d.wire += iv.Wire
+	d.computed = d.computed || worked(iv) > 0
 	if iv.Phase != measure.Hold {
 		return
 	}
@@ -221,6 +236,8 @@ func (t *total) add(iv *measure.Interval) {
 	t.reopened += iv.Reopened
 	t.think += iv.Think
 	t.cpu += iv.CPU
+	t.memory = max(t.memory, iv.Memory)
+	t.jobs.add(iv)
 	for class, n := range iv.Failed {
 		switch class {
 		case storage.None:

@@ -14,22 +14,27 @@ import (
 // load was held and so to which step a sample belongs. None of them is kept: an
 // hour of fifty hosts would not fit into memory.
 type watched struct {
-	holds  holds
-	steps  map[int]map[string]*hostSum // by step and host
-	bytes  byteSums
-	hosts  map[string]*HostSeries
-	told   map[Program]bool
-	begin  time.Time // of the series
-	count  int
-	broken int
-	cost   float64 // seconds of CPU
-	span   float64 // seconds, summed over samples
+	holds holds
+	steps map[int]map[string]*hostSum // by step and host
+	bytes byteSums
+	hosts map[string]*HostSeries
+	told  map[Program]bool
+	begin time.Time // of the series
+
+	scratch string // device that jobs' copies of files lie on
+	count   int
+	broken  int
+	cost    float64 // seconds of CPU
+	span    float64 // seconds, summed over samples
 }
 
 // watching prepares for the samples. All seconds are known by now.
 func (d *data) watching() {
 	d.watched = watched{holds: d.holdTimes(), steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, told: map[Program]bool{}, begin: d.begin(),
 		bytes: byteSums{index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}}}
+	if d.about.Scratch != nil {
+		d.watched.scratch = d.about.Scratch.Device
+	}
 }
 
 // begin is when the run's series starts.
@@ -73,6 +78,9 @@ func (w *watched) host(step int, s *monitor.Sample) *hostSum {
 	if h == nil {
 		h = &hostSum{}
 		h.Host, h.Role = s.Host, s.Role
+		if s.Role == client || s.Role == "both" {
+			h.device = w.scratch
+		}
 		hosts[s.Host] = h
 	}
 	return h

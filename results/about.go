@@ -22,7 +22,15 @@ type About struct {
 	Command     []string        `json:"command,omitempty"` // command line, passwords in URLs blotted out by Create
 	Clock       Clock           `json:"clock,omitzero"`
 	Discard     bool            `json:"payload_discarded"` // payload may have been counted without being copied to memory; discarded_bytes of the intervals says how much was
+	Scratch     *Scratch        `json:"scratch,omitempty"` // of jobs that copy files to a disk of this machine
 	Environment json.RawMessage `json:"environment,omitempty"`
+}
+
+// Scratch says where jobs put their copies of files.
+type Scratch struct {
+	Folder     string `json:"folder"`
+	Device     string `json:"device,omitempty"`     // block device, as the kernel calls it: vda1; empty: it lies on none, or that is not known
+	Filesystem string `json:"filesystem,omitempty"` // ext4, xfs, tmpfs ...
 }
 
 // Clock holds what is known about the clock that the times were read from.

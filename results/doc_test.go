@@ -25,7 +25,7 @@ func TestDocumentedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for section, types := range map[string][]any{
-		"about.json":      {About{}, Clock{}},
+		"about.json":      {About{}, Clock{}, Scratch{}},
 		"plan.json":       {scenario.Plan{}, scenario.Step{}, scenario.Find{}},
 		"intervals.jsonl": {measure.Interval{}, histogram},
 		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}},

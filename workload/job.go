@@ -35,6 +35,9 @@ const (
 // pages is how many pages an event has, the last of which may be shorter.
 func (j *Job) pages() int64 { return (int64(j.Event) + int64(j.Page) - 1) / int64(j.Page) }
 
+// Reads returns how many of its events a job reads.
+func (j *Job) Reads() int64 { return share(j.Skim, int64(j.Events)) }
+
 // share returns how many of n things a fraction of them is, at least one.
 func share(f unit.Fraction, n int64) int64 { return min(max(int64(float64(f)*float64(n)+0.5), 1), n) }
 

@@ -32,6 +32,7 @@ type Service struct {
 	Sample               func(*monitor.Sample)                       // changes each sample
 	More                 func(*measure.Interval) []*measure.Interval // further intervals of the same second; may be nil
 	Unfinished           bool                                        // no end event
+	Jobs                 *Jobs                                       // nil: clients run no jobs
 }
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
@@ -69,6 +70,9 @@ func (s Service) Plan() *scenario.Plan {
 		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Ramp: unit.Duration(time.Second), Settle: unit.Duration(time.Second),
 			Hold: unit.Duration(time.Duration(s.Hold) * time.Second)})
 	}
+	if s.Jobs != nil {
+		p.Work.Kind, p.Work.Job = "job", &s.Jobs.Job
+	}
 	return p
 }
 
@@ -84,6 +88,7 @@ func (s Service) Write(dir string) error {
 	now := Start()
 	err = w.Event(measure.Event{Time: now, Kind: "run", Text: "begins"})
 	for i, n := range s.Clients {
+		ended := 0.0 // of the next job
 		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: "step", Step: i + 1, Text: "begins"}))
 		for k := range s.Hold + 2 {
 			phase, clients := measure.Hold, float64(n)
@@ -93,7 +98,7 @@ func (s Service) Write(dir string) error {
 			case 1:
 				phase = measure.Settle
 			}
-			err = errors.Join(err, s.second(w, r, now, i+1, phase, n, clients))
+			err = errors.Join(err, s.second(w, r, now, i+1, phase, n, clients, &ended))
 			now = now.Add(time.Second)
 		}
 	}
@@ -104,7 +109,7 @@ func (s Service) Write(dir string) error {
 }
 
 // second writes one second: an interval and a sample of each of the two hosts.
-func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int, phase string, n int, clients float64) error {
+func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int, phase string, n int, clients float64, ended *float64) error {
 	rate := s.Rate(n) * clients / float64(n)
 	done := int64(math.Round(rate * (1 + s.Noise*(2*r.Float64()-1))))
 	iv := &measure.Interval{Start: now, Seconds: 1, Step: step, Phase: phase, Clients: clients, Kind: storage.Read, Server: "store.example.org:8080",
@@ -113,6 +118,10 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 		iv.Verified = 1
 	}
 	latency := clients/max(float64(done), 1) - s.Think
+	if s.Jobs != nil {
+		iv.Tasks, latency = 0, latency-s.Jobs.each()
+		s.Jobs.put(&s, iv, n, ended)
+	}
 	for i := range done {
 		x := latency * (0.5 + (float64(i)+0.5)/float64(done)) // even from half the mean to one and a half
 		iv.Latency.Record(time.Duration(x * 1e9))

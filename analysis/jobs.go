@@ -1,0 +1,206 @@
+package analysis
+
+import (
+	"time"
+
+	"weir/analysis/stats"
+	"weir/measure"
+)
+
+// JobFigures are what a step tells of jobs: tasks of many operations, or
+// programs of the user's. Where there are none it is zero.
+type JobFigures struct {
+	Jobs        *JobCounts `json:"jobs,omitempty"`         // nil: the run has no jobs
+	RunningJobs float64    `json:"running_jobs,omitempty"` // mean
+	JobSeconds  *Quantiles `json:"job_seconds"`            // wall clock time of jobs that came to their end; nil: none did
+	// JobSecondsEstimate stands in for the mean of JobSeconds where no job ended:
+	// the events of a job over the events per second of a running job.
+	JobSecondsEstimate *float64 `json:"job_seconds_estimate,omitempty"`
+	JobFailureRatio    *float64 `json:"job_failure_ratio,omitempty"` // failed ones of those that ended
+	CrashRatio         *float64 `json:"crash_ratio,omitempty"`       // crashed ones of those that ended
+
+	CPUEfficiency     *float64 `json:"cpu_efficiency"` // time that jobs computed over the time for which they ran; nil: nothing was computed
+	CPUEfficiencyLow  *float64 `json:"cpu_efficiency_low,omitempty"`
+	CPUEfficiencyHigh *float64 `json:"cpu_efficiency_high,omitempty"`
+
+	// ClusterThroughput is the running jobs times their CPU efficiency.
+	ClusterThroughput     *float64 `json:"cluster_throughput,omitempty"`
+	ClusterThroughputLow  *float64 `json:"cluster_throughput_low,omitempty"`
+	ClusterThroughputHigh *float64 `json:"cluster_throughput_high,omitempty"`
+
+	EventRate     float64  `json:"events_per_second,omitempty"`
+	EventRateLow  *float64 `json:"events_low,omitempty"`
+	EventRateHigh *float64 `json:"events_high,omitempty"`
+
+	Staged        int64       `json:"staged_bytes,omitempty"` // payload copied to scratch disks
+	Used          int64       `json:"used_bytes,omitempty"`   // payload that jobs worked on
+	UsedRatio     *float64    `json:"used_ratio,omitempty"`   // of the payload that was moved
+	ProgramMemory int64       `json:"program_memory_bytes,omitempty"`
+	Scratch       *DiskFigure `json:"scratch,omitempty"` // the disk that copies lie on; nil: not among those that were watched
+}
+
+// JobCounts are jobs of the hold time of a step. Those that the run broke off
+// have begun and not ended.
+type JobCounts struct {
+	Begun   int64 `json:"begun"`
+	Done    int64 `json:"done"`    // that came to their end
+	Failed  int64 `json:"failed"`  // that another failure ended than a request without an answer
+	Crashed int64 `json:"crashed"` // that a request ended which was not answered in time
+}
+
+// Ended returns how many jobs ended, however they did.
+func (c *JobCounts) Ended() int64 { return c.Done + c.Failed + c.Crashed }
+
+// A DiskFigure is one disk of a host over the hold time of a step.
+type DiskFigure struct {
+	Host  string   `json:"host"`
+	Disk  string   `json:"disk"`
+	Busy  *float64 `json:"disk_busy"`
+	Read  float64  `json:"disk_read_bytes_per_second"`
+	Write float64  `json:"disk_write_bytes_per_second"`
+	Queue *float64 `json:"disk_queue"` // mean requests waiting or in service
+}
+
+// OfJobs tells whether the run's clients ran jobs.
+func (f *Findings) OfJobs() bool {
+	for i := range f.Curve {
+		if f.Curve[i].Jobs != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// MeanJob returns the mean wall clock time of a job in seconds, measured or,
+// where no job ended, estimated; ok is false where nothing tells it.
+func (s *Step) MeanJob() (seconds float64, estimated, ok bool) {
+	switch {
+	case s.JobSeconds != nil:
+		return s.JobSeconds.Mean, false, true
+	case s.JobSecondsEstimate != nil:
+		return *s.JobSecondsEstimate, true, true
+	}
+	return 0, false, false
+}
+
+// unwell returns the share of what ended that did not end well: of operations,
+// or of jobs if that is more. A job is thousands of operations, and the last of
+// them alone tells that it failed.
+func (s *Step) unwell() float64 {
+	return max(s.ErrorRatio, value(s.JobFailureRatio)+value(s.CrashRatio))
+}
+
+// A jobSum is what intervals tell of jobs, summed.
+type jobSum struct {
+	any                          bool
+	begun, done, failed, crashed int64
+	events, used, staged         int64
+	compute                      float64 // seconds
+	wall                         measure.Histogram
+}
+
+// add counts the jobs of iv.
+func (j *jobSum) add(iv *measure.Interval) {
+	v := &iv.Jobs
+	if v.Running == 0 && v.Started == 0 && v.Events == 0 && v.Ended+v.Broken+v.Crashed == 0 {
+		return // the usual case: a run without jobs
+	}
+	j.any = true
+	j.begun += v.Started
+	j.done += v.Ended
+	j.failed += v.Broken
+	j.crashed += v.Crashed
+	j.events += v.Events
+	j.used += v.Used
+	j.staged += v.Staged
+	j.compute += v.Compute
+	j.wall.Merge(&v.Wall)
+}
+
+// worked returns the time for which jobs and programs of an interval computed.
+func worked(iv *measure.Interval) float64 { return iv.Compute + iv.CPU }
+
+// What is counted in a second of jobs.
+func eventsIn(x *second) float64  { return float64(x.events) }
+func workIn(x *second) float64    { return x.work }
+func runningIn(x *second) float64 { return x.running * x.seconds }
+
+// jobs fills in what the sums tell of jobs.
+func (s *Step) jobs(t *total) {
+	j := &t.jobs
+	if !j.any {
+		return
+	}
+	s.Jobs = &JobCounts{j.begun, j.done, j.failed, j.crashed}
+	area := 0.0 // job seconds
+	for i := range t.seconds {
+		area += runningIn(&t.seconds[i])
+	}
+	s.RunningJobs = ratio(area, t.span)
+	s.JobSeconds = QuantilesOf(&j.wall)
+	if n := s.Jobs.Ended(); n > 0 {
+		s.JobFailureRatio, s.CrashRatio = part(float64(j.failed), float64(n)), part(float64(j.crashed), float64(n))
+	}
+	s.EventRate = ratio(float64(j.events), t.span)
+	s.EventRateLow, s.EventRateHigh = interval(batches(t.seconds, eventsIn))
+	s.Staged, s.Used, s.ProgramMemory = j.staged, j.used, t.memory
+	if t.moved > 0 {
+		s.UsedRatio = part(float64(j.used), float64(t.moved))
+	}
+	if work := j.compute + t.cpu; work > 0 && area > 0 {
+		s.computed(t, work, area)
+	}
+}
+
+func part(a, b float64) *float64 { p := ratio(a, b); return &p }
+
+// computed fills in what follows from the time for which jobs computed, of area
+// job seconds: the efficiency, and by it the cluster throughput, which is how
+// many jobs computed at once on average.
+func (s *Step) computed(t *total, work, area float64) {
+	s.CPUEfficiency, s.ClusterThroughput = part(work, area), part(work, t.span)
+	done, ran := batches(t.seconds, workIn), batches(t.seconds, runningIn)
+	s.ClusterThroughputLow, s.ClusterThroughputHigh = interval(done)
+	ratios := make([]stats.Point, 0, len(done)) // a ratio of means: each batch counts as much as jobs ran in it
+	for i, p := range done {
+		if x := ran[i].Value * ran[i].Weight; x > 0 {
+			ratios = append(ratios, stats.Point{Value: p.Value * p.Weight / x, Weight: x})
+		}
+	}
+	s.CPUEfficiencyLow, s.CPUEfficiencyHigh = interval(ratios)
+}
+
+// jobs fills in what only the plan tells of a step's jobs.
+func (d *data) jobs(s *Step) {
+	if s.Jobs == nil {
+		return
+	}
+	if s.CPUEfficiency == nil && d.computed && s.RunningJobs > 0 {
+		zero := 0.0 // elsewhere jobs computed: here they only waited
+		s.CPUEfficiency, s.ClusterThroughput = &zero, &zero
+	}
+	j := d.plan.Work.Job
+	if s.JobSeconds == nil && j != nil && s.EventRate > 0 && s.RunningJobs > 0 {
+		s.JobSecondsEstimate = part(float64(j.Reads())*s.RunningJobs, s.EventRate)
+	}
+	if j != nil && j.Burn {
+		s.burned = ratio(d.steps[s.Step].jobs.compute, s.Hold)
+	}
+	s.eachJob = d.plan.Work.Kind == "job"
+	s.programs = d.plan.Work.Kind == "command-job"
+	s.computeSeconds = d.steps[s.Step].jobs.compute
+}
+
+// bounded tells whether a step was to end with the last of so many jobs, rather
+// than when its time was over.
+func (d *data) bounded(step int) bool {
+	for _, p := range d.plan.Steps {
+		if p.Number == step {
+			return p.Jobs > 0
+		}
+	}
+	return false
+}
+
+// requestLimit is how long a request may take before its job crashes.
+func (d *data) requestLimit() float64 { return time.Duration(d.plan.Work.Timeout).Seconds() }
