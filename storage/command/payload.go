@@ -49,6 +49,9 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 	if err == nil {
 		err = c.check(f.line, r)
 	}
+	if f.keep {
+		err = blame(err, f.dest)
+	}
 	n, known := c.brought(f, r, written, err == nil)
 	p.upTo(n)
 	if err != nil || !known {
@@ -58,7 +61,11 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 		res.Size = n
 	}
 	if want := f.part.Length; want >= 0 && n != want {
-		return res, short(n, want)
+		err = short(n, want)
+		if f.keep {
+			err = blame(err, f.dest)
+		}
+		return res, err
 	}
 	if op.Sum != "" {
 		res.Sum, err = fileSum(op.Sum, f.dest)
@@ -93,10 +100,14 @@ func (c *client) fetch(ctx context.Context, op *storage.Op) (fetch, error) {
 		}
 	}
 	if !f.line.uses("dest") {
-		if op.Sum != "" {
-			return f, fmt.Errorf("a command without {dest} leaves nothing to sum up: %w", errors.ErrUnsupported)
+		if op.Sum != "" || op.Dest != "" {
+			return f, fmt.Errorf("a command without {dest} leaves nothing to sum up or to keep: %w", errors.ErrUnsupported)
 		}
 		return f, nil
+	}
+	if op.Dest != "" {
+		f.dest, f.keep = op.Dest, true
+		return f, vacate(op)
 	}
 	if c.tool.sink != "" && op.Sum == "" {
 		if err := c.size(ctx, op, &f.part); err != nil {

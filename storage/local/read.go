@@ -36,6 +36,11 @@ func (s *service) read(ctx context.Context, path string, op *storage.Op, p stora
 	if err != nil {
 		return res, err
 	}
+	dest, err := op.OpenDest()
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = dest.Close(err) }()
 	f, size, err := s.file(path)
 	if err != nil {
 		return res, err
@@ -43,7 +48,7 @@ func (s *service) read(ctx context.Context, path string, op *storage.Op, p stora
 	defer func() { err = errors.Join(err, f.Close()) }()
 	res.Size = size
 	p.Reached(storage.Opened)
-	r := reader{ctx: ctx, f: f, h: h, p: p}
+	r := reader{ctx: ctx, f: f, h: h, p: p, dest: dest}
 	b := s.buffer(op.Chunk)
 	defer s.free(b)
 	if op.Ranges == nil {
@@ -80,6 +85,7 @@ type reader struct {
 	f     *os.File
 	h     hash.Hash        // nil: the payload is dropped
 	p     storage.Progress // nil: nothing is told
+	dest  *storage.Dest    // nil: takes nothing
 	begun bool
 }
 
@@ -95,6 +101,9 @@ func (r *reader) part(b []byte, part storage.Range) error {
 		n, err := r.f.ReadAt(b[:min(int64(len(b)), left)], off)
 		if n > 0 {
 			r.got(b[:n])
+			if _, err := r.dest.Write(b[:n]); err != nil {
+				return err
+			}
 		}
 		off, left = off+int64(n), left-int64(n)
 		switch {

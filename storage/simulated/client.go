@@ -47,7 +47,11 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		defer cancel()
 	}
 	r := run{c: c, ctx: ctx, op: op, p: p, res: storage.Result{Size: -1}}
-	err := r.do()
+	do := r.do
+	if op.Dest != "" {
+		do = r.fetch
+	}
+	err := do()
 	if err != nil {
 		path := url.URL{Path: "/" + op.Path}
 		err = &storage.OpError{Kind: op.Kind, URL: c.w.url + path.EscapedPath(), Err: err}

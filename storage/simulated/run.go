@@ -29,6 +29,10 @@ type run struct {
 	left int64         // payload still to move
 	got  bool          // its first byte was told
 	fate storage.Class
+
+	dest  *storage.Dest // takes the payload; nil for nobody
+	taken int64         // bytes that it has got
+	full  error         // why it took no more
 }
 
 func (r *run) do() error {
@@ -54,6 +58,9 @@ func (r *run) do() error {
 		return failure(r.fate) // said at the door, at no cost
 	}
 	err := r.serve()
+	if err == nil {
+		err = r.full
+	}
 	if err == nil {
 		err = r.lost()
 	}
@@ -209,8 +216,28 @@ func (r *run) move(n int64) {
 	}
 	r.left -= n
 	r.p.Moved(int(n))
-	if r.op.Kind == storage.Read && r.op.Sum == "" {
+	switch {
+	case r.dest != nil:
+		r.put(n)
+	case r.op.Kind == storage.Read && r.op.Sum == "":
 		r.res.Discarded += n
+	}
+}
+
+// fetch is do with a file of this machine for the payload.
+func (r *run) fetch() error {
+	var err error
+	if r.dest, err = r.op.OpenDest(); err != nil {
+		return err
+	}
+	return r.dest.Close(r.do())
+}
+
+// put makes the next n bytes of the payload.
+func (r *run) put(n int64) {
+	if r.full == nil {
+		r.full = r.c.w.tree.copy(r.dest, r.op.Path, r.taken, n)
+		r.taken += n
 	}
 }
 

@@ -158,16 +158,33 @@ func (t *tree) read(op *storage.Op, res *storage.Result) error {
 		return err
 	}
 	for _, g := range ranges {
-		r := content.NewReader(n.seed, g.Offset+g.Length)
-		if _, err := r.Seek(g.Offset, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := r.WriteTo(h); err != nil {
+		if err := n.write(h, g); err != nil {
 			return err
 		}
 	}
 	res.Sum = content.Text(op.Sum, h)
 	return nil
+}
+
+// write writes a part of the file's content.
+func (n *node) write(to io.Writer, g storage.Range) error {
+	r := content.NewReader(n.seed, g.Offset+g.Length)
+	if _, err := r.Seek(g.Offset, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := r.WriteTo(to)
+	return err
+}
+
+// copy writes n bytes at an offset of the file p.
+func (t *tree) copy(to io.Writer, p string, at, n int64) error {
+	t.mu.RLock()
+	f, err := t.file(p)
+	t.mu.RUnlock()
+	if err != nil {
+		return err
+	}
+	return f.write(to, storage.Range{Offset: at, Length: n})
 }
 
 func (t *tree) list(op *storage.Op, res *storage.Result) error {

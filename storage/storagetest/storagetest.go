@@ -29,6 +29,7 @@ const (
 	KeptSessions   Lack = "sessions that last longer than one operation"
 	EarlyProgress  Lack = "progress before the operation's end"
 	ReadSums       Lack = "checksums of what was read"
+	LocalCopies    Lack = "a file of this machine that takes the payload"
 	ServerSums     Lack = "checksums by the service"
 	SafeRemove     Lack = "refusing to remove a folder that is not empty"
 	SafeMove       Lack = "refusing to move a file onto another"
@@ -80,7 +81,7 @@ func Run(t *testing.T, d storage.Driver, target storage.Target, o Options) {
 		{"folders", s.testFolders}, {"missing", s.testMissing}, {"escape", s.testEscape}, {"login", s.testLogin}, {"checksum", s.testChecksum},
 		{"session", s.testSession}, {"cancel", s.testCancel}, {"timeout", s.testTimeout}, {"network", s.testNetwork},
 		{"move", s.testMove}, {"locate", s.testLocate}, {"ping", s.testPing}, {"keep", s.testKeep}, {"plain", s.testPlain},
-		{"together", s.testTogether}, {"joint", s.testJoint}, {"leaks", s.testLeaks},
+		{"dest", s.testDest}, {"together", s.testTogether}, {"joint", s.testJoint}, {"leaks", s.testLeaks},
 	} {
 		t.Run(part.name, part.run)
 	}

@@ -194,10 +194,10 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 }
 
 // take moves the whole body: past us, if nobody wants to see it, else through
-// sum. It counts every byte and returns how many there were; more than limit
+// sum and to where it is to go. It counts every byte and returns how many there were; more than limit
 // (if that is not negative) are an error.
 func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
-	if sum != nil || l.tls != nil || x.body.framing != byLength {
+	if sum != nil || x.dest != nil || l.tls != nil || x.body.framing != byLength {
 		return x.takeThroughMemory(l, sum, limit)
 	}
 	total := x.body.left
@@ -232,6 +232,9 @@ func (x *call) takeThroughMemory(l *link, sum hash.Hash, limit int64) (int64, er
 			}
 			if limit >= 0 && total > limit {
 				return total, protocolError("more than the %d bytes expected", limit)
+			}
+			if _, err := x.dest.Write((*buf)[:n]); err != nil {
+				return total, err
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -2,6 +2,7 @@ package webdav
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"weir/internal/content"
@@ -36,7 +37,8 @@ type call struct {
 	moved    func(int)
 	discard  func(int)
 	cursor   content.Cursor
-	line     []byte // first line of an error's body
+	dest     *storage.Dest // takes the payload; nil for nobody
+	line     []byte        // first line of an error's body
 }
 
 func newCall() *call {
@@ -69,7 +71,7 @@ func (x *call) settle() {
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
 	x.release()
-	x.c, x.ctx, x.op, x.p, x.server = nil, nil, nil, nil, nil
+	x.c, x.ctx, x.op, x.p, x.server, x.dest = nil, nil, nil, nil, nil, nil
 	x.res = storage.Result{}
 	x.head, x.body = head{}, bodyState{}
 }
@@ -112,7 +114,7 @@ func (x *call) tellMoved(n int) {
 // describe puts an error into the words of package storage.
 func (x *call) describe(err error) error {
 	e := &storage.OpError{Kind: x.op.Kind, URL: x.url(), Err: err}
-	if x.server != nil && x.server != x.c.s.home {
+	if x.server != nil && x.server != x.c.s.home && !errors.Is(err, storage.ErrScratch) {
 		e.Server = x.server.name
 	}
 	return e

@@ -10,6 +10,17 @@ import (
 	"weir/storage"
 )
 
+// fetch is readFile with a file of this machine for the payload.
+//
+//go:noinline
+func (x *call) fetch() error {
+	var err error
+	if x.dest, err = x.op.OpenDest(); err != nil {
+		return err
+	}
+	return x.dest.Close(x.readFile())
+}
+
 // readFile brings the whole file, or its ranges.
 func (x *call) readFile() error {
 	var sum hash.Hash

@@ -37,6 +37,7 @@ type call struct {
 	slot     *slot   // the one that is being answered
 	file     file    // the operation's, unless it stays open
 	sum      sum
+	dest     *storage.Dest // takes the payload; nil for nobody
 	cursor   content.Cursor
 	moved    func(int)
 	discard  func(int)
@@ -84,7 +85,7 @@ func (x *call) clear() {
 		x.parts = nil
 	}
 	x.window.clear()
-	x.slot, x.file, x.sum = nil, file{}, sum{}
+	x.slot, x.file, x.sum, x.dest = nil, file{}, sum{}, nil
 }
 
 // count adds the link's bytes since the last count to the result.
@@ -135,6 +136,9 @@ func (x *call) serve(s *server) {
 	}
 }
 
+// wanted tells whether somebody wants to see the payload.
+func (x *call) wanted() bool { return x.sum.wanted() || x.dest != nil }
+
 func (x *call) tellMoved(n int) {
 	if n == 0 {
 		return
@@ -164,7 +168,7 @@ func (x *call) describe(err error) error {
 		err = fmt.Errorf("%w (after %s)", err, requestName(x.doing))
 	}
 	e := &storage.OpError{Kind: x.op.Kind, URL: x.c.s.url(x.op.Path), Err: err}
-	if x.at != x.c.s.home {
+	if x.at != x.c.s.home && !errors.Is(err, storage.ErrScratch) {
 		e.Server = x.at.name
 	}
 	return e

@@ -79,6 +79,9 @@ func (x *call) run() error {
 	}
 	switch x.op.Kind {
 	case storage.Read:
+		if x.op.Dest != "" {
+			return x.fetch()
+		}
 		return x.readFile()
 	case storage.Write:
 		return x.writeFile()

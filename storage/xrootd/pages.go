@@ -81,7 +81,7 @@ func (x *call) pagesPayload(l *link, h frame) error {
 		x.slot.offset, x.slot.holes = st.offset, true
 	}
 	first := firstPage(st.offset)
-	if x.sum.wanted() {
+	if x.wanted() {
 		err = x.verifyPages(l, st.size, first)
 	} else {
 		err = x.passPages(l, st.size, first)
@@ -131,7 +131,8 @@ func (x *call) passPages(l *link, n, first int64) error {
 	return x.inMemory(l, n, true)
 }
 
-// verifyPages reads pages and compares each with its checksum.
+// verifyPages reads pages, compares each with its checksum and passes their
+// payload on.
 func (x *call) verifyPages(l *link, n, first int64) error {
 	held := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
 	defer x.c.s.large.Put(held)
@@ -144,14 +145,20 @@ func (x *call) verifyPages(l *link, n, first int64) error {
 		if err != nil {
 			return cut(err)
 		}
-		pos := 0
+		pos, lean, from := 0, 0, x.slot.offset
 		for end-pos >= int(4+room) || n == 0 && end-pos > 4 {
 			size := min(int(room), end-pos-4)
 			if err := x.verifyPage(buf[pos : pos+4+size]); err != nil {
 				return err
 			}
+			if x.dest != nil { // pages move together, so that they are written at once
+				lean += copy(buf[lean:], buf[pos+4:pos+4+size])
+			}
 			pos += 4 + size
 			room = pageSize
+		}
+		if _, err := x.dest.WriteAt(buf[:lean], from); err != nil {
+			return err
 		}
 		end = copy(buf, buf[pos:end])
 	}

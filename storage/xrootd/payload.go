@@ -37,9 +37,9 @@ func (x *call) partDone(last bool) error {
 }
 
 // bytes moves the next n bytes of payload: past us, if nobody wants to see
-// them, else through the sum.
+// them, else through the sum and to where they are to go.
 func (x *call) bytes(l *link, n int64) error {
-	if !x.sum.wanted() && !l.opaque {
+	if !x.wanted() && !l.opaque {
 		if lies := min(n, int64(l.end-l.pos)); lies > 0 {
 			l.take(int(lies))
 			x.got(int(lies))
@@ -70,6 +70,9 @@ func (x *call) inMemory(l *link, n int64, pages bool) error {
 		case pages:
 			x.pages.add(got)
 		case got > 0:
+			if _, err := x.dest.WriteAt((*buf)[:got], x.slot.offset); err != nil {
+				return err
+			}
 			x.sum.add(x.slot.offset, (*buf)[:got])
 			x.got(got)
 		}
