@@ -18,6 +18,7 @@ import (
 type order struct {
 	Begin *begin         `json:"begin,omitempty"` // first
 	Step  *scenario.Step `json:"step,omitempty"`  // the worker's share of the next step, to begin now
+	Over  int            `json:"over,omitempty"`  // number of the step that all clients of all workers have left
 	End   bool           `json:"end,omitempty"`   // no more steps
 	Leave bool           `json:"leave,omitempty"` // no new operations, from now on
 }
@@ -34,6 +35,7 @@ type begin struct {
 // A report is what a worker says to the controller. Exactly one field is set.
 type report struct {
 	Ready    bool              `json:"ready,omitempty"` // asks for the next step
+	Gone     int               `json:"gone,omitempty"`  // number of the step that all clients have left, their tasks done
 	Interval *measure.Interval `json:"interval,omitempty"`
 	Event    *measure.Event    `json:"event,omitempty"`
 	Done     bool              `json:"done,omitempty"` // last

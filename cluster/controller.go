@@ -29,7 +29,7 @@ func Control(ctx context.Context, c engine.Config, links []Link, manifest string
 	if c.Pilot == nil {
 		c.Pilot = engine.Alone(c.Plan)
 	}
-	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, latest: map[int]time.Time{}}
+	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, gone: map[int]bool{}, latest: map[int]time.Time{}}
 	for i, l := range links {
 		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
 		k.workers = append(k.workers, w)
@@ -65,6 +65,8 @@ type controller struct {
 	alive   map[int]bool
 	latest  map[int]time.Time    // start of the last interval of each worker
 	ready   int                  // workers that have asked for the next step
+	gone    map[int]bool         // workers whose clients have done their tasks and left the step
+	step    int                  // its number
 	answers <-chan engine.Answer // of the pilot; nil unless it is being asked
 	cool    bool                 // the step that ended last stands apart from the next
 	leaving bool
@@ -161,6 +163,10 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 		}
 		k.ended = k.ended || len(k.alive) == 0
 		return nil
+	case h.report.Gone > 0:
+		k.gone[h.worker] = true
+		k.over()
+		return nil
 	case h.report.Ready:
 		k.ready++
 		return k.next(ctx)
@@ -189,7 +195,17 @@ func (k *controller) lost(ctx context.Context, i int, err error) error {
 		Time: time.Now().UTC(), Kind: "warning",
 		Text: fmt.Sprintf("worker %s was lost: %v; its clients are missing from here on", k.workers[i].Name, err),
 	})
+	delete(k.gone, i)
+	k.over()
 	return errors.Join(e, k.next(ctx))
+}
+
+// over ends the step when the clients of all workers have left it.
+func (k *controller) over() {
+	if len(k.gone) > 0 && len(k.gone) == len(k.alive) {
+		k.tell(order{Over: k.step})
+		clear(k.gone)
+	}
 }
 
 // notice is how long before a step begins the workers are told.
@@ -224,7 +240,8 @@ func (k *controller) begin(a engine.Answer) error {
 	case err != nil:
 		return err
 	}
-	k.cool = step.Cool > 0
+	k.cool, k.step = step.Cool > 0 || step.Jobs > 0, step.Number
+	clear(k.gone)
 	step.Begin = time.Now().Add(notice)
 	whole := *k.Plan
 	whole.Steps = append(whole.Steps[:0:0], step)

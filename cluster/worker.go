@@ -50,11 +50,13 @@ type worker struct {
 	enc    *json.Encoder
 	steps  chan order
 	finish chan struct{}
+	gone   int           // number of the step that our clients have left
+	over   chan struct{} // closed when all others have, too
 }
 
 var (
-	_ engine.Pilot = (*worker)(nil)
-	_ measure.Sink = (*worker)(nil)
+	_ engine.Gatherer = (*worker)(nil)
+	_ measure.Sink    = (*worker)(nil)
 )
 
 func (w *worker) say(r report) error {
@@ -92,6 +94,27 @@ func (w *worker) Next(ctx context.Context) (scenario.Step, error) {
 	}
 }
 
+// Gone implements engine.Gatherer. If nobody can be told any more, the run is
+// about to be broken off.
+func (w *worker) Gone(step int) <-chan struct{} {
+	over := make(chan struct{})
+	w.mu.Lock()
+	w.gone, w.over = step, over
+	w.mu.Unlock()
+	_ = w.say(report{Gone: step})
+	return over
+}
+
+// left notes that all clients of all workers have left a step.
+func (w *worker) left(step int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over != nil && w.gone == step {
+		close(w.over)
+		w.over = nil
+	}
+}
+
 func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.CancelCauseFunc) {
 	leaving := false
 	for {
@@ -99,6 +122,10 @@ func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.C
 		if err := dec.Decode(&o); err != nil {
 			cancel(fmt.Errorf("worker: the controller is gone: %w", err))
 			return
+		}
+		if o.Over > 0 {
+			w.left(o.Over)
+			continue
 		}
 		if o.Leave {
 			if !leaving {

@@ -35,10 +35,13 @@ type client struct {
 	session storage.Client
 	task    workload.Task
 	pause   time.Duration // after the last failure
+
+	tasks    int       // still to do; 0: until it is told to leave
+	computer *computer // of its jobs; nil before the first
 }
 
-func newClient(number int, past *client) *client {
-	return &client{number: number, past: past, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+func newClient(number, tasks int, past *client) *client {
+	return &client{number: number, tasks: tasks, past: past, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 }
 
 // leave tells the client to end after its current task, or now if it sleeps.
@@ -61,6 +64,7 @@ type life struct {
 	seed  uint64
 	fresh bool                 // a session lasts one task
 	jobs  bool                 // tasks are jobs
+	cores cores                // on which jobs burn; nil: computing is slept
 	sums  sync.Map             // *workload.File of the file set: checksum of its content
 	due   <-chan time.Duration // open model: planned starts
 }
@@ -94,17 +98,22 @@ func (l *life) born(c *client) error {
 	return err
 }
 
-// loop is the closed model: task, pause, task, until told to leave.
+// loop is the closed model: task, pause, task, until told to leave, or until
+// all of its tasks are done.
 func (l *life) loop(c *client) {
 	for !c.leaving.Load() {
 		c.work.Next(c.rand, &c.task)
 		if !l.do(c, -1) {
 			return
 		}
+		if c.tasks--; c.tasks == 0 {
+			c.meter.Task(0)
+			return
+		}
 		think := c.task.Think + c.pause
 		c.meter.Task(think)
-		if think <= 0 || c.leaving.Load() {
-			continue // a job may have slept over the call to leave
+		if think <= 0 {
+			continue
 		}
 		planned := l.rec.Now() + think
 		l.Pacer.Sleep(c, l.rec.Time(planned))
@@ -134,7 +143,7 @@ func (l *life) serve(c *client) {
 // the task should have begun, negative for now. It returns false if the run
 // was broken off.
 func (l *life) do(c *client, planned time.Duration) bool {
-	class := storage.None
+	var class storage.Class
 	if l.jobs {
 		class = l.job(c, planned)
 	} else {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"weir/measure"
 )
@@ -14,13 +15,24 @@ type crowd struct {
 	rec    *measure.Recorder
 	count  bool // clients count as active all their life
 	wg     sync.WaitGroup
+	there  atomic.Int64  // clients that have not ended
+	empty  chan struct{} // holds at most one token: there has become 0
 	mu     sync.Mutex
+	tasks  int       // of those who come; 0: until they are told to leave
 	active []*client // by number
 	idle   []*client // gone, by number, to come back
 }
 
 func newCrowd(start func(c *client), rec *measure.Recorder, count bool) *crowd {
-	return &crowd{start: start, rec: rec, count: count}
+	return &crowd{start: start, rec: rec, count: count, empty: make(chan struct{}, 1)}
+}
+
+// step has those who come from now on do so many tasks; 0: until they are told
+// to leave.
+func (w *crowd) step(tasks int) {
+	w.mu.Lock()
+	w.tasks = tasks
+	w.mu.Unlock()
 }
 
 func (w *crowd) size() int {
@@ -53,10 +65,11 @@ func (w *crowd) come() *client {
 		before = w.idle[last] // numbers leave from the top, so this is the next one
 		w.idle = w.idle[:last]
 	}
-	c := newClient(len(w.active), before)
+	c := newClient(len(w.active), w.tasks, before)
 	if w.count {
 		w.rec.Active(1)
 	}
+	w.there.Add(1)
 	w.wg.Go(func() {
 		if before != nil {
 			<-before.gone
@@ -65,6 +78,12 @@ func (w *crowd) come() *client {
 		close(c.gone)
 		if w.count {
 			w.rec.Active(-1)
+		}
+		if w.there.Add(-1) == 0 {
+			select {
+			case w.empty <- struct{}{}:
+			default:
+			}
 		}
 	})
 	return c

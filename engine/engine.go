@@ -28,6 +28,14 @@ type Pilot interface {
 	Next(ctx context.Context) (scenario.Step, error)
 }
 
+// A Gatherer is a Pilot of several engines, whose steps end together.
+type Gatherer interface {
+	Pilot
+	// Gone tells that all clients of a step have done their tasks and left. It
+	// returns at once; what it returns is closed when the other engines' have, too.
+	Gone(step int) <-chan struct{}
+}
+
 // A Manifest remembers what a run creates on its target, before it is created.
 // It is used by many goroutines at once.
 type Manifest interface {
@@ -69,6 +77,11 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	if j := c.Plan.Work.Job; j != nil && j.Burn {
+		var back func()
+		r.life.cores, back = newCores()
+		defer back()
+	}
 	err = r.steps(ctx)
 	if err != nil {
 		r.outcome = fmt.Sprintf("broken off: %v", err)
@@ -108,6 +121,9 @@ type run struct {
 	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
 	breakOff context.CancelFunc
 	life     *life
+
+	others   <-chan struct{} // closed when the step's clients have left everywhere; nil while there are some here
+	deserted bool            // it is closed
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
@@ -160,7 +176,7 @@ func (r *run) steps(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		r.outcome = "all steps are done"
+		r.outcome = measure.AllDone
 		return nil
 	case errors.Is(err, errFinished):
 		return nil
@@ -188,6 +204,8 @@ func (r *run) oneStep(ctx context.Context) error {
 	if r.arrivals != nil {
 		r.arrivals.step(r.step, r.crowd)
 	}
+	r.crowd.step(r.step.Jobs)
+	r.others, r.deserted = nil, false
 	end := r.step.Begin
 	if end.IsZero() {
 		end = time.Now()
@@ -205,6 +223,9 @@ func (r *run) oneStep(ctx context.Context) error {
 			runtime.GC() // what lies in pools goes with the second
 			debug.FreeOSMemory()
 		}
+		if p.name == measure.Hold && r.deserted {
+			return r.event("warning", fmt.Sprintf("all jobs of step %d ended before its hold began, so nothing of it was measured: use load.ramp: 0 and load.settle: 0", r.step.Number))
+		}
 		if err := r.phase(ctx, p.name, p.span, end); err != nil {
 			return err
 		}
@@ -215,6 +236,9 @@ func (r *run) oneStep(ctx context.Context) error {
 func describe(s scenario.Step) string {
 	if s.Rate > 0 {
 		return fmt.Sprintf("%v arrivals, at most %d clients", s.Rate, s.Clients)
+	}
+	if s.Jobs > 0 {
+		return fmt.Sprintf("%s, %s each", say.Plural(s.Clients, "client"), say.Plural(s.Jobs, "job"))
 	}
 	return say.Plural(s.Clients, "client")
 }

@@ -20,6 +20,8 @@ func (l *life) job(c *client, planned time.Duration) storage.Class {
 	}
 	var class storage.Class
 	switch g := c.task.Job; {
+	case g != nil && g.Fits() != nil:
+		class = c.meter.Fail(kind, g.Fits())
 	case g == nil:
 		class = l.operation(c, &c.task.Ops[0], planned)
 	case g.Job().Access == workload.Staged:
@@ -41,17 +43,28 @@ func (l *life) direct(c *client, planned time.Duration) storage.Class {
 	})
 }
 
-// events goes through the job's events: read, compute, read, compute. It
-// returns the class of the last request, or Canceled if the run was broken off.
+// events goes through the job's events: read, compute, read, compute; or, with
+// read-ahead, it computes on each piece while the next one is read. It returns
+// the class of the request that ended it, None after the last, or Canceled if
+// the run was broken off.
 func (l *life) events(c *client, read reader) storage.Class {
-	g, op := c.task.Job, &c.task.Ops[0]
-	for p, more := g.Next(c.rand, op); more; p, more = g.Next(c.rand, op) {
-		if class := read(op); class != storage.None {
-			return class
+	g, op, k := c.task.Job, &c.task.Ops[0], l.computer(c)
+	work, finish := k.work, func() bool { return true }
+	if g.Job().Ahead > 0 {
+		work, finish = k.beside()
+	}
+	class := storage.None
+	for class == storage.None {
+		p, more := g.Next(c.rand, op)
+		if !more {
+			break
 		}
-		if !l.compute(c, p) {
-			return storage.Canceled
+		if class = read(op); class == storage.None && !work(p) {
+			class = storage.Canceled
 		}
 	}
-	return storage.None
+	if !finish() {
+		return storage.Canceled
+	}
+	return class
 }

@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"weir/internal/unit"
 	"weir/measure"
 	"weir/scenario"
+	"weir/storage"
 	"weir/workload"
 )
 
@@ -62,5 +65,102 @@ func TestEfficiencyOfJobsIsTheoretical(t *testing.T) {
 		near(t, "used bytes", float64(v.Used), 7*100/.08*40960, .02)
 		near(t, "moved bytes", float64(v.Moved), 7*100/.08*40960, .02)
 		near(t, "running", v.Clients, 7, .001)
+	})
+}
+
+// Read-ahead hides the shorter of reading and computing behind the longer: all
+// but the first read, and all but the last computing.
+func TestReadAheadOverlapsWithComputing(t *testing.T) {
+	for _, c := range []struct{ read, compute float64 }{{.010, .030}, {.030, .010}, {.020, .020}} {
+		synctest.Test(t, func(t *testing.T) {
+			job := workload.Job{Events: 50, Event: 32 << 10, Page: 8 << 10, Ahead: 32 << 10, Compute: workload.Span{Fixed: seconds(c.compute)}}
+			target := fmt.Sprintf("simulated://x?servers=100&service=%v&dist=constant&files=100x8MiB", time.Duration(seconds(c.read)))
+			conf, n := closed(t, target, jobbing(job), scenario.Step{Clients: 3, Hold: seconds(60)})
+			if err := Run(t.Context(), conf); err != nil {
+				t.Fatal(err)
+			}
+			v, efficiency := n.jobs(1)
+			wall := c.read + 49*max(c.read, c.compute) + c.compute
+			near(t, "a job's wall clock time", v.Wall.Mean(), wall, .005)
+			near(t, "efficiency", efficiency, 50*c.compute/wall, .02)
+			if v.Late.Max() > .001 {
+				t.Errorf("computing was %v s late", v.Late.Max())
+			}
+		})
+	}
+}
+
+// A job may compute for longer than a step is held: what it computed within the
+// hold counts, no more.
+func TestComputingCountsWhileItGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(100)}}
+		conf, n := closed(t, "simulated://x?servers=100&service=1ms&dist=constant&files=100x8MiB", jobbing(job), scenario.Step{Clients: 2, Settle: seconds(5), Hold: seconds(10)})
+		conf.Plan.Drain = seconds(3)
+		begin := time.Now()
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		v, efficiency := n.jobs(1)
+		near(t, "efficiency", efficiency, 1, .02)
+		near(t, "compute time", v.Compute, 20, .02)
+		var all measure.Interval
+		for _, i := range n.intervals {
+			all.Add(i)
+		}
+		near(t, "all compute time", all.Compute, 36, .001) // the drain's is of jobs that were broken off
+		if all.Started != 2 || all.Ended+all.Broken+all.Crashed > 0 || all.Events > 0 {
+			t.Errorf("of 2 jobs that were broken off %d begun, %d done, %d failed, %d crashed, %d events", all.Started, all.Ended, all.Broken, all.Crashed, all.Events)
+		}
+		near(t, "the run's time", time.Since(begin).Seconds(), 18, .001) // the sleep ended at once
+	})
+}
+
+// What ended a job decides what it counts as.
+func TestOutcomesOfJobs(t *testing.T) {
+	for class, want := range map[storage.Class]string{storage.Timeout: "crashed", storage.Refused: "failed", storage.Reset: "failed", storage.Busy: "failed"} {
+		synctest.Test(t, func(t *testing.T) {
+			work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
+			work.Timeout = unit.Duration(2 * time.Second)
+			conf, n := closed(t, fmt.Sprintf("simulated://x?servers=100&service=10ms&dist=constant&error.%v=100%%&files=100x8MiB", class), work, scenario.Step{Clients: 2, Hold: seconds(30)})
+			if err := Run(t.Context(), conf); err != nil {
+				t.Fatal(err)
+			}
+			v, _ := n.jobs(1)
+			if v.Ended > 0 || (v.Crashed > 0) != (want == "crashed") || (v.Broken > 0) != (want == "failed") || v.Crashed+v.Broken != v.Failed[class] {
+				t.Errorf("%v: %d done, %d crashed, %d failed; %v failed requests", class, v.Ended, v.Crashed, v.Broken, v.Failed)
+			}
+		})
+	}
+}
+
+// Each client does its jobs and leaves, the step ends with the last of them, and
+// the next begins after the rest.
+func TestStepsEndWithTheirJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.2)}}
+		step := scenario.Step{Hold: seconds(3600), Jobs: 3, Cool: seconds(1)}
+		one, two := step, step
+		one.Clients, two.Clients, two.Cool = 5, 2, 0
+		conf, n := closed(t, "simulated://x?servers=100&service=50ms&dist=constant&files=100x8MiB", jobbing(job), one, two)
+		begin := time.Now()
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "the run's time", time.Since(begin).Seconds(), 3*2.5+1+3*2.5, .001)
+		for i, clients := range []int64{5, 2} {
+			v, efficiency := n.jobs(i + 1)
+			near(t, "hold", v.Seconds, 7.5, .001)
+			near(t, "efficiency", efficiency, .8, .001)
+			near(t, "clients", v.Clients, float64(clients), .001)
+			if v.Started != 3*clients || v.Ended != 3*clients || v.Tasks != 3*clients {
+				t.Errorf("step %d: %d jobs begun, %d done, %d tasks, want %d", i+1, v.Started, v.Ended, v.Tasks, 3*clients)
+			}
+		}
+		for _, v := range n.intervals {
+			if v.Seconds > 1.0001 {
+				t.Errorf("an interval of %v s in phase %s of step %d", v.Seconds, v.Phase, v.Step)
+			}
+		}
 	})
 }

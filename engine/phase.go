@@ -15,21 +15,27 @@ const rampTick = 5 * time.Millisecond
 // phase keeps up one phase of the current step, planned to last for span, until
 // end, and cuts an interval at each whole second of the wall clock and at the
 // phase's end. In the ramp the number of clients goes evenly from what it is to the step's.
+// A phase of clients that do some tasks and leave ends with the last of them.
 func (r *run) phase(ctx context.Context, name string, span time.Duration, end time.Time) error {
 	begin := time.Now()
 	from, to := r.crowd.size(), r.step.Clients
 	ramp := name == measure.Ramp && r.arrivals == nil
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for now := begin; now.Before(end); {
+	for now := begin; now.Before(end) && !r.deserted; {
 		cut := now.Add(toNextSecond(now))
 		next := earlier(cut, end)
 		if ramp {
 			next = earlier(next, now.Add(rampTick))
 		}
+		r.lookRound()
 		timer.Reset(time.Until(next))
 		select {
 		case <-timer.C:
+		case <-r.crowd.empty:
+			continue // look closer
+		case <-r.others:
+			r.deserted = true
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-r.Finish:
@@ -40,7 +46,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 			share := min(max(1-float64(end.Sub(now))/float64(span), 0), 1)
 			r.crowd.resize(int(math.Round(float64(from) + float64(to-from)*share)))
 		}
-		if now.Before(cut) && now.Before(end) {
+		if now.Before(cut) && now.Before(end) && !r.deserted {
 			continue
 		}
 		if err := r.cut(name); err != nil {
@@ -54,6 +60,20 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		r.crowd.resize(to)
 	}
 	return nil
+}
+
+// lookRound notices when the clients of a step have done their tasks and left.
+func (r *run) lookRound() {
+	if r.others != nil || r.step.Jobs == 0 || r.crowd.there.Load() > 0 || r.crowd.size() < r.step.Clients {
+		return
+	}
+	if g, ok := r.Pilot.(Gatherer); ok {
+		r.others = g.Gone(r.step.Number)
+		return
+	}
+	alone := make(chan struct{})
+	close(alone)
+	r.others = alone
 }
 
 // early ends the steps before their time.

@@ -29,7 +29,7 @@ func Ask(ctx context.Context, p Pilot) <-chan Answer {
 // next asks the pilot for the step after the current one; a step that is to
 // stand apart from what follows comes to its rest before.
 func (r *run) next(ctx context.Context) (scenario.Step, error) {
-	if r.step.Cool <= 0 {
+	if r.step.Cool <= 0 && r.step.Jobs == 0 {
 		return r.Pilot.Next(ctx)
 	}
 	return r.rest(ctx)

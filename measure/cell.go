@@ -150,7 +150,7 @@ func (v *Interval) Add(o *Interval) {
 	v.Think += o.Think
 	v.CPU += o.CPU
 	v.Memory = max(v.Memory, o.Memory)
-	v.Jobs.add(&o.Jobs)
+	v.add(&o.Jobs)
 	for class, n := range o.Failed {
 		if v.Failed == nil {
 			v.Failed = map[storage.Class]int64{}

@@ -14,6 +14,9 @@ const (
 	Drain  = "drain"  // no new operations; the last ones end
 )
 
+// AllDone is the text of the event "end" of a run that came to its last step's end.
+const AllDone = "all steps are done"
+
 // An Interval is what the clients saw in one second of one phase of one step,
 // of one kind of operation on one data server. Intervals end at whole seconds
 // of the wall clock and where a phase ends, so they can be shorter. A second in

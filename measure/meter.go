@@ -175,8 +175,9 @@ func (m *Meter) Late(k storage.Kind, d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Fail counts an operation of kind k that could not even begin.
-func (m *Meter) Fail(k storage.Kind, err error) {
+// Fail counts an operation of kind k that could not even begin, and returns
+// err's class.
+func (m *Meter) Fail(k storage.Kind, err error) storage.Class {
 	m.Start(k)
-	m.End(&storage.Result{}, err)
+	return m.End(&storage.Result{}, err)
 }

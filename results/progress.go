@@ -21,7 +21,7 @@ type Begun struct {
 	Number int
 	Hold   time.Duration // as measured
 	Want   time.Duration // as planned
-	Passed bool          // the next step began without a break
+	Passed bool          // the next step, or the run's own end, came without a break
 }
 
 // Whole tells whether the step was held for as long as it was to be; what the
@@ -55,6 +55,9 @@ func (r *Run) Progress() (*Progress, error) {
 			p.Ended, resumed = "", true
 		case e.Kind == "end":
 			p.Ended = e.Text
+			if n := len(p.Steps); n > 0 && e.Text == measure.AllDone {
+				p.Steps[n-1].Passed = true // its jobs may have been done before its hold time was over
+			}
 		}
 	}
 	return p, p.count(r)
