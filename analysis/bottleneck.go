@@ -103,7 +103,11 @@ func (l *ladder) context(causes []full) []string {
 	case "both":
 		all = append(all, "Clients and service share this machine: what one of them uses the other lacks, and the curve is that of both together.")
 	case client:
-		all = append(all, "That is on the clients' side: the service may be able to give more than the curve shows.")
+		what := "That is on the clients' side: the service may be able to give more than the curve shows."
+		if x.resource == ResourceCPU && (s.burned > 0 || s.programs) {
+			what = "That is what the jobs themselves compute with: on more machines, or on faster ones, they would do more, and the service may be able to give more than the curve shows."
+		}
+		all = append(all, what)
 	}
 	if x.crowded() {
 		all = append(all, l.crowdedText(x))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"weir/analysis/shape"
 	"weir/internal/say"
@@ -58,7 +59,7 @@ func (l *ladder) unitOfLoad() string {
 	if l.f.Open() {
 		return "arrival"
 	}
-	return "client"
+	return strings.TrimSuffix(l.f.Load(), "s")
 }
 
 // straight is the evidence that nothing limits but the time that operations
@@ -70,15 +71,15 @@ func (l *ladder) straight() []string {
 		return []string{fmt.Sprintf("The service kept up with all planned arrivals, from %s to %s; heavier steps would bring more.", l.f.at(first), l.f.at(s))}
 	}
 	each := func(i int) string { return l.f.show(ratio(l.yield(i), l.load(i))) }
-	all := []string{fmt.Sprintf("%s grows in proportion to the clients: each brings %s with %s and %s with %s; more clients would bring more.",
-		say.Capital(l.noun()), each(0), l.f.at(first), each(last), l.f.at(s))}
+	all := []string{fmt.Sprintf("%s grows in proportion to the %s: each brings %s with %s and %s with %s; more %[2]s would bring more.",
+		say.Capital(l.noun()), l.f.Load(), each(0), l.f.at(first), each(last), l.f.at(s))}
 	if r, z := l.cycle(last); r > 0 && s.ErrorRatio < shape.FewErrors {
 		pause := "and there is no pause"
 		if z > 0 {
 			pause = "and the pause after it " + unit.Seconds(z)
 		}
-		all = append(all, fmt.Sprintf("An operation takes %s %s: N/(R+Z) of %d clients is %s operations/s, and %s were measured.",
-			unit.Seconds(r), pause, s.Clients, unit.Count(ratio(s.ActiveClients, r+z)), unit.Count(s.Operations)))
+		all = append(all, fmt.Sprintf("An operation takes %s %s: N/(R+Z) of %s is %s operations/s, and %s were measured.",
+			unit.Seconds(r), pause, l.f.count(s.Clients), unit.Count(ratio(s.ActiveClients, r+z)), unit.Count(s.Operations)))
 	}
 	return all
 }

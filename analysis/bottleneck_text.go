@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"strings"
 
 	"weir/internal/unit"
 )
@@ -67,10 +68,7 @@ func (l *ladder) noun() string {
 
 // loadText tells how the load grew.
 func (l *ladder) loadText(i, j int) string {
-	what := "clients"
-	if l.f.Open() {
-		what = "arrivals"
-	}
+	what := strings.TrimSuffix(l.f.Load(), "/s")
 	return fmt.Sprintf("the %s grow %.3g-fold (to %s)", what, ratio(l.load(j), l.load(i)), l.f.at(l.steps[j]))
 }
 
@@ -135,6 +133,9 @@ func (f *Findings) LimitText() string {
 	b := &f.Bottleneck[0]
 	switch b.Resource {
 	case LimitLatency:
+		if f.OfJobs() {
+			return "Nothing is saturated: each job computes, and waits for its own requests only; more jobs would bring more."
+		}
 		return "Nothing is saturated: each client waits for its own operations only, and more clients would bring more."
 	case LimitInside:
 		return fmt.Sprintf("From %s on it is a lock or a limit inside the server: nothing that was watched is saturated.", f.limitAt(b))

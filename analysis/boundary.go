@@ -16,7 +16,7 @@ func (f *Findings) boundaries(conditions []string) []Boundary {
 	out := []Boundary{}
 	asked := len(conditions) > 0
 	if !asked {
-		conditions = scenario.DefaultBoundaries()
+		conditions = scenario.DefaultBoundaries(f.OfJobs())
 	}
 	for _, text := range conditions {
 		b := Boundary{Condition: text}
@@ -34,8 +34,12 @@ func (f *Findings) boundaries(conditions []string) []Boundary {
 // seek fills in b; known is false if no step tells the measure.
 func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	var loads, values []float64
-	lightest := -1
+	lightest, estimated := -1, false
 	for i := range f.Curve {
+		if c.Measure.Name == jobMean {
+			_, guess, _ := f.Curve[i].MeanJob()
+			estimated = estimated || guess
+		}
 		v, ok := f.boundaryValue(&f.Curve[i], c.Measure.Name)
 		if !ok {
 			v = math.NaN()
@@ -59,8 +63,14 @@ func (f *Findings) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	r := shape.Within(loads, values, shape.Limit{Sign: c.Sign, Value: b.Limit})
 	b.From, b.To, b.Next, b.Crossing = r.From, r.To, r.Broken, r.Crossing
 	b.Detail = f.rangeText(&r, c.Measure.Format(values[lightest]), loads[lightest]) + limit
+	if estimated {
+		b.Detail += "; estimated where no job ended"
+	}
 	return true
 }
+
+// jobMean is the quantity that is estimated where it was not measured.
+const jobMean = "job_mean"
 
 // boundaryValue is what a step gave of a measure.
 func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known bool) {
@@ -71,6 +81,9 @@ func (f *Findings) boundaryValue(s *Step, measure string) (value float64, known 
 		return s.Latency.Mean, true
 	case s.told && strings.Contains(measure, "_p") || s.told && strings.HasSuffix(measure, "_max"): // a table has means only
 		return 0, false
+	case measure == jobMean: // estimated where no job ended: there it matters most
+		v, _, ok := s.MeanJob()
+		return v, ok
 	case measure != scenario.Efficiency:
 		v := s.figure(measure)
 		return v.value, v.known
@@ -117,9 +130,9 @@ func (f *Findings) loadText(load float64) string {
 	case f.Open():
 		return bare(load) + " arrivals/s"
 	case load == 1:
-		return "1 client"
+		return f.count(1)
 	}
-	return bare(load) + " clients"
+	return bare(load) + " " + f.Load()
 }
 
 // bare writes a load with at most four digits behind which nothing is sure, and

@@ -22,10 +22,12 @@ func (d *data) step(t *total) Step {
 	if e := d.announced(t.number); e != nil { // also steps that no plan listed
 		s.Clients, s.Rate = e.Clients, finite(e.Rate)
 	}
-	s.steady(t)
+	if s.bounded = d.bounded(t.number); !s.bounded {
+		s.steady(t)
+	}
+	d.jobs(&s)
 	s.Little = d.little(&s)
 	s.TaskSeconds = d.taskSeconds(&s)
-	d.jobs(&s)
 	d.hosts(&s, t)
 	return s
 }

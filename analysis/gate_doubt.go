@@ -26,7 +26,11 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 	case "wait_ratio": // an operation can be told to wait many times: a count of Poisson's
 		n, k := float64(s.ended()), float64(s.waits)
 		return figure{value: ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
-	case "throughput", "per_client", "rate", "per_client_rate":
+	case "job_failure_ratio":
+		return wilson(s.jobs.failed, s.jobs.done+s.jobs.failed+s.jobs.crashed, upper)
+	case "crash_ratio":
+		return wilson(s.jobs.crashed, s.jobs.done+s.jobs.failed+s.jobs.crashed, upper)
+	case "throughput", "per_client", "rate", "per_client_rate", "cpu_efficiency", "cluster_throughput", "events_rate":
 		step := s.step()
 		v := step.figure(name)
 		if v.low == nil || v.high == nil {
@@ -41,7 +45,7 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 	if i < 0 {
 		return figure{}
 	}
-	h := map[string]*measure.Histogram{"latency": &s.latency, "first_byte": &s.firstByte, "connect": &s.connect, "login": &s.login, "redirect": &s.redirect}[name[:i]]
+	h := map[string]*measure.Histogram{"latency": &s.latency, "first_byte": &s.firstByte, "connect": &s.connect, "login": &s.login, "redirect": &s.redirect, "job": &s.jobs.wall}[name[:i]]
 	if h == nil {
 		return figure{}
 	}

@@ -14,7 +14,9 @@ const (
 	generatorFail = 0.85 // at this share nothing else can have been the limit
 	lateWarn      = 0.010
 	lateFail      = 0.100
-	timed         = 20 // at least one start in so many must have been planned
+	lateJob       = 0.005 // of jobs: computing that is slept ends late
+	lateShare     = 0.05  // and that is so much of a request with its computing
+	timed         = 20    // at least one start in so many must have been planned
 	missedWarn    = 0.001
 	missedFail    = 0.05
 )
@@ -24,7 +26,8 @@ const (
 func (d *data) checkGenerator(f *Findings, best int) Check {
 	c := Check{Name: "generator", Status: Skipped}
 	var notes []string
-	var topCPU, topLate float64
+	var topCPU, topLate, burned float64
+	what := "starts were"
 	seen := false
 	for i := range f.Curve {
 		s := &f.Curve[i]
@@ -40,8 +43,11 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 		if status != OK {
 			notes = append(notes, f.at(s)+": "+strings.Join(reasons, ", "))
 		}
-		topCPU = max(topCPU, value(s.ClientCPU))
-		if s.timedStarts*timed >= s.Done {
+		topCPU, burned = max(topCPU, s.ownCPU()), max(burned, s.burned)
+		if s.eachJob {
+			what = "computing ended"
+		}
+		if s.timedStarts*timed >= s.Done && s.burned == 0 {
 			topLate = max(topLate, value(s.LateP99))
 		}
 	}
@@ -50,8 +56,11 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 		return c
 	}
 	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU", unit.Percent(topCPU))
+	if burned > 0 {
+		c.Detail += fmt.Sprintf(", beside the at most %s cores that its jobs kept busy on purpose", unit.Significant(burned))
+	}
 	if topLate > 0 {
-		c.Detail += fmt.Sprintf("; starts were late by at most %s (p99)", unit.Seconds(topLate))
+		c.Detail += fmt.Sprintf("; %s late by at most %s (p99)", what, unit.Seconds(topLate))
 	}
 	if len(notes) > 0 {
 		c.Detail += "; it may have been the limit: " + strings.Join(head(notes, 3), "; ")
@@ -65,6 +74,15 @@ func value(p *float64) float64 {
 	}
 	return *p
 }
+
+// without returns what is left of cores that all clients kept busy when what
+// their jobs burned on purpose is taken off: that is load, not the generator's cost.
+func (s *Step) without(cores float64) float64 {
+	return cores * max(0, 1-ratio(s.burned, value(s.ClientCores)))
+}
+
+// ownCPU is the share of its machines' CPU that the generator itself used.
+func (s *Step) ownCPU() float64 { return s.without(value(s.ClientCPU)) }
 
 // clientMachines returns how many cores the watched hosts of the clients have.
 func clientMachines(s *Step) float64 {
@@ -96,22 +114,26 @@ func judge(s *Step) (status string, reasons []string) {
 		reasons = append(reasons, reason)
 	}
 	if s.ClientCPU != nil {
-		reach(*s.ClientCPU, generatorWarn, generatorFail, "used "+unit.Percent(*s.ClientCPU)+" of the CPU")
+		reach(s.ownCPU(), generatorWarn, generatorFail, "used "+unit.Percent(s.ownCPU())+" of the CPU")
 	}
 	if s.clientMay > 0 && s.ClientCores != nil {
-		reach(*s.ClientCores/s.clientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.0f cores that it may", *s.ClientCores, s.clientMay))
+		own := s.without(*s.ClientCores)
+		reach(own/s.clientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.0f cores that it may", own, s.clientMay))
 	}
-	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 { // real clients may cost what they cost: never more than a warning
+	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.programs { // real clients may cost what they cost: never more than a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
 	if s.crowded() { // then arrivals wait for a client, which tells nothing of the generator
 		reasons = append(reasons, fmt.Sprintf("all of the at most %d clients were busy: the service took fewer tasks than arrived, or load.max_clients is too small", s.Clients))
 		return worse(status, Warn), reasons
 	}
-	if s.LateP99 != nil && s.timedStarts*timed >= s.Done { // a few starts after a failure say nothing
-		cycle := ratio(s.latencySeconds+s.thinkSeconds, float64(s.Done)) // late starts matter if they are a part of it
-		warn, fail := max(lateWarn, 0.1*cycle), max(lateFail, 0.5*cycle)
-		reach(*s.LateP99, warn, fail, "starts late by "+unit.Seconds(*s.LateP99)+" (p99)")
+	if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 { // a few starts after a failure say nothing; who burns waits for a core
+		cycle := ratio(s.latencySeconds+s.thinkSeconds+s.computeSeconds, float64(s.Done)) // what is late matters if it is a part of it
+		warn, what := max(lateWarn, 0.1*cycle), "starts late by "
+		if s.eachJob {
+			warn, what = max(lateJob, lateShare*cycle), "computing ended late by "
+		}
+		reach(*s.LateP99, warn, max(lateFail, 0.5*cycle), what+unit.Seconds(*s.LateP99)+" (p99)")
 	}
 	if s.Rate > 0 {
 		missed := ratio(float64(s.Missed), float64(s.Missed+s.Done+s.Errors))

@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"time"
-
 	"weir/analysis/stats"
 	"weir/measure"
 )
@@ -87,7 +85,7 @@ func (s *Step) MeanJob() (seconds float64, estimated, ok bool) {
 // or of jobs if that is more. A job is thousands of operations, and the last of
 // them alone tells that it failed.
 func (s *Step) unwell() float64 {
-	return max(s.ErrorRatio, value(s.JobFailureRatio)+value(s.CrashRatio))
+	return max(s.ErrorRatio, bad(s))
 }
 
 // A jobSum is what intervals tell of jobs, summed.
@@ -201,6 +199,3 @@ func (d *data) bounded(step int) bool {
 	}
 	return false
 }
-
-// requestLimit is how long a request may take before its job crashes.
-func (d *data) requestLimit() float64 { return time.Duration(d.plan.Work.Timeout).Seconds() }

@@ -2,9 +2,12 @@ package analysis
 
 import (
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"weir/measure"
+	"weir/monitor"
 	"weir/results/resultstest"
 )
 
@@ -93,5 +96,140 @@ func TestScratchDevice(t *testing.T) {
 		if got := liesOn(c.device, c.disk); got != c.want {
 			t.Errorf("%s on %s: %v", c.device, c.disk, got)
 		}
+	}
+}
+
+// check returns the check of that name.
+func checkNamed(t *testing.T, f *Findings, name string) Check {
+	t.Helper()
+	for _, c := range f.Validity.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %q among %v", name, f.Validity.Checks)
+	return Check{}
+}
+
+// A machine whose CPU is full because jobs burn it is the answer, not a fault
+// of the generator; the same CPU used by the generator itself is.
+func TestBurnedCPU(t *testing.T) {
+	farm := func(burn bool) resultstest.Service {
+		s := resultstest.Farm()
+		s.Clients, s.Jobs.Job.Burn = []int{1, 2, 4, 8, 16, 32}, burn
+		rate := func(n float64) float64 { return min(n*80, 400) } // pages/s: 4 cores of 10 ms each page
+		s.Interval = func(v *measure.Interval) {
+			done := rate(v.Clients)
+			v.Done, v.Moved, v.Events, v.Compute = int64(done), int64(done)*s.File, int64(done/5), done*0.01
+			v.Latency.Reset()
+			for range v.Done {
+				v.Latency.Record(time.Duration((v.Clients/done - 0.01) * 1e9))
+			}
+		}
+		s.Sample = func(x *monitor.Sample) {
+			if x.Role != client {
+				x.CPU = &monitor.CPU{User: 0.05, Idle: 0.95}
+				return
+			}
+			used := min(1, rate(float64(s.Clients[x.Step-1]))*0.01/4)
+			x.CPU = &monitor.CPU{User: used, Idle: 1 - used}
+			x.Procs[0].User, x.Procs[0].System = 4*used, 0.02
+		}
+		return s
+	}
+	f := of(t, farm(true))
+	if c := checkNamed(t, f, "generator"); c.Status != OK || !strings.Contains(c.Detail, "beside the at most 4.00 cores that its jobs kept busy on purpose") {
+		t.Errorf("%+v", c)
+	}
+	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "That is what the jobs themselves compute with") {
+		t.Errorf("%+v", b)
+	}
+	if f.Validity.Status == Invalid {
+		t.Errorf("%+v", f.Validity)
+	}
+	f = of(t, farm(false))
+	if c := checkNamed(t, f, "generator"); c.Status != Fail {
+		t.Errorf("%+v", c)
+	}
+	if b := f.Bottleneck[0]; b.Resource != ResourceGenerator {
+		t.Errorf("%+v", b)
+	}
+}
+
+// Computing that is slept late is the generator's fault, in the words of jobs.
+func TestLateComputing(t *testing.T) {
+	s := resultstest.Farm()
+	s.Interval = func(v *measure.Interval) {
+		v.Late.Reset()
+		for range v.Done {
+			v.Late.Record(8 * time.Millisecond)
+		}
+	}
+	c := checkNamed(t, of(t, s), "generator")
+	if c.Status != Warn || !strings.Contains(c.Detail, "computing ended late by at most 8") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Requests, computing and pauses explain the time of jobs; where they overlap
+// the jobs as a whole do.
+func TestLittleOfJobs(t *testing.T) {
+	s := resultstest.Farm()
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !strings.Contains(c.Detail, "requests, computing and pauses explain") {
+		t.Errorf("%+v", c)
+	}
+	s.Interval = func(v *measure.Interval) { v.Compute *= 0.4 } // slept longer than is said
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !strings.Contains(c.Detail, "nor computing") {
+		t.Errorf("%+v", c)
+	}
+	s.Jobs.Job.Ahead = 1 << 20
+	s.Interval = func(v *measure.Interval) { v.Running *= 0.98 }
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !strings.Contains(c.Detail, "jobs and pauses explain 98.0%") {
+		t.Errorf("%+v", c)
+	}
+	s.Interval = func(v *measure.Interval) { v.Running *= 0.5 }
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !strings.Contains(c.Detail, "neither in a job nor in a pause") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A step that ends with its last job is neither too short nor unsteady.
+func TestBoundedSteps(t *testing.T) {
+	s := resultstest.Farm()
+	s.Jobs.Each = 3
+	run := written(t, s)
+	for i := range run.Plan.Steps {
+		run.Plan.Steps[i].Hold *= 100
+	}
+	f, err := Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := checkNamed(t, f, "data"); c.Status != OK {
+		t.Errorf("%+v", c)
+	}
+	if c := checkNamed(t, f, "steadiness"); c.Status != Skipped || !strings.Contains(c.Detail, "until the last of its jobs") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestJobsVerdict(t *testing.T) {
+	s := resultstest.Farm()
+	s.Hold = 30
+	s.Jobs.Crashed = func(n int) float64 { return max(0, float64(n-20)/100) }
+	f := of(t, s)
+	for _, want := range []string{"with 20 jobs, where", "Throughput is 7", "the best of the steps at which at most 5% end badly", "With 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ", " jobs' worth of CPU, a job takes ", " jobs crashed (", "the first with 40 jobs; with 80 jobs "} {
+		if !strings.Contains(f.Verdict, want) {
+			t.Errorf("%q is not in %q", want, f.Verdict)
+		}
+	}
+	if c := checkNamed(t, f, "jobs"); c.Status != Warn {
+		t.Errorf("%+v", c)
+	}
+	for _, b := range f.Boundaries {
+		t.Logf("%s: %s", b.Condition, b.Detail)
+	}
+	if len(f.Boundaries) != 3 || f.Boundaries[1].Condition != "cpu_efficiency >= 50%" || f.Boundaries[1].To == nil || f.Boundaries[2].Next == nil || *f.Boundaries[2].Next != 40 {
+		t.Errorf("%+v", f.Boundaries)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"weir/storage"
 )
 
 // Bounds of the check by Little's law.
@@ -26,12 +28,28 @@ const (
 // whole, those cut by its end not at all: in a steady state the two cancel but
 // for about one part in the operations a client.
 func (d *data) little(s *Step) *float64 {
+	if s.Jobs != nil && d.plan.Model != "open" && s.ActiveClients >= littleEnough && !d.inRequests(s) {
+		return part(s.RunningJobs*s.Hold+s.thinkSeconds, s.Hold*s.ActiveClients)
+	}
 	cycles := ratio(float64(s.Done+s.Errors), s.ActiveClients)
 	if d.plan.Model == "open" || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed {
 		return nil
 	}
-	share := ratio(s.latencySeconds+s.thinkSeconds, s.Hold*s.ActiveClients)
+	timedOut := float64(s.ErrorsBy[storage.Timeout]) * time.Duration(d.plan.Work.Timeout).Seconds()
+	if s.Jobs == nil {
+		timedOut = 0 // of operations they are seldom all of one kind
+	}
+	share := ratio(s.latencySeconds+s.thinkSeconds+s.computeSeconds+timedOut, s.Hold*s.ActiveClients)
 	return &share
+}
+
+// inRequests tells whether a job's time is the sum of what its requests took
+// and what it computed. It is not where it asks for the next events while it
+// computes, reads from a copy, burns a CPU that it may have to share, or is a
+// program: of these jobs as a whole are held against the clients' time.
+func (d *data) inRequests(s *Step) bool {
+	j := d.plan.Work.Job
+	return s.eachJob && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
 }
 
 // untold returns what part of the clients' time the hold could have more, or
@@ -62,10 +80,12 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 		return Warn, fmt.Sprintf("more time than the clients had, but the hold is short beside operations of up to %.3g s, which its start cut: hold longer", s.Latency.Max)
 	case *s.Little < 1 && off <= less:
 		return Warn, fmt.Sprintf("the rest may be what %d failed operations took, up to %s each", s.Errors, d.plan.Work.Timeout)
+	case s.Jobs != nil && !d.inRequests(s):
+		why = "clients spent the rest neither in a job nor in a pause, so the generator held them up"
 	case *s.Little > 1:
 		why = "more time than the clients had, so operations overlapped or a clock is wrong"
 	default:
-		why = "clients spent the rest neither in an operation nor in a pause, so the generator held them up"
+		why = "clients spent the rest neither in an operation" + map[bool]string{true: ", nor computing,"}[s.Jobs != nil] + " nor in a pause, so the generator held them up"
 	}
 	if off > littleFail {
 		return Fail, why
@@ -99,11 +119,22 @@ func (d *data) checkLittle(f *Findings) Check {
 		c.Status, c.Detail = Skipped, fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed)
 		return c
 	}
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: recorded times explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
+	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), d.explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	if why != "" {
 		c.Detail += ": " + why
 	}
 	return c
+}
+
+// explained names what is held against the clients' time.
+func (d *data) explained(s *Step) string {
+	switch {
+	case s.Jobs == nil:
+		return "recorded times"
+	case d.inRequests(s):
+		return "requests, computing and pauses"
+	}
+	return "jobs and pauses"
 }
 
 // unjudged says why not all steps were.

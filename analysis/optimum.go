@@ -49,7 +49,7 @@ func (f *Findings) bestTested(best int) *Optimum {
 		Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Step: s.Step, Tested: s.Clients, Inside: f.declines(best),
 		Method: "best tested step; equals are those whose 95% intervals overlap its own"}
 	for i := range f.Curve {
-		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].ErrorRatio <= max(shape.FewErrors, s.ErrorRatio) {
+		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].unwell() <= max(shape.FewErrors, s.unwell()) {
 			o.ClientsLow = min(o.ClientsLow, f.Curve[i].Clients)
 			o.ClientsHigh = max(o.ClientsHigh, f.Curve[i].Clients)
 		}

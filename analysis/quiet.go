@@ -23,7 +23,7 @@ func checkQuiet(f *Findings) Check {
 		s := &f.Curve[i]
 		for k := range s.Hosts {
 			h := &s.Hosts[k]
-			share, ok := h.others(s.ExternalCores)
+			share, ok := h.others(s)
 			if !ok {
 				continue
 			}
@@ -46,15 +46,16 @@ func checkQuiet(f *Findings) Check {
 }
 
 // others returns the share of h's CPU that no watched process used; ok is
-// false where the processes of a side that h has were not watched.
-func (h *HostFigure) others(external float64) (share float64, ok bool) {
+// false where the processes of a side that h has were not watched. What the
+// programs of jobs use is known only when they end, so these are not watched.
+func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	serves, loads := h.Role == server || h.Role == "both", h.Role == client || h.Role == "both"
-	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && h.ClientCores == nil {
+	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && (h.ClientCores == nil || s.programs) {
 		return 0, false
 	}
 	used := value(h.ServerCores) + value(h.ClientCores)
 	if loads {
-		used += external
+		used += s.ExternalCores
 	}
 	return max(0, *h.userSystem-ratio(used, float64(h.Cores))), true
 }

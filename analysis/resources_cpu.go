@@ -14,7 +14,7 @@ func cpuUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
 	}
 	u := use(ResourceCPU, h, *h.CPU, "%s busy, %.2f of %d cores: %s", unit.Percent(*h.CPU), *h.CPU*float64(h.Cores), h.Cores, h.whoseCPU(s))
 	u.foreign, u.own = value(h.Steal), *u.Share-value(h.Steal)
-	if others, ok := h.others(s.ExternalCores); ok {
+	if others, ok := h.others(s); ok {
 		u.foreign += others
 		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+s.ExternalCores, float64(h.Cores))
 	}
@@ -41,12 +41,15 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 	}
 	if h.ClientCores != nil {
 		cores("the clients", *h.ClientCores)
+		if s.burned > 0 {
+			parts[len(parts)-1] += fmt.Sprintf(" (of these their jobs burned %.2f on purpose)", min(s.burnedOn(h), *h.ClientCores))
+		}
 		if s.ExternalCores > 0 {
 			cores("client programs", s.ExternalCores)
 		}
 	}
 	all := float64(h.Cores)
-	if others, ok := h.others(s.ExternalCores); ok {
+	if others, ok := h.others(s); ok {
 		cores("other programs", others*all)
 	}
 	cores("interrupts", value(h.irq)*all)

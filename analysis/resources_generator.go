@@ -37,6 +37,12 @@ func generators(s *Step) (all []*HostFigure) {
 	return all
 }
 
+// burnedOn is how many cores jobs kept busy on one of the clients' hosts, which
+// has its part of them as of all that clients use.
+func (s *Step) burnedOn(h *HostFigure) float64 {
+	return s.burned * ratio(value(h.ClientCores), value(s.ClientCores))
+}
+
 // generatorUses is what the load generator used of what it may. Whether it is
 // used up is judged as the check of the generator does.
 func (d *data) generatorUses(s *Step) []Use {
@@ -54,11 +60,15 @@ func (d *data) generatorUses(s *Step) []Use {
 		if s.clientMay > 0 {
 			allowed, of = s.clientMay, fmt.Sprintf("cores that it may use, of %d", h.Cores)
 		}
-		share := ratio(*h.ClientCores, allowed)
+		own := s.without(*h.ClientCores)
+		share := ratio(own, allowed)
 		u := Use{Resource: ResourceGenerator, Host: h.Host, Side: client, Share: &share,
-			Detail: fmt.Sprintf("it used %.2f of %.0f %s", *h.ClientCores, allowed, of)}
-		if s.LateP99 != nil && s.timedStarts*timed >= s.Done {
-			u.Detail += fmt.Sprintf(", starts were late by %s (p99)", unit.Seconds(*s.LateP99))
+			Detail: fmt.Sprintf("it used %.2f of %.0f %s", own, allowed, of)}
+		if s.burned > 0 {
+			u.Detail += fmt.Sprintf(", beside the %.2f that its jobs kept busy on purpose", s.burnedOn(h))
+		}
+		if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 {
+			u.Detail += fmt.Sprintf(", %s late by %s (p99)", map[bool]string{true: "computing ended", false: "starts were"}[s.eachJob], unit.Seconds(*s.LateP99))
 		}
 		u.reached = share >= generatorFail || status == Fail
 		u.holds = share >= generatorWarn || status == Fail || status == Warn

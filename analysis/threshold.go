@@ -181,6 +181,16 @@ func (s *Step) figure(name string) figure {
 		return figure{value: ratio(float64(s.Missed), all), known: all > 0}
 	case "wait_ratio":
 		return each(float64(s.Waits))
+	case "cpu_efficiency":
+		return figure{value(s.CPUEfficiency), s.CPUEfficiencyLow, s.CPUEfficiencyHigh, s.CPUEfficiency != nil}
+	case "cluster_throughput":
+		return figure{value(s.ClusterThroughput), s.ClusterThroughputLow, s.ClusterThroughputHigh, s.ClusterThroughput != nil}
+	case "events_rate":
+		return figure{s.EventRate, s.EventRateLow, s.EventRateHigh, s.Jobs != nil && !s.programs}
+	case "job_failure_ratio":
+		return share(s.JobFailureRatio)
+	case "crash_ratio":
+		return share(s.CrashRatio)
 	case "server_cpu":
 		return share(s.ServerCPU)
 	case "client_cpu":
@@ -204,7 +214,7 @@ func (s *Step) quantile(name string) figure {
 	if i < 0 {
 		return figure{}
 	}
-	q := map[string]*Quantiles{"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "login": s.Login, "redirect": s.Redirect}[name[:i]]
+	q := map[string]*Quantiles{"latency": s.Latency, "first_byte": s.FirstByte, "connect": s.Connect, "login": s.Login, "redirect": s.Redirect, "job": s.JobSeconds}[name[:i]]
 	if q == nil || q.Count == 0 {
 		return figure{}
 	}

@@ -18,6 +18,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	f := &Findings{Measure: Throughput, Curve: []Step{{
 		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20, Missed: 25, Waits: 30,
 		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25),
+		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7, JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
 	}}}
 	f.Optimum = &Optimum{Clients: 4, ClientsLow: 3, ClientsHigh: 5, Throughput: 4000, Operations: 40, Inside: true}
 	f.Knee = &Knee{Clients: 3, Throughput: 3500, Operations: 35}
@@ -26,11 +27,12 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	want := map[string]float64{
 		"throughput": 4000, "per_client": 1000, "rate": 40, "per_client_rate": 10, "error_ratio": 0.2, "missed_ratio": 0.2, "wait_ratio": 0.3,
 		"server_cpu": 0.5, "client_cpu": 0.25,
+		"cpu_efficiency": 0.6, "cluster_throughput": 2.4, "events_rate": 7, "job_failure_ratio": 0.1, "crash_ratio": 0.15,
 		"optimum.clients": 4, "optimum.throughput": 4000, "optimum.rate": 40, "knee.clients": 3, "knee.throughput": 3500, "knee.rate": 35,
 		"cheapest.clients": 2, "cheapest.throughput": 3000, "cheapest.rate": 30,
 		"maximum_power.clients": 1, "maximum_power.throughput": 1000, "maximum_power.rate": 10,
 	}
-	for i, of := range []string{"latency", "first_byte", "connect", "login", "redirect"} {
+	for i, of := range []string{"latency", "first_byte", "connect", "login", "redirect", "job"} {
 		for k, p := range []string{"mean", "p50", "p90", "p99", "p999", "max"} {
 			want[of+"_"+p] = float64(10*(i+1) + k)
 		}

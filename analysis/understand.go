@@ -36,7 +36,7 @@ func (f *Findings) points() []shape.Point {
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		mean, low, high := f.yield(s)
-		all[i] = shape.Point{Load: f.load(s), Yield: mean, Low: low, High: high, Batches: s.Batches, Errors: s.ErrorRatio}
+		all[i] = shape.Point{Load: f.load(s), Yield: mean, Low: low, High: high, Batches: s.Batches, Errors: s.unwell()}
 		if s.Latency != nil {
 			all[i].Latency = s.Latency.Mean
 		}
@@ -55,7 +55,7 @@ func (f *Findings) fit() *fit.Fits {
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		mean, _, _ := f.yield(s)
-		if s.ErrorRatio > shape.FewErrors || s.ActiveClients <= 0 || mean <= 0 {
+		if s.unwell() > shape.FewErrors || s.ActiveClients <= 0 || mean <= 0 {
 			continue
 		}
 		p := fit.Point{Clients: s.at(), Yield: mean, Batches: s.means}
@@ -73,7 +73,7 @@ func (f *Findings) fit() *fit.Fits {
 		return nil
 	}
 	if left := len(f.Curve) - len(points); left > 0 {
-		fits.Detail += "; steps with more than 5% errors were left out"
+		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that did not come to their end,"}[f.OfJobs()] + " were left out"
 	}
 	return fits
 }

@@ -16,8 +16,10 @@ func (d *data) validity(f *Findings, best int) Validity {
 		d.checkData(f), d.checkClock(), checkErrors(f, best), d.checkVerification(f), d.checkBytes(),
 		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
 	}}
-	if c := d.checkWorkers(f); c != nil {
-		v.Checks = append(v.Checks, *c)
+	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f)} {
+		if c != nil {
+			v.Checks = append(v.Checks, *c)
+		}
 	}
 	for _, c := range v.Checks {
 		switch {
@@ -82,7 +84,7 @@ func (d *data) noteMissing(f *Findings, note func(status, format string, args ..
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
-			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && f.Curve[i].Hold < 0.9*want-0.1 {
+			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && p.Jobs == 0 && f.Curve[i].Hold < 0.9*want-0.1 {
 				note(Warn, "step %d was held %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
 			}
 		}

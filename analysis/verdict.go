@@ -9,11 +9,12 @@ import (
 
 	"weir/analysis/shape"
 	"weir/analysis/stats"
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/storage"
 )
 
-// at names a step by its load: "64 clients", "200/s arrivals".
+// at names a step by its load: "64 clients", "64 jobs", "200 arrivals/s".
 func (f *Findings) at(s *Step) string {
 	if f.Open() {
 		digits := 4
@@ -22,18 +23,43 @@ func (f *Findings) at(s *Step) string {
 		}
 		return strconv.FormatFloat(s.Rate, 'g', digits, 64) + " arrivals/s"
 	}
-	if s.Clients == 1 {
-		return "1 client"
+	return f.count(s.Clients)
+}
+
+// Load names what steps are told apart by: clients, jobs, or arrivals/s.
+func (f *Findings) Load() string {
+	switch {
+	case f.Open():
+		return "arrivals/s"
+	case f.OfJobs():
+		return "jobs"
 	}
-	return strconv.Itoa(s.Clients) + " clients"
+	return "clients"
+}
+
+// count writes a number of clients, or of jobs, in the closed model.
+func (f *Findings) count(n int) string {
+	if f.OfJobs() {
+		return say.Plural(n, "job")
+	}
+	return say.Plural(n, "client")
 }
 
 // show writes a yield with its unit.
 func (f *Findings) show(x float64) string {
 	if f.Measure == Rate {
-		return unit.Count(x) + " operations/s"
+		return unit.Count(x) + " " + f.Things()
 	}
 	return unit.Bits(x)
+}
+
+// Things are what is counted where no payload is moved: operations/s, or jobs/s
+// where each is a program of the user's.
+func (f *Findings) Things() string {
+	if f.OfJobs() && f.Measure == Rate {
+		return "jobs/s"
+	}
+	return "operations/s"
 }
 
 // between writes the interval of a yield: " (8.10 to 8.52)", with units where
@@ -70,13 +96,17 @@ func (f *Findings) verdict(best int) string {
 		if f.Measure == Rate {
 			most = o.Operations
 		}
-		said = append(said, fmt.Sprintf("The fitted curve has its maximum, %s, at %d clients (%d to %d).", f.show(most), o.Clients, o.ClientsLow, o.ClientsHigh))
+		said = append(said, fmt.Sprintf("The fitted curve has its maximum, %s, at %s (%d to %d).", f.show(most), f.count(o.Clients), o.ClientsLow, o.ClientsHigh))
 	}
 	_, low, _ := f.yield(s) // without an interval nothing can be told from anything
 	if c := f.Cheapest; c != nil && !f.Open() && c.Clients < s.Clients && low != nil {
-		give := map[bool]string{true: "client gives", false: "give"}[c.Clients == 1]
-		said = append(said, fmt.Sprintf("As far as can be told, %d %s as much.", c.Clients, give))
+		who := fmt.Sprintf("%d give", c.Clients)
+		if c.Clients == 1 {
+			who = f.count(1) + " gives"
+		}
+		said = append(said, fmt.Sprintf("As far as can be told, %s as much.", who))
 	}
+	said = append(said, f.jobClauses(s)...)
 	if limit := f.limitClause(); limit != "" {
 		said = append(said, limit)
 	}
@@ -101,6 +131,9 @@ func (f *Findings) turn(best int, there string) string {
 	end, _, _ := f.yield(last)
 	level := f.levelsOff(best)
 	switch {
+	case end > top && s.unwell() <= shape.FewErrors && last.unwell() > shape.FewErrors:
+		return fmt.Sprintf("%s is %s with %s%s, the best of the steps at which at most %s end badly; with %s, where %s do, it is %s",
+			what, value, f.at(s), there, unit.Percent(shape.FewErrors), f.at(last), unit.Percent(last.unwell()), f.show(end))
 	case f.load(s) >= f.load(last) && level == "":
 		return fmt.Sprintf("%s still grows at the last step, %s with %s%s; no maximum was found in the tested range", what, value, f.at(s), there)
 	case f.load(s) >= f.load(last):
@@ -121,7 +154,7 @@ func (f *Findings) turn(best int, there string) string {
 func (f *Findings) levelsOff(best int) string {
 	s := &f.Curve[best]
 	if k := f.Knee; k != nil && !f.Open() && float64(k.Clients) < f.load(s) {
-		return fmt.Sprintf("levels off from %d clients on", k.Clients)
+		return fmt.Sprintf("levels off from %s on", f.count(k.Clients))
 	}
 	top, _, _ := f.yield(s)
 	least := best

@@ -21,7 +21,12 @@ const Efficiency = "efficiency"
 
 // DefaultBoundaries are looked for where a scenario asks for none: a job that
 // takes ten times as long as alone is the limit of the MONARC tests of 1999.
-func DefaultBoundaries() []string {
+//
+// Where clients run jobs, jobs are what is looked at instead of operations.
+func DefaultBoundaries(jobs bool) []string {
+	if jobs {
+		return []string{"job_mean < 10 x single", "cpu_efficiency >= 50%", "crash_ratio < 1%"}
+	}
 	return []string{"latency_mean < 10 x single", "error_ratio < 1%", "efficiency >= 50%"}
 }
 

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,7 +36,7 @@ func TestBoundaries(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	for _, text := range DefaultBoundaries() {
+	for _, text := range slices.Concat(DefaultBoundaries(false), DefaultBoundaries(true)) {
 		if _, err := ParseBoundary(text); err != nil {
 			t.Errorf("of the defaults: %v", err)
 		}

@@ -20,6 +20,7 @@ const (
 	Share                 // of one
 	Duration              // seconds
 	Clients               // a number of clients
+	Jobs                  // jobs' worth of CPU
 )
 
 // A Quantity is a figure of a result that can be asked for by name, in a
@@ -40,6 +41,9 @@ func Quantities() []Quantity {
 		{Name: "error_ratio", Unit: Share},
 		{Name: "missed_ratio", Unit: Share}, // open load: arrivals that never started, of all
 		{Name: "wait_ratio", Unit: Share},   // times that the service said "ask again", per operation
+		{Name: "cpu_efficiency", Unit: Share}, // of jobs: time for which they computed, of the time for which they ran
+		{Name: "cluster_throughput", Unit: Jobs}, {Name: "events_rate", Unit: Frequency},
+		{Name: "job_failure_ratio", Unit: Share}, {Name: "crash_ratio", Unit: Share},
 		{Name: "server_cpu", Unit: Share, After: true}, {Name: "client_cpu", Unit: Share, After: true},
 	}
 	for _, of := range durations() {
@@ -54,7 +58,7 @@ func Quantities() []Quantity {
 	return out
 }
 
-func durations() []string { return []string{"latency", "first_byte", "connect", "login", "redirect"} }
+func durations() []string { return []string{"latency", "first_byte", "connect", "login", "redirect", "job"} }
 func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
 
 // findQuantity returns the quantity of a name. p50, p90, p99 and p999 are
@@ -70,7 +74,8 @@ func findQuantity(name string) (Quantity, error) {
 	}
 	told := meant(name, quantityNames())
 	if strings.HasPrefix(told, ": use") { // all of them are too many to read
-		told = fmt.Sprintf(": use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, server_cpu, client_cpu; %s with %s; "+
+		told = fmt.Sprintf(": use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, cluster_throughput, "+
+			"events_rate, job_failure_ratio, crash_ratio, server_cpu, client_cpu; %s with %s; "+
 			"optimum., knee., cheapest. or maximum_power. with clients, throughput or rate", oneOf(durations(), "_"), oneOf(quantiles(), ""))
 	}
 	return Quantity{}, fmt.Errorf("unknown measure %s%s", quote(name), told)
@@ -108,6 +113,12 @@ func (q Quantity) Parse(text string) (value float64, err error) {
 			return 0, fmt.Errorf("%s: a number of clients is a number such as 2000", quote(text))
 		}
 		return x, nil
+	case Jobs:
+		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSuffix(text, " jobs"), " job"), 64)
+		if err != nil || !(x >= 0 && x <= math.MaxInt32) {
+			return 0, fmt.Errorf("%s: a cluster throughput is a number of jobs such as 45", quote(text))
+		}
+		return x, nil
 	}
 	d, err := unit.ParseDuration(text)
 	return float64(d) / 1e9, err
@@ -127,6 +138,8 @@ func (q Quantity) Format(value float64) string {
 			return "1 client"
 		}
 		return strconv.FormatFloat(value, 'f', -1, 64) + " clients"
+	case Jobs:
+		return unit.Significant(value) + " jobs"
 	}
 	return unit.Seconds(value)
 }

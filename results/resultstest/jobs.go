@@ -17,6 +17,7 @@ type Jobs struct {
 	Job     workload.Job
 	Crashed func(n int) float64 // share of the jobs that crash with n of them; may be nil
 	Failed  float64             // share of the jobs that fail
+	Each    int                 // that each client does in a step before it leaves; 0: for its hold time
 }
 
 // Farm is jobs of 100 events of 40 KB in pages of 8 KB, computing 50 ms on each

@@ -72,6 +72,9 @@ func (s Service) Plan() *scenario.Plan {
 	}
 	if s.Jobs != nil {
 		p.Work.Kind, p.Work.Job = "job", &s.Jobs.Job
+		for i := range p.Steps {
+			p.Steps[i].Jobs = s.Jobs.Each
+		}
 	}
 	return p
 }
