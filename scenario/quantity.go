@@ -39,8 +39,8 @@ func Quantities() []Quantity {
 		{Name: "throughput", Unit: Speed}, {Name: "per_client", Unit: Speed},
 		{Name: "rate", Unit: Frequency}, {Name: "per_client_rate", Unit: Frequency},
 		{Name: "error_ratio", Unit: Share},
-		{Name: "missed_ratio", Unit: Share}, // open load: arrivals that never started, of all
-		{Name: "wait_ratio", Unit: Share},   // times that the service said "ask again", per operation
+		{Name: "missed_ratio", Unit: Share},   // open load: arrivals that never started, of all
+		{Name: "wait_ratio", Unit: Share},     // times that the service said "ask again", per operation
 		{Name: "cpu_efficiency", Unit: Share}, // of jobs: time for which they computed, of the time for which they ran
 		{Name: "cluster_throughput", Unit: Jobs}, {Name: "events_rate", Unit: Frequency},
 		{Name: "job_failure_ratio", Unit: Share}, {Name: "crash_ratio", Unit: Share},
@@ -58,7 +58,9 @@ func Quantities() []Quantity {
 	return out
 }
 
-func durations() []string { return []string{"latency", "first_byte", "connect", "login", "redirect", "job"} }
+func durations() []string {
+	return []string{"latency", "first_byte", "connect", "login", "redirect", "job"}
+}
 func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
 
 // findQuantity returns the quantity of a name. p50, p90, p99 and p999 are
