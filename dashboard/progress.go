@@ -32,7 +32,7 @@ func (s *shown) now(at time.Time) now {
 	}
 	spent := s.spent()
 	left := s.plan.Left(n.Place, since, spent)
-	n.Left, n.AtMost = left.Seconds(), s.plan.Find != nil
+	n.Left, n.AtMost = left.Seconds(), s.plan.Find != nil || len(s.plan.Steps) > 0 && s.plan.Steps[0].Jobs > 0
 	if sum := spent + left; sum > 0 {
 		n.Share = float64(spent) / float64(sum)
 	}

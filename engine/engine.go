@@ -130,6 +130,9 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if _, err := workload.New(c.Plan.Work, c.Files, c.Plan.First, c.Folder); err != nil {
 		return nil, err
 	}
+	if err := workload.Enough(c.Plan.Work, c.Files); err != nil {
+		return nil, err
+	}
 	r := &run{Config: c, rec: measure.NewRecorder(), idle: mainKind(c.Plan.Work)}
 	r.stop = newStopper(c.Plan.Stop, r.rec.Now())
 	r.wall = wall{base: time.Now()}

@@ -89,7 +89,7 @@ func (r *run) early(phase, reason string) error {
 func (r *run) cut(phase string) error {
 	intervals, events := r.rec.Cut(r.step.Number, phase, r.idle)
 	for _, v := range intervals {
-		if v.Seconds <= 0 && v.Begun+v.Done+v.Moved == 0 && len(v.Failed) == 0 {
+		if v.Seconds <= 0 && v.Begun+v.Done+v.Moved+v.Tasks+v.Events == 0 && v.Compute == 0 && len(v.Failed) == 0 {
 			continue // nothing can happen in no time, except in a test's clock
 		}
 		r.stop.saw(v)

@@ -49,13 +49,17 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 	if err := p.folders(ctx); err != nil {
 		return nil, err
 	}
+	files, err := listed, error(nil)
 	switch f := c.Plan.Files; {
 	case f.Make != nil:
-		return p.make(ctx, *f.Make)
+		files, err = p.make(ctx, *f.Make)
 	case f.Listing:
-		return p.list(ctx)
+		files, err = p.list(ctx)
 	}
-	return listed, nil
+	if err != nil {
+		return nil, err
+	}
+	return files, workload.Enough(c.Plan.Work, files)
 }
 
 type preparer struct {

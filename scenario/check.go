@@ -162,8 +162,22 @@ func (c *checker) work() {
 	if c.given("workload.keep") && !writes && w.Keep {
 		c.say("workload.keep", "is for kinds that write: kind %s does not", w.Kind)
 	}
+	c.jobs()
 	if w.Timeout == 0 {
 		c.say("workload.timeout", "must be above 0: a service that hangs would hold the run up for ever")
+	}
+}
+
+// jobs checks who can do jobs.
+func (c *checker) jobs() {
+	own := len(c.Client.Command) > 0 && (len(c.Client.Command) > 1 || !slices.Contains(words()["client"], c.Client.Command[0]))
+	switch {
+	case c.Work.Kind == "command-job" && !own && len(c.Client.Command) == 0:
+		c.say("workload.kind", "a command-job is a program of your own: name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
+	case c.Work.Kind == "command-job" && !own:
+		c.say("client", "%s reads or writes files: name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
+	case c.Work.Kind == "job" && len(c.Client.Command) > 0:
+		c.say("workload.kind", "jobs of kind job are done by weir's own clients: leave client out, or use command-job for a program of your own")
 	}
 }
 

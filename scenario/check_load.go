@@ -30,6 +30,8 @@ func (c *checker) files() {
 	}
 	if _, err := f.Make.Size.Sampler(); err != nil {
 		c.say("files.make.size", "%v", err)
+	} else if j := c.Work.Job; c.Work.Kind == "job" && j != nil && distMost(f.Make.Size) < j.Bytes() {
+		c.say("files.make.size", "%s: a job goes through %d events of %v: make files of %s or more, or leave size out", distText(f.Make.Size), j.Events, j.Event, unit.Size(j.Bytes()))
 	}
 }
 
@@ -56,6 +58,12 @@ func (c *checker) load() {
 		if c.given(key) && !open {
 			c.say(key, "is for open load: give load.rate, too, or leave it out")
 		}
+	}
+	switch {
+	case l.Jobs < 0 || l.Jobs > 1_000_000_000:
+		c.say("load.jobs", "%d: each client does 1 to 1000000000 jobs; 0: as many as it can in the hold time", l.Jobs)
+	case l.Jobs > 0 && open:
+		c.say("load.jobs", "is for closed load (load.clients), whose clients leave when they are done: in open load (load.rate) jobs arrive until the hold time is over")
 	}
 	if l.Hold <= 0 {
 		c.say("load.hold", "must be above 0: it is the time that counts")

@@ -32,10 +32,9 @@ func seconds(s float64) unit.Duration { return unit.Duration(math.Round(s * floa
 
 // Defaults of keys that are needed only beside others.
 const (
-	defaultSize = unit.Size(1 << 20)         // workload.size of kinds that write, files.make.size
-	defaultSkew = 1.2                        // workload.skew of pick: zipf
-	defaultCool = unit.Duration(time.Second) // load.cool beside load.jobs
-	thisMachine = "localhost"                // hosts.[].name
+	defaultSize = unit.Size(1 << 20) // workload.size of kinds that write, files.make.size
+	defaultSkew = 1.2                // workload.skew of pick: zipf
+	thisMachine = "localhost"        // hosts.[].name
 )
 
 func defaultClients() Counts { return Counts{1, 2, 4, 8, 16, 32, 64, 128, 256} }
@@ -60,9 +59,7 @@ func (s *Scenario) complete() {
 	if w.Kind == "job" {
 		w.Job = completeJob(w.Job)
 	}
-	if s.Load.Jobs > 0 && s.Load.Cool == 0 {
-		s.Load.Cool = defaultCool
-	}
+	s.completeJobs()
 	if p := w.Part; p != nil {
 		p.Count = max(p.Count, 1)
 		if p.Order == "" {
@@ -71,6 +68,9 @@ func (s *Scenario) complete() {
 	}
 	if f.Make != nil && unset(f.Make.Size) {
 		f.Make.Size.Fixed = defaultSize
+		if w.Kind == "job" && w.Job.Events > 0 && w.Job.Event > 0 {
+			f.Make.Size.Fixed = unit.Size(w.Job.Bytes())
+		}
 	}
 	if s.needsFiles() && f.List == "" && f.Make == nil {
 		f.Listing = true

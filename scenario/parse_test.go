@@ -170,6 +170,17 @@ func TestMistakes(t *testing.T) {
 		{"scheme", "target: localhost\n", `s.yaml:1:9: target: "localhost" has no scheme: write it with its protocol, as in https://localhost:8443/data`},
 		{"host", "target: http:///x\n", `s.yaml:1:9: target: "http:///x" names no host: write it as in http://localhost:8443/data`},
 		{"seed", target + "seed: -1\n", `s.yaml:2:7: seed: "-1": write a whole number from 0 to 18446744073709551615`},
+		{"event", target + "workload: {kind: job, job: {event_size: 4KiB, page: 8KiB}}\n", `s.yaml:2:53: workload.job.page: 8KiB is more than an event (4KiB): use 4KiB or less`},
+		{"job", target + "workload: {job: {events: 10}}\n", `s.yaml:2:18: workload.job: is for kind job: kind read has no use for it`},
+		{"job key", target + "workload: {kind: job, job: {event: 10}}\n", `s.yaml:2:29: unknown key workload.job.event: did you mean events?`},
+		{"burnt", target + "workload: {kind: job, job: {burn: true}}\n", `s.yaml:2:35: workload.job.burn: there is nothing to compute: give job.compute, too`},
+		{"scratch", target + "workload: {kind: job, job: {scratch: /tmp}}\n", `s.yaml:2:38: workload.job.scratch: is for the copies of access: staged; leave it out`},
+		{"program of a job", target + "client: curl\nworkload: {kind: job}\n", `s.yaml:3:18: workload.kind: jobs of kind job are done by weir's own clients: leave client out`},
+		{"no program", target + "workload: {kind: command-job}\n", `s.yaml:2:18: workload.kind: a command-job is a program of your own: name it`},
+		{"copying program", target + "client: curl\nworkload: {kind: command-job}\n", `s.yaml:2:9: client: curl reads or writes files: name the program that does a job`},
+		{"jobs at a rate", target + "workload: {kind: job}\nload: {rate: 1/s, jobs: 2}\n", `s.yaml:3:25: load.jobs: is for closed load (load.clients)`},
+		{"no jobs", target + "load: {jobs: -2}\n", `s.yaml:2:14: load.jobs: "-2": cannot be negative`},
+		{"small files", target + "workload: {kind: job}\nfiles: {make: {count: 3, size: 1MiB}}\n", `s.yaml:3:32: files.make.size: 1MiB: a job goes through 3000 events of 40KiB: make files of 122.88MB or more, or leave size out`},
 		{"long", target + "load: {hold: 300d, clients: [1, 2]}\n", `s.yaml:2:14: load.hold: 2 steps of 300d5s are longer than a year`},
 	} {
 		_, err := Parse("s.yaml", []byte(c.text), nil, nil)

@@ -83,6 +83,8 @@ func (p *Plan) check() error {
 			return fmt.Errorf("plan: step %d: %d clients: use up to %d", i+1, step.Clients, maxClients)
 		case step.Hold <= 0 || min(step.Ramp, step.Settle, step.Cool) < 0 || time.Duration(max(step.Hold, step.Ramp, step.Settle, step.Cool)) > longest:
 			return fmt.Errorf("plan: step %d: hold %v, ramp %v, settle %v, cool %v: use up to 366d, and more than 0 to hold", i+1, step.Hold, step.Ramp, step.Settle, step.Cool)
+		case step.Jobs < 0 || step.Jobs > 0 && p.Model == "open":
+			return fmt.Errorf("plan: step %d: jobs %d: use 0 or more, and 0 in the open model", i+1, step.Jobs)
 		case p.Model == "open" && step.Clients > 0 && !(step.Rate > 0):
 			return fmt.Errorf("plan: step %d: an open step needs a rate", i+1)
 		}

@@ -80,10 +80,17 @@ func (p *Plan) WriteText(w io.Writer) error {
 		row("auth", "%s", strings.TrimSpace(p.Auth.Method+" "+p.Auth.User))
 	}
 	row("workload", "%s", p.WorkText())
+	if p.Work.Job != nil {
+		row("one job", "%s", oneJob(p.Work.Job))
+	}
 	files, mean := p.filesText()
 	row("files", "%s", files)
 	row("load", "%s", p.loadText())
-	row("time", "%v in %s, then up to %v to drain", unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.Drain)
+	atMost := ""
+	if p.endsWithJobs() {
+		atMost = "at most "
+	}
+	row("time", "%s%v in %s, then up to %v to drain", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.Drain)
 	row("amount", "%s", p.amountText(mean))
 	if stop := p.stopText(); stop != "" {
 		row("stop", "%s", stop)
@@ -154,6 +161,9 @@ func (p *Plan) WorkText() string {
 	if !unset(w.Size) {
 		parts = append(parts, "files of "+distText(w.Size))
 	}
+	if w.Job != nil {
+		parts = append(parts, jobText(w.Job))
+	}
 	if w.Part != nil {
 		parts = append(parts, fmt.Sprintf("%s of %v", say.Plural(w.Part.Count, w.Part.Order+" part"), w.Part.Size))
 	}
@@ -206,6 +216,9 @@ func (p *Plan) waysText() []string {
 	return parts
 }
 
+// endsWithJobs tells whether steps end when their jobs are done.
+func (p *Plan) endsWithJobs() bool { return len(p.Steps) > 0 && p.Steps[0].Jobs > 0 }
+
 func (p *Plan) loadText() string {
 	if p.Model == "open" {
 		how := "evenly spaced"
@@ -213,6 +226,9 @@ func (p *Plan) loadText() string {
 			how = "Poisson"
 		}
 		return "open: " + how + " arrivals, whether or not the service keeps up"
+	}
+	if p.endsWithJobs() {
+		return fmt.Sprintf("closed: up to %s; each does %s and leaves, and a step ends with the last", say.Plural(p.MostClients(), "virtual client"), say.Plural(p.Steps[0].Jobs, "job"))
 	}
 	return fmt.Sprintf("closed: up to %s, each waiting for its answer", say.Plural(p.MostClients(), "virtual client"))
 }

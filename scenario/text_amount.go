@@ -62,6 +62,9 @@ func (p *Plan) amountText(mean float64) string {
 		mean = float64(part.Size) * float64(part.Count)
 	}
 	moves := p.Work.Kind == "read" || p.Work.Kind == "write"
+	if p.Work.Kind == "job" {
+		return p.jobsAmount(mean)
+	}
 	if p.Model == "open" {
 		n := p.arrivals()
 		text := "about " + unit.Count(math.Round(n)) + " operations"
@@ -74,6 +77,25 @@ func (p *Plan) amountText(mean float64) string {
 		return unit.Bytes(mean) + " each operation; how many there will be is what the run finds out"
 	}
 	return "what the run finds out"
+}
+
+// jobsAmount estimates what all jobs move, where their number is known.
+func (p *Plan) jobsAmount(mean float64) string {
+	each := float64(p.Work.Job.Takes().Bytes)
+	if p.Work.Job.Access == workload.Staged {
+		each = max(mean, each)
+	}
+	n := math.Round(p.arrivals())
+	for i := range p.Steps {
+		n += float64(p.Steps[i].Clients) * float64(p.Steps[i].Jobs)
+	}
+	switch {
+	case n == 0:
+		return unit.Bytes(each) + " each job; how many there will be is what the run finds out"
+	case p.Model == "open":
+		return fmt.Sprintf("about %s jobs, %s", unit.Count(n), unit.Bytes(n*each))
+	}
+	return fmt.Sprintf("%s jobs, %s", unit.Count(n), unit.Bytes(n*each))
 }
 
 // arrivals returns how many operations an open plan starts.
@@ -123,6 +145,23 @@ func distText(d workload.Dist) string {
 		return strings.Join(slices.Sorted(maps.Keys(d.Weights)), ", ")
 	}
 	return d.Fixed.String()
+}
+
+// distMost is the largest size that d has.
+func distMost(d workload.Dist) int64 {
+	switch {
+	case len(d.Uniform) == 2:
+		return int64(d.Uniform[1])
+	case len(d.Weights) > 0:
+		most := int64(0)
+		for text, weight := range d.Weights {
+			if size, err := unit.ParseSize(text); err == nil && weight > 0 {
+				most = max(most, int64(size))
+			}
+		}
+		return most
+	}
+	return int64(d.Fixed)
 }
 
 func distMean(d workload.Dist) float64 {

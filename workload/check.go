@@ -34,6 +34,7 @@ func Check(w Work) error {
 	checkPick(w, say)
 	checkAmounts(w, say)
 	checkWays(w, say)
+	checkJob(w, say)
 	return errors.Join(errs...)
 }
 
@@ -113,7 +114,7 @@ func checkPick(w Work, say sayer) {
 	if !slices.Contains([]string{"", "random", "sequential"}, p.Order) {
 		say("part.order", "unknown order %q: use random or sequential", p.Order)
 	}
-	if !choose(w).has(storage.Read) {
+	if !choose(w).has(storage.Read) && w.Kind != "command-job" {
 		say("part", "kind %s reads no files", w.Kind)
 	}
 }
@@ -127,7 +128,7 @@ func checkWays(w Work, say sayer) {
 	if w.Sync && !c.has(storage.Write) {
 		say("sync", "kind %s writes no files: leave it out", w.Kind)
 	}
-	if w.KeepOpen && !c.has(storage.Read) {
+	if w.KeepOpen && !c.has(storage.Read) && w.Kind != "command-job" {
 		say("keep_open", "kind %s reads no files: leave it out", w.Kind)
 	}
 	if w.KeepOpen && w.Session == "fresh" {

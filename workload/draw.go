@@ -36,6 +36,15 @@ func (s Span) Mean() time.Duration {
 	return time.Duration(s.Fixed)
 }
 
+// most is the longest duration that s has; an exponential one has none, but is
+// rarely longer than twenty times its mean.
+func (s Span) most() time.Duration {
+	if len(s.Uniform) == 2 {
+		return time.Duration(s.Uniform[1])
+	}
+	return time.Duration(max(s.Fixed, s.Exponential))
+}
+
 func (s Span) check() error {
 	set := 0
 	for _, is := range []bool{s.Fixed != 0, s.Uniform != nil, s.Exponential != 0} {
@@ -47,7 +56,7 @@ func (s Span) check() error {
 	case set > 1:
 		return errors.New("more than one of fixed, uniform and exponential: keep one")
 	case s.Fixed < 0 || s.Exponential < 0:
-		return errors.New("a pause cannot be negative")
+		return errors.New("a duration cannot be negative")
 	case s.Uniform == nil:
 		return nil
 	case len(s.Uniform) != 2:

@@ -17,11 +17,11 @@ type Job struct {
 	Access  string        `json:"access"                 yaml:"access"`       // direct; staged: the whole file is copied to a scratch disk first, and read there
 	Events  int           `json:"events"                 yaml:"events"`       // that a job goes through
 	Event   unit.Size     `json:"event_size"             yaml:"event_size"`   // bytes of one event
-	Page    unit.Size     `json:"page"                   yaml:"page"`         // bytes of one request
+	Page    unit.Size     `json:"page"                   yaml:"page"`         // bytes of one request, without Vector and Ahead
 	Skim    unit.Fraction `json:"skim"                   yaml:"skim"`         // share of the events that is read, drawn at random
 	Slim    unit.Fraction `json:"slim"                   yaml:"slim"`         // share of the pages of these events that is read, evenly
 	Vector  int           `json:"vector,omitempty"       yaml:"vector"`       // pages of one request, if more than one
-	Ahead   unit.Size     `json:"read_ahead,omitempty"   yaml:"read_ahead"`   // bytes that are asked for while the job computes on those before; 0: none
+	Ahead   unit.Size     `json:"read_ahead,omitempty"   yaml:"read_ahead"`   // bytes of one request, which is under way while the job computes on the one before; 0: no request is
 	Compute Span          `json:"compute"                yaml:"compute"`      // per event that is read
 	Burn    bool          `json:"burn,omitempty"         yaml:"burn"`         // computing keeps a core busy; otherwise it is slept
 	Scratch string        `json:"scratch,omitempty"      yaml:"scratch"`      // staged: folder for copies; empty: the system's for temporary files
@@ -51,8 +51,10 @@ type Reading struct {
 	like   storage.Op // what all requests have in common
 	verify float64    // share of the requests whose payload is checked
 	sum    string     // and the algorithm
-	each   int64      // pages read of an event
-	from   int64      // where the first event lies in the file
+	chunk  int        // of copies of the whole file, as in Work
+	ahead  int
+	each   int64 // pages read of an event
+	from   int64 // where the first event lies in the file
 
 	event  int64 // the one that is being read, from 0; job.Events at the end
 	left   int64 // events still to be read after it
@@ -87,7 +89,7 @@ func (g *Reading) Fits() error {
 	if g.job.fits(g.file.Size) {
 		return nil
 	}
-	return fmt.Errorf("%s holds %s of %v, and a job goes through %d: %w", g.file.Path, say.Plural(int(g.file.Size/int64(g.job.Event)), "event"), g.job.Event, g.job.Events, storage.ErrShort)
+	return fmt.Errorf("%.200q holds %s of %v, and a job goes through %d: %w", g.file.Path, say.Plural(int(g.file.Size/int64(g.job.Event)), "event"), g.job.Event, g.job.Events, storage.ErrShort)
 }
 
 // fits tells whether a file of that size may have all events of the job.
@@ -117,15 +119,16 @@ func Enough(w Work, files []File) error {
 // has a Sum, unless nothing is to be verified. The caller names its Dest.
 func (g *Reading) Whole(op *storage.Op) {
 	*op = g.like
-	op.Timeout = time.Duration(g.job.Copy)
+	op.Chunk, op.Ahead, op.Timeout = g.chunk, g.ahead, time.Duration(g.job.Copy)
 	if g.verify > 0 {
 		op.Sum = g.sum
 	}
 }
 
 // Next fills op with the next request and returns what the job does with it;
-// false after the last. Ops whose payload is to be verified have a Sum. The op's Ranges are valid until the next call. Offsets
-// are those of the file, so they serve for its copy, too.
+// false after the last. Ops whose payload is to be verified have a Sum. The op's
+// Ranges are valid until the next call. Offsets are those of the file, so they
+// serve for its copy, too. It allocates nothing.
 func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
 	if g.event >= int64(g.job.Events) {
 		return p, false
@@ -206,4 +209,38 @@ func (g *Reading) skip(r *rand.Rand) {
 		}
 	}
 	g.event = all
+}
+
+// Takes is what one job asks for and computes.
+type Takes struct {
+	Events   int64         // that are read
+	Requests int64         // about so many, where pages of drawn events may fall into one
+	Bytes    int64         // of payload; half a page more or less for each event that is read in part
+	Compute  time.Duration // in the mean; at most a century
+}
+
+// Takes returns what one job of j takes. Of jobs that Check refuses it returns
+// nothing.
+func (j *Job) Takes() Takes {
+	if j.Events < 1 || j.Event < 1 || j.Page < 1 {
+		return Takes{}
+	}
+	const century = 100 * 365 * 24 * time.Hour
+	t := Takes{Events: share(j.Skim, int64(j.Events))}
+	each := share(j.Slim, j.pages())
+	t.Bytes = t.Events * min(each*int64(j.Page), int64(j.Event))
+	t.Requests = t.Events * each
+	at := int64(1) // pages of one request
+	if j.Vector > 1 {
+		at = int64(j.Vector)
+	} else if j.Slim >= 1 {
+		at = max(int64(j.Ahead)/int64(j.Page), 1)
+	}
+	if j.Skim < 1 && j.Vector <= 1 {
+		t.Requests = t.Events * ((each + at - 1) / at) // events lie apart
+	} else {
+		t.Requests = (t.Requests + at - 1) / at
+	}
+	t.Compute = time.Duration(min(float64(t.Events)*float64(j.Compute.Mean()), float64(century)))
+	return t
 }

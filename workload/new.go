@@ -42,7 +42,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 		think: w.Think, verify: float64(w.Verify), sum: w.Sum,
 	}
 	if w.Job != nil {
-		s.reading = &Reading{job: *w.Job, verify: float64(w.Verify), sum: w.Sum}
+		s.reading = &Reading{job: *w.Job, verify: float64(w.Verify), sum: w.Sum, chunk: int(w.Chunk), ahead: w.InFlight}
 	}
 	return s, nil
 }
@@ -156,10 +156,8 @@ func (s *stream) read(r *rand.Rand, t *Task, op *storage.Op) {
 // job begins a job on a file; its requests are made later, one by one.
 func (s *stream) job(r *rand.Rand, t *Task, op *storage.Op) {
 	t.File = &s.files[s.pick.next(r)]
-	op.Path, op.Size, op.Chunk, op.Plain = t.File.Path, t.File.Size, int(s.reading.job.Page), s.plain
-	if ahead := s.reading.job.Ahead; ahead > 0 {
-		op.Ahead = int((ahead + s.reading.job.Page - 1) / s.reading.job.Page)
-	}
+	op.Path, op.Size, op.Plain = t.File.Path, t.File.Size, s.plain
+	op.Chunk, op.Ahead = int(max(s.reading.job.Page, s.reading.job.Ahead)), 1
 	s.reading.start(r, t.File, *op, s.pick.order != "sequential")
 	t.Job = s.reading
 }

@@ -120,6 +120,9 @@ func (f *findFlags) plan(args []string, changed func(string) bool) (*scenario.Pl
 	if len(sc.Load.Rate) > 0 {
 		return nil, exit{exitUsage, errors.New("load.rate: a search is for the number of clients (load.clients): open load has none to find")}
 	}
+	if sc.Load.Jobs > 0 {
+		return nil, exit{exitUsage, errors.New("load.jobs: a search holds each load for load.hold: leave jobs out, and clients do one job after the other")}
+	}
 	plan, err := sc.Plan(all.Drivers())
 	if err != nil {
 		return nil, exit{exitUsage, err}

@@ -86,7 +86,7 @@ func (c *course) left(now time.Time) (left time.Duration, share float64) {
 
 // progress is what the row below the table says.
 func (c *course) progress(now time.Time) screen.Progress {
-	p := screen.Progress{Where: c.where(), Now: now, Most: c.plan.Find != nil}
+	p := screen.Progress{Where: c.where(), Now: now, Most: c.plan.Find != nil || c.step.Jobs > 0}
 	p.Left, p.Share = c.left(now)
 	switch {
 	case c.ends(now):
@@ -114,7 +114,7 @@ func (c *course) progress(now time.Time) screen.Progress {
 // ends tells whether all that goes on is the last operations: the steps are
 // over, or an interrupt has ended them.
 func (c *course) ends(now time.Time) bool {
-	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && now.Sub(c.since) > c.step.Time() ||
+	last := c.plan.Find == nil && c.place == len(c.plan.Steps) && (now.Sub(c.since) > c.step.Time() || c.phase == measure.Drain) ||
 		c.plan.Find != nil && c.phase == measure.Drain && now.Sub(c.begun) > c.total
 	if c.over.IsZero() && !c.since.IsZero() && (last || c.finish.Err() != nil) {
 		c.over = now
