@@ -29,6 +29,7 @@ type begin struct {
 	Plan     *scenario.Plan  `json:"plan"`
 	Files    []workload.File `json:"files"`
 	Folder   string          `json:"folder"`
+	Scratch  string          `json:"scratch,omitempty"`
 	Manifest string          `json:"manifest,omitempty"` // run directory whose manifest the worker writes
 }
 

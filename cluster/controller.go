@@ -23,7 +23,7 @@ type Link struct {
 // Control drives the run c with the workers at the ends of links, each with
 // its share of the plan, and returns when all have ended. manifest is the
 // run directory whose manifest the workers write, "" for none. Of c it uses
-// Plan, Files, Folder, Pilot, Sink and Finish. A worker that is lost is an
+// Plan, Files, Folder, Scratch, Pilot, Sink and Finish. A worker that is lost is an
 // event, and the run goes on with the others as long as there are any.
 func Control(ctx context.Context, c engine.Config, links []Link, manifest string) error {
 	if c.Pilot == nil {
@@ -33,7 +33,7 @@ func Control(ctx context.Context, c engine.Config, links []Link, manifest string
 	for i, l := range links {
 		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
 		k.workers = append(k.workers, w)
-		b := begin{Plan: c.Plan.Share(i, len(links)), Files: c.Files, Folder: c.Folder, Manifest: manifest}
+		b := begin{Plan: c.Plan.Share(i, len(links)), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch, Manifest: manifest}
 		if err := w.enc.Encode(order{Begin: &b}); err != nil {
 			return fmt.Errorf("worker %s: %w", l.Name, err)
 		}

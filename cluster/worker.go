@@ -149,7 +149,7 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 	}
 	defer func() { _ = service.Close() }() // its clients are gone, nothing is left to be lost
 	c := engine.Config{
-		Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder,
+		Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder, Scratch: b.Scratch,
 		Pilot: w, Sink: w, Finish: w.finish,
 	}
 	if b.Manifest != "" {

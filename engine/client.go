@@ -66,6 +66,7 @@ type life struct {
 	jobs  bool                 // tasks are jobs
 	cores cores                // on which jobs burn; nil: computing is slept
 	sums  sync.Map             // *workload.File of the file set: checksum of its content
+	pages sync.Pool            // of *[]byte, for pages of copies
 	due   <-chan time.Duration // open model: planned starts
 }
 

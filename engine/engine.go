@@ -50,6 +50,7 @@ type Config struct {
 	Files    []workload.File // of the file set, from Prepare
 	Folder   string          // below the target, for files that clients write
 	Manifest Manifest        // nil if the workload writes nothing
+	Scratch  string          // folder of this machine for the copies of staged jobs, as package scratch makes it
 	Pilot    Pilot           // nil: the plan's steps, one after the other
 	Sink     measure.Sink
 	Pacer    Pacer           // nil: the most exact one that this system has
@@ -130,7 +131,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if _, err := workload.New(c.Plan.Work, c.Files, c.Plan.First, c.Folder); err != nil {
 		return nil, err
 	}
-	if err := workload.Enough(c.Plan.Work, c.Files); err != nil {
+	if err := errors.Join(workload.Enough(c.Plan.Work, c.Files), c.checkScratch()); err != nil {
 		return nil, err
 	}
 	r := &run{Config: c, rec: measure.NewRecorder(), idle: mainKind(c.Plan.Work)}

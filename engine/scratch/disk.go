@@ -1,0 +1,74 @@
+package scratch
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Disk is what a folder lies on, as far as this system tells.
+type Disk struct {
+	Device     string // the block device's name in /proc/diskstats: vda1; "" if it lies on none, or on several
+	Filesystem string // ext4, xfs, tmpfs ...; "" if not known
+	Free       int64  // bytes that this user may still write; negative if not known
+}
+
+// A mount is a line of /proc/self/mountinfo.
+type mount struct{ device, point, kind, source string }
+
+// mountOf finds what path lies on: the mount of its device number; where that
+// has none, as with subvolumes of btrfs, the one whose folder is nearest. The
+// last of several lies on top.
+//
+// Format: proc_pid_mountinfo(5): "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue".
+func mountOf(mountinfo, device, path string) (found mount) {
+	best := -1
+	for line := range strings.Lines(mountinfo) {
+		m, ok := parseMount(line)
+		if !ok || !within(path, m.point) {
+			continue
+		}
+		near := len(m.point)
+		if m.device == device {
+			near += 1 << 20 // longer than any path
+		}
+		if near >= best {
+			found, best = m, near
+		}
+	}
+	return found
+}
+
+func parseMount(line string) (m mount, ok bool) {
+	front, back, ok := strings.Cut(line, " - ")
+	f, b := strings.Fields(front), strings.Fields(back)
+	if !ok || len(f) < 5 || len(b) < 2 {
+		return m, false
+	}
+	return mount{device: f[2], point: plain(f[4]), kind: b[0], source: plain(b[1])}, true
+}
+
+// plain undoes the octal escapes of blanks and backslashes.
+func plain(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, `\`)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		n, err := strconv.ParseUint(after[:min(3, len(after))], 8, 8)
+		if err != nil || len(after) < 3 {
+			b.WriteByte('\\')
+			s = after
+			continue
+		}
+		b.WriteByte(byte(n))
+		s = after[3:]
+	}
+}
+
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,62 @@
+package scratch
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ours tells whether a folder belongs to this user.
+func ours(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// On tells what a folder lies on.
+func On(folder string) Disk {
+	d := Disk{Free: -1}
+	var s unix.Statfs_t
+	if unix.Statfs(folder, &s) == nil {
+		d.Free = int64(s.Bavail) * s.Bsize //nolint:gosec // no disk has that many blocks
+	}
+	var st unix.Stat_t
+	path, err := filepath.EvalSymlinks(folder)
+	if err != nil || unix.Stat(path, &st) != nil {
+		return d
+	}
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return d
+	}
+	number := fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
+	m := mountOf(string(info), number, path)
+	d.Filesystem = m.kind
+	device, err := filepath.EvalSymlinks("/sys/dev/block/" + number)
+	if source, serr := filepath.EvalSymlinks(m.source); err != nil && serr == nil && strings.HasPrefix(source, "/dev/") {
+		device, err = filepath.EvalSymlinks("/sys/class/block/" + filepath.Base(source))
+	}
+	if err == nil {
+		d.Device = below(device)
+	}
+	return d
+}
+
+// below returns the name of the device that a device of /sys stands on, if it is
+// a layer (device mapper, md) on a single one: the disk that does the work.
+func below(device string) string {
+	for range 10 { // layers do not go deeper
+		under, err := filepath.Glob(device + "/slaves/*")
+		if err != nil || len(under) != 1 {
+			break
+		}
+		if device, err = filepath.EvalSymlinks(under[0]); err != nil {
+			return ""
+		}
+	}
+	return filepath.Base(device)
+}

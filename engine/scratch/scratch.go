@@ -1,0 +1,170 @@
+// Package scratch keeps the copies of files that staged jobs work on: a folder
+// for each run, which is removed with the run, or after it.
+//
+// What a run may leave behind is written down before there is any of it: the
+// folder's manifest says how many copies it may hold, and their names follow
+// from that. Only what is so named is ever removed, never through a link, and
+// the folder itself only when it is empty. The run holds a lock on the manifest,
+// so that the folder of a run that was killed is known by its lock being free.
+package scratch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"weir/internal/lock"
+)
+
+const (
+	prefix       = "weir-scratch-" // of folders; what follows is random
+	manifestName = "manifest.json"
+	format       = 1
+	mostCopies   = 10_000_000
+)
+
+// A manifest says what its folder may hold besides itself: so many copies.
+type manifest struct {
+	Format int `json:"weir_scratch"` // 1
+	Copies int `json:"copies"`
+}
+
+// Copy returns the path of client number n's copy in a folder, n from 0.
+func Copy(folder string, n int) string { return filepath.Join(folder, copyName(n)) }
+
+func copyName(n int) string { return fmt.Sprintf("copy-%06d", n) }
+
+// A Folder is that of one run, with its lock. A nil Folder is none.
+type Folder struct {
+	path     string
+	copies   int
+	manifest *os.File
+}
+
+// Open makes a folder in parent for so many copies, which only this user can
+// look into. The caller closes it.
+func Open(parent string, copies int) (*Folder, error) {
+	if copies > mostCopies {
+		return nil, fmt.Errorf("%d copies: at most %d clients can have one", copies, mostCopies)
+	}
+	path, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{path: path, copies: copies}
+	if f.manifest, err = writeManifest(path, copies); err != nil {
+		return nil, errors.Join(err, os.Remove(filepath.Join(path, manifestName)), os.Remove(path))
+	}
+	return f, nil
+}
+
+// writeManifest makes a folder's manifest and locks it, before there is anything
+// in it. Where a file system has no locks, nobody gets one later, either, so
+// that the folder is left alone.
+func writeManifest(folder string, copies int) (*os.File, error) {
+	text, err := json.Marshal(manifest{format, copies})
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(folder, manifestName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_ = lock.Alone(f)
+	if _, err = f.Write(append(text, '\n')); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Path returns where the folder is, "" for none.
+func (f *Folder) Path() string {
+	if f == nil {
+		return ""
+	}
+	return f.path
+}
+
+// Close removes the copies and the folder, and gives the lock back. Its error
+// says what stays, and why.
+func (f *Folder) Close() error {
+	if f == nil {
+		return nil
+	}
+	_, err := sweep(f.path, f.copies)
+	return errors.Join(err, f.manifest.Close())
+}
+
+// sweep removes the copies that lie in a folder, and the folder, if nothing else
+// is in it. It returns how many copies there were.
+func sweep(folder string, copies int) (removed int, err error) {
+	dir, err := enter(folder)
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close() //nolint:errcheck // only looked into
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return 0, err
+	}
+	stranger := ""
+	for _, e := range entries {
+		switch {
+		case e.Name() == manifestName:
+		case !e.Type().IsRegular() || !isCopy(e.Name(), copies):
+			stranger = e.Name()
+		default:
+			if err := dir.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return removed, err
+			}
+			removed++
+		}
+	}
+	if stranger != "" {
+		return removed, fmt.Errorf("%s stays: it holds %q, which no run of weir has put there", folder, stranger)
+	}
+	if err := dir.Remove(manifestName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return removed, err
+	}
+	return removed, os.Remove(folder)
+}
+
+// isCopy tells whether a folder for so many copies may hold one of that name.
+func isCopy(name string, copies int) bool {
+	n := -1
+	digits, ok := strings.CutPrefix(name, "copy-")
+	if _, err := fmt.Sscanf(digits, "%d", &n); !ok || err != nil {
+		return false
+	}
+	return n >= 0 && n < copies && name == copyName(n)
+}
+
+// enter opens a folder that is one itself, and no link to one.
+func enter(folder string) (*os.Root, error) {
+	before, err := os.Lstat(folder)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%s stays: it is no folder", folder)
+	}
+	dir, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	now, err := dir.Stat(".")
+	if err == nil && !os.SameFile(before, now) {
+		err = fmt.Errorf("%s stays: it has become another folder", folder)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
