@@ -164,7 +164,9 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 }
 
 // OpenService opens the plan's target with the driver that the plan names,
-// reading the credentials that its auth names. The caller closes it.
+// reading the credentials that its auth names. The caller closes it. Where a
+// user's own program does jobs, all other operations are done by our driver of
+// the target's protocol, if there is one.
 func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver) (storage.Service, error) {
 	u, err := url.Parse(p.Target)
 	if err != nil {
@@ -176,7 +178,12 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	}
 	for _, d := range drivers {
 		if d.Name == p.Driver {
-			return d.Open(ctx, storage.Target{URL: u, Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared"})
+			t := storage.Target{URL: u, Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared"}
+			s, err := d.Open(ctx, t)
+			if err == nil && p.Work.Kind == "command-job" {
+				s = withFiles(s, d.Name, t, drivers)
+			}
+			return s, err
 		}
 	}
 	return nil, fmt.Errorf("no driver %q in this program", p.Driver)

@@ -30,7 +30,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	}
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Driver: driver.Name,
-		Command: slices.Clone(s.Client.Command), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work,
+		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work,
 		Model: "closed", Drain: s.Load.Drain, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
 		Boundaries: slices.Clone(s.Boundaries),
 	}
@@ -103,6 +103,9 @@ func (c *checker) driver(drivers []storage.Driver) storage.Driver {
 func (c *checker) ownCommand() {
 	if c.Work.Kind == "command-job" || len(c.Client.Command) == 0 || slices.Contains(words()["client"], c.Client.Command[0]) && len(c.Client.Command) == 1 {
 		return
+	}
+	if c.Work.Kind == commandJob {
+		return // see checkProgram
 	}
 	writes := slices.ContainsFunc(c.Client.Command, func(arg string) bool { return strings.Contains(arg, "{source}") })
 	for _, name := range c.operations() {

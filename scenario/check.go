@@ -24,6 +24,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c := &checker{Scenario: s, told: told}
 	c.target()
 	c.command()
+	c.checkProgram()
 	c.work()
 	c.files()
 	c.load()

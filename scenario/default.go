@@ -56,6 +56,9 @@ func (s *Scenario) complete() {
 	if w.Pick == "zipf" && w.Skew == 0 {
 		w.Skew = defaultSkew
 	}
+	if w.Kind == commandJob && s.where != nil && !s.given("workload.timeout") {
+		w.Timeout = programTimeout
+	}
 	if w.Kind == "job" {
 		w.Job = completeJob(w.Job)
 	}

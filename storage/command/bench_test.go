@@ -11,21 +11,9 @@ import (
 
 // What an operation costs beyond its program: side by side with os/exec.
 func BenchmarkSpawn(b *testing.B) {
-	b.Run("driver", func(b *testing.B) {
-		s, err := command.Driver().Open(b.Context(), storage.Target{URL: &url.URL{Scheme: "ftp", Host: "h"}, Command: []string{"true"}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer s.Close()
-		b.RunParallel(func(pb *testing.PB) {
-			c := s.Client()
-			for pb.Next() {
-				if _, err := c.Do(b.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: -1}, &heard{}); err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	})
+	for name, kind := range map[string]storage.Kind{"driver": storage.Read, "job": storage.Run} {
+		b.Run(name, func(b *testing.B) { spawn(b, kind) })
+	}
 	b.Run("os-exec", func(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
@@ -34,5 +22,21 @@ func BenchmarkSpawn(b *testing.B) {
 				}
 			}
 		})
+	})
+}
+
+func spawn(b *testing.B, kind storage.Kind) {
+	s, err := command.Driver().Open(b.Context(), storage.Target{URL: &url.URL{Scheme: "ftp", Host: "h"}, Command: []string{"true"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.RunParallel(func(pb *testing.PB) {
+		c := s.Client()
+		for pb.Next() {
+			if _, err := c.Do(b.Context(), &storage.Op{Kind: kind, Path: "f", Size: -1}, &heard{}); err != nil {
+				b.Error(err)
+			}
+		}
 	})
 }

@@ -16,16 +16,19 @@ import (
 type client struct {
 	*service
 	base string // its scratch files begin with this
+	room string // an empty folder for the next job, if there is one
+	jobs int    // folders made for jobs
 }
 
 // Close implements storage.Client.
 func (c *client) Close() error {
 	var errs []error
-	for _, name := range []string{c.base + "dest", c.base + "sink"} {
+	for _, name := range []string{c.base + "dest", c.base + "sink", c.room} {
 		if err := os.RemoveAll(name); err != nil {
 			errs = append(errs, err)
 		}
 	}
+	c.room = ""
 	return errors.Join(errs...)
 }
 
@@ -49,6 +52,9 @@ func (c *client) do(ctx context.Context, op *storage.Op, p *progress) (storage.R
 		return res, err
 	}
 	if _, ok := c.tool.lines[op.Kind]; !ok {
+		if op.Kind == storage.Run {
+			return res, fmt.Errorf("%w as a job: a job's command is a program of your own that takes {url}, {path} and {size}", errors.ErrUnsupported)
+		}
 		return res, fmt.Errorf("this command cannot %s: %w", op.Kind, errors.ErrUnsupported)
 	}
 	if err := c.place.check(op); err != nil {
@@ -59,6 +65,8 @@ func (c *client) do(ctx context.Context, op *storage.Op, p *progress) (storage.R
 		return c.read(ctx, op, p)
 	case storage.Write:
 		return c.write(ctx, op, p)
+	case storage.Run:
+		return c.job(ctx, op)
 	}
 	return c.ask(ctx, op)
 }

@@ -13,7 +13,8 @@
 //	{source}   a file with what is to be written
 //
 // A brace itself is written {{. A command with {source} writes, any other
-// reads. In front of a path that begins with a dash and would be taken for an
+// reads; one that has only {url}, {path} and {size} can also be run as a job
+// (see below). In front of a path that begins with a dash and would be taken for an
 // option stands "./". Programs run in the folder that weir was started in,
 // with its environment, LC_ALL=C and the target's credentials (X509_USER_PROXY,
 // X509_CERT_DIR, BEARER_TOKEN and their kin). Op.Chunk and Op.Ahead are theirs
@@ -33,6 +34,22 @@
 // is, and without that nothing is counted. The first byte is reported when
 // it is first counted, so it is late by up to half a second, and no other
 // phase can be seen.
+//
+// # Jobs
+//
+// storage.Run runs the command as an analysis job on the file: it does what it
+// likes, nothing is counted as payload, and an exit status other than 0 is a
+// failure of class Other, whatever the program says. Each job starts in an empty
+// folder of its own (also its TMPDIR), which is removed when the job has ended.
+//
+// # What a program used
+//
+// CPU time and memory are the operating system's (wait4): those of the program
+// and of all descendants that were waited for. What a program leaves behind is
+// ended with it and not in its figures. Memory is that of the largest single process. The
+// kernel's figure begins with the size of this very process, so that for smaller
+// programs what was seen while they ran is told: 5 ms after their start, and
+// again whenever they are a sixth older, or half a second; 0 is unknown.
 //
 // An external program leaves files: content to be written is made once for
 // each seed and size, below os.TempDir(), in the time of the first operation
@@ -58,7 +75,7 @@ func Driver() storage.Driver {
 	return storage.Driver{
 		Name:    "command",
 		Schemes: []string{"root", "roots", "xroot", "xroots", "gsiftp", "ftp", "sftp", "srm"},
-		Kinds:   []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum},
+		Kinds:   []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum, storage.Run},
 		Open:    open,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"weir/storage"
@@ -40,6 +41,17 @@ func (s *service) credentials(c storage.Credentials) error {
 		return nil
 	}
 	return s.tool.auth(s, c)
+}
+
+// environ is what a program gets that runs in dir.
+func (s *service) environ(dir string) []string {
+	if dir == "" {
+		return s.env
+	}
+	env := slices.DeleteFunc(slices.Clone(s.env), func(pair string) bool {
+		return strings.HasPrefix(pair, "TMPDIR=") || strings.HasPrefix(pair, "PWD=")
+	})
+	return append(env, "TMPDIR="+dir, "PWD="+dir)
 }
 
 type environment map[string]string

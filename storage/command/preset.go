@@ -146,8 +146,12 @@ func choose(argv []string) (tool, error) {
 		return tool{}, errors.New("command: {source} and {dest} together: a command either writes or reads")
 	}
 	t := tool{lines: map[storage.Kind]line{kind: one}}
-	if one.uses("offset") || one.uses("length") {
+	parts := one.uses("offset") || one.uses("length")
+	if parts {
 		t.lines[partLine] = one
+	}
+	if kind == storage.Read && !parts && !one.uses("dest") {
+		t.lines[storage.Run] = one
 	}
 	return t, nil
 }

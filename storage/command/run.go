@@ -8,11 +8,15 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/storage"
 )
 
-// How often a running program is looked at, and how much of its words is kept.
+// How soon a running program is looked at, how often later, and how much of its
+// words is kept.
 const (
+	lookFirst = 5 * time.Millisecond
 	lookEvery = 500 * time.Millisecond
 	keepWords = 8 << 10
 	keepAll   = 64 << 20
@@ -50,7 +54,11 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	if err != nil {
 		return ran{}, err
 	}
-	ended := p.watch(ctx, look)
+	memory := newPeak()
+	ended := p.watch(ctx, func(pid int) {
+		memory.look(pid)
+		look(pid)
+	})
 	if ended == nil {
 		look(p.pid())
 	}
@@ -70,7 +78,7 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	if len(r.words) == 0 {
 		r.words = out.kept[max(0, len(out.kept)-keepWords):]
 	}
-	r.fill(state)
+	r.fill(state, memory)
 	return r, ended
 }
 
@@ -82,7 +90,7 @@ func (s *service) begin(l line, argv []string, out, words *output) (*process, er
 	}
 	defer null.Close() //nolint:errcheck // only handed over
 	own, err := s.starter.start(l.path, argv, &os.ProcAttr{
-		Env: s.env, Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
+		Dir: l.dir, Env: s.environ(l.dir), Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", l.program, unclassed{err})
@@ -104,8 +112,8 @@ func (u unclassed) Error() string { return u.err.Error() }
 func (p *process) watch(ctx context.Context, look func(pid int)) error {
 	stop := context.AfterFunc(ctx, p.wake)
 	defer stop()
-	for {
-		ended, err := p.waitUntil(ctx, time.Now().Add(lookEvery))
+	for begin, rest := time.Now(), lookFirst; ; rest = max(lookFirst, min(time.Since(begin)/6, lookEvery)) {
+		ended, err := p.waitUntil(ctx, time.Now().Add(rest))
 		switch {
 		case err != nil:
 			return err
@@ -131,10 +139,10 @@ func (p *process) bury() (*os.ProcessState, error) {
 	return nil, errors.New("it was killed 10 s ago and still has not ended")
 }
 
-func (r *ran) fill(state *os.ProcessState) {
+func (r *ran) fill(state *os.ProcessState, memory *peak) {
 	r.usage = &storage.Usage{User: state.UserTime(), System: state.SystemTime()}
 	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
-		r.usage.MaxRSS = int64(u.Maxrss) * 1024
+		r.usage.MaxRSS = memory.of(u.Maxrss)
 	}
 	r.status = state.ExitCode()
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
@@ -155,7 +163,7 @@ type exitError struct {
 func (e *exitError) Error() string {
 	s := fmt.Sprintf("%s: exit status %d", e.program, e.ran.status)
 	if e.ran.signal != 0 {
-		s = fmt.Sprintf("%s: ended by signal: %v", e.program, e.ran.signal)
+		s = fmt.Sprintf("%s: ended by signal %s (%v)", e.program, unix.SignalName(e.ran.signal), e.ran.signal)
 	}
 	if e.text != "" {
 		s += ": " + e.text

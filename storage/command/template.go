@@ -27,6 +27,7 @@ func presetPlaceholders() []string {
 type line struct {
 	program string
 	path    string // of the program
+	dir     string // where it runs; "" is where we were started
 	args    [][]piece
 }
 
