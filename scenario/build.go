@@ -101,11 +101,8 @@ func (c *checker) driver(drivers []storage.Driver) storage.Driver {
 // ownCommand checks that a command of the user's own does what the workload
 // asks for: with {source} it writes, without it reads.
 func (c *checker) ownCommand() {
-	if c.Work.Kind == "command-job" || len(c.Client.Command) == 0 || slices.Contains(words()["client"], c.Client.Command[0]) && len(c.Client.Command) == 1 {
+	if c.Work.Kind == commandJob || len(c.Client.Command) == 0 || slices.Contains(words()["client"], c.Client.Command[0]) && len(c.Client.Command) == 1 {
 		return
-	}
-	if c.Work.Kind == commandJob {
-		return // see checkProgram
 	}
 	writes := slices.ContainsFunc(c.Client.Command, func(arg string) bool { return strings.Contains(arg, "{source}") })
 	for _, name := range c.operations() {

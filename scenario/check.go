@@ -173,9 +173,9 @@ func (c *checker) work() {
 func (c *checker) jobs() {
 	own := len(c.Client.Command) > 0 && (len(c.Client.Command) > 1 || !slices.Contains(words()["client"], c.Client.Command[0]))
 	switch {
-	case c.Work.Kind == "command-job" && !own && len(c.Client.Command) == 0:
+	case c.Work.Kind == commandJob && !own && len(c.Client.Command) == 0:
 		c.say("workload.kind", "a command-job is a program of your own: name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
-	case c.Work.Kind == "command-job" && !own:
+	case c.Work.Kind == commandJob && !own:
 		c.say("client", "%s reads or writes files: name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
 	case c.Work.Kind == "job" && len(c.Client.Command) > 0:
 		c.say("workload.kind", "jobs of kind job are done by weir's own clients: leave client out, or use command-job for a program of your own")
@@ -239,7 +239,7 @@ func (s *Scenario) operations() []string {
 	switch w.Kind {
 	case "job":
 		return []string{"read"}
-	case "command-job":
+	case commandJob:
 		return []string{"run"}
 	case "mix", "metadata":
 	default:

@@ -17,22 +17,14 @@ const commandJob = "command-job"
 // than a request.
 const programTimeout = unit.Duration(3600e9)
 
-// checkProgram checks the program of kind command-job.
+// checkProgram checks what the program of kind command-job is given.
 func (c *checker) checkProgram() {
-	const like = `as in client: {command: [python3, analysis.py, "{url}"]}`
-	command := c.Client.Command
-	switch {
-	case c.Work.Kind != commandJob:
-		return
-	case len(command) == 0:
-		c.say("client", "missing: kind command-job runs a program of your own: name it, %s", like)
-		return
-	case len(command) == 1 && slices.Contains(words()["client"], command[0]):
-		c.say("client", "%s copies files: kind command-job runs a program of your own: name it, %s; or use workload.kind read", command[0], like)
+	if c.Work.Kind != commandJob {
 		return
 	}
-	for _, arg := range command {
-		if name := regexp.MustCompile(`\{(source|dest|offset|length)\}`).FindString(strings.ReplaceAll(arg, "{{", "")); name != "" {
+	for _, arg := range c.Client.Command {
+		name := regexp.MustCompile(`\{(source|dest|offset|length)\}`).FindString(strings.ReplaceAll(arg, "{{", ""))
+		if name != "" {
 			c.say("client.command", "%s: a job is given {url}, {path} and {size}, and does what it likes with them; %s is for kinds read and write", name, name)
 		}
 	}

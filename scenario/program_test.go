@@ -13,9 +13,6 @@ import (
 
 func TestCommandJobMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ client, want string }{
-		"none":   {"", "client: missing: kind command-job runs a program of your own"},
-		"preset": {"client: xrdcp", "client: xrdcp copies files"},
-		"listed": {"client: {command: [curl]}", "client: curl copies files"},
 		"dest":   {`client: {command: [cp, "{url}", "{dest}"]}`, "client.command: {dest}: a job is given {url}, {path} and {size}"},
 		"source": {`client: {command: [cp, "a{source}"]}`, "{source} is for kinds read and write"},
 		"offset": {`client: {command: [cp, "{url}+{offset}"]}`, "client.command: {offset}"},
