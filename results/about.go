@@ -31,6 +31,7 @@ type Scratch struct {
 	Folder     string `json:"folder"`
 	Device     string `json:"device,omitempty"`     // block device, as the kernel calls it: vda1; empty: it lies on none, or that is not known
 	Filesystem string `json:"filesystem,omitempty"` // ext4, xfs, tmpfs ...
+	Free       int64  `json:"free_bytes,omitempty"` // bytes that could still be written before the load began; 0: none, or not known
 }
 
 // Clock holds what is known about the clock that the times were read from.

@@ -14,6 +14,7 @@ import (
 
 	"weir/cluster"
 	"weir/engine"
+	"weir/engine/scratch"
 	"weir/results"
 	"weir/results/campaign"
 	"weir/storage/all"
@@ -26,7 +27,8 @@ func cleanCommand(s streams, signals signalSource) *cobra.Command {
 		Short: "Remove what a run that was killed has left on its target",
 		Long: `Removes the files and folders that the run's manifest names and nothing else;
 folders only when they are empty. All of them lie in the run's own folder on the
-target; a manifest that names anything else is refused.`,
+target; a manifest that names anything else is refused. Copies of files that staged
+jobs of killed runs have left on the same scratch disk of this machine go, too.`,
 		Example: `  weir clean runs/upload-20260301-120000`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,11 +57,12 @@ target; a manifest that names anything else is refused.`,
 
 // cleaned is what was removed of what a run had left.
 type cleaned struct {
-	Run     string `json:"run"` // its directory
-	Target  string `json:"target"`
-	Named   int    `json:"named"` // files and folders in the manifest that were not removed yet
-	Removed int    `json:"removed"`
-	Error   string `json:"error,omitempty"`
+	Run     string   `json:"run"` // its directory
+	Target  string   `json:"target"`
+	Named   int      `json:"named"` // files and folders in the manifest that were not removed yet
+	Removed int      `json:"removed"`
+	Scratch []string `json:"scratch,omitempty"` // what became of copies that killed runs had left where this one had its own
+	Error   string   `json:"error,omitempty"`
 }
 
 // tellCleaned says what was removed. A run that could not be looked at has no target.
@@ -73,6 +76,11 @@ func tellCleaned(out io.Writer, all []cleaned, asJSON bool) error {
 		}
 		if _, err := fmt.Fprintf(out, "removed %d of %d files and folders from %s\n", c.Removed, c.Named, c.Target); err != nil {
 			return err
+		}
+		for _, text := range c.Scratch {
+			if _, err := fmt.Fprintln(out, text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -112,6 +120,11 @@ func cleanRun(ctx context.Context, dir string, s streams) (c cleaned, err error)
 		return c, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	if at := run.About.Scratch; at != nil {
+		for _, l := range scratch.Clear(at.Folder) {
+			c.Scratch = append(c.Scratch, l.String())
+		}
+	}
 	left, err := leftovers(m)
 	if err != nil {
 		return c, err

@@ -14,7 +14,6 @@ import (
 	"weir/cluster"
 	"weir/engine"
 	"weir/export"
-	"weir/measure"
 	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
@@ -39,6 +38,7 @@ type session struct {
 	find    *finder // of weir find
 	of      series  // the runs around this one
 	exports *exports
+	copies  *copies // of staged jobs
 }
 
 func newSession(in interrupts, plan *scenario.Plan, f runFlags, s streams) *session {
@@ -115,6 +115,10 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
+	if r.copies, err = openCopies(r.plan); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.copies.Close()) }()
 	if err := r.openDir(dir); err != nil {
 		return err
 	}
@@ -127,7 +131,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	defer func() { err = errors.Join(err, manifest.Close()) }()
 	r.config = engine.Config{
 		Plan: r.plan, Service: service, Folder: runFolder(r.out.About()),
-		Manifest: manifest, Finish: r.in.finish.Done(),
+		Manifest: manifest, Scratch: r.copies.path(), Finish: r.in.finish.Done(),
 	}
 	to := r.err
 	if r.quiet {
@@ -142,6 +146,9 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	defer r.live.stop()
 	if err = r.again(manifest); err == nil {
 		err = r.prepare()
+	}
+	if err == nil {
+		err = r.tellCopies()
 	}
 	if err == nil {
 		err = r.drive(ctx, dir, processes)
@@ -159,6 +166,7 @@ func (r *session) openDir(dir string) error {
 	if err != nil {
 		return err
 	}
+	a.Scratch = r.copies.about()
 	r.out, err = results.Create(dir, r.plan, a)
 	return err
 }
@@ -220,8 +228,7 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 
 // stopped warns that this process was stopped for a time.
 func (r *session) stopped(missed time.Duration) {
-	e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: stoppedText(missed)}
-	_ = errors.Join(r.out.Event(e), r.live.Event(e)) // a directory that cannot be written to ends the run by itself
+	_ = r.warn(stoppedText(missed)) // a directory that cannot be written to ends the run by itself
 }
 
 func (r *session) many(ctx context.Context, dir string, processes int) error {
@@ -253,6 +260,5 @@ func (r *session) sweep(m *results.Manifest) error {
 	if left == nil {
 		return err
 	}
-	e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: left.Error()}
-	return errors.Join(r.out.Event(e), r.live.Event(e))
+	return r.warn(left.Error())
 }
