@@ -102,6 +102,9 @@ func checkAccess(w Work, say sayer) {
 		if j.Copy < 0 {
 			say("job.copy_timeout", "cannot be negative: use 0 for none")
 		}
+		if strings.ContainsRune(j.Scratch, 0) {
+			say("job.scratch", "%q is no path", j.Scratch)
+		}
 		return
 	case Direct:
 	default:
@@ -118,8 +121,5 @@ func checkAccess(w Work, say sayer) {
 	}
 	if w.InFlight != 0 {
 		say("in_flight", "is for the copies of staged jobs; for other jobs, use job.read_ahead")
-	}
-	if strings.ContainsRune(j.Scratch, 0) {
-		say("job.scratch", "is no path")
 	}
 }

@@ -58,7 +58,7 @@ type Reading struct {
 
 	event  int64 // the one that is being read, from 0; job.Events at the end
 	left   int64 // events still to be read after it
-	page   int64 // the next one of the event
+	page   int64 // the next one of the event, of those that are read
 	ranges []storage.Range
 }
 
@@ -177,20 +177,18 @@ func (g *Reading) put(at, n int64) {
 	g.ranges = append(g.ranges, storage.Range{Offset: at, Length: n})
 }
 
-// place returns where the next page lies.
+// place returns where the next page lies. Pages that are read are spread evenly
+// over an event, its first one among them.
 func (g *Reading) place() (at, n int64) {
-	in := g.page * int64(g.job.Page)
+	in := (g.page*g.job.pages() + g.each - 1) / g.each * int64(g.job.Page)
 	return g.from + g.event*int64(g.job.Event) + in, min(int64(g.job.Page), int64(g.job.Event)-in)
 }
 
 // step goes on to the next page that is read, and tells whether it is another
-// event's. Pages are spread evenly over an event, its first one among them.
+// event's.
 func (g *Reading) step(r *rand.Rand) (another bool) {
-	all := g.job.pages()
-	for g.page++; g.page < all; g.page++ {
-		if g.page*g.each%all < g.each {
-			return false
-		}
+	if g.page++; g.page < g.each {
+		return false
 	}
 	g.page = 0
 	g.skip(r)
@@ -234,7 +232,7 @@ func (j *Job) Takes() Takes {
 	if j.Vector > 1 {
 		at = int64(j.Vector)
 	} else if j.Slim >= 1 {
-		at = max(int64(j.Ahead)/int64(j.Page), 1)
+		at = max(int64(float64(j.Ahead)/(float64(t.Bytes)/float64(t.Requests))), 1)
 	}
 	if j.Skim < 1 && j.Vector <= 1 {
 		t.Requests = t.Events * ((each + at - 1) / at) // events lie apart

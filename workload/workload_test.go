@@ -432,6 +432,12 @@ func TestCheckNamesTheKey(t *testing.T) {
 		{"checksum", with(func(w *Work) { w.Sum = "rot13" })},
 		{"chunk", with(func(w *Work) { w.Chunk = -1 })},
 		{"in_flight", with(func(w *Work) { w.InFlight = -1 })},
+		{"job", Work{Kind: "job"}},
+		{"job", with(func(w *Work) { w.Job = &Job{} })},
+		{"job", Work{Kind: "command-job", Job: &Job{}}},
+		{"part", Work{Kind: "command-job", Part: &Part{Size: 1}}},
+		{"chunk", Work{Kind: "command-job", Chunk: 1}},
+		{"keep_open", Work{Kind: "command-job", KeepOpen: true}},
 		{"timeout", with(func(w *Work) { w.Timeout = -1 })},
 		{"retries", with(func(w *Work) { w.Retries = -1 })},
 	}

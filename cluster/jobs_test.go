@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/engine"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/scenario"
+	"weir/workload"
+)
+
+// jobs is a run of jobs that take very different times, so that the clients of
+// one process are gone long before those of another.
+func jobs(clients ...int) engine.Config {
+	var steps []scenario.Step
+	for _, n := range clients {
+		steps = append(steps, scenario.Step{Clients: n, Hold: unit.Duration(time.Minute), Jobs: 2, Cool: unit.Duration(300 * time.Millisecond)})
+	}
+	conf := plan(steps...)
+	compute := workload.Span{Uniform: []unit.Duration{0, unit.Duration(1500 * time.Millisecond)}}
+	conf.Plan.Work = workload.Work{Kind: "job", Session: "kept", Pick: "random", Job: &workload.Job{
+		Access: workload.Direct, Events: 1, Event: 1024, Page: 512, Skim: 1, Slim: 1, Compute: compute,
+	}}
+	return conf
+}
+
+// A step ends with the last job of the last process: until then the others hold
+// it, too, and no second belongs to two phases.
+func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
+	conf, n := jobs(7, 2), &notes{} // the third process has nothing to do in the second step
+	conf.Sink = n
+	begin := time.Now()
+	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+		t.Fatal(err)
+	}
+	wall := time.Since(begin).Seconds()
+	if wall > 55 {
+		t.Errorf("it took %.1f s: a step went on without its clients", wall)
+	}
+	for step, clients := range map[int]int64{1: 7, 2: 2} {
+		var v measure.Interval
+		area, running := 0.0, 0.0
+		for _, i := range n.intervals {
+			if i.Step == step && i.Phase == measure.Hold {
+				v.Add(i)
+				area, running = area+i.Clients*i.Seconds, running+i.Running*i.Seconds
+			}
+		}
+		if v.Started != 2*clients || v.Ended != 2*clients {
+			t.Errorf("step %d: %d jobs begun, %d done in the hold, want %d", step, v.Started, v.Ended, 2*clients)
+		}
+		if math.Abs(running-area) > .1*area || math.Abs(running-v.Wall.Sum()) > .1*running {
+			t.Errorf("step %d: %.2f client seconds, %.2f s of running jobs, which took %.2f s", step, area, running, v.Wall.Sum())
+		}
+	}
+	spans := map[time.Time]float64{}
+	var all []*measure.Interval
+	for _, v := range n.intervals {
+		if _, seen := spans[v.Start]; !seen {
+			all = append(all, v)
+		}
+		spans[v.Start] = v.Seconds
+	}
+	slices.SortFunc(all, func(a, b *measure.Interval) int { return a.Start.Compare(b.Start) })
+	for i, v := range all {
+		if v.Seconds > 1.5 {
+			t.Errorf("an interval of %v s", v.Seconds)
+		}
+		if i > 0 && all[i-1].Start.Add(time.Duration(all[i-1].Seconds*1e9)).Sub(v.Start) > 600*time.Millisecond {
+			t.Errorf("%s of step %d at %v begins before %s of step %d is over", v.Phase, v.Step, v.Start, all[i-1].Phase, all[i-1].Step)
+		}
+	}
+}
+
+// Who was lost is not waited for.
+func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2")}
+	conf, n := jobs(4, 1), &notes{}
+	conf.Plan.Work.Job.Compute = workload.Span{Fixed: unit.Duration(1200 * time.Millisecond)}
+	conf.Sink = n
+	var once sync.Once
+	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
+	begin := time.Now()
+	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+		t.Fatal(err)
+	}
+	if wall := time.Since(begin); wall > 55*time.Second {
+		t.Errorf("it took %v", wall)
+	}
+	if !n.told("warning", "worker 2 was lost") || !n.told("step", "step 2") || !n.told("end", measure.AllDone) {
+		t.Errorf("events %+v", n.events)
+	}
+}
