@@ -92,14 +92,15 @@ func (l *ladder) from() int {
 	return max(0, l.level)
 }
 
-// cycle returns the mean time of an operation of step i and of the pause that
-// belongs to it, in seconds; zeros where none ended.
+// cycle returns the mean time of an operation of step i, and of the pause and
+// the computing that belong to it, in seconds; zeros where none ended, or where
+// jobs do both at once.
 func (l *ladder) cycle(i int) (latency, think float64) {
 	s := l.steps[i]
-	if s.Latency == nil || s.Done == 0 {
+	if s.Latency == nil || s.Done == 0 || s.Jobs != nil && !s.oneByOne {
 		return 0, 0
 	}
-	return s.Latency.Mean, ratio(s.thinkSeconds, float64(s.Done))
+	return s.Latency.Mean, ratio(s.thinkSeconds+s.computeSeconds, float64(s.Done))
 }
 
 // fallen is the share of the best lighter yield below which a yield has fallen.

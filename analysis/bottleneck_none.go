@@ -77,6 +77,9 @@ func (l *ladder) straight() []string {
 		pause := "and there is no pause"
 		if z > 0 {
 			pause = "and the pause after it " + unit.Seconds(z)
+			if s.Jobs != nil {
+				pause = "and the computing that belongs to it " + unit.Seconds(z)
+			}
 		}
 		all = append(all, fmt.Sprintf("An operation takes %s %s: N/(R+Z) of %s is %s operations/s, and %s were measured.",
 			unit.Seconds(r), pause, l.f.count(s.Clients), unit.Count(ratio(s.ActiveClients, r+z)), unit.Count(s.Operations)))

@@ -160,6 +160,7 @@ type Step struct {
 	burned         float64   // cores that jobs kept busy on purpose, by computing
 	eachJob        bool      // its tasks are jobs of events
 	programs       bool      // its tasks are programs of the user's
+	oneByOne       bool      // what its jobs do comes one after the other: requests and computing
 	bounded        bool      // it was to end with the last of so many jobs
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known

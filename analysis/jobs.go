@@ -186,6 +186,7 @@ func (d *data) jobs(s *Step) {
 	}
 	s.eachJob = d.plan.Work.Kind == "job"
 	s.programs = d.plan.Work.Kind == "command-job"
+	s.oneByOne = d.inRequests()
 	s.computeSeconds = d.steps[s.Step].jobs.compute
 }
 

@@ -28,7 +28,7 @@ const (
 // whole, those cut by its end not at all: in a steady state the two cancel but
 // for about one part in the operations a client.
 func (d *data) little(s *Step) *float64 {
-	if s.Jobs != nil && d.plan.Model != "open" && s.ActiveClients >= littleEnough && !d.inRequests(s) {
+	if s.Jobs != nil && d.plan.Model != "open" && s.ActiveClients >= littleEnough && !s.oneByOne {
 		return part(s.RunningJobs*s.Hold+s.thinkSeconds, s.Hold*s.ActiveClients)
 	}
 	cycles := ratio(float64(s.Done+s.Errors), s.ActiveClients)
@@ -47,9 +47,9 @@ func (d *data) little(s *Step) *float64 {
 // and what it computed. It is not where it asks for the next events while it
 // computes, reads from a copy, burns a CPU that it may have to share, or is a
 // program: of these jobs as a whole are held against the clients' time.
-func (d *data) inRequests(s *Step) bool {
+func (d *data) inRequests() bool {
 	j := d.plan.Work.Job
-	return s.eachJob && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
+	return d.plan.Work.Kind == "job" && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
 }
 
 // untold returns what part of the clients' time the hold could have more, or
@@ -80,7 +80,7 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 		return Warn, fmt.Sprintf("more time than the clients had, but the hold is short beside operations of up to %.3g s, which its start cut: hold longer", s.Latency.Max)
 	case *s.Little < 1 && off <= less:
 		return Warn, fmt.Sprintf("the rest may be what %d failed operations took, up to %s each", s.Errors, d.plan.Work.Timeout)
-	case s.Jobs != nil && !d.inRequests(s):
+	case s.Jobs != nil && !s.oneByOne:
 		why = "clients spent the rest neither in a job nor in a pause, so the generator held them up"
 	case *s.Little > 1:
 		why = "more time than the clients had, so operations overlapped or a clock is wrong"
@@ -119,7 +119,7 @@ func (d *data) checkLittle(f *Findings) Check {
 		c.Status, c.Detail = Skipped, fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed)
 		return c
 	}
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), d.explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
+	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	if why != "" {
 		c.Detail += ": " + why
 	}
@@ -127,11 +127,11 @@ func (d *data) checkLittle(f *Findings) Check {
 }
 
 // explained names what is held against the clients' time.
-func (d *data) explained(s *Step) string {
+func explained(s *Step) string {
 	switch {
 	case s.Jobs == nil:
 		return "recorded times"
-	case d.inRequests(s):
+	case s.oneByOne:
 		return "requests, computing and pauses"
 	}
 	return "jobs and pauses"

@@ -29,8 +29,7 @@ type second struct {
 
 	running               float64 // jobs, mean
 	work                  float64 // seconds for which jobs computed
-	events                int64
-	ended, broken, staged int64 // jobs that came to their end, or failed or crashed; bytes
+	events, ended, broken int64   // broken jobs failed or crashed
 }
 
 func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
@@ -176,7 +175,6 @@ func (s *second) add(iv *measure.Interval) {
 	s.events += iv.Events
 	s.ended += iv.Ended
 	s.broken += iv.Broken + iv.Crashed
-	s.staged += iv.Staged
 	for class, n := range iv.Failed {
 		if class.Failure() {
 			s.errors += n

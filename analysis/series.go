@@ -24,6 +24,7 @@ type Series struct {
 	Kinds     []storage.Kind  // of operations that ended well at any time
 	Classes   []storage.Class // of failures that there were
 	Latencies []Distribution  // of the steps' hold times, by step
+	JobTimes  []Distribution  // wall clock times of jobs, by step
 	Heat      *Heat           // nil: no operation ended well
 }
 
@@ -41,6 +42,10 @@ type Point struct {
 	OperationsBy [storage.Kinds]float64   // per second, by kind
 	ErrorsBy     [storage.Classes]float64 // per second, by class of failure
 	P50, P99     float64                  // latency in seconds, 0 if nothing ended
+
+	Jobs, Computing    float64 // jobs that were running; how many of them computed, mean
+	Events             float64 // per second
+	JobsDone, JobsLost float64 // per second: that came to their end; that crashed or failed
 }
 
 // Both analyses run as Of does, and returns its time series besides.
@@ -54,7 +59,8 @@ func Both(run *results.Run) (*Findings, *Series, error) {
 
 func (d *data) series() *Series {
 	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries(), Programs: d.watched.programs()}
-	s.Latencies = d.distributions()
+	s.Latencies = d.distributions(func(t *total) *measure.Histogram { return &t.latency })
+	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.jobs.wall })
 	var seen [storage.Kinds]bool
 	var failed [storage.Classes]bool
 	for i := range d.seconds {
@@ -66,6 +72,8 @@ func (d *data) series() *Series {
 			At: x.start.Sub(s.Start).Seconds() + x.seconds/2, Seconds: x.seconds, Step: x.step, Phase: x.phase, Clients: x.clients,
 			Throughput: ratio(float64(x.moved), x.seconds), Operations: ratio(float64(x.done), x.seconds),
 			Errors: ratio(float64(x.errors), x.seconds), P50: x.p50, P99: x.p99,
+			Jobs: x.running, Computing: ratio(x.work, x.seconds), Events: ratio(float64(x.events), x.seconds),
+			JobsDone: ratio(float64(x.ended), x.seconds), JobsLost: ratio(float64(x.broken), x.seconds),
 		})
 		p := &s.Points[len(s.Points)-1]
 		for k, n := range x.doneBy {
@@ -97,7 +105,8 @@ func (d *data) series() *Series {
 	return s
 }
 
-// A Distribution is how long the operations of one step's hold time took.
+// A Distribution is how long the operations, or the jobs, of one step's hold
+// time took.
 type Distribution struct {
 	Step      int
 	Quantiles Quantiles
@@ -110,12 +119,12 @@ type Bin struct {
 	Count    int64
 }
 
-// distributions returns those of all steps in which operations ended well.
-func (d *data) distributions() []Distribution {
+// distributions returns those of all steps in which something ended well.
+func (d *data) distributions(of func(*total) *measure.Histogram) []Distribution {
 	var all []Distribution
 	for _, t := range d.held() {
-		if q := QuantilesOf(&t.latency); q != nil {
-			all = append(all, Distribution{Step: t.number, Quantiles: *q, Bins: bins(&t.latency)})
+		if q := QuantilesOf(of(t)); q != nil {
+			all = append(all, Distribution{Step: t.number, Quantiles: *q, Bins: bins(of(t))})
 		}
 	}
 	return all

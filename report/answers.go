@@ -14,7 +14,7 @@ import (
 // yieldText writes what steps are compared by, with its unit.
 func yieldText(f *analysis.Findings, throughput, operations float64) string {
 	if f.Measure == analysis.Rate {
-		return unit.Count(operations) + " ops/s"
+		return unit.Count(operations) + " " + things(f)
 	}
 	return unit.Bits(throughput)
 }
@@ -29,7 +29,7 @@ func clients(f *analysis.Findings, x float64) string {
 		return unit.Significant(x) + " " + name
 	}
 	if n := math.Round(x); n == 1 {
-		return "1 client"
+		return "1 " + strings.TrimSuffix(name, "s")
 	}
 	return strconv.FormatFloat(math.Round(x), 'f', 0, 64) + " " + name
 }

@@ -28,8 +28,8 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 // at writes a step's load: "64 clients".
 func at(f *analysis.Findings, s *analysis.Step) string {
 	name, of := load(f)
-	if of(s) == 1 && name == "clients" {
-		return "1 client"
+	if of(s) == 1 && !f.Open() {
+		return "1 " + strings.TrimSuffix(name, "s")
 	}
 	return fmt.Sprintf("%g %s", of(s), name)
 }
@@ -38,8 +38,11 @@ func at(f *analysis.Findings, s *analysis.Step) string {
 func stepAxis(f *analysis.Findings) figure.Axis {
 	name, of := load(f)
 	label := "virtual clients"
-	if f.Source == analysis.FromTable {
+	switch {
+	case f.Source == analysis.FromTable:
 		label = "clients"
+	case f.OfJobs():
+		label = "concurrent jobs"
 	}
 	if f.Open() {
 		label = "planned " + name

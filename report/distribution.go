@@ -24,26 +24,37 @@ func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figur
 			all = append(all, *c)
 		}
 	}
-	return append(all, histograms(f, s, true)...)
+	return append(append(jobHistograms(f, s, true), all...), histograms(f, s, true)...)
 }
 
 // histograms are those of the best step and of the last one, or those of all
 // others.
 func histograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.Figure {
-	best := bestStep(f)
 	var all []figure.Figure
-	for i := range s.Latencies {
-		d := &s.Latencies[i]
+	for _, d := range chosenDistributions(f, s.Latencies, shown) {
+		all = append(all, distributionChart(d.of, fmt.Sprintf("distribution%d", d.of.Step), transfer(f)+" time with "+at(f, d.step), "operation"))
+	}
+	return all
+}
+
+// chosenDistributions are those of the best step and of the last one, or those
+// of all others.
+func chosenDistributions(f *analysis.Findings, from []analysis.Distribution, shown bool) []tailOf {
+	best := bestStep(f)
+	var all []tailOf
+	for i := range from {
+		d := &from[i]
 		step := stepOf(f, d.Step)
-		if step != nil && shown == (i == len(s.Latencies)-1 || best != nil && best.Step == d.Step) {
-			all = append(all, distributionChart(f, step, d))
+		if step != nil && shown == (i == len(from)-1 || best != nil && best.Step == d.Step) {
+			all = append(all, tailOf{step, d})
 		}
 	}
 	return all
 }
 
-func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distribution) figure.Figure {
-	c := figure.Figure{ID: fmt.Sprintf("distribution%d", d.Step), Title: transfer(f) + " time with " + at(f, s)}
+// distributionChart shows how many of what took how long.
+func distributionChart(d *analysis.Distribution, id, title, what string) figure.Figure {
+	c := figure.Figure{ID: id, Title: title}
 	q := &d.Quantiles
 	c.X = distributionAxis(d)
 	c.Columns = columns(d, &c.X)
@@ -52,10 +63,10 @@ func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distr
 		most = max(most, col.Y)
 	}
 	most *= 1.25 // room for the marks' names
-	c.Y = scaledTo(most, decimal(" operations"))
+	c.Y = scaledTo(most, decimal(" "+what+"s"))
 	c.Marks = []figure.Mark{{X: q.Mean, Name: "mean " + unit.Seconds(q.Mean)}, {X: q.P99, Name: "p99 " + unit.Seconds(q.P99)}}
 	c.Desc = fmt.Sprintf("How many of %s took how long: the mean is %s, the median %s. %s",
-		count(q.Count, "operation"), unit.Seconds(q.Mean), unit.Seconds(q.P50), tail(q))
+		count(q.Count, what), unit.Seconds(q.Mean), unit.Seconds(q.P50), tail(q))
 	if c.X.Base > 1 {
 		c.Desc += " The axis of time is logarithmic, columns are equally wide on it."
 	}
@@ -64,8 +75,11 @@ func distributionChart(f *analysis.Findings, s *analysis.Step, d *analysis.Distr
 
 // transfer names what is timed.
 func transfer(f *analysis.Findings) string {
-	if things(f) == "files/s" {
+	switch things(f) {
+	case "files/s":
 		return "Transfer"
+	case "requests/s":
+		return "Request"
 	}
 	return "Operation"
 }

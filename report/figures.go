@@ -8,6 +8,7 @@ import (
 // Plots are the figures of one run, by what lies on their x axis. Every
 // renderer draws these: the report, the live page, and those for papers.
 type Plots struct {
+	Jobs          []figure.Figure // what jobs did, each step at its load; none in runs without jobs
 	Load          []figure.Figure // each step at its load, the curve first
 	Limits        []figure.Figure // what the steps used, against load
 	Time          []figure.Figure // each second of the run
@@ -32,14 +33,14 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f)}
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f)}
 	if c := resourceChart(f); c != nil {
 		p.Limits = []figure.Figure{*c}
 	}
 	if s != nil {
-		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), histograms(f, s, false)
+		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}
-	groups := [][]figure.Figure{p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts, p.OtherSteps, p.Papers}
+	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts, p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
 		groups = append(groups, h.Figures)
 	}
@@ -56,7 +57,7 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 // for OtherSteps and EachHost, which may be hundreds.
 func (p Plots) All() []figure.Figure {
 	var all []figure.Figure
-	for _, group := range [][]figure.Figure{p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts} {
+	for _, group := range [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts} {
 		all = append(all, group...)
 	}
 	return all

@@ -137,7 +137,7 @@ func kneeCard(f *analysis.Findings) (card, bool) {
 	if f.Knee == nil {
 		return card{}, false
 	}
-	return card{"Knee", where(f, f.Knee.Step, f.Knee.Clients), "from there on more " + strings.TrimSuffix(loadWord(f.Open()), "/s") + " bring little"}, true
+	return card{"Knee", where(f, f.Knee.Step, f.Knee.Clients), "from there on more " + strings.TrimSuffix(f.Load(), "/s") + " bring little"}, true
 }
 
 // bestStep returns the step that the optimum is at.

@@ -25,7 +25,8 @@ type Side struct {
 const mostSides = 12
 
 // Overlay makes figures with a line for each side: what it gives, what each
-// client gets, how long that takes, and how efficient both are. Points of
+// client gets, how long that takes, and how efficient both are; of jobs first
+// what they did. Points of
 // several runs are means over them, with intervals over them where there are
 // three runs at least. Of sides with other kinds of load than the first one's
 // nothing is drawn, and figures that nothing is known for are left out.
@@ -77,9 +78,7 @@ type overlay struct {
 }
 
 func overlays(f *analysis.Findings) []overlay {
-	return append(yieldOverlays(f), []overlay{
-		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+	return slices.Concat(jobOverlays(f), yieldOverlays(f), timeOverlays(f), []overlay{
 		{id: "p50", title: "Median latency against load", name: "median latency", desc: "The time that half of the operations took longer than",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
 				if s.Latency == nil {
@@ -96,15 +95,27 @@ func overlays(f *analysis.Findings) []overlay {
 			}, axis: durationAxis, show: unit.Seconds},
 		{id: "efficiency", title: "Efficiency against load", name: "efficiency", desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients do not slow down",
 			of: efficiency, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
-			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0), show: unit.Percent},
 		{id: "cpu", title: "CPU of the servers against load", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "clientcpu", title: "CPU of the clients against load", name: "CPU of the clients", desc: "Share of all cores of the clients' machines that was busy",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "errors", title: "Failed operations against load", name: "failed", desc: "Share of operations that failed",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
-	}...)
+	})
+}
+
+// timeOverlays are how long things took, and how much of that they computed, in
+// runs without jobs; those of jobs are among jobOverlays.
+func timeOverlays(f *analysis.Findings) []overlay {
+	if f.OfJobs() {
+		return nil
+	}
+	return []overlay{
+		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
+		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0), show: unit.Percent},
+	}
 }
 
 // yieldOverlays are throughput, or operations where nothing is moved, of all
@@ -139,7 +150,7 @@ func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 			loads = append(loads, p.X)
 		}
 		last := &l.Points[len(l.Points)-1]
-		said = append(said, fmt.Sprintf("%s has %s at most, and %s with %g %s", l.Name, o.show(highest([]figure.Line{{Points: bare(l.Points)}})), o.show(last.Y), last.X, loadWord(first.Open())))
+		said = append(said, fmt.Sprintf("%s has %s at most, and %s with %g %s", l.Name, o.show(highest([]figure.Line{{Points: bare(l.Points)}})), o.show(last.Y), last.X, first.Load()))
 	}
 	if highest(c.Lines) <= 0 {
 		return nil
@@ -148,7 +159,7 @@ func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 	if len(said) > most {
 		said = append(said[:most], fmt.Sprintf("and so on for %d more", len(said)-most))
 	}
-	c.Desc += " " + strings.Join(said, "; ") + "." + apart(c.Lines, loadWord(first.Open()))
+	c.Desc += " " + strings.Join(said, "; ") + "." + apart(c.Lines, first.Load())
 	axis := stepAxis(first)
 	c.X = figure.LoadAxis(axis.Label, axis.Unit, loads)
 	c.Y = o.axis(c.Lines)

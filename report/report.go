@@ -25,11 +25,18 @@ func load(f *analysis.Findings) (name string, of func(*analysis.Step) float64) {
 	if f.Open() {
 		return loadWord(true), func(s *analysis.Step) float64 { return s.Rate }
 	}
-	return loadWord(false), func(s *analysis.Step) float64 { return float64(s.Clients) }
+	return f.Load(), func(s *analysis.Step) float64 { return float64(s.Clients) }
 }
 
-// things names what is counted a second: files where whole files move.
+// things names what is counted a second: files where whole files move, requests
+// of jobs, or jobs where each is a program.
 func things(f *analysis.Findings) string {
+	switch {
+	case f.OfJobs() && f.Measure == analysis.Rate:
+		return "jobs/s"
+	case f.OfJobs():
+		return "requests/s"
+	}
 	for _, k := range f.Kinds {
 		if k.Name != "read" && k.Name != "write" {
 			return "ops/s"

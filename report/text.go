@@ -43,6 +43,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	case f.Source == analysis.FromTable:
 		p.fromTable(f)
 	case len(f.Curve) > 0:
+		p.jobs(f)
 		p.title(f, "Steps")
 		p.table(curveTable(f))
 		p.line("")

@@ -16,7 +16,7 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if s == nil || len(s.Points) == 0 {
 		return nil
 	}
-	all := []figure.Figure{yieldTime(f, s)}
+	all := append(jobTimeCharts(f, s), yieldTime(f, s))
 	if f.Measure == analysis.Throughput || len(s.Kinds) > 1 {
 		all = append(all, rateTime(f, s))
 	}
@@ -94,10 +94,11 @@ const inShade = " Shaded stretches are those in which a load was held; the numbe
 func yieldTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "time", Title: "Throughput against time"}
 	if f.Measure == analysis.Rate {
-		c.Title = "Operations against time"
-		c.Lines = []figure.Line{timeLine(s, "operations", 0, false, func(p *analysis.Point) float64 { return p.Operations })}
-		c.Y = rateAxis(c.Lines)
-		c.Desc = "Operations that ended each second. " + course("It", c.Lines[0].Points, perSecond) + inShade
+		name := rateName(f)
+		c.Title = say.Capital(name) + " against time"
+		c.Lines = []figure.Line{timeLine(s, name, 0, false, func(p *analysis.Point) float64 { return p.Operations })}
+		c.Y = scaled(c.Lines, decimal(" "+things(f)))
+		c.Desc = say.Capital(name) + " that ended each second. " + course("It", c.Lines[0].Points, perSecond) + inShade
 		return c
 	}
 	c.Lines = []figure.Line{timeLine(s, "throughput", 0, false, func(p *analysis.Point) float64 { return p.Throughput })}

@@ -11,6 +11,9 @@ import (
 // paperCharts are those that papers show and the report says otherwise.
 func paperCharts(f *analysis.Findings) []figure.Figure {
 	var all []figure.Figure
+	if f.OfJobs() {
+		return all // they are among those of jobs
+	}
 	if c := wallChart(f); c != nil {
 		all = append(all, *c)
 	}
@@ -23,17 +26,16 @@ func paperCharts(f *analysis.Findings) []figure.Figure {
 // wallClock is how long a job took on average, or a task, or an operation where
 // neither is known.
 func wallClock(s *analysis.Step) (float64, bool) {
-	q := s.JobSeconds
-	if q == nil && s.TaskSeconds != nil {
+	if t, _, ok := s.MeanJob(); ok || s.Jobs != nil {
+		return t, ok
+	}
+	if s.TaskSeconds != nil {
 		return *s.TaskSeconds, true
 	}
-	if q == nil {
-		q = s.Latency
-	}
-	if q == nil {
+	if s.Latency == nil {
 		return 0, false
 	}
-	return q.Mean, true
+	return s.Latency.Mean, true
 }
 
 // wallAxis is linear: a time that grows with the load is a straight line on it.
@@ -43,7 +45,7 @@ func wallAxis(lines []figure.Line) figure.Axis {
 
 func wallChart(f *analysis.Findings) *figure.Figure {
 	c := figure.Figure{ID: "walltime", Title: "Mean wall clock time against load", X: stepAxis(f)}
-	c.Lines = []figure.Line{series(f, "mean", 0, wallClock, unit.Seconds)}
+	c.Lines = append([]figure.Line{series(f, "mean", 0, wallClock, unit.Seconds)}, jobQuantiles(f)...)
 	l := &c.Lines[0]
 	if len(l.Points) == 0 || highest(c.Lines) <= 0 {
 		return nil
@@ -53,7 +55,7 @@ func wallChart(f *analysis.Findings) *figure.Figure {
 	what := "an operation"
 	for i := range f.Curve {
 		switch {
-		case f.Curve[i].JobSeconds != nil:
+		case f.Curve[i].Jobs != nil:
 			what = "a job"
 		case f.Curve[i].TaskSeconds != nil && what != "a job":
 			what = "a task"
@@ -68,7 +70,46 @@ func wallChart(f *analysis.Findings) *figure.Figure {
 	if first.Y > 0 && last.Y > first.Y {
 		c.Desc += fmt.Sprintf(" That is %s times as long.", unit.Significant(last.Y/first.Y))
 	}
+	if f.OfJobs() {
+		c.Desc += jobTimeWords(f)
+	}
 	return &c
+}
+
+// jobQuantiles are the median and the 90% quantile of jobs that ended.
+func jobQuantiles(f *analysis.Findings) []figure.Line {
+	var all []figure.Line
+	for i, q := range []struct {
+		name string
+		of   func(*analysis.Quantiles) float64
+	}{{"p50", func(q *analysis.Quantiles) float64 { return q.P50 }}, {"p90", func(q *analysis.Quantiles) float64 { return q.P90 }}} {
+		l := series(f, q.name, i+1, func(s *analysis.Step) (float64, bool) {
+			if s.JobSeconds == nil {
+				return 0, false
+			}
+			return q.of(s.JobSeconds), true
+		}, unit.Seconds)
+		l.Dash = true
+		if len(l.Points) > 0 {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// jobTimeWords says which jobs were timed, and where that is an estimate.
+func jobTimeWords(f *analysis.Findings) string {
+	var guessed []string
+	for i := range f.Curve {
+		if _, estimated, _ := f.Curve[i].MeanJob(); estimated {
+			guessed = append(guessed, at(f, &f.Curve[i]))
+		}
+	}
+	text := " Of jobs that came to their end; half of them took longer than p50, one in ten longer than p90."
+	if len(guessed) > 0 {
+		text += " With " + listed(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs were through with."
+	}
+	return text
 }
 
 // cpuEfficiency is the CPU time of jobs as a share of their wall clock time; of
@@ -90,8 +131,15 @@ func cpuEfficiencyChart(f *analysis.Findings) *figure.Figure {
 	if most <= 0 {
 		return nil
 	}
+	c.Desc = fmt.Sprintf("CPU time of the client programs as a share of the time for which they ran, at most %s.", unit.Percent(most))
+	if f.OfJobs() {
+		c.Title = "CPU efficiency of jobs against load"
+		c.Lines[0] = ranged(f, "measured", 0, func(s *analysis.Step) *float64 { return s.CPUEfficiency },
+			func(s *analysis.Step) *float64 { return s.CPUEfficiencyLow }, func(s *analysis.Step) *float64 { return s.CPUEfficiencyHigh }, unit.Percent)
+		c.Desc = "Time for which jobs computed as a share of the time for which they ran: " + summit(f, &c.Lines[0], unit.Percent) + "." + bars
+		most = max(1, most)
+	}
 	c.Y = figure.LinearAxis("%", figure.Percent(), most)
 	c.Y.Name = "CPU efficiency"
-	c.Desc = fmt.Sprintf("CPU time of the client programs as a share of the time for which they ran, at most %s.", unit.Percent(most))
 	return &c
 }

@@ -20,7 +20,7 @@ type yield struct {
 func yieldOf(f *analysis.Findings) yield {
 	if f.Measure == analysis.Rate {
 		return yield{
-			name: "operations", text: func(x float64) string { return unit.Count(x) + " ops/s" }, axis: rateAxis,
+			name: rateName(f), text: func(x float64) string { return unit.Count(x) + " " + things(f) }, axis: func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" "+things(f))) },
 			of: func(s *analysis.Step) float64 { return s.Operations }, each: func(s *analysis.Step) float64 { return s.PerClientRate },
 			ends: func(s *analysis.Step) (low, high *float64) { return s.OperationsLow, s.OperationsHigh },
 		}
@@ -30,6 +30,14 @@ func yieldOf(f *analysis.Findings) yield {
 		of: func(s *analysis.Step) float64 { return s.Throughput }, each: func(s *analysis.Step) float64 { return s.PerClient },
 		ends: func(s *analysis.Step) (low, high *float64) { return s.ThroughputLow, s.ThroughputHigh },
 	}
+}
+
+// rateName is what is counted where nothing is moved.
+func rateName(f *analysis.Findings) string {
+	if f.OfJobs() {
+		return "jobs"
+	}
+	return "operations"
 }
 
 // perSecond writes a rate of things that their name is known of.

@@ -171,8 +171,12 @@ func (c *Comparison) decide(m *Metric, loads int) {
 	}
 }
 
-// measure is what steps are compared by: the throughput, unless a run moved no payload.
+// measure is what steps are compared by: the throughput, unless a run moved no
+// payload, or all are of jobs.
 func measure(groups []Group) string {
+	if how := ofWhichJobs(groups); how != "" {
+		return how
+	}
 	for _, g := range groups {
 		for _, r := range g.Runs {
 			if r.Found.Measure == analysis.Rate {
@@ -181,6 +185,28 @@ func measure(groups []Group) string {
 		}
 	}
 	return analysis.Throughput
+}
+
+// ofWhichJobs tells what the jobs of all runs can be compared by, "" where not
+// all runs are of jobs, or nothing is known of what they did but their time.
+func ofWhichJobs(groups []Group) string {
+	computed, read := true, true
+	for _, g := range groups {
+		for _, r := range g.Runs {
+			for i := range r.Found.Curve {
+				s := &r.Found.Curve[i]
+				computed = computed && s.ClusterThroughput != nil
+				read = read && s.Jobs != nil && s.EventRate > 0
+			}
+		}
+	}
+	switch {
+	case computed:
+		return ofCPU
+	case read:
+		return ofEvents
+	}
+	return ""
 }
 
 // worst is the status of the least valid run.

@@ -57,6 +57,17 @@ func Metrics() []Metric {
 			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ServerCores, s) }},
 		{Name: "client_cpu", Title: "client CPU per GB", Better: Lower, Format: cpu,
 			step: func(s *analysis.Step) (float64, bool) { return perGB(s.ClientCores, s) }},
+		ofJobs("cluster_throughput", "cluster throughput", Higher, unit.Significant, func(s *analysis.Step) *float64 { return s.ClusterThroughput },
+			func(s *analysis.Step) (_, _ *float64) { return s.ClusterThroughputLow, s.ClusterThroughputHigh }),
+		ofJobs("cpu_efficiency", "CPU efficiency", Higher, unit.Percent, func(s *analysis.Step) *float64 { return s.CPUEfficiency },
+			func(s *analysis.Step) (_, _ *float64) { return s.CPUEfficiencyLow, s.CPUEfficiencyHigh }),
+		{Name: "job_mean", Title: "mean wall clock time of jobs", Better: Lower, Format: unit.Seconds,
+			step: func(s *analysis.Step) (float64, bool) { x, _, ok := s.MeanJob(); return x, ok }},
+		{Name: "events_rate", Title: "events", Better: Higher, Format: perSecond,
+			step: func(s *analysis.Step) (float64, bool) { return s.EventRate, s.EventRate > 0 },
+			ends: func(s *analysis.Step) (_, _ *float64) { return s.EventRateLow, s.EventRateHigh }},
+		lost("crash_ratio", "crashed jobs", func(s *analysis.Step) *float64 { return s.CrashRatio }),
+		lost("job_failure_ratio", "failed jobs", func(s *analysis.Step) *float64 { return s.JobFailureRatio }),
 		{Name: "peak", Title: "throughput of the optimum", Better: Higher, Format: unit.Bits,
 			run: func(f *analysis.Findings) (float64, bool) {
 				if f.Optimum == nil || f.Measure == analysis.Rate {
@@ -81,6 +92,23 @@ func Metrics() []Metric {
 	}
 }
 
+// ofJobs is a figure of jobs, with its interval.
+func ofJobs(name, title, better string, format func(float64) string, of func(*analysis.Step) *float64, ends func(*analysis.Step) (low, high *float64)) Metric {
+	return Metric{Name: name, Title: title, Better: better, Format: format, ends: ends, step: func(s *analysis.Step) (float64, bool) {
+		if x := of(s); x != nil {
+			return *x, true
+		}
+		return 0, false
+	}}
+}
+
+// lost is a share of jobs that did not come to their end.
+func lost(name, title string, of func(*analysis.Step) *float64) Metric {
+	m := ofJobs(name, title, Lower, unit.Percent, of, nil)
+	m.Plain = true
+	return m
+}
+
 func duration(name, title string, of func(*analysis.Step) *analysis.Quantiles, which func(*analysis.Quantiles) float64) Metric {
 	return Metric{Name: name, Title: title, Better: Lower, Format: unit.Seconds, step: func(s *analysis.Step) (float64, bool) {
 		if q := of(s); q != nil {
@@ -100,7 +128,22 @@ func perGB(cores *float64, s *analysis.Step) (float64, bool) {
 
 // usual are the metrics that are looked at unless others are named: each one
 // more makes every one of them harder to tell apart (see Holm).
-func usual(measure string) []string { return []string{measure, "p50", "p99", "error_ratio"} }
+func usual(measure string) []string {
+	switch measure {
+	case ofCPU:
+		return []string{"cluster_throughput", "cpu_efficiency", "job_mean", "crash_ratio", "job_failure_ratio"}
+	case ofEvents:
+		return []string{"events_rate", "job_mean", "crash_ratio", "job_failure_ratio"}
+	}
+	return []string{measure, "p50", "p99", "error_ratio"}
+}
+
+// What runs of jobs are compared by, beside what others are. What is moved says
+// nothing of jobs: who stages files moves more for the same work.
+const (
+	ofCPU    = "jobs that compute"
+	ofEvents = "jobs that only read"
+)
 
 // choose returns the named metrics in the order of names; "all" is all of them.
 func choose(names []string) ([]Metric, error) {

@@ -65,7 +65,11 @@ func amount(f *figure.Figure) string {
 		for _, c := range f.Columns {
 			sum += c.Y
 		}
-		return fmt.Sprintf("n = %s operations in %s", unit.Count(math.Round(sum)), say.Plural(len(f.Columns), "column"))
+		what := "operations"
+		if strings.HasPrefix(f.ID, "jobs") {
+			what = "jobs"
+		}
+		return fmt.Sprintf("n = %s %s in %s", unit.Count(math.Round(sum)), what, say.Plural(len(f.Columns), "column"))
 	}
 	most, dots := 0, false
 	for i := range f.Lines {

@@ -28,7 +28,11 @@ func Names(figures []figure.Figure) []string {
 // those of single hosts, by their titles.
 func nameOf(f *figure.Figure) string {
 	against := "-vs-clients"
-	if f.X.Unit != "clients" {
+	switch f.X.Unit {
+	case "clients":
+	case "jobs":
+		against = "-vs-jobs"
+	default:
 		against = "-vs-arrivals"
 	}
 	if f.ID == "ratetime" && strings.HasPrefix(f.Title, "Files") {
@@ -40,7 +44,8 @@ func nameOf(f *figure.Figure) string {
 		"latency": "latency" + against, "p50": "median-latency" + against, "p99": "p99-latency" + against,
 		"redirect": "time-to-redirect" + against, "firstbyte": "time-to-first-byte" + against, "errors": "errors" + against,
 		"cpu": "cpu" + against, "clientcpu": "cpu-of-clients" + against, "cpuefficiency": "cpu-efficiency" + against,
-		"walltime": "wall-clock-time" + against, "efficiency": "efficiency" + against, "resources": "resources" + against,
+		"cluster": "cluster-throughput" + against, "lostjobs": "lost-jobs" + against, "events": "events" + against, "used": "used-payload" + against,
+		"scratch": "scratch-disk" + against, "walltime": "wall-clock-time" + against, "efficiency": "efficiency" + against, "resources": "resources" + against,
 		"time": yield + "-vs-time", "ratetime": "operations-by-kind-vs-time", "latencytime": "latency-vs-time", "clienttime": "clients-vs-time",
 		"errortime": "errors-vs-time", "heat": "latency-heat-map-vs-time", "tail": "latency-tail",
 	}[f.ID]; name != "" {

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/analysis"
+	"weir/figure"
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// jobChapter is what a run of jobs is about; empty in others.
+func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
+	if !f.OfJobs() {
+		return chapter{}
+	}
+	c := chapter{ID: "jobs", Title: "Jobs", Mini: f.Validity.Status, Lead: jobLead(f), Charts: drawings(plots.Jobs)}
+	c.Parts = filled(jobSection(f))
+	if s != nil && s.About.Scratch != nil {
+		c.Note = scratchNote(f, s)
+	}
+	return c
+}
+
+// jobLead says how jobs went from the lightest load to the heaviest.
+func jobLead(f *analysis.Findings) string {
+	var said []string
+	for _, s := range []*analysis.Step{lightest(f), reference(f), &f.Curve[len(f.Curve)-1]} {
+		if s == nil || len(said) > 0 && strings.HasPrefix(said[len(said)-1], "With "+at(f, s)+" ") {
+			continue
+		}
+		if text := jobWords(s); text != "" {
+			said = append(said, fmt.Sprintf("With %s %s.", at(f, s), text))
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// jobWords says what a step gave its jobs, "" where nothing is known of it.
+func jobWords(s *analysis.Step) string {
+	if s.Jobs == nil {
+		return ""
+	}
+	var said []string
+	if t, estimated, ok := s.MeanJob(); ok {
+		said = append(said, "a job takes "+unit.Seconds(t)+map[bool]string{true: " by estimate"}[estimated])
+	}
+	if s.CPUEfficiency != nil {
+		said = append(said, "the CPU efficiency is "+unit.Percent(*s.CPUEfficiency), "the cluster throughput "+unit.Significant(*s.ClusterThroughput))
+	}
+	if n := s.Jobs.Ended(); n > 0 && s.Jobs.Crashed+s.Jobs.Failed > 0 {
+		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", unit.Count(float64(s.Jobs.Crashed)), say.Plural(int(n), "job"), unit.Count(float64(s.Jobs.Failed))))
+	}
+	return listed(said)
+}
+
+// scratchNote says where copies of files lie.
+func scratchNote(f *analysis.Findings, s *analysis.Series) string {
+	x := s.About.Scratch
+	text := "Jobs copy files to " + say.Plain(x.Folder)
+	if x.Filesystem != "" {
+		text += ", a file system of type " + say.Plain(x.Filesystem)
+	}
+	switch {
+	case x.Device != "":
+		text += " on " + say.Plain(x.Device)
+	case x.Filesystem == "tmpfs":
+		text += ", which is in memory: no disk takes part"
+	}
+	text += "."
+	for i := range f.Curve {
+		if f.Curve[i].Scratch != nil {
+			return text
+		}
+	}
+	if x.Device != "" {
+		text += " It is none of the disks that were watched, so its load is not known."
+	}
+	return text
+}
+
+const jobNote = "Jobs that ended while the load was held. Wall clock time is of those that came to their end (~: estimated, as none did); x single is how many times as long " +
+	"the mean is as at the lightest load. The CPU of machines is all that was busy there; intervals are of the mean, 95%."
+
+// jobSection has the columns of the tables of the Objectivity note of 1999:
+// CPU of both sides, throughput, wall clock time and crashes against jobs.
+func jobSection(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{ID: "jobtable", Title: "Jobs, step by step", Note: jobNote,
+		Head: heads(name, "done", "crashed", "failed", "mean time", "x single", "p50", "p90", "longest", "CPU efficiency", "interval", "cluster throughput", "interval",
+			"events/s", "throughput", "moved", "used", "server machines' CPU", "client machines' CPU")}
+	single, _, _ := lightest(f).MeanJob()
+	for i := range f.Curve {
+		x := &f.Curve[i]
+		if x.Jobs == nil {
+			continue
+		}
+		q := jobTook(x.JobSeconds)
+		used := "-"
+		if x.UsedRatio != nil {
+			used = unit.Percent(*x.UsedRatio)
+		}
+		mark := remark(f, x)
+		s.row(strings.Contains(mark, "best"), loadCell(f, x), unit.Count(float64(x.Jobs.Done)), lostText(x.Jobs.Crashed, x), lostText(x.Jobs.Failed, x),
+			jobTime(x), timesText(x, single), q[0], q[1], q[2], orDash(x.CPUEfficiency, unit.Percent), spanText(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent),
+			orDash(x.ClusterThroughput, unit.Significant), spanText(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant),
+			unit.Count(x.EventRate), unit.Bits(x.Throughput), unit.Bytes(float64(x.Moved)), used, machineCPU(x, "server"), machineCPU(x, "client"))
+	}
+	return s
+}
+
+func jobTook(q *analysis.Quantiles) [3]string {
+	if q == nil {
+		return [3]string{"-", "-", "-"}
+	}
+	return [3]string{unit.Seconds(q.P50), unit.Seconds(q.P90), unit.Seconds(q.Max)}
+}
+
+// jobTime is the mean wall clock time, with a ~ where it is an estimate.
+func jobTime(s *analysis.Step) string {
+	t, estimated, ok := s.MeanJob()
+	if !ok {
+		return "-"
+	}
+	return map[bool]string{true: "~"}[estimated] + unit.Seconds(t)
+}
+
+func timesText(s *analysis.Step, single float64) string {
+	t, _, ok := s.MeanJob()
+	if !ok || single <= 0 {
+		return "-"
+	}
+	return unit.Significant(t / single)
+}
+
+func lostText(n int64, s *analysis.Step) string {
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s (%s)", unit.Count(float64(n)), unit.Percent(float64(n)/float64(s.Jobs.Ended())))
+}
+
+func spanText(low, high *float64, text func(float64) string) string {
+	if low == nil || high == nil {
+		return "-"
+	}
+	return text(*low) + " to " + text(*high)
+}
+
+// machineCPU is how busy the machines of one side were, all programs together;
+// "-" where none was watched.
+func machineCPU(s *analysis.Step, role string) string {
+	busy, cores := 0.0, 0.0
+	for i := range s.Hosts {
+		if h := &s.Hosts[i]; (h.Role == role || h.Role == "both") && h.CPU != nil && h.Cores > 0 {
+			busy, cores = busy+*h.CPU*float64(h.Cores), cores+float64(h.Cores)
+		}
+	}
+	if cores == 0 {
+		return "-"
+	}
+	return unit.Percent(busy / cores)
+}
+
+// jobTable is the same for a terminal, with what fits.
+func jobTable(f *analysis.Findings) table {
+	longest := 0.0
+	for i := range f.Curve {
+		t, _, _ := f.Curve[i].MeanJob()
+		longest = max(longest, t)
+	}
+	by := figure.Seconds(longest)
+	t := table{head: []string{"jobs", "efficiency", "95% interval", "cluster", "mean " + by.Unit, "p90 " + by.Unit, "events/s", "done", "crashed", "failed", ""}}
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		if s.Jobs == nil {
+			continue
+		}
+		mean, p90 := "-", "-"
+		if x, estimated, ok := s.MeanJob(); ok {
+			mean = map[bool]string{true: "~"}[estimated] + by.Text(x)
+		}
+		if s.JobSeconds != nil {
+			p90 = by.Text(s.JobSeconds.P90)
+		}
+		t.rows = append(t.rows, []string{loadCell(f, s), orDash(s.CPUEfficiency, unit.Percent), spanText(s.CPUEfficiencyLow, s.CPUEfficiencyHigh, unit.Percent),
+			orDash(s.ClusterThroughput, unit.Significant), mean, p90, unit.Count(s.EventRate), unit.Count(float64(s.Jobs.Done)),
+			unit.Count(float64(s.Jobs.Crashed)), unit.Count(float64(s.Jobs.Failed)), remark(f, s)})
+	}
+	return t
+}
+
+// jobs writes it.
+func (p printer) jobs(f *analysis.Findings) {
+	if !f.OfJobs() {
+		return
+	}
+	p.title(f, "Jobs")
+	p.table(jobTable(f))
+	p.line("")
+}
