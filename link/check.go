@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"time"
 
 	"weir/internal/unit"
@@ -31,6 +32,7 @@ const (
 	slowestRate = unit.Bitrate(10e3) // a packet takes more than a second there
 	fastestRate = unit.Bitrate(1e11)
 	longest     = 10 * time.Second
+	longestRun  = 366 * 24 * time.Hour
 	leastMTU    = 576 // every host takes at least that (RFC 791)
 	mostMTU     = 9000
 	mostLoss    = 0.5
@@ -69,6 +71,8 @@ func (c *checker) say(key, format string, args ...any) {
 func (c *checker) name(name string, seen map[string]bool) {
 	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`).MatchString(name) {
 		c.say("", "%q is no name for a link: use up to 32 letters, digits, _ and -", short(name))
+	} else if slices.Contains(Keys(), name) {
+		c.say("", "%s is a key of a link and cannot be the name of one", name)
 	}
 	if seen[name] {
 		c.say("", "there are two links named %s", short(name))
@@ -98,8 +102,24 @@ func (c *checker) spec(s Spec) {
 	if !regexp.MustCompile(`^[a-z0-9_]{0,15}$`).MatchString(s.Congestion) {
 		c.say("congestion", "%q: use the name of one, such as cubic, reno or bbr", short(s.Congestion))
 	}
+	c.outages(s.Outages)
 	if len(c.errs) == before {
 		c.room(s.Complete())
+	}
+}
+
+// outages checks that each is over before the next begins.
+func (c *checker) outages(all []Outage) {
+	for i, o := range all {
+		at := fmt.Sprintf("outages.%d", i)
+		switch {
+		case o.After < 0 || time.Duration(o.After) > longestRun:
+			c.say(at+".after", "%s: use 0 to %s, counted from when the load begins", o.After, unit.Duration(longestRun))
+		case o.For <= 0 || time.Duration(o.For) > longestRun:
+			c.say(at+".for", "%s: use more than 0, and at most %s", o.For, unit.Duration(longestRun))
+		case i > 0 && o.After <= all[i-1].After+all[i-1].For:
+			c.say(at+".after", "%s: the link is still down then, from %s for %s: write outages in their order, with time between them", o.After, all[i-1].After, all[i-1].For)
+		}
 	}
 }
 

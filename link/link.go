@@ -5,7 +5,6 @@ package link
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +39,15 @@ type Spec struct {
 	// Share is the link's part of the clients, in proportion to those of the
 	// other links. 0: as if it were 1.
 	Share float64 `json:"share,omitempty" yaml:"share"`
+	// Outages are when the link is cut, in the order of time.
+	Outages []Outage `json:"outages,omitempty" yaml:"outages"`
+}
+
+// An Outage is a time in which nothing passes: what is under way is lost, and
+// what is sent meanwhile, too.
+type Outage struct {
+	After unit.Duration `json:"after" yaml:"after"` // since the load began
+	For   unit.Duration `json:"for"   yaml:"for"`
 }
 
 // A Named link is one of several. Its name is a word of letters, digits, _
@@ -108,6 +116,9 @@ func (s Spec) String() string {
 	add(s.Queue > 0, "queue of %s", unit.Seconds(time.Duration(s.Queue).Seconds()))
 	add(s.MTU > 0 && s.MTU != defaultMTU, "packets of %d bytes", s.MTU)
 	add(s.Congestion != "", "%s", s.Congestion)
+	for _, o := range s.Outages {
+		add(true, "down for %s after %s", unit.Seconds(time.Duration(o.For).Seconds()), unit.Seconds(time.Duration(o.After).Seconds()))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -132,64 +143,9 @@ func Deal(n int, links []Named) []int {
 	return out
 }
 
-// Parse reads a link from one line: keys and values as they stand in a
-// scenario, as in "rate=2Mbit/s, rtt=51ms". Its error says what would be
-// right.
-func Parse(text string) (Spec, error) {
-	var s Spec
-	seen := map[string]bool{}
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok {
-			return Spec{}, fmt.Errorf("link: %q: write key=value, as in rate=2Mbit/s, rtt=51ms", short(part))
-		}
-		if seen[key] {
-			return Spec{}, fmt.Errorf("link: %s is there twice", short(key))
-		}
-		seen[key] = true
-		if err := s.Set(key, value); err != nil {
-			return Spec{}, fmt.Errorf("link: %w", err)
-		}
-	}
-	return s, Check([]Named{{Spec: s}})
-}
-
 // Keys returns the keys of a link, in the order of the reference.
 func Keys() []string {
-	return []string{"rate", "up", "rtt", "jitter", "loss", "queue", "mtu", "congestion", "share"}
-}
-
-// Set reads the value of one key as it stands in a scenario. Its error says
-// what would be right. Whether the whole is possible is for Check to say.
-func (s *Spec) Set(key, value string) (err error) {
-	switch key {
-	case "rate":
-		s.Rate, err = unit.ParseBitrate(value)
-	case "up":
-		s.Up, err = unit.ParseBitrate(value)
-	case "rtt":
-		s.RTT, err = unit.ParseDuration(value)
-	case "jitter":
-		s.Jitter, err = unit.ParseDuration(value)
-	case "loss":
-		s.Loss, err = unit.ParseFraction(value)
-	case "queue":
-		s.Queue, err = unit.ParseDuration(value)
-	case "mtu":
-		s.MTU, err = unit.ParseSize(value)
-	case "congestion":
-		s.Congestion = value
-	case "share":
-		if s.Share, err = strconv.ParseFloat(value, 64); err != nil {
-			err = fmt.Errorf("%q is not a number: write one such as 1 or 2.5", short(value))
-		}
-	default:
-		return fmt.Errorf("unknown key %q: use one of %s", short(key), strings.Join(Keys(), ", "))
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return nil
+	return []string{"rate", "up", "rtt", "jitter", "loss", "queue", "mtu", "congestion", "share", "outages"}
 }
 
 // short cuts what somebody wrote to what fits in a message.

@@ -28,6 +28,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c.work()
 	c.files()
 	c.load()
+	c.links()
 	c.hosts()
 	c.auth()
 	c.repeat()

@@ -41,6 +41,8 @@ func (d *decoder) value(n *node, path string, v reflect.Value) {
 		*x = d.counts(n, path)
 	case *Rates:
 		*x = d.rates(n, path)
+	case *Links:
+		d.links(n, path, x)
 	case *workload.Span, *workload.Dist:
 		d.drawn(n, path, v)
 	case encoding.TextUnmarshaler:
@@ -138,8 +140,7 @@ func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 // laterKeys returns the keys of the format that this version does not have yet.
 func laterKeys() map[string]string {
 	return map[string]string{
-		"link": "this version has no emulated links yet: leave it out, and shape the network outside of weir",
-		"on":   "this version runs on this machine only: leave it out",
+		"on": "this version runs on this machine only: leave it out",
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"weir/internal/unit"
+	"weir/link"
 	"weir/storage"
 	"weir/storage/all"
 	"weir/storage/command"
@@ -92,6 +93,7 @@ func takes(t *testing.T, path string) string {
 		reflect.TypeFor[workload.Dist](): "drawn size", reflect.TypeFor[map[string]float64](): "map of operations and weights",
 		reflect.TypeFor[string](): "text", reflect.TypeFor[bool](): "`true`, `false`", reflect.TypeFor[[]string](): "list of texts", reflect.TypeFor[[]int](): "list of whole numbers",
 		reflect.TypeFor[int](): "whole number", reflect.TypeFor[int64](): "whole number", reflect.TypeFor[uint64](): "whole number", reflect.TypeFor[float64](): "number",
+		reflect.TypeFor[unit.Bitrate](): "speed", reflect.TypeFor[Links](): "map of keys, or of names and maps", reflect.TypeFor[[]link.Outage](): "list of maps",
 		reflect.TypeFor[[]Host](): "list of maps", reflect.TypeFor[Matrix](): "map of keys and lists of values",
 	} {
 		if typ == of {
@@ -102,6 +104,9 @@ func takes(t *testing.T, path string) string {
 }
 
 func typeOf(t reflect.Type, path []string) reflect.Type {
+	if t == reflect.TypeFor[Links]() && len(path) > 0 {
+		t = reflect.TypeFor[link.Spec]()
+	}
 	for t.Kind() == reflect.Pointer || len(path) > 0 && path[0] == "[]" && t.Kind() == reflect.Slice {
 		if t.Kind() == reflect.Slice {
 			path = path[1:]
@@ -135,6 +140,13 @@ func TestKeysAreTheTypes(t *testing.T) {
 		}
 		switch typ {
 		case reflect.TypeFor[workload.Span](), reflect.TypeFor[workload.Dist]():
+			return
+		case reflect.TypeFor[Links]():
+			typ = reflect.TypeFor[link.Spec]()
+		case reflect.TypeFor[[]link.Outage]():
+			for _, name := range fieldNames(typ.Elem()) {
+				want = append(want, path+".[]."+name)
+			}
 			return
 		case reflect.TypeFor[[]Host]():
 			for _, name := range fieldNames(typ.Elem()) {
@@ -227,6 +239,7 @@ func TestSchema(t *testing.T) {
 		"workload: {think: 0, verify: 0.5, chunk: 0, timeout: 1h 30m}", "load: {clients: 5}", "load: {clients: \"1,2\"}", "load: {clients: {from: 1, to: 9, by: x2}}",
 		"load: {rate: 10/s}", "load: {rate: [10/s]}", "client: xrdcp", "client: {command: [a, b]}", "workload: {kind: \"${KIND}\", retries: \"${N}\"}",
 		"variables: {A: null, B: 1, C: x}", "workload: {size: {weights: {1MiB: 3}}}", "stop: {error_ratio: 5%}", "seed: 7",
+		"link: {rate: 2Mbit/s, rtt: 51ms, loss: 0, share: 1.5, congestion: cubic}", "link: {a: {rate: 12MB/s, up: 0}, b: {outages: [{after: 1s, for: 2s}]}}", "link: {rate: \"${RATE}\"}\nvariables: {RATE: 1Mbit/s}",
 	} {
 		if err := valid(s, []byte(target+good)); err != nil {
 			t.Errorf("%s: %v", good, err)
@@ -235,7 +248,7 @@ func TestSchema(t *testing.T) {
 	for _, bad := range []string{
 		"workload: {sesion: kept}", "workload: {session: keept}", "load: {hold: 10}", "load: {hold: 10min}", "load: {clients: 0}", "load: {clients: {from: 1}}", "client: [a]",
 		"workload: {think: {uniform: [1s]}}", "workload: {verify: 2}", "auth: {password: x}", "hosts: [{role: sever}]", "workload: {size: {weights: {1MiB: -1}}}",
-		"variables: {a-b: 1}", "files: {listing: maybe}", "link: {}", "seed: -1", "load: {rate: 10}",
+		"variables: {a-b: 1}", "files: {listing: maybe}", "link: {}", "link: {speed: 1Mbit/s}", "link: {rate: 2Mbit}", "link: {cern: {}}", "link: {cern: {rtt: 1ms}, rate: 1Mbit/s}", "link: {outages: [{after: 1s}]}", "seed: -1", "load: {rate: 10}",
 	} {
 		if err := valid(s, []byte(target+bad)); err == nil {
 			t.Errorf("the schema accepts %s", bad)

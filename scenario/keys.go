@@ -10,7 +10,7 @@ type key struct {
 // keys returns what each key of the format is for, in the order of the
 // reference. The schema and docs/scenario.md follow it.
 func keys() []key {
-	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), endKeys(), campaignKeys())
+	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), linkKeys(), endKeys(), campaignKeys())
 }
 
 func firstKeys() []key {
@@ -109,6 +109,24 @@ func loadKeys() []key {
 		{"load.hold", "Time at full load that is counted."},
 		{"load.cool", "Rest of the service between two steps, in which no client is there. 0: steps follow each other."},
 		{"load.drain", "Longest that the last operations may take after the last step, and before each rest."},
+	}
+}
+
+func linkKeys() []key {
+	return []key{
+		{"link", "Emulated link between the clients and a service on this machine: the keys of one, or names of several and the keys of each. See links.md."},
+		{"link.rate", "How fast the link is, both ways, counted in IP packets. Left out: as fast as can be emulated."},
+		{"link.up", "The rate from the clients to the service, where that differs."},
+		{"link.rtt", "Round trip time that the link adds, half of it each way."},
+		{"link.jitter", "How far the delay of one way swings around its mean: at most half of rtt."},
+		{"link.loss", "Packets lost each way."},
+		{"link.queue", "How long a packet may wait for the wire before it is dropped. 0: the larger of rtt, 50 ms and ten packets' time."},
+		{"link.mtu", "The largest IP packet. 0: 1500B."},
+		{"link.congestion", "Congestion control of TCP at both ends, such as cubic. Left out: what the machine uses."},
+		{"link.share", "The link's part of the clients, in proportion to those of the other links. 0: 1."},
+		{"link.outages", "When the link is cut, one time after the other."},
+		{"link.outages.[].after", "When it is cut, counted from when the load begins."},
+		{"link.outages.[].for", "How long it stays cut."},
 	}
 }
 

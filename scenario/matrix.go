@@ -186,7 +186,7 @@ func (t *tree) named(e entry, item *node) (Level, bool) {
 
 // topKeys returns the keys that a scenario's path can begin with, those of
 // later versions among them: they have a message of their own.
-func topKeys() []string { return append(scenarioKeys(), "link", "on") }
+func topKeys() []string { return append(scenarioKeys(), "on") }
 
 // apart refuses a factor that varies what another one varies, too, or what
 // the command line gives a value.

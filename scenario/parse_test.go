@@ -105,7 +105,7 @@ func TestMistakes(t *testing.T) {
 		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
 		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion: did you mean session?`},
 		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, jobs, ramp, settle, hold, cool, drain`},
-		{"later key", target + "link: {rtt: 10ms}\n", `s.yaml:2:1: link: this version has no emulated links yet: leave it out, and shape the network outside of weir`},
+		{"later key", target + "on: [a]\n", `s.yaml:2:1: on: this version runs on this machine only: leave it out`},
 		{"later list", "target: [http://a/, http://b/]\n", `s.yaml:1:9: target: a list of backends comes with a later version: write one URL`},
 		{"later kind", target + "workload: {kind: copy}\n", `s.yaml:2:18: workload.kind: "copy" comes with a later version: use read, write or mix`},
 		{"session", target + "workload: {session: shard}\n", `s.yaml:2:21: workload.session: unknown session "shard": did you mean shared?`},

@@ -21,7 +21,8 @@ type Plan struct {
 	Seed       uint64        `json:"seed"`
 	Files      Files         `json:"files,omitzero"`
 	Work       workload.Work `json:"workload"`
-	Model      string        `json:"model"` // closed or open
+	Links      Links         `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
+	Model      string        `json:"model"`           // closed or open
 	Steps      []Step        `json:"steps"`
 	Find       *Find         `json:"find,omitempty"` // the steps are searched for; then Steps is empty
 	Drain      unit.Duration `json:"drain"`          // how long the last operations may take

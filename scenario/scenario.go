@@ -29,6 +29,7 @@ type Scenario struct {
 	Files      Files         `yaml:"files"`
 	Work       workload.Work `yaml:"workload"`
 	Load       Load          `yaml:"load"`
+	Links      Links         `yaml:"link"`
 	Stop       Stop          `yaml:"stop"`
 	Hosts      []Host        `yaml:"hosts"`
 	Thresholds []string      `yaml:"thresholds"`

@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"weir/internal/unit"
+	"weir/link"
 	"weir/workload"
 )
 
@@ -57,7 +58,7 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		one := shape(reflect.TypeFor[unit.Rate]())
 		return steps(one, pattern(`^[0-9]+(\.[0-9]+)? ?/(s|min|h)( *, *[0-9]+(\.[0-9]+)? ?/(s|min|h))*$`, "10/s,20/s"))
 	case reflect.TypeFor[Command]():
-		return anyOf(&jsonschema.Schema{Type: "string", Enum: programs()}, object(required("command"), "command",
+		return anyOf(&jsonschema.Schema{Type: "string", Enum: anyWords(words()["client"])}, object(required("command"), "command",
 			&jsonschema.Schema{Type: "array", Items: plainType("string"), MinItems: size(1)}))
 	case reflect.TypeFor[workload.Span]():
 		return drawn(shape(reflect.TypeFor[unit.Duration]()), "exponential", shape(reflect.TypeFor[unit.Duration]()))
@@ -65,6 +66,12 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		return drawn(shape(reflect.TypeFor[unit.Size]()), "weights", weighted())
 	case reflect.TypeFor[map[string]float64]():
 		return weighted()
+	case reflect.TypeFor[unit.Bitrate]():
+		return anyOf(pattern(`^(0|[0-9]+(\.[0-9]+)? ?([kMGT]?bit|[kMGT]?B|[KMGT]iB)/s)$`, "100Mbit/s", "1Gbit/s"), zero())
+	case reflect.TypeFor[Links]():
+		one := linkShape()
+		return anyOf(one, &jsonschema.Schema{Type: "object", MinProperties: size(1), AdditionalProperties: linkShape(),
+			PropertyNames: &jsonschema.Schema{Not: &jsonschema.Schema{Enum: anyWords(link.Keys())}}})
 	case reflect.TypeFor[Matrix]():
 		return &jsonschema.Schema{Type: "object", MinProperties: size(1), AdditionalProperties: &jsonschema.Schema{Type: "array", MinItems: size(1)}}
 	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
@@ -73,11 +80,26 @@ func shape(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-func programs() []any {
+func anyWords(words []string) []any {
 	var out []any
-	for _, w := range words()["client"] {
+	for _, w := range words {
 		out = append(out, w)
 	}
+	return out
+}
+
+// linkShape is the schema of the keys of one link.
+func linkShape() *jsonschema.Schema {
+	out := &jsonschema.Schema{Type: "object", MinProperties: size(1), Properties: jsonschema.NewProperties(), AdditionalProperties: nothing()}
+	of := reflect.TypeFor[link.Spec]()
+	for i, name := range fieldNames(of) {
+		out.Properties.Set(name, shape(of.Field(i).Type))
+	}
+	out.Properties.Set("congestion", plainType("string"))
+	out.Properties.Set("share", &jsonschema.Schema{Type: "number", Minimum: "0"})
+	span := reflect.TypeFor[unit.Duration]()
+	outage := object(required("after", "for"), "after", shape(span), "for", shape(span))
+	out.Properties.Set("outages", &jsonschema.Schema{Type: "array", Items: outage})
 	return out
 }
 

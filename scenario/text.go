@@ -85,6 +85,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	files, mean := p.filesText()
 	row("files", "%s", files)
+	for _, l := range p.Links {
+		row(strings.TrimSpace("link "+l.Name), "%s", l.Spec.Complete())
+	}
 	row("load", "%s", p.loadText())
 	atMost := ""
 	if p.endsWithJobs() {

@@ -1,0 +1,112 @@
+package scenario
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/unit"
+	"weir/link"
+)
+
+const ms = unit.Duration(time.Millisecond)
+
+func TestLinks(t *testing.T) {
+	const head = "target: http://localhost/\nvariables: {RATE: 2Mbit/s}\n"
+	for text, want := range map[string]Links{
+		"link: {rate: \"${RATE}\", rtt: 51ms, loss: 0, queue: 200ms}": {{Spec: link.Spec{Rate: 2e6, RTT: 51 * ms, Queue: 200 * ms}}},
+		"link: {cern: {rate: 1Gbit/s, share: 3}, home: {rate: 50Mbit/s, up: 10Mbit/s, congestion: cubic, outages: [{after: 30s, for: 10s}]}}": {
+			{Name: "cern", Spec: link.Spec{Rate: 1e9, Share: 3}},
+			{Name: "home", Spec: link.Spec{Rate: 5e7, Up: 1e7, Congestion: "cubic", Outages: []link.Outage{{After: 30000 * ms, For: 10000 * ms}}}},
+		},
+	} {
+		if p := plan(t, head+text); !reflect.DeepEqual(p.Links, want) {
+			t.Errorf("%s: %+v", text, p.Links)
+		}
+	}
+	p := plan(t, head+"link: {cern: {rtt: 51ms}}", "link.cern.rtt=7ms", "link.home.rate=10Mbit/s", "variables=null")
+	if want := (Links{{Name: "cern", Spec: link.Spec{RTT: 7 * ms}}, {Name: "home", Spec: link.Spec{Rate: 1e7}}}); !reflect.DeepEqual(p.Links, want) {
+		t.Errorf("set: %+v", p.Links)
+	}
+}
+
+// Every mistake is told at its place, with what would be right.
+func TestLinkMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"link: {}":                                 "s.yaml:2:7: link: an empty map: write what the link is like, as in {rate: 100Mbit/s, rtt: 10ms}",
+		"link: 2Mbit/s":                            `s.yaml:2:7: link: "2Mbit/s": write what the link is like`,
+		"link: {rtt: 51ms, rtts: 3}":               "s.yaml:2:19: unknown key link.rtts: did you mean rtt?",
+		"link: {cern: {rat: 3}}":                   "s.yaml:2:15: unknown key link.cern.rat: did you mean rate?",
+		"link: {cern: {rate: 2Mbit}}":              `s.yaml:2:21: link.cern.rate: "2Mbit": unknown unit: did you mean 2Mbit/s?`,
+		"link: {cern: {rate: [2Mbit/s]}}":          "s.yaml:2:21: link.cern.rate: a list: write one value",
+		"link: {cern: {}}":                         "link.cern: an empty map: write what the link is like",
+		"link: {cern: {rtt: 1ms}, home: 3}":        "s.yaml:2:32: link.home: \"3\": write a map with keys such as rate, up, rtt",
+		"link: {cern: {rtt: 1ms}, rate: 3Mbit/s}":  "s.yaml:2:26: link.rate: there are keys of one link and names of several",
+		"link: {rtt: 2ms, jitter: 2ms}":            "s.yaml:2:26: link.jitter: 2ms: the delay of one way, 1ms, cannot swing by more than itself",
+		"link: {cern: {loss: 90%}}":                "s.yaml:2:21: link.cern.loss: 90%: use 0 to 50%",
+		"link: {\"a b\": {loss: 9%}}":              `link: "a b" is no name for a link`,
+		"link: {outages: [{after: 1s, fro: 1s}]}":  "s.yaml:2:30: unknown key link.outages.0.fro: did you mean for?",
+		"link: {outages: [{after: 1s}]}":           "link.outages.0.for: 0s: use more than 0",
+		"link: {share: many}":                      `s.yaml:2:15: link.share: "many": write a number`,
+		"link: {rate: 1Mbit/s}\ntarget: file:///x": "s.yaml:2:8: link: clients of file:// use no network",
+	} {
+		head := "target: http://localhost/\n"
+		if strings.Contains(text, "target") {
+			head = "\n"
+		}
+		_, err := Parse("s.yaml", []byte(head+text+"\n"), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// A campaign varies keys of links, whole links, and how many there are.
+func TestLinksInAMatrix(t *testing.T) {
+	s := parse(t, `target: built-in
+link: {rate: 1Gbit/s}
+matrix:
+  network:
+    - {name: none, link: null}
+    - {name: lan, link.rtt: 1ms}
+    - {name: sites, link: {a: {rate: 1Mbit/s}, b: {rate: 2Mbit/s}}}
+`)
+	for i, want := range []int{0, 1, 2} {
+		if got := s.Variants()[i].Scenario.Links; len(got) != want {
+			t.Errorf("variant %d: %+v", i, got)
+		}
+	}
+}
+
+// The clients of a site are the same, whatever many processes share them, and
+// no client is in two.
+func TestSharesOfLinks(t *testing.T) {
+	p := plan(t, "target: built-in\nlink: {a: {share: 3}, b: {rtt: 1ms}, c: {share: 0.5}}\nload: {clients: [1, 5, 9, 40]}")
+	for _, n := range []int{3, 6, 12} {
+		seen := map[int]bool{}
+		for i := range n {
+			part := p.Share(i, n)
+			for c := range part.MostClients() {
+				if seen[part.First+c] {
+					t.Errorf("%d parts: client %d is in two", n, part.First+c)
+				}
+				seen[part.First+c] = true
+			}
+		}
+		if len(seen) != 40 {
+			t.Errorf("%d parts have %d clients", n, len(seen))
+		}
+		for k, step := range p.Steps {
+			want := link.Deal(step.Clients, p.Links)
+			for site := range want {
+				for i := site; i < n; i += len(want) {
+					want[site] -= p.Share(i, n).Steps[k].Clients
+				}
+				if want[site] != 0 {
+					t.Errorf("%d parts, step %d: the parts of site %d do not add up", n, k, site)
+				}
+			}
+		}
+	}
+}
