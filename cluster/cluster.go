@@ -21,6 +21,14 @@ type order struct {
 	Over  int            `json:"over,omitempty"`  // number of the step that all clients of all workers have left
 	End   bool           `json:"end,omitempty"`   // no more steps
 	Leave bool           `json:"leave,omitempty"` // no new operations, from now on
+	Way   *way           `json:"way,omitempty"`   // the answer to a report's Ask
+}
+
+// A way is where a worker reaches a server.
+type way struct {
+	Server string `json:"server"`       // host:port, as the worker asked for it
+	At     string `json:"at,omitempty"` // address:port
+	Error  string `json:"error,omitempty"`
 }
 
 // begin is all that a worker needs to know. Secrets are not in it: the worker
@@ -31,6 +39,7 @@ type begin struct {
 	Folder   string          `json:"folder"`
 	Scratch  string          `json:"scratch,omitempty"`
 	Manifest string          `json:"manifest,omitempty"` // run directory whose manifest the worker writes
+	Ask      bool            `json:"ask,omitempty"`      // the worker asks where it reaches servers
 }
 
 // A report is what a worker says to the controller. Exactly one field is set.
@@ -39,6 +48,7 @@ type report struct {
 	Gone     int               `json:"gone,omitempty"`  // number of the step that all clients have left, their tasks done
 	Interval *measure.Interval `json:"interval,omitempty"`
 	Event    *measure.Event    `json:"event,omitempty"`
+	Ask      string            `json:"ask,omitempty"`  // host:port of a server: where is it reached?
 	Done     bool              `json:"done,omitempty"` // last
 	Error    string            `json:"error,omitempty"`
 }

@@ -56,7 +56,7 @@ func (n *notes) told(kind, text string) bool {
 
 // hired is a worker in this process at the other end of two pipes.
 type hired struct {
-	Link
+	Peer
 	cut func() // as if the worker's process had been killed
 	err chan error
 }
@@ -66,7 +66,7 @@ func hire(t *testing.T, name string) *hired {
 	orders, ordersIn := io.Pipe()
 	reports, reportsIn := io.Pipe()
 	ctx, fire := context.WithCancel(t.Context())
-	h := &hired{Link: Link{Name: name, In: reports, Out: ordersIn}, err: make(chan error, 1)}
+	h := &hired{Peer: Peer{Name: name, In: reports, Out: ordersIn}, err: make(chan error, 1)}
 	h.cut = func() { _ = reportsIn.CloseWithError(io.ErrUnexpectedEOF); _ = orders.Close(); fire() }
 	go func() {
 		err := Work(ctx, orders, reportsIn, []storage.Driver{simulated.Driver()}, nil)
@@ -97,18 +97,18 @@ func hold(clients int, s float64) scenario.Step {
 	return scenario.Step{Clients: clients, Settle: unit.Duration(time.Second / 5), Hold: unit.Duration(s * 1e9)}
 }
 
-func links(workers []*hired) (l []Link) {
+func peers(workers []*hired) (p []Peer) {
 	for _, w := range workers {
-		l = append(l, w.Link)
+		p = append(p, w.Peer)
 	}
-	return l
+	return p
 }
 
 func TestWorkersAddUp(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
 	conf, n := plan(hold(7, 2), hold(3, 1)), &notes{}
 	conf.Sink = n
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range workers {
@@ -153,7 +153,7 @@ func TestALostWorkerIsToldAndTheOthersGoOn(t *testing.T) {
 	conf.Sink = n
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	if !n.told("warning", "worker 2 was lost") {
@@ -171,7 +171,7 @@ func TestAllWorkersLostIsAnError(t *testing.T) {
 	conf.Sink = n
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(func() { workers[0].cut(); workers[1].cut() }) }
-	err := Control(t.Context(), conf, links(workers), "")
+	err := Control(t.Context(), conf, peers(workers), "")
 	if err == nil || !strings.Contains(err.Error(), "all workers were lost") {
 		t.Errorf("error %v, want that all workers were lost", err)
 	}
@@ -181,7 +181,7 @@ func TestAWorkersErrorIsTheRuns(t *testing.T) {
 	conf, n := plan(hold(4, 60)), &notes{}
 	conf.Sink = n
 	conf.Plan.Driver = "none such"
-	err := Control(t.Context(), conf, links([]*hired{hire(t, "1")}), "")
+	err := Control(t.Context(), conf, peers([]*hired{hire(t, "1")}), "")
 	if err == nil || !strings.Contains(err.Error(), "none such") {
 		t.Errorf("error %v, want the worker's", err)
 	}
@@ -194,7 +194,7 @@ func TestFinishReachesTheWorkers(t *testing.T) {
 	conf.Sink, conf.Finish = n, finish
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(func() { close(finish) }) }
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	if !n.told("end", "finish") {
@@ -227,7 +227,7 @@ func TestACanceledControllerReturns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	conf.Sink = n
 	n.seen = func(*measure.Interval) { cancel() }
-	if err := Control(ctx, conf, links([]*hired{hire(t, "1")}), ""); !errors.Is(err, context.Canceled) {
+	if err := Control(ctx, conf, peers([]*hired{hire(t, "1")}), ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }
@@ -240,7 +240,7 @@ func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
 			return nil, nil
 		}}
 		p := &scenario.Plan{Target: "root://a//b", Driver: "d", Work: workload.Work{Session: session}}
-		if _, err := OpenService(t.Context(), p, []storage.Driver{driver}); err != nil || got.Shared != want || got.URL.Host != "a" {
+		if _, err := OpenService(t.Context(), p, []storage.Driver{driver}, nil); err != nil || got.Shared != want || got.URL.Host != "a" {
 			t.Errorf("session %s: opened as %+v, %v", session, got, err)
 		}
 	}

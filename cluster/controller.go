@@ -13,37 +13,43 @@ import (
 	"weir/measure"
 )
 
-// A Link is a pair of streams to one worker.
-type Link struct {
+// A Peer is a worker as the controller sees it: a pair of streams.
+type Peer struct {
 	Name string
 	In   io.Reader      // reports
 	Out  io.WriteCloser // orders; closing it ends the worker
+	// Reach returns the address:port where this worker reaches a server,
+	// host:port. nil: at the server's own address.
+	Reach func(ctx context.Context, server string) (string, error)
 }
 
-// Control drives the run c with the workers at the ends of links, each with
-// its share of the plan, and returns when all have ended. manifest is the
+// Control drives the run c with workers, each with its share of the plan (the
+// one of that place), and returns when all have ended. manifest is the
 // run directory whose manifest the workers write, "" for none. Of c it uses
 // Plan, Files, Folder, Scratch, Pilot, Sink and Finish. A worker that is lost is an
 // event, and the run goes on with the others as long as there are any.
-func Control(ctx context.Context, c engine.Config, links []Link, manifest string) error {
+func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
 	if c.Pilot == nil {
 		c.Pilot = engine.Alone(c.Plan)
 	}
 	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, gone: map[int]bool{}, latest: map[int]time.Time{}}
-	for i, l := range links {
-		w := &remote{Link: l, enc: json.NewEncoder(l.Out)}
+	for i, p := range peers {
+		w := &remote{Peer: p, enc: json.NewEncoder(p.Out)}
 		k.workers = append(k.workers, w)
-		b := begin{Plan: c.Plan.Share(i, len(links)), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch, Manifest: manifest}
-		if err := w.enc.Encode(order{Begin: &b}); err != nil {
-			return fmt.Errorf("worker %s: %w", l.Name, err)
+		b := begin{Plan: c.Plan.Share(i, len(peers)), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch, Manifest: manifest, Ask: p.Reach != nil}
+		if err := w.say(order{Begin: &b}); err != nil {
+			return fmt.Errorf("worker %s: %w", p.Name, err)
 		}
 		k.alive[i] = true
 	}
 	var wg sync.WaitGroup
+	asking, deaf := context.WithCancel(ctx)
+	defer deaf()
 	for i := range k.workers {
-		wg.Go(func() { k.listen(i) })
+		wg.Go(func() { k.listen(asking, i) })
 	}
 	err := k.steer(ctx)
+	deaf()
 	for _, w := range k.workers {
 		_ = w.Out.Close() // a worker that is still there ends now
 	}
@@ -75,8 +81,25 @@ type controller struct {
 }
 
 type remote struct {
-	Link
+	Peer
+	mu  sync.Mutex
 	enc *json.Encoder
+}
+
+func (w *remote) say(o order) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.enc.Encode(o)
+}
+
+// answer says where the worker reaches a server.
+func (w *remote) answer(ctx context.Context, server string) {
+	at := way{Server: server}
+	var err error
+	if at.At, err = w.Reach(ctx, server); err != nil {
+		at.Error = err.Error()
+	}
+	_ = w.say(order{Way: &at}) // a lost worker is noticed where it is heard
 }
 
 // heard is one report of one worker; err tells that it is lost.
@@ -86,11 +109,20 @@ type heard struct {
 	err    error
 }
 
-func (k *controller) listen(i int) {
-	dec := json.NewDecoder(k.workers[i].In)
+// listen hears worker i until it has ended. Where it reaches servers is
+// answered beside: that may take a while, and steps wait for nobody's answer.
+func (k *controller) listen(ctx context.Context, i int) {
+	w := k.workers[i]
+	dec := json.NewDecoder(w.In)
+	var answers sync.WaitGroup
+	defer answers.Wait()
 	for {
 		var r report
 		err := dec.Decode(&r)
+		if r.Ask != "" && w.Reach != nil {
+			answers.Go(func() { w.answer(ctx, r.Ask) })
+			continue
+		}
 		k.heard <- heard{i, r, err}
 		if err != nil {
 			return
@@ -139,7 +171,7 @@ func (k *controller) steer(ctx context.Context) error {
 
 func (k *controller) tell(o order) {
 	for i := range k.alive {
-		_ = k.workers[i].enc.Encode(o) // a lost worker is noticed where it is heard
+		_ = k.workers[i].say(o) // a lost worker is noticed where it is heard
 	}
 }
 
@@ -247,7 +279,7 @@ func (k *controller) begin(a engine.Answer) error {
 	whole.Steps = append(whole.Steps[:0:0], step)
 	for i := range k.alive {
 		part := whole.Share(i, len(k.workers)).Steps[0]
-		_ = k.workers[i].enc.Encode(order{Step: &part}) // as in tell
+		_ = k.workers[i].say(order{Step: &part}) // as in tell
 	}
 	return k.Sink.Event(measure.Event{
 		Time: time.Now().UTC(), Kind: "step", Step: step.Number,

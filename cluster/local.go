@@ -14,7 +14,7 @@ import (
 // program's path and the arguments that make it a worker). Their standard
 // error goes to log. All have ended when Local returns.
 func Local(ctx context.Context, c engine.Config, n int, command []string, manifest string, log io.Writer) error {
-	var links []Link
+	var peers []Peer
 	var workers []*Child
 	for i := range n {
 		w, err := Start(command, log)
@@ -26,9 +26,9 @@ func Local(ctx context.Context, c engine.Config, n int, command []string, manife
 			return errors.Join(err, wait(workers))
 		}
 		workers = append(workers, w)
-		links = append(links, Link{Name: strconv.Itoa(i + 1), In: w.Out, Out: w.In})
+		peers = append(peers, Peer{Name: strconv.Itoa(i + 1), In: w.Out, Out: w.In})
 	}
-	err := Control(ctx, c, links, manifest)
+	err := Control(ctx, c, peers, manifest)
 	if e := wait(workers); err == nil {
 		err = e
 	}

@@ -54,7 +54,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	conf.Plan.Find = &scenario.Find{Max: 7}
 	pilot := &reader{notes: n, steps: []scenario.Step{one, two}, think: 1200 * time.Millisecond}
 	conf.Sink, conf.Pilot = n, pilot
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	if len(pilot.seen) != 3 || math.Abs(pilot.seen[1]-1.3) > .15 || math.Abs(pilot.seen[2]-1) > .15 {
@@ -95,7 +95,7 @@ func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	pilot := &reader{notes: n, steps: []scenario.Step{one, one}, think: 0}
 	conf.Sink = n
 	conf.Pilot = &closing{reader: pilot, finish: finish}
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	if !n.told("end", "finish was asked for") {

@@ -24,7 +24,7 @@ type Manifests func(dir string) (engine.Manifest, io.Closer, error)
 func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Driver, open Manifests) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{enc: json.NewEncoder(out), steps: make(chan order), finish: make(chan struct{})}
+	w := &worker{enc: json.NewEncoder(out), steps: make(chan order), finish: make(chan struct{}), ways: map[place]*found{}}
 	dec := json.NewDecoder(in)
 	var first order
 	if err := dec.Decode(&first); err != nil {
@@ -52,6 +52,9 @@ type worker struct {
 	finish chan struct{}
 	gone   int           // number of the step that our clients have left
 	over   chan struct{} // closed when all others have, too
+
+	places sync.RWMutex
+	ways   map[place]*found
 }
 
 var (
@@ -134,6 +137,10 @@ func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.C
 			leaving = true
 			continue
 		}
+		if o.Way != nil {
+			w.learn(o.Way)
+			continue
+		}
 		select {
 		case w.steps <- o:
 		case <-ctx.Done():
@@ -143,7 +150,11 @@ func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.C
 }
 
 func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, open Manifests) error {
-	service, err := OpenService(ctx, b.Plan, drivers)
+	var reach storage.Reach
+	if b.Ask {
+		reach = w.reach
+	}
+	service, err := OpenService(ctx, b.Plan, drivers, reach)
 	if err != nil {
 		return err
 	}
@@ -164,10 +175,11 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 }
 
 // OpenService opens the plan's target with the driver that the plan names,
-// reading the credentials that its auth names. The caller closes it. Where a
-// user's own program does jobs, all other operations are done by our driver of
-// the target's protocol, if there is one.
-func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver) (storage.Service, error) {
+// reading the credentials that its auth names. Where a user's own program does
+// jobs, all other operations are done by our driver of the target's protocol,
+// if there is one. reach may be nil; an external program is told the address
+// itself where the target is reached. The caller closes the service.
+func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver, reach storage.Reach) (storage.Service, error) {
 	u, err := url.Parse(p.Target)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
@@ -178,13 +190,24 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	}
 	for _, d := range drivers {
 		if d.Name == p.Driver {
-			t := storage.Target{URL: u, Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared"}
-			s, err := d.Open(ctx, t)
-			if err == nil && p.Work.Kind == "command-job" {
-				s = withFiles(s, d.Name, t, drivers)
-			}
-			return s, err
+			t := storage.Target{URL: u, Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared", Reach: reach}
+			return opened(ctx, p, d, t, drivers)
 		}
 	}
 	return nil, fmt.Errorf("no driver %q in this program", p.Driver)
+}
+
+// opened opens t with the driver d.
+func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.Target, drivers []storage.Driver) (_ storage.Service, err error) {
+	there := t
+	if len(p.Command) > 0 && t.Reach != nil {
+		if there.URL, err = reached(ctx, t.URL, t.Reach); err != nil {
+			return nil, err
+		}
+	}
+	s, err := d.Open(ctx, there)
+	if err == nil && p.Work.Kind == "command-job" {
+		s = withFiles(s, d.Name, t, drivers)
+	}
+	return s, err
 }

@@ -47,7 +47,7 @@ func unlessZero(x float64) float64 {
 func eventRows() shape[measure.Event] {
 	s := shape[measure.Event]{group: "events"}
 	s.each("events_total", "Things that happened once, by what they were.", Counter, true, "event",
-		[]string{"run", "step", "phase", "error", "warning", "threshold", "search", "resume", "end"},
+		[]string{"run", "step", "phase", "error", "warning", "threshold", "search", "link", "resume", "end"},
 		func(e *measure.Event, kind string) float64 { return flag(e.Kind == kind) })
 	return s
 }

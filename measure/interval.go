@@ -62,7 +62,7 @@ type Interval struct {
 // for the first time, a warning.
 type Event struct {
 	Time  time.Time     `json:"time"`
-	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, resume, end
+	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, link, resume, end
 	Step  int           `json:"step,omitempty"`
 	Text  string        `json:"text"`
 	Class storage.Class `json:"class,omitzero"`   // of errors

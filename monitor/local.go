@@ -34,6 +34,11 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	self := newGroup("weir", "client")
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
+	if len(o.Apart) > 0 {
+		links := newGroup("links", "other")
+		links.pids, links.follow = o.Apart, false
+		l.table.groups = append(l.table.groups, links)
+	}
 	if l.servers == nil {
 		l.servers = &servers{}
 	}

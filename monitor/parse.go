@@ -126,10 +126,20 @@ func parseNets(b []byte, c *counters, names *interned) error {
 			&n.sent, &n.packetsOut, &skip, &dropOut, &fifoOut) < 13 || len(name) == 0 {
 			return fmt.Errorf("counters of an interface in %q", clip(line))
 		}
+		if emulated(name) {
+			continue
+		}
 		n.name, n.drops = names.of(name), dropIn+fifoIn+dropOut+fifoOut
 		c.nets = append(c.nets, n)
 	}
 	return nil
+}
+
+// emulated tells whether an interface, weir0 or weir1 and so on, is the end of
+// an emulated link: those have samples of their own.
+func emulated(name []byte) bool {
+	number, ours := bytes.CutPrefix(name, []byte("weir"))
+	return ours && len(number) > 0 && isDigit(number[0])
 }
 
 // parseTable reads one counter from /proc/net/snmp or /proc/net/netstat,

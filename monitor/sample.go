@@ -23,6 +23,7 @@ type Sample struct {
 	Procs  []Proc    `json:"processes,omitempty"` // named processes, one entry a group of them
 
 	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
+	Link    *Link    `json:"link,omitempty"`    // what an emulated link went through; Host is its name then
 
 	Cost  float64 `json:"cost_cpu_seconds"` // CPU time that taking the sample took
 	Error string  `json:"error,omitempty"`  // why this sample is not whole

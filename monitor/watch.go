@@ -26,6 +26,10 @@ type Options struct {
 	// Children adds to this process's own figures those of the programs that
 	// it started, as long as no other group has them.
 	Children bool
+	// Apart are processes, but not those that they started, that are neither
+	// the clients' nor the service's, although this process started them: the
+	// emulation of links.
+	Apart []int
 	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer
 	// than a second makes for fewer and longer samples.
 	Timeout time.Duration

@@ -23,7 +23,18 @@ type About struct {
 	Clock       Clock           `json:"clock,omitzero"`
 	Discard     bool            `json:"payload_discarded"` // payload may have been counted without being copied to memory; discarded_bytes of the intervals says how much was
 	Scratch     *Scratch        `json:"scratch,omitempty"` // of jobs that copy files to a disk of this machine
+	Links       *Links          `json:"links,omitempty"`   // nil: the network as it was
 	Environment json.RawMessage `json:"environment,omitempty"`
+}
+
+// Links says how emulated links were made: in which way (userspace, kernel or
+// proxy), and a sentence each why what is better was not possible, and what
+// they do not show.
+type Links struct {
+	Way      string   `json:"way"`
+	Isolated bool     `json:"isolated,omitempty"` // in a network of their own
+	Why      []string `json:"why,omitempty"`
+	Blind    []string `json:"blind,omitempty"`
 }
 
 // Scratch says where jobs put their copies of files.

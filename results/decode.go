@@ -2,6 +2,7 @@ package results
 
 import (
 	"weir/internal/scan"
+	"weir/link"
 	"weir/measure"
 	"weir/monitor"
 	"weir/storage"
@@ -153,6 +154,7 @@ type host struct {
 	memory  monitor.Memory
 	tcp     monitor.TCP
 	service monitor.Service
+	link    monitor.Link
 	ops     map[string]int64
 }
 
@@ -211,14 +213,23 @@ func (d *decoder) quickSample(b []byte, h *host) bool {
 			v.Procs = append(v.Procs, process(l))
 		}
 	}
-	if l.Key(`"service":`) {
-		v.Service = &h.service
-		h.serve(l)
-	}
+	h.others(l)
 	float(l, `"cost_cpu_seconds":`, &v.Cost)
 	name(l, `"error":`, &v.Error)
 	l.Close()
 	return l.Whole()
+}
+
+// others reads what a host may be besides a machine.
+func (h *host) others(l *scan.Line) {
+	if l.Key(`"service":`) {
+		h.Service = &h.service
+		h.serve(l)
+	}
+	if l.Key(`"link":`) {
+		h.Link = &h.link
+		emulated(l, h.Link)
+	}
 }
 
 func cpu(l *scan.Line, v *monitor.CPU) {
@@ -294,9 +305,49 @@ func process(l *scan.Line) (v monitor.Proc) {
 	return v
 }
 
+// emulated reads what an emulated link went through.
+func emulated(l *scan.Line, v *monitor.Link) {
+	*v = monitor.Link{}
+	l.Open()
+	if l.Key(`"down":`) {
+		v.Down = l.Bool()
+	}
+	if l.Key(`"to_clients":`) {
+		traffic(l, &v.ToClients)
+	}
+	if l.Key(`"from_clients":`) {
+		traffic(l, &v.FromClients)
+	}
+	float(l, `"emulation_cpu_seconds":`, &v.Cost)
+	l.Close()
+}
+
+func traffic(l *scan.Line, v *link.Traffic) {
+	l.Open()
+	count(l, `"packets":`, &v.Packets)
+	count(l, `"bytes":`, &v.Bytes)
+	count(l, `"dropped":`, &v.Dropped)
+	count(l, `"lost":`, &v.Lost)
+	count(l, `"cut":`, &v.Cut)
+	float(l, `"busy":`, &v.Busy)
+	for _, q := range []struct {
+		key string
+		q   *link.Quantiles
+	}{{`"wait_seconds":`, &v.Wait}, {`"late_seconds":`, &v.Late}} {
+		if l.Key(q.key) {
+			l.Open()
+			float(l, `"p50":`, &q.q.P50)
+			float(l, `"p99":`, &q.q.P99)
+			float(l, `"max":`, &q.q.Max)
+			l.Close()
+		}
+	}
+	l.Close()
+}
+
 // serve reads what a server says of itself.
 func (h *host) serve(l *scan.Line) {
-	v := h.Service
+	v := &h.service
 	*v = monitor.Service{}
 	l.Open()
 	name(l, `"name":`, &v.Name)

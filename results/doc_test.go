@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/link"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results/resultstest/keys"
@@ -25,10 +26,10 @@ func TestDocumentedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for section, types := range map[string][]any{
-		"about.json":      {About{}, Clock{}, Scratch{}},
-		"plan.json":       {scenario.Plan{}, scenario.Step{}, scenario.Find{}},
+		"about.json":      {About{}, Clock{}, Scratch{}, Links{}},
+		"plan.json":       {scenario.Plan{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{}, link.Outage{}},
 		"intervals.jsonl": {measure.Interval{}, histogram},
-		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}},
+		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}, monitor.Link{}, link.Traffic{}, link.Quantiles{}},
 		"events.jsonl":    {measure.Event{}},
 		"manifest.jsonl":  {manifestLine{}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -127,7 +128,14 @@ type Target struct {
 	Cred    Credentials
 	Command []string // driver command: the program and its arguments, with placeholders
 	Shared  bool     // all clients of the service use the same connection to a server, where the protocol can do that
+	Reach   Reach    // nil: servers are reached at their own addresses
 }
+
+// A Reach says where a client connects to get to a server, which keeps its
+// name for all else (TLS, Kerberos, the protocol itself). It is asked for each
+// connection, for servers that the target redirects to as well, by many
+// goroutines at once.
+type Reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 
 // A Reporter is a Service whose protocol can ask servers about themselves.
 type Reporter interface {

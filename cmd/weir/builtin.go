@@ -58,11 +58,15 @@ func invented(files []workload.File) []workload.File {
 }
 
 // startBuiltin starts the built-in server with synthetic files as its own
-// process, so that its CPU and the clients' can be told apart.
-func startBuiltin(ctx context.Context, s streams, w workload.Work) (*builtin, error) {
+// process, so that its CPU and the clients' can be told apart. listen is where,
+// host:port; empty is a free port of the loopback.
+func startBuiltin(ctx context.Context, s streams, w workload.Work, listen string) (*builtin, error) {
 	command, err := selfCommand(append([]string{"serve", "--while-stdin"}, builtinFiles(w)...)...)
 	if err != nil {
 		return nil, err
+	}
+	if listen != "" {
+		command = append(command, "--listen", listen, "--public") // no other machine has a route there
 	}
 	c, err := cluster.Start(command, s.err)
 	if err != nil {

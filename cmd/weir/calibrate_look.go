@@ -59,7 +59,7 @@ func (c *calibrator) lookAt(ctx context.Context, s *side, u url.URL, server stri
 		u.Host = r.Address()
 	}
 	plan.Target = u.String()
-	service, err := cluster.OpenService(ctx, &plan, all.Drivers())
+	service, err := cluster.OpenService(ctx, &plan, all.Drivers(), nil)
 	if err != nil {
 		return l, err
 	}

@@ -51,7 +51,7 @@ func newSide(ctx context.Context, dir, name string, p *scenario.Plan) (*side, er
 	}
 	s.about.Start = time.Now()
 	s.about.Run = fmt.Sprintf("%s-%s-%06x", s.about.Start.UTC().Format("20060102-150405"), name, s.about.Start.UnixNano()/1000&0xffffff)
-	service, err := cluster.OpenService(ctx, p, all.Drivers())
+	service, err := cluster.OpenService(ctx, p, all.Drivers(), nil)
 	if err != nil {
 		return s, err
 	}

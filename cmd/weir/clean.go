@@ -132,7 +132,7 @@ func cleanRun(ctx context.Context, dir string, s streams) (c cleaned, err error)
 	if err := within(left, runFolder(run.About)); err != nil {
 		return c, err
 	}
-	service, err := cluster.OpenService(ctx, run.Plan, all.Drivers())
+	service, err := cluster.OpenService(ctx, run.Plan, all.Drivers(), nil)
 	if err != nil {
 		return c, err
 	}

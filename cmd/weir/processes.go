@@ -43,6 +43,9 @@ func (r *session) processes() (int, error) {
 		return 0, fmt.Errorf("%d clients in processes of %d open files each need %d processes, and this one can watch %d: raise the limit (ulimit -n)",
 			r.plan.MostClients(), soft, n, most)
 	}
+	if links := len(r.plan.Links); links > 0 { // as many at each site
+		return (max(n, 1) + links - 1) / links * links, nil
+	}
 	if n > 1 && strings.HasPrefix(r.plan.Target, "simulated:") {
 		return 1, nil // a simulated service lives in one process and opens nothing
 	}

@@ -109,6 +109,14 @@ func (run *resumed) steps() []scenario.Step {
 	return left
 }
 
+// spent is for how long there was load before the run was resumed.
+func (r *session) spent() time.Duration {
+	if r.resumed == nil {
+		return 0
+	}
+	return r.resumed.progress.Spent
+}
+
 // ahead is the plan of what the session has still to do.
 func (r *session) ahead() *scenario.Plan {
 	if r.find != nil {

@@ -37,6 +37,7 @@ type session struct {
 	resumed *resumed
 	find    *finder // of weir find
 	of      series  // the runs around this one
+	links   *links  // nil: the network as it is
 	exports *exports
 	copies  *copies // of staged jobs
 }
@@ -61,8 +62,16 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 // the run's: a run that was measured to its end has no other.
 func (r *session) run(dir string, conclude func() error) (err error) {
 	ctx := r.in.stop
+	processes, err := r.processes()
+	if err != nil {
+		return err
+	}
+	if r.links, err = linkUp(ctx, r.plan, processes, r.streams); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.links.close()) }()
 	if r.plan.Target == scenario.BuiltIn || r.plan.BuiltIn {
-		server, err := startBuiltin(ctx, r.streams, r.plan.Work)
+		server, err := startBuiltin(ctx, r.streams, r.plan.Work, r.links.service())
 		if err != nil {
 			return err
 		}
@@ -72,10 +81,6 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 		r.plan = &there
 	}
 	if err := r.readList(); err != nil {
-		return err
-	}
-	processes, err := r.processes()
-	if err != nil {
 		return err
 	}
 	if r.exports, err = r.flags.export.open(ctx, export.Written); err != nil {
@@ -110,7 +115,7 @@ func (r *session) readList() error {
 // measure does all that ends with a complete run directory. What was measured
 // is kept, whatever goes wrong.
 func (r *session) measure(ctx context.Context, dir string, processes int) (err error) {
-	service, err := cluster.OpenService(ctx, r.plan, r.drivers)
+	service, err := cluster.OpenService(ctx, r.plan, r.drivers, nil)
 	if err != nil {
 		return err
 	}
@@ -166,7 +171,7 @@ func (r *session) openDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	a.Scratch = r.copies.about()
+	a.Scratch, a.Links = r.copies.about(), r.links.about()
 	r.out, err = results.Create(dir, r.plan, a)
 	return err
 }
@@ -197,11 +202,13 @@ func (r *session) prepare() (err error) {
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	servers, closeServers := r.reporter(ctx)
 	defer closeServers()
-	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers}, both{r.out, r.live, r.find})
+	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids()}, both{r.out, r.live, r.find})
 	if err != nil {
 		return err
 	}
-	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch}
+	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch, links: r.links}
+	r.links.watched(both{r.out, r.live, r.find})
+	defer r.links.watched(nil)
 	if g := analysis.NewGate(r.ahead()); g != nil {
 		finish, stop := context.WithCancel(r.in.finish)
 		defer stop()
@@ -214,11 +221,7 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	r.loaded = true
 	r.live.load()
 	defer watchStops(r.stopped)()
-	if processes > 1 {
-		err = r.many(ctx, dir, processes)
-	} else {
-		err = engine.Run(ctx, r.config)
-	}
+	err = r.links.during(ctx, r, func(ctx context.Context) error { return r.load(ctx, dir, processes) })
 	r.live.end()
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // what was asked for; the run's end event tells it
@@ -231,7 +234,11 @@ func (r *session) stopped(missed time.Duration) {
 	_ = r.warn(stoppedText(missed)) // a directory that cannot be written to ends the run by itself
 }
 
-func (r *session) many(ctx context.Context, dir string, processes int) error {
+// load runs the load in this process, or in several.
+func (r *session) load(ctx context.Context, dir string, processes int) error {
+	if processes <= 1 && r.links == nil {
+		return engine.Run(ctx, r.config)
+	}
 	command, err := selfCommand("worker")
 	if err != nil {
 		return err
@@ -241,6 +248,9 @@ func (r *session) many(ctx context.Context, dir string, processes int) error {
 		if manifest, err = filepath.Abs(dir); err != nil {
 			return err
 		}
+	}
+	if r.links != nil {
+		return cluster.Control(ctx, r.config, r.links.peers(), manifest)
 	}
 	return cluster.Local(ctx, r.config, processes, command, manifest, r.err)
 }

@@ -24,11 +24,12 @@ func (b both) Sample(s *monitor.Sample) error {
 }
 
 // tee brings intervals to the run directory and to the screen, and tells the
-// watch which step it is.
+// watch and the links which step it is.
 type tee struct {
 	out   *results.Writer
 	live  *live
 	watch *monitor.Watch
+	links *links // nil: none are emulated
 }
 
 // Interval implements measure.Sink.
@@ -39,6 +40,7 @@ func (t *tee) Interval(v *measure.Interval) error {
 // Event implements measure.Sink.
 func (t *tee) Event(e measure.Event) error {
 	if e.Kind == "step" {
+		t.links.begin(e.Step)
 		t.watch.SetStep(e.Step)
 	}
 	return errors.Join(t.out.Event(e), t.live.Event(e))

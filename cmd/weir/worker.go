@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"weir/cluster"
 	"weir/engine"
+	"weir/link/emulator"
 	"weir/monitor"
 	"weir/results"
 	"weir/storage/all"
@@ -28,6 +31,41 @@ func workerCommand(s streams, signals signalSource) *cobra.Command {
 			return cluster.Work(c.Context(), s.in, s.out, all.Drivers(), openManifest)
 		},
 	}
+}
+
+// keeperCommand holds the links of a run, and moverCommand carries their
+// packets. Both are processes of their own, started by weir run.
+func keeperCommand(s streams, signals signalSource) *cobra.Command {
+	return &cobra.Command{
+		Use: "keeper", Short: "The process that holds the links of a run (started by weir run)", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			signals.listen() // as for a worker
+			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
+				return err
+			}
+			mover, err := selfCommand("mover")
+			if err != nil {
+				return err
+			}
+			return emulator.Keep(c.Context(), s.in, s.out, mover, os.Stderr)
+		},
+	}
+}
+
+func moverCommand(s streams, signals signalSource) *cobra.Command {
+	var probe bool
+	c := &cobra.Command{
+		Use: "mover", Short: "The process that carries packets over emulated links (started by weir run)", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if probe {
+				return json.NewEncoder(s.out).Encode(emulator.Probe())
+			}
+			signals.listen() // as for a worker
+			return emulator.Move(c.Context(), s.in, s.out)
+		},
+	}
+	c.Flags().BoolVar(&probe, "probe", false, "say as JSON what is possible here")
+	return c
 }
 
 func openManifest(dir string) (engine.Manifest, io.Closer, error) {

@@ -23,12 +23,14 @@ type Dialer struct {
 	watch *watch
 	hosts *hosts
 	opens chan struct{} // holds a value for each connection that is being opened
+	reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 }
 
-// NewDialer returns a dialer. The caller closes it after its connections.
-func NewDialer() *Dialer {
+// NewDialer returns a dialer. The caller closes it after its connections. reach
+// says where to connect for a port of a host; nil: at the host's addresses.
+func NewDialer(reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)) *Dialer {
 	c := newClock()
-	return &Dialer{clock: c, watch: newWatch(), hosts: newHosts(c), opens: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Dialer{reach: reach, clock: c, watch: newWatch(), hosts: newHosts(c), opens: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // Close frees what the dialer holds. Its connections are closed before.
@@ -45,11 +47,18 @@ func (d *Dialer) Dial(ctx context.Context, host string, port uint16, deadline ti
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	until := d.clock.at(deadline)
+	if d.reach != nil {
+		to, err := d.reach(ctx, host, port)
+		if err != nil {
+			return nil, err
+		}
+		return d.connect(ctx, to, until, 1)
+	}
 	addrs, turn, err := d.addresses(ctx, host, deadline)
 	if err != nil {
 		return nil, err
 	}
-	until := d.clock.at(deadline)
 	for i := range addrs {
 		at := (turn + i) % len(addrs)
 		var c *Conn

@@ -47,7 +47,7 @@ func server(t testing.TB, address string, treat func(c *net.TCPConn)) uint16 {
 
 func dialer(t testing.TB) *Dialer {
 	t.Helper()
-	d := NewDialer()
+	d := NewDialer(nil)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)

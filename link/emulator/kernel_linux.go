@@ -171,7 +171,7 @@ func (c *cords) sample(now time.Time, span time.Duration) *Sample {
 	spec := c.now.Spec
 	out := &Sample{Time: now, Seconds: span.Seconds(), Link: c.name, Rate: spec.Rate, Up: spec.FromClients(), Down: c.now.Down}
 	rates := [2]unit.Bitrate{toClients: spec.Rate, fromClients: spec.FromClients()}
-	for i, to := range []*Traffic{&out.ToClients, &out.FromClients} {
+	for i, to := range []*link.Traffic{&out.ToClients, &out.FromClients} {
 		stats, err := c.ends()[i].counters()
 		if err != nil {
 			return nil

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"weir/link"
 )
 
 // An order is what the maker of links says to the mover, a JSON line. Exactly
@@ -119,7 +121,7 @@ func (s *cableSample) sample(name string) *Sample {
 		Time: s.time, Seconds: float64(s.ns) / 1e9, Link: name, Down: s.setting.Down, Cost: s.cost,
 		Rate: s.setting.Spec.Rate, Up: s.setting.Spec.FromClients(),
 	}
-	for i, to := range []*Traffic{&out.ToClients, &out.FromClients} {
+	for i, to := range []*link.Traffic{&out.ToClients, &out.FromClients} {
 		t := &s.ways[i]
 		*to = t.Traffic
 		to.Wait, to.Late = t.wait.quantiles(), t.late.quantiles()

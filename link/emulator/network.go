@@ -47,8 +47,10 @@ type Network struct {
 	// Proxy.
 	Service string
 
-	fail  func() error // error that ended the emulation, if it has ended
-	close func() error // called once
+	pids  []int           // of the processes that the emulation consists of, but for this
+	over  <-chan struct{} // closed when the emulation has ended by itself; nil where that cannot be
+	fail  func() error    // error that ended the emulation, if it has ended
+	close func() error    // called once
 	once  sync.Once
 	ended error
 }

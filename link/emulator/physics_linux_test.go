@@ -183,7 +183,7 @@ func TestLoss(t *testing.T) {
 				}
 				return nil
 			})
-			sum := Traffic{}
+			sum := link.Traffic{}
 			for _, s := range r.samples() {
 				sum.Packets += s.ToClients.Packets
 				sum.Lost += s.ToClients.Lost

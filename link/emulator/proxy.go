@@ -77,7 +77,7 @@ func (p *proxyLink) sample(name string, now time.Time, span time.Duration) *Samp
 	s := p.now
 	p.mu.Unlock()
 	out := &Sample{Time: now, Seconds: span.Seconds(), Link: name, Rate: s.Spec.Rate, Up: s.Spec.FromClients(), Down: s.Down}
-	for i, to := range []*Traffic{&out.ToClients, &out.FromClients} {
+	for i, to := range []*link.Traffic{&out.ToClients, &out.FromClients} {
 		t := p.wires[i].look(int64(span))
 		*to = t.Traffic
 		to.Wait, to.Late = t.wait.quantiles(), t.late.quantiles()

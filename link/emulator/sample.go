@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/link"
 )
 
 // A Sample is what one link carried between two looks, usually one second, cut
@@ -17,34 +18,10 @@ type Sample struct {
 	Up      unit.Bitrate `json:"up,omitempty"`   // from the clients
 	Down    bool         `json:"down,omitempty"` // at the end of the span
 
-	ToClients   Traffic `json:"to_clients"`
-	FromClients Traffic `json:"from_clients"`
+	ToClients   link.Traffic `json:"to_clients"`
+	FromClients link.Traffic `json:"from_clients"`
 
 	Cost float64 `json:"cost_cpu_seconds"` // CPU time that the emulation took; 0 where the kernel does it
-}
-
-// Traffic is what one way of a link carried. Counts are of the span.
-type Traffic struct {
-	Packets int64 `json:"packets"` // that have arrived
-	Bytes   int64 `json:"bytes"`   // of these, IP headers included
-	Dropped int64 `json:"dropped"` // because the queue was full
-	Lost    int64 `json:"lost"`    // as the link's loss wants it
-	Cut     int64 `json:"cut"`     // because the link was down
-
-	// Busy is the share of the time in which the wire was sending; 0 where it
-	// has no rate.
-	Busy float64   `json:"busy"`
-	Wait Quantiles `json:"wait_seconds"` // of packets for the wire
-	// Late is how much later than they should packets have arrived: the
-	// emulation's own fault.
-	Late Quantiles `json:"late_seconds"`
-}
-
-// Quantiles are of a second's packets, each at most 13% too high.
-type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
 }
 
 // A histogram counts durations in buckets, eight to a power of two.
@@ -77,8 +54,8 @@ func top(b int) int64 {
 	return int64(b-shift*8+1)<<shift - 1
 }
 
-func (h *histogram) quantiles() Quantiles {
-	return Quantiles{P50: h.quantile(0.5), P99: h.quantile(0.99), Max: float64(h.max) / 1e9}
+func (h *histogram) quantiles() link.Quantiles {
+	return link.Quantiles{P50: h.quantile(0.5), P99: h.quantile(0.99), Max: float64(h.max) / 1e9}
 }
 
 // quantile returns the q-th quantile in seconds, 0 if there is none.
@@ -94,6 +71,6 @@ func (h *histogram) quantile(q float64) float64 {
 
 // A tally is what one way of a link has counted since the last look.
 type tally struct {
-	Traffic
+	link.Traffic
 	wait, late histogram
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 )
 
 // userspace makes TUN devices at both ends of all links, and starts the mover
@@ -35,7 +34,7 @@ func (s *star) userspace(n *Network, o Options) error {
 		return err
 	}
 	s.closers = append(s.closers, c.close)
-	n.fail = c.failure
+	n.fail, n.over, n.pids = c.failure, c.over, []int{c.cmd.Process.Pid}
 	for _, sp := range s.spokes {
 		sp.adjust = func(s setting) error {
 			err := c.say(order{Change: &orderLink{Name: sp.name, Setting: s}})
@@ -94,7 +93,7 @@ func startCarrier(o Options, files []*os.File, first order) (*carrier, error) {
 	}
 	cmd := exec.Command(o.Mover[0], o.Mover[1:]...) //nolint:noctx // ends when its input does
 	cmd.ExtraFiles, cmd.Stderr = files, o.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the run, whose end ends it
+	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

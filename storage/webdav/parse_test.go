@@ -62,7 +62,7 @@ func ended(t testing.TB) *link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := tcp.NewDialer()
+	d := tcp.NewDialer(nil)
 	conn, err := d.Dial(t.Context(), o.host, o.port, time.Time{})
 	if err != nil {
 		t.Fatal(err)

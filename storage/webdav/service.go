@@ -43,7 +43,7 @@ func open(t storage.Target) (storage.Service, error) {
 	home.trusted = true
 	s := &service{
 		home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
-		tls: t.Cred.TLS, dialer: tcp.NewDialer(),
+		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach),
 	}
 	s.shown = home.scheme() + "://" + home.authority + s.root
 	if s.auth, err = authorization(t); err != nil {

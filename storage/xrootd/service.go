@@ -50,7 +50,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s := &service{
 		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
-		tls: t.Cred.TLS, dialer: tcp.NewDialer(), pid: uint32(os.Getpid()), //nolint:gosec // any number does
+		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach), pid: uint32(os.Getpid()), //nolint:gosec // any number does
 	}
 	s.root = strings.TrimRight(s.root, "/")
 	if err := checkPath(s.root); err != nil {

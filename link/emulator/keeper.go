@@ -1,0 +1,209 @@
+package emulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"weir/link"
+)
+
+// A Post is a program at a site.
+type Post struct {
+	Site    int      `json:"site"` // place of its link
+	Command []string `json:"command"`
+}
+
+// A request is what the run says to its keeper, a JSON line. Exactly one field
+// is set.
+type request struct {
+	Begin *beginning `json:"begin,omitempty"` // first
+	Reach *reaching  `json:"reach,omitempty"`
+	Down  *cut       `json:"down,omitempty"`
+}
+
+// beginning says which links are to be made, and what is to run at their
+// sites: input and output of post i are descriptors first+2i and first+2i+1.
+type beginning struct {
+	Way   Way          `json:"way"`
+	Links []link.Named `json:"links"`
+	Seed  uint64       `json:"seed"`
+	Posts []Post       `json:"posts,omitempty"`
+}
+
+type reaching struct {
+	ID      int    `json:"id"`
+	Site    int    `json:"site"`
+	Address string `json:"address"`
+}
+
+type cut struct {
+	Site int  `json:"site"`
+	Down bool `json:"down"`
+}
+
+// A message is what a keeper says. Exactly one field is set.
+type message struct {
+	Up      *state   `json:"up,omitempty"` // first
+	Sample  *Sample  `json:"sample,omitempty"`
+	Reached *reached `json:"reached,omitempty"`
+	Error   string   `json:"error,omitempty"` // the links are gone, or were not made
+}
+
+type state struct {
+	Service string `json:"service"` // as Network.Service
+	Pids    []int  `json:"pids"`    // of the emulation's own processes
+}
+
+type reached struct {
+	ID      int    `json:"id"`
+	Address string `json:"address,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Keep is the life of a keeper, the process that makes the links of a run, and
+// keeps them until in ends: what it needs, such as a network of its own, is not
+// for the run, and its CPU time is not for the clients'. mover is this program
+// with arguments that make it call Move. It takes requests from in and says on
+// out what happens.
+func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k := &keeping{enc: json.NewEncoder(out)}
+	dec := json.NewDecoder(in)
+	var first request
+	if err := dec.Decode(&first); err != nil {
+		return fmt.Errorf("keeper of links: first request: %w", err)
+	}
+	if first.Begin == nil {
+		return errors.New("keeper of links: the first request makes none")
+	}
+	if err := k.begin(ctx, first.Begin, mover, log); err != nil {
+		return errors.Join(k.say(message{Error: err.Error()}), k.close()) // who has started us tells it, and ends the posts
+	}
+	go k.watch(ctx) // ends with ctx
+	err := k.serve(ctx, dec)
+	cancel()
+	k.group.Wait()
+	return errors.Join(err, k.close())
+}
+
+type keeping struct {
+	mu    sync.Mutex
+	enc   *json.Encoder
+	door  *Door
+	net   *Network
+	posts []*exec.Cmd
+	group sync.WaitGroup // answers
+}
+
+func (k *keeping) say(m message) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.enc.Encode(m)
+}
+
+// begin makes the links and starts what is to run at their sites.
+func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log io.Writer) (err error) {
+	streams := make([]*os.File, 2*len(b.Posts))
+	for i := range streams {
+		streams[i] = os.NewFile(uintptr(firstStream+i), "stream")
+		closeOnExec(streams[i])
+	}
+	defer func() { // the posts have their own of them
+		for _, f := range streams {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	o := Options{Mover: mover, Log: log, Seed: b.Seed, Take: func(s *Sample) { _ = k.say(message{Sample: s}) }} // nobody is left to tell
+	if k.door, err = Enter(); err != nil {
+		return err
+	}
+	if k.door != nil {
+		o.Outside = k.door.Dial
+	}
+	if k.net, err = Up(ctx, Choice{Way: b.Way}, b.Links, o); err != nil {
+		return err
+	}
+	for i, p := range b.Posts {
+		cmd := exec.Command(p.Command[0], p.Command[1:]...) //nolint:noctx,gosec // ends when its input does; it is this program
+		cmd.Args[0] = "weir"
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = streams[2*i], streams[2*i+1], log
+		ownGroup(cmd)
+		if err := k.net.Sites[p.Site].Start(cmd); err != nil {
+			return fmt.Errorf("start at a site: %w", err)
+		}
+		k.posts = append(k.posts, cmd)
+	}
+	return k.say(message{Up: &state{Service: k.net.Service, Pids: append(k.net.pids, os.Getpid())}})
+}
+
+// firstStream is the first descriptor that a keeper inherits.
+const firstStream = 3
+
+// watch tells when the links are gone.
+func (k *keeping) watch(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-k.net.over:
+		if err := k.net.Err(); err != nil {
+			_ = k.say(message{Error: err.Error()}) // nobody is left to tell
+		}
+	}
+}
+
+// serve does what is asked until nobody is left to ask.
+func (k *keeping) serve(ctx context.Context, dec *json.Decoder) error {
+	for {
+		var r request
+		if err := dec.Decode(&r); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("keeper of links: %w", err)
+		}
+		switch {
+		case r.Reach != nil:
+			k.group.Go(func() { k.reach(ctx, r.Reach) })
+		case r.Down != nil:
+			if err := k.net.Sites[r.Down.Site].SetDown(r.Down.Down); err != nil {
+				_ = k.say(message{Error: err.Error()}) // as above
+			}
+		}
+	}
+}
+
+func (k *keeping) reach(ctx context.Context, r *reaching) {
+	answer := reached{ID: r.ID}
+	var err error
+	if answer.Address, err = k.net.Sites[r.Site].Reach(ctx, r.Address); err != nil {
+		answer.Error = err.Error()
+	}
+	_ = k.say(message{Reached: &answer}) // as above
+}
+
+// postPatience is how long what runs at a site may take to end.
+const postPatience = 20 * time.Second
+
+// close waits for what runs at the sites, whose inputs have ended, and takes
+// the links away.
+func (k *keeping) close() error {
+	var err error
+	for _, cmd := range k.posts {
+		late := time.AfterFunc(postPatience, func() { _ = cmd.Process.Kill() })
+		err = errors.Join(err, cmd.Wait())
+		late.Stop()
+	}
+	if k.net != nil {
+		err = errors.Join(err, k.net.Close())
+	}
+	if k.door != nil {
+		err = errors.Join(err, k.door.Close())
+	}
+	return err
+}
