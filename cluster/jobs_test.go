@@ -36,7 +36,7 @@ func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 	conf, n := jobs(7, 2), &notes{} // the third process has nothing to do in the second step
 	conf.Sink = n
 	begin := time.Now()
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	wall := time.Since(begin).Seconds()
@@ -87,7 +87,7 @@ func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
 	var once sync.Once
 	n.seen = func(*measure.Interval) { once.Do(workers[1].cut) }
 	begin := time.Now()
-	if err := Control(t.Context(), conf, links(workers), ""); err != nil {
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
 	if wall := time.Since(begin); wall > 55*time.Second {
