@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"testing"
+
+	"weir/scenario"
+	"weir/workload"
+)
+
+// oneClient returns a client of a run that has not begun.
+func oneClient(t *testing.T, work workload.Work) (*life, *client) {
+	t.Helper()
+	conf, _ := closed(t, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", work, scenario.Step{Clients: 1, Hold: seconds(1)})
+	for i := range conf.Files {
+		conf.Files[i].Size = 1 << 20
+	}
+	conf.Pacer = Timers()
+	r, err := newRun(t.Context(), conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.kill(); r.checker.close() })
+	c := newClient(0, 0, nil)
+	if err := r.life.born(c); err != nil {
+		t.Fatal(err)
+	}
+	return r.life, c
+}
+
+// A task without jobs allocates nothing because there are jobs, and a job's
+// requests cost what reads cost: what a job allocates does not grow with them.
+func TestTasksAllocateNothing(t *testing.T) {
+	l, c := oneClient(t, workload.Work{Kind: "read", Session: "kept", Pick: "random"})
+	task := func() {
+		c.work.Next(c.rand, &c.task)
+		l.do(c, -1)
+	}
+	task()
+	if n := testing.AllocsPerRun(1000, task); n > 0 || c.computer != nil {
+		t.Errorf("a read allocates %v times, want 0; its client has a computer: %v", n, c.computer != nil)
+	}
+	for name, job := range map[string]workload.Job{
+		"direct": {Events: 1000, Event: 100, Page: 50}, "ahead": {Events: 1000, Event: 100, Page: 50, Ahead: 50}, "vector": {Events: 1000, Event: 100, Page: 10, Vector: 5},
+	} {
+		l, c := oneClient(t, jobbing(job))
+		task := func() {
+			c.work.Next(c.rand, &c.task)
+			l.do(c, -1)
+		}
+		task()
+		if n := testing.AllocsPerRun(5, task); n > 20 {
+			t.Errorf("%s: a job of 2000 requests allocates %v times, want a few", name, n)
+		}
+	}
+}
