@@ -178,8 +178,8 @@ func (c *checker) jobs() {
 		c.say("workload.kind", "a command-job is a program of your own: name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
 	case c.Work.Kind == commandJob && !own:
 		c.say("client", "%s reads or writes files: name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
-	case c.Work.Kind == "job" && len(c.Client.Command) > 0:
-		c.say("workload.kind", "jobs of kind job are done by weir's own clients: leave client out, or use command-job for a program of your own")
+	case c.Work.Kind == "job" && len(c.Client.Command) > 0 && (c.Work.Job == nil || c.Work.Job.Access != workload.Staged):
+		c.say("workload.kind", "jobs of kind job are done by weir's own clients: leave client out, use access: staged to have the program copy files, or command-job for a program of your own")
 	}
 }
 

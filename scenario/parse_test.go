@@ -175,7 +175,7 @@ func TestMistakes(t *testing.T) {
 		{"job key", target + "workload: {kind: job, job: {event: 10}}\n", `s.yaml:2:29: unknown key workload.job.event: did you mean events?`},
 		{"burnt", target + "workload: {kind: job, job: {burn: true}}\n", `s.yaml:2:35: workload.job.burn: there is nothing to compute: give job.compute, too`},
 		{"scratch", target + "workload: {kind: job, job: {scratch: /tmp}}\n", `s.yaml:2:38: workload.job.scratch: is for the copies of access: staged; leave it out`},
-		{"program of a job", target + "client: curl\nworkload: {kind: job}\n", `s.yaml:3:18: workload.kind: jobs of kind job are done by weir's own clients: leave client out`},
+		{"program of a job", target + "client: curl\nworkload: {kind: job}\n", `s.yaml:3:18: workload.kind: jobs of kind job are done by weir's own clients: leave client out, use access: staged`},
 		{"no program", target + "workload: {kind: command-job}\n", `s.yaml:2:18: workload.kind: a command-job is a program of your own: name it`},
 		{"copying program", target + "client: curl\nworkload: {kind: command-job}\n", `s.yaml:2:9: client: curl reads or writes files: name the program that does a job`},
 		{"jobs at a rate", target + "workload: {kind: job}\nload: {rate: 1/s, jobs: 2}\n", `s.yaml:3:25: load.jobs: is for closed load (load.clients)`},

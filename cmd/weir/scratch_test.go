@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/lab"
+	"weir/results"
+	"weir/storage"
+)
+
+// stagedJobs are the options of a run of staged jobs: ten events of 40 KiB from
+// each file, copied to scratch.
+func stagedJobs(scratch string, more ...string) []string {
+	return append([]string{"--set", "workload={kind: job, verify: 100%, job: {access: staged, events: 10, event_size: 40KiB, compute: 1ms, scratch: " + scratch + "}}"}, more...)
+}
+
+// Whatever the service: each job copies its file and works on the copy, the
+// copies are checked, and none stays.
+func TestStagedJobs(t *testing.T) {
+	t.Parallel()
+	ng, xr := lab.StartNginx(t, lab.NginxConfig{}), lab.StartXRootD(t, lab.XRootDConfig{})
+	here := t.TempDir()
+	for _, dir := range []string{ng.Data, xr.Data, here} {
+		fill(t, dir, 4, 400<<10)
+	}
+	list := filepath.Join(t.TempDir(), "fileList.txt")
+	if err := os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\ndata-02.dat\ndata-03.dat\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"built-in": nil, "nginx": {"--target", ng.URL}, "xrootd": {"--target", xr.URL},
+		"local": {"--target", "file://" + here}, "curl": {"--target", ng.URL, "--set", "client=curl", "--set", "files.list=" + list},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "curl" {
+				lab.Need(t, "curl")
+			}
+			scratch := t.TempDir()
+			f := measureFor(t, append(stagedJobs(scratch, "--clients", "3", "--hold", "3s"), args...)...)
+			c := f.Curve[0]
+			if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed+c.Jobs.Crashed > 0 || c.Errors > 0 {
+				t.Fatalf("jobs %+v, errors %v", c.Jobs, c.ErrorsBy)
+			}
+			if c.Staged == 0 || c.Used == 0 || c.Staged%(400<<10) != 0 || c.Verified+c.Unverified == 0 || (name == "built-in" || name == "xrootd" || name == "local") && c.Unverified > c.Verified {
+				t.Errorf("%d bytes staged, %d used, %d copies verified, %d not", c.Staged, c.Used, c.Verified, c.Unverified)
+			}
+			if entries, err := os.ReadDir(scratch); err != nil || len(entries) > 0 {
+				t.Errorf("%v is left, %v", entries, err)
+			}
+		})
+	}
+}
+
+// A scratch disk that is full: that is told before, the jobs that find it full
+// fail with that reason, the others go on, and the service is not blamed.
+func TestFullScratchDisk(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	disk, data := t.TempDir(), t.TempDir()
+	if err := syscall.Mount("weir-test", disk, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	fill(t, data, 4, 400<<10)
+	dir := filepath.Join(t.TempDir(), "run")
+	code, said := weir(t, append([]string{"run", "--target", "file://" + data, "--clients", "4", "--hold", "4s", "--out", dir}, stagedJobs(disk)...)...)
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	c := findings(t, dir).Curve[0]
+	if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Jobs.Failed || c.Errors != c.Jobs.Failed {
+		t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
+	}
+	for _, w := range []string{"no space left", disk + " has ", "4 clients with a copy of up to 410 kB each need 1.64 MB", "memory (tmpfs)"} {
+		if !strings.Contains(said, w) {
+			t.Errorf("it does not say %q:\n%s", w, said)
+		}
+	}
+	if entries, err := os.ReadDir(disk); err != nil || len(entries) > 0 {
+		t.Errorf("%v is left, %v", entries, err)
+	}
+	run, err := results.Open(dir)
+	if err != nil || run.About.Scratch == nil || run.About.Scratch.Folder != disk || run.About.Scratch.Filesystem != "tmpfs" ||
+		run.About.Scratch.Device != "" || run.About.Scratch.Free > 1<<20 {
+		t.Errorf("about.json: %+v, %v", run.About.Scratch, err)
+	}
+}
+
+func TestNoScratchFolder(t *testing.T) {
+	t.Parallel()
+	none, dir := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "run")
+	code, said := weir(t, stagedJobs(none, "run", "--target", "file://"+t.TempDir(), "--clients", "1", "--hold", "1s", "--out", dir)...)
+	if code != exitError || !strings.Contains(said, "workload.job.scratch") || !strings.Contains(said, none+": no such file or directory") {
+		t.Errorf("exit code %d:\n%s", code, said)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a run directory was made")
+	}
+}
+
+// What a run leaves that is killed in the middle of its copies goes with the
+// next one, or with weir clean; what is somebody else's stays.
+func TestCopiesOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	data, disk := t.TempDir(), t.TempDir()
+	fill(t, data, 4, 400<<10)
+	foreign := filepath.Join(disk, "weir-scratch-not-ours")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"copy-000000", "thesis.tex"} {
+		if err := os.WriteFile(filepath.Join(foreign, name), []byte("years of work"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copies := func() []string {
+		all, err := filepath.Glob(filepath.Join(disk, "weir-scratch-[0-9]*", "copy-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for i, processes := range []string{"1", "2"} {
+		dir := filepath.Join(t.TempDir(), "run")
+		args := stagedJobs(disk, "--target", "file://"+data, "--clients", "4", "--set", "workload.job.compute=50ms", "--processes", processes)
+		p := started(t, append([]string{"run", "--hold", "10m", "--out", dir}, args...)...)
+		untilHeld(t, dir, 1)
+		waitFor(t, func() bool { return len(copies()) > 0 })
+		workers := children(t, p.Process.Pid)
+		p.kill(t)
+		for _, pid := range workers { // they end with the run, and may remove copies until then
+			waitFor(t, func() bool { return syscall.Kill(pid, 0) != nil })
+		}
+		command := []string{"clean", dir}
+		if i == 0 {
+			if len(copies()) == 0 {
+				t.Error("no copies are left by kill -9")
+			}
+			command = append([]string{"run", "--hold", "1s", "--out", filepath.Join(t.TempDir(), "next")}, args...)
+		}
+		code, said := weir(t, command...)
+		if code != exitFine && code != exitInvalid {
+			t.Errorf("exit code %d", code)
+		}
+		for _, w := range []string{"a run that was killed had left ", foreign + " stays"} {
+			if !strings.Contains(said, w) {
+				t.Errorf("weir %s does not say %q:\n%s", command[0], w, said)
+			}
+		}
+		entries, err := os.ReadDir(disk)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("left are %v (%v), want only the foreign folder", entries, err)
+		}
+	}
+	if entries, err := os.ReadDir(foreign); err != nil || len(entries) != 2 {
+		t.Errorf("in the foreign folder are %v, %v", entries, err)
+	}
+}
+
+// An interrupt, and a service that dies and comes back: jobs fail, others follow,
+// and no copy stays.
+func TestStagedJobsInterrupted(t *testing.T) {
+	t.Parallel()
+	s, disk := lab.StartNginx(t, lab.NginxConfig{}), t.TempDir()
+	fill(t, s.Data, 4, 400<<10)
+	dir := filepath.Join(t.TempDir(), "run")
+	p := started(t, append([]string{"run", "--target", s.URL, "--clients", "4", "--hold", "10m", "--out", dir}, stagedJobs(disk)...)...)
+	untilHeld(t, dir, 1)
+	s.Kill()
+	waitFor(t, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), `"jobs_failed"`) })
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done := func() int { return strings.Count(read(t, filepath.Join(dir, results.IntervalsFile)), `"jobs_done"`) }
+	before := done()
+	waitFor(t, func() bool { return done() > before+1 })
+	p.send(t, os.Interrupt)
+	if code, said := p.ended(); code != exitFine && code != exitInvalid {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if c := findings(t, dir).Curve[0]; c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] > 0 {
+		t.Errorf("jobs %+v, errors %v", c.Jobs, c.ErrorsBy)
+	}
+	if entries, err := os.ReadDir(disk); err != nil || len(entries) > 0 {
+		t.Errorf("%v is left, %v", entries, err)
+	}
+	var a struct{ Scratch results.Scratch }
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, results.AboutFile))), &a); err != nil || a.Scratch.Folder != disk {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
