@@ -149,10 +149,53 @@ func curveColumns() []column[Step] {
 	columns = append(columns, quantileColumns("latency", func(s *Step) *Quantiles { return s.Latency })...)
 	columns = append(columns, quantileColumns("first_byte", func(s *Step) *Quantiles { return s.FirstByte })...)
 	redirect := func(s *Step) *Quantiles { return s.Redirect }
-	return append(append(columns, quantileColumns("redirect", redirect)...),
+	return append(append(append(columns, quantileColumns("redirect", redirect)...),
 		column[Step]{"waits", func(s *Step) string { return integer(s.Waits) }},
 		column[Step]{"waited_seconds", func(s *Step) string { return number(s.Waited) }},
-		column[Step]{"reopened", func(s *Step) string { return integer(s.Reopened) }})
+		column[Step]{"reopened", func(s *Step) string { return integer(s.Reopened) }}), jobColumns()...)
+}
+
+// jobColumns are empty in runs without jobs.
+func jobColumns() []column[Step] {
+	count := func(of func(*JobCounts) int64) func(*Step) string {
+		return func(s *Step) string {
+			if s.Jobs == nil {
+				return ""
+			}
+			return integer(of(s.Jobs))
+		}
+	}
+	ofJobs := func(of func(*Step) float64) func(*Step) string {
+		return func(s *Step) string {
+			if s.Jobs == nil {
+				return ""
+			}
+			return number(of(s))
+		}
+	}
+	columns := []column[Step]{
+		{"running_jobs", ofJobs(func(s *Step) float64 { return s.RunningJobs })},
+		{"jobs_begun", count(func(j *JobCounts) int64 { return j.Begun })},
+		{"jobs_done", count(func(j *JobCounts) int64 { return j.Done })},
+		{"jobs_failed", count(func(j *JobCounts) int64 { return j.Failed })},
+		{"jobs_crashed", count(func(j *JobCounts) int64 { return j.Crashed })},
+		{"job_failure_ratio", func(s *Step) string { return pointer(s.JobFailureRatio) }},
+		{"crash_ratio", func(s *Step) string { return pointer(s.CrashRatio) }},
+		{"cpu_efficiency_share", func(s *Step) string { return pointer(s.CPUEfficiency) }},
+		{"cpu_efficiency_low_share", func(s *Step) string { return pointer(s.CPUEfficiencyLow) }},
+		{"cpu_efficiency_high_share", func(s *Step) string { return pointer(s.CPUEfficiencyHigh) }},
+		{"cluster_throughput_jobs", func(s *Step) string { return pointer(s.ClusterThroughput) }},
+		{"cluster_throughput_low_jobs", func(s *Step) string { return pointer(s.ClusterThroughputLow) }},
+		{"cluster_throughput_high_jobs", func(s *Step) string { return pointer(s.ClusterThroughputHigh) }},
+		{"events_per_second", ofJobs(func(s *Step) float64 { return s.EventRate })},
+		{"events_low_per_second", func(s *Step) string { return pointer(s.EventRateLow) }},
+		{"events_high_per_second", func(s *Step) string { return pointer(s.EventRateHigh) }},
+		{"moved_bytes", func(s *Step) string { return integer(s.Moved) }},
+		{"staged_bytes", ofJobs(func(s *Step) float64 { return float64(s.Staged) })},
+		{"used_bytes", ofJobs(func(s *Step) float64 { return float64(s.Used) })},
+		{"job_estimate_seconds", func(s *Step) string { return pointer(s.JobSecondsEstimate) }},
+	}
+	return append(columns, quantileColumns("job", func(s *Step) *Quantiles { return s.JobSeconds })...)
 }
 
 func quantileColumns(name string, of func(*Step) *Quantiles) []column[Step] {

@@ -12,6 +12,7 @@ type moment struct {
 	second  measure.Interval // the last line of the second: its step, phase and clients
 	planned measure.Event    // of its step; zero where no event told of it
 	start   float64          // of the run, seconds since 1970
+	jobs    bool             // clients run jobs
 }
 
 // infoRows has the one series that tells what the run was.
@@ -26,6 +27,12 @@ func runRows() shape[moment] {
 	s.gauge("run_start_time_seconds", "When the run began, in seconds since 1970.", func(m *moment) float64 { return m.start })
 	s.counter("measured_seconds", "Time that was measured, of all phases.", func(m *moment) float64 { return m.second.Seconds })
 	s.gauge("clients", "Virtual clients running, mean over the second.", func(m *moment) float64 { return m.second.Clients })
+	s.gauge("jobs_running", "Jobs running, mean over the second; only of runs with jobs.", func(m *moment) float64 {
+		if !m.jobs {
+			return math.NaN()
+		}
+		return m.second.Running
+	})
 	s.gauge("planned_clients", "Virtual clients of the step, as planned; open model: the most that may be busy at once.", func(m *moment) float64 {
 		return unlessZero(float64(m.planned.Clients))
 	})
@@ -73,6 +80,14 @@ func operationRows() shape[measure.Interval] {
 	s.seldom("reopened", "Files opened again because their data server was lost.", func(v *iv) float64 { return float64(v.Reopened) })
 	s.seldom("think_seconds", "Planned pauses that began, summed.", func(v *iv) float64 { return v.Think })
 	s.seldom("client_program_cpu_seconds", "CPU time of external client programs that ended.", func(v *iv) float64 { return v.CPU })
+	s.seldom("jobs_begun", "Jobs begun.", func(v *iv) float64 { return float64(v.Started) })
+	s.seldom("jobs_done", "Jobs that came to their end.", func(v *iv) float64 { return float64(v.Ended) })
+	s.seldom("jobs_failed", "Jobs that a failure ended, but for those that crashed.", func(v *iv) float64 { return float64(v.Broken) })
+	s.seldom("jobs_crashed", "Jobs that ended because a request was not answered in time.", func(v *iv) float64 { return float64(v.Crashed) })
+	s.seldom("events_done", "Events that jobs were through with.", func(v *iv) float64 { return float64(v.Jobs.Events) })
+	s.seldom("used_bytes", "Payload that jobs worked on.", func(v *iv) float64 { return float64(v.Used) })
+	s.seldom("staged_bytes", "Payload that jobs had copied to a scratch disk.", func(v *iv) float64 { return float64(v.Staged) })
+	s.seldom("job_compute_seconds", "Time for which jobs computed, summed; of programs see weir_client_program_cpu_seconds_total.", func(v *iv) float64 { return v.Compute })
 	failures(&s)
 	return s
 }
@@ -93,7 +108,7 @@ func failures(s *shape[measure.Interval]) {
 
 // durations are those of one kind of operation in one second, on all servers
 // together: buckets of each server would be more than most databases like.
-type durations struct{ latency, firstByte, connect, login, redirect, late measure.Histogram }
+type durations struct{ latency, firstByte, connect, login, redirect, late, job measure.Histogram }
 
 func (d *durations) add(v *measure.Interval) {
 	d.latency.Merge(&v.Latency)
@@ -102,10 +117,11 @@ func (d *durations) add(v *measure.Interval) {
 	d.login.Merge(&v.Login)
 	d.redirect.Merge(&v.Redirect)
 	d.late.Merge(&v.Late)
+	d.job.Merge(&v.Wall)
 }
 
 func (d *durations) reset() {
-	for _, h := range []*measure.Histogram{&d.latency, &d.firstByte, &d.connect, &d.login, &d.redirect, &d.late} {
+	for _, h := range []*measure.Histogram{&d.latency, &d.firstByte, &d.connect, &d.login, &d.redirect, &d.late, &d.job} {
 		h.Reset()
 	}
 }
@@ -118,6 +134,7 @@ func durationRows() shape[durations] {
 	s.histogram("login_seconds", "From the start of sessions to their authentication.", func(d *durations) *measure.Histogram { return &d.login })
 	s.histogram("redirect_seconds", "From the start of operations to being sent to another server.", func(d *durations) *measure.Histogram { return &d.redirect })
 	s.histogram("late_seconds", "Actual minus planned start of tasks: the load generator's own delay.", func(d *durations) *measure.Histogram { return &d.late })
+	s.histogram("job_seconds", "Wall clock time of jobs that came to their end.", func(d *durations) *measure.Histogram { return &d.job })
 	for _, q := range []struct {
 		name, what string
 		share      float64

@@ -32,8 +32,30 @@ func curveRows() shape[analysis.Step] {
 	}
 	s.gauge("curve_server_cpu_ratio", "Share of the cores of the server's hosts.", func(v *step) float64 { return known(v.ServerCPU) })
 	s.gauge("curve_client_cpu_ratio", "Share of the cores of the clients' hosts.", func(v *step) float64 { return known(v.ClientCPU) })
+	jobRows(&s)
 	s.gauge("curve_steady", "1 if the step did not drift while it was held.", of(func(v *step) *bool { return v.Steady }, func(b *bool) float64 { return flag(*b) }))
 	return s
+}
+
+// jobRows has what a point of the curve tells of jobs.
+func jobRows(s *shape[analysis.Step]) {
+	type step = analysis.Step
+	jobs := func(value func(*analysis.JobCounts) float64) func(*step) float64 {
+		return of(func(v *step) *analysis.JobCounts { return v.Jobs }, value)
+	}
+	s.gauge("curve_jobs_running", "Jobs that were running, mean over the hold; this and what follows only of runs with jobs.", func(v *step) float64 { return unlessZero(v.RunningJobs) })
+	s.gauge("curve_jobs_done", "Jobs that came to their end in the hold.", jobs(func(j *analysis.JobCounts) float64 { return float64(j.Done) }))
+	s.gauge("curve_jobs_failed", "Jobs that failed in the hold.", jobs(func(j *analysis.JobCounts) float64 { return float64(j.Failed) }))
+	s.gauge("curve_jobs_crashed", "Jobs that crashed in the hold.", jobs(func(j *analysis.JobCounts) float64 { return float64(j.Crashed) }))
+	s.gauge("curve_job_mean_seconds", "Mean wall clock time of jobs that came to their end in the hold.", of(func(v *step) *analysis.Quantiles { return v.JobSeconds }, func(q *analysis.Quantiles) float64 { return q.Mean }))
+	s.gauge("curve_job_p90_seconds", "90% quantile of these times.", of(func(v *step) *analysis.Quantiles { return v.JobSeconds }, func(q *analysis.Quantiles) float64 { return q.P90 }))
+	s.gauge("curve_cpu_efficiency_ratio", "Time for which jobs computed, as a share of the time for which they ran.", func(v *step) float64 { return known(v.CPUEfficiency) })
+	s.gauge("curve_cpu_efficiency_low_ratio", "Lower end of its 95% interval.", func(v *step) float64 { return known(v.CPUEfficiencyLow) })
+	s.gauge("curve_cpu_efficiency_high_ratio", "Upper end of its 95% interval.", func(v *step) float64 { return known(v.CPUEfficiencyHigh) })
+	s.gauge("curve_cluster_throughput_jobs", "Running jobs times their CPU efficiency.", func(v *step) float64 { return known(v.ClusterThroughput) })
+	s.gauge("curve_cluster_throughput_low_jobs", "Lower end of its 95% interval.", func(v *step) float64 { return known(v.ClusterThroughputLow) })
+	s.gauge("curve_cluster_throughput_high_jobs", "Upper end of its 95% interval.", func(v *step) float64 { return known(v.ClusterThroughputHigh) })
+	s.gauge("curve_events_per_second", "Events that jobs were through with, mean over the hold.", func(v *step) float64 { return unlessZero(v.EventRate) })
 }
 
 // foundRows has the answers of the whole run.

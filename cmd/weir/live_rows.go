@@ -20,7 +20,7 @@ func (l *live) draw(columns int) []string {
 	}
 	var rows []string
 	if l.second.seconds > 0 {
-		shown := liveColumns(columns)
+		shown := l.liveColumns(columns)
 		if head := header(shown); l.head != head {
 			rows = append(rows, l.look.Paint(screen.Faint, head))
 		}

@@ -23,19 +23,10 @@ const usualColumns = 80
 
 // liveColumns are those that fit. The last two of the usual ones are shares of
 // the machines' CPU.
-func liveColumns(columns int) []column {
-	all := []column{
-		{"step", 5, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.step) }},
-		{"clients", 8, 0, func(_ *live, t *tally) string { return fmt.Sprintf("%.0f", t.clients) }},
-		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
-		{"moved", 9, 7, func(_ *live, t *tally) string { return unit.Bytes(float64(t.moved)) }},
-		{"rate", 9, 2, func(_ *live, t *tally) string { return perSecond(t.rate()) }},
-		{"p50", 9, 3, func(_ *live, t *tally) string { return t.quantile(.5) }},
-		{"p95", 9, 6, func(_ *live, t *tally) string { return t.quantile(.95) }},
-		{"p99", 9, 1, func(_ *live, t *tally) string { return t.quantile(.99) }},
-		{"errors", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.wrong) }},
-		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
-		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
+func (l *live) liveColumns(columns int) []column {
+	all := usualTable()
+	if kind := l.course.plan.Work.Kind; kind == "job" || kind == "command-job" {
+		all = jobTable()
 	}
 	for rank := 7; rank > 0; rank-- {
 		width := 0
@@ -48,6 +39,44 @@ func liveColumns(columns int) []column {
 		all = slices.DeleteFunc(all, func(c column) bool { return c.rank == rank })
 	}
 	return all
+}
+
+// usualTable is of runs whose clients run no jobs.
+func usualTable() []column {
+	return []column{
+		{"step", 5, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.step) }},
+		{"clients", 8, 0, func(_ *live, t *tally) string { return fmt.Sprintf("%.0f", t.clients) }},
+		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
+		{"moved", 9, 7, func(_ *live, t *tally) string { return unit.Bytes(float64(t.moved)) }},
+		{"rate", 9, 2, func(_ *live, t *tally) string { return perSecond(t.rate()) }},
+		{"p50", 9, 3, func(_ *live, t *tally) string { return t.quantile(.5) }},
+		{"p95", 9, 6, func(_ *live, t *tally) string { return t.quantile(.95) }},
+		{"p99", 9, 1, func(_ *live, t *tally) string { return t.quantile(.99) }},
+		{"errors", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.wrong) }},
+		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
+		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
+	}
+}
+
+// jobTable is of runs whose clients run jobs.
+func jobTable() []column {
+	return []column{
+		{"step", 5, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.step) }},
+		{"jobs", 7, 0, func(_ *live, t *tally) string { return unit.Significant(t.jobs.running / max(t.seconds, 1e-9)) }},
+		{"efficiency", 11, 1, func(_ *live, t *tally) string {
+			if e := t.jobs.efficiency(); e >= 0 {
+				return unit.Percent(e)
+			}
+			return "-"
+		}},
+		{"events", 10, 2, func(_ *live, t *tally) string { return perSecond(float64(t.jobs.events) / max(t.seconds, 1e-9)) }},
+		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
+		{"p99", 9, 6, func(_ *live, t *tally) string { return t.quantile(.99) }},
+		{"done", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.jobs.done) }},
+		{"lost", 6, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.jobs.lost) }},
+		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
+		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
+	}
 }
 
 // header is the table's first line.
@@ -64,7 +93,7 @@ func (l *live) row(columns []column, t *tally) string {
 	var b strings.Builder
 	for _, c := range columns {
 		text := fmt.Sprintf("%*s", c.width, c.cell(l, t))
-		if c.head == "errors" && t.wrong > 0 {
+		if c.head == "errors" && t.wrong > 0 || c.head == "lost" && t.jobs.lost > 0 {
 			text = l.look.Paint(screen.Red, text)
 		}
 		b.WriteString(text)
@@ -78,7 +107,7 @@ func (l *live) stays(text func(columns []column) string) {
 	if l.screen.Moves() {
 		wide = l.screen.Columns()
 	}
-	columns := liveColumns(wide)
+	columns := l.liveColumns(wide)
 	if head := header(columns); head != l.head {
 		l.head = head
 		l.print("%s\n", l.look.Paint(screen.Faint, head))

@@ -52,6 +52,11 @@ type streamedStep struct {
 	Latency    *analysis.Quantiles `json:"latency_seconds"`  // nil: nothing ended well
 	Server     *float64            `json:"server_cpu_ratio"` // of the busiest host's cores, by the server's processes; nil: unknown
 	Client     *float64            `json:"client_cpu_ratio"`
+
+	Jobs       *analysis.JobCounts `json:"jobs,omitempty"` // nil: clients run none
+	Running    float64             `json:"running_jobs,omitempty"`
+	Events     float64             `json:"events_per_second,omitempty"`
+	Efficiency *float64            `json:"cpu_efficiency,omitempty"`
 }
 
 // tell writes a line. The nil stream tells nothing.
@@ -81,11 +86,16 @@ func (s *stream) end(err error) error {
 
 // stepOf is what the step of t gave.
 func stepOf(t *tally, b *busy) *streamedStep {
-	return &streamedStep{
+	s := &streamedStep{
 		Step: t.step, Hold: t.seconds, Clients: t.clients, Throughput: t.throughput(), Operations: t.rate(),
 		Moved: t.moved, Done: t.done, Errors: t.wrong, Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
 		Latency: analysis.QuantilesOf(&t.latency),
 	}
+	if j := &t.jobs; j.running > 0 || j.begun > 0 {
+		s.Jobs = &analysis.JobCounts{Begun: j.begun, Done: j.done, Failed: j.failed, Crashed: j.crashed}
+		s.Running, s.Events, s.Efficiency = j.running/max(t.seconds, 1e-9), float64(j.events)/max(t.seconds, 1e-9), known(j.efficiency())
+	}
+	return s
 }
 
 // known is nil for what is below 0.
