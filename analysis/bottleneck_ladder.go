@@ -205,7 +205,7 @@ func deepens(uses []*Use, onset int) bool {
 // what follows from it. A pool of threads is full because each of them waits
 // for something; the clients' own limit says nothing of the service.
 func rank(resource string) int {
-	return slices.Index([]string{ResourceGenerator, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
+	return slices.Index([]string{ResourceGenerator, ResourceCPU, ResourceCore, ResourceNetwork, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
 }
 
 // limits tells whether x can be what keeps the curve from growing: it is full
@@ -223,7 +223,7 @@ func (l *ladder) limits(x *full) bool {
 // room is by what factor more a resource could have been used.
 func (x *full) room() float64 {
 	switch x.resource {
-	case ResourceCPU, ResourceCore, ResourceReceived, ResourceSent:
+	case ResourceCPU, ResourceCore, ResourceReceived, ResourceSent, ResourceNetwork:
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
 	}
 	return 1

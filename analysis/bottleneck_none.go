@@ -195,8 +195,8 @@ func (l *ladder) hints() []string {
 		}
 	}
 	for i := range s.Resources {
-		switch u := &s.Resources[i]; u.Resource {
-		case ResourceListen, ResourceRetransmits, ResourceNetwork:
+		switch u := &s.Resources[i]; {
+		case u.Resource == ResourceListen, u.Resource == ResourceRetransmits, u.Resource == ResourceNetwork && u.Share == nil:
 			all = append(all, fmt.Sprintf("On %s %s.", u.Host, u.Detail))
 		}
 	}

@@ -30,6 +30,8 @@ func (b *Bottleneck) of() string {
 	switch {
 	case b.Host == "":
 		return ""
+	case b.Resource == ResourceNetwork:
+		return " (" + b.Host + ")"
 	case b.Resource == ResourceGenerator:
 		return " on " + b.Host
 	}

@@ -247,6 +247,7 @@ type HostFigure struct {
 	unknownName    string
 
 	Service *ServerFigure `json:"service,omitempty"` // what a server says of itself
+	Link    *LinkFigure   `json:"link,omitempty"`    // what an emulated link went through
 }
 
 // Of analyses run. Weird runs (no steps, only errors, no hosts) give findings

@@ -62,6 +62,7 @@ type hostSum struct {
 	used                                            usageSum
 	disks                                           map[string]*mean
 	server                                          *serverSum // nil: it told nothing of itself
+	link                                            *linkSum   // nil: it is no emulated link
 	device                                          string     // that jobs' copies of files lie on, if they may be here
 	scratch                                         *diskSum   // of that; nil: it is none of the host's disks
 }
@@ -119,6 +120,12 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	if s.TCP != nil {
 		h.retransmits.add(k.retransmits, weight)
 	}
+	if s.Link != nil {
+		if h.link == nil {
+			h.link = &linkSum{}
+		}
+		h.link.add(s, weight)
+	}
 	h.used.add(s, weight)
 	if s.Service != nil { // its host is another sample's
 		if h.server == nil {
@@ -161,6 +168,9 @@ func (h *hostSum) figure() HostFigure {
 	h.used.fill(&f)
 	if h.server != nil {
 		f.Service = h.server.figure()
+	}
+	if h.link != nil {
+		f.Link = h.link.figure()
 	}
 	return f
 }

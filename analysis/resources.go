@@ -18,7 +18,7 @@ const (
 	ResourceDisk        = "disk"
 	ResourceReceived    = "network received"
 	ResourceSent        = "network sent"
-	ResourceNetwork     = "network" // of an interface whose speed is not known
+	ResourceNetwork     = "network" // of an emulated link, and of an interface whose speed is not known
 	ResourceThreads     = "threads"
 	ResourceQueue       = "queue"
 	ResourceConnections = "connections"
@@ -40,7 +40,7 @@ func boundOf(resource string) bound {
 	switch resource {
 	case ResourceCPU:
 		return bound{0.90, 0.80}
-	case ResourceReceived, ResourceSent:
+	case ResourceReceived, ResourceSent, ResourceNetwork:
 		return bound{0.90, 0.80}
 	case ResourceCore, ResourceDisk:
 		return bound{0.95, 0.85}
@@ -64,9 +64,7 @@ const (
 )
 
 // resources fills in the use of every resource that was seen in each step,
-// the most used first, those of unknown size last. The emulated link of a
-// scenario belongs here, too, once there is one: a Use with the bounds of an
-// interface.
+// the most used first, those of unknown size last.
 func (d *data) resources(f *Findings) {
 	threads := threadsOf(f)
 	for i := range f.Curve {
@@ -173,6 +171,9 @@ func diskUse(h *HostFigure) Use {
 }
 
 func netUses(h *HostFigure) []Use {
+	if h.Link != nil {
+		return linkUses(h)
+	}
 	var all []Use
 	for _, way := range []struct {
 		resource, verb string

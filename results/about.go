@@ -27,6 +27,9 @@ type About struct {
 	Environment json.RawMessage `json:"environment,omitempty"`
 }
 
+// ProxyLinks is the way to make links that does not show all.
+const ProxyLinks = "proxy"
+
 // Links says how emulated links were made: in which way (userspace, kernel or
 // proxy), and a sentence each why what is better was not possible, and what
 // they do not show.

@@ -1,0 +1,161 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/unit"
+	"weir/link"
+	"weir/monitor"
+	"weir/results"
+)
+
+// A LinkFigure is what an emulated link went through in one step: means over
+// its hold time, one entry for each way.
+type LinkFigure struct {
+	ToClients   WayFigure `json:"to_clients"`
+	FromClients WayFigure `json:"from_clients"`
+	Down        float64   `json:"down_share"` // of the seconds, by how they ended
+	Cost        float64   `json:"emulation_cpu_cores"`
+}
+
+// A WayFigure is one way of a link.
+type WayFigure struct {
+	Carried float64  `json:"carried_bytes_per_second"` // IP headers included
+	Rate    float64  `json:"rate_bits_per_second"`     // 0: without a limit
+	Busy    *float64 `json:"busy"`                     // share of the time in which the wire was sending; nil: it has no limit
+	Dropped float64  `json:"dropped_packets_per_second"`
+	Lost    float64  `json:"lost_packets_per_second"`
+	Cut     float64  `json:"cut_packets_per_second"`
+	Wait    float64  `json:"wait_p99_seconds"` // mean of the seconds' 99th percentiles
+	Late    float64  `json:"late_p99_seconds"` // the same; by the emulation's own fault
+	LateMax float64  `json:"late_max_seconds"`
+}
+
+// A linkSum gathers one link's samples in one step.
+type linkSum struct {
+	ways       [2]waySum // to and from the clients
+	down, cost mean
+}
+
+type waySum struct {
+	carried, busy, dropped, lost, cut, wait, late mean
+	rate, lateMax                                 float64
+}
+
+func (l *linkSum) add(s *monitor.Sample, weight float64) {
+	v := s.Link
+	l.down.add(map[bool]float64{true: 1}[v.Down], weight)
+	l.cost.add(ratio(v.Cost, s.Seconds), weight)
+	for i, t := range []*link.Traffic{&v.ToClients, &v.FromClients} {
+		w := &l.ways[i]
+		name := []string{monitor.ToClients, monitor.FromClients}[i]
+		if k := slices.IndexFunc(s.Nets, func(n monitor.Net) bool { return n.Name == name }); k >= 0 {
+			w.rate = max(w.rate, s.Nets[k].Speed)
+		}
+		for _, x := range []struct {
+			m *mean
+			n int64
+		}{{&w.carried, t.Bytes}, {&w.dropped, t.Dropped}, {&w.lost, t.Lost}, {&w.cut, t.Cut}} {
+			x.m.add(ratio(float64(x.n), s.Seconds), weight)
+		}
+		w.busy.add(t.Busy, weight)
+		if t.Packets > 0 {
+			w.wait.add(t.Wait.P99, weight)
+			w.late.add(t.Late.P99, weight)
+		}
+		w.lateMax = max(w.lateMax, t.Late.Max)
+	}
+}
+
+func (l *linkSum) figure() *LinkFigure {
+	f := &LinkFigure{Down: l.down.or0(), Cost: l.cost.or0()}
+	for i, to := range []*WayFigure{&f.ToClients, &f.FromClients} {
+		w := &l.ways[i]
+		*to = WayFigure{
+			Carried: w.carried.or0(), Rate: w.rate, Dropped: w.dropped.or0(), Lost: w.lost.or0(), Cut: w.cut.or0(),
+			Wait: w.wait.or0(), Late: w.late.or0(), LateMax: w.lateMax,
+		}
+		if w.rate > 0 {
+			to.Busy = w.busy.value()
+		}
+	}
+	return f
+}
+
+// linkUses are the two ways of an emulated link.
+func linkUses(h *HostFigure) []Use {
+	var all []Use
+	for i, w := range []*WayFigure{&h.Link.ToClients, &h.Link.FromClients} {
+		way := []string{monitor.ToClients, monitor.FromClients}[i]
+		switch {
+		case w.Busy != nil && *w.Busy >= 0.001:
+			u := use(ResourceNetwork, h, *w.Busy, "its wire %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(*w.Busy), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
+			if w.Dropped > 0 {
+				u.Detail += fmt.Sprintf("; %s packets/s found its queue full", unit.Count(w.Dropped))
+			}
+			all = append(all, u)
+		case w.Busy == nil && w.Carried >= leastTraffic:
+			all = append(all, amount(ResourceNetwork, h, "it carried %s %s; it has no limit", unit.Bits(w.Carried), way))
+		}
+	}
+	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way stands for the link
+		all[0] = all[1]
+	}
+	return all[:min(len(all), 1)]
+}
+
+// Bounds of the emulation's own fault.
+const (
+	mostLate      = time.Millisecond // of 99% of the packets,
+	mostLateShare = 0.05             // or this share of the link's round trip time
+)
+
+// checkLinks asks whether the emulated links were what the plan wants. It
+// returns nil for a run without.
+func (d *data) checkLinks(f *Findings) *Check {
+	if len(d.plan.Links) == 0 {
+		return nil
+	}
+	c := &Check{Name: "links", Status: OK}
+	var notes []string
+	worst := 0.0
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		for k := range s.Hosts {
+			h := &s.Hosts[k]
+			if h.Link == nil {
+				continue
+			}
+			late := max(h.Link.ToClients.Late, h.Link.FromClients.Late)
+			worst = max(worst, late)
+			if most := d.mostLate(h.Host); late > most {
+				c.Status = Warn
+				notes = append(notes, fmt.Sprintf("at %s packets came %s late on %s (99%%), and no more than %s would do", f.at(s), unit.Seconds(late), h.Host, unit.Seconds(most)))
+			}
+		}
+	}
+	if c.Status == Warn {
+		notes = append(head(notes, 3), "the links were not what was asked for: too little CPU was left for their emulation")
+	} else {
+		notes = append(notes, fmt.Sprintf("packets came at most %s late (99%%) by the emulation's fault", unit.Seconds(worst)))
+	}
+	if w := d.about.Links; w != nil && w.Way == results.ProxyLinks {
+		c.Status = Warn
+		notes = append(notes, "links were emulated by a TCP proxy, which does not show all: "+strings.Join(w.Blind, "; "))
+	}
+	c.Detail = strings.Join(notes, "; ")
+	return c
+}
+
+// mostLate is what the packets of a link may be late by.
+func (d *data) mostLate(host string) float64 {
+	for _, l := range d.plan.Links {
+		if strings.TrimSpace("link "+l.Name) == host {
+			return max(mostLate.Seconds(), mostLateShare*time.Duration(l.Spec.RTT).Seconds())
+		}
+	}
+	return mostLate.Seconds()
+}

@@ -1,0 +1,77 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/unit"
+	"weir/link"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/scenario"
+)
+
+// linked is a second of a link: busy is what its wire to the clients was, late
+// what packets were.
+func linked(name string, step int, at time.Time, busy float64, late float64) *monitor.Sample {
+	way := link.Traffic{Packets: 100, Bytes: int64(busy * 250e3), Busy: busy, Late: link.Quantiles{P99: late, Max: 2 * late}}
+	return &monitor.Sample{
+		Time: at, Seconds: 1, Host: name, Role: "other", Step: step,
+		Nets: []monitor.Net{{Name: monitor.ToClients, Sent: way.Bytes, Speed: 2e6}, {Name: monitor.FromClients, Speed: 2e6}},
+		Link: &monitor.Link{ToClients: way, FromClients: link.Traffic{Packets: 100}},
+	}
+}
+
+func TestALinkThatIsFull(t *testing.T) {
+	for _, c := range []struct {
+		busy     float64
+		reached  bool
+		resource string
+	}{{0.99, true, ResourceNetwork}, {0.6, false, ResourceNetwork}} {
+		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
+		for i := range 3 {
+			h.add(linked("link far", 1, time.Unix(int64(i), 0), c.busy, 0.0001), 1)
+		}
+		f := h.figure()
+		uses := netUses(&f)
+		if len(uses) != 1 || uses[0].Resource != c.resource || uses[0].reached != c.reached || math.Abs(*uses[0].Share-c.busy) > 1e-9 || uses[0].Host != "link far" {
+			t.Errorf("%+v", uses)
+		}
+	}
+	text := (&Bottleneck{Resource: ResourceNetwork, Host: "link far"}).Text()
+	if text != "the network (link far)" {
+		t.Error(text)
+	}
+}
+
+// Packets that come late by the emulation's fault, and links that are none,
+// are doubts.
+func TestCheckLinks(t *testing.T) {
+	far := link.Named{Name: "far", Spec: link.Spec{RTT: unit.Duration(51 * time.Millisecond)}}
+	for name, c := range map[string]struct {
+		late   float64
+		way    string
+		status string
+		want   string
+	}{
+		"fine":  {0.0004, "userspace", OK, "packets came at most 400 us late"},
+		"rtt":   {0.002, "userspace", OK, "2 ms late"},
+		"late":  {0.010, "userspace", Warn, "packets came 10 ms late on link far (99%), and no more than 2.55 ms would do; the links were not what was asked for"},
+		"proxy": {0, "proxy", Warn, "by a TCP proxy, which does not show all: no slow start"},
+	} {
+		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
+		h.add(linked("link far", 1, time.Unix(1, 0), 0.5, c.late), 1)
+		d := &data{plan: &scenario.Plan{Links: scenario.Links{far}}, about: results.About{Links: &results.Links{Way: c.way, Blind: []string{"no slow start"}}}}
+		got := d.checkLinks(&Findings{Curve: []Step{{Step: 1, Clients: 4, Hosts: []HostFigure{h.figure()}}}})
+		if got.Status != c.status || !strings.Contains(got.Detail, c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	d := &data{plan: &scenario.Plan{}, events: []*measure.Event{}}
+	if c := d.checkLinks(&Findings{}); c != nil {
+		t.Errorf("%+v of a run without links", c)
+	}
+}
