@@ -219,6 +219,15 @@ func (p *Plan) waysText() []string {
 	return parts
 }
 
+// Jobs returns how many jobs all steps are, 0 if clients do as many as they can
+// in the hold time.
+func (p *Plan) Jobs() (n int64) {
+	for i := range p.Steps {
+		n += int64(p.Steps[i].Clients) * int64(p.Steps[i].Jobs)
+	}
+	return n
+}
+
 // endsWithJobs tells whether steps end when their jobs are done.
 func (p *Plan) endsWithJobs() bool { return len(p.Steps) > 0 && p.Steps[0].Jobs > 0 }
 

@@ -85,10 +85,7 @@ func (p *Plan) jobsAmount(mean float64) string {
 	if p.Work.Job.Access == workload.Staged {
 		each = max(mean, each)
 	}
-	n := math.Round(p.arrivals())
-	for i := range p.Steps {
-		n += float64(p.Steps[i].Clients) * float64(p.Steps[i].Jobs)
-	}
+	n := math.Round(p.arrivals()) + float64(p.Jobs())
 	switch {
 	case n == 0:
 		return unit.Bytes(each) + " each job; how many there will be is what the run finds out"

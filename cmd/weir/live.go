@@ -214,6 +214,9 @@ func (l *live) start(dir string, processes int) {
 	if processes > 1 {
 		how = fmt.Sprintf(" in %d processes", processes)
 	}
+	if p.Jobs() > 0 {
+		about = "at most"
+	}
 	if f := p.Find; f != nil {
 		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
 	}

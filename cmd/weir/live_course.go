@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/measure"
@@ -26,6 +27,8 @@ type course struct {
 	over  time.Time // since when the last operations end; zero: steps go on
 	moved int64
 	done  int64
+	jobs  int64   // that ended
+	gone  int64   // of these, before the step
 	most  float64 // share that was shown: a bar does not go back
 	pad   int     // columns of the longest words beside the bar
 }
@@ -40,7 +43,7 @@ type series struct {
 
 // begin notes that a step begins.
 func (c *course) begin(e *measure.Event) {
-	c.since, c.phase = time.Now(), measure.Ramp
+	c.since, c.phase, c.gone = time.Now(), measure.Ramp, c.jobs
 	if f := c.plan.Find; f != nil {
 		c.place++
 		c.step = scenario.Step{
@@ -62,6 +65,7 @@ func (c *course) interval(v *measure.Interval) {
 	}
 	c.moved += v.Moved
 	c.done += v.Done
+	c.jobs += v.Ended + v.Broken + v.Crashed
 }
 
 // left is how long the load will go on, and how much of it is behind.
@@ -77,6 +81,9 @@ func (c *course) left(now time.Time) (left time.Duration, share float64) {
 	gone += c.of.spent
 	if all := gone + left; all > 0 {
 		c.most = max(c.most, float64(gone)/float64(all))
+	}
+	if all := c.plan.Jobs(); all > 0 && c.of.runs == 0 { // how long they take nobody knows
+		c.most = max(c.most, float64(c.jobs)/float64(all))
 	}
 	if left == 0 {
 		c.most = 1
@@ -138,9 +145,12 @@ func (c *course) phaseText() string {
 	return c.phase
 }
 
-// within says how far the phase is: " 12 of 30 s".
+// within says how far the phase is: " 12 of 30 s", or " 3 of 20 jobs".
 func (c *course) within(now time.Time) string {
 	s := &c.step
+	if all := int64(s.Clients) * int64(s.Jobs); all > 0 && c.phase == measure.Hold {
+		return fmt.Sprintf(" %d of %s", c.jobs-c.gone, say.Plural(int(all), "job"))
+	}
 	gone := now.Sub(c.since)
 	var all time.Duration
 	switch c.phase {

@@ -145,6 +145,12 @@ func TestCourse(t *testing.T) {
 		c.begun = c.begun.Add(-10 * time.Second)
 		time.Sleep(5 * time.Second)
 		tell("run 2 of 3, step 2 of 2: ramp", "56%  0:35 left") // 45 s of 80 s
+		c.step.Jobs = 3
+		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Jobs: measure.Jobs{Ended: 4, Crashed: 1}})
+		if got := c.progress(time.Now()); got.Detail != " 5 of 6 jobs" || !got.Most {
+			t.Errorf("a step of jobs: %+v", got)
+		}
+		c.step.Jobs = 0
 		p.Stop.Count = 100
 		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Done: 90})
 		tell("0:32 left") // a tenth of the operations is left
