@@ -243,9 +243,10 @@ func (l *life) entry(path string) string {
 	return path
 }
 
-// again tells whether another try could help.
+// again tells whether another try could help. One on a scratch disk that is full
+// would have the service send all of the file for nothing.
 func again(class storage.Class) bool {
-	return class != storage.NotFound && class != storage.Denied && class != storage.Checksummed
+	return class != storage.NotFound && class != storage.Denied && class != storage.Checksummed && class != storage.Scratch
 }
 
 // brokenOff makes err a cancellation, whatever the driver calls it, if it was
