@@ -91,7 +91,7 @@ func workKeys() []key {
 		{"workload.keep", "Leave written files where they are instead of removing them after the run."},
 		{"workload.verify", "Share of operations whose payload is checked against a checksum."},
 		{"workload.checksum", "Algorithm used to verify."},
-		{"workload.timeout", "Longest that one operation may take."},
+		{"workload.timeout", "Longest that one operation may take; kind command-job: 1h unless it is given."},
 		{"workload.retries", "How often a failed operation is tried again; 0 is off."},
 	}
 }
