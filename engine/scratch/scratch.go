@@ -93,12 +93,15 @@ func (f *Folder) Path() string {
 }
 
 // Close removes the copies and the folder, and gives the lock back. Its error
-// says what stays, and why.
+// says what stays, and why. What is gone already is no error.
 func (f *Folder) Close() error {
 	if f == nil {
 		return nil
 	}
 	_, err := sweep(f.path, f.copies)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // somebody was faster
+	}
 	return errors.Join(err, f.manifest.Close())
 }
 

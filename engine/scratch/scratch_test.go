@@ -60,6 +60,10 @@ func TestFolderIsGoneWithItsRun(t *testing.T) {
 	if left := names(t, parent); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
+	f = open(t, parent, 2)
+	if err := errors.Join(os.RemoveAll(f.Path()), f.Close()); err != nil {
+		t.Error(err)
+	}
 	if none := (*Folder)(nil); none.Path() != "" || none.Close() != nil {
 		t.Error("a nil folder is something")
 	}
