@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -17,17 +19,16 @@ import (
 	"time"
 )
 
-// bareClients is how many connections the barest loop has.
-const bareClients = 100
-
-// bareSide runs this program's own barest loop in a process of its own.
-func (r *rig) bareSide(op string, srv server) side {
+// bareSide runs this program's own barest loop, with so many connections, in a
+// process of its own.
+func (r *rig) bareSide(srv server, op string, connections int, args ...string) side {
 	return side{"bare", func(ctx context.Context) (figures, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		u, err := runChild(ctx, nil, nil, self, bareWord, "-op", op, "-for", r.hold.String(), srv.url+"/"+theFile)
+		argv := append([]string{self, bareWord, "-op", op, "-connections", strconv.Itoa(connections)}, args...)
+		u, err := runChild(ctx, nil, nil, append(argv, srv.url+"/"+theFile)...)
 		if err != nil {
 			return nil, err
 		}
@@ -47,11 +48,13 @@ func (r *rig) bareSide(op string, srv server) side {
 const bareWord = "bare-loop"
 
 // runBare is the barest loop: connections that log in, open a file, and then
-// send the same request again and again.
+// send the same request again and again, or ask for page after page.
 func runBare(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(bareWord, flag.ContinueOnError)
-	op := flags.String("op", "read", "read or stat")
-	long := flags.Duration("for", time.Second, "how long")
+	op := flags.String("op", "read", "read, stat or page")
+	connections := flags.Int("connections", 1, "how many")
+	long := flags.Duration("for", 2*time.Minute, "how long")
+	count := flags.Int64("count", math.MaxInt64, "operations of a connection, after which it ends before")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,14 +63,18 @@ func runBare(args []string, out io.Writer) error {
 		return err
 	}
 	path := "/" + strings.TrimLeft(u.Path, "/")
+	loop := bareLoop
+	if u.Scheme == "http" {
+		loop = bareHTTP
+	}
 	var all sync.WaitGroup
 	var done atomic.Int64
-	errs := make([]error, bareClients)
+	errs := make([]error, *connections)
 	begin := time.Now()
-	for i := range bareClients {
+	for i := range *connections {
 		all.Go(func() {
 			var n int64
-			n, errs[i] = bareLoop(u.Host, path, *op, begin.Add(*long))
+			n, errs[i] = loop(u.Host, path, *op, bareEnd{*count, begin.Add(*long)})
 			done.Add(n)
 		})
 	}
@@ -104,13 +111,21 @@ func bareAnswer(c net.Conn, buf []byte) ([]byte, error) {
 	return buf[8:size], err
 }
 
-func bareLoop(address, path, op string, until time.Time) (int64, error) {
-	c, err := (&net.Dialer{Deadline: until.Add(time.Minute)}).Dial("tcp", address) //nolint:noctx // it has a deadline
+// bareEnd is when a loop ends: after so many operations, or at a time.
+type bareEnd struct {
+	count int64
+	at    time.Time
+}
+
+func (e *bareEnd) reached(n int64) bool { return n >= e.count || n%64 == 0 && time.Now().After(e.at) }
+
+func bareLoop(address, path, op string, end bareEnd) (int64, error) {
+	c, err := (&net.Dialer{Deadline: end.at.Add(time.Minute)}).Dial("tcp", address) //nolint:noctx // it has a deadline
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close() //nolint:errcheck // nothing was written that matters
-	buf := make([]byte, 8<<10)
+	buf := make([]byte, 8+barePage)
 	hello := make([]byte, 20)
 	binary.BigEndian.PutUint32(hello[12:], 4)
 	binary.BigEndian.PutUint32(hello[16:], 2012)
@@ -133,15 +148,73 @@ func bareLoop(address, path, op string, until time.Time) (int64, error) {
 		copy(read[:4], open[:4])
 		request = bareRequest(3013, read, "")
 	}
+	if op == "page" {
+		binary.BigEndian.PutUint32(request[16:], barePage)
+	}
 	for n := int64(0); ; n++ {
-		if n%64 == 0 && time.Now().After(until) {
+		if end.reached(n) {
 			return n, nil
+		}
+		if op == "page" {
+			binary.BigEndian.PutUint64(request[8:], uint64(bareOffset(n))) //nolint:gosec // never negative
 		}
 		if _, err := c.Write(request); err != nil {
 			return n, err
 		}
 		if _, err := bareAnswer(c, buf); err != nil {
 			return n, err
+		}
+	}
+}
+
+// Pages are read one after the other, from barePages on: offsets have eight
+// digits there, so that neither a request nor the head of an answer ever
+// changes its length.
+const (
+	barePage  = pageSize
+	bareFrom  = 1221 * barePage
+	barePages = 10_900
+)
+
+func bareOffset(n int64) int64 { return bareFrom + n%barePages*barePage }
+
+// bareHTTP asks for page after page. It looks at an answer's head only once,
+// to learn its length.
+func bareHTTP(address, path, _ string, end bareEnd) (int64, error) {
+	c, err := (&net.Dialer{Deadline: end.at.Add(time.Minute)}).Dial("tcp", address) //nolint:noctx // it has a deadline
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close() //nolint:errcheck // nothing was written that matters
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: weir\r\nRange: bytes=", path, address)
+	at := len(request)
+	request = append(request, "00000000-00000000\r\n\r\n"...)
+	buf := make([]byte, barePage+1<<10)
+	size := 0
+	for n := int64(0); ; n++ {
+		if end.reached(n) {
+			return n, nil
+		}
+		offset := bareOffset(n)
+		strconv.AppendInt(request[at:at], offset, 10)
+		request[at+8] = '-'
+		strconv.AppendInt(request[at+9:at+9], offset+barePage-1, 10)
+		if _, err := c.Write(request); err != nil {
+			return n, err
+		}
+		for got := 0; got == 0 || got < size; {
+			more, err := c.Read(buf[got:])
+			if err != nil {
+				return n, err
+			}
+			got += more
+			if size == 0 {
+				head := bytes.Index(buf[:got], []byte("\r\n\r\n"))
+				if head < 0 || !bytes.HasPrefix(buf, []byte("HTTP/1.1 206 ")) {
+					return n, fmt.Errorf("answer %q", buf[:min(got, 200)])
+				}
+				size = head + 4 + barePage
+			}
 		}
 	}
 }

@@ -69,23 +69,27 @@ func sleeping(s scale) benchmark {
 
 // memorySide measures what a client costs that mostly sleeps.
 func (r *rig) memorySide(srv server) side {
-	one := func(ctx context.Context, n int) (int64, outcome, error) {
+	return r.residentSide("weir", r.clients, func(n int) load {
 		l := r.reads(srv, theFile, n)
 		l.think, l.ramp, l.settle, l.flags = r.think, r.think, r.think/5, []string{"--processes", "1"}
-		return r.residentWhile(ctx, l)
-	}
-	return side{"weir", func(ctx context.Context) (figures, error) {
-		alone, _, err := one(ctx, 1)
+		return l
+	})
+}
+
+// residentSide measures what each of n clients of a load costs.
+func (r *rig) residentSide(name string, n int, of func(clients int) load) side {
+	return side{name, func(ctx context.Context) (figures, error) {
+		alone, _, err := r.residentWhile(ctx, of(1))
 		if err != nil {
 			return nil, err
 		}
-		all, o, err := one(ctx, r.clients)
+		all, o, err := r.residentWhile(ctx, of(n))
 		if err != nil {
 			return nil, err
 		}
 		sum := o.sum("")
 		return figures{
-			clients: float64(sum.Sessions), resident: float64(all-alone) / float64(r.clients),
+			clients: float64(sum.Sessions), resident: float64(all-alone) / float64(n),
 			rate: *o.curve[0].Rate, failed: float64(o.failures()),
 		}, nil
 	}}

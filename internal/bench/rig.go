@@ -29,6 +29,7 @@ type scale struct {
 	crowd   int           // started at once, and for wake-ups
 	many    int           // in several processes
 	think   time.Duration // between the reads of sleeping clients
+	pages   int           // that jobs read together
 	bench   string        // -benchtime of Go's benchmarks
 	held    int           // connections that a worker of nginx may hold
 
@@ -42,14 +43,14 @@ const workers = 4
 func fullScale() scale {
 	return scale{
 		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 256,
-		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s", recorded: 3600,
+		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s", pages: 400_000, recorded: 3600,
 	}
 }
 
 func quickScale() scale {
 	return scale{
 		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
-		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", recorded: 60,
+		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", pages: 8000, recorded: 60,
 	}
 }
 

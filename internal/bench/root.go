@@ -204,7 +204,7 @@ func rootSmall(op string, least float64) benchmark {
 			if op == "stat" {
 				l.kind, work = "metadata", "  mix: {stat: 1}\n"
 			}
-			return append(r.shapes(l, srv.group, shape{"weir", work}), r.bareSide(op, srv)), nil
+			return append(r.shapes(l, srv.group, shape{"weir", work}), r.bareSide(srv, op, 100, "-for", r.hold.String())), nil
 		},
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,14 +24,16 @@ type load struct {
 	file    string // to read, below the target
 	size    int64  // of files to write
 	clients string // of each step
+	jobs    int    // of each client, 0 for as many as it can
 	think   time.Duration
 	ramp    time.Duration
 	settle  time.Duration
 	hold    time.Duration
-	seed    int      // another one each run: it decides which operations are verified
-	most    int64    // bytes after which it ends, 0 for none
-	flags   []string // more of weir run's
-	more    string   // lines for workload
+	drain   time.Duration // 0 for ten seconds
+	seed    int           // another one each run: it decides which operations are verified
+	most    int64         // bytes after which it ends, 0 for none
+	flags   []string      // more of weir run's
+	more    string        // lines for workload
 }
 
 // scenario writes the load down. What is not said is weir's default: 1% of
@@ -53,7 +56,11 @@ func (l load) scenario(dir string) (string, error) {
 		fmt.Fprintf(&b, "  think: %s\n", l.think)
 	}
 	b.WriteString(l.more)
-	fmt.Fprintf(&b, "load: {clients: [%s], ramp: %s, settle: %s, hold: %s, drain: 10s}\n", l.clients, l.ramp, l.settle, l.hold)
+	jobs := ""
+	if l.jobs > 0 {
+		jobs = fmt.Sprintf("jobs: %d, ", l.jobs)
+	}
+	fmt.Fprintf(&b, "load: {clients: [%s], "+jobs+"ramp: %s, settle: %s, hold: %s, drain: %s}\n", l.clients, l.ramp, l.settle, l.hold, cmp.Or(l.drain, 10*time.Second))
 	if l.most > 0 {
 		fmt.Fprintf(&b, "stop: {bytes: %dB}\n", l.most)
 	}
