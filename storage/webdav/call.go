@@ -10,9 +10,9 @@ import (
 )
 
 // Sizes of the buffer for requests, heads of answers and the first payload.
-// A small file comes in with its head, in one system call.
+// A small file, or a page of 8 KiB, comes in with its head, in one system call.
 const (
-	bufferSize = 8 << 10
+	bufferSize = 9 << 10
 	maxHead    = 64 << 10
 )
 

@@ -18,7 +18,7 @@ import (
 // Sizes of the buffers that clients borrow. A file of a few kilobytes comes
 // in with its head, in one system call.
 const (
-	bufferSize  = 8 << 10
+	bufferSize  = 9 << 10
 	payloadSize = 256 << 10
 )
 
