@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,6 +162,57 @@ func TestStepsEndWithTheirJobs(t *testing.T) {
 			if v.Seconds > 1.0001 {
 				t.Errorf("an interval of %v s in phase %s of step %d", v.Seconds, v.Phase, v.Step)
 			}
+		}
+	})
+}
+
+// In the open model a job's wall clock time counts from when it should have
+// begun: here each waits for all before it, as there is one client for twice
+// as many jobs as it can do.
+func TestOpenJobsCountFromTheirPlannedStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := workload.Job{Events: 9, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.1)}}
+		step := scenario.Step{Clients: 1, Rate: 2, Hold: seconds(20)}
+		conf, n := closed(t, "simulated://x?servers=1&service=11111111ns&dist=constant&files=100x8MiB", jobbing(job), step)
+		conf.Plan.Model = "open"
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		v, efficiency := n.jobs(1) // job k begins at k s, and should have begun at k/2
+		near(t, "efficiency", efficiency, .9, .02)
+		near(t, "mean wall clock time", v.Wall.Mean(), 1+19*.5/2, .06)
+		near(t, "longest wall clock time", v.Wall.Max(), 1+19*.5, .06)
+	})
+}
+
+// A job on a file that cannot have its events fails at once and asks for nothing.
+func TestJobsOnShortFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
+		work.Pick = "sequential"
+		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x80KiB", work, scenario.Step{Clients: 1, Hold: seconds(30)})
+		for i := range conf.Files {
+			conf.Files[i].Size = 80 << 10 >> (i % 2) // every other one is half as long
+		}
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		v, _ := n.jobs(1)
+		if v.Ended == 0 || v.Broken < v.Ended-1 || v.Broken != v.Failed[storage.Short] || v.Moved != v.Used || v.Used < 80<<10*v.Ended {
+			t.Errorf("%d jobs done, %d failed, %v, %d bytes moved, %d used", v.Ended, v.Broken, v.Failed, v.Moved, v.Used)
+		}
+		told := false
+		for _, e := range n.events {
+			told = told || strings.Contains(e.Text, "holds 5 events of 8KiB, and a job goes through 10")
+		}
+		if !told {
+			t.Errorf("nobody says why: %+v", n.events)
+		}
+		for i := range conf.Files {
+			conf.Files[i].Size = 79 << 10
+		}
+		if err := Run(t.Context(), conf); err == nil || !strings.Contains(err.Error(), "the largest of the 100 files holds 9 events") {
+			t.Errorf("all files are too short: %v", err)
 		}
 	})
 }

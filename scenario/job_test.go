@@ -1,0 +1,76 @@
+package scenario
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/unit"
+	"weir/workload"
+)
+
+func TestDefaultsOfJobs(t *testing.T) {
+	s := parse(t, "target: simulated://x\nworkload: {kind: job}\nfiles: {make: {count: 2}}\n")
+	if j := s.Work.Job; j == nil || j.Page != 8<<10 || j.Event != 40<<10 || j.Skim != 1 || j.Events != 3000 || j.Access != workload.Direct {
+		t.Errorf("a job without keys is %+v", s.Work.Job)
+	}
+	if size := s.Files.Make.Size.Fixed; size != 3000*40<<10 {
+		t.Errorf("files of %v are made for it", size)
+	}
+	if l := s.Load; l.Ramp == 0 || l.Hold != seconds(10) || l.Cool != 0 {
+		t.Errorf("without load.jobs the load is %+v", l)
+	}
+	s = parse(t, "target: simulated://x\nworkload: {kind: job, job: {event_size: 4KiB, access: staged}}\nload: {jobs: 2}\n")
+	if l := s.Load; l.Ramp != 0 || l.Settle != 0 || l.Hold != unit.Duration(time.Hour) || l.Cool != seconds(1) {
+		t.Errorf("with load.jobs the load is %+v", l)
+	}
+	if j := s.Work.Job; j.Page != 4<<10 || j.Copy != unit.Duration(time.Hour) {
+		t.Errorf("small events, staged: %+v", j)
+	}
+	s = parse(t, "target: simulated://x\nload: {jobs: 2, ramp: 2s, settle: 3s, hold: 10s, cool: 5s}\n")
+	if l := s.Load; l.Ramp != seconds(2) || l.Settle != seconds(3) || l.Hold != seconds(10) || l.Cool != seconds(5) {
+		t.Errorf("what is given is kept: %+v", l)
+	}
+}
+
+func TestJobsInWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"kind: job": {"job, direct, 3000 events of 40KiB, pages of 8KiB, no computing", "reads 123 MB in 15000 requests; each millisecond that an answer takes is 15s more"},
+		"kind: job, job: {events: 100, skim: 10%, slim: 40%, vector: 8, compute: 2s}": {"10% of 100 events of 40KiB, 40% of each, vectors of 8 pages of 8KiB, 2s of computing slept",
+			"reads 164 kB in 3 requests, computes for 20s"},
+		"kind: job, job: {read_ahead: 80KiB, compute: {exponential: 1ms}, burn: true}": {"requests of up to 80KiB, one request ahead, exponential with mean 1ms of CPU time burned",
+			"in 1500 requests, computes for 3s; each millisecond that an answer takes is 1.5s more, of which"},
+		"kind: job, job: {access: staged}": {"job, staged, 3000 events", "copies a file, reads 123 MB of it in 15000 requests\n"},
+	} {
+		var b bytes.Buffer
+		if err := plan(t, "target: http://a/\nworkload: {"+text+"}\nload: {jobs: 3, clients: [2, 5]}\n").WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range append(want, "each does 3 jobs and leaves", "at most 2h1s in 2 steps", "21 jobs, ") {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("%s: %q is missing in\n%s", text, w, &b)
+			}
+		}
+	}
+}
+
+func TestPlansOfJobsAreChecked(t *testing.T) {
+	var b bytes.Buffer
+	if err := plan(t, "target: http://a/\nworkload: {kind: job}\nload: {jobs: 3, clients: 2}\n").WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	good := b.String()
+	for old, wrong := range map[string]string{`"jobs": 3`: `"jobs": -3`, `"events": 3000`: `"events": -1`, `"model": "closed"`: `"model": "open"`, `"page": "8KiB"`: `"page": "80KiB"`} {
+		bad := strings.Replace(good, old, wrong, 1)
+		if bad == good {
+			t.Fatalf("%s is not in the plan", old)
+		}
+		if _, err := parsePlan([]byte(bad)); err == nil {
+			t.Errorf("a plan with %s passes", wrong)
+		}
+	}
+	if _, err := parsePlan([]byte(good)); err != nil {
+		t.Error(err)
+	}
+}
