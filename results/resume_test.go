@@ -108,6 +108,32 @@ func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	}
 }
 
+// A step whose jobs were done before its hold time was over is not held again
+// when the run came to its end.
+func TestAStepThatEndedWithItsJobsIsOver(t *testing.T) {
+	for text, want := range map[string]int{measure.AllDone: 1, "ended early: finish was asked for": 0} {
+		plan := testPlan()
+		plan.Steps = []scenario.Step{{Number: 1, Clients: 4, Jobs: 1, Hold: 3600e9}}
+		dir := t.TempDir()
+		w, err := Create(dir, plan, About{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := 0
+		part(t, w, &at, 1, 5, 3600)
+		if err := errors.Join(w.Event(measure.Event{Kind: "end", Text: text}), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		p, err := open(t, dir).Progress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, _ := p.Left(); first != want {
+			t.Errorf("%s: goes on at step %d of the plan, want %d", text, first, want)
+		}
+	}
+}
+
 func TestProgressTellsWhereARunStopped(t *testing.T) {
 	type held struct {
 		step, seconds int
