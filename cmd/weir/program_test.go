@@ -11,10 +11,10 @@ import (
 	"weir/lab"
 )
 
-// folder serves a folder as a process of its own, and returns its URL.
-func folder(t *testing.T, dir string) string {
+// serving starts weir serve as a process of its own, until t ends, and returns its URL.
+func serving(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "weir", "serve", dir, "--while-stdin")
+	cmd = exec.CommandContext(t.Context(), "weir", args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func folder(t *testing.T, dir string) string {
 	if err != nil || !ok {
 		t.Fatalf("%q, %v", line, err)
 	}
-	return url
+	return cmd, url
 }
 
 // Users' own tools on real files: uproot reads a tree that uproot has written,
@@ -48,7 +48,8 @@ func TestAnalysisByUproot(t *testing.T) {
 	if out, err := made.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for name, url := range map[string]string{"http": folder(t, xrootd.Data), "root": xrootd.URL} {
+	_, http := serving(t, "serve", xrootd.Data, "--while-stdin")
+	for name, url := range map[string]string{"http": http, "root": xrootd.URL} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			code, said := weir(t, "run", "../../scenarios/jobs/analysis.yaml", "--quiet", "--out", dir, "--target", url, "--clients", "2", "--set", "load.jobs=1")

@@ -23,6 +23,7 @@ type serveFlags struct {
 	passwordFile, tokenFile string
 	rate, totalRate         string
 	whileStdin              bool
+	cores                   int
 }
 
 func serveCommand(s streams, signals signalSource) *cobra.Command {
@@ -46,6 +47,11 @@ neither disk nor memory, and clients can check what they get.`,
 			conf, err := f.config(args, s)
 			if err != nil {
 				return exit{exitUsage, err}
+			}
+			if f.cores > 0 {
+				if err := useCores(f.cores); err != nil {
+					return fmt.Errorf("--cores: %w", err)
+				}
 			}
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
@@ -74,6 +80,7 @@ func (f *serveFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.rate, "rate", "", "limit each connection, as in `10MB/s`")
 	fs.StringVar(&f.totalRate, "total-rate", "", "limit all connections together, as in `1Gbit/s`")
 	fs.DurationVar(&conf.Delay, "delay", 0, "pause before each answer, as in `5ms`")
+	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. With 1, a server that cannot use several, as many were")
 	fs.BoolVar(&f.whileStdin, "while-stdin", false, "end when standard input ends")
 }
 
@@ -85,6 +92,9 @@ func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
 	err := f.invent(&conf)
 	if err != nil {
 		return conf, err
+	}
+	if f.cores < 0 {
+		return conf, fmt.Errorf("--cores: %d: name a number of processors, or 0 for all", f.cores)
 	}
 	if conf.Password, err = fileText(f.passwordFile); err != nil {
 		return conf, fmt.Errorf("--password-file: %w", err)
