@@ -48,7 +48,7 @@ func TestREADME(t *testing.T) {
 	here := strings.NewReplacer(
 		"http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"],
 		"127.0.0.1:8080", "127.0.0.1:0", "hold: 30s", "hold: 2s", "hold 10s", "hold 1s", "time 15m", "time 10s", "hold=10s", "hold=1s",
-		"1000x1MiB", "10x1MiB --while-stdin", "count: 100", "count: 10",
+		"1000x1MiB", "10x1MiB --while-stdin", "50000x40KiB --listen 127.0.0.1:8081", "50000x40KiB --while-stdin", "count: 100", "count: 10",
 		"load: {clients: [4, 16], hold: 30s}", "load: {clients: 4, ramp: 0s, settle: 0s, hold: 1s}",
 	)
 	dir := t.TempDir()
