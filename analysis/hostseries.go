@@ -13,6 +13,7 @@ import (
 // A HostSeries is one host against time.
 type HostSeries struct {
 	Host, Role string
+	Link       bool // it is an emulated link: it sends to the clients, and receives from them
 	Cores      int
 	Memory     int64 // bytes that it has; 0: not known
 	Points     []HostPoint

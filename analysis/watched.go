@@ -93,7 +93,7 @@ func (w *watched) point(s *monitor.Sample) {
 	}
 	h := w.hosts[s.Host]
 	if h == nil {
-		h = &HostSeries{Host: s.Host, Role: s.Role}
+		h = &HostSeries{Host: s.Host, Role: s.Role, Link: s.Link != nil}
 		w.hosts[s.Host] = h
 	}
 	h.Cores = max(h.Cores, s.Cores)

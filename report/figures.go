@@ -15,6 +15,7 @@ type Plots struct {
 	Distributions []figure.Figure // how long operations took
 	Papers        []figure.Figure // each step at its load, too: what papers show and the report says in tables
 	Servers       []figure.Figure // data servers beside each other
+	Links         []figure.Figure // emulated links, against load and time
 	Hosts         []figure.Figure // the busiest hosts beside each other
 
 	OtherSteps []figure.Figure // how long operations took in the steps that Distributions leaves out
@@ -33,14 +34,14 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f)}
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f), Links: linkCharts(f, s)}
 	if c := resourceChart(f); c != nil {
 		p.Limits = []figure.Figure{*c}
 	}
 	if s != nil {
 		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}
-	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts, p.OtherSteps, p.Papers}
+	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Links, p.Hosts, p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
 		groups = append(groups, h.Figures)
 	}
@@ -57,7 +58,7 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 // for OtherSteps and EachHost, which may be hundreds.
 func (p Plots) All() []figure.Figure {
 	var all []figure.Figure
-	for _, group := range [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Hosts} {
+	for _, group := range [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Links, p.Hosts} {
 		all = append(all, group...)
 	}
 	return all

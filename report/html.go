@@ -97,6 +97,9 @@ func cards(f *analysis.Findings) []card {
 	if f.Source == analysis.FromTable {
 		return tableCards(f, best)
 	}
+	if f.OfJobs() {
+		return jobCards(f, best)
+	}
 	all := []card{{"Best throughput", unit.Bits(best.Throughput), "with " + at(f, best)}}
 	if f.Measure == analysis.Rate {
 		all = []card{{"Best rate", unit.Count(best.Operations) + "/s", "with " + at(f, best)}}

@@ -55,6 +55,47 @@ func jobWords(s *analysis.Step) string {
 	return listed(said)
 }
 
+// jobCards are the figures that people ask for first of a run of jobs.
+func jobCards(f *analysis.Findings, best *analysis.Step) []card {
+	var all []card
+	top := best
+	for i := range f.Curve {
+		if s := &f.Curve[i]; s.ClusterThroughput != nil && top.ClusterThroughput != nil && *s.ClusterThroughput > *top.ClusterThroughput {
+			top = s
+		}
+	}
+	if top.ClusterThroughput != nil {
+		all = append(all, card{"Best cluster throughput", unit.Significant(*top.ClusterThroughput), "jobs' worth of CPU, with " + at(f, top)},
+			card{"CPU efficiency there", unit.Percent(*top.CPUEfficiency), "of the jobs' time"})
+	}
+	if f.Measure == analysis.Rate {
+		all = append(all, card{"Best rate", unit.Count(best.Operations) + " jobs/s", "with " + at(f, best)})
+	} else {
+		all = append(all, card{"Best throughput", unit.Bits(best.Throughput), "with " + at(f, best)})
+	}
+	if t, estimated, ok := best.MeanJob(); ok {
+		note := "on average, with " + at(f, best)
+		if single, _, known := lightest(f).MeanJob(); known && single > 0 {
+			note += ", " + unit.Significant(t/single) + " x single"
+		}
+		all = append(all, card{"A job takes", map[bool]string{true: "~"}[estimated] + unit.Seconds(t), note})
+	}
+	all = append(all, optimumCard(f)...)
+	if c, ok := kneeCard(f); ok {
+		all = append(all, c)
+	}
+	if c, ok := limitCard(f); ok {
+		all = append(all, c)
+	}
+	var ended, crashed, failed int64
+	for i := range f.Curve {
+		if j := f.Curve[i].Jobs; j != nil {
+			ended, crashed, failed = ended+j.Ended(), crashed+j.Crashed, failed+j.Failed
+		}
+	}
+	return append(all, card{"Lost jobs", unit.Count(float64(crashed + failed)), fmt.Sprintf("of %s that ended; %s crashed, %s failed", unit.Count(float64(ended)), unit.Count(float64(crashed)), unit.Count(float64(failed)))})
+}
+
 // scratchNote says where copies of files lie.
 func scratchNote(f *analysis.Findings, s *analysis.Series) string {
 	x := s.About.Scratch

@@ -178,6 +178,12 @@ func apart(lines []figure.Line, loads string) string {
 		a[p.X] = p.Y
 	}
 	text, above, crossed := "", 0, ""
+	more := func(change float64) string {
+		if change >= 9 {
+			return unit.Significant(change+1) + " times as much as"
+		}
+		return unit.Percent(change) + " more than"
+	}
 	for _, p := range b.Points {
 		y, both := a[p.X]
 		if !both || y <= 0 {
@@ -188,7 +194,7 @@ func apart(lines []figure.Line, loads string) string {
 			text = fmt.Sprintf(" With %g %s both have the same.", p.X, loads)
 			continue
 		case change > 0:
-			text = fmt.Sprintf(" With %g %s %s has %s more than %s.", p.X, loads, b.Name, unit.Percent(change), lines[0].Name)
+			text = fmt.Sprintf(" With %g %s %s has %s %s.", p.X, loads, b.Name, more(change), lines[0].Name)
 			if above < 0 && crossed == "" {
 				crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
 			}

@@ -48,7 +48,7 @@ func stepSection(f *analysis.Findings) section {
 			steady = map[bool]string{true: "yes", false: "no"}[*x.Steady]
 		}
 		mark := remark(f, x)
-		s.row(strings.Contains(mark, "best"), strings.TrimSuffix(strings.TrimSuffix(at(f, x), " "+name), " client"), unit.Bits(x.Throughput), interval, unit.Count(x.Operations), each,
+		s.row(strings.Contains(mark, "best"), loadCell(f, x), unit.Bits(x.Throughput), interval, unit.Count(x.Operations), each,
 			q[0], q[1], q[2], q[3], first,
 			failures(x), share(x.ServerCPU), share(x.ClientCPU), steady, mark)
 	}

@@ -139,7 +139,10 @@ const mostKinds = 6
 func rateTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	what := strings.TrimSuffix(things(f), "/s")
 	c := figure.Figure{ID: "ratetime", Title: "Files against time", Desc: "Files"}
-	if what == "ops" {
+	switch what {
+	case "requests", "jobs":
+		c.Title, c.Desc = say.Capital(what)+" against time", say.Capital(what)
+	case "ops":
 		c.Title, c.Desc = "Operations of each kind against time", "Operations"
 	}
 	for i, k := range s.Kinds {
