@@ -19,9 +19,6 @@ func (b *Bottleneck) Text() string {
 	case LimitNone:
 		return "nothing that was reached in the tested range"
 	}
-	if b.Resource == ResourceNetwork && (b.Host == "link" || strings.HasPrefix(b.Host, "link ")) {
-		return "the emulated " + b.Host
-	}
 	return b.name() + b.of()
 }
 
