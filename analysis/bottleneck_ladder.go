@@ -203,9 +203,10 @@ func deepens(uses []*Use, onset int) bool {
 
 // rank orders what is saturated at the same load: what causes comes before
 // what follows from it. A pool of threads is full because each of them waits
-// for something; the clients' own limit says nothing of the service.
+// for something; the clients' own limit says nothing of the service. A wire that
+// is always sending is full, whoever keeps the cores busy meanwhile.
 func rank(resource string) int {
-	return slices.Index([]string{ResourceGenerator, ResourceCPU, ResourceCore, ResourceNetwork, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
+	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
 }
 
 // limits tells whether x can be what keeps the curve from growing: it is full

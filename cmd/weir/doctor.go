@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/unit"
+	"weir/link"
+	"weir/link/emulator"
 	"weir/monitor"
 	"weir/results"
 )
@@ -17,14 +22,15 @@ func doctorCommand(s streams) *cobra.Command {
 		Use:   "doctor",
 		Short: "Is this machine fit to generate load?",
 		Long: `Looks at what a load generator depends on (open files, ports, clock, cores,
-memory, the kernel's TCP settings) and says what each allows and what to change.`,
+memory, the kernel's TCP settings, what emulated links need) and says what each
+allows and what to change.`,
 		Example: `  weir doctor`,
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 				return err
 			}
-			found := examine(monitor.About(), results.ReadClock())
+			found := append(examine(monitor.About(), results.ReadClock()), linkFinding(c.Context()))
 			if asJSON {
 				return writeJSON(s.out, map[string]any{"checks": found})
 			}
@@ -78,6 +84,19 @@ func examine(e monitor.Environment, c results.Clock) []finding {
 		looked(e.Governor == "" || e.Governor == "performance", "CPU frequency", orUnknown(e.Governor), "use the performance governor while measuring"),
 		looked(true, "kernel", e.Kernel+" "+e.Virtualization, ""),
 	}
+}
+
+// linkFinding tries which way of emulated links is possible here.
+func linkFinding(ctx context.Context) finding {
+	probe, err := selfCommand("mover", "--probe")
+	if err != nil {
+		probe = nil
+	}
+	far := []link.Named{{Spec: link.Spec{Rate: 1e6, RTT: unit.Duration(time.Millisecond)}}}
+	choice := emulator.Best(ctx, far, probe)
+	how := emulator.Choice{Way: choice.Way, Isolated: choice.Isolated}
+	return looked(choice.Way != emulator.Proxy, "emulated links", strings.TrimPrefix(how.String(), "links are emulated "),
+		strings.Join(choice.Why, "; ")+": run as root, or allow users to make namespaces and open /dev/net/tun (docs/links.md)")
 }
 
 // freshText says how many new connections a second the ports allow for long:

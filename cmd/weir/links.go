@@ -233,7 +233,8 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 		}
 	})
 	err := load(ctx)
-	if errors.Is(context.Cause(ctx), errLinks) {
+	if err != nil && l.kept.Err() != nil { // whatever came of it
+		<-l.kept.Over()
 		err = l.kept.Err()
 	}
 	cancel(nil)

@@ -71,7 +71,7 @@ func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 		c.Way, c.Blind = Kernel, kernelBlind(links)
 	}
 	if c.Isolated = isolated; isolated {
-		c.Blind = append(c.Blind, "the run has a network of its own: services outside of it are reached through a gate, where the link's TCP connections end")
+		c.Blind = append(c.Blind, "the service is outside of that network and is reached through a gate, where the link's TCP connections end")
 	}
 	return true
 }
@@ -104,7 +104,7 @@ func proxyBlind(links []link.Named) []string {
 	if slices.ContainsFunc(links, func(l link.Named) bool { return l.Spec.Loss > 0 }) {
 		out = append(out, "nothing is lost, whatever the link's loss is")
 	}
-	return append(out, "only services that are named before the run are reached over the link, so a redirection to another server leads past it")
+	return append(out, "a program of others that is redirected to another server gets there past the link")
 }
 
 // String says the choice in sentences.

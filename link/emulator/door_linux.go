@@ -69,22 +69,6 @@ func Isolate(cmd *exec.Cmd) (*Door, error) {
 	return d, nil
 }
 
-// Rerun runs cmd, this program as a rule, isolated, to its end, and returns
-// what cmd.Wait does. When ctx ends cmd gets SIGTERM, and is waited for. It
-// learns from Door.Gone when this process is killed.
-func Rerun(ctx context.Context, cmd *exec.Cmd) error {
-	d, err := Isolate(cmd)
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return errors.Join(fmt.Errorf("start in a network of its own: %w", err), d.Close())
-	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
-	defer stop()
-	return errors.Join(cmd.Wait(), d.Close())
-}
-
 func isolate(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

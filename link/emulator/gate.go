@@ -3,9 +3,12 @@ package emulator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // gates are what passes connections on to services that a site has no route
@@ -27,12 +30,18 @@ type gate struct {
 	group    sync.WaitGroup
 }
 
+// mostGates is more servers than any service has that redirects to them.
+const mostGates = 1000
+
 // open returns the address of the gate at here that leads to address.
 func (g *gates) open(ctx context.Context, here, address string) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if old := g.all[address]; old != nil {
 		return old.listener.Addr().String(), nil
+	}
+	if len(g.all) >= mostGates {
+		return "", fmt.Errorf("more than %d servers are to be reached over the links", mostGates)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(here, "0"))
 	if err != nil {
@@ -65,6 +74,13 @@ func (g *gates) close() error {
 func (n *gate) accept() {
 	for {
 		c, err := n.listener.Accept()
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) { // clients wait in the queue until others leave
+			select {
+			case <-time.After(100 * time.Millisecond):
+				continue
+			case <-n.ctx.Done():
+			}
+		}
 		if err != nil {
 			return // it was closed
 		}

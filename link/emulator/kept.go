@@ -121,6 +121,10 @@ func (k *Kept) start(isolated bool, ready chan struct{}) error {
 	}
 	go func() { // ends when the keeper does, which Close waits for
 		k.listen(out, ready)
+		k.fail(errKeeper)
+		for _, p := range k.Posts {
+			_ = p.In.Close() // who runs there has lost its site
+		}
 		err := k.cmd.Wait()
 		if door != nil {
 			_ = door.Close() // nobody is inside any more
@@ -158,6 +162,8 @@ func (k *Kept) listen(out io.Reader, ready chan struct{}) {
 	}
 }
 
+var errKeeper = errors.New("what keeps the links has ended")
+
 // fail notes why the links are gone: the first reason counts.
 func (k *Kept) fail(err error) {
 	k.mu.Lock()
@@ -169,12 +175,11 @@ func (k *Kept) fail(err error) {
 }
 
 func (k *Kept) ended(err error) {
-	if err == nil {
-		err = errors.New("it has ended")
-	}
-	k.fail(fmt.Errorf("what keeps the links: %w", err))
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if errors.Is(k.err, errKeeper) && err != nil {
+		k.err = fmt.Errorf("%w: %w", errKeeper, err)
+	}
 	for id, answer := range k.waiting {
 		answer <- reached{ID: id, Error: "the links are gone"}
 	}

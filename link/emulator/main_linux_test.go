@@ -3,6 +3,7 @@ package emulator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,7 +60,23 @@ func rerunHost() error {
 	defer stop()
 	cmd := exec.Command(exe)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return Rerun(ctx, cmd)
+	return rerun(ctx, cmd)
+}
+
+// rerun runs cmd, this program, isolated, to its end, and returns
+// what cmd.Wait does. When ctx ends cmd gets SIGTERM, and is waited for. It
+// learns from Door.Gone when this process is killed.
+func rerun(ctx context.Context, cmd *exec.Cmd) error {
+	d, err := Isolate(cmd)
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(fmt.Errorf("start in a network of its own: %w", err), d.Close())
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer stop()
+	return errors.Join(cmd.Wait(), d.Close())
 }
 
 // apart moves this program to a network of its own, if it may, so that tests

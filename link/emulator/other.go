@@ -32,9 +32,6 @@ type Door struct{}
 // Isolate is not possible on this system.
 func Isolate(*exec.Cmd) (*Door, error) { return nil, errors.New(nowhere) }
 
-// Rerun is not possible on this system.
-func Rerun(context.Context, *exec.Cmd) error { return errors.New(nowhere) }
-
 // Close does nothing.
 func (d *Door) Close() error { return nil }
 

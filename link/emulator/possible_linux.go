@@ -36,7 +36,7 @@ func Best(ctx context.Context, links []link.Named, probe []string) Choice {
 func probeIsolated(ctx context.Context, probe []string) (Possible, error) {
 	cmd := exec.CommandContext(ctx, probe[0], probe[1:]...)
 	var said bytes.Buffer
-	cmd.Stderr = &said
+	cmd.Args[0], cmd.Stderr = "weir", &said
 	isolate(cmd)
 	out, err := cmd.Output()
 	if err != nil {

@@ -92,7 +92,7 @@ func startCarrier(o Options, files []*os.File, first order) (*carrier, error) {
 		return nil, errors.New("no program was named that carries packets")
 	}
 	cmd := exec.Command(o.Mover[0], o.Mover[1:]...) //nolint:noctx // ends when its input does
-	cmd.ExtraFiles, cmd.Stderr = files, o.Log
+	cmd.Args[0], cmd.ExtraFiles, cmd.Stderr = "weir", files, o.Log
 	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+	"weir/link/emulator"
+	"weir/results"
+)
+
+// linkNeeds skips where links cannot be made in network namespaces.
+func linkNeeds(t *testing.T) {
+	t.Helper()
+	if p := emulator.Probe(); p.Userspace != "" {
+		t.Skipf("no links of network namespaces: %s", p.Userspace)
+	}
+}
+
+func scenarioOf(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "links.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// linkHost is what a link went through in the first step.
+func linkHost(t *testing.T, f *analysis.Findings, name string) *analysis.LinkFigure {
+	t.Helper()
+	for _, h := range f.Curve[0].Hosts {
+		if h.Host == name {
+			return h.Link
+		}
+	}
+	t.Fatalf("no host %q", name)
+	return nil
+}
+
+// A job that reads one page after the other takes a round trip for each, and
+// not a tenth more.
+func TestAPageTakesARoundTrip(t *testing.T) {
+	linkNeeds(t)
+	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
+	const pages, rtt = 40, 0.051
+	const least = pages * rtt
+	for name, target := range map[string]string{"http": "built-in", "root": xrootd.URL + "\nfiles: {make: {count: 2, size: 400KiB}}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := measureFor(t, scenarioOf(t, "target: "+target+`
+link: {rate: 100Mbit/s, rtt: 51ms, congestion: cubic}
+workload: {kind: job, verify: 0, job: {events: 8, event_size: 40KiB, page: 8KiB}}
+load: {clients: [1, 1, 1], jobs: 2, hold: 60s, ramp: 0, settle: 0, cool: 100ms}
+`))
+			took := 1e9 // at best: the machine's other work may spoil some
+			for _, s := range f.Curve {
+				took = min(took, s.JobSeconds.P50)
+			}
+			t.Logf("a job takes %.3f s, %.3f at least", took, least)
+			if took < 0.995*least || took > 1.1*least {
+				t.Errorf("%.3f s for %d pages of %v s round trip", took, pages, rtt)
+			}
+		})
+	}
+}
+
+// Jobs share the rate of their link, and links at once have each their own.
+func TestJobsShareTheirLink(t *testing.T) {
+	linkNeeds(t)
+	file := scenarioOf(t, `target: built-in
+link:
+  far: {rate: 2Mbit/s, rtt: 51ms, congestion: cubic}
+  near: {rate: 8Mbit/s, rtt: 7ms, congestion: cubic}
+workload: {kind: job, verify: 0, job: {events: 10, page: 8KiB}}
+load: {clients: 24, hold: 6s, ramp: 0, settle: 2s, drain: 1s}
+`)
+	f := measureFor(t, file)
+	want(t, f, "workers", analysis.OK)
+	payload := 0.0
+	for name, rate := range map[string]float64{"link far": 2e6, "link near": 8e6} {
+		l := linkHost(t, f, name)
+		share := 8 * l.ToClients.Carried / rate
+		t.Logf("%s carried %.1f%% of its rate, late by %v s", name, 100*share, l.ToClients.Late)
+		if share < 0.95 || share > 1.005 {
+			t.Errorf("%s carried %.1f%% of its rate", name, 100*share)
+		}
+		payload += rate * 1448 / 1500 // of full packets, with TCP's time stamps
+	}
+	if got := 8 * f.Curve[0].Throughput; got < 0.93*payload || got > 1.01*payload {
+		t.Errorf("%.2f Mbit/s of payload, %.2f are possible", got/1e6, payload/1e6)
+	}
+	if b := f.Bottleneck; len(b) > 0 && b[0].Resource != analysis.ResourceNetwork {
+		t.Errorf("the links are full, and what limits is said to be %s", b[0].Text())
+	}
+}
+
+// Jobs wait for a link that comes back, unless their requests must not wait for
+// so long.
+func TestALinkThatIsDownForAWhile(t *testing.T) {
+	linkNeeds(t)
+	for timeout, crashed := range map[string]int64{"30s": 0, "1s": 3} {
+		t.Run(timeout, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "run")
+			file := scenarioOf(t, `target: built-in
+link: {rate: 10Mbit/s, rtt: 20ms, outages: [{after: 1s, for: 3s}]}
+workload: {kind: job, verify: 0, timeout: `+timeout+`, job: {events: 20, page: 8KiB}}
+load: {clients: 3, jobs: 1, hold: 60s, ramp: 0, settle: 0}
+`)
+			if code, said := weir(t, "run", "--quiet", "--out", dir, file); code != exitFine && code != exitInvalid {
+				t.Fatalf("exit code %d:\n%s", code, said)
+			}
+			f := findings(t, dir)
+			jobs := f.Curve[0].Jobs
+			if jobs.Crashed != crashed || jobs.Done != 3-crashed || jobs.Failed != 0 {
+				t.Errorf("%+v, want %d crashed", jobs, crashed)
+			}
+			if crashed == 0 && f.Curve[0].JobSeconds.Max < 3 {
+				t.Errorf("a job took %v s at most over a link that was down for 3", f.Curve[0].JobSeconds.Max)
+			}
+			events, err := os.ReadFile(filepath.Join(dir, results.EventsFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range []string{"link is down for 3 s", "link is up again"} {
+				if crashed == 0 && !strings.Contains(string(events), w) {
+					t.Errorf("no event %q in %s", w, events)
+				}
+			}
+		})
+	}
+}
+
+// Whatever ends a run, no process of its links stays. Their devices and
+// namespaces end with these: package emulator tests that.
+func TestLinksLeaveNothing(t *testing.T) {
+	linkNeeds(t)
+	for _, end := range []string{"interrupt", "terminate twice", "kill", "kill the keeper"} {
+		t.Run(end, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			p := started(t, "run", "--quiet", "--out", dir, scenarioOf(t, `target: built-in
+link: {a: {rate: 10Mbit/s}, b: {rate: 10Mbit/s, rtt: 20ms}}
+workload: {kind: job, job: {events: 20, page: 8KiB}}
+load: {clients: 4, hold: 10m, ramp: 0, settle: 0, drain: 1s}
+`))
+			untilHeld(t, dir, 1)
+			family := descendants(p.Process.Pid)
+			if len(family) < 5 { // keeper, mover, two workers, the server
+				t.Fatalf("processes %v", family)
+			}
+			switch end {
+			case "interrupt":
+				p.send(t, os.Interrupt)
+			case "terminate twice":
+				p.send(t, syscall.SIGTERM)
+				waitFor(t, func() bool {
+					return contains(filepath.Join(dir, results.EventsFile), "\"end\"") || p.Process.Signal(syscall.SIGTERM) != nil
+				})
+			case "kill":
+				p.send(t, os.Kill)
+			case "kill the keeper":
+				for _, pid := range family {
+					if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(b), "keeper") {
+						if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}
+			code, said := p.ended()
+			if end == "kill the keeper" && (code != exitError || !strings.Contains(said, "what keeps the links has ended: signal: killed")) {
+				t.Errorf("exit code %d:\n%s", code, said)
+			}
+			waitFor(t, func() bool { return !slices.ContainsFunc(family, alive) })
+		})
+	}
+}
+
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(b), ") Z ")
+}
+
+// descendants are the processes that pid has started, and those that they have.
+func descendants(pid int) (all []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		_, rest, ok := strings.Cut(string(b), ") ")
+		fields := strings.Fields(rest)
+		if err != nil || !ok || len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		if child, err := strconv.Atoi(strings.Split(f, "/")[2]); err == nil {
+			all = append(append(all, child), descendants(child)...)
+		}
+	}
+	return all
+}
+
+// Without privileges the best way that is left is taken, and what it does not
+// show is said.
+func TestLinksWithoutPrivileges(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("this test becomes somebody without privileges, which only root can")
+	}
+	lab.Need(t, "setpriv")
+	dir, err := os.MkdirTemp("", "weir-links-") // that others may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "weir"), b, 0o755), os.Chmod(filepath.Join(dir, "weir"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, link := range map[string]string{"far": "{rate: 20Mbit/s, rtt: 20ms}", "slow": "{rate: 20Mbit/s}"} {
+		file := filepath.Join(dir, name+".yaml")
+		text := "target: built-in\nlink: " + link + `
+workload: {kind: job, verify: 0, job: {events: 20, page: 8KiB, read_ahead: 64KiB}}
+load: {clients: 8, hold: 3s, ramp: 0, settle: 1s, drain: 2s}
+`
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, name)
+		p := start(t, dir, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", filepath.Join(dir, "weir"), "run", "--quiet", "--out", out, file)
+		code, said := p.ended()
+		if code != exitFine && code != exitInvalid {
+			t.Fatalf("%s: exit code %d:\n%s", name, code, said)
+		}
+		about, err := results.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		how := about.About.Links
+		t.Logf("%s: %+v", name, how)
+		if how == nil || how.Way != "proxy" && !how.Isolated || len(how.Why) == 0 || len(how.Blind) == 0 {
+			t.Errorf("%s: links are made as %+v", name, how)
+		}
+		f := findings(t, out)
+		if how.Way == "proxy" {
+			want(t, f, "links", analysis.Warn)
+		}
+		if carried := 8 * linkHost(t, f, "link").ToClients.Carried; carried > 1.01*20e6 || carried < 0.5*20e6 {
+			t.Errorf("%s: the link carried %.1f of 20 Mbit/s", name, carried/1e6)
+		}
+	}
+}
