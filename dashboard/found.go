@@ -136,15 +136,16 @@ func stepsOf(f *analysis.Findings) []FoundStep {
 // draw brings the figures into the forms that pages take.
 func (f *Found) draw(p report.Plots) error {
 	f.Curve = []json.RawMessage{}
-	for i := range p.Load {
-		b, err := json.Marshal(&p.Load[i])
+	load := append(p.Load[:len(p.Load):len(p.Load)], p.Jobs...)
+	for i := range load {
+		b, err := json.Marshal(&load[i])
 		if err != nil {
 			return err
 		}
 		f.Curve = append(f.Curve, b)
 	}
 	first := min(1, len(p.Load))
-	for _, all := range [][]figure.Figure{p.Load[:first], p.Time, p.Load[first:]} {
+	for _, all := range [][]figure.Figure{p.Load[:first], p.Jobs, p.Time, p.Load[first:]} {
 		for i := range all {
 			g := &all[i]
 			f.Drawings = append(f.Drawings, Drawing{say.Plain(g.Title), say.Plain(g.Desc), g.Still()})

@@ -76,6 +76,10 @@ type opened struct {
 	done    [storage.Kinds]int64
 	failed  [storage.Classes]int64
 	latency measure.Histogram
+
+	running, work float64 // jobs, mean; seconds for which they computed
+	lost, over    int64   // jobs that crashed or failed; that came to their end
+	events        int64
 }
 
 func newHistory() *history {
@@ -156,6 +160,11 @@ func (o *opened) add(iv *measure.Interval) {
 		o.failed[class] += n
 	}
 	o.latency.Merge(&iv.Latency)
+	o.running = max(o.running, iv.Running)
+	o.work += iv.Compute + iv.CPU
+	o.events += iv.Jobs.Events
+	o.over += iv.Ended
+	o.lost += iv.Broken + iv.Crashed
 }
 
 // write puts what o has summed up into its row.
@@ -182,12 +191,22 @@ func (h *history) write(o *opened) {
 	}
 	set(colDone, perSecond(done, o.seconds))
 	set(colFailed, perSecond(failed, o.seconds))
+	if _, jobs := h.column[jobColumn("running")]; jobs || o.running > 0 {
+		set(h.named(jobColumn("running")), o.running)
+		set(h.named(jobColumn("computing")), o.work/max(o.seconds, 1e-9))
+		set(h.named(jobColumn("events")), perSecond(o.events, o.seconds))
+		set(h.named(jobColumn("done")), perSecond(o.over, o.seconds))
+		set(h.named(jobColumn("lost")), perSecond(o.lost, o.seconds))
+	}
 	if o.latency.Count() > 0 {
 		set(colP50, o.latency.Quantile(0.5))
 		set(colP90, o.latency.Quantile(0.9))
 		set(colP99, o.latency.Quantile(0.99))
 	}
 }
+
+// jobColumn names a column of jobs, which a run without them does not have.
+func jobColumn(what string) string { return "job " + what }
 
 // named returns the column of that name, a new one if need be.
 func (h *history) named(name string) int {

@@ -92,6 +92,34 @@ export const clients: Maker = (f) => {
   });
 };
 
+/** jobs are those that run, and how many of them compute; none in runs without jobs. */
+export const jobs: Maker = (f) => {
+  if (!f.d.named("job").includes("job running")) return null;
+  const [running, computing] = [f.d.rows.col("job running"), f.d.rows.col("job computing")];
+  const top = most(running, computing);
+  if (top === 0) return null;
+  const [n, c] = [running.at(-1) ?? 0, computing.at(-1) ?? 0];
+  return figure(f, {
+    id: "jobs", title: "Running jobs", y: linear("jobs", decimal(top, " jobs"), top),
+    lines: [line("running", 0, f.d.middles, running), line("computing", 2, f.d.middles, computing)],
+    desc: `Jobs that ran, and how many of them computed, mean of each second: ${f.now} ${count(Math.round(n))}, of which ${count(Math.round(c * 10) / 10)} computed` +
+      (n > 0 ? `: a CPU efficiency of ${showPercent(c / n)}.` : "."),
+  });
+};
+
+/** outcomes are how many jobs came to their end, and how many crashed or failed. */
+export const outcomes: Maker = (f) => {
+  if (!f.d.named("job").includes("job running")) return null;
+  const [done, lost] = [f.d.rows.col("job done"), f.d.rows.col("job lost")];
+  const top = most(done, lost);
+  if (top === 0) return null;
+  return figure(f, {
+    id: "outcomes", title: "Jobs that ended", y: scaled(decimal(top, " jobs/s"), top),
+    lines: [line("came to their end", 0, f.d.middles, done), line("crashed or failed", 1, f.d.middles, lost)],
+    desc: `Jobs that ended each second: ${f.now} ${count(done.at(-1) ?? 0)}/s came to their end, ${count(lost.at(-1) ?? 0)}/s crashed or failed, at most ${count(most(lost))}/s.`,
+  });
+};
+
 export const latency: Maker = (f) => {
   const cols = ["p50", "p90", "p99"].map((n) => f.d.rows.col(n));
   const top = most(...cols);

@@ -129,7 +129,7 @@ export class Page {
     this.report.href = "/report.html" + (run ? "?run=" + encodeURIComponent(run) : "");
     this.figuresNow(d, now);
     const f = figures.frame(d);
-    this.time.show([figures.throughput, figures.operations, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
+    this.time.show([figures.throughput, figures.jobs, figures.outcomes, figures.operations, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
     this.secondPart.hidden = d.rows.at.length === 0;
     this.stepPart.hidden = d.steps.size === 0;
     this.steps.show(tables.steps(d));
@@ -202,8 +202,9 @@ export class Page {
     const cards: [string, string][] = [
       ["throughput", known(d.last("throughput"), bits)], ["operations", known(d.last("operations"), (x) => count(x) + "/s")],
       ["clients", known(d.last("clients"), (x) => count(Math.round(x)))], ["latency, median", known(d.last("p50"), seconds)], ["p99", known(d.last("p99"), seconds)],
-      ["errors, all phases", count(failed)], ["server CPU", known(side("server"), percent)], ["clients' CPU", known(side("client"), percent)],
+      ["errors, all phases", count(failed)], ["server CPU", known(side("server"), percent)], ["clients' CPU", known(side("client"), percent)], ...jobFacts(d),
     ];
+    while (this.cards.children.length > cards.length) this.cards.lastElementChild?.remove();
     this.cards.hidden = d.rows.at.length === 0;
     this.cards.classList.toggle("past", now.state !== "running");
     cards.forEach(([name, value], i) => {
@@ -239,4 +240,15 @@ function words(now: Now): string {
 
 function short(now: Now): string {
   return now.state === "running" ? Math.round(100 * now.share) + "%" : now.state === "ended" ? "over" : now.state === "broken" ? "broken off" : now.state;
+}
+
+/** jobFacts are what runs with jobs show beside the rest. */
+function jobFacts(d: Data): [string, string][] {
+  if (!d.named("job").includes("job running")) return [];
+  const [running, computing] = [d.last("job running"), d.last("job computing")];
+  return [
+    ["jobs running", count(Math.round(running ?? 0))],
+    ["CPU efficiency", running ? percent((computing ?? 0) / running) : "–"],
+    ["events", count(d.last("job events") ?? 0) + "/s"],
+  ];
 }
