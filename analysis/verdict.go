@@ -144,6 +144,9 @@ func (f *Findings) turn(best int, there string) string {
 		return fmt.Sprintf("%s peaks at %s with %s%s; beyond that it falls, but %s with %s may be the same", what, value, f.at(s), there, f.show(end), f.at(last))
 	case level == "":
 		level = "is much the same at all steps"
+		if least, _, _ := f.yield(&f.Curve[f.lightest()]); least < shape.NearBest*top {
+			level = "is much the same from " + f.at(s) + " on"
+		}
 	}
 	return fmt.Sprintf("%s %s: %s with %s%s; up to %s it changes by no more than chance, so no maximum was found in the tested range",
 		what, level, value, f.at(s), there, f.at(last))

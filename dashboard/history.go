@@ -162,7 +162,7 @@ func (o *opened) add(iv *measure.Interval) {
 	o.latency.Merge(&iv.Latency)
 	o.running = max(o.running, iv.Running)
 	o.work += iv.Compute + iv.CPU
-	o.events += iv.Jobs.Events
+	o.events += iv.Events
 	o.over += iv.Ended
 	o.lost += iv.Broken + iv.Crashed
 }

@@ -84,7 +84,7 @@ func operationRows() shape[measure.Interval] {
 	s.seldom("jobs_done", "Jobs that came to their end.", func(v *iv) float64 { return float64(v.Ended) })
 	s.seldom("jobs_failed", "Jobs that a failure ended, but for those that crashed.", func(v *iv) float64 { return float64(v.Broken) })
 	s.seldom("jobs_crashed", "Jobs that ended because a request was not answered in time.", func(v *iv) float64 { return float64(v.Crashed) })
-	s.seldom("events_done", "Events that jobs were through with.", func(v *iv) float64 { return float64(v.Jobs.Events) })
+	s.seldom("events_done", "Events that jobs were through with.", func(v *iv) float64 { return float64(v.Events) })
 	s.seldom("used_bytes", "Payload that jobs worked on.", func(v *iv) float64 { return float64(v.Used) })
 	s.seldom("staged_bytes", "Payload that jobs had copied to a scratch disk.", func(v *iv) float64 { return float64(v.Staged) })
 	s.seldom("job_compute_seconds", "Time for which jobs computed, summed; of programs see weir_client_program_cpu_seconds_total.", func(v *iv) float64 { return v.Compute })

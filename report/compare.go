@@ -23,6 +23,7 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		p.hanging("  ", groupText(&g))
 	}
 	p.line("")
+	p.outcomes(c)
 	for i, v := range c.Verdicts {
 		if brevity(c) && i >= len(c.Verdicts)-len(c.Pairs) {
 			break // they are in the overview

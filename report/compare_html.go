@@ -21,6 +21,7 @@ type comparisonPage struct {
 	Methods  []string
 	Warnings []string
 	Beside   []drawing // the curves of all groups
+	Outcomes section   // what became of jobs; no rows: there were none
 	Unlike   section   // what else differs
 	Groups   section
 	Pairs    []pairPart
@@ -65,6 +66,11 @@ func newComparisonPage(c *compare.Comparison) comparisonPage {
 		p.Effects = effectPart(c)
 	}
 	p.Beside, p.Unlike = besideEachOther(c), conditionSection(c)
+	if t := outcomeTable(c); len(t.rows) > 0 {
+		p.Outcomes = section{ID: "outcomes", Title: "What became of the jobs", Stamp: c.Status, Caption: "Jobs of all steps and runs of each group, by how they ended",
+			Note: "Of all steps and runs of a group: jobs that ended while load was held. Lost are those that crashed or failed."}
+		p.Outcomes.fill(t)
+	}
 	for i := range c.Pairs {
 		p.Pairs = append(p.Pairs, newPairPart(c, i))
 	}

@@ -1,8 +1,12 @@
 package report
 
 import (
+	"fmt"
+
 	"weir/analysis"
+	"weir/analysis/compare"
 	"weir/figure"
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -41,4 +45,53 @@ func jobOverlays(f *analysis.Findings) []overlay {
 		{id: "used", title: "Payload that jobs used against load", name: "used payload", desc: "What jobs worked on, as a share of the payload that was moved for them",
 			of: of(func(s *analysis.Step) *float64 { return s.UsedRatio }), axis: percentAxis("% of what was moved", 1), show: unit.Percent},
 	}
+}
+
+// outcomeTable tells what became of the jobs of each group; without rows where
+// no group has any.
+func outcomeTable(c *compare.Comparison) table {
+	t := table{head: []string{"group", "ended", "crashed", "failed", "lost", "best cluster throughput", "with"}, left: true}
+	for i := range c.Groups {
+		var all analysis.JobCounts
+		best, at, any := 0.0, "", false
+		for _, r := range c.Groups[i].Runs {
+			if r.Found == nil {
+				continue
+			}
+			for k := range r.Found.Curve {
+				s := &r.Found.Curve[k]
+				if s.Jobs == nil {
+					continue
+				}
+				any = true
+				all.Done, all.Crashed, all.Failed = all.Done+s.Jobs.Done, all.Crashed+s.Jobs.Crashed, all.Failed+s.Jobs.Failed
+				if x := s.ClusterThroughput; x != nil && *x > best {
+					best, at = *x, fmt.Sprintf("%d jobs", s.Clients)
+				}
+			}
+		}
+		if !any {
+			continue
+		}
+		lost, top := "-", "-"
+		if n := all.Ended(); n > 0 {
+			lost = unit.Percent(float64(all.Crashed+all.Failed) / float64(n))
+		}
+		if best > 0 {
+			top = unit.Significant(best)
+		}
+		t.rows = append(t.rows, []string{say.Plain(c.Groups[i].Name), unit.Count(float64(all.Ended())), unit.Count(float64(all.Crashed)), unit.Count(float64(all.Failed)), lost, top, at})
+	}
+	return t
+}
+
+// outcomes writes it.
+func (p printer) outcomes(c *compare.Comparison) {
+	t := outcomeTable(c)
+	if len(t.rows) == 0 {
+		return
+	}
+	p.line(p.paint(bold, "What became of the jobs") + p.paint(statusColor(c.Status), " ("+c.Status+")"))
+	p.table(t)
+	p.line("")
 }
