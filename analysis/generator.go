@@ -53,6 +53,9 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 	}
 	if !seen {
 		c.Detail = "its CPU was not watched and no starts were timed"
+		if len(f.Curve) > 0 && f.Curve[0].programs {
+			c.Detail = "its CPU is not told from that of the programs that it starts, and no starts were timed"
+		}
 		return c
 	}
 	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU", unit.Percent(topCPU))
@@ -113,10 +116,10 @@ func judge(s *Step) (status string, reasons []string) {
 		}
 		reasons = append(reasons, reason)
 	}
-	if s.ClientCPU != nil {
+	if s.ClientCPU != nil && !s.programs { // what programs use counts among what the generator's processes do
 		reach(s.ownCPU(), generatorWarn, generatorFail, "used "+unit.Percent(s.ownCPU())+" of the CPU")
 	}
-	if s.clientMay > 0 && s.ClientCores != nil {
+	if s.clientMay > 0 && s.ClientCores != nil && !s.programs {
 		own := s.without(*s.ClientCores)
 		reach(own/s.clientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.0f cores that it may", own, s.clientMay))
 	}

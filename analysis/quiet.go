@@ -46,15 +46,15 @@ func checkQuiet(f *Findings) Check {
 }
 
 // others returns the share of h's CPU that no watched process used; ok is
-// false where the processes of a side that h has were not watched. What the
-// programs of jobs use is known only when they end, so these are not watched.
+// false where the processes of a side that h has were not watched. Of
+// jobs that are programs these count among the clients' processes.
 func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	serves, loads := h.Role == server || h.Role == "both", h.Role == client || h.Role == "both"
-	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && (h.ClientCores == nil || s.programs) {
+	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && h.ClientCores == nil {
 		return 0, false
 	}
 	used := value(h.ServerCores) + value(h.ClientCores)
-	if loads {
+	if loads && !s.programs {
 		used += s.ExternalCores
 	}
 	return max(0, *h.userSystem-ratio(used, float64(h.Cores))), true

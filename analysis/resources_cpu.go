@@ -16,7 +16,7 @@ func cpuUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
 	u.foreign, u.own = value(h.Steal), *u.Share-value(h.Steal)
 	if others, ok := h.others(s); ok {
 		u.foreign += others
-		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+s.ExternalCores, float64(h.Cores))
+		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+map[bool]float64{false: s.ExternalCores}[s.programs], float64(h.Cores))
 	}
 	all := []Use{u}
 	if core, thread := coreUse(h, threads, u.foreign >= othersWarn); core.Share != nil {
@@ -40,11 +40,11 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 		cores("the service's processes", *h.ServerCores)
 	}
 	if h.ClientCores != nil {
-		cores("the clients", *h.ClientCores)
+		cores(map[bool]string{true: "the clients and their programs", false: "the clients"}[s.programs], *h.ClientCores)
 		if s.burned > 0 {
 			parts[len(parts)-1] += fmt.Sprintf(" (of these their jobs burned %.2f on purpose)", min(s.burnedOn(h), *h.ClientCores))
 		}
-		if s.ExternalCores > 0 {
+		if s.ExternalCores > 0 && !s.programs {
 			cores("client programs", s.ExternalCores)
 		}
 	}

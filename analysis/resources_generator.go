@@ -53,7 +53,7 @@ func (d *data) generatorUses(s *Step) []Use {
 	}
 	status, reasons := judge(s)
 	for _, h := range hosts {
-		if h.Cores == 0 {
+		if h.Cores == 0 || s.programs {
 			continue
 		}
 		allowed, of := float64(h.Cores), "cores"
