@@ -304,7 +304,11 @@ func TestReadyScenarios(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d scenarios, %v", len(files), err)
 	}
-	for _, file := range files {
+	jobs, err := filepath.Glob("../scenarios/jobs/*.yaml")
+	if err != nil || len(jobs) < 5 {
+		t.Fatalf("%d scenarios of jobs, %v", len(jobs), err)
+	}
+	for _, file := range append(files, jobs...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -41,11 +41,15 @@ func levelsText(c *campaign.Campaign, run *campaign.Run) string {
 // campaignText says how many runs there are and how long the next ones take.
 func campaignText(c *campaign.Campaign, plans map[string]*scenario.Plan, runs int) string {
 	var sum time.Duration
+	about := "about"
 	for _, p := range plans {
 		sum += p.Time()
+		if p.Jobs() > 0 {
+			about = "at most"
+		}
 	}
 	mean := sum / time.Duration(max(len(plans), 1))
 	total := (mean*time.Duration(runs) + rest*time.Duration(max(runs-1, 0))).Round(time.Second)
-	return fmt.Sprintf("%s: a campaign of %s, %s each: %s, about %v",
-		c.Name, say.Plural(len(plans), "variant"), say.Plural(c.Repeat, "time"), say.Plural(runs, "run"), unit.Duration(total))
+	return fmt.Sprintf("%s: a campaign of %s, %s each: %s, %s %v",
+		c.Name, say.Plural(len(plans), "variant"), say.Plural(c.Repeat, "time"), say.Plural(runs, "run"), about, unit.Duration(total))
 }

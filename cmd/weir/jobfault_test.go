@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/results"
+	"weir/storage"
+)
+
+// smallJobs are the options of a run whose jobs read and compute for some
+// tenths of a second.
+func smallJobs(dir, target, access string, more ...string) []string {
+	return append([]string{"run", "--target", target, "--out", dir, "--set", "load.ramp=0s", "--set", "load.settle=0s", "--set", "load.drain=5s",
+		"--set", "workload={kind: job, job: {access: " + access + ", events: 20, event_size: 40KiB, compute: 5ms}, timeout: 5s}"}, more...)
+}
+
+// A server that dies in the middle of jobs ends those, not the run: they have
+// failed, those after them fail, too, and the run says so to its end.
+func TestServerDiesUnderJobs(t *testing.T) {
+	t.Parallel()
+	for _, access := range []string{"direct", "staged"} {
+		t.Run(access, func(t *testing.T) {
+			t.Parallel()
+			server, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB")
+			dir := filepath.Join(t.TempDir(), "run")
+			p := started(t, smallJobs(dir, url, access, "--clients", "3", "--hold", "5s", "--set", "thresholds=[job_failure_ratio < 1%]")...)
+			untilHeld(t, dir, 1)
+			if err := server.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			code, said := p.ended()
+			if code != exitMissed && code != exitInvalid {
+				t.Errorf("exit code %d\n%s", code, said)
+			}
+			f := findings(t, dir)
+			if len(f.Curve) != 1 || f.Curve[0].Jobs == nil {
+				t.Fatalf("what was measured is not there: %+v\n%s", f.Curve, said)
+			}
+			s := f.Curve[0]
+			if s.Jobs.Failed == 0 || s.Jobs.Crashed > 0 || s.Jobs.Done == 0 || s.Hold < 4 || *s.JobFailureRatio <= 0 {
+				t.Errorf("%+v in %v s", s.Jobs, s.Hold)
+			}
+			if th := f.Thresholds; len(th) != 1 || th[0].Met {
+				t.Errorf("%+v", th)
+			}
+			if !contains(filepath.Join(dir, results.EventsFile), "connection refused") || !strings.Contains(said, "jobs failed") {
+				t.Errorf("it does not say what happened:\n%s", said)
+			}
+		})
+	}
+}
+
+// Files that are shorter than the list says, or than the events of a job: jobs
+// fail on them, others do not; and where none is long enough nothing begins.
+func TestFilesShorterThanTheirEvents(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 4, 1<<20) // 25 events; a job has 20
+	for i := range 2 {
+		if err := os.Truncate(filepath.Join(data, fmt.Sprintf("data-%02d.dat", i)), 500<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := filepath.Join(t.TempDir(), "files.txt")
+	if err := os.WriteFile(list, []byte("data-00.dat 1MiB\ndata-02.dat 1MiB\ndata-03.dat 1MiB\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, access := range []string{"direct", "staged"} {
+		for _, files := range []string{"{listing: true}", "{list: " + list + "}"} {
+			dir := filepath.Join(t.TempDir(), "run")
+			code, said := weir(t, smallJobs(dir, "file://"+data, access, "--clients", "2", "--hold", "2s", "--set", "files="+files)...)
+			if code != exitFine && code != exitInvalid {
+				t.Fatalf("%s, files %s: exit code %d\n%s", access, files, code, said)
+			}
+			s := findings(t, dir).Curve[0]
+			if s.Jobs.Done == 0 || s.Jobs.Failed == 0 || s.Jobs.Crashed > 0 || s.ErrorsBy[storage.Short] != s.Errors || s.Errors == 0 {
+				t.Errorf("%s, files %s: %+v, errors %v\n%s", access, files, s.Jobs, s.ErrorsBy, said)
+			}
+		}
+	}
+	code, said := weir(t, smallJobs(filepath.Join(t.TempDir(), "run"), "file://"+data, "direct", "--set", "workload.job.events=30")...)
+	if code != exitError || !strings.Contains(said, "a job goes through 30 events") || !strings.Contains(said, "holds 25 events") {
+		t.Errorf("no file is long enough: exit code %d\n%s", code, said)
+	}
+}
+
+// A server that answers too late crashes jobs, a slow copy too; the report and
+// the exit code say so.
+func TestJobsCrashOfTimeouts(t *testing.T) {
+	t.Parallel()
+	_, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB", "--delay", "2s")
+	for access, set := range map[string]string{"direct": "workload.timeout=300ms", "staged": "workload.job.copy_timeout=300ms"} {
+		dir := filepath.Join(t.TempDir(), "run")
+		code, said := weir(t, smallJobs(dir, url, access, "--clients", "3", "--hold", "2s", "--set", set, "--set", "files.listing=true", "--set", "thresholds=[crash_ratio < 1%]")...)
+		if code != exitMissed && code != exitInvalid {
+			t.Errorf("%s: exit code %d\n%s", access, code, said)
+		}
+		f := findings(t, dir)
+		s := f.Curve[0]
+		if s.Jobs.Crashed == 0 || s.Jobs.Done+s.Jobs.Failed > 0 || *s.CrashRatio != 1 || len(f.Thresholds) != 1 || f.Thresholds[0].Met {
+			t.Errorf("%s: %+v, %+v", access, s.Jobs, f.Thresholds)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, results.ReportFile))
+		if err != nil || !strings.Contains(string(page), "crashed") || !strings.Contains(said, "crashed (100%)") {
+			t.Errorf("%s: the report does not tell (%v)\n%s", access, err, said)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/link/emulator"
+	"weir/results"
+	"weir/results/campaign"
+)
+
+// needLinks skips t where no links can be made over which TCP runs as over a
+// real one, unless they are required.
+func needLinks(t *testing.T) {
+	t.Helper()
+	p := emulator.Probe()
+	why := p.Spaces
+	if why == "" && p.Userspace != "" && p.Tbf != "" {
+		why = p.Userspace
+	}
+	switch {
+	case why == "":
+	case os.Getenv("WEIR_REQUIRE") == "all":
+		t.Fatalf("no emulated links here: %s (WEIR_REQUIRE=all)", why)
+	default:
+		t.Skipf("no emulated links here: %s", why)
+	}
+}
+
+// byLevel runs a campaign of one factor and returns the findings of each level.
+func byLevel(t *testing.T, file, factor string, args ...string) (f map[string]*analysis.Findings, dir, said string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "campaign")
+	args = append([]string{"run", filepath.Join(scenarios(t), "jobs", file), "--quiet", "--out", dir}, args...)
+	code, said := started(t, args...).ended() // by itself, so that it is told apart from other tests' runs
+	if code != exitFine && code != exitInvalid && code != exitMissed {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	c, err := campaign.Read(dir)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	f = map[string]*analysis.Findings{}
+	for _, r := range c.Runs {
+		f[r.Levels[factor]] = findings(t, filepath.Join(dir, r.Dir))
+	}
+	return f, dir, said
+}
+
+// heaviest is the step with most clients.
+func heaviest(t *testing.T, f *analysis.Findings) *analysis.Step {
+	t.Helper()
+	if f == nil || len(f.Curve) == 0 || f.Curve[len(f.Curve)-1].Jobs == nil || f.Curve[len(f.Curve)-1].CPUEfficiency == nil {
+		t.Fatalf("no jobs were measured: %+v", f)
+	}
+	return &f.Curve[len(f.Curve)-1]
+}
+
+// What the Objectivity note of 1999 found: at 2 and 10 Mbit/s the network is the
+// bottleneck, at 1000 Mbit/s a CPU; over the WAN jobs get a few percent.
+func TestLANAndWAN(t *testing.T) {
+	needLinks(t)
+	runs, dir, said := byLevel(t, "lan-wan-small.yaml", "network", "--clients", "1,20", "--hold", "2s", "--set", "load.settle=500ms")
+	for network, want := range map[string][]string{
+		"LAN 1000 Mbit/s": {analysis.ResourceCPU, analysis.ResourceCore},
+		"LAN 10 Mbit/s":   {analysis.ResourceNetwork},
+		"WAN 2 Mbit/s":    {analysis.ResourceNetwork},
+	} {
+		f := runs[network]
+		if len(f.Bottleneck) == 0 || !slices.Contains(want, f.Bottleneck[0].Resource) || want[0] == analysis.ResourceNetwork != (f.Bottleneck[0].Host == "link") {
+			t.Errorf("%s: %+v limits it, want %v\n%s", network, f.Bottleneck, want, said)
+		}
+	}
+	for network, most := range map[string]float64{"LAN 10 Mbit/s": 10e6, "WAN 2 Mbit/s": 2e6, "four sites": 14e6, "four clients at 100 Mbit/s": 100e6} {
+		s := heaviest(t, runs[network])
+		if got := 8 * s.Throughput; got > most || got < 0.2*most || s.Jobs.Failed+s.Jobs.Crashed > 0 {
+			t.Errorf("%s: %.3g bit/s, %+v", network, got, s.Jobs)
+		}
+	}
+	wan := heaviest(t, runs["WAN 2 Mbit/s"])
+	if e := *wan.CPUEfficiency; e > 0.02 { // 2 Mbit/s carry 6 events/s of 5 ms each, for 20 jobs
+		t.Errorf("20 jobs over the WAN have an efficiency of %v", e)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
+	if err != nil || !strings.Contains(said, "cluster throughput") {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	charted(t, string(page), "Cluster throughput against load", "CPU efficiency of jobs against load", "Mean wall clock time against load")
+}
+
+// What the HammerCloud tests of 2009 found: jobs that stage their files level
+// off with fewer jobs than those that read directly, and get less.
+func TestDirectAndStaged(t *testing.T) {
+	needLinks(t)
+	for try := range 3 {
+		runs, dir, said := byLevel(t, "direct-vs-staged-small.yaml", "access", "--clients", "20", "--hold", "4s", "--set", "load.settle=1s")
+		direct, staged := heaviest(t, runs["direct"]), heaviest(t, runs["staged"])
+		for access, s := range map[string]*analysis.Step{"direct": direct, "staged": staged} {
+			if s.Jobs.Done == 0 || s.Jobs.Failed+s.Jobs.Crashed > 0 || (s.Staged > 0) != (access == "staged") {
+				t.Errorf("%s: %+v, %d bytes staged", access, s.Jobs, s.Staged)
+			}
+		}
+		for _, w := range []string{"cluster throughput, staged against direct", "CPU efficiency, staged against direct", "failed jobs", "crashed jobs"} {
+			if !strings.Contains(said, w) {
+				t.Errorf("the comparison does not say %q:\n%s", w, said)
+			}
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		charted(t, string(page), "Cluster throughput against load", "CPU efficiency of jobs against load")
+		// Four links carry the copies of 8 jobs' work, one the pages of 17.
+		if *direct.ClusterThroughput > 1.15**staged.ClusterThroughput && *staged.ClusterThroughput < 12 || t.Failed() {
+			return
+		}
+		t.Logf("try %d: 20 jobs did the work of %.1f directly and of %.1f staged", try+1, *direct.ClusterThroughput, *staged.ClusterThroughput)
+	}
+	t.Error("jobs that stage did as well as those that read directly, three times")
+}
+
+// A link that is cut for longer than a request may take crashes the jobs that
+// want something meanwhile; with a longer timeout they go on when it is back.
+// A threshold of crashes is not met by the one, and met by the other.
+func TestCutLink(t *testing.T) {
+	t.Parallel()
+	needLinks(t)
+	runs, dir, said := byLevel(t, "cut-link.yaml", "workload.timeout", "--hold", "7s", "--set", "load.settle=0s", "--set", "load.ramp=0s",
+		"--set", "link.outages=[{after: 1500ms, for: 2s}]", "--set", "matrix.workload.timeout=[1s, 30s]", "--set", "workload.job.events=2", "--set", "thresholds=[crash_ratio < 1%]")
+	short, long := heaviest(t, runs["1s"]), heaviest(t, runs["30s"])
+	if short.Jobs.Crashed < 5 || *short.CrashRatio == 0 {
+		t.Errorf("with a timeout of 1 s, %+v", short.Jobs)
+	}
+	if long.Jobs.Crashed+long.Jobs.Failed > 0 || long.Jobs.Done < 5 {
+		t.Errorf("with a timeout of 30 s, %+v", long.Jobs)
+	}
+	for level, met := range map[string]bool{"1s": false, "30s": true} {
+		if th := runs[level].Thresholds; len(th) != 1 || th[0].Met != met {
+			t.Errorf("timeout %s: %+v", level, th)
+		}
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "0*", results.EventsFile))
+	if err != nil || len(logs) != 2 {
+		t.Fatal(logs, err)
+	}
+	for _, log := range logs {
+		if !contains(log, "link is down for 2 s") || !contains(log, "link is up again") {
+			t.Errorf("%s does not tell of the cut", log)
+		}
+	}
+	if !strings.Contains(said, "crashed jobs") {
+		t.Errorf("the comparison does not tell of crashed jobs:\n%s", said)
+	}
+}
+
+// The scenarios of full size work, too, as far as a short time shows.
+func TestFullJobScenarios(t *testing.T) {
+	t.Parallel()
+	needLinks(t)
+	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.drain=20s"}
+	for name, args := range map[string][]string{
+		"lan-wan.yaml":          {"--var", "EVENTS=10", "--set", "matrix=null", "--set", "link={a: {rate: 100Mbit/s}, b: {rtt: 5ms}}", "--set", "load.cool=100ms"},
+		"direct-vs-staged.yaml": {"--var", "EVENTS=5", "--set", "matrix={workload.job.access: [direct, staged]}", "--hold", "2s", "--set", "load.settle=500ms"},
+	} {
+		for _, f := range measureAll(t, slices.Concat([]string{"../../scenarios/jobs/" + name}, common, args)...) {
+			done := int64(0)
+			for _, s := range f.Curve {
+				if s.Jobs == nil || s.Jobs.Failed+s.Jobs.Crashed > 0 {
+					t.Errorf("%s, step %d: %+v", name, s.Step, s.Jobs)
+				} else {
+					done += s.Jobs.Done
+				}
+			}
+			if done == 0 {
+				t.Errorf("%s: no job was done", name)
+			}
+		}
+	}
+}
+
+// A scenario that is added is tested here, too.
+func TestAllJobScenariosAreTested(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../scenarios/jobs/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	tested := []string{
+		"analysis.py", "analysis.yaml", // see TestAnalysisByUproot
+		"cut-link.yaml", "direct-vs-staged-small.yaml", "direct-vs-staged.yaml", "lan-wan-small.yaml", "lan-wan.yaml",
+		"make_events.py",
+	}
+	if !slices.Equal(files, tested) {
+		t.Errorf("scenarios/jobs has %v, tested are %v", files, tested)
+	}
+}
