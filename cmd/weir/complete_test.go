@@ -63,7 +63,7 @@ func TestComplete(t *testing.T) {
 		{"run s.yaml --var ", []string{"HOST=", "SIZE="}},
 		{"run s.yaml broken.yaml missing.yaml --var ", []string{"HOST=", "SIZE="}},
 		{"run --set load.h", []string{"load.hold="}},
-		{"run --set workload.kind=", []string{"workload.kind=login", "workload.kind=metadata", "workload.kind=mix", "workload.kind=read", "workload.kind=write"}},
+		{"run --set workload.kind=", []string{"workload.kind=command-job", "workload.kind=job", "workload.kind=login", "workload.kind=metadata", "workload.kind=mix", "workload.kind=read", "workload.kind=write"}},
 		{"run --set workload.sync=", []string{"workload.sync=false", "workload.sync=true"}},
 		{"run --set nothing=", nil},
 		{"run --hold ", nil},

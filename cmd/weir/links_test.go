@@ -265,3 +265,32 @@ load: {clients: 8, hold: 3s, ramp: 0, settle: 1s, drain: 2s}
 		}
 	}
 }
+
+// A target keeps its name for TLS, and servers that it redirects to are reached
+// over the link as well. Programs of others get an address that they can reach.
+func TestLinksReachWhatIsNamed(t *testing.T) {
+	linkNeeds(t)
+	lab.Need(t, "curl")
+	s, cluster := lab.StartXRootD(t, lab.XRootDConfig{Config: lab.Config{TLS: true}}), lab.StartXRootD(t, lab.XRootDConfig{Servers: 2})
+	ng := lab.StartNginx(t, lab.NginxConfig{})
+	for name, c := range map[string]string{
+		"roots":      "target: " + s.URLs["roots"] + "\nauth: {ca_file: " + s.CAFile + "}",
+		"redirector": "target: " + cluster.URL,
+		"https":      "target: " + s.URLs["https"] + "\nauth: {ca_file: " + s.CAFile + "}",
+		"curl":       "target: " + ng.URL + "\nclient: curl",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := measureFor(t, scenarioOf(t, c+`
+files: {make: {count: 4, size: 256KiB}}
+link: {far: {rate: 40Mbit/s, rtt: 5ms}, near: {rate: 80Mbit/s}}
+load: {clients: 6, hold: 3s, ramp: 0, settle: 500ms}
+`))
+			clean(t, f)
+			carried := linkHost(t, f, "link far").ToClients.Carried + linkHost(t, f, "link near").ToClients.Carried
+			if got := f.Curve[0].Throughput; carried < 0.95*got || carried > 1.15*got {
+				t.Errorf("the links carried %.0f B/s of %.0f B/s of payload", carried, got)
+			}
+		})
+	}
+}

@@ -13,6 +13,23 @@ import (
 // somebody has its file open, runs in it, or has a device there.
 type space struct{ file *os.File }
 
+// onThread calls f in a thread of its own, which f unlocks if it leaves it as
+// it was; otherwise the thread ends. It is never the program's first thread:
+// that cannot end, and /proc/self/net, which everybody reads, is its network.
+func onThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		done := make(chan struct{})
+		onThread(func() { defer close(done); f() })
+		<-done // and keep the first thread from others until then
+		runtime.UnlockOSThread()
+	}()
+}
+
 // newSpace makes a network namespace.
 func newSpace() (*space, error) {
 	type made struct {
@@ -20,15 +37,14 @@ func newSpace() (*space, error) {
 		err error
 	}
 	done := make(chan made)
-	go func() { // keeps its thread, which has left our namespace and dies with the goroutine
-		runtime.LockOSThread()
+	onThread(func() { // the thread has left our namespace
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			done <- made{nil, os.NewSyscallError("unshare", err)}
 			return
 		}
 		f, err := os.Open("/proc/thread-self/ns/net")
 		done <- made{f, err}
-	}()
+	})
 	m := <-done
 	if m.err != nil {
 		return nil, fmt.Errorf("network namespace: %w", m.err)
@@ -39,8 +55,7 @@ func newSpace() (*space, error) {
 // in calls f in a thread that is in the namespace.
 func (s *space) in(f func() error) error {
 	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
+	onThread(func() {
 		back, err := os.Open("/proc/thread-self/ns/net")
 		if err != nil {
 			done <- err
@@ -57,7 +72,7 @@ func (s *space) in(f func() error) error {
 			runtime.UnlockOSThread() // otherwise the thread dies with the goroutine
 		}
 		done <- err
-	}()
+	})
 	return <-done
 }
 
