@@ -33,7 +33,7 @@ type jobTally struct {
 
 func (j *jobTally) add(v *measure.Interval) {
 	j.work += v.Compute + v.CPU
-	j.events += v.Jobs.Events
+	j.events += v.Events
 	j.begun += v.Started
 	j.done += v.Ended
 	j.failed += v.Broken

@@ -73,12 +73,14 @@ export const operations: Maker = (f) => {
   const cols = kinds.map((k) => f.d.rows.col(k));
   const names = kinds.map((k) => k.slice("kind ".length));
   const files = names.every((n) => n === "read" || n === "write");
-  const unit = files ? "files/s" : "ops/s";
+  const requests = files && f.d.named("job").length > 0; // of jobs
+  const what = requests ? "Requests" : files ? "Files" : "Operations";
+  const unit = requests ? "requests/s" : files ? "files/s" : "ops/s";
   const top = most(...cols);
   return figure(f, {
-    id: "operations", title: files ? "Files" : "Operations of each kind", y: scaled(decimal(top, " " + unit), top),
+    id: "operations", title: files ? what : "Operations of each kind", y: scaled(decimal(top, " " + unit), top),
     lines: names.map((n, i) => line(n, i, f.d.middles, cols[i]!)),
-    desc: `${files ? "Files" : "Operations"} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
+    desc: `${what} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
   });
 };
 
