@@ -96,7 +96,7 @@ func phaseWords(f *analysis.Findings, s *analysis.Step) string {
 func latencyChapter(plots Plots) chapter {
 	c := chapter{ID: "latencies", Title: "How long it took", Charts: drawings(plots.Distributions)}
 	if n := len(plots.OtherSteps); n > 0 {
-		c.Parts = append(c.Parts, section{Title: say.Either(n, "The other step", "The other "+say.Plural(n, "step")), Charts: drawings(plots.OtherSteps), Folded: true})
+		c.Parts = append(c.Parts, section{Title: say.Either(n, "Another histogram, of another step", say.Plural(n, "histogram")+" more, of the other steps"), Charts: drawings(plots.OtherSteps), Folded: true})
 	}
 	return c
 }
