@@ -294,3 +294,23 @@ load: {clients: 6, hold: 3s, ramp: 0, settle: 500ms}
 		})
 	}
 }
+
+// The first example of the page is a run.
+func TestExampleOfLinks(t *testing.T) {
+	linkNeeds(t)
+	page, err := os.ReadFile("../../docs/links.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("the page has no example")
+	}
+	f := measureFor(t, scenarioOf(t, example), "--set", "load={clients: [3, 6], hold: 2s, ramp: 0, settle: 0, drain: 1s}")
+	for _, name := range []string{"link far", "link near"} {
+		if l := linkHost(t, f, name); l == nil || l.ToClients.Carried == 0 {
+			t.Errorf("%s carried nothing", name)
+		}
+	}
+}
