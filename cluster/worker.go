@@ -27,7 +27,9 @@ func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Dr
 	w := &worker{enc: json.NewEncoder(out), steps: make(chan order), finish: make(chan struct{}), ways: map[place]*found{}}
 	dec := json.NewDecoder(in)
 	var first order
-	if err := dec.Decode(&first); err != nil {
+	if err := dec.Decode(&first); errors.Is(err, io.EOF) {
+		return nil // the run ended before there was anything to do
+	} else if err != nil {
 		return fmt.Errorf("worker: first order: %w", err)
 	}
 	if first.Begin == nil || first.Begin.Plan == nil {
