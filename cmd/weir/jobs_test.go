@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -199,5 +200,39 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 	}
 	if !slices.Equal(files, tested) {
 		t.Errorf("scenarios/jobs has %v, tested are %v", files, tested)
+	}
+}
+
+// Every weir command of docs/jobs.md works as it stands there, in its order; what
+// is long is shorter, and the scenarios, which other tests run, are planned.
+func TestJobsPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("hold 10s", "hold 1s", "hold: 20s", "hold: 1s", "clients 1,10,50", "clients 1,4", "clients: [1, 4, 16]", "clients: [1, 2]", "events: 200", "events: 20").Replace(string(page))
+	example := regexp.MustCompile("(?s)```yaml\n# my-job.yaml\n(.*?)```").FindStringSubmatch(text)
+	if example == nil {
+		t.Fatal("the example is not there")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "my-job.yaml"), []byte(example[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^    weir (.*)$`).FindAllStringSubmatch(text, -1)
+	if len(commands) < 10 {
+		t.Errorf("only %d commands found", len(commands))
+	}
+	for _, m := range commands {
+		args := strings.Fields(m[1])
+		if file, ok := strings.CutPrefix(strings.Join(args, " "), "run scenarios/"); ok {
+			args = append([]string{"plan"}, strings.Fields(filepath.Join(scenarios(t), file))...)
+		} else if args[0] == "run" {
+			args = append(args, "--quiet", "--set", "load.ramp=0s", "--set", "load.settle=100ms")
+		}
+		if code, said := start(t, dir, "weir", args...).ended(); code != exitFine && code != exitInvalid {
+			t.Errorf("weir %s: exit code %d\n%s", m[1], code, said)
+		}
 	}
 }
