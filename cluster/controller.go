@@ -157,7 +157,7 @@ func (k *controller) steer(ctx context.Context) error {
 		case now := <-tick.C:
 			err = k.sum.before(now.Add(-grace))
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		if err != nil {
 			return err

@@ -222,8 +222,8 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		select {
-		case <-l.kept.Over():
-			cancel(errLinks)
+		case <-l.kept.Gone():
+			cancel(l.kept.Err())
 		case <-ctx.Done():
 		}
 	})
@@ -234,12 +234,10 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 	})
 	err := load(ctx)
 	if err != nil && l.kept.Err() != nil { // whatever came of it
-		<-l.kept.Over()
+		_ = l.kept.Close() // then it is known why
 		err = l.kept.Err()
 	}
 	cancel(nil)
 	beside.Wait()
 	return err
 }
-
-var errLinks = errors.New("the links are gone")

@@ -144,7 +144,7 @@ load: {clients: 3, jobs: 1, hold: 60s, ramp: 0, settle: 0}
 // namespaces end with these: package emulator tests that.
 func TestLinksLeaveNothing(t *testing.T) {
 	linkNeeds(t)
-	for _, end := range []string{"interrupt", "terminate twice", "kill", "kill the keeper"} {
+	for _, end := range []string{"interrupt", "terminate twice", "kill", "kill the keeper", "kill the mover"} {
 		t.Run(end, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			p := started(t, "run", "--quiet", "--out", dir, scenarioOf(t, `target: built-in
@@ -167,9 +167,10 @@ load: {clients: 4, hold: 10m, ramp: 0, settle: 0, drain: 1s}
 				})
 			case "kill":
 				p.send(t, os.Kill)
-			case "kill the keeper":
+			case "kill the keeper", "kill the mover":
+				_, name, _ := strings.Cut(end, "kill the ")
 				for _, pid := range family {
-					if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(b), "keeper") {
+					if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(b), name) {
 						if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 							t.Error(err)
 						}
@@ -177,7 +178,8 @@ load: {clients: 4, hold: 10m, ramp: 0, settle: 0, drain: 1s}
 				}
 			}
 			code, said := p.ended()
-			if end == "kill the keeper" && (code != exitError || !strings.Contains(said, "what keeps the links has ended: signal: killed")) {
+			why := map[string]string{"kill the keeper": "what keeps the links has ended", "kill the mover": "what carries packets has ended: signal: killed"}[end]
+			if why != "" && (code != exitError || !strings.Contains(said, why) || !contains(filepath.Join(dir, results.EventsFile), "broken off: "+why)) {
 				t.Errorf("exit code %d:\n%s", code, said)
 			}
 			waitFor(t, func() bool { return !slices.ContainsFunc(family, alive) })

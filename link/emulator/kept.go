@@ -26,6 +26,7 @@ type Kept struct {
 
 	cmd  *exec.Cmd
 	in   io.WriteCloser
+	gone chan struct{} // closed when the links are gone before Close
 	over chan struct{} // closed when the keeper has ended
 
 	mu      sync.Mutex
@@ -58,7 +59,7 @@ type KeptOptions struct {
 // StartKept makes links in another process and starts what is to run at their
 // sites. The caller closes it.
 func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
-	k := &Kept{over: make(chan struct{}), take: o.Take, waiting: map[int]chan reached{}}
+	k := &Kept{gone: make(chan struct{}), over: make(chan struct{}), take: o.Take, waiting: map[int]chan reached{}}
 	k.cmd = exec.Command(o.Keeper[0], o.Keeper[1:]...) //nolint:noctx,gosec // ends when its input does; it is this program
 	k.cmd.Args[0] = "weir"
 	k.cmd.Stderr, k.cmd.WaitDelay = o.Log, 10*time.Second
@@ -89,7 +90,7 @@ func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
 	err = k.say(request{Begin: &beginning{Way: o.Choice.Way, Links: o.Links, Seed: o.Seed, Posts: o.Posts}})
 	select {
 	case <-ready:
-	case <-k.over:
+	case <-k.gone:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -122,9 +123,6 @@ func (k *Kept) start(isolated bool, ready chan struct{}) error {
 	go func() { // ends when the keeper does, which Close waits for
 		k.listen(out, ready)
 		k.fail(errKeeper)
-		for _, p := range k.Posts {
-			_ = p.In.Close() // who runs there has lost its site
-		}
 		err := k.cmd.Wait()
 		if door != nil {
 			_ = door.Close() // nobody is inside any more
@@ -170,6 +168,7 @@ func (k *Kept) fail(err error) {
 	defer k.mu.Unlock()
 	if k.err == nil && !k.closed {
 		k.err = err
+		close(k.gone)
 		_ = k.in.Close() // what is left of it ends
 	}
 }
@@ -194,8 +193,9 @@ func (k *Kept) Err() error {
 	return k.err
 }
 
-// Over is closed when the links are gone.
-func (k *Kept) Over() <-chan struct{} { return k.over }
+// Gone is closed when the links are gone before Close. What runs at the sites
+// goes on: it ends with its input, as at Close.
+func (k *Kept) Gone() <-chan struct{} { return k.gone }
 
 func (k *Kept) say(r request) error {
 	k.mu.Lock()

@@ -132,7 +132,6 @@ func (c *carrier) listen(out io.Reader, ready chan struct{}) {
 	for {
 		var r report
 		if err := dec.Decode(&r); err != nil {
-			c.ended(errors.New("what carries packets has ended: the links are gone"))
 			break
 		}
 		switch {
@@ -145,15 +144,20 @@ func (c *carrier) listen(out io.Reader, ready chan struct{}) {
 		}
 	}
 	if err := c.cmd.Wait(); err != nil {
-		c.ended(fmt.Errorf("what carries packets: %w", err))
+		c.ended(fmt.Errorf("%w: %w", errCarrier, err))
+	} else {
+		c.ended(errCarrier)
 	}
 }
 
+var errCarrier = errors.New("what carries packets has ended")
+
+// ended notes why nothing is carried any more: the first reason counts.
 func (c *carrier) ended(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.err = errors.Join(c.err, err)
+	if c.err == nil && !c.closed {
+		c.err = err
 	}
 }
 
