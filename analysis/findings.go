@@ -153,8 +153,9 @@ type Step struct {
 	WithTail      *Window      `json:"with_tail"`         // from the step's first second to its last
 	Servers       []Share      `json:"servers,omitempty"` // data servers, by name
 	JobFigures
-	serverByHost   bool    // ServerCPU is of whole hosts, not of processes
-	latencySeconds float64 // summed over operations done
+	Sites          []SiteFigure `json:"sites,omitempty"` // of runs of jobs over several links
+	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
+	latencySeconds float64      // summed over operations done
 	thinkSeconds   float64
 	computeSeconds float64   // that jobs computed, summed
 	burned         float64   // cores that jobs kept busy on purpose, by computing

@@ -71,7 +71,7 @@ func (f *Findings) OfJobs() bool {
 
 // MeanJob returns the mean wall clock time of a job in seconds, measured or,
 // where no job ended, estimated; ok is false where nothing tells it.
-func (s *Step) MeanJob() (seconds float64, estimated, ok bool) {
+func (s *JobFigures) MeanJob() (seconds float64, estimated, ok bool) {
 	switch {
 	case s.JobSeconds != nil:
 		return s.JobSeconds.Mean, false, true
@@ -100,7 +100,7 @@ type jobSum struct {
 // add counts the jobs of iv.
 func (j *jobSum) add(iv *measure.Interval) {
 	v := &iv.Jobs
-	if v.Running == 0 && v.Started == 0 && v.Events == 0 && v.Ended+v.Broken+v.Crashed == 0 {
+	if !v.Any() {
 		return // the usual case: a run without jobs
 	}
 	j.any = true
@@ -124,7 +124,7 @@ func workIn(x *second) float64    { return x.work }
 func runningIn(x *second) float64 { return x.running * x.seconds }
 
 // jobs fills in what the sums tell of jobs.
-func (s *Step) jobs(t *total) {
+func (s *JobFigures) jobs(t *total) {
 	j := &t.jobs
 	if !j.any {
 		return
@@ -155,7 +155,7 @@ func part(a, b float64) *float64 { p := ratio(a, b); return &p }
 // computed fills in what follows from the time for which jobs computed, of area
 // job seconds: the efficiency, and by it the cluster throughput, which is how
 // many jobs computed at once on average.
-func (s *Step) computed(t *total, work, area float64) {
+func (s *JobFigures) computed(t *total, work, area float64) {
 	s.CPUEfficiency, s.ClusterThroughput = part(work, area), part(work, t.span)
 	done, ran := batches(t.seconds, workIn), batches(t.seconds, runningIn)
 	s.ClusterThroughputLow, s.ClusterThroughputHigh = interval(done)
@@ -168,26 +168,32 @@ func (s *Step) computed(t *total, work, area float64) {
 	s.CPUEfficiencyLow, s.CPUEfficiencyHigh = interval(ratios)
 }
 
+// complete fills in what follows from the plan, and from the other steps.
+func (d *data) complete(s *JobFigures) {
+	if s.CPUEfficiency == nil && d.computed && s.RunningJobs > 0 {
+		zero := 0.0 // elsewhere jobs computed: here they only waited
+		s.CPUEfficiency, s.ClusterThroughput = &zero, &zero
+	}
+	if j := d.plan.Work.Job; s.JobSeconds == nil && j != nil && s.EventRate > 0 && s.RunningJobs > 0 {
+		s.JobSecondsEstimate = part(float64(j.Reads())*s.RunningJobs, s.EventRate)
+	}
+}
+
 // jobs fills in what only the plan tells of a step's jobs.
 func (d *data) jobs(s *Step) {
 	if s.Jobs == nil {
 		return
 	}
-	if s.CPUEfficiency == nil && d.computed && s.RunningJobs > 0 {
-		zero := 0.0 // elsewhere jobs computed: here they only waited
-		s.CPUEfficiency, s.ClusterThroughput = &zero, &zero
-	}
-	j := d.plan.Work.Job
-	if s.JobSeconds == nil && j != nil && s.EventRate > 0 && s.RunningJobs > 0 {
-		s.JobSecondsEstimate = part(float64(j.Reads())*s.RunningJobs, s.EventRate)
-	}
-	if j != nil && j.Burn {
-		s.burned = ratio(d.steps[s.Step].jobs.compute, s.Hold)
+	t := d.steps[s.Step]
+	d.complete(&s.JobFigures)
+	s.Sites = d.sites(s, t)
+	if j := d.plan.Work.Job; j != nil && j.Burn {
+		s.burned = ratio(t.jobs.compute, s.Hold)
 	}
 	s.eachJob = d.plan.Work.Kind == "job"
 	s.programs = d.plan.Work.Kind == "command-job"
 	s.oneByOne = d.inRequests()
-	s.computeSeconds = d.steps[s.Step].jobs.compute
+	s.computeSeconds = t.jobs.compute
 }
 
 // bounded tells whether a step was to end with the last of so many jobs, rather

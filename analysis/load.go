@@ -30,6 +30,8 @@ type second struct {
 	running               float64 // jobs, mean
 	work                  float64 // seconds for which jobs computed
 	events, ended, broken int64   // broken jobs failed or crashed
+
+	sites map[string]*second // what jobs did at each
 }
 
 func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
@@ -51,6 +53,7 @@ type total struct {
 	servers                                    map[string]*served // steps only
 	memory                                     int64
 	jobs                                       jobSum
+	sites                                      map[string]*total // steps only; their seconds, moved, cpu and jobs
 }
 
 // data is a run in memory, its histograms summed by step.
@@ -175,6 +178,7 @@ func (s *second) add(iv *measure.Interval) {
 	s.events += iv.Events
 	s.ended += iv.Ended
 	s.broken += iv.Broken + iv.Crashed
+	s.sites = addSites(s.sites, iv, (*second).add)
 	for class, n := range iv.Failed {
 		if class.Failure() {
 			s.errors += n
@@ -201,6 +205,7 @@ func (d *data) count(iv *measure.Interval) {
 	step.number = iv.Step
 	step.add(iv)
 	step.addTimes(iv)
+	step.sites = addSites(step.sites, iv, (*total).add)
 	entryOf(&step.servers, iv.Server).add(iv)
 	for _, of := range []struct {
 		m    map[string]*total
@@ -266,6 +271,7 @@ func (d *data) finish() {
 			t := entry(d.steps, s.step)
 			t.seconds = append(t.seconds, s)
 			t.span += s.seconds
+			t.heldSites(&s)
 			d.hold += s.seconds
 		}
 	}

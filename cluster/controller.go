@@ -21,6 +21,9 @@ type Peer struct {
 	// Reach returns the address:port where this worker reaches a server,
 	// host:port. nil: at the server's own address.
 	Reach func(ctx context.Context, server string) (string, error)
+	// Site is where the worker is, if the sites of a run are told apart: its
+	// intervals say what jobs did there. "": they are not.
+	Site string
 }
 
 // Control drives the run c with workers, each with its share of the plan (the
@@ -181,6 +184,9 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 		return k.lost(ctx, h.worker, h.err)
 	case h.report.Interval != nil:
 		k.latest[h.worker] = h.report.Interval.Start
+		if site := k.workers[h.worker].Site; site != "" {
+			h.report.Interval.At(site)
+		}
 		k.sum.add(h.report.Interval)
 		return k.sum.before(k.told())
 	case h.report.Event != nil && h.report.Event.Kind == "end":

@@ -78,6 +78,34 @@ func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 	}
 }
 
+// What jobs do is told apart by the site that they are at, and is in the sums,
+// too.
+func TestJobsOfSeveralSites(t *testing.T) {
+	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
+	for i, site := range []string{"padova", "cern", "padova"} {
+		workers[i].Site = site
+	}
+	conf, n := jobs(6), &notes{}
+	conf.Sink = n
+	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
+		t.Fatal(err)
+	}
+	var all measure.Interval
+	for _, v := range n.intervals {
+		all.Add(v)
+	}
+	padova, cern := all.Sites["padova"], all.Sites["cern"]
+	if len(all.Sites) != 2 || padova == nil || cern == nil {
+		t.Fatalf("sites %v", all.Sites)
+	}
+	if padova.Started != 8 || padova.Ended != 8 || cern.Started != 4 || cern.Ended != 4 || all.Ended != 12 {
+		t.Errorf("padova %+v, cern %+v, all %+v", padova.Jobs, cern.Jobs, all.Jobs)
+	}
+	if got := padova.Wall.Count() + cern.Wall.Count(); padova.Moved+cern.Moved != all.Moved || got != all.Wall.Count() || math.Abs(padova.Wall.Sum()+cern.Wall.Sum()-all.Wall.Sum()) > 1e-6 {
+		t.Errorf("%d and %d of %d bytes, %d of %d wall clock times", padova.Moved, cern.Moved, all.Moved, got, all.Wall.Count())
+	}
+}
+
 // Who was lost is not waited for.
 func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}

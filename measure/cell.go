@@ -151,6 +151,9 @@ func (v *Interval) Add(o *Interval) {
 	v.CPU += o.CPU
 	v.Memory = max(v.Memory, o.Memory)
 	v.add(&o.Jobs)
+	for name, s := range o.Sites {
+		v.addSite(name, s)
+	}
 	for class, n := range o.Failed {
 		if v.Failed == nil {
 			v.Failed = map[storage.Class]int64{}

@@ -56,6 +56,7 @@ type Interval struct {
 	Memory    int64                   `json:"program_memory_bytes,omitempty"` // most resident memory of an external program that ended here
 
 	Jobs
+	Sites map[string]*Site `json:"sites,omitempty"` // by name, where clients are at the ends of several links; what is in them is in v, too
 }
 
 // An Event is something that happened once: a step that began, an error seen

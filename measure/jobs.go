@@ -45,6 +45,11 @@ func (c *jobCounts) drain(v *Jobs) {
 	pour(&v.Wall, &c.wall)
 }
 
+// Any tells whether there were jobs at all.
+func (v *Jobs) Any() bool {
+	return v.Running != 0 || v.Started != 0 || v.Events != 0 || v.Ended+v.Broken+v.Crashed != 0
+}
+
 // add adds what jobs of other clients did in the same interval.
 func (v *Jobs) add(o *Jobs) {
 	v.Running += o.Running

@@ -14,6 +14,7 @@ const (
 	mostCount   = int64(1) << 50
 	mostSeconds = 1e6
 	mostClients = 1e9
+	mostSites   = 1000
 )
 
 // checkInterval refuses numbers that no measurement can give.
@@ -57,7 +58,26 @@ func checkInterval(iv *measure.Interval) error {
 	if iv.Clients < 0 || iv.Clients > mostClients || iv.Running < 0 || iv.Running > mostClients {
 		return fmt.Errorf("damaged line: clients %v, or jobs_running %v, is impossible", iv.Clients, iv.Running)
 	}
+	if err := checkSites(iv); err != nil {
+		return err
+	}
 	return checkHistograms(iv)
+}
+
+// checkSites refuses what is impossible in any interval.
+func checkSites(iv *measure.Interval) error {
+	if len(iv.Sites) > mostSites {
+		return fmt.Errorf("damaged line: %d sites are impossible", len(iv.Sites))
+	}
+	for name, s := range iv.Sites {
+		if s == nil {
+			return fmt.Errorf("damaged line: site %q is null", name)
+		}
+		if part := s.Interval(iv); checkInterval(&part) != nil {
+			return fmt.Errorf("site %q: %w", name, checkInterval(&part))
+		}
+	}
+	return nil
 }
 
 func checkHistograms(iv *measure.Interval) error {

@@ -52,11 +52,34 @@ func (d *decoder) quickInterval(b []byte, v *measure.Interval) bool {
 		v.CPU = l.Float()
 	}
 	count(l, `"program_memory_bytes":`, &v.Memory)
-	if !d.jobs(&v.Jobs) {
+	if !d.jobs(&v.Jobs) || !d.sites(v) {
 		return false
 	}
 	l.Close()
 	return l.Whole()
+}
+
+// sites reads what jobs did at each of several sites.
+func (d *decoder) sites(v *measure.Interval) bool {
+	l := &d.line
+	if !l.Key(`"sites":`) {
+		return true
+	}
+	v.Sites = map[string]*measure.Site{}
+	l.Open()
+	for name := l.AnyKey(); name != ""; name = l.AnyKey() {
+		s := &measure.Site{}
+		v.Sites[name] = s
+		l.Open()
+		count(l, `"moved_bytes":`, &s.Moved)
+		float(l, `"client_cpu_seconds":`, &s.CPU)
+		if !d.jobs(&s.Jobs) {
+			return false
+		}
+		l.Close()
+	}
+	l.Close()
+	return true
 }
 
 // jobs reads the keys of an interval that tell of jobs.

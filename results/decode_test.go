@@ -29,6 +29,9 @@ func load(v reflect.Value) {
 	case *storage.Kind:
 		*x = storage.Stat
 		return
+	case *map[string]*measure.Site:
+		*x = map[string]*measure.Site{"cern": filled[measure.Site](), "padova": {Moved: 7}}
+		return
 	case *map[storage.Class]int64:
 		*x = map[storage.Class]int64{storage.Timeout: 3, storage.NotFound: 4}
 		return
@@ -148,6 +151,8 @@ func unusual() []string {
 		`{"start":"2026-01-01T00:00:00Z","clients":1.}`, `{"start":"2026-01-01T00:00:00Z","clients":.5}`, `{"start":"2026-01-01T00:00:00Z","clients":0x10}`,
 		`{"start":"2026-01-01T00:00:00Z","clients":Infinity}`, `{"start":"2026-01-01T00:00:00Z","clients":1_000}`, `{"start":"2026-01-01T00:00:00Z","clients":-0}`,
 		`{"start":"2026-01-01T00:00:00Z","failed":{"timeout":1,"timeout":2}}`, `{"start":"2026-01-01T00:00:00Z","failed":{"nonsense":1}}`, `{"start":"2026-01-01T00:00:00Z","failed":{}}`,
+		`{"start":"2026-01-01T00:00:00Z","sites":{}}`, `{"start":"2026-01-01T00:00:00Z","sites":null}`, `{"start":"2026-01-01T00:00:00Z","sites":{"a":null}}`,
+		`{"start":"2026-01-01T00:00:00Z","sites":{"":{"moved_bytes":1}}}`, `{"start":"2026-01-01T00:00:00Z","sites":{"a":{"moved_bytes":1},"a":{"jobs_done":2}}}`,
 		`{"start":"2026-02-30T00:00:00Z"}`, `{"start":"2026-01-01T00:00:00Z","kind":"fly"}`, `{"start":"2026-01-01T00:00:00Z","server":"a\u0041b"}`,
 		`{"start":"2026-01-01T00:00:00Z","server":"` + "\xff" + `"}`, `{"start":"2026-01-01T00:00:00Z","server":"é"}`, `{"start":"2026-01-01T00:00:00Z"}x`,
 		`{"start":"2026-01-01T00:00:00Z","latency_seconds":{"count":3,"sum":1,"hdr":"x}"}}`, `{"start":"2026-01-01T00:00:00Z","latency_seconds":{"count":0,"sum":5}}`,

@@ -241,6 +241,8 @@ func TestDamagedLines(t *testing.T) {
 		"negative":                 {strings.Replace(good, `"step":1`, `"step":1,"done":-1`, 1) + "\n", 0, "done -1 is impossible", false},
 		"negative waits":           {strings.Replace(good, `"step":1`, `"step":1,"waits":-1`, 1) + "\n", 0, "waits -1 is impossible", false},
 		"negative wait":            {strings.Replace(good, `"step":1`, `"step":1,"waited_seconds":-1`, 1) + "\n", 0, "waited_seconds", false},
+		"a site that is null":      {strings.Replace(good, `"step":1`, `"step":1,"sites":{"cern":null}`, 1) + "\n", 0, `site "cern" is null`, false},
+		"negative at a site":       {strings.Replace(good, `"step":1`, `"step":1,"sites":{"cern":{"jobs_done":-1}}`, 1) + "\n", 0, `site "cern": damaged line: jobs_done -1 is impossible`, false},
 		"bad redirects":            {strings.Replace(good, `"step":1`, `"redirect_seconds":{"count":1,"hdr":"abc"}`, 1) + "\n", 0, ":1: damaged", false},
 		"bad histogram":            {strings.Replace(good, `"step":1`, `"latency_seconds":{"count":1,"hdr":"abc"}`, 1) + "\n", 0, ":1: damaged", false},
 		"no start":                 {"{}\n", 0, "start is missing", false},

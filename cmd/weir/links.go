@@ -104,8 +104,12 @@ func (l *links) peers() []cluster.Peer {
 	var out []cluster.Peer
 	for i, p := range l.kept.Posts {
 		site := i % len(l.plan.Links)
+		name := ""
+		if len(l.plan.Links) > 1 {
+			name = l.plan.Links[site].Name
+		}
 		out = append(out, cluster.Peer{
-			Name: strconv.Itoa(i+1) + " at the far end of " + linkName(l.plan, site), In: p.Out, Out: p.In,
+			Name: strconv.Itoa(i+1) + " at the far end of " + linkName(l.plan, site), In: p.Out, Out: p.In, Site: name,
 			Reach: func(ctx context.Context, server string) (string, error) { return l.kept.Reach(ctx, site, server) },
 		})
 	}

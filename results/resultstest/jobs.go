@@ -18,6 +18,7 @@ type Jobs struct {
 	Crashed func(n int) float64 // share of the jobs that crash with n of them; may be nil
 	Failed  float64             // share of the jobs that fail
 	Each    int                 // that each client does in a step before it leaves; 0: for its hold time
+	Far     float64             // share of the jobs that run at the site "far", where they take twice as long; the others are at "near". 0: there are no sites
 }
 
 // Farm is jobs of 100 events of 40 KB in pages of 8 KB, computing 50 ms on each
@@ -50,26 +51,52 @@ func (j *Jobs) put(s *Service, v *measure.Interval, n int, ended *float64) {
 	v.Running, v.Events, v.Used = v.Clients, int64(math.Round(events)), v.Moved
 	v.Compute = events * j.Job.Compute.Mean().Seconds()
 	v.Kind = storage.Read
-	*ended += events / float64(j.Job.Reads())
-	for ; *ended >= 1; *ended-- {
-		v.Started++
-		v.Tasks++
-		switch turn := math.Mod(float64(v.Started)*0.618+float64(v.Start.Unix())*0.387, 1); {
-		case j.Crashed != nil && turn < j.Crashed(n):
-			v.Crashed++
-			if v.Failed == nil {
-				v.Failed = map[storage.Class]int64{}
-			}
-			v.Failed[storage.Timeout]++
-		case turn > 1-j.Failed:
-			v.Broken++
-		default:
-			v.Ended++
-			v.Wall.Record(time.Duration(s.JobSeconds(n) * (0.8 + 0.4*turn) * 1e9))
-		}
-	}
 	if j.Job.Access == workload.Staged {
 		v.Staged = v.Moved
 		v.Used = v.Moved / 4
 	}
+	far, near := j.sites(v)
+	*ended += events / float64(j.Job.Reads())
+	for ; *ended >= 1; *ended-- {
+		turn := math.Mod(float64(v.Started+1)*0.618+float64(v.Start.Unix())*0.387, 1)
+		at, took := &near.Jobs, s.JobSeconds(n)*(0.8+0.4*turn)
+		if math.Mod(turn*17, 1) < j.Far {
+			at, took = &far.Jobs, 2*took
+		}
+		for _, to := range []*measure.Jobs{&v.Jobs, at} {
+			j.end(to, n, turn, took)
+		}
+	}
+	v.Tasks += v.Started
+	if v.Crashed > 0 {
+		v.Failed = map[storage.Class]int64{storage.Timeout: v.Crashed}
+	}
+}
+
+// end adds to v a job that ends in its turn, which tells how.
+func (j *Jobs) end(v *measure.Jobs, n int, turn, seconds float64) {
+	v.Started++
+	switch {
+	case j.Crashed != nil && turn < j.Crashed(n):
+		v.Crashed++
+	case turn > 1-j.Failed:
+		v.Broken++
+	default:
+		v.Ended++
+		v.Wall.Record(time.Duration(seconds * 1e9))
+	}
+}
+
+// sites deals out what v tells of running jobs; those at far compute half as
+// much as their share.
+func (j *Jobs) sites(v *measure.Interval) (far, near *measure.Site) {
+	part := func(n int64) int64 { return int64(math.Round(j.Far * float64(n))) }
+	far = &measure.Site{Moved: part(v.Moved), Jobs: measure.Jobs{Running: j.Far * v.Running, Events: part(v.Events), Used: part(v.Used), Staged: part(v.Staged), Compute: j.Far / 2 * v.Compute}}
+	near = &measure.Site{Moved: v.Moved - far.Moved, Jobs: measure.Jobs{
+		Running: v.Running - far.Running, Events: v.Events - far.Events, Used: v.Used - far.Used, Staged: v.Staged - far.Staged, Compute: v.Compute - far.Compute,
+	}}
+	if j.Far > 0 {
+		v.Sites = map[string]*measure.Site{"far": far, "near": near}
+	}
+	return far, near
 }

@@ -33,6 +33,7 @@ type Service struct {
 	More                 func(*measure.Interval) []*measure.Interval // further intervals of the same second; may be nil
 	Unfinished           bool                                        // no end event
 	Jobs                 *Jobs                                       // nil: clients run no jobs
+	Links                scenario.Links                              // of the plan
 }
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
@@ -63,7 +64,7 @@ func Start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // Plan returns the plan of the run.
 func (s Service) Plan() *scenario.Plan {
-	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "typical", Target: "http://store.example.org:8080/data", Driver: "webdav", Seed: 1,
+	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "typical", Target: "http://store.example.org:8080/data", Driver: "webdav", Seed: 1, Links: s.Links,
 		Model: "closed", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32", Timeout: unit.Duration(time.Minute)},
 		Files: scenario.Files{Make: &scenario.Make{Count: 1000, Size: workload.Dist{Fixed: unit.Size(s.File)}}}}
 	for i, n := range s.Clients {
