@@ -55,6 +55,25 @@ func TestJobsInWords(t *testing.T) {
 	}
 }
 
+// How long a job takes over a link at least is told, however long that is.
+func TestJobsOverLinksInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"{rtt: 51ms}\nworkload: {kind: job}": "; over link it takes at least 12m45s\n",
+		"{a: {rate: 1Mbit/s, rtt: 1s}, b: {rate: 2Mbit/s}}\nworkload: {kind: job, job: {compute: 10ms}}": "; over link a it takes at least 4h26m53.04s; over link b it takes at least 8m41.52s\n",
+		"{rate: 1Mbit/s, rtt: 1s}\nworkload: {kind: job, job: {compute: 1s, read_ahead: 40KiB}}":         "; over link it takes at least 1h6m23.04s\n",
+		"{rate: 1Mbit/s, rtt: 1s}\nworkload: {kind: job, job: {access: staged, skim: 10%}}":              "; over link it takes at least 16m24.04s\n",
+		"{rtt: 10s}\nworkload: {kind: job, job: {events: 1000000000, page: 1B, compute: 100d}}":          "computes for a century or longer; each millisecond that an answer takes is a century or longer more; over link it takes at least a century or longer\n",
+	} {
+		var b bytes.Buffer
+		if err := plan(t, "target: http://a/\nlink: "+text+"\n").WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %q is missing in\n%s", text, want, &b)
+		}
+	}
+}
+
 func TestPlansOfJobsAreChecked(t *testing.T) {
 	var b bytes.Buffer
 	if err := plan(t, "target: http://a/\nworkload: {kind: job}\nload: {jobs: 3, clients: 2}\n").WriteJSON(&b); err != nil {

@@ -81,7 +81,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	row("workload", "%s", p.WorkText())
 	if p.Work.Job != nil {
-		row("one job", "%s", oneJob(p.Work.Job))
+		row("one job", "%s", oneJob(p.Work.Job, p.Links))
 	}
 	files, mean := p.filesText()
 	row("files", "%s", files)
