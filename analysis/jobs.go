@@ -174,9 +174,15 @@ func (d *data) complete(s *JobFigures) {
 		zero := 0.0 // elsewhere jobs computed: here they only waited
 		s.CPUEfficiency, s.ClusterThroughput = &zero, &zero
 	}
-	if j := d.plan.Work.Job; s.JobSeconds == nil && j != nil && s.EventRate > 0 && s.RunningJobs > 0 {
+	j := d.plan.Work.Job
+	if j == nil {
+		return
+	}
+	if s.JobSeconds == nil && s.EventRate > 0 && s.RunningJobs > 0 {
 		s.JobSecondsEstimate = part(float64(j.Reads())*s.RunningJobs, s.EventRate)
 	}
+	atMost(s.CPUEfficiencyHigh, 1, s.CPUEfficiency) // a job computes on one core at a time
+	atMost(s.ClusterThroughputHigh, s.RunningJobs, s.ClusterThroughput)
 }
 
 // jobs fills in what only the plan tells of a step's jobs.
@@ -194,6 +200,13 @@ func (d *data) jobs(s *Step) {
 	s.programs = d.plan.Work.Kind == "command-job"
 	s.oneByOne = d.inRequests()
 	s.computeSeconds = t.jobs.compute
+}
+
+// atMost lowers high, the upper end of x's interval, to what x can be.
+func atMost(high *float64, most float64, x *float64) {
+	if high != nil {
+		*high = min(*high, max(most, *x))
+	}
 }
 
 // bounded tells whether a step was to end with the last of so many jobs, rather

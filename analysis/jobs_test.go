@@ -85,6 +85,23 @@ func TestNoEfficiency(t *testing.T) {
 	}
 }
 
+// However unsteady it is, a job computes for no longer than it runs.
+func TestEfficiencyIsAtMostOne(t *testing.T) {
+	s := resultstest.Farm()
+	n := 0
+	s.Interval = func(v *measure.Interval) {
+		v.Compute = v.Running * v.Seconds
+		if n++; n%4 == 0 {
+			v.Compute = 0
+		}
+	}
+	for _, x := range of(t, s).Curve {
+		if *x.CPUEfficiencyHigh > 1 || *x.CPUEfficiencyHigh < *x.CPUEfficiency || *x.ClusterThroughputHigh > x.RunningJobs {
+			t.Errorf("efficiency %v to %v, cluster throughput to %v of %v jobs", *x.CPUEfficiency, *x.CPUEfficiencyHigh, *x.ClusterThroughputHigh, x.RunningJobs)
+		}
+	}
+}
+
 func TestScratchDevice(t *testing.T) {
 	for _, c := range []struct {
 		device, disk string
