@@ -26,12 +26,16 @@ func stepSection(f *analysis.Findings) section {
 	name, _ := load(f)
 	s := section{ID: "steps", Title: "Steps", Note: "What the hold time of each step gave; intervals are of the mean, 95%; first byte is the median.",
 		Head: heads(name, "throughput", "interval", things(f), "each client", "p50", "p99", "p99.9", "max", "first byte", "errors", "server CPU", "client CPU", "steady", "<")}
+	rates := f.Measure == analysis.Rate
+	if rates { // nothing is moved
+		s.Head = append(heads(name, things(f), "interval"), s.Head[4:]...)
+	}
 	for i := range f.Curve {
 		x := &f.Curve[i]
 		interval := "-"
 		low, high, show := x.ThroughputLow, x.ThroughputHigh, unit.Bits
 		each := unit.Bits(x.PerClient)
-		if f.Measure == analysis.Rate {
+		if rates {
 			low, high = x.OperationsLow, x.OperationsHigh
 			show, each = unit.Count, unit.Count(x.PerClientRate)+"/s"
 		}
@@ -48,9 +52,13 @@ func stepSection(f *analysis.Findings) section {
 			steady = map[bool]string{true: "yes", false: "no"}[*x.Steady]
 		}
 		mark := remark(f, x)
-		s.row(strings.Contains(mark, "best"), loadCell(f, x), unit.Bits(x.Throughput), interval, unit.Count(x.Operations), each,
+		gave := []string{unit.Bits(x.Throughput), interval, unit.Count(x.Operations)}
+		if rates {
+			gave = []string{unit.Count(x.Operations), interval}
+		}
+		s.row(strings.Contains(mark, "best"), append(append([]string{loadCell(f, x)}, gave...), each,
 			q[0], q[1], q[2], q[3], first,
-			failures(x), share(x.ServerCPU), share(x.ClientCPU), steady, mark)
+			failures(x), share(x.ServerCPU), share(x.ClientCPU), steady, mark)...)
 	}
 	return s
 }

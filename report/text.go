@@ -223,12 +223,18 @@ func curveTable(f *analysis.Findings) table {
 		byCount = figure.Decimal(fastest, " "+things(f))
 	}
 	name, of := load(f)
-	t := table{head: []string{name, byBits.Unit, "95% interval", byCount.Unit, "p50 " + byTime.Unit, "p99 " + byTime.Unit, "errors", "server CPU", "client CPU", ""}}
+	t := table{head: []string{name, byBits.Unit, "95% interval", byCount.Unit}}
+	if f.Measure == analysis.Rate {
+		t.head = []string{name, byCount.Unit, "95% interval"}
+	}
+	t.head = append(t.head, "p50 "+byTime.Unit, "p99 "+byTime.Unit, "errors", "server CPU", "client CPU", "")
 	for i := range f.Curve {
 		s := &f.Curve[i]
-		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64), byBits.Text(s.Throughput), span(byBits, s.ThroughputLow, s.ThroughputHigh), byCount.Text(s.Operations)}
+		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64)}
 		if f.Measure == analysis.Rate {
-			row[2] = span(byCount, s.OperationsLow, s.OperationsHigh)
+			row = append(row, byCount.Text(s.Operations), span(byCount, s.OperationsLow, s.OperationsHigh))
+		} else {
+			row = append(row, byBits.Text(s.Throughput), span(byBits, s.ThroughputLow, s.ThroughputHigh), byCount.Text(s.Operations))
 		}
 		p50, p99 := "-", "-"
 		if s.Latency != nil {
