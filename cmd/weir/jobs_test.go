@@ -9,28 +9,9 @@ import (
 	"testing"
 
 	"weir/analysis"
-	"weir/link/emulator"
 	"weir/results"
 	"weir/results/campaign"
 )
-
-// needLinks skips t where no links can be made over which TCP runs as over a
-// real one, unless they are required.
-func needLinks(t *testing.T) {
-	t.Helper()
-	p := emulator.Probe()
-	why := p.Spaces
-	if why == "" && p.Userspace != "" && p.Tbf != "" {
-		why = p.Userspace
-	}
-	switch {
-	case why == "":
-	case os.Getenv("WEIR_REQUIRE") == "all":
-		t.Fatalf("no emulated links here: %s (WEIR_REQUIRE=all)", why)
-	default:
-		t.Skipf("no emulated links here: %s", why)
-	}
-}
 
 // byLevel runs a campaign of one factor and returns the findings of each level.
 func byLevel(t *testing.T, file, factor string, args ...string) (f map[string]*analysis.Findings, dir, said string) {
@@ -64,7 +45,7 @@ func heaviest(t *testing.T, f *analysis.Findings) *analysis.Step {
 // What the Objectivity note of 1999 found: at 2 and 10 Mbit/s the network is the
 // bottleneck, at 1000 Mbit/s a CPU; over the WAN jobs get a few percent.
 func TestLANAndWAN(t *testing.T) {
-	needLinks(t)
+	linkNeeds(t)
 	runs, dir, said := byLevel(t, "lan-wan-small.yaml", "network", "--clients", "1,20", "--hold", "2s", "--set", "load.settle=500ms")
 	for network, want := range map[string][]string{
 		"LAN 1000 Mbit/s": {analysis.ResourceCPU, analysis.ResourceCore},
@@ -96,7 +77,7 @@ func TestLANAndWAN(t *testing.T) {
 // What the HammerCloud tests of 2009 found: jobs that stage their files level
 // off with fewer jobs than those that read directly, and get less.
 func TestDirectAndStaged(t *testing.T) {
-	needLinks(t)
+	linkNeeds(t)
 	for try := range 3 {
 		runs, dir, said := byLevel(t, "direct-vs-staged-small.yaml", "access", "--clients", "20", "--hold", "4s", "--set", "load.settle=1s")
 		direct, staged := heaviest(t, runs["direct"]), heaviest(t, runs["staged"])
@@ -129,7 +110,7 @@ func TestDirectAndStaged(t *testing.T) {
 // A threshold of crashes is not met by the one, and met by the other.
 func TestCutLink(t *testing.T) {
 	t.Parallel()
-	needLinks(t)
+	linkNeeds(t)
 	runs, dir, said := byLevel(t, "cut-link.yaml", "workload.timeout", "--hold", "7s", "--set", "load.settle=0s", "--set", "load.ramp=0s",
 		"--set", "link.outages=[{after: 1500ms, for: 2s}]", "--set", "matrix.workload.timeout=[1s, 30s]", "--set", "workload.job.events=2", "--set", "thresholds=[crash_ratio < 1%]")
 	short, long := heaviest(t, runs["1s"]), heaviest(t, runs["30s"])
@@ -161,7 +142,7 @@ func TestCutLink(t *testing.T) {
 // The scenarios of full size work, too, as far as a short time shows.
 func TestFullJobScenarios(t *testing.T) {
 	t.Parallel()
-	needLinks(t)
+	linkNeeds(t)
 	common := []string{"--clients", "1,3", "--set", "load.ramp=0s", "--set", "load.drain=20s"}
 	for name, args := range map[string][]string{
 		"lan-wan.yaml":          {"--var", "EVENTS=10", "--set", "matrix=null", "--set", "link={a: {rate: 100Mbit/s}, b: {rtt: 5ms}}", "--set", "load.cool=100ms"},
