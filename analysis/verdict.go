@@ -255,8 +255,8 @@ func (d *data) warnings(f *Findings, best int) []string {
 		all = append(all, fmt.Sprintf("%d operations were tried again", retried))
 	}
 	for _, e := range d.events {
-		if e.Kind == "warning" && len(all) < 20 {
-			all = append(all, strings.TrimSpace(e.Text))
+		if text := strings.TrimSpace(e.Text); e.Kind == "warning" && len(all) < 20 && !slices.Contains(all, text) { // workers may say the same
+			all = append(all, text)
 		}
 	}
 	return all

@@ -138,12 +138,14 @@ func variants(dir string) ([]compare.Group, []compare.Factor, error) {
 }
 
 // variantName names a run's variant by its levels where they are short, as in
-// kept/4KiB, else by its letter.
+// kept/4KiB, else by its letter. What all variants have in common is no name.
 func variantName(c *campaign.Campaign, r *campaign.Run) string {
 	const most = 30
 	var levels []string
 	for _, f := range c.Factors {
-		levels = append(levels, r.Levels[f.Key])
+		if len(f.Levels) > 1 || len(c.Factors) == 1 {
+			levels = append(levels, r.Levels[f.Key])
+		}
 	}
 	if name := line(strings.Join(levels, "/")); name != "" && len(name) <= most {
 		return name
