@@ -95,6 +95,7 @@ func linkUses(h *HostFigure) []Use {
 			u := use(ResourceNetwork, h, *w.Busy, "its wire %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(*w.Busy), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
 			if w.Dropped > 0 {
 				u.Detail += fmt.Sprintf("; %s packets/s found its queue full", unit.Count(w.Dropped))
+				u.reached = u.holds // it is idle between bursts, or before and after the load, but not enough
 			}
 			all = append(all, u)
 		case w.Busy == nil && w.Carried >= leastTraffic:

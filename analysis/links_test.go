@@ -28,12 +28,15 @@ func linked(name string, step int, at time.Time, busy float64, late float64) *mo
 func TestALinkThatIsFull(t *testing.T) {
 	for _, c := range []struct {
 		busy     float64
+		dropped  int64
 		reached  bool
 		resource string
-	}{{0.99, true, ResourceNetwork}, {0.6, false, ResourceNetwork}} {
+	}{{0.99, 0, true, ResourceNetwork}, {0.6, 0, false, ResourceNetwork}, {0.6, 20, false, ResourceNetwork}, {0.85, 0, false, ResourceNetwork}, {0.85, 20, true, ResourceNetwork}} {
 		h := hostSum{HostFigure: HostFigure{Host: "link far", Role: "other"}}
 		for i := range 3 {
-			h.add(linked("link far", 1, time.Unix(int64(i), 0), c.busy, 0.0001), 1)
+			second := linked("link far", 1, time.Unix(int64(i), 0), c.busy, 0.0001)
+			second.Link.ToClients.Dropped = c.dropped
+			h.add(second, 1)
 		}
 		f := h.figure()
 		uses := netUses(&f)
