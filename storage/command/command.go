@@ -138,7 +138,7 @@ func (t *tool) find() error {
 			path, err = filepath.Abs(path)
 		}
 		if err != nil {
-			return fmt.Errorf("program %q is not there: %w (presets are %s)", line.program, errors.Unwrap(err), presetNames())
+			return fmt.Errorf("program %q cannot be run: %w (presets are %s)", line.program, errors.Unwrap(err), presetNames())
 		}
 		line.path = path
 		t.lines[kind] = line

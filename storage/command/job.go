@@ -26,8 +26,14 @@ func (c *client) job(ctx context.Context, op *storage.Op) (storage.Result, error
 	defer c.clear(l.dir)
 	r, err := c.run(ctx, l, argv, false, func(int) {})
 	res.Process = r.usage
-	if err == nil && r.status != 0 {
-		err = &exitError{program: l.program, ran: r, text: tidy(r.words, c.secrets)}
+	switch said := tidy(r.words, c.secrets); {
+	case err == nil && r.status != 0:
+		err = &exitError{program: l.program, ran: r, text: said}
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("%s had not ended in time and was killed: %w", l.program, err)
+		if said != "" {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
 	}
 	return res, err
 }

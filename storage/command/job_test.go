@@ -216,10 +216,13 @@ func TestJobsMemory(t *testing.T) {
 func TestJobsTimeout(t *testing.T) {
 	mark := "WEIR_TEST_MARK=" + t.Name()
 	t.Setenv("WEIR_TEST_MARK", t.Name())
-	c := client(t, nowhere, "sh", "-c", "tail -f /dev/null & (tail -f /dev/null) & trap '' TERM; wait")
+	c := client(t, nowhere, "sh", "-c", "echo opening f >&2; tail -f /dev/null & (tail -f /dev/null) & trap '' TERM; wait")
 	res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Run, Path: "f", Timeout: 300 * time.Millisecond}, &heard{})
 	if storage.Classify(err) != storage.Timeout || res.Process == nil {
 		t.Errorf("%v, usage %+v", err, res.Process)
+	}
+	if want := "sh had not ended in time and was killed: context deadline exceeded: opening f"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
 	}
 	gone(t, mark, 0)
 }
