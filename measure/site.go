@@ -13,7 +13,7 @@ type Site struct {
 // noted of sites before is forgotten.
 func (v *Interval) At(site string) {
 	v.Sites = nil
-	if v.Jobs.Any() {
+	if v.Any() {
 		v.addSite(site, &Site{Moved: v.Moved, CPU: v.CPU, Jobs: v.Jobs})
 	}
 }

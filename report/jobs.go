@@ -17,7 +17,7 @@ func jobCharts(f *analysis.Findings) []figure.Figure {
 		return nil
 	}
 	var all []figure.Figure
-	for _, c := range []*figure.Figure{clusterChart(f), cpuEfficiencyChart(f), wallChart(f), lostChart(f), eventChart(f), usedChart(f), scratchChart(f)} {
+	for _, c := range []*figure.Figure{clusterChart(f), cpuEfficiencyChart(f), wallChart(f), siteChart(f), lostChart(f), eventChart(f), usedChart(f), scratchChart(f)} {
 		if c != nil {
 			all = append(all, *c)
 		}

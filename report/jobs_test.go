@@ -57,6 +57,9 @@ func TestJobFigures(t *testing.T) {
 	if l := p.Jobs[0].Lines[0]; len(l.Points) != 6 || l.Points[3].Low == nil || *l.Points[3].Low > l.Points[3].Y {
 		t.Errorf("cluster throughput %+v", l)
 	}
+	if siteChart(f) != nil {
+		t.Error("sites of a run that has none")
+	}
 	for _, id := range []string{"jobtime", "eventtime", "endedtime"} {
 		found := false
 		for _, c := range p.Time {

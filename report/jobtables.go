@@ -16,7 +16,7 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 		return chapter{}
 	}
 	c := chapter{ID: "jobs", Title: "Jobs", Mini: f.Validity.Status, Lead: jobLead(f), Charts: drawings(plots.Jobs)}
-	c.Parts = filled(jobSection(f))
+	c.Parts = filled(jobSection(f), siteSection(f))
 	if s != nil && s.About.Scratch != nil {
 		c.Note = scratchNote(f, s)
 	}
@@ -143,8 +143,8 @@ func jobSection(f *analysis.Findings) section {
 			used = unit.Percent(*x.UsedRatio)
 		}
 		mark := remark(f, x)
-		s.row(strings.Contains(mark, "best"), loadCell(f, x), unit.Count(float64(x.Jobs.Done)), lostText(x.Jobs.Crashed, x), lostText(x.Jobs.Failed, x),
-			jobTime(x), timesText(x, single), q[0], q[1], q[2], orDash(x.CPUEfficiency, unit.Percent), spanText(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent),
+		s.row(strings.Contains(mark, "best"), loadCell(f, x), unit.Count(float64(x.Jobs.Done)), lostText(x.Jobs.Crashed, &x.JobFigures), lostText(x.Jobs.Failed, &x.JobFigures),
+			jobTime(&x.JobFigures), timesText(x, single), q[0], q[1], q[2], orDash(x.CPUEfficiency, unit.Percent), spanText(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent),
 			orDash(x.ClusterThroughput, unit.Significant), spanText(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant),
 			unit.Count(x.EventRate), unit.Bits(x.Throughput), unit.Bytes(float64(x.Moved)), used, machineCPU(x, "server"), machineCPU(x, "client"))
 	}
@@ -159,7 +159,7 @@ func jobTook(q *analysis.Quantiles) [3]string {
 }
 
 // jobTime is the mean wall clock time, with a ~ where it is an estimate.
-func jobTime(s *analysis.Step) string {
+func jobTime(s *analysis.JobFigures) string {
 	t, estimated, ok := s.MeanJob()
 	if !ok {
 		return "-"
@@ -175,7 +175,7 @@ func timesText(s *analysis.Step, single float64) string {
 	return unit.Significant(t / single)
 }
 
-func lostText(n int64, s *analysis.Step) string {
+func lostText(n int64, s *analysis.JobFigures) string {
 	if n == 0 {
 		return "0"
 	}

@@ -44,6 +44,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.fromTable(f)
 	case len(f.Curve) > 0:
 		p.jobs(f)
+		p.sites(f)
 		p.title(f, "Steps")
 		p.table(curveTable(f))
 		p.line("")

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/analysis"
+	"weir/figure"
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// sites are the names of all sites that jobs ran at, in their order; none where
+// sites are not told apart.
+func sites(f *analysis.Findings) []string {
+	var names []string
+	for i := range f.Curve {
+		for k := range f.Curve[i].Sites {
+			if name := f.Curve[i].Sites[k].Site; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// shownSites are as many of them as one plot, or the head of a table in a
+// terminal, has room for.
+func shownSites(f *analysis.Findings) (names []string, more string) {
+	names = sites(f)
+	if left := len(names) - mostLinks; left > 0 {
+		return names[:mostLinks], fmt.Sprintf(" %s not shown.", say.Plural(left, "site")+map[bool]string{true: " is", false: " are"}[left == 1])
+	}
+	return names, ""
+}
+
+// siteChart is the mean wall clock time of the jobs at each site against all
+// jobs, as in the Objectivity note of 1999; nil where sites are not told apart.
+func siteChart(f *analysis.Findings) *figure.Figure {
+	names, more := shownSites(f)
+	c := figure.Figure{ID: "sitewalltime", Title: "Mean wall clock time at each site against load", X: stepAxis(f)}
+	var said []string
+	for i, name := range names {
+		l := series(f, say.Plain(name), i, func(s *analysis.Step) (float64, bool) {
+			if at := s.Site(name); at != nil {
+				t, _, ok := at.MeanJob()
+				return t, ok
+			}
+			return 0, false
+		}, unit.Seconds)
+		if len(l.Points) > 0 {
+			c.Lines = append(c.Lines, l)
+			said = append(said, fmt.Sprintf("at %s %s", l.Name, summit(f, &l, unit.Seconds)))
+		}
+	}
+	if highest(c.Lines) <= 0 {
+		return nil
+	}
+	c.Y = wallAxis(c.Lines)
+	c.Y.Name = "mean wall clock time"
+	c.Desc = "How long a job took on average at the far end of each link, against the jobs at all sites together: " + strings.Join(said, "; ") + "." + more
+	return &c
+}
+
+// siteSection is what jobs did at each site, step by step.
+func siteSection(f *analysis.Findings) section {
+	name, _ := load(f)
+	s := section{ID: "sitetable", Title: "Jobs at each site, step by step", Note: "A site is the far end of a link; of its jobs all is told as in the table above. " +
+		"Busy is the share of the time in which the link's wire to the site was sending.",
+		Head: heads(name, "<site", "running there", "done", "crashed", "failed", "mean time", "p50", "p90", "longest", "CPU efficiency", "interval", "events/s", "throughput", "link busy")}
+	for i := range f.Curve {
+		x := &f.Curve[i]
+		for k := range x.Sites {
+			at := &x.Sites[k]
+			if at.Jobs == nil {
+				continue
+			}
+			q := jobTook(at.JobSeconds)
+			s.row(false, loadCell(f, x), say.Plain(at.Site), unit.Significant(at.RunningJobs), unit.Count(float64(at.Jobs.Done)),
+				lostText(at.Jobs.Crashed, &at.JobFigures), lostText(at.Jobs.Failed, &at.JobFigures), jobTime(&at.JobFigures), q[0], q[1], q[2],
+				orDash(at.CPUEfficiency, unit.Percent), spanText(at.CPUEfficiencyLow, at.CPUEfficiencyHigh, unit.Percent),
+				unit.Count(at.EventRate), unit.Bits(at.Throughput), orDash(linkBusy(x, at.Site), unit.Percent))
+		}
+	}
+	return s
+}
+
+// linkBusy is how busy the wire to a site was; nil where it has no limit, or was
+// not watched.
+func linkBusy(s *analysis.Step, site string) *float64 {
+	for i := range s.Hosts {
+		if h := &s.Hosts[i]; h.Link != nil && h.Host == "link "+site {
+			return h.Link.ToClients.Busy
+		}
+	}
+	return nil
+}
+
+// sites writes the mean wall clock time at each site, and how many jobs it lost.
+func (p printer) sites(f *analysis.Findings) {
+	names, more := shownSites(f)
+	if len(names) == 0 {
+		return
+	}
+	longest := 0.0
+	for i := range f.Curve {
+		for k := range f.Curve[i].Sites {
+			t, _, _ := f.Curve[i].Sites[k].MeanJob()
+			longest = max(longest, t)
+		}
+	}
+	by := figure.Seconds(longest)
+	name, _ := load(f)
+	t := table{head: []string{name}}
+	for _, n := range names {
+		t.head = append(t.head, brief(n)+" "+by.Unit)
+	}
+	lost := false
+	for i := range f.Curve {
+		cells := []string{loadCell(f, &f.Curve[i])}
+		for _, n := range names {
+			cell, missing := siteCell(f.Curve[i].Site(n), by)
+			lost = lost || missing
+			cells = append(cells, cell)
+		}
+		t.rows = append(t.rows, cells)
+	}
+	title := "Mean wall clock time of a job at each site"
+	if lost {
+		title += ", and how many crashed or failed there"
+	}
+	p.title(f, title)
+	p.table(t)
+	if more != "" {
+		p.line(" " + more)
+	}
+	p.line("")
+}
+
+// siteCell is the mean time of a job at a site, with a ~ where it is an
+// estimate, and those that it lost.
+func siteCell(at *analysis.SiteFigure, by figure.Scale) (text string, lost bool) {
+	if at == nil || at.Jobs == nil {
+		return "-", false
+	}
+	text = "-"
+	if t, estimated, ok := at.MeanJob(); ok {
+		text = map[bool]string{true: "~"}[estimated] + by.Text(t)
+	}
+	if n := at.Jobs.Crashed + at.Jobs.Failed; n > 0 {
+		return fmt.Sprintf("%s (%s lost)", text, unit.Count(float64(n))), true
+	}
+	return text, false
+}
