@@ -14,19 +14,25 @@ import (
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
-		_, err := find(p)
-		switch {
-		case err == nil:
-		case required(os.Getenv("WEIR_REQUIRE"), p):
-			t.Fatalf("%v (WEIR_REQUIRE=%s)", err, os.Getenv("WEIR_REQUIRE"))
-		default:
-			t.Skip(err)
+		if _, err := find(p); err != nil {
+			Without(t, p, err.Error())
 		}
 	}
 }
 
-func required(list, program string) bool {
-	return list == "all" || slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), program)
+// Without skips t, which cannot run without something other than a program
+// that this machine may not have; why says so. Where WEIR_REQUIRE is "all", or
+// lists what, the test fails instead, as with Need.
+func Without(t testing.TB, what, why string) {
+	t.Helper()
+	if list := os.Getenv("WEIR_REQUIRE"); required(list, what) {
+		t.Fatalf("%s (WEIR_REQUIRE=%s)", why, list)
+	}
+	t.Skip(why)
+}
+
+func required(list, what string) bool {
+	return list == "all" || slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), what)
 }
 
 // StartNginx is Nginx for a test: it needs the program, fails t when it does

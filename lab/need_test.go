@@ -9,7 +9,9 @@ import (
 
 // The helper is judged by what `go test` would see of it: skipped or failed.
 func TestNeed(t *testing.T) {
-	if program := os.Getenv("WEIR_LAB_NEED"); program != "" {
+	if program := os.Getenv("WEIR_LAB_NEED"); program == "links" {
+		Without(t, program, "no links here")
+	} else if program != "" {
 		Need(t, program)
 		return
 	}
@@ -21,6 +23,9 @@ func TestNeed(t *testing.T) {
 		{"no-such-program", "all", "--- FAIL"},
 		{"no-such-program", "xrdcp, no-such-program", "--- FAIL"},
 		{"no-such-program", "xrdcp", "--- SKIP"},
+		{"links", "xrdcp", "--- SKIP"},
+		{"links", "xrdcp links", "--- FAIL"},
+		{"links", "all", "--- FAIL"},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNeed$", "-test.v")
 		cmd.Env = append(os.Environ(), "WEIR_LAB_NEED="+c.program, "WEIR_REQUIRE="+c.require)
