@@ -156,9 +156,9 @@ func allEqual(pair *compare.Pair, m *compare.Metric) (same bool, value string) {
 
 // shiftTable has one row for each step that has the metric.
 func shiftTable(pair *compare.Pair, m *compare.Metric, single bool) table {
-	t := table{head: []string{loadName(pair), brief(pair.A), brief(pair.B), "shift", "95% interval", "p", ""}}
+	t := table{head: []string{pair.Load, brief(pair.A), brief(pair.B), "shift", "95% interval", "p", ""}}
 	if single {
-		t.head = []string{loadName(pair), brief(pair.A), "within", brief(pair.B), "within", "shift", ""}
+		t.head = []string{pair.Load, brief(pair.A), "within", brief(pair.B), "within", "shift", ""}
 	}
 	for i := range pair.Steps {
 		step := &pair.Steps[i]
@@ -202,10 +202,6 @@ func within(low, high *float64, m *compare.Metric) string {
 		return "-"
 	}
 	return m.Format(*low) + " to " + m.Format(*high)
-}
-
-func loadName(pair *compare.Pair) string {
-	return loadWord(len(pair.Steps) > 0 && pair.Steps[0].Rate > 0)
 }
 
 func loadText(s *compare.StepShift) string {

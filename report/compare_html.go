@@ -179,7 +179,7 @@ func pairForest(pair *compare.Pair, m *compare.Metric) *forest {
 			note: fmt.Sprintf("%s: %s to %s, %s; %s", name, m.Format(s.A), m.Format(s.B), m.Signed(s.Value), s.Result)})
 	}
 	for i := range pair.Steps {
-		name := loadText(&pair.Steps[i]) + " " + loadName(pair)
+		name := loadText(&pair.Steps[i]) + " " + pair.Load
 		for k := range pair.Steps[i].Metrics {
 			add(name, &pair.Steps[i].Metrics[k])
 		}

@@ -135,5 +135,8 @@ func TestStagedBesideDirect(t *testing.T) {
 		if !strings.Contains(out, "What became of the jobs") {
 			t.Error("nothing is said of what became of the jobs")
 		}
+		if !strings.Contains(out, "jobs") || strings.Contains(out, "80 clients") || strings.Contains(out, ">clients<") || strings.Contains(out, "\nclients ") {
+			t.Errorf("loads are not said to be jobs:\n%s", out)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func repeatedTables(r *compare.Repeated) []titled {
 		if m == nil {
 			continue
 		}
-		t, none := table{head: repeatedHead(repeatedLoad(r))}, m.Plain
+		t, none := table{head: repeatedHead(r.Load)}, m.Plain
 		for i := range r.Steps {
 			if a := r.Steps[i].Metric(name); a != nil {
 				none = none && a.Mean == 0
@@ -83,10 +83,6 @@ func acrossRow(name string, a *compare.Across, m *compare.Metric) []string {
 		inside = "+-" + unit.Percent(*a.Within)
 	}
 	return []string{name, m.Format(a.Mean), within(a.Low, a.High, m), scatter, inside, fmt.Sprint(len(a.Values))}
-}
-
-func repeatedLoad(r *compare.Repeated) string {
-	return loadWord(len(r.Steps) > 0 && r.Steps[0].Rate > 0)
 }
 
 func stepName(s *compare.RepeatedStep) string {
@@ -158,7 +154,7 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 	}
 	c.Lines = append(each, mean)
 	most := highest(c.Lines)
-	c.X, c.Y = figure.LoadAxis(repeatedLoad(r), repeatedLoad(r), places), axisOf(m, most)
+	c.X, c.Y = figure.LoadAxis(r.Load, r.Load, places), axisOf(m, most)
 	c.Desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
 	return []drawing{{Title: c.Title, Desc: c.Desc, Still: c.SVG(), Data: &c}}
 }
@@ -168,10 +164,12 @@ func axisOf(m *compare.Metric, most float64) figure.Axis {
 	switch m.Name {
 	case "throughput":
 		return scaledTo(most, figure.Bits)
-	case "error_ratio":
+	case "error_ratio", "cpu_efficiency", "crash_ratio", "job_failure_ratio":
 		return figure.LinearAxis("%", figure.Percent(), most)
-	case "rate":
+	case "rate", "events_rate":
 		return scaledTo(most, decimal("/s"))
+	case "cluster_throughput":
+		return scaledTo(most, decimal(" jobs"))
 	}
 	return scaledTo(most, figure.Seconds)
 }

@@ -12,18 +12,10 @@ import (
 // JSON writes f as it stands in findings.json.
 func JSON(w io.Writer, f *analysis.Findings) error { return analysis.JSON(w, f) }
 
-// loadWord names what loads count.
-func loadWord(open bool) string {
-	if open {
-		return "arrivals/s"
-	}
-	return "clients"
-}
-
 // load names the axis that steps lie on and returns a step's place on it.
 func load(f *analysis.Findings) (name string, of func(*analysis.Step) float64) {
 	if f.Open() {
-		return loadWord(true), func(s *analysis.Step) float64 { return s.Rate }
+		return f.Load(), func(s *analysis.Step) float64 { return s.Rate }
 	}
 	return f.Load(), func(s *analysis.Step) float64 { return float64(s.Clients) }
 }

@@ -13,6 +13,22 @@ type load struct {
 	again   int
 }
 
+// loadName names what loads count: clients, jobs, or arrivals/s. Where that is
+// not the same in all runs it is clients.
+func loadName(groups []Group) string {
+	name := ""
+	for _, g := range groups {
+		for _, r := range g.Runs {
+			if of := r.Found.Load(); name == "" {
+				name = of
+			} else if of != name {
+				return "clients"
+			}
+		}
+	}
+	return name
+}
+
 // steps returns the steps of a run by their load, and the loads in their order.
 func steps(f *analysis.Findings) (map[load]*analysis.Step, []load) {
 	by := map[load]*analysis.Step{}

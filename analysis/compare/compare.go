@@ -40,6 +40,7 @@ type Pair struct {
 	Blocks  int         `json:"blocks"`  // of one run of A and one of B, done one after the other; 0: none
 	Blocked bool        `json:"blocked"` // the tests compare within blocks, since the level wanders from block to block
 	Overall Shift       `json:"overall"` // first metric, mean over the common steps
+	Load    string      `json:"load"`    // what steps count: clients, jobs or arrivals/s
 	Steps   []StepShift `json:"steps"`   // by load
 	PerRun  []Shift     `json:"per_run"` // metrics that are one number of a run
 	Scatter *float64    `json:"scatter"` // standard deviation from run to run of the first metric; of ratios

@@ -24,6 +24,7 @@ type Repeated struct {
 	Metrics  []string       `json:"metrics"` // that were looked at; the first decides
 	Runs     []*Run         `json:"runs"`
 	Lost     []string       `json:"missing"` // run directories that could not be read, and why
+	Load     string         `json:"load"`    // what steps count: clients, jobs or arrivals/s
 	Steps    []RepeatedStep `json:"steps"`   // by load, of all that more than half of the runs held
 	PerRun   []Across       `json:"per_run"` // metrics that are one number of a run
 	Warnings []string       `json:"warnings"`
@@ -67,7 +68,7 @@ func Repeat(g Group, metrics []string) (*Repeated, error) {
 	}
 	loads := common(groups)
 	r := &Repeated{
-		Version: RepeatedVersion, Status: worst(groups), Runs: g.Runs, Lost: append([]string{}, g.Lost...),
+		Version: RepeatedVersion, Status: worst(groups), Load: loadName(groups), Runs: g.Runs, Lost: append([]string{}, g.Lost...),
 		Metrics: []string{}, Steps: []RepeatedStep{}, PerRun: []Across{}, Warnings: warnings(groups, loads),
 	}
 	for _, m := range chosen {
@@ -204,7 +205,7 @@ func (r *Repeated) best(m *Metric) (best *Across, at string) {
 			continue
 		}
 		if best == nil || m.Better == Lower && a.Mean < best.Mean || m.Better != Lower && a.Mean > best.Mean {
-			best, at = a, load{s.Clients, s.Rate, s.Again}.String()
+			best, at = a, load{s.Clients, s.Rate, s.Again}.text(r.Load)
 		}
 	}
 	return best, at

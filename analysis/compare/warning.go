@@ -207,11 +207,12 @@ func hold(g *Group, l load) float64 {
 // skipped says which loads are not compared.
 func skipped(groups []Group, loads []load) []string {
 	var names []string
+	of := loadName(groups)
 	for _, g := range groups {
 		for _, r := range g.Runs {
 			_, order := steps(r.Found)
 			for _, l := range order {
-				if name := l.String(); !slices.Contains(loads, l) && !slices.Contains(names, name) {
+				if name := l.text(of); !slices.Contains(loads, l) && !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
@@ -223,9 +224,9 @@ func skipped(groups []Group, loads []load) []string {
 	return []string{fmt.Sprintf("only steps that all groups have are compared; left out: %s", some(names))}
 }
 
-// String names a load for people.
-func (l load) String() string {
-	text := say.Plural(l.clients, "client")
+// text names a load for people; of is what loads count.
+func (l load) text(of string) string {
+	text := say.Plural(l.clients, strings.TrimSuffix(of, "s"))
 	if l.rate > 0 {
 		text = unit.Count(l.rate) + "/s"
 	}
@@ -247,13 +248,14 @@ func some(names []string) string {
 // held says which loads each group held.
 func held(groups []Group) string {
 	var all []string
+	of := loadName(groups)
 	for _, g := range groups {
 		var names []string
 		for _, r := range g.Runs {
 			_, order := steps(r.Found)
 			for _, l := range order {
-				if !slices.Contains(names, l.String()) {
-					names = append(names, l.String())
+				if name := l.text(of); !slices.Contains(names, name) {
+					names = append(names, name)
 				}
 			}
 		}
