@@ -9,6 +9,8 @@ func panels() []panel {
 	all = append(all, answers()...)
 	all = append(all, heading("Load and what came of it"))
 	all = append(all, loads()...)
+	all = append(all, heading("Jobs and links, where there are any"))
+	all = append(all, jobsAndLinks()...)
 	all = append(all, heading("Hosts"))
 	all = append(all, machines()...)
 	for i := range all {
@@ -96,6 +98,31 @@ func loads() []panel {
 			query{`sum by (server) (rate(weir_moved_bytes_total{RUN}[$window]))`, "{{server}}"}),
 		series8("The load generator's own delay", "s", "How late tasks began: 99% quantile. Much of it makes a run invalid.",
 			query{`histogram_quantile(0.99, sum by (le) (rate(weir_late_seconds_bucket{RUN}[$window]))) or 0 * sum(weir_clients{RUN})`, "99%"}),
+	}
+}
+
+// jobsAndLinks are what jobs did, and how full the links to them were; empty in
+// other runs. A counter of what never happened is not there: it is shown as 0.
+func jobsAndLinks() []panel {
+	each := func(name string) string {
+		return `(sum(rate(weir_` + name + `_total{RUN}[$window])) or 0 * sum(weir_jobs_running{RUN}))`
+	}
+	ended := func(name string) query { return query{each("jobs_" + name), name} }
+	computing := each("job_compute_seconds") + " + " + each("client_program_cpu_seconds")
+	took := func(q string) string {
+		return `histogram_quantile(` + q + `, sum by (le) (rate(weir_job_seconds_bucket{RUN}[$window])))`
+	}
+	return []panel{
+		series8("Jobs", "short", "Jobs that were running, and how many of them computed: the cluster throughput.", query{`weir_jobs_running{RUN}`, "running"},
+			query{computing, "computing"}),
+		series8("Jobs that ended", "ops", "Done: they came to their end. Crashed: a request was not answered in time. Failed: another failure.", ended("done"), ended("failed"), ended("crashed")),
+		series8("CPU efficiency of jobs", "percentunit", "Time for which jobs computed, as a share of the time for which they ran.", query{
+			`(` + computing + `) / sum(avg_over_time(weir_jobs_running{RUN}[$window]))`, "efficiency",
+		}),
+		series8("Events", "ops", "Events that jobs were through with.", query{`sum(rate(weir_events_done_total{RUN}[$window]))`, "events"}),
+		series8("Wall clock time of jobs", "s", "Of the jobs that came to their end; the quantiles within a bucket.",
+			query{`sum(rate(weir_job_seconds_sum{RUN}[$window])) / sum(rate(weir_job_seconds_count{RUN}[$window]))`, "mean"}, query{took("0.5"), "median"}, query{took("0.9"), "90%"}),
+		series8("Links busy", "percentunit", "Share of time in which the wire of an emulated link was sending.", query{`weir_link_busy_ratio{RUN}`, "{{host}} {{way}}"}),
 	}
 }
 

@@ -36,9 +36,22 @@ func hostRows() shape[monitor.Sample] {
 	s.gauge("host_tcp_established", "TCP connections now.", tcp(func(t *monitor.TCP) int64 { return t.Established }))
 	s.counter("host_tcp_retransmitted_segments", "TCP segments sent again.", tcp(func(t *monitor.TCP) int64 { return t.Retransmits }))
 	s.counter("host_tcp_listen_drops", "Connections that a full listen queue refused.", tcp(func(t *monitor.TCP) int64 { return t.ListenDrops }))
+	s.each("link_busy_ratio", "Share of time in which the wire of an emulated link was sending.", Gauge, false, "way", []string{monitor.ToClients, monitor.FromClients}, linkBusy)
 	s.counter("host_sampling_cpu_seconds", "CPU time that watching the host took.", func(v *sample) float64 { return v.Cost })
 	s.seldom("host_incomplete_samples", "Samples that are not whole.", func(v *sample) float64 { return flag(v.Error != "") })
 	return s
+}
+
+// linkBusy is how busy one way of an emulated link was.
+func linkBusy(v *monitor.Sample, way string) float64 {
+	switch {
+	case v.Link == nil:
+		return math.NaN()
+	case way == monitor.ToClients:
+		return v.Link.ToClients.Busy
+	default:
+		return v.Link.FromClients.Busy
+	}
 }
 
 // cpuOf is the share of one mode.

@@ -17,7 +17,10 @@ import (
 	"weir/export"
 	"weir/export/exporttest"
 	"weir/lab"
+	"weir/link"
+	"weir/monitor"
 	"weir/results"
+	"weir/results/resultstest"
 )
 
 // metricsPage starts weir and returns it with the address of its page.
@@ -68,13 +71,13 @@ func TestNumbersOfARun(t *testing.T) {
 	t.Run("fetched", func(t *testing.T) { exporttest.Prometheus(t, from.URL, w) })
 	t.Run("remote write", func(t *testing.T) { exporttest.Prometheus(t, to.URL, w) })
 	t.Run("InfluxDB", func(t *testing.T) { exporttest.InfluxDB(t, db.URL, w) })
-	t.Run("dashboard", func(t *testing.T) { everyPanel(t, to.URL, w) })
-	t.Run("dashboard of what was fetched", func(t *testing.T) { everyPanel(t, from.URL, w) })
+	t.Run("dashboard", func(t *testing.T) { everyPanel(t, to.URL, w, false) })
+	t.Run("dashboard of what was fetched", func(t *testing.T) { everyPanel(t, from.URL, w, false) })
 }
 
 // everyPanel asks what each panel of the dashboard asks, and fails t unless
-// each gets an answer.
-func everyPanel(t *testing.T, server string, w exporttest.Truth) {
+// each gets an answer: those of jobs and links, or all others.
+func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 	t.Helper()
 	var board struct {
 		Panels []struct {
@@ -123,15 +126,34 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth) {
 			if regexp.MustCompile(`weir_disk`).MatchString(q.Expr) && !w.Disks {
 				continue // this machine shows none
 			}
+			if regexp.MustCompile(`weir_(job|events_done|link)`).MatchString(q.Expr) != jobs {
+				continue
+			}
 			check(p.Title, q.Expr, q.Instant)
 		}
 	}
 	for _, a := range board.Annotations.List {
 		check(a.Name, a.Expr, false)
 	}
-	if asked < 30 {
+	if asked < 30 && !jobs || asked < 11 {
 		t.Errorf("only %d queries", asked)
 	}
+}
+
+// The panels of jobs and links show those of a run that has some.
+func TestDashboardOfJobs(t *testing.T) {
+	t.Parallel()
+	to := lab.StartPrometheus(t, lab.PrometheusConfig{})
+	s, dir := resultstest.Farm(), filepath.Join(t.TempDir(), "run")
+	s.Clients, s.Hold, s.Jobs.Job.Events = []int{10, 40}, 20, 20
+	s.Sample = func(v *monitor.Sample) { v.Link = &monitor.Link{ToClients: link.Traffic{Busy: 0.5}} }
+	if err := s.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := weir(t, "export", dir, "--remote-write", to.URLs["write"]); code != exitFine {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	everyPanel(t, to.URL, exporttest.TruthOf(t, dir), true)
 }
 
 // The commands of docs/seeing.md about numbers work as they stand there, but for

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -301,7 +302,7 @@ load: {clients: 6, hold: 3s, ramp: 0, settle: 500ms}
 	}
 }
 
-// The first example of the page is a run.
+// The first example of the page is a run. What its jobs did is told by site.
 func TestExampleOfLinks(t *testing.T) {
 	linkNeeds(t)
 	page, err := os.ReadFile("../../docs/links.md")
@@ -317,6 +318,20 @@ func TestExampleOfLinks(t *testing.T) {
 	for _, name := range []string{"link far", "link near"} {
 		if l := linkHost(t, f, name); l == nil || l.ToClients.Carried == 0 {
 			t.Errorf("%s carried nothing", name)
+		}
+	}
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		far, near := s.Site("far"), s.Site("near")
+		if len(s.Sites) != 2 || far == nil || near == nil || far.Clients != s.Clients/3 || far.Clients+near.Clients != s.Clients {
+			t.Fatalf("%d jobs: sites %+v", s.Clients, s.Sites)
+		}
+		if far.Jobs.Begun+near.Jobs.Begun != s.Jobs.Begun || far.Used+near.Used != s.Used || math.Abs(far.EventRate+near.EventRate-s.EventRate) > 1e-6*s.EventRate {
+			t.Errorf("%d jobs: far %+v, near %+v, together %+v", s.Clients, far, near, s.JobFigures)
+		}
+		farEach, nearEach := far.EventRate/far.RunningJobs, near.EventRate/near.RunningJobs
+		if !(nearEach > 2*farEach && farEach > 0) { // a page takes 51 ms and more there
+			t.Errorf("%d jobs: a job reads %v events/s over 51 ms, %v over 7 ms", s.Clients, farEach, nearEach)
 		}
 	}
 }
