@@ -51,8 +51,8 @@ func TestDocumentedThresholds(t *testing.T) {
 			rows++
 		}
 	}
-	if rows != 10 {
-		t.Errorf("%d resources have thresholds on the page, want 10", rows)
+	if rows != 11 {
+		t.Errorf("%d resources have thresholds on the page, want 11", rows)
 	}
 	for _, text := range []string{
 		fmt.Sprintf("used more than %v", oneCore), fmt.Sprintf("at least %d requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
