@@ -12,6 +12,9 @@ func defaultValues() map[string]any {
 	s := defaults()
 	out := map[string]any{}
 	flatten(out, "", reflect.ValueOf(s).Elem())
+	job := defaultJob()
+	job.Copy = defaultCopy
+	flatten(out, "workload.job", reflect.ValueOf(job))
 	out["load.clients"] = "1,2,4,8,16,32,64,128,256"
 	out["workload.think"] = "0s"
 	out["workload.retries"] = 0
