@@ -34,7 +34,7 @@ func jobLead(f *analysis.Findings) string {
 			said = append(said, fmt.Sprintf("With %s %s.", at(f, s), text))
 		}
 	}
-	return strings.Join(said, " ")
+	return strings.Join(said, " ") + siteWords(f, &f.Curve[len(f.Curve)-1])
 }
 
 // jobWords says what a step gave its jobs, "" where nothing is known of it.

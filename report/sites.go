@@ -51,7 +51,7 @@ func siteChart(f *analysis.Findings) *figure.Figure {
 		}, unit.Seconds)
 		if len(l.Points) > 0 {
 			c.Lines = append(c.Lines, l)
-			said = append(said, fmt.Sprintf("at %s %s", l.Name, summit(f, &l, unit.Seconds)))
+			said = append(said, summit(f, &l, unit.Seconds))
 		}
 	}
 	if highest(c.Lines) <= 0 {
@@ -68,7 +68,7 @@ func siteSection(f *analysis.Findings) section {
 	name, _ := load(f)
 	s := section{ID: "sitetable", Title: "Jobs at each site, step by step", Note: "A site is the far end of a link; of its jobs all is told as in the table above. " +
 		"Busy is the share of the time in which the link's wire to the site was sending.",
-		Head: heads(name, "<site", "running there", "done", "crashed", "failed", "mean time", "p50", "p90", "longest", "CPU efficiency", "interval", "events/s", "throughput", "link busy")}
+		Head: heads(name, "<site", "running", "done", "crashed", "failed", "mean time", "p50", "p90", "CPU efficiency", "interval", "events/s", "throughput", "link busy")}
 	for i := range f.Curve {
 		x := &f.Curve[i]
 		for k := range x.Sites {
@@ -78,12 +78,35 @@ func siteSection(f *analysis.Findings) section {
 			}
 			q := jobTook(at.JobSeconds)
 			s.row(false, loadCell(f, x), say.Plain(at.Site), unit.Significant(at.RunningJobs), unit.Count(float64(at.Jobs.Done)),
-				lostText(at.Jobs.Crashed, &at.JobFigures), lostText(at.Jobs.Failed, &at.JobFigures), jobTime(&at.JobFigures), q[0], q[1], q[2],
+				lostText(at.Jobs.Crashed, &at.JobFigures), lostText(at.Jobs.Failed, &at.JobFigures), jobTime(&at.JobFigures), q[0], q[1],
 				orDash(at.CPUEfficiency, unit.Percent), spanText(at.CPUEfficiencyLow, at.CPUEfficiencyHigh, unit.Percent),
 				unit.Count(at.EventRate), unit.Bits(at.Throughput), orDash(linkBusy(x, at.Site), unit.Percent))
 		}
 	}
 	return s
+}
+
+// siteWords says where jobs take longest in a step, and where they do not; "" where
+// sites are not told apart.
+func siteWords(f *analysis.Findings, s *analysis.Step) string {
+	var quick, slow *analysis.SiteFigure
+	mean := func(x *analysis.SiteFigure) float64 { t, _, _ := x.MeanJob(); return t }
+	for i := range s.Sites {
+		x := &s.Sites[i]
+		if _, estimated, ok := x.MeanJob(); !ok || estimated {
+			continue
+		}
+		if quick == nil || mean(x) < mean(quick) {
+			quick = x
+		}
+		if slow == nil || mean(x) > mean(slow) {
+			slow = x
+		}
+	}
+	if quick == slow {
+		return ""
+	}
+	return fmt.Sprintf(" With %s a job takes %s at %s and %s at %s, on average.", at(f, s), unit.Seconds(mean(quick)), say.Plain(quick.Site), unit.Seconds(mean(slow)), say.Plain(slow.Site))
 }
 
 // linkBusy is how busy the wire to a site was; nil where it has no limit, or was

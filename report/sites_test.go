@@ -24,8 +24,11 @@ func TestSites(t *testing.T) {
 	if c == nil || len(c.Lines) != 2 || c.Lines[0].Name != "near" || len(c.Lines[1].Points) != 3 || c.Lines[1].Points[2].Y < 1.5*c.Lines[0].Points[2].Y {
 		t.Fatalf("%+v", c)
 	}
-	if !strings.Contains(c.Desc, "at near ") || !strings.Contains(c.Desc, "at far ") {
+	if !strings.Contains(c.Desc, ": near at most ") || !strings.Contains(c.Desc, "; far at most ") {
 		t.Error(c.Desc)
+	}
+	if lead := jobLead(f); !strings.Contains(lead, " at near and ") || !strings.HasSuffix(lead, " at far, on average.") {
+		t.Error(lead)
 	}
 	if got := Figures(f, s).Jobs; got[3].ID != "sitewalltime" || got[3].Y.Name == "" {
 		t.Errorf("%+v", got[3])
