@@ -140,3 +140,14 @@ func TestStagedBesideDirect(t *testing.T) {
 		}
 	}
 }
+
+// Where the last load gave most, a caption says so once.
+func TestOverlaySaysNothingTwice(t *testing.T) {
+	f, _, _ := farm(t, nil)
+	f.Curve = f.Curve[:1]
+	for _, p := range Overlay([]Side{{"direct", []*analysis.Findings{f}}}) {
+		if strings.Contains(p.Desc, "at most") || !strings.Contains(p.Desc, " with 1 job") {
+			t.Error(p.Desc)
+		}
+	}
+}

@@ -150,7 +150,11 @@ func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 			loads = append(loads, p.X)
 		}
 		last := &l.Points[len(l.Points)-1]
-		said = append(said, fmt.Sprintf("%s has %s at most, and %s with %g %s", l.Name, o.show(highest([]figure.Line{{Points: bare(l.Points)}})), o.show(last.Y), last.X, first.Load()))
+		text := fmt.Sprintf("%s has ", l.Name)
+		if most := highest([]figure.Line{{Points: bare(l.Points)}}); most > last.Y {
+			text += o.show(most) + " at most, and "
+		}
+		said = append(said, text+fmt.Sprintf("%s with %g %s", o.show(last.Y), last.X, first.Load()))
 	}
 	if highest(c.Lines) <= 0 {
 		return nil
