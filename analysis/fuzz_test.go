@@ -37,6 +37,8 @@ func FuzzRun(f *testing.F) {
 	about := read(results.AboutFile)
 	f.Add(about, plan, intervals, hosts, events)
 	f.Add([]byte(`{"format":1}`), []byte(`{}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"hold","duration_seconds":1e-300,"clients":1e9,"moved_bytes":1125899906842624}`), []byte(`{}`), []byte(`{}`))
+	f.Add(about, []byte(`{"work":{"kind":"job"},"links":[{"name":"a"},{"name":"a"},{"name":"b","link":{"share":-1}}]}`), []byte(`{"start":"2026-01-01T00:00:00Z","phase":"hold","duration_seconds":1,"step":1,"jobs_running":1e9,`+
+		`"sites":{"a":{"jobs_running":1e9,"compute_seconds":1e-300},"":{"events":1,"jobs_crashed":3},"c":{}}}`), []byte(`{}`), []byte(`{"time":"2026-01-01T00:00:00Z","event":"step","step":1,"clients":1000000000000}`))
 	f.Fuzz(func(t *testing.T, about, plan, intervals, hosts, events []byte) {
 		dir := t.TempDir()
 		for name, b := range map[string][]byte{results.AboutFile: about, results.PlanFile: plan, results.IntervalsFile: intervals, results.HostsFile: hosts, results.EventsFile: events} {

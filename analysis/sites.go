@@ -58,7 +58,7 @@ func (t *total) heldSites(s *second) {
 
 // mostDealt bounds the time for which a damaged plan can keep us busy: its
 // clients times its links.
-const mostDealt = 5_000_000
+const mostDealt = 200_000
 
 // sites is what the step s, summed in t, gave each site, in the order of the
 // plan's links.

@@ -67,6 +67,10 @@ func TestLANAndWAN(t *testing.T) {
 	if e := *wan.CPUEfficiency; e > 0.02 { // 2 Mbit/s carry 6 events/s of 5 ms each, for 20 jobs
 		t.Errorf("20 jobs over the WAN have an efficiency of %v", e)
 	}
+	four := heaviest(t, runs["four sites"]) // "higher is the line speed and smaller is the MWT of the job"
+	if milano, cern := four.Site("milano"), four.Site("cern"); milano == nil || cern == nil || len(four.Sites) != 4 || milano.EventRate < 1.5*cern.EventRate {
+		t.Errorf("four sites: %+v", four.Sites)
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "compare.html"))
 	if err != nil || !strings.Contains(said, "cluster throughput") {
 		t.Fatalf("%v\n%s", err, said)
