@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -128,33 +129,35 @@ func checkNamed(t *testing.T, f *Findings, name string) Check {
 	return Check{}
 }
 
+// burning is a farm whose jobs use up four cores, on purpose if burn is true.
+func burning(burn bool) resultstest.Service {
+	s := resultstest.Farm()
+	s.Clients, s.Jobs.Job.Burn = []int{1, 2, 4, 8, 16, 32}, burn
+	rate := func(n float64) float64 { return min(n*80, 400) } // pages/s: 4 cores of 10 ms each page
+	s.Interval = func(v *measure.Interval) {
+		done := rate(v.Clients)
+		v.Done, v.Moved, v.Events, v.Compute = int64(done), int64(done)*s.File, int64(done/5), done*0.01
+		v.Latency.Reset()
+		for range v.Done {
+			v.Latency.Record(time.Duration((v.Clients/done - 0.01) * 1e9))
+		}
+	}
+	s.Sample = func(x *monitor.Sample) {
+		if x.Role != client {
+			x.CPU = &monitor.CPU{User: 0.05, Idle: 0.95}
+			return
+		}
+		used := min(1, rate(float64(s.Clients[x.Step-1]))*0.01/4)
+		x.CPU = &monitor.CPU{User: used, Idle: 1 - used}
+		x.Procs[0].User, x.Procs[0].System = 4*used, 0.02
+	}
+	return s
+}
+
 // A machine whose CPU is full because jobs burn it is the answer, not a fault
 // of the generator; the same CPU used by the generator itself is.
 func TestBurnedCPU(t *testing.T) {
-	farm := func(burn bool) resultstest.Service {
-		s := resultstest.Farm()
-		s.Clients, s.Jobs.Job.Burn = []int{1, 2, 4, 8, 16, 32}, burn
-		rate := func(n float64) float64 { return min(n*80, 400) } // pages/s: 4 cores of 10 ms each page
-		s.Interval = func(v *measure.Interval) {
-			done := rate(v.Clients)
-			v.Done, v.Moved, v.Events, v.Compute = int64(done), int64(done)*s.File, int64(done/5), done*0.01
-			v.Latency.Reset()
-			for range v.Done {
-				v.Latency.Record(time.Duration((v.Clients/done - 0.01) * 1e9))
-			}
-		}
-		s.Sample = func(x *monitor.Sample) {
-			if x.Role != client {
-				x.CPU = &monitor.CPU{User: 0.05, Idle: 0.95}
-				return
-			}
-			used := min(1, rate(float64(s.Clients[x.Step-1]))*0.01/4)
-			x.CPU = &monitor.CPU{User: used, Idle: 1 - used}
-			x.Procs[0].User, x.Procs[0].System = 4*used, 0.02
-		}
-		return s
-	}
-	f := of(t, farm(true))
+	f := of(t, burning(true))
 	if c := checkNamed(t, f, "generator"); c.Status != OK || !strings.Contains(c.Detail, "beside the at most 4.00 cores that its jobs kept busy on purpose") {
 		t.Errorf("%+v", c)
 	}
@@ -164,11 +167,34 @@ func TestBurnedCPU(t *testing.T) {
 	if f.Validity.Status == Invalid {
 		t.Errorf("%+v", f.Validity)
 	}
-	f = of(t, farm(false))
+	f = of(t, burning(false))
 	if c := checkNamed(t, f, "generator"); c.Status != Fail {
 		t.Errorf("%+v", c)
 	}
 	if b := f.Bottleneck[0]; b.Resource != ResourceGenerator {
+		t.Errorf("%+v", b)
+	}
+}
+
+// Jobs that may use half of the cores of their machine are at their limit when
+// those are full.
+func TestBurnedCPUOfSomeCores(t *testing.T) {
+	s := burning(true)
+	sample := s.Sample
+	s.Sample = func(x *monitor.Sample) {
+		if sample(x); x.Role == client {
+			x.Cores = 8
+			x.CPU.User /= 2
+			x.CPU.Idle = 1 - x.CPU.User
+		}
+	}
+	d, err := load(written(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.about.Environment = json.RawMessage(`{"cores":8,"cores_used":4}`)
+	b := d.findings().Bottleneck[0]
+	if b.Resource != ResourceCPU || b.Side != client || !strings.Contains(strings.Join(b.Evidence, " "), "clients used 4.02 of the 4 cores that they may; of the whole machine 50% busy") {
 		t.Errorf("%+v", b)
 	}
 }

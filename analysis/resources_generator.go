@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
 )
@@ -53,6 +54,7 @@ func (d *data) generatorUses(s *Step) []Use {
 	}
 	status, reasons := judge(s)
 	for _, h := range hosts {
+		s.narrow(h)
 		if h.Cores == 0 || s.programs {
 			continue
 		}
@@ -82,6 +84,25 @@ func (d *data) generatorUses(s *Step) []Use {
 		met = tableUses(hosts[0], here)
 	}
 	return append(all, met...)
+}
+
+// narrow tells how full the cores are that jobs may burn, where those are fewer
+// than the host has: how busy all cores are says little then. Several processes
+// may have more cores together than one of them was told; then nobody knows.
+func (s *Step) narrow(h *HostFigure) {
+	const several = 1.1
+	share := ratio(*h.ClientCores, s.clientMay)
+	if s.burned == 0 || share > several {
+		return
+	}
+	for i := range s.Resources {
+		u := &s.Resources[i]
+		if u.Resource == ResourceCPU && u.Host == h.Host && share > shareOf(u.Share) {
+			*u = use(ResourceCPU, h, share, "clients used %.2f of the %s that they may; of the whole machine %s",
+				*h.ClientCores, say.Plural(int(s.clientMay), "core"), u.Detail)
+			u.Side, u.own = client, share
+		}
+	}
 }
 
 // tableUses is of what the kernel allows the generator to have at a time.
