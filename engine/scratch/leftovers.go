@@ -61,7 +61,7 @@ func leftover(folder string) (removed int, err error) {
 	}
 	defer dir.Close() //nolint:errcheck // only looked into
 	info, err := dir.Stat(".")
-	if err != nil || !ours(info) {
+	if err != nil || !lock.Mine(info) {
 		return 0, fmt.Errorf("%s stays: it is another user's", folder)
 	}
 	held, m, err := readManifest(dir)

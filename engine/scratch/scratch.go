@@ -56,30 +56,12 @@ func Open(parent string, copies int) (*Folder, error) {
 		return nil, err
 	}
 	f := &Folder{path: path, copies: copies}
-	if f.manifest, err = writeManifest(path, copies); err != nil {
-		return nil, errors.Join(err, os.Remove(filepath.Join(path, manifestName)), os.Remove(path))
-	}
-	return f, nil
-}
-
-// writeManifest makes a folder's manifest and locks it, before there is anything
-// in it. Where a file system has no locks, nobody gets one later, either, so
-// that the folder is left alone.
-func writeManifest(folder string, copies int) (*os.File, error) {
 	text, err := json.Marshal(manifest{format, copies})
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(folder, manifestName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_ = lock.Alone(f)
-	if _, err = f.Write(append(text, '\n')); err == nil {
-		err = f.Sync()
+	if err == nil {
+		f.manifest, err = lock.Claim(path, manifestName, append(text, '\n'))
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, os.Remove(path))
 	}
 	return f, nil
 }

@@ -83,15 +83,16 @@ func Driver() storage.Driver {
 // A service is one command on one target. What changes is under mu or in
 // parts that guard themselves.
 type service struct {
-	place   place
-	tool    tool
-	env     []string
-	secrets []string // never to be shown
-	conf    string   // curl's configuration, "" if it has none
-	dir     string   // scratch folder, removed by Close
-	starter *starter
-	sources *sources
-	clients atomic.Int64
+	place    place
+	tool     tool
+	env      []string
+	secrets  []string // never to be shown
+	conf     string   // curl's configuration, "" if it has none
+	dir      string   // scratch folder, removed by Close
+	manifest *os.File // of dir, locked
+	starter  *starter
+	sources  *sources
+	clients  atomic.Int64
 
 	mu    sync.Mutex
 	sizes map[string]int64 // by path, from Stat
@@ -117,13 +118,13 @@ func newService(t storage.Target) (*service, error) {
 	if err := chosen.find(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "weir-command-")
+	dir, manifest, err := makeFolder()
 	if err != nil {
 		return nil, err
 	}
-	s := &service{place: where, tool: chosen, dir: dir, sizes: map[string]int64{}}
+	s := &service{place: where, tool: chosen, dir: dir, manifest: manifest, sizes: map[string]int64{}}
 	if err := s.credentials(t.Cred); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, s.leave())
 	}
 	s.sources = newSources(filepath.Join(dir, "source-"), 1<<30)
 	s.starter = newStarter()
@@ -154,8 +155,11 @@ func (s *service) Client() storage.Client {
 // Close implements storage.Service.
 func (s *service) Close() error {
 	s.starter.close()
-	return os.RemoveAll(s.dir)
+	return s.leave()
 }
+
+// leave removes the service's folder.
+func (s *service) leave() error { return errors.Join(os.RemoveAll(s.dir), s.manifest.Close()) }
 
 // known remembers the size of a file, so that it is asked for only once.
 func (s *service) known(path string) (int64, bool) {
