@@ -75,7 +75,7 @@ func pages(scheme string, clients int, s scale) benchmark {
 func computing(jobs int, judged bool, s scale) benchmark {
 	var bars []bar
 	if judged {
-		const turns = "A thread that wakes up on a machine whose cores are all taken waits for its turn, which the system gives in slices of milliseconds."
+		const turns = "Where two cores are all taken by jobs and server, a thread that wakes up probably waits for its turn, which the system gives in slices of milliseconds."
 		for _, a := range []string{"weir", "weir, exponential", "weir, busy"} {
 			bars = append(bars, bar{metric: lateHigh, a: a, limit: 0.005, why: turns})
 		}
