@@ -210,6 +210,15 @@ func TestChecksSeeFaults(t *testing.T) {
 			}
 			s.Nets = nil
 		}), "both ends agree", OK, Valid, "service stored"},
+		"small reads, whose requests are 3% of all bytes": {func(s *resultstest.Service) {
+			off(1.03)(s)
+			s.Sample = func(s *monitor.Sample) {
+				s.Nets = nil
+				for i := range s.Procs {
+					s.Procs[i].Read = s.Procs[i].Written * 3 / 100
+				}
+			}
+		}, "both ends agree", OK, Valid, "(written and read)"},
 		"nothing to compare with": {sample(func(s *monitor.Sample) { s.Procs, s.Nets = nil, nil }), "both ends agree", Skipped, Valid, "was watched"},
 		"generator eats the CPU": {sample(func(s *monitor.Sample) {
 			if s.Role == client {

@@ -160,10 +160,13 @@ func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, moved, overhead float
 		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), moved, s.Seconds, count{role: s.Role})
 	}
 	// A read is written to a socket, a write is read from one. With both at
-	// once the calls for files and sockets can not be told apart.
+	// once the calls for files and sockets can not be told apart. What clients ask
+	// is bytes, too, and of small reads not few; a server that does not read the
+	// files themselves reads nothing else.
 	switch {
 	case d.up == 0:
 		b.add(source{"written", p.Name, s.Host}, float64(p.Written), moved*overhead, s.Seconds, count{partial: true, role: s.Role})
+		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), moved*overhead, s.Seconds, count{partial: true, role: s.Role})
 	case d.down == 0:
 		b.add(source{"read", p.Name, s.Host}, float64(p.Read), moved*overhead, s.Seconds, count{partial: true, role: s.Role, rereads: d.plan.Work.Verify > 0})
 	}

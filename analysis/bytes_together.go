@@ -53,7 +53,7 @@ func summed(s sameSide, hosts map[string]*count) count {
 	names := slices.Sorted(maps.Keys(hosts))
 	sum := *hosts[names[0]]
 	sum.there, sum.clients, sum.seconds = addUp(hosts)
-	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "read": "processes (read)"}[s.what]
+	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
 	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
 	return sum
 }
