@@ -27,9 +27,9 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 		n, k := float64(s.ended()), float64(s.waits)
 		return figure{value: ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
 	case "job_failure_ratio":
-		return wilson(s.jobs.failed, s.jobs.done+s.jobs.failed+s.jobs.crashed, upper)
+		return wilson(s.jobs.Broken, s.jobs.Ended+s.jobs.Broken+s.jobs.Crashed, upper)
 	case "crash_ratio":
-		return wilson(s.jobs.crashed, s.jobs.done+s.jobs.failed+s.jobs.crashed, upper)
+		return wilson(s.jobs.Crashed, s.jobs.Ended+s.jobs.Broken+s.jobs.Crashed, upper)
 	case "throughput", "per_client", "rate", "per_client_rate", "cpu_efficiency", "cluster_throughput", "events_rate":
 		step := s.step()
 		v := step.figure(name)
@@ -45,7 +45,7 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 	if i < 0 {
 		return figure{}
 	}
-	h := map[string]*measure.Histogram{"latency": &s.latency, "first_byte": &s.firstByte, "connect": &s.connect, "login": &s.login, "redirect": &s.redirect, "job": &s.jobs.wall}[name[:i]]
+	h := map[string]*measure.Histogram{"latency": &s.latency, "first_byte": &s.firstByte, "connect": &s.connect, "login": &s.login, "redirect": &s.redirect, "job": &s.jobs.Wall}[name[:i]]
 	if h == nil {
 		return figure{}
 	}

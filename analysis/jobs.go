@@ -88,33 +88,6 @@ func (s *Step) unwell() float64 {
 	return max(s.ErrorRatio, bad(s))
 }
 
-// A jobSum is what intervals tell of jobs, summed.
-type jobSum struct {
-	any                          bool
-	begun, done, failed, crashed int64
-	events, used, staged         int64
-	compute                      float64 // seconds
-	wall                         measure.Histogram
-}
-
-// add counts the jobs of iv.
-func (j *jobSum) add(iv *measure.Interval) {
-	v := &iv.Jobs
-	if !v.Any() {
-		return // the usual case: a run without jobs
-	}
-	j.any = true
-	j.begun += v.Started
-	j.done += v.Ended
-	j.failed += v.Broken
-	j.crashed += v.Crashed
-	j.events += v.Events
-	j.used += v.Used
-	j.staged += v.Staged
-	j.compute += v.Compute
-	j.wall.Merge(&v.Wall)
-}
-
 // worked returns the time for which jobs and programs of an interval computed.
 func worked(iv *measure.Interval) float64 { return iv.Compute + iv.CPU }
 
@@ -126,26 +99,26 @@ func runningIn(x *second) float64 { return x.running * x.seconds }
 // jobs fills in what the sums tell of jobs.
 func (s *JobFigures) jobs(t *total) {
 	j := &t.jobs
-	if !j.any {
+	if !j.Any() {
 		return
 	}
-	s.Jobs = &JobCounts{j.begun, j.done, j.failed, j.crashed}
+	s.Jobs = &JobCounts{j.Started, j.Ended, j.Broken, j.Crashed}
 	area := 0.0 // job seconds
 	for i := range t.seconds {
 		area += runningIn(&t.seconds[i])
 	}
 	s.RunningJobs = ratio(area, t.span)
-	s.JobSeconds = QuantilesOf(&j.wall)
+	s.JobSeconds = QuantilesOf(&j.Wall)
 	if n := s.Jobs.Ended(); n > 0 {
-		s.JobFailureRatio, s.CrashRatio = part(float64(j.failed), float64(n)), part(float64(j.crashed), float64(n))
+		s.JobFailureRatio, s.CrashRatio = part(float64(j.Broken), float64(n)), part(float64(j.Crashed), float64(n))
 	}
-	s.EventRate = ratio(float64(j.events), t.span)
+	s.EventRate = ratio(float64(j.Events), t.span)
 	s.EventRateLow, s.EventRateHigh = interval(batches(t.seconds, eventsIn))
-	s.Staged, s.Used, s.ProgramMemory = j.staged, j.used, t.memory
+	s.Staged, s.Used, s.ProgramMemory = j.Staged, j.Used, t.memory
 	if t.moved > 0 {
-		s.UsedRatio = part(float64(j.used), float64(t.moved))
+		s.UsedRatio = part(float64(j.Used), float64(t.moved))
 	}
-	if work := j.compute + t.cpu; work > 0 && area > 0 {
+	if work := j.Compute + t.cpu; work > 0 && area > 0 {
 		s.computed(t, work, area)
 	}
 }
@@ -194,12 +167,12 @@ func (d *data) jobs(s *Step) {
 	d.complete(&s.JobFigures)
 	s.Sites = d.sites(s, t)
 	if j := d.plan.Work.Job; j != nil && j.Burn {
-		s.burned = ratio(t.jobs.compute, s.Hold)
+		s.burned = ratio(t.jobs.Compute, s.Hold)
 	}
 	s.eachJob = d.plan.Work.Kind == "job"
 	s.programs = d.plan.Work.Kind == "command-job"
 	s.oneByOne = d.inRequests()
-	s.computeSeconds = t.jobs.compute
+	s.computeSeconds = t.jobs.Compute
 }
 
 // atMost lowers high, the upper end of x's interval, to what x can be.

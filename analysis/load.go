@@ -52,7 +52,7 @@ type total struct {
 	redirect                                   measure.Histogram
 	servers                                    map[string]*served // steps only
 	memory                                     int64
-	jobs                                       jobSum
+	jobs                                       measure.Jobs      // summed; Running tells only whether there were any
 	sites                                      map[string]*total // steps only; their seconds, moved, cpu and jobs
 }
 
@@ -240,7 +240,9 @@ func (t *total) add(iv *measure.Interval) {
 	t.think += iv.Think
 	t.cpu += iv.CPU
 	t.memory = max(t.memory, iv.Memory)
-	t.jobs.add(iv)
+	if iv.Any() {
+		t.jobs.Add(&iv.Jobs)
+	}
 	for class, n := range iv.Failed {
 		switch class {
 		case storage.None:

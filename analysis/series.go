@@ -60,7 +60,7 @@ func Both(run *results.Run) (*Findings, *Series, error) {
 func (d *data) series() *Series {
 	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries(), Programs: d.watched.programs()}
 	s.Latencies = d.distributions(func(t *total) *measure.Histogram { return &t.latency })
-	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.jobs.wall })
+	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.jobs.Wall })
 	var seen [storage.Kinds]bool
 	var failed [storage.Classes]bool
 	for i := range d.seconds {

@@ -41,7 +41,7 @@ func (l *ledger) interval(v *measure.Interval) {
 	}
 	l.begun = true
 	s.Start, s.Seconds, s.Step, s.Phase, s.Clients, s.Running = v.Start, v.Seconds, v.Step, v.Phase, v.Clients, v.Running
-	l.about.jobs = l.about.jobs || v.Running > 0 || v.Started > 0
+	l.about.jobs = l.about.jobs || v.Any()
 	kind := v.Kind.String()
 	e := l.t.clients.of(l, kind, v.Server)
 	e.take(l, v)

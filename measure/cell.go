@@ -73,7 +73,7 @@ type cell struct {
 	latency, first, connect, login, late Histogram
 	redirect                             Histogram
 	memory                               int64
-	jobs                                 jobCounts
+	jobs                                 Jobs // but for Running
 	_                                    [64]byte
 }
 
@@ -150,7 +150,7 @@ func (v *Interval) Add(o *Interval) {
 	v.Think += o.Think
 	v.CPU += o.CPU
 	v.Memory = max(v.Memory, o.Memory)
-	v.add(&o.Jobs)
+	v.Jobs.Add(&o.Jobs)
 	for name, s := range o.Sites {
 		v.addSite(name, s)
 	}

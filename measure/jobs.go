@@ -21,37 +21,14 @@ type Jobs struct {
 	Wall    Histogram `json:"job_seconds,omitzero"`      // of jobs that came to their end, from begin to end
 }
 
-// jobCounts are those of one cell, guarded by its lock.
-type jobCounts struct {
-	any                             bool
-	started, ended, broken, crashed int64
-	events, used, staged            int64
-	compute                         int64 // ns
-	wall                            Histogram
-}
-
-func (c *jobCounts) drain(v *Jobs) {
-	if !c.any {
-		return
-	}
-	v.Started += take(&c.started)
-	v.Ended += take(&c.ended)
-	v.Broken += take(&c.broken)
-	v.Crashed += take(&c.crashed)
-	v.Events += take(&c.events)
-	v.Used += take(&c.used)
-	v.Staged += take(&c.staged)
-	v.Compute += float64(take(&c.compute)) / 1e9
-	pour(&v.Wall, &c.wall)
-}
-
 // Any tells whether there were jobs at all.
 func (v *Jobs) Any() bool {
 	return v.Running != 0 || v.Started != 0 || v.Events != 0 || v.Ended+v.Broken+v.Crashed != 0
 }
 
-// add adds what jobs of other clients did in the same interval.
-func (v *Jobs) add(o *Jobs) {
+// Add adds what other jobs did, or the same ones at another time; Running is
+// that of all only if they ran in the same interval.
+func (v *Jobs) Add(o *Jobs) {
 	v.Running += o.Running
 	v.Started += o.Started
 	v.Ended += o.Ended
@@ -61,18 +38,22 @@ func (v *Jobs) add(o *Jobs) {
 	v.Used += o.Used
 	v.Staged += o.Staged
 	v.Compute += o.Compute
-	v.Wall.Merge(&o.Wall)
+	if o.Wall.Count() > 0 {
+		v.Wall.Merge(&o.Wall)
+	}
 }
 
-// job returns the locked counts of jobs that do operations of kind k.
+// drain adds v to into and empties it.
+func (v *Jobs) drain(into *Jobs) {
+	into.Add(v)
+	v.Wall.Reset()
+	*v = Jobs{Wall: v.Wall} // whose memory is used again
+}
+
+// job returns the locked cell that counts jobs whose operations are of kind k.
 func (m *Meter) job(k storage.Kind) *cell {
-	c := m.own[k]
-	if c == nil {
-		c = m.shard.cell(address{kind: k})
-		m.own[k] = c
-	}
+	c := m.of(k)
 	c.mu.Lock()
-	c.jobs.any = true
 	return c
 }
 
@@ -80,7 +61,7 @@ func (m *Meter) job(k storage.Kind) *cell {
 // returns the reading of the clock. Each is followed by one JobEnd.
 func (m *Meter) JobBegin(k storage.Kind) time.Duration {
 	c := m.job(k)
-	c.jobs.started++
+	c.jobs.Started++
 	c.mu.Unlock()
 	now := m.r.Now()
 	m.r.jobs.add(now, 1)
@@ -96,13 +77,13 @@ func (m *Meter) JobEnd(k storage.Kind, class storage.Class, begin time.Duration)
 	c := m.job(k)
 	switch class {
 	case storage.None:
-		c.jobs.ended++
-		c.jobs.wall.Record(now - begin)
+		c.jobs.Ended++
+		c.jobs.Wall.Record(now - begin)
 	case storage.Timeout:
-		c.jobs.crashed++
+		c.jobs.Crashed++
 	case storage.Canceled:
 	default:
-		c.jobs.broken++
+		c.jobs.Broken++
 	}
 	c.mu.Unlock()
 }
@@ -111,15 +92,15 @@ func (m *Meter) JobEnd(k storage.Kind, class storage.Class, begin time.Duration)
 // bytes of payload that it worked on, and for how long it computed.
 func (m *Meter) Worked(k storage.Kind, events, used int64, compute time.Duration) {
 	c := m.job(k)
-	c.jobs.events += events
-	c.jobs.used += used
-	c.jobs.compute += int64(compute)
+	c.jobs.Events += events
+	c.jobs.Used += used
+	c.jobs.Compute += compute.Seconds()
 	c.mu.Unlock()
 }
 
 // Staged counts bytes of payload that a job had copied to a scratch disk.
 func (m *Meter) Staged(k storage.Kind, bytes int64) {
 	c := m.job(k)
-	c.jobs.staged += bytes
+	c.jobs.Staged += bytes
 	c.mu.Unlock()
 }

@@ -24,6 +24,24 @@ type Meter struct {
 
 var _ storage.Progress = (*Meter)(nil)
 
+// of returns the cell of the target itself that counts operations of kind k.
+func (m *Meter) of(k storage.Kind) *cell {
+	if c := m.own[k]; c != nil {
+		return c
+	}
+	return m.open(k)
+}
+
+// open makes the cell of kind k, if no other client of the shard has. Apart from
+// of, which is small enough to be inlined then.
+//
+//go:noinline
+func (m *Meter) open(k storage.Kind) *cell {
+	c := m.shard.cell(address{kind: k})
+	m.own[k] = c
+	return c
+}
+
 // Start begins an operation of kind k, now.
 func (m *Meter) Start(k storage.Kind) {
 	now := m.r.Now()
@@ -34,11 +52,7 @@ func (m *Meter) Start(k storage.Kind) {
 // in the open model a late start is part of what the user of a slow service
 // waits for. Both are readings of the recorder's clock.
 func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
-	c := m.own[k]
-	if c == nil {
-		c = m.shard.cell(address{kind: k})
-		m.own[k] = c
-	}
+	c := m.of(k)
 	m.cell = c
 	m.start, m.begin, m.end, m.first, m.connect, m.login, m.redirect = planned, now, 0, 0, 0, 0, 0
 	c.begun.Add(1)
@@ -165,11 +179,7 @@ func (m *Meter) Task(think time.Duration) {
 
 // Late counts how much later than planned a task of the given kind starts.
 func (m *Meter) Late(k storage.Kind, d time.Duration) {
-	c := m.own[k]
-	if c == nil {
-		c = m.shard.cell(address{kind: k})
-		m.own[k] = c
-	}
+	c := m.of(k)
 	c.mu.Lock()
 	c.late.Record(max(d, 0))
 	c.mu.Unlock()

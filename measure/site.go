@@ -36,5 +36,5 @@ func (v *Interval) addSite(name string, o *Site) {
 	}
 	s.Moved += o.Moved
 	s.CPU += o.CPU
-	s.add(&o.Jobs)
+	s.Add(&o.Jobs)
 }
