@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"weir/internal/unit"
 	"weir/link"
 	"weir/link/emulator"
-	"weir/measure"
 	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
@@ -184,7 +182,7 @@ func changes(p *scenario.Plan, spent time.Duration) []change {
 
 // outages cuts links and mends them, as the plan says, until ctx ends. There was
 // load for spent before.
-func (l *links) outages(ctx context.Context, spent time.Duration, tell func(measure.Event) error) error {
+func (l *links) outages(ctx context.Context, spent time.Duration, tell func(kind, text string) error) error {
 	select {
 	case <-l.begun:
 	case <-ctx.Done():
@@ -200,7 +198,7 @@ func (l *links) outages(ctx context.Context, spent time.Duration, tell func(meas
 		if err := l.kept.SetDown(c.site, c.down); err != nil {
 			return err
 		}
-		if err := tell(measure.Event{Time: time.Now().UTC(), Kind: "link", Text: c.text}); err != nil {
+		if err := tell("link", c.text); err != nil {
 			return err
 		}
 	}
@@ -208,17 +206,16 @@ func (l *links) outages(ctx context.Context, spent time.Duration, tell func(meas
 }
 
 // during runs load with what the links need beside it: their samples, their
-// outages, and an end if they end. tell writes events.
+// outages, and an end if they end.
 func (l *links) during(ctx context.Context, r *session, load func(context.Context) error) error {
 	if l == nil {
 		return load(ctx)
 	}
-	tell := func(e measure.Event) error { return errors.Join(r.out.Event(e), r.live.Event(e)) }
 	kind := "link"
 	if l.choice.Way == emulator.Proxy {
 		kind = "warning"
 	}
-	if err := tell(measure.Event{Time: time.Now().UTC(), Kind: kind, Text: l.choice.String()}); err != nil {
+	if err := r.tell(kind, l.choice.String()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -232,7 +229,7 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 		}
 	})
 	beside.Go(func() {
-		if err := l.outages(ctx, r.spent(), tell); err != nil {
+		if err := l.outages(ctx, r.spent(), r.tell); err != nil {
 			cancel(err)
 		}
 	})

@@ -6,12 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"weir/engine/scratch"
 	"weir/internal/say"
 	"weir/internal/unit"
-	"weir/measure"
 	"weir/results"
 	"weir/scenario"
 	"weir/workload"
@@ -123,10 +121,4 @@ func (r *session) tellCopies() error {
 		err = errors.Join(err, r.warn(text))
 	}
 	return err
-}
-
-// warn tells something in the run's events and to who looks on.
-func (r *session) warn(text string) error {
-	e := measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: text}
-	return errors.Join(r.out.Event(e), r.live.Event(e))
 }

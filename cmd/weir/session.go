@@ -14,6 +14,7 @@ import (
 	"weir/cluster"
 	"weir/engine"
 	"weir/export"
+	"weir/measure"
 	"weir/monitor"
 	"weir/results"
 	"weir/scenario"
@@ -228,6 +229,14 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	}
 	return errors.Join(err, watch.Stop())
 }
+
+// tell writes an event of a kind, and shows it to who looks on.
+func (r *session) tell(kind, text string) error {
+	e := measure.Event{Time: time.Now().UTC(), Kind: kind, Text: text}
+	return errors.Join(r.out.Event(e), r.live.Event(e))
+}
+
+func (r *session) warn(text string) error { return r.tell("warning", text) }
 
 // stopped warns that this process was stopped for a time.
 func (r *session) stopped(missed time.Duration) {
