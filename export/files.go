@@ -24,14 +24,9 @@ func OpenMetrics(w io.Writer, dir string, find Finder) (err error) {
 		return err
 	}
 	l := newLedger(f.Run(), out, time.Time{})
-	if err := readAll(f, l); err != nil {
+	if err := finish(f, l, find); err != nil {
 		return err
 	}
-	found, err := find(f.Run())
-	if err != nil {
-		return err
-	}
-	l.end(found)
 	return out.write(w, l.t.metrics())
 }
 
@@ -52,14 +47,9 @@ func Lines(ctx context.Context, w io.Writer, dir string, follow bool, find Finde
 		switch {
 		case moved:
 		case f.Over() || !follow:
-			if err := readAll(f, l); err != nil {
+			if err := finish(f, l, find); err != nil {
 				return err
 			}
-			found, err := find(f.Run())
-			if err != nil {
-				return err
-			}
-			l.end(found)
 			return write(w, enc.flush())
 		case !pause.For(ctx, time.Second):
 			return ctx.Err()
@@ -80,6 +70,18 @@ func Wait(ctx context.Context, dir string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// finish reads what is left of a run, and tells what it shows.
+func finish(f *results.Follower, l *ledger, find Finder) error {
+	if err := readAll(f, l); err != nil {
+		return err
+	}
+	found, err := find(f.Run())
+	if err == nil {
+		l.end(found)
+	}
+	return err
 }
 
 // readAll reads what is there, also a last line without an end if the run is over.
