@@ -29,6 +29,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c.files()
 	c.load()
 	c.links()
+	c.on()
 	c.hosts()
 	c.auth()
 	c.repeat()

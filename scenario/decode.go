@@ -118,10 +118,6 @@ func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 // never quotes the value: it may be a secret.
 func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 	full := join(path, e.key)
-	if text, ok := laterKeys()[full]; ok {
-		d.say(e.at, "%s: %s", full, text)
-		return
-	}
 	if text, ok := secretKeys()[strings.ToLower(e.key)]; ok {
 		d.say(e.at, "%s: a secret must not stand in a scenario: %s", full, text)
 		return
@@ -135,13 +131,6 @@ func (d *decoder) unknown(e entry, path string, t reflect.Type) {
 		known = append(known, "variables")
 	}
 	d.say(e.at, "unknown key %s%s", full, meant(e.key, known))
-}
-
-// laterKeys returns the keys of the format that this version does not have yet.
-func laterKeys() map[string]string {
-	return map[string]string{
-		"on": "this version runs on this machine only: leave it out",
-	}
 }
 
 func secretKeys() map[string]string {

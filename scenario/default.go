@@ -47,6 +47,7 @@ func defaultMetadata() map[string]float64 {
 // again after a change.
 func (s *Scenario) complete() {
 	w, f := &s.Work, &s.Files
+	s.completeOn()
 	if w.Kind == "metadata" && len(w.Mix) == 0 {
 		w.Mix = defaultMetadata()
 	}

@@ -10,7 +10,7 @@ type key struct {
 // keys returns what each key of the format is for, in the order of the
 // reference. The schema and docs/scenario.md follow it.
 func keys() []key {
-	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), linkKeys(), endKeys(), campaignKeys())
+	return slices.Concat(firstKeys(), authKeys(), fileKeys(), workKeys(), loadKeys(), linkKeys(), onKeys(), endKeys(), campaignKeys())
 }
 
 func firstKeys() []key {
@@ -127,6 +127,20 @@ func linkKeys() []key {
 		{"link.outages", "When the link is cut, one time after the other."},
 		{"link.outages.[].after", "When it is cut, counted from when the load begins."},
 		{"link.outages.[].for", "How long it stays cut."},
+	}
+}
+
+func onKeys() []key {
+	return []key{
+		{"on", "Machines that the clients are on, if not this one. See machines.md."},
+		{"on.batch", "What starts the workers: a batch system, ssh, or local: processes of this machine."},
+		{"on.workers", "How many workers are started; each has a share of each step's clients."},
+		{"on.job_per_client", "Each client is a job of the batch system. Clients become active as slots come free, and each works for the hold time."},
+		{"on.hosts", "Machines that ssh logs in to, one after the other, as often as there are workers."},
+		{"on.address", "Name or address, with a port or without, at which workers reach this machine. Left out: found out."},
+		{"on.submit", "Lines for the submit description (HTCondor), #SBATCH options (Slurm) or ssh options, in their own words."},
+		{"on.wait", "Longest that the first step waits for all workers; then it begins with those that are there."},
+		{"on.apart", "Workers cannot reach this machine: each measures for itself, and what they bring back is merged."},
 	}
 }
 

@@ -117,7 +117,7 @@ func (t *tree) factor(e entry) (Factor, bool) {
 		return Factor{}, false
 	}
 	f := Factor{Key: e.key}
-	own := !slices.Contains(topKeys(), top(e.key))
+	own := !slices.Contains(scenarioKeys(), top(e.key))
 	for i, item := range e.value.items {
 		level, ok := Level{Name: flow(item), set: []setting{{e.key, e.at, item}}}, true
 		if own {
@@ -164,7 +164,7 @@ func (t *tree) named(e entry, item *node) (Level, bool) {
 	switch {
 	case item.kind != mapping || name == nil:
 		t.say(item.at, "matrix.%s: unknown key %s%s. Keys that change together are maps with a name, as in %s: [{name: webdav, target: ...}]",
-			e.key, e.key, strings.TrimSuffix(meant(top(e.key), topKeys()), "?"), e.key)
+			e.key, e.key, strings.TrimSuffix(meant(top(e.key), scenarioKeys()), "?"), e.key)
 		return Level{}, false
 	case name.kind != scalar || strings.TrimSpace(name.text) == "":
 		t.say(name.at, "matrix.%s: name: %s: write a word", e.key, name.what())
@@ -183,10 +183,6 @@ func (t *tree) named(e entry, item *node) (Level, bool) {
 	}
 	return l, true
 }
-
-// topKeys returns the keys that a scenario's path can begin with, those of
-// later versions among them: they have a message of their own.
-func topKeys() []string { return append(scenarioKeys(), "on") }
 
 // apart refuses a factor that varies what another one varies, too, or what
 // the command line gives a value.

@@ -93,7 +93,6 @@ func TestMatrixMistakes(t *testing.T) {
 		{"no path", target + "matrix: {workload..x: [1]}\n", `s.yaml:2:10: matrix.workload..x: not a key: write its dotted path, as in workload.session`},
 		{"key", target + "matrix: {workload.sesion: [kept, fresh]}\n", `s.yaml:2:10: unknown key workload.sesion: did you mean session?`},
 		{"top key", target + "matrix: {worklod.session: [kept, fresh]}\n", `s.yaml:2:28: matrix.worklod.session: unknown key worklod.session: did you mean workload. Keys that change together are maps with a name`},
-		{"later key", target + "matrix: {on: [a]}\n", `s.yaml:2:10: on: this version runs on this machine only`},
 		{"a link's key", target + "link: {rtt: 1ms}\nmatrix: {link.rate: [1Mbit/s, 2Mbit]}\n", `s.yaml:3:31: link.rate: "2Mbit": unknown unit: did you mean 2Mbit/s?`},
 		{"a link in a group", target + "matrix: {net: [{name: a, link: {cern: {speed: 1}}}, {name: b}]}\n", `s.yaml:2:40: unknown key link.cern.speed`},
 		{"value", target + "matrix: {auth.method: [none, unix], workload.session: [kept, freesh]}\n", `s.yaml:2:62: workload.session: unknown session "freesh": did you mean fresh?`},

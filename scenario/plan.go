@@ -22,6 +22,7 @@ type Plan struct {
 	Files      Files         `json:"files,omitzero"`
 	Work       workload.Work `json:"workload"`
 	Links      Links         `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
+	On         On            `json:"on,omitzero"`     // which machines the clients are on
 	Model      string        `json:"model"`           // closed or open
 	Steps      []Step        `json:"steps"`
 	Find       *Find         `json:"find,omitempty"` // the steps are searched for; then Steps is empty

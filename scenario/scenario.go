@@ -30,6 +30,7 @@ type Scenario struct {
 	Work       workload.Work `yaml:"workload"`
 	Load       Load          `yaml:"load"`
 	Links      Links         `yaml:"link"`
+	On         On            `yaml:"on"`
 	Stop       Stop          `yaml:"stop"`
 	Hosts      []Host        `yaml:"hosts"`
 	Thresholds []string      `yaml:"thresholds"`

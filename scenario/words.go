@@ -15,6 +15,7 @@ func words() map[string][]string {
 		"workload.part.order": {"random", "sequential"},
 		"workload.checksum":   content.Algorithms(),
 		"load.arrivals":       {"constant", "poisson"},
+		"on.batch":            Batches(),
 		"hosts.[].role":       {"client", "server", "both", "other"},
 	}
 }

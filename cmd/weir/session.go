@@ -63,6 +63,9 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 // the run's: a run that was measured to its end has no other.
 func (r *session) run(dir string, conclude func() error) (err error) {
 	ctx := r.in.stop
+	if r.plan.On.Batch != "" {
+		return exit{exitUsage, errors.New("on: the machines of a batch system are not driven yet: leave it out")}
+	}
 	processes, err := r.processes()
 	if err != nil {
 		return err

@@ -1,0 +1,104 @@
+package scenario
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/unit"
+)
+
+// On says on which machines the virtual clients are, if not on this one alone.
+// The zero value: on this one.
+type On struct {
+	Batch        string        `json:"batch,omitempty"          yaml:"batch"`          // what starts the workers: a word of Batches
+	Workers      int           `json:"workers,omitempty"        yaml:"workers"`        // how many; each has a share of each step's clients
+	JobPerClient bool          `json:"job_per_client,omitempty" yaml:"job_per_client"` // each client is a job of its own, with a worker of its own; Workers is not used then
+	Hosts        []string      `json:"hosts,omitempty"          yaml:"hosts"`          // ssh: machines to log in to, in turn
+	Address      string        `json:"address,omitempty"        yaml:"address"`        // HOST or HOST:PORT at which workers reach this machine; "": found out
+	Submit       []string      `json:"submit,omitempty"         yaml:"submit"`         // lines for what is submitted, in the batch system's own words
+	Wait         unit.Duration `json:"wait,omitempty"           yaml:"wait"`           // longest that the first step waits for all workers
+	Apart        bool          `json:"apart,omitempty"          yaml:"apart"`          // workers cannot reach this machine: each measures for itself, and brings a run directory back
+}
+
+// Batches are the values of On.Batch: local starts processes of this machine,
+// which come in over the network as those of a batch system do.
+func Batches() []string { return []string{"local", "htcondor", "slurm", "ssh"} }
+
+// waitForWorkers is how long the first step waits for workers unless it is said.
+const waitForWorkers = unit.Duration(5 * time.Minute)
+
+// completeOn fills in what follows from the rest.
+func (s *Scenario) completeOn() {
+	if s.On.Batch == "" {
+		return
+	}
+	if s.On.Workers == 0 && !s.On.JobPerClient {
+		s.On.Workers = max(1, len(s.On.Hosts))
+	}
+	if s.On.Wait == 0 {
+		s.On.Wait = waitForWorkers
+	}
+}
+
+// on checks where the clients are.
+func (c *checker) on() {
+	o := c.On
+	if o.Batch == "" {
+		if o.Workers != 0 || o.JobPerClient || o.Apart || o.Address != "" || len(o.Hosts)+len(o.Submit) > 0 {
+			c.say("on.batch", "missing: name what starts the workers: %s", strings.Join(Batches(), ", "))
+		}
+		return
+	}
+	if !slices.Contains(Batches(), o.Batch) {
+		c.say("on.batch", "%s: use one of %s", quote(o.Batch), strings.Join(Batches(), ", "))
+	}
+	if o.Workers < 0 {
+		c.say("on.workers", "%d: use 1 or more", o.Workers)
+	}
+	if ssh := o.Batch == "ssh"; ssh != (len(o.Hosts) > 0) {
+		if ssh {
+			c.say("on.hosts", "missing: name the machines to log in to, as in [node1, user@node2]")
+		} else {
+			c.say("on.hosts", "is for batch: ssh: %s chooses its machines itself (see on.submit)", o.Batch)
+		}
+	}
+	for _, h := range o.Hosts {
+		if h == "" || strings.HasPrefix(h, "-") || strings.ContainsFunc(h, func(r rune) bool { return r <= ' ' }) {
+			c.say("on.hosts", "%s is no machine: write it as in node1, or user@node1", quote(h))
+		}
+	}
+	if slices.ContainsFunc(o.Submit, func(line string) bool { return strings.ContainsAny(line, "\n\r\x00") }) {
+		c.say("on.submit", "write one line for each")
+	}
+	if o.Address != "" && !isAddress(o.Address) {
+		c.say("on.address", "%s: write the name or address of this machine, with a port or without, as in login1.example.org:9999", quote(o.Address))
+	}
+	c.onlyHere(o)
+}
+
+// onlyHere refuses what the machines of a batch system cannot do.
+func (c *checker) onlyHere(o On) {
+	switch {
+	case len(c.Links) > 0:
+		c.say("on", "emulated links are between clients and a service of this machine: leave link out, or on")
+	case o.JobPerClient && o.Apart:
+		c.say("on.apart", "whose clients are jobs is seen here only: leave job_per_client out")
+	case o.JobPerClient && (len(c.Load.Rate) > 0 || c.Load.Jobs > 0):
+		c.say("on.job_per_client", "each job does one client's work for the hold time: leave load.rate and load.jobs out")
+	case o.JobPerClient && o.Workers > 0:
+		c.say("on.workers", "there is one for each client: leave it out")
+	}
+}
+
+// isAddress tells whether s is HOST or HOST:PORT.
+func isAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		host, port = strings.Trim(s, "[]"), "1"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0 && host != "" && !strings.ContainsAny(host, " /@\t") && (net.ParseIP(host) != nil || !strings.Contains(host, ":"))
+}
