@@ -63,7 +63,7 @@ type Interval struct {
 // for the first time, a warning.
 type Event struct {
 	Time  time.Time     `json:"time"`
-	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, link, resume, end
+	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, link, worker, resume, end
 	Step  int           `json:"step,omitempty"`
 	Text  string        `json:"text"`
 	Class storage.Class `json:"class,omitzero"`   // of errors
@@ -73,6 +73,8 @@ type Event struct {
 	Clients int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
 	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
 	Hold    float64 `json:"hold_seconds,omitempty"`    // of steps: as planned
+
+	Worker *Worker `json:"worker,omitempty"` // of kind worker
 }
 
 // A Sink takes what was measured. Its methods are called by one goroutine at

@@ -30,7 +30,7 @@ func TestDocumentedKeys(t *testing.T) {
 		"plan.json":       {scenario.Plan{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{}, link.Outage{}},
 		"intervals.jsonl": {measure.Interval{}, measure.Site{}, histogram},
 		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}, monitor.Link{}, link.Traffic{}, link.Quantiles{}},
-		"events.jsonl":    {measure.Event{}},
+		"events.jsonl":    {measure.Event{}, measure.Worker{}},
 		"manifest.jsonl":  {manifestLine{}},
 	} {
 		t.Run(section, func(t *testing.T) { keys.Compare(t, "../docs/results.md", section, types...) })
