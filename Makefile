@@ -59,9 +59,10 @@ demo: build ## half a minute of load on the built-in server, then a verdict and 
 test: needs build ## all tests; installs the real servers and clients that they use
 	go test -timeout 30m ./...
 
-needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt)
+needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt), HTCondor (lab/condor.txt)
 	@sh lab/needs.sh
 	@sh lab/python.sh
+	@sh lab/condor.sh
 
 web: ## the pages' scripts, where there is Node; elsewhere plots stand still
 	@sh web/build

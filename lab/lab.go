@@ -67,6 +67,8 @@ type Config struct {
 	// Progress is told, when it is set, of each part of the system that has
 	// come up: a name such as "ds2-xrootd".
 	Progress func(part string)
+
+	ours bool // whoever starts the system runs it, root, too
 }
 
 // plainUser runs servers when root starts them. It needs no entry in passwd.
@@ -101,7 +103,7 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	if s.ready <= 0 {
 		s.ready = 20 * time.Second
 	}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !c.ours {
 		s.user = plainUser
 	}
 	if err := s.makeDir(c.Dir); err != nil {

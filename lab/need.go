@@ -49,10 +49,27 @@ func StartXRootD(t testing.TB, c XRootDConfig) *System {
 	return startFor(t, c.needs(), func(ctx context.Context) (*System, error) { return XRootD(ctx, c) })
 }
 
+// StartHTCondor is HTCondor for a test, as StartNginx is Nginx. It needs what
+// `make needs` unpacks.
+func StartHTCondor(t testing.TB, c HTCondorConfig) *System {
+	t.Helper()
+	return startFor(t, condorPrograms(), func(ctx context.Context) (*System, error) { return HTCondor(ctx, c) })
+}
+
 // StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
 func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
 	t.Helper()
 	return startFor(t, []string{"globus-gridftp-server"}, func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
+}
+
+// Use gives the test, and all that it starts, the environment in which programs
+// use s: as Setenv does, so not for tests that run in parallel.
+func (s *System) Use(t testing.TB) {
+	t.Helper()
+	for _, v := range s.Env {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
 }
 
 func startFor(t testing.TB, programs []string, start func(context.Context) (*System, error)) *System {

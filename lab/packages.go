@@ -39,10 +39,14 @@ func packageOf(program string) string {
 type MissingError struct {
 	Program string
 	Package string // Debian package that brings it, "" if unknown
+	How     string // command that brings it where no package does
 }
 
 // Error names the program and what would bring it.
 func (e *MissingError) Error() string {
+	if e.How != "" {
+		return fmt.Sprintf("program %s not found: run %s", e.Program, e.How)
+	}
 	if e.Package == "" {
 		return fmt.Sprintf("program %s not found", e.Program)
 	}

@@ -27,6 +27,7 @@ type process struct {
 	user   int    // user and group id, -1 for our own
 	server string // name of the System's Server it belongs to, if any
 	stale  string // file that the program makes, removed before it starts
+	apart  bool   // in namespaces of mounts and processes of its own: all of it ends with it
 	// ask returns nil when the server gives a right answer of its protocol.
 	ask func(ctx context.Context) error
 
@@ -78,6 +79,9 @@ func (p *process) start() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:noctx // lives until stop
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if p.apart {
+		setApart(cmd.SysProcAttr)
+	}
 	if p.user >= 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.user), Gid: uint32(p.user)}
 	}
@@ -85,6 +89,18 @@ func (p *process) start() error {
 	p.done = make(chan struct{})
 	go p.mind(cmd, out, started)
 	return <-started
+}
+
+// setApart gives a program, of which it becomes the first process, namespaces of
+// mounts and processes, and makes it root there if it is not root already.
+func setApart(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWPID
+	attr.Pdeathsig = syscall.SIGKILL // the first process of a namespace hears no other
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+	}
 }
 
 // mind starts cmd, waits for its end and clears away what is left of its
@@ -152,7 +168,7 @@ func (p *process) stop(patience time.Duration) {
 	if !p.running() {
 		return
 	}
-	if patience > 0 {
+	if patience > 0 && !p.apart { // which takes all that it started along, and nobody has anything to say
 		_ = p.signal(syscall.SIGTERM)
 		_ = p.signal(syscall.SIGCONT) // a stopped process would never hear it
 		select {
@@ -213,6 +229,10 @@ func (c Config) program(name string) (string, error) {
 // of an ordinary user often leaves out; for a name that ends in .so, where
 // libraries lie.
 func find(name string) (string, error) {
+	if name == "condor_master" {
+		dir, err := unpackedCondor()
+		return filepath.Join(dir, "usr/sbin", name), err
+	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -11,26 +10,9 @@ import (
 // it skips t, or fails it, as Need does.
 func Python(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	made, err := built("python")
 	if err != nil {
-		t.Fatal(err)
+		Without(t, "python", "the Python packages of lab/python.txt are not there: "+err.Error())
 	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("this test does not run in the source tree")
-		}
-	}
-	made := filepath.Join(dir, "build", "python")
-	if _, err := os.Stat(filepath.Join(made, "python.txt")); err == nil {
-		return filepath.Join(made, "bin")
-	}
-	const missing = "the Python packages of lab/python.txt are not there: make needs installs them"
-	if required(os.Getenv("WEIR_REQUIRE"), "python") {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-	return ""
+	return filepath.Join(made, "bin")
 }
