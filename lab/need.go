@@ -56,6 +56,12 @@ func StartHTCondor(t testing.TB, c HTCondorConfig) *System {
 	return startFor(t, condorPrograms(), func(ctx context.Context) (*System, error) { return HTCondor(ctx, c) })
 }
 
+// StartSlurm is Slurm for a test, as StartNginx is Nginx.
+func StartSlurm(t testing.TB, c SlurmConfig) *System {
+	t.Helper()
+	return startFor(t, slurmPrograms(), func(ctx context.Context) (*System, error) { return Slurm(ctx, c) })
+}
+
 // StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
 func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
 	t.Helper()

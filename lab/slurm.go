@@ -1,0 +1,126 @@
+package lab
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed slurm.conf
+var slurmConf string
+
+//go:embed slurm.sh
+var slurmScript string
+
+// SlurmConfig says which Slurm is wanted; its zero value is a good one.
+type SlurmConfig struct {
+	Config
+	CPUs  int    // that its one machine claims to have: tasks that run at once; 0 means 256
+	Extra string // lines of configuration, in Slurm's own language
+}
+
+// Slurm starts a Slurm of one machine, this one, with a munged of its own. Jobs
+// run as whoever started it, root, too, and end with it.
+//
+// Env has SLURM_CONF, with which sbatch and its companions are this Slurm's.
+func Slurm(ctx context.Context, c SlurmConfig) (*System, error) {
+	if c.TLS {
+		return nil, errors.New("lab: slurm: TLS is not offered here: leave it off")
+	}
+	c.ours = true
+	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) error { return s.slurm(c, program) }, "state", "spool", "log", "run")
+}
+
+// slurmPrograms are what Slurm needs.
+func slurmPrograms() []string {
+	return []string{"slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "sinfo", "mount", "unshare"}
+}
+
+type slurmValues struct {
+	Dir, Host, User, Extra string
+	Control, Node          *port
+	CPUs, Memory           int
+}
+
+func (s *System) slurm(c SlurmConfig, slurmctld string) error {
+	found := map[string]string{}
+	for _, name := range slurmPrograms() {
+		path, err := c.program(name)
+		if err != nil {
+			return err
+		}
+		found[name] = path
+	}
+	v := slurmValues{Dir: s.Dir, Extra: c.Extra, CPUs: c.CPUs}
+	if v.CPUs <= 0 {
+		v.CPUs = 256
+	}
+	v.Memory = v.CPUs * 64 // MB that nobody looks for
+	if err := s.slurmFiles(&v); err != nil {
+		return err
+	}
+	argv := []string{"/bin/sh", "-c", slurmScript, "slurm", s.Dir, found["munged"], slurmctld, found["slurmd"]}
+	if os.Geteuid() != 0 {
+		argv = append(argv, found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid()))
+	}
+	s.Env = append(s.Env, "SLURM_CONF="+filepath.Join(s.Dir, "slurm.conf"))
+	if err := s.part("slurm", s.askSlurm(found["sinfo"]), argv...); err != nil {
+		return err
+	}
+	s.parts[len(s.parts)-1].apart = true
+	return nil
+}
+
+// slurmFiles chooses ports and writes the configuration and munged's key.
+func (s *System) slurmFiles(v *slurmValues) error {
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	v.User = me.Username
+	if v.Host, err = os.Hostname(); err != nil {
+		return err
+	}
+	v.Host, _, _ = strings.Cut(v.Host, ".")
+	if v.Control, err = s.port(false); err != nil {
+		return err
+	}
+	if v.Node, err = s.port(false); err != nil {
+		return err
+	}
+	conf, err := render(slurmConf, v)
+	if err != nil {
+		return err
+	}
+	key := make([]byte, 128)
+	_, _ = rand.Read(key) // never fails
+	for name, content := range map[string][]byte{"slurm.conf": conf, "cgroup.conf": nil, "munge.key": key} {
+		if _, err := s.write(name, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askSlurm returns a question that is answered when the machine takes jobs.
+func (s *System) askSlurm(sinfo string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		cmd := exec.CommandContext(ctx, sinfo, "--noheader", "--format=%t")
+		cmd.Env = append(os.Environ(), s.Env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("sinfo: %w: %s", err, out)
+		}
+		if state := strings.TrimSpace(string(out)); state != "idle" && state != "mix" && state != "alloc" {
+			return fmt.Errorf("the machine is %q", state)
+		}
+		return nil
+	}
+}
