@@ -62,6 +62,12 @@ func StartSlurm(t testing.TB, c SlurmConfig) *System {
 	return startFor(t, slurmPrograms(), func(ctx context.Context) (*System, error) { return Slurm(ctx, c) })
 }
 
+// StartSSH is SSH for a test, as StartNginx is Nginx.
+func StartSSH(t testing.TB, c SSHConfig) *System {
+	t.Helper()
+	return startFor(t, sshPrograms(), func(ctx context.Context) (*System, error) { return SSH(ctx, c) })
+}
+
 // StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
 func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
 	t.Helper()

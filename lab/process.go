@@ -27,7 +27,7 @@ type process struct {
 	user   int    // user and group id, -1 for our own
 	server string // name of the System's Server it belongs to, if any
 	stale  string // file that the program makes, removed before it starts
-	apart  bool   // in namespaces of mounts and processes of its own: all of it ends with it
+	apart  bool   // in namespaces of its own (mounts, processes, host name): all that it started ends with it
 	// ask returns nil when the server gives a right answer of its protocol.
 	ask func(ctx context.Context) error
 
@@ -92,9 +92,9 @@ func (p *process) start() error {
 }
 
 // setApart gives a program, of which it becomes the first process, namespaces of
-// mounts and processes, and makes it root there if it is not root already.
+// mounts, processes and host name, and makes it root there if it is not root already.
 func setApart(attr *syscall.SysProcAttr) {
-	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWPID
+	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS
 	attr.Pdeathsig = syscall.SIGKILL // the first process of a namespace hears no other
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER

@@ -1,0 +1,183 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed sshd.sh
+var sshdScript string
+
+//go:embed sshd_config
+var sshdConfig string
+
+// Node is the role of a Server that one can log in to.
+const Node = "node"
+
+// SSHConfig says which machines are wanted; its zero value is a good one.
+type SSHConfig struct {
+	Config
+	Nodes int // machines to log in to; 0 means 1
+}
+
+// SSH starts machines to log in to, as the user that started them: this one,
+// under the names node1, node2..., each with an sshd, a host name and a home folder
+// of its own. What was started on a node ends with it (KillPart, Stop).
+//
+// Env has the PATH with which ssh, scp and sftp know these nodes and no other
+// machine's keys.
+func SSH(ctx context.Context, c SSHConfig) (*System, error) {
+	if c.TLS {
+		return nil, errors.New("lab: ssh: TLS is not offered here: leave it off")
+	}
+	if c.Nodes < 0 || c.Nodes > MaxServers {
+		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
+	}
+	c.ours = true
+	return c.launch(ctx, "ssh", "sshd", func(s *System, program string) error { return s.ssh(ctx, c, program) }, "bin")
+}
+
+// sshPrograms are what machines to log in to need.
+func sshPrograms() []string {
+	return []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen", "mount", "unshare"}
+}
+
+func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) error {
+	found := map[string]string{}
+	for _, name := range sshPrograms() {
+		path, err := c.program(name)
+		if err != nil {
+			return err
+		}
+		found[name] = path
+	}
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"host_key", "key"} {
+		cmd := exec.CommandContext(ctx, found["ssh-keygen"], "-q", "-t", "ed25519", "-N", "", "-C", "weir-lab", "-f", filepath.Join(s.Dir, key))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("ssh-keygen: %w: %s", err, out)
+		}
+	}
+	var extra []string
+	if os.Geteuid() != 0 {
+		extra = []string{found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid())}
+	}
+	for n := range max(1, c.Nodes) {
+		if err := s.node(fmt.Sprintf("node%d", n+1), me, sshd, extra); err != nil {
+			return err
+		}
+	}
+	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return s.sshClients(me, found)
+}
+
+// node adds one machine to log in to.
+func (s *System) node(name string, me *user.User, sshd string, extra []string) error {
+	p, err := s.port(false)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(s.Dir, name)
+	home := filepath.Join(dir, "home")
+	if err := s.mkdir(home); err != nil {
+		return err
+	}
+	conf, err := render(sshdConfig, map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username})
+	if err != nil {
+		return err
+	}
+	passwd, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string][]byte{"sshd_config": conf, "passwd": rehome(passwd, me, home)} {
+		path, err := s.write(filepath.Join(name, file), content)
+		if err != nil {
+			return err
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			return err
+		}
+	}
+	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.address(), Data: home})
+	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", dir, name, sshd}, extra...)
+	if err := s.part(name, askSSH(p.address()), argv...); err != nil {
+		return err
+	}
+	part := s.parts[len(s.parts)-1]
+	part.server, part.apart = name, true
+	return nil
+}
+
+// rehome returns a file like /etc/passwd in which one user has another home and a
+// plain shell.
+func rehome(passwd []byte, who *user.User, home string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:x:%s:%s:weir:%s:/bin/sh\n", who.Username, who.Uid, who.Gid, home)
+	for line := range strings.Lines(string(passwd)) {
+		if !strings.HasPrefix(line, who.Username+":") {
+			b.WriteString(line)
+		}
+	}
+	return []byte(b.String())
+}
+
+// sshClients writes what ssh and its companions need to know of the nodes.
+func (s *System) sshClients(me *user.User, found map[string]string) error {
+	key, err := os.ReadFile(filepath.Join(s.Dir, "host_key.pub"))
+	if err != nil {
+		return err
+	}
+	var config, known strings.Builder
+	for _, n := range s.Servers {
+		_, port, _ := net.SplitHostPort(n.Address)
+		fmt.Fprintf(&config, "Host %s\n\tHostName 127.0.0.1\n\tPort %s\n\tHostKeyAlias %s\n", n.Name, port, n.Name)
+		fmt.Fprintf(&known, "%s %s", n.Name, key)
+	}
+	fmt.Fprintf(&config, "Host *\n\tUser %s\n\tIdentityFile %s/key\n\tIdentitiesOnly yes\n\tIdentityAgent none\n\tUserKnownHostsFile %s/known_hosts\n"+
+		"\tGlobalKnownHostsFile none\n\tStrictHostKeyChecking yes\n", me.Username, s.Dir, s.Dir)
+	for name, content := range map[string]string{"ssh_config": config.String(), "known_hosts": known.String()} {
+		if _, err := s.write(name, []byte(content)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"ssh", "scp", "sftp"} {
+		path, err := s.write(filepath.Join("bin", name), []byte("#!/bin/sh\nexec '"+found[name]+"' -F '"+s.Dir+"/ssh_config' \"$@\"\n"))
+		if err != nil {
+			return err
+		}
+		if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // a program
+			return err
+		}
+	}
+	return nil
+}
+
+// askSSH returns a question that is answered when the server at address says
+// that it speaks SSH.
+func askSSH(address string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		conn, err := dial(ctx, address, nil)
+		if err != nil {
+			return err
+		}
+		defer conn.Close() //nolint:errcheck // nothing was written that matters
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if err == nil && !strings.HasPrefix(line, "SSH-2.0-") {
+			err = fmt.Errorf("%s greets with %q", address, line)
+		}
+		return err
+	}
+}

@@ -1,0 +1,67 @@
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// One logs in to each node by its name, as oneself, in a home of the lab's; what
+// runs there ends with it, while the others go on.
+func TestSSH(t *testing.T) {
+	begin := time.Now()
+	s := StartSSH(t, SSHConfig{Nodes: 2})
+	t.Logf("up after %.1f s", time.Since(begin).Seconds())
+	s.Use(t)
+	for _, node := range s.Servers {
+		if got, want := run(t, nil, "ssh", node.Name, "hostname; pwd; id -u"), run(t, nil, "sh", "-c", "echo "+node.Name+"; echo "+node.Data+"; id -u"); got != want {
+			t.Errorf("at %s: %q, want %q", node.Name, got, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, payload(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "scp", "-q", file, "node2:there")
+	if got := run(t, nil, "ssh", "node2", "cat there"); got != string(payload()) {
+		t.Error("the file that was copied there is another one")
+	}
+	run(t, nil, "ssh", "node1", "sleep 1000 >/dev/null 2>&1 & echo $! >pid; readlink /proc/self/ns/pid >ns")
+	space, err := os.ReadFile(filepath.Join(s.Servers[0].Data, "ns"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KillPart("node1"); err != nil {
+		t.Fatal(err)
+	}
+	if left := inSpace(t, strings.TrimSpace(string(space))); len(left) > 0 {
+		t.Errorf("of node1 are left: %v", left)
+	}
+	if out, err := exec.CommandContext(t.Context(), "ssh", "-o", "BatchMode=yes", "node1", "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "refused") {
+		t.Errorf("a dead node answers: %s", out)
+	}
+	run(t, nil, "ssh", "node2", "true")
+	if err := s.RestartPart(t.Context(), "node1"); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "ssh", "node1", "true")
+}
+
+// inSpace lists the processes whose namespace of processes is that one.
+func inSpace(t *testing.T, space string) []string {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	if err != nil || space == "" {
+		t.Fatal(space, err)
+	}
+	var found []string
+	for _, l := range links {
+		if at, err := os.Readlink(l); err == nil && at == space {
+			found = append(found, l)
+		}
+	}
+	return found
+}
