@@ -82,7 +82,7 @@ func (w *worker) learn(answer *way) {
 func reached(ctx context.Context, u *url.URL, reach func(context.Context, string, uint16) (netip.AddrPort, error)) (*url.URL, error) {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "dav": "80", "https": "443", "davs": "443", "root": "1094", "roots": "1094", "xroot": "1094", "xroots": "1094"}[strings.ToLower(u.Scheme)]
+		port = map[string]string{"http": "80", "dav": "80", "https": "443", "davs": "443", "root": "1094", "roots": "1094", "xroot": "1094", "xroots": "1094", "ftp": "21", "gsiftp": "2811"}[strings.ToLower(u.Scheme)]
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {

@@ -127,7 +127,10 @@ func nobody(key, scheme string, drivers []storage.Driver) string {
 			known = append(known, d.Schemes...)
 		}
 	}
-	programs := map[string]string{"gsiftp": "gfal-copy", "ftp": "globus-url-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
+	if scheme == "gsiftp" {
+		return "weir does not speak GSI itself: use client: gfal-copy or client: globus-url-copy, with auth: {method: x509, proxy_file: ...}"
+	}
+	programs := map[string]string{"ftp": "globus-url-copy", "root": "xrdcp", "roots": "xrdcp", "xroot": "xrdcp", "srm": "gfal-copy", "s3": "gfal-copy", "s3s": "gfal-copy"}
 	if program, ok := programs[scheme]; ok {
 		return fmt.Sprintf("this version does not speak %s:// itself: name the program that does, as in client: %s", scheme, program)
 	}

@@ -277,7 +277,7 @@ func TestOperationsPage(t *testing.T) {
 			}
 		}
 	}
-	rows := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| [^|]+ \\| (yes|no) \\| (yes|no) \\| (yes|no) \\|$").FindAllStringSubmatch(string(text), -1)
+	rows := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| [^|]+ \\| (yes|no) \\| (yes|no) \\| (yes|no) \\| (yes|no) \\|$").FindAllStringSubmatch(string(text), -1)
 	told := map[string]bool{}
 	for _, row := range rows {
 		var k storage.Kind
@@ -285,7 +285,7 @@ func TestOperationsPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		told[row[1]] = true
-		for i, scheme := range []string{"http", "file", "root"} {
+		for i, scheme := range []string{"http", "file", "root", "ftp"} {
 			if got, want := row[2+i] == "yes", slices.Contains(can[scheme], k); got != want {
 				t.Errorf("the page says of %s and %s: %v, the driver: %v", scheme, k, got, want)
 			}

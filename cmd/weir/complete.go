@@ -114,7 +114,7 @@ func completeWords(several bool, words ...string) completer {
 // completeTargets offers the beginnings of URLs.
 func completeTargets(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	offers, _ := completeWords(false,
-		"built-in", "http://", "https://", "dav://", "davs://", "root://", "roots://", "xroot://", "xroots://", "file:///", "simulated://")(c, args, typed)
+		"built-in", "http://", "https://", "dav://", "davs://", "root://", "roots://", "xroot://", "xroots://", "ftp://", "file:///", "simulated://")(c, args, typed)
 	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 

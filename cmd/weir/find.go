@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -196,7 +197,7 @@ func machineMost(plan *scenario.Plan) (int, string) {
 	}
 	room := int(min(soft, 1<<20)) - spareFiles
 	most, why := max(room, 0)*(max(room, 0)/filesPerWorker)/files, fmt.Sprintf("%d open files a process", soft)
-	if plan.Driver == "webdav" || plan.Driver == "xrootd" {
+	if slices.Contains([]string{"webdav", "xrootd", "ftp"}, plan.Driver) {
 		e := monitor.About()
 		if ports := int(e.PortHigh - e.PortLow + 1); ports > 1 && plan.Work.Session != "shared" && ports < most {
 			most, why = ports, fmt.Sprintf("it has %d ports for connections to one address (net.ipv4.ip_local_port_range)", ports)

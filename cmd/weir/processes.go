@@ -59,8 +59,8 @@ func filesPerClient(driver string) int {
 		return 0
 	case "command":
 		return 6 // pipes to and from the program, its process, a scratch file
-	case "webdav":
-		return 2 // the target, and a data server that it redirects to
+	case "webdav", "ftp":
+		return 2 // the target, and a data server that it redirects to, or a data connection
 	case "xrootd":
 		return 4 // the same; a kept session goes to several data servers
 	}

@@ -4,6 +4,7 @@ package all
 import (
 	"weir/storage"
 	"weir/storage/command"
+	"weir/storage/ftp"
 	"weir/storage/local"
 	"weir/storage/simulated"
 	"weir/storage/webdav"
@@ -12,5 +13,5 @@ import (
 
 // Drivers returns the drivers of this program.
 func Drivers() []storage.Driver {
-	return []storage.Driver{webdav.Driver(), xrootd.Driver(), local.Driver(), command.Driver(), simulated.Driver()}
+	return []storage.Driver{webdav.Driver(), xrootd.Driver(), ftp.Driver(), local.Driver(), command.Driver(), simulated.Driver()}
 }

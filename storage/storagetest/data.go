@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"weir/internal/content"
 	"weir/storage"
@@ -24,6 +25,11 @@ func (s *suite) names() []string {
 	all := []string{"plain.dat", "with space.dat", "100%25 done%.dat", "a+b&c=d;e,f.dat", "ünïcödé 漢字.dat", "what?#now.dat", "it's [a] {b} (c)~!$@.dat"}
 	if s.lacks(QuestionMarks) {
 		all = slices.DeleteFunc(all, func(name string) bool { return strings.Contains(name, "?") })
+	}
+	if s.lacks(ForeignNames) {
+		all = slices.DeleteFunc(all, func(name string) bool {
+			return strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII })
+		})
 	}
 	if s.lacks(SpecialNames) {
 		return all[:1]

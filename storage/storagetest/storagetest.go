@@ -26,6 +26,7 @@ const (
 	Ranges         Lack = "ranges"
 	SpecialNames   Lack = "names with anything but letters, digits, dots and dashes"
 	QuestionMarks  Lack = "names with a question mark"
+	ForeignNames   Lack = "names with letters beyond ASCII"
 	KeptSessions   Lack = "sessions that last longer than one operation"
 	EarlyProgress  Lack = "progress before the operation's end"
 	ReadSums       Lack = "checksums of what was read"

@@ -1,0 +1,252 @@
+package ftp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"weir/storage"
+)
+
+const maxEntries = 1 << 20
+
+// list is MLSD, or CWD and LIST: given a path LIST would take some names for
+// options or patterns, and many servers say nothing of a folder that is missing.
+func (x *call) list() error {
+	s := x.c.s
+	if !s.noMachineList.Load() {
+		if err := x.passive(); err != nil {
+			return err
+		}
+		if err := x.ask("MLSD ", x.path()); err != nil {
+			return err
+		}
+		if x.reply.code < 300 {
+			return x.entries(parseMachineLine)
+		}
+		err := x.refusal()
+		x.hangUp()
+		if !unknown(err) {
+			return x.whyNoList(err)
+		}
+		s.noMachineList.Store(true)
+	}
+	if err := x.first(false, "CWD ", x.path()); err != nil {
+		return err
+	}
+	if x.reply.code >= 300 {
+		return x.refusal()
+	}
+	if err := x.passive(); err != nil {
+		return err
+	}
+	if err := x.say("LIST", ""); err != nil {
+		return err
+	}
+	if x.reply.code >= 300 {
+		return x.refusal()
+	}
+	return x.entries(parseLine)
+}
+
+// whyNoList asks once more when a server only says that it failed.
+func (x *call) whyNoList(err error) error {
+	var r *replyError
+	if !errors.As(err, &r) || r.is != nil || x.c.conn == nil || x.c.s.noFacts.Load() {
+		return err
+	}
+	switch e, why := x.look(x.path()); {
+	case errors.As(why, &r):
+		return why
+	case why == nil && !e.Dir:
+		return syscall.ENOTDIR
+	}
+	return err
+}
+
+// entries reads a listing.
+func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err error)) error {
+	x.reach(storage.Opened)
+	err := x.lines(func(line []byte) error {
+		e, skip, err := parse(line)
+		switch {
+		case err != nil || skip:
+			return err
+		case e.Name == "" || e.Name == "." || e.Name == ".." || bytes.ContainsAny([]byte(e.Name), "/\x00"):
+			return protocolError("entry named %q", clip([]byte(e.Name), 200))
+		case len(x.res.Entries) == maxEntries:
+			return protocolError("more than %d entries", maxEntries)
+		}
+		x.res.Entries = append(x.res.Entries, e)
+		return nil
+	})
+	if errors.Is(err, storage.ErrProtocol) {
+		x.res.Entries = nil
+		x.hangUp()
+		x.drop()
+		return err
+	}
+	if err != nil {
+		x.res.Entries = nil
+		return x.whyBroken(err)
+	}
+	if err = x.ended(); err != nil {
+		x.res.Entries = nil
+	}
+	return err
+}
+
+// lines hands over each line of the data connection.
+func (x *call) lines(take func(line []byte) error) error {
+	held := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.buffers.Put(held)
+	buf, end := *held, 0
+	for {
+		n, err := x.data.Read(buf[end:])
+		if n == 0 && errors.Is(err, io.EOF) {
+			if end > 0 {
+				return take(bytes.TrimRight(buf[:end], "\r"))
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		end += n
+		from := 0
+		for {
+			i := bytes.IndexByte(buf[from:end], '\n')
+			if i < 0 {
+				break
+			}
+			if err := take(bytes.TrimRight(buf[from:from+i], "\r")); err != nil {
+				return err
+			}
+			from += i + 1
+		}
+		if end = copy(buf, buf[from:end]); end == len(buf) {
+			return protocolError("a line of a listing of more than %d bytes", len(buf))
+		}
+	}
+}
+
+// factLine returns the line of an MLST reply that has the facts.
+func factLine(r *reply) []byte {
+	for line := range bytes.Lines(r.text) {
+		line = bytes.TrimRight(line, "\n")
+		if len(line) > 1 && line[0] == ' ' { // RFC 3659, 7.2
+			return line[1:]
+		}
+	}
+	return r.line(1)
+}
+
+// parseFacts reads "Type=file;Size=11; name" (RFC 3659, 7.2).
+func parseFacts(line []byte) (storage.Entry, bool) {
+	e, _, err := parseMachineLine(line)
+	return e, err == nil
+}
+
+// parseMachineLine reads a line of MLSD. The folder itself and the one above are
+// to be skipped.
+func parseMachineLine(line []byte) (storage.Entry, bool, error) {
+	facts, name, ok := strings.Cut(string(line), " ")
+	if !ok || facts != "" && !strings.Contains(facts, "=") {
+		return storage.Entry{}, len(line) == 0, listingError(line)
+	}
+	e := storage.Entry{Name: name, Size: -1}
+	skip := name == "." || name == ".."
+	for fact := range strings.SplitSeq(facts, ";") {
+		key, value, _ := strings.Cut(fact, "=")
+		switch strings.ToLower(key) {
+		case "size":
+			if n, ok := parseSize(value); ok {
+				e.Size = n
+			}
+		case "type":
+			kind := strings.ToLower(value)
+			e.Dir = kind == "dir" || kind == "cdir" || kind == "pdir"
+			skip = skip || kind == "cdir" || kind == "pdir"
+		}
+	}
+	if e.Dir {
+		e.Size = -1 // what servers tell of a folder is the size of something else
+	}
+	return e, skip, nil
+}
+
+func listingError(line []byte) error {
+	if len(line) == 0 {
+		return nil
+	}
+	return protocolError("line of a listing: %q", clip(line, 100))
+}
+
+// parseLine reads a line of LIST as Unix's ls writes it,
+//
+//	-rw-r--r--   1 ada      users       1234 Nov 22 12:31 name with spaces
+//
+// or as Windows does: "11-22-26  12:31PM  <DIR>  name".
+func parseLine(line []byte) (storage.Entry, bool, error) {
+	text := string(line)
+	if text == "" || strings.HasPrefix(text, "total ") {
+		return storage.Entry{}, true, nil
+	}
+	if digit(text[0]) {
+		return parseWindowsLine(text)
+	}
+	e := storage.Entry{Size: -1, Dir: text[0] == 'd'}
+	var last string
+	rest := text
+	for range 9 {
+		var word string
+		word, rest = nextWord(rest)
+		if isMonth(word) && last != "" {
+			n, ok := parseSize(last)
+			day, more := nextWord(rest)
+			when, more := nextWord(more)
+			if _, dayOK := parseSize(day); !ok || !dayOK || when == "" || len(more) < 2 {
+				break
+			}
+			if e.Name = more[1:]; text[0] == 'l' {
+				e.Name, _, _ = strings.Cut(e.Name, " -> ")
+			}
+			if !e.Dir && text[0] != 'l' { // a link's size is its own
+				e.Size = n
+			}
+			return e, e.Name == "." || e.Name == "..", nil
+		}
+		last = word
+	}
+	return e, false, listingError(line)
+}
+
+func parseWindowsLine(text string) (storage.Entry, bool, error) {
+	_, rest := nextWord(text)
+	_, rest = nextWord(rest)
+	size, name := nextWord(rest)
+	name = strings.TrimLeft(name, " ")
+	n, ok := parseSize(size)
+	if size == "<DIR>" {
+		n, ok = -1, true
+	}
+	if !ok || name == "" {
+		return storage.Entry{}, false, listingError([]byte(text))
+	}
+	return storage.Entry{Name: name, Size: n, Dir: size == "<DIR>"}, name == "." || name == "..", nil
+}
+
+func nextWord(text string) (word, rest string) {
+	text = strings.TrimLeft(text, " ")
+	if i := strings.IndexByte(text, ' '); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, ""
+}
+
+func isMonth(word string) bool {
+	return slices.Contains([]string{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}, word)
+}

@@ -1,0 +1,181 @@
+package ftp
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// login makes a session. One that was there is asked whether it still is.
+func (x *call) login() error {
+	kept, err := x.join()
+	if err != nil || !kept {
+		return err
+	}
+	if err := x.first(false, "NOOP", path{}); err != nil {
+		return err
+	}
+	if x.reply.code >= 300 && x.reply.code != 500 && x.reply.code != 502 { // not knowing NOOP is an answer, too
+		return x.refusal()
+	}
+	return nil
+}
+
+func (x *call) stat() error {
+	e, err := x.look(x.path())
+	if err == nil {
+		x.reach(storage.Opened)
+		x.res.Size = e.Size
+	}
+	return err
+}
+
+// look asks what is there under a name.
+func (x *call) look(p path) (storage.Entry, error) {
+	s := x.c.s
+	if !s.noFacts.Load() {
+		if err := x.first(false, "MLST ", p); err != nil {
+			return storage.Entry{}, err
+		}
+		if x.reply.code == 250 {
+			e, ok := parseFacts(factLine(&x.reply))
+			if !ok {
+				return e, protocolError("MLST: %q", clip(x.reply.line(1), 100))
+			}
+			return e, nil
+		}
+		err := x.refusal()
+		if !unknown(err) {
+			return storage.Entry{}, err
+		}
+		s.noFacts.Store(true)
+	}
+	if err := x.first(false, "SIZE ", p); err != nil {
+		return storage.Entry{}, err
+	}
+	if x.reply.code == 213 {
+		n, ok := parseSize(strings.TrimSpace(string(x.reply.line(0))))
+		if !ok {
+			return storage.Entry{}, protocolError("SIZE: %q", clip(x.reply.line(0), 60))
+		}
+		return storage.Entry{Size: n}, nil
+	}
+	return x.noSize(x.refusal())
+}
+
+// noSize tells folders from what is not there: both have no size.
+func (*call) noSize(err error) (storage.Entry, error) {
+	var r *replyError
+	if errors.Is(err, syscall.EISDIR) || errors.As(err, &r) && strings.Contains(strings.ToLower(r.text), "not a plain file") ||
+		errors.As(err, &r) && strings.Contains(strings.ToLower(r.text), "not a regular file") {
+		return storage.Entry{Size: -1, Dir: true}, nil
+	}
+	if errors.As(err, &r) && r.code == 550 && r.is == nil {
+		return storage.Entry{}, fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	}
+	return storage.Entry{}, err
+}
+
+// change sends a command that changes something.
+func (x *call) change(verb string, p path) error {
+	if err := x.first(true, verb, p); err != nil {
+		return err
+	}
+	if x.reply.code >= 300 {
+		return x.refusal()
+	}
+	x.reach(storage.Opened)
+	return nil
+}
+
+func (x *call) mkdir() error { return x.change("MKD ", x.path()) }
+
+// remove is DELE, or RMD for folders, which takes only empty ones.
+func (x *call) remove() error {
+	name := strings.Trim(x.op.Path, "/")
+	if name == "" {
+		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
+	}
+	if strings.HasSuffix(x.op.Path, "/") {
+		return x.change("RMD ", x.path())
+	}
+	err := x.change("DELE ", x.path())
+	var r *replyError
+	if err == nil || missing(err) && !errors.Is(err, syscall.EISDIR) || !errors.As(err, &r) || r.code < 500 {
+		return err
+	}
+	again := x.change("RMD ", x.path())
+	if again == nil || errors.Is(again, syscall.ENOTEMPTY) || errors.Is(err, syscall.EISDIR) {
+		return again
+	}
+	return err
+}
+
+// move is RNFR and RNTO, which replaces what is there on most servers: so they
+// are asked first.
+func (x *call) move() error {
+	from, to := path{x.c.s, x.op.Source}, x.path()
+	if err := errors.Join(storage.CheckPath(from.name), sendable(from.name)); err != nil {
+		return err
+	}
+	if strings.Trim(from.name, "/") == "" || strings.Trim(to.name, "/") == "" {
+		return fmt.Errorf("the target itself cannot be moved: %w", fs.ErrInvalid)
+	}
+	if err := x.absent(to); err != nil {
+		return err
+	}
+	if err := x.first(false, "RNFR ", from); err != nil {
+		return err
+	}
+	if x.reply.code != 350 {
+		return x.refusal()
+	}
+	if err := x.ask("RNTO ", to); err != nil {
+		return err
+	}
+	if x.reply.code >= 300 {
+		return x.refusal()
+	}
+	x.reach(storage.Opened)
+	return nil
+}
+
+// checksum is CKSM (GFD.47, 2.4).
+func (x *call) checksum() error {
+	if !slices.Contains(content.Algorithms(), x.op.Sum) {
+		return fmt.Errorf("checksum %q: use one of %s: %w", x.op.Sum, strings.Join(content.Algorithms(), ", "), errors.ErrUnsupported)
+	}
+	h, err := content.NewHash(x.op.Sum)
+	if err != nil {
+		return err
+	}
+	if err := x.first(false, "CKSM "+strings.ToUpper(x.op.Sum)+" 0 -1 ", x.path()); err != nil {
+		return err
+	}
+	if x.reply.code != 213 {
+		return x.refusal()
+	}
+	x.reach(storage.Opened)
+	text := strings.ToLower(strings.TrimSpace(string(x.reply.line(0))))
+	if want := 2 * h.Size(); len(text) > 0 && len(text) < want {
+		text = strings.Repeat("0", want-len(text)) + text
+	}
+	if b, err := hex.DecodeString(text); err != nil || len(b) != h.Size() {
+		return protocolError("CKSM: %q", clip(x.reply.line(0), 80))
+	}
+	x.res.Sum = x.op.Sum + ":" + text
+	return nil
+}
+
+func parseSize(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n >= 0
+}

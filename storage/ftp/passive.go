@@ -1,0 +1,144 @@
+package ftp
+
+import (
+	"net/netip"
+)
+
+// passive asks for a data connection, the first command of a transfer, and opens
+// it.
+func (x *call) passive() error {
+	if err := x.first(false, "", path{}); err != nil {
+		return err
+	}
+	to, err := x.whereTo()
+	if err != nil {
+		return err
+	}
+	return x.dial(to)
+}
+
+// passiveVerb asks for an address where the protocol can write it down.
+func (x *call) passiveVerb() string {
+	if a := x.c.conn.Peer().Addr(); a.Is6() && !a.Is4In6() {
+		return "EPSV"
+	}
+	return "PASV"
+}
+
+// whereTo reads the address for the data connection from the reply.
+func (x *call) whereTo() (netip.AddrPort, error) {
+	peer := x.c.conn.Peer().Addr().Unmap()
+	var to netip.AddrPort
+	var ok bool
+	switch x.reply.code {
+	case 227:
+		to, ok = parsePassive(x.reply.text)
+	case 229:
+		var port uint16
+		port, ok = parseExtended(x.reply.text)
+		to = netip.AddrPortFrom(peer, port)
+	default:
+		return to, while("passive mode", x.refusal())
+	}
+	if !ok {
+		return to, protocolError("no address in the reply %d %q", x.reply.code, clip(x.reply.line(0), 80))
+	}
+	local := x.c.s.local || peer.IsLoopback() && !x.c.s.linked
+	if to, ok = allowed(to, peer, local); !ok {
+		return to, protocolError("the server wants clients to connect to %s, where no data server of its can be", to)
+	}
+	return to, nil
+}
+
+// parsePassive finds h1,h2,h3,h4,p1,p2 (RFC 959, 4.1.2; RFC 1123, 4.1.2.6: with or
+// without parentheses).
+func parsePassive(text []byte) (netip.AddrPort, bool) {
+	var n [6]byte
+	for i := 0; i < len(text); i++ {
+		if !digit(text[i]) || i > 0 && digit(text[i-1]) {
+			continue
+		}
+		if sixNumbers(text[i:], &n) {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte(n[:4])), uint16(n[4])<<8|uint16(n[5])), true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+func sixNumbers(text []byte, n *[6]byte) bool {
+	i := 0
+	for k := range n {
+		v, digits := 0, 0
+		for ; i < len(text) && digit(text[i]) && digits < 3; i++ {
+			v = v*10 + int(text[i]-'0')
+			digits++
+		}
+		if digits == 0 || v > 255 {
+			return false
+		}
+		n[k] = byte(v)
+		if k < 5 {
+			if i == len(text) || text[i] != ',' {
+				return false
+			}
+			i++
+		}
+	}
+	return i == len(text) || !digit(text[i]) && text[i] != ','
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// parseExtended finds (|||port|), whose delimiter may be any character but a digit
+// (RFC 2428, 3).
+func parseExtended(text []byte) (uint16, bool) {
+	for i := 0; i+5 < len(text); i++ {
+		d := text[i+1]
+		if text[i] != '(' || d < 33 || d > 126 || digit(d) || text[i+2] != d || text[i+3] != d {
+			continue
+		}
+		port, k := 0, i+4
+		for ; k < len(text) && digit(text[k]) && k < i+9; k++ {
+			port = port*10 + int(text[k]-'0')
+		}
+		if k > i+4 && port <= 65535 && k < len(text) && text[k] == d {
+			return uint16(port), true
+		}
+	}
+	return 0, false
+}
+
+// allowed returns where to connect if a server at peer, or on this machine, sends
+// its clients to an address: see the package's comment.
+func allowed(to netip.AddrPort, peer netip.Addr, local bool) (netip.AddrPort, bool) {
+	a := to.Addr()
+	if a.IsUnspecified() {
+		a = peer
+		to = netip.AddrPortFrom(a, to.Port())
+	}
+	switch {
+	case to.Port() < 1024, a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return to, false
+	case a.IsLoopback():
+		return to, local
+	case a.IsLinkLocalUnicast():
+		return to, a == peer
+	}
+	return to, true
+}
+
+// dial opens the data connection.
+func (x *call) dial(to netip.AddrPort) error {
+	host := x.c.s.hosts.of(to.Addr())
+	x.server = host
+	if x.told != host {
+		x.told = host
+		x.p.ServedBy(host)
+	}
+	var err error
+	x.data, err = x.c.s.dialer.Dial(x.ctx, host, to.Port(), x.deadline)
+	if err != nil {
+		return while("data connection", err)
+	}
+	return nil
+}

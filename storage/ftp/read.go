@@ -1,0 +1,242 @@
+package ftp
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"math"
+	"strconv"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// fetch is readFile with a file of this machine for the payload.
+//
+//go:noinline
+func (x *call) fetch() error {
+	var err error
+	if x.dest, err = x.op.OpenDest(); err != nil {
+		return err
+	}
+	return x.dest.Close(x.readFile())
+}
+
+// readFile brings the whole file, or its ranges.
+func (x *call) readFile() error {
+	var sum hash.Hash
+	if x.op.Sum != "" {
+		var err error
+		if sum, err = content.NewHash(x.op.Sum); err != nil {
+			return err
+		}
+	}
+	err := x.readParts(sum)
+	if err == nil && sum != nil {
+		x.res.Sum = content.Text(x.op.Sum, sum)
+	}
+	return err
+}
+
+func (x *call) readParts(sum hash.Hash) error {
+	if x.op.Ranges == nil {
+		return x.readWhole(sum)
+	}
+	for _, r := range x.op.Ranges {
+		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
+			return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
+		}
+		if r.Length == 0 {
+			continue
+		}
+		if err := x.readRange(r, sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWhole is one RETR.
+func (x *call) readWhole(sum hash.Hash) error {
+	if err := x.passive(); err != nil {
+		return err
+	}
+	if err := x.ask("RETR ", x.path()); err != nil {
+		return err
+	}
+	n, err := x.take(x.op.Size, sum)
+	if err != nil {
+		return err
+	}
+	x.res.Size = n
+	if n < x.op.Size {
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.op.Size)
+	}
+	return nil
+}
+
+// readRange is one ERET P, or REST and a RETR that is broken off.
+func (x *call) readRange(r storage.Range, sum hash.Hash) error {
+	if err := x.passive(); err != nil {
+		return err
+	}
+	n, err := x.askPart(r, sum)
+	if err != nil {
+		return err
+	}
+	if n < r.Length {
+		return fmt.Errorf("%w: %d of %d bytes at %d", storage.ErrShort, n, r.Length, r.Offset)
+	}
+	return nil
+}
+
+func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
+	s := x.c.s
+	if !s.noPartial.Load() { // GridFTP (GFD.20, 3.4)
+		if err := x.path().check(); err != nil {
+			return 0, err
+		}
+		x.hold()
+		b := append(x.buf[:0], "ERET P "...)
+		b = append(strconv.AppendInt(b, r.Offset, 10), ' ')
+		b = append(strconv.AppendInt(b, r.Length, 10), ' ')
+		if err := x.send(x.path().append(b)); err != nil {
+			return 0, err
+		}
+		if x.reply.code < 400 || !unknown(x.refusal()) {
+			return x.take(r.Length, sum)
+		}
+		s.noPartial.Store(true)
+	}
+	x.hold()
+	if err := x.send(strconv.AppendInt(append(x.buf[:0], "REST "...), r.Offset, 10)); err != nil {
+		return 0, err
+	}
+	if x.reply.code != 350 {
+		return 0, while("restart", x.refusal())
+	}
+	if err := x.ask("RETR ", x.path()); err != nil {
+		return 0, err
+	}
+	if c := x.reply.code; r.Offset > 0 && (c == 551 || c == 554) { // RFC 3659, 5.3: beyond the end
+		return 0, fmt.Errorf("%w: 0 of %d bytes at %d: %w", storage.ErrShort, r.Length, r.Offset, x.refusal())
+	}
+	return x.takeFirst(r.Length, sum)
+}
+
+// take ends the command that the last reply is the first one to: it moves all that
+// comes, past us if nobody wants to see it, else through sum and to where it is to
+// go, and counts it. More than limit, if that is not negative, are an error.
+func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
+	if err := x.begun(); err != nil {
+		return 0, err
+	}
+	n, err := x.drain(limit, sum)
+	switch {
+	case limit >= 0 && n > limit:
+		x.hangUp()
+		x.drop() // it is still sending
+		return n, protocolError("more than the %d bytes expected", limit)
+	case err != nil:
+		return n, x.brokenOff(err)
+	}
+	return n, x.ended()
+}
+
+// brokenOff is the error of a transfer that err ended.
+func (x *call) brokenOff(err error) error {
+	if errors.Is(err, storage.ErrScratch) {
+		x.hangUp()
+		x.drop()
+		return err
+	}
+	return x.whyBroken(err)
+}
+
+// takeFirst is take for the first n bytes of what comes; the rest is left.
+func (x *call) takeFirst(n int64, sum hash.Hash) (int64, error) {
+	if err := x.begun(); err != nil {
+		return 0, err
+	}
+	got, err := x.drainFirst(n, sum)
+	if err != nil {
+		return got, x.brokenOff(err)
+	}
+	if got < n {
+		return got, x.ended()
+	}
+	x.hangUp() // the server says 226 or 426, as it got to know
+	if err := x.hearEnd(); err != nil {
+		return got, err
+	}
+	if x.reply.code == 421 {
+		x.drop()
+	}
+	return got, nil
+}
+
+// begun looks whether the server announces a transfer.
+func (x *call) begun() error {
+	if x.reply.code >= 300 {
+		return x.refusal()
+	}
+	x.reach(storage.Opened)
+	return nil
+}
+
+// ended hears how a transfer ended, after its data connection.
+func (x *call) ended() error {
+	x.hangUp()
+	if x.reply.code < 200 { // else all was said at once
+		if err := x.hearEnd(); err != nil {
+			return err
+		}
+	}
+	if x.reply.code >= 300 {
+		return x.refusal()
+	}
+	return nil
+}
+
+// drain moves bytes up to the end of the data connection, or one beyond limit.
+func (x *call) drain(limit int64, sum hash.Hash) (int64, error) {
+	most := int64(math.MaxInt64)
+	if limit >= 0 && limit < most {
+		most = limit + 1
+	}
+	return x.drainFirst(most, sum)
+}
+
+// drainFirst moves up to n bytes; fewer without an error if there are no more.
+func (x *call) drainFirst(n int64, sum hash.Hash) (int64, error) {
+	if sum == nil && x.dest == nil {
+		got, err := x.data.Discard(n, x.discard)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		return got, err
+	}
+	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.buffers.Put(buf)
+	total := int64(0)
+	for total < n {
+		got, err := x.data.Read((*buf)[:min(int64(len(*buf)), n-total)])
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+		total += int64(got)
+		x.moved(got)
+		if sum != nil {
+			sum.Write((*buf)[:got])
+		}
+		if _, err := x.dest.Write((*buf)[:got]); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}

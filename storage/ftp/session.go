@@ -1,0 +1,292 @@
+package ftp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"weir/storage"
+)
+
+const (
+	// maxInterim is how many replies may come before the final one: GridFTP
+	// servers tell every few seconds how far a transfer is.
+	maxInterim = 1 << 20
+	// patience is how long a client waits for why a data connection broke.
+	patience = 5 * time.Second
+)
+
+// A path stands for a file below the target in commands.
+type path struct {
+	of   *service
+	name string // below the target
+}
+
+func (x *call) path() path { return path{x.c.s, x.op.Path} }
+
+func (p path) append(b []byte) []byte {
+	b = append(b, p.of.root...)
+	if p.name != "" || p.of.root == "" {
+		b = append(b, '/')
+	}
+	return append(b, strings.Trim(p.name, "/")...)
+}
+
+// check refuses names that this server would take for others.
+func (p path) check() error {
+	if p.of == nil || !p.of.ascii.Load() {
+		return nil
+	}
+	for _, text := range [...]string{p.of.root, p.name} {
+		for i := range len(text) {
+			if text[i] >= 0x80 {
+				return fmt.Errorf("%q: this server leaves out the letters that are not ASCII, which would make it another name: %w", text, errors.ErrUnsupported)
+			}
+		}
+	}
+	return nil
+}
+
+// join makes sure that there is a session: the one that was kept, or a new one.
+// It returns whether it was kept.
+func (x *call) join() (kept bool, err error) {
+	c := x.c
+	if c.conn != nil && !c.conn.Quiet() { // closed meanwhile, or it said that it will
+		x.drop()
+	}
+	if c.conn == nil {
+		return false, x.connect()
+	}
+	if err := c.conn.Begin(x.ctx, x.deadline); err != nil {
+		x.drop()
+		return true, err
+	}
+	return true, nil
+}
+
+// connect makes a session.
+//
+//go:noinline
+func (x *call) connect() error {
+	s := x.c.s
+	conn, err := s.dialer.Dial(x.ctx, s.host, s.port, x.deadline)
+	if err != nil {
+		return err
+	}
+	x.c.conn, x.c.counted = conn, 0
+	x.reach(storage.Connected)
+	if err = x.logIn(); err != nil {
+		x.drop()
+		return err
+	}
+	x.reach(storage.Authenticated)
+	return nil
+}
+
+// logIn hears the greeting, says who we are and sets the type of all transfers.
+func (x *call) logIn() error {
+	if err := x.hear(); err != nil {
+		return while("greeting", err)
+	}
+	if x.reply.code != 220 {
+		return while("greeting", x.refusal())
+	}
+	if bytes.Contains(x.reply.text, []byte("GridFTP Server")) {
+		x.c.s.ascii.Store(true)
+	}
+	if err := x.say("USER ", x.c.s.user); err != nil {
+		return while("log in", err)
+	}
+	if x.reply.code == 331 {
+		if err := x.say("PASS ", x.c.s.pass); err != nil {
+			return while("log in", err)
+		}
+	}
+	switch code := x.reply.code; {
+	case code == 331 || code == 332:
+		return fmt.Errorf("log in: the server wants more than user and password: %d %s: %w", code, summary(string(x.reply.text)), fs.ErrPermission)
+	case code/100 != 2:
+		return while("log in", x.refusal())
+	}
+	if err := x.say("TYPE ", "I"); err != nil {
+		return err
+	}
+	if x.reply.code/100 != 2 {
+		return while("TYPE I", x.refusal())
+	}
+	return nil
+}
+
+// first sends the operation's first command (an empty verb: for passive mode) and
+// hears the reply. A kept session that proves to be closed is made anew, once, if
+// the command changes nothing.
+func (x *call) first(changes bool, verb string, p path) error {
+	for {
+		kept, err := x.join()
+		if err != nil {
+			return err
+		}
+		if verb == "" {
+			err = x.say(x.passiveVerb(), "")
+		} else {
+			err = x.ask(verb, p)
+		}
+		if err == nil || !kept || changes || x.heard || !brokenLink(err) {
+			return err
+		}
+	}
+}
+
+// brokenLink tells whether err is what a connection gives that the other side
+// has closed.
+func brokenLink(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// ask sends a command about a path, or with none, and hears the final reply, or
+// the first that announces a transfer. Without a reply the session is gone.
+func (x *call) ask(verb string, p path) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	x.hold()
+	b := append(x.buf[:0], verb...)
+	if p.of != nil {
+		b = p.append(b)
+	}
+	return x.send(b)
+}
+
+// say is ask with a text.
+func (x *call) say(verb, text string) error {
+	x.hold()
+	return x.send(append(append(x.buf[:0], verb...), text...))
+}
+
+func (x *call) send(b []byte) error {
+	if x.pos != x.end { // it answers what was not asked
+		x.drop()
+		return protocolError("a reply to no command")
+	}
+	x.heard = false
+	_, err := x.c.conn.Write(append(b, '\r', '\n'))
+	x.release()
+	if err == nil {
+		err = x.hear()
+	}
+	if err != nil {
+		x.drop()
+	}
+	return err
+}
+
+// hear reads replies until one is final (2yz and above), or announces a transfer
+// (125, 150).
+func (x *call) hear() error {
+	for range maxInterim {
+		if err := x.hearOne(); err != nil {
+			return err
+		}
+		if code := x.reply.code; code >= 200 || code == 125 || code == 150 {
+			return nil
+		}
+	}
+	return protocolError("more than %d replies to one command", maxInterim)
+}
+
+// hearEnd reads replies until the transfer has ended.
+func (x *call) hearEnd() error {
+	for range maxInterim {
+		if err := x.hearOne(); err != nil {
+			x.drop()
+			return err
+		}
+		if x.reply.code >= 200 {
+			return nil
+		}
+	}
+	x.drop()
+	return protocolError("more than %d replies to one command", maxInterim)
+}
+
+// hearOne reads one reply.
+func (x *call) hearOne() error {
+	x.reply.reset()
+	for {
+		line, err := x.nextLine()
+		if err != nil {
+			return err
+		}
+		done, err := x.reply.add(line)
+		if err != nil {
+			return err
+		}
+		if done {
+			if x.pos == x.end {
+				x.pos, x.end = 0, 0
+				x.release()
+			}
+			return nil
+		}
+	}
+}
+
+// nextLine returns the next line without its end, valid until the next call.
+func (x *call) nextLine() ([]byte, error) {
+	for searched := x.pos; ; {
+		if i := bytes.IndexByte(x.buf[searched:x.end], '\n'); i >= 0 {
+			line := x.buf[x.pos : searched+i]
+			x.pos = searched + i + 1
+			return bytes.TrimSuffix(line, []byte{'\r'}), nil
+		}
+		if x.pos > 0 {
+			x.end = copy(x.buf, x.buf[x.pos:x.end])
+			x.pos = 0
+		}
+		searched = x.end
+		if x.end == 0 {
+			x.release() // nothing to keep while the server thinks
+		} else if x.end == len(x.buf) {
+			return nil, protocolError("a reply with a line of more than %d bytes", len(x.buf))
+		}
+		n, err := x.c.conn.ReadLate(x)
+		x.end += n
+		x.heard = x.heard || n > 0
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("closed before the reply: %w", io.EOF)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// whyBroken finds out what the server says of a transfer whose data connection
+// failed with err. It does not wait for long.
+//
+//go:noinline
+func (x *call) whyBroken(err error) error {
+	x.hangUp()
+	if errors.Is(err, os.ErrDeadlineExceeded) || x.ctx.Err() != nil {
+		x.drop() // the server is still at it
+		return err
+	}
+	soon := time.Now().Add(patience)
+	if x.deadline.IsZero() || soon.Before(x.deadline) {
+		_ = x.c.conn.SetDeadline(soon) // never fails
+	}
+	if x.hearEnd() != nil {
+		return err
+	}
+	_ = x.c.conn.SetDeadline(x.deadline) // never fails
+	if x.reply.code >= 400 {
+		return x.refusal()
+	}
+	return err
+}
