@@ -61,6 +61,8 @@ type Findings struct {
 	Hysteresis   []Hysteresis  `json:"hysteresis"`    // of loads that were held on the way up and down
 	Boundaries   []Boundary    `json:"boundaries"`
 	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
+
+	Workers []WorkerFigure `json:"workers,omitempty"` // of a run on many machines
 }
 
 // Validity says whether the numbers can be believed.
@@ -297,7 +299,7 @@ func (d *data) findings() *Findings {
 			f.Measure = Throughput
 		}
 	}
-	f.Kinds, f.Servers = parts(d.kinds), parts(d.servers)
+	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	best := f.best()
 	f.understand()
 	d.resources(f)

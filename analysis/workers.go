@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -15,41 +16,206 @@ import (
 // before its place on the curve is wrong.
 const missingFail = 0.1
 
-// checkWorkers asks whether all processes of a run of many stayed to its end:
-// the clients of one that was lost are missing from then on, though the curve
-// is drawn over the planned ones. It returns nil for a run of one process.
+// blurred is how far the clock of a worker may be off before its seconds are not
+// those of the others.
+const blurred = 0.1
+
+// A WorkerFigure is what became of one worker of a run on many machines. Times
+// are seconds since the load began.
+type WorkerFigure struct {
+	Name    string   `json:"worker"`
+	State   string   `json:"state"` // as in the events; came: it was there to the end
+	Host    string   `json:"host,omitempty"`
+	Job     string   `json:"job,omitempty"`  // as its batch system calls it
+	Clients int      `json:"clients"`        // that it was last, or the most that it could be
+	Came    *float64 `json:"came_seconds"`   // nil: it never came; below 0: before the load began
+	Gone    *float64 `json:"gone_seconds"`   // nil: it did not leave before the run ended
+	Offset  *float64 `json:"offset_seconds"` // how far its clock was ahead; nil: nobody compared them
+	Doubt   *float64 `json:"doubt_seconds"`  // the most by which that is wrong
+	Told    int      `json:"told_seconds"`   // seconds of the run that it has told of
+	Why     string   `json:"why,omitempty"`  // of all but came and left
+}
+
+// workers returns what became of each worker, in the order in which they are
+// first told of; nil for a run of none.
+func (d *data) workers() []WorkerFigure {
+	var all []WorkerFigure
+	place := map[string]int{}
+	begin := d.loadBegan()
+	for _, e := range d.events {
+		w := e.Worker
+		if e.Kind != measure.WorkerEvent || w == nil {
+			continue
+		}
+		i, known := place[w.Name]
+		if !known {
+			i = len(all)
+			place[w.Name] = i
+			all = append(all, WorkerFigure{Name: w.Name})
+		}
+		f := &all[i]
+		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, ""
+		f.Clients, f.Told = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Told)
+		at := e.Time.Sub(begin).Seconds()
+		switch w.State {
+		case measure.Came:
+			f.Came = &at
+			if w.Doubt > 0 {
+				f.Offset, f.Doubt = &w.Offset, &w.Doubt
+			}
+		case measure.Left:
+			f.Gone = &at
+		case measure.Lost:
+			f.Gone, f.Why = &at, e.Text
+		default:
+			f.Why = e.Text
+		}
+	}
+	return all
+}
+
+// loadBegan is when the first step began.
+func (d *data) loadBegan() time.Time {
+	for _, e := range d.events {
+		if e.Kind == "step" {
+			return e.Time
+		}
+	}
+	return d.begin()
+}
+
+// checkWorkers asks whether all workers of a run of many came, and stayed to its
+// end: the clients of one that is not there are missing, though the curve is
+// drawn over the planned ones. It returns nil for a run of one process.
 func (d *data) checkWorkers(f *Findings) *Check {
 	c := &Check{Name: "workers", Status: OK}
-	var lost []string
-	var first time.Time
-	for _, e := range d.events {
-		if who, _, ok := strings.Cut(e.Text, " was lost: "); ok && e.Kind == "warning" && strings.HasPrefix(who, "worker ") {
-			if len(lost) == 0 || e.Time.Before(first) {
-				first = e.Time
+	lost, first := d.lost()
+	never, since := d.never(f.Workers)
+	if len(never) > 0 && (first.IsZero() || since.Before(first)) {
+		first = since
+	}
+	n := max(d.processes(), len(f.Workers))
+	if n < 2 && len(lost)+len(never) == 0 {
+		return nil
+	}
+	var said []string
+	if len(lost) > 0 {
+		said = append(said, "lost "+strings.Join(head(lost, 3), ", "))
+	}
+	if len(never) > 0 {
+		said = append(said, fmt.Sprintf("%d of %d never came: %s", len(never), n, strings.Join(head(never, 3), "; ")))
+	}
+	if len(said) > 0 {
+		c.Status = Warn
+		if text, fail := d.missed(f, first); text != "" {
+			said[len(said)-1] += ": " + text
+			if fail {
+				c.Status = Fail
 			}
-			where := d.when(e.Time)
-			lost = append(lost, who+where)
+		}
+	} else {
+		said = append(said, fmt.Sprintf("all %d stayed to the end", n))
+	}
+	said = append(said, late(f.Workers)...)
+	if text, bad := clocks(f.Workers); text != "" {
+		said = append(said, text)
+		if bad {
+			c.Status = worse(c.Status, Warn)
 		}
 	}
-	n := d.processes()
-	if len(lost) == 0 {
-		if n < 2 {
-			return nil
-		}
-		c.Detail = fmt.Sprintf("all %d stayed to the end", n)
-		return c
-	}
-	c.Status = Warn
-	c.Detail = fmt.Sprintf("lost %s", strings.Join(head(lost, 3), ", "))
-	if missing, s := d.missing(f, first); s != nil && !f.Open() {
-		c.Detail += fmt.Sprintf(": %.1f of the %s were there on average, %s were missing", s.ActiveClients, f.at(s), unit.Percent(missing))
-		if missing >= missingFail {
-			c.Status = Fail
-			c.Detail += ", so the curve from there on is not that of its loads"
-		}
-	}
+	c.Detail = strings.Join(said, "; ")
 	return c
 }
+
+// lost names the workers that were lost, and when the first one was.
+func (d *data) lost() (who []string, first time.Time) {
+	for _, e := range d.events {
+		name, _, ok := strings.Cut(e.Text, " was lost: ")
+		switch {
+		case e.Worker != nil && e.Worker.State == measure.Lost:
+			name = "worker " + e.Worker.Name
+		case !ok || e.Kind != "warning" || !strings.HasPrefix(name, "worker "):
+			continue
+		}
+		if len(who) == 0 || e.Time.Before(first) {
+			first = e.Time
+		}
+		who = append(who, name+d.when(e.Time))
+	}
+	return who, first
+}
+
+// never says of each worker that was not there why, and since when that counts.
+func (d *data) never(workers []WorkerFigure) (why []string, since time.Time) {
+	for i := range workers {
+		if w := &workers[i]; w.Came == nil {
+			why = append(why, w.Why)
+			since = d.loadBegan()
+		}
+	}
+	return why, since
+}
+
+// missed says how many clients were missing from t on, "" if that is not known,
+// and whether the curve is wrong because of it. Where each client is a job the
+// curve is drawn over those that were there.
+func (d *data) missed(f *Findings, t time.Time) (text string, fail bool) {
+	missing, s := d.missing(f, t)
+	if s == nil || f.Open() {
+		return "", false
+	}
+	text = fmt.Sprintf("%.1f of the %s were there on average, %s were missing", s.ActiveClients, f.at(s), unit.Percent(missing))
+	if missing < missingFail || d.plan.On.JobPerClient {
+		return text, false
+	}
+	return text + ", so the curve from there on is not that of its loads", true
+}
+
+// late tells of workers that came when the load had begun.
+func late(workers []WorkerFigure) []string {
+	n, last := 0, 0.0
+	for i := range workers {
+		if at := workers[i].Came; at != nil && *at > 0.5 {
+			n, last = n+1, max(last, *at)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d came late, the last one %s after the load began", n, unit.Seconds(last))}
+}
+
+// clocks tells how well the clocks of workers are known, "" where there are
+// none, and whether that is too little.
+func clocks(workers []WorkerFigure) (text string, bad bool) {
+	most, doubt, known, came := 0.0, 0.0, 0, 0
+	hosts := map[string]bool{}
+	for i := range workers {
+		w := &workers[i]
+		if w.Came == nil {
+			continue
+		}
+		came++
+		hosts[w.Host] = true
+		if w.Offset != nil && w.Doubt != nil {
+			known++
+			most, doubt = max(most, abs(*w.Offset)), max(doubt, *w.Doubt)
+		}
+	}
+	switch {
+	case came == 0 || known == 0 && len(hosts) < 2:
+		return "", false
+	case known == 0:
+		return "nobody compared the clocks of their machines", false
+	}
+	text = fmt.Sprintf("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
+	if doubt > blurred {
+		return text + ", so that seconds of different workers are not the same ones", true
+	}
+	return text, false
+}
+
+func abs(x float64) float64 { return max(x, -x) }
 
 // processes returns how many processes the events say that steps ran in.
 func (d *data) processes() int {

@@ -1,12 +1,14 @@
 package scenario
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -101,4 +103,20 @@ func isAddress(s string) bool {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n > 0 && host != "" && !strings.ContainsAny(host, " /@\t") && (net.ParseIP(host) != nil || !strings.Contains(host, ":"))
+}
+
+// Text says where so many clients are, "" if on this machine alone.
+func (o On) Text(most int) string {
+	if o.Batch == "" {
+		return ""
+	}
+	with := map[string]string{"local": "of this machine", "htcondor": "by HTCondor", "slurm": "by Slurm", "ssh": "by ssh on " + strings.Join(o.Hosts, ", ")}[o.Batch]
+	if o.JobPerClient {
+		return say.Plural(most, "worker") + " " + with + ", one for each client; each counts from when it comes"
+	}
+	text := say.Plural(o.Workers, "worker") + " " + with
+	if o.Apart {
+		return text + ", each measuring for itself; merged at the end"
+	}
+	return text + fmt.Sprintf(", up to %s each; the first step waits for them, up to %v", say.Plural((most+o.Workers-1)/max(o.Workers, 1), "client"), o.Wait)
 }

@@ -33,6 +33,15 @@ type Plan struct {
 	Boundaries []string      `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
 	First      int           `json:"first_client"`         // number of this share's first client
 	BuiltIn    bool          `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
+	Part       *Part         `json:"part,omitempty"`       // nil: it is no part of another plan
+}
+
+// A Part says of which plan a plan is a part, that a machine carries out by
+// itself; see Apart.
+type Part struct {
+	Number int   `json:"number"` // from 1
+	Of     int   `json:"of"`
+	Whole  *Plan `json:"whole"`
 }
 
 // PlanVersion is the version of the plan's format.

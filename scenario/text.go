@@ -89,6 +89,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		row(strings.TrimSpace("link "+l.Name), "%s", l.Spec.Complete())
 	}
 	row("load", "%s", p.loadText())
+	p.whereText(row)
 	atMost := ""
 	if p.endsWithJobs() {
 		atMost = "at most "
@@ -118,6 +119,19 @@ func (p *Plan) WriteText(w io.Writer) error {
 		return err
 	}
 	return p.writeSteps(w)
+}
+
+// whereText writes on which machines the clients are, and when they begin.
+func (p *Plan) whereText(row func(name, format string, args ...any)) {
+	if part := p.Part; part != nil {
+		row("part", "%d of %d; all together: %s", part.Number, part.Of, part.Whole.loadText())
+	}
+	if on := p.On.Text(p.MostClients()); on != "" {
+		row("clients on", "%s", on)
+	}
+	if len(p.Steps) > 0 && !p.Steps[0].Begin.IsZero() {
+		row("begin", "%s", p.Steps[0].Begin.Local().Format(time.RFC3339))
+	}
 }
 
 // aligned writes a table, its cells apart by tabs.

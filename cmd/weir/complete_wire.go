@@ -8,6 +8,7 @@ import (
 
 	"weir/analysis/compare"
 	"weir/figure/paper"
+	"weir/scenario"
 )
 
 // complete makes c and its subcommands complete what users type. A command's
@@ -35,7 +36,7 @@ func argumentsOf(c *cobra.Command) completer {
 		return completeFiles(1, "yaml", "yml")
 	case "report", "clean", "watch", "export":
 		return completeRuns(1)
-	case "compare":
+	case "compare", "merge":
 		return completeRuns(0)
 	case "analyze":
 		return completeFiles(1, "csv", "tsv", "txt", "dat")
@@ -59,6 +60,8 @@ func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 		return completeVariables
 	case "target":
 		return completeTargets
+	case "on":
+		return completeWords(false, scenario.Batches()...)
 	case "resume":
 		return completeRuns(0)
 	case "metric":

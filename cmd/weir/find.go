@@ -72,7 +72,7 @@ more --time.`,
 			s := f.withStream(s)
 			defer func() { err = s.stream.end(err) }()
 			if f.resume != "" {
-				if err := f.onlyResume(c, args, "min", "hold", "set", "var", "out"); err != nil {
+				if err := f.onlyResume(c, args, "min", "hold", "on", "workers", "set", "var", "out"); err != nil {
 					return err
 				}
 			}
@@ -94,6 +94,7 @@ more --time.`,
 	fs.IntVar(&f.min, "min", 1, "begin with `N` clients")
 	fs.IntVar(&f.max, "max", 0, "never go beyond `N` clients (default 10000, or what this machine allows)")
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s`; noise and large files make it longer (default 8s)")
+	onFlags(c, &f.on, &f.workers)
 	setFlag(c, &f.sets)
 	varFlag(c, &f.vars)
 	f.addRun(c, &s, "go on with the search in `DIR`; --time, --within and --max may change", jsonOfRun)

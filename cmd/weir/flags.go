@@ -47,6 +47,7 @@ func varFlag(c *cobra.Command, to *[]string) {
 // scenarioFlags say which scenario, and how it is changed.
 type scenarioFlags struct {
 	target, clients, hold, repeat string
+	on, workers                   string
 	sets, vars                    []string
 }
 
@@ -56,13 +57,21 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.clients, "clients", "", "virtual clients of each step, as in `1,10,100` (short for --set load.clients=)")
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s` (short for --set load.hold=)")
 	fs.StringVar(&f.repeat, "repeat", "", "run everything `N` times, in blocks (short for --set repeat=)")
+	onFlags(c, &f.on, &f.workers)
 	setFlag(c, &f.sets)
 	varFlag(c, &f.vars)
+}
+
+// onFlags say which machines the clients are on.
+func onFlags(c *cobra.Command, on, workers *string) {
+	c.Flags().StringVar(on, "on", "", "put the clients on other machines by `SYSTEM`: htcondor, slurm, ssh, or local for processes here (short for --set on.batch=)")
+	c.Flags().StringVar(workers, "workers", "", "on `N` machines or slots (short for --set on.workers=)")
 }
 
 // runFlags are the flags of weir run, and those that weir find shares with it.
 type runFlags struct {
 	scenarioFlags
+	apart       partFlags
 	out, resume string
 	processes   int
 	json        bool
@@ -111,7 +120,7 @@ func (f *runFlags) onlyResume(c *cobra.Command, args []string, names ...string) 
 // read returns the scenario of the given file, or weir's own one.
 func (f *scenarioFlags) read(args []string) (*scenario.Scenario, error) {
 	sets := append([]string(nil), f.sets...)
-	for key, value := range map[string]string{"target": f.target, "load.clients": f.clients, "load.hold": f.hold, "repeat": f.repeat} {
+	for key, value := range map[string]string{"target": f.target, "load.clients": f.clients, "load.hold": f.hold, "repeat": f.repeat, "on.batch": f.on, "on.workers": f.workers} {
 		if value == "" {
 			continue
 		}

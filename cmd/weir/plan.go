@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"weir/scenario"
@@ -9,12 +11,14 @@ import (
 
 func planCommand(s streams) *cobra.Command {
 	var f scenarioFlags
+	var part partFlags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "plan [SCENARIO.yaml ...]",
 		Short: "Say what would run, without running it",
 		Example: `  weir plan scenario.yaml
   weir plan scenario.yaml --set load.clients=[1,2,4] --json
+  weir plan scenario.yaml --part 3/10                 # of ten machines that each run a part
   weir plan scenario.yaml --set matrix.workload.session=[kept,fresh] --repeat 5`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -30,6 +34,9 @@ func planCommand(s streams) *cobra.Command {
 			if err != nil {
 				return exit{exitUsage, err}
 			}
+			if p, err = part.of(p, time.Now()); err != nil {
+				return err
+			}
 			if !asJSON {
 				return p.WriteText(s.out)
 			}
@@ -37,6 +44,7 @@ func planCommand(s streams) *cobra.Command {
 		},
 	}
 	f.add(c)
+	part.add(c)
 	jsonFlag(c, &asJSON, "print plan.json instead of the text; of a campaign, campaign.json and the plan of each variant")
 	return c
 }

@@ -55,7 +55,7 @@ invalid.`,
 		commands  []*cobra.Command
 	}{
 		{"measure", "Measure:", []*cobra.Command{runCommand(s, signals), findCommand(s, signals), planCommand(s), calibrateCommand(s, signals), cleanCommand(s, signals)}},
-		{"understand", "Understand:", []*cobra.Command{watchCommand(s, signals), reportCommand(s), compareCommand(s), analyzeCommand(s), exportCommand(s, signals)}},
+		{"understand", "Understand:", []*cobra.Command{watchCommand(s, signals), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s, signals)}},
 		{"try", "Try things on this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s, signals), labCommand(s, signals)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

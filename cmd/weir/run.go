@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
   weir run scenario.yaml --set load.hold=30s --out runs/new-disks
   weir run scenario.yaml --watch                      # and look on in the browser
+  weir run scenario.yaml --on htcondor --workers 50   # clients on a batch system's machines
   weir run old.yaml new.yaml --repeat 5 --out runs/old-and-new
   weir run --resume runs/old-and-new`,
 		Args: cobra.ArbitraryArgs,
@@ -45,6 +47,9 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 			}
 			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
 				if isCampaign(all) {
+					if f.apart.part+f.apart.begin != "" {
+						return exit{exitUsage, errors.New("--part and --begin are of one run, and this is a campaign: start its runs one by one")}
+					}
 					return runCampaign(in, all, f, s)
 				}
 				return runScenario(in, all[0], f, s)
@@ -52,6 +57,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 		},
 	}
 	f.add(c)
+	f.apart.add(c)
 	f.addRun(c, &s, "go on with the run or campaign in `DIR` where it was broken off", jsonOfMaybe)
 	return c
 }
@@ -59,7 +65,7 @@ Ctrl-C ends the run early and still reports; a second one stops at once.`,
 // resume goes on with what was broken off. What it shall do stands in its
 // folder, so that no scenario, and no flag that changes one, is taken.
 func resume(c *cobra.Command, args []string, f runFlags, s streams, signals signalSource) error {
-	if err := f.onlyResume(c, args, "target", "clients", "hold", "repeat", "set", "var", "out"); err != nil {
+	if err := f.onlyResume(c, args, "target", "clients", "hold", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
 		return err
 	}
 	return f.interruptible(c.Context(), s, signals, func(in interrupts) error {

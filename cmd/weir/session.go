@@ -53,6 +53,9 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 	if err != nil {
 		return exit{exitUsage, err}
 	}
+	if plan, err = f.apart.of(plan, time.Now()); err != nil {
+		return err
+	}
 	dir := outDir(f.out, plan.Name, time.Now())
 	f.page.show(dir)
 	return newSession(in, plan, f, s).run(dir, func() error { return conclude(dir, f.json, s) })
@@ -218,6 +221,12 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		defer stop()
 		r.config.Finish = finish.Done()
 		r.config.Sink = &gated{Sink: r.config.Sink, gate: g, finish: finish, stop: stop}
+	}
+	if begins(r.plan) && r.resumed == nil {
+		if err := r.tell("run", "the first step begins at "+r.plan.Steps[0].Begin.Local().Format("15:04:05")); err != nil {
+			return errors.Join(err, watch.Stop())
+		}
+		r.config.Pilot = &punctual{Pilot: engine.Alone(r.plan), finish: r.in.finish, warn: r.warn}
 	}
 	if err = r.goOn(); err != nil {
 		return errors.Join(err, watch.Stop())

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/engine"
+	"weir/internal/pause"
+	"weir/internal/unit"
+	"weir/scenario"
+)
+
+// partFlags say which part of a plan this machine carries out by itself.
+type partFlags struct{ part, begin string }
+
+func (f *partFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.part, "part", "", "only part `NUMBER/OF` of the clients, as in 3/10: other machines do the rest, and weir merge adds them up")
+	c.Flags().StringVar(&f.begin, "begin", "", "begin at `TIME` (14:30, 14:30:15, or 2026-03-01T14:30:00Z), to hold steps at the same time as other machines")
+}
+
+// of returns the plan that the flags ask for.
+func (f *partFlags) of(p *scenario.Plan, now time.Time) (*scenario.Plan, error) {
+	if f.begin != "" {
+		at, err := beginTime(f.begin, now)
+		if err != nil {
+			return nil, err
+		}
+		whole := *p
+		whole.BeginAt(at)
+		p = &whole
+	}
+	if f.part == "" {
+		return p, nil
+	}
+	number, of, err := scenario.ParsePart(f.part)
+	if err == nil {
+		p, err = p.Apart(number, of)
+	}
+	if err != nil {
+		return nil, exit{exitUsage, fmt.Errorf("--part: %w", err)}
+	}
+	return p, nil
+}
+
+// beginTime reads a time of the day that is still to come within 12 hours, or a
+// time with its day.
+func beginTime(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		if at.Before(now) {
+			return at, exit{exitUsage, fmt.Errorf("--begin %s: that is over", text)}
+		}
+		return at, nil
+	}
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		at, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		y, m, d := now.Date()
+		at = time.Date(y, m, d, at.Hour(), at.Minute(), at.Second(), 0, now.Location())
+		if at.Before(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		if at.Sub(now) > 12*time.Hour {
+			return at, exit{exitUsage, fmt.Errorf("--begin %s: that is over for today (it is %s): write the day, too, as in %s", text, now.Format("15:04:05"), at.Format(time.RFC3339))}
+		}
+		return at, nil
+	}
+	return now, exit{exitUsage, fmt.Errorf("--begin %s: write a time of the day, as in 14:30 or 14:30:15, or one with its day, as in %s", text, now.Format(time.RFC3339))}
+}
+
+// begins tells whether the plan says when its steps begin.
+func begins(p *scenario.Plan) bool { return len(p.Steps) > 0 && !p.Steps[0].Begin.IsZero() }
+
+// A punctual pilot begins each step when the plan says. A step that it would
+// only begin when others hold it already is left out: it joins at the next one.
+type punctual struct {
+	engine.Pilot
+	finish context.Context
+	warn   func(string) error
+	any    bool
+}
+
+// Next implements engine.Pilot.
+func (p *punctual) Next(ctx context.Context) (scenario.Step, error) {
+	for {
+		s, err := p.Pilot.Next(ctx)
+		if errors.Is(err, io.EOF) && !p.any {
+			return s, errors.New("all steps were to be over by now: nothing was measured")
+		}
+		if err != nil || s.Begin.IsZero() {
+			return s, err
+		}
+		if late := time.Since(s.Begin); late > time.Duration(s.Ramp+s.Settle)+time.Second {
+			if err := p.warn(fmt.Sprintf("step %d was to begin %v ago: it is left out", s.Number, unit.Duration(late.Round(time.Second)))); err != nil {
+				return s, err
+			}
+			continue
+		}
+		p.any = true
+		if !pause.For(p.finish, time.Until(s.Begin)) && p.finish.Err() != nil {
+			return s, io.EOF
+		}
+		return s, ctx.Err()
+	}
+}

@@ -1,0 +1,166 @@
+package merge
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/results"
+)
+
+// Ending is that of the names of files that Pack makes.
+const Ending = ".tar.gz"
+
+// files are what is recorded of a run, and all that is packed: the rest can be
+// made again.
+func files() []string {
+	return []string{results.AboutFile, results.PlanFile, results.IntervalsFile, results.HostsFile, results.EventsFile, results.ManifestFile}
+}
+
+// Bounds of what is unpacked: lines of JSON become ten to thirty times as long.
+const (
+	mostRatio = 300
+	mostBytes = 1 << 36
+	freeBytes = 64 << 20 // that any archive may have
+)
+
+// Pack writes the run directory dir as one file, whole or not at all.
+func Pack(dir, file string) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, temp.Close(), os.Remove(temp.Name()))
+		}
+	}()
+	zip := gzip.NewWriter(temp)
+	out := tar.NewWriter(zip)
+	for _, name := range files() {
+		if err := packFile(out, dir, name); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(out.Close(), zip.Close(), temp.Sync(), temp.Chmod(0o644)); err != nil {
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
+}
+
+// packFile adds one file of the run, if it is there.
+func packFile(out *tar.Writer, dir, name string) error {
+	f, err := os.Open(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) && name == results.ManifestFile {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}); err != nil {
+		return err
+	}
+	_, err = io.CopyN(out, f, info.Size())
+	return err
+}
+
+// Unpack makes dir, which must not exist, of a file that Pack wrote, whole or
+// not at all. Anything else in it than the files of a run is refused.
+func Unpack(file, dir string) (err error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // only read from
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file: %s", file, info.Mode())
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("%s: %w", dir, fs.ErrExist)
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*")
+	if err != nil {
+		return err
+	}
+	if err := unpack(in, min(info.Size()*mostRatio+freeBytes, mostBytes), temp); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", file, err), os.RemoveAll(temp))
+	}
+	if err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir)); err != nil { //nolint:gosec // as any run directory
+		return errors.Join(err, os.RemoveAll(temp))
+	}
+	return nil
+}
+
+// unpack writes what in has into dir, at most so many bytes.
+func unpack(in io.Reader, most int64, dir string) error {
+	zip, err := gzip.NewReader(in)
+	if err != nil {
+		return fmt.Errorf("no packed run: %w", err)
+	}
+	var seen []string
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("not whole, or no packed run: %w", err)
+		}
+		switch {
+		case !slices.Contains(files(), h.Name):
+			return fmt.Errorf("it holds %q, which is no file of a run: it was not unpacked", h.Name)
+		case h.Typeflag != tar.TypeReg:
+			return fmt.Errorf("%s in it is no regular file: it was not unpacked", h.Name)
+		case slices.Contains(seen, h.Name):
+			return fmt.Errorf("%s is in it twice: it was not unpacked", h.Name)
+		}
+		seen = append(seen, h.Name)
+		if most -= h.Size; h.Size < 0 || most < 0 {
+			return fmt.Errorf("%s in it has %d bytes, far more than the lines of a run would have in so small a file: it was not unpacked", h.Name, h.Size)
+		}
+		if err := unpackFile(r, filepath.Join(dir, h.Name), h.Size); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, io.LimitReader(zip, freeBytes)); err != nil { // its checksum stands at the end
+		return fmt.Errorf("not whole: %w", err)
+	}
+	var missing []string
+	for _, name := range files()[:5] {
+		if !slices.Contains(seen, name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("not a whole run: %s missing", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+func unpackFile(in io.Reader, path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as any file of a run
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(f, in, size)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,265 @@
+package merge
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+	"weir/results/resultstest"
+	"weir/scenario"
+	"weir/storage"
+)
+
+// plan is of two steps, of 6 and 9 clients.
+func plan() *scenario.Plan {
+	p := resultstest.Service{Clients: []int{6, 9}, Hold: 10, File: 1 << 20}.Plan()
+	p.Hosts = []scenario.Host{{Name: "localhost", Role: "client"}}
+	return p
+}
+
+// A recorded is a made-up run of a plan on one machine: each of its clients
+// moves 1 MB in a second, in one operation.
+type recorded struct {
+	plan   *scenario.Plan
+	host   string
+	late   time.Duration // of its begin
+	until  int           // seconds that it has; 0: all
+	ends   string        // text of its end; "": it was killed
+	kinds  []storage.Kind
+	before func(*results.Writer)
+}
+
+func (r recorded) write(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	start := resultstest.Start().Add(r.late)
+	env, _ := json.Marshal(map[string]string{"hostname": r.host, "boot_time": r.host})
+	w, err := results.Create(dir, r.plan, results.About{Weir: "test", Run: dir, Start: start, Environment: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.before != nil {
+		r.before(w)
+	}
+	if r.kinds == nil {
+		r.kinds = []storage.Kind{storage.Read}
+	}
+	now, told := start, 0
+	for _, s := range r.plan.Steps {
+		if r.until > 0 && told >= r.until {
+			break
+		}
+		if err := w.Event(measure.Event{Time: now, Kind: "step", Step: s.Number, Text: "begins", Clients: s.Clients, Hold: 10}); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 12 {
+			if r.until > 0 && told >= r.until {
+				break
+			}
+			told++
+			phase := []string{measure.Ramp, measure.Settle, measure.Hold}[min(k, 2)]
+			// Intervals end at whole seconds, and where a phase ends.
+			for _, cut := range [][2]time.Time{{now, now.Truncate(time.Second).Add(time.Second)}, {now.Truncate(time.Second).Add(time.Second), now.Add(time.Second)}} {
+				length := min(cut[1].Sub(cut[0]), time.Second)
+				if length <= 0 {
+					continue
+				}
+				for _, kind := range r.kinds {
+					v := &measure.Interval{Start: cut[0], Seconds: length.Seconds(), Step: s.Number, Phase: phase, Clients: float64(s.Clients), Kind: kind,
+						Moved: int64(float64(s.Clients) * 1e6 * length.Seconds()), Done: int64(s.Clients), Begun: int64(s.Clients)}
+					for range s.Clients {
+						v.Latency.Record(time.Second)
+					}
+					if err := w.Interval(v); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			now = now.Add(time.Second)
+			sample := &monitor.Sample{Time: now, Seconds: 1, Host: "localhost", Role: "client", Step: s.Number, Cores: 4, CPU: &monitor.CPU{Idle: 1},
+				Procs: []monitor.Proc{{Name: "weir", Role: "client", Count: 1, User: 0.5, RSS: 100}}}
+			if err := w.Sample(sample); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r.ends != "" {
+		if err := w.Event(measure.Event{Time: now, Kind: "end", Text: r.ends}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// parts are all parts of plan() of so many.
+func parts(t *testing.T, of int) (all []recorded) {
+	t.Helper()
+	for i := range of {
+		p, err := plan().Apart(i+1, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, recorded{plan: p, host: fmt.Sprintf("node%d", i+1), ends: measure.AllDone})
+	}
+	return all
+}
+
+// merged merges them and analyses what that gives.
+func merged(t *testing.T, all []recorded) *analysis.Findings {
+	t.Helper()
+	var dirs []string
+	for _, r := range all {
+		dirs = append(dirs, r.write(t))
+	}
+	dir := filepath.Join(t.TempDir(), "merged")
+	if err := Runs(dir, dirs, results.About{Weir: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := analysis.Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Max(1, math.Abs(b)) }
+
+// Parts add up to the whole: clients, bytes, operations, histograms, hosts.
+func TestPartsAreTheWhole(t *testing.T) {
+	for _, of := range []int{2, 3, 6} {
+		f := merged(t, parts(t, of))
+		if len(f.Curve) != 2 {
+			t.Fatalf("%d parts: %d steps", of, len(f.Curve))
+		}
+		for i, clients := range []int{6, 9} {
+			s := &f.Curve[i]
+			if s.Clients != clients || !near(s.ActiveClients, float64(clients)) || !near(s.Throughput, float64(clients)*1e6) || s.Done != int64(clients)*10 ||
+				!near(s.Hold, 10) || s.Latency.Count != int64(clients)*10 || len(s.Hosts) != of || s.Hosts[0].Host != "node1" {
+				t.Errorf("%d parts, step %d: %+v", of, i+1, s)
+			}
+		}
+		for _, c := range f.Validity.Checks {
+			if c.Name == "data" && c.Status != analysis.OK || c.Name == "clock" && c.Status != analysis.OK {
+				t.Errorf("%d parts: %+v", of, c)
+			}
+		}
+	}
+}
+
+// Runs that began apart have a hold where all of them held.
+func TestRunsThatBeganApart(t *testing.T) {
+	for late, hold := range map[time.Duration]float64{
+		0: 10, 20 * time.Millisecond: 10, 3 * time.Second: 7, 2400 * time.Millisecond: 7, 400 * time.Millisecond: 9,
+	} {
+		all := parts(t, 3)
+		all[1].late = late
+		f := merged(t, all)
+		if len(f.Curve) != 2 {
+			t.Fatalf("%v apart: %d steps", late, len(f.Curve))
+		}
+		for i := range f.Curve {
+			s := &f.Curve[i]
+			if math.Abs(s.Hold-hold) > 0.05 || math.Abs(s.ActiveClients-float64(s.Clients)) > 0.05 || math.Abs(s.Throughput/float64(s.Clients)/1e6-1) > 0.02 {
+				t.Errorf("%v apart: step %d held %v s, want %v; %v clients, %v B/s", late, s.Step, s.Hold, hold, s.ActiveClients, s.Throughput)
+			}
+		}
+		for _, c := range f.Validity.Checks {
+			if c.Name == "clock" && c.Status != analysis.OK {
+				t.Errorf("%v apart: %+v", late, c)
+			}
+		}
+	}
+	all := parts(t, 3)
+	all[2].late = 20 * time.Second
+	if f := merged(t, all); len(f.Curve) != 0 || f.Validity.Status != analysis.Invalid {
+		t.Errorf("20 s apart: %d steps, %s", len(f.Curve), f.Validity.Status)
+	}
+}
+
+// What is not there is told, and the loads that it had are not those of the plan.
+func TestMissingPartsAreTold(t *testing.T) {
+	all := parts(t, 3)
+	f := merged(t, all[:2])
+	if f.Curve[1].Clients != 9 || !near(f.Curve[1].ActiveClients, 6) {
+		t.Errorf("%+v", f.Curve[1])
+	}
+	if f.Validity.Status != analysis.Invalid {
+		t.Errorf("a third is missing: %+v", f.Validity)
+	}
+	all[2].ends, all[2].until = "", 15
+	f = merged(t, all)
+	if !near(f.Curve[0].ActiveClients, 6) || f.Curve[1].ActiveClients > 8 || !near(f.Curve[1].Hold, 10) {
+		t.Errorf("one was killed: %+v", f.Curve)
+	}
+}
+
+// Runs of a whole plan on several machines are more clients; kinds that only
+// some of them know do not lose the clients of the others.
+func TestWholeRunsAddUp(t *testing.T) {
+	a, b := recorded{plan: plan(), host: "a", ends: measure.AllDone}, recorded{plan: plan(), host: "b", ends: measure.AllDone, kinds: []storage.Kind{storage.Write}}
+	f := merged(t, []recorded{a, b})
+	if s := f.Curve[1]; s.Clients != 18 || !near(s.ActiveClients, 18) || !near(s.Throughput, 18e6) || len(f.Kinds) != 2 {
+		t.Errorf("%+v, %v", s, f.Kinds)
+	}
+	b.host = "a" // and what two runs on one machine used is one machine's
+	f = merged(t, []recorded{a, b})
+	if s := f.Curve[0]; len(s.Hosts) != 1 || s.Hosts[0].ClientCores == nil || !near(*s.Hosts[0].ClientCores, 1) {
+		t.Errorf("%+v", s.Hosts)
+	}
+}
+
+func TestWhatCannotBeMerged(t *testing.T) {
+	all := parts(t, 3)
+	one, two := all[0].write(t), all[1].write(t)
+	other := plan()
+	other.Seed, other.Target = 7, "http://elsewhere/"
+	search := plan()
+	search.Find, search.Steps = &scenario.Find{Min: 1, Max: 2, Within: 0.1, Time: unit.Duration(time.Minute)}, []scenario.Step{}
+	of4, err := plan().Apart(2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resumed := all[1]
+	resumed.before = func(w *results.Writer) { _ = w.Event(measure.Event{Kind: "resume"}) }
+	for want, dirs := range map[string][]string{
+		"at least two":              {one},
+		"are the same run":          {one, two, one},
+		"are both part 1 of 3":      {one, recorded{plan: all[0].plan, host: "x", late: time.Second, ends: "x"}.write(t)},
+		"they overlap":              {one, recorded{plan: of4, late: time.Second}.write(t)},
+		"is part of a plan, and":    {one, recorded{plan: plan(), late: time.Second}.write(t)},
+		"seed, target are not the":  {recorded{plan: plan()}.write(t), recorded{plan: other}.write(t)},
+		"a search cannot be merged": {one, recorded{plan: search}.write(t)},
+		"was resumed":               {one, resumed.write(t)},
+		"was over at":               {one, recorded{plan: all[1].plan, late: time.Hour, ends: "x"}.write(t)},
+		"is not a run directory":    {one, t.TempDir()},
+	} {
+		dir := filepath.Join(t.TempDir(), "merged")
+		if err := Runs(dir, dirs, results.About{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	w, _, err := results.Resume(two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Runs(filepath.Join(t.TempDir(), "m"), []string{one, two}, results.About{}); err == nil || !strings.Contains(err.Error(), "still goes on") {
+		t.Error(err)
+	}
+	_ = w.Close()
+}
