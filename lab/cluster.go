@@ -12,6 +12,7 @@ import (
 const (
 	Redirector = "redirector"
 	DataServer = "data server"
+	Balancer   = "balancer"
 )
 
 // A Server is one member of a System that is made of several: the processes
@@ -21,7 +22,12 @@ type Server struct {
 	Role    string // Redirector or DataServer
 	Address string // host:port; as redirects name it but for the host, which may be a name there
 	URL     string // clients can be pointed at it alone
-	Data    string // its folder behind /data; "" for a redirector
+	Data    string // its folder behind /data, or behind URL; "" for who has none
+
+	// Of a GridFTP server behind a balancer.
+	DataAddress string // where its data connections lead to, without a port
+	Interface   string // of this machine, through which all its data goes and nothing else; "" for the loopback interface, which all share
+	TransferLog string // file with a line for each transfer
 }
 
 // cluster makes a redirector and its data servers. Their order is what makes

@@ -12,15 +12,22 @@ import (
 	"strings"
 )
 
-// GridFTPConfig says which GridFTP server is wanted; its zero value is a good one.
+// GridFTPConfig says which GridFTP service is wanted; its zero value is a good one.
 type GridFTPConfig struct {
 	Config
-	Connections int // that the server takes at once; 0 means 1000
+	// Servers is the number of servers behind HAProxy, at most MaxServers; 0
+	// means one server that stands alone.
+	Servers     int
+	Connections int // that each server takes at once; 0 means 1000
+	// Loopback has all servers send their data by the loopback interface, also
+	// where each could have an interface of its own.
+	Loopback bool
 }
 
 // GridFTP starts one GridFTP server that lets everyone in without
-// credentials. URL is an ftp:// URL of the full path of Data: such a server
-// shows paths as they are, but no folder outside Data.
+// credentials, or several with the same files behind HAProxy (see balanced). URL
+// is an ftp:// URL of the full path of Data: such a server shows paths as they
+// are, but no folder outside Data.
 //
 // Clients must send TYPE I before PASV, or get text with changed line ends;
 // curl does not.
@@ -28,7 +35,22 @@ func GridFTP(ctx context.Context, c GridFTPConfig) (*System, error) {
 	if c.TLS {
 		return nil, errors.New("lab: gridftp: TLS is not offered here: leave it off")
 	}
+	if c.Servers < 0 || c.Servers > MaxServers {
+		return nil, fmt.Errorf("lab: gridftp: %d servers: use 0 (one server alone) to %d", c.Servers, MaxServers)
+	}
 	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) error { return s.gridftp(c, program) })
+}
+
+// needs are the programs of a service like this one.
+func (c GridFTPConfig) needs() []string {
+	switch {
+	case c.Servers == 0:
+		return []string{"globus-gridftp-server"}
+	case c.Loopback || !canWire():
+		return []string{"globus-gridftp-server", "haproxy"}
+	default:
+		return []string{"globus-gridftp-server", "haproxy", "mount", "setpriv"}
+	}
 }
 
 func (s *System) gridftp(c GridFTPConfig, program string) error {
@@ -46,22 +68,35 @@ func (s *System) gridftp(c GridFTPConfig, program string) error {
 	if err := s.mkdir(s.Data); err != nil {
 		return err
 	}
+	if c.Connections <= 0 {
+		c.Connections = 1000
+	}
 	p, err := s.port(false)
 	if err != nil {
 		return err
 	}
 	s.URL = "ftp://" + p.address() + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
-	connections := c.Connections
-	if connections <= 0 {
-		connections = 1000
+	if c.Servers > 0 {
+		return s.balanced(c, program, p)
 	}
-	return s.part("gridftp", askFTP(p.address()), program,
+	return s.part("gridftp", askFTP(p.address()), append([]string{program}, s.gridftpArgs(c, Server{Address: p.address(), DataAddress: "127.0.0.1"})...)...)
+}
+
+// gridftpArgs are the arguments of a server.
+func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
+	host, port, _ := net.SplitHostPort(server.Address)
+	name := "localhost"
+	if server.Interface != "" {
+		name = server.Name // which it knows, being a host of its own
+	}
+	return []string{
 		"-aa", "-c", "/dev/null", "-disable-usage-stats",
-		"-port", p.String(), "-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1", "-hostname", "localhost",
-		"-connections-max", fmt.Sprint(connections),
+		"-port", port, "-control-interface", host, "-data-interface", server.DataAddress, "-hostname", name,
+		"-connections-max", fmt.Sprint(c.Connections),
 		"-home-dir", s.Data, "-restrict-paths", s.Data,
-		"-log-level", "ERROR,WARN")
+		"-log-level", "ERROR,WARN",
+	}
 }
 
 // askFTP returns a question that is answered when the server at address

@@ -31,10 +31,15 @@ type System struct {
 	CAFile string            // certificate authority of its TLS, "" without TLS
 	CADir  string            // the same authority as X509_CERT_DIR wants it
 
-	// Servers are the members of an XRootD service, a redirector first.
-	// Where there are several, Data is that of the first data server, and
-	// WriteFile spreads the files.
+	// Servers are the members of a service: a redirector or balancer first.
+	// Where data servers have folders of their own, Data is that of the first,
+	// and WriteFile spreads the files.
 	Servers []Server
+	// StatsSocket is where HAProxy answers questions about its servers, such as
+	// "show stat"; "" where there is none.
+	StatsSocket string
+	// Note is what a user should know of this very system, a sentence, or "".
+	Note string
 	// Identity is what clients prove who they are with.
 	Identity
 
@@ -198,6 +203,11 @@ func (s *System) Stop() error {
 		return nil
 	}
 	s.stopped = true
+	for _, p := range s.parts {
+		if p.wire != nil {
+			_ = p.wire.cut() // else the kernel does soon
+		}
+	}
 	if s.given == nil {
 		return os.RemoveAll(s.Dir)
 	}

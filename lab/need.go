@@ -71,7 +71,7 @@ func StartSSH(t testing.TB, c SSHConfig) *System {
 // StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
 func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
 	t.Helper()
-	return startFor(t, []string{"globus-gridftp-server"}, func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
+	return startFor(t, c.needs(), func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
 }
 
 // Use gives the test, and all that it starts, the environment in which programs

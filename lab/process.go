@@ -26,8 +26,9 @@ type process struct {
 	log    string // file for standard output and standard error
 	user   int    // user and group id, -1 for our own
 	server string // name of the System's Server it belongs to, if any
-	stale  string // file that the program makes, removed before it starts
+	stale  string // file that the program makes, or that tells it of its wire: removed before it starts
 	apart  bool   // in namespaces of its own (mounts, processes, host name): all that it started ends with it
+	wire   *wire  // to a network of its own, if it is to have one: only for what is apart
 	// ask returns nil when the server gives a right answer of its protocol.
 	ask func(ctx context.Context) error
 
@@ -82,13 +83,26 @@ func (p *process) start() error {
 	if p.apart {
 		setApart(cmd.SysProcAttr)
 	}
+	if p.wire != nil {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
+	}
 	if p.user >= 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.user), Gid: uint32(p.user)}
 	}
 	started := make(chan error)
 	p.done = make(chan struct{})
 	go p.mind(cmd, out, started)
-	return <-started
+	if err := <-started; err != nil || p.wire == nil {
+		return err
+	}
+	err = p.wire.to(p.pid)
+	if err == nil {
+		err = os.WriteFile(p.stale, nil, 0o600)
+	}
+	if err != nil {
+		p.stop(0)
+	}
+	return err
 }
 
 // setApart gives a program, of which it becomes the first process, namespaces of

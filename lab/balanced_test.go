@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Servers behind HAProxy share the work; each tells of its own part in its
+// transfer log, in its data interface's counters and to HAProxy. One that died
+// does not keep the others from working, and comes back.
+func TestGridFTPBehindHAProxy(t *testing.T) {
+	Need(t, "globus-url-copy")
+	for _, c := range []GridFTPConfig{{Servers: 3}, {Servers: 2, Loopback: true}} {
+		t.Run(fmt.Sprintf("%d servers, loopback: %v", c.Servers, c.Loopback), func(t *testing.T) {
+			s := StartGridFTP(t, c)
+			if err := s.WriteFile("f", payload()); err != nil {
+				t.Fatal(err)
+			}
+			fetch := func() {
+				to := filepath.Join(t.TempDir(), "f")
+				run(t, nil, "globus-url-copy", s.URL+"/f", "file://"+to)
+				if got, err := os.ReadFile(to); err != nil || string(got) != string(payload()) {
+					t.Errorf("another file came: %v", err)
+				}
+			}
+			for range 2 * c.Servers {
+				fetch()
+			}
+			for _, server := range s.Servers[1:] {
+				worked(t, s, server)
+			}
+			if err := s.KillPart("gftp-2"); err != nil {
+				t.Fatal(err)
+			}
+			for range c.Servers {
+				fetch()
+			}
+			if err := s.RestartPart(t.Context(), "gftp-2"); err != nil {
+				t.Fatal(err)
+			}
+			run(t, nil, "globus-url-copy", s.Servers[2].URL+"/f", "file:///dev/null")
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			for _, server := range s.Servers[1:] {
+				if _, err := net.InterfaceByName(server.Interface); err == nil {
+					t.Errorf("interface %s is left", server.Interface)
+				}
+			}
+		})
+	}
+}
+
+// worked checks that a server sent two files, as all that count it say.
+func worked(t *testing.T, s *System, server Server) {
+	t.Helper()
+	log, err := os.ReadFile(server.TransferLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(payload())
+	if n := strings.Count(string(log), fmt.Sprintf(" NBYTES=%d ", size)); n != 2 {
+		t.Errorf("%s logged %d transfers, want 2:\n%s", server.Name, n, log)
+	}
+	// A connection from when the service came up may count, too.
+	if n := field(t, haproxy(t, s, "show stat"), server.Name, "stot"); n < 2 || n > 3 {
+		t.Errorf("HAProxy had %d sessions of %s, want 2 or 3", n, server.Name)
+	}
+	if server.Interface == "" {
+		return
+	}
+	b, err := os.ReadFile("/sys/class/net/" + server.Interface + "/statistics/rx_bytes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err != nil || n < 2*size || n > 2*size*12/10 {
+		t.Errorf("%d bytes came through %s, want two files of %d", n, server.Interface, size)
+	}
+}
+
+// haproxy asks HAProxy something.
+func haproxy(t *testing.T, s *System, question string) string {
+	t.Helper()
+	conn, err := net.Dial("unix", s.StatsSocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintln(conn, question); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(bufio.NewReader(conn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// field is a number of the line of one server in a table that begins with its
+// heading.
+func field(t *testing.T, table, server, name string) int {
+	t.Helper()
+	names := strings.Split(strings.SplitN(strings.TrimPrefix(table, "# "), "\n", 2)[0], ",")
+	line := strings.Split(regexp.MustCompile(`(?m)^gridftp,`+server+`,.*$`).FindString(table), ",")
+	for i, n := range names {
+		if n == name && i < len(line) {
+			v, err := strconv.Atoi(line[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+	}
+	t.Fatalf("no %s of %s in\n%s", name, server, table)
+	return 0
+}

@@ -1,0 +1,17 @@
+# The first process of a host of its own, in namespaces of mounts, processes, host
+# name and network that end with it: once its network is there it becomes a
+# program run by a plain user.
+# usage: sh -c SCRIPT host NAME DIR UID PROGRAM [ARG...]
+set -eu
+name=$1 dir=$2 uid=$3
+shift 3
+mount -t proc proc /proc
+echo "$name" >/proc/sys/kernel/hostname
+# It knows itself by name, and asks no name server.
+for file in hosts nsswitch.conf; do
+	[ ! -e "/etc/$file" ] || mount --bind "$dir/$file" "/etc/$file"
+done
+until [ -e "$dir/linked" ]; do
+	sleep 0.01
+done
+exec setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"
