@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"sync"
 
 	"weir/engine"
@@ -182,21 +183,35 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 // if there is one. reach may be nil; an external program is told the address
 // itself where the target is reached. The caller closes the service.
 func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver, reach storage.Reach) (storage.Service, error) {
-	u, err := url.Parse(p.Target)
-	if err != nil {
-		return nil, fmt.Errorf("target: %w", err)
-	}
 	cred, err := p.Auth.Read()
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range drivers {
-		if d.Name == p.Driver {
-			t := storage.Target{URL: u, Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared", Reach: reach}
-			return opened(ctx, p, d, t, drivers)
-		}
+	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return d.Name == p.Driver })
+	if i < 0 {
+		return nil, fmt.Errorf("no driver %q in this program", p.Driver)
 	}
-	return nil, fmt.Errorf("no driver %q in this program", p.Driver)
+	var doors []storage.Door
+	for _, target := range p.Doors() {
+		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared", Reach: reach}
+		if t.URL, err = url.Parse(target); err != nil {
+			err = fmt.Errorf("target: %w", err)
+			break
+		}
+		var s storage.Service
+		if s, err = opened(ctx, p, drivers[i], t, drivers); err != nil {
+			break
+		}
+		doors = append(doors, storage.Door{Name: t.URL.Host, Service: s})
+	}
+	switch {
+	case err != nil:
+		_ = storage.Doors(doors).Close() // nothing was done with them
+		return nil, err
+	case len(doors) == 1:
+		return doors[0].Service, nil
+	}
+	return storage.Doors(doors), nil
 }
 
 // opened opens t with the driver d.

@@ -87,12 +87,12 @@ func (l *life) start(c *client) {
 
 func (l *life) born(c *client) error {
 	c.meter = l.rec.Meter()
-	c.session = l.Service.Client()
+	number := l.Plan.First + c.number
+	c.session = storage.ClientOf(l.Service, number)
 	if past := c.past; past != nil && past.work != nil {
 		c.work, c.rand, c.task, c.past = past.work, past.rand, past.task, nil
 		return nil
 	}
-	number := l.Plan.First + c.number
 	c.rand = rand.New(rand.NewPCG(l.seed, uint64(number)))
 	var err error
 	c.work, err = workload.New(l.Plan.Work, l.Files, number, l.Folder)

@@ -16,8 +16,8 @@ type group struct {
 	name, role string
 	follow     bool // descendants belong to it
 	own        bool // of this process
-	program    string
-	pgrp       int
+	programs   []string
+	pgrps      []int
 	pids       []int
 	bound      map[int]int64 // start of the processes that pids meant when they were first seen
 	discovered bool          // by its listening socket
@@ -48,9 +48,8 @@ func (g *group) wants(e *entry) bool {
 			return true
 		}
 	}
-	return g.pgrp > 0 && g.pgrp == e.pgrp ||
-		g.program != "" && calledBy(g.program, e.comm, e.argv0, e.exe) ||
-		slices.Contains(g.found, e)
+	return slices.Contains(g.pgrps, e.pgrp) || slices.Contains(g.found, e) ||
+		slices.ContainsFunc(g.programs, func(name string) bool { return calledBy(name, e.comm, e.argv0, e.exe) })
 }
 
 // take returns what the group did since it was last asked.

@@ -34,6 +34,9 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	self := newGroup("weir", "client")
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
+	for _, b := range o.backends {
+		l.table.groups = append(l.table.groups, processesOf(b))
+	}
 	if len(o.Apart) > 0 {
 		links := newGroup("links", "other")
 		links.pids, links.follow = o.Apart, false
@@ -66,15 +69,25 @@ func configured(h scenario.Host) []*group {
 	}
 	for _, id := range h.Groups {
 		g := newGroup("group "+strconv.Itoa(id), role)
-		g.pgrp = id
+		g.pgrps = []int{id}
 		groups = append(groups, g)
 	}
 	for _, name := range h.Processes {
 		g := newGroup(filepath.Base(name), role)
-		g.program = g.name
+		g.programs = []string{g.name}
 		groups = append(groups, g)
 	}
 	return groups
+}
+
+// processesOf returns the group of a backend's processes on this machine.
+func processesOf(h scenario.Host) *group {
+	g := newGroup(h.Name, "server")
+	g.pids, g.pgrps = h.Pids, h.Groups
+	for _, name := range h.Processes {
+		g.programs = append(g.programs, filepath.Base(name))
+	}
+	return g
 }
 
 func (l *local) close() { l.fs.close() }

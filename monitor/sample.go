@@ -25,6 +25,9 @@ type Sample struct {
 	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
 	Link    *Link    `json:"link,omitempty"`    // what an emulated link went through; Host is its name then
 
+	Balancer  *Balancer  `json:"balancer,omitempty"`  // what a balancer says of the servers behind it
+	Transfers *Transfers `json:"transfers,omitempty"` // what a backend's own log says
+
 	Cost  float64 `json:"cost_cpu_seconds"` // CPU time that taking the sample took
 	Error string  `json:"error,omitempty"`  // why this sample is not whole
 }

@@ -31,7 +31,7 @@ func TestChildThatIsWaitedForCountsOnce(t *testing.T) {
 	f := newFakeProc(t)
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 1000, read: 5000})
 	f.process(fakeProcess{pid: 11, ppid: 10, comm: "server", start: 6, user: 90_000, read: 1 << 30})
-	tab, g := watchOf(f, func(g *group) { g.program = "server" })
+	tab, g := watchOf(f, func(g *group) { g.programs = []string{"server"} })
 	if ticks, bytes := look(t, tab, g); ticks != 0 || bytes != 0 {
 		t.Fatalf("history counted: %d ticks, %d bytes", ticks, bytes)
 	}
@@ -78,7 +78,7 @@ func TestPidUsedAgain(t *testing.T) {
 	f := newFakeProc(t)
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 500})
 	f.process(fakeProcess{pid: 20, ppid: 1, comm: "other", start: 6})
-	tab, g := watchOf(f, func(g *group) { g.program = "server" })
+	tab, g := watchOf(f, func(g *group) { g.programs = []string{"server"} })
 	look(t, tab, g)
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 510})
 	if ticks, _ := look(t, tab, g); ticks != 10 {
@@ -131,7 +131,7 @@ func TestProcessGroup(t *testing.T) {
 	f.process(fakeProcess{pid: 30, ppid: 1, pgrp: 30, comm: "lead", start: 5})
 	f.process(fakeProcess{pid: 31, ppid: 1, pgrp: 30, comm: "orphan", start: 6})
 	f.process(fakeProcess{pid: 32, ppid: 1, pgrp: 32, comm: "lead", start: 7})
-	tab, g := watchOf(f, func(g *group) { g.pgrp = 30 })
+	tab, g := watchOf(f, func(g *group) { g.pgrps = []int{30} })
 	look(t, tab, g)
 	if p := g.take(); p.Count != 2 || p.Threads != 6 {
 		t.Errorf("%+v", p)
@@ -205,7 +205,7 @@ func TestFamilyAgainstModel(t *testing.T) {
 			k := &kernel{f: f, r: rand.New(rand.NewPCG(seed, 1)), procs: map[int]*fakeProcess{}, next: 100}
 			k.procs[10] = &fakeProcess{pid: 10, ppid: 1, comm: "server", start: 1, user: 777, read: 999}
 			k.procs[11] = &fakeProcess{pid: 11, ppid: 10, comm: "server", start: 1, user: 5555, kidsUser: 444, read: 333}
-			tab, g := watchOf(f, func(g *group) { g.program = "server" })
+			tab, g := watchOf(f, func(g *group) { g.programs = []string{"server"} })
 			var ticks, bytes int64
 			k.play(func() {
 				dt, db := look(t, tab, g)

@@ -39,6 +39,11 @@ type Options struct {
 	// be closed before Stop has returned.
 	Reporter Reporter
 
+	// Balancer, if it is not zero, is asked every second about the servers behind
+	// it; its samples are those of the host "balancer".
+	Balancer scenario.Balancer
+
+	backends  []scenario.Host // whose processes are on this machine
 	servers   *servers
 	proc, sys string // roots of the file systems, for tests; "" means the real ones
 }
@@ -74,12 +79,18 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 	clock := newClock()
 	target, _ := localTarget(ctx, o.Target)
 	w := &Watch{stop: make(chan struct{}), sink: sink}
+	ok := false
 	o.servers = &servers{}
+	runners, err := w.balanced(hosts, o, clock)
+	defer func() { closeUnless(ok, runners) }()
+	if err != nil {
+		return nil, err
+	}
 	ports, hosts, err := w.listen(ctx, hosts, o.servers, clock)
 	if err != nil {
 		return nil, err
 	}
-	var runners []*runner
+	hosts, o.backends = apart(hosts)
 	for _, h := range withSelf(hosts, target.IsValid()) {
 		r := &runner{watch: w, host: h.Name, role: h.Role, timeout: o.Timeout}
 		if h.NodeExporter == "" {
@@ -94,6 +105,7 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 		}
 		runners = append(runners, r)
 	}
+	ok = true
 	ctx, w.cancel = context.WithCancel(ctx)
 	for _, r := range runners {
 		w.runs.Go(func() { r.run(ctx) })
@@ -115,6 +127,46 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 	return w, nil
 }
 
+// balanced returns the runners of the balancer and of the backends' logs.
+func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) (all []*runner, err error) {
+	add := func(host, role string, p probe) {
+		all = append(all, &runner{watch: w, host: host, role: role, timeout: o.Timeout, probe: p})
+	}
+	for _, h := range hosts {
+		if h.TransferLog == "" {
+			continue
+		}
+		t, err := newTransferLog(h.TransferLog, clock)
+		if err != nil {
+			return all, fmt.Errorf("host %s: %w", h.Name, err)
+		}
+		add(h.Name, h.Role, t)
+	}
+	if o.Balancer == (scenario.Balancer{}) {
+		return all, nil
+	}
+	b, err := newBalancer(o.Balancer, clock)
+	if err != nil {
+		return all, err
+	}
+	add(balancerName, "other", b)
+	return all, nil
+}
+
+// apart takes the backends that have no page out of hosts, which would else
+// stand for this machine, and returns those whose processes are on it.
+func apart(hosts []scenario.Host) (others, here []scenario.Host) {
+	for _, h := range hosts {
+		switch {
+		case !h.Backend() || h.NodeExporter != "":
+			others = append(others, h)
+		case len(h.Processes)+len(h.Pids)+len(h.Groups) > 0:
+			here = append(here, h)
+		}
+	}
+	return others, here
+}
+
 // listen opens the ports for XRootD's reports that hosts name, and returns the
 // hosts that are watched in other ways.
 func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, clock func() moment) (ports []*reports, others []scenario.Host, err error) {
@@ -134,6 +186,16 @@ func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, c
 		}
 	}
 	return ports, others, nil
+}
+
+// closeUnless closes what would watch, unless all went well.
+func closeUnless(ok bool, all []*runner) {
+	if ok {
+		return
+	}
+	for _, r := range all {
+		r.probe.close()
+	}
 }
 
 func closeAll(ports []*reports) {

@@ -96,6 +96,29 @@ func checkHistograms(iv *measure.Interval) error {
 	return nil
 }
 
+// checkBehind checks what is told of the servers behind a balancer.
+func checkBehind(s *monitor.Sample, check func(...float64)) {
+	if b := s.Balancer; b != nil {
+		check(float64(b.Connected), float64(b.Received), float64(b.Sent))
+		for i := range b.Servers {
+			v := &b.Servers[i]
+			check(float64(v.Weight), float64(v.Connections), float64(v.Limit), float64(v.Queue), float64(v.Connected),
+				float64(v.Received), float64(v.Sent), float64(v.Errors))
+		}
+	}
+	if s.Transfers == nil {
+		return
+	}
+	check(float64(s.Transfers.Done), float64(s.Transfers.Failed))
+	for i := range s.Transfers.Spans {
+		v := &s.Transfers.Spans[i]
+		check(float64(v.Moved), v.Running, v.Seconds*(1e16/mostSeconds))
+		if v.Begin.IsZero() || v.Begin.Year() > 9999 {
+			check(-1)
+		}
+	}
+}
+
 // checkSample refuses numbers that no look at a host can give.
 func checkSample(s *monitor.Sample) error {
 	if s.Time.IsZero() || s.Time.Year() > 9999 {
@@ -132,6 +155,7 @@ func checkSample(s *monitor.Sample) error {
 		n := &s.Nets[i]
 		check(float64(n.Received), float64(n.Sent), float64(n.PacketsIn), float64(n.PacketsOut))
 	}
+	checkBehind(s, check)
 	if !math.IsNaN(impossible) {
 		return fmt.Errorf("damaged line: %v of host %q is impossible", impossible, s.Host)
 	}

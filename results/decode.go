@@ -178,6 +178,8 @@ type host struct {
 	tcp     monitor.TCP
 	service monitor.Service
 	link    monitor.Link
+	behind  monitor.Balancer
+	logged  monitor.Transfers
 	ops     map[string]int64
 }
 
@@ -252,6 +254,14 @@ func (h *host) others(l *scan.Line) {
 	if l.Key(`"link":`) {
 		h.Link = &h.link
 		emulated(l, h.Link)
+	}
+	if l.Key(`"balancer":`) {
+		h.Balancer = &h.behind
+		balancer(l, h.Balancer)
+	}
+	if l.Key(`"transfers":`) {
+		h.Transfers = &h.logged
+		transfers(l, h.Transfers)
 	}
 }
 

@@ -109,12 +109,12 @@ func (p *Plan) Differs(o *Plan) []string {
 // bare is what of the plan counts in Differs, by key.
 func (p *Plan) bare() map[string]json.RawMessage {
 	c := *p
-	for _, path := range paths(&c.Files, &c.Auth) {
+	for _, path := range paths(&c.Files, &c.Auth, nil) {
 		if *path != "" {
 			*path = "a file"
 		}
 	}
-	c.Hosts, c.Thresholds, c.Boundaries, c.Part, c.On = nil, nil, nil, nil, On{}
+	c.Hosts, c.Thresholds, c.Boundaries, c.Part, c.On, c.Balancer = nil, nil, nil, nil, On{}, Balancer{}
 	c.Steps = slices.Clone(c.Steps)
 	for i := range c.Steps {
 		c.Steps[i].Begin = time.Time{}

@@ -30,6 +30,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 	c.load()
 	c.links()
 	c.on()
+	c.balancer()
 	c.hosts()
 	c.auth()
 	c.repeat()
@@ -95,38 +96,46 @@ func (c *checker) target() {
 		c.say("target", "missing: name the service, as in target: https://localhost:8443/data, or %s for weir's own server", BuiltIn)
 		return
 	}
-	if c.Target == BuiltIn {
+	if len(c.Others) == 0 {
+		if c.Target != BuiltIn {
+			c.door("target", c.Target)
+		}
 		return
 	}
-	if like := withScheme(c.Target); like != "" {
-		c.say("target", "%s has no scheme: did you mean %s?", quote(c.Target), like)
+	c.doors()
+}
+
+// door checks one URL.
+func (c *checker) door(path, target string) {
+	if like := withScheme(target); like != "" {
+		c.say(path, "%s has no scheme: did you mean %s?", quote(target), like)
 		return
 	}
-	u, err := url.Parse(c.Target)
+	u, err := url.Parse(target)
 	if err != nil {
 		var parse *url.Error
 		if errors.As(err, &parse) {
 			err = parse.Err // without the text, which may hold a password
 		}
-		c.say("target", "not a URL: %v", err)
+		c.say(path, "not a URL: %v", err)
 		return
 	}
 	if _, secret := u.User.Password(); secret {
-		c.say("target", "a secret must not stand in a scenario: use auth: {method: basic, user: %s, password_file: ...}", u.User.Username())
+		c.say(path, "a secret must not stand in a scenario: use auth: {method: basic, user: %s, password_file: ...}", u.User.Username())
 		return
 	}
 	for name := range u.Query() {
 		if slices.Contains([]string{"authz", "access_token", "token", "password", "secret", "x-amz-signature", "x-amz-credential"}, strings.ToLower(name)) {
-			c.say("target", "a secret must not stand in a scenario: leave %s out, and use auth.token_file or auth.token_variable", name)
+			c.say(path, "a secret must not stand in a scenario: leave %s out, and use auth.token_file or auth.token_variable", name)
 		}
 	}
 	switch {
 	case u.Scheme == "":
-		c.say("target", "%s has no scheme: write it with its protocol, as in https://localhost:8443/data", quote(c.Target))
+		c.say(path, "%s has no scheme: write it with its protocol, as in https://localhost:8443/data", quote(target))
 	case u.Host == "" && u.Scheme == "simulated":
-		c.say("target", "%s has no name: write it as in simulated://demo?servers=4&service=10ms", quote(c.Target))
+		c.say(path, "%s has no name: write it as in simulated://demo?servers=4&service=10ms", quote(target))
 	case u.Host == "" && u.Scheme != "file":
-		c.say("target", "%s names no host: write it as in %s://localhost:8443/data", quote(c.Target), u.Scheme)
+		c.say(path, "%s names no host: write it as in %s://localhost:8443/data", quote(target), u.Scheme)
 	}
 }
 

@@ -28,6 +28,7 @@ func (c *checker) hosts() {
 		if h.XRootDReport != "" {
 			c.report(path+".xrootd_report", h)
 		}
+		c.backend(path, h)
 		for _, list := range []struct {
 			key string
 			ids []int

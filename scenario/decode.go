@@ -20,11 +20,25 @@ type decoder struct {
 
 func (d *decoder) scenario(root *node, s *Scenario) {
 	if target := root.get("target"); target != nil && target.kind == list {
-		d.say(target.at, "target: a list of backends comes with a later version: write one URL")
-		root.entries = slices.DeleteFunc(root.entries, func(e entry) bool { return e.key == "target" })
-		s.Target = BuiltIn // so that it is not missing, too
+		d.doors(target, s)
+		rest := *root
+		rest.entries = slices.DeleteFunc(slices.Clone(root.entries), func(e entry) bool { return e.key == "target" })
+		root = &rest
 	}
 	d.fields(root, "", reflect.ValueOf(s).Elem())
+}
+
+// doors decodes a list of targets.
+func (d *decoder) doors(n *node, s *Scenario) {
+	d.where["target"] = n.at
+	for i, item := range n.items {
+		to := &s.Target
+		if i > 0 {
+			s.Others = append(s.Others, "")
+			to = &s.Others[i-1]
+		}
+		d.value(item, "target."+strconv.Itoa(i), reflect.ValueOf(to).Elem())
+	}
 }
 
 // value decodes n into v; path is n's dotted path.
@@ -98,7 +112,7 @@ func join(path, key string) string {
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}
@@ -107,7 +121,7 @@ func fieldNames(t reflect.Type) []string {
 
 func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key && name != "" {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key && name != "" && name != "-" {
 			return v.Field(i), true
 		}
 	}

@@ -87,8 +87,11 @@ func (s *Scenario) complete() {
 
 func (s *Scenario) completeHosts() {
 	for i := range s.Hosts {
-		if h := &s.Hosts[i]; h.Name == "" && h.NodeExporter+h.XRootDReport == "" {
+		if h := &s.Hosts[i]; h.Name == "" && h.NodeExporter+h.XRootDReport == "" && !h.Backend() {
 			h.Name = thisMachine
+		}
+		if h := &s.Hosts[i]; h.Role == "" && h.Backend() {
+			h.Role = "server"
 		}
 	}
 	if len(s.Hosts) == 0 {

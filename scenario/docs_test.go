@@ -75,6 +75,9 @@ func takes(t *testing.T, path string) string {
 	if path == "variables" {
 		return "names and values"
 	}
+	if path == "target" {
+		return "text, or list of texts"
+	}
 	if w := words()[path]; w != nil {
 		text := "`" + strings.Join(w, "`, `") + "`"
 		if path == "client" {

@@ -14,7 +14,9 @@ import (
 type Plan struct {
 	Version    int           `json:"version"` // of the plan's format: PlanVersion
 	Name       string        `json:"name"`
-	Target     string        `json:"target"` // URL
+	Target     string        `json:"target"`                  // URL; of several doors the first
+	Others     []string      `json:"other_targets,omitempty"` // URLs of the other doors, which are equal to Target
+	Balancer   Balancer      `json:"balancer,omitzero"`
 	Driver     string        `json:"driver"` // name of the storage driver
 	Command    []string      `json:"command,omitempty"`
 	Auth       storage.Auth  `json:"auth,omitzero"`
@@ -97,4 +99,8 @@ type Host struct {
 	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"`     // names of the service's programs
 	Pids         []int    `json:"pids,omitempty"          yaml:"pids,omitempty"`
 	Groups       []int    `json:"groups,omitempty"        yaml:"groups,omitempty"` // process groups
+
+	Address     []string `json:"address,omitempty"      yaml:"address,omitempty"`      // HOST or HOST:PORT at which clients get data from this backend
+	Interface   string   `json:"interface,omitempty"    yaml:"interface,omitempty"`    // whose counters are the backend's: of NodeExporter, or of this machine
+	TransferLog string   `json:"transfer_log,omitempty" yaml:"transfer_log,omitempty"` // file here to which a GridFTP server writes a line for each transfer
 }

@@ -23,7 +23,9 @@ import (
 // Plan checks again.
 type Scenario struct {
 	Name       string        `yaml:"name"`
-	Target     string        `yaml:"target"` // URL, or BuiltIn
+	Target     string        `yaml:"target"` // URL, or BuiltIn; of several doors the first
+	Others     []string      `yaml:"-"`      // URLs of the other doors, equal to Target, where target is a list
+	Balancer   Balancer      `yaml:"balancer"`
 	Client     Command       `yaml:"client"`
 	Auth       storage.Auth  `yaml:"auth"`
 	Files      Files         `yaml:"files"`
@@ -142,7 +144,7 @@ func (t *tree) decode(root *node, s *Scenario) {
 // Those that came from the command line or the environment are relative to
 // the current folder, as everything there.
 func (s *Scenario) resolve() {
-	for key, p := range paths(&s.Files, &s.Auth) {
+	for key, p := range paths(&s.Files, &s.Auth, s.Hosts) {
 		at := s.where[key]
 		if *p != "" && !filepath.IsAbs(*p) && s.file != "" && at.set == "" && !at.outside {
 			*p = filepath.Join(filepath.Dir(s.file), *p)
@@ -151,18 +153,22 @@ func (s *Scenario) resolve() {
 }
 
 // paths returns where the paths of files on this machine stand, by their keys.
-func paths(f *Files, a *storage.Auth) map[string]*string {
-	return map[string]*string{
+func paths(f *Files, a *storage.Auth, hosts []Host) map[string]*string {
+	all := map[string]*string{
 		"files.list": &f.List, "auth.password_file": &a.PasswordFile, "auth.token_file": &a.TokenFile, "auth.cert_file": &a.CertFile,
 		"auth.key_file": &a.KeyFile, "auth.proxy_file": &a.ProxyFile, "auth.ca_file": &a.CAFile, "auth.ca_dir": &a.CADir,
 		"auth.keytab_file": &a.KeytabFile, "auth.ticket_file": &a.TicketFile, "auth.krb5_file": &a.Krb5File,
 	}
+	for i := range hosts {
+		all[fmt.Sprintf("hosts.%d.transfer_log", i)] = &hosts[i].TransferLog
+	}
+	return all
 }
 
 // Anywhere makes the plan's paths of files on this machine absolute, so that
 // it means the same from any folder.
 func (p *Plan) Anywhere() error {
-	for key, path := range paths(&p.Files, &p.Auth) {
+	for key, path := range paths(&p.Files, &p.Auth, p.Hosts) {
 		if *path == "" {
 			continue
 		}

@@ -28,6 +28,7 @@ func Schema() ([]byte, error) {
 		PatternProperties:    map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": anyOf(plainType("string"), plainType("number"), plainType("boolean"), plainType("null"))},
 		AdditionalProperties: nothing(),
 	})
+	s.Properties.Set("target", anyOf(plainType("string"), &jsonschema.Schema{Type: "array", Items: plainType("string"), MinItems: size(1), MaxItems: size(maxDoors)}))
 	defaults := defaultValues()
 	for _, k := range keys() {
 		describe(s, strings.Split(k.path, "."), k, defaults[k.path])

@@ -73,6 +73,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(&b, name+"\t"+format+"\n", args...) }
 	row("name", "%s", p.Name)
 	row("target", "%s (%s)", p.Target, p.Driver)
+	p.balancedText(row)
 	if len(p.Command) > 0 {
 		row("client", "%s", strings.Join(p.Command, " "))
 	}
@@ -99,14 +100,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if stop := p.stopText(); stop != "" {
 		row("stop", "%s", stop)
 	}
-	for _, h := range p.Hosts {
-		from := "this machine's /proc"
-		if h.NodeExporter != "" {
-			from = h.NodeExporter
-		} else if h.XRootDReport != "" {
-			from = "reports to " + h.XRootDReport
-		}
-		row("host", "%s (%s), from %s", h.Name, h.Role, from)
+	for i := range p.Hosts {
+		row("host", "%s", p.Hosts[i].text())
 	}
 	for _, t := range p.Thresholds {
 		row("threshold", "%s", t)

@@ -209,7 +209,7 @@ func (r *session) prepare() (err error) {
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	servers, closeServers := r.reporter(ctx)
 	defer closeServers()
-	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids()}, both{r.out, r.live, r.find})
+	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids(), Balancer: r.plan.Balancer}, both{r.out, r.live, r.find})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,163 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"weir/scenario"
+)
+
+// A Balancer is what a balancer says of the service that it spreads over
+// several servers. Counts and bytes are of the span; of IPVS they are those of
+// all its services.
+type Balancer struct {
+	Kind      string     `json:"kind"` // HAProxy or IPVS
+	Connected int64      `json:"connected"`
+	Received  int64      `json:"received_bytes"` // from clients, as far as they pass it
+	Sent      int64      `json:"sent_bytes"`     // to clients, as far as they pass it
+	Servers   []Balanced `json:"servers"`        // in the balancer's order
+}
+
+// Kinds of balancers.
+const (
+	HAProxy = "haproxy"
+	IPVS    = "ipvs"
+)
+
+// A Balanced is one server behind a balancer. Counts and bytes are of the
+// span. HAProxy passes on what it is connected for: of FTP the questions and
+// answers, not the files. IPVS counts bytes of a server only where ipvsadm can
+// be run, and what servers answer only where that passes it (not in its modes
+// Route and Tunnel).
+type Balanced struct {
+	Name        string `json:"name"`              // as the balancer calls it
+	Service     string `json:"service"`           // HAProxy's backend section, IPVS' virtual service
+	Address     string `json:"address,omitempty"` // host:port, if the balancer tells
+	Status      string `json:"status,omitempty"`  // HAProxy's word, such as UP
+	Weight      int    `json:"weight"`            // its share of new sessions, in proportion to the others'
+	Connections int    `json:"connections"`       // now
+	Limit       int    `json:"limit,omitempty"`   // of connections; 0: none
+	Queue       int    `json:"queue,omitempty"`   // sessions that wait for this server now
+	Connected   int64  `json:"connected"`         // sessions that began
+	Received    int64  `json:"received_bytes"`    // from clients
+	Sent        int64  `json:"sent_bytes"`        // to clients
+	Errors      int64  `json:"errors,omitempty"`  // connections that failed and answers that broke off
+}
+
+// balancerName is the host that a balancer's samples belong to.
+const balancerName = "balancer"
+
+// mostBalanced is how many servers behind a balancer are looked at.
+const mostBalanced = 256
+
+// balancing is what a balancer has counted up to one moment.
+type balancing struct {
+	kind                      string
+	connected, received, sent int64
+	servers                   []Balanced
+}
+
+// since returns what was counted between the moments of p and b. A server that
+// is new has no past: what it counted before it was seen is left out.
+func (b *balancing) since(p *balancing) *Balancer {
+	out := &Balancer{
+		Kind: b.kind, Connected: growth(b.connected, p.connected), Received: growth(b.received, p.received), Sent: growth(b.sent, p.sent),
+		Servers: make([]Balanced, len(b.servers)),
+	}
+	for i, s := range b.servers {
+		was := find(p.servers, &s, i)
+		if was == nil {
+			was = &s
+		}
+		s.Connected, s.Received = growth(s.Connected, was.Connected), growth(s.Received, was.Received)
+		s.Sent, s.Errors = growth(s.Sent, was.Sent), growth(s.Errors, was.Errors)
+		out.Servers[i] = s
+	}
+	return out
+}
+
+// find returns the same server among others, first where it is likely.
+func find(all []Balanced, s *Balanced, likely int) *Balanced {
+	same := func(o *Balanced) bool { return o.Name == s.Name && o.Service == s.Service }
+	if likely < len(all) && same(&all[likely]) {
+		return &all[likely]
+	}
+	for i := range all {
+		if same(&all[i]) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// only leaves the servers of one service, and sums what they did; all of them
+// where service is "".
+func (b *balancing) only(service string) error {
+	if service == "" {
+		return nil
+	}
+	var others []string
+	b.servers = slices.DeleteFunc(b.servers, func(s Balanced) bool {
+		if s.Service != service && !slices.Contains(others, s.Service) {
+			others = append(others, s.Service)
+		}
+		return s.Service != service
+	})
+	if len(b.servers) == 0 {
+		return fmt.Errorf("the balancer has no service %q: it has %q", service, others)
+	}
+	return nil
+}
+
+// A balancerProbe asks a balancer.
+type balancerProbe struct {
+	ask     func(ctx context.Context) (*balancing, error)
+	end     func()
+	service string
+	clock   func() moment
+	last    *balancing
+	lastAt  moment
+}
+
+func newBalancer(b scenario.Balancer, clock func() moment) (*balancerProbe, error) {
+	p := &balancerProbe{service: b.Service, clock: clock, end: func() {}}
+	switch {
+	case b.HAProxy != "":
+		h, err := newHAProxy(b.HAProxy)
+		if err != nil {
+			return nil, err
+		}
+		p.ask, p.end = h.ask, h.close
+	case b.IPVS == scenario.LocalIPVS:
+		p.ask = (&ipvs{dir: "/proc/net", program: "ipvsadm"}).ask
+	default:
+		page, err := newPage(scenario.Host{Name: balancerName, NodeExporter: b.IPVS}, clock)
+		if err != nil {
+			return nil, err
+		}
+		p.ask, p.end = (&ipvsPage{page}).ask, page.close
+	}
+	return p, nil
+}
+
+func (p *balancerProbe) close() { p.end() }
+
+func (p *balancerProbe) look(ctx context.Context) (*Sample, error) {
+	before := p.clock()
+	now, err := p.ask(ctx)
+	if err == nil {
+		err = now.only(p.service)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("balancer: %w", err)
+	}
+	at := p.clock()
+	at.mono = (before.mono + at.mono) / 2 // somewhere in between it counted
+	var s *Sample
+	if p.last != nil {
+		s = &Sample{Time: at.wall, Seconds: (at.mono - p.lastAt.mono).Seconds(), Balancer: now.since(p.last)}
+	}
+	p.last, p.lastAt = now, at
+	return s, nil
+}

@@ -1,0 +1,191 @@
+package scenario
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// A Balancer is what spreads clients over several servers. Its zero value is
+// none, or one that says nothing of itself.
+type Balancer struct {
+	HAProxy string `json:"haproxy,omitempty" yaml:"haproxy"` // path or HOST:PORT of its statistics socket, or URL of its statistics page
+	IPVS    string `json:"ipvs,omitempty"    yaml:"ipvs"`    // LocalIPVS, or the URL of a node_exporter's page
+	Service string `json:"service,omitempty" yaml:"service"` // HAProxy's name of the backend section, or ADDRESS:PORT of IPVS; "": all of them
+}
+
+// LocalIPVS is the value of Balancer.IPVS for this machine's own kernel.
+const LocalIPVS = "local"
+
+// maxDoors bounds a list of targets.
+const maxDoors = 1000
+
+// String says where the balancer's figures come from.
+func (b Balancer) String() string {
+	text := "HAProxy, from " + b.HAProxy
+	if b.HAProxy == "" {
+		text = map[bool]string{true: "IPVS of this machine", false: "IPVS, from " + b.IPVS}[b.IPVS == LocalIPVS]
+	}
+	if b.Service != "" {
+		text += ", service " + b.Service
+	}
+	return text
+}
+
+// Backend tells whether the host is one of several servers that share the load.
+func (h *Host) Backend() bool { return len(h.Address) > 0 || h.Interface != "" || h.TransferLog != "" }
+
+// balancedText tells of the other doors and of the balancer.
+func (p *Plan) balancedText(row func(name, format string, args ...any)) {
+	for _, door := range p.Others {
+		row("and", "%s", door)
+	}
+	if p.Balancer != (Balancer{}) {
+		row("balancer", "%s", p.Balancer)
+	}
+}
+
+// text says what the host is, and where its figures come from.
+func (h *Host) text() string {
+	from := "this machine's /proc"
+	switch {
+	case h.NodeExporter != "":
+		from = h.NodeExporter
+		if h.TransferLog != "" {
+			from += " and " + h.TransferLog
+		}
+	case h.XRootDReport != "":
+		from = "reports to " + h.XRootDReport
+	case h.Backend():
+		from = h.sources()
+	}
+	return fmt.Sprintf("%s (%s), from %s", h.Name, h.Role, from)
+}
+
+// sources says where the figures of a backend without a page come from.
+func (h *Host) sources() string {
+	var all []string
+	if h.Interface != "" {
+		all = append(all, "this machine's interface "+h.Interface)
+	}
+	if len(h.Processes)+len(h.Pids)+len(h.Groups) > 0 {
+		all = append(all, "this machine's /proc")
+	}
+	if h.TransferLog != "" {
+		all = append(all, h.TransferLog)
+	}
+	if len(all) == 0 {
+		return "what clients see of it"
+	}
+	return strings.Join(all, ", ")
+}
+
+// Doors returns the URLs of all doors of the service, the target first.
+func (p *Plan) Doors() []string { return append([]string{p.Target}, p.Others...) }
+
+// doors checks a list of targets.
+func (c *checker) doors() {
+	all := append([]string{c.Target}, c.Others...)
+	if len(all) > maxDoors {
+		c.say("target", "%d doors: use up to %d", len(all), maxDoors)
+		return
+	}
+	first, _ := url.Parse(c.Target)
+	for i, target := range all {
+		path := fmt.Sprintf("target.%d", i)
+		if target == BuiltIn || target == "" {
+			c.say(path, "%s is no URL: doors are equal servers, each with its URL, as in [https://dav-1:2880/data, https://dav-2:2880/data]", quote(target))
+			continue
+		}
+		c.door(path, target)
+		u, err := url.Parse(target)
+		switch {
+		case slices.Index(all, target) < i:
+			c.say(path, "%s is there twice", quote(target))
+		case err == nil && first != nil && u.Scheme != first.Scheme && u.Scheme != "" && first.Scheme != "":
+			c.say(path, "is %s:// and the first is %s://: equal doors speak the same protocol; compare two with a matrix", u.Scheme, first.Scheme)
+		}
+	}
+}
+
+// balancer checks where the figures of a balancer come from.
+func (c *checker) balancer() {
+	b := c.Balancer
+	switch {
+	case b == Balancer{}:
+	case b.HAProxy != "" && b.IPVS != "":
+		c.say("balancer.ipvs", "haproxy and ipvs exclude each other: name the one that the clients connect to")
+	case b.HAProxy == "" && b.IPVS == "":
+		c.say("balancer", "says nothing of itself: name haproxy or ipvs, or leave balancer out")
+	case b.HAProxy != "":
+		if strings.Contains(b.HAProxy, "://") {
+			c.page("balancer.haproxy", b.HAProxy, "http://lb:8404/stats")
+		} else if _, port := hostPort(b.HAProxy); !strings.HasPrefix(b.HAProxy, "/") && (port == "" || !isAddress(b.HAProxy)) {
+			c.say("balancer.haproxy", "%s is no socket and no URL: write it as in /run/haproxy/admin.sock, lb:9999, or http://lb:8404/stats", quote(b.HAProxy))
+		}
+	case b.IPVS != LocalIPVS:
+		c.page("balancer.ipvs", b.IPVS, "http://lvs:9100/metrics")
+	}
+	if b.IPVS != "" && b.Service != "" && !isAddress(b.Service) {
+		c.say("balancer.service", "%s: write the virtual service as ADDRESS:PORT, as in 192.0.2.1:2811", quote(b.Service))
+	}
+}
+
+// page checks the URL of a page without secrets.
+func (c *checker) page(path, text, like string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		c.say(path, "not the URL of a page: write it as in %s", like)
+	case u.User != nil:
+		c.say(path, "a secret must not stand in a scenario: leave out what stands before the @")
+	}
+}
+
+// backend checks what a host is told to be as one of several servers.
+func (c *checker) backend(path string, h Host) {
+	for i, a := range h.Address {
+		if !isAddress(a) {
+			c.say(fmt.Sprintf("%s.address.%d", path, i), "%s: write a name or an address, with a port or without, as in 192.0.2.11, or gftp-1:2811", quote(a))
+			continue
+		}
+		for k := range c.Hosts {
+			if o := &c.Hosts[k]; o.Name != h.Name && slices.ContainsFunc(o.Address, func(b string) bool { return overlap(a, b) }) && c.before(o.Name, h.Name) {
+				c.say(fmt.Sprintf("%s.address.%d", path, i), "%s is an address of %s, too", quote(a), o.Name)
+			}
+		}
+	}
+	if h.Interface != "" && (len(h.Interface) > 15 || strings.ContainsAny(h.Interface, "/ \t\n")) {
+		c.say(path+".interface", "%s is no interface: write its name, as in eth0", quote(h.Interface))
+	}
+	if h.Backend() && h.Role == "client" {
+		c.say(path+".role", "a backend (address, interface, transfer_log) is a server: leave role out")
+	}
+}
+
+// before tells whether the host called a is named before the one called b.
+func (c *checker) before(a, b string) bool {
+	at := func(name string) int { return slices.IndexFunc(c.Hosts, func(h Host) bool { return h.Name == name }) }
+	return at(a) < at(b)
+}
+
+// overlap tells whether two addresses can mean the same server: equal ones, or
+// one with a port and the other without.
+func overlap(a, b string) bool {
+	if a == b {
+		return true
+	}
+	aHost, aPort := hostPort(a)
+	bHost, bPort := hostPort(b)
+	return aHost == bHost && (aPort == bPort || aPort == "" || bPort == "")
+}
+
+// hostPort takes HOST:PORT apart; the port is "" where there is none.
+func hostPort(s string) (host, port string) {
+	if h, p, err := net.SplitHostPort(s); err == nil {
+		return h, p
+	}
+	return strings.Trim(s, "[]"), ""
+}
