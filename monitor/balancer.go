@@ -62,7 +62,7 @@ type balancing struct {
 // is new has no past: what it counted before it was seen is left out.
 func (b *balancing) since(p *balancing) *Balancer {
 	out := &Balancer{
-		Kind: b.kind, Connected: growth(b.connected, p.connected), Received: growth(b.received, p.received), Sent: growth(b.sent, p.sent),
+		Kind: b.kind, Connected: grown(b.connected, p.connected), Received: grown(b.received, p.received), Sent: grown(b.sent, p.sent),
 		Servers: make([]Balanced, len(b.servers)),
 	}
 	for i, s := range b.servers {
@@ -70,12 +70,18 @@ func (b *balancing) since(p *balancing) *Balancer {
 		if was == nil {
 			was = &s
 		}
-		s.Connected, s.Received = growth(s.Connected, was.Connected), growth(s.Received, was.Received)
-		s.Sent, s.Errors = growth(s.Sent, was.Sent), growth(s.Errors, was.Errors)
+		s.Connected, s.Received = grown(s.Connected, was.Connected), grown(s.Received, was.Received)
+		s.Sent, s.Errors = grown(s.Sent, was.Sent), grown(s.Errors, was.Errors)
 		out.Servers[i] = s
 	}
 	return out
 }
+
+// mostCounted is what readers of a run directory take for one figure at most.
+const mostCounted = 1 << 50
+
+// grown is growth within what a line of a run directory may say.
+func grown(now, before int64) int64 { return min(growth(now, before), mostCounted) }
 
 // find returns the same server among others, first where it is likely.
 func find(all []Balanced, s *Balanced, likely int) *Balanced {

@@ -146,9 +146,8 @@ func (l haproxyLine) text(name string) string {
 
 // number returns a figure; 0 where there is none, or one that cannot be.
 func (l haproxyLine) number(name string) int64 {
-	const most = 1 << 50 // readers of the run take no sums beyond 1e16
 	n, err := strconv.ParseInt(l.text(name), 10, 64)
-	if err != nil || n < 0 || n > most {
+	if err != nil || n < 0 || n > 1<<60 {
 		return 0
 	}
 	return n

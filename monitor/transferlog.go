@@ -32,9 +32,9 @@ type TransfersSpan struct {
 }
 
 const (
-	longTransfer = time.Minute         // longer ones are spans of their own
+	longTransfer = time.Minute        // longer ones are spans of their own
 	mostTransfer = 7 * 24 * time.Hour // one that took longer is a mistake
-	mostOfLog    = 16 << 20            // bytes of a log that are read in one look
+	mostOfLog    = 16 << 20           // bytes of a log that are read in one look
 )
 
 // transferLog follows the log that globus-gridftp-server -log-transfer writes,
@@ -120,7 +120,7 @@ func (t *transferLog) read(ctx context.Context, line func([]byte)) error {
 		}
 		t.file, t.offset, t.noted = f, 0, false
 	}
-	if err := t.grown(ctx, line); err != nil {
+	if err := t.news(ctx, line); err != nil {
 		return fmt.Errorf("transfer_log: %w", err)
 	}
 	now, err := os.Stat(t.path)
@@ -134,13 +134,13 @@ func (t *transferLog) read(ctx context.Context, line func([]byte)) error {
 	}
 	if now.Size() < t.offset { // it was emptied
 		t.offset, t.rest = 0, t.rest[:0]
-		return t.grown(ctx, line)
+		return t.news(ctx, line)
 	}
 	return nil
 }
 
-// grown reads what the open file has got since the last look.
-func (t *transferLog) grown(ctx context.Context, line func([]byte)) error {
+// news reads what the open file has got since the last look.
+func (t *transferLog) news(ctx context.Context, line func([]byte)) error {
 	for sum := 0; sum < mostOfLog && ctx.Err() == nil; {
 		n, err := t.file.ReadAt(t.buffer, t.offset)
 		t.offset += int64(n)
@@ -215,8 +215,7 @@ func parseTransfer(line []byte) (t logged, err error) {
 		t.from = t.to // the clock was set, or the line is odd: what moved then moved at its end
 	}
 	n, ok := number(moved)
-	const most = 1 << 50
-	if !ok || n > most {
+	if !ok || n > mostCounted {
 		return t, fmt.Errorf("NBYTES=%.20q is no number of bytes", moved)
 	}
 	t.moved, t.done = n, code[0] == '2'
@@ -301,7 +300,7 @@ func (s *spans) spread(t logged, took time.Duration) {
 		if !last {
 			part = min(left, int64(float64(t.moved)*(to.Sub(from).Seconds()/took.Seconds())))
 		}
-		span.Moved += part
+		span.Moved = min(span.Moved+part, mostCounted)
 		span.Running += to.Sub(from).Seconds()
 		if left -= part; last {
 			return

@@ -96,25 +96,36 @@ func checkHistograms(iv *measure.Interval) error {
 	return nil
 }
 
-// checkBehind checks what is told of the servers behind a balancer.
-func checkBehind(s *monitor.Sample, check func(...float64)) {
+// A worst is the last number that cannot be, NaN if there was none.
+type worst float64
+
+func (w *worst) check(values ...float64) {
+	for _, v := range values {
+		if v < 0 || v > 1e16 {
+			*w = worst(v)
+		}
+	}
+}
+
+// behind checks what is told of the servers behind a balancer.
+func (w *worst) behind(s *monitor.Sample) {
 	if b := s.Balancer; b != nil {
-		check(float64(b.Connected), float64(b.Received), float64(b.Sent))
+		w.check(float64(b.Connected), float64(b.Received), float64(b.Sent))
 		for i := range b.Servers {
 			v := &b.Servers[i]
-			check(float64(v.Weight), float64(v.Connections), float64(v.Limit), float64(v.Queue), float64(v.Connected),
+			w.check(float64(v.Weight), float64(v.Connections), float64(v.Limit), float64(v.Queue), float64(v.Connected),
 				float64(v.Received), float64(v.Sent), float64(v.Errors))
 		}
 	}
 	if s.Transfers == nil {
 		return
 	}
-	check(float64(s.Transfers.Done), float64(s.Transfers.Failed))
+	w.check(float64(s.Transfers.Done), float64(s.Transfers.Failed))
 	for i := range s.Transfers.Spans {
 		v := &s.Transfers.Spans[i]
-		check(float64(v.Moved), v.Running, v.Seconds*(1e16/mostSeconds))
+		w.check(float64(v.Moved), v.Running, v.Seconds*(1e16/mostSeconds))
 		if v.Begin.IsZero() || v.Begin.Year() > 9999 {
-			check(-1)
+			w.check(-1)
 		}
 	}
 }
@@ -130,34 +141,27 @@ func checkSample(s *monitor.Sample) error {
 	if s.Cores < 0 || s.Cores > 1e6 {
 		return fmt.Errorf("damaged line: cores %d is impossible", s.Cores)
 	}
-	impossible := math.NaN()
-	check := func(values ...float64) {
-		for _, v := range values {
-			if v < 0 || v > 1e16 {
-				impossible = v
-			}
-		}
-	}
-	check(s.Load)
+	w := worst(math.NaN())
+	w.check(s.Load)
 	if s.CPU != nil {
-		check(s.CPU.User, s.CPU.System, s.CPU.IRQ, s.CPU.IOWait, s.CPU.Steal, s.CPU.Idle)
+		w.check(s.CPU.User, s.CPU.System, s.CPU.IRQ, s.CPU.IOWait, s.CPU.Steal, s.CPU.Idle)
 	}
-	check(s.Core...)
+	w.check(s.Core...)
 	for i := range s.Disks {
 		d := &s.Disks[i]
-		check(d.Read, d.Write, d.Ops, d.Queue, d.Busy)
+		w.check(d.Read, d.Write, d.Ops, d.Queue, d.Busy)
 	}
 	for i := range s.Procs {
 		p := &s.Procs[i]
-		check(p.User, p.System, float64(p.Read), float64(p.Written))
+		w.check(p.User, p.System, float64(p.Read), float64(p.Written))
 	}
 	for i := range s.Nets {
 		n := &s.Nets[i]
-		check(float64(n.Received), float64(n.Sent), float64(n.PacketsIn), float64(n.PacketsOut))
+		w.check(float64(n.Received), float64(n.Sent), float64(n.PacketsIn), float64(n.PacketsOut))
 	}
-	checkBehind(s, check)
-	if !math.IsNaN(impossible) {
-		return fmt.Errorf("damaged line: %v of host %q is impossible", impossible, s.Host)
+	w.behind(s)
+	if !math.IsNaN(float64(w)) {
+		return fmt.Errorf("damaged line: %v of host %q is impossible", float64(w), s.Host)
 	}
 	return nil
 }
