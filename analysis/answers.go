@@ -157,6 +157,13 @@ type Subinterval struct {
 	Operations float64 `json:"operations_per_second"`
 }
 
+// PartFits are fourth-order functions through the four parts of all steps: what
+// all active clients got, and what each of them got, against how many there were.
+type PartFits struct {
+	Total *Fit `json:"total"` // nil: too few parts
+	Each  *Fit `json:"each"`
+}
+
 // A Window is what a step gave over some part of its time.
 type Window struct {
 	Seconds    float64 `json:"seconds"`

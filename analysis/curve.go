@@ -22,6 +22,9 @@ func (d *data) step(t *total) Step {
 	if e := d.announced(t.number); e != nil { // also steps that no plan listed
 		s.Clients, s.Rate = e.Clients, finite(e.Rate)
 	}
+	if d.plan.On.JobPerClient { // how many there were the batch system decided
+		s.Planned, s.Clients = s.Clients, int(math.Round(s.ActiveClients))
+	}
 	if s.bounded = d.bounded(t.number); !s.bounded {
 		s.steady(t)
 	}

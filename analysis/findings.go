@@ -62,7 +62,8 @@ type Findings struct {
 	Boundaries   []Boundary    `json:"boundaries"`
 	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
 
-	Workers []WorkerFigure `json:"workers,omitempty"` // of a run on many machines
+	Workers []WorkerFigure `json:"workers,omitempty"`          // of a run on many machines
+	Parts   *PartFits      `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
 }
 
 // Validity says whether the numbers can be believed.
@@ -98,7 +99,8 @@ const (
 // Pointers are nil where the run does not tell.
 type Step struct {
 	Step          int     `json:"step"`
-	Clients       int     `json:"clients"`                   // as planned
+	Clients       int     `json:"clients"`                   // as planned; those that were active where each is a job of a batch system
+	Planned       int     `json:"planned_clients,omitempty"` // where each client is a job of a batch system
 	Rate          float64 `json:"rate_per_second,omitempty"` // open model: planned arrivals
 	Hold          float64 `json:"hold_seconds"`              // measured
 	ActiveClients float64 `json:"active_clients"`            // mean
@@ -302,6 +304,9 @@ func (d *data) findings() *Findings {
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	best := f.best()
 	f.understand()
+	if d.plan.On.JobPerClient {
+		f.Parts = f.partFits()
+	}
 	d.resources(f)
 	f.Bottleneck = d.bottleneck(f, best)
 	f.Validity = d.validity(f, best)

@@ -84,7 +84,7 @@ func (d *data) noteMissing(f *Findings, note func(status, format string, args ..
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
-			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && p.Jobs == 0 && f.Curve[i].Hold < 0.9*want-0.1 {
+			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient && f.Curve[i].Hold < 0.9*want-0.1 {
 				note(Warn, "step %d was held %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
 			}
 		}

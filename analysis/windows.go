@@ -1,5 +1,7 @@
 package analysis
 
+import "weir/analysis/fit"
+
 // A window is what was counted in a stretch of a step's time.
 type window struct{ seconds, clients, moved, done float64 } // clients in client seconds
 
@@ -83,6 +85,37 @@ func (d *data) subintervals() []Subinterval {
 		}
 	}
 	return all
+}
+
+// partFits lays fourth-order functions through the parts of all steps: yield
+// against the clients that were active, and that of each client. nil where there are too
+// few parts.
+func (f *Findings) partFits() *PartFits {
+	of := func(each bool) *Fit {
+		var points []fit.Point
+		for _, p := range f.Subintervals {
+			y := p.Throughput
+			if f.Measure == Rate {
+				y = p.Operations
+			}
+			if p.Clients <= 0 || y <= 0 {
+				continue
+			}
+			if each {
+				y /= p.Clients
+			}
+			points = append(points, fit.Point{Clients: p.Clients, Yield: y})
+		}
+		fits, err := fit.Of(points, fit.Options{})
+		if err != nil || fits.Poly4 == nil {
+			return nil
+		}
+		return f.models(&fit.Fits{Poly4: fits.Poly4}).Poly4
+	}
+	if p := (&PartFits{Total: of(false), Each: of(true)}); p.Total != nil || p.Each != nil {
+		return p
+	}
+	return nil
 }
 
 // bySteps returns the seconds of each step in the order of time, the steps in

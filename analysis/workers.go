@@ -116,7 +116,11 @@ func (d *data) checkWorkers(f *Findings) *Check {
 	} else {
 		said = append(said, fmt.Sprintf("all %d stayed to the end", n))
 	}
-	said = append(said, late(f.Workers)...)
+	if d.plan.On.JobPerClient {
+		said = append(said, f.slots()...)
+	} else {
+		said = append(said, late(f.Workers)...)
+	}
 	if text, bad := clocks(f.Workers); text != "" {
 		said = append(said, text)
 		if bad {
@@ -164,11 +168,22 @@ func (d *data) missed(f *Findings, t time.Time) (text string, fail bool) {
 	if s == nil || f.Open() {
 		return "", false
 	}
-	text = fmt.Sprintf("%.1f of the %s were there on average, %s were missing", s.ActiveClients, f.at(s), unit.Percent(missing))
+	text = fmt.Sprintf("%.1f of the %s were there on average, %s were missing", s.ActiveClients, f.count(cmp.Or(s.Planned, s.Clients)), unit.Percent(missing))
 	if missing < missingFail || d.plan.On.JobPerClient {
 		return text, false
 	}
 	return text + ", so the curve from there on is not that of its loads", true
+}
+
+// slots tells of steps whose clients were never all there: the batch system had
+// no room for them.
+func (f *Findings) slots() []string {
+	for i := range f.Curve {
+		if s := &f.Curve[i]; s.Clients < s.Planned {
+			return []string{fmt.Sprintf("of the %s of step %d %d were active at once: the batch system had no more slots", f.count(s.Planned), s.Step, s.Clients)}
+		}
+	}
+	return nil
 }
 
 // late tells of workers that came when the load had begun.
@@ -256,10 +271,11 @@ func (d *data) missing(f *Findings, t time.Time) (share float64, worst *Step) {
 	}
 	for i := range f.Curve {
 		s := &f.Curve[i]
-		if s.Clients <= 0 || !ends[s.Step].After(t) {
+		planned := cmp.Or(s.Planned, s.Clients)
+		if planned <= 0 || !ends[s.Step].After(t) {
 			continue
 		}
-		if x := 1 - ratio(s.ActiveClients, float64(s.Clients)); worst == nil || x > share {
+		if x := 1 - ratio(s.ActiveClients, float64(planned)); worst == nil || x > share {
 			share, worst = x, s
 		}
 	}

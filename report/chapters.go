@@ -25,9 +25,9 @@ type chapter struct {
 // nothing is known for are left out.
 func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	plots := Figures(f, s)
-	all := []chapter{jobChapter(f, s, plots), loadChapter(f, append(plots.Load, plots.Papers...)), limitChapter(f, plots.Limits), phaseChapter(f), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
+	all := []chapter{jobChapter(f, s, plots), loadChapter(f, append(plots.Load, plots.Papers...)), limitChapter(f, plots.Limits), phaseChapter(f, plots.Parts), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
 		latencyChapter(plots),
-		serverChapter(f, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots), errorChapter(f, s), checkChapter(f), runChapter(f, s)}
+		serverChapter(f, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots), workerChapter(f), errorChapter(f, s), checkChapter(f), runChapter(f, s)}
 	all = slices.DeleteFunc(all, func(c chapter) bool {
 		return len(c.Charts)+len(c.Parts) == 0 && c.Lead == ""
 	})
@@ -67,8 +67,8 @@ func loadChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	return c
 }
 
-func phaseChapter(f *analysis.Findings) chapter {
-	c := chapter{ID: "phases", Title: "Phases of the steps", Parts: filled(subintervalSection(f), phaseSection(f))}
+func phaseChapter(f *analysis.Findings, plots []figure.Figure) chapter {
+	c := chapter{ID: "phases", Title: "Phases of the steps", Charts: drawings(plots), Parts: filled(subintervalSection(f), phaseSection(f))}
 	for i := range c.Parts {
 		c.Parts[i].Folded = i > 0 || len(c.Parts[i].Rows) > mostOpenRows
 	}

@@ -55,6 +55,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	}
 	p.limits(f)
 	p.where(f)
+	p.workers(f)
 	p.servers(f)
 	for _, line := range say.Wrap(say.Plain(f.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))
@@ -279,6 +280,9 @@ func remark(f *analysis.Findings, s *analysis.Step) string {
 	}
 	if k := f.Knee; k != nil && s.Step == k.Step {
 		marks = append(marks, "knee")
+	}
+	if s.Clients < s.Planned {
+		marks = append(marks, fmt.Sprintf("of %d planned", s.Planned))
 	}
 	return strings.Join(marks, ", ")
 }

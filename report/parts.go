@@ -1,0 +1,74 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"weir/analysis"
+	"weir/figure"
+	"weir/internal/unit"
+)
+
+// partCharts plot the four parts of all steps against the clients that were
+// active in them, where each client is a job of a batch system: they come as
+// slots get free, are all there, and leave.
+func partCharts(f *analysis.Findings) []figure.Figure {
+	if f.Parts == nil {
+		return nil
+	}
+	y := yieldOf(f)
+	total := func(p *analysis.Subinterval) float64 {
+		if f.Measure == analysis.Rate {
+			return p.Operations
+		}
+		return p.Throughput
+	}
+	each := func(p *analysis.Subinterval) float64 {
+		if p.Clients <= 0 {
+			return 0
+		}
+		return total(p) / p.Clients
+	}
+	all := []figure.Figure{
+		partChart(f, "parttotal", "Parts of the steps: "+y.name+" against active clients", total, f.Parts.Total, y),
+		partChart(f, "parteach", "Parts of the steps: share of each active client", each, f.Parts.Each, y),
+	}
+	all[0].Y.Name, all[1].Y.Name = y.name, y.name+" of each"
+	return all
+}
+
+// partChart has one line for each of the four parts, over all steps, and the
+// fourth-order function through all of them.
+func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinterval) float64, fit *analysis.Fit, y yield) figure.Figure {
+	name, _ := load(f)
+	c := figure.Figure{ID: id, Title: title}
+	var places []float64
+	var points [4][]figure.Point
+	for i := range f.Subintervals {
+		p := &f.Subintervals[i]
+		if n := p.Number - 1; n >= 0 && n < len(points) && p.Clients > 0 {
+			places = append(places, p.Clients)
+			points[n] = append(points[n], figure.Point{X: p.Clients, Y: of(p), Note: fmt.Sprintf("step %d, part %d: %s with %s", p.Step, p.Number, y.text(of(p)), clients(f, p.Clients))})
+		}
+	}
+	for n, name := range []string{"1: ramp up", "2: steady", "3: steady", "4: cool down"} {
+		slices.SortStableFunc(points[n], func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
+		c.Lines = append(c.Lines, figure.Line{Name: name, Color: n, Dots: true, Points: points[n]})
+	}
+	c.Desc = "Each step in four equal parts of time, at the clients that were active in each on average."
+	if fit != nil {
+		l := figure.Line{Name: "fitted poly4", Color: 4, Dash: true}
+		for _, p := range fit.Drawn {
+			l.Points = append(l.Points, figure.Point{X: p[0], Y: max(0, p[1])})
+		}
+		c.Lines = append(c.Lines, l)
+		c.Desc += fmt.Sprintf(" The function of the fourth order through all of them explains %s of the variance", unit.Percent(max(0, fit.R2)))
+		if fit.Max != nil {
+			c.Desc += fmt.Sprintf(" and has its maximum, %s, at %s", y.text(fit.Max.Yield.Value), clients(f, fit.Max.Clients.Value))
+		}
+		c.Desc += "."
+	}
+	c.X, c.Y = figure.LoadAxis("active "+name, name, places), y.axis(c.Lines)
+	return c
+}
