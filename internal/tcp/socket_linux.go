@@ -31,6 +31,9 @@ type socket struct {
 	woken   bool  // by the poller, since a wait began
 	peeked  byte
 	flowing bool // the first bytes of a discarded body have come
+	up      bool // connected as soon as it was opened
+	looking func(fd uintptr)
+	calm    bool // what looking saw
 }
 
 type readCall uint8
@@ -69,6 +72,7 @@ func (s *socket) open(to netip.AddrPort) error {
 		_ = syscall.Close(fd) // the first error says it all
 		return err
 	}
+	s.up = isUp(uintptr(fd))
 	s.file = os.NewFile(uintptr(fd), "tcp")
 	if s.raw, err = s.file.SyscallConn(); err != nil {
 		return err
@@ -90,11 +94,7 @@ func startConnect(fd int, to netip.AddrPort) error {
 
 // connected tells, without waiting, whether the connection is up: on
 // loopback it is before connect(2) returns.
-func (s *socket) connected() bool {
-	up := false
-	_ = s.raw.Control(func(fd uintptr) { up = isUp(fd) }) // a closed socket is not up
-	return up
-}
+func (s *socket) connected() bool { return s.up }
 
 // connect waits until the connection is up or refused.
 func (s *socket) connect(netip.AddrPort) error { return s.callWrite(callConnect, nil) }
@@ -256,12 +256,17 @@ func receive(fd uintptr, p unsafe.Pointer, n int, flags int) (int, syscall.Errno
 }
 
 func (s *socket) quiet() bool {
-	quiet := false
-	_ = s.raw.Control(func(fd uintptr) { // a closed socket is not quiet
-		_, errno := receive(fd, unsafe.Pointer(&s.peeked), 1, syscall.MSG_PEEK)
-		quiet = errno == syscall.EAGAIN
-	})
-	return quiet
+	if s.looking == nil {
+		s.looking = s.look // made once, and only for connections that are kept
+	}
+	s.calm = false
+	_ = s.raw.Control(s.looking) // a closed socket is not quiet
+	return s.calm
+}
+
+func (s *socket) look(fd uintptr) {
+	_, errno := receive(fd, unsafe.Pointer(&s.peeked), 1, syscall.MSG_PEEK)
+	s.calm = errno == syscall.EAGAIN
 }
 
 func (s *socket) setDeadline(t time.Time) {

@@ -24,7 +24,7 @@ func byWords(text string) error {
 		{fs.ErrNotExist, []string{"no such file", "file not found", "path_not_found", "does not exist on the server"}},
 		{fs.ErrExist, []string{"file exists", "path_exists", "already exists"}},
 		{syscall.ECONNREFUSED, []string{"connection refused", "failed to connect", "couldn't connect", "could not connect", "[fatal] connection error", "no route to host", "network is unreachable", "could not resolve", "name or service not known", "name resolution", "invalid address"}},
-		{fs.ErrPermission, []string{"permission denied", "operation not permitted", "not authorized", "unauthorized", "authentication failed", "auth failed", "no protocols left to try", "530 login incorrect", "access denied", "forbidden"}},
+		{fs.ErrPermission, []string{"permission denied", "operation not permitted", "not authorized", "unauthorized", "authentication failed", "auth failed", "no protocols left to try", "530 login incorrect", "access denied", "forbidden", "the proxy credential"}},
 		{storage.ErrBusy, []string{"too many connections", "421 service busy", "server is busy", "overloaded", "too many requests", "service unavailable"}},
 		{context.DeadlineExceeded, []string{"timed out", "timeout", "operation expired"}},
 		{syscall.ECONNRESET, []string{"connection reset", "broken pipe", "end-of-file was reached", "end of file occurred", "empty reply", "closed by server", "socket disconnected", "socket error", "stream disconnect", "socket operation on non-socket", "connection closed"}},

@@ -53,10 +53,12 @@ func (x *call) look(p path) (storage.Entry, error) {
 			return e, nil
 		}
 		err := x.refusal()
-		if !unknown(err) {
+		switch {
+		case unknown(err):
+			s.noFacts.Store(true)
+		case !vague(err):
 			return storage.Entry{}, err
 		}
-		s.noFacts.Store(true)
 	}
 	if err := x.first(false, "SIZE ", p); err != nil {
 		return storage.Entry{}, err
@@ -78,10 +80,16 @@ func (*call) noSize(err error) (storage.Entry, error) {
 		errors.As(err, &r) && strings.Contains(strings.ToLower(r.text), "not a regular file") {
 		return storage.Entry{Size: -1, Dir: true}, nil
 	}
-	if errors.As(err, &r) && r.code == 550 && r.is == nil {
+	if vague(err) {
 		return storage.Entry{}, fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	}
 	return storage.Entry{}, err
+}
+
+// vague tells whether a refusal says no more than that there is nothing to be had.
+func vague(err error) bool {
+	var r *replyError
+	return errors.As(err, &r) && r.code == 550 && r.is == nil
 }
 
 // change sends a command that changes something.

@@ -70,6 +70,7 @@ func meaning(code int, text string, kind storage.Kind) error {
 		is    error
 		words []string
 	}{
+		{errors.ErrUnsupported, []string{"unable to handle command", "not understood"}},
 		{fs.ErrNotExist, []string{"no such file", "not found", "not exist", "path_not_found", "cannot find"}},
 		{syscall.ENOTEMPTY, []string{"not empty"}},
 		{syscall.ENOTDIR, []string{"not a directory"}},
@@ -115,7 +116,7 @@ func meaningOf(code int, text string, kind storage.Kind) error {
 // unknown tells whether the server does not know the command that it refused.
 func unknown(err error) bool {
 	var r *replyError
-	return errors.As(err, &r) && r.code >= 500 && r.code <= 504 && errors.Is(r.is, errors.ErrUnsupported)
+	return errors.As(err, &r) && r.code >= 500 && errors.Is(r.is, errors.ErrUnsupported)
 }
 
 // missing tells whether the server has no file of the name that it was asked for.

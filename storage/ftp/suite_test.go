@@ -24,3 +24,15 @@ func TestGridFTPPassesTheSuite(t *testing.T) {
 		Network: true, Lacks: []storagetest.Lack{storagetest.ForeignNames},
 	})
 }
+
+// Without MLST and MLSD, since with them a plain FTP server is like a GridFTP server.
+func TestPlainFTPPassesTheSuite(t *testing.T) {
+	f := lab.StartProFTPD(t, lab.ProFTPDConfig{Old: true})
+	storagetest.Run(t, Driver(), targetOf(t, f.URL, secret(f)), storagetest.Options{
+		Network: true, Few: true, Lacks: []storagetest.Lack{storagetest.ServerSums},
+	})
+}
+
+func secret(f *lab.System) storage.Credentials {
+	return storage.Credentials{Method: "basic", User: f.User, Password: "secret"}
+}

@@ -1,0 +1,61 @@
+package command_test
+
+import (
+	"testing"
+	"time"
+
+	"weir/internal/content"
+	"weir/lab"
+	"weir/storage"
+)
+
+// TestGridProxies has the real clients write, read and sum a file on a GridFTP
+// server that asks for a proxy; without one they are refused.
+func TestGridProxies(t *testing.T) {
+	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
+	g := lab.StartGridFTPWithProxies(t, lab.Config{})
+	cred, err := storage.Auth{Method: "x509", ProxyFile: g.Proxy, CADir: g.CADir}.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seed, size = 11, 300_000
+	for _, preset := range []string{"gfal-copy", "globus-url-copy"} {
+		t.Run(preset, func(t *testing.T) {
+			of(t, preset)
+			target := storage.Target{URL: parse(t, g.URL), Cred: cred, Command: []string{preset}}
+			c := clientOf(t, target)
+			must := func(op storage.Op) storage.Result {
+				t.Helper()
+				op.Timeout = time.Minute
+				res, err := c.Do(t.Context(), &op, &heard{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			name := preset + ".dat"
+			must(storage.Op{Kind: storage.Write, Path: name, Size: size, Seed: seed})
+			want, err := content.Sum("adler32", seed, 0, size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res := must(storage.Op{Kind: storage.Read, Path: name, Size: size, Sum: "adler32"}); res.Sum != want {
+				t.Errorf("read %s, want %s", res.Sum, want)
+			}
+			if preset == "gfal-copy" {
+				if res := must(storage.Op{Kind: storage.Checksum, Path: name, Sum: "adler32"}); res.Sum != want {
+					t.Errorf("the server's checksum is %s, want %s", res.Sum, want)
+				}
+			}
+			expired, err := g.ProxyFor(-time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target.Cred.From.ProxyFile = expired
+			op := storage.Op{Kind: storage.Read, Path: name, Size: size, Timeout: time.Minute}
+			if _, err := clientOf(t, target).Do(t.Context(), &op, &heard{}); storage.Classify(err) != storage.Denied {
+				t.Errorf("a proxy that has expired: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package ftp
+
+import (
+	"testing"
+	"time"
+
+	"weir/internal/tcp"
+	"weir/lab"
+	"weir/storage"
+)
+
+// TestReadsAllocateNothing but what opening and closing a data connection does:
+// FTP wants a new one for each transfer.
+func TestReadsAllocateNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
+	place(t, g, "f", 1, 300_000)
+	u := targetOf(t, g.URL, storage.Credentials{}).URL
+	c := serviceAt(t, g.URL, storage.Credentials{}).Client()
+	defer c.Close()
+	ctx := t.Context()
+	d := tcp.NewDialer(nil)
+	defer d.Close()
+	connect := func() *tcp.Conn {
+		conn, err := d.Dial(ctx, u.Hostname(), uint16(mustPort(t, u.Port())), time.Now().Add(time.Minute)) //nolint:gosec // a port
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	control := connect() // the first under a context is dearer
+	dial := testing.AllocsPerRun(50, func() { _ = connect().Close() })
+	_ = control.Close() // nothing was sent
+	for name, op := range map[string]storage.Op{
+		"whole": {Size: 300_000},
+		"part":  {Size: 300_000, Ranges: []storage.Range{{Offset: 1000, Length: 100_000}}},
+	} {
+		op.Kind, op.Path, op.Timeout = storage.Read, "f", time.Minute
+		var p silent
+		got := testing.AllocsPerRun(50, func() {
+			if _, err := c.Do(ctx, &op, &p); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > dial {
+			t.Errorf("%s: %v allocations for each operation, %v for its data connection", name, got, dial)
+		}
+		t.Logf("%s: %v allocations, of which %v are for the connection", name, got, dial)
+	}
+}
+
+// silent hears nothing.
+type silent struct{}
+
+func (*silent) Reached(storage.Phase) {}
+func (*silent) Moved(int)             {}
+func (*silent) ServedBy(string)       {}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package ftp
+
+const raceEnabled = false

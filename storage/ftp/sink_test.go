@@ -1,0 +1,135 @@
+package ftp
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestMain lets the test's own binary be a server, in another process, so that
+// its memory and CPU time are not the clients'.
+func TestMain(m *testing.M) {
+	if os.Getenv("WEIR_TEST_FTP") != "" {
+		if err := serve(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// startSink starts a lean server whose files are called by their sizes and
+// returns its address.
+func startSink(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "WEIR_TEST_FTP=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // it ends with its input
+		_ = cmd.Wait() // or with the test's context
+	})
+	var address string
+	if _, err := fmt.Fscanln(bufio.NewReader(out), &address); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+func serve() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go session(c)
+		}
+	}()
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// session is one control connection.
+func session(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReaderSize(c, 512)
+	var data net.Listener
+	_, _ = io.WriteString(c, "220 ready\r\n")
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		verb, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch verb {
+		case "USER":
+			_, err = io.WriteString(c, "331 password\r\n")
+		case "PASV":
+			if data, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // it ends with the transfer
+				return
+			}
+			p := data.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
+			_, err = fmt.Fprintf(c, "227 Entering Passive Mode (127,0,0,1,%d,%d)\r\n", p>>8, p&255)
+		case "RETR":
+			err = transfer(c, data, strings.TrimPrefix(arg, "/"))
+		case "QUIT":
+			return
+		default:
+			_, err = io.WriteString(c, "230 fine\r\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func transfer(c net.Conn, l net.Listener, name string) error {
+	defer l.Close()
+	size, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		_, err = io.WriteString(c, "550 No such file\r\n")
+		return err
+	}
+	d, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, "150 here it comes\r\n"); err != nil {
+		return err
+	}
+	block := make([]byte, min(size, 64<<10))
+	for ; size > 0 && err == nil; size -= int64(len(block)) {
+		_, err = d.Write(block[:min(size, int64(len(block)))])
+	}
+	_ = d.Close() // the client counts the bytes
+	_, err = io.WriteString(c, "226 done\r\n")
+	return err
+}
