@@ -1,11 +1,16 @@
 // Package cluster makes one run of many processes: a controller that holds the
 // plan, and workers that each run an engine on their share of it.
 //
-// The two talk in JSON lines over any pair of streams. A worker asks for each
-// step and gets it when all workers have asked; what it measures goes back
-// as intervals, which the controller adds up second by second. Today the
-// workers are processes of this machine (Local), for more clients than one
-// process may have open files.
+// A worker asks for each step and gets its share when all workers have asked;
+// what it measures goes back as intervals, which the controller adds up second
+// by second and writes when all workers have told theirs. The two talk in JSON:
+// over pairs of streams, to processes of this machine (Local), or over HTTPS, to
+// workers that come in by themselves from wherever a batch system has started
+// them (Door, Join). Only how messages travel differs.
+//
+// Over a network every report has a number. It is taken once, and acknowledged
+// when what it tells has been written; until then the worker keeps it. So nothing
+// is counted twice and nothing is lost, also when the controller is killed.
 package cluster
 
 import (
@@ -14,14 +19,23 @@ import (
 	"weir/workload"
 )
 
-// An order is what the controller says to a worker. Exactly one field is set.
+// An order is what the controller says to a worker. But for Numbers exactly one
+// field is set.
 type order struct {
-	Begin *begin         `json:"begin,omitempty"` // first
-	Step  *scenario.Step `json:"step,omitempty"`  // the worker's share of the next step, to begin now
-	Over  int            `json:"over,omitempty"`  // number of the step that all clients of all workers have left
-	End   bool           `json:"end,omitempty"`   // no more steps
-	Leave bool           `json:"leave,omitempty"` // no new operations, from now on
-	Way   *way           `json:"way,omitempty"`   // the answer to a report's Ask
+	Begin   *begin         `json:"begin,omitempty"`   // first
+	Step    *scenario.Step `json:"step,omitempty"`    // the worker's share of the next step, to begin then
+	Numbers []span         `json:"numbers,omitempty"` // with Step: of more clients than the worker has had
+	Over    int            `json:"over,omitempty"`    // number of the step that all clients of all workers have left
+	End     bool           `json:"end,omitempty"`     // no more steps
+	Leave   bool           `json:"leave,omitempty"`   // no new operations, from now on
+	Way     *way           `json:"way,omitempty"`     // the answer to a report's Ask
+}
+
+// A span is some numbers of clients, one after the other. Numbers are never
+// given twice in a run: names of files and random choices hang on them.
+type span struct {
+	First int `json:"first"`
+	Count int `json:"count"`
 }
 
 // A way is where a worker reaches a server.
@@ -37,14 +51,19 @@ type begin struct {
 	Plan     *scenario.Plan  `json:"plan"`
 	Files    []workload.File `json:"files"`
 	Folder   string          `json:"folder"`
+	Homes    int             `json:"homes"` // numbers of clients from which on each makes its own folder
 	Scratch  string          `json:"scratch,omitempty"`
 	Manifest string          `json:"manifest,omitempty"` // run directory whose manifest the worker writes
+	Making   bool            `json:"making,omitempty"`   // the worker has the controller write the manifest
 	Ask      bool            `json:"ask,omitempty"`      // the worker asks where it reaches servers
 }
 
-// A report is what a worker says to the controller. Exactly one field is set.
+// A report is what a worker says to the controller. But for No exactly one
+// field is set.
 type report struct {
+	No       int64             `json:"no,omitempty"`    // over a network: 1, 2, 3 ...
 	Ready    bool              `json:"ready,omitempty"` // asks for the next step
+	After    int               `json:"after,omitempty"` // with Ready: number of the step that it has held, 0 before the first
 	Gone     int               `json:"gone,omitempty"`  // number of the step that all clients have left, their tasks done
 	Interval *measure.Interval `json:"interval,omitempty"`
 	Event    *measure.Event    `json:"event,omitempty"`

@@ -255,7 +255,7 @@ func TestASecondOfManyWorkersHasOneStart(t *testing.T) {
 			Start: at.Add(time.Duration(4-i) * time.Millisecond), Seconds: 0.9 + float64(i)/1000,
 			Step: 1, Phase: "hold", Kind: storage.Read, Server: server, Clients: 2, Done: 1,
 		}
-		s.add(&v)
+		s.add(&v, claim{&stream{}, 0})
 	}
 	if err := s.flush(); err != nil {
 		t.Fatal(err)

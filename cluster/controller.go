@@ -2,140 +2,77 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"strings"
 	"time"
 
 	"weir/engine"
+	"weir/internal/say"
+	"weir/internal/unit"
 	"weir/measure"
+	"weir/scenario"
 )
 
-// A Peer is a worker as the controller sees it: a pair of streams.
-type Peer struct {
-	Name string
-	In   io.Reader      // reports
-	Out  io.WriteCloser // orders; closing it ends the worker
-	// Reach returns the address:port where this worker reaches a server,
-	// host:port. nil: at the server's own address.
-	Reach func(ctx context.Context, server string) (string, error)
-	// Site is where the worker is, if the sites of a run are told apart: its
-	// intervals say what jobs did there. "": they are not.
-	Site string
-}
-
-// Control drives the run c with workers, each with its share of the plan (the
-// one of that place), and returns when all have ended. manifest is the
-// run directory whose manifest the workers write, "" for none. Of c it uses
-// Plan, Files, Folder, Scratch, Pilot, Sink and Finish. A worker that is lost is an
-// event, and the run goes on with the others as long as there are any.
-func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
-	if c.Pilot == nil {
-		c.Pilot = engine.Alone(c.Plan)
-	}
-	k := &controller{Config: c, sum: newSum(c.Sink), heard: make(chan heard), alive: map[int]bool{}, gone: map[int]bool{}, latest: map[int]time.Time{}}
-	for i, p := range peers {
-		w := &remote{Peer: p, enc: json.NewEncoder(p.Out)}
-		k.workers = append(k.workers, w)
-		b := begin{Plan: c.Plan.Share(i, len(peers)), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch, Manifest: manifest, Ask: p.Reach != nil}
-		if err := w.say(order{Begin: &b}); err != nil {
-			return fmt.Errorf("worker %s: %w", p.Name, err)
-		}
-		k.alive[i] = true
-	}
-	var wg sync.WaitGroup
-	asking, deaf := context.WithCancel(ctx)
-	defer deaf()
-	for i := range k.workers {
-		wg.Go(func() { k.listen(asking, i) })
-	}
-	err := k.steer(ctx)
-	deaf()
-	for _, w := range k.workers {
-		_ = w.Out.Close() // a worker that is still there ends now
-	}
-	go func() { wg.Wait(); close(k.heard) }()
-	for range k.heard { // what comes too late is not part of the run
-	}
-	if err != nil {
-		k.outcome = fmt.Sprintf("broken off: %v", err)
-	}
-	end := measure.Event{Time: time.Now().UTC(), Kind: "end", Text: k.outcome}
-	return errors.Join(err, k.sum.flush(), c.Sink.Event(end))
-}
-
+// A controller drives a run with workers. Its goroutine, steer, is the only one
+// that knows how things are; others tell it through heard.
 type controller struct {
 	engine.Config
-	workers []*remote
+	crew    Crew
+	clock   func() time.Time
+	began   time.Time // of clock
+	workers []*remote // all that ever came
 	sum     *sum
+	stop    *engine.Stopper
 	heard   chan heard
-	alive   map[int]bool
-	latest  map[int]time.Time    // start of the last interval of each worker
-	ready   int                  // workers that have asked for the next step
-	gone    map[int]bool         // workers whose clients have done their tasks and left the step
-	step    int                  // its number
+	numbers int                  // how many clients' numbers have been given
+	number  int                  // of the step
+	loaded  time.Time            // when the first one began
+	kept    *scenario.Step       // that the pilot has named, and for which nobody is there
+	failed  int                  // workers that ended with an error of their own
 	answers <-chan engine.Answer // of the pilot; nil unless it is being asked
 	cool    bool                 // the step that ended last stands apart from the next
 	leaving bool
-	ended   bool   // no more steps
-	outcome string // why the steps ended
+	ended   bool      // no more steps
+	alone   time.Time // since when no worker is there
+	said    string    // by a worker that was lost last
+	outcome string    // why the steps ended
+	ticked  time.Time
 }
 
-type remote struct {
-	Peer
-	mu  sync.Mutex
-	enc *json.Encoder
-}
-
-func (w *remote) say(o order) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.enc.Encode(o)
-}
-
-// answer says where the worker reaches a server.
-func (w *remote) answer(ctx context.Context, server string) {
-	at := way{Server: server}
-	var err error
-	if at.At, err = w.Reach(ctx, server); err != nil {
-		at.Error = err.Error()
+func newController(c engine.Config, crew Crew, clock func() time.Time) *controller {
+	if c.Pilot == nil {
+		c.Pilot = engine.Alone(c.Plan)
 	}
-	_ = w.say(order{Way: &at}) // a lost worker is noticed where it is heard
-}
-
-// heard is one report of one worker; err tells that it is lost.
-type heard struct {
-	worker int
-	report report
-	err    error
-}
-
-// listen hears worker i until it has ended. Where it reaches servers is
-// answered beside: that may take a while, and steps wait for nobody's answer.
-func (k *controller) listen(ctx context.Context, i int) {
-	w := k.workers[i]
-	dec := json.NewDecoder(w.In)
-	var answers sync.WaitGroup
-	defer answers.Wait()
-	for {
-		var r report
-		err := dec.Decode(&r)
-		if r.Ask != "" && w.Reach != nil {
-			answers.Go(func() { w.answer(ctx, r.Ask) })
-			continue
-		}
-		k.heard <- heard{i, r, err}
-		if err != nil {
-			return
-		}
+	now := clock()
+	return &controller{
+		Config: c, crew: crew.complete(), clock: clock, began: now, alone: now, ticked: now,
+		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), heard: make(chan heard),
 	}
+}
+
+// unbound is the plan of worker i: when the run is to stop is judged for all
+// together.
+func unbound(p *scenario.Plan, i int) *scenario.Plan {
+	own := *p
+	own.Stop = scenario.Stop{}
+	own.First = p.First + i // sets the arrivals of the open model apart
+	return &own
+}
+
+// finish writes what is left, and how the run ended.
+func (k *controller) finish(err error) error {
+	if err != nil {
+		k.outcome = fmt.Sprintf("broken off: %v", err)
+	}
+	end := measure.Event{Time: k.clock().UTC(), Kind: "end", Text: k.outcome}
+	return errors.Join(err, k.sum.flush(), k.Sink.Event(end))
 }
 
 func (k *controller) steer(ctx context.Context) error {
 	finish := k.Finish
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(k.crew.patience / 120)
 	defer tick.Stop()
 	asking, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -144,21 +81,25 @@ func (k *controller) steer(ctx context.Context) error {
 			<-k.answers
 		}
 	}()
-	for len(k.alive) > 0 {
+	for {
+		if over, err := k.over(); over {
+			return err
+		}
 		var err error
 		select {
 		case h := <-k.heard:
 			err = k.hear(asking, h)
+			if h.done != nil {
+				h.done <- struct{}{}
+			}
 		case a := <-k.answers:
 			k.answers = nil
 			err = k.begin(a)
 		case <-finish:
 			finish = nil
-			k.leaving = true
-			cancel() // the pilot need not think any more
-			k.tell(order{Leave: true})
-		case now := <-tick.C:
-			err = k.sum.before(now.Add(-grace))
+			err = k.leave("finish was asked for", cancel)
+		case <-tick.C:
+			err = k.look(asking, cancel)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -166,48 +107,173 @@ func (k *controller) steer(ctx context.Context) error {
 			return err
 		}
 	}
-	if !k.ended && !k.leaving {
-		return errors.New("all workers were lost")
+}
+
+// over tells whether the run is: nobody is there, and nobody will come.
+func (k *controller) over() (bool, error) {
+	if len(k.present()) > 0 {
+		return false, nil
 	}
+	switch waited := k.clock().Sub(k.alone); {
+	case k.ended || k.leaving:
+		return true, nil
+	case k.crew.closed, k.number > 0 && waited > k.crew.Wait, k.number == 0 && k.failed >= k.crew.Want:
+		return true, errors.Join(errors.New("all workers were lost"), k.absent())
+	case waited > k.crew.Wait:
+		return true, errors.Join(fmt.Errorf("no worker has come in %v", k.crew.Wait), k.absent())
+	}
+	return false, nil
+}
+
+// absent says why workers are not there, as far as that is known.
+func (k *controller) absent() error {
+	var all []error
+	if k.said != "" {
+		all = append(all, errors.New(k.said))
+	}
+	if k.crew.Absent != nil {
+		for i, s := range k.crew.Absent() {
+			if i == mostAbsent {
+				all = append(all, errors.New("and others"))
+				break
+			}
+			all = append(all, errors.New(s))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// mostAbsent is of how many workers that are not there the reason is told.
+const mostAbsent = 5
+
+// present returns the workers that are there.
+func (k *controller) present() []*remote {
+	var there []*remote
+	for _, w := range k.workers {
+		if w.there {
+			there = append(there, w)
+		}
+	}
+	return there
+}
+
+// leave has all clients leave before the steps are done.
+func (k *controller) leave(why string, cancel func()) error {
+	if k.leaving {
+		return nil
+	}
+	k.leaving = true
+	k.outcome = "ended early: " + why
+	cancel() // the pilot need not think any more
+	k.tell(order{Leave: true})
 	return nil
 }
 
 func (k *controller) tell(o order) {
-	for i := range k.alive {
-		_ = k.workers[i].say(o) // a lost worker is noticed where it is heard
+	for _, w := range k.present() {
+		_ = w.say(o)
 	}
 }
 
+// look is called several times a second: time alone makes workers lost, and
+// steps begin.
+func (k *controller) look(ctx context.Context, cancel func()) error {
+	now := k.clock()
+	gap := now.Sub(k.ticked)
+	k.ticked = now
+	for _, w := range k.present() {
+		if gap > k.touch() { // it is we who were held up
+			w.heard.Add(int64(gap))
+		}
+		if k.silent(w) > k.crew.patience && (!k.crew.closed || w.in) {
+			if err := k.lost(w, fmt.Errorf("%w for %v", errSilent, k.crew.patience)); err != nil {
+				return err
+			}
+		}
+	}
+	if why := k.stop.Reason(now.Sub(k.loaded)); why != "" && k.number > 0 {
+		return k.leave(why, cancel)
+	}
+	return errors.Join(k.sum.before(k.told()), k.next(ctx))
+}
+
+// silent returns for how long a worker has not been heard.
+func (k *controller) silent(w *remote) time.Duration {
+	return k.clock().Sub(k.began) - time.Duration(w.heard.Load())
+}
+
+// hears notes that a worker was heard now.
+func (k *controller) hears(w *remote) { w.heard.Store(int64(k.clock().Sub(k.began))) }
+
+// touch is for how long a worker that holds a step may be silent before others
+// begin the next one without it.
+func (k *controller) touch() time.Duration { return k.crew.patience / 12 }
+
+// come takes in a worker.
+func (k *controller) come(w *remote) {
+	w.there = true
+	k.hears(w)
+	k.workers = append(k.workers, w)
+	k.show(w)
+}
+
 func (k *controller) hear(ctx context.Context, h heard) error {
+	if h.comes {
+		k.come(h.worker)
+		return errors.Join(k.greet(h.worker), k.next(ctx)) // it may hold a step, from before we were killed
+	}
+	if h.err != nil {
+		return k.lost(h.worker, h.err)
+	}
+	if !h.worker.there {
+		return nil // was given up
+	}
+	k.hears(h.worker)
+	for i := range h.reports {
+		if err := k.report(h.worker, &h.reports[i]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(k.sum.before(k.told()), k.next(ctx))
+}
+
+// report takes one report of a worker.
+func (k *controller) report(w *remote, r *report) error {
+	if v := r.Interval; v != nil {
+		w.latest = v.Start
+		if w.jobs != "" {
+			v.At(w.jobs)
+		}
+		if k.sum.add(v, claim{w, r.No}) {
+			k.stop.Saw(v)
+		}
+		return nil
+	}
+	defer w.written(r.No)
 	switch {
-	case h.err != nil:
-		return k.lost(ctx, h.worker, h.err)
-	case h.report.Interval != nil:
-		k.latest[h.worker] = h.report.Interval.Start
-		if site := k.workers[h.worker].Site; site != "" {
-			h.report.Interval.At(site)
+	case r.Event != nil && r.Event.Kind == "end":
+		if !k.leaving && k.outcome == "" {
+			k.outcome = r.Event.Text // all workers end for the same reason
 		}
-		k.sum.add(h.report.Interval)
-		return k.sum.before(k.told())
-	case h.report.Event != nil && h.report.Event.Kind == "end":
-		k.outcome = h.report.Event.Text // all workers end for the same reason
-		return nil
-	case h.report.Event != nil:
-		return k.Sink.Event(*h.report.Event)
-	case h.report.Done:
-		delete(k.alive, h.worker)
-		if h.report.Error != "" {
-			return fmt.Errorf("worker %s: %s", k.workers[h.worker].Name, h.report.Error)
-		}
-		k.ended = k.ended || len(k.alive) == 0
-		return nil
-	case h.report.Gone > 0:
-		k.gone[h.worker] = true
-		k.over()
-		return nil
-	case h.report.Ready:
-		k.ready++
-		return k.next(ctx)
+	case r.Event != nil:
+		return k.Sink.Event(*r.Event)
+	case r.Done && r.Error != "" && k.crew.closed:
+		w.there = false
+		return fmt.Errorf("worker %s: %s", w.name, r.Error)
+	case r.Done && r.Error != "":
+		k.failed++
+		return k.lost(w, errors.New(r.Error))
+	case r.Done:
+		w.there, w.in = false, false
+		k.show(w)
+		k.ended = k.ended || k.crew.closed && len(k.present()) == 0
+		k.alone = k.clock()
+	case r.Gone > 0 && r.Gone == w.step:
+		w.gone = true
+		k.gather()
+	case r.Ready && r.After == w.step:
+		w.ready, w.in = true, false
+		k.show(w)
 	}
 	return nil
 }
@@ -215,47 +281,64 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 // told returns the time up to which all workers that are there have told what
 // they saw.
 func (k *controller) told() time.Time {
-	least := time.Now()
-	for i := range k.alive {
-		if t := k.latest[i]; t.Before(least) {
-			least = t
+	least := k.clock()
+	for _, w := range k.workers {
+		if w.there && w.held && w.latest.Before(least) {
+			least = w.latest
 		}
 	}
 	return least
 }
 
-func (k *controller) lost(ctx context.Context, i int, err error) error {
-	if !k.alive[i] {
+// lost goes on without a worker.
+func (k *controller) lost(w *remote, err error) error {
+	if !w.there {
 		return nil // it had said that it was done
 	}
-	delete(k.alive, i)
-	e := k.Sink.Event(measure.Event{
-		Time: time.Now().UTC(), Kind: "warning",
-		Text: fmt.Sprintf("worker %s was lost: %v; its clients are missing from here on", k.workers[i].Name, err),
-	})
-	delete(k.gone, i)
-	k.over()
-	return errors.Join(e, k.next(ctx))
+	w.there, w.in = false, false
+	w.why = err.Error()
+	w.hangUp()
+	k.show(w)
+	k.alone = k.clock()
+	k.said = fmt.Sprintf("worker %s: %v", w.name, err)
+	text := fmt.Sprintf("worker %s was lost: %v", w.name, err)
+	if w.held {
+		text += "; its clients are missing from here on"
+		if !k.crew.closed {
+			text += " until the next step, which others do for it"
+		}
+	}
+	k.gather()
+	return k.warn(text)
 }
 
-// over ends the step when the clients of all workers have left it.
-func (k *controller) over() {
-	if len(k.gone) > 0 && len(k.gone) == len(k.alive) {
-		k.tell(order{Over: k.step})
-		clear(k.gone)
+// gather ends the step when the clients of all workers have left it.
+func (k *controller) gather() {
+	any := false
+	for _, w := range k.present() {
+		if w.in && !w.gone {
+			return
+		}
+		any = any || w.gone
+	}
+	if !any {
+		return
+	}
+	k.tell(order{Over: k.number})
+	for _, w := range k.workers {
+		w.gone = false
 	}
 }
 
-// notice is how long before a step begins the workers are told.
-const notice = 50 * time.Millisecond
-
-// next asks the pilot for the next step when all workers have asked for it. The
-// pilot may take its time: what workers tell meanwhile is heard.
+// next asks the pilot for the next step when it is time. The pilot may take its
+// time: what workers tell meanwhile is heard.
 func (k *controller) next(ctx context.Context) error {
-	if k.answers != nil || k.ready < len(k.alive) || len(k.alive) == 0 {
+	if k.answers != nil || k.leaving || k.ended || !k.due() {
 		return nil
 	}
-	k.ready = 0
+	if k.kept != nil {
+		return k.begin(engine.Answer{Step: *k.kept})
+	}
 	if k.cool {
 		if err := k.sum.over(); err != nil { // the pilot may want to read it
 			return err
@@ -265,31 +348,130 @@ func (k *controller) next(ctx context.Context) error {
 	return nil
 }
 
+// due tells whether the next step may begin: all workers that hold one have
+// asked for it. One that is out of touch is waited for only where clients rest
+// meanwhile; where they do not, its clients leave by themselves.
+func (k *controller) due() bool {
+	ready, coming := 0, 0
+	for _, w := range k.present() {
+		switch {
+		case w.ready:
+			ready++
+		case w.in && (k.cool || k.crew.closed || k.silent(w) < k.touch()):
+			return false
+		case !w.in:
+			coming++
+		}
+	}
+	if k.number > 0 || ready == 0 {
+		return ready > 0
+	}
+	if k.crew.closed {
+		return coming == 0
+	}
+	return ready >= k.crew.Want || k.clock().Sub(k.began) > k.crew.Wait
+}
+
 // begin sends the step that the pilot named.
 func (k *controller) begin(a engine.Answer) error {
-	step, err := a.Step, a.Err
 	switch {
 	case k.leaving:
 		return nil
-	case errors.Is(err, io.EOF):
+	case errors.Is(a.Err, io.EOF):
 		k.ended = true
 		k.tell(order{End: true})
 		return nil
-	case err != nil:
-		return err
+	case a.Err != nil:
+		return a.Err
 	}
-	k.cool, k.step = step.Cool > 0 || step.Jobs > 0, step.Number
-	clear(k.gone)
-	step.Begin = time.Now().Add(notice)
-	whole := *k.Plan
-	whole.Steps = append(whole.Steps[:0:0], step)
-	for i := range k.alive {
-		part := whole.Share(i, len(k.workers)).Steps[0]
-		_ = k.workers[i].say(order{Step: &part}) // as in tell
+	mine := k.asking()
+	if k.kept = nil; len(mine) == 0 {
+		k.kept = &a.Step // those who asked have been lost meanwhile
+		return nil
+	}
+	step, first := a.Step, k.number == 0
+	if first {
+		k.loaded = k.clock()
+	}
+	k.cool, k.number = step.Cool > 0 || step.Jobs > 0, step.Number
+	step.Begin = k.clock().Add(k.notice(len(mine)))
+	shares := deal(step.Clients, mine, k.Plan.Links)
+	total := 0
+	for _, n := range shares {
+		total += n
+	}
+	for i, w := range mine {
+		part := step
+		if part.Clients = shares[i]; part.Clients < total {
+			part.Rate *= unit.Rate(part.Clients) / unit.Rate(total)
+		}
+		_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
+		w.step, w.clients, w.ready, w.gone, w.in, w.held = step.Number, part.Clients, false, false, true, true
+		k.show(w)
+	}
+	return errors.Join(k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
+}
+
+// asking returns the workers that ask for the next step and are in touch.
+func (k *controller) asking() []*remote {
+	var all []*remote
+	for _, w := range k.present() {
+		if w.ready && (w.near() || k.silent(w) < k.touch()) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// notice is how long before a step begins the workers are told.
+func (k *controller) notice(workers int) time.Duration {
+	if k.crew.closed {
+		return 50 * time.Millisecond
+	}
+	return 100*time.Millisecond + time.Duration(workers)*time.Millisecond/4
+}
+
+// allot gives a worker numbers for n clients, of which it may have some.
+func (k *controller) allot(w *remote, n int) []span {
+	more := n - w.numbers
+	if more <= 0 {
+		return nil
+	}
+	s := span{k.Plan.First + k.numbers, more}
+	k.numbers += more
+	w.numbers = n
+	return []span{s}
+}
+
+// announce tells of a step that begins.
+func (k *controller) announce(step scenario.Step, workers int) error {
+	where := fmt.Sprintf("in %d processes", workers)
+	if !k.crew.closed {
+		where = "on " + say.Plural(workers, "worker")
 	}
 	return k.Sink.Event(measure.Event{
-		Time: time.Now().UTC(), Kind: "step", Step: step.Number,
-		Text:    fmt.Sprintf("step %d: %d clients in %d processes", step.Number, step.Clients, len(k.alive)),
+		Time: k.clock().UTC(), Kind: "step", Step: step.Number,
+		Text:    fmt.Sprintf("step %d: %d clients %s", step.Number, step.Clients, where),
 		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(),
 	})
+}
+
+// fewer warns if there are fewer workers, or less room, than there should be.
+func (k *controller) fewer(step scenario.Step, clients, workers int, first bool) error {
+	var err error
+	if first && workers < k.crew.Want {
+		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.crew.Want, k.crew.Wait)
+		if why := k.absent(); why != nil {
+			text += ": " + strings.ReplaceAll(why.Error(), "\n", "; ")
+		}
+		err = k.warn(text)
+	}
+	if clients < step.Clients {
+		err = errors.Join(err, k.warn(fmt.Sprintf("step %d has %d clients instead of %d: the workers that are there may open no more files", step.Number, clients, step.Clients)))
+	}
+	return err
+}
+
+func (k *controller) warn(text string) error {
+	return k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text})
 }

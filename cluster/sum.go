@@ -9,9 +9,6 @@ import (
 	"weir/storage"
 )
 
-// Reports of a second are waited for at most this long after its end.
-const grace = 3 * time.Second
-
 // slot says which intervals of different workers belong together. Phases end
 // at slightly different moments in different workers, so a second in which a
 // phase changes has one slot for each.
@@ -23,24 +20,49 @@ type slot struct {
 	server string
 }
 
+func slotOf(v *measure.Interval) slot { return slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server} }
+
+// A claim is a report of a worker that is to be acknowledged.
+type claim struct {
+	line
+	no int64
+}
+
+// A known slot has what was told of it, and the reports that told it.
+type known struct {
+	*measure.Interval
+	claims []claim
+}
+
 // A sum adds the intervals of many workers second by second.
 type sum struct {
 	out   measure.Sink
-	slots map[slot]*measure.Interval
+	slots map[slot]*known
+	past  map[slot]bool // written by a controller that was killed
 }
 
-func newSum(out measure.Sink) *sum { return &sum{out, map[slot]*measure.Interval{}} }
+func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*known{}} }
 
-func (s *sum) add(v *measure.Interval) {
-	at := slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server}
-	if have := s.slots[at]; have != nil {
+// add takes an interval, and returns false if its slot has been written before:
+// then it is known.
+func (s *sum) add(v *measure.Interval, c claim) bool {
+	at := slotOf(v)
+	if s.past[at] {
+		c.written(c.no)
+		return false
+	}
+	have := s.slots[at]
+	if have == nil {
+		have = &known{Interval: v}
+		s.slots[at] = have
+	} else {
 		if v.Start.Before(have.Start) {
 			have.Start = v.Start
 		}
 		have.Add(v)
-	} else {
-		s.slots[at] = v
 	}
+	have.claims = append(have.claims, c)
+	return true
 }
 
 // before writes all seconds that ended before t. Workers begin a second some
@@ -56,7 +78,7 @@ func (s *sum) before(t time.Time) error {
 func (s *sum) over() error { return s.write(func(at slot) bool { return at.phase != measure.Drain }) }
 
 func (s *sum) write(is func(slot) bool) error {
-	var ready []*measure.Interval
+	var ready []*known
 	span := map[slot]*measure.Interval{} // one for all kinds and servers
 	for at, v := range s.slots {
 		if !is(at) {
@@ -79,12 +101,15 @@ func (s *sum) write(is func(slot) bool) error {
 		at := span[slot{second: v.Start.Unix(), step: v.Step, phase: v.Phase}]
 		v.Start, v.Seconds = at.Start, at.Seconds
 	}
-	slices.SortFunc(ready, func(a, b *measure.Interval) int {
+	slices.SortFunc(ready, func(a, b *known) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server))
 	})
 	for _, v := range ready {
-		if err := s.out.Interval(v); err != nil {
+		if err := s.out.Interval(v.Interval); err != nil {
 			return err
+		}
+		for _, c := range v.claims {
+			c.written(c.no)
 		}
 	}
 	return nil

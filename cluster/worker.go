@@ -25,7 +25,8 @@ type Manifests func(dir string) (engine.Manifest, io.Closer, error)
 func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Driver, open Manifests) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &worker{enc: json.NewEncoder(out), steps: make(chan order), finish: make(chan struct{}), ways: map[place]*found{}}
+	enc := json.NewEncoder(out)
+	w := newWorker(func(r report) error { return enc.Encode(r) })
 	dec := json.NewDecoder(in)
 	var first order
 	if err := dec.Decode(&first); errors.Is(err, io.EOF) {
@@ -49,15 +50,25 @@ func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Dr
 }
 
 type worker struct {
-	mu     sync.Mutex
-	enc    *json.Encoder
-	steps  chan order
-	finish chan struct{}
-	gone   int           // number of the step that our clients have left
-	over   chan struct{} // closed when all others have, too
+	mu      sync.Mutex
+	send    func(report) error // called by one goroutine at a time
+	steps   chan order
+	finish  chan struct{}
+	leaving bool          // finish is closed
+	gone    int           // number of the step that our clients have left
+	over    chan struct{} // closed when all others have, too
 
-	places sync.RWMutex
-	ways   map[place]*found
+	asks    bool   // for the next step
+	step    int    // number of the one that we hold, or have held
+	clients int    // of it
+	has     []span // numbers of our clients, in the order in which we got them
+	places  sync.RWMutex
+	ways    map[place]*found
+	own     engine.Config // what the worker itself adds: its clock, its manifest
+}
+
+func newWorker(send func(report) error) *worker {
+	return &worker{send: send, steps: make(chan order, 1), finish: make(chan struct{}), ways: map[place]*found{}}
 }
 
 var (
@@ -68,7 +79,7 @@ var (
 func (w *worker) say(r report) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.enc.Encode(r)
+	return w.send(r)
 }
 
 // Interval implements measure.Sink.
@@ -84,7 +95,11 @@ func (w *worker) Event(e measure.Event) error {
 
 // Next implements engine.Pilot.
 func (w *worker) Next(ctx context.Context) (scenario.Step, error) {
-	if err := w.say(report{Ready: true}); err != nil {
+	w.mu.Lock()
+	w.asks = true
+	err := w.send(report{Ready: true, After: w.step})
+	w.mu.Unlock()
+	if err != nil {
 		return scenario.Step{}, err
 	}
 	select {
@@ -92,12 +107,29 @@ func (w *worker) Next(ctx context.Context) (scenario.Step, error) {
 		if o.Step == nil {
 			return scenario.Step{}, io.EOF
 		}
+		w.mu.Lock()
+		w.has = append(w.has, o.Numbers...)
+		w.asks, w.step, w.clients = false, o.Step.Number, o.Step.Clients
+		w.mu.Unlock()
 		return *o.Step, nil
 	case <-w.finish:
 		return scenario.Step{}, io.EOF
 	case <-ctx.Done():
 		return scenario.Step{}, ctx.Err()
 	}
+}
+
+// number returns that of our client i within the run.
+func (w *worker) number(i int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.has {
+		if i < s.Count {
+			return s.First + i
+		}
+		i -= s.Count
+	}
+	return -1 // there is no such client
 }
 
 // Gone implements engine.Gatherer. If nobody can be told any more, the run is
@@ -111,6 +143,13 @@ func (w *worker) Gone(step int) <-chan struct{} {
 	return over
 }
 
+// recall fills in what a controller that was started again has to know.
+func (w *worker) recall(h *hello) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h.Step, h.Ready, h.Gone, h.Clients, h.Has = w.step, w.asks, w.over != nil, w.clients, slices.Clone(w.has)
+}
+
 // left notes that all clients of all workers have left a step.
 func (w *worker) left(step int) {
 	w.mu.Lock()
@@ -122,32 +161,32 @@ func (w *worker) left(step int) {
 }
 
 func (w *worker) listen(ctx context.Context, dec *json.Decoder, cancel context.CancelCauseFunc) {
-	leaving := false
-	for {
+	for ctx.Err() == nil {
 		var o order
 		if err := dec.Decode(&o); err != nil {
 			cancel(fmt.Errorf("worker: the controller is gone: %w", err))
 			return
 		}
-		if o.Over > 0 {
-			w.left(o.Over)
-			continue
+		w.obey(ctx, o)
+	}
+}
+
+// obey does what the controller says. It is called by one goroutine.
+func (w *worker) obey(ctx context.Context, o order) {
+	switch {
+	case o.Over > 0:
+		w.left(o.Over)
+	case o.Leave:
+		if !w.leaving {
+			close(w.finish)
 		}
-		if o.Leave {
-			if !leaving {
-				close(w.finish)
-			}
-			leaving = true
-			continue
-		}
-		if o.Way != nil {
-			w.learn(o.Way)
-			continue
-		}
+		w.leaving = true
+	case o.Way != nil:
+		w.learn(o.Way)
+	default:
 		select {
 		case w.steps <- o:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -163,8 +202,8 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 	}
 	defer func() { _ = service.Close() }() // its clients are gone, nothing is left to be lost
 	c := engine.Config{
-		Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder, Scratch: b.Scratch,
-		Pilot: w, Sink: w, Finish: w.finish,
+		Clock: w.own.Clock, Manifest: w.own.Manifest, Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder, Scratch: b.Scratch,
+		Pilot: w, Sink: w, Finish: w.finish, Number: w.number, Homes: b.Homes,
 	}
 	if b.Manifest != "" {
 		m, closer, err := open(b.Manifest)

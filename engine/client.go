@@ -87,7 +87,7 @@ func (l *life) start(c *client) {
 
 func (l *life) born(c *client) error {
 	c.meter = l.rec.Meter()
-	number := l.Plan.First + c.number
+	number := l.Number(c.number)
 	c.session = storage.ClientOf(l.Service, number)
 	if past := c.past; past != nil && past.work != nil {
 		c.work, c.rand, c.task, c.past = past.work, past.rand, past.task, nil
@@ -95,8 +95,11 @@ func (l *life) born(c *client) error {
 	}
 	c.rand = rand.New(rand.NewPCG(l.seed, uint64(number)))
 	var err error
-	c.work, err = workload.New(l.Plan.Work, l.Files, number, l.Folder)
-	return err
+	if c.work, err = workload.New(l.Plan.Work, l.Files, number, l.Folder); err != nil || l.Homes == 0 || number < l.Homes || !workload.Writes(l.Plan.Work) {
+		return err
+	}
+	p := preparer{Config: l.Config}
+	return p.mkdir(l.soft, c.session, workload.Home(l.Folder, number))
 }
 
 // loop is the closed model: task, pause, task, until told to leave, or until
@@ -184,6 +187,7 @@ func (l *life) operations(c *client, planned time.Duration) storage.Class {
 // operation runs one operation, again if it failed and the plan allows it.
 func (l *life) operation(c *client, op *storage.Op, planned time.Duration) storage.Class {
 	for try := 0; ; try++ {
+		err := l.remember(op) // before the clock of the operation starts: a manifest may be far away
 		now := l.rec.Now()
 		if planned < 0 {
 			planned = now
@@ -192,7 +196,9 @@ func (l *life) operation(c *client, op *storage.Op, planned time.Duration) stora
 		}
 		c.meter.StartAt(op.Kind, now, planned)
 		var res storage.Result
-		err := l.attempt(c, op, &res)
+		if err == nil {
+			err = l.attempt(c, op, &res)
+		}
 		class := c.meter.End(&res, err)
 		if !class.Failure() || try >= l.Plan.Work.Retries || !again(class) {
 			return class
@@ -263,13 +269,10 @@ func (l *life) brokenOff(err error) error {
 // attempt fills in res, which is not returned: copies of it would make the
 // stack of each client larger than it needs to be.
 func (l *life) attempt(c *client, op *storage.Op, res *storage.Result) error {
-	err := l.remember(op)
-	if err != nil {
-		return err
-	}
 	if c.task.Verify && l.unknowable(c, op) {
 		op.Sum = ""
 	}
+	var err error
 	if *res, err = c.session.Do(l.soft, op, c.meter); err != nil {
 		return l.brokenOff(err)
 	}

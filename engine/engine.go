@@ -53,8 +53,11 @@ type Config struct {
 	Scratch  string          // folder of this machine for the copies of staged jobs, as package scratch makes it
 	Pilot    Pilot           // nil: the plan's steps, one after the other
 	Sink     measure.Sink
-	Pacer    Pacer           // nil: the most exact one that this system has
-	Finish   <-chan struct{} // closed: no new operations; the last ones may end (nil: never)
+	Pacer    Pacer            // nil: the most exact one that this system has
+	Clock    func() time.Time // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
+	Number   func(i int) int  // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
+	Homes    int              // numbers of clients from which on each makes its own folder: those below have theirs (0: all have)
+	Finish   <-chan struct{}  // closed: no new operations; the last ones may end (nil: never)
 }
 
 // Run drives the plan's load to its end. It returns early, without an error,
@@ -112,7 +115,7 @@ type run struct {
 	crowd    *crowd
 	arrivals *arrivals // open model only
 	checker  *checker
-	stop     *stopper
+	stop     *Stopper
 	wall     wall
 	step     scenario.Step
 	idle     storage.Kind // of intervals in which nothing ever ran
@@ -134,9 +137,15 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if err := errors.Join(workload.Enough(c.Plan.Work, c.Files), c.checkScratch()); err != nil {
 		return nil, err
 	}
-	r := &run{Config: c, rec: measure.NewRecorder(), idle: mainKind(c.Plan.Work)}
-	r.stop = newStopper(c.Plan.Stop, r.rec.Now())
-	r.wall = wall{base: time.Now()}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Number == nil {
+		c.Number = func(i int) int { return c.Plan.First + i }
+	}
+	r := &run{Config: c, rec: measure.NewRecorder(c.Clock), idle: mainKind(c.Plan.Work)}
+	r.stop = NewStopper(c.Plan.Stop)
+	r.wall = wall{base: c.Clock()}
 	r.hard, r.kill = context.WithCancel(ctx)
 	r.soft, r.breakOff = context.WithCancel(r.hard)
 	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
@@ -194,7 +203,7 @@ const crowded = 10_000
 
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.Sink.Event(measure.Event{
-		Time: time.Now().UTC(), Kind: "step", Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
+		Time: r.Clock().UTC(), Kind: "step", Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
 		Clients: r.step.Clients, Rate: float64(r.step.Rate), Hold: time.Duration(r.step.Hold).Seconds(),
 	})
 	if err != nil {
@@ -212,7 +221,7 @@ func (r *run) oneStep(ctx context.Context) error {
 	r.others, r.deserted = nil, false
 	end := r.step.Begin
 	if end.IsZero() {
-		end = time.Now()
+		end = r.Clock()
 	}
 	for _, p := range []struct {
 		name string
@@ -248,7 +257,7 @@ func describe(s scenario.Step) string {
 }
 
 func (r *run) event(kind, text string) error {
-	return r.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: kind, Step: r.step.Number, Text: text})
+	return r.Sink.Event(measure.Event{Time: r.Clock().UTC(), Kind: kind, Step: r.step.Number, Text: text})
 }
 
 // The questions for checksums that wait when the last client has gone home are
@@ -264,7 +273,7 @@ func (r *run) finish(ctx context.Context) error {
 	defer drain.Stop()
 	var err error
 	for waiting := true; waiting; {
-		second := time.NewTimer(toNextSecond(time.Now()))
+		second := time.NewTimer(toNextSecond(r.Clock()))
 		select {
 		case <-home:
 			waiting = false

@@ -17,7 +17,7 @@ const rampTick = 5 * time.Millisecond
 // phase's end. In the ramp the number of clients goes evenly from what it is to the step's.
 // A phase of clients that do some tasks and leave ends with the last of them.
 func (r *run) phase(ctx context.Context, name string, span time.Duration, end time.Time) error {
-	begin := time.Now()
+	begin := r.Clock()
 	from, to := r.crowd.size(), r.step.Clients
 	ramp := name == measure.Ramp && r.arrivals == nil
 	timer := time.NewTimer(0)
@@ -29,7 +29,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 			next = earlier(next, now.Add(rampTick))
 		}
 		r.lookRound()
-		timer.Reset(time.Until(next))
+		timer.Reset(next.Sub(r.Clock()))
 		select {
 		case <-timer.C:
 		case <-r.crowd.empty:
@@ -41,7 +41,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		case <-r.Finish:
 			return r.early(name, "finish was asked for")
 		}
-		now = time.Now()
+		now = r.Clock()
 		if ramp && span > 0 {
 			share := min(max(1-float64(end.Sub(now))/float64(span), 0), 1)
 			r.crowd.resize(int(math.Round(float64(from) + float64(to-from)*share)))
@@ -52,7 +52,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		if err := r.cut(name); err != nil {
 			return err
 		}
-		if reason := r.stop.reason(r.rec.Now()); reason != "" {
+		if reason := r.stop.Reason(r.rec.Now()); reason != "" {
 			return r.early(name, reason)
 		}
 	}
@@ -92,7 +92,7 @@ func (r *run) cut(phase string) error {
 		if v.Seconds <= 0 && v.Begun+v.Done+v.Moved+v.Tasks+v.Events == 0 && v.Compute == 0 && len(v.Failed) == 0 {
 			continue // nothing can happen in no time, except in a test's clock
 		}
-		r.stop.saw(v)
+		r.stop.Saw(v)
 		if err := r.Sink.Interval(v); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (r *run) cut(phase string) error {
 			return err
 		}
 	}
-	if step := r.wall.stepped(time.Now()); step != 0 {
+	if step := r.wall.stepped(r.Clock()); step != 0 {
 		return r.event("warning", fmt.Sprintf("the wall clock was set by %v: from here on the hosts' samples and the clients' intervals do not tell the same seconds", step))
 	}
 	return nil

@@ -26,21 +26,31 @@ func Ask(ctx context.Context, p Pilot) <-chan Answer {
 	return c
 }
 
-// next asks the pilot for the step after the current one; a step that is to
-// stand apart from what follows comes to its rest before.
+// next asks the pilot for the step after the current one. A step that is to
+// stand apart from what follows comes to its rest before; else clients go on
+// until the answer is there. Where the pilot is not heard of they cannot go on
+// for ever, with a load that nobody has asked for and nobody knows of.
 func (r *run) next(ctx context.Context) (scenario.Step, error) {
-	if r.step.Cool <= 0 && r.step.Jobs == 0 {
+	apart := r.step.Cool > 0 || r.step.Jobs > 0
+	if _, several := r.Pilot.(Gatherer); !apart && !several {
 		return r.Pilot.Next(ctx)
 	}
-	return r.rest(ctx)
+	return r.rest(ctx, apart)
 }
+
+// longestSilence is for how long clients go on after a step without a word of
+// the next one.
+const longestSilence = 5 * time.Second
 
 // rest is the time between two steps that stand apart: all clients leave, their
 // last operations end within the plan's drain time or are broken off, the
 // service rests for the step's cool time, and then the pilot is asked, which
 // may take its time. All these seconds are of phase drain. Cuts lie only at
 // whole seconds and at the end, so that those of several processes add up.
-func (r *run) rest(ctx context.Context) (scenario.Step, error) {
+//
+// If they do not stand apart the pilot is asked at once, and clients leave only
+// when that takes long.
+func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var answers <-chan Answer
@@ -50,20 +60,34 @@ func (r *run) rest(ctx context.Context) (scenario.Step, error) {
 			<-answers
 		}
 	}
-	home := r.leave()
-	drain, cool := time.NewTimer(time.Duration(r.Plan.Drain)), time.NewTimer(time.Hour)
-	defer drain.Stop()
-	defer cool.Stop()
-	cool.Stop()
-	second := time.NewTimer(toNextSecond(time.Now()))
-	defer second.Stop()
+	var home <-chan struct{} // of the clients that leave; nil: they are there, or have left
+	var answer *Answer
+	silence, drain, cool, second := stopped(), stopped(), stopped(), stopped()
+	for _, t := range []*time.Timer{silence, drain, cool, second} {
+		defer t.Stop()
+	}
+	silence.Reset(0)
+	if !apart {
+		answers = Ask(asking, r.Pilot)
+		silence.Reset(longestSilence)
+	}
 	for {
+		if answer != nil && home == nil {
+			return r.goOn(*answer, apart)
+		}
 		select {
+		case <-silence.C:
+			apart = true
+			home = r.leave()
+			drain.Reset(time.Duration(r.Plan.Drain))
+			second.Reset(toNextSecond(r.Clock()))
 		case <-home:
 			home = nil
 			drain.Stop()
 			r.comeBack()
-			cool.Reset(time.Duration(r.step.Cool))
+			if answers == nil && answer == nil {
+				cool.Reset(time.Duration(r.step.Cool))
+			}
 		case <-drain.C:
 			if err := r.event("warning", fmt.Sprintf("operations still running %v after step %d were broken off", r.Plan.Drain, r.step.Number)); err != nil {
 				return scenario.Step{}, err
@@ -72,16 +96,13 @@ func (r *run) rest(ctx context.Context) (scenario.Step, error) {
 		case <-cool.C:
 			answers = Ask(asking, r.Pilot)
 		case a := <-answers:
-			if a.Err != nil {
-				return a.Step, a.Err // what is left of the second belongs to the run's end
-			}
-			return a.Step, r.cut(measure.Drain)
+			answer, answers = &a, nil
 		case <-second.C:
 			if err := r.resting(); err != nil {
 				leave()
 				return scenario.Step{}, err
 			}
-			second.Reset(toNextSecond(time.Now()))
+			second.Reset(toNextSecond(r.Clock()))
 		case <-ctx.Done():
 			leave()
 			return scenario.Step{}, ctx.Err()
@@ -92,12 +113,28 @@ func (r *run) rest(ctx context.Context) (scenario.Step, error) {
 	}
 }
 
+// stopped returns a timer that does not run.
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// goOn ends a rest with what the pilot said. If clients are still there, what
+// is left of the second belongs to the next step.
+func (r *run) goOn(a Answer, rested bool) (scenario.Step, error) {
+	if a.Err != nil || !rested {
+		return a.Step, a.Err // or to the run's end
+	}
+	return a.Step, r.cut(measure.Drain)
+}
+
 // resting writes a second of rest and holds the run against its stop rules.
 func (r *run) resting() error {
 	if err := r.cut(measure.Drain); err != nil {
 		return err
 	}
-	if reason := r.stop.reason(r.rec.Now()); reason != "" {
+	if reason := r.stop.Reason(r.rec.Now()); reason != "" {
 		r.outcome = "ended early: " + reason
 		return errFinished
 	}

@@ -28,7 +28,7 @@ func (c *Config) checkScratch() error {
 // operation of the service.
 func (l *life) staged(c *client, planned time.Duration) storage.Class {
 	g, op := c.task.Job, &c.task.Ops[0]
-	path := scratch.Copy(l.Scratch, l.Plan.First+c.number)
+	path := scratch.Copy(l.Scratch, l.Number(c.number))
 	defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
 	g.Whole(op)
 	op.Dest = path

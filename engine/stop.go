@@ -15,20 +15,19 @@ const (
 	errorLeast  = 20
 )
 
-// A stopper holds a run's totals against the plan's stop rules.
-type stopper struct {
+// A Stopper holds a run's totals against the plan's stop rules: in the engine
+// of a lone process, or in the controller of several. One goroutine uses it.
+type Stopper struct {
 	rule        scenario.Stop
-	began       time.Duration
 	done, moved int64
 	window      [errorWindow]struct{ second, done, failed int64 }
 }
 
-func newStopper(rule scenario.Stop, now time.Duration) *stopper {
-	return &stopper{rule: rule, began: now}
-}
+// NewStopper returns a Stopper that has seen nothing yet.
+func NewStopper(rule scenario.Stop) *Stopper { return &Stopper{rule: rule} }
 
-// saw adds an interval to the totals.
-func (s *stopper) saw(v *measure.Interval) {
+// Saw adds an interval to the totals.
+func (s *Stopper) Saw(v *measure.Interval) {
 	s.done += v.Done
 	s.moved += v.Moved
 	second := v.Start.Unix()
@@ -40,11 +39,12 @@ func (s *stopper) saw(v *measure.Interval) {
 	w.failed += v.Errors()
 }
 
-// reason returns why the run shall end now, "" if it shall go on.
-func (s *stopper) reason(now time.Duration) string {
+// Reason returns why the run shall end now, "" if it shall go on. spent is for
+// how long there has been load.
+func (s *Stopper) Reason(spent time.Duration) string {
 	r := s.rule
 	switch {
-	case r.Time > 0 && now-s.began >= time.Duration(r.Time):
+	case r.Time > 0 && spent >= time.Duration(r.Time):
 		return fmt.Sprintf("stop.time: %v have passed", r.Time)
 	case r.Count > 0 && s.done >= r.Count:
 		return fmt.Sprintf("stop.count: %d operations are done", s.done)
@@ -57,7 +57,7 @@ func (s *stopper) reason(now time.Duration) string {
 	return ""
 }
 
-func (s *stopper) errors() string {
+func (s *Stopper) errors() string {
 	newest := int64(0)
 	for _, w := range s.window {
 		newest = max(newest, w.second)

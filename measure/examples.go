@@ -26,7 +26,7 @@ func (x *examples) add(r *Recorder, at address, class storage.Class, err error) 
 		return
 	}
 	x.mu.Lock()
-	x.kept = append(x.kept, Event{Time: r.Time(r.Now()).UTC(), Kind: "error", Text: err.Error(), Class: class, On: at.server, What: at.kind.String()})
+	x.kept = append(x.kept, Event{Time: r.date(r.Now()), Kind: "error", Text: err.Error(), Class: class, On: at.server, What: at.kind.String()})
 	x.mu.Unlock()
 }
 

@@ -17,7 +17,8 @@ import (
 // A Recorder sums what the meters of one process count, and cuts the sums
 // into intervals. Its methods are safe for concurrent use.
 type Recorder struct {
-	base   time.Time // of all clock readings
+	base   time.Time // of all clock readings, by this machine's clock
+	begin  time.Time // the same moment by the run's clock
 	shards []*shard
 	gauge  gauge // clients
 	jobs   gauge
@@ -28,9 +29,14 @@ type Recorder struct {
 	last time.Duration
 }
 
-// NewRecorder returns a recorder whose clock starts now.
-func NewRecorder() *Recorder {
+// NewRecorder returns a recorder whose clock starts now. clock is the run's,
+// by which intervals and events are dated; nil: this machine's.
+func NewRecorder(clock func() time.Time) *Recorder {
 	r := &Recorder{base: time.Now(), shards: make([]*shard, 4*runtime.GOMAXPROCS(0))}
+	r.begin = r.base
+	if clock != nil {
+		r.begin = clock()
+	}
 	for i := range r.shards {
 		r.shards[i] = &shard{cells: map[address]*cell{}}
 	}
@@ -41,8 +47,11 @@ func NewRecorder() *Recorder {
 // what meters count in, and costs a third less than time.Now.
 func (r *Recorder) Now() time.Duration { return time.Since(r.base) }
 
-// Time returns the wall clock at a reading of Now.
+// Time returns this machine's clock at a reading of Now.
 func (r *Recorder) Time(t time.Duration) time.Time { return r.base.Add(t) }
+
+// date returns the run's clock at a reading of Now.
+func (r *Recorder) date(t time.Duration) time.Time { return r.begin.Add(t).UTC() }
 
 // Meter returns a meter for one more client.
 func (r *Recorder) Meter() *Meter {
@@ -88,7 +97,7 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	now := r.Now()
 	clients := r.gauge.mean(now)
 	blank := Interval{
-		Start: r.Time(r.last).UTC(), Seconds: (now - r.last).Seconds(),
+		Start: r.date(r.last), Seconds: (now - r.last).Seconds(),
 		Step: step, Phase: phase, Clients: clients, Jobs: Jobs{Running: r.jobs.mean(now)},
 	}
 	r.last = now

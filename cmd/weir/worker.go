@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -16,21 +18,42 @@ import (
 )
 
 // workerCommand is a part of a run in a process of its own. It is started by
-// weir run and speaks with it on standard input and output.
+// weir run and speaks with it on standard input and output; or a batch system has
+// started it, and it comes in over the network with a pass.
 func workerCommand(s streams, signals signalSource) *cobra.Command {
-	return &cobra.Command{
+	var pass string
+	c := &cobra.Command{
 		Use:    "worker",
 		Short:  "One process of a run (started by weir run)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			signals.listen() // and leave it to the run, whose end ends its workers, to heed them
-			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
+			caught := signals.listen()
+			files, _, err := monitor.RaiseOpenFiles()
+			if err != nil {
 				return err
 			}
-			return cluster.Work(c.Context(), s.in, s.out, all.Drivers(), openManifest)
+			if pass == "" { // it is left to the run, whose end ends its workers, to heed signals
+				return cluster.Work(c.Context(), s.in, s.out, all.Drivers(), openManifest)
+			}
+			p, err := cluster.ReadPass(pass)
+			if err != nil {
+				return exit{exitUsage, err}
+			}
+			ctx, end := context.WithCancelCause(c.Context())
+			defer end(nil)
+			go func() {
+				select {
+				case sig := <-caught:
+					end(fmt.Errorf("ended by a signal of its machine (%v)", sig))
+				case <-ctx.Done():
+				}
+			}()
+			return cluster.Join(ctx, p, cluster.JoinOptions{Files: files, Version: version()}, all.Drivers())
 		},
 	}
+	c.Flags().StringVar(&pass, "pass", "", "come in over the network with this file")
+	return c
 }
 
 // keeperCommand holds the links of a run, and moverCommand carries their

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"time"
+
+	"weir/engine"
+)
+
+// A Crew says which workers a Door waits for, and who is told of them.
+type Crew struct {
+	Want           int             // workers that the first step waits for
+	Wait           time.Duration   // for so long at most; also how long a run without workers waits for new ones
+	FilesPerClient int             // open files that a client needs at most; 0: no bound
+	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
+	// Absent says what is known of workers that are not there, in a sentence
+	// each. nil: nothing.
+	Absent func() []string
+	// Worker is told when something about a worker changes, by one goroutine at
+	// a time. nil: nobody is.
+	Worker func(WorkerState)
+
+	patience time.Duration // after which a silent worker is given up
+	closed   bool          // nobody comes later: processes of this machine
+}
+
+// patience is for how long a worker may be silent before it is given up.
+const patience = 30 * time.Second
+
+func (c Crew) complete() Crew {
+	if c.patience <= 0 {
+		c.patience = patience
+	}
+	c.Want = max(c.Want, 1)
+	return c
+}
+
+// What a worker is doing, as WorkerState.State says.
+const (
+	Waiting = "waiting" // for a step
+	Working = "working" // holds a step
+	Lost    = "lost"
+	Ended   = "ended"
+)
+
+// A WorkerState is what the controller knows of a worker.
+type WorkerState struct {
+	Name    string        // 1, 2, 3 ... in the order in which they came
+	Host    string        // its machine, as that calls itself
+	Job     string        // what the batch system calls it; "": not known
+	State   string        // Waiting, Working, Lost or Ended
+	Clients int           // that it has in the step
+	Offset  time.Duration // how far its machine's clock is behind the controller's
+	Doubt   time.Duration // about Offset, to both sides
+	Why     string        // why it was lost
+}
+
+// show tells the crew of a worker.
+func (k *controller) show(w *remote) {
+	if k.crew.Worker == nil {
+		return
+	}
+	s := w.about
+	s.Name, s.State, s.Clients = w.name, Waiting, 0
+	switch {
+	case w.in:
+		s.State, s.Clients = Working, w.clients
+	case !w.there && w.why != "":
+		s.State, s.Why = Lost, w.why
+	case !w.there:
+		s.State = Ended
+	}
+	k.crew.Worker(s)
+}

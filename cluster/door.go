@@ -1,0 +1,370 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"weir/engine"
+	"weir/internal/say"
+	"weir/internal/wire"
+	"weir/measure"
+)
+
+// DoorOptions say where a Door is.
+type DoorOptions struct {
+	// Address is HOST or HOST:PORT at which workers reach this machine; "": all
+	// of its addresses are tried, at any free port.
+	Address string
+	// State is a folder for this user's eyes only that is made if it is missing:
+	// who opens a door with the same state is taken for the same.
+	State string
+
+	clock func() time.Time // of tests
+}
+
+// A Door is where workers come in over the network. Its methods may be called by
+// several goroutines at once.
+type Door struct {
+	pass   Pass
+	server *wire.Server
+	clock  func() time.Time // never jumps
+	mu     sync.Mutex
+	run    *run          // nil: none has begun
+	begun  chan struct{} // closed when one has
+}
+
+// A run is what a Door knows of the run that is controlled.
+type run struct {
+	*controller
+	begin    []byte // packed
+	sessions map[string]*session
+	over     chan struct{} // closed when it is
+}
+
+// OpenDoor lets workers come in: those that come before Control wait for it.
+// Close ends it.
+func OpenDoor(o DoorOptions) (*Door, error) {
+	id, err := wire.Keep(o.State)
+	if err != nil {
+		return nil, err
+	}
+	state, err := readState(o.State)
+	if err != nil {
+		return nil, err
+	}
+	clock := o.clock
+	if clock == nil {
+		clock = time.Now
+	}
+	base, begin := clock().Round(0), time.Now()
+	d := &Door{begun: make(chan struct{}), clock: func() time.Time { return base.Add(time.Since(begin)) }}
+	listen, host, err := where(o.Address, state.Port)
+	if err != nil {
+		return nil, err
+	}
+	if d.server, err = wire.Listen(context.Background(), listen, id, nil); err != nil {
+		return nil, err
+	}
+	d.pass = Pass{Run: state.Run, Token: id.Token, Pin: id.Pin}
+	port := portOf(d.server.Addr())
+	for _, h := range host {
+		d.pass.URLs = append(d.pass.URLs, "https://"+joinHost(h, port))
+	}
+	state.Port = port
+	if err := state.write(o.State); err != nil {
+		return nil, errors.Join(err, d.server.Close())
+	}
+	d.answer()
+	return d, nil
+}
+
+// Pass returns what a worker needs to come in here.
+func (d *Door) Pass() Pass { return d.pass }
+
+// Close ends the door. Workers that still come in find nobody.
+func (d *Door) Close() error { return d.server.Close() }
+
+// answer has the door answer questions.
+func (d *Door) answer() {
+	wire.Handle(d.server, clockPath, longestHello, func(context.Context, *nothing) (*clockNow, error) { return &clockNow{d.clock()}, nil })
+	wire.Handle(d.server, helloPath, longestHello, d.hello)
+	wire.Handle(d.server, ordersPath, longestHello, d.orders)
+	wire.Handle(d.server, reportsPath, longestReports, d.reports)
+	wire.Handle(d.server, manifestPath, longestReports, d.making)
+	wire.HandleBytes(d.server, beginPath, func() ([]byte, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.run == nil {
+			return nil, wire.Refuse(http.StatusServiceUnavailable, "the run has not begun")
+		}
+		return d.run.begin, nil
+	})
+}
+
+// Control drives the run c with the workers that come in, each with its share
+// of the plan, and returns when all have ended. Of c it uses Plan, Files, Folder,
+// Pilot, Sink and Finish. A worker that is lost is an event; the run goes on
+// with the others, who do its share from the next step on, and with those that
+// come later. It is called once.
+func (d *Door) Control(ctx context.Context, c engine.Config, crew Crew) error {
+	b := begin{
+		Plan: unbound(c.Plan, 0), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch,
+		Homes: c.Plan.First + c.Plan.MostClients(), Making: crew.Manifest != nil,
+	}
+	packed, err := pack(b)
+	if err != nil {
+		return err
+	}
+	r := &run{controller: newController(c, crew, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
+	d.mu.Lock()
+	if d.run != nil {
+		d.mu.Unlock()
+		return errors.New("cluster: this door has had its run")
+	}
+	d.run = r
+	close(d.begun)
+	d.mu.Unlock()
+	err = r.finish(r.steer(ctx))
+	close(r.over)
+	d.farewell(r)
+	return err
+}
+
+// farewell waits until the workers that are in touch know that the run is over:
+// who does not may think that we were killed, and wait for us to come back.
+func (d *Door) farewell(r *run) {
+	late := time.NewTimer(r.crew.patience / 6)
+	defer late.Stop()
+	look := time.NewTicker(r.crew.patience / 1000)
+	defer look.Stop()
+	for {
+		d.mu.Lock()
+		waiting := false
+		for _, s := range r.sessions {
+			waiting = waiting || r.silent(s.worker) < r.touch() && !s.knows()
+		}
+		d.mu.Unlock()
+		if !waiting {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+func pack(v any) ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := json.NewEncoder(z).Encode(v); err != nil {
+		return nil, err
+	}
+	err := z.Close()
+	return b.Bytes(), err
+}
+
+// tell hands something on to the controller and waits until it has dealt with
+// it. false: the run is over.
+func (r *run) tell(h heard) bool {
+	done := make(chan struct{}, 1)
+	h.done = done
+	select {
+	case r.heard <- h:
+	case <-r.over:
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-r.over:
+		return false
+	}
+}
+
+// isOver tells whether the run is.
+func (r *run) isOver() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// errGone tells a worker that it was given up.
+func errGone() error {
+	return wire.Refuse(http.StatusGone, "this worker was not heard of for too long, and was given up")
+}
+
+// early is for how long a worker that comes before the run waits for an answer.
+const early = 5 * time.Second
+
+// hello takes in a worker.
+func (d *Door) hello(ctx context.Context, h *hello) (*welcome, error) {
+	select {
+	case <-d.begun:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(early):
+		return nil, wire.Refuse(http.StatusServiceUnavailable, "the run has not begun")
+	}
+	if len(h.Session) < 8 || len(h.Session) > 64 {
+		return nil, wire.Refuse(http.StatusBadRequest, "a session is named by 8 to 64 letters")
+	}
+	d.mu.Lock()
+	r := d.run
+	s, known := r.sessions[h.Session]
+	if !known {
+		s = newSession(h.Acked)
+		number := len(r.sessions) + 1
+		s.worker = &remote{line: s, name: strconv.Itoa(number), number: number, room: r.room(h.Files)}
+		s.worker.recall(h)
+		s.worker.about = WorkerState{Host: clean(h.Host), Job: clean(h.Job), Offset: h.Offset, Doubt: h.Doubt}
+		r.sessions[h.Session] = s
+	}
+	d.mu.Unlock()
+	if s.lost() {
+		return nil, errGone()
+	}
+	if !known && !r.tell(heard{worker: s.worker, comes: true}) {
+		return &welcome{Over: true}, nil
+	}
+	return &welcome{Name: s.worker.name, Number: s.worker.number}, nil
+}
+
+// clean cuts what a worker says of itself to what can be shown.
+func clean(text string) string {
+	const longest = 100
+	if r := []rune(text); len(r) > longest {
+		text = string(r[:longest])
+	}
+	return say.Plain(text)
+}
+
+// spareFiles are what a worker needs to have open besides its clients'.
+const spareFiles = 100
+
+// room returns how many clients a worker can have that may open so many files.
+func (r *run) room(files uint64) int {
+	if r.crew.FilesPerClient <= 0 || files == 0 {
+		return 0
+	}
+	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.crew.FilesPerClient, 1)
+}
+
+// find returns a session that is there.
+func (d *Door) find(id string) (*run, *session, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.run == nil || d.run.sessions[id] == nil {
+		return nil, nil, wire.Refuse(http.StatusNotFound, "nobody of that name has come in: say hello")
+	}
+	s := d.run.sessions[id]
+	if s.lost() {
+		return nil, nil, errGone()
+	}
+	d.run.hears(s.worker)
+	return d.run, s, nil
+}
+
+// orders answers when there are orders for a worker, or after a while.
+func (d *Door) orders(ctx context.Context, l *listening) (*taken, error) {
+	r, s, err := d.find(l.Session)
+	if err != nil {
+		return nil, err
+	}
+	s.poll(1)
+	defer s.poll(-1)
+	late := time.NewTimer(r.crew.patience / 3)
+	defer late.Stop()
+	for {
+		orders, more := s.pending(l.After)
+		if len(orders) > 0 {
+			return &taken{Acked: s.acked(), Orders: orders}, nil
+		}
+		select {
+		case <-more:
+			if s.lost() {
+				return nil, errGone()
+			}
+		case <-r.over:
+			return s.goodbye(), nil
+		case <-late.C:
+			return &taken{Acked: s.acked()}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// reports takes what a worker tells.
+func (d *Door) reports(_ context.Context, t *told) (*taken, error) {
+	r, s, err := d.find(t.Session)
+	if err != nil {
+		return nil, err
+	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	fresh, err := s.fresh(t.Reports)
+	if err != nil {
+		return nil, err
+	}
+	if len(fresh) > 0 && !r.tell(heard{worker: s.worker, reports: fresh}) || r.isOver() {
+		return s.goodbye(), nil
+	}
+	return &taken{Acked: s.acked()}, nil
+}
+
+// making writes down what a worker is about to make, or has removed.
+func (d *Door) making(_ context.Context, m *making) (*nothing, error) {
+	r, _, err := d.find(m.Session)
+	if err != nil {
+		return nil, err
+	}
+	if r.crew.Manifest == nil {
+		return nil, wire.Refuse(http.StatusForbidden, "this run makes nothing")
+	}
+	for _, e := range m.Entries {
+		if e.Removed {
+			err = r.crew.Manifest.Removed(string(e.Path))
+		} else {
+			err = r.crew.Manifest.Created(string(e.Path), e.Size, e.Seed)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
+	}
+	return &nothing{}, nil
+}
+
+// greet tells of a worker that came in.
+func (k *controller) greet(w *remote) error {
+	from := w.about.Host
+	if w.about.Job != "" {
+		from += ", job " + w.about.Job
+	}
+	return k.Sink.Event(measure.Event{
+		Time: k.clock().UTC(), Kind: "worker", Step: k.number,
+		Text: fmt.Sprintf("worker %s came in from %s; its clock is %s ours, give or take %v", w.name, from, apart(w.about.Offset), w.about.Doubt.Round(time.Microsecond)),
+	})
+}
+
+// apart says how far another clock is from ours.
+func apart(offset time.Duration) string {
+	word := "behind"
+	if offset < 0 {
+		word = "ahead of"
+	}
+	return fmt.Sprintf("%v %s", offset.Abs().Round(10*time.Microsecond), word)
+}

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"weir/internal/wire"
+	"weir/storage"
+)
+
+// JoinOptions say what a worker tells of itself. The zero value is fine.
+type JoinOptions struct {
+	Files   uint64 // that it may have open; 0: no bound
+	Version string // of the program
+	Job     string // what the batch system calls it; "": as the environment says
+
+	patience time.Duration // of tests: what the controller's is
+	limit    time.Duration // for which nothing need be heard of the controller
+}
+
+// longestAlone is for how long a worker goes on without a word of the controller,
+// which may have been killed and be started again.
+const longestAlone = 10 * time.Minute
+
+var (
+	errGivenUp = errors.New("the controller has given this worker up: it was not heard of for too long")
+	errOver    = errors.New("the run is over")
+)
+
+// Join is a worker's life over a network: it comes in with the pass, takes its
+// share of each step, and says what it saw, until the run is over. If the
+// controller had given it up, it comes in anew as another worker. When ctx ends
+// it breaks off and says so.
+func Join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) error {
+	if o.patience <= 0 {
+		o.patience = patience
+	}
+	if o.limit <= 0 {
+		o.limit = longestAlone
+	}
+	if o.Job == "" {
+		o.Job = jobID(os.Getenv)
+	}
+	for {
+		err := join(ctx, p, o, drivers)
+		if errors.Is(err, errOver) {
+			return nil
+		}
+		if !errors.Is(err, errGivenUp) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// join is the life of one session.
+func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) error {
+	m := newMember(p, o)
+	defer m.close()
+	if err := m.comeIn(ctx); err != nil {
+		return err
+	}
+	var b begin
+	if err := m.quick.Insist(ctx, beginPath, nil, &b, o.limit); err != nil {
+		return err
+	}
+	if b.Plan == nil {
+		return errors.New("worker: the controller's answer holds no plan")
+	}
+	b.Plan.First += m.number
+	m.worker = newWorker(m.send)
+	m.worker.own.Clock = m.clock.now
+	if b.Making {
+		m.worker.own.Manifest = m.ledger
+	}
+	return m.live(ctx, &b, drivers)
+}
+
+// jobID is what batch systems call the job that this process is part of.
+func jobID(env func(string) string) string {
+	if id := env("SLURM_JOB_ID"); id != "" {
+		if task := env("SLURM_PROCID"); task != "" {
+			return id + "." + task
+		}
+		return id
+	}
+	// HTCondor writes what it knows of a job to this file, one "Name = value" a line.
+	ad, err := os.ReadFile(env("_CONDOR_JOB_AD"))
+	if err != nil {
+		return ""
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(string(ad)) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			found[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	if found["ClusterId"] == "" {
+		return ""
+	}
+	return found["ClusterId"] + "." + found["ProcId"]
+}
+
+// aboutMe is what a worker says of itself.
+func aboutMe(o JoinOptions) hello {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	host, _ := os.Hostname()
+	return hello{
+		Session: hex.EncodeToString(id), Host: host, Boot: oneLine("/proc/sys/kernel/random/boot_id"), Pid: os.Getpid(),
+		Job: o.Job, Version: o.Version, Cores: runtime.NumCPU(), Files: o.Files,
+	}
+}
+
+func oneLine(path string) string {
+	text, _ := os.ReadFile(path) // what is not there is not told
+	return strings.TrimSpace(string(text))
+}
+
+// comeIn asks what time it is, and says hello.
+func (m *member) comeIn(ctx context.Context) error {
+	if err := m.setClock(ctx); err != nil {
+		return refused(err)
+	}
+	var w welcome
+	m.me.Offset, m.me.Doubt = m.clock.offset, m.clock.doubt
+	if err := m.slow.Insist(ctx, helloPath, m.me, &w, m.options.limit); err != nil {
+		return refused(err)
+	}
+	if w.Over {
+		return errOver
+	}
+	m.number = w.Number
+	return nil
+}
+
+// refused makes a sentence of what the controller says against us.
+func refused(err error) error {
+	switch {
+	case errors.Is(err, wire.ErrPin):
+		return fmt.Errorf("worker: this is not the controller that the pass is for: %w", err)
+	case wire.Status(err) == http.StatusUnauthorized:
+		return fmt.Errorf("worker: the controller does not know this pass, which is of another run: %w", err)
+	case wire.Status(err) == http.StatusGone:
+		return errGivenUp
+	}
+	return fmt.Errorf("worker: the controller cannot be reached: %w", err)
+}

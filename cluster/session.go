@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"weir/internal/wire"
+)
+
+// A session is a worker that has come in over the network, as its Door sees it.
+type session struct {
+	worker *remote
+	turn   sync.Mutex // held while reports are handed on: they stay in order
+
+	mu     sync.Mutex
+	orders []numbered // not known to have arrived
+	last   int64      // number of the last order
+	wake   chan struct{}
+	taken  int64              // number of the last report that was taken
+	open   map[int64]struct{} // reports that were taken and are not written yet
+	polls  int                // questions for orders that are being answered
+	gone   bool               // given up
+	told   bool               // that the run is over
+}
+
+func newSession(acked int64) *session {
+	return &session{wake: make(chan struct{}), taken: acked, open: map[int64]struct{}{}}
+}
+
+var _ line = (*session)(nil)
+
+// say implements line.
+func (s *session) say(o order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.orders = append(s.orders, numbered{s.last, o})
+	s.ring()
+	return nil
+}
+
+// ring wakes who waits for orders. The caller holds the lock.
+func (s *session) ring() {
+	close(s.wake)
+	s.wake = make(chan struct{})
+}
+
+// near implements line.
+func (s *session) near() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.polls > 0
+}
+
+// hangUp implements line.
+func (s *session) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+	s.orders, s.open = nil, nil
+	s.ring()
+}
+
+// written implements line.
+func (s *session) written(no int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, no)
+}
+
+// pending returns the orders after the one with the given number, and what is
+// closed when there may be more.
+func (s *session) pending(after int64) ([]numbered, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orders = slices.DeleteFunc(s.orders, func(o numbered) bool { return o.No <= after })
+	return slices.Clone(s.orders), s.wake
+}
+
+// poll counts the questions for orders that are being answered.
+func (s *session) poll(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polls += n
+}
+
+// lost tells whether the session was given up.
+func (s *session) lost() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
+// acked returns the number up to which all reports are done with.
+func (s *session) acked() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	least := s.taken
+	for no := range s.open {
+		least = min(least, no-1)
+	}
+	return least
+}
+
+// goodbye says that the run is over.
+func (s *session) goodbye() *taken {
+	s.mu.Lock()
+	s.told = true
+	s.mu.Unlock()
+	return &taken{Over: true, Acked: s.acked()}
+}
+
+// knows tells whether the worker has been told that the run is over, or cannot be.
+func (s *session) knows() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told || s.gone
+}
+
+// fresh returns those reports that were not taken before, and takes them: what
+// comes twice is known, and what comes before its turn is asked for again.
+func (s *session) fresh(all []json.RawMessage) ([]report, error) {
+	var out []report
+	for _, text := range all {
+		var r report
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, wire.Refuse(400, "a report cannot be read: %v", err)
+		}
+		out = append(out, r)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return nil, errGone()
+	}
+	out = slices.DeleteFunc(out, func(r report) bool {
+		if r.No != s.taken+1 {
+			return true
+		}
+		s.taken++
+		s.open[r.No] = struct{}{}
+		return false
+	})
+	return out, nil
+}

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/pause"
+)
+
+// longestAnswer is the most bytes of an answer that are read.
+const longestAnswer = 1 << 30
+
+// A Client asks one server, which may be reached at several addresses. Its
+// methods may be called by several goroutines at once.
+type Client struct {
+	urls  []string
+	token string
+	best  atomic.Int32 // place of the URL that answered last
+	http  http.Client
+}
+
+// NewClient returns a client of the server whose certificate has the given pin,
+// at the first of urls (https://HOST:PORT) that answers. A request that takes
+// longer than timeout, its answer included, has failed. Close ends it.
+func NewClient(urls []string, token, pin string, timeout time.Duration) *Client {
+	dialer := &net.Dialer{Timeout: min(timeout, 10*time.Second), KeepAlive: 15 * time.Second}
+	return &Client{urls: urls, token: token, http: http.Client{
+		Timeout: timeout,
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: min(timeout, 10*time.Second),
+			MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
+			TLSClientConfig: &tls.Config{
+				MinVersion: tls.VersionTLS13, ServerName: "weir",
+				InsecureSkipVerify:    true, //nolint:gosec // the pin is checked instead of names and authorities
+				VerifyPeerCertificate: nil, VerifyConnection: func(s tls.ConnectionState) error { return pinned(s, pin) },
+			},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func pinned(s tls.ConnectionState, pin string) error {
+	if len(s.PeerCertificates) == 0 || subtle.ConstantTimeCompare([]byte(fingerprint(s.PeerCertificates[0].Raw)), []byte(pin)) != 1 {
+		return ErrPin
+	}
+	return nil
+}
+
+// Close gives back connections that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Ask sends in to path as JSON and fills out with the answer. in nil asks with
+// GET. The error is an *Error if the server answered with one.
+func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+	}
+	var first error
+	from := int(c.best.Load())
+	for i := range c.urls {
+		at := (from + i) % len(c.urls)
+		err := c.ask(ctx, c.urls[at]+path, body, out)
+		if err == nil || Status(err) != 0 {
+			c.best.Store(int32(at))
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return first
+}
+
+func (c *Client) ask(ctx context.Context, url string, body []byte, out any) error {
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	text := io.LimitReader(res.Body, longestAnswer)
+	if res.StatusCode == http.StatusOK {
+		if err := json.NewDecoder(text).Decode(out); err != nil {
+			return fmt.Errorf("%s: the answer cannot be read: %w", url, err)
+		}
+		_, err := io.Copy(io.Discard, text) // so that the connection can be used again
+		return err
+	}
+	var f fault
+	_ = json.NewDecoder(io.LimitReader(text, 64<<10)).Decode(&f) // without a text the status says it
+	return &Error{Status: res.StatusCode, Text: f.Error}
+}
+
+// How long Insist waits before it asks again: at first, and doubling, at most.
+const (
+	firstWait   = 50 * time.Millisecond
+	longestWait = 2 * time.Second
+)
+
+// Insist asks until there is an answer: while the server cannot be reached or is
+// busy (429, or 500 and above), for up to limit. It gives up at once if a server
+// has the wrong certificate.
+func (c *Client) Insist(ctx context.Context, path string, in, out any, limit time.Duration) error {
+	wait := firstWait
+	begin := time.Now()
+	for {
+		err := c.Ask(ctx, path, in, out)
+		status := Status(err)
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrPin) || status != 0 && status != http.StatusTooManyRequests && status < 500 {
+			return err
+		}
+		if time.Since(begin) > limit {
+			return fmt.Errorf("no answer for %v: %w", limit, err)
+		}
+		if !pause.For(ctx, wait/2+rand.N(wait)) { // not all at the same moment
+			return err
+		}
+		wait = min(2*wait, longestWait)
+	}
+}

@@ -1,0 +1,49 @@
+// Package wire lets the parts of a program talk over networks that are not
+// trusted: questions and answers in JSON over HTTPS.
+//
+// The server makes its own certificate, and whoever asks knows that certificate's
+// fingerprint, so no authority is needed and nobody can stand in between. Both
+// know a token. Questions are small, may be answered late (a long poll), and can
+// be repeated until there is an answer; whether that is harmless is the affair
+// of who asks. Somebody without the token can neither fill the server's memory
+// nor hold it up.
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// An Error is an answer that is none: what the server says against a question.
+type Error struct {
+	Status int    // of HTTP
+	Text   string // for people
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("HTTP status %d (%s)", e.Status, http.StatusText(e.Status))
+	}
+	return e.Text
+}
+
+// Refuse makes an Error.
+func Refuse(status int, format string, a ...any) error {
+	return &Error{Status: status, Text: fmt.Sprintf(format, a...)}
+}
+
+// Status returns that of the Error in err, 0 if the server was not reached or
+// err is nil.
+func Status(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
+
+// ErrPin tells that a server has another certificate than the one that was to
+// be asked.
+var ErrPin = errors.New("the server has another certificate than the one that was named: it is not the one to talk to, or somebody is in between")
