@@ -1,12 +1,9 @@
 package lab
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -215,42 +212,6 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// When the test binary dies without a chance to clean up, its servers go too.
-func TestServersDieWithUs(t *testing.T) {
-	if os.Getenv("WEIR_LAB_HOSTAGE") != "" {
-		hostage(t)
-		return
-	}
-	Need(t, "nginx", "xrootd", "globus-gridftp-server")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServersDieWithUs$", "-test.v")
-	cmd.Env = append(os.Environ(), "WEIR_LAB_HOSTAGE=1", "TMPDIR="+shared(t))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	lines := bufio.NewScanner(out)
-	for len(pids) < 3 && lines.Scan() {
-		var pid int
-		if n, _ := fmt.Sscanf(lines.Text(), "hostage %d", &pid); n == 1 {
-			pids = append(pids, pid)
-		}
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if len(pids) != 3 {
-		t.Fatalf("started %v, want three servers", pids)
-	}
-	for _, pid := range pids {
-		within(t, 10*time.Second, fmt.Sprintf("process group %d to end", pid), func() bool { return !alive(pid) })
-	}
-}
-
 // shared is a folder for the test that other users may pass through.
 func shared(t *testing.T) string {
 	t.Helper()
@@ -260,16 +221,6 @@ func shared(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func hostage(t *testing.T) {
-	for _, s := range []*System{StartNginx(t, NginxConfig{Workers: 2}), StartXRootD(t, XRootDConfig{}), StartGridFTP(t, GridFTPConfig{})} {
-		fmt.Println("hostage", s.Pids()[0])
-	}
-	select {
-	case <-t.Context().Done():
-	case <-time.After(time.Minute):
-	}
 }
 
 // within polls a condition that nothing reports, such as a stranger's death.

@@ -1,6 +1,7 @@
 # The first process of a host of its own, in namespaces of mounts, processes, host
-# name and network that end with it: once its network is there it becomes a
-# program run by a plain user.
+# name and network that end with it: once its network is there it runs a program as
+# a plain user. It does not become that program: who changes users is not told any
+# more that who started it has died.
 # usage: sh -c SCRIPT host NAME DIR UID PROGRAM [ARG...]
 set -eu
 name=$1 dir=$2 uid=$3
@@ -14,4 +15,4 @@ done
 until [ -e "$dir/linked" ]; do
 	sleep 0.01
 done
-exec setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"
+setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"

@@ -1,7 +1,7 @@
 // Package lab starts real data services on this machine for tests, demos and
 // the lab command: each unprivileged, on the loopback interface, on a port
 // that the kernel chose, ready when its function returns and gone without a
-// trace after Stop.
+// trace after Stop, or when the program that started it is killed.
 //
 // Started by root, a server runs under a plain user id that owns nothing else
 // (most of them refuse to run as root); started by anyone else, as that user.
@@ -52,6 +52,7 @@ type System struct {
 	ready   time.Duration
 	say     func(part string)
 	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
+	sweeper *sweeper
 	stopped bool
 }
 
@@ -113,6 +114,10 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	}
 	if err := s.makeDir(c.Dir); err != nil {
 		return nil, fmt.Errorf("lab: %s: %w", name, err)
+	}
+	var err error
+	if s.sweeper, err = sweep(s.Dir, s.given != nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("lab: %s: %w", name, err), s.Stop())
 	}
 	for _, f := range folders {
 		if err := s.mkdir(filepath.Join(s.Dir, f)); err != nil {
@@ -207,6 +212,9 @@ func (s *System) Stop() error {
 		if p.wire != nil {
 			_ = p.wire.cut() // else the kernel does soon
 		}
+	}
+	if s.sweeper != nil {
+		defer s.sweeper.end()
 	}
 	if s.given == nil {
 		return os.RemoveAll(s.Dir)

@@ -1,0 +1,139 @@
+package lab
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// When the test binary dies without a chance to clean up, its servers go too,
+// with all that they run, their folders and their interfaces.
+func TestServersDieWithUs(t *testing.T) {
+	servers := func(t *testing.T) []*System {
+		return []*System{StartNginx(t, NginxConfig{Workers: 2}), StartXRootD(t, XRootDConfig{}), StartGridFTP(t, GridFTPConfig{})}
+	}
+	balanced := func(t *testing.T) []*System { return []*System{StartGridFTP(t, GridFTPConfig{Servers: 2})} }
+	for name, start := range map[string]func(*testing.T) []*System{
+		"servers": servers, "balanced": balanced, "htcondor": poolAtWork, "slurm": slurmAtWork, "ssh": nodeAtWork,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv("WEIR_LAB_HOSTAGE") == "" {
+				orphaned(t, name)
+				return
+			}
+			for _, s := range start(t) {
+				fmt.Println("folder", s.Dir)
+				for _, pid := range s.Pids() {
+					fmt.Println("pid", pid)
+				}
+				for _, server := range s.Servers {
+					fmt.Println("interface", server.Interface)
+				}
+			}
+			fmt.Println("all")
+			select {
+			case <-t.Context().Done():
+			case <-time.After(time.Minute):
+			}
+		})
+	}
+}
+
+// orphaned starts the test of that name in a process of its own, kills it when it
+// has told all that it started, and checks that nothing of that is left.
+func orphaned(t *testing.T, name string) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServersDieWithUs$/^"+name+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "WEIR_LAB_HOSTAGE=1", "TMPDIR="+shared(t))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string][]string{}
+	var said strings.Builder
+	for lines := bufio.NewScanner(out); told["all"] == nil && lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		told[word] = append(told[word], rest)
+	}
+	space := map[string]bool{}
+	for _, pid := range told["pid"] {
+		if at, err := os.Readlink("/proc/" + pid + "/ns/pid"); err == nil {
+			space[at] = true
+		}
+	}
+	if own, err := os.Readlink("/proc/self/ns/pid"); err == nil {
+		delete(space, own)
+	}
+	begin := time.Now()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if strings.Contains(said.String(), "--- SKIP") {
+		t.Skip(said.String())
+	}
+	if len(told["pid"]) == 0 || len(told["folder"]) == 0 {
+		t.Fatalf("it told nothing:\n%s", said.String())
+	}
+	for _, word := range told["pid"] {
+		var pid int
+		_, _ = fmt.Sscan(word, &pid)
+		within(t, 10*time.Second, "process group "+word+" to end", func() bool { return !alive(pid) })
+	}
+	for at := range space {
+		within(t, 10*time.Second, "all processes of "+at+" to end", func() bool { return len(inSpace(t, at)) == 0 })
+	}
+	for _, dir := range told["folder"] {
+		within(t, 10*time.Second, "folder "+dir+" to go", func() bool { _, err := os.Stat(dir); return err != nil })
+	}
+	t.Logf("all ended %.2f s after", time.Since(begin).Seconds())
+	for _, name := range told["interface"] {
+		within(t, 10*time.Second, "interface "+name+" to go", func() bool { _, err := net.InterfaceByName(name); return err != nil })
+	}
+}
+
+// poolAtWork is a pool that runs a job.
+func poolAtWork(t *testing.T) []*System {
+	s := StartHTCondor(t, HTCondorConfig{Slots: 2})
+	s.Use(t)
+	dir := t.TempDir()
+	here := filepath.Join(dir, "here")
+	submit := filepath.Join(dir, "submit")
+	if err := os.WriteFile(submit, []byte("executable = /bin/sh\ntransfer_executable = False\narguments = \"-c 'touch "+here+"; sleep 1000'\"\nlog = "+dir+"/events\nqueue\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, nil, "condor_submit", submit)
+	return atWork(t, s, here)
+}
+
+// slurmAtWork is a Slurm that runs a job.
+func slurmAtWork(t *testing.T) []*System {
+	s := StartSlurm(t, SlurmConfig{CPUs: 2})
+	s.Use(t)
+	here := filepath.Join(t.TempDir(), "here")
+	run(t, nil, "sbatch", "--output=/dev/null", "--wrap", "touch "+here+"; sleep 1000")
+	return atWork(t, s, here)
+}
+
+// nodeAtWork is a node on which something runs that nobody waits for.
+func nodeAtWork(t *testing.T) []*System {
+	s := StartSSH(t, SSHConfig{})
+	s.Use(t)
+	here := filepath.Join(t.TempDir(), "here")
+	run(t, nil, "ssh", "node1", "setsid sh -c 'touch "+here+"; sleep 1000' >/dev/null 2>&1 </dev/null &")
+	return atWork(t, s, here)
+}
+
+func atWork(t *testing.T, s *System, here string) []*System {
+	within(t, 30*time.Second, "the job to run", func() bool { _, err := os.Stat(here); return err == nil })
+	return []*System{s}
+}
