@@ -7,7 +7,7 @@ set -eu
 name=$1 dir=$2 uid=$3
 shift 3
 mount -t proc proc /proc
-echo "$name" >/proc/sys/kernel/hostname
+hostname "$name"
 # It knows itself by name, and asks no name server.
 for file in hosts nsswitch.conf; do
 	[ ! -e "/etc/$file" ] || mount --bind "$dir/$file" "/etc/$file"

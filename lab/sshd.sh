@@ -4,7 +4,7 @@
 set -eu
 dir=$1 name=$2 sshd=$3
 mount -t proc proc /proc
-echo "$name" >/proc/sys/kernel/hostname
+hostname "$name"
 mount --bind "$dir/passwd" /etc/passwd # in which home is the lab's
 # What sshd would write about logins, and the folder that it wants to be there, are not this machine's.
 for log in /var/log/wtmp /var/log/btmp /var/log/lastlog; do
