@@ -39,6 +39,13 @@ type controller struct {
 	said    string    // by a worker that was lost last
 	outcome string    // why the steps ended
 	ticked  time.Time
+	roll    *roll // nil: nobody will ask
+
+	past    *Past
+	events  map[happened]bool // that were written before
+	resumed bool              // it was told how the run goes on
+	started bool              // a step was begun, or goes on
+	skip    bool              // the pilot's next answer is the step that workers still hold
 }
 
 func newController(c engine.Config, crew Crew, clock func() time.Time) *controller {
@@ -219,8 +226,12 @@ func (k *controller) come(w *remote) {
 
 func (k *controller) hear(ctx context.Context, h heard) error {
 	if h.comes {
+		if h.worker.there { // since before we were killed
+			k.hears(h.worker)
+			return k.back(h.worker, h.hello)
+		}
 		k.come(h.worker)
-		return errors.Join(k.greet(h.worker), k.next(ctx)) // it may hold a step, from before we were killed
+		return errors.Join(k.back(h.worker, h.hello), k.greet(h.worker))
 	}
 	if h.err != nil {
 		return k.lost(h.worker, h.err)
@@ -255,6 +266,7 @@ func (k *controller) report(w *remote, r *report) error {
 		if !k.leaving && k.outcome == "" {
 			k.outcome = r.Event.Text // all workers end for the same reason
 		}
+	case r.Event != nil && k.events[happenedOf(r.Event)]: // written before we were killed
 	case r.Event != nil:
 		return k.Sink.Event(*r.Event)
 	case r.Done && r.Error != "" && k.crew.closed:
@@ -268,6 +280,7 @@ func (k *controller) report(w *remote, r *report) error {
 		k.show(w)
 		k.ended = k.ended || k.crew.closed && len(k.present()) == 0
 		k.alone = k.clock()
+		return k.roll.note(enrolled{Session: w.session, Gone: true})
 	case r.Gone > 0 && r.Gone == w.step:
 		w.gone = true
 		k.gather()
@@ -309,7 +322,7 @@ func (k *controller) lost(w *remote, err error) error {
 		}
 	}
 	k.gather()
-	return k.warn(text)
+	return errors.Join(k.roll.note(enrolled{Session: w.session, Gone: true}), k.warn(text))
 }
 
 // gather ends the step when the clients of all workers have left it.
@@ -336,6 +349,9 @@ func (k *controller) next(ctx context.Context) error {
 	if k.answers != nil || k.leaving || k.ended || !k.due() {
 		return nil
 	}
+	if err := k.resume(false); err != nil {
+		return err
+	}
 	if k.kept != nil {
 		return k.begin(engine.Answer{Step: *k.kept})
 	}
@@ -355,6 +371,8 @@ func (k *controller) due() bool {
 	ready, coming := 0, 0
 	for _, w := range k.present() {
 		switch {
+		case w.absent && k.silent(w) < k.crew.patience/3:
+			return false
 		case w.ready:
 			ready++
 		case w.in && (k.cool || k.crew.closed || k.silent(w) < k.touch()):
@@ -363,7 +381,7 @@ func (k *controller) due() bool {
 			coming++
 		}
 	}
-	if k.number > 0 || ready == 0 {
+	if k.started || ready == 0 {
 		return ready > 0
 	}
 	if k.crew.closed {
@@ -384,12 +402,17 @@ func (k *controller) begin(a engine.Answer) error {
 	case a.Err != nil:
 		return a.Err
 	}
+	if k.skip {
+		k.skip = false
+		return nil // it is held
+	}
 	mine := k.asking()
 	if k.kept = nil; len(mine) == 0 {
 		k.kept = &a.Step // those who asked have been lost meanwhile
 		return nil
 	}
-	step, first := a.Step, k.number == 0
+	step, first := a.Step, !k.started
+	k.started = true
 	if first {
 		k.loaded = k.clock()
 	}
@@ -400,6 +423,7 @@ func (k *controller) begin(a engine.Answer) error {
 	for _, n := range shares {
 		total += n
 	}
+	more := k.numbers
 	for i, w := range mine {
 		part := step
 		if part.Clients = shares[i]; part.Clients < total {
@@ -409,7 +433,11 @@ func (k *controller) begin(a engine.Answer) error {
 		w.step, w.clients, w.ready, w.gone, w.in, w.held = step.Number, part.Clients, false, false, true, true
 		k.show(w)
 	}
-	return errors.Join(k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
+	var noted error
+	if k.numbers > more {
+		noted = k.roll.note(enrolled{Numbers: k.numbers})
+	}
+	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
 }
 
 // asking returns the workers that ask for the next step and are in touch.

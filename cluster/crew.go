@@ -12,6 +12,7 @@ type Crew struct {
 	Wait           time.Duration   // for so long at most; also how long a run without workers waits for new ones
 	FilesPerClient int             // open files that a client needs at most; 0: no bound
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
+	Past           *Past           // nil: the run is a new one
 	// Absent says what is known of workers that are not there, in a sentence
 	// each. nil: nothing.
 	Absent func() []string

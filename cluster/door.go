@@ -38,7 +38,11 @@ type Door struct {
 	server *wire.Server
 	clock  func() time.Time // never jumps
 	mu     sync.Mutex
-	run    *run          // nil: none has begun
+	run    *run // nil: none has begun
+	roll   *roll
+	here   []enrolled    // who was there before we were killed
+	came   int           // workers that have ever come
+	given  int           // numbers of clients that were given
 	begun  chan struct{} // closed when one has
 }
 
@@ -67,6 +71,9 @@ func OpenDoor(o DoorOptions) (*Door, error) {
 	}
 	base, begin := clock().Round(0), time.Now()
 	d := &Door{begun: make(chan struct{}), clock: func() time.Time { return base.Add(time.Since(begin)) }}
+	if d.roll, d.here, d.came, d.given, err = openRoll(o.State); err != nil {
+		return nil, err
+	}
 	listen, host, err := where(o.Address, state.Port)
 	if err != nil {
 		return nil, err
@@ -91,7 +98,7 @@ func OpenDoor(o DoorOptions) (*Door, error) {
 func (d *Door) Pass() Pass { return d.pass }
 
 // Close ends the door. Workers that still come in find nobody.
-func (d *Door) Close() error { return d.server.Close() }
+func (d *Door) Close() error { return errors.Join(d.server.Close(), d.roll.f.Close()) }
 
 // answer has the door answer questions.
 func (d *Door) answer() {
@@ -125,12 +132,22 @@ func (d *Door) Control(ctx context.Context, c engine.Config, crew Crew) error {
 		return err
 	}
 	r := &run{controller: newController(c, crew, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
+	r.roll, r.numbers = d.roll, d.given
+	if err := r.remember(crew.Past); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	if d.run != nil {
 		d.mu.Unlock()
 		return errors.New("cluster: this door has had its run")
 	}
 	d.run = r
+	for _, e := range d.here {
+		s := r.enroll(e, 0)
+		s.absent = true
+		r.come(s.worker)
+		s.worker.absent, s.worker.in, s.worker.held = true, true, true // for all we know
+	}
 	close(d.begun)
 	d.mu.Unlock()
 	err = r.finish(r.steer(ctx))
@@ -162,6 +179,15 @@ func (d *Door) farewell(r *run) {
 			return
 		}
 	}
+}
+
+// enroll makes the session of a worker.
+func (r *run) enroll(e enrolled, files uint64) *session {
+	s := newSession()
+	s.worker = &remote{line: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files)}
+	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
+	r.sessions[e.Session] = s
+	return s
 }
 
 func pack(v any) ([]byte, error) {
@@ -222,25 +248,34 @@ func (d *Door) hello(ctx context.Context, h *hello) (*welcome, error) {
 	if len(h.Session) < 8 || len(h.Session) > 64 {
 		return nil, wire.Refuse(http.StatusBadRequest, "a session is named by 8 to 64 letters")
 	}
-	d.mu.Lock()
-	r := d.run
-	s, known := r.sessions[h.Session]
-	if !known {
-		s = newSession(h.Acked)
-		number := len(r.sessions) + 1
-		s.worker = &remote{line: s, name: strconv.Itoa(number), number: number, room: r.room(h.Files)}
-		s.worker.recall(h)
-		s.worker.about = WorkerState{Host: clean(h.Host), Job: clean(h.Job), Offset: h.Offset, Doubt: h.Doubt}
-		r.sessions[h.Session] = s
+	s, comes, err := d.sessionOf(h)
+	if err != nil {
+		return nil, err
 	}
-	d.mu.Unlock()
-	if s.lost() {
-		return nil, errGone()
-	}
-	if !known && !r.tell(heard{worker: s.worker, comes: true}) {
+	if comes && !d.run.tell(heard{worker: s.worker, comes: true, hello: h}) {
 		return &welcome{Over: true}, nil
 	}
 	return &welcome{Name: s.worker.name, Number: s.worker.number}, nil
+}
+
+// sessionOf returns the session of who says hello, and whether the controller
+// does not know that it is there.
+func (d *Door) sessionOf(h *hello) (s *session, comes bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, known := d.run.sessions[h.Session]
+	if !known {
+		e := enrolled{Session: h.Session, Number: d.came + 1, Host: clean(h.Host), Job: clean(h.Job), Offset: h.Offset, Doubt: h.Doubt}
+		if err := d.roll.note(e); err != nil {
+			return nil, false, err
+		}
+		d.came++
+		s = d.run.enroll(e, h.Files)
+	}
+	if s.lost() {
+		return nil, false, errGone()
+	}
+	return s, s.arrive(h.Acked, !known), nil
 }
 
 // clean cuts what a worker says of itself to what can be shown.
@@ -267,7 +302,7 @@ func (r *run) room(files uint64) int {
 func (d *Door) find(id string) (*run, *session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.run == nil || d.run.sessions[id] == nil {
+	if d.run == nil || d.run.sessions[id] == nil || d.run.sessions[id].away() {
 		return nil, nil, wire.Refuse(http.StatusNotFound, "nobody of that name has come in: say hello")
 	}
 	s := d.run.sessions[id]

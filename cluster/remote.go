@@ -10,17 +10,19 @@ import (
 // the controller's own.
 type remote struct {
 	line
-	name   string
-	number int    // 1, 2, 3 ... by when they came
-	site   int    // place of its link in the plan's, 0 without
-	jobs   string // name of the site whose jobs are told apart; ""
-	room   int    // most clients that it can have; 0: no bound
+	name    string
+	session string // over a network
+	number  int    // 1, 2, 3 ... by when they came
+	site    int    // place of its link in the plan's, 0 without
+	jobs    string // name of the site whose jobs are told apart; ""
+	room    int    // most clients that it can have; 0: no bound
 
 	numbers int  // how many clients' numbers it has been given
 	there   bool // it has come, and was neither lost nor is it done
 	ready   bool // it asks for the next step
 	in      bool // it holds a step: it was given one and has not asked for the next
 	held    bool // it has ever been given one
+	absent  bool // it was there before we were killed, and has not come back yet
 	step    int  // number of the one that it was given last
 	clients int  // of the step that it was given last
 	about   WorkerState
@@ -42,6 +44,7 @@ type line interface {
 type heard struct {
 	worker  *remote
 	comes   bool
+	hello   *hello // with comes
 	reports []report
 	err     error           // it is lost
 	done    chan<- struct{} // gets a token when the controller has dealt with it; nil: nobody waits
@@ -53,6 +56,7 @@ var errSilent = errors.New("it has not been heard of")
 // recall takes over what a worker says of itself that was there before we were
 // killed.
 func (w *remote) recall(h *hello) {
+	w.numbers = 0
 	for _, s := range h.Has {
 		w.numbers += s.Count
 	}

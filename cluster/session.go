@@ -21,11 +21,31 @@ type session struct {
 	open   map[int64]struct{} // reports that were taken and are not written yet
 	polls  int                // questions for orders that are being answered
 	gone   bool               // given up
+	absent bool               // it was there before we were killed, and has not come back yet
 	told   bool               // that the run is over
 }
 
-func newSession(acked int64) *session {
-	return &session{wake: make(chan struct{}), taken: acked, open: map[int64]struct{}{}}
+func newSession() *session {
+	return &session{wake: make(chan struct{}), open: map[int64]struct{}{}}
+}
+
+// arrive notes that the worker says hello, whose reports up to acked are done
+// with, and returns false if it was there already.
+func (s *session) arrive(acked int64, fresh bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !fresh && !s.absent {
+		return false
+	}
+	s.absent, s.taken = false, acked
+	return true
+}
+
+// away tells whether the worker has not come back since we were killed.
+func (s *session) away() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.absent
 }
 
 var _ line = (*session)(nil)

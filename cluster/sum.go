@@ -38,7 +38,8 @@ type known struct {
 type sum struct {
 	out   measure.Sink
 	slots map[slot]*known
-	past  map[slot]bool // written by a controller that was killed
+	past  map[slot]bool             // written by a controller that was killed
+	spans map[slot]measure.Interval // its seconds, for all kinds and servers
 }
 
 func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*known{}} }
@@ -90,6 +91,9 @@ func (s *sum) write(is func(slot) bool) error {
 		first := span[at]
 		if first == nil {
 			first = &measure.Interval{Start: v.Start}
+			if begun, ok := s.spans[at]; ok { // it was killed between two lines
+				first = &begun
+			}
 			span[at] = first
 		}
 		if v.Start.Before(first.Start) {

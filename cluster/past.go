@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"weir/measure"
+)
+
+// A Past is what a controller that was killed has written, for one that goes on
+// in its place. Its workers are expected to come back, and what they have seen
+// meanwhile is written, too.
+type Past struct {
+	Intervals iter.Seq2[*measure.Interval, error]
+	Events    iter.Seq2[*measure.Event, error]
+	// Broken is the number of the step that was broken off, 0 if none was; the
+	// pilot's first answer is that step, to be held again. If workers still hold
+	// it, it goes on, and that answer is passed over.
+	Broken int
+	Text   string // of the event "resume", which Control writes
+}
+
+// happened is what makes two events the same.
+type happened struct {
+	at   int64 // ns
+	kind string
+	text string
+}
+
+func happenedOf(e *measure.Event) happened { return happened{e.Time.UnixNano(), e.Kind, e.Text} }
+
+// remember takes in what was written before.
+func (k *controller) remember(p *Past) error {
+	k.past = p
+	if p == nil {
+		return nil
+	}
+	k.number = p.Broken
+	k.loaded = k.began
+	k.sum.past, k.sum.spans, k.events = map[slot]bool{}, map[slot]measure.Interval{}, map[happened]bool{}
+	for v, err := range p.Intervals {
+		if err != nil {
+			return err
+		}
+		at := slotOf(v)
+		k.sum.past[at] = true
+		at.kind, at.server = 0, ""
+		k.sum.spans[at] = measure.Interval{Start: v.Start, Seconds: v.Seconds}
+	}
+	for e, err := range p.Events {
+		if err != nil {
+			return err
+		}
+		k.events[happenedOf(e)] = true
+	}
+	return nil
+}
+
+// resume tells, once it is known, how a run goes on that was broken off.
+func (k *controller) resume(holds bool) error {
+	if k.past == nil || k.resumed {
+		return nil
+	}
+	k.resumed = true
+	k.started = k.started || holds
+	e := measure.Event{Time: k.clock().UTC(), Kind: "resume", Text: k.past.Text}
+	switch {
+	case k.past.Broken > 0 && holds:
+		k.skip = true
+		e.Text += fmt.Sprintf("; workers still hold step %d, which goes on", k.past.Broken)
+	case k.past.Broken > 0:
+		e.Step = k.past.Broken
+		e.Text += fmt.Sprintf("; step %d was broken off and is held again", k.past.Broken)
+	}
+	return k.Sink.Event(e)
+}
+
+// back takes in a worker that was there before, or a new one.
+func (k *controller) back(w *remote, h *hello) error {
+	w.recall(h)
+	if w.absent {
+		w.absent, k.started = false, true
+	}
+	if w.held {
+		w.latest = time.Time{} // what it tells next says how far it is
+	}
+	if k.past == nil || w.step == 0 || w.step != k.past.Broken {
+		return nil
+	}
+	return k.resume(true)
+}

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"weir/engine"
+	"weir/measure"
+	"weir/results"
+	"weir/scenario"
+)
+
+// dirEnv has this test binary be a controller that writes to the folder of that
+// name, new or old.
+const dirEnv = "WEIR_TEST_DIR"
+
+// patient is the patience of controllers and workers that are processes.
+const patient = 6 * time.Second
+
+func longPlan() engine.Config { return plan(hold(12, 6), hold(8, 4)) }
+
+func beController(dir string) error {
+	conf := longPlan()
+	run := filepath.Join(dir, "run")
+	crew := Crew{Want: 3, Wait: time.Minute, patience: patient}
+	out, err := results.Create(run, conf.Plan, results.About{})
+	if errors.Is(err, os.ErrExist) {
+		var old *results.Run
+		if out, old, err = results.Resume(run); err == nil {
+			err = goOn(&conf, &crew, old)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	conf.Sink = out
+	d, err := OpenDoor(DoorOptions{Address: "127.0.0.1", State: filepath.Join(dir, "state")})
+	if err != nil {
+		return err
+	}
+	if pass := filepath.Join(dir, "pass"); crew.Past == nil {
+		if err := errors.Join(d.Pass().Write(pass+".new"), os.Rename(pass+".new", pass)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.Control(context.Background(), conf, crew), d.Close(), out.Close())
+}
+
+// goOn steers a run to where it was, as weir run --resume does.
+func goOn(conf *engine.Config, crew *Crew, old *results.Run) error {
+	p, err := old.Progress()
+	if err != nil {
+		return err
+	}
+	first, broken := p.Left()
+	left := append([]scenario.Step(nil), conf.Plan.Steps[first:]...)
+	for i := range left {
+		left[i].Number = p.Last + 1 + i
+	}
+	conf.Pilot = engine.Alone(&scenario.Plan{Steps: left})
+	crew.Past = &Past{Intervals: old.Intervals(), Events: old.Events(), Broken: broken, Text: "resumed"}
+	return nil
+}
+
+// conduct starts a controller that is a process.
+func conduct(t *testing.T, dir string) *job {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{cmd: exec.Command(self), done: make(chan struct{})}
+	j.cmd.Env = append(os.Environ(), dirEnv+"="+dir)
+	j.cmd.Stderr = os.Stderr
+	if err := j.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { j.err = j.cmd.Wait(); close(j.done) }()
+	t.Cleanup(j.kill)
+	return j
+}
+
+// until waits for something.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for: %s", what)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// read returns what a run directory tells.
+func read(t *testing.T, run string) *notes {
+	t.Helper()
+	r, err := results.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &notes{}
+	for v, err := range r.Intervals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.intervals = append(n.intervals, v)
+	}
+	for e, err := range r.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.events = append(n.events, *e)
+	}
+	return n
+}
+
+func TestAKilledControllerIsFoundAgain(t *testing.T) {
+	dir := t.TempDir()
+	run := filepath.Join(dir, "run")
+	first := conduct(t, dir)
+	pass := Pass{}
+	until(t, "the pass", func() bool {
+		p, err := ReadPass(filepath.Join(dir, "pass"))
+		pass = p
+		return err == nil
+	})
+	var jobs []*job
+	for range 3 {
+		jobs = append(jobs, submit(t, pass, patient))
+	}
+	until(t, "a second of step 1 that is held", func() bool {
+		n := read(t, run)
+		return len(n.intervals) > 2 && n.intervals[len(n.intervals)-1].Phase == measure.Hold
+	})
+	first.kill()
+	<-time.After(1500 * time.Millisecond) // there is nobody to tell
+	second := conduct(t, dir)
+	for _, j := range append(jobs, second) {
+		j.end(t)
+	}
+	n := read(t, run)
+	if did := done(jobs); did == 0 || did != n.done() {
+		t.Errorf("the workers did %d operations, %d were written", did, n.done())
+	}
+	once(t, n)
+	if !n.told("resume", "workers still hold step 1, which goes on") || !n.told("end", measure.AllDone) || n.told("warning", "") {
+		t.Errorf("events %v", n.events)
+	}
+	held := map[int]float64{}
+	for _, v := range n.intervals {
+		if v.Phase == measure.Hold {
+			held[v.Step] += v.Seconds
+		}
+	}
+	if len(held) != 2 || held[1] < 5.9 || held[1] > 6.2 || held[2] < 3.9 && held[3] < 3.9 {
+		t.Errorf("seconds of hold by step: %v, want 6 and 4", held)
+	}
+}
