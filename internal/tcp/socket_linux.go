@@ -72,6 +72,11 @@ func (s *socket) open(to netip.AddrPort) error {
 		_ = syscall.Close(fd) // the first error says it all
 		return err
 	}
+	return s.adopt(fd)
+}
+
+// adopt takes a socket over and hands it to the poller.
+func (s *socket) adopt(fd int) (err error) {
 	s.up = isUp(uintptr(fd))
 	s.file = os.NewFile(uintptr(fd), "tcp")
 	if s.raw, err = s.file.SyscallConn(); err != nil {

@@ -25,8 +25,7 @@ type call struct {
 	deadline time.Time
 	res      storage.Result
 	reached  uint16 // phases told
-	server   string // the data server's address, once known
-	told     string // the last that Progress heard
+	server   string // the data server's address, once it is known and told
 	reply    reply
 	buf      []byte  // what has come of replies: buf[pos:end] is unread
 	held     *[]byte // what buf lies in, while there is one
@@ -53,7 +52,7 @@ func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.P
 	x.c, x.ctx, x.op, x.p = c, ctx, op, p
 	x.deadline = op.Deadline()
 	x.res = storage.Result{Size: -1}
-	x.reached, x.server, x.told = 0, "", ""
+	x.reached, x.server = 0, ""
 	x.pos, x.end = 0, 0
 }
 
@@ -78,6 +77,8 @@ func (x *call) count() {
 // drop closes a session whose state is not known.
 func (x *call) drop() {
 	x.pos, x.end = 0, 0
+	x.dropStreams()
+	x.c.extended = false
 	if x.c.conn == nil {
 		return
 	}

@@ -12,10 +12,12 @@ import (
 // A client is one virtual client's session. What only a running operation
 // needs lies in a call, which clients share.
 type client struct {
-	s       *service
-	conn    *tcp.Conn // the control connection, logged in; nil for none
-	counted int64     // bytes of it that results have told already
-	left    string    // path of a write that did not end well: ours to write again
+	s        *service
+	extended bool      // MODE E is on
+	conn     *tcp.Conn // the control connection, logged in; nil for none
+	counted  int64     // bytes of it that results have told already
+	blocks   *streams  // its data connections, where it has several; nil for none
+	left     string    // path of a write that did not end well: ours to write again
 }
 
 // Do runs op.
@@ -38,6 +40,11 @@ func (c *client) Close() error {
 	if c.conn == nil {
 		return nil
 	}
+	if c.blocks != nil {
+		c.blocks.close()
+		c.blocks = nil
+	}
+	c.extended = false
 	_, _ = c.conn.Write([]byte("QUIT\r\n")) // nobody waits for the answer
 	err := c.conn.Close()
 	c.conn, c.counted = nil, 0

@@ -13,6 +13,14 @@
 // what the server had under way by then is lost. Op.Chunk has no effect: FTP has
 // no requests inside a file.
 //
+// With Op.Ahead of 2 or more, so many data connections bring the file at once, in
+// extended block mode (MODE E, GridFTP). There the sender connects, so the client
+// listens: the server must be able to reach it. The connections stay open for the
+// client's next reads. A server that knows no MODE E sends over one connection as
+// ever; so does any for a Read with an Op.Sum, whose bytes have to come in order,
+// and over links (Target.Reach), which lead only to servers. Who gets to know the
+// port can connect to it, too: nothing but a checksum tells bytes of a stranger.
+//
 // A Write is STOR of Op.Size bytes as package content makes them from Op.Seed.
 // STOR replaces what is there, so the client asks first (MLST, else SIZE) and
 // refuses with fs.ErrExist; only what its own last write left unfinished is

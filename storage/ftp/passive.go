@@ -7,6 +7,11 @@ import (
 // passive asks for a data connection, the first command of a transfer, and opens
 // it.
 func (x *call) passive() error {
+	if x.c.extended {
+		if err := x.plainMode(); err != nil {
+			return err
+		}
+	}
 	if err := x.first(false, "", path{}); err != nil {
 		return err
 	}
@@ -129,16 +134,19 @@ func allowed(to netip.AddrPort, peer netip.Addr, local bool) (netip.AddrPort, bo
 
 // dial opens the data connection.
 func (x *call) dial(to netip.AddrPort) error {
-	host := x.c.s.hosts.of(to.Addr())
-	x.server = host
-	if x.told != host {
-		x.told = host
-		x.p.ServedBy(host)
-	}
+	x.serve(to.Addr())
 	var err error
-	x.data, err = x.c.s.dialer.Dial(x.ctx, host, to.Port(), x.deadline)
+	x.data, err = x.c.s.dialer.Dial(x.ctx, x.server, to.Port(), x.deadline)
 	if err != nil {
 		return while("data connection", err)
 	}
 	return nil
+}
+
+// serve tells which data server it is.
+func (x *call) serve(a netip.Addr) {
+	if host := x.c.s.hosts.of(a); host != x.server {
+		x.server = host
+		x.p.ServedBy(host)
+	}
 }

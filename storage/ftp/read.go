@@ -60,7 +60,7 @@ func (x *call) readParts(sum hash.Hash) error {
 
 // readWhole is one RETR.
 func (x *call) readWhole(sum hash.Hash) error {
-	if err := x.passive(); err != nil {
+	if err := x.prepare(); err != nil {
 		return err
 	}
 	if err := x.ask("RETR ", x.path()); err != nil {
@@ -77,9 +77,19 @@ func (x *call) readWhole(sum hash.Hash) error {
 	return nil
 }
 
+// prepare makes sure that there is a data connection for what is to be read, or
+// that there are several.
+func (x *call) prepare() error {
+	many, err := x.parallel()
+	if err != nil || many {
+		return err
+	}
+	return x.passive()
+}
+
 // readRange is one ERET P, or REST and a RETR that is broken off.
 func (x *call) readRange(r storage.Range, sum hash.Hash) error {
-	if err := x.passive(); err != nil {
+	if err := x.prepare(); err != nil {
 		return err
 	}
 	n, err := x.askPart(r, sum)
@@ -130,6 +140,9 @@ func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
 // comes, past us if nobody wants to see it, else through sum and to where it is to
 // go, and counts it. More than limit, if that is not negative, are an error.
 func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
+	if x.c.blocks != nil {
+		return x.takeBlocks(limit)
+	}
 	if err := x.begun(); err != nil {
 		return 0, err
 	}

@@ -33,8 +33,8 @@ type service struct {
 	hosts   hosts
 
 	// What the server turned out not to know.
-	noFacts, noPartial, noMachineList atomic.Bool
-	ascii                             atomic.Bool // it is Globus's, which drops bytes above 127 from commands
+	noFacts, noPartial, noMachineList, noBlocks atomic.Bool
+	ascii                                       atomic.Bool // it is Globus's, which drops bytes above 127 from commands
 }
 
 func open(t storage.Target) (storage.Service, error) {

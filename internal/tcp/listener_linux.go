@@ -1,0 +1,114 @@
+package tcp
+
+import (
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+)
+
+// waitingRoom is how many connections may be made before they are accepted.
+const waitingRoom = 1024
+
+// listening is a socket of the runtime's poller that listens.
+type listening struct {
+	file *os.File
+	raw  syscall.RawConn
+	at   netip.AddrPort
+}
+
+// open listens on a port of the kernel's choice.
+func (l *listening) open(on netip.Addr) error {
+	domain, to := syscall.AF_INET6, syscall.Sockaddr(&syscall.SockaddrInet6{Addr: on.As16()})
+	if a := on.Unmap(); a.Is4() {
+		domain, to = syscall.AF_INET, &syscall.SockaddrInet4{Addr: a.As4()}
+	} else if zone, err := zoneIndex(on.Zone()); err != nil {
+		return err
+	} else if zone != 0 {
+		to = &syscall.SockaddrInet6{Addr: on.As16(), ZoneId: zone}
+	}
+	fd, err := syscall.Socket(domain, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, syscall.IPPROTO_TCP)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	name, err := bindAndListen(fd, to)
+	if err != nil {
+		_ = syscall.Close(fd) // the first error says it all
+		return err
+	}
+	l.at = addressOf(name)
+	l.file = os.NewFile(uintptr(fd), "tcp")
+	l.raw, err = l.file.SyscallConn()
+	return err
+}
+
+func bindAndListen(fd int, to syscall.Sockaddr) (syscall.Sockaddr, error) {
+	if err := syscall.Bind(fd, to); err != nil {
+		return nil, os.NewSyscallError("bind", err)
+	}
+	if err := syscall.Listen(fd, waitingRoom); err != nil {
+		return nil, os.NewSyscallError("listen", err)
+	}
+	name, err := syscall.Getsockname(fd)
+	return name, os.NewSyscallError("getsockname", err)
+}
+
+func (l *listening) port() uint16 { return l.at.Port() }
+
+func (l *listening) setDeadline(t time.Time) {
+	_ = l.file.SetDeadline(t) // fails only on a closed socket, where it means nothing
+}
+
+func (l *listening) close() error { return l.file.Close() }
+
+// accept makes c the next connection.
+func (l *listening) accept(c *Conn) error {
+	var fd int
+	var from syscall.Sockaddr
+	var failed error
+	err := l.raw.Read(func(listens uintptr) bool {
+		for {
+			fd, from, failed = syscall.Accept4(int(listens), syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+			if failed != syscall.EINTR && failed != syscall.ECONNABORTED { //nolint:errorlint // errno as it is
+				return failed != syscall.EAGAIN //nolint:errorlint // errno as it is
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return os.NewSyscallError("accept", failed)
+	}
+	c.peer = addressOf(from)
+	return c.sock.adopt(fd)
+}
+
+func addressOf(from syscall.Sockaddr) netip.AddrPort {
+	switch a := from.(type) {
+	case *syscall.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)) //nolint:gosec // a port
+	case *syscall.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port)) //nolint:gosec // a port
+	}
+	return netip.AddrPort{}
+}
+
+// Local returns the address of this side, the zero one if it is not known.
+func (c *Conn) Local() netip.AddrPort {
+	var at netip.AddrPort
+	_ = c.sock.raw.Control(func(fd uintptr) { // a closed socket has none
+		if name, err := syscall.Getsockname(int(fd)); err == nil {
+			at = addressOf(name)
+		}
+	})
+	return at
+}
+
+// Break ends the connection both ways: whoever waits on it is woken, and it only
+// can be closed then. It may be called by any goroutine before Close.
+func (c *Conn) Break() {
+	_ = c.sock.raw.Control(func(fd uintptr) { // one that is closed needs no more
+		_ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) // one that is broken needs no more
+	})
+}
