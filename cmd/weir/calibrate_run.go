@@ -66,7 +66,7 @@ func room(p *scenario.Plan) error {
 	if err != nil {
 		return err
 	}
-	if need := p.MostClients()*filesPerClient("command") + spareFiles; uint64(need) > soft { //nolint:gosec // both small
+	if need := p.MostClients()*filesPerClient("command", 0) + spareFiles; uint64(need) > soft { //nolint:gosec // both small
 		return exit{exitUsage, fmt.Errorf("%d clients need %d open files, and this process may have %d: use fewer, or raise the limit (ulimit -n)", p.MostClients(), need, soft)}
 	}
 	return nil

@@ -192,7 +192,7 @@ func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error
 // what allows no more.
 func machineMost(plan *scenario.Plan) (int, string) {
 	soft, _, err := monitor.RaiseOpenFiles()
-	files := filesPerClient(plan.Driver)
+	files := filesPerClient(plan.Driver, plan.Work.InFlight)
 	if err != nil || files == 0 {
 		return math.MaxInt32, ""
 	}

@@ -22,9 +22,9 @@ func (r *session) processes() (int, error) {
 		return 0, err
 	}
 	most := r.plan.MostClients()
-	need := most * filesPerClient(r.plan.Driver)
+	need := most * filesPerClient(r.plan.Driver, r.plan.Work.InFlight)
 	room := int(min(soft, 1<<30)) - spareFiles
-	if room < filesPerClient(r.plan.Driver) {
+	if room < filesPerClient(r.plan.Driver, r.plan.Work.InFlight) {
 		return 0, fmt.Errorf("this process may have %d open files and needs %d for %d clients: raise the limit (ulimit -n)", soft, need+spareFiles, most)
 	}
 	if r.flags.processes < 0 {
@@ -33,7 +33,7 @@ func (r *session) processes() (int, error) {
 	n := (need + room - 1) / room
 	if r.flags.processes > 0 {
 		// Who names a number knows whether the service redirects to data servers.
-		if certain := most * min(1, filesPerClient(r.plan.Driver)); certain > r.flags.processes*room || r.plan.Driver == "command" && n > r.flags.processes {
+		if certain := most * min(1, filesPerClient(r.plan.Driver, r.plan.Work.InFlight)); certain > r.flags.processes*room || r.plan.Driver == "command" && n > r.flags.processes {
 			return 0, exit{exitUsage, fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, or raise the limit (ulimit -n)",
 				most, need, r.flags.processes, soft, n)}
 		}
@@ -52,15 +52,21 @@ func (r *session) processes() (int, error) {
 	return max(n, 1), nil
 }
 
-// filesPerClient is how many open files a client of a driver needs at most.
-func filesPerClient(driver string) int {
+// filesPerClient is how many open files a client of a driver needs at most that
+// has so many requests in flight.
+func filesPerClient(driver string, inFlight int) int {
 	switch driver {
 	case "simulated":
 		return 0
 	case "command":
 		return 6 // pipes to and from the program, its process, a scratch file
-	case "webdav", "ftp":
-		return 2 // the target, and a data server that it redirects to, or a data connection
+	case "webdav":
+		return 2 // the target, and a data server that it redirects to
+	case "ftp":
+		if inFlight > 1 {
+			return 2 + inFlight // the target, a port to listen on, data connections
+		}
+		return 2 // the target, and a data connection
 	case "xrootd":
 		return 4 // the same; a kept session goes to several data servers
 	}
