@@ -191,6 +191,9 @@ func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error
 // machineMost is how many clients of the plan's target this machine can be, and
 // what allows no more.
 func machineMost(plan *scenario.Plan) (int, string) {
+	if plan.On.Batch != "" {
+		return math.MaxInt32, ""
+	}
 	soft, _, err := monitor.RaiseOpenFiles()
 	files := filesPerClient(plan.Driver, plan.Work.InFlight)
 	if err != nil || files == 0 {

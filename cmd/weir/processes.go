@@ -17,6 +17,10 @@ const (
 // processes says how many client processes the run needs so that each may have
 // the files open that its clients need.
 func (r *session) processes() (int, error) {
+	if r.plan.On.Batch != "" { // each worker says for itself how many clients it can be
+		_, _, err := monitor.RaiseOpenFiles()
+		return 1, err
+	}
 	soft, _, err := monitor.RaiseOpenFiles()
 	if err != nil {
 		return 0, err

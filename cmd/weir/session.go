@@ -41,6 +41,7 @@ type session struct {
 	links   *links  // nil: the network as it is
 	exports *exports
 	copies  *copies // of staged jobs
+	troop   *troop  // nil: the clients are on this machine
 }
 
 func newSession(in interrupts, plan *scenario.Plan, f runFlags, s streams) *session {
@@ -66,8 +67,8 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 // the run's: a run that was measured to its end has no other.
 func (r *session) run(dir string, conclude func() error) (err error) {
 	ctx := r.in.stop
-	if r.plan.On.Batch != "" {
-		return exit{exitUsage, errors.New("on: the machines of a batch system are not driven yet: leave it out")}
+	if err := r.plan.OnlyHere(); err != nil {
+		return exit{exitUsage, err}
 	}
 	processes, err := r.processes()
 	if err != nil {
@@ -156,6 +157,10 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	}
 	r.live.start(dir, processes)
 	defer r.live.stop()
+	if r.troop, err = r.muster(ctx, dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.troop.dismiss()) }()
 	if err = r.again(manifest); err == nil {
 		err = r.prepare()
 	}
@@ -209,7 +214,7 @@ func (r *session) prepare() (err error) {
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	servers, closeServers := r.reporter(ctx)
 	defer closeServers()
-	watch, err := monitor.Start(ctx, r.plan.Hosts, monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids(), Balancer: r.plan.Balancer}, both{r.out, r.live, r.find})
+	watch, err := monitor.Start(ctx, watchedHosts(r.plan), monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids(), Balancer: r.plan.Balancer}, both{r.out, r.live, r.find})
 	if err != nil {
 		return err
 	}
@@ -244,9 +249,10 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 
 // tell writes an event of a kind, and shows it to who looks on.
 func (r *session) tell(kind, text string) error {
-	e := measure.Event{Time: time.Now().UTC(), Kind: kind, Text: text}
-	return errors.Join(r.out.Event(e), r.live.Event(e))
+	return r.told(measure.Event{Time: time.Now().UTC(), Kind: kind, Text: text})
 }
+
+func (r *session) told(e measure.Event) error { return errors.Join(r.out.Event(e), r.live.Event(e)) }
 
 func (r *session) warn(text string) error { return r.tell("warning", text) }
 
@@ -257,6 +263,9 @@ func (r *session) stopped(missed time.Duration) {
 
 // load runs the load in this process, or in several.
 func (r *session) load(ctx context.Context, dir string, processes int) error {
+	if r.troop != nil {
+		return r.troop.control(ctx, r)
+	}
 	if processes <= 1 && r.links == nil {
 		return engine.Run(ctx, r.config)
 	}
