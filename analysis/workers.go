@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,14 +45,17 @@ func (d *data) workers() []WorkerFigure {
 	begin := d.loadBegan()
 	for _, e := range d.events {
 		w := e.Worker
-		if e.Kind != measure.WorkerEvent || w == nil {
+		if w == nil {
 			continue
 		}
 		i, known := place[w.Name]
 		if !known {
-			i = len(all)
-			place[w.Name] = i
-			all = append(all, WorkerFigure{Name: w.Name})
+			i = slices.IndexFunc(all, func(f WorkerFigure) bool { return f.Came == nil && w.Job != "" && f.Job == w.Job })
+			if i < 0 { // else its job was told of before it came
+				i = len(all)
+				all = append(all, WorkerFigure{})
+			}
+			place[w.Name], all[i].Name = i, w.Name
 		}
 		f := &all[i]
 		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, ""

@@ -251,6 +251,9 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 // report takes one report of a worker.
 func (k *controller) report(w *remote, r *report) error {
 	if v := r.Interval; v != nil {
+		if v.Start.Unix() != w.latest.Unix() {
+			w.seconds++
+		}
 		w.latest = v.Start
 		if w.jobs != "" {
 			v.At(w.jobs)
@@ -280,7 +283,11 @@ func (k *controller) report(w *remote, r *report) error {
 		k.show(w)
 		k.ended = k.ended || k.crew.closed && len(k.present()) == 0
 		k.alone = k.clock()
-		return k.roll.note(enrolled{Session: w.session, Gone: true})
+		err := k.roll.note(enrolled{Session: w.session, Gone: true})
+		if left := k.gone(w, measure.Left); left != nil {
+			err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.WorkerEvent, Step: k.number, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
+		}
+		return err
 	case r.Gone > 0 && r.Gone == w.step:
 		w.gone = true
 		k.gather()
@@ -322,7 +329,16 @@ func (k *controller) lost(w *remote, err error) error {
 		}
 	}
 	k.gather()
-	return errors.Join(k.roll.note(enrolled{Session: w.session, Gone: true}), k.warn(text))
+	told := k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text, Worker: k.gone(w, measure.Lost)})
+	return errors.Join(k.roll.note(enrolled{Session: w.session, Gone: true}), told)
+}
+
+// gone is what a worker did that is there no more; nil if it is a process of this machine.
+func (k *controller) gone(w *remote, state string) *measure.Worker {
+	if k.crew.closed {
+		return nil
+	}
+	return &measure.Worker{Name: w.name, State: state, Host: w.about.Host, Job: w.about.Job, Clients: w.clients, Seconds: w.seconds}
 }
 
 // gather ends the step when the clients of all workers have left it.

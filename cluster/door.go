@@ -392,6 +392,8 @@ func (k *controller) greet(w *remote) error {
 	return k.Sink.Event(measure.Event{
 		Time: k.clock().UTC(), Kind: "worker", Step: k.number,
 		Text: fmt.Sprintf("worker %s came in from %s; its clock is %s ours, give or take %v", w.name, from, apart(w.about.Offset), w.about.Doubt.Round(time.Microsecond)),
+		Worker: &measure.Worker{Name: w.name, State: measure.Came, Host: w.about.Host, Job: w.about.Job, Clients: w.room,
+			Offset: -w.about.Offset.Seconds(), Doubt: w.about.Doubt.Seconds()},
 	})
 }
 

@@ -85,6 +85,9 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 
 // jobID is what batch systems call the job that this process is part of.
 func jobID(env func(string) string) string {
+	if id := env("WEIR_JOB"); id != "" { // whoever submitted it knows it by this name
+		return id
+	}
 	if id := env("SLURM_JOB_ID"); id != "" {
 		if task := env("SLURM_PROCID"); task != "" {
 			return id + "." + task

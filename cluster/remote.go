@@ -25,6 +25,7 @@ type remote struct {
 	absent  bool // it was there before we were killed, and has not come back yet
 	step    int  // number of the one that it was given last
 	clients int  // of the step that it was given last
+	seconds int  // that it has told of
 	about   WorkerState
 	why     string       // it was lost
 	gone    bool         // its clients have done their tasks and left the step

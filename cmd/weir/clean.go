@@ -26,7 +26,8 @@ func cleanCommand(s streams, signals signalSource) *cobra.Command {
 		Use:   "clean RUN|CAMPAIGN",
 		Short: "Remove what a run that was killed has left on its target",
 		Long: `Removes the files and folders that the run's manifest names and nothing else;
-folders only when they are empty. All of them lie in the run's own folder on the
+folders only when they are empty. Workers that it submitted to a batch system and
+that are still there are removed, and so is what it kept of their secrets. All of them lie in the run's own folder on the
 target; a manifest that names anything else is refused. Copies of files that staged
 jobs of killed runs have left on the same scratch disk of this machine go, too.`,
 		Example: `  weir clean runs/upload-20260301-120000`,
@@ -120,6 +121,9 @@ func cleanRun(ctx context.Context, dir string, s streams) (c cleaned, err error)
 		return c, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	if err := forget(ctx, run); err != nil {
+		return c, err
+	}
 	if at := run.About.Scratch; at != nil {
 		for _, l := range scratch.Clear(at.Folder) {
 			c.Scratch = append(c.Scratch, l.String())

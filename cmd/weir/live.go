@@ -41,7 +41,8 @@ type live struct {
 	known   string      // what a search knows so far
 	still   func()      // ends the rows that move
 	stream  *stream
-	dir     string // of the run
+	dir     string        // of the run
+	workers func() string // who is there, and who is not; nil: the clients are on this machine
 }
 
 // Where nothing moves, the step that runs is shown this often.
@@ -101,6 +102,8 @@ func (l *live) Event(e measure.Event) error {
 	switch {
 	case e.Kind == "step":
 		l.course.begin(&e)
+		l.remote(&e)
+	case e.Worker != nil && (e.Worker.State == measure.Came || e.Worker.State == measure.Left): // hundreds may: they are counted
 	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
 	case e.Kind == "error":
 		tell(l.said, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
@@ -108,6 +111,17 @@ func (l *live) Event(e measure.Event) error {
 		tell(l.said, "  ", "%s %s", e.Time.Local().Format("15:04:05"), e.Text)
 	}
 	return nil
+}
+
+// remote tells on which workers a step is held.
+func (l *live) remote(e *measure.Event) {
+	if l.workers == nil {
+		return
+	}
+	if l.course.place <= 1 && l.course.plan.Find == nil {
+		l.course.begun = time.Now() // workers were waited for
+	}
+	tell(l.said, "  ", "%s %s; %s", e.Time.Local().Format("15:04:05"), e.Text, l.workers())
 }
 
 // Sample takes the hosts' samples.
@@ -181,6 +195,13 @@ func (l *live) knows(o *search.Optimum) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known = text
+}
+
+// crewed has the workers on other machines shown.
+func (l *live) crewed(summary func() string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.workers = summary
 }
 
 // load tells that the load begins.

@@ -101,6 +101,8 @@ func (c *course) progress(now time.Time) screen.Progress {
 		if c.of.runs == 0 {
 			p.Share, p.Left, p.Most = 1, max(time.Duration(c.plan.Drain)-now.Sub(c.over), 0), true
 		}
+	case c.since.IsZero() && c.plan.On.Batch != "":
+		p.Where += "waiting for workers"
 	case c.since.IsZero():
 		p.Where += "watching the service before the first step"
 		if c.plan.Find == nil {

@@ -16,9 +16,9 @@ func (l *live) draw(columns int) []string {
 	now := time.Now()
 	wide := columns - 3
 	if l.making.what != "" || !l.loaded {
-		return []string{l.preparing(now).Row(wide, l.look)}
+		return append(l.crew(), l.preparing(now).Row(wide, l.look))
 	}
-	var rows []string
+	rows := l.crew()
 	if l.second.seconds > 0 {
 		shown := l.liveColumns(columns)
 		if head := header(shown); l.head != head {
@@ -33,6 +33,14 @@ func (l *live) draw(columns int) []string {
 		rows = append(rows, " "+l.known)
 	}
 	return append(rows, l.course.progress(now).Row(wide, l.look))
+}
+
+// crew is the row that says who is there.
+func (l *live) crew() []string {
+	if l.workers == nil {
+		return nil
+	}
+	return []string{" " + l.workers()}
 }
 
 // spark draws the throughput of the last seconds.

@@ -17,6 +17,7 @@ import (
 	"weir/cluster"
 	"weir/internal/say"
 	"weir/measure"
+	"weir/results"
 	"weir/scenario"
 	"weir/workload"
 )
@@ -73,7 +74,6 @@ type troop struct {
 	workers map[string]cluster.WorkerState // by name
 	jobs    map[int]batch.Change           // the last of each
 	known   map[string]bool                // ids of jobs whose workers came
-	clients int                            // of the step
 	failed  error
 }
 
@@ -120,6 +120,7 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 		}
 	}
 	t.watch()
+	r.live.crewed(t.summary)
 	return t, nil
 }
 
@@ -161,6 +162,30 @@ func (t *troop) find(ctx context.Context) error {
 		return t.tell(measure.Event{Time: time.Now().UTC(), Kind: "run", Text: fmt.Sprintf("%s of this run are still with %s", say.Plural(n, "worker"), t.system.Name())})
 	}
 	return job.Remove(ctx)
+}
+
+// forget removes what a run that was killed has left of its workers: in the batch
+// system, and of their secrets.
+func forget(ctx context.Context, run *results.Run) error {
+	if run.Plan.On.Batch == "" {
+		return nil
+	}
+	system, err := systemOf(run.Plan.On)
+	if err != nil {
+		return err
+	}
+	job, err := system.Find(ctx, filepath.Join(run.Dir, batchDir))
+	if err == nil {
+		err = job.Remove(ctx)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the workers of %s: %w", run.Dir, err)
+	}
+	state, err := stateDir(run.About.Run)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(state)
 }
 
 // watch follows what becomes of the jobs.
@@ -215,6 +240,40 @@ func (t *troop) heard(w cluster.WorkerState) {
 		t.known[w.Job] = true
 	}
 }
+
+// summary says how many workers are there, and what is known of the others.
+func (t *troop) summary() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	there, lost := 0, 0
+	for _, w := range t.workers {
+		switch w.State {
+		case cluster.Waiting, cluster.Working:
+			there++
+		case cluster.Lost:
+			lost++
+		}
+	}
+	states := map[batch.State]int{}
+	for _, c := range t.jobs {
+		if !t.known[c.JobID] {
+			states[c.State]++
+		}
+	}
+	text := fmt.Sprintf("workers: %d of %d there", there, t.want())
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{states[batch.Running], "starting"}, {states[batch.Queued], "queued"}, {states[batch.Held], "held"}, {states[batch.Failed] + states[batch.Removed], "failed"}, {lost, "lost"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
+}
+
+// want is how many workers there are to be.
+func (t *troop) want() int { return t.on.Workers }
 
 // absent says what the batch system says of workers that are not there.
 func (t *troop) absent() []string { return t.job.Counts().Away }

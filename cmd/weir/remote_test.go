@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/analysis/compare"
+	"weir/cluster"
+	"weir/lab"
+	"weir/measure"
+)
+
+// A remote is weir with clients on other machines, its private state in a folder
+// of the test's.
+type remote struct{ dir, state string }
+
+func newRemote(t *testing.T) *remote {
+	t.Helper()
+	return &remote{t.TempDir(), t.TempDir()}
+}
+
+// start starts weir.
+func (r *remote) start(t *testing.T, args ...string) *process {
+	t.Helper()
+	return start(t, r.dir, "env", append([]string{"XDG_STATE_HOME=" + r.state, "weir"}, args...)...)
+}
+
+// local starts a run with workers that are processes of this machine.
+func (r *remote) local(t *testing.T, args ...string) *process {
+	t.Helper()
+	return r.start(t, append([]string{"run", "--on", "local", "--set", "on.address=127.0.0.1", "--out", "run"}, args...)...)
+}
+
+func (r *remote) run() string { return filepath.Join(r.dir, "run") }
+
+// left fails t if there is anything left of a run's private state.
+func (r *remote) left(t *testing.T) {
+	t.Helper()
+	if all, err := filepath.Glob(filepath.Join(r.state, "weir/runs/*")); err != nil || len(all) > 0 {
+		t.Errorf("private state is left: %q, %v", all, err)
+	}
+}
+
+// A run with workers over the network: who came, from where, and how good the
+// clocks are known; nothing secret stays.
+func TestRunWithWorkers(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	p := r.local(t, "--workers", "3", "--target", s.URL, "--clients", "2,7", "--hold", "2s", "--set", "workload={kind: write, size: 4KiB, think: 20ms}")
+	var token string
+	waitFor(t, func() bool {
+		found, _ := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json"))
+		if len(found) == 0 {
+			return false
+		}
+		b, err := os.ReadFile(found[0])
+		var pass cluster.Pass
+		if err != nil || json.Unmarshal(b, &pass) != nil {
+			return false
+		}
+		info, err := os.Stat(filepath.Dir(found[0]))
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Fatalf("the state's folder is %v, %v", info.Mode(), err)
+		}
+		token = pass.Token
+		return true
+	})
+	code, said := p.ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "3 workers submitted to local") || !strings.Contains(said, "step 2: 7 clients on 3 workers; workers: 3 of 3 there") {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	f := findings(t, r.run())
+	if len(f.Curve) != 2 || f.Curve[1].ActiveClients < 6.9 || f.Curve[1].ActiveClients > 7.1 || f.Curve[1].Done == 0 || f.Curve[1].Errors > 0 {
+		t.Errorf("%+v", f.Curve)
+	}
+	if len(f.Workers) != 3 || f.Workers[0].State != measure.Left || f.Workers[0].Doubt == nil || f.Workers[0].Host == "" || f.Workers[0].Job == "" {
+		t.Errorf("%+v", f.Workers)
+	}
+	if status, detail := status(f, "workers"); status != analysis.OK || !strings.Contains(detail, "all 3 stayed to the end") {
+		t.Errorf("%s: %s", status, detail)
+	}
+	r.left(t)
+	empty(t, s.Data)
+	if err := filepath.WalkDir(r.run(), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if b, err := os.ReadFile(path); err != nil || strings.Contains(string(b), token) {
+			t.Errorf("%s has the run's token in it (%v)", path, err)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The same plan on one machine and on four workers gives the same answer within
+// the noise that weir compare accepts.
+func TestWorkersGiveTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 9, 64<<10)
+	const text = "name: %s\n%starget: %s\nworkload: {kind: read, think: {exponential: 20ms}}\nload: {clients: 8, ramp: 100ms, settle: 200ms, hold: 1200ms}\n"
+	for name, on := range map[string]string{"one": "", "four": "on: {batch: local, workers: 4, address: 127.0.0.1}\n"} {
+		if err := os.WriteFile(filepath.Join(r.dir, name+".yaml"), fmt.Appendf(nil, text, name, on, s.URL), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, said := r.start(t, "run", "one.yaml", "four.yaml", "--repeat", "4", "--out", "both", "-q").ended()
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	b, err := os.ReadFile(filepath.Join(r.dir, "both/compare.json"))
+	var c compare.Comparison
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err != nil || len(c.Pairs) != 1 || len(c.Groups[1].Runs) != 4 {
+		t.Fatalf("%v, %+v", err, c)
+	}
+	pair := c.Pairs[0]
+	if pair.Result == compare.Better || pair.Result == compare.Worse {
+		t.Errorf("%s: %s", pair.Result, pair.Verdict)
+	}
+	if pair.Overall.Value < 0.7 || pair.Overall.Value > 1.4 {
+		t.Errorf("%+v", pair.Overall)
+	}
+	r.left(t)
+}
+
+// The first interrupt ends the load and reports; nothing of the workers stays.
+func TestInterruptedWorkersGoHome(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	p := r.local(t, "--workers", "2", "--clients", "4", "--hold", "10m", "--set", "workload.think=5ms")
+	untilHeld(t, r.run(), 1)
+	p.send(t, os.Interrupt)
+	code, said := p.ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "finish was asked for") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if f := findings(t, r.run()); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
+		t.Errorf("%+v", f.Curve)
+	}
+	r.left(t)
+	nobody(t, r.state)
+}
+
+// nobody fails t if a process of a run with this state is left.
+func nobody(t *testing.T, state string) {
+	t.Helper()
+	waitFor(t, func() bool {
+		all, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, path := range all {
+			b, _ := os.ReadFile(path) // it may have ended
+			if strings.Contains(string(b), "XDG_STATE_HOME="+state) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// A run whose controller was killed goes on with new workers, since those of this
+// machine ended with it.
+func TestKilledRunWithWorkersIsResumed(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--hold", "2s", "--set", "workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cool=200ms")
+	untilHeld(t, r.run(), 2)
+	p.kill(t)
+	if all, err := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json")); err != nil || len(all) != 1 {
+		t.Fatalf("private state %q, %v", all, err)
+	}
+	code, said := r.start(t, "run", "--resume", "run").ended()
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	f := findings(t, r.run())
+	if len(f.Curve) != 2 || f.Curve[1].Clients != 4 || f.Curve[1].ActiveClients < 3.9 || f.Curve[1].Errors > 0 {
+		t.Errorf("%+v\n%s", f.Curve, said)
+	}
+	if status, detail := status(f, "clock"); status == analysis.Fail {
+		t.Errorf("%s: %s", status, detail)
+	}
+	r.left(t)
+	empty(t, s.Data)
+	nobody(t, r.state)
+}
+
+// What a killed run has left is removed, its private state, too.
+func TestCleanForgetsWorkers(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--hold", "10m", "--set", "workload={kind: write, size: 4KiB, think: 5ms}")
+	untilHeld(t, r.run(), 1)
+	p.kill(t)
+	if code, said := r.start(t, "clean", "run").ended(); code != exitFine {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	r.left(t)
+	empty(t, s.Data)
+}
+
+// Workers that nobody can start are told, with what the system says of them.
+func TestWorkersThatCannotStart(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("there is no ssh")
+	}
+	r := newRemote(t)
+	begin := time.Now()
+	code, said := r.start(t, "run", "--on", "ssh", "--target", "http://127.0.0.1:9/", "--clients", "2", "--set", "on.hosts=[127.0.0.1]", "--set", "on.wait=5s", "--set", "on.submit=[Port 9]", "--out", "run").ended()
+	if code != exitError || !strings.Contains(said, "submit to ssh: ") || !strings.Contains(said, "127.0.0.1") {
+		t.Errorf("exit code %d after %v\n%s", code, time.Since(begin), said)
+	}
+	r.left(t)
+}
