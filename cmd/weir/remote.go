@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,6 +66,8 @@ type troop struct {
 	door   *cluster.Door
 	system batch.System
 	job    batch.Job
+	found  bool            // it is that of a run that was killed
+	files  []workload.File // that its workers work on
 	tell   func(measure.Event) error
 	ending context.Context // for what is done at the end
 
@@ -73,7 +76,7 @@ type troop struct {
 	mu      sync.Mutex
 	workers map[string]cluster.WorkerState // by name
 	jobs    map[int]batch.Change           // the last of each
-	known   map[string]bool                // ids of jobs whose workers came
+	came    map[string]bool                // ids of jobs whose workers came
 	failed  error
 }
 
@@ -84,7 +87,7 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 		return nil, nil
 	}
 	t = &troop{on: on, dir: filepath.Join(dir, batchDir), ending: r.in.leave, over: make(chan struct{}), follow: func() {},
-		tell: r.told, workers: map[string]cluster.WorkerState{}, jobs: map[int]batch.Change{}, known: map[string]bool{}}
+		tell: r.told, workers: map[string]cluster.WorkerState{}, jobs: map[int]batch.Change{}, came: map[string]bool{}}
 	if t.system, err = systemOf(on); err != nil {
 		return nil, err
 	}
@@ -101,6 +104,11 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 			return t, err
 		}
 	}
+	if r.resumed != nil {
+		if err := t.find(ctx); err != nil {
+			return t, err
+		}
+	}
 	bags, err := pack(r.plan, filepath.Join(t.state, "files"))
 	if err != nil {
 		return t, err
@@ -108,11 +116,6 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 	t.plan = bags.plan
 	if t.door, err = cluster.OpenDoor(cluster.DoorOptions{Address: on.Address, State: t.state}); err != nil {
 		return t, err
-	}
-	if r.resumed != nil {
-		if err := t.find(ctx); err != nil {
-			return t, err
-		}
 	}
 	if t.job == nil {
 		if err := t.submit(ctx, r.plan, bags.files); err != nil {
@@ -147,21 +150,45 @@ func (t *troop) submit(ctx context.Context, p *scenario.Plan, files []string) er
 	return t.tell(measure.Event{Time: time.Now().UTC(), Kind: "run", Text: fmt.Sprintf("%s submitted to %s", say.Plural(p.On.Workers, "worker"), t.system.Name())})
 }
 
-// find looks for the workers of a run that was killed. If there are none left,
-// what they have left goes.
+// find looks for the workers of a run that was killed. If none of them is left, or
+// the files are not known that they work on, the run begins anew with others.
 func (t *troop) find(ctx context.Context) error {
 	job, err := t.system.Find(ctx, t.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return os.RemoveAll(t.state)
 	}
 	if err != nil {
 		return fmt.Errorf("the workers of this run: %w", err)
 	}
-	if n := job.Counts().Left(); n > 0 {
-		t.job = job
+	if n := job.Counts().Left(); n > 0 && t.known() {
+		t.job, t.found = job, true
 		return t.tell(measure.Event{Time: time.Now().UTC(), Kind: "run", Text: fmt.Sprintf("%s of this run are still with %s", say.Plural(n, "worker"), t.system.Name())})
 	}
-	return job.Remove(ctx)
+	return errors.Join(job.Remove(ctx), os.RemoveAll(t.state))
+}
+
+// filesFile is the file of the private state with the files that workers work on.
+const filesFile = "files.json"
+
+// keep writes down on which files workers work, for a controller that is started
+// when this one was killed: they need not be made, or looked for, again.
+func (t *troop) keep(files []workload.File) error {
+	b, err := json.Marshal(files)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(t.state, filesFile)
+	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// known tells whether the killed controller had come so far that its workers'
+// files are known, and reads them.
+func (t *troop) known() bool {
+	b, err := os.ReadFile(filepath.Join(t.state, filesFile))
+	return err == nil && json.Unmarshal(b, &t.files) == nil
 }
 
 // forget removes what a run that was killed has left of its workers: in the batch
@@ -212,7 +239,7 @@ func (t *troop) changed(c batch.Change) {
 	t.mu.Lock()
 	before := t.jobs[c.Worker]
 	t.jobs[c.Worker] = c
-	came := t.known[c.JobID]
+	came := t.came[c.JobID]
 	t.mu.Unlock()
 	state := map[batch.State]string{batch.Held: measure.Held, batch.Failed: measure.Failed}[c.State]
 	if state == "" || came || before.State == c.State && before.Reason == c.Reason {
@@ -237,7 +264,7 @@ func (t *troop) heard(w cluster.WorkerState) {
 	defer t.mu.Unlock()
 	t.workers[w.Name] = w
 	if w.Job != "" {
-		t.known[w.Job] = true
+		t.came[w.Job] = true
 	}
 }
 
@@ -256,7 +283,7 @@ func (t *troop) summary() string {
 	}
 	states := map[batch.State]int{}
 	for _, c := range t.jobs {
-		if !t.known[c.JobID] {
+		if !t.came[c.JobID] {
 			states[c.State]++
 		}
 	}
@@ -282,7 +309,13 @@ func (t *troop) absent() []string { return t.job.Counts().Away }
 func (t *troop) control(ctx context.Context, r *session) error {
 	c := r.config
 	c.Plan = t.plan
-	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver), Absent: t.absent, Worker: t.heard}
+	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver, r.plan.Work.InFlight), Absent: t.absent, Worker: t.heard}
+	if t.found {
+		crew.Past = &cluster.Past{Intervals: r.resumed.run.Intervals(), Events: r.resumed.run.Events(), Text: "resumed by weir " + version()}
+		if r.find == nil { // a search goes on from the steps that are whole
+			crew.Past.Broken = r.resumed.broken
+		}
+	}
 	if workload.Writes(r.plan.Work) {
 		crew.Manifest = c.Manifest
 	}

@@ -137,7 +137,7 @@ func (r *session) ahead() *scenario.Plan {
 // again makes the target as it was before the run that is resumed: what that
 // has left there goes, and only what its manifest names in its own folder.
 func (r *session) again(m *results.Manifest) error {
-	if r.resumed == nil {
+	if r.resumed == nil || r.troop != nil && r.troop.found { // whose workers use it
 		return nil
 	}
 	left, err := leftovers(m)
@@ -164,6 +164,9 @@ func (r *session) goOn() error {
 	}
 	if r.find == nil {
 		r.config.Pilot = engine.Alone(r.ahead())
+	}
+	if r.troop != nil && r.troop.found {
+		return nil // who finds its workers knows more, and tells
 	}
 	return r.config.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: "resume", Step: r.resumed.broken, Text: text})
 }

@@ -164,6 +164,9 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	if err = r.again(manifest); err == nil {
 		err = r.prepare()
 	}
+	if err == nil && r.troop != nil {
+		err = r.troop.keep(r.config.Files)
+	}
 	if err == nil {
 		err = r.tellCopies()
 	}
@@ -199,6 +202,10 @@ func about(discard bool) (results.About, error) {
 
 // prepare finds or makes the files; the first interrupt ends it.
 func (r *session) prepare() (err error) {
+	if r.troop != nil && r.troop.found {
+		r.config.Files = r.troop.files
+		return nil
+	}
 	r.config.Files, err = engine.Prepare(r.in.finish, r.config, r.files, r.live.advance)
 	r.live.end()
 	if r.plan.BuiltIn && r.plan.Files.Listing {
