@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -319,7 +320,31 @@ func (t *troop) control(ctx context.Context, r *session) error {
 	if workload.Writes(r.plan.Work) {
 		crew.Manifest = c.Manifest
 	}
-	return t.door.Control(ctx, c, crew)
+	return errors.Join(t.door.Control(ctx, c, crew), t.missed())
+}
+
+// missed tells of each job whose worker was never there.
+func (t *troop) missed() error {
+	t.mu.Lock()
+	var never []batch.Change
+	for _, c := range t.jobs {
+		if !t.came[c.JobID] && (c.State == batch.Queued || c.State == batch.Running) {
+			never = append(never, c)
+		}
+	}
+	t.mu.Unlock()
+	slices.SortFunc(never, func(a, b batch.Change) int { return cmp.Compare(a.Worker, b.Worker) })
+	for _, c := range never {
+		text := fmt.Sprintf("job %s was not there: it is %s", c.JobID, c.State)
+		if c.Reason != "" {
+			text += ": " + c.Reason
+		}
+		e := measure.Event{Time: time.Now().UTC(), Kind: measure.WorkerEvent, Text: line(text), Worker: &measure.Worker{Name: "job " + c.JobID, State: measure.Absent, Host: c.Host, Job: c.JobID}}
+		if err := t.tell(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watchedHosts are the machines that the controller watches. Where the clients are
@@ -345,6 +370,25 @@ func watchedHosts(p *scenario.Plan) []scenario.Host {
 // patience is for how long workers that are through may take to end.
 const patience = 10 * time.Second
 
+// through waits until the workers that run have ended.
+func (t *troop) through() {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for t.job.Counts().Running > 0 {
+		select {
+		case <-look.C:
+		case <-t.over:
+			return
+		case <-late.C:
+			return
+		case <-t.ending.Done():
+			return
+		}
+	}
+}
+
 // dismiss ends what is left of the workers, and forgets the run's secrets.
 func (t *troop) dismiss() error {
 	if t == nil {
@@ -352,11 +396,7 @@ func (t *troop) dismiss() error {
 	}
 	var err error
 	if t.job != nil {
-		select {
-		case <-t.over:
-		case <-time.After(patience):
-		case <-t.ending.Done():
-		}
+		t.through()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ending), time.Minute)
 		err = t.job.Remove(ctx)
 		cancel()

@@ -161,7 +161,16 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, r.troop.dismiss()) }()
-	if err = r.again(manifest); err == nil {
+	if err = r.ready(manifest); err == nil {
+		err = r.drive(ctx, dir, processes)
+	}
+	return errors.Join(err, r.clean(manifest))
+}
+
+// ready does what comes before the load.
+func (r *session) ready(m *results.Manifest) error {
+	err := r.again(m)
+	if err == nil {
 		err = r.prepare()
 	}
 	if err == nil && r.troop != nil {
@@ -170,10 +179,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	if err == nil {
 		err = r.tellCopies()
 	}
-	if err == nil {
-		err = r.drive(ctx, dir, processes)
-	}
-	return errors.Join(err, r.clean(manifest))
+	return err
 }
 
 // openDir makes the run directory, or takes that of the run that is resumed.

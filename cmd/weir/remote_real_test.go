@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+	"weir/measure"
+)
+
+// On a real pool: more workers than slots, the controller killed in the middle of
+// a step and started again, a job that is held, and an end that leaves nothing.
+func TestRunOnHTCondor(t *testing.T) {
+	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 3})
+	pool.Use(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 9, 64<<10)
+	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "htcondor", s.URL) })
+	t.Run("few slots", func(t *testing.T) { fewSlots(t, "htcondor", s.URL) })
+	t.Run("held", func(t *testing.T) {
+		r := newRemote(t)
+		p := r.start(t, "run", "--on", "htcondor", "--workers", "2", "--target", s.URL, "--clients", "2", "--hold", "2s", "--out", "run",
+			"--set", "on.submit=[hold = True]", "--set", "on.wait=3s")
+		code, said := p.ended()
+		if code != exitError || !strings.Contains(said, "no worker has come in 3s") || !strings.Contains(said, "held") {
+			t.Errorf("exit code %d\n%s", code, said)
+		}
+		r.left(t)
+	})
+}
+
+// On machines that ssh reaches.
+func TestRunOverSSH(t *testing.T) {
+	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
+	nodes.Use(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 9, 64<<10)
+	r := newRemote(t)
+	code, said := r.start(t, "run", "--on", "ssh", "--workers", "4", "--set", "on.hosts=[node1, node2]", "--target", s.URL, "--clients", "6", "--hold", "2s",
+		"--set", "workload.think=20ms", "--out", "run").ended()
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	f := findings(t, r.run())
+	hosts := map[string]int{}
+	for _, w := range f.Workers {
+		hosts[w.Host]++
+	}
+	if len(f.Curve) != 1 || f.Curve[0].ActiveClients < 5.9 || hosts["node1"] != 2 || hosts["node2"] != 2 {
+		t.Errorf("%+v, workers on %v\n%s", f.Curve, hosts, said)
+	}
+	r.left(t)
+	nobody(t, r.state)
+}
+
+// killedOnBatch kills a controller whose workers live on, and starts it again.
+func killedOnBatch(t *testing.T, system, url string) {
+	r := newRemote(t)
+	p := r.start(t, "run", "--on", system, "--workers", "3", "--target", url, "--clients", "3,6", "--hold", "5s", "--set", "workload.think=20ms", "--out", "run")
+	untilHeld(t, r.run(), 1)
+	p.kill(t)
+	code, said := r.start(t, "run", "--resume", "run").ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "workers still hold step 1, which goes on") {
+		t.Fatalf("exit code %d\n%s\nbefore:\n%s", code, said, p.out.String())
+	}
+	f := findings(t, r.run())
+	if len(f.Curve) != 2 || f.Curve[0].Hold < 4.9 || f.Curve[0].Hold > 5.3 || f.Curve[0].ActiveClients < 2.9 || f.Curve[1].ActiveClients < 5.9 || f.Curve[1].Errors > 0 {
+		t.Errorf("%+v\n%s", f.Curve, said)
+	}
+	if state, detail := status(f, "workers"); state != analysis.OK {
+		t.Errorf("%s: %s\n%s", state, detail, said)
+	}
+	if f.Workers[0].Job == "" || f.Workers[0].Host == "" {
+		t.Errorf("%+v", f.Workers)
+	}
+	r.left(t)
+}
+
+// fewSlots asks for more workers than there is room for.
+func fewSlots(t *testing.T, system, url string) {
+	r := newRemote(t)
+	code, said := r.start(t, "run", "--on", system, "--workers", "5", "--target", url, "--clients", "6", "--hold", "3s", "--set", "workload.think=20ms", "--set", "on.wait=8s", "--out", "run").ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "the run begins with 3 of 5 workers") || !strings.Contains(said, "2 queued") {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	f := findings(t, r.run())
+	if len(f.Curve) != 1 || f.Curve[0].ActiveClients < 5.9 {
+		t.Errorf("%+v", f.Curve)
+	}
+	absent := 0
+	for _, w := range f.Workers {
+		if w.State == measure.Absent {
+			absent++
+		}
+	}
+	if state, detail := status(f, "workers"); state != analysis.Warn || absent != 2 || !strings.Contains(detail, "2 of 5 never came") {
+		t.Errorf("%s: %s, %d absent\n%s", state, detail, absent, said)
+	}
+	if all, err := os.ReadDir(r.run() + "/batch"); err != nil || len(all) < 2 {
+		t.Errorf("%v, %v", all, err)
+	}
+	r.left(t)
+}
