@@ -19,7 +19,8 @@ import (
 type System interface {
 	Name() string // as people write it: HTCondor, Slurm, ssh
 	// Submit starts w.Count workers, now or when there is room. The Job must be
-	// followed to its end, or removed. ctx is for submitting only.
+	// followed to its end, or removed; where the system does not carry files, workers
+	// start only while it is followed. ctx is for submitting only.
 	Submit(ctx context.Context, w Work) (Job, error)
 	// Find returns the submission that a killed run has made from the folder dir
 	// (Work.Dir). The error is fs.ErrNotExist if there was none.

@@ -23,7 +23,7 @@ import (
 // A Place is what the suite needs to know of a system under test.
 type Place struct {
 	System  batch.System
-	Folder  string   // where submissions may go; "": anywhere
+	Folder  string   // where submissions go; "": anywhere
 	Hosts   []string // of each submission
 	Options []string
 	Dies    bool // workers end with the process that submitted them
@@ -61,11 +61,11 @@ func (p Place) Work(t *testing.T, count int, words ...string) Case {
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	}
-	c := Case{Traces: filepath.Join(dir, "traces")}
+	c := Case{Traces: t.TempDir()} // workers see it, whatever else they see
 	hidden := filepath.Join(dir, "hidden")
 	file := filepath.Join(hidden, "secret.json")
 	self, err := os.Executable()
-	if err := errors.Join(err, os.Mkdir(c.Traces, 0o777), os.Chmod(c.Traces, 0o777), os.Mkdir(hidden, 0o700), os.WriteFile(file, []byte(secret), 0o600)); err != nil {
+	if err := errors.Join(err, os.Mkdir(hidden, 0o700), os.WriteFile(file, []byte(secret), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c.Work = batch.Work{
@@ -114,26 +114,27 @@ func (c Case) gone(t *testing.T) {
 		if !ok {
 			continue
 		}
-		Await(t, fmt.Sprintf("the process of worker %d is gone", n), func() bool { return !alive(trace.PID, c.Traces) })
+		Await(t, fmt.Sprintf("the process of worker %d is gone", n), func() bool { return !trace.alive(c.Traces) })
 		Await(t, fmt.Sprintf("%s is gone", trace.Folder), func() bool { _, err := os.Stat(trace.Folder); return errors.Is(err, fs.ErrNotExist) })
 	}
 }
 
-// alive tells whether a worker of ours runs. Its number may be of another world, where
-// processes are counted anew: then its arguments do not have our word.
-func alive(pid int, word string) bool {
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err == nil && strings.Contains(string(line), word) {
-		return true
-	}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range lines {
+// alive tells whether a worker of ours runs.
+func (t Trace) alive(traces string) bool { return t.Outside(traces) > 0 }
+
+// Outside is the worker's process id as this process sees it; 0 if it does not run.
+// What the worker says itself may count from another beginning.
+func (t Trace) Outside(traces string) int {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range all {
+		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
 		line, err := os.ReadFile(f)
-		if err == nil && bytes.Contains(line, []byte("\x00work\x00"+word)) {
-			return true
+		if err == nil && bytes.Contains(line, []byte("\x00work\x00"+traces+"\x00")) && bytes.Contains(environ, []byte("WEIR_WORKER="+t.Number+"\x00")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			return pid
 		}
 	}
-	return false
+	return 0
 }
 
 // A Log keeps what Follow tells.
@@ -217,7 +218,11 @@ func ends(t *testing.T, p Place) {
 	if err := j.Follow(ctx, log.Tell); err != nil {
 		t.Fatalf("follow: %v\n%v", err, log.All)
 	}
-	for n, trace := range c.running(t) {
+	for n := range 3 {
+		trace, ok := c.Trace(n)
+		if !ok {
+			t.Fatalf("worker %d has left no trace: %+v", n, log.All)
+		}
 		if trace.Number != strconv.Itoa(n) || trace.Job == "" || trace.Secret != len(secret) || trace.Mode != "-rw-------" || !slices.Equal(trace.Args, words) {
 			t.Errorf("worker %d: %+v", n, trace)
 		}
@@ -255,13 +260,19 @@ func removed(t *testing.T, p Place) {
 	c := p.Work(t, 2, "hang")
 	other := p.Work(t, 1, "hang") // which must not be touched
 	j, k := p.submit(t, c), p.submit(t, other)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	var log Log
+	followed, others := make(chan error), make(chan error)
+	go func() { followed <- j.Follow(ctx, log.Tell) }()
+	go func() { others <- k.Follow(ctx, func(batch.Change) {}) }()
+	defer func() {
+		cancel()
+		if err := <-others; !errors.Is(err, context.Canceled) {
+			t.Errorf("the other submission: %v", err)
+		}
+	}()
 	c.running(t)
 	trace := other.running(t)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var log Log
-	followed := make(chan error)
-	go func() { followed <- j.Follow(ctx, log.Tell) }()
 	Await(t, "both are told to run", func() bool { return j.Counts().Running == 2 })
 	for range 2 {
 		if err := j.Remove(ctx); err != nil {
@@ -277,7 +288,7 @@ func removed(t *testing.T, p Place) {
 		}
 	}
 	c.gone(t)
-	if _, err := os.Stat(trace.Folder); k.Counts().Left() != 1 || !alive(trace.PID, other.Traces) || err != nil {
+	if _, err := os.Stat(trace.Folder); k.Counts().Left() != 1 || !trace.alive(other.Traces) || err != nil {
 		t.Errorf("the other submission: %+v, %v", k.Counts(), err)
 	}
 }

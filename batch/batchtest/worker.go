@@ -34,22 +34,20 @@ func Main(m *testing.M, systems ...batch.System) {
 
 // A Trace is what a worker says of itself, in a file of its own.
 type Trace struct {
-	PID       int
-	Folder    string
-	Host      string
-	Args      []string
-	Number    string // WEIR_WORKER
-	Job       string // WEIR_JOB
-	Mode      string // of the file secret.json
-	Secret    int    // its length
-	Submitter int    // process id of the submitter, if that wrote it
+	Folder string
+	Host   string
+	Args   []string
+	Number string // WEIR_WORKER
+	Job    string // WEIR_JOB
+	Mode   string // of the file secret.json
+	Secret int    // its length
 }
 
 // work is a worker's life: TRACES WORD...: it leaves a trace, and does what the
 // words say: exit (with its number), hang (until it is told to end), deaf (also then),
 // leave (result.txt).
 func work(args []string) int {
-	t := Trace{PID: os.Getpid(), Args: args[1:], Number: os.Getenv("WEIR_WORKER"), Job: os.Getenv("WEIR_JOB")}
+	t := Trace{Args: args[1:], Number: os.Getenv("WEIR_WORKER"), Job: os.Getenv("WEIR_JOB")}
 	t.Folder, _ = os.Getwd()
 	t.Host, _ = os.Hostname()
 	if info, err := os.Stat("secret.json"); err == nil {

@@ -49,7 +49,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 		_ = to.CloseWithError(packed)
 	})
 	var said bytes.Buffer
-	err := j.ask(ctx, host, unpackLine(j.sub.Tag), from, &said)
+	err := j.ask(ctx, host, j.system.unpack(host, j.sub.Tag), from, &said)
 	_ = from.CloseWithError(io.ErrClosedPipe) // where the machine has not read all, packing ends
 	wait.Wait()
 	if packed != nil && !errors.Is(packed, io.ErrClosedPipe) {
@@ -60,6 +60,9 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	}
 	// What a login shell says of its own comes before.
 	lines := strings.Fields(said.String())
+	if len(lines) > 0 && lines[len(lines)-1] == notWanted {
+		return errNotWanted
+	}
 	if len(lines) == 0 || !isFolder(lines[len(lines)-1], j.sub.Tag) {
 		return fmt.Errorf("%s: its shell says %q instead of where the files are now", host, batch.Words(said.String(), nil))
 	}
@@ -69,8 +72,9 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	return nil
 }
 
-// host runs the workers of a machine and brings back what they leave.
-func (j *job) host(host string) {
+// host runs the workers of a machine and brings back what they leave. The error
+// says what was not brought.
+func (j *job) host(host string) error {
 	j.mu.Lock()
 	place := j.sub.Places[host]
 	j.mu.Unlock()
@@ -81,10 +85,7 @@ func (j *job) host(host string) {
 		wait.Go(func() { j.worker(i, host, place, sync.OnceFunc(func() { <-starting })) })
 	}
 	wait.Wait()
-	err := j.bring(host, place)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.failed = errors.Join(j.failed, err)
+	return j.bring(host, place)
 }
 
 // bring fetches what the workers of a machine have left, which removes it there.

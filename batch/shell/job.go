@@ -41,6 +41,9 @@ func newJob(s *System, sub *batch.Submission) *job {
 
 // id is what a worker is called.
 func (j *job) id(worker int) string {
+	if j.system.id != nil {
+		return j.system.id(worker)
+	}
 	name := strings.Map(func(r rune) rune {
 		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_@:", r)) {
 			return r

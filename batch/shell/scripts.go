@@ -9,7 +9,7 @@ import (
 // them: one line, single quotes around, none inside, no backslash, no exclamation mark.
 
 // unpackLine makes the private folder, unpacks what comes into it and says where it is.
-func unpackLine(tag string) string {
+func unpackLine(_, tag string) string {
 	return `exec /bin/sh -c 'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/` + tag + `.XXXXXXXX") && cd "$d" && { tar -xf - || { cd /; rm -rf "$d"; exit 1; }; } && pwd -P'`
 }
 

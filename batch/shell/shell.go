@@ -28,13 +28,16 @@ type System struct {
 	// shell of a host is added.
 	reach func(host string, options []string) []string
 	here  bool // this machine is the only one
+	// unpack is the command line that takes what travels to a host and says where it is.
+	unpack func(host, tag string) string
+	id     func(worker int) string // nil: from its host
 }
 
 // SSH reaches machines with the ssh on PATH, as the user's own configuration says
 // (keys, ports, known hosts); it never asks for a password. Work.Options are further lines of
 // ssh_config, such as "Port 2222".
 func SSH() *System {
-	return &System{name: "ssh", reach: func(host string, options []string) []string {
+	return &System{name: "ssh", unpack: unpackLine, reach: func(host string, options []string) []string {
 		argv := []string{"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ControlPath=none"}
 		for _, o := range options {
 			argv = append(argv, "-o", o)
@@ -45,7 +48,7 @@ func SSH() *System {
 
 // Local starts processes of this machine.
 func Local() *System {
-	return &System{name: "local", here: true, reach: func(string, []string) []string { return []string{"/bin/sh", "-c"} }}
+	return &System{name: "local", here: true, unpack: unpackLine, reach: func(string, []string) []string { return []string{"/bin/sh", "-c"} }}
 }
 
 // Name implements batch.System.
@@ -93,7 +96,12 @@ func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	}
 	for i, h := range hosts {
 		if errs[i] == nil {
-			j.wait.Go(func() { j.host(h) })
+			j.wait.Go(func() {
+				err := j.host(h)
+				j.mu.Lock()
+				defer j.mu.Unlock()
+				j.failed = errors.Join(j.failed, err)
+			})
 		}
 	}
 	go j.end()

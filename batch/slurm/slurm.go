@@ -1,0 +1,248 @@
+// Package slurm starts workers as the tasks of Slurm job arrays. Small files travel
+// within the batch script, on Slurm's own way. The program is read from the submission's folder
+// where the nodes see it; nodes that do not get it, and give outputs back, through a job step that
+// srun makes in their allocation: nothing needs to be installed there. The latter workers
+// end with the process that has submitted them.
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/batch"
+	"weir/batch/shell"
+)
+
+// A System submits to the Slurm that sbatch on PATH submits to.
+type System struct{}
+
+// New returns the system.
+func New() *System { return &System{} }
+
+const name = "Slurm"
+
+// Name implements batch.System.
+func (*System) Name() string { return name }
+
+// A job is a submission: one job array, or several where Slurm's MaxArraySize is
+// less than the workers.
+type job struct {
+	*batch.Ledger
+	sub  *batch.Submission
+	crew *shell.Crew // nil if another process has submitted
+
+	mu      sync.Mutex     // guards what follows
+	tasks   map[int]string // Slurm's number of the job of each worker that runs
+	asked   map[int]bool   // workers that the crew was sent to
+	carried map[int]bool   // workers that run in a step, where Slurm does not see their ends
+	busy    int            // workers that the crew is with
+	failed  error          // outputs that are not here
+	closed  bool           // the ledger
+}
+
+func newJob(sub *batch.Submission) *job {
+	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, tasks: map[int]string{}, asked: map[int]bool{}, carried: map[int]bool{}}
+}
+
+// shared is the copy of the program that nodes may see.
+func shared(sub *batch.Submission) string { return filepath.Join(sub.Dir(), "."+sub.Tag) }
+
+// Submit implements batch.System. Work.Options are options of sbatch, one on a line.
+func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
+	if err := checkOptions(w.Options); err != nil {
+		return nil, err
+	}
+	most, err := arraySize(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sub, err := batch.Begin(name, &w)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(sub)
+	j.crew = shell.NewCrew(j.Ledger, sub, &w, shell.Reach{ID: j.id, Argv: j.step})
+	sub.Step = min(most, w.Count)
+	if err := j.submit(ctx, &w); err != nil {
+		clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return nil, errors.Join(err, j.Remove(clearing))
+	}
+	return j, nil
+}
+
+func (j *job) submit(ctx context.Context, w *batch.Work) error {
+	if err := copyProgram(w.Program, shared(j.sub)); err != nil {
+		return err
+	}
+	for i := range w.Count {
+		if err := os.MkdirAll(j.sub.Out(i), 0o755); err != nil {
+			return err
+		}
+		j.clearSigns(i)
+	}
+	for first := 0; first < w.Count && ctx.Err() == nil; first += j.sub.Step {
+		s, err := script(w, j.sub, first)
+		if err == nil && first == 0 {
+			err = os.WriteFile(filepath.Join(w.Dir, "job.sh"), []byte(s.kept), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+		last := min(first+j.sub.Step, w.Count) - first - 1
+		// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
+		said, err := batch.Run(bounded, strings.NewReader(s.sent), "sbatch", "--parsable", "--array=0-"+strconv.Itoa(last),
+			"--job-name="+j.sub.Tag, "--comment="+comment(w.Name), "--input=/dev/null", "--output=/dev/null", "--error=/dev/null", "--chdir=/")
+		cancel()
+		if err != nil {
+			return err
+		}
+		id, err := submitted(said)
+		if err != nil {
+			return err
+		}
+		j.sub.IDs = append(j.sub.IDs, id)
+		if err := j.sub.Write(); err != nil {
+			return err
+		}
+		for i := first; i <= first+last; i++ {
+			j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Queued, JobID: j.id(i)})
+		}
+	}
+	return ctx.Err()
+}
+
+// comment is what people who look at the queue are told.
+func comment(run string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune("='\"`$\\", r) {
+			return '_'
+		}
+		return r
+	}, batch.Words("weir "+run, nil))
+}
+
+// submitted reads what sbatch --parsable says: NUMBER, or NUMBER;CLUSTER.
+func submitted(said string) (string, error) {
+	lines := strings.Fields(said)
+	if len(lines) > 0 {
+		id, _, _ := strings.Cut(lines[len(lines)-1], ";")
+		if isNumber(id) {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("sbatch says %q: the number of the job is not in it", batch.Words(said, nil))
+}
+
+func isNumber(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && n > 0
+}
+
+// id is what Slurm calls the job of a worker: 45_6.
+func (j *job) id(worker int) string {
+	if k := worker / max(1, j.sub.Step); k < len(j.sub.IDs) {
+		return j.sub.IDs[k] + "_" + strconv.Itoa(worker%j.sub.Step)
+	}
+	return ""
+}
+
+// step is the command that runs a shell in the allocation of a worker.
+func (j *job) step(worker int) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return []string{"srun", "--quiet", "--jobid=" + j.tasks[worker], "--nodes=1", "--ntasks=1", "--mpi=none", "/bin/sh", "-c"}
+}
+
+// arraySize asks how many tasks an array may have.
+func arraySize(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	said, err := batch.Run(ctx, nil, "scontrol", "show", "config")
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`(?m)^MaxArraySize\s*=\s*(\d{1,8})\s*$`).FindStringSubmatch(said)
+	if found == nil {
+		return 1000, nil // one less than what Slurm has unless it is told otherwise
+	}
+	n, _ := strconv.Atoi(found[1])
+	if n < 2 {
+		return 0, errors.New("this Slurm takes no job arrays (MaxArraySize)")
+	}
+	return n - 1, nil
+}
+
+// Find implements batch.System.
+func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
+	sub, err := batch.ReadSubmission(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(sub.IDs, func(id string) bool { return !isNumber(id) }) || sub.Step < 0 || sub.Step == 0 && len(sub.IDs) > 0 {
+		return nil, fmt.Errorf("%s: this is not what weir has written", dir)
+	}
+	j := newJob(sub)
+	if !sub.Over {
+		// A kill may have come between sbatch and the note of its number.
+		said, err := batch.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--name="+sub.Tag, "--format=%F")
+		if err != nil {
+			return nil, err
+		}
+		for id := range strings.FieldsSeq(said) {
+			if isNumber(id) && !slices.Contains(sub.IDs, id) {
+				sub.IDs = append(sub.IDs, id)
+			}
+		}
+		if sub.Step == 0 {
+			sub.Step = sub.Count
+		}
+		if err := sub.Write(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range sub.Count {
+		state := batch.Queued
+		if sub.Over || j.id(i) == "" {
+			state = batch.Removed
+		}
+		j.Note(batch.Change{Time: sub.Begin, Worker: i, State: state, JobID: j.id(i), Exit: -1})
+	}
+	return j, nil
+}
+
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// checkOptions refuses what is no option.
+func checkOptions(lines []string) error {
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "-") || bytes.ContainsAny([]byte(line), "\n\r\x00") {
+			return fmt.Errorf("on.submit: %q: write options of sbatch, as in --partition=short", line)
+		}
+	}
+	return nil
+}

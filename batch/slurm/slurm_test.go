@@ -1,0 +1,133 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/batch"
+	"weir/batch/batchtest"
+	"weir/lab"
+)
+
+func TestMain(m *testing.M) { batchtest.Main(m, New()) }
+
+func TestSlurm(t *testing.T) {
+	system := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 4})
+	system.Use(t)
+	t.Run("Shared", func(t *testing.T) { batchtest.Run(t, batchtest.Place{System: New()}) })
+	t.Run("Apart", func(t *testing.T) {
+		folder := t.TempDir()
+		hide(t, system.Dir, folder)
+		batchtest.Run(t, batchtest.Place{System: New(), Folder: folder, Dies: true})
+	})
+}
+
+// hide keeps the nodes of a Slurm, which have a view of mounts of their own, from
+// seeing what is in folder.
+func hide(t *testing.T, lab, folder string) {
+	t.Helper()
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range lines {
+		line, _ := os.ReadFile(f)
+		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
+		if !strings.Contains(string(line), "slurmd\x00-D") || !strings.Contains(string(environ), lab) {
+			continue
+		}
+		cmd := exec.Command("nsenter", "--target", filepath.Base(filepath.Dir(f)), "--mount", "mount", "-t", "tmpfs", "tmpfs", folder)
+		if os.Geteuid() != 0 {
+			cmd.Args = append([]string{"nsenter", "--user", "--preserve-credentials"}, cmd.Args[1:]...)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return
+	}
+	t.Fatal("no slurmd of the lab's was found")
+}
+
+// A small Slurm: of two processors, with arrays of two tasks.
+func TestSmallSlurm(t *testing.T) {
+	lab.StartSlurm(t, lab.SlurmConfig{CPUs: 2, Extra: "MaxArraySize=3"}).Use(t)
+	t.Run("Full", full)
+	t.Run("Held", held)
+	t.Run("Wrong", wrong)
+}
+
+func submit(t *testing.T, p batchtest.Place, count int, words ...string) (batchtest.Case, batch.Job, *batchtest.Log) {
+	t.Helper()
+	p.System = New()
+	c := p.Work(t, count, words...)
+	j, err := New().Submit(t.Context(), c.Work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, j, &batchtest.Log{}
+}
+
+// With more workers than processors and than an array may have tasks, those run
+// that can, it is said why the others do not, and they do when the first have ended.
+func full(t *testing.T) {
+	c, j, log := submit(t, batchtest.Place{}, 5, "hang")
+	followed := make(chan error)
+	go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+	batchtest.Await(t, "two run and it is told why three do not", func() bool {
+		n := j.Counts()
+		return n.Running == 2 && n.Queued == 3 && strings.Contains(strings.Join(n.Away, "\n"), "Resources: of 2 processors 2 are taken; ")
+	})
+	for n := range c.Count {
+		var trace batchtest.Trace
+		batchtest.Await(t, "a worker runs", func() (ok bool) { trace, ok = c.Trace(n); return ok })
+		if last := log.Of(n); trace.Job != last[0].JobID || trace.Number != strconv.Itoa(n) {
+			t.Errorf("worker %d: %+v, %+v", n, trace, last)
+		}
+		if err := syscall.Kill(trace.Outside(c.Traces), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-followed; err != nil || j.Counts().Failed != 5 {
+		t.Errorf("%v: %+v", err, j.Counts())
+	}
+	if last := log.Of(4); !strings.HasPrefix(last[len(last)-1].Reason, "failed, exit status 7") {
+		t.Errorf("%+v", last)
+	}
+}
+
+// A job that Slurm holds is told so.
+func held(t *testing.T) {
+	_, j, log := submit(t, batchtest.Place{Options: []string{"--hold"}}, 1, "hang")
+	followed := make(chan error)
+	go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+	batchtest.Await(t, "the worker is held", func() bool { return j.Counts().Held == 1 })
+	if away := j.Counts().Away; len(away) != 1 || away[0] != "worker 0 is held: JobHeldUser" {
+		t.Errorf("%q", away)
+	}
+	if err := errors.Join(j.Remove(t.Context()), <-followed); err != nil || j.Counts().Removed != 1 {
+		t.Errorf("%v: %+v", err, log.All)
+	}
+}
+
+// What Slurm does not take is refused with its words, and nothing stays.
+func wrong(t *testing.T) {
+	for option, want := range map[string]string{"time=3": "on.submit", "--partition=none": "invalid partition"} {
+		c := batchtest.Place{Options: []string{option}}.Work(t, 1, "hang")
+		_, err := New().Submit(t.Context(), c.Work)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", option, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(c.Dir, ".weir-*")); len(left) > 0 {
+			t.Errorf("%s: left %v", option, left)
+		}
+	}
+}
