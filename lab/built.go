@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // built is the folder build/NAME of the source tree that we are in, or that our
@@ -13,16 +14,14 @@ func built(name string) (string, error) {
 	if dir, err := os.Getwd(); err == nil {
 		starts = append(starts, dir)
 	}
-	if exe, err := os.Executable(); err == nil {
-		starts = append(starts, filepath.Dir(exe))
+	if _, source, _, ok := runtime.Caller(0); ok && filepath.IsAbs(source) {
+		starts = append(starts, filepath.Dir(source))
 	}
 	for _, dir := range starts {
 		for ; ; dir = filepath.Dir(dir) {
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				made := filepath.Join(dir, "build", name)
-				if _, err := os.Stat(filepath.Join(made, name+".txt")); err == nil {
-					return made, nil
-				}
+			made := filepath.Join(dir, "build", name)
+			if isFile(filepath.Join(dir, "go.mod")) && isFile(filepath.Join(made, name+".txt")) {
+				return made, nil
 			}
 			if dir == filepath.Dir(dir) {
 				break
@@ -30,4 +29,9 @@ func built(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no folder build/%s in the source tree: make needs makes it", name)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

@@ -22,6 +22,9 @@ var poolScript string
 //go:embed condor-tool.sh
 var condorTool string
 
+// MaxSlots is how many jobs a pool or a Slurm can be told to run at once.
+const MaxSlots = 10_000
+
 // HTCondorConfig says which pool is wanted; its zero value is a good one.
 type HTCondorConfig struct {
 	Config
@@ -48,7 +51,9 @@ func HTCondor(ctx context.Context, c HTCondorConfig) (*System, error) {
 }
 
 // condorPrograms are what a pool needs beside what is unpacked.
-func condorPrograms() []string { return []string{"unshare", "nsenter", "mount", "condor_master"} }
+func condorPrograms() []string {
+	return []string{"unshare", "nsenter", "mount", "condor_master", namespaces}
+}
 
 type condorValues struct {
 	Dir, Port, User, Extra string
@@ -58,6 +63,9 @@ type condorValues struct {
 }
 
 func (s *System) htcondor(c HTCondorConfig) error {
+	if _, err := c.programs(condorPrograms()); err != nil {
+		return err
+	}
 	unpacked, err := unpackedCondor()
 	if err != nil {
 		return err
@@ -78,6 +86,7 @@ func (s *System) htcondor(c HTCondorConfig) error {
 		return err
 	}
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	s.Batch = "htcondor"
 	s.settled = s.poolReady(v.Slots)
 	if err := s.part("pool", askFiles(filepath.Join(s.Dir, "pool/spool/.schedd_address"), filepath.Join(s.Dir, "pool/log/.startd_address")),
 		"/bin/sh", "-c", poolScript, "pool", unpacked, s.Dir, fmt.Sprint(v.UID), fmt.Sprint(v.GID)); err != nil {
@@ -169,7 +178,7 @@ func askFiles(paths ...string) func(context.Context) error {
 func unpackedCondor() (string, error) {
 	dir, err := built("condor")
 	if err != nil {
-		return "", &MissingError{Program: "condor_master", How: "make needs"}
+		return "", &MissingError{Program: "condor_master", How: "make needs (where the source of weir is)"}
 	}
 	return dir, nil
 }

@@ -35,6 +35,9 @@ type System struct {
 	// Where data servers have folders of their own, Data is that of the first,
 	// and WriteFile spreads the files.
 	Servers []Server
+	// Batch is how the on block of a scenario names a system that runs jobs: its
+	// key batch. "" for a data service.
+	Batch string
 	// StatsSocket is where HAProxy answers questions about its servers, such as
 	// "show stat"; "" where there is none.
 	StatsSocket string

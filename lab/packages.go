@@ -35,15 +35,19 @@ func packageOf(program string) string {
 	return ""
 }
 
-// A MissingError says which program is not on this machine.
+// A MissingError says which program, or what else, is not on this machine.
 type MissingError struct {
 	Program string
 	Package string // Debian package that brings it, "" if unknown
 	How     string // command that brings it where no package does
+	Why     string // sentence on what no command brings
 }
 
 // Error names the program and what would bring it.
 func (e *MissingError) Error() string {
+	if e.Why != "" {
+		return e.Why
+	}
 	if e.How != "" {
 		return fmt.Sprintf("program %s not found: run %s", e.Program, e.How)
 	}

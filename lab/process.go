@@ -117,6 +117,22 @@ func setApart(attr *syscall.SysProcAttr) {
 	}
 }
 
+// namespaces is what find says of processes that are set apart.
+const namespaces = "namespaces"
+
+// tryApart is nil when processes can be set apart here.
+func tryApart() error {
+	cmd := exec.Command("/bin/sh", "-c", "mount -t proc proc /proc") //nolint:noctx // ends at once
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	setApart(cmd.SysProcAttr)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &MissingError{Program: namespaces, Why: fmt.Sprintf("this machine gives its users no namespaces of mounts and processes (%s): only root can start this here",
+			strings.TrimSpace(err.Error()+" "+string(out)))}
+	}
+	return nil
+}
+
 // mind starts cmd, waits for its end and clears away what is left of its
 // group. It keeps its thread the whole time: the kernel ties the signal that
 // cmd gets when we die to the thread that started it.
@@ -239,13 +255,29 @@ func (c Config) program(name string) (string, error) {
 	return find(name)
 }
 
+// programs finds several by their names.
+func (c Config) programs(names []string) (map[string]string, error) {
+	found := map[string]string{}
+	for _, name := range names {
+		path, err := c.program(name)
+		if err != nil {
+			return nil, err
+		}
+		found[name] = path
+	}
+	return found, nil
+}
+
 // find looks for a program in PATH, then where daemons lie, which the PATH
 // of an ordinary user often leaves out; for a name that ends in .so, where
 // libraries lie.
 func find(name string) (string, error) {
-	if name == "condor_master" {
+	switch name {
+	case "condor_master":
 		dir, err := unpackedCondor()
 		return filepath.Join(dir, "usr/sbin", name), err
+	case namespaces:
+		return "", tryApart()
 	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil

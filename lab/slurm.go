@@ -40,7 +40,7 @@ func Slurm(ctx context.Context, c SlurmConfig) (*System, error) {
 
 // slurmPrograms are what Slurm needs.
 func slurmPrograms() []string {
-	return []string{"slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "sinfo", "mount", "unshare"}
+	return []string{"slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "sinfo", "mount", "unshare", namespaces}
 }
 
 type slurmValues struct {
@@ -50,13 +50,9 @@ type slurmValues struct {
 }
 
 func (s *System) slurm(c SlurmConfig, slurmctld string) error {
-	found := map[string]string{}
-	for _, name := range slurmPrograms() {
-		path, err := c.program(name)
-		if err != nil {
-			return err
-		}
-		found[name] = path
+	found, err := c.programs(slurmPrograms())
+	if err != nil {
+		return err
 	}
 	v := slurmValues{Dir: s.Dir, Extra: c.Extra, CPUs: c.CPUs}
 	if v.CPUs <= 0 {
@@ -70,6 +66,7 @@ func (s *System) slurm(c SlurmConfig, slurmctld string) error {
 	if os.Geteuid() != 0 {
 		argv = append(argv, found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid()))
 	}
+	s.Batch = "slurm"
 	s.Env = append(s.Env, "SLURM_CONF="+filepath.Join(s.Dir, "slurm.conf"))
 	if err := s.part("slurm", s.askSlurm(found["sinfo"]), argv...); err != nil {
 		return err

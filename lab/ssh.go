@@ -48,17 +48,13 @@ func SSH(ctx context.Context, c SSHConfig) (*System, error) {
 
 // sshPrograms are what machines to log in to need.
 func sshPrograms() []string {
-	return []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen", "mount", "unshare"}
+	return []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen", "mount", "unshare", "hostname", namespaces}
 }
 
 func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) error {
-	found := map[string]string{}
-	for _, name := range sshPrograms() {
-		path, err := c.program(name)
-		if err != nil {
-			return err
-		}
-		found[name] = path
+	found, err := c.programs(sshPrograms())
+	if err != nil {
+		return err
 	}
 	me, err := user.Current()
 	if err != nil {
@@ -79,6 +75,7 @@ func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) error {
 			return err
 		}
 	}
+	s.Batch = "ssh"
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return s.sshClients(me, found)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,11 +16,12 @@ import (
 func labCommand(s streams, signals signalSource) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "Start real storage services on this machine, to try things on",
+		Short: "Start real storage services and batch systems on this machine, to try things on",
 		Long: `Real servers, started on this machine's loopback interface under a plain user,
 with an authority, a KDC or tokens of their own where that is asked for, and
-gone without a trace when the command ends.`,
-		Example: "  weir lab up xrootd --servers 3\n  weir lab list",
+gone without a trace when the command ends; and what runs workers of weir: a pool
+of HTCondor, a Slurm, machines to log in to with ssh.`,
+		Example: "  weir lab up xrootd --servers 3\n  weir lab up htcondor\n  weir lab list",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -30,6 +32,7 @@ gone without a trace when the command ends.`,
 // labFlags say which system is wanted.
 type labFlags struct {
 	servers int
+	slots   int
 	lookup  time.Duration
 	auth    string
 	tls     bool
@@ -40,10 +43,12 @@ type labFlags struct {
 func labUpCommand(s streams, signals signalSource) *cobra.Command {
 	var f labFlags
 	c := &cobra.Command{
-		Use:   "up {gridftp|nginx|xrootd} [-- COMMAND [ARG...]]",
-		Short: "Start a service and keep it until interrupted",
+		Use:   "up {" + strings.Join(labKinds(), "|") + "} [-- COMMAND [ARG...]]",
+		Short: "Start a service or batch system and keep it until interrupted",
 		Long: `Starts a service, prints its URLs, the environment that real clients need and
-the auth block of a scenario, and keeps it until it is interrupted.
+what a scenario says of it, and keeps it until it is interrupted. Of a batch system
+(htcondor, slurm) or machines to log in to (ssh) the environment is that in which
+its own programs, and weir run --on, find it.
 
 With -- COMMAND it runs that command instead of waiting, in the environment that
 real clients need, then stops the service and exits as the command did. The
@@ -52,9 +57,14 @@ command finds there, too:
   WEIR_LAB_URL_HTTP   (or another scheme) the same folder by another protocol
   WEIR_LAB_AUTH       the auth block of a scenario, as in --set auth="$WEIR_LAB_AUTH"
   WEIR_LAB_CA         the file of the certificate authority, where there is one
-  WEIR_LAB_DATA       the folder behind the URL (of the first data server)`,
+  WEIR_LAB_DATA       the folder behind the URL (of the first data server)
+  WEIR_LAB_BALANCER   the balancer block of a scenario, where HAProxy spreads the load
+  WEIR_LAB_HOSTS      the hosts block of a scenario: the servers behind it
+  WEIR_LAB_ON         the on block of a scenario, of what runs jobs`,
 		Example: `  weir lab up xrootd --servers 3 --auth krb5
   weir lab up nginx --tls --json
+  weir lab up gridftp --servers 6
+  weir lab up htcondor --slots 500 -- condor_status
   weir lab up xrootd --auth gsi -- sh -c 'xrdcp /etc/hostname "$WEIR_LAB_URL/f"'`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -71,7 +81,8 @@ command finds there, too:
 		},
 	}
 	fs := c.Flags()
-	fs.IntVar(&f.servers, "servers", 0, "`N` data servers behind a redirector; 0: one server alone (xrootd)")
+	fs.IntVar(&f.servers, "servers", 0, "`N` data servers behind a redirector (xrootd) or HAProxy (gridftp), or machines (ssh); 0: one alone")
+	fs.IntVar(&f.slots, "slots", 0, "`N` jobs that run at once; 0: 200 (htcondor), 256 (slurm)")
 	fs.DurationVar(&f.lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
 	fs.StringVar(&f.auth, "auth", "none", "`HOW` clients prove who they are: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "speak TLS, too (nginx, xrootd)")
@@ -114,15 +125,19 @@ func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, comman
 
 // fits tells whether k has what the flags ask for.
 func (f *labFlags) fits(c *cobra.Command, k lab.Kind) error {
-	if k.Name != "xrootd" {
-		for _, name := range []string{"servers", "lookup", "auth"} {
-			if c.Flags().Changed(name) {
-				return fmt.Errorf("--%s is for xrootd, not for %s", name, k.Name)
-			}
+	for _, flag := range []struct {
+		name string
+		of   func(lab.Kind) bool
+	}{
+		{"servers", func(k lab.Kind) bool { return k.Several != "" }},
+		{"slots", func(k lab.Kind) bool { return k.Slots }},
+		{"lookup", func(k lab.Kind) bool { return k.Name == "xrootd" }},
+		{"auth", func(k lab.Kind) bool { return len(k.Auths) > 1 }},
+		{"tls", func(k lab.Kind) bool { return k.TLS }},
+	} {
+		if c.Flags().Changed(flag.name) && !flag.of(k) {
+			return fmt.Errorf("--%s is for %s, not for %s", flag.name, labKindsThat(flag.of), k.Name)
 		}
-	}
-	if f.tls && k.Name == "gridftp" {
-		return errors.New("--tls is for nginx and xrootd, not for gridftp")
 	}
 	if c.Flags().Changed("lookup") && f.servers == 0 {
 		return errors.New("--lookup is the redirector's: add --servers 3")
@@ -133,18 +148,38 @@ func (f *labFlags) fits(c *cobra.Command, k lab.Kind) error {
 	if f.servers < 0 || f.servers > lab.MaxServers {
 		return fmt.Errorf("--servers %d: use 0 (one server alone) to %d", f.servers, lab.MaxServers)
 	}
-	for _, a := range k.Auths {
-		if a == f.auth {
-			return nil
+	if f.slots < 0 || f.slots > lab.MaxSlots {
+		return fmt.Errorf("--slots %d: use 1 to %d", f.slots, lab.MaxSlots)
+	}
+	if !slices.Contains(k.Auths, f.auth) {
+		return fmt.Errorf("--auth %s: use one of %s", f.auth, strings.Join(k.Auths, ", "))
+	}
+	return nil
+}
+
+// labKindsThat names the systems of which something is true, as in "gridftp and xrootd".
+func labKindsThat(is func(lab.Kind) bool) string {
+	var names []string
+	for _, k := range lab.Kinds() {
+		if is(k) {
+			names = append(names, k.Name)
 		}
 	}
-	return fmt.Errorf("--auth %s: use one of %s", f.auth, strings.Join(k.Auths, ", "))
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // start brings the system up and tells its progress.
 func (f *labFlags) start(ctx context.Context, k lab.Kind, to streams) (*lab.System, error) {
-	if missing := k.Missing(f.auth); len(missing) > 0 {
-		return nil, fmt.Errorf("%w\nTo install what is missing: %s", errors.Join(asErrors(missing)...), lab.Install(missing))
+	if missing := k.Missing(f.auth, f.servers); len(missing) > 0 {
+		err := errors.Join(asErrors(missing)...)
+		if how := lab.Install(missing); how != "" {
+			err = fmt.Errorf("%w\nTo install what is missing: %s", err, how)
+		}
+		return nil, err
 	}
 	begin := time.Now()
 	to.say("weir: starting %s\n", k.Name)
@@ -152,20 +187,29 @@ func (f *labFlags) start(ctx context.Context, k lab.Kind, to streams) (*lab.Syst
 	c := lab.Config{Dir: f.dir, TLS: f.tls, Progress: func(part string) {
 		to.say("weir: %s is up\n", part)
 	}}
-	var s *lab.System
-	var err error
-	switch k.Name {
-	case "nginx":
-		s, err = lab.Nginx(ctx, lab.NginxConfig{Config: c})
-	case "gridftp":
-		s, err = lab.GridFTP(ctx, lab.GridFTPConfig{Config: c})
-	default:
-		s, err = lab.XRootD(ctx, lab.XRootDConfig{Config: c, Servers: f.servers, Lookup: int(f.lookup / time.Second), Auth: f.auth})
-	}
+	s, err := f.system(ctx, k, c)
 	if err == nil {
 		to.say("weir: ready after %.1f s\n", time.Since(begin).Seconds())
 	}
 	return s, err
+}
+
+// system starts what k is.
+func (f *labFlags) system(ctx context.Context, k lab.Kind, c lab.Config) (*lab.System, error) {
+	switch k.Name {
+	case "gridftp":
+		return lab.GridFTP(ctx, lab.GridFTPConfig{Config: c, Servers: f.servers})
+	case "htcondor":
+		return lab.HTCondor(ctx, lab.HTCondorConfig{Config: c, Slots: f.slots})
+	case "nginx":
+		return lab.Nginx(ctx, lab.NginxConfig{Config: c})
+	case "slurm":
+		return lab.Slurm(ctx, lab.SlurmConfig{Config: c, CPUs: f.slots})
+	case "ssh":
+		return lab.SSH(ctx, lab.SSHConfig{Config: c, Nodes: f.servers})
+	default:
+		return lab.XRootD(ctx, lab.XRootDConfig{Config: c, Servers: f.servers, Lookup: int(f.lookup / time.Second), Auth: f.auth})
+	}
 }
 
 func asErrors(list []*lab.MissingError) []error {

@@ -214,6 +214,58 @@ func TestLabUpPassesSignalsOn(t *testing.T) {
 	}
 }
 
+// What a scenario is to say of servers behind a balancer is what weir understands.
+func TestLabUpBalanced(t *testing.T) {
+	lab.Need(t, "globus-gridftp-server", "haproxy")
+	k := keepLab(t, "gridftp", "--servers", "2")
+	said := make([]byte, 1<<16)
+	n, err := k.out.Read(said) // it writes once
+	if err != nil {
+		t.Fatal(err, k.said.String())
+	}
+	_, block, _ := strings.Cut(string(said[:n]), "# of a scenario\n")
+	scenario := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(scenario, []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, told := weir(t, "plan", scenario); code != exitFine || !strings.Contains(told, "HAProxy, from ") || !strings.Contains(told, "gftp-2 (server)") {
+		t.Errorf("weir plan: exit code %d\n%s\nof\n%s", code, told, block)
+	}
+	if code := k.end(t, os.Interrupt); code != exitFine {
+		t.Errorf("exit code %d: %s", code, k.said.String())
+	}
+	code, told := weir(t, "lab", "up", "gridftp", "--servers", "2", "--quiet", "--", "sh", "-c", `printf '{"target": "%s", "balancer": %s, "hosts": %s}\n' "$WEIR_LAB_URL" "$WEIR_LAB_BALANCER" "$WEIR_LAB_HOSTS"`)
+	if err := os.WriteFile(scenario, []byte(told), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again, told := weir(t, "plan", scenario); code != exitFine || again != exitFine || !strings.Contains(told, "gftp-2 (server)") {
+		t.Errorf("weir plan of the environment: exit codes %d and %d\n%s", code, again, told)
+	}
+}
+
+// A command finds the programs of a batch system, and what a scenario says of it.
+func TestLabUpBatch(t *testing.T) {
+	for _, c := range []struct {
+		needs []string
+		args  string
+		use   []string
+		want  string
+	}{
+		{[]string{"condor_master", "namespaces"}, "htcondor --slots 5", []string{"sh", "-c", "condor_status -af Cpus; echo $WEIR_LAB_ON"}, "5\n{batch: htcondor}\n"},
+		{[]string{"slurmctld", "munged", "namespaces"}, "slurm --slots 6", []string{"sh", "-c", "sinfo -h -o %c; echo $WEIR_LAB_ON"}, "6\n{batch: slurm}\n"},
+		{[]string{"sshd", "namespaces"}, "ssh --servers 2", []string{"sh", "-c", "echo $WEIR_LAB_ON"}, "{batch: ssh, hosts: [node1, node2]}\n"},
+		{[]string{"sshd", "ssh", "namespaces"}, "ssh --servers 2", []string{"ssh", "node2", "hostname"}, "node2\n"}, // the lab's ssh, not the machine's
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			lab.Need(t, c.needs...)
+			args := append([]string{"lab", "up", "--quiet"}, strings.Fields(c.args)...)
+			if code, said := weir(t, append(append(args, "--"), c.use...)...); code != exitFine || said != c.want {
+				t.Errorf("exit code %d, and it says %q, want %q", code, said, c.want)
+			}
+		})
+	}
+}
+
 // An interrupt before the service is up leaves nothing, either.
 func TestLabUpInterruptedEarly(t *testing.T) {
 	lab.Need(t, "xrootd", "cmsd")

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -104,7 +106,7 @@ func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFu
 // labRun runs a command against the system. Signals reach it: those from a
 // terminal by themselves, others through us; a second one ends it.
 func labRun(ctx context.Context, system *lab.System, argv []string, s streams, caught <-chan os.Signal) error {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := exec.CommandContext(ctx, programOf(system, argv[0]), argv[1:]...)
 	cmd.Env = append(os.Environ(), labEnv(system)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, screen.Under(s.out), screen.Under(s.err) // it has the terminal
 	cmd.WaitDelay = time.Second
@@ -128,6 +130,22 @@ func labRun(ctx context.Context, system *lab.System, argv []string, s streams, c
 	}
 }
 
+// programOf finds a program in the PATH that the system's clients are to have.
+func programOf(system *lab.System, name string) string {
+	for _, v := range system.Env {
+		path, ok := strings.CutPrefix(v, "PATH=")
+		if !ok || strings.Contains(name, "/") {
+			continue
+		}
+		for _, dir := range filepath.SplitList(path) {
+			if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil && dir != "" {
+				return found
+			}
+		}
+	}
+	return name
+}
+
 func terminal(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -146,9 +164,19 @@ func asExit(err error) error {
 	return exit{code: ended.ExitCode()}
 }
 
-// labEnv is the environment of clients of the system, and where it is.
+// labEnv is the environment of clients of the system, and where it is. What it
+// does not have is not there, so that one lab in another hides nothing of that.
 func labEnv(s *lab.System) []string {
-	env := append([]string{"WEIR_LAB_URL=" + s.URL, "WEIR_LAB_DATA=" + s.Data, "WEIR_LAB_AUTH=" + labAuth(s)}, s.Env...)
+	env := slices.Clone(s.Env)
+	if s.URL != "" {
+		env = append(env, "WEIR_LAB_URL="+s.URL, "WEIR_LAB_DATA="+s.Data, "WEIR_LAB_AUTH="+labAuth(s))
+	}
+	if s.Batch != "" {
+		env = append(env, "WEIR_LAB_ON="+labOn(s))
+	}
+	if s.StatsSocket != "" {
+		env = append(env, "WEIR_LAB_BALANCER="+labBalancer(s), "WEIR_LAB_HOSTS=["+strings.Join(labHosts(s), ", ")+"]")
+	}
 	if s.CAFile != "" {
 		env = append(env, "WEIR_LAB_CA="+s.CAFile)
 	}
