@@ -39,7 +39,10 @@ type controller struct {
 	said    string    // by a worker that was lost last
 	outcome string    // why the steps ended
 	ticked  time.Time
-	roll    *roll // nil: nobody will ask
+	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
+	calm    time.Time // from when on there may be another one
+	steady  time.Time // from when on the one that workers still hold has been in its hold; zero: it was not
+	roll    *roll     // nil: nobody will ask
 
 	past    *Past
 	events  map[happened]bool // that were written before
@@ -101,7 +104,7 @@ func (k *controller) steer(ctx context.Context) error {
 			}
 		case a := <-k.answers:
 			k.answers = nil
-			err = k.begin(a)
+			err = k.begin(asking, a)
 		case <-finish:
 			finish = nil
 			err = k.leave("finish was asked for", cancel)
@@ -124,6 +127,8 @@ func (k *controller) over() (bool, error) {
 	switch waited := k.clock().Sub(k.alone); {
 	case k.ended || k.leaving:
 		return true, nil
+	case k.jobs != nil:
+		return false, nil // it ends by itself
 	case k.crew.closed, k.number > 0 && waited > k.crew.Wait, k.number == 0 && k.failed >= k.crew.Want:
 		return true, errors.Join(errors.New("all workers were lost"), k.absent())
 	case waited > k.crew.Wait:
@@ -149,6 +154,9 @@ func (k *controller) absent() error {
 	}
 	return errors.Join(all...)
 }
+
+// inLine is an error's text in one line.
+func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // mostAbsent is of how many workers that are not there the reason is told.
 const mostAbsent = 5
@@ -198,7 +206,7 @@ func (k *controller) look(ctx context.Context, cancel func()) error {
 			}
 		}
 	}
-	if why := k.stop.Reason(now.Sub(k.loaded)); why != "" && k.number > 0 {
+	if why := k.stop.Reason(now.Sub(k.loaded)); why != "" && !k.loaded.IsZero() {
 		return k.leave(why, cancel)
 	}
 	return errors.Join(k.sum.before(k.told()), k.next(ctx))
@@ -212,9 +220,9 @@ func (k *controller) silent(w *remote) time.Duration {
 // hears notes that a worker was heard now.
 func (k *controller) hears(w *remote) { w.heard.Store(int64(k.clock().Sub(k.began))) }
 
-// touch is for how long a worker that holds a step may be silent before others
-// begin the next one without it.
-func (k *controller) touch() time.Duration { return k.crew.patience / 12 }
+// touch is for how long a worker that holds a step may be silent, which tells
+// something every second, before others begin the next one without it.
+func (k *controller) touch() time.Duration { return max(k.crew.patience/12, 2500*time.Millisecond) }
 
 // come takes in a worker.
 func (k *controller) come(w *remote) {
@@ -255,6 +263,9 @@ func (k *controller) report(w *remote, r *report) error {
 			w.seconds++
 		}
 		w.latest = v.Start
+		if k.jobs != nil {
+			k.jobs.whole(v)
+		}
 		if w.jobs != "" {
 			v.At(w.jobs)
 		}
@@ -324,8 +335,8 @@ func (k *controller) lost(w *remote, err error) error {
 	text := fmt.Sprintf("worker %s was lost: %v", w.name, err)
 	if w.held {
 		text += "; its clients are missing from here on"
-		if !k.crew.closed {
-			text += " until the next step, which others do for it"
+		if !k.crew.closed && !k.crew.JobPerClient {
+			text += " until the next step, when others have them"
 		}
 	}
 	k.gather()
@@ -362,6 +373,9 @@ func (k *controller) gather() {
 // next asks the pilot for the next step when it is time. The pilot may take its
 // time: what workers tell meanwhile is heard.
 func (k *controller) next(ctx context.Context) error {
+	if k.crew.JobPerClient {
+		return k.nextJobs(ctx)
+	}
 	if k.answers != nil || k.leaving || k.ended || !k.due() {
 		return nil
 	}
@@ -369,7 +383,7 @@ func (k *controller) next(ctx context.Context) error {
 		return err
 	}
 	if k.kept != nil {
-		return k.begin(engine.Answer{Step: *k.kept})
+		return k.begin(ctx, engine.Answer{Step: *k.kept})
 	}
 	if k.cool {
 		if err := k.sum.over(); err != nil { // the pilot may want to read it
@@ -407,7 +421,7 @@ func (k *controller) due() bool {
 }
 
 // begin sends the step that the pilot named.
-func (k *controller) begin(a engine.Answer) error {
+func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	switch {
 	case k.leaving:
 		return nil
@@ -417,6 +431,9 @@ func (k *controller) begin(a engine.Answer) error {
 		return nil
 	case a.Err != nil:
 		return a.Err
+	}
+	if k.crew.JobPerClient {
+		return k.beginJobs(ctx, a.Step)
 	}
 	if k.skip {
 		k.skip = false
@@ -429,7 +446,7 @@ func (k *controller) begin(a engine.Answer) error {
 	}
 	step, first := a.Step, !k.started
 	k.started = true
-	if first {
+	if k.loaded.IsZero() {
 		k.loaded = k.clock()
 	}
 	k.cool, k.number = step.Cool > 0 || step.Jobs > 0, step.Number
@@ -445,15 +462,23 @@ func (k *controller) begin(a engine.Answer) error {
 		if part.Clients = shares[i]; part.Clients < total {
 			part.Rate *= unit.Rate(part.Clients) / unit.Rate(total)
 		}
-		_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
-		w.step, w.clients, w.ready, w.gone, w.in, w.held = step.Number, part.Clients, false, false, true, true
-		k.show(w)
+		k.give(w, part)
 	}
 	var noted error
 	if k.numbers > more {
 		noted = k.roll.note(enrolled{Numbers: k.numbers})
 	}
 	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
+}
+
+// give has a worker begin its part of a step.
+func (k *controller) give(w *remote, part scenario.Step) {
+	_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
+	w.step, w.clients, w.ready, w.gone, w.in, w.held = part.Number, part.Clients, false, false, true, true
+	if w.latest.IsZero() {
+		w.latest = part.Begin.Add(-2 * time.Second) // it has nothing to tell of what was before
+	}
+	k.show(w)
 }
 
 // asking returns the workers that ask for the next step and are in touch.
@@ -506,7 +531,7 @@ func (k *controller) fewer(step scenario.Step, clients, workers int, first bool)
 	if first && workers < k.crew.Want {
 		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.crew.Want, k.crew.Wait)
 		if why := k.absent(); why != nil {
-			text += ": " + strings.ReplaceAll(why.Error(), "\n", "; ")
+			text += ": " + inLine(why)
 		}
 		err = k.warn(text)
 	}

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"context"
 	"time"
 
 	"weir/engine"
+	"weir/scenario"
 )
 
 // A Crew says which workers a Door waits for, and who is told of them.
@@ -13,6 +15,15 @@ type Crew struct {
 	FilesPerClient int             // open files that a client needs at most; 0: no bound
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
 	Past           *Past           // nil: the run is a new one
+	// JobPerClient: each worker is one client, a job that begins when it comes
+	// and works for the step's hold time. Want is not used then.
+	JobPerClient bool
+	// Call has as many workers come as the step has clients, with JobPerClient.
+	// It returns when they were submitted; nil: they come by themselves.
+	Call func(ctx context.Context, step scenario.Step) error
+	// Coming says how many of those that were called for are still to come, as
+	// far as the batch system tells. nil: all that have not come yet.
+	Coming func() int
 	// Absent says what is known of workers that are not there, in a sentence
 	// each. nil: nothing.
 	Absent func() []string

@@ -183,7 +183,7 @@ func (d *Door) farewell(r *run) {
 
 // enroll makes the session of a worker.
 func (r *run) enroll(e enrolled, files uint64) *session {
-	s := newSession()
+	s := newSession(r.began.UnixNano())
 	s.worker = &remote{line: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files)}
 	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
 	r.sessions[e.Session] = s

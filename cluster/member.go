@@ -242,7 +242,7 @@ func (m *member) helloAgain(ctx context.Context, times int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.times++
-	m.sent, m.after = 0, 0
+	m.sent = 0
 	ring(m.bell)
 	ring(m.rush)
 	return nil

@@ -33,6 +33,9 @@ func happenedOf(e *measure.Event) happened { return happened{e.Time.UnixNano(), 
 // remember takes in what was written before.
 func (k *controller) remember(p *Past) error {
 	k.past = p
+	if k.crew.JobPerClient {
+		k.sum.phase = new(jobStep).phase // until there is a step
+	}
 	if p == nil {
 		return nil
 	}
@@ -43,8 +46,11 @@ func (k *controller) remember(p *Past) error {
 		if err != nil {
 			return err
 		}
-		at := slotOf(v)
+		at := k.sum.slotOf(v)
 		k.sum.past[at] = true
+		if v.Step == p.Broken && v.Phase == measure.Hold && k.steady.IsZero() {
+			k.steady = v.Start.Add(-time.Second)
+		}
 		at.kind, at.server = 0, ""
 		k.sum.spans[at] = measure.Interval{Start: v.Start, Seconds: v.Seconds}
 	}

@@ -160,7 +160,7 @@ func (j *job) end(t *testing.T) {
 		if j.err != nil {
 			t.Errorf("worker: %v", j.err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(30 * time.Second):
 		t.Error("a worker does not end")
 	}
 }

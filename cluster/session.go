@@ -25,8 +25,11 @@ type session struct {
 	told   bool               // that the run is over
 }
 
-func newSession() *session {
-	return &session{wake: make(chan struct{}), open: map[int64]struct{}{}}
+// newSession returns a session whose orders have numbers above first. They grow
+// from one controller to the next that is started in its place: a question that
+// was meant for the one may come to the other.
+func newSession(first int64) *session {
+	return &session{wake: make(chan struct{}), open: map[int64]struct{}{}, last: first}
 }
 
 // arrive notes that the worker says hello, whose reports up to acked are done

@@ -22,6 +22,15 @@ type slot struct {
 
 func slotOf(v *measure.Interval) slot { return slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server} }
 
+// slotOf is where v belongs.
+func (s *sum) slotOf(v *measure.Interval) slot {
+	at := slotOf(v)
+	if s.phase != nil {
+		at.phase = ""
+	}
+	return at
+}
+
 // A claim is a report of a worker that is to be acknowledged.
 type claim struct {
 	line
@@ -37,6 +46,7 @@ type known struct {
 // A sum adds the intervals of many workers second by second.
 type sum struct {
 	out   measure.Sink
+	phase func(second int64) string // where the phases are the controller's, not the workers': known when a second is written
 	slots map[slot]*known
 	past  map[slot]bool             // written by a controller that was killed
 	spans map[slot]measure.Interval // its seconds, for all kinds and servers
@@ -47,7 +57,7 @@ func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*know
 // add takes an interval, and returns false if its slot has been written before:
 // then it is known.
 func (s *sum) add(v *measure.Interval, c claim) bool {
-	at := slotOf(v)
+	at := s.slotOf(v)
 	if s.past[at] {
 		c.written(c.no)
 		return false
@@ -102,8 +112,12 @@ func (s *sum) write(is func(slot) bool) error {
 		first.Seconds = max(first.Seconds, v.Seconds)
 	}
 	for _, v := range ready {
-		at := span[slot{second: v.Start.Unix(), step: v.Step, phase: v.Phase}]
-		v.Start, v.Seconds = at.Start, at.Seconds
+		at := s.slotOf(v.Interval)
+		at.kind, at.server = 0, ""
+		v.Start, v.Seconds = span[at].Start, span[at].Seconds
+		if s.phase != nil {
+			v.Phase = s.phase(at.second)
+		}
 	}
 	slices.SortFunc(ready, func(a, b *known) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server))

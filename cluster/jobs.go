@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/engine"
+	"weir/measure"
+	"weir/scenario"
+)
+
+// A jobStep is a step whose clients are jobs of a batch system: each has a
+// worker of its own, which works from when it comes for as long as the step
+// holds. How many there are is up to that system, so the phases are the
+// controller's: ramp while more and more begin, hold while as many as it lets
+// run do, drain while they end.
+type jobStep struct {
+	scenario.Step
+	called time.Time
+	begun  int
+	last   time.Time // when one began last
+	steady time.Time // from when on it holds; zero: not yet
+	waning time.Time // from when on it drains
+}
+
+// phase is that of a second that is over. Those in which it changes are not of
+// the hold.
+func (j *jobStep) phase(second int64) string {
+	switch {
+	case j.steady.IsZero() || second <= j.steady.Unix():
+		return measure.Ramp
+	case !j.waning.IsZero() && second >= j.waning.Unix():
+		return measure.Drain
+	}
+	return measure.Hold
+}
+
+// whole makes v part of a whole second of the step. Jobs begin and end within
+// seconds, and what belongs to one must not be several: clients count for as
+// long as they were there.
+func (j *jobStep) whole(v *measure.Interval) {
+	v.Clients *= v.Seconds
+	v.Running *= v.Seconds
+	v.Start, v.Seconds = v.Start.Truncate(time.Second), 1
+}
+
+// coming is how many jobs of the step are still to begin.
+func (k *controller) coming() int {
+	j := k.jobs
+	left := max(j.Clients-j.begun, 0)
+	if k.crew.Coming != nil {
+		left = min(left, k.crew.Coming())
+	}
+	if since := later(j.called, later(j.last, k.alone)); len(k.present()) == 0 && k.clock().Sub(since) > k.crew.Wait {
+		return 0
+	}
+	return left
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// nextJobs does what next does, where clients are jobs.
+func (k *controller) nextJobs(ctx context.Context) error {
+	j := k.jobs
+	if k.answers != nil || k.leaving || k.ended {
+		return nil
+	}
+	if j == nil {
+		if k.clock().After(k.calm) {
+			k.answers = engine.Ask(ctx, k.Pilot)
+		}
+		return nil
+	}
+	working, there := 0, 0
+	for _, w := range k.present() {
+		switch {
+		case w.ready && w.step == 0 && j.begun < j.Clients:
+			k.employ(w)
+		case w.ready:
+			w.ready = false
+			_ = w.say(order{End: true})
+		}
+		if w.in {
+			working++
+		}
+		if w.step == j.Number {
+			there++
+		}
+	}
+	now, coming := k.clock(), k.coming()
+	if j.steady.IsZero() && j.begun > 0 && (coming == 0 || now.Sub(j.last) > k.crew.patience) {
+		j.steady = later(j.last, now)
+	}
+	if j.waning.IsZero() && j.begun > working && coming == 0 {
+		j.waning = now
+	}
+	if coming == 0 && there == 0 {
+		return k.overJobs()
+	}
+	return nil
+}
+
+// employ has a worker begin.
+func (k *controller) employ(w *remote) {
+	j := k.jobs
+	one := j.Step
+	one.Clients, one.Ramp, one.Settle, one.Cool = 1, 0, 0, 0
+	one.Begin = k.clock().Add(k.notice(1))
+	j.begun++
+	j.last = one.Begin
+	k.give(w, one)
+}
+
+// beginJobs calls for the jobs of a step.
+func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
+	k.jobs = &jobStep{Step: step, called: k.clock()}
+	k.sum.phase = k.jobs.phase
+	if k.skip { // workers hold it since before we were killed
+		k.skip = false
+		k.jobs.Number, k.jobs.steady = k.past.Broken, k.steady
+		for _, w := range k.present() {
+			if w.in {
+				k.jobs.begun++
+			}
+		}
+		return nil
+	}
+	if k.loaded.IsZero() {
+		k.loaded = k.clock()
+	}
+	k.number = step.Number
+	err := k.Sink.Event(measure.Event{
+		Time: k.clock().UTC(), Kind: "step", Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
+		Clients: step.Clients, Hold: time.Duration(step.Hold).Seconds(),
+	})
+	if k.crew.Call != nil {
+		err = errors.Join(err, k.crew.Call(ctx, step))
+	}
+	return err
+}
+
+// overJobs ends a step all of whose jobs have ended.
+func (k *controller) overJobs() error {
+	j := k.jobs
+	if j.begun == 0 {
+		return errors.Join(fmt.Errorf("no job of step %d has begun in %v", j.Number, k.crew.Wait), k.absent())
+	}
+	err := k.sum.flush()
+	k.jobs, k.calm = nil, k.clock().Add(time.Duration(j.Cool))
+	if j.begun < j.Clients {
+		text := fmt.Sprintf("step %d: %d of %d jobs have begun", j.Number, j.begun, j.Clients)
+		if why := k.absent(); why != nil {
+			text += ": " + inLine(why)
+		}
+		err = errors.Join(err, k.warn(text))
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/scenario"
+)
+
+// A pool of 6 slots and two submissions of 10 and 4 jobs of one client each:
+// ramp, hold and drain follow from what the pool lets run.
+func TestClientsAreJobs(t *testing.T) {
+	t.Parallel()
+	d := open(t, DoorOptions{})
+	slots := make(chan struct{}, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	conf, n := plan(hold(10, 4), hold(4, 3)), &notes{}
+	conf.Sink = n
+	err := control(t, d, conf, Crew{JobPerClient: true, patience: 3 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
+		go func() {
+			for range s.Clients {
+				select {
+				case slots <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				err := enter(t, d.Pass(), JoinOptions{})
+				go func() { <-err; <-slots }()
+				<-time.After(150 * time.Millisecond)
+			}
+		}()
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	area, most, phases := map[int]float64{}, map[int]float64{}, map[int][]string{}
+	for _, v := range n.intervals {
+		area[v.Step] += v.Clients * v.Seconds
+		most[v.Step] = max(most[v.Step], v.Clients)
+		if p := phases[v.Step]; len(p) == 0 || p[len(p)-1] != v.Phase {
+			phases[v.Step] = append(p, v.Phase)
+		}
+		if v.Phase == measure.Hold && v.Step == 2 && v.Clients < 3.9 {
+			t.Errorf("%v clients in the hold of step 2", v.Clients)
+		}
+	}
+	if area[1] < 38 || area[1] > 46 || area[2] < 11 || area[2] > 14 || most[1] > 6.1 || most[2] > 4.1 {
+		t.Errorf("client seconds %v, want 40 and 12; most clients %v, want 6 and 4", area, most)
+	}
+	for step, p := range phases {
+		if len(p) != 3 || p[0] != measure.Ramp || p[1] != measure.Hold || p[2] != measure.Drain {
+			t.Errorf("phases of step %d: %v", step, p)
+		}
+	}
+	if !n.told("step", "step 1: 10 clients, each a job of its own") || !n.told("end", measure.AllDone) || n.told("warning", "") {
+		t.Errorf("events %v", n.events)
+	}
+	once(t, n)
+}
