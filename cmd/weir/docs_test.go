@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -158,26 +159,29 @@ func TestScenarios(t *testing.T) {
 	if err := os.WriteFile(list, []byte("data-01.dat\ndata-02.dat\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	grid := []string{"--var", "TARGET=" + ftp.URL, "--var", "LIST=" + list, "--set", "auth={method: none}"}
+	here := []string{"--target", ftp.URL, "--set", "on=null", "--set", "balancer=null", "--set", "hosts=null", "--set", "thresholds=[]", "--set", "load.cool=0s"}
+	listed := append(here[:len(here):len(here)], "--var", "LIST="+list, "--set", "auth={method: none}")
 	extra := map[string][]string{
-		"first-light.yaml":       nil,
-		"simulated.yaml":         nil,
-		"retrograde.yaml":        {"--set", "thresholds=[]"},
-		"nginx-webdav.yaml":      {"--target", web.URL},
-		"upload.yaml":            {"--target", web.URL},
-		"metadata.yaml":          {"--target", web.URL},
-		"matrix.yaml":            {"--repeat", "1", "--set", "load.hold=1s"},
-		"open-load.yaml":         {"--target", web.URL, "--set", "load.rate=[20/s]", "--set", "load.clients=null"},
-		"login.yaml":             {"--target", web.URL, "--set", "auth=null"},
-		"xrootd-http.yaml":       {"--target", xrd.URLs["http"]},
-		"gridftp-lvs-small.yaml": grid,
-		"gridftp-lvs.yaml":       grid,
+		"first-light.yaml":  nil,
+		"simulated.yaml":    nil,
+		"retrograde.yaml":   {"--set", "thresholds=[]"},
+		"nginx-webdav.yaml": {"--target", web.URL},
+		"upload.yaml":       {"--target", web.URL},
+		"metadata.yaml":     {"--target", web.URL},
+		"matrix.yaml":       {"--repeat", "1", "--set", "load.hold=1s"},
+		"open-load.yaml":    {"--target", web.URL, "--set", "load.rate=[20/s]", "--set", "load.clients=null"},
+		"login.yaml":        {"--target", web.URL, "--set", "auth=null"},
+		"xrootd-http.yaml":  {"--target", xrd.URLs["http"]},
+		"gfal-copy.yaml":    listed,
+		"native.yaml":       listed,
+		"small.yaml":        here,
 	}
 	files, err := filepath.Glob("../../scenarios/*.yaml")
-	if err != nil || len(files) == 0 {
+	lvs, err2 := filepath.Glob("../../scenarios/gridftp-lvs/*.yaml") // on the machines of a batch system: TestClientsAsJobs
+	if err = errors.Join(err, err2); err != nil || len(files) == 0 || len(lvs) == 0 {
 		t.Fatal("no scenarios", err)
 	}
-	for _, file := range files {
+	for _, file := range append(files, lvs...) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			more, ok := extra[filepath.Base(file)]
