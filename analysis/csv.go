@@ -53,7 +53,8 @@ func WriteTo(dir string, run *results.Run) (*Findings, *Series, error) {
 		}
 		return nil, nil, unread
 	}
-	f, s := d.findings(), d.series() // while the tables are brought to the disk
+	f := d.findings()
+	s := d.series(f) // while the tables are brought to the disk
 	err := errors.Join(WriteFindings(dir, f), results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
 	if err = errors.Join(<-wrote, err); err != nil {
 		return nil, nil, err

@@ -61,6 +61,7 @@ type Findings struct {
 	Hysteresis   []Hysteresis  `json:"hysteresis"`    // of loads that were held on the way up and down
 	Boundaries   []Boundary    `json:"boundaries"`
 	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
+	Balance      *Balance      `json:"balance"`    // nil: fewer than two servers shared the load, or it is not known
 
 	Workers []WorkerFigure `json:"workers,omitempty"`          // of a run on many machines
 	Parts   *PartFits      `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
@@ -156,6 +157,9 @@ type Step struct {
 	AllActive     *Window      `json:"all_active"`        // while all the step's clients were there
 	WithTail      *Window      `json:"with_tail"`         // from the step's first second to its last
 	Servers       []Share      `json:"servers,omitempty"` // data servers, by name
+
+	Backends []BackendFigure `json:"backends,omitempty"` // in the order of Balance.Backends
+	Balance  *StepBalance    `json:"balance,omitempty"`  // nil: fewer than two, or they did nothing
 	JobFigures
 	Sites          []SiteFigure `json:"sites,omitempty"` // of runs of jobs over several links
 	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
@@ -309,10 +313,11 @@ func (d *data) findings() *Findings {
 	}
 	d.resources(f)
 	f.Bottleneck = d.bottleneck(f, best)
+	f.Balance = d.balance(f)
 	f.Validity = d.validity(f, best)
 	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
 	f.Boundaries = f.boundaries(d.plan.Boundaries)
-	f.Warnings = append(f.Warnings, d.warnings(f, best)...)
+	f.Warnings = append(append(f.Warnings, d.warnings(f, best)...), d.strangers(f.Balance)...)
 	f.Verdict = f.verdict(best)
 	f.Search = d.search()
 	return f

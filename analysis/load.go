@@ -67,6 +67,7 @@ type data struct {
 	kinds    map[string]*total
 	servers  map[string]*total
 	watched  watched
+	backends *backends
 	events   []*measure.Event
 	moved    int64 // all phases
 	down, up int64 // hold time: read and written payload

@@ -11,13 +11,14 @@ import (
 
 // A Series is a run against time, for plots and tables.
 type Series struct {
-	Plan    *scenario.Plan
-	About   results.About
-	Start   time.Time // of the first interval
-	Points  []Point
-	Hosts   []HostSeries
-	Servers []ServerSeries // nil: the target did all itself
-	Events  []measure.Event
+	Plan     *scenario.Plan
+	About    results.About
+	Start    time.Time // of the first interval
+	Points   []Point
+	Hosts    []HostSeries
+	Servers  []ServerSeries  // nil: the target did all itself
+	Backends []BackendSeries // nil: fewer than two are known
+	Events   []measure.Event
 
 	Programs []Program // that servers say they run
 
@@ -54,10 +55,11 @@ func Both(run *results.Run) (*Findings, *Series, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.findings(), d.series(), nil
+	f := d.findings()
+	return f, d.series(f), nil
 }
 
-func (d *data) series() *Series {
+func (d *data) series(f *Findings) *Series {
 	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries(), Programs: d.watched.programs()}
 	s.Latencies = d.distributions(func(t *total) *measure.Histogram { return &t.latency })
 	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.jobs.Wall })
@@ -98,6 +100,7 @@ func (d *data) series() *Series {
 	if n := len(s.Points); n > 0 {
 		s.Heat = d.heat.heat(s.Start, s.Points[n-1].At+s.Points[n-1].Seconds/2)
 		s.Servers = d.serverSeries(s.Start)
+		s.Backends = d.backendSeries(f.Balance, s.Start)
 	}
 	for _, e := range d.events {
 		s.Events = append(s.Events, *e)

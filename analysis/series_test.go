@@ -96,7 +96,7 @@ func TestSeriesAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	series := d.series()
+	series := d.series(&Findings{})
 	sum := int64(0)
 	for _, column := range series.Heat.Counts {
 		for _, n := range column {

@@ -16,7 +16,7 @@ func (d *data) validity(f *Findings, best int) Validity {
 		d.checkData(f), d.checkClock(), checkErrors(f, best), d.checkVerification(f), d.checkBytes(),
 		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
 	}}
-	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f), d.checkLinks(f)} {
+	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f), d.checkLinks(f), d.checkBackends(f)} {
 		if c != nil {
 			v.Checks = append(v.Checks, *c)
 		}

@@ -35,6 +35,7 @@ func (d *data) watching() {
 	if d.about.Scratch != nil {
 		d.watched.scratch = d.about.Scratch.Device
 	}
+	d.watchBackends()
 }
 
 // begin is when the run's series starts.
@@ -56,6 +57,9 @@ func (d *data) watch(s *monitor.Sample) {
 	}
 	w.program(s)
 	from := s.Time.Add(-duration(s.Seconds))
+	if d.watchBackend(s, from) {
+		return
+	}
 	held := 0.0
 	w.holds.during(from, s.Time, func(step int, weight float64) {
 		w.host(step, s).add(s, weight)

@@ -26,14 +26,17 @@ type Service struct {
 	Think                float64 // Z, seconds
 	File                 int64   // bytes; 0 for operations without payload
 	Clients              []int
-	Hold                 int                                         // seconds of each step
-	Noise                float64                                     // relative deviation of each second's rate
-	Interval             func(*measure.Interval)                     // changes each interval before it is written; may be nil
-	Sample               func(*monitor.Sample)                       // changes each sample
-	More                 func(*measure.Interval) []*measure.Interval // further intervals of the same second; may be nil
-	Unfinished           bool                                        // no end event
-	Jobs                 *Jobs                                       // nil: clients run no jobs
-	Links                scenario.Links                              // of the plan
+	Hold                 int                                             // seconds of each step
+	Noise                float64                                         // relative deviation of each second's rate
+	Interval             func(*measure.Interval)                         // changes each interval before it is written; may be nil
+	Sample               func(*monitor.Sample)                           // changes each sample
+	More                 func(*measure.Interval) []*measure.Interval     // further intervals of the same second; may be nil
+	Unfinished           bool                                            // no end event
+	Jobs                 *Jobs                                           // nil: clients run no jobs
+	Links                scenario.Links                                  // of the plan
+	Hosts                []scenario.Host                                 // of the plan
+	Balancer             scenario.Balancer                               // of the plan
+	MoreSamples          func(end time.Time, step int) []*monitor.Sample // further samples of the same second; may be nil
 }
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
@@ -64,7 +67,7 @@ func Start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // Plan returns the plan of the run.
 func (s Service) Plan() *scenario.Plan {
-	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "typical", Target: "http://store.example.org:8080/data", Driver: "webdav", Seed: 1, Links: s.Links,
+	p := &scenario.Plan{Version: scenario.PlanVersion, Name: "typical", Target: "http://store.example.org:8080/data", Driver: "webdav", Seed: 1, Links: s.Links, Hosts: s.Hosts, Balancer: s.Balancer,
 		Model: "closed", Work: workload.Work{Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32", Timeout: unit.Duration(time.Minute)},
 		Files: scenario.Files{Make: &scenario.Make{Count: 1000, Size: workload.Dist{Fixed: unit.Size(s.File)}}}}
 	for i, n := range s.Clients {
@@ -141,7 +144,11 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 			err = errors.Join(err, w.Interval(more))
 		}
 	}
-	for _, sample := range s.samples(now.Add(time.Second), step, done, s.Rate(n)/s.Most()) {
+	samples := s.samples(now.Add(time.Second), step, done, s.Rate(n)/s.Most())
+	if s.MoreSamples != nil {
+		samples = append(samples, s.MoreSamples(now.Add(time.Second), step)...)
+	}
+	for _, sample := range samples {
 		if s.Sample != nil {
 			s.Sample(sample)
 		}

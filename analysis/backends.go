@@ -1,0 +1,290 @@
+package analysis
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/scenario"
+)
+
+// backends is what the samples tell of the servers that share the load. Each is
+// known by its place in names: first those that the plan names, then others as
+// they turn up.
+type backends struct {
+	names    []string
+	declared int                         // so many the plan names
+	hosts    []scenario.Host             // of the plan, by place, for those that it names
+	known    map[string]int              // place by what a server was called; -1: none
+	self     string                      // host that this machine's samples are of; "": any that the plan does not name
+	steps    map[int]map[int]*backendSum // by step and place; step 0 is the whole run
+	whole    holds                       // from the first interval to the last
+	series   map[int]*backendBins        // by place
+	bins     timeBins
+	balancer string // its kind; "": none told anything
+}
+
+// A backendSum gathers one backend in one step, or in the whole run. Bytes are
+// of payload, as far as that can be told.
+type backendSum struct {
+	logged, wire, passed, told          float64 // by its log, its interface, the balancer, and itself
+	running, sessions, queue, own, busy mean    // own: cores of its processes; busy: of the tighter way of its interface
+	connected, failed                   float64
+	limit, weight                       int
+	status                              string
+	late, hasLog, hasWire, hasTold      bool
+}
+
+// watchBackends prepares for the samples.
+func (d *data) watchBackends() {
+	b := &backends{known: map[string]int{}, steps: map[int]map[int]*backendSum{}, series: map[int]*backendBins{}, bins: timeBins{most: mostServerPoints}}
+	for _, h := range d.plan.Hosts {
+		switch {
+		case h.Backend():
+			b.names = append(b.names, h.Name)
+			b.hosts = append(b.hosts, h)
+		case h.NodeExporter+h.XRootDReport == "" && b.self == "":
+			b.self = h.Name
+		}
+	}
+	b.declared = len(b.names)
+	d.backends = b
+	for name, counts := range d.service.names {
+		if name != "" && name != measure.Others && len(counts) > 0 {
+			b.place(name)
+		}
+	}
+	if n := len(d.seconds); n > 0 {
+		last := d.seconds[n-1].end()
+		b.whole = holds{{from: d.seconds[0].start, to: last, last: last}}
+	}
+}
+
+// place returns which backend a server is that is called so by clients, or by
+// itself: the one with such an address, or with such a name. One that is new
+// becomes a backend with that name.
+func (b *backends) place(server string) int {
+	if at, ok := b.known[server]; ok {
+		return at
+	}
+	at := b.find(server)
+	if at < 0 {
+		at = len(b.names)
+		b.names = append(b.names, server)
+	}
+	b.known[server] = at
+	return at
+}
+
+// find returns the place of the backend with an address or name, -1 if there is none.
+func (b *backends) find(server string) int {
+	host, port := hostPort(server)
+	for i := range b.hosts {
+		h := &b.hosts[i]
+		if slices.ContainsFunc(h.Address, func(a string) bool {
+			ownHost, ownPort := hostPort(a)
+			return ownHost == host && (ownPort == "" || ownPort == port)
+		}) {
+			return i
+		}
+	}
+	return slices.IndexFunc(b.names, func(name string) bool { return name == server || name == host })
+}
+
+// hostPort takes HOST:PORT apart; addresses are written in one way.
+func hostPort(s string) (host, port string) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		host, port = strings.Trim(s, "[]"), ""
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		host = a.Unmap().String()
+	}
+	return host, port
+}
+
+// behind returns the place of a server that a balancer tells of.
+func (b *backends) behind(s *monitor.Balanced) int {
+	if at := slices.Index(b.names, s.Name); at >= 0 {
+		return at
+	}
+	if s.Address != "" {
+		if at := b.find(s.Address); at >= 0 {
+			return at
+		}
+	}
+	return b.place(s.Name)
+}
+
+func (b *backends) sum(step, place int) *backendSum {
+	all := b.steps[step]
+	if all == nil {
+		all = map[int]*backendSum{}
+		b.steps[step] = all
+	}
+	if all[place] == nil {
+		all[place] = &backendSum{}
+	}
+	return all[place]
+}
+
+// during calls f with the sums of a backend for all steps that were held
+// between two moments, and for the run, with the seconds that fall to each.
+func (w *watched) backendDuring(b *backends, place int, from, to time.Time, f func(s *backendSum, seconds float64)) {
+	w.holds.during(from, to, func(step int, seconds float64) { f(b.sum(step, place), seconds) })
+	b.whole.during(from, to, func(_ int, seconds float64) { f(b.sum(0, place), seconds) })
+}
+
+// watchBackend adds what a sample tells of backends. It says whether that is
+// all that the sample tells.
+func (d *data) watchBackend(s *monitor.Sample, from time.Time) (all bool) {
+	b := d.backends
+	switch {
+	case s.Balancer != nil:
+		d.balanced(s, from)
+		return true
+	case s.Transfers != nil:
+		d.logged(s)
+		return true
+	case s.Service != nil:
+		if s.Service.Kind == monitor.DataServer {
+			d.toldItself(s, from)
+		}
+		return false
+	}
+	for i := range b.hosts {
+		if b.watchedBy(i, s) {
+			d.ofHost(i, s, from)
+		}
+	}
+	return false
+}
+
+// watchedBy tells whether a sample is of the machine that a backend's interface
+// and processes are on.
+func (b *backends) watchedBy(place int, s *monitor.Sample) bool {
+	h := &b.hosts[place]
+	if h.NodeExporter != "" {
+		return s.Host == h.Name
+	}
+	if b.self != "" {
+		return s.Host == b.self
+	}
+	return s.Link == nil
+}
+
+// ofHost adds what the machine's counters tell of a backend.
+func (d *data) ofHost(place int, s *monitor.Sample, from time.Time) {
+	b := d.backends
+	h := &b.hosts[place]
+	net := slices.IndexFunc(s.Nets, func(n monitor.Net) bool { return n.Name == h.Interface })
+	proc := slices.IndexFunc(s.Procs, func(p monitor.Proc) bool { return p.Name == h.Name && p.Role == server })
+	if net < 0 && proc < 0 || s.Seconds <= 0 {
+		return
+	}
+	d.watched.backendDuring(b, place, from, s.Time, func(sum *backendSum, seconds float64) {
+		part := seconds / s.Seconds
+		if net >= 0 {
+			n := &s.Nets[net]
+			sum.hasWire = true
+			sum.wire += part * (payload(n.Sent, n.PacketsOut) + payload(n.Received, n.PacketsIn))
+			if n.Speed > 0 {
+				sum.busy.add(8*float64(max(n.Sent, n.Received))/s.Seconds/n.Speed, seconds)
+			}
+		}
+		if proc >= 0 {
+			sum.own.add((s.Procs[proc].User+s.Procs[proc].System)/s.Seconds, seconds)
+		}
+	})
+	if net >= 0 {
+		n := &s.Nets[net]
+		b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
+			x.wire[k] += payload(n.Sent, n.PacketsOut) + payload(n.Received, n.PacketsIn)
+		})
+	}
+}
+
+func middleOf(from, to time.Time) time.Time { return from.Add(to.Sub(from) / 2) }
+
+// balanced adds what a balancer tells of the servers behind it.
+func (d *data) balanced(s *monitor.Sample, from time.Time) {
+	b := d.backends
+	if b.balancer = s.Balancer.Kind; s.Seconds <= 0 {
+		return
+	}
+	for i := range s.Balancer.Servers {
+		v := &s.Balancer.Servers[i]
+		place := b.behind(v)
+		d.watched.backendDuring(b, place, from, s.Time, func(sum *backendSum, seconds float64) {
+			part := seconds / s.Seconds
+			sum.passed += part * float64(v.Received+v.Sent)
+			sum.connected += part * float64(v.Connected)
+			sum.failed += part * float64(v.Errors)
+			sum.sessions.add(float64(v.Connections), seconds)
+			sum.queue.add(float64(v.Queue), seconds)
+			sum.limit, sum.weight, sum.status = v.Limit, max(sum.weight, v.Weight), v.Status
+		})
+		b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
+			x.passed[k] += float64(v.Received + v.Sent)
+			x.sessions.at(k).add(float64(v.Connections), s.Seconds)
+		})
+	}
+}
+
+// logged adds what a backend's log tells.
+func (d *data) logged(s *monitor.Sample) {
+	b := d.backends
+	place := b.place(s.Host)
+	for i := range s.Transfers.Spans {
+		v := &s.Transfers.Spans[i]
+		if v.Seconds <= 0 {
+			continue
+		}
+		to := v.Begin.Add(duration(v.Seconds))
+		d.watched.backendDuring(b, place, v.Begin, to, func(sum *backendSum, seconds float64) {
+			sum.hasLog = true
+			sum.logged += seconds / v.Seconds * float64(v.Moved)
+			sum.running.sum += v.Running * seconds // what several lines tell of one second adds up
+		})
+		for at := v.Begin; at.Before(to); at = at.Add(time.Second) {
+			end := at.Add(time.Second)
+			if end.After(to) {
+				end = to
+			}
+			if len(b.whole) == 0 || end.Before(b.whole[0].from) || at.After(b.whole[0].to) {
+				continue
+			}
+			b.bin(place, middleOf(at, end), func(x *backendBins, k int64) {
+				x.logged[k] += end.Sub(at).Seconds() / v.Seconds * float64(v.Moved)
+			})
+		}
+	}
+}
+
+// toldItself adds what a data server says of itself.
+func (d *data) toldItself(s *monitor.Sample, from time.Time) {
+	b := d.backends
+	if s.Seconds <= 0 {
+		return
+	}
+	place, v := b.find(s.Host), s.Service
+	if place < 0 {
+		return // clients call it otherwise, or never saw it
+	}
+	d.watched.backendDuring(b, place, from, s.Time, func(sum *backendSum, seconds float64) {
+		part := seconds / s.Seconds
+		sum.hasTold, sum.late = true, sum.late || v.Late
+		sum.told += part * float64(v.Received+v.Sent)
+		sum.own.add((v.User+v.System)/s.Seconds, seconds)
+		sum.sessions.add(float64(v.Connections), seconds)
+		sum.connected += part * float64(v.Connected)
+	})
+	b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
+		x.told[k] += float64(v.Received + v.Sent)
+		x.sessions.at(k).add(float64(v.Connections), s.Seconds)
+	})
+}

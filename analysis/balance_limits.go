@@ -1,0 +1,108 @@
+package analysis
+
+import (
+	"fmt"
+
+	"weir/internal/unit"
+)
+
+// Values of BackendLimit.Resource beside those of Use.Resource.
+const (
+	LimitSessions = "sessions" // as many as it may have, or some wait for it
+	LimitYield    = "yield"    // it gives hardly more at any heavier load
+)
+
+// Bounds from which on the sessions of a backend are what limits it.
+const (
+	fullSessions    = 0.98 // of its limit
+	waitingSessions = 0.5  // mean number that wait for it
+)
+
+// limits finds from which load on each backend is full, by a resource of its
+// machine, by its sessions, or because it gives no more; and which is first. What
+// is seen to be full counts before what only gives no more; and that all give no more
+// from the same load on tells of none of them.
+func (b *Balance) limits(f *Findings) {
+	l := f.ladder()
+	first, level := map[bool]int{}, map[bool]int{} // by whether it was seen
+	byKind := map[bool]*BackendLimit{}
+	for k := range b.Backends {
+		at, limit := l.backend(k)
+		if limit == nil {
+			continue
+		}
+		b.Backends[k].Saturated = limit
+		limit.Backend = b.Backends[k].Name
+		seen := limit.Resource != LimitYield
+		switch {
+		case byKind[seen] == nil || at < first[seen]:
+			byKind[seen], first[seen], level[seen] = limit, at, 1
+		case at == first[seen]:
+			level[seen]++
+		}
+	}
+	switch {
+	case byKind[true] != nil:
+		b.First = byKind[true]
+	case byKind[false] != nil && level[false] < len(b.Backends):
+		b.First = byKind[false]
+	}
+}
+
+// backend returns the place in the ladder from which on backend k is full, and by what.
+func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
+	for i, s := range l.steps {
+		if k >= len(s.Backends) {
+			return -1, nil
+		}
+		if resource, detail := s.fullBackend(&s.Backends[k]); resource != "" {
+			return i, &BackendLimit{Step: s.Step, From: s.Clients, Resource: resource, Detail: detail}
+		}
+	}
+	for i, s := range l.steps {
+		if l.load(l.last()) < leastRange*l.load(i) {
+			break
+		}
+		x := &s.Backends[k]
+		if x.amount() <= 0 || !l.flat(i, k) {
+			continue
+		}
+		detail := fmt.Sprintf("it gives %s, and hardly more at any heavier load", unit.Bits(x.amount()))
+		if x.Throughput == nil {
+			detail = fmt.Sprintf("it has %s sessions, and hardly more at any heavier load", unit.Count(x.amount()))
+		}
+		return i, &BackendLimit{Step: s.Step, From: s.Clients, Resource: LimitYield, Detail: detail}
+	}
+	return -1, nil
+}
+
+// flat tells whether backend k gives so little more at all loads beyond i that a
+// curve is said to level off.
+func (l *ladder) flat(i, k int) bool {
+	from := l.steps[i].Backends[k].amount()
+	for j := i + 1; j < len(l.steps); j++ {
+		more := ratio(l.load(j), l.load(i)) - 1
+		if l.steps[j].Backends[k].amount() > from*(1+halfGrowth*more+growthSlip) {
+			return false
+		}
+	}
+	return true
+}
+
+// fullBackend says what of a backend is full in a step.
+func (s *Step) fullBackend(x *BackendFigure) (resource, detail string) {
+	for i := range s.Resources {
+		if u := &s.Resources[i]; u.Host == x.Name && u.Saturated {
+			return u.Resource, u.Detail
+		}
+	}
+	switch {
+	case x.Network != nil && *x.Network >= boundOf(ResourceNetwork).reached:
+		return ResourceNetwork, fmt.Sprintf("its interface carries %s of its speed, headers included", unit.Percent(*x.Network))
+	case value(x.Queue) >= waitingSessions:
+		return LimitSessions, fmt.Sprintf("%s sessions wait for it on average, beside %s that it has", unit.Count(*x.Queue), unit.Count(value(x.Sessions)))
+	case x.Limit > 0 && value(x.Sessions) >= fullSessions*float64(x.Limit):
+		return LimitSessions, fmt.Sprintf("it has %s of at most %d sessions", unit.Count(*x.Sessions), x.Limit)
+	}
+	return "", ""
+}
