@@ -1,6 +1,10 @@
 package analysis
 
-import "time"
+import (
+	"encoding/csv"
+	"io"
+	"time"
+)
 
 // A BackendSeries is one backend against time.
 type BackendSeries struct {
@@ -14,7 +18,7 @@ type BackendPoint struct {
 	At         float64 // seconds from Series.Start to the middle of the stretch
 	Seconds    float64 // of it that were measured
 	Clients    float64 // mean, of all backends
-	Throughput float64 // bytes per second, by Balance.Source; 0 where sessions are all that is known
+	Throughput float64 // bytes per second, by Balance.Source; negative: sessions are all that is known
 	Sessions   float64 // mean at once; negative: not known
 }
 
@@ -77,7 +81,9 @@ func (d *data) backendSeries(f *Balance, start time.Time) []BackendSeries {
 			}
 			k := bins.lo + int64(n)
 			p := BackendPoint{At: middles[n], Seconds: span, Clients: ratio(clients[n], span), Sessions: -1}
-			p.Throughput = ratio(d.backendBytes(f.Source, place, k), span)
+			if p.Throughput = ratio(d.backendBytes(f.Source, place, k), span); f.Source == BySessions {
+				p.Throughput = -1
+			}
 			if x := d.backends.series[place]; x != nil && bins == &d.backends.bins {
 				p.sessions(x, k)
 			} else if x != nil {
@@ -143,4 +149,38 @@ func (d *data) backendBytes(source string, place int, k int64) float64 {
 		return 0
 	}
 	return map[string]map[int64]float64{ByLog: x.logged, ByInterface: x.wire, ByBalancer: x.passed, ByItself: x.told}[source][k]
+}
+
+// BackendsCSV writes what each backend did against time, one line for each
+// backend and stretch of time; each header names its unit.
+func BackendsCSV(w io.Writer, s *Series) error {
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"time", "duration_seconds", "clients", "backend", "throughput_bytes_per_second", "sessions",
+		"sum_bytes_per_second", "sum_per_client_bytes_per_second"}); err != nil {
+		return err
+	}
+	for i := range s.Backends[0].Points {
+		sum := 0.0
+		for k := range s.Backends {
+			sum += s.Backends[k].Points[i].Throughput
+		}
+		for k := range s.Backends {
+			p := &s.Backends[k].Points[i]
+			at := s.Start.Add(duration(p.At - p.Seconds/2)).UTC().Format(time.RFC3339Nano)
+			if err := out.Write([]string{at, number(p.Seconds), number(p.Clients), text(s.Backends[k].Name), unlessNegative(p.Throughput),
+				unlessNegative(p.Sessions), unlessNegative(sum), unlessNegative(ratio(sum, p.Clients))}); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// unlessNegative is nothing for what is not known.
+func unlessNegative(x float64) string {
+	if x < 0 {
+		return ""
+	}
+	return number(x)
 }

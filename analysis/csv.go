@@ -26,8 +26,8 @@ func JSON(w io.Writer, f *Findings) error {
 }
 
 // Write analyses run as Both does and writes findings.json, curve.csv,
-// intervals.csv and hosts.csv into its folder, each whole or not at all. The
-// run is read only once.
+// intervals.csv, hosts.csv and, where several servers shared the load, backends.csv
+// into its folder, each whole or not at all. The run is read only once.
 func Write(run *results.Run) (f *Findings, s *Series, err error) { return WriteTo(run.Dir, run) }
 
 // WriteTo is Write into the folder dir.
@@ -56,6 +56,9 @@ func WriteTo(dir string, run *results.Run) (*Findings, *Series, error) {
 	f := d.findings()
 	s := d.series(f) // while the tables are brought to the disk
 	err := errors.Join(WriteFindings(dir, f), results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
+	if len(s.Backends) > 0 {
+		err = errors.Join(err, results.WriteFile(dir, results.BackendsCSVFile, func(w io.Writer) error { return BackendsCSV(w, s) }))
+	}
 	if err = errors.Join(<-wrote, err); err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +156,24 @@ func curveColumns() []column[Step] {
 	return append(append(append(columns, quantileColumns("redirect", redirect)...),
 		column[Step]{"waits", func(s *Step) string { return integer(s.Waits) }},
 		column[Step]{"waited_seconds", func(s *Step) string { return number(s.Waited) }},
-		column[Step]{"reopened", func(s *Step) string { return integer(s.Reopened) }}), jobColumns()...)
+		column[Step]{"reopened", func(s *Step) string { return integer(s.Reopened) }}), append(jobColumns(), balanceColumns()...)...)
+}
+
+// balanceColumns are empty where fewer than two servers share the load.
+func balanceColumns() []column[Step] {
+	of := func(get func(*StepBalance) float64) func(*Step) string {
+		return func(s *Step) string {
+			if s.Balance == nil {
+				return ""
+			}
+			return number(get(s.Balance))
+		}
+	}
+	return []column[Step]{
+		{"imbalance", of(func(b *StepBalance) float64 { return b.Imbalance })},
+		{"imbalance_by_chance", of(func(b *StepBalance) float64 { return b.ByChance })},
+		{"imbalance_by_chance_p95", of(func(b *StepBalance) float64 { return b.Mostly })},
+	}
 }
 
 // jobColumns are empty in runs without jobs.

@@ -195,8 +195,18 @@ func (s *Step) figure(name string) figure {
 		return share(s.ServerCPU)
 	case "client_cpu":
 		return share(s.ClientCPU)
+	case "imbalance":
+		return s.Balance.figure()
 	}
 	return s.quantile(name)
+}
+
+// figure is the imbalance; b may be nil.
+func (b *StepBalance) figure() figure {
+	if b == nil {
+		return figure{}
+	}
+	return known(b.Imbalance)
 }
 
 // over is x/n, nil if that is unknown.

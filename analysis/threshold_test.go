@@ -17,7 +17,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	}
 	f := &Findings{Measure: Throughput, Curve: []Step{{
 		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20, Missed: 25, Waits: 30,
-		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25),
+		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25), Balance: &StepBalance{Imbalance: 1.25},
 		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7, JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
 	}}}
 	f.Optimum = &Optimum{Clients: 4, ClientsLow: 3, ClientsHigh: 5, Throughput: 4000, Operations: 40, Inside: true}
@@ -26,7 +26,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	f.Power = &Operating{Clients: 1, Throughput: 1000, Operations: 10}
 	want := map[string]float64{
 		"throughput": 4000, "per_client": 1000, "rate": 40, "per_client_rate": 10, "error_ratio": 0.2, "missed_ratio": 0.2, "wait_ratio": 0.3,
-		"server_cpu": 0.5, "client_cpu": 0.25,
+		"server_cpu": 0.5, "client_cpu": 0.25, "imbalance": 1.25,
 		"cpu_efficiency": 0.6, "cluster_throughput": 2.4, "events_rate": 7, "job_failure_ratio": 0.1, "crash_ratio": 0.15,
 		"optimum.clients": 4, "optimum.throughput": 4000, "optimum.rate": 40, "knee.clients": 3, "knee.throughput": 3500, "knee.rate": 35,
 		"cheapest.clients": 2, "cheapest.throughput": 3000, "cheapest.rate": 30,

@@ -14,6 +14,7 @@ type Plots struct {
 	Time          []figure.Figure // each second of the run
 	Distributions []figure.Figure // how long operations took
 	Papers        []figure.Figure // each step at its load, too: what papers show and the report says in tables
+	Backends      []figure.Figure // servers that share the load, stacked and beside each other
 	Servers       []figure.Figure // data servers beside each other
 	Links         []figure.Figure // emulated links, against load and time
 	Parts         []figure.Figure // the four parts of the steps, where each client is a job of a batch system
@@ -35,14 +36,14 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f), Links: linkCharts(f, s), Parts: partCharts(f)}
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Backends: backendCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f), Links: linkCharts(f, s), Parts: partCharts(f)}
 	if c := resourceChart(f); c != nil {
 		p.Limits = []figure.Figure{*c}
 	}
 	if s != nil {
 		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}
-	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Servers, p.Links, p.Hosts, p.Parts, p.OtherSteps, p.Papers}
+	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts, p.Parts, p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
 		groups = append(groups, h.Figures)
 	}
@@ -59,7 +60,7 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 // for OtherSteps and EachHost, which may be hundreds.
 func (p Plots) All() []figure.Figure {
 	var all []figure.Figure
-	for _, group := range [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Servers, p.Links, p.Hosts} {
+	for _, group := range [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts} {
 		all = append(all, group...)
 	}
 	return all

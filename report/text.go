@@ -56,6 +56,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	p.limits(f)
 	p.where(f)
 	p.workers(f)
+	p.backends(f)
 	p.servers(f)
 	for _, line := range say.Wrap(say.Plain(f.Verdict), opts.width()) {
 		p.line(p.paint(bold, line))

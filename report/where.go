@@ -156,7 +156,8 @@ func (p printer) servers(f *analysis.Findings) {
 	if s == nil && len(f.Curve) > 0 {
 		s = &f.Curve[len(f.Curve)-1]
 	}
-	if s == nil || len(s.Servers) < 2 {
+	failed := s != nil && slices.ContainsFunc(s.Servers, func(x analysis.Share) bool { return x.Errors > 0 })
+	if s == nil || len(s.Servers) < 2 || balanced(f) && !failed { // backends tell the same, and more
 		return
 	}
 	t := table{head: []string{"throughput", "ops", "failed", "data server"}}

@@ -17,6 +17,7 @@ const (
 	CurveFile        = "curve.csv"
 	IntervalsCSVFile = "intervals.csv"
 	HostsCSVFile     = "hosts.csv"
+	BackendsCSVFile  = "backends.csv" // of runs in which several servers shared the load
 	ReportFile       = "report.html"
 )
 

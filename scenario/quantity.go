@@ -21,6 +21,7 @@ const (
 	Duration              // seconds
 	Clients               // a number of clients
 	Jobs                  // jobs' worth of CPU
+	Number                // of nothing: how many times as much
 )
 
 // A Quantity is a figure of a result that can be asked for by name, in a
@@ -45,6 +46,7 @@ func Quantities() []Quantity {
 		{Name: "cluster_throughput", Unit: Jobs}, {Name: "events_rate", Unit: Frequency},
 		{Name: "job_failure_ratio", Unit: Share}, {Name: "crash_ratio", Unit: Share},
 		{Name: "server_cpu", Unit: Share, After: true}, {Name: "client_cpu", Unit: Share, After: true},
+		{Name: "imbalance", Unit: Number, After: true}, // of several servers that share the load: the largest share over the mean
 	}
 	for _, of := range durations() {
 		for _, p := range quantiles() {
@@ -77,7 +79,7 @@ func findQuantity(name string) (Quantity, error) {
 	told := meant(name, quantityNames())
 	if strings.HasPrefix(told, ": use") { // all of them are too many to read
 		told = fmt.Sprintf(": use one of throughput, per_client, rate, per_client_rate, error_ratio, missed_ratio, wait_ratio, cpu_efficiency, cluster_throughput, "+
-			"events_rate, job_failure_ratio, crash_ratio, server_cpu, client_cpu; %s with %s; "+
+			"events_rate, job_failure_ratio, crash_ratio, server_cpu, client_cpu, imbalance; %s with %s; "+
 			"optimum., knee., cheapest. or maximum_power. with clients, throughput or rate", oneOf(durations(), "_"), oneOf(quantiles(), ""))
 	}
 	return Quantity{}, fmt.Errorf("unknown measure %s%s", quote(name), told)
@@ -122,6 +124,13 @@ func (q Quantity) Parse(text string) (value float64, err error) {
 		}
 		return x, nil
 	}
+	if q.Unit == Number {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(x >= 0 && x <= math.MaxInt32) {
+			return 0, fmt.Errorf("%s: an imbalance is a number such as 1.2: the largest share over the mean", quote(text))
+		}
+		return x, nil
+	}
 	d, err := unit.ParseDuration(text)
 	return float64(d) / 1e9, err
 }
@@ -142,6 +151,8 @@ func (q Quantity) Format(value float64) string {
 		return strconv.FormatFloat(value, 'f', -1, 64) + " clients"
 	case Jobs:
 		return unit.Significant(value) + " jobs"
+	case Number:
+		return unit.Significant(value)
 	}
 	return unit.Seconds(value)
 }
