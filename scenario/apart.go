@@ -32,7 +32,7 @@ func (p *Plan) Apart(number, of int) (*Plan, error) {
 	}
 	whole := *p
 	s := whole.Share(number-1, of)
-	s.Thresholds, s.Boundaries = nil, nil
+	s.Thresholds, s.Boundaries, s.On = nil, nil, On{}
 	s.Part = &Part{Number: number, Of: of, Whole: &whole}
 	return s, nil
 }

@@ -21,8 +21,9 @@ type luggage struct {
 }
 
 // pack prepares what plan's workers need in a folder that only this user can
-// read, which is made.
-func pack(plan *scenario.Plan, folder string) (l luggage, err error) {
+// read, which is made. list tells whether its list of files is one of them; else
+// workers are told the files.
+func pack(plan *scenario.Plan, folder string, list bool) (l luggage, err error) {
 	own := *plan
 	ownCredentials(&own)
 	there, files, err := own.Abroad()
@@ -41,8 +42,10 @@ func pack(plan *scenario.Plan, folder string) (l luggage, err error) {
 		delete(files, "auth_ca_dir")
 		l.files = append(l.files, filepath.Join(folder, there.Auth.CAFile))
 	}
-	there.Files.List = "" // its files are told
-	delete(files, "files_list")
+	if !list {
+		there.Files.List = ""
+		delete(files, "files_list")
+	}
 	for name, from := range files {
 		to := filepath.Join(folder, name)
 		if err := linkTo(from, to); err != nil {

@@ -22,7 +22,7 @@ func TestPartsAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := regexp.MustCompile(`(?m)^weir (.*)$`).FindAllStringSubmatch(section(t, "machines.md", "## Runs recorded apart"), -1)
-	if len(lines) != 2 || !strings.HasPrefix(lines[1][1], "merge ") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[1][1], "merge ") || !strings.Contains(lines[2][1], "--set on.apart=true") {
 		t.Fatalf("commands %q", lines)
 	}
 	begin := time.Now().Add(4 * time.Second).Format(time.RFC3339)

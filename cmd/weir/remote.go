@@ -110,7 +110,7 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 			return t, err
 		}
 	}
-	bags, err := pack(r.plan, filepath.Join(t.state, "files"))
+	bags, err := pack(r.plan, filepath.Join(t.state, "files"), false)
 	if err != nil {
 		return t, err
 	}

@@ -64,7 +64,7 @@ invalid.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals), keeperCommand(s, signals), moverCommand(s, signals), glanceCommand(s, signals))
+	root.AddCommand(schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals), partCommand(s, signals), keeperCommand(s, signals), moverCommand(s, signals), glanceCommand(s, signals))
 	usage(root)
 	complete(root)
 	return root

@@ -70,6 +70,9 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 	if err := r.plan.OnlyHere(); err != nil {
 		return exit{exitUsage, err}
 	}
+	if r.plan.On.Apart {
+		return r.runApart(dir, conclude)
+	}
 	processes, err := r.processes()
 	if err != nil {
 		return err

@@ -68,9 +68,6 @@ type part struct {
 
 // open opens the runs and reads their events.
 func open(dirs []string) ([]*part, error) {
-	if len(dirs) < 2 {
-		return nil, errors.New("name at least two runs to merge")
-	}
 	var parts []*part
 	seen := map[string]string{}
 	for i, dir := range dirs {
@@ -92,6 +89,9 @@ func open(dirs []string) ([]*part, error) {
 			return nil, err
 		}
 		parts = append(parts, p)
+	}
+	if len(parts) == 0 || len(parts) == 1 && parts[0].Plan.Part == nil {
+		return nil, errors.New("name at least two runs to merge")
 	}
 	return parts, atOnce(parts)
 }
