@@ -238,7 +238,7 @@ func TestWhatCannotBeMerged(t *testing.T) {
 	resumed := all[1]
 	resumed.before = func(w *results.Writer) { _ = w.Event(measure.Event{Kind: "resume"}) }
 	for want, dirs := range map[string][]string{
-		"at least two":              {one},
+		"at least two":              {recorded{plan: plan()}.write(t)},
 		"are the same run":          {one, two, one},
 		"are both part 1 of 3":      {one, recorded{plan: all[0].plan, host: "x", late: time.Second, ends: "x"}.write(t)},
 		"they overlap":              {one, recorded{plan: of4, late: time.Second}.write(t)},
