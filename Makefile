@@ -17,8 +17,9 @@ FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 .PHONY: man completions install uninstall screenshots
 .PHONY: build demo test lint needs bench golden clean web
 
+# It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
-	go build -o $(BIN)/weir ./cmd/weir
+	CGO_ENABLED=0 go build -ldflags "-s -w" -o $(BIN)/weir ./cmd/weir
 
 man: build ## the manual pages, build/man1
 	@$(MAKE) --no-print-directory $(BUILD)/man1/weir.1
