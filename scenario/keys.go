@@ -66,7 +66,7 @@ func workKeys() []key {
 		{"workload.skew", "Exponent of pick: zipf, above 1."},
 		{"workload.think", "Pause after each task: fixed, uniform or exponential."},
 		{"workload.chunk", "Bytes asked for at once; 0 lets the driver choose."},
-		{"workload.in_flight", "Requests of one client under way at once; 0 lets the driver choose."},
+		{"workload.in_flight", "Requests of one client under way at once, with ftp:// the data connections of a read; 0 lets the driver choose."},
 		{"workload.sync", "Have each written file put on stable storage before it is closed (kXR_sync of root://, fsync of file://)."},
 		{"workload.plain", "Read and write without the page checksums that root:// has: kXR_read and kXR_write instead of kXR_pgread and kXR_pgwrite."},
 		{"workload.keep_open", "Leave a file that was read open for the client's next read of it, where the protocol opens files."},

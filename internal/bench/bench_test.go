@@ -30,7 +30,7 @@ func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp")
+	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget")
 	weir := filepath.Join(t.TempDir(), "weir")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, "weir/cmd/weir").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -42,6 +42,7 @@ func cases(s scale) []benchmark {
 		builtin(1, "curl", s), builtin(1, "weir", s), builtin(64, "weir", s),
 		sleeping(s), starting(s), waking(s), many(s),
 		rootDownload(1, s), rootDownload(8, s), rootFresh(s), rootSmall("read", 150_000), rootSmall("stat", 130_000), rootUpload(s), rootMemory(s),
+		ftpDownload(1, s), ftpDownload(4, s), ftpSmall(s),
 		pages("http", 1, s), pages("http", 50, s), pages("root", 1, s), pages("root", 50, s),
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
 		metering(), analyzing(s),

@@ -69,8 +69,8 @@ func (l *listening) accept(c *Conn) error {
 	err := l.raw.Read(func(listens uintptr) bool {
 		for {
 			fd, from, failed = syscall.Accept4(int(listens), syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
-			if failed != syscall.EINTR && failed != syscall.ECONNABORTED { //nolint:errorlint // errno as it is
-				return failed != syscall.EAGAIN //nolint:errorlint // errno as it is
+			if failed != syscall.EINTR && failed != syscall.ECONNABORTED {
+				return failed != syscall.EAGAIN
 			}
 		}
 	})

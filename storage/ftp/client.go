@@ -59,6 +59,9 @@ func (x *call) run() error {
 	if err := sendable(x.op.Path); err != nil {
 		return err
 	}
+	if err := x.path().check(); err != nil {
+		return err
+	}
 	if x.op.Timeout < 0 {
 		return fmt.Errorf("timeout %v is negative", x.op.Timeout)
 	}

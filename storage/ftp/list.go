@@ -217,6 +217,9 @@ func parseLine(line []byte) (storage.Entry, bool, error) {
 			if !e.Dir && text[0] != 'l' { // a link's size is its own
 				e.Size = n
 			}
+			if e.Name == "" {
+				break
+			}
 			return e, e.Name == "." || e.Name == "..", nil
 		}
 		last = word
