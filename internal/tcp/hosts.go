@@ -39,7 +39,7 @@ type name struct {
 
 func newHosts(c *clock) *hosts {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &hosts{clock: c, ctx: ctx, cancel: cancel, lookup: net.DefaultResolver.LookupNetIP, names: map[string]*name{}}
+	return &hosts{clock: c, ctx: ctx, cancel: cancel, lookup: lookup, names: map[string]*name{}}
 }
 
 // close stops lookups under way and waits for them.

@@ -1,0 +1,36 @@
+package tcp
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+// What the C library would say of names, getent says: this machine's own name, in any
+// case, and that there is no such name.
+func TestGetent(t *testing.T) {
+	if _, err := exec.LookPath("getent"); err != nil {
+		t.Skip(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := net.DefaultResolver.LookupNetIP(t.Context(), "ip", host)
+	if err == nil {
+		for i := range want {
+			want[i] = want[i].Unmap()
+		}
+		got := getent(t.Context(), host)
+		if len(got) == 0 || !slices.Contains(want, got[0]) {
+			t.Errorf("%s: %v, want one of %v", host, got, want)
+		}
+	}
+	missing := (*net.DNSError)(nil)
+	if found, err := lookup(t.Context(), "ip", "no-such-host.invalid"); !errors.As(err, &missing) || !missing.IsNotFound {
+		t.Errorf("%v, %v", found, err)
+	}
+}
