@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"weir/batch"
-	"weir/batch/htcondor"
-	"weir/batch/shell"
+	systems "weir/batch/all"
 	"weir/cluster"
 	"weir/internal/say"
 	"weir/measure"
@@ -26,15 +25,11 @@ import (
 
 // systemOf returns the batch system that a scenario names.
 func systemOf(on scenario.On) (batch.System, error) {
-	switch on.Batch {
-	case "local":
-		return shell.Local(), nil
-	case "ssh":
-		return shell.SSH(), nil
-	case "htcondor":
-		return htcondor.New(), nil
+	system, err := systems.Open(on.Batch)
+	if err != nil {
+		return nil, exit{exitUsage, fmt.Errorf("on.batch: %w", err)}
 	}
-	return nil, exit{exitUsage, fmt.Errorf("on.batch: %s is not driven by this version", on.Batch)}
+	return system, nil
 }
 
 // batchDir is the folder of a run directory with what was submitted, and what
