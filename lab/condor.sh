@@ -38,7 +38,7 @@ mkdir -p "$to" "$work/lists/partial" "$work/archives/partial"
 echo "deb [signed-by=$key] $from $suite main" >"$work/sources.list"
 
 apt() {
-	apt-get -qq -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferences=/dev/null \
+	apt-get -qq -o Acquire::Retries=3 -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferences=/dev/null \
 		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State="$work" -o Dir::State::status="$work/status" -o Dir::Cache="$work" \
 		-o Debug::NoLocking=1 -o APT::Sandbox::User="$(id -un)" -o APT::Install-Recommends=false "$@"
 }

@@ -6,6 +6,7 @@
 set -eu
 name=$1 dir=$2 uid=$3
 shift 3
+mount --make-rslave / # what is mounted here is nobody else's
 mount -t proc proc /proc
 hostname "$name"
 # It knows itself by name, and asks no name server.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed condor.conf
@@ -46,6 +47,9 @@ func HTCondor(ctx context.Context, c HTCondorConfig) (*System, error) {
 		return nil, errors.New("lab: htcondor: TLS is not offered here: leave it off")
 	}
 	c.ours = true
+	if c.Ready <= 0 {
+		c.Ready = time.Minute // six daemons, on a machine that may be busy
+	}
 	return c.launch(ctx, "htcondor", "unshare", func(s *System, _ string) error { return s.htcondor(c) },
 		"pool/log", "pool/spool", "pool/execute", "pool/run", "pool/lock", "etc", "root", "bin")
 }

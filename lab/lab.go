@@ -68,7 +68,7 @@ type Config struct {
 	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an
 	// authority made for this system alone.
 	TLS bool
-	// Ready bounds the wait for the first answer; 0 means 20 s.
+	// Ready bounds the wait for the first answer; 0 means 20 s, and of a batch system a minute.
 	Ready time.Duration
 	// Programs replaces programs that are looked up in PATH by name, such as
 	// {"nginx": "/opt/nginx/sbin/nginx"}.

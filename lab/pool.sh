@@ -8,6 +8,7 @@ unpacked=$1 dir=$2 uid=$3 gid=$4
 new=$dir/root
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
+mount --make-rslave / # what is mounted here is nobody else's
 read -r pid _ </proc/self/stat # as the world outside knows this process
 echo "$pid" >"$dir/pid"
 mount -t tmpfs -o mode=755 tmpfs "$new"

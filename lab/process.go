@@ -122,7 +122,7 @@ const namespaces = "namespaces"
 
 // tryApart is nil when processes can be set apart here.
 func tryApart() error {
-	cmd := exec.Command("/bin/sh", "-c", "mount -t proc proc /proc") //nolint:noctx // ends at once
+	cmd := exec.Command("/bin/sh", "-c", "mount --make-rslave / && mount -t proc proc /proc") //nolint:noctx // ends at once
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	setApart(cmd.SysProcAttr)

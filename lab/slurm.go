@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 //go:embed slurm.conf
@@ -35,6 +36,9 @@ func Slurm(ctx context.Context, c SlurmConfig) (*System, error) {
 		return nil, errors.New("lab: slurm: TLS is not offered here: leave it off")
 	}
 	c.ours = true
+	if c.Ready <= 0 {
+		c.Ready = time.Minute
+	}
 	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) error { return s.slurm(c, program) }, "state", "spool", "log", "run")
 }
 

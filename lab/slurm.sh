@@ -3,6 +3,7 @@
 # usage: sh -c SCRIPT slurm DIR MUNGED SLURMCTLD SLURMD [UNSHARE UID GID]
 set -eu
 dir=$1 munged=$2 slurmctld=$3 slurmd=$4
+mount --make-rslave / # what is mounted here is nobody else's
 mount -t proc proc /proc
 
 # Where a plain user started it, this script is root in its namespaces only, and the daemons are that user again.

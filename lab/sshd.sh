@@ -3,6 +3,7 @@
 # usage: sh -c SCRIPT sshd DIR NAME SSHD [UNSHARE UID GID]
 set -eu
 dir=$1 name=$2 sshd=$3
+mount --make-rslave / # what is mounted here is nobody else's
 mount -t proc proc /proc
 hostname "$name"
 mount --bind "$dir/passwd" /etc/passwd # in which home is the lab's
