@@ -84,7 +84,7 @@ func ftpSmall(s scale) benchmark {
 			"(two data connections that stay); globus-url-copy with a list of %d copies, by default and with -fast (data connections that stay); wget with a list of %d.", files, files/10),
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
-			{metric: rate, a: "weir", b: "globus-url-copy", least: true, limit: .9},
+			{metric: rate, a: "weir", b: "globus-url-copy", least: true, limit: .75, why: "One client and its server take turns: what else runs on the machine decides how long each waits."},
 			{metric: requestCPU, a: "weir", b: "globus-url-copy", limit: 1.25},
 			{metric: rate, a: "weir", b: "wget", least: true, limit: 2},
 		},

@@ -15,7 +15,8 @@
 //
 // With Op.Ahead of 2 or more, so many data connections bring the file at once, in
 // extended block mode (MODE E, GridFTP). There the sender connects, so the client
-// listens: the server must be able to reach it. The connections stay open for the
+// listens, on the address that faces the server's data interface (PASV tells which
+// that is): the server must be able to reach it. The connections stay open for the
 // client's next reads. A server that knows no MODE E sends over one connection as
 // ever; so does any for a Read with an Op.Sum, whose bytes have to come in order,
 // and over links (Target.Reach), which lead only to servers. Who gets to know the
@@ -50,8 +51,8 @@
 // loopback), link-local and multicast addresses are refused, and so are ports
 // below 1024, where no data waits. 0.0.0.0 is the target's own address.
 //
-// Progress.ServedBy tells the address of the data connection's server without its
-// port, which is another one for each transfer.
+// Progress.ServedBy tells the address of the data interface, as PASV has it, without
+// the port, which is another one for each transfer.
 package ftp
 
 import (

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"strconv"
@@ -23,6 +24,7 @@ const connecting = 30 * time.Second
 type streams struct {
 	want     int // how many were asked for
 	listener *tcp.Listener
+	from     netip.Addr     // the server's data interface
 	done     sync.WaitGroup // of the goroutines that receive
 
 	mu    sync.Mutex // guards what follows, and the call's progress
@@ -92,12 +94,15 @@ func (x *call) spread(n int) (bool, error) {
 	if x.reply.code >= 300 {
 		return false, while("parallel streams", x.refusal())
 	}
-	local := c.conn.Local().Addr().Unmap()
+	local, from, err := x.ways()
+	if err != nil {
+		return false, err
+	}
 	l, err := c.s.dialer.Listen(local)
 	if err != nil {
 		return false, while("listen for data connections", err)
 	}
-	c.blocks = &streams{want: n, listener: l}
+	c.blocks = &streams{want: n, listener: l, from: from}
 	if err := x.say(portCommand(netip.AddrPortFrom(local, l.Port())), ""); err != nil {
 		return false, err
 	}
@@ -106,6 +111,42 @@ func (x *call) spread(n int) (bool, error) {
 		return false, while("active mode", x.refusal())
 	}
 	return true, nil
+}
+
+// ways finds out by which address the server's data interface reaches this machine,
+// which need not be that of the control connection: PASV tells which interface it
+// is, and the system which of ours faces it.
+func (x *call) ways() (local, from netip.Addr, err error) {
+	local, from = x.c.conn.Local().Addr().Unmap(), x.c.conn.Peer().Addr().Unmap()
+	if err := x.say(x.passiveVerb(), ""); err != nil {
+		return local, from, err
+	}
+	if x.reply.code >= 300 { // some have no passive mode here
+		return local, from, nil
+	}
+	to, err := x.whereTo()
+	if err != nil {
+		return local, from, err
+	}
+	if facing := facing(to); facing.IsValid() {
+		local = facing
+	}
+	return local, to.Addr(), nil
+}
+
+// facing returns the address of this machine from which it reaches another. No
+// packet is sent: a UDP socket only asks for the way.
+func facing(to netip.AddrPort) netip.Addr {
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer conn.Close() //nolint:errcheck // nothing was sent
+	at, ok := conn.LocalAddr().(*net.UDPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return at.AddrPort().Addr().Unmap()
 }
 
 // portCommand names an address to a server (RFC 959, 4.1.2; RFC 2428, 2).
@@ -206,9 +247,7 @@ func (b *streams) receive(x *call, limit int64) (int64, error) {
 		b.done.Add(1)
 		go s.work()
 	}
-	if len(b.all) > 0 {
-		x.serve(b.all[0].conn.Peer().Addr())
-	}
+	x.serve(b.from)
 	for len(b.all) < b.want && !b.over() {
 		b.accept()
 	}
@@ -243,9 +282,6 @@ func (b *streams) accept() {
 	b.mu.Lock()
 	b.all = append(b.all, s)
 	broken := b.err != nil
-	if len(b.all) == 1 {
-		x.serve(conn.Peer().Addr())
-	}
 	b.mu.Unlock()
 	if broken {
 		conn.Break()
