@@ -111,6 +111,11 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(sub.IDs) > 0 {
+		if n, err := strconv.ParseUint(sub.IDs[0], 10, 31); err != nil || n == 0 {
+			return nil, fmt.Errorf("%s: this is not what weir has written: no cluster is called %q", dir, sub.IDs[0])
+		}
+	}
 	j := newJob(sub)
 	if len(sub.IDs) == 0 && !sub.Over { // killed while it was submitting
 		inQueue, err := j.queue(ctx)

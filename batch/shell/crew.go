@@ -80,8 +80,16 @@ func (c *Crew) Start(worker int, done func(carried bool, err error)) {
 	host := strconv.Itoa(worker)
 	c.j.wait.Go(func() {
 		ctx, cut := context.WithTimeout(context.Background(), 5*time.Minute)
-		defer cut()
+		brought := make(chan struct{})
+		c.j.wait.Go(func() {
+			defer cut()
+			select {
+			case <-brought:
+			case <-c.j.told: // no need any more
+			}
+		})
 		err := c.j.prepare(ctx, host, c.w)
+		close(brought)
 		switch {
 		case errors.Is(err, errNotWanted):
 			done(false, nil)

@@ -40,7 +40,6 @@ func runScript(args []string) string {
 		words[i] = quote(a)
 	}
 	return `# runs one worker of weir: NUMBER NAME
-umask 077
 d=${0%/*}
 WEIR_WORKER=$1 WEIR_JOB=$2
 export WEIR_WORKER WEIR_JOB

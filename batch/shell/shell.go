@@ -38,8 +38,9 @@ type System struct {
 // ssh_config, such as "Port 2222".
 func SSH() *System {
 	return &System{name: "ssh", unpack: unpackLine, reach: func(host string, options []string) []string {
-		argv := []string{"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ControlPath=none"}
-		for _, o := range options {
+		// The first word on an option counts: these are not the user's to change, those below are.
+		argv := []string{"ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
+		for _, o := range append(slices.Clone(options), "ConnectTimeout=20", "ServerAliveInterval=15") {
 			argv = append(argv, "-o", o)
 		}
 		return append(argv, "--", host)
@@ -117,6 +118,9 @@ func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 	sub, err := batch.ReadSubmission(dir, s.name)
 	if err != nil {
 		return nil, err
+	}
+	if len(sub.Hosts) == 0 {
+		return nil, fmt.Errorf("%s: this is not what weir has written: it names no machines", dir)
 	}
 	j := newJob(s, sub)
 	j.found = true

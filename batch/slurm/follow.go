@@ -123,10 +123,14 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 	last := j.Last(n)
 	switch {
 	case c.State == batch.Running && !j.isShared(n):
-		if time.Since(c.Time) > unseen && last.State != batch.Running {
-			j.carry(n, r.Job)
+		if time.Since(c.Time) < unseen {
+			return // whether it runs is not known yet
 		}
-		return // whether it runs is not known yet
+		if j.crew != nil {
+			j.carry(n, r.Job)
+			return
+		}
+		c = batch.Change{Time: c.Time, Worker: n, State: batch.Removed, Reason: "it ended with the run that had started it", Exit: -1}
 	case c.State == batch.Ended && j.isCarried(n):
 		return // that is only its allocation
 	case c.State == batch.Queued && c.Reason == "Resources":

@@ -49,6 +49,7 @@ func body(w *batch.Work, sub *batch.Submission, first int, options, files string
 		words[i] = quote(a)
 	}
 	return "#!/bin/sh\n" + options + `# Written by weir, and submitted with sbatch --array.
+mask=$(umask)
 umask 077
 n=$((SLURM_ARRAY_TASK_ID + ` + strconv.Itoa(first) + `))
 share=` + quote(w.Dir) + `
@@ -64,14 +65,14 @@ for t in "${TMPDIR:-/tmp}" /tmp; do
 done
 cd "$d" || exit 125
 leave() {
-	umask 022
 	for f in ` + strings.Join(append([]string{"stdout", "stderr"}, w.Brings...), " ") + `; do
 		[ ! -f "$f" ] || cp -f "$f" "$share/out/$n/$f"
 	done
 	cd / && rm -rf "$d"
 }
 : >"$share/out/$n/.runs"
-` + files + `"$program" ` + strings.Join(words, " ") + ` >stdout 2>stderr </dev/null &
+` + files + `umask "$mask"
+"$program" ` + strings.Join(words, " ") + ` >stdout 2>stderr </dev/null &
 p=$!
 told=
 trap 'told=1; kill -TERM "$p" 2>/dev/null' TERM INT HUP
