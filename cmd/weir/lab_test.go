@@ -243,26 +243,31 @@ func TestLabUpBalanced(t *testing.T) {
 	}
 }
 
-// A command finds the programs of a batch system, and what a scenario says of it.
-func TestLabUpBatch(t *testing.T) {
-	for _, c := range []struct {
-		needs []string
-		args  string
-		use   []string
-		want  string
-	}{
-		{[]string{"condor_master", "namespaces"}, "htcondor --slots 5", []string{"sh", "-c", "condor_status -af Cpus; echo $WEIR_LAB_ON"}, "5\n{batch: htcondor}\n"},
-		{[]string{"slurmctld", "munged", "namespaces"}, "slurm --slots 6", []string{"sh", "-c", "sinfo -h -o %c; echo $WEIR_LAB_ON"}, "6\n{batch: slurm}\n"},
-		{[]string{"sshd", "namespaces"}, "ssh --servers 2", []string{"sh", "-c", "echo $WEIR_LAB_ON"}, "{batch: ssh, hosts: [node1, node2]}\n"},
-		{[]string{"sshd", "ssh", "namespaces"}, "ssh --servers 2", []string{"ssh", "node2", "hostname"}, "node2\n"}, // the lab's ssh, not the machine's
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			lab.Need(t, c.needs...)
-			args := append([]string{"lab", "up", "--quiet"}, strings.Fields(c.args)...)
-			if code, said := weir(t, append(append(args, "--"), c.use...)...); code != exitFine || said != c.want {
-				t.Errorf("exit code %d, and it says %q, want %q", code, said, c.want)
+// The commands of docs/lab.md print what it says: they find the programs of batch
+// systems, and what a scenario says of those.
+func TestLabPage(t *testing.T) {
+	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces")
+	page, err := os.ReadFile("../../docs/lab.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		for _, call := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+			command, want, _ := strings.Cut(call, "\n")
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+			cmd.Dir = t.TempDir()
+			var said bytes.Buffer
+			cmd.Stderr = &said
+			out, err := cmd.Output()
+			if got := strings.TrimSpace(string(out)); err != nil || got != strings.TrimSpace(want) {
+				t.Errorf("%s: %v, and it prints\n%s\nwant\n%s\n%s", command, err, got, want, said.String())
 			}
-		})
+			ran++
+		}
+	}
+	if ran < 6 {
+		t.Errorf("only %d commands found in docs/lab.md", ran)
 	}
 }
 
