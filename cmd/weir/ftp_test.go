@@ -1,0 +1,55 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+)
+
+// TestGridFTP runs everything that clients of ftp:// can do on servers behind a
+// balancer, and reads over parallel streams: the bytes are each server's own.
+func TestGridFTP(t *testing.T) {
+	t.Parallel()
+	s := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 2})
+	var data []string
+	for _, server := range s.Servers {
+		if server.DataAddress != "" { // the balancer has none
+			data = append(data, server.DataAddress)
+		}
+	}
+	for name, sets := range map[string][]string{
+		"mix": {
+			"workload={kind: mix, mix: {read: 5, write: 3, stat: 2, list: 1, mkdir: 1, remove: 2, move: 1, checksum: 1, ping: 1}, size: 64KiB, verify: 10%, think: 5ms}",
+			"files.make={count: 20, size: 64KiB}",
+		},
+		"streams": {
+			"workload={kind: read, in_flight: 3, verify: 10%, think: 5ms}", "files.make={count: 10, size: 1MiB}",
+		},
+		"fresh": {"workload={kind: read, session: fresh, think: 20ms}", "files.make={count: 10, size: 64KiB}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"--target", s.URL, "--clients", "4", "--hold", "2s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms"}
+			for _, set := range sets {
+				args = append(args, "--set", set)
+			}
+			f := measureFor(t, args...)
+			for _, c := range f.Curve {
+				if c.Errors > 0 || c.Done < 20 {
+					t.Errorf("%d done, %d errors %v", c.Done, c.Errors, c.ErrorsBy)
+				}
+				if strings.Contains(sets[0], "verify") && (c.Verified == 0 || c.Unverified > c.Verified) {
+					t.Errorf("%d verified, %d unverifiable", c.Verified, c.Unverified)
+				}
+			}
+			for _, server := range data {
+				if !slices.ContainsFunc(f.Servers, func(p analysis.Part) bool { return p.Name == server }) {
+					t.Errorf("no bytes came from %s: %+v", server, f.Servers)
+				}
+			}
+			empty(t, s.Data)
+		})
+	}
+}
