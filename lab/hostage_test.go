@@ -134,6 +134,6 @@ func nodeAtWork(t *testing.T) []*System {
 }
 
 func atWork(t *testing.T, s *System, here string) []*System {
-	within(t, 30*time.Second, "the job to run", func() bool { _, err := os.Stat(here); return err == nil })
+	within(t, patience, "the job to run", func() bool { _, err := os.Stat(here); return err == nil })
 	return []*System{s}
 }

@@ -34,7 +34,7 @@ func TestSlurmRunsJobs(t *testing.T) {
 	if out, err := submit.CombinedOutput(); err != nil {
 		t.Fatalf("sbatch: %v\n%s", err, out)
 	}
-	within(t, time.Minute, "all jobs to run at once", func() bool {
+	within(t, patience, "all jobs to run at once", func() bool {
 		here, _ := os.ReadDir(filepath.Join(dir, "here"))
 		return len(here) == jobs
 	})
@@ -42,7 +42,7 @@ func TestSlurmRunsJobs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "all jobs to end", func() bool {
+	within(t, patience, "all jobs to end", func() bool {
 		out, err := exec.CommandContext(t.Context(), "squeue", "--noheader").Output()
 		return err == nil && len(out) == 0
 	})
