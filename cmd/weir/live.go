@@ -121,7 +121,11 @@ func (l *live) remote(e *measure.Event) {
 	if l.course.place <= 1 && l.course.plan.Find == nil {
 		l.course.begun = time.Now() // workers were waited for
 	}
-	tell(l.said, "  ", "%s %s; %s", e.Time.Local().Format("15:04:05"), e.Text, l.workers())
+	text := e.Text
+	if !l.course.plan.On.JobPerClient { // which come when the step has begun
+		text += "; " + l.workers()
+	}
+	tell(l.said, "  ", "%s %s", e.Time.Local().Format("15:04:05"), text)
 }
 
 // Sample takes the hosts' samples.

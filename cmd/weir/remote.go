@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,13 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"weir/batch"
 	systems "weir/batch/all"
 	"weir/cluster"
-	"weir/internal/say"
 	"weir/measure"
 	"weir/results"
 	"weir/scenario"
@@ -56,24 +53,19 @@ func stateDir(run string) (string, error) {
 // A troop is the workers of a run on other machines.
 type troop struct {
 	on     scenario.On
-	state  string
-	dir    string // of what is submitted
-	plan   *scenario.Plan
+	name   string
+	state  string          // private folder
+	dir    string          // of what is submitted
+	plan   *scenario.Plan  // as workers know it
+	bags   []string        // files that travel with them
+	files  []workload.File // that they work on; of a run that was killed
+	found  bool            // they are those of a run that was killed
 	door   *cluster.Door
 	system batch.System
-	job    batch.Job
-	found  bool            // it is that of a run that was killed
-	files  []workload.File // that its workers work on
+	calls  []*call // the last one is that of the step, where each client is a job
 	tell   func(measure.Event) error
 	ending context.Context // for what is done at the end
-
-	follow  context.CancelFunc
-	over    chan struct{} // closed when the job is no longer followed
-	mu      sync.Mutex
-	workers map[string]cluster.WorkerState // by name
-	jobs    map[int]batch.Change           // the last of each
-	came    map[string]bool                // ids of jobs whose workers came
-	failed  error
+	roster
 }
 
 // muster submits the workers of a run, or finds those of one that was killed.
@@ -82,8 +74,7 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 	if on.Batch == "" {
 		return nil, nil
 	}
-	t = &troop{on: on, dir: filepath.Join(dir, batchDir), ending: r.in.leave, over: make(chan struct{}), follow: func() {},
-		tell: r.told, workers: map[string]cluster.WorkerState{}, jobs: map[int]batch.Change{}, came: map[string]bool{}}
+	t = &troop{on: on, name: r.plan.Name, dir: filepath.Join(dir, batchDir), ending: r.in.leave, tell: r.told, roster: newRoster()}
 	if t.system, err = systemOf(on); err != nil {
 		return nil, err
 	}
@@ -109,58 +100,17 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 	if err != nil {
 		return t, err
 	}
-	t.plan = bags.plan
+	t.plan, t.bags = bags.plan, bags.files
 	if t.door, err = cluster.OpenDoor(cluster.DoorOptions{Address: on.Address, State: t.state}); err != nil {
 		return t, err
 	}
-	if t.job == nil {
-		if err := t.submit(ctx, r.plan, bags.files); err != nil {
+	if len(t.calls) == 0 && !on.JobPerClient {
+		if err := t.submit(ctx, t.dir, on.Workers); err != nil {
 			return t, err
 		}
 	}
-	t.watch()
 	r.live.crewed(t.summary)
 	return t, nil
-}
-
-// submit submits as many workers as the plan wants.
-func (t *troop) submit(ctx context.Context, p *scenario.Plan, files []string) error {
-	self, err := selfCommand()
-	if err != nil {
-		return err
-	}
-	pass := filepath.Join(t.state, "pass.json")
-	if err := os.Remove(pass); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := t.door.Pass().Write(pass); err != nil {
-		return err
-	}
-	t.job, err = t.system.Submit(ctx, batch.Work{
-		Name: p.Name, Dir: t.dir, Program: self[0], Args: []string{"worker", "--pass", filepath.Base(pass)}, Files: append(files, pass),
-		Count: p.On.Workers, Options: p.On.Submit, Hosts: p.On.Hosts,
-	})
-	if err != nil {
-		return fmt.Errorf("submit to %s: %w", t.system.Name(), err)
-	}
-	return t.tell(measure.Event{Time: time.Now().UTC(), Kind: "run", Text: fmt.Sprintf("%s submitted to %s", say.Plural(p.On.Workers, "worker"), t.system.Name())})
-}
-
-// find looks for the workers of a run that was killed. If none of them is left, or
-// the files are not known that they work on, the run begins anew with others.
-func (t *troop) find(ctx context.Context) error {
-	job, err := t.system.Find(ctx, t.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return os.RemoveAll(t.state)
-	}
-	if err != nil {
-		return fmt.Errorf("the workers of this run: %w", err)
-	}
-	if n := job.Counts().Left(); n > 0 && t.known() {
-		t.job, t.found = job, true
-		return t.tell(measure.Event{Time: time.Now().UTC(), Kind: "run", Text: fmt.Sprintf("%s of this run are still with %s", say.Plural(n, "worker"), t.system.Name())})
-	}
-	return errors.Join(job.Remove(ctx), os.RemoveAll(t.state))
 }
 
 // filesFile is the file of the private state with the files that workers work on.
@@ -197,12 +147,14 @@ func forget(ctx context.Context, run *results.Run) error {
 	if err != nil {
 		return err
 	}
-	job, err := system.Find(ctx, filepath.Join(run.Dir, batchDir))
-	if err == nil {
-		err = job.Remove(ctx)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the workers of %s: %w", run.Dir, err)
+	for _, dir := range callDirs(filepath.Join(run.Dir, batchDir)) {
+		job, err := system.Find(ctx, dir)
+		if err == nil {
+			err = job.Remove(ctx)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the workers of %s: %w", run.Dir, err)
+		}
 	}
 	state, err := stateDir(run.About.Run)
 	if err != nil {
@@ -211,101 +163,12 @@ func forget(ctx context.Context, run *results.Run) error {
 	return os.RemoveAll(state)
 }
 
-// watch follows what becomes of the jobs.
-func (t *troop) watch() {
-	ctx, cancel := context.WithCancel(context.Background())
-	t.follow = cancel
-	go func() {
-		defer close(t.over)
-		if err := t.job.Follow(ctx, t.changed); err != nil && ctx.Err() == nil {
-			t.note(fmt.Errorf("%s: %w", t.system.Name(), err))
-		}
-	}()
-}
-
-func (t *troop) note(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.failed = errors.Join(t.failed, err)
-}
-
-// changed hears what the batch system says of a worker. Those that will not
-// start without help, and those that failed before they came, are told.
-func (t *troop) changed(c batch.Change) {
-	t.mu.Lock()
-	before := t.jobs[c.Worker]
-	t.jobs[c.Worker] = c
-	came := t.came[c.JobID]
-	t.mu.Unlock()
-	state := map[batch.State]string{batch.Held: measure.Held, batch.Failed: measure.Failed}[c.State]
-	if state == "" || came || before.State == c.State && before.Reason == c.Reason {
-		return
-	}
-	text := fmt.Sprintf("job %s %s", c.JobID, map[string]string{measure.Held: "is held", measure.Failed: "failed before its worker came"}[state])
-	if c.Host != "" {
-		text += " on " + c.Host
-	}
-	if c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	e := measure.Event{Time: c.Time.UTC(), Kind: measure.WorkerEvent, Text: line(text), Worker: &measure.Worker{Name: "job " + c.JobID, State: state, Host: c.Host, Job: c.JobID}}
-	if err := t.tell(e); err != nil {
-		t.note(err)
-	}
-}
-
-// state hears what the controller says of a worker.
-func (t *troop) heard(w cluster.WorkerState) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.workers[w.Name] = w
-	if w.Job != "" {
-		t.came[w.Job] = true
-	}
-}
-
-// summary says how many workers are there, and what is known of the others.
-func (t *troop) summary() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	there, lost := 0, 0
-	for _, w := range t.workers {
-		switch w.State {
-		case cluster.Waiting, cluster.Working:
-			there++
-		case cluster.Lost:
-			lost++
-		}
-	}
-	states := map[batch.State]int{}
-	for _, c := range t.jobs {
-		if !t.came[c.JobID] {
-			states[c.State]++
-		}
-	}
-	text := fmt.Sprintf("workers: %d of %d there", there, t.want())
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{states[batch.Running], "starting"}, {states[batch.Queued], "queued"}, {states[batch.Held], "held"}, {states[batch.Failed] + states[batch.Removed], "failed"}, {lost, "lost"}} {
-		if x.n > 0 {
-			text += fmt.Sprintf(", %d %s", x.n, x.what)
-		}
-	}
-	return text
-}
-
-// want is how many workers there are to be.
-func (t *troop) want() int { return t.on.Workers }
-
-// absent says what the batch system says of workers that are not there.
-func (t *troop) absent() []string { return t.job.Counts().Away }
-
 // control runs the load with the workers.
 func (t *troop) control(ctx context.Context, r *session) error {
 	c := r.config
 	c.Plan = t.plan
-	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver, r.plan.Work.InFlight), Absent: t.absent, Worker: t.heard}
+	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver, r.plan.Work.InFlight), Absent: t.absent, Worker: t.heard,
+		JobPerClient: t.on.JobPerClient, Call: t.call, Coming: t.coming}
 	if t.found {
 		crew.Past = &cluster.Past{Intervals: r.resumed.run.Intervals(), Events: r.resumed.run.Events(), Text: "resumed by weir " + version()}
 		if r.find == nil { // a search goes on from the steps that are whole
@@ -316,30 +179,6 @@ func (t *troop) control(ctx context.Context, r *session) error {
 		crew.Manifest = c.Manifest
 	}
 	return errors.Join(t.door.Control(ctx, c, crew), t.missed())
-}
-
-// missed tells of each job whose worker was never there.
-func (t *troop) missed() error {
-	t.mu.Lock()
-	var never []batch.Change
-	for _, c := range t.jobs {
-		if !t.came[c.JobID] && (c.State == batch.Queued || c.State == batch.Running) {
-			never = append(never, c)
-		}
-	}
-	t.mu.Unlock()
-	slices.SortFunc(never, func(a, b batch.Change) int { return cmp.Compare(a.Worker, b.Worker) })
-	for _, c := range never {
-		text := fmt.Sprintf("job %s was not there: it is %s", c.JobID, c.State)
-		if c.Reason != "" {
-			text += ": " + c.Reason
-		}
-		e := measure.Event{Time: time.Now().UTC(), Kind: measure.WorkerEvent, Text: line(text), Worker: &measure.Worker{Name: "job " + c.JobID, State: measure.Absent, Host: c.Host, Job: c.JobID}}
-		if err := t.tell(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // watchedHosts are the machines that the controller watches. Where the clients are
@@ -362,6 +201,22 @@ func watchedHosts(p *scenario.Plan) []scenario.Host {
 	return hosts
 }
 
+// dismiss ends what is left of the workers, and forgets the run's secrets.
+func (t *troop) dismiss() error {
+	if t == nil {
+		return nil
+	}
+	t.through()
+	var err error
+	for _, c := range t.calls {
+		err = errors.Join(err, c.end(t.ending))
+	}
+	if t.door != nil {
+		err = errors.Join(err, t.door.Close())
+	}
+	return errors.Join(err, os.RemoveAll(t.state))
+}
+
 // patience is for how long workers that are through may take to end.
 const patience = 10 * time.Second
 
@@ -371,41 +226,13 @@ func (t *troop) through() {
 	defer late.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for t.job.Counts().Running > 0 {
+	for slices.ContainsFunc(t.calls, func(c *call) bool { return c.job.Counts().Running > 0 }) {
 		select {
 		case <-look.C:
-		case <-t.over:
-			return
 		case <-late.C:
 			return
 		case <-t.ending.Done():
 			return
 		}
 	}
-}
-
-// dismiss ends what is left of the workers, and forgets the run's secrets.
-func (t *troop) dismiss() error {
-	if t == nil {
-		return nil
-	}
-	var err error
-	if t.job != nil {
-		t.through()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ending), time.Minute)
-		err = t.job.Remove(ctx)
-		cancel()
-		select {
-		case <-t.over:
-		case <-time.After(patience):
-		}
-		t.follow()
-		<-t.over
-	}
-	if t.door != nil {
-		err = errors.Join(err, t.door.Close())
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return errors.Join(err, t.failed, os.RemoveAll(t.state))
 }

@@ -19,6 +19,7 @@ func TestRunOnHTCondor(t *testing.T) {
 	fill(t, s.Data, 9, 64<<10)
 	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "htcondor", s.URL) })
 	t.Run("few slots", func(t *testing.T) { fewSlots(t, "htcondor", s.URL) })
+	t.Run("clients are jobs", func(t *testing.T) { clientsAsJobs(t, "htcondor", s.URL) })
 	t.Run("held", func(t *testing.T) {
 		r := newRemote(t)
 		p := r.start(t, "run", "--on", "htcondor", "--workers", "2", "--target", s.URL, "--clients", "2", "--hold", "2s", "--out", "run",
@@ -29,6 +30,35 @@ func TestRunOnHTCondor(t *testing.T) {
 		}
 		r.left(t)
 	})
+}
+
+// Each client is a job of its own.
+func clientsAsJobs(t *testing.T, system, url string) {
+	r := newRemote(t)
+	code, said := r.start(t, "run", "--on", system, "--target", url, "--clients", "2,3", "--hold", "6s", "--set", "on.job_per_client=true", "--set", "workload.think=20ms", "--set", "on.wait=1m",
+		"--set", "load={ramp: 0, settle: 0, cool: 1s}", "--out", "run").ended()
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	f := findings(t, r.run())
+	if len(f.Curve) != 2 || f.Curve[1].Planned != 3 || f.Curve[1].Clients != 3 || f.Curve[1].Errors > 0 || len(f.Subintervals) != 8 || len(f.Workers) != 5 {
+		t.Errorf("%+v\n%s", f, said)
+	}
+	if f.Parts == nil || f.Parts.Total == nil || f.Parts.Each == nil {
+		t.Errorf("%+v", f.Parts)
+	}
+	r.left(t)
+}
+
+// On a real Slurm.
+func TestRunOnSlurm(t *testing.T) {
+	nodes := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 3})
+	nodes.Use(t)
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 9, 64<<10)
+	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "slurm", s.URL) })
+	t.Run("few slots", func(t *testing.T) { fewSlots(t, "slurm", s.URL) })
+	t.Run("clients are jobs", func(t *testing.T) { clientsAsJobs(t, "slurm", s.URL) })
 }
 
 // On machines that ssh reaches.

@@ -178,7 +178,7 @@ func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := lab.StartNginx(t, lab.NginxConfig{})
-	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--hold", "2s", "--set", "workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cool=200ms")
+	p := r.local(t, "--workers", "2", "--target", s.URL, "--clients", "2,4", "--hold", "5s", "--set", "workload={kind: write, size: 4KiB, think: 5ms}", "--set", "load.cool=200ms")
 	untilHeld(t, r.run(), 2)
 	p.kill(t)
 	if all, err := filepath.Glob(filepath.Join(r.state, "weir/runs/*/pass.json")); err != nil || len(all) != 1 {
