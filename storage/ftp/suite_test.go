@@ -29,7 +29,7 @@ func TestGridFTPPassesTheSuite(t *testing.T) {
 func TestPlainFTPPassesTheSuite(t *testing.T) {
 	f := lab.StartProFTPD(t, lab.ProFTPDConfig{Old: true})
 	storagetest.Run(t, Driver(), targetOf(t, f.URL, secret(f)), storagetest.Options{
-		Network: true, Few: true, Lacks: []storagetest.Lack{storagetest.ServerSums},
+		Network: true, Few: true, Clients: 20, Lacks: []storagetest.Lack{storagetest.ServerSums},
 	})
 }
 
