@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"weir/batch"
+	"weir/internal/say"
 )
 
 const (
@@ -19,9 +21,11 @@ const (
 	readEvery = 300 * time.Millisecond
 	// askEvery is how often HTCondor is asked while jobs are queued and nothing happens.
 	askEvery = 30 * time.Second
+	// removing is how often HTCondor is asked what is left while it removes jobs.
+	removing = 500 * time.Millisecond
 	// lagging is how long the log may be behind the queue.
 	lagging = 15 * time.Second
-	// leaving is how long HTCondor may take to end jobs before their places in its queue
+	// leaving is how long no job may have left before their places in HTCondor's queue
 	// are cleared without waiting for the machines they are on.
 	leaving = 40 * time.Second
 )
@@ -165,37 +169,37 @@ func (j *job) Remove(ctx context.Context) error {
 	j.mu.Lock()
 	j.removing = true
 	j.mu.Unlock()
-	tick := time.NewTicker(readEvery)
-	defer tick.Stop()
-	begin, removed, forced := time.Now(), time.Time{}, false
-	for {
+	var told, fewer time.Time // when HTCondor was told, and when it last had fewer jobs
+	forced := false
+	for before := 0; ; {
 		has, err := j.queue(ctx)
 		if err != nil {
 			return err
 		}
 		if len(has) == 0 {
-			break
+			return errors.Join(j.settle(ctx), j.finish())
 		}
-		switch {
-		case time.Since(removed) > 10*time.Second && !forced:
-			_, err = batch.Run(ctx, nil, "condor_rm", "-constraint", j.mine())
-			removed = time.Now()
-		case time.Since(begin) > leaving && !forced:
-			_, err = batch.Run(ctx, nil, "condor_rm", "-forcex", "-constraint", j.mine())
+		if len(has) < before || before == 0 {
+			fewer = time.Now()
+		}
+		before = len(has)
+		switch quiet := time.Since(fewer); {
+		case told.IsZero() || quiet > leaving/2 && time.Since(told) > leaving/2 && !forced:
+			_, _ = batch.Run(ctx, nil, "condor_rm", "-constraint", j.mine())
+			told = time.Now()
+		case quiet > leaving && !forced:
+			_, _ = batch.Run(ctx, nil, "condor_rm", "-forcex", "-constraint", j.mine())
 			forced = true
-		case forced && time.Since(begin) > leaving+20*time.Second:
-			return fmt.Errorf("HTCondor does not let go of %d jobs of cluster %v: condor_q tells of them", len(has), j.sub.IDs)
+		case quiet > leaving+20*time.Second:
+			return fmt.Errorf("HTCondor does not let go of %s of cluster %s", say.Plural(before, "job"), strings.Join(j.sub.IDs, ", ")) //nolint:staticcheck // a name
 		}
-		if err != nil && ctx.Err() != nil {
-			return err
-		}
+		// An error of condor_rm may be that there is nothing left: that is asked next.
 		select {
-		case <-tick.C:
+		case <-time.After(removing):
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("HTCondor was told to remove cluster %s, and still has %s of it: %w", strings.Join(j.sub.IDs, ", "), say.Plural(before, "job"), ctx.Err()) //nolint:staticcheck // a name
 		}
 	}
-	return errors.Join(j.settle(ctx), j.finish())
 }
 
 // settle waits until the log has told of the end of all jobs that HTCondor has let go.

@@ -130,7 +130,9 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 			j.carry(n, r.Job)
 			return
 		}
-		c = batch.Change{Time: c.Time, Worker: n, State: batch.Removed, Reason: "it ended with the run that had started it", Exit: -1}
+		c = left(c)
+	case c.State == batch.Ended && j.crew == nil && !j.isShared(n) && !j.hasOutput(n):
+		c = left(c)
 	case c.State == batch.Ended && j.isCarried(n):
 		return // that is only its allocation
 	case c.State == batch.Queued && c.Reason == "Resources":
@@ -149,6 +151,12 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 		j.Note(batch.Change{Time: r.Start, Worker: n, State: batch.Running, Host: c.Host}) // too short to be seen
 	}
 	j.settled(n, c)
+}
+
+// left is what became of a worker whose run was killed that had brought it to its node.
+func left(c batch.Change) batch.Change {
+	c.State, c.Reason, c.Exit = batch.Removed, "it ended with the run that had started it", -1
+	return c
 }
 
 // settled notes a change, and clears the signs of a worker that is over.
@@ -176,6 +184,11 @@ func (j *job) isShared(n int) bool {
 		return false
 	}
 	_, err = os.Stat(filepath.Join(j.sub.Out(n), ".runs"))
+	return err == nil
+}
+
+func (j *job) hasOutput(n int) bool {
+	_, err := os.Stat(filepath.Join(j.sub.Out(n), "stdout"))
 	return err == nil
 }
 

@@ -41,6 +41,8 @@ type job struct {
 	*batch.Ledger
 	sub  *batch.Submission
 	crew *shell.Crew // nil if another process has submitted
+	// overlap is overlaps, asked once.
+	overlap func() bool
 
 	mu      sync.Mutex     // guards what follows
 	tasks   map[int]string // Slurm's number of the job of each worker that runs
@@ -52,7 +54,7 @@ type job struct {
 }
 
 func newJob(sub *batch.Submission) *job {
-	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, tasks: map[int]string{}, asked: map[int]bool{}, carried: map[int]bool{}}
+	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, overlap: sync.OnceValue(overlaps), tasks: map[int]string{}, asked: map[int]bool{}, carried: map[int]bool{}}
 }
 
 // shared is the copy of the program that nodes may see.
@@ -163,7 +165,19 @@ func (j *job) id(worker int) string {
 func (j *job) step(worker int) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return []string{"srun", "--quiet", "--jobid=" + j.tasks[worker], "--nodes=1", "--ntasks=1", "--mpi=none", "/bin/sh", "-c"}
+	argv := []string{"srun", "--quiet", "--jobid=" + j.tasks[worker], "--nodes=1", "--ntasks=1", "--mpi=none"}
+	if j.overlap() {
+		argv = append(argv, "--overlap") // else a step waits until nothing is left of the one before
+	}
+	return append(argv, "/bin/sh", "-c")
+}
+
+// overlaps tells whether this srun has steps that share what others have: since 20.11.
+func overlaps() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	said, _ := batch.Run(ctx, nil, "srun", "--help")
+	return strings.Contains(said, "--overlap")
 }
 
 // arraySize asks how many tasks an array may have.
