@@ -1,0 +1,217 @@
+package ftp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"weir/internal/tcp"
+	"weir/storage"
+)
+
+// takeBlocks is take for a transfer over streams.
+func (x *call) takeBlocks(limit int64) (int64, error) {
+	if err := x.begun(); err != nil {
+		return 0, err
+	}
+	b := x.c.blocks
+	n, err := b.receive(x, limit)
+	x.res.Wire += b.count()
+	if err != nil {
+		if !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, storage.ErrScratch) {
+			err = x.whyBroken(err)
+		}
+		x.drop()
+		return n, err
+	}
+	for _, s := range b.all {
+		if s.closing {
+			x.dropStreams()
+			break
+		}
+	}
+	return n, x.ended()
+}
+
+// receive waits until all streams have ended the transfer, and for those that are
+// still to be made.
+func (b *streams) receive(x *call, limit int64) (int64, error) {
+	b.x, b.limit, b.moved, b.ends, b.of, b.err = x, limit, 0, 0, 0, nil
+	b.listener.Rest()
+	for _, s := range b.all {
+		if err := s.conn.Begin(x.ctx, x.deadline); err != nil {
+			b.fail(err)
+		}
+		b.done.Add(1)
+		go s.work()
+	}
+	x.serve(b.from)
+	for len(b.all) < b.want && !b.over() {
+		b.accept()
+	}
+	b.done.Wait()
+	b.x = nil
+	if b.err == nil && (b.of == 0 || b.ends < b.of) {
+		b.err = fmt.Errorf("%w: a data connection ended early", storage.ErrShort)
+	}
+	return b.moved, b.err
+}
+
+// accept takes one more connection.
+func (b *streams) accept() {
+	x := b.x
+	soon := time.Now().Add(connecting)
+	if !x.deadline.IsZero() && x.deadline.Before(soon) {
+		soon = x.deadline
+	}
+	conn, err := b.listener.Accept(x.ctx, soon)
+	switch {
+	case errors.Is(err, tcp.ErrWoken):
+		return
+	case errors.Is(err, os.ErrDeadlineExceeded) && len(b.all) > 0 && (x.deadline.IsZero() || time.Now().Before(x.deadline)):
+		return // fewer than were asked for are fine, as long as they bring the file
+	case err != nil:
+		b.fail(fmt.Errorf("the server makes no data connection to this machine, which in_flight above 1 needs: %w", err))
+		return
+	}
+	_ = conn.SetDeadline(x.deadline) // never fails
+	s := &stream{set: b, conn: conn}
+	s.work, s.discard = s.run, s.tell
+	b.mu.Lock()
+	b.all = append(b.all, s)
+	broken := b.err != nil
+	b.mu.Unlock()
+	if broken {
+		conn.Break()
+	}
+	b.done.Add(1)
+	go s.work()
+}
+
+// over tells whether the transfer has ended, well or not.
+func (b *streams) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err != nil || b.of > 0 && b.ends >= b.of
+}
+
+// fail ends the transfer for all.
+func (b *streams) fail(err error) {
+	b.mu.Lock()
+	first := b.err == nil
+	if first {
+		b.err = err
+		for _, s := range b.all {
+			s.conn.Break()
+		}
+	}
+	b.mu.Unlock()
+	b.listener.Wake()
+}
+
+// run is a stream's part of one transfer.
+func (s *stream) run() {
+	defer s.set.done.Done()
+	if err := s.receive(); err != nil {
+		s.set.fail(err)
+	}
+}
+
+func (s *stream) receive() error {
+	for {
+		for got := 0; got < headerSize; {
+			n, err := s.conn.Read(s.header[got:])
+			if errors.Is(err, io.EOF) {
+				return fmt.Errorf("%w: a data connection ended early", storage.ErrShort)
+			}
+			if err != nil {
+				return err
+			}
+			got += n
+		}
+		h, err := parseHeader(&s.header)
+		if err != nil {
+			return err
+		}
+		if h.flags&endOfFile != 0 {
+			s.set.announce(h.offset)
+		} else if err := s.block(h); err != nil {
+			return err
+		}
+		if h.flags&willClose != 0 {
+			s.closing = true
+		}
+		if h.flags&endOfData != 0 {
+			s.set.end()
+			return nil
+		}
+	}
+}
+
+// announce notes how many streams will have ended at the end of the file.
+func (b *streams) announce(of int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.of = of
+}
+
+// end notes that a stream has ended. When all have, nobody waits for more.
+func (b *streams) end() {
+	b.mu.Lock()
+	b.ends++
+	b.mu.Unlock()
+	if b.over() {
+		b.listener.Wake()
+	}
+}
+
+// block takes the bytes of one block.
+func (s *stream) block(h header) error {
+	if h.count == 0 {
+		return nil
+	}
+	b := s.set
+	b.mu.Lock()
+	b.moved += h.count
+	over := b.limit >= 0 && b.moved > b.limit
+	dest := b.x.dest
+	b.mu.Unlock()
+	if over {
+		return protocolError("more than the %d bytes expected", b.limit)
+	}
+	if dest == nil {
+		_, err := s.conn.Discard(h.count, s.discard)
+		return err
+	}
+	return s.copyTo(dest, h)
+}
+
+// copyTo brings a block to its place in a file of this machine.
+func (s *stream) copyTo(dest *storage.Dest, h header) error {
+	x := s.set.x
+	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer x.c.s.buffers.Put(buf)
+	for left := h.count; left > 0; {
+		n, err := s.conn.Read((*buf)[:min(left, int64(len(*buf)))])
+		if err != nil {
+			return err
+		}
+		if _, err := dest.WriteAt((*buf)[:n], h.offset+h.count-left); err != nil {
+			return err
+		}
+		left -= int64(n)
+		s.set.mu.Lock()
+		x.moved(n)
+		s.set.mu.Unlock()
+	}
+	return nil
+}
+
+// tell counts bytes that the kernel has dropped.
+func (s *stream) tell(n int) {
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	s.set.x.discard(n)
+}
