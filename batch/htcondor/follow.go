@@ -191,13 +191,13 @@ func (j *job) Remove(ctx context.Context) error {
 			_, _ = batch.Run(ctx, nil, "condor_rm", "-forcex", "-constraint", j.mine())
 			forced = true
 		case quiet > leaving+20*time.Second:
-			return fmt.Errorf("HTCondor does not let go of %s of cluster %s", say.Plural(before, "job"), strings.Join(j.sub.IDs, ", ")) //nolint:staticcheck // a name
+			return fmt.Errorf("HTCondor does not let go of %s of cluster %s", say.Plural(before, "job"), strings.Join(j.sub.IDs, ", "))
 		}
 		// An error of condor_rm may be that there is nothing left: that is asked next.
 		select {
 		case <-time.After(removing):
 		case <-ctx.Done():
-			return fmt.Errorf("HTCondor was told to remove cluster %s, and still has %s of it: %w", strings.Join(j.sub.IDs, ", "), say.Plural(before, "job"), ctx.Err()) //nolint:staticcheck // a name
+			return fmt.Errorf("HTCondor was told to remove cluster %s, and still has %s of it: %w", strings.Join(j.sub.IDs, ", "), say.Plural(before, "job"), ctx.Err())
 		}
 	}
 }
