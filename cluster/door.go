@@ -167,7 +167,7 @@ func (d *Door) farewell(r *run) {
 		d.mu.Lock()
 		waiting := false
 		for _, s := range r.sessions {
-			waiting = waiting || r.silent(s.worker) < r.touch() && !s.knows()
+			waiting = waiting || !s.knows() && (s.near() || r.silent(s.worker) < r.touch())
 		}
 		d.mu.Unlock()
 		if !waiting {
@@ -358,7 +358,7 @@ func (d *Door) reports(_ context.Context, t *told) (*taken, error) {
 	if len(fresh) > 0 && !r.tell(heard{worker: s.worker, reports: fresh}) || r.isOver() {
 		return s.goodbye(), nil
 	}
-	return &taken{Acked: s.acked()}, nil
+	return s.receipt(), nil
 }
 
 // making writes down what a worker is about to make, or has removed.

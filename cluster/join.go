@@ -80,7 +80,7 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	if b.Making {
 		m.worker.own.Manifest = m.ledger
 	}
-	return m.live(ctx, &b, drivers)
+	return m.live(ctx, func(ctx context.Context) error { return m.worker.drive(ctx, &b, drivers, nil) })
 }
 
 // jobID is what batch systems call the job that this process is part of.

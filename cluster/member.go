@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"weir/internal/wire"
-	"weir/storage"
 )
 
 // A member is a session as the worker sees it: it keeps reports until they are
@@ -60,8 +59,8 @@ func (m *member) close() {
 	m.slow.Close()
 }
 
-// live drives the worker's share and talks with the controller meanwhile.
-func (m *member) live(ctx context.Context, b *begin, drivers []storage.Driver) error {
+// live does the worker's work and talks with the controller meanwhile.
+func (m *member) live(ctx context.Context, work func(context.Context) error) error {
 	working, breakOff := context.WithCancelCause(ctx)
 	defer breakOff(nil)
 	talking, hush := context.WithCancel(context.WithoutCancel(ctx))
@@ -76,7 +75,7 @@ func (m *member) live(ctx context.Context, b *begin, drivers []storage.Driver) e
 		case <-talking.Done():
 		}
 	})
-	err := m.worker.drive(working, b, drivers, nil)
+	err := work(working)
 	if cause := context.Cause(working); err != nil && cause != nil {
 		err = cause
 	}

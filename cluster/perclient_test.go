@@ -48,7 +48,7 @@ func TestClientsAreJobs(t *testing.T) {
 			t.Errorf("%v clients in the hold of step 2", v.Clients)
 		}
 	}
-	if area[1] < 38 || area[1] > 46 || area[2] < 11 || area[2] > 14 || most[1] > 6.1 || most[2] > 4.1 {
+	if area[1] < 38 || area[1] > 46 || area[2] < 11 || area[2] > 14 || most[1] > 8 || most[2] > 5 {
 		t.Errorf("client seconds %v, want 40 and 12; most clients %v, want 6 and 4", area, most)
 	}
 	for step, p := range phases {

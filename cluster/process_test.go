@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -24,24 +25,25 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(passEnv); path != "" {
-		if err := beWorker(path); err != nil {
-			fmt.Fprintln(os.Stderr, "worker:", err)
-			os.Exit(1)
+	for _, role := range []struct {
+		env string
+		be  func(string) error
+	}{{dirEnv, beController}, {scaleEnv, beScale}, {passEnv, beWorker}} {
+		if path := os.Getenv(role.env); path != "" {
+			if err := role.be(path); err != nil {
+				fmt.Fprintln(os.Stderr, role.env, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		}
-		os.Exit(0)
-	}
-	if dir := os.Getenv(dirEnv); dir != "" {
-		if err := beController(dir); err != nil {
-			fmt.Fprintln(os.Stderr, "controller:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
 func beWorker(path string) error {
+	if n, err := strconv.Atoi(os.Getenv(crowdEnv)); err == nil {
+		return beCrowd(path, n)
+	}
 	p, err := ReadPass(path)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ type session struct {
 	wake   chan struct{}
 	taken  int64              // number of the last report that was taken
 	open   map[int64]struct{} // reports that were taken and are not written yet
+	done   int64              // number of the worker's last report; 0: not yet
 	polls  int                // questions for orders that are being answered
 	gone   bool               // given up
 	absent bool               // it was there before we were killed, and has not come back yet
@@ -134,6 +135,18 @@ func (s *session) goodbye() *taken {
 	return &taken{Over: true, Acked: s.acked()}
 }
 
+// receipt says which reports are done with. Who has told its last one, and
+// knows that all are, leaves.
+func (s *session) receipt() *taken {
+	acked := s.acked()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done > 0 && acked >= s.done {
+		s.told = true
+	}
+	return &taken{Acked: acked}
+}
+
 // knows tells whether the worker has been told that the run is over, or cannot be.
 func (s *session) knows() bool {
 	s.mu.Lock()
@@ -162,6 +175,9 @@ func (s *session) fresh(all []json.RawMessage) ([]report, error) {
 			return true
 		}
 		s.taken++
+		if r.Done {
+			s.done = r.No
+		}
 		s.open[r.No] = struct{}{}
 		return false
 	})

@@ -1,0 +1,346 @@
+package cluster
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/engine"
+	"weir/internal/wire"
+	"weir/measure"
+	"weir/scenario"
+)
+
+// held returns the mean number of clients in the hold of a step, and its seconds.
+func (n *notes) held(step int) (clients, seconds float64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, v := range n.intervals {
+		if v.Step == step && v.Phase == measure.Hold {
+			clients, seconds = clients+v.Clients*v.Seconds, seconds+v.Seconds
+		}
+	}
+	return clients / max(seconds, 1e-9), seconds
+}
+
+// A batch system kills a worker every few seconds, and starts another one.
+func TestWorkersAreKilled(t *testing.T) {
+	t.Parallel()
+	const patience, every = 3 * time.Second, 1500 * time.Millisecond
+	d := open(t, DoorOptions{})
+	var mu sync.Mutex
+	var all, living []*job
+	hire := func() {
+		j := submit(t, d.Pass(), patience)
+		mu.Lock()
+		all, living = append(all, j), append(living, j)
+		mu.Unlock()
+	}
+	for range 4 {
+		hire()
+	}
+	conf, n := plan(hold(12, 4), hold(12, 4), hold(12, 4), hold(12, 4)), &notes{}
+	conf.Sink = n
+	killed := int64(0) // operations of those that were killed
+	over, killing := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(killing)
+		for range 6 {
+			select {
+			case <-time.After(every):
+			case <-over:
+				return
+			}
+			i := rand.IntN(len(living))
+			living[i].kill()
+			killed += living[i].tally.done()
+			living = append(living[:i], living[i+1:]...)
+			hire()
+		}
+	}()
+	err := control(t, d, conf, Crew{Want: 4, patience: patience})
+	close(over)
+	<-killing
+	if err != nil {
+		t.Fatal(err)
+	}
+	did, wrote := done(all), n.done()
+	if wrote > did || wrote < did-killed || wrote == 0 {
+		t.Errorf("%d operations were written; the workers did %d, %d of them in processes that were killed", wrote, did, killed)
+	}
+	once(t, n)
+	if lost := n.count("warning", "was lost"); lost != 6 {
+		t.Errorf("%d workers were lost, 6 were killed", lost)
+	}
+	for step := 1; step <= 4; step++ {
+		if _, s := n.held(step); s < 3.5 || s > 5 {
+			t.Errorf("step %d was held for %.1f s", step, s)
+		}
+	}
+	if clients, _ := n.held(4); math.Abs(clients-12) > 4 {
+		t.Errorf("%.1f clients in the last step: the share of the lost was not given to others", clients)
+	}
+}
+
+// A network that is cut for two thirds of what makes a worker lost loses nothing.
+func TestTheNetworkIsCut(t *testing.T) {
+	t.Parallel()
+	const patience = 6 * time.Second
+	d := open(t, DoorOptions{})
+	r, over := between(t, d.Pass())
+	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience), submit(t, over, patience)}
+	conf, n := plan(hold(9, 4), hold(6, 7)), &notes{}
+	conf.Sink = n
+	var once1 sync.Once
+	mended := make(chan struct{})
+	n.seen = func(v *measure.Interval) {
+		if v.Step == 1 && v.Phase == measure.Hold {
+			once1.Do(func() {
+				r.cut() // over the end of the step, too
+				time.AfterFunc(patience*2/3, func() { r.mend(); close(mended) })
+			})
+		}
+	}
+	if err := control(t, d, conf, Crew{Want: 3, patience: patience}); err != nil {
+		t.Fatal(err)
+	}
+	<-mended
+	for _, j := range jobs {
+		j.end(t)
+	}
+	if did := done(jobs); did != n.done() {
+		t.Errorf("the workers did %d operations, %d were written", did, n.done())
+	}
+	once(t, n)
+	if n.told("warning", "") || !n.told("end", measure.AllDone) {
+		t.Errorf("events %v", n.events)
+	}
+}
+
+// Who was not heard of for too long is given up, and comes in as another worker.
+func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
+	t.Parallel()
+	const patience = 3 * time.Second
+	d := open(t, DoorOptions{})
+	r, over := between(t, d.Pass())
+	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience)}
+	conf, n := plan(hold(8, 8), hold(8, 3)), &notes{}
+	conf.Sink = n
+	var cut sync.Once
+	n.seen = func(v *measure.Interval) {
+		if v.Phase == measure.Hold {
+			cut.Do(func() {
+				r.cut()
+				time.AfterFunc(patience+patience/2, r.mend)
+			})
+		}
+	}
+	if err := control(t, d, conf, Crew{Want: 2, patience: patience}); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		j.end(t)
+	}
+	once(t, n)
+	if n.count("warning", "worker 2 was lost: it has not been heard of for 3s") != 1 && n.count("warning", "worker 1 was lost: it has not been heard of for 3s") != 1 {
+		t.Errorf("events %v", n.events)
+	}
+	if !n.told("worker", "worker 3 came in") || !n.told("step", "step 2: 8 clients on 2 workers") {
+		t.Errorf("events %v", n.events)
+	}
+	if clients, _ := n.held(2); math.Abs(clients-8) > .5 {
+		t.Errorf("%.1f clients in step 2", clients)
+	}
+	if did := done(jobs); n.done() > did {
+		t.Errorf("the workers did %d operations, %d were written", did, n.done())
+	}
+}
+
+// The workers' clocks are 90 s off: all is told by the controller's.
+func TestClocksAreOff(t *testing.T) {
+	t.Parallel()
+	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
+	d := open(t, DoorOptions{clock: ahead})
+	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
+	conf, n := plan(hold(6, 2), hold(4, 2)), &notes{}
+	conf.Sink = n
+	begin := ahead()
+	if err := control(t, d, conf, Crew{Want: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		j.end(t)
+	}
+	end := ahead()
+	if did := done(jobs); did != n.done() {
+		t.Errorf("the workers did %d operations, %d were written", did, n.done())
+	}
+	for _, v := range n.intervals {
+		if v.Start.Before(begin.Add(-time.Second)) || v.Start.After(end) || v.Seconds > 1.5 {
+			t.Errorf("an interval of %v s at %v in a run from %v to %v", v.Seconds, v.Start, begin, end)
+		}
+	}
+	for _, e := range n.events {
+		if e.Time.Before(begin.Add(-time.Second)) || e.Time.After(end) {
+			t.Errorf("%v in a run from %v to %v: %s", e.Time, begin, end, e.Text)
+		}
+	}
+	for step, want := range map[int]float64{1: 6, 2: 4} {
+		if clients, s := n.held(step); math.Abs(clients-want) > .3 || math.Abs(s-2) > .3 {
+			t.Errorf("step %d: %.2f clients for %.2f s, want %v for 2", step, clients, s, want)
+		}
+	}
+	if n.count("worker", "its clock is 1m30") != 2 && n.count("worker", "its clock is 1m29.9") == 0 {
+		t.Errorf("events %v", n.events)
+	}
+	once(t, n)
+}
+
+// A worker that says all of what it says twice, in the wrong order, and what it
+// never saw between.
+func TestAWorkerThatReportsTwice(t *testing.T) {
+	t.Parallel()
+	d := open(t, DoorOptions{})
+	p := d.Pass()
+	conf, n := plan(hold(1, 1)), &notes{}
+	conf.Sink = n
+	ended := make(chan error, 1)
+	go func() { ended <- control(t, d, conf, Crew{Want: 1}) }()
+	c := wire.NewClient(p.URLs, p.Token, p.Pin, time.Minute)
+	defer c.Close()
+	ask := func(path string, in, out any) {
+		t.Helper()
+		if err := c.Insist(t.Context(), path, in, out, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := hello{Session: "a session"}
+	for range 2 {
+		ask(helloPath, h, &welcome{})
+	}
+	raw := func(r report) json.RawMessage { b, _ := json.Marshal(r); return b }
+	ready := told{h.Session, []json.RawMessage{raw(report{No: 1, Ready: true})}}
+	for range 3 {
+		ask(reportsPath, ready, &taken{})
+	}
+	var orders taken
+	ask(ordersPath, listening{h.Session, 0}, &orders)
+	if len(orders.Orders) != 1 || orders.Orders[0].Order.Step == nil {
+		t.Fatalf("orders %+v", orders)
+	}
+	start := orders.Orders[0].Order.Step.Begin.Truncate(time.Second)
+	second := func(no int64) json.RawMessage {
+		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 1, Done: no}})
+	}
+	var wg sync.WaitGroup
+	for _, batch := range [][]json.RawMessage{
+		{second(3)}, {second(2)}, {second(2), second(3)}, {second(2)}, {second(4), second(3)}, {second(3), second(4), second(5)}, {second(5), second(4), second(3)},
+	} {
+		ask(reportsPath, told{h.Session, batch}, &taken{})
+	}
+	for range 8 { // all at once
+		wg.Go(func() {
+			_ = c.Insist(t.Context(), reportsPath, told{h.Session, []json.RawMessage{second(4), second(5), second(6)}}, &taken{}, time.Minute)
+		})
+	}
+	wg.Wait()
+	last := told{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: "error", Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
+	ask(reportsPath, last, &taken{})
+	ask(reportsPath, last, &taken{})
+	ask(reportsPath, told{h.Session, []json.RawMessage{raw(report{No: 9, Done: true})}}, &taken{})
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	once(t, n)
+	if n.done() != 2+3+4+5+6 || n.count("error", "once") != 1 {
+		t.Errorf("%d operations were written, want %d; events %v", n.done(), 2+3+4+5+6, n.events)
+	}
+}
+
+// A pool with fewer slots than workers: the run begins with those that are
+// there, says so, and takes in who comes later at the next step.
+func TestFewerWorkersThanWanted(t *testing.T) {
+	t.Parallel()
+	d := open(t, DoorOptions{})
+	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
+	conf, n := plan(hold(6, 2), hold(6, 2)), &notes{}
+	conf.Sink = n
+	var late sync.Once
+	n.seen = func(*measure.Interval) { late.Do(func() { jobs = append(jobs, submit(t, d.Pass(), patience)) }) }
+	absent := func() []string { return []string{"job 7.2 is held: Disk quota exceeded"} }
+	if err := control(t, d, conf, Crew{Want: 3, Wait: 3 * time.Second, Absent: absent}); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		j.end(t)
+	}
+	if !n.told("warning", "the run begins with 2 of 3 workers: the others had not come after 3s: job 7.2 is held: Disk quota exceeded") ||
+		!n.told("step", "step 1: 6 clients on 2 workers") || !n.told("step", "step 2: 6 clients on 3 workers") {
+		t.Errorf("events %v", n.events)
+	}
+	if did := done(jobs); did != n.done() {
+		t.Errorf("the workers did %d operations, %d were written", did, n.done())
+	}
+	once(t, n)
+}
+
+// Stop rules are those of all workers together.
+func TestTheRunStopsForAll(t *testing.T) {
+	t.Parallel()
+	d := open(t, DoorOptions{})
+	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
+	conf, n := plan(hold(6, 600)), &notes{}
+	conf.Sink = n
+	conf.Plan.Stop = scenario.Stop{Count: 500}
+	if err := control(t, d, conf, Crew{Want: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		j.end(t)
+	}
+	if n.done() < 500 || n.done() > 2500 || !n.told("end", "ended early: stop.count") {
+		t.Errorf("%d operations; events %v", n.done(), n.events)
+	}
+}
+
+// Numbers of clients are never given twice.
+func TestNumbersOfClients(t *testing.T) {
+	k := newController(engine.Config{Plan: &scenario.Plan{First: 100}}, Crew{}, time.Now)
+	seen := map[int]bool{}
+	a, b, c := &remote{}, &remote{}, &remote{}
+	for _, ask := range []struct {
+		w *remote
+		n int
+	}{{a, 3}, {b, 2}, {a, 2}, {a, 5}, {c, 4}, {b, 6}, {b, 0}, {c, 4}} {
+		for _, s := range k.allot(ask.w, ask.n) {
+			for i := range s.Count {
+				if seen[s.First+i] {
+					t.Errorf("number %d was given twice", s.First+i)
+				}
+				seen[s.First+i] = true
+			}
+		}
+	}
+	if len(seen) != 5+6+4 || !seen[100] || !seen[114] {
+		t.Errorf("%v", seen)
+	}
+}
+
+func TestDeal(t *testing.T) {
+	for _, c := range []struct {
+		n     int
+		rooms []int
+		want  string
+	}{{7, []int{0, 0, 0}, "[3,2,2]"}, {7, []int{1, 0, 0}, "[1,3,3]"}, {7, []int{1, 1, 1}, "[1,1,1]"}, {0, []int{0}, "[0]"}, {10, []int{2, 3, 100}, "[2,3,5]"}, {3, nil, "[]"}} {
+		workers := make([]*remote, len(c.rooms))
+		for i, room := range c.rooms {
+			workers[i] = &remote{room: room}
+		}
+		if got, _ := json.Marshal(deal(c.n, workers, nil)); string(got) != c.want {
+			t.Errorf("%d to %v: %s, want %s", c.n, c.rooms, got, c.want)
+		}
+	}
+}

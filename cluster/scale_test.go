@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/measure"
+	"weir/results"
+	"weir/scenario"
+)
+
+// crowdEnv has this test binary be so many pretended workers.
+const crowdEnv = "WEIR_TEST_CROWD"
+
+func beCrowd(path string, n int) error {
+	p, err := ReadPass(path)
+	if err != nil {
+		return err
+	}
+	return Pretense{Workers: n}.Run(context.Background(), p)
+}
+
+// A step change reaches all workers before the step begins, or nearly so.
+func TestAStepReachesAllWorkersTogether(t *testing.T) {
+	t.Parallel()
+	const workers = 100
+	d := open(t, DoorOptions{})
+	var mu sync.Mutex
+	first, last, got := map[int]time.Time{}, map[int]time.Time{}, map[int]int{}
+	crowd := make(chan error, 1)
+	go func() {
+		crowd <- Pretense{Workers: workers, Got: func(s scenario.Step, at time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			if first[s.Number].IsZero() || at.Before(first[s.Number]) {
+				first[s.Number] = at
+			}
+			if at.After(last[s.Number]) {
+				last[s.Number] = at
+			}
+			got[s.Number]++
+			if late := at.Sub(s.Begin); late > time.Second {
+				t.Errorf("step %d came %v after its begin", s.Number, late)
+			}
+		}}.Run(t.Context(), d.Pass())
+	}()
+	conf, n := plan(hold(500, 2), hold(100, 2)), &notes{}
+	conf.Sink = n
+	if err := control(t, d, conf, Crew{Want: workers}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-crowd; err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 2; step++ {
+		if got[step] != workers {
+			t.Errorf("%d workers got step %d", got[step], step)
+		}
+		t.Logf("step %d reached all within %v", step, last[step].Sub(first[step]))
+	}
+	once(t, n)
+	if want := 0; n.done() == int64(want) {
+		t.Error("nothing was written")
+	}
+}
+
+// A thousand workers that tell something each second: what the controller, a
+// process of its own, needs of one core and of memory.
+func BenchmarkAThousandWorkers(b *testing.B) {
+	const workers, processes, seconds = 1000, 4, 10
+	if b.N > 1 {
+		b.Skip("once is enough")
+	}
+	dir := b.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := func(env ...string) *exec.Cmd {
+		c := exec.Command(self)
+		c.Env = append(os.Environ(), env...)
+		c.Stderr = os.Stderr
+		if err := c.Start(); err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	controller := start(scaleEnv+"="+dir, "WEIR_TEST_WANT="+strconv.Itoa(workers))
+	pass := filepath.Join(dir, "pass")
+	for end := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		if _, err := os.Stat(pass); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			b.Fatal("no controller")
+		}
+	}
+	var crowds []*exec.Cmd
+	for range processes {
+		crowds = append(crowds, start(passEnv+"="+pass, crowdEnv+"="+strconv.Itoa(workers/processes)))
+	}
+	for _, c := range append(crowds, controller) {
+		if err := c.Wait(); err != nil {
+			b.Error(err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "cost"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var c cost
+	if err := json.Unmarshal(text, &c); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(c.CPU/c.Seconds, "cores")
+	b.ReportMetric(c.Coming, "cpu-s-to-come-in")
+	b.ReportMetric(float64(c.Memory)/1e6, "MB")
+}
+
+const scaleEnv = "WEIR_TEST_SCALE"
+
+// A cost is what a controller needed.
+type cost struct {
+	Coming  float64 // CPU time until the first step
+	CPU     float64 // of the steps
+	Seconds float64
+	Memory  int64 // most
+}
+
+func spent() (cpu float64, memory int64) {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, u.Maxrss << 10
+}
+
+func beScale(dir string) error {
+	want, err := strconv.Atoi(os.Getenv("WEIR_TEST_WANT"))
+	if err != nil {
+		return err
+	}
+	conf := plan(hold(5*want, 5), hold(10*want, 5))
+	out, err := results.Create(filepath.Join(dir, "run"), conf.Plan, results.About{})
+	if err != nil {
+		return err
+	}
+	d, err := OpenDoor(DoorOptions{Address: "127.0.0.1", State: filepath.Join(dir, "state")})
+	if err != nil {
+		return err
+	}
+	var c cost
+	var begun time.Time
+	n := &notes{}
+	conf.Sink = watching{out, n, func() { begun = time.Now(); c.Coming, _ = spent() }}
+	if err := d.Pass().Write(filepath.Join(dir, "pass")); err != nil {
+		return err
+	}
+	if err := errors.Join(d.Control(context.Background(), conf, Crew{Want: want, Wait: time.Minute}), d.Close()); err != nil {
+		return err
+	}
+	c.Seconds = time.Since(begun).Seconds()
+	c.CPU, c.Memory = spent()
+	c.CPU -= c.Coming
+	text, _ := json.Marshal(c)
+	fmt.Fprintln(os.Stderr, string(text))
+	return os.WriteFile(filepath.Join(dir, "cost"), text, 0o600)
+}
+
+// watching tells when the first step begins.
+type watching struct {
+	*results.Writer
+	n     *notes
+	begun func()
+}
+
+func (w watching) Event(e measure.Event) error {
+	if e.Kind == "step" && e.Step == 1 {
+		w.begun()
+	}
+	return w.Writer.Event(e)
+}
