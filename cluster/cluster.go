@@ -15,6 +15,7 @@ package cluster
 
 import (
 	"weir/measure"
+	"weir/monitor"
 	"weir/scenario"
 	"weir/workload"
 )
@@ -28,6 +29,7 @@ type order struct {
 	Over    int            `json:"over,omitempty"`    // number of the step that all clients of all workers have left
 	End     bool           `json:"end,omitempty"`     // no more steps
 	Leave   bool           `json:"leave,omitempty"`   // no new operations, from now on
+	Watch   *lookout       `json:"watch,omitempty"`   // watch your machine
 	Way     *way           `json:"way,omitempty"`     // the answer to a report's Ask
 }
 
@@ -36,6 +38,11 @@ type order struct {
 type span struct {
 	First int `json:"first"`
 	Count int `json:"count"`
+}
+
+// A lookout has a worker watch its machine.
+type lookout struct {
+	Pids []int `json:"pids"` // of the other workers there
 }
 
 // A way is where a worker reaches a server.
@@ -67,7 +74,8 @@ type report struct {
 	Gone     int               `json:"gone,omitempty"`  // number of the step that all clients have left, their tasks done
 	Interval *measure.Interval `json:"interval,omitempty"`
 	Event    *measure.Event    `json:"event,omitempty"`
-	Ask      string            `json:"ask,omitempty"`  // host:port of a server: where is it reached?
-	Done     bool              `json:"done,omitempty"` // last
+	Sample   *monitor.Sample   `json:"sample,omitempty"` // of the worker's machine
+	Ask      string            `json:"ask,omitempty"`    // host:port of a server: where is it reached?
+	Done     bool              `json:"done,omitempty"`   // last
 	Error    string            `json:"error,omitempty"`
 }

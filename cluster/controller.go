@@ -42,7 +42,8 @@ type controller struct {
 	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
 	calm    time.Time // from when on there may be another one
 	steady  time.Time // from when on the one that workers still hold has been in its hold; zero: it was not
-	roll    *roll     // nil: nobody will ask
+	here    machine
+	roll    *roll // nil: nobody will ask
 
 	past    *Past
 	events  map[happened]bool // that were written before
@@ -55,10 +56,13 @@ func newController(c engine.Config, crew Crew, clock func() time.Time) *controll
 	if c.Pilot == nil {
 		c.Pilot = engine.Alone(c.Plan)
 	}
-	now := clock()
+	now, here := clock(), thisMachine()
+	if crew.away {
+		here.boot = ""
+	}
 	return &controller{
 		Config: c, crew: crew.complete(), clock: clock, began: now, alone: now, ticked: now,
-		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), heard: make(chan heard),
+		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), heard: make(chan heard), here: here,
 	}
 }
 
@@ -228,6 +232,7 @@ func (k *controller) touch() time.Duration { return max(k.crew.patience/12, 2500
 func (k *controller) come(w *remote) {
 	w.there = true
 	k.hears(w)
+	defer k.lookout(w)
 	k.workers = append(k.workers, w)
 	k.show(w)
 }
@@ -290,15 +295,9 @@ func (k *controller) report(w *remote, r *report) error {
 		k.failed++
 		return k.lost(w, errors.New(r.Error))
 	case r.Done:
-		w.there, w.in = false, false
-		k.show(w)
-		k.ended = k.ended || k.crew.closed && len(k.present()) == 0
-		k.alone = k.clock()
-		err := k.roll.note(enrolled{Session: w.session, Gone: true})
-		if left := k.gone(w, measure.Left); left != nil {
-			err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.WorkerEvent, Step: k.number, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
-		}
-		return err
+		return k.left(w)
+	case r.Sample != nil:
+		return k.sample(r.Sample)
 	case r.Gone > 0 && r.Gone == w.step:
 		w.gone = true
 		k.gather()
@@ -307,6 +306,20 @@ func (k *controller) report(w *remote, r *report) error {
 		k.show(w)
 	}
 	return nil
+}
+
+// left notes that a worker is done.
+func (k *controller) left(w *remote) error {
+	w.there, w.in = false, false
+	k.show(w)
+	k.lookout(w)
+	k.ended = k.ended || k.crew.closed && len(k.present()) == 0
+	k.alone = k.clock()
+	err := k.roll.note(enrolled{Session: w.session, Gone: true})
+	if left := k.gone(w, measure.Left); left != nil {
+		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.WorkerEvent, Step: k.number, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
+	}
+	return err
 }
 
 // told returns the time up to which all workers that are there have told what
@@ -330,6 +343,7 @@ func (k *controller) lost(w *remote, err error) error {
 	w.why = err.Error()
 	w.hangUp()
 	k.show(w)
+	k.lookout(w)
 	k.alone = k.clock()
 	k.said = fmt.Sprintf("worker %s: %v", w.name, err)
 	text := fmt.Sprintf("worker %s was lost: %v", w.name, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/monitor"
 	"weir/scenario"
 )
 
@@ -14,6 +15,7 @@ type Crew struct {
 	Wait           time.Duration   // for so long at most; also how long a run without workers waits for new ones
 	FilesPerClient int             // open files that a client needs at most; 0: no bound
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
+	Samples        monitor.Sink    // of the machines that workers are on, but for this one; nil: they are not watched
 	Past           *Past           // nil: the run is a new one
 	// JobPerClient: each worker is one client, a job that begins when it comes
 	// and works for the step's hold time. Want is not used then.
@@ -32,6 +34,7 @@ type Crew struct {
 	Worker func(WorkerState)
 
 	patience time.Duration // after which a silent worker is given up
+	away     bool          // of tests: workers are taken to be on another machine than the controller
 	closed   bool          // nobody comes later: processes of this machine
 }
 

@@ -143,7 +143,7 @@ func (d *Door) Control(ctx context.Context, c engine.Config, crew Crew) error {
 	}
 	d.run = r
 	for _, e := range d.here {
-		s := r.enroll(e, 0)
+		s := r.enroll(e, 0, machine{e.Boot, e.Space})
 		s.absent = true
 		r.come(s.worker)
 		s.worker.absent, s.worker.in, s.worker.held = true, true, true // for all we know
@@ -182,9 +182,9 @@ func (d *Door) farewell(r *run) {
 }
 
 // enroll makes the session of a worker.
-func (r *run) enroll(e enrolled, files uint64) *session {
+func (r *run) enroll(e enrolled, files uint64, on machine) *session {
 	s := newSession(r.began.UnixNano())
-	s.worker = &remote{line: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files)}
+	s.worker = &remote{line: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on, pid: e.Pid}
 	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
 	r.sessions[e.Session] = s
 	return s
@@ -265,12 +265,12 @@ func (d *Door) sessionOf(h *hello) (s *session, comes bool, err error) {
 	defer d.mu.Unlock()
 	s, known := d.run.sessions[h.Session]
 	if !known {
-		e := enrolled{Session: h.Session, Number: d.came + 1, Host: clean(h.Host), Job: clean(h.Job), Offset: h.Offset, Doubt: h.Doubt}
+		e := enrolled{Session: h.Session, Number: d.came + 1, Boot: h.Boot, Space: h.Space, Pid: h.Pid, Host: clean(h.Host), Job: clean(h.Job), Offset: h.Offset, Doubt: h.Doubt}
 		if err := d.roll.note(e); err != nil {
 			return nil, false, err
 		}
 		d.came++
-		s = d.run.enroll(e, h.Files)
+		s = d.run.enroll(e, h.Files, machine{h.Boot, h.Space})
 	}
 	if s.lost() {
 		return nil, false, errGone()

@@ -76,11 +76,16 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	}
 	b.Plan.First += m.number
 	m.worker = newWorker(m.send)
-	m.worker.own.Clock = m.clock.now
+	m.worker.own.Clock, m.target = m.clock.now, b.Plan.Target
 	if b.Making {
 		m.worker.own.Manifest = m.ledger
 	}
-	return m.live(ctx, func(ctx context.Context) error { return m.worker.drive(ctx, &b, drivers, nil) })
+	return m.live(ctx, func(ctx context.Context) error {
+		err := m.worker.drive(ctx, &b, drivers, nil)
+		m.again.Lock()
+		defer m.again.Unlock()
+		return errors.Join(err, m.guard.stop())
+	})
 }
 
 // jobID is what batch systems call the job that this process is part of.
@@ -116,8 +121,9 @@ func aboutMe(o JoinOptions) hello {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	host, _ := os.Hostname()
+	here := thisMachine()
 	return hello{
-		Session: hex.EncodeToString(id), Host: host, Boot: oneLine("/proc/sys/kernel/random/boot_id"), Pid: os.Getpid(),
+		Session: hex.EncodeToString(id), Host: host, Boot: here.boot, Space: here.pids, Pid: os.Getpid(),
 		Job: o.Job, Version: o.Version, Cores: runtime.NumCPU(), Files: o.Files,
 	}
 }

@@ -35,7 +35,9 @@ type member struct {
 	dead   chan struct{}     // closed when it has
 	bell   chan struct{}     // has a token when there is something to send
 	rush   chan struct{}     // has a token when it cannot wait
-	again  sync.Mutex        // held while we say hello again
+	again  sync.Mutex        // held while we say hello again, or begin or end to watch the machine
+	guard  guard
+	target string // of the plan
 	ledger *ledger
 }
 
@@ -274,7 +276,10 @@ func (m *member) obey(working context.Context, times int, orders []numbered) {
 			m.after = o.No
 		}
 		m.mu.Unlock()
-		if fresh {
+		switch {
+		case fresh && o.Order.Watch != nil:
+			m.guardMachine(working, o.Order.Watch)
+		case fresh:
 			m.worker.obey(working, o.Order)
 		}
 	}

@@ -35,7 +35,8 @@ type hello struct {
 	Session string        `json:"session"` // chosen at random
 	Host    string        `json:"host"`
 	Boot    string        `json:"boot"` // of the machine's kernel: which machine it is
-	Pid     int           `json:"pid"`  // 0: it means nothing to others of the machine
+	Pid     int           `json:"pid"`
+	Space   string        `json:"pid_space"` // in which Pid means something
 	Job     string        `json:"job"`
 	Version string        `json:"version"`
 	Cores   int           `json:"cores"`

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"weir/storage"
+	"weir/storage/local"
 	"weir/storage/simulated"
 )
 
@@ -56,7 +57,7 @@ func beWorker(path string) error {
 	if err != nil {
 		return err
 	}
-	return Join(context.Background(), p, JoinOptions{patience: d}, []storage.Driver{t.driver()})
+	return Join(context.Background(), p, JoinOptions{patience: d}, []storage.Driver{t.driver(), local.Driver()})
 }
 
 // A tally counts operations in a file, which a killed process leaves as it was.

@@ -11,11 +11,13 @@ import (
 type remote struct {
 	line
 	name    string
-	session string // over a network
-	number  int    // 1, 2, 3 ... by when they came
-	site    int    // place of its link in the plan's, 0 without
-	jobs    string // name of the site whose jobs are told apart; ""
-	room    int    // most clients that it can have; 0: no bound
+	session string  // over a network
+	number  int     // 1, 2, 3 ... by when they came
+	site    int     // place of its link in the plan's, 0 without
+	jobs    string  // name of the site whose jobs are told apart; ""
+	on      machine // over a network
+	pid     int
+	room    int // most clients that it can have; 0: no bound
 
 	numbers int  // how many clients' numbers it has been given
 	there   bool // it has come, and was neither lost nor is it done

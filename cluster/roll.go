@@ -24,6 +24,9 @@ type enrolled struct {
 	Job     string        `json:"job,omitempty"`
 	Offset  time.Duration `json:"offset,omitempty"`
 	Doubt   time.Duration `json:"doubt,omitempty"`
+	Boot    string        `json:"boot,omitempty"`
+	Space   string        `json:"pid_space,omitempty"`
+	Pid     int           `json:"pid,omitempty"`
 	Gone    bool          `json:"gone,omitempty"`
 	Numbers int           `json:"numbers,omitempty"` // without Session: so many numbers of clients have been given
 }

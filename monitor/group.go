@@ -36,8 +36,8 @@ func newGroup(name, role string) *group {
 // wants tells whether a rule of the group names the process. This process is
 // wanted by its own group only.
 func (g *group) wants(e *entry) bool {
-	if g.own || e.pid == os.Getpid() {
-		return g.own && e.pid == os.Getpid()
+	if e.pid == os.Getpid() {
+		return g.own
 	}
 	if slices.Contains(g.pids, e.pid) {
 		start, ok := g.bound[e.pid]

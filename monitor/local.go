@@ -16,8 +16,10 @@ type local struct {
 	fs        *procFS
 	clock     func() moment
 	table     *table
-	servers   *servers // whose places on this machine are watched
-	service   *group   // who listens there
+	servers   *servers     // whose places on this machine are watched
+	service   *group       // who listens there
+	self      *group       // of this process
+	with      func() []int // more of it
 	names     interned
 	speeds    map[string]float64
 	now, last *counters
@@ -34,6 +36,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	self := newGroup("weir", "client")
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
+	l.self, l.with = self, o.With
 	for _, b := range o.backends {
 		l.table.groups = append(l.table.groups, processesOf(b))
 	}
@@ -100,6 +103,9 @@ func (l *local) look(_ context.Context) (*Sample, error) {
 	if len(l.now.cores)+len(l.now.nets) == 0 && !l.now.hasMemory {
 		l.now.reset()
 		return nil, fmt.Errorf("this machine's %s: %s", l.fs.proc, strings.Join(problems, "; "))
+	}
+	if l.with != nil {
+		l.self.pids = l.with()
 	}
 	if err := l.table.update(); err != nil {
 		problems = append(problems, "processes: "+err.Error())

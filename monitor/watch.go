@@ -30,6 +30,9 @@ type Options struct {
 	// the clients' nor the service's, although this process started them: the
 	// emulation of links.
 	Apart []int
+	// With returns further processes of the clients on this machine, which this
+	// process has not started. It is called at each look. nil: there are none.
+	With func() []int
 	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer
 	// than a second makes for fewer and longer samples.
 	Timeout time.Duration

@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+
+	"weir/monitor"
+)
+
+// A machine is one that workers are on, and how its processes are numbered:
+// containers may have numbers of their own.
+type machine struct{ boot, pids string }
+
+func thisMachine() machine {
+	space, _ := os.Readlink("/proc/self/ns/pid") // "" where there is none
+	return machine{boot: oneLine("/proc/sys/kernel/random/boot_id"), pids: space}
+}
+
+// lookout has one worker of each machine but ours watch that machine. It is
+// called when a worker of it comes or goes.
+func (k *controller) lookout(w *remote) {
+	if k.crew.Samples == nil || w.on.boot == "" || w.on.boot == k.here.boot {
+		return
+	}
+	var first *remote
+	var pids []int
+	for _, o := range k.present() {
+		if o.on.boot != w.on.boot {
+			continue
+		}
+		if first == nil {
+			first = o
+		}
+		if o != first && o.on == first.on {
+			pids = append(pids, o.pid)
+		}
+	}
+	if first != nil {
+		_ = first.say(order{Watch: &lookout{Pids: pids}})
+	}
+}
+
+// sample keeps what a worker saw of its machine.
+func (k *controller) sample(s *monitor.Sample) error {
+	if k.crew.Samples == nil {
+		return nil
+	}
+	s.Step, s.Host, s.Role = k.number, clean(s.Host), "client"
+	return k.crew.Samples.Sample(s)
+}
+
+// A guard is the watch that a worker keeps over its machine.
+type guard struct {
+	watch *monitor.Watch
+	pids  atomic.Pointer[[]int] // of the other workers there
+}
+
+// Sample implements monitor.Sink.
+func (m *member) Sample(s *monitor.Sample) error {
+	s.Time = s.Time.Add(m.clock.offset)
+	return m.worker.say(report{Sample: s})
+}
+
+// guardMachine begins to watch this machine, or goes on with other processes.
+func (m *member) guardMachine(ctx context.Context, l *lookout) {
+	m.again.Lock()
+	defer m.again.Unlock()
+	m.guard.pids.Store(&l.Pids)
+	if m.guard.watch != nil || ctx.Err() != nil {
+		return
+	}
+	with := func() []int { return *m.guard.pids.Load() }
+	watch, err := monitor.Start(ctx, nil, monitor.Options{Target: m.target, Children: true, With: with}, m)
+	if err == nil { // a machine that cannot be watched has no samples
+		m.guard.watch = watch
+	}
+}
+
+// stop ends the watch, if there is one.
+func (g *guard) stop() error {
+	if g.watch == nil {
+		return nil
+	}
+	return g.watch.Stop()
+}
+
+// Pids returns the processes of the workers that are on this machine.
+func (d *Door) Pids() []int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.run == nil {
+		return nil
+	}
+	var all []int
+	for _, s := range d.run.sessions {
+		if s.worker.on == d.run.here && s.worker.pid > 0 && !s.lost() {
+			all = append(all, s.worker.pid)
+		}
+	}
+	return all
+}
