@@ -65,6 +65,7 @@ for t in "${TMPDIR:-/tmp}" /tmp; do
 done
 cd "$d" || exit 125
 leave() {
+	cd "$d" 2>/dev/null || return
 	for f in ` + strings.Join(append([]string{"stdout", "stderr"}, w.Brings...), " ") + `; do
 		[ ! -f "$f" ] || cp -f "$f" "$share/out/$n/$f"
 	done
@@ -78,9 +79,17 @@ told=
 trap 'told=1; kill -TERM "$p" 2>/dev/null' TERM INT HUP
 wait "$p"
 c=$?
-if [ -n "$told" ]; then # the wait ended with the signal, not with the worker
+if [ -n "$told" ]; then # the wait ended with the signal, not with the worker; Slurm kills this script soon
+	(
+		sleep 1
+		leave
+		sleep 9
+		kill -KILL "$p"
+	) >/dev/null 2>&1 &
+	k=$!
 	wait "$p"
 	c=$?
+	kill "$k" 2>/dev/null
 fi
 leave
 echo "$c" >"$share/out/$n/.exit"

@@ -57,6 +57,7 @@ func TestSmallSlurm(t *testing.T) {
 	lab.StartSlurm(t, lab.SlurmConfig{CPUs: 2, Extra: "MaxArraySize=3"}).Use(t)
 	t.Run("Full", full)
 	t.Run("Held", held)
+	t.Run("Deaf", deaf)
 	t.Run("Wrong", wrong)
 }
 
@@ -101,6 +102,20 @@ func full(t *testing.T) {
 	}
 	if last := log.Of(4); !strings.HasPrefix(last[len(last)-1].Reason, "failed, exit status 7") {
 		t.Errorf("%+v", last)
+	}
+}
+
+// A worker that does not hear that it is to end leaves nothing, though Slurm kills
+// it and its script after two seconds.
+func deaf(t *testing.T) {
+	c, j, _ := submit(t, batchtest.Place{}, 1, "deaf")
+	var trace batchtest.Trace
+	batchtest.Await(t, "the worker runs", func() (ok bool) { trace, ok = c.Trace(0); return ok })
+	if err := j.Remove(t.Context()); err != nil || j.Counts().Removed != 1 {
+		t.Errorf("%v: %+v", err, j.Counts())
+	}
+	if _, err := os.Stat(trace.Folder); err == nil || trace.Outside(c.Traces) > 0 {
+		t.Errorf("%+v is still there", trace)
 	}
 }
 
