@@ -168,7 +168,7 @@ func (t *troop) control(ctx context.Context, r *session) error {
 	c := r.config
 	c.Plan = t.plan
 	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver, r.plan.Work.InFlight), Absent: t.absent, Worker: t.heard,
-		JobPerClient: t.on.JobPerClient, Call: t.call, Coming: t.coming}
+		JobPerClient: t.on.JobPerClient, Call: t.call, Coming: t.coming, Samples: both{r.out, r.live, nil}}
 	if t.found {
 		crew.Past = &cluster.Past{Intervals: r.resumed.run.Intervals(), Events: r.resumed.run.Events(), Text: "resumed by weir " + version()}
 		if r.find == nil { // a search goes on from the steps that are whole
@@ -179,6 +179,14 @@ func (t *troop) control(ctx context.Context, r *session) error {
 		crew.Manifest = c.Manifest
 	}
 	return errors.Join(t.door.Control(ctx, c, crew), t.missed())
+}
+
+// pids tells which processes of this machine are workers. nil: there are none.
+func (t *troop) pids() func() []int {
+	if t == nil || t.door == nil {
+		return nil
+	}
+	return t.door.Pids
 }
 
 // watchedHosts are the machines that the controller watches. Where the clients are

@@ -230,7 +230,7 @@ func (r *session) prepare() (err error) {
 func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	servers, closeServers := r.reporter(ctx)
 	defer closeServers()
-	watch, err := monitor.Start(ctx, watchedHosts(r.plan), monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids(), Balancer: r.plan.Balancer}, both{r.out, r.live, r.find})
+	watch, err := monitor.Start(ctx, watchedHosts(r.plan), monitor.Options{Target: r.plan.Target, Children: true, Reporter: servers, Apart: r.links.pids(), With: r.troop.pids(), Balancer: r.plan.Balancer}, both{r.out, r.live, r.find})
 	if err != nil {
 		return err
 	}

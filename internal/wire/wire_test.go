@@ -1,0 +1,194 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+type word struct {
+	Text string `json:"text"`
+}
+
+// serve starts a server that says what it was told.
+func serve(t *testing.T) (*Server, *Identity, string) {
+	t.Helper()
+	id, err := Keep(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Listen(t.Context(), "127.0.0.1:0", id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	Handle(s, "/echo", 1000, func(_ context.Context, w *word) (*word, error) {
+		if w.Text == "refuse" {
+			return nil, Refuse(http.StatusConflict, "not %s", "now")
+		}
+		return w, nil
+	})
+	return s, id, "https://" + s.Addr().String()
+}
+
+func TestQuestionsAndAnswers(t *testing.T) {
+	_, id, url := serve(t)
+	c := NewClient([]string{"https://127.0.0.1:1", url}, id.Token, id.Pin, time.Minute)
+	defer c.Close()
+	var out word
+	if err := c.Ask(t.Context(), "/echo", word{"hello"}, &out); err != nil || out.Text != "hello" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if err := c.Insist(t.Context(), "/echo", word{"refuse"}, &out, time.Minute); Status(err) != http.StatusConflict || err.Error() != "not now" {
+		t.Errorf("error %v", err)
+	}
+	if err := c.Ask(t.Context(), "/none", word{}, &out); Status(err) != http.StatusNotFound {
+		t.Errorf("error %v", err)
+	}
+	if err := c.Ask(t.Context(), "/echo", word{strings.Repeat("x", 2000)}, &out); Status(err) != http.StatusRequestEntityTooLarge {
+		t.Errorf("a question that is too long: %v", err)
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	_, id, url := serve(t)
+	bad := NewClient([]string{url}, "wrong", id.Pin, time.Minute)
+	defer bad.Close()
+	if err := bad.Insist(t.Context(), "/echo", word{}, &word{}, time.Minute); Status(err) != http.StatusUnauthorized {
+		t.Errorf("a wrong token: %v", err)
+	}
+	other := NewClient([]string{url}, id.Token, strings.Repeat("0", 64), time.Minute)
+	defer other.Close()
+	if err := other.Insist(t.Context(), "/echo", word{}, &word{}, time.Minute); !errors.Is(err, ErrPin) {
+		t.Errorf("a wrong certificate: %v", err)
+	}
+}
+
+// An identity is kept, for this user's eyes only.
+func TestIdentitiesAreKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	a, err := Keep(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Keep(dir)
+	if err != nil || a.Pin != b.Pin || a.Token != b.Token || len(a.Token) != 64 {
+		t.Errorf("%v", err)
+	}
+	for path, mode := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, identityFile): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, identityFile), []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Keep(dir); err == nil || !strings.Contains(err.Error(), identityFile) {
+		t.Errorf("a damaged identity: %v", err)
+	}
+}
+
+// Whoever says nothing, or anything but a question with the token, is thrown out
+// and keeps nobody from asking.
+func TestStrangersDoNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
+	s, id, url := serve(t)
+	var silent []net.Conn
+	for range strangers - 50 {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent = append(silent, c)
+	}
+	raw := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	endless, err := raw.DialContext(t.Context(), "tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer endless.Close()
+	head := "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n{"
+	if _, err := io.WriteString(endless, head); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 100)
+	if n, err := io.ReadAtLeast(endless, answer, 12); err != nil || !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 401") {
+		t.Errorf("%q, %v", answer[:n], err)
+	}
+	c := NewClient([]string{url}, id.Token, id.Pin, time.Minute)
+	defer c.Close()
+	if err := c.Ask(t.Context(), "/echo", word{"in"}, &word{}); err != nil {
+		t.Error(err)
+	}
+	for _, q := range silent {
+		_ = q.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := q.Read(answer); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("who says nothing is never thrown out")
+		}
+		_ = q.Close()
+	}
+}
+
+// Headers that never end are cut off.
+func TestHeadersAreBounded(t *testing.T) {
+	s, _, _ := serve(t)
+	raw := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	c, err := raw.DialContext(t.Context(), "tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\n")
+	for range 10000 {
+		if _, err := io.WriteString(c, "X: "+strings.Repeat("y", 1000)+"\r\n"); err != nil {
+			return
+		}
+	}
+	t.Error("10 MB of headers were taken")
+}
+
+// Who is not there is asked again until it is.
+func TestInsisting(t *testing.T) {
+	id, err := Keep(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := Listen(t.Context(), "127.0.0.1:0", id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := first.Addr().String()
+	c := NewClient([]string{"https://" + at}, id.Token, id.Pin, 2*time.Second)
+	defer c.Close()
+	_ = first.Close()
+	done := make(chan error, 1)
+	go func() { done <- c.Insist(t.Context(), "/echo", word{"x"}, &word{}, time.Minute) }()
+	<-time.After(200 * time.Millisecond) // it has asked in vain
+	second, err := Listen(t.Context(), at, id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	var asked atomic.Int64
+	Handle(second, "/echo", 1000, func(_ context.Context, w *word) (*word, error) {
+		if asked.Add(1) < 3 {
+			return nil, Refuse(http.StatusServiceUnavailable, "busy")
+		}
+		return w, nil
+	})
+	if err := <-done; err != nil && Status(err) != http.StatusNotFound {
+		t.Error(err)
+	}
+	if err := c.Insist(t.Context(), "/echo", word{"x"}, &word{}, time.Minute); err != nil || asked.Load() < 3 {
+		t.Errorf("%v after %d questions", err, asked.Load())
+	}
+}
