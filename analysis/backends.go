@@ -36,8 +36,17 @@ type backendSum struct {
 	connected, failed                   float64
 	limit, weight                       int
 	status                              string
-	late, hasLog, hasWire, hasTold      bool
+	late                                float64 // of the whole run: passed by the balancer, what it counted later included
+	untimely, hasLog, hasWire, hasTold  bool
 }
+
+// instant is the time that a number of sessions is told for: it is that at the end
+// of a sample's span, which may lie in another step than the rest.
+const instant = time.Millisecond
+
+// lateBytes is how long after the run bytes of sessions that ended with it are
+// waited for: HAProxy counts those of a session when that ends.
+const lateBytes = 5 * time.Second
 
 // watchBackends prepares for the samples.
 func (d *data) watchBackends() {
@@ -219,14 +228,19 @@ func (d *data) balanced(s *monitor.Sample, from time.Time) {
 	for i := range s.Balancer.Servers {
 		v := &s.Balancer.Servers[i]
 		place := b.behind(v)
+		if n := len(b.whole); n > 0 && s.Time.After(b.whole[0].from) && from.Before(b.whole[0].to.Add(lateBytes)) {
+			b.sum(0, place).late += float64(v.Received + v.Sent)
+		}
 		d.watched.backendDuring(b, place, from, s.Time, func(sum *backendSum, seconds float64) {
 			part := seconds / s.Seconds
 			sum.passed += part * float64(v.Received+v.Sent)
 			sum.connected += part * float64(v.Connected)
 			sum.failed += part * float64(v.Errors)
+			sum.limit, sum.weight, sum.status = v.Limit, max(sum.weight, v.Weight), v.Status
+		})
+		d.watched.backendDuring(b, place, s.Time.Add(-instant), s.Time, func(sum *backendSum, seconds float64) {
 			sum.sessions.add(float64(v.Connections), seconds)
 			sum.queue.add(float64(v.Queue), seconds)
-			sum.limit, sum.weight, sum.status = v.Limit, max(sum.weight, v.Weight), v.Status
 		})
 		b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
 			x.passed[k] += float64(v.Received + v.Sent)
@@ -277,11 +291,13 @@ func (d *data) toldItself(s *monitor.Sample, from time.Time) {
 	}
 	d.watched.backendDuring(b, place, from, s.Time, func(sum *backendSum, seconds float64) {
 		part := seconds / s.Seconds
-		sum.hasTold, sum.late = true, sum.late || v.Late
+		sum.hasTold, sum.untimely = true, sum.untimely || v.Late
 		sum.told += part * float64(v.Received+v.Sent)
 		sum.own.add((v.User+v.System)/s.Seconds, seconds)
-		sum.sessions.add(float64(v.Connections), seconds)
 		sum.connected += part * float64(v.Connected)
+	})
+	d.watched.backendDuring(b, place, s.Time.Add(-instant), s.Time, func(sum *backendSum, seconds float64) {
+		sum.sessions.add(float64(v.Connections), seconds)
 	})
 	b.bin(place, middleOf(from, s.Time), func(x *backendBins, k int64) {
 		x.told[k] += float64(v.Received + v.Sent)

@@ -167,24 +167,34 @@ func (d *data) places(seen map[int]map[int]*served) []int {
 // tell of all of it; less passes another way.
 const leastTold = 0.5
 
+// untimely is by how much the bytes that a balancer, or a server itself, counted in
+// one step may differ from what the clients moved: more, and it counts those of a
+// session when that ends, as HAProxy does, or every few seconds.
+const untimely = 0.2
+
 // source chooses what shares are of: the first that tells of most of what the
-// clients moved.
+// clients moved, and when they moved it.
 func (d *data) source(f *Findings, seen map[int]map[int]*served, places []int) string {
+	all := 0.0
 	sums := map[string]float64{}
+	late := map[string]bool{}
 	for i := range f.Curve {
 		s := &f.Curve[i]
+		step := map[string]float64{}
 		for _, place := range places {
 			x := d.backend(s, place, seen[s.Step][place])
 			for name, v := range x.bySource() {
-				if v != nil {
-					sums[name] += *v * s.Hold
-				}
+				step[name] += value(v)
 			}
 		}
-		sums[""] += s.Throughput * s.Hold
+		for name, n := range step {
+			sums[name] += n * s.Hold
+			late[name] = late[name] || math.Abs(n-s.Throughput) > untimely*s.Throughput
+		}
+		all += s.Throughput * s.Hold
 	}
-	for _, name := range []string{ByClients, ByLog, ByItself, ByInterface, ByBalancer} {
-		if sums[name] > 0 && sums[name] >= leastTold*sums[""] && (name != ByItself || !d.watched.bytes.late) {
+	for _, name := range []string{ByClients, ByLog, ByInterface, ByItself, ByBalancer} {
+		if timely := name != ByItself && name != ByBalancer || !late[name]; sums[name] > 0 && sums[name] >= leastTold*all && timely {
 			return name
 		}
 	}
@@ -227,7 +237,7 @@ func (x *BackendFigure) take(sum *backendSum, hold float64, balancer bool) {
 		}
 		return new(n / hold)
 	}
-	x.Log, x.Interface, x.Service = per(sum.hasLog, sum.logged), per(sum.hasWire, sum.wire), per(sum.hasTold && !sum.late, sum.told)
+	x.Log, x.Interface, x.Service = per(sum.hasLog, sum.logged), per(sum.hasWire, sum.wire), per(sum.hasTold && !sum.untimely, sum.told)
 	x.Transfers = per(sum.hasLog, sum.running.sum)
 	x.Sessions, x.Cores, x.Network = sum.sessions.value(), sum.own.value(), sum.busy.value()
 	if x.Sessions == nil {

@@ -83,7 +83,7 @@ func (d *data) ofRun(source string, place int) (float64, bool) {
 	case ByItself:
 		return s.told, s.hasTold
 	}
-	return s.passed, d.backends.balancer != "" && s.sessions.weight > 0
+	return s.late, d.backends.balancer != "" && s.sessions.weight > 0
 }
 
 // compareBackends holds a source against the clients: backend by backend where

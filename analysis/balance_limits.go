@@ -14,7 +14,7 @@ const (
 
 // Bounds from which on the sessions of a backend are what limits it.
 const (
-	fullSessions    = 0.98 // of its limit
+	fullSessions    = 0.95 // of its limit
 	waitingSessions = 0.5  // mean number that wait for it
 )
 

@@ -57,7 +57,7 @@ func (d *data) checkBytes() Check {
 		c.Detail = "the payload crosses no network"
 		return c
 	}
-	sources := append(d.watched.bytes.servers(), together(d.watched.bytes.counts)...)
+	sources := append(d.watched.bytes.servers(), together(d.wiresTogether(d.watched.bytes.counts))...)
 	sources = slices.DeleteFunc(sources, func(s count) bool {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})

@@ -72,3 +72,38 @@ func addUp(hosts map[string]*count) (there, clients, seconds float64) {
 	}
 	return there, clients, seconds
 }
+
+// wiresTogether replaces the interfaces of this machine that are each a backend's
+// by their sum, for each of them saw only a part of what the clients moved.
+func (d *data) wiresTogether(counts []count) []count {
+	wires := map[string]bool{}
+	if d.backends != nil {
+		for i := range d.backends.hosts {
+			if h := &d.backends.hosts[i]; h.NodeExporter == "" && h.Interface != "" {
+				wires[h.Interface] = true
+			}
+		}
+	}
+	if len(wires) < 2 {
+		return counts
+	}
+	var all []count
+	sum, n := -1, 0
+	for _, c := range counts {
+		switch {
+		case c.of.what != "interface" || !wires[c.of.name]:
+			all = append(all, c)
+			continue
+		case sum < 0:
+			sum = len(all)
+			all = append(all, c)
+		default:
+			all[sum].there += c.there
+			all[sum].clients, all[sum].seconds = max(all[sum].clients, c.clients), max(all[sum].seconds, c.seconds)
+		}
+		n++
+		all[sum].source = fmt.Sprintf("interfaces of %d backends", n)
+		all[sum].of.name = all[sum].source
+	}
+	return all
+}

@@ -21,9 +21,9 @@ type Transfers struct {
 	Spans  []TransfersSpan `json:"spans"`
 }
 
-// A TransfersSpan is a part of the time in which they ran: a second of the wall
-// clock, or the whole of one that took longer than a minute. Spans overlap, and
-// what several samples say of the same second adds up.
+// A TransfersSpan is a part of the time in which they ran: that which lies in one
+// second of the wall clock, or the whole of one that took longer than a minute.
+// Spans overlap, and what they say of the same time adds up.
 type TransfersSpan struct {
 	Begin   time.Time `json:"begin"`
 	Seconds float64   `json:"duration_seconds"`
@@ -32,6 +32,7 @@ type TransfersSpan struct {
 }
 
 const (
+	leastSpan    = time.Millisecond   // of one that took no time
 	longTransfer = time.Minute        // longer ones are spans of their own
 	mostTransfer = 7 * 24 * time.Hour // one that took longer is a mistake
 	mostOfLog    = 16 << 20           // bytes of a log that are read in one look
@@ -291,17 +292,11 @@ func (s *spans) spread(t logged, took time.Duration) {
 		if last {
 			to = t.to
 		}
-		span := s.seconds[second]
-		if span == nil {
-			span = &TransfersSpan{Begin: time.Unix(second, 0).UTC(), Seconds: 1}
-			s.seconds[second] = span
-		}
 		part := left
 		if !last {
 			part = min(left, int64(float64(t.moved)*(to.Sub(from).Seconds()/took.Seconds())))
 		}
-		span.Moved = min(span.Moved+part, mostCounted)
-		span.Running += to.Sub(from).Seconds()
+		s.put(second, from, to, part)
 		if left -= part; last {
 			return
 		}
@@ -309,9 +304,29 @@ func (s *spans) spread(t logged, took time.Duration) {
 	}
 }
 
+// put adds what moved between two moments of a second.
+func (s *spans) put(second int64, from, to time.Time, moved int64) {
+	span := s.seconds[second]
+	if span == nil {
+		span = &TransfersSpan{Begin: from.UTC()}
+		s.seconds[second] = span
+	}
+	end := span.Begin.Add(time.Duration(span.Seconds * float64(time.Second)))
+	if to.After(end) {
+		end = to
+	}
+	if from.Before(span.Begin) {
+		span.Begin = from.UTC()
+	}
+	span.Seconds = max(end.Sub(span.Begin).Seconds(), leastSpan.Seconds())
+	span.Moved = min(span.Moved+moved, mostCounted)
+	span.Running += to.Sub(from).Seconds() // divided by the span when that is known
+}
+
 // whole returns all of it, in order of time.
 func (s *spans) whole() *Transfers {
 	for _, one := range s.seconds {
+		one.Running /= one.Seconds
 		s.out.Spans = append(s.out.Spans, *one)
 	}
 	slices.SortFunc(s.out.Spans, func(a, b TransfersSpan) int { return a.Begin.Compare(b.Begin) })
