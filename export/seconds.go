@@ -93,6 +93,17 @@ func (l *ledger) sample(v *monitor.Sample) {
 	end := v.Time.UnixMilli()
 	begin := v.Time.Add(-time.Duration(v.Seconds * 1e9)).UnixMilli()
 	l.hostsAt, l.hostsCame = max(l.hostsAt, end), true
+	switch {
+	case v.Balancer != nil:
+		for i := range v.Balancer.Servers {
+			b := &v.Balancer.Servers[i]
+			l.t.balanced.of(l, b.Service, b.Name).say(l, b, begin, end)
+		}
+		return
+	case v.Transfers != nil:
+		l.t.transfers.of(l, v.Host).say(l, v.Transfers, begin, end)
+		return
+	}
 	l.t.host.of(l, v.Host, v.Role).say(l, v, begin, end)
 	for i := range v.Disks {
 		d := &diskSecond{v.Disks[i], v.Seconds}

@@ -74,26 +74,28 @@ func (s *shape[T]) metrics(all []*Metric) []*Metric {
 // tables are all shapes there are. A ledger has its own, with the run's things
 // in them; a metric's address tells it apart.
 type tables struct {
-	info     shape[moment]
-	run      shape[moment]
-	events   shape[measure.Event]
-	clients  shape[measure.Interval]
-	spans    shape[durations]
-	host     shape[monitor.Sample]
-	disk     shape[diskSecond]
-	net      shape[monitor.Net]
-	process  shape[monitor.Proc]
-	service  shape[monitor.Service]
-	curve    shape[analysis.Step]
-	found    shape[analysis.Findings]
-	limit    shape[analysis.Bottleneck]
-	judgment shape[analysis.Judgment]
+	info      shape[moment]
+	run       shape[moment]
+	events    shape[measure.Event]
+	clients   shape[measure.Interval]
+	spans     shape[durations]
+	host      shape[monitor.Sample]
+	disk      shape[diskSecond]
+	net       shape[monitor.Net]
+	process   shape[monitor.Proc]
+	service   shape[monitor.Service]
+	balanced  shape[monitor.Balanced]
+	transfers shape[monitor.Transfers]
+	curve     shape[analysis.Step]
+	found     shape[analysis.Findings]
+	limit     shape[analysis.Bottleneck]
+	judgment  shape[analysis.Judgment]
 }
 
 func newTables() *tables {
 	return &tables{
 		info: infoRows(), run: runRows(), events: eventRows(), clients: operationRows(), spans: durationRows(),
-		host: hostRows(), disk: diskRows(), net: netRows(), process: processRows(), service: serviceRows(),
+		host: hostRows(), disk: diskRows(), net: netRows(), process: processRows(), service: serviceRows(), balanced: balancedRows(), transfers: transferRows(),
 		curve: curveRows(), found: foundRows(), limit: limitRows(), judgment: judgmentRows(),
 	}
 }
@@ -107,6 +109,7 @@ func (t *tables) metrics() []*Metric {
 	all = t.spans.metrics(t.clients.metrics(all))
 	all = t.net.metrics(t.disk.metrics(t.host.metrics(all)))
 	all = t.service.metrics(t.process.metrics(all))
+	all = t.transfers.metrics(t.balanced.metrics(all))
 	all = t.found.metrics(t.curve.metrics(all))
 	return t.judgment.metrics(t.limit.metrics(all))
 }

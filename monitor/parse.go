@@ -138,8 +138,9 @@ func parseNets(b []byte, c *counters, names *interned) error {
 // emulated tells whether an interface, weir0 or weir1 and so on, is the end of
 // an emulated link: those have samples of their own.
 func emulated(name []byte) bool {
-	number, ours := bytes.CutPrefix(name, []byte("weir"))
-	return ours && len(number) > 0 && isDigit(number[0])
+	of, ours := bytes.CutPrefix(name, []byte("weir"))
+	_, numbered := number(of)
+	return ours && numbered
 }
 
 // parseTable reads one counter from /proc/net/snmp or /proc/net/netstat,

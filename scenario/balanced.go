@@ -37,6 +37,23 @@ func (b Balancer) String() string {
 // Backend tells whether the host is one of several servers that share the load.
 func (h *Host) Backend() bool { return len(h.Address) > 0 || h.Interface != "" || h.TransferLog != "" }
 
+// onlyBackendsHere tells whether backends are watched on this machine, and no host
+// stands for the machine itself, whose samples hold theirs.
+func (s *Scenario) onlyBackendsHere() bool {
+	found := false
+	for i := range s.Hosts {
+		h := &s.Hosts[i]
+		switch {
+		case h.NodeExporter+h.XRootDReport != "":
+		case !h.Backend():
+			return false
+		default:
+			found = found || h.Interface != "" || len(h.Processes)+len(h.Pids)+len(h.Groups) > 0
+		}
+	}
+	return found
+}
+
 // balancedText tells of the other doors and of the balancer.
 func (p *Plan) balancedText(row func(name, format string, args ...any)) {
 	for _, door := range p.Others {

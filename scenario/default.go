@@ -94,12 +94,12 @@ func (s *Scenario) completeHosts() {
 			h.Role = "server"
 		}
 	}
-	if len(s.Hosts) == 0 {
+	if len(s.Hosts) == 0 || s.onlyBackendsHere() {
 		role := "client"
 		if s.near() {
 			role = "both"
 		}
-		s.Hosts = []Host{{Name: thisMachine, Role: role}}
+		s.Hosts = append(s.Hosts, Host{Name: thisMachine, Role: role})
 	}
 }
 

@@ -43,11 +43,18 @@ func TestBackendsOfGridFTP(t *testing.T) {
 			s := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3, Loopback: c.loopback})
 			args := append(behindBalancer(s), "--clients", "3,12", "--hold", "4s", "--set", "workload.session=fresh", "--set", "files.make={count: 12, size: 1MiB}", "--set", "workload.verify=0%")
 			if c.clients != "" {
-				args = append(args, "--set", "client="+c.clients, "--set", "files={listing: true}")
+				list := filepath.Join(t.TempDir(), "list")
+				args = append(args, "--set", "client="+c.clients, "--set", "files={list: "+list+"}")
+				names := ""
 				for i := range 12 {
-					if err := os.WriteFile(filepath.Join(s.Data, fmt.Sprintf("f%d", i)), make([]byte, 1<<20), 0o644); err != nil { //nolint:gosec // the servers are other users
+					name := fmt.Sprintf("f%d", i)
+					names += name + "\n"
+					if err := os.WriteFile(filepath.Join(s.Data, name), make([]byte, 1<<20), 0o644); err != nil { //nolint:gosec // the servers are other users
 						t.Fatal(err)
 					}
+				}
+				if err := os.WriteFile(list, []byte(names), 0o600); err != nil {
+					t.Fatal(err)
 				}
 			}
 			f := measureFor(t, args...)
@@ -94,7 +101,9 @@ func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source strin
 		}
 	}
 	want(t, f, "backends agree", analysis.OK)
-	want(t, f, "both ends agree", analysis.OK)
+	if s.Servers[1].Interface != "" { // the loopback interface carries what else runs here
+		want(t, f, "both ends agree", analysis.OK)
+	}
 }
 
 // TestTheFullBackendIsFound: HAProxy lets one of two web servers have two sessions

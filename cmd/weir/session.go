@@ -91,6 +91,7 @@ func (r *session) run(dir string, conclude func() error) (err error) {
 		there.Target, there.BuiltIn = server.URL, true
 		r.plan = &there
 	}
+	r.plan = withAddresses(ctx, r.plan, lookUpAddresses)
 	if err := r.readList(); err != nil {
 		return err
 	}
