@@ -116,7 +116,7 @@ func TestSessionsOnly(t *testing.T) {
 	for i := range service.Hosts {
 		service.Hosts[i].TransferLog = ""
 	}
-	f, s := shared(t, service)
+	f, _ := shared(t, service)
 	if balanced(f) {
 		t.Fatal("nothing is known of these backends")
 	}
@@ -140,7 +140,7 @@ func TestSessionsOnly(t *testing.T) {
 		}
 		return all
 	}
-	f, s = shared(t, service)
+	f, s := shared(t, service)
 	var text bytes.Buffer
 	if err := Text(&text, f, Options{}); err != nil || f.Balance.Source != analysis.BySessions || !strings.Contains(text.String(), "shared the sessions") {
 		t.Errorf("%v\n%s", err, text.String())
