@@ -60,6 +60,7 @@ func TestClientsThatAreJobs(t *testing.T) {
 		}
 	}
 	for _, step := range plan.Steps {
+		now = now.Add(7 * time.Second) // the queue
 		tell(measure.Event{Kind: "step", Step: step.Number, Clients: step.Clients, Text: "begins", Hold: 10})
 		there := min(step.Clients, slots)
 		for range there {

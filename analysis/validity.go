@@ -80,7 +80,11 @@ func (d *data) noteMissing(f *Findings, note func(status, format string, args ..
 		note(Warn, "the run was broken off: it has no end event")
 	}
 	if n, planned := len(f.Curve), len(d.plan.Steps); n > 0 && n < planned {
-		note(Warn, "only %d of %d planned steps were held", n, planned)
+		why := ""
+		if d.plan.On.JobPerClient {
+			why = ": in the others the first clients left before the last came; hold longer than the batch system takes to start them all"
+		}
+		note(Warn, "only %d of %d planned steps were held%s", n, planned, why)
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
@@ -152,7 +156,7 @@ func (d *data) checkClock() Check {
 		}
 	}
 	last := &d.seconds[len(d.seconds)-1]
-	wall := last.end().Sub(d.seconds[0].start).Seconds() - d.interrupted()
+	wall := last.end().Sub(d.seconds[0].start).Seconds() - d.interrupted() - d.between()
 	off := ratio(sum-wall, wall)
 	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall clock", len(d.seconds), d.back, overlaps, sum, wall)
 	switch {
@@ -167,6 +171,17 @@ func (d *data) checkClock() Check {
 		c.Detail += ": the clock was set forward, or seconds are missing"
 	}
 	return c
+}
+
+// between is for how long there were no clients between steps whose clients are
+// jobs of a batch system: nobody measures then.
+func (d *data) between() (seconds float64) {
+	for i := 1; i < len(d.seconds) && d.plan.On.JobPerClient; i++ {
+		if a, b := &d.seconds[i-1], &d.seconds[i]; a.step != b.step {
+			seconds += max(b.start.Sub(a.end()).Seconds(), 0)
+		}
+	}
+	return seconds
 }
 
 // mostErrors is the step of which the largest share failed.

@@ -35,6 +35,9 @@ func short(text string, most int) string {
 // event adds one line of events.jsonl.
 func (h *history) event(e *measure.Event) {
 	h.line()
+	if !h.workers.tell(e) {
+		return
+	}
 	text := short(e.Text, mostText)
 	h.events = append(h.events, event{h.seq, e.Time, short(e.Kind, mostName), e.Step, text})
 	if n := len(h.events) - mostEvents; n > mostEvents {

@@ -56,6 +56,7 @@ type history struct {
 	hosts  map[string]*host
 	sides  *track
 
+	workers workersOf
 	events  []event
 	dropped int // events before them
 	errors  map[storage.Class]*errorTally
@@ -84,7 +85,7 @@ type opened struct {
 
 func newHistory() *history {
 	return &history{epoch: rand.Uint32(), planned: map[int]scenario.Step{}, rows: newTrack(colFixed), column: map[string]int{}, stores: map[string]*store{},
-		hosts: map[string]*host{}, sides: newTrack(sideColumns), errors: map[storage.Class]*errorTally{}}
+		hosts: map[string]*host{}, sides: newTrack(sideColumns), workers: workersOf{}, errors: map[storage.Class]*errorTally{}}
 }
 
 // turn makes all that pages have worthless.

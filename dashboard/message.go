@@ -90,7 +90,8 @@ type now struct {
 	Report  bool    `json:"report,omitempty"`
 	Seconds int     `json:"seconds"` // that a point stands for
 	Problem string  `json:"problem,omitempty"`
-	Last    string  `json:"last,omitempty"` // what the last event says, once the run is over
+	Last    string  `json:"last,omitempty"`    // what the last event says, once the run is over
+	Workers string  `json:"workers,omitempty"` // how many are there and how many are not, of a run on many machines
 }
 
 // States of a run.

@@ -133,8 +133,15 @@ func (t *stepTally) plain() plainStep {
 	return p
 }
 
-// words says how far the run is.
+// words says how far the run is, and on how many machines.
 func (n *now) words() string {
+	if n.Workers == "" {
+		return n.progress()
+	}
+	return n.progress() + " " + n.Workers + "."
+}
+
+func (n *now) progress() string {
 	switch n.State {
 	case waiting:
 		return "Waiting for the run to begin."

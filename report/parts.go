@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"weir/analysis"
@@ -48,7 +49,7 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 	for i := range f.Subintervals {
 		p := &f.Subintervals[i]
 		if n := p.Number - 1; n >= 0 && n < len(points) && p.Clients > 0 {
-			places = append(places, p.Clients)
+			places = append(places, math.Round(p.Clients))
 			points[n] = append(points[n], figure.Point{X: p.Clients, Y: of(p), Note: fmt.Sprintf("step %d, part %d: %s with %s", p.Step, p.Number, y.text(of(p)), clients(f, p.Clients))})
 		}
 	}

@@ -42,6 +42,7 @@ type live struct {
 	still   func()      // ends the rows that move
 	stream  *stream
 	dir     string        // of the run
+	wrong   int           // workers that were told of
 	workers func() string // who is there, and who is not; nil: the clients are on this machine
 }
 
@@ -103,7 +104,7 @@ func (l *live) Event(e measure.Event) error {
 	case e.Kind == "step":
 		l.course.begin(&e)
 		l.remote(&e)
-	case e.Worker != nil && (e.Worker.State == measure.Came || e.Worker.State == measure.Left): // hundreds may: they are counted
+	case e.Worker != nil && !l.tellsOf(e.Worker): // it is counted
 	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
 	case e.Kind == "error":
 		tell(l.said, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
@@ -111,6 +112,23 @@ func (l *live) Event(e measure.Event) error {
 		tell(l.said, "  ", "%s %s", e.Time.Local().Format("15:04:05"), e.Text)
 	}
 	return nil
+}
+
+// mostTold is of how many workers that are held, failed or were lost a line is told.
+const mostTold = 10
+
+// tellsOf tells whether what became of a worker is worth a line: of hundreds the
+// first ones are.
+func (l *live) tellsOf(w *measure.Worker) bool {
+	switch w.State {
+	case measure.Came, measure.Left, measure.Absent:
+		return false
+	}
+	l.wrong++
+	if l.wrong == mostTold+1 {
+		tell(l.said, "  ", "more workers are in trouble: they are counted, and the report has them all")
+	}
+	return l.wrong <= mostTold
 }
 
 // remote tells on which workers a step is held.

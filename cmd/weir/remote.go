@@ -228,13 +228,13 @@ func (t *troop) dismiss() error {
 // patience is for how long workers that are through may take to end.
 const patience = 10 * time.Second
 
-// through waits until the workers that run have ended.
+// through waits until the workers that were there have ended.
 func (t *troop) through() {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for slices.ContainsFunc(t.calls, func(c *call) bool { return c.job.Counts().Running > 0 }) {
+	for t.running() {
 		select {
 		case <-look.C:
 		case <-late.C:

@@ -75,6 +75,18 @@ func (r *roster) heard(w cluster.WorkerState) {
 	}
 }
 
+// running tells whether a worker that has been there has not ended.
+func (r *roster) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		if j.came && j.State == batch.Running {
+			return true
+		}
+	}
+	return false
+}
+
 // coming is how many workers may still come.
 func (r *roster) coming() int {
 	r.mu.Lock()

@@ -41,6 +41,7 @@ export interface Now {
   seconds: number;
   problem?: string;
   last?: string;
+  workers?: string;
 }
 
 export interface HostNow {

@@ -224,8 +224,12 @@ function list(ul: HTMLElement, items: [string, string, string][]): void {
   ul.hidden = items.length === 0;
 }
 
-/** words says how far the run is. */
+/** words says how far the run is, and on how many machines. */
 function words(now: Now): string {
+  return progress(now) + (now.workers ? " " + now.workers + "." : "");
+}
+
+function progress(now: Now): string {
   switch (now.state) {
     case "waiting": return "Waiting for the run to begin.";
     case "preparing": return "The run is being prepared: there is no load yet.";
