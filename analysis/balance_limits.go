@@ -16,6 +16,7 @@ const (
 const (
 	fullSessions    = 0.95 // of its limit
 	waitingSessions = 0.5  // mean number that wait for it
+	hardlyMore      = 1.1  // factor of what it gives that is no more worth a word
 )
 
 // limits finds from which load on each backend is full, by a resource of its
@@ -76,13 +77,11 @@ func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
 	return -1, nil
 }
 
-// flat tells whether backend k gives so little more at all loads beyond i that a
-// curve is said to level off.
+// flat tells whether backend k gives hardly more at any load beyond i.
 func (l *ladder) flat(i, k int) bool {
 	from := l.steps[i].Backends[k].amount()
 	for j := i + 1; j < len(l.steps); j++ {
-		more := ratio(l.load(j), l.load(i)) - 1
-		if l.steps[j].Backends[k].amount() > from*(1+halfGrowth*more+growthSlip) {
+		if l.steps[j].Backends[k].amount() > from*hardlyMore {
 			return false
 		}
 	}
