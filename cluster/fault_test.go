@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -268,6 +269,7 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n := plan(hold(6, 2), hold(6, 2)), &notes{}
 	conf.Sink = n
+	conf.Pilot = &afterAll{Pilot: engine.Alone(conf.Plan), ready: func() bool { return n.told("worker", "worker 3 came in") }}
 	var late sync.Once
 	n.seen = func(*measure.Interval) { late.Do(func() { jobs = append(jobs, submit(t, d.Pass(), patience)) }) }
 	absent := func() []string { return []string{"job 7.2 is held: Disk quota exceeded"} }
@@ -285,6 +287,24 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
 	}
 	once(t, n)
+}
+
+// afterAll names the steps after the first when something has come true.
+type afterAll struct {
+	engine.Pilot
+	ready func() bool
+	asked int
+}
+
+func (p *afterAll) Next(ctx context.Context) (scenario.Step, error) {
+	for p.asked++; p.asked == 2 && !p.ready(); {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return scenario.Step{}, ctx.Err()
+		}
+	}
+	return p.Pilot.Next(ctx)
 }
 
 // Stop rules are those of all workers together.

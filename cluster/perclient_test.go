@@ -17,7 +17,7 @@ func TestClientsAreJobs(t *testing.T) {
 	slots := make(chan struct{}, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	conf, n := plan(hold(10, 4), hold(4, 3)), &notes{}
+	conf, n := plan(hold(10, 7), hold(4, 4)), &notes{}
 	conf.Sink = n
 	err := control(t, d, conf, Crew{JobPerClient: true, patience: 3 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
 		go func() {
@@ -48,8 +48,8 @@ func TestClientsAreJobs(t *testing.T) {
 			t.Errorf("%v clients in the hold of step 2", v.Clients)
 		}
 	}
-	if area[1] < 38 || area[1] > 46 || area[2] < 11 || area[2] > 14 || most[1] > 8 || most[2] > 5 {
-		t.Errorf("client seconds %v, want 40 and 12; most clients %v, want 6 and 4", area, most)
+	if area[1] < 67 || area[1] > 78 || area[2] < 15 || area[2] > 18 || most[1] > 8 || most[2] > 5 {
+		t.Errorf("client seconds %v, want 70 and 16; most clients %v, want 6 and 4", area, most)
 	}
 	for step, p := range phases {
 		if len(p) != 3 || p[0] != measure.Ramp || p[1] != measure.Hold || p[2] != measure.Drain {

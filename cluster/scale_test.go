@@ -122,6 +122,11 @@ func BenchmarkAThousandWorkers(b *testing.B) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		b.Fatal(err)
 	}
+	telling := 0.0
+	for _, c := range crowds {
+		telling += (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+	}
+	b.ReportMetric(1000*telling/workers/seconds, "worker-cpu-ms/s") // coming in is among it
 	b.ReportMetric(c.CPU/c.Seconds, "cores")
 	b.ReportMetric(c.Coming, "cpu-s-to-come-in")
 	b.ReportMetric(float64(c.Memory)/1e6, "MB")
