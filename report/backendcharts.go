@@ -25,7 +25,7 @@ func backendCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 		backendStack(f), imbalanceChart(f),
 		backendLoad(f, "backendsessions", "Sessions of each backend against load", "sessions", "Sessions at once", func(x *analysis.BackendFigure) *float64 { return x.Sessions }, unit.Significant),
 		backendLoad(f, "backendcpu", "CPU of each backend against load", "% of its cores", "Share of all cores of a backend's machine that were busy", func(x *analysis.BackendFigure) *float64 { return x.CPU }, unit.Percent),
-		backendLoad(f, "backendcores", "Cores that each backend's processes used, against load", "cores", "CPU time that a backend's own processes used", func(x *analysis.BackendFigure) *float64 { return x.Cores }, unit.Significant),
+		backendLoad(f, "backendcores", "Cores of each backend against load", "cores", "CPU time that a backend's own processes used", func(x *analysis.BackendFigure) *float64 { return x.Cores }, unit.Significant),
 		backendLoad(f, "backendnet", "Network of each backend against load", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed", func(x *analysis.BackendFigure) *float64 { return x.Network }, unit.Percent),
 	} {
 		if c != nil {
@@ -119,7 +119,7 @@ func backendStack(f *analysis.Findings) *figure.Figure {
 		return nil
 	}
 	_, place := load(f)
-	c := &figure.Figure{ID: "backendload", Title: "What each backend gave against load, stacked to the sum", X: stepAxis(f)}
+	c := &figure.Figure{ID: "backendload", Title: "What each backend gave, stacked to the sum, against load", X: stepAxis(f)}
 	c.Lines = stack(f, len(steps), func(k int) (float64, func(int) float64) {
 		return place(steps[k]), func(i int) float64 { return backendAmount(&steps[k].Backends[i]) }
 	})
@@ -224,7 +224,7 @@ func backendLoad(f *analysis.Findings, id, title, label, what string, of func(*a
 	if strings.HasPrefix(label, "%") {
 		c.Y = percentAxis(label, 0)(c.Lines)
 	}
-	c.Y.Name, c.Y.Label = strings.ToLower(what[:1])+what[1:], label
+	c.Y.Name, c.Y.Label = map[string]string{"backendsessions": "sessions", "backendcpu": "CPU", "backendcores": "CPU time", "backendnet": "network traffic"}[id], label
 	c.Desc = what + ": " + strings.Join(said, "; ") + "."
 	return c
 }
@@ -232,7 +232,7 @@ func backendLoad(f *analysis.Findings, id, title, label, what string, of func(*a
 // backendTimes are what backends gave, stacked, and their sessions, against time.
 func backendTimes(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	points := s.Backends[0].Points
-	gave := figure.Figure{ID: "backendtime", Title: "What each backend gave against time, stacked to the sum"}
+	gave := figure.Figure{ID: "backendtime", Title: "What each backend gave, stacked to the sum, against time"}
 	amount := func(p *analysis.BackendPoint) float64 {
 		if f.Balance.Source == analysis.BySessions {
 			return p.Sessions
