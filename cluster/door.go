@@ -351,7 +351,7 @@ func (d *Door) reports(_ context.Context, t *told) (*taken, error) {
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	fresh, err := s.fresh(t.Reports)
+	fresh, err := s.fresh(t.Reports, d.clock())
 	if err != nil {
 		return nil, err
 	}

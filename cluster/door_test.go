@@ -55,6 +55,7 @@ func control(t *testing.T, d *Door, conf engine.Config, crew Crew) error {
 }
 
 func TestWorkersComeInOverTheNetwork(t *testing.T) {
+	t.Parallel()
 	d := open(t, DoorOptions{})
 	var workers []<-chan error
 	for range 3 {

@@ -248,6 +248,12 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	far := raw(report{No: 7, Interval: &measure.Interval{Start: start.AddDate(1, 0, 0), Seconds: 1, Step: 1, Phase: measure.Hold}})
+	for _, bad := range []json.RawMessage{far, json.RawMessage(`{"no":7,"interval":{"latency_seconds":{"count":1,"hdr":"nonsense"}}}`), json.RawMessage(`7`)} {
+		if err := c.Ask(t.Context(), reportsPath, told{h.Session, []json.RawMessage{bad}}, &taken{}); wire.Status(err) != 400 {
+			t.Errorf("%s was taken: %v", bad, err)
+		}
+	}
 	last := told{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: "error", Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
 	ask(reportsPath, last, &taken{})
 	ask(reportsPath, last, &taken{})

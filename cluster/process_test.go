@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,6 +38,9 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		}
+	}
+	if err := flag.Set("test.parallel", "6"); err != nil { // most of them wait
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -189,6 +193,7 @@ func (n *notes) done() (sum int64) {
 // Four processes that come in over the network tell all that they did, and as
 // much as four that are driven over pipes.
 func TestFourProcessesOverTheNetwork(t *testing.T) {
+	t.Parallel()
 	d := open(t, DoorOptions{})
 	var jobs []*job
 	for range 4 {

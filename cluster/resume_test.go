@@ -120,6 +120,7 @@ func read(t *testing.T, run string) *notes {
 }
 
 func TestAKilledControllerIsFoundAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")
 	first := conduct(t, dir)

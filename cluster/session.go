@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"weir/internal/wire"
 )
@@ -154,14 +155,20 @@ func (s *session) knows() bool {
 	return s.told || s.gone
 }
 
+// soon is how far a worker's clock may run ahead of ours while a run goes on.
+const soon = time.Minute
+
 // fresh returns those reports that were not taken before, and takes them: what
 // comes twice is known, and what comes before its turn is asked for again.
-func (s *session) fresh(all []json.RawMessage) ([]report, error) {
+func (s *session) fresh(all []json.RawMessage, now time.Time) ([]report, error) {
 	var out []report
 	for _, text := range all {
 		var r report
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, wire.Refuse(400, "a report cannot be read: %v", err)
+		}
+		if v := r.Interval; v != nil && v.Start.After(now.Add(soon)) {
+			return nil, wire.Refuse(400, "a report is of %v, which is yet to come: it is %v", v.Start, now)
 		}
 		out = append(out, r)
 	}
