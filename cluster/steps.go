@@ -1,0 +1,208 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"weir/engine"
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/scenario"
+)
+
+// gather ends the step when the clients of all workers have left it.
+func (k *controller) gather() {
+	any := false
+	for _, w := range k.present() {
+		if w.in && !w.gone {
+			return
+		}
+		any = any || w.gone
+	}
+	if !any {
+		return
+	}
+	k.tell(order{Over: k.number})
+	for _, w := range k.workers {
+		w.gone = false
+	}
+}
+
+// next asks the pilot for the next step when it is time. The pilot may take its
+// time: what workers tell meanwhile is heard.
+func (k *controller) next(ctx context.Context) error {
+	if k.crew.JobPerClient {
+		return k.nextJobs(ctx)
+	}
+	if k.answers != nil || k.leaving || k.ended || !k.due() {
+		return nil
+	}
+	if err := k.resume(false); err != nil {
+		return err
+	}
+	if k.kept != nil {
+		return k.begin(ctx, engine.Answer{Step: *k.kept})
+	}
+	if k.cool {
+		if err := k.sum.over(); err != nil { // the pilot may want to read it
+			return err
+		}
+	}
+	k.answers = engine.Ask(ctx, k.Pilot)
+	return nil
+}
+
+// due tells whether the next step may begin: all workers that hold one have
+// asked for it. One that is out of touch is waited for only where clients rest
+// meanwhile; where they do not, its clients leave by themselves.
+func (k *controller) due() bool {
+	ready, coming := 0, 0
+	for _, w := range k.present() {
+		switch {
+		case w.absent && k.silent(w) < k.crew.patience/3:
+			return false
+		case w.ready:
+			ready++
+		case w.in && (k.cool || k.crew.closed || k.silent(w) < k.touch()):
+			return false
+		case !w.in:
+			coming++
+		}
+	}
+	if k.started || ready == 0 {
+		return ready > 0
+	}
+	if k.crew.closed {
+		return coming == 0
+	}
+	return ready >= k.crew.Want || k.clock().Sub(k.began) > k.crew.Wait
+}
+
+// begin sends the step that the pilot named.
+func (k *controller) begin(ctx context.Context, a engine.Answer) error {
+	switch {
+	case k.leaving:
+		return nil
+	case errors.Is(a.Err, io.EOF):
+		k.ended = true
+		k.tell(order{End: true})
+		return nil
+	case a.Err != nil:
+		return a.Err
+	}
+	if k.crew.JobPerClient {
+		return k.beginJobs(ctx, a.Step)
+	}
+	if k.skip {
+		k.skip = false
+		return nil // it is held
+	}
+	mine := k.asking()
+	if k.kept = nil; len(mine) == 0 {
+		k.kept = &a.Step // those who asked have been lost meanwhile
+		return nil
+	}
+	step, first := a.Step, !k.started
+	k.started = true
+	if k.loaded.IsZero() {
+		k.loaded = k.clock()
+	}
+	k.cool, k.number = step.Cool > 0 || step.Jobs > 0, step.Number
+	step.Begin = k.clock().Add(k.notice(len(mine)))
+	shares := deal(step.Clients, mine, k.Plan.Links)
+	total := 0
+	for _, n := range shares {
+		total += n
+	}
+	more := k.numbers
+	for i, w := range mine {
+		part := step
+		if part.Clients = shares[i]; part.Clients < total {
+			part.Rate *= unit.Rate(part.Clients) / unit.Rate(total)
+		}
+		k.give(w, part)
+	}
+	var noted error
+	if k.numbers > more {
+		noted = k.roll.note(enrolled{Numbers: k.numbers})
+	}
+	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
+}
+
+// give has a worker begin its part of a step.
+func (k *controller) give(w *remote, part scenario.Step) {
+	_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
+	w.step, w.clients, w.ready, w.gone, w.in, w.held = part.Number, part.Clients, false, false, true, true
+	if w.latest.IsZero() {
+		w.latest = part.Begin.Add(-2 * time.Second) // it has nothing to tell of what was before
+	}
+	k.show(w)
+}
+
+// asking returns the workers that ask for the next step and are in touch.
+func (k *controller) asking() []*remote {
+	var all []*remote
+	for _, w := range k.present() {
+		if w.ready && (w.near() || k.silent(w) < k.touch()) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// notice is how long before a step begins the workers are told.
+func (k *controller) notice(workers int) time.Duration {
+	if k.crew.closed {
+		return 50 * time.Millisecond
+	}
+	return 100*time.Millisecond + time.Duration(workers)*time.Millisecond/4
+}
+
+// allot gives a worker numbers for n clients, of which it may have some.
+func (k *controller) allot(w *remote, n int) []span {
+	more := n - w.numbers
+	if more <= 0 {
+		return nil
+	}
+	s := span{k.Plan.First + k.numbers, more}
+	k.numbers += more
+	w.numbers = n
+	return []span{s}
+}
+
+// announce tells of a step that begins.
+func (k *controller) announce(step scenario.Step, workers int) error {
+	where := fmt.Sprintf("in %d processes", workers)
+	if !k.crew.closed {
+		where = "on " + say.Plural(workers, "worker")
+	}
+	return k.Sink.Event(measure.Event{
+		Time: k.clock().UTC(), Kind: "step", Step: step.Number,
+		Text:    fmt.Sprintf("step %d: %d clients %s", step.Number, step.Clients, where),
+		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(),
+	})
+}
+
+// fewer warns if there are fewer workers, or less room, than there should be.
+func (k *controller) fewer(step scenario.Step, clients, workers int, first bool) error {
+	var err error
+	if first && workers < k.crew.Want {
+		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.crew.Want, k.crew.Wait)
+		if why := k.absent(); why != nil {
+			text += ": " + inLine(why)
+		}
+		err = k.warn(text)
+	}
+	if clients < step.Clients {
+		err = errors.Join(err, k.warn(fmt.Sprintf("step %d has %d clients instead of %d: the workers that are there may open no more files", step.Number, clients, step.Clients)))
+	}
+	return err
+}
+
+func (k *controller) warn(text string) error {
+	return k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text})
+}
