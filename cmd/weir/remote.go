@@ -143,6 +143,13 @@ func forget(ctx context.Context, run *results.Run) error {
 	if run.Plan.On.Batch == "" {
 		return nil
 	}
+	f, err := results.Follow(run.Dir)
+	if err != nil {
+		return err
+	}
+	if !f.Over() {
+		return fmt.Errorf("%s still goes on, with its workers: interrupt it first", run.Dir)
+	}
 	system, err := systemOf(run.Plan.On)
 	if err != nil {
 		return err

@@ -207,6 +207,9 @@ func TestCleanForgetsWorkers(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	p := r.local(t, "--workers", "1", "--target", s.URL, "--clients", "2", "--hold", "10m", "--set", "workload={kind: write, size: 4KiB, think: 5ms}")
 	untilHeld(t, r.run(), 1)
+	if code, said := r.start(t, "clean", "run").ended(); code != exitError || !strings.Contains(said, "still goes on, with its workers") {
+		t.Errorf("while it goes on: exit code %d\n%s", code, said)
+	}
 	p.kill(t)
 	if code, said := r.start(t, "clean", "run").ended(); code != exitFine {
 		t.Errorf("exit code %d\n%s", code, said)
