@@ -66,6 +66,17 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// expecting tells whether workers of a controller that was killed may still come
+// back: one that holds a step decides how the run goes on.
+func (k *controller) expecting() bool {
+	for _, w := range k.present() {
+		if w.absent && k.silent(w) < k.crew.patience/3 {
+			return true
+		}
+	}
+	return false
+}
+
 // nextJobs does what next does, where clients are jobs.
 func (k *controller) nextJobs(ctx context.Context) error {
 	j := k.jobs
@@ -73,9 +84,13 @@ func (k *controller) nextJobs(ctx context.Context) error {
 		return nil
 	}
 	if j == nil {
-		if k.clock().After(k.calm) {
-			k.answers = engine.Ask(ctx, k.Pilot)
+		if !k.clock().After(k.calm) || k.expecting() {
+			return nil
 		}
+		if err := k.resume(false); err != nil {
+			return err
+		}
+		k.answers = engine.Ask(ctx, k.Pilot)
 		return nil
 	}
 	working, there := 0, 0

@@ -92,7 +92,7 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 		}
 	}
 	if r.resumed != nil {
-		if err := t.find(ctx); err != nil {
+		if err := t.find(ctx, r.resumed.run); err != nil {
 			return t, err
 		}
 	}

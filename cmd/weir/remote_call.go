@@ -12,6 +12,7 @@ import (
 	"weir/batch"
 	"weir/internal/say"
 	"weir/measure"
+	"weir/results"
 	"weir/scenario"
 )
 
@@ -104,7 +105,7 @@ func callDirs(dir string) []string {
 
 // find looks for the workers of a run that was killed. If none of them is left, or
 // the files are not known that they work on, the run begins anew with others.
-func (t *troop) find(ctx context.Context) error {
+func (t *troop) find(ctx context.Context, run *results.Run) error {
 	var gone, live []batch.Job
 	left := 0
 	for _, dir := range callDirs(t.dir) {
@@ -123,6 +124,14 @@ func (t *troop) find(ctx context.Context) error {
 		left, live = left+n, append(live, job)
 	}
 	t.submitted(left)
+	for e, err := range run.Events() {
+		if err != nil {
+			return err
+		}
+		if w := e.Worker; w != nil && w.State == measure.Came && w.Job != "" {
+			t.of(w.Job).came = true // nobody else hears of them yet
+		}
+	}
 	for _, job := range live {
 		t.calls = append(t.calls, follow(job, t.system.Name(), t.changed))
 	}
