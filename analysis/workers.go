@@ -121,7 +121,7 @@ func (d *data) checkWorkers(f *Findings) *Check {
 		said = append(said, fmt.Sprintf("all %d stayed to the end", n))
 	}
 	if d.plan.On.JobPerClient {
-		said = append(said, f.slots()...)
+		said = append(said, d.slots(f)...)
 	} else {
 		said = append(said, late(f.Workers)...)
 	}
@@ -179,12 +179,16 @@ func (d *data) missed(f *Findings, t time.Time) (text string, fail bool) {
 	return text + ", so the curve from there on is not that of its loads", true
 }
 
-// slots tells of steps whose clients were never all there: the batch system had
-// no room for them.
-func (f *Findings) slots() []string {
+// slots tells of steps whose clients were never all there at once.
+func (d *data) slots(f *Findings) []string {
+	most := map[int]float64{} // by step
+	for i := range d.seconds {
+		x := &d.seconds[i]
+		most[x.step] = max(most[x.step], x.clients)
+	}
 	for i := range f.Curve {
-		if s := &f.Curve[i]; s.Clients < s.Planned {
-			return []string{fmt.Sprintf("of the %s of step %d %d were active at once: the batch system had no more slots", f.count(s.Planned), s.Step, s.Clients)}
+		if s := &f.Curve[i]; most[s.Step] < allThere*float64(s.Planned) {
+			return []string{fmt.Sprintf("of the %s of step %d no more than %.0f were active at once: others waited for slots, or came when the first had ended", f.count(s.Planned), s.Step, most[s.Step])}
 		}
 	}
 	return nil

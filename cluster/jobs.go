@@ -15,11 +15,14 @@ import (
 // worker of its own, which works from when it comes for as long as the step
 // holds. How many there are is up to that system, so the phases are the
 // controller's: ramp while more and more begin, hold while as many as it lets
-// run do, drain while they end.
+// run do, drain while they end. Where the first ones end before the last ones begin, it holds
+// from then on, who ends makes room for who begins, and for a fifth of the jobs' time at least:
+// no step is without any.
 type jobStep struct {
 	scenario.Step
 	called time.Time
 	begun  int
+	first  time.Time // when one began first
 	last   time.Time // when one began last
 	steady time.Time // from when on it holds; zero: not yet
 	waning time.Time // from when on it drains
@@ -110,11 +113,11 @@ func (k *controller) nextJobs(ctx context.Context) error {
 		}
 	}
 	now, coming := k.clock(), k.coming()
-	if j.steady.IsZero() && j.begun > 0 && (coming == 0 || now.Sub(j.last) > k.crew.patience) {
+	if j.steady.IsZero() && j.begun > 0 && (coming == 0 || now.Sub(j.last) > k.crew.patience || now.Sub(j.first) > time.Duration(j.Hold)) {
 		j.steady = later(j.last, now)
 	}
 	if j.waning.IsZero() && j.begun > working && coming == 0 {
-		j.waning = now
+		j.waning = later(now, j.steady.Add(max(time.Duration(j.Hold)/5, 2*time.Second)))
 	}
 	if coming == 0 && there == 0 {
 		return k.overJobs()
@@ -128,7 +131,9 @@ func (k *controller) employ(w *remote) {
 	one := j.Step
 	one.Clients, one.Ramp, one.Settle, one.Cool = 1, 0, 0, 0
 	one.Begin = k.clock().Add(k.notice(1))
-	j.begun++
+	if j.begun++; j.begun == 1 {
+		j.first = one.Begin
+	}
 	j.last = one.Begin
 	k.give(w, one)
 }
@@ -139,7 +144,7 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 	k.sum.phase = k.jobs.phase
 	if k.skip { // workers hold it since before we were killed
 		k.skip = false
-		k.jobs.Number, k.jobs.steady = k.past.Broken, k.steady
+		k.jobs.Number, k.jobs.steady, k.jobs.first = k.past.Broken, k.steady, k.clock()
 		for _, w := range k.present() {
 			if w.in {
 				k.jobs.begun++

@@ -10,7 +10,8 @@ import (
 
 // describe writes the submit description
 // (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html). What the user adds comes
-// before what must be as it is: the last word on a thing counts.
+// before what must be as it is: the last word on a thing counts. Where the machines have the
+// program already, on a file system that they share, it need not travel.
 func describe(w *batch.Work, sub *batch.Submission) (string, error) {
 	arguments, err := arguments(w.Args)
 	if err != nil {
@@ -35,9 +36,9 @@ batch_name = %s
 notification = Never
 want_graceful_removal = True
 job_max_vacate_time = 10
-%s
 executable = %s
 transfer_executable = True
+%s
 arguments = %s
 environment = "WEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)"
 should_transfer_files = YES
@@ -52,7 +53,7 @@ log = %s
 log_xml = False
 +%s = "%s"
 queue %d
-`, literal(batch.Words("weir "+w.Name, nil)), strings.Join(w.Options, "\n"), literal(w.Program), arguments, literal(strings.Join(w.Files, ",")),
+`, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, literal(strings.Join(w.Files, ",")),
 		bring, literal(w.Dir), literal(filepath.Join(w.Dir, "events.log")), tagAttribute, sub.Tag, w.Count), nil
 }
 

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+	"weir/measure"
+	"weir/results"
+	"weir/storage"
+)
+
+// The test of the GridFTP servers behind LVS, small: up to 200 jobs of a real
+// HTCondor and of a real Slurm, one client each, through a balancer to real GridFTP servers.
+func TestClientsAsJobs(t *testing.T) {
+	const most = 200
+	ftp := lab.StartGridFTP(t, lab.GridFTPConfig{Servers: 3})
+	for _, s := range []struct {
+		name   string
+		start  func() *lab.System
+		submit string
+		queue  []string // prints a line for each job that is left
+	}{
+		// The program of the tests is large, and the pool has it already.
+		{"htcondor", func() *lab.System { return lab.StartHTCondor(t, lab.HTCondorConfig{Slots: most}) }, "[transfer_executable = False]", []string{"condor_q", "-allusers", "-af", "ClusterId"}},
+		{"slurm", func() *lab.System { return lab.StartSlurm(t, lab.SlurmConfig{CPUs: most}) }, "[]", []string{"squeue", "--noheader"}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			system := s.start()
+			system.Use(t)
+			r := newRemote(t)
+			before := retrieved(t, ftp)
+			scenario, err := filepath.Abs("../../scenarios/gridftp-lvs/small.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, said := r.start(t, "run", scenario, "--on", s.name, "--target", ftp.URL, "--set", "balancer="+labBalancer(ftp),
+				"--set", "hosts=["+strings.Join(labHosts(ftp), ",")+"]", "--set", "on.submit="+s.submit, "--hold", "8s", "--out", "run").ended()
+			if code != exitFine && code != exitInvalid {
+				t.Fatalf("exit code %d\n%s", code, said)
+			}
+			f := findings(t, r.run())
+			if asJobs(t, f); t.Failed() {
+				t.Log(said)
+			}
+			whatBackendsGave(t, f)
+			sameBytes(t, r.run(), before, retrieved(t, ftp))
+			page(t, r.run())
+			out, err := exec.CommandContext(t.Context(), s.queue[0], s.queue[1:]...).CombinedOutput()
+			if err != nil || len(strings.TrimSpace(string(out))) > 0 {
+				t.Errorf("left in the queue: %v\n%s", err, out)
+			}
+			r.left(t)
+			empty(t, ftp.Data)
+			if err := system.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// asJobs fails t unless all jobs of all four steps were there, came and went
+// as jobs do, and the parts of the steps have their function.
+func asJobs(t *testing.T, f *analysis.Findings) {
+	t.Helper()
+	jobs := 0
+	if len(f.Curve) != 4 {
+		t.Fatalf("%d steps", len(f.Curve))
+	}
+	phases := map[string]float64{}
+	for _, p := range f.Phases {
+		phases[fmt.Sprint(p.Step, p.Phase)] += p.Seconds
+	}
+	for i, s := range f.Curve {
+		jobs += s.Planned
+		if s.Planned != 50*(i+1) || s.Errors > 0 || s.Done == 0 {
+			t.Errorf("step %d: %d of %d clients, %d files, %d errors %v", s.Step, s.Clients, s.Planned, s.Done, s.Errors, s.ErrorsBy)
+		}
+		for _, phase := range []string{measure.Ramp, measure.Hold, measure.Drain} {
+			if phases[fmt.Sprint(s.Step, phase)] == 0 {
+				t.Errorf("step %d has no %s", s.Step, phase)
+			}
+		}
+	}
+	came := map[string]bool{}
+	for _, w := range f.Workers {
+		if came[w.Job] = true; w.State != measure.Left || w.Job == "" || w.Told < 6 {
+			t.Errorf("%+v", w)
+		}
+	}
+	if len(came) != jobs || jobs != 500 {
+		t.Errorf("%d jobs told something, of %d", len(came), jobs)
+	}
+	if len(f.Subintervals) != 16 || f.Parts == nil || f.Parts.Total == nil || f.Parts.Each == nil || f.Parts.Total.Points != 16 {
+		t.Errorf("%d parts, %+v", len(f.Subintervals), f.Parts)
+	}
+}
+
+// whatBackendsGave fails t unless each backend has its figures, which are together
+// what the clients saw.
+func whatBackendsGave(t *testing.T, f *analysis.Findings) {
+	t.Helper()
+	if f.Balance == nil || len(f.Balance.Backends) != 3 {
+		t.Fatalf("backends %+v", f.Balance)
+	}
+	for _, s := range f.Curve {
+		sum := 0.0
+		for _, b := range s.Backends {
+			if b.Clients == nil || b.Sessions == nil || b.Log == nil {
+				t.Fatalf("step %d: %+v", s.Step, b)
+			}
+			sum += *b.Clients
+		}
+		if len(s.Backends) != 3 || math.Abs(sum-s.Throughput) > 1e-3*s.Throughput {
+			t.Errorf("step %d: %d backends gave %v, all together %v", s.Step, len(s.Backends), sum, s.Throughput)
+		}
+	}
+	if state, detail := status(f, "backends agree"); state == analysis.Fail || state == "" {
+		t.Errorf("%s: %s", state, detail)
+	}
+}
+
+// sameBytes fails t unless the servers' own logs have what the clients of the run
+// read, and the 16 files of 200 kB that the run read back when it had made them.
+func sameBytes(t *testing.T, dir string, before, after map[string]int64) {
+	t.Helper()
+	run, err := results.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved, logged := int64(16*200_000), int64(0)
+	for v, err := range run.Intervals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Kind == storage.Read {
+			moved += v.Moved
+		}
+	}
+	for name := range after {
+		if logged += after[name] - before[name]; after[name] == before[name] {
+			t.Errorf("%s has logged nothing", name)
+		}
+	}
+	if moved != logged {
+		t.Errorf("clients read %d bytes, the servers logged %d", moved, logged)
+	}
+}
+
+// retrieved is how many bytes each server has sent, by its transfer log.
+func retrieved(t *testing.T, s *lab.System) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for _, server := range s.Servers {
+		if server.TransferLog == "" {
+			continue
+		}
+		b, err := os.ReadFile(server.TransferLog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`NBYTES=(\d+) .*TYPE=RETR`).FindAllSubmatch(b, -1) {
+			n, err := strconv.ParseInt(string(m[1]), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[server.Name] += n
+		}
+	}
+	return all
+}
+
+// page fails t unless the report shows what this test is about.
+func page(t *testing.T, run string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(run, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Phases of the steps", "Backends", "Workers", "cool down", "gftp-3"} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("the report has no %q", want)
+		}
+	}
+}
