@@ -246,26 +246,50 @@ func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
 	}
 }
 
-func TestASecondOfManyWorkersHasOneStart(t *testing.T) {
+// Two workers, the second of which is 40 ms late where the ramp ends: what is
+// written begins and ends where the mean of them does, without a gap, and has
+// the clients of both, whichever of the servers they met.
+func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	told := &notes{}
 	s := newSum(told)
 	at := time.Unix(100, 0)
-	for i, server := range []string{"a", "b", "b", "a"} {
-		v := measure.Interval{
-			Start: at.Add(time.Duration(4-i) * time.Millisecond), Seconds: 0.9 + float64(i)/1000,
-			Step: 1, Phase: "hold", Kind: storage.Read, Server: server, Clients: 2, Done: 1,
-		}
-		s.add(&v, claim{&stream{}, 0})
+	tell := func(by line, phase, server string, from, to time.Duration, clients float64) {
+		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server, Clients: clients, Done: 1}
+		s.add(&v, claim{by, 0})
 	}
+	const ms = time.Millisecond
+	early, late := &stream{}, &stream{}
+	tell(early, measure.Ramp, "a", 0, 980*ms, 1)
+	tell(early, measure.Hold, "a", 980*ms, 1000*ms, 2)
+	tell(early, measure.Hold, "a", 1000*ms, 2000*ms, 2)
+	tell(early, measure.Hold, "b", 1000*ms, 2000*ms, 2)
+	tell(late, measure.Ramp, "a", 2*ms, 1000*ms, 3)
+	tell(late, measure.Ramp, "a", 1000*ms, 1020*ms, 4)
+	tell(late, measure.Hold, "b", 1020*ms, 2000*ms, 4)
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	if len(told.intervals) != 2 {
-		t.Fatalf("%d intervals, want one for each of 2 servers", len(told.intervals))
-	}
-	for _, v := range told.intervals {
-		if !v.Start.Equal(at.Add(time.Millisecond)) || v.Seconds != 0.903 || v.Clients != 4 {
-			t.Errorf("%s: %v for %v s with %v clients, want the earliest start, the longest time, and all clients", v.Server, v.Start, v.Seconds, v.Clients)
+	end, clients := at.Add(ms), 0.0
+	for i, v := range told.intervals {
+		if i > 0 && v.Start.Equal(told.intervals[i-1].Start) {
+			if p := told.intervals[i-1]; v.Seconds != p.Seconds || v.Clients != p.Clients {
+				t.Errorf("one second has %v s with %v clients and %v s with %v", p.Seconds, p.Clients, v.Seconds, v.Clients)
+			}
+			continue
 		}
+		if gap := v.Start.Sub(end); gap.Abs() > 2*time.Nanosecond {
+			t.Errorf("%s begins %v after the end of what was before it", v.Phase, gap)
+		}
+		end = v.Start.Add(time.Duration(v.Seconds * float64(time.Second)))
+		clients += v.Clients * v.Seconds
+	}
+	if d := end.Sub(at.Add(2 * time.Second)); d.Abs() > ms+2*time.Nanosecond {
+		t.Errorf("all ends %v after the workers do", d)
+	}
+	if want := 0.98 + 1.02*2 + 0.998*3 + 4; math.Abs(clients-want) > 1e-9 {
+		t.Errorf("clients were there for %v s in all, want %v", clients, want)
+	}
+	if len(told.intervals) != 5 {
+		t.Errorf("%d intervals, want 5: a ramp and a hold in each second, the last of two servers", len(told.intervals))
 	}
 }

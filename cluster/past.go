@@ -41,7 +41,7 @@ func (k *controller) remember(p *Past) error {
 	}
 	k.number = p.Broken
 	k.loaded = k.began
-	k.sum.past, k.sum.spans, k.events = map[slot]bool{}, map[slot]measure.Interval{}, map[happened]bool{}
+	k.sum.past, k.sum.extents, k.events = map[slot]bool{}, map[slot]extent{}, map[happened]bool{}
 	for v, err := range p.Intervals {
 		if err != nil {
 			return err
@@ -51,8 +51,7 @@ func (k *controller) remember(p *Past) error {
 		if v.Step == p.Broken && v.Phase == measure.Hold && k.steady.IsZero() {
 			k.steady = v.Start.Add(-time.Second)
 		}
-		at.kind, at.server = 0, ""
-		k.sum.spans[at] = measure.Interval{Start: v.Start, Seconds: v.Seconds}
+		k.sum.extents[at.whole()] = extent{start: v.Start, seconds: v.Seconds}
 	}
 	for e, err := range p.Events {
 		if err != nil {

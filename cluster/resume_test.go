@@ -158,7 +158,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 			held[v.Step] += v.Seconds
 		}
 	}
-	if len(held) != 2 || held[1] < 5.9 || held[1] > 6.2 || held[2] < 3.9 && held[3] < 3.9 {
+	if len(held) != 2 || held[1] < 5.8 || held[1] > 6.2 || held[2] < 3.8 && held[3] < 3.8 {
 		t.Errorf("seconds of hold by step: %v, want 6 and 4", held)
 	}
 }

@@ -22,6 +22,12 @@ type slot struct {
 
 func slotOf(v *measure.Interval) slot { return slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server} }
 
+// whole is at for all kinds and servers.
+func (at slot) whole() slot {
+	at.kind, at.server = 0, ""
+	return at
+}
+
 // slotOf is where v belongs.
 func (s *sum) slotOf(v *measure.Interval) slot {
 	at := slotOf(v)
@@ -45,19 +51,21 @@ type known struct {
 
 // A sum adds the intervals of many workers second by second.
 type sum struct {
-	out   measure.Sink
-	phase func(second int64) string // where the phases are the controller's, not the workers': known when a second is written
-	slots map[slot]*known
-	past  map[slot]bool             // written by a controller that was killed
-	spans map[slot]measure.Interval // its seconds, for all kinds and servers
+	out     measure.Sink
+	phase   func(second int64) string // where the phases are the controller's, not the workers': known when a second is written
+	slots   map[slot]*known
+	past    map[slot]bool   // written by a controller that was killed
+	extents map[slot]extent // its seconds, for all kinds and servers
+	times   times
 }
 
-func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*known{}} }
+func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*known{}, times: times{}} }
 
 // add takes an interval, and returns false if its slot has been written before:
 // then it is known.
 func (s *sum) add(v *measure.Interval, c claim) bool {
 	at := s.slotOf(v)
+	s.times.add(at.whole(), v, c.line)
 	if s.past[at] {
 		c.written(c.no)
 		return false
@@ -67,21 +75,17 @@ func (s *sum) add(v *measure.Interval, c claim) bool {
 		have = &known{Interval: v}
 		s.slots[at] = have
 	} else {
-		if v.Start.Before(have.Start) {
-			have.Start = v.Start
-		}
 		have.Add(v)
 	}
 	have.claims = append(have.claims, c)
 	return true
 }
 
-// before writes all seconds that ended before t. Workers begin a second some
-// microseconds apart, and not all of them are heard of each kind and server
-// first: what belongs to one second is given one start and one length, as a
-// lone process gives them, or readers would take it for several seconds.
+// before writes all seconds that ended before t.
 func (s *sum) before(t time.Time) error {
-	return s.write(func(at slot) bool { return at.second < t.Unix() })
+	err := s.write(func(at slot) bool { return at.second < t.Unix() })
+	s.times.forget(t.Unix() - 1) // what follows begins where the last one ended
+	return err
 }
 
 // over writes all seconds of the phases that no worker is in any more when all
@@ -90,31 +94,25 @@ func (s *sum) over() error { return s.write(func(at slot) bool { return at.phase
 
 func (s *sum) write(is func(slot) bool) error {
 	var ready []*known
-	span := map[slot]*measure.Interval{} // one for all kinds and servers
+	wholes := map[slot]bool{}
 	for at, v := range s.slots {
-		if !is(at) {
-			continue
+		if is(at) {
+			ready = append(ready, v)
+			wholes[at.whole()] = true
+			delete(s.slots, at)
 		}
-		ready = append(ready, v)
-		delete(s.slots, at)
-		at.kind, at.server = 0, ""
-		first := span[at]
-		if first == nil {
-			first = &measure.Interval{Start: v.Start}
-			if begun, ok := s.spans[at]; ok { // it was killed between two lines
-				first = &begun
-			}
-			span[at] = first
+	}
+	extents := s.times.extents(wholes, s.phase != nil)
+	for at, was := range s.extents { // the controller was killed between two lines
+		if now, ok := extents[at]; ok {
+			now.start, now.seconds = was.start, was.seconds
+			extents[at] = now
 		}
-		if v.Start.Before(first.Start) {
-			first.Start = v.Start
-		}
-		first.Seconds = max(first.Seconds, v.Seconds)
 	}
 	for _, v := range ready {
 		at := s.slotOf(v.Interval)
-		at.kind, at.server = 0, ""
-		v.Start, v.Seconds = span[at].Start, span[at].Seconds
+		x := extents[at.whole()]
+		v.Start, v.Seconds, v.Clients, v.Running = x.start, x.seconds, x.clients, x.jobs
 		if s.phase != nil {
 			v.Phase = s.phase(at.second)
 		}

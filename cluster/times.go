@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"weir/measure"
+)
+
+// An extent is the time that a slot stands for, for all kinds and servers, and
+// how many clients and jobs were there on average.
+type extent struct {
+	start         time.Time
+	seconds       float64
+	clients, jobs float64
+}
+
+// times has what each worker told of when its slots were, by second.
+//
+// A worker's slots follow each other without a gap, but two workers do not begin
+// and end them at the same moments: on a busy machine one is some tenths of a
+// second later than the other. What is written is to look as a lone process
+// tells it: each moment belongs to one phase, or readers would count it twice. So
+// a slot gets its share of the workers' time, and the slots of a second follow each
+// other as the workers' do on average.
+type times map[int64]*secondOf
+
+// A secondOf is what the workers told of one second.
+type secondOf struct {
+	slots map[slot]map[telling]extent
+	there map[line]float64   // how much of it each worker told of, in seconds
+	first map[line]time.Time // when a worker's first slot of it began
+	end   time.Time          // of what has been written; zero: nothing
+}
+
+// A telling is what tells the intervals of a slot apart, for all kinds and servers.
+type telling struct {
+	by    line
+	start time.Time
+	phase string
+}
+
+// of returns what is known of a second.
+func (t times) of(second int64) *secondOf {
+	s := t[second]
+	if s == nil {
+		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[line]float64{}, first: map[line]time.Time{}}
+		t[second] = s
+	}
+	return s
+}
+
+// add notes that a worker was in a slot when it saw v.
+func (t times) add(at slot, v *measure.Interval, by line) {
+	s := t.of(at.second)
+	if s.slots[at] == nil {
+		s.slots[at] = map[telling]extent{}
+	}
+	x, which := extent{v.Start, v.Seconds, v.Clients, v.Running}, telling{by, v.Start, v.Phase}
+	if _, known := s.slots[at][which]; known {
+		return
+	}
+	s.slots[at][which] = x
+	if first, ok := s.first[by]; !ok || v.Start.Before(first) {
+		s.first[by] = v.Start
+	}
+	t.cover(x, by)
+}
+
+// cover notes of which seconds x tells: of more than one if the worker had no
+// turn when the first was over.
+func (t times) cover(x extent, by line) {
+	from, end := x.start, x.end()
+	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
+		to := time.Unix(second+1, 0)
+		if end.Before(to) {
+			to = end
+		}
+		t.of(second).there[by] += to.Sub(from).Seconds()
+		from = to
+	}
+}
+
+// workers is how many there were, those that were not to the end by their share.
+func (s *secondOf) workers() float64 {
+	sum, most := 0.0, 0.0
+	for _, x := range s.there {
+		sum += x
+		most = max(most, x)
+	}
+	if most == 0 {
+		return 1
+	}
+	return sum / most
+}
+
+// longest is the longest interval, in seconds, that is believed.
+const longest = 60
+
+// forget forgets all before a second.
+func (t times) forget(second int64) {
+	for at := range t {
+		if at < second {
+			delete(t, at)
+		}
+	}
+}
+
+// extents returns the times of slots that are about to be written. Workers that
+// are jobs begin and end at any time: their slots are as long as the second in
+// which one of them was there.
+func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
+	all := map[slot]extent{}
+	var order []slot
+	for at := range of {
+		if jobs {
+			all[at] = union(t[at.second].slots[at])
+			continue
+		}
+		all[at] = t[at.second].mean(at)
+		order = append(order, at)
+	}
+	slices.SortFunc(order, func(a, b slot) int {
+		return cmp.Or(cmp.Compare(a.second, b.second), all[a].start.Compare(all[b].start))
+	})
+	for _, at := range order {
+		all[at] = t.follow(at.second, all[at])
+	}
+	return all
+}
+
+// follow puts x, of a second, behind what was written before it; it begins within
+// its second all the same, for that is how it is known again.
+func (t times) follow(second int64, x extent) extent {
+	s := t[second]
+	if s.end.IsZero() {
+		s.end = meanOf(slices.Collect(maps.Values(s.first)))
+		if before := t[second-1]; before != nil && before.end.After(s.end) {
+			s.end = before.end
+		}
+	}
+	if s.end.After(x.start) {
+		x.start = s.end
+	}
+	if last := time.Unix(second+1, 0).Add(-time.Microsecond); x.start.After(last) {
+		x.start = last
+	}
+	s.end = x.end()
+	return x
+}
+
+// mean is a slot's share of the workers' time.
+func (s *secondOf) mean(at slot) extent {
+	var starts []time.Time
+	seconds := 0.0
+	for _, x := range s.slots[at] {
+		starts = append(starts, x.start)
+		seconds += x.seconds
+	}
+	return there(s.slots[at], meanOf(starts), seconds/s.workers())
+}
+
+// union is from the first worker's begin in a slot to the last one's end.
+func union(all map[telling]extent) extent {
+	var from, to time.Time
+	for _, x := range all {
+		if from.IsZero() || x.start.Before(from) {
+			from = x.start
+		}
+		if end := x.end(); end.After(to) {
+			to = end
+		}
+	}
+	return there(all, from, to.Sub(from).Seconds())
+}
+
+// there is an extent with those that were there in it, each for as long as it was.
+func there(all map[telling]extent, start time.Time, seconds float64) extent {
+	sum := extent{start: start, seconds: seconds}
+	if seconds <= 0 {
+		return sum
+	}
+	for _, x := range all {
+		sum.clients += x.clients * x.seconds / seconds
+		sum.jobs += x.jobs * x.seconds / seconds
+	}
+	return sum
+}
+
+func (x extent) end() time.Time { return x.start.Add(time.Duration(x.seconds * float64(time.Second))) }
+
+func meanOf(all []time.Time) time.Time {
+	var later time.Duration
+	for _, t := range all {
+		later += t.Sub(all[0])
+	}
+	return all[0].Add(later / time.Duration(len(all)))
+}
