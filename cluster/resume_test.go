@@ -162,3 +162,21 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 		t.Errorf("seconds of hold by step: %v, want 6 and 4", held)
 	}
 }
+
+// A worker that comes back keeps seconds of the step that it held, and may be
+// given the next one before it has told of them: others do not get ahead of it.
+func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, Crew{Past: &Past{Broken: 1}}, time.Now)
+	k.past = k.crew.Past
+	old, fresh := &remote{line: newSession(0), there: true, absent: true, in: true, held: true}, &remote{line: newSession(0), there: true}
+	if err := k.back(old, &hello{Step: 1, Ready: true}); err != nil {
+		t.Fatal(err)
+	}
+	k.workers = []*remote{old, fresh}
+	part := scenario.Step{Number: 2, Clients: 1, Begin: time.Now()}
+	k.give(old, part)
+	k.give(fresh, part)
+	if at := k.told(); !at.IsZero() || fresh.latest.IsZero() {
+		t.Errorf("all have told up to %v; the new one has nothing to tell of before %v", at, fresh.latest)
+	}
+}

@@ -136,10 +136,10 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 // give has a worker begin its part of a step.
 func (k *controller) give(w *remote, part scenario.Step) {
 	_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
-	w.step, w.clients, w.ready, w.gone, w.in, w.held = part.Number, part.Clients, false, false, true, true
-	if w.latest.IsZero() {
+	if !w.held {
 		w.latest = part.Begin.Add(-2 * time.Second) // it has nothing to tell of what was before
 	}
+	w.step, w.clients, w.ready, w.gone, w.in, w.held = part.Number, part.Clients, false, false, true, true
 	k.show(w)
 }
 
