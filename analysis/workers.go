@@ -60,7 +60,7 @@ func (d *data) workers() []WorkerFigure {
 		f := &all[i]
 		f.Host, f.Job, f.State, f.Why = cmp.Or(w.Host, f.Host), cmp.Or(w.Job, f.Job), w.State, ""
 		f.Clients, f.Told = cmp.Or(w.Clients, f.Clients), max(w.Seconds, f.Told)
-		at := e.Time.Sub(begin).Seconds()
+		at := e.Time.Sub(begin).Seconds() - w.Silent
 		switch w.State {
 		case measure.Came:
 			f.Came = &at
@@ -139,16 +139,18 @@ func (d *data) checkWorkers(f *Findings) *Check {
 func (d *data) lost() (who []string, first time.Time) {
 	for _, e := range d.events {
 		name, _, ok := strings.Cut(e.Text, " was lost: ")
+		at := e.Time
 		switch {
 		case e.Worker != nil && e.Worker.State == measure.Lost:
 			name = "worker " + e.Worker.Name
+			at = at.Add(-time.Duration(e.Worker.Silent * float64(time.Second))) // it was given up only then
 		case !ok || e.Kind != "warning" || !strings.HasPrefix(name, "worker "):
 			continue
 		}
-		if len(who) == 0 || e.Time.Before(first) {
-			first = e.Time
+		if len(who) == 0 || at.Before(first) {
+			first = at
 		}
-		who = append(who, name+d.when(e.Time))
+		who = append(who, name+d.when(at))
 	}
 	return who, first
 }

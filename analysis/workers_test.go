@@ -40,9 +40,11 @@ func TestLostWorkers(t *testing.T) {
 		status string
 		say    string
 	}{
-		"none":       {0, []measure.Event{begin}, OK, "all 4 stayed to the end"},
-		"a few":      {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 while step 2 was held: 15.2 of the 16 clients were there on average, 5% were missing"},
-		"a quarter":  {0.25, []measure.Event{begin, lost}, Fail, "25% were missing, so the curve"},
+		"none":      {0, []measure.Event{begin}, OK, "all 4 stayed to the end"},
+		"a few":     {0.05, []measure.Event{begin, lost}, Warn, "lost worker 3 while step 2 was held: 15.2 of the 16 clients were there on average, 5% were missing"},
+		"a quarter": {0.25, []measure.Event{begin, lost}, Fail, "25% were missing, so the curve"},
+		"given up later": {0.25, []measure.Event{begin, {Kind: "worker", Time: begin.Time, Worker: &measure.Worker{Name: "3", State: measure.Came}},
+			{Kind: "warning", Time: lost.Time.Add(30 * time.Second), Text: lost.Text, Worker: &measure.Worker{Name: "3", State: measure.Lost, Silent: 30}}}, Fail, "lost worker 3 while step 2 was held: 12.0 of the 16 clients were there on average, 25% were missing"},
 		"at the end": {0, []measure.Event{begin, {Kind: "warning", Time: lost.Time.Add(time.Hour), Text: lost.Text}}, Warn, "outside of all steps"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -351,7 +351,11 @@ func (k *controller) lost(w *remote, err error) error {
 		}
 	}
 	k.gather()
-	told := k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text, Worker: k.gone(w, measure.Lost)})
+	gone := k.gone(w, measure.Lost)
+	if gone != nil && !w.latest.IsZero() {
+		gone.Silent = max(0, (k.clock().Sub(w.latest) - time.Second).Seconds())
+	}
+	told := k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text, Worker: gone})
 	return errors.Join(k.roll.note(enrolled{Session: w.session, Gone: true}), told)
 }
 

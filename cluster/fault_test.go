@@ -76,6 +76,11 @@ func TestWorkersAreKilled(t *testing.T) {
 	if lost := n.count("warning", "was lost"); lost != 6 {
 		t.Errorf("%d workers were lost, 6 were killed", lost)
 	}
+	for _, e := range n.events {
+		if w := e.Worker; w != nil && w.State == measure.Lost && (w.Silent < 1 || w.Silent > 60) {
+			t.Errorf("%s: silent for %g s before", e.Text, w.Silent)
+		}
+	}
 	for step := 1; step <= 4; step++ {
 		if _, s := n.held(step); s < 3.5 || s > 5 {
 			t.Errorf("step %d was held for %.1f s", step, s)

@@ -30,4 +30,6 @@ type Worker struct {
 	Doubt  float64 `json:"doubt_seconds,omitempty"`
 	// Of Left and Lost: how many seconds of the run it has told of.
 	Seconds int `json:"told_seconds,omitempty"`
+	// Of Lost: for how long before the event it had told of nothing.
+	Silent float64 `json:"silent_seconds,omitempty"`
 }
