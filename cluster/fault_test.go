@@ -77,7 +77,7 @@ func TestWorkersAreKilled(t *testing.T) {
 		t.Errorf("%d workers were lost, 6 were killed", lost)
 	}
 	for _, e := range n.events {
-		if w := e.Worker; w != nil && w.State == measure.Lost && (w.Silent < 1 || w.Silent > 60) {
+		if w := e.Worker; w != nil && w.State == measure.Lost && w.Seconds > 0 && (w.Silent < 1 || w.Silent > 60) {
 			t.Errorf("%s: silent for %g s before", e.Text, w.Silent)
 		}
 	}
