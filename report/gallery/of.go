@@ -88,7 +88,7 @@ func ofHost(figures []figure.Figure) []figure.Figure {
 // what was fitted.
 func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	p := report.Figures(f, s)
-	all := slices.Concat(p.Jobs, p.Load, p.Papers, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
+	all := slices.Concat(p.Jobs, p.Load, p.Papers, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
 	if len(p.EachHost) <= fewHosts {
 		for _, h := range p.EachHost {
 			all = append(all, ofHost(h.Figures)...)

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// Every weir command of docs/machines.md works as it stands there, in its order, on a real
+// HTCondor and over ssh, but for the names of machines, and numbers and times, which are smaller.
+// Those of runs recorded apart have a test of their own.
+func TestMachinesPage(t *testing.T) {
+	pool := lab.StartHTCondor(t, lab.HTCondorConfig{Slots: 6})
+	pool.Use(t)
+	nodes := lab.StartSSH(t, lab.SSHConfig{Nodes: 2})
+	nodes.Use(t)
+	web := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, web.Data, 5, 64<<10)
+	r := newRemote(t)
+	text := fmt.Sprintf("name: many\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: 2, ramp: 0s, settle: 100ms, hold: 2s}\n", web.URL)
+	if err := os.WriteFile(filepath.Join(r.dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("../../docs/machines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _, _ := strings.Cut(string(b), "\n## Runs recorded apart\n")
+	here := strings.NewReplacer("--workers 50", "--workers 2", "50,100,150,200", "2,3", "10m", "3s", "node2]' --set on.address=login1.example.org", "node2]'", "login1.example.org:9999", "127.0.0.1")
+	ran := 0
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		for line := range strings.Lines(block[1]) {
+			if ran++; strings.Contains(line, "--resume") {
+				p := r.start(t, "run", "scenario.yaml", "--on", "htcondor", "--workers", "2", "--hold", "5s", "--out", "runs/many")
+				untilHeld(t, filepath.Join(r.dir, "runs/many"), 1)
+				p.kill(t)
+			}
+			command := here.Replace(strings.TrimSpace(line))
+			code, said := start(t, r.dir, "env", "XDG_STATE_HOME="+r.state, "sh", "-c", command).ended()
+			if code != exitFine && code != exitInvalid {
+				t.Errorf("%s: exit code %d\n%s", command, code, said)
+			}
+		}
+	}
+	if ran < 7 {
+		t.Errorf("only %d commands found", ran)
+	}
+	r.left(t)
+}
