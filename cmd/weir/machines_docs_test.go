@@ -52,3 +52,30 @@ func TestMachinesPage(t *testing.T) {
 	}
 	r.left(t)
 }
+
+// The whole test of docs/gridftp-lvs.md can be planned as it stands there; it is run small (TestClientsAsJobs).
+func TestGridFTPPage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	scenarios, err := filepath.Abs("../../scenarios")
+	if err == nil {
+		err = os.Symlink(scenarios, filepath.Join(dir, "scenarios"))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "fileList.txt"), []byte("/store/a.root\n"), 0o600)
+	}
+	page, readErr := os.ReadFile("../../docs/gridftp-lvs.md")
+	if err != nil || readErr != nil {
+		t.Fatal(err, readErr)
+	}
+	ran := 0
+	for _, m := range regexp.MustCompile(`(?m)^    weir (?:plan|run) (.*)$`).FindAllStringSubmatch(string(page), -1) {
+		ran++
+		if code, said := start(t, dir, "sh", "-c", "weir plan "+strings.Split(m[1], " --out ")[0]).ended(); code != exitFine || !strings.Contains(said, "one for each client") {
+			t.Errorf("weir plan %s: exit code %d\n%s", m[1], code, said)
+		}
+	}
+	if ran != 3 {
+		t.Errorf("%d commands found", ran)
+	}
+}
