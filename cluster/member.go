@@ -105,16 +105,24 @@ func (m *member) end(err error) {
 
 // send keeps a report until it is acknowledged, and has it sent soon.
 func (m *member) send(r report) error {
+	return m.keep(r.Interval == nil, func(no int64) ([]byte, error) {
+		r.No = no
+		return json.Marshal(r)
+	})
+}
+
+// keep keeps the report that text makes, with the number that it gets; hurry:
+// what is kept is to be sent at once.
+func (m *member) keep(hurry bool, text func(no int64) ([]byte, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.No = m.acked + int64(len(m.kept)) + 1
-	text, err := json.Marshal(r)
+	report, err := text(m.acked + int64(len(m.kept)) + 1)
 	if err != nil {
 		return err
 	}
-	m.kept = append(m.kept, text)
+	m.kept = append(m.kept, report)
 	ring(m.bell)
-	if r.Interval == nil {
+	if hurry {
 		ring(m.rush)
 	}
 	return nil

@@ -37,30 +37,34 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	d := open(t, DoorOptions{})
 	var mu sync.Mutex
 	first, last, got := map[int]time.Time{}, map[int]time.Time{}, map[int]int{}
-	crowd := make(chan error, 1)
-	go func() {
-		crowd <- Pretense{Workers: workers, Got: func(s scenario.Step, at time.Time) {
-			mu.Lock()
-			defer mu.Unlock()
-			if first[s.Number].IsZero() || at.Before(first[s.Number]) {
-				first[s.Number] = at
-			}
-			if at.After(last[s.Number]) {
-				last[s.Number] = at
-			}
-			got[s.Number]++
-			if late := at.Sub(s.Begin); late > time.Second {
-				t.Errorf("step %d came %v after its begin", s.Number, late)
-			}
-		}}.Run(t.Context(), d.Pass())
-	}()
+	seen := func(s scenario.Step, at time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		if first[s.Number].IsZero() || at.Before(first[s.Number]) {
+			first[s.Number] = at
+		}
+		if at.After(last[s.Number]) {
+			last[s.Number] = at
+		}
+		got[s.Number]++
+		if late := at.Sub(s.Begin); late > time.Second {
+			t.Errorf("step %d came %v after its begin", s.Number, late)
+		}
+	}
+	crowds := []Pretense{{Workers: workers / 2, Got: seen}, {Workers: workers / 2, Got: seen, Once: true, Machines: true, Servers: 2}}
+	ended := make(chan error, len(crowds))
+	for _, c := range crowds {
+		go func() { ended <- c.Run(t.Context(), d.Pass()) }()
+	}
 	conf, n := plan(hold(500, 2), hold(100, 2)), &notes{}
 	conf.Sink = n
 	if err := control(t, d, conf, Crew{Want: workers}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-crowd; err != nil {
-		t.Fatal(err)
+	for range crowds {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
 	}
 	for step := 1; step <= 2; step++ {
 		if got[step] != workers {

@@ -14,11 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == bareWord { // the rig runs itself as the barest loop
-		if err := runBare(os.Args[2:], os.Stdout); err != nil {
-			_, _ = os.Stderr.WriteString(err.Error() + "\n")
-			os.Exit(1)
-		}
+	if beChild() { // the rig runs itself
 		return
 	}
 	os.Exit(m.Run())
@@ -30,7 +26,7 @@ func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget")
+	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master")
 	weir := filepath.Join(t.TempDir(), "weir")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, "weir/cmd/weir").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -23,11 +23,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == bareWord {
-		if err := runBare(os.Args[2:], os.Stdout); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", bareWord, err)
-			os.Exit(1)
-		}
+	if beChild() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,6 +33,25 @@ func main() {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// beChild is what this program does where a case runs it as a process of its
+// own, and returns false where it does not.
+func beChild() bool {
+	if len(os.Args) < 2 {
+		return false
+	}
+	child := map[string]func(args []string, out io.Writer) error{
+		bareWord: runBare, controllerWord: runController, crowdWord: runCrowd, loadedWord: runLoaded,
+	}[os.Args[1]]
+	if child == nil {
+		return false
+	}
+	if err := child(os.Args[2:], os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+	return true
 }
 
 // options are what the command line says.

@@ -289,15 +289,17 @@ func show(m metric, v float64) string {
 		return significant(v*1e6) + " us"
 	case resident:
 		return significant(v/1024) + " KiB"
-	case startTime, analysisTime, analysisCPU:
+	case startTime, analysisTime, analysisCPU, comingIn, mergeTime, mergeCPU, activeTime:
 		return significant(v) + " s"
-	case lateMedian, lateHigh:
+	case lateMedian, lateHigh, reach, gap, telling:
 		return significant(v*1e3) + " ms"
-	case peakMemory:
+	case peakMemory, memoryUsed, mergeSize:
 		return significant(v/1e6) + " MB"
 	case opTime:
 		return significant(v*1e9) + " ns"
-	case serverBusy, rate, clients, processes, failed, allocs:
+	case written:
+		return significant(v/1e6) + " MB/s"
+	case serverBusy, rate, clients, processes, failed, allocs, coresUsed, reporting:
 	}
 	return significant(v)
 }

@@ -34,6 +34,12 @@ type scale struct {
 	held    int           // connections that a worker of nginx may hold
 
 	recorded int // seconds of the run that is analyzed
+
+	crew   int           // workers of a controller
+	told   time.Duration // of which they tell in a step
+	loaded time.Duration // that a worker works
+	slots  int           // of a batch system
+	parts  int           // runs that are merged
 }
 
 // workers is how many processes of nginx hold many connections together, as
@@ -44,6 +50,7 @@ func fullScale() scale {
 	return scale{
 		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 256,
 		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s", pages: 400_000, recorded: 3600,
+		crew: 1000, told: 8 * time.Second, loaded: 5 * time.Second, slots: 200, parts: 50,
 	}
 }
 
@@ -51,6 +58,7 @@ func quickScale() scale {
 	return scale{
 		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
 		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", pages: 8000, recorded: 60,
+		crew: 20, told: time.Second, loaded: time.Second, slots: 5, parts: 3,
 	}
 }
 

@@ -29,11 +29,13 @@ type load struct {
 	ramp    time.Duration
 	settle  time.Duration
 	hold    time.Duration
-	drain   time.Duration // 0 for ten seconds
-	seed    int           // another one each run: it decides which operations are verified
-	most    int64         // bytes after which it ends, 0 for none
-	flags   []string      // more of weir run's
-	more    string        // lines for workload
+	drain   time.Duration          // 0 for ten seconds
+	seed    int                    // another one each run: it decides which operations are verified
+	most    int64                  // bytes after which it ends, 0 for none
+	flags   []string               // more of weir run's
+	more    string                 // lines for workload
+	env     []string               // more variables, NAME=VALUE
+	see     func(dir string) error // what is there of the run at its end; may be nil
 }
 
 // scenario writes the load down. What is not said is weir's default: 1% of
@@ -96,10 +98,15 @@ func (r *rig) run(ctx context.Context, l load, watch func(context.Context, int))
 		return outcome{}, err
 	}
 	out := filepath.Join(dir, "out")
-	argv := append([]string{r.weir, "run", path, "--quiet", "--out", out}, l.flags...)
+	argv := append(append([]string{"env"}, l.env...), append([]string{r.weir, "run", path, "--quiet", "--out", out}, l.flags...)...)
 	u, err := runChild(ctx, watch, []int{4}, argv...)
 	if err != nil {
 		return outcome{}, err
+	}
+	if l.see != nil {
+		if err := l.see(out); err != nil {
+			return outcome{}, err
+		}
 	}
 	o := outcome{usage: u}
 	return o, errors.Join(o.readFindings(out), o.readIntervals(out))
