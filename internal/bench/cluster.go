@@ -22,7 +22,9 @@ const (
 	reach      metric = "step change"               // s
 	gap        metric = "between two steps"         // s
 	telling    metric = "CPU of a worker's telling" // s a second
+	received   metric = "received"                  // B/s
 	written    metric = "written"                   // B/s
+	openFiles  metric = "open files"
 )
 
 // A crowd is workers that are pretended.
@@ -56,8 +58,8 @@ func crowds(s scale) benchmark {
 		title: "Controller of many workers",
 		about: fmt.Sprintf("A controller, in a process of its own on one core (GOMAXPROCS=1), of a run whose workers come in over HTTPS and tell of every second: an interval of a hundred operations, or one for each of several data servers; "+
 			"with \"machines watched\" each also tells of a machine of its own, 16 cores, as workers of a batch system do. Workers are pretended, %d in a process, whose intervals are packed once and for all; what they say, and how, is a worker's. Two steps of %v. "+
-			"Memory is the most that the controller had. Step change: from when the pilot has named the second step until the last worker has got it; between two steps: from the end of the first to the begin of the second. Written is what intervals.jsonl, hosts.jsonl and events.jsonl grow by.", perCrowd, s.told),
-		metrics: []metric{coresUsed, memoryUsed, comingIn, reach, gap, written},
+			"Memory is the most that the controller had. Step change: from when the pilot has named the second step until the last worker has got it; between two steps: from the end of the first to the begin of the second. Received is what it read from its sockets, written what intervals.jsonl, hosts.jsonl and events.jsonl grow by, both over the time of the steps.", perCrowd, s.told),
+		metrics: []metric{coresUsed, memoryUsed, comingIn, reach, gap, received, written, openFiles},
 		bars:    bars,
 		setup: func(_ context.Context, r *rig) ([]side, error) {
 			self, err := os.Executable()
@@ -154,6 +156,7 @@ func (r *rig) follow(ctx context.Context, self, dir string, c crowd) (figures, e
 	return figures{
 		coresUsed: k.CPU / k.Seconds, memoryUsed: float64(u.peak), comingIn: k.Coming, reach: last.Sub(k.Answered[1]).Seconds(),
 		gap: begins[1].Sub(begins[0]).Seconds() - r.told.Seconds(), telling: cpu.Seconds() / float64(c.workers) / steps, written: float64(size) / steps,
+		received: float64(k.Read) / steps, openFiles: float64(k.Files),
 	}, err
 }
 

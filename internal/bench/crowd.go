@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -34,6 +36,8 @@ type controlled struct {
 	Coming   float64     // s of CPU until the first step was named
 	CPU      float64     // s, from then on
 	Seconds  float64     // from then on
+	Read     int64       // bytes from then on, nearly all of them from workers
+	Files    int         // open when the second step was named
 	Answered []time.Time // when the pilot had named each step
 }
 
@@ -69,6 +73,7 @@ func runController(args []string, out io.Writer) error {
 		return err
 	}
 	p.Seconds, p.CPU = time.Since(p.Answered[0]).Seconds(), cpuOfThis()-p.Coming
+	p.Read = readByThis() - p.Read
 	return json.NewEncoder(out).Encode(p.controlled)
 }
 
@@ -83,11 +88,22 @@ func (p *watchedPilot) Next(ctx context.Context) (scenario.Step, error) {
 	s, err := p.pilot.Next(ctx)
 	if err == nil {
 		if len(p.Answered) == 0 {
-			p.Coming = cpuOfThis()
+			p.Coming, p.Read = cpuOfThis(), readByThis()
+		}
+		if files, err := os.ReadDir("/proc/self/fd"); err == nil {
+			p.Files = len(files)
 		}
 		p.Answered = append(p.Answered, time.Now())
 	}
 	return s, err
+}
+
+// readByThis is how many bytes this process has read from files and sockets; 0
+// where the system does not say.
+func readByThis() (n int64) {
+	text, _ := os.ReadFile("/proc/self/io")
+	_, _ = fmt.Sscanf(string(text), "rchar: %d", &n)
+	return n
 }
 
 // cpuOfThis is the CPU time of this process in seconds.

@@ -45,6 +45,7 @@ func cases(s scale) []benchmark {
 		ftpDownload(1, s), ftpDownload(4, s), ftpSmall(s),
 		pages("http", 1, s), pages("http", 50, s), pages("root", 1, s), pages("root", 50, s),
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
-		metering(), analyzing(s), crowds(s), worker(s), pool(s), merging(s),
+		metering(), analyzing(s),
+		crowds(s), worker(s), pool(s), merging(s), analyzingWide(s),
 	}
 }

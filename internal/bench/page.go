@@ -297,9 +297,9 @@ func show(m metric, v float64) string {
 		return significant(v/1e6) + " MB"
 	case opTime:
 		return significant(v*1e9) + " ns"
-	case written:
+	case received, written:
 		return significant(v/1e6) + " MB/s"
-	case serverBusy, rate, clients, processes, failed, allocs, coresUsed, reporting:
+	case serverBusy, rate, clients, processes, failed, allocs, coresUsed, reporting, openFiles:
 	}
 	return significant(v)
 }
