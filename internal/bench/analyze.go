@@ -55,7 +55,7 @@ func (r *rig) reportSide(dir string) side {
 
 // analyzingWide measures weir report on the run of many workers.
 func analyzingWide(s scale) benchmark {
-	run := resultstest.Large{Seconds: s.recorded / 6, Steps: 10, Loaders: s.crew, Servers: s.crew / 10, Stores: s.crew / 10, Cores: 16}
+	run := resultstest.Large{Seconds: s.recorded / 6, Steps: min(10, s.recorded/30), Loaders: s.crew, Servers: s.crew / 10, Stores: s.crew / 10, Cores: 16}
 	return benchmark{
 		name:  "analyze-workers",
 		title: "Analysis of ten minutes of many workers",
@@ -65,7 +65,10 @@ func analyzingWide(s scale) benchmark {
 		setup: func(_ context.Context, r *rig) ([]side, error) {
 			dir := filepath.Join(r.dir, "analyze-workers")
 			r.stops = append(r.stops, func() error { return os.RemoveAll(dir) })
-			if err := errors.Join(run.Write(dir), enroll(dir, run)); err != nil {
+			if err := run.Write(dir); err != nil {
+				return nil, err
+			}
+			if err := enroll(dir, run); err != nil {
 				return nil, err
 			}
 			size, err := grown(dir)
