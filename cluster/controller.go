@@ -130,12 +130,19 @@ func (k *controller) over() (bool, error) {
 		return true, nil
 	case k.jobs != nil:
 		return false, nil // it ends by itself
-	case k.crew.closed, k.number > 0 && waited > k.crew.Wait, k.number == 0 && k.failed >= k.crew.Want:
+	case k.crew.closed, k.number > 0 && waited > k.crew.Wait, k.number == 0 && k.failed >= k.crew.Want, k.number > 0 && k.extinct():
 		return true, errors.Join(errors.New("all workers were lost"), k.absent())
 	case waited > k.crew.Wait:
 		return true, errors.Join(fmt.Errorf("no worker has come in %v", k.crew.Wait), k.absent())
+	case k.extinct():
+		return true, errors.Join(errors.New("no worker has come, and none will"), k.absent())
 	}
 	return false, nil
+}
+
+// extinct tells whether the batch system says that no worker will come any more.
+func (k *controller) extinct() bool {
+	return k.crew.Left != nil && !k.crew.JobPerClient && k.crew.Left() == 0
 }
 
 // absent says why workers are not there, as far as that is known.

@@ -26,6 +26,9 @@ type Crew struct {
 	// Coming says how many of those that were called for are still to come, as
 	// far as the batch system tells. nil: all that have not come yet.
 	Coming func() int
+	// Left says how many jobs of workers are not over, as far as the batch system
+	// tells. nil: it is not known.
+	Left func() int
 	// Absent says what is known of workers that are not there, in a sentence
 	// each. nil: nothing.
 	Absent func() []string

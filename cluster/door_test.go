@@ -129,6 +129,29 @@ func TestNobodyComes(t *testing.T) {
 	}
 }
 
+// What the batch system says of jobs that are over, or held, is not waited for.
+func TestNobodyElseComes(t *testing.T) {
+	t.Parallel()
+	d := open(t, DoorOptions{})
+	conf, n := plan(hold(1, 1)), &notes{}
+	conf.Sink = n
+	begin := time.Now()
+	err := d.Control(t.Context(), conf, Crew{Want: 2, Wait: time.Hour, Left: func() int { return 0 }, Absent: func() []string { return []string{"2 workers failed: no such file"} }})
+	if err == nil || !strings.Contains(err.Error(), "none will") || !strings.Contains(err.Error(), "failed: no such file") {
+		t.Errorf("error %v", err)
+	}
+	d, n = open(t, DoorOptions{}), &notes{}
+	conf.Sink = n
+	w := enter(t, d.Pass(), JoinOptions{})
+	err = d.Control(t.Context(), conf, Crew{Want: 2, Wait: time.Hour, Coming: func() int { return 0 }, Left: func() int { return 1 }, Absent: func() []string { return []string{"job 1.1 is held"} }})
+	if err := errors.Join(err, <-w); err != nil {
+		t.Fatal(err)
+	}
+	if !n.told("warning", "begins with 1 of 2 workers: something keeps the others from coming: job 1.1 is held") || n.done() == 0 || time.Since(begin) > time.Minute {
+		t.Errorf("%d operations, events %v", n.done(), n.events)
+	}
+}
+
 func TestPassesAreFiles(t *testing.T) {
 	p := Pass{Run: "r", URLs: []string{"https://127.0.0.1:1"}, Token: "t", Pin: "p"}
 	path := filepath.Join(t.TempDir(), "pass")

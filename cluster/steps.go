@@ -79,7 +79,7 @@ func (k *controller) due() bool {
 	if k.crew.closed {
 		return coming == 0
 	}
-	return ready >= k.crew.Want || k.clock().Sub(k.began) > k.crew.Wait
+	return ready >= k.crew.Want || k.clock().Sub(k.began) > k.crew.Wait || coming == 0 && k.crew.Coming != nil && k.crew.Coming() == 0
 }
 
 // begin sends the step that the pilot named.
@@ -192,6 +192,9 @@ func (k *controller) fewer(step scenario.Step, clients, workers int, first bool)
 	var err error
 	if first && workers < k.crew.Want {
 		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.crew.Want, k.crew.Wait)
+		if k.clock().Sub(k.began) < k.crew.Wait {
+			text = fmt.Sprintf("the run begins with %d of %d workers: something keeps the others from coming", workers, k.crew.Want)
+		}
 		if why := k.absent(); why != nil {
 			text += ": " + inLine(why)
 		}

@@ -146,6 +146,14 @@ func (t *troop) find(ctx context.Context, run *results.Run) error {
 	return t.tell(measure.Event{Time: time.Now().UTC(), Kind: "run", Text: fmt.Sprintf("%s of this run are still with %s", say.Plural(left, "worker"), t.system.Name())})
 }
 
+// left is how many jobs are not over.
+func (t *troop) left() (n int) {
+	for _, c := range t.calls {
+		n += c.job.Counts().Left()
+	}
+	return n
+}
+
 // absent says what the batch system says of workers that are not there.
 func (t *troop) absent() (all []string) {
 	for _, c := range t.calls {
