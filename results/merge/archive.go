@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,8 +80,9 @@ func packFile(out *tar.Writer, dir, name string) error {
 	return err
 }
 
-// Unpack makes dir, which must not exist, of a file that Pack wrote, whole or
-// not at all. Anything else in it than the files of a run is refused.
+// Unpack makes dir, which must not exist, of a file that Pack wrote, or of a run
+// directory that somebody packed with tar, whole or not at all. What it holds
+// besides the record of one run is passed over.
 func Unpack(file, dir string) (err error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -117,6 +119,7 @@ func unpack(in io.Reader, most int64, dir string) error {
 		return fmt.Errorf("no packed run: %w", err)
 	}
 	var seen []string
+	folder := "" // of the run, in the archive
 	for r := tar.NewReader(zip); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -125,19 +128,25 @@ func unpack(in io.Reader, most int64, dir string) error {
 		if err != nil {
 			return fmt.Errorf("not whole, or no packed run: %w", err)
 		}
-		switch {
-		case !slices.Contains(files(), h.Name):
-			return fmt.Errorf("it holds %q, which is no file of a run: it was not unpacked", h.Name)
-		case h.Typeflag != tar.TypeReg:
-			return fmt.Errorf("%s in it is no regular file: it was not unpacked", h.Name)
-		case slices.Contains(seen, h.Name):
-			return fmt.Errorf("%s is in it twice: it was not unpacked", h.Name)
-		}
-		seen = append(seen, h.Name)
+		in, name := path.Split(h.Name)
+		of := slices.Contains(files(), name)
 		if most -= h.Size; h.Size < 0 || most < 0 {
-			return fmt.Errorf("%s in it has %d bytes, far more than the lines of a run would have in so small a file: it was not unpacked", h.Name, h.Size)
+			return fmt.Errorf("%q in it has %d bytes, far more than the lines of a run would have in so small a file: it was not unpacked", h.Name, h.Size)
 		}
-		if err := unpackFile(r, filepath.Join(dir, h.Name), h.Size); err != nil {
+		switch {
+		case !filepath.IsLocal(h.Name):
+			return fmt.Errorf("it holds %q, which is no file of a run: it was not unpacked", h.Name)
+		case !of:
+			continue // can be made again, or is somebody else's
+		case h.Typeflag != tar.TypeReg:
+			return fmt.Errorf("%q in it is no regular file: it was not unpacked", h.Name)
+		case len(seen) > 0 && in != folder:
+			return fmt.Errorf("it holds %q besides %q: pack each run by itself", in+name, folder+seen[0])
+		case slices.Contains(seen, name):
+			return fmt.Errorf("%s is in it twice: it was not unpacked", name)
+		}
+		folder, seen = in, append(seen, name)
+		if err := unpackFile(r, filepath.Join(dir, name), h.Size); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,8 +68,8 @@ func TestHostileArchives(t *testing.T) {
 	for want, headers := range map[string][]tar.Header{
 		"which is no file of a run": {{Name: "../" + results.AboutFile, Typeflag: tar.TypeReg}},
 		`"/etc/passwd"`:             {{Name: "/etc/passwd", Typeflag: tar.TypeReg}},
-		`"./about.json"`:            {{Name: "./about.json", Typeflag: tar.TypeReg}},
-		`"findings.json"`:           {{Name: "findings.json", Typeflag: tar.TypeReg}},
+		"pack each run by itself":   {{Name: "a/" + results.AboutFile, Typeflag: tar.TypeReg}, {Name: "b/" + results.PlanFile, Typeflag: tar.TypeReg}},
+		"hosts.jsonl, events.jsonl": {{Name: "findings.json", Typeflag: tar.TypeReg}},
 		"no regular file":           {{Name: results.AboutFile, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}},
 		"is in it twice":            {about, about},
 		"far more than":             {{Name: results.IntervalsFile, Typeflag: tar.TypeReg, Size: 1 << 40}},
@@ -92,6 +93,27 @@ func TestHostileArchives(t *testing.T) {
 		}
 		if entries, _ := os.ReadDir(in); len(entries) != 1 {
 			t.Errorf("%s: it left %v", want, entries)
+		}
+	}
+}
+
+// Who packs a run directory with tar packs what was made of it, too, in a folder
+// of any name.
+func TestRunsPackedWithTar(t *testing.T) {
+	dir := parts(t, 2)[0].write(t)
+	if err := os.WriteFile(filepath.Join(dir, "report.html"), []byte("made again"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-C", dir, "."}, {"-C", filepath.Dir(dir), filepath.Base(dir)}} {
+		file, back := filepath.Join(t.TempDir(), "run"+Ending), filepath.Join(t.TempDir(), "back")
+		if out, err := exec.CommandContext(t.Context(), "tar", append([]string{"-czf", file}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if err := Unpack(file, back); err != nil {
+			t.Fatal(err)
+		}
+		if entries, _ := os.ReadDir(back); len(entries) < 5 || len(entries) > 6 {
+			t.Errorf("unpacked: %v", entries)
 		}
 	}
 }
