@@ -6,57 +6,19 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+
+	"weir/storage/storagetest"
 )
 
-// TestMain lets the test's own binary be a server, in another process, so that
-// its memory and CPU time are not the clients'.
-func TestMain(m *testing.M) {
-	if os.Getenv("WEIR_TEST_FTP") != "" {
-		if err := serve(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+// TestMain lets the test's own binary be a server, in another process.
+func TestMain(m *testing.M) { os.Exit(storagetest.Main(m, serve)) }
 
 // startSink starts a lean server whose files are called by their sizes and
 // returns its address.
-func startSink(t testing.TB) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), "WEIR_TEST_FTP=1")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close() // it ends with its input
-		_ = cmd.Wait() // or with the test's context
-	})
-	var address string
-	if _, err := fmt.Fscanln(bufio.NewReader(out), &address); err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
+func startSink(t testing.TB) string { return storagetest.StartElsewhere(t) }
 
 func serve() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process

@@ -7,57 +7,19 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"weir/storage/storagetest"
 )
 
-// TestMain lets the test's own binary be the sink, in another process, so
-// that its CPU time is not the client's.
-func TestMain(m *testing.M) {
-	if os.Getenv("WEIR_TEST_SINK") != "" {
-		if err := sink(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+// TestMain lets the test's own binary be the sink, in another process.
+func TestMain(m *testing.M) { os.Exit(storagetest.Main(m, sink)) }
 
 // startSink starts a server that takes uploads and drops them in the kernel,
 // and returns its URL: with it, the client is the limit.
-func startSink(t testing.TB) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), "WEIR_TEST_SINK=1")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close() // it ends with its input
-		_ = cmd.Wait() // or with the test's context
-	})
-	var address string
-	if _, err := fmt.Fscanln(bufio.NewReader(out), &address); err != nil {
-		t.Fatal(err)
-	}
-	return "http://" + address
-}
+func startSink(t testing.TB) string { return "http://" + storagetest.StartElsewhere(t) }
 
 func sink() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process

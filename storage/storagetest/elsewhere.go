@@ -1,0 +1,61 @@
+package storagetest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// elsewhere is set where a test's binary is to be a server.
+const elsewhere = "WEIR_TEST_SERVER"
+
+// Main is TestMain for tests with a server in another process, so that its
+// memory and CPU time are not the clients': the test's own binary, which runs
+// serve there. serve prints its address as its first line, and returns when its
+// standard input ends.
+// It returns what the process is to exit with.
+func Main(m *testing.M, serve func() error) int {
+	if os.Getenv(elsewhere) == "" {
+		return m.Run()
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// StartElsewhere starts the server that Main knows, and returns its address. It
+// ends with the test.
+func StartElsewhere(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), elsewhere+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // it ends with its input
+		_ = cmd.Wait() // or with the test's context
+	})
+	var address string
+	if _, err := fmt.Fscanln(bufio.NewReader(out), &address); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
