@@ -3,6 +3,7 @@ package htcondor
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"weir/batch"
@@ -40,7 +41,7 @@ executable = %s
 transfer_executable = True
 %s
 arguments = %s
-environment = "WEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)"
+environment = "%sWEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)"
 should_transfer_files = YES
 when_to_transfer_output = ON_EXIT
 transfer_input_files = %s
@@ -53,7 +54,7 @@ log = %s
 log_xml = False
 +%s = "%s"
 queue %d
-`, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, literal(strings.Join(w.Files, ",")),
+`, literal(batch.Words("weir "+w.Name, nil)), literal(w.Program), strings.Join(w.Options, "\n"), arguments, environment(w.Options), literal(strings.Join(w.Files, ",")),
 		bring, literal(w.Dir), literal(filepath.Join(w.Dir, "events.log")), tagAttribute, sub.Tag, w.Count), nil
 }
 
@@ -73,13 +74,46 @@ func arguments(args []string) (string, error) {
 	return `"` + strings.ReplaceAll(strings.Join(words, " "), `"`, `""`) + `"`, nil
 }
 
-// checkOptions refuses lines that would submit something themselves.
+// ours are the commands that a submission by weir has to say itself.
+func ours() []string {
+	return []string{"arguments", "should_transfer_files", "when_to_transfer_output", "transfer_input_files", "transfer_output_files", "initialdir", "output", "error", "log", "log_xml"}
+}
+
+// checkOptions refuses lines that would submit something themselves, and those
+// that would come to nothing.
 func checkOptions(lines []string) error {
 	for _, line := range lines {
 		word, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " ")
 		if strings.EqualFold(strings.TrimSpace(word), "queue") || strings.ContainsAny(line, "\n\r\x00") || strings.HasSuffix(line, `\`) {
 			return fmt.Errorf("on.submit: %q: weir itself says how many jobs are queued: write lines such as \"request_memory = 2GB\"", line)
 		}
+		name, value := command(line)
+		if slices.Contains(ours(), name) {
+			return fmt.Errorf("on.submit: %q: %s is what weir itself has to say: leave it out", line, name)
+		}
+		if name == "environment" && (len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"') {
+			return fmt.Errorf(`on.submit: %q: write it with double quotes around all, as in environment = "A=1 B=2"`, line)
+		}
 	}
 	return nil
+}
+
+// command splits a line of a submit description; its names have no case.
+func command(line string) (name, value string) {
+	name, value, _ = strings.Cut(line, "=")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if name == "env" {
+		name = "environment"
+	}
+	return name, strings.TrimSpace(value)
+}
+
+// environment returns what the user's lines add to ours: the last of them counts.
+func environment(lines []string) (text string) {
+	for _, line := range lines {
+		if name, value := command(line); name == "environment" {
+			text = value[1:len(value)-1] + " "
+		}
+	}
+	return text
 }

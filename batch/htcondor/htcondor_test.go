@@ -2,6 +2,7 @@ package htcondor
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -108,7 +109,7 @@ func refused(t *testing.T) {
 		away := j.Counts().Away
 		return len(away) == 1 && strings.Contains(away[0], "none of the pool's")
 	})
-	for option, want := range map[string]string{"queue 7": "on.submit", "request_cpus = many of them": "condor_submit"} {
+	for option, want := range map[string]string{"queue 7": "on.submit", "Arguments=x": "leave it out", "env = A=1;B=2": "double quotes", "environment = \"": "double quotes", "request_cpus = many of them": "condor_submit"} {
 		c := batchtest.Place{Options: []string{option}}.Work(t, 1, "hang")
 		j, err := New().Submit(t.Context(), c.Work)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -117,5 +118,18 @@ func refused(t *testing.T) {
 		if err == nil {
 			_ = j.Remove(t.Context())
 		}
+	}
+}
+
+// The user's environment and ours are one.
+func TestEnvironmentsAreAdded(t *testing.T) {
+	w := &batch.Work{Program: "/bin/true", Dir: "/tmp/x", Count: 1, Options: []string{"request_cpus = 2", `Env = "A=1 B='x ""y""'"`}}
+	text, err := describe(w, &batch.Submission{})
+	if err := errors.Join(checkOptions(w.Options), err); err != nil {
+		t.Fatal(err)
+	}
+	want := "environment = \"A=1 B='x \"\"y\"\"' WEIR_WORKER=$(Process) WEIR_JOB=$(Cluster).$(Process)\"\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("%s\nwant %s", text, want)
 	}
 }
