@@ -293,3 +293,32 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 		t.Errorf("%d intervals, want 5: a ramp and a hold in each second, the last of two servers", len(told.intervals))
 	}
 }
+
+// A job whose worker had no turn for two seconds tells of all three at once: its
+// client was there in each of them, and not three times in the first.
+func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
+	told := &notes{}
+	s := newSum(told)
+	s.phase = func(int64) string { return measure.Hold }
+	early, late := &stream{}, &stream{}
+	tell := func(by line, from, seconds float64) {
+		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Hold, Kind: storage.Read, Clients: 1, Done: 1}
+		s.add(&v, claim{by, 0})
+	}
+	tell(late, 0.5, 2.5)
+	tell(early, 0, 1)
+	tell(early, 1, 1)
+	tell(early, 2, 0.25)
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{1.5, 2, 1.25}
+	for i, v := range told.intervals {
+		if math.Abs(v.Clients-want[i]) > 1e-9 || v.Seconds != 1 || v.Start.Unix() != 100+int64(i) {
+			t.Errorf("second %d: %v clients for %v s, want %v", v.Start.Unix(), v.Clients, v.Seconds, want[i])
+		}
+	}
+	if len(told.intervals) != len(want) {
+		t.Errorf("%d intervals, want %d", len(told.intervals), len(want))
+	}
+}

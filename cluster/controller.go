@@ -272,9 +272,6 @@ func (k *controller) report(w *remote, r *report) error {
 			w.seconds++
 		}
 		w.latest = v.Start
-		if k.jobs != nil {
-			k.jobs.whole(v)
-		}
 		if w.jobs != "" {
 			v.At(w.jobs)
 		}

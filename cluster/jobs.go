@@ -40,15 +40,6 @@ func (j *jobStep) phase(second int64) string {
 	return measure.Hold
 }
 
-// whole makes v part of a whole second of the step. Jobs begin and end within
-// seconds, and what belongs to one must not be several: clients count for as
-// long as they were there.
-func (j *jobStep) whole(v *measure.Interval) {
-	v.Clients *= v.Seconds
-	v.Running *= v.Seconds
-	v.Start, v.Seconds = v.Start.Truncate(time.Second), 1
-}
-
 // coming is how many jobs of the step are still to begin.
 func (k *controller) coming() int {
 	j := k.jobs

@@ -19,7 +19,7 @@ func TestClientsAreJobs(t *testing.T) {
 	defer cancel()
 	conf, n := plan(hold(10, 7), hold(4, 4)), &notes{}
 	conf.Sink = n
-	err := control(t, d, conf, Crew{JobPerClient: true, patience: 3 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
+	err := control(t, d, conf, Crew{JobPerClient: true, patience: 6 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
 		go func() {
 			for range s.Clients {
 				select {

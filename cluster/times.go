@@ -31,6 +31,7 @@ type times map[int64]*secondOf
 type secondOf struct {
 	slots map[slot]map[telling]extent
 	there map[line]float64   // how much of it each worker told of, in seconds
+	busy  map[int]extent     // clients and jobs of each step, each for as long as it was there
 	first map[line]time.Time // when a worker's first slot of it began
 	end   time.Time          // of what has been written; zero: nothing
 }
@@ -46,7 +47,7 @@ type telling struct {
 func (t times) of(second int64) *secondOf {
 	s := t[second]
 	if s == nil {
-		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[line]float64{}, first: map[line]time.Time{}}
+		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[line]float64{}, busy: map[int]extent{}, first: map[line]time.Time{}}
 		t[second] = s
 	}
 	return s
@@ -66,19 +67,22 @@ func (t times) add(at slot, v *measure.Interval, by line) {
 	if first, ok := s.first[by]; !ok || v.Start.Before(first) {
 		s.first[by] = v.Start
 	}
-	t.cover(x, by)
+	t.cover(at.step, x, by)
 }
 
 // cover notes of which seconds x tells: of more than one if the worker had no
 // turn when the first was over.
-func (t times) cover(x extent, by line) {
+func (t times) cover(step int, x extent, by line) {
 	from, end := x.start, x.end()
 	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
 		to := time.Unix(second+1, 0)
 		if end.Before(to) {
 			to = end
 		}
-		t.of(second).there[by] += to.Sub(from).Seconds()
+		s, span := t.of(second), to.Sub(from).Seconds()
+		s.there[by] += span
+		busy := s.busy[step]
+		s.busy[step] = extent{time.Unix(second, 0), 1, busy.clients + x.clients*span, busy.jobs + x.jobs*span}
 		from = to
 	}
 }
@@ -109,14 +113,13 @@ func (t times) forget(second int64) {
 }
 
 // extents returns the times of slots that are about to be written. Workers that
-// are jobs begin and end at any time: their slots are as long as the second in
-// which one of them was there.
+// are jobs begin and end at any time: each of their slots is a whole second.
 func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
 	all := map[slot]extent{}
 	var order []slot
 	for at := range of {
 		if jobs {
-			all[at] = union(t[at.second].slots[at])
+			all[at] = t[at.second].busy[at.step]
 			continue
 		}
 		all[at] = t[at.second].mean(at)
@@ -151,40 +154,21 @@ func (t times) follow(second int64, x extent) extent {
 	return x
 }
 
-// mean is a slot's share of the workers' time.
+// mean is a slot's share of the workers' time, with those that were there in it,
+// each for as long as it was.
 func (s *secondOf) mean(at slot) extent {
 	var starts []time.Time
-	seconds := 0.0
+	var sum extent
 	for _, x := range s.slots[at] {
 		starts = append(starts, x.start)
-		seconds += x.seconds
+		sum.seconds += x.seconds
+		sum.clients += x.clients * x.seconds
+		sum.jobs += x.jobs * x.seconds
 	}
-	return there(s.slots[at], meanOf(starts), seconds/s.workers())
-}
-
-// union is from the first worker's begin in a slot to the last one's end.
-func union(all map[telling]extent) extent {
-	var from, to time.Time
-	for _, x := range all {
-		if from.IsZero() || x.start.Before(from) {
-			from = x.start
-		}
-		if end := x.end(); end.After(to) {
-			to = end
-		}
-	}
-	return there(all, from, to.Sub(from).Seconds())
-}
-
-// there is an extent with those that were there in it, each for as long as it was.
-func there(all map[telling]extent, start time.Time, seconds float64) extent {
-	sum := extent{start: start, seconds: seconds}
-	if seconds <= 0 {
-		return sum
-	}
-	for _, x := range all {
-		sum.clients += x.clients * x.seconds / seconds
-		sum.jobs += x.jobs * x.seconds / seconds
+	sum.start, sum.seconds = meanOf(starts), sum.seconds/s.workers()
+	if sum.seconds > 0 {
+		sum.clients /= sum.seconds
+		sum.jobs /= sum.seconds
 	}
 	return sum
 }
