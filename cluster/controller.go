@@ -44,6 +44,7 @@ type controller struct {
 
 	past    *Past
 	events  map[happened]bool // that were written before
+	others  map[string]bool   // versions of workers that are not ours, and were told of
 	resumed bool              // it was told how the run goes on
 	started bool              // a step was begun, or goes on
 	skip    bool              // the pilot's next answer is the step that workers still hold
@@ -245,10 +246,10 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 	if h.comes {
 		if h.worker.there { // since before we were killed
 			k.hears(h.worker)
-			return k.back(h.worker, h.hello)
+			return errors.Join(k.back(h.worker, h.hello), k.compare(h.worker, h.hello.Version))
 		}
 		k.come(h.worker)
-		return errors.Join(k.back(h.worker, h.hello), k.greet(h.worker))
+		return errors.Join(k.back(h.worker, h.hello), k.greet(h.worker), k.compare(h.worker, h.hello.Version))
 	}
 	if h.err != nil {
 		return k.lost(h.worker, h.err)

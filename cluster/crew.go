@@ -13,6 +13,7 @@ import (
 type Crew struct {
 	Want           int             // workers that the first step waits for
 	Wait           time.Duration   // for so long at most; also how long a run without workers waits for new ones
+	Version        string          // of the program; workers of another one are told of; "": nobody asks
 	FilesPerClient int             // open files that a client needs at most; 0: no bound
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
 	Samples        monitor.Sink    // of the machines that workers are on, but for this one; nil: they are not watched

@@ -312,6 +312,20 @@ func (k *controller) greet(w *remote) error {
 	})
 }
 
+// compare tells of a worker that is another version of the program, once of each:
+// a user may have put it on its machine, or have started a newer controller.
+func (k *controller) compare(w *remote, version string) error {
+	version = clean(version)
+	if k.crew.Version == "" || version == k.crew.Version || k.others[version] {
+		return nil
+	}
+	if k.others == nil {
+		k.others = map[string]bool{}
+	}
+	k.others[version] = true
+	return k.warn(fmt.Sprintf("worker %s is another version of weir, %q, and this one is %q: they may not measure the same", w.name, version, k.crew.Version))
+}
+
 // apart says how far another clock is from ours.
 func apart(offset time.Duration) string {
 	word := "behind"

@@ -142,10 +142,13 @@ func TestNobodyElseComes(t *testing.T) {
 	}
 	d, n = open(t, DoorOptions{}), &notes{}
 	conf.Sink = n
-	w := enter(t, d.Pass(), JoinOptions{})
-	err = d.Control(t.Context(), conf, Crew{Want: 2, Wait: time.Hour, Coming: func() int { return 0 }, Left: func() int { return 1 }, Absent: func() []string { return []string{"job 1.1 is held"} }})
+	w := enter(t, d.Pass(), JoinOptions{Version: "0.9\x1b"})
+	err = d.Control(t.Context(), conf, Crew{Want: 2, Version: "1.0", Wait: time.Hour, Coming: func() int { return 0 }, Left: func() int { return 1 }, Absent: func() []string { return []string{"job 1.1 is held"} }})
 	if err := errors.Join(err, <-w); err != nil {
 		t.Fatal(err)
+	}
+	if !n.told("warning", `worker 1 is another version of weir, "0.9`) {
+		t.Errorf("events %v", n.events)
 	}
 	if !n.told("warning", "begins with 1 of 2 workers: something keeps the others from coming: job 1.1 is held") || n.done() == 0 || time.Since(begin) > time.Minute {
 		t.Errorf("%d operations, events %v", n.done(), n.events)

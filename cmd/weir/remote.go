@@ -175,7 +175,7 @@ func (t *troop) control(ctx context.Context, r *session) error {
 	c := r.config
 	c.Plan = t.plan
 	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver, r.plan.Work.InFlight), Absent: t.absent, Worker: t.heard,
-		JobPerClient: t.on.JobPerClient, Call: t.call, Coming: t.coming, Left: t.left, Samples: both{r.out, r.live, nil}}
+		JobPerClient: t.on.JobPerClient, Call: t.call, Coming: t.coming, Left: t.left, Version: version(), Samples: both{r.out, r.live, nil}}
 	if t.found {
 		crew.Past = &cluster.Past{Intervals: r.resumed.run.Intervals(), Events: r.resumed.run.Events(), Text: "resumed by weir " + version()}
 		if r.find == nil { // a search goes on from the steps that are whole
