@@ -13,8 +13,9 @@ import (
 )
 
 // Apart returns the part of the plan with that number (from 1) of so many, for
-// a machine that carries it out by itself, without a controller; merged with
+// a machine that carries it out by itself; merged with
 // all others it is the whole again. What the whole must meet is not asked of a part.
+// It has workers of its own if the plan has; but with On.Apart those are the parts.
 func (p *Plan) Apart(number, of int) (*Plan, error) {
 	switch most := p.MostClients(); {
 	case of < 1 || number < 1 || number > of:
@@ -32,7 +33,10 @@ func (p *Plan) Apart(number, of int) (*Plan, error) {
 	}
 	whole := *p
 	s := whole.Share(number-1, of)
-	s.Thresholds, s.Boundaries, s.On = nil, nil, On{}
+	s.Thresholds, s.Boundaries = nil, nil
+	if s.On.Apart {
+		s.On = On{}
+	}
 	s.Part = &Part{Number: number, Of: of, Whole: &whole}
 	return s, nil
 }

@@ -37,6 +37,9 @@ func (f *partFlags) of(p *scenario.Plan, now time.Time) (*scenario.Plan, error) 
 	if f.part == "" {
 		return p, nil
 	}
+	if p.On.Apart {
+		return nil, exit{exitUsage, errors.New("--part: with on.apart each worker has a part already: leave one of the two out")}
+	}
 	number, of, err := scenario.ParsePart(f.part)
 	if err == nil {
 		p, err = p.Apart(number, of)

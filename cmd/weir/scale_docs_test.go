@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/analysis"
+	"weir/lab"
+)
+
+// The commands of docs/scale.md: its scenario is planned as it stands there; its parts are two instead of
+// four, each with a controller and workers of its own, which are processes here; and the benchmarks
+// that it names are there.
+func TestScalePage(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../docs/scale.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	r := newRemote(t)
+	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(page)
+	commands := regexp.MustCompile(`(?m)^weir (.*)$`).FindAllStringSubmatch(page, -1)
+	if example == nil || len(commands) != 3 {
+		t.Fatalf("scenario %q, commands %q", example, commands)
+	}
+	scenarioFile := filepath.Join(r.dir, "big.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(scenarioFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(example[1])
+	if code, said := r.start(t, strings.Fields(commands[0][1])...).ended(); code != exitFine || !strings.Contains(said, "112 workers by HTCondor, up to 893 clients each") {
+		t.Errorf("%s: exit code %d\n%s", commands[0][1], code, said)
+	}
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 9, 64<<10)
+	write(fmt.Sprintf("name: big\ntarget: %s\nworkload: {kind: read, think: 20ms}\nload: {clients: [6, 12], ramp: 0s, settle: 500ms, hold: 3s}\n", s.URL))
+	begin := time.Now().Add(8 * time.Second).Format(time.RFC3339)
+	var controllers sync.WaitGroup
+	for _, n := range []string{"1", "2"} {
+		command := strings.NewReplacer("--part 1/4", "--part "+n+"/2", "14:30", begin, "part1", "part"+n, "--on htcondor --workers 250", "--on local --workers 2").Replace(commands[1][1])
+		controllers.Go(func() {
+			if code, said := r.start(t, strings.Fields(command)...).ended(); code != exitFine && code != exitInvalid {
+				t.Errorf("%s: exit code %d\n%s", command, code, said)
+			}
+		})
+	}
+	controllers.Wait()
+	for _, n := range []string{"part1", "part2"} {
+		if f := findings(t, filepath.Join(r.dir, n)); len(f.Workers) != 2 || len(f.Curve) != 2 || f.Curve[1].Clients != 6 {
+			t.Errorf("%s: %d workers, %+v", n, len(f.Workers), f.Curve)
+		}
+	}
+	merge := strings.NewReplacer(" part3 part4", "").Replace(commands[2][1])
+	if code, said := r.start(t, strings.Fields(merge)...).ended(); code != exitFine && code != exitInvalid {
+		t.Errorf("%s: exit code %d\n%s", merge, code, said)
+	}
+	f := findings(t, filepath.Join(r.dir, "runs/whole"))
+	if len(f.Curve) != 2 || f.Curve[1].ActiveClients < 11.5 || f.Curve[1].Hold < 2 {
+		t.Errorf("%+v", f.Curve)
+	}
+	if s, detail := status(f, "workers"); s != analysis.OK {
+		t.Errorf("workers: %s: %s", s, detail)
+	}
+	r.left(t)
+	list, err := exec.CommandContext(t.Context(), "go", "run", "weir/internal/bench", "-list").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, list)
+	}
+	names := regexp.MustCompile(`-case '\^\(([^)]*)\)\$'`).FindStringSubmatch(page)
+	if names == nil {
+		t.Fatal("no benchmarks are named")
+	}
+	for _, name := range strings.Split(names[1], "|") {
+		if !slices.Contains(strings.Fields(string(list)), name) {
+			t.Errorf("no benchmark is called %s", name)
+		}
+	}
+}
