@@ -28,6 +28,7 @@ type Line struct {
 	Color  int // of the palette, from 0 to 5
 	Dash   bool
 	Dots   bool
+	Loose  bool // its dots are not joined
 	Points []Point
 }
 

@@ -14,11 +14,12 @@ func (l Line) MarshalJSON() ([]byte, error) {
 		Color int     `json:"color"`
 		Dash  bool    `json:"dash,omitempty"`
 		Dots  bool    `json:"dots,omitempty"`
+		Loose bool    `json:"loose,omitempty"`
 		X     Numbers `json:"x"`
 		Y     Numbers `json:"y"`
 		Low   Numbers `json:"low,omitempty"`
 		High  Numbers `json:"high,omitempty"`
-	}{Name: l.Name, Color: l.Color, Dash: l.Dash, Dots: l.Dots, X: Numbers{}, Y: Numbers{}}
+	}{Name: l.Name, Color: l.Color, Dash: l.Dash, Dots: l.Dots, Loose: l.Loose, X: Numbers{}, Y: Numbers{}}
 	spread := false
 	for i := range l.Points {
 		p := &l.Points[i]

@@ -165,7 +165,9 @@ func (f *Figure) drawLine(out *Canvas, l *Line) {
 	if !l.Dots {
 		f.drawBand(out, points)
 	}
-	out.Add(`<path class="line%s" d="%s"/>`, dash, path.d)
+	if !l.Loose {
+		out.Add(`<path class="line%s" d="%s"/>`, dash, path.d)
+	}
 	if !l.Dots {
 		out.Add(`</g>`)
 		return

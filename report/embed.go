@@ -105,6 +105,7 @@ type packedLine struct {
 	Color int            `json:"color"`
 	Dash  bool           `json:"dash,omitempty"`
 	Dots  bool           `json:"dots,omitempty"`
+	Loose bool           `json:"loose,omitempty"`
 	X     int            `json:"x"` // index into packed.X
 	Y     figure.Numbers `json:"y"`
 	Low   figure.Numbers `json:"low,omitempty"`
@@ -157,7 +158,7 @@ func packLine(l *figure.Line, column func(figure.Numbers) int) packedLine {
 	if !l.Dots {
 		points = figure.ThinTo(points, mostEmbedded)
 	}
-	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Y: figure.Numbers{}}
+	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Loose: l.Loose, Y: figure.Numbers{}}
 	x, low, high := figure.Numbers{}, figure.Numbers{}, figure.Numbers{}
 	spread := false
 	for i := range points {

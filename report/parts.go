@@ -55,7 +55,7 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 	}
 	for n, name := range []string{"1: ramp up", "2: steady", "3: steady", "4: cool down"} {
 		slices.SortStableFunc(points[n], func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
-		c.Lines = append(c.Lines, figure.Line{Name: name, Color: n, Dots: true, Points: points[n]})
+		c.Lines = append(c.Lines, figure.Line{Name: name, Color: n, Dots: true, Loose: true, Points: points[n]})
 	}
 	c.Desc = "Each step in four equal parts of time, at the clients that were active in each on average."
 	if fit != nil {

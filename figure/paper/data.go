@@ -50,7 +50,7 @@ func styles(f *figure.Figure) []style {
 	var plain, dash int
 	for i := range f.Lines {
 		l := &f.Lines[i]
-		st := style{color: palette(l.Color), joined: !l.Dots || !fitted, marker: i % shapes}
+		st := style{color: palette(l.Color), joined: !l.Loose && (!l.Dots || !fitted), marker: i % shapes}
 		switch {
 		case l.Dash:
 			st.dash = dashed[dash%len(dashed)]

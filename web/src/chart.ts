@@ -128,7 +128,7 @@ export class Chart implements Member {
       show: !this.hidden.has(i), width: 2, points: { show: false }, auto: false,
       stroke: () => this.colors.lines[this.f.lines![i]!.color % this.colors.lines.length]!,
       ...(line.dash ? { dash: [6, 4] } : {}),
-      ...(goesBack(line) ? { paths: (u: uPlot) => lineThrough(u, this.f.lines![i]!) } : {}),
+      ...(line.loose ? { paths: () => null } : goesBack(line) ? { paths: (u: uPlot) => lineThrough(u, this.f.lines![i]!) } : {}),
     };
   }
 
@@ -255,7 +255,7 @@ export class Chart implements Member {
 /** likeness is equal for figures that differ in their data only. */
 function likeness(f: Figure): string {
   return JSON.stringify([f.x.base ?? 0, f.y.base ?? 0, !!f.heat, f.columns?.length ?? 0, f.zones?.some((z) => z.name) ?? false,
-    (f.lines ?? []).map((l) => [l.name, l.color, l.dash, l.dots, goesBack(l)]), f.x.label, f.y.label, f.stamp]);
+    (f.lines ?? []).map((l) => [l.name, l.color, l.dash, l.dots, l.loose, goesBack(l)]), f.x.label, f.y.label, f.stamp]);
 }
 
 function clipped(u: uPlot, paint: () => void): void {

@@ -19,6 +19,7 @@ export interface Line {
   color: number; // of the palette, from 0 to 5
   dash?: boolean;
   dots?: boolean;
+  loose?: boolean; // its dots are not joined
   x: Value[];
   y: Value[];
   low?: Value[]; // interval: a bar at a dot, a band along a line without dots
