@@ -268,7 +268,10 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 
 // report takes one report of a worker.
 func (k *controller) report(w *remote, r *report) error {
-	if v := r.Interval; v != nil {
+	if v := r.Interval; v != nil && v.Step < 1 { // of a worker that ends before it was given a step
+		w.written(r.No)
+		return nil
+	} else if v != nil {
 		if v.Start.Unix() != w.latest.Unix() {
 			w.seconds++
 		}

@@ -163,6 +163,21 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 	}
 }
 
+// What a worker says that ends before it was given a step is of no step.
+func TestIntervalsOfNoStep(t *testing.T) {
+	n := &notes{}
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, Crew{}, time.Now)
+	s := newSession(0)
+	w := &remote{line: s, there: true}
+	s.taken, s.open[1] = 1, struct{}{}
+	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.Drain}}), k.sum.flush()); err != nil {
+		t.Fatal(err)
+	}
+	if len(n.intervals) != 0 || s.acked() != 1 {
+		t.Errorf("%d intervals written, reports up to %d done with", len(n.intervals), s.acked())
+	}
+}
+
 // A worker that comes back keeps seconds of the step that it held, and may be
 // given the next one before it has told of them: others do not get ahead of it.
 func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {

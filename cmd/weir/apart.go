@@ -39,6 +39,7 @@ type expedition struct {
 	system batch.System
 	job    batch.Job
 	told   map[int]batch.Change
+	kept   []error // why jobs were held, or failed: what was said last of them is that they were removed
 }
 
 // runApart has workers measure apart, and merges into dir what they bring.
@@ -158,6 +159,7 @@ func (e *expedition) changed(c batch.Change) {
 	if before.State == c.State || c.State != batch.Held && c.State != batch.Failed {
 		return
 	}
+	e.kept = append(e.kept, fmt.Errorf("part %d, job %s: %s", c.Worker+1, c.JobID, line(c.Reason)))
 	e.say("weir: part %d, job %s, %s: %s\n", c.Worker+1, c.JobID, map[batch.State]string{batch.Held: "is held", batch.Failed: "failed"}[c.State], line(c.Reason))
 }
 
@@ -170,6 +172,7 @@ func (e *expedition) merge(dir string) error {
 	}
 	if len(brought) == 0 {
 		all := []error{fmt.Errorf("none of %s has brought anything", say.Plural(e.plan.On.Workers, "worker"))}
+		all = append(all, e.kept[:min(len(e.kept), 5)]...)
 		for _, text := range e.job.Counts().Away[:min(len(e.job.Counts().Away), 5)] {
 			all = append(all, errors.New(text))
 		}
