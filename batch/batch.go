@@ -89,5 +89,8 @@ type Counts struct {
 	Away []string
 }
 
+// All is how many there are.
+func (c Counts) All() int { return c.Left() + c.Ended + c.Removed + c.Failed }
+
 // Left is how many are not over.
 func (c Counts) Left() int { return c.Queued + c.Running + c.Held }

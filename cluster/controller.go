@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,16 +39,17 @@ type controller struct {
 	ticked  time.Time
 	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
 	calm    time.Time // from when on there may be another one
-	steady  time.Time // from when on the one that workers still hold has been in its hold; zero: it was not
 	here    machine
 	roll    *roll // nil: nobody will ask
 
 	past    *Past
-	events  map[happened]bool // that were written before
-	others  map[string]bool   // versions of workers that are not ours, and were told of
-	resumed bool              // it was told how the run goes on
-	started bool              // a step was begun, or goes on
-	skip    bool              // the pilot's next answer is the step that workers still hold
+	before  *jobStep             // of the step that was broken off, where clients are jobs
+	events  map[happened]bool    // that were written before
+	others  map[string]bool      // versions of workers that are not ours, and were told of
+	watched map[string]time.Time // up to when, by host, before
+	resumed bool                 // it was told how the run goes on
+	started bool                 // a step was begun, or goes on
+	skip    bool                 // the pilot's next answer is the step that workers still hold
 }
 
 func newController(c engine.Config, crew Crew, clock func() time.Time) *controller {
@@ -218,6 +220,15 @@ func (k *controller) look(ctx context.Context, cancel func()) error {
 	if why := k.stop.Reason(now.Sub(k.loaded)); why != "" && !k.loaded.IsZero() {
 		return k.leave(why, cancel)
 	}
+	return k.proceed(ctx)
+}
+
+// proceed writes what all have told, and goes on if it is time.
+func (k *controller) proceed(ctx context.Context) error {
+	if k.crew.JobPerClient && k.skip {
+		return k.next(ctx) // which phase it is will be known when the pilot has said how long the step holds
+	}
+	k.judge()
 	return errors.Join(k.sum.before(k.told()), k.next(ctx))
 }
 
@@ -263,26 +274,13 @@ func (k *controller) hear(ctx context.Context, h heard) error {
 			return err
 		}
 	}
-	return errors.Join(k.sum.before(k.told()), k.next(ctx))
+	return k.proceed(ctx)
 }
 
 // report takes one report of a worker.
 func (k *controller) report(w *remote, r *report) error {
-	if v := r.Interval; v != nil && v.Step < 1 { // of a worker that ends before it was given a step
-		w.written(r.No)
-		return nil
-	} else if v != nil {
-		if v.Start.Unix() != w.latest.Unix() {
-			w.seconds++
-		}
-		w.latest = v.Start
-		if w.jobs != "" {
-			v.At(w.jobs)
-		}
-		if k.sum.add(v, claim{w, r.No}) {
-			k.stop.Saw(v)
-		}
-		return nil
+	if v := r.Interval; v != nil {
+		return k.interval(w, v, r.No)
 	}
 	defer w.written(r.No)
 	switch {
@@ -307,10 +305,35 @@ func (k *controller) report(w *remote, r *report) error {
 		w.gone = true
 		k.gather()
 	case r.Ready && r.After == w.step:
+		cmp.Or(k.jobs, k.before).leaves(w)
 		w.ready, w.in = true, false
 		k.show(w)
 	}
 	return nil
+}
+
+// interval takes what a worker saw in a second or less.
+func (k *controller) interval(w *remote, v *measure.Interval, no int64) error {
+	if v.Step < 1 || k.crew.JobPerClient && idle(v) {
+		w.written(no) // it ends before it was given a step, or only waits to be told that it may leave
+		return nil
+	}
+	if v.Start.Unix() != w.latest.Unix() {
+		w.seconds++
+	}
+	w.latest = later(w.latest, v.Start)
+	if w.jobs != "" {
+		v.At(w.jobs)
+	}
+	fate := k.sum.add(v, claim{w, no})
+	if fate != wasWritten {
+		k.stop.Saw(v)
+	}
+	if fate != tooLate || w.late {
+		return nil
+	}
+	w.late = true
+	return k.warn(fmt.Sprintf("worker %s told of a second after it had been written: what its clients did then counts in a later one", w.name))
 }
 
 // left notes that a worker is done.

@@ -28,6 +28,10 @@ type DoorOptions struct {
 	// who opens a door with the same state is taken for the same.
 	State string
 
+	// Came is how many workers have come in before at a door with another state:
+	// their names and numbers are not given again.
+	Came int
+
 	clock func() time.Time // of tests
 }
 
@@ -40,9 +44,8 @@ type Door struct {
 	mu     sync.Mutex
 	run    *run // nil: none has begun
 	roll   *roll
-	here   []enrolled    // who was there before we were killed
+	was    attendance    // before we were killed
 	came   int           // workers that have ever come
-	given  int           // numbers of clients that were given
 	begun  chan struct{} // closed when one has
 }
 
@@ -71,9 +74,10 @@ func OpenDoor(o DoorOptions) (*Door, error) {
 	}
 	base, begin := clock().Round(0), time.Now()
 	d := &Door{begun: make(chan struct{}), clock: func() time.Time { return base.Add(time.Since(begin)) }}
-	if d.roll, d.here, d.came, d.given, err = openRoll(o.State); err != nil {
+	if d.roll, d.was, err = openRoll(o.State); err != nil {
 		return nil, err
 	}
+	d.came = max(d.was.came, o.Came)
 	listen, host, err := where(o.Address, state.Port)
 	if err != nil {
 		return nil, err
@@ -132,8 +136,8 @@ func (d *Door) Control(ctx context.Context, c engine.Config, crew Crew) error {
 		return err
 	}
 	r := &run{controller: newController(c, crew, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
-	r.roll, r.numbers = d.roll, d.given
-	if err := r.remember(crew.Past); err != nil {
+	r.roll, r.numbers = d.roll, d.was.numbers
+	if err := r.remember(crew.Past, d.was.begun); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -142,11 +146,11 @@ func (d *Door) Control(ctx context.Context, c engine.Config, crew Crew) error {
 		return errors.New("cluster: this door has had its run")
 	}
 	d.run = r
-	for _, e := range d.here {
+	for _, e := range d.was.here {
 		s := r.enroll(e, 0, machine{e.Boot, e.Space})
 		s.absent = true
 		r.come(s.worker)
-		s.worker.absent, s.worker.in, s.worker.held = true, true, true // for all we know
+		s.worker.absent, s.worker.in, s.worker.held, s.worker.step = true, true, true, e.Step // for all we know
 	}
 	close(d.begun)
 	d.mu.Unlock()

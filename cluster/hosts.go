@@ -47,6 +47,9 @@ func (k *controller) sample(s *monitor.Sample) error {
 		return nil
 	}
 	s.Step, s.Host, s.Role = k.number, clean(s.Host), "client"
+	if !s.Time.After(k.watched[s.Host]) {
+		return nil // it was written before we were killed
+	}
 	return k.crew.Samples.Sample(s)
 }
 

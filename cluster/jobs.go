@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/engine"
@@ -24,6 +25,7 @@ type jobStep struct {
 	begun  int
 	first  time.Time // when one began first
 	last   time.Time // when one began last
+	ended  time.Time // when the first one ended after that
 	steady time.Time // from when on it holds; zero: not yet
 	waning time.Time // from when on it drains
 }
@@ -38,6 +40,11 @@ func (j *jobStep) phase(second int64) string {
 		return measure.Drain
 	}
 	return measure.Hold
+}
+
+// idle tells whether a job has had no client any more, and nothing was left to be told.
+func idle(v *measure.Interval) bool {
+	return v.Clients == 0 && v.Begun+v.Done+v.Moved+v.Tasks == 0 && len(v.Failed) == 0
 }
 
 // coming is how many jobs of the step are still to begin.
@@ -87,62 +94,86 @@ func (k *controller) nextJobs(ctx context.Context) error {
 		k.answers = engine.Ask(ctx, k.Pilot)
 		return nil
 	}
-	working, there := 0, 0
 	for _, w := range k.present() {
 		switch {
 		case w.ready && w.step == 0 && j.begun < j.Clients:
-			k.employ(w)
+			if err := k.employ(w); err != nil {
+				return err
+			}
 		case w.ready:
 			w.ready = false
 			_ = w.say(order{End: true})
 		}
-		if w.in {
-			working++
-		}
-		if w.step == j.Number {
-			there++
-		}
 	}
-	now, coming := k.clock(), k.coming()
-	if j.steady.IsZero() && j.begun > 0 && (coming == 0 || now.Sub(j.last) > k.crew.patience || now.Sub(j.first) > time.Duration(j.Hold)) {
-		j.steady = later(j.last, now)
-	}
-	if j.waning.IsZero() && j.begun > working && coming == 0 {
-		j.waning = later(now, j.steady.Add(max(time.Duration(j.Hold)/5, 2*time.Second)))
-	}
-	if coming == 0 && there == 0 {
+	there := slices.ContainsFunc(k.workers, func(w *remote) bool { return w.there && w.step == j.Number })
+	if !there && k.coming() == 0 {
 		return k.overJobs()
 	}
 	return nil
 }
 
+// judge finds out which phase it is, before seconds of it are written: after a
+// time without a controller many come at once.
+func (k *controller) judge() {
+	j := k.jobs
+	if j == nil || j.begun == 0 || !j.waning.IsZero() {
+		return
+	}
+	now, coming := k.clock(), k.coming()
+	switch {
+	case !j.steady.IsZero():
+	case coming == 0:
+		j.steady = j.last
+	case now.Sub(j.last) > k.crew.patience || now.Sub(j.first) > time.Duration(j.Hold):
+		j.steady = now
+	}
+	working := 0
+	for _, w := range k.present() {
+		if w.in && w.step == j.Number {
+			working++
+		}
+	}
+	if j.begun > working && coming == 0 {
+		if j.ended.IsZero() {
+			j.ended = now // it was lost, or ended while there was no controller
+		}
+		j.waning = later(j.ended, j.steady.Add(max(time.Duration(j.Hold)/5, 2*time.Second)))
+	}
+}
+
+// leaves notes that a job has told of its last second.
+func (j *jobStep) leaves(w *remote) {
+	if j != nil && (j.ended.IsZero() || w.latest.Before(j.ended)) {
+		j.ended = w.latest
+	}
+}
+
 // employ has a worker begin.
-func (k *controller) employ(w *remote) {
+func (k *controller) employ(w *remote) error {
 	j := k.jobs
 	one := j.Step
-	one.Clients, one.Ramp, one.Settle, one.Cool = 1, 0, 0, 0
+	one.Clients, one.Ramp, one.Settle = 1, 0, 0
+	one.Cool = 1 // it leaves when its time is over, whether or not we are there to say so
 	one.Begin = k.clock().Add(k.notice(1))
 	if j.begun++; j.begun == 1 {
 		j.first = one.Begin
 	}
-	j.last = one.Begin
+	j.last, j.ended = one.Begin, time.Time{}
 	k.give(w, one)
+	return k.roll.note(enrolled{Session: w.session, Step: j.Number, Numbers: k.numbers})
 }
 
 // beginJobs calls for the jobs of a step.
 func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
-	k.jobs = &jobStep{Step: step, called: k.clock()}
-	k.sum.phase = k.jobs.phase
 	if k.skip { // workers hold it since before we were killed
 		k.skip = false
-		k.jobs.Number, k.jobs.steady, k.jobs.first = k.past.Broken, k.steady, k.clock()
-		for _, w := range k.present() {
-			if w.in {
-				k.jobs.begun++
-			}
-		}
+		step.Number = k.past.Broken
+		k.jobs = k.before
+		k.jobs.Step, k.jobs.called = step, k.clock()
 		return nil
 	}
+	k.jobs = &jobStep{Step: step, called: k.clock()}
+	k.sum.phase = k.jobs.phase
 	if k.loaded.IsZero() {
 		k.loaded = k.clock()
 	}

@@ -48,7 +48,7 @@ func TestClientsAreJobs(t *testing.T) {
 			t.Errorf("%v clients in the hold of step 2", v.Clients)
 		}
 	}
-	if area[1] < 67 || area[1] > 78 || area[2] < 15 || area[2] > 18 || most[1] > 8 || most[2] > 5 {
+	if area[1] < 69 || area[1] > 72 || area[2] < 15.7 || area[2] > 16.5 || most[1] > 8 || most[2] > 5 {
 		t.Errorf("client seconds %v, want 70 and 16; most clients %v, want 6 and 4", area, most)
 	}
 	for step, p := range phases {

@@ -28,6 +28,7 @@ type remote struct {
 	step    int  // number of the one that it was given last
 	clients int  // of the step that it was given last
 	seconds int  // that it has told of
+	late    bool // it has told of a second after that had been written
 	about   WorkerState
 	why     string       // it was lost
 	gone    bool         // its clients have done their tasks and left the step

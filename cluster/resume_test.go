@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/internal/unit"
 	"weir/measure"
 	"weir/results"
 	"weir/scenario"
@@ -24,10 +25,24 @@ const patient = 6 * time.Second
 
 func longPlan() engine.Config { return plan(hold(12, 6), hold(8, 4)) }
 
+// jobsEnv has the controller take workers for jobs of one client each.
+const jobsEnv = "WEIR_TEST_JOBS"
+
+// coolEnv has the service rest for so long after each step.
+const coolEnv = "WEIR_TEST_COOL"
+
 func beController(dir string) error {
 	conf := longPlan()
 	run := filepath.Join(dir, "run")
 	crew := Crew{Want: 3, Wait: time.Minute, patience: patient}
+	if cool, err := time.ParseDuration(os.Getenv(coolEnv)); err == nil {
+		for i := range conf.Plan.Steps {
+			conf.Plan.Steps[i].Cool = unit.Duration(cool)
+		}
+	}
+	if os.Getenv(jobsEnv) != "" {
+		conf, crew.JobPerClient = plan(hold(5, 7)), true
+	}
 	out, err := results.Create(run, conf.Plan, results.About{})
 	if errors.Is(err, os.ErrExist) {
 		var old *results.Run
@@ -58,24 +73,27 @@ func goOn(conf *engine.Config, crew *Crew, old *results.Run) error {
 		return err
 	}
 	first, broken := p.Left()
+	if last := len(p.Steps) - 1; crew.JobPerClient && broken == 0 {
+		first, broken = last, p.Steps[last].Number
+	}
 	left := append([]scenario.Step(nil), conf.Plan.Steps[first:]...)
 	for i := range left {
 		left[i].Number = p.Last + 1 + i
 	}
 	conf.Pilot = engine.Alone(&scenario.Plan{Steps: left})
-	crew.Past = &Past{Intervals: old.Intervals(), Events: old.Events(), Broken: broken, Text: "resumed"}
+	crew.Past = &Past{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
 	return nil
 }
 
 // conduct starts a controller that is a process.
-func conduct(t *testing.T, dir string) *job {
+func conduct(t *testing.T, dir string, env ...string) *job {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := &job{cmd: exec.Command(self), done: make(chan struct{})}
-	j.cmd.Env = append(os.Environ(), dirEnv+"="+dir)
+	j.cmd.Env = append(append(os.Environ(), dirEnv+"="+dir), env...)
 	j.cmd.Stderr = os.Stderr
 	if err := j.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -83,6 +101,17 @@ func conduct(t *testing.T, dir string) *job {
 	go func() { j.err = j.cmd.Wait(); close(j.done) }()
 	t.Cleanup(j.kill)
 	return j
+}
+
+// passOf waits for the pass of a controller that is a process.
+func passOf(t *testing.T, dir string) (p Pass) {
+	t.Helper()
+	until(t, "the pass", func() (is bool) {
+		var err error
+		p, err = ReadPass(filepath.Join(dir, "pass"))
+		return err == nil
+	})
+	return p
 }
 
 // until waits for something.
@@ -124,12 +153,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")
 	first := conduct(t, dir)
-	pass := Pass{}
-	until(t, "the pass", func() bool {
-		p, err := ReadPass(filepath.Join(dir, "pass"))
-		pass = p
-		return err == nil
-	})
+	pass := passOf(t, dir)
 	var jobs []*job
 	for range 3 {
 		jobs = append(jobs, submit(t, pass, patient))

@@ -28,60 +28,70 @@ type enrolled struct {
 	Space   string        `json:"pid_space,omitempty"`
 	Pid     int           `json:"pid,omitempty"`
 	Gone    bool          `json:"gone,omitempty"`
-	Numbers int           `json:"numbers,omitempty"` // without Session: so many numbers of clients have been given
+	Step    int           `json:"step,omitempty"`    // it was given, where clients are jobs
+	Numbers int           `json:"numbers,omitempty"` // of clients: so many have been given
 }
 
 const rollFile = "workers.jsonl"
 
-// openRoll opens the roll in dir and returns what it says: the lines of those
-// who have not gone, how many have ever come, and how many numbers of clients
-// were given.
-func openRoll(dir string) (r *roll, here []enrolled, came, numbers int, err error) {
+// An attendance is what a roll says.
+type attendance struct {
+	here    []enrolled  // who has not gone
+	came    int         // how many have ever
+	numbers int         // of clients that were given
+	begun   map[int]int // where clients are jobs: how many have begun, by step
+}
+
+// openRoll opens the roll in dir and returns what it says.
+func openRoll(dir string) (r *roll, was attendance, err error) {
 	path := filepath.Join(dir, rollFile)
 	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, nil, 0, 0, fmt.Errorf("state of the door for workers: %w", err)
+		return nil, was, fmt.Errorf("state of the door for workers: %w", err)
 	default:
-		here, came, numbers = readRoll(f)
+		was = readRoll(f)
 		_ = f.Close() // only read from
 	}
 	f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, 0, 0, fmt.Errorf("state of the door for workers: %w", err)
+		return nil, was, fmt.Errorf("state of the door for workers: %w", err)
 	}
-	return &roll{f}, here, came, numbers, nil
+	return &roll{f}, was, nil
 }
 
 // readRoll reads up to a line that is not whole, the last one of a killed
 // controller.
-func readRoll(in io.Reader) (here []enrolled, came, numbers int) {
-	place := map[string]int{}
+func readRoll(in io.Reader) attendance {
+	place, was := map[string]int{}, attendance{begun: map[int]int{}}
+	var all []enrolled
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		var e enrolled
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
 			continue
 		}
+		was.numbers = max(was.numbers, e.Numbers)
 		switch at, known := place[e.Session]; {
 		case e.Session == "":
-			numbers = max(numbers, e.Numbers)
 		case e.Gone && known:
-			here[at].Gone = true
+			all[at].Gone = true
+		case e.Step > 0 && known:
+			all[at].Step = e.Step
+			was.begun[e.Step]++
 		case !e.Gone && !known:
-			place[e.Session] = len(here)
-			here = append(here, e)
-			came = max(came, e.Number)
+			place[e.Session] = len(all)
+			all = append(all, e)
+			was.came = max(was.came, e.Number)
 		}
 	}
-	left := here[:0]
-	for _, e := range here {
+	for _, e := range all {
 		if !e.Gone {
-			left = append(left, e)
+			was.here = append(was.here, e)
 		}
 	}
-	return left, came, numbers
+	return was
 }
 
 // note writes a line. A nil roll takes none.

@@ -37,7 +37,9 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	d := open(t, DoorOptions{})
 	var mu sync.Mutex
 	first, last, got := map[int]time.Time{}, map[int]time.Time{}, map[int]int{}
-	seen := func(s scenario.Step, at time.Time) {
+	want := int64(0) // operations: a hundred of each worker on each server in each second that it has a part of
+	seen := func(servers int64, s scenario.Step, at time.Time) {
+		from, to := s.Begin.UnixNano(), s.Begin.Add(time.Duration(s.Hold)).UnixNano()
 		mu.Lock()
 		defer mu.Unlock()
 		if first[s.Number].IsZero() || at.Before(first[s.Number]) {
@@ -47,11 +49,15 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 			last[s.Number] = at
 		}
 		got[s.Number]++
+		want += 100 * servers * ((to+int64(time.Second)-1)/int64(time.Second) - from/int64(time.Second))
 		if late := at.Sub(s.Begin); late > time.Second {
 			t.Errorf("step %d came %v after its begin", s.Number, late)
 		}
 	}
-	crowds := []Pretense{{Workers: workers / 2, Got: seen}, {Workers: workers / 2, Got: seen, Once: true, Machines: true, Servers: 2}}
+	crowds := []Pretense{
+		{Workers: workers / 2, Got: func(s scenario.Step, at time.Time) { seen(1, s, at) }},
+		{Workers: workers / 2, Got: func(s scenario.Step, at time.Time) { seen(2, s, at) }, Once: true, Machines: true, Servers: 2},
+	}
 	ended := make(chan error, len(crowds))
 	for _, c := range crowds {
 		go func() { ended <- c.Run(t.Context(), d.Pass()) }()
@@ -73,8 +79,8 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 		t.Logf("step %d reached all within %v", step, last[step].Sub(first[step]))
 	}
 	once(t, n)
-	if want := 0; n.done() == int64(want) {
-		t.Error("nothing was written")
+	if n.done() != want || want < 2*2*100*workers {
+		t.Errorf("%d operations were written, the workers told of %d", n.done(), want)
 	}
 }
 

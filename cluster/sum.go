@@ -54,6 +54,7 @@ type sum struct {
 	out     measure.Sink
 	phase   func(second int64) string // where the phases are the controller's, not the workers': known when a second is written
 	slots   map[slot]*known
+	mark    int64           // all seconds before this one have been written
 	past    map[slot]bool   // written by a controller that was killed
 	extents map[slot]extent // its seconds, for all kinds and servers
 	times   times
@@ -61,14 +62,29 @@ type sum struct {
 
 func newSum(out measure.Sink) *sum { return &sum{out: out, slots: map[slot]*known{}, times: times{}} }
 
-// add takes an interval, and returns false if its slot has been written before:
-// then it is known.
-func (s *sum) add(v *measure.Interval, c claim) bool {
-	at := s.slotOf(v)
-	s.times.add(at.whole(), v, c.line)
-	if s.past[at] {
+// A fate is what becomes of an interval.
+type fate int
+
+const (
+	added      fate = iota
+	wasWritten      // by a controller that was killed: it is known
+	tooLate         // others of its second have been written without it
+)
+
+// add takes an interval. A second is written once: what comes too late for its own
+// counts in the first that is still open, and the time of its clients does not.
+func (s *sum) add(v *measure.Interval, c claim) fate {
+	at, is := s.slotOf(v), added
+	switch {
+	case s.past[at]:
+		s.times.add(at.whole(), v, c.line)
 		c.written(c.no)
-		return false
+		return wasWritten
+	case at.second < s.mark:
+		at.second, is = s.mark, tooLate
+		v.Start = time.Unix(s.mark, 0)
+	default:
+		s.times.add(at.whole(), v, c.line)
 	}
 	have := s.slots[at]
 	if have == nil {
@@ -78,12 +94,13 @@ func (s *sum) add(v *measure.Interval, c claim) bool {
 		have.Add(v)
 	}
 	have.claims = append(have.claims, c)
-	return true
+	return is
 }
 
 // before writes all seconds that ended before t.
 func (s *sum) before(t time.Time) error {
 	err := s.write(func(at slot) bool { return at.second < t.Unix() })
+	s.mark = max(s.mark, t.Unix())
 	s.times.forget(t.Unix() - 1) // what follows begins where the last one ended
 	return err
 }
@@ -111,7 +128,10 @@ func (s *sum) write(is func(slot) bool) error {
 	}
 	for _, v := range ready {
 		at := s.slotOf(v.Interval)
-		x := extents[at.whole()]
+		x, known := extents[at.whole()]
+		if !known { // all that is of it came too late
+			x.start = time.Unix(at.second, 0)
+		}
 		v.Start, v.Seconds, v.Clients, v.Running = x.start, x.seconds, x.clients, x.jobs
 		if s.phase != nil {
 			v.Phase = s.phase(at.second)
@@ -131,4 +151,9 @@ func (s *sum) write(is func(slot) bool) error {
 	return nil
 }
 
-func (s *sum) flush() error { return s.before(time.Unix(1<<40, 0)) }
+// flush writes all there is.
+func (s *sum) flush() error {
+	err := s.write(func(slot) bool { return true })
+	clear(s.times)
+	return err
+}

@@ -118,6 +118,9 @@ func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
 	all := map[slot]extent{}
 	var order []slot
 	for at := range of {
+		if s := t[at.second]; s == nil || len(s.slots[at]) == 0 {
+			continue
+		}
 		if jobs {
 			all[at] = t[at.second].busy[at.step]
 			continue

@@ -60,6 +60,7 @@ type troop struct {
 	bags   []string        // files that travel with them
 	files  []workload.File // that they work on; of a run that was killed
 	found  bool            // they are those of a run that was killed
+	came   int             // workers that had come to it
 	door   *cluster.Door
 	system batch.System
 	calls  []*call // the last one is that of the step, where each client is a job
@@ -95,13 +96,16 @@ func (r *session) muster(ctx context.Context, dir string) (t *troop, err error) 
 		if err := t.find(ctx, r.resumed.run); err != nil {
 			return t, err
 		}
+		if err := r.resumed.with(t.found); err != nil {
+			return t, err
+		}
 	}
 	bags, err := pack(r.plan, filepath.Join(t.state, "files"), false)
 	if err != nil {
 		return t, err
 	}
 	t.plan, t.bags = bags.plan, bags.files
-	if t.door, err = cluster.OpenDoor(cluster.DoorOptions{Address: on.Address, State: t.state}); err != nil {
+	if t.door, err = cluster.OpenDoor(cluster.DoorOptions{Address: on.Address, State: t.state, Came: t.came}); err != nil {
 		return t, err
 	}
 	if len(t.calls) == 0 && !on.JobPerClient {
@@ -177,7 +181,7 @@ func (t *troop) control(ctx context.Context, r *session) error {
 	crew := cluster.Crew{Want: t.on.Workers, Wait: time.Duration(t.on.Wait), FilesPerClient: filesPerClient(r.plan.Driver, r.plan.Work.InFlight), Absent: t.absent, Worker: t.heard,
 		JobPerClient: t.on.JobPerClient, Call: t.call, Coming: t.coming, Left: t.left, Version: version(), Samples: both{r.out, r.live, nil}}
 	if t.found {
-		crew.Past = &cluster.Past{Intervals: r.resumed.run.Intervals(), Events: r.resumed.run.Events(), Text: "resumed by weir " + version()}
+		crew.Past = &cluster.Past{Intervals: r.resumed.run.Intervals(), Events: r.resumed.run.Events(), Samples: r.resumed.run.Samples(), Text: "resumed by weir " + version()}
 		if r.find == nil { // a search goes on from the steps that are whole
 			crew.Past.Broken = r.resumed.broken
 		}

@@ -39,7 +39,7 @@ func follow(job batch.Job, system string, changed func(batch.Change)) *call {
 }
 
 // longestRemoval is for how long removing workers may take.
-const longestRemoval = time.Minute
+const longestRemoval = 5 * time.Minute
 
 // end removes what is left of a submission, also when all else was interrupted.
 func (c *call) end(ending context.Context) error {
@@ -107,7 +107,7 @@ func callDirs(dir string) []string {
 // the files are not known that they work on, the run begins anew with others.
 func (t *troop) find(ctx context.Context, run *results.Run) error {
 	var gone, live []batch.Job
-	left := 0
+	left, all := 0, 0
 	for _, dir := range callDirs(t.dir) {
 		job, err := t.system.Find(ctx, dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -116,20 +116,23 @@ func (t *troop) find(ctx context.Context, run *results.Run) error {
 		if err != nil {
 			return fmt.Errorf("the workers of this run: %w", err)
 		}
-		n := job.Counts().Left()
-		if n == 0 || !t.known() {
+		n := job.Counts()
+		if n.Left() == 0 || !t.known() {
 			gone = append(gone, job)
 			continue
 		}
-		left, live = left+n, append(live, job)
+		left, all, live = left+n.Left(), all+n.All(), append(live, job)
 	}
-	t.submitted(left)
+	t.submitted(all)
 	for e, err := range run.Events() {
 		if err != nil {
 			return err
 		}
-		if w := e.Worker; w != nil && w.State == measure.Came && w.Job != "" {
-			t.of(w.Job).came = true // nobody else hears of them yet
+		if w := e.Worker; w != nil && w.State == measure.Came {
+			t.came++
+			if w.Job != "" {
+				t.of(w.Job).came = true // nobody else hears of them yet; Follow tells of all from the first on
+			}
 		}
 	}
 	for _, job := range live {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -74,8 +75,8 @@ func (run *resumed) refuse() error {
 	switch {
 	case p.Find != nil:
 		return errors.New("this was a search: go on with weir find --resume")
-	case run.first >= len(p.Steps):
-		return fmt.Errorf("the run is over: all %d steps were held; start a new one with weir run", len(p.Steps))
+	case run.first >= len(p.Steps) && !run.hanging():
+		return run.over()
 	case p.Work.Keep:
 		return errKept
 	}
@@ -94,6 +95,37 @@ func (run *resumed) refuse() error {
 		if p.Stop.Bytes -= unit.Size(spent.Moved); p.Stop.Bytes <= 0 {
 			return fmt.Errorf("the run is over: stop.bytes is %v", n)
 		}
+	}
+	return nil
+}
+
+func (run *resumed) over() error {
+	return fmt.Errorf("the run is over: all %d steps were held; start a new one with weir run", len(run.run.Plan.Steps))
+}
+
+// hanging tells whether workers may still wait to be told that the run is over,
+// with reports that nobody has taken: it was killed before it ended.
+func (run *resumed) hanging() bool {
+	if run.run.Plan.On.Batch == "" || run.progress.Ended != "" {
+		return false
+	}
+	state, err := stateDir(run.run.About.Run)
+	if err == nil {
+		_, err = os.Stat(state)
+	}
+	return err == nil
+}
+
+// with goes on with the workers of the run if they were found. Where clients are
+// jobs, a step may have been held for long enough and not be over.
+func (run *resumed) with(workers bool) error {
+	last := len(run.progress.Steps) - 1
+	switch {
+	case run.run.Plan.Find != nil: // it says itself whether it is over
+	case !workers && run.first >= len(run.run.Plan.Steps):
+		return exit{exitUsage, run.over()}
+	case workers && run.run.Plan.On.JobPerClient && run.broken == 0 && last >= 0 && !run.progress.Steps[last].Passed:
+		run.first, run.broken = run.first-1, run.progress.Steps[last].Number
 	}
 	return nil
 }

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"weir/engine"
+	"weir/measure"
+	"weir/monitor"
+	"weir/scenario"
+)
+
+// What comes after its second has been written counts once, in a second that is
+// still open, and each second stays one line.
+func TestAReportThatComesTooLate(t *testing.T) {
+	n := &notes{}
+	s := newSum(n)
+	a, b := newSession(0), newSession(0)
+	second := func(at int64, done int64, step int) *measure.Interval {
+		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Hold, Clients: 2, Done: done}
+	}
+	tell := func(by line, v *measure.Interval, want fate) {
+		t.Helper()
+		if got := s.add(v, claim{by, 1}); got != want {
+			t.Errorf("fate %v, want %v", got, want)
+		}
+	}
+	write := func(before int64) {
+		t.Helper()
+		if err := s.before(time.Unix(before, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(a, second(100, 5, 1), added)
+	tell(a, second(101, 7, 1), added)
+	write(102)
+	tell(b, second(100, 3, 1), tooLate)
+	tell(b, second(101, 4, 1), tooLate)
+	tell(a, second(102, 1, 1), added)
+	write(103)
+	tell(b, second(102, 9, 1), tooLate) // and nobody has any more to tell of that step
+	tell(a, second(103, 2, 2), added)
+	write(104)
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	once(t, n)
+	held, _ := n.held(1)
+	if n.done() != 5+7+3+4+1+9+2 || n.heldFor(1) != 3 || n.heldFor(2) != 1 || held != 2 {
+		t.Errorf("%d operations in %v and %v s of hold, with %v clients", n.done(), n.heldFor(1), n.heldFor(2), held)
+	}
+}
+
+// It is told, once for each worker.
+func TestALateWorkerIsTold(t *testing.T) {
+	n := &notes{}
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, Crew{}, time.Now)
+	w := &remote{line: newSession(0), name: "7", there: true, held: true}
+	k.sum.mark = 100
+	for range 3 {
+		if err := k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Done: 1}, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.count("warning", "worker 7 told of a second after it had been written") != 1 {
+		t.Errorf("events %v", n.events)
+	}
+}
+
+// samples keeps the times of samples.
+type samples []time.Time
+
+func (s *samples) Sample(v *monitor.Sample) error { *s = append(*s, v.Time); return nil }
+
+// A second of a machine that a killed controller had written is not written again.
+func TestSamplesAreWrittenOnce(t *testing.T) {
+	var got samples
+	at := time.Unix(1000, 0)
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, Crew{Samples: &got}, time.Now)
+	past := &Past{
+		Intervals: func(func(*measure.Interval, error) bool) {}, Events: func(func(*measure.Event, error) bool) {},
+		Samples: func(yield func(*monitor.Sample, error) bool) {
+			_ = yield(&monitor.Sample{Host: "a", Time: at}, nil) && yield(&monitor.Sample{Host: "b", Time: at.Add(time.Second)}, nil)
+		},
+	}
+	if err := k.remember(past, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		for _, host := range []string{"a", "b"} {
+			if err := k.sample(&monitor.Sample{Host: host, Time: at.Add(time.Duration(i) * time.Second)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(got) != 3 {
+		t.Errorf("%v", got)
+	}
+}
+
+// Workers of a run that goes on at another door have names of their own.
+func TestNamesAreGivenOnce(t *testing.T) {
+	t.Parallel()
+	d := open(t, DoorOptions{State: filepath.Join(t.TempDir(), "state"), Came: 5})
+	worker := enter(t, d.Pass(), JoinOptions{})
+	conf, n := plan(hold(1, 1)), &notes{}
+	conf.Sink = n
+	if err := control(t, d, conf, Crew{Want: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-worker; err != nil || !n.told("worker", "worker 6 came in") {
+		t.Errorf("%v, events %v", err, n.events)
+	}
+}
