@@ -54,10 +54,12 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	conf.Plan.Find = &scenario.Find{Max: 7}
 	pilot := &reader{notes: n, steps: []scenario.Step{one, two}, think: 1200 * time.Millisecond}
 	conf.Sink, conf.Pilot = n, pilot
+	calm := watchCalm(t)
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
-	if len(pilot.seen) != 3 || math.Abs(pilot.seen[1]-1.3) > .15 || math.Abs(pilot.seen[2]-1) > .15 {
+	timely := calm()
+	if len(pilot.seen) != 3 || timely && (math.Abs(pilot.seen[1]-1.3) > .15 || math.Abs(pilot.seen[2]-1) > .15) {
 		t.Errorf("when it was asked for a step the pilot could read %v s of hold of the one before, want 0, 1.3 and 1", pilot.seen)
 	}
 	var rest float64
@@ -70,7 +72,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 			}
 		}
 		at := v.Start.Truncate(time.Second).String() + v.Phase + string(rune('0'+v.Step))
-		if slots[at] || v.Seconds > 1.01 {
+		if slots[at] || timely && v.Seconds > 1.01 {
 			t.Errorf("two intervals for %s, or one of %v s", at, v.Seconds)
 		}
 		slots[at] = true
