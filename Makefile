@@ -75,7 +75,7 @@ $(LINT): Makefile
 	GOBIN=$(CURDIR)/$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	@touch $@
 
-bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about twenty-five minutes)
+bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about forty minutes)
 	go run ./internal/bench -weir $(BIN)/weir -out docs/benchmarks.md
 
 screenshots: build ## the pictures of the pages, docs/*.png (two minutes; best on a machine that does nothing else)
