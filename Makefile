@@ -15,7 +15,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test lint needs bench golden clean web
+.PHONY: build demo test lint needs bench chaos golden clean web
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -80,6 +80,9 @@ bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (a
 
 screenshots: build ## the pictures of the pages, docs/*.png (two minutes; best on a machine that does nothing else)
 	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
+
+chaos: ## faults of runs on many machines, for as long as they take: workers killed for a minute, a network cut for 20 s (three minutes)
+	WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
 
 golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./... -run 'Golden|Script' -update

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -27,10 +28,16 @@ func (n *notes) held(step int) (clients, seconds float64) {
 	return clients / max(seconds, 1e-9), seconds
 }
 
+// long tells whether tests of faults are to take as long as faults do: make chaos.
+func long() bool { return os.Getenv("WEIR_LONG") != "" }
+
 // A batch system kills a worker every few seconds, and starts another one.
 func TestWorkersAreKilled(t *testing.T) {
 	t.Parallel()
-	const patience, every = 3 * time.Second, 1500 * time.Millisecond
+	patience, every, workers, kills, span := 3*time.Second, 1500*time.Millisecond, 4, 6, 4.0
+	if long() { // more workers than are killed in a step, which would end with its last one
+		patience, every, workers, kills, span = 30*time.Second, 5*time.Second, 8, 12, 25
+	}
 	d := open(t, DoorOptions{})
 	var mu sync.Mutex
 	var all, living []*job
@@ -40,16 +47,16 @@ func TestWorkersAreKilled(t *testing.T) {
 		all, living = append(all, j), append(living, j)
 		mu.Unlock()
 	}
-	for range 4 {
+	for range workers {
 		hire()
 	}
-	conf, n := plan(hold(12, 4), hold(12, 4), hold(12, 4), hold(12, 4)), &notes{}
+	conf, n := plan(hold(12, span), hold(12, span), hold(12, span), hold(12, span)), &notes{}
 	conf.Sink = n
 	killed := int64(0) // operations of those that were killed
 	over, killing := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(killing)
-		for range 6 {
+		for range kills {
 			select {
 			case <-time.After(every):
 			case <-over:
@@ -62,7 +69,7 @@ func TestWorkersAreKilled(t *testing.T) {
 			hire()
 		}
 	}()
-	err := control(t, d, conf, Crew{Want: 4, patience: patience})
+	err := control(t, d, conf, Crew{Want: workers, patience: patience})
 	close(over)
 	<-killing
 	if err != nil {
@@ -73,16 +80,18 @@ func TestWorkersAreKilled(t *testing.T) {
 		t.Errorf("%d operations were written; the workers did %d, %d of them in processes that were killed", wrote, did, killed)
 	}
 	once(t, n)
-	if lost := n.count("warning", "was lost"); lost != 6 {
-		t.Errorf("%d workers were lost, 6 were killed", lost)
+	lost := n.count("warning", "was lost")
+	if lost != kills {
+		t.Errorf("%d workers were lost, %d were killed", lost, kills)
 	}
+	t.Logf("%d workers were killed, one every %v, and %d lost, after %v; they did %d operations, %d of them those that were killed; %d were written", kills, every, lost, patience, did, killed, wrote)
 	for _, e := range n.events {
 		if w := e.Worker; w != nil && w.State == measure.Lost && w.Seconds > 0 && (w.Silent < 1 || w.Silent > 60) {
 			t.Errorf("%s: silent for %g s before", e.Text, w.Silent)
 		}
 	}
 	for step := 1; step <= 4; step++ {
-		if _, s := n.held(step); s < 3.5 || s > 5 {
+		if _, s := n.held(step); s < span-.5 || s > span+1 {
 			t.Errorf("step %d was held for %.1f s", step, s)
 		}
 	}
@@ -94,11 +103,14 @@ func TestWorkersAreKilled(t *testing.T) {
 // A network that is cut for two thirds of what makes a worker lost loses nothing.
 func TestTheNetworkIsCut(t *testing.T) {
 	t.Parallel()
-	const patience = 6 * time.Second
+	patience, first, second := 6*time.Second, 4.0, 7.0
+	if long() {
+		patience, first, second = 30*time.Second, 12, 30
+	}
 	d := open(t, DoorOptions{})
 	r, over := between(t, d.Pass())
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience), submit(t, over, patience)}
-	conf, n := plan(hold(9, 4), hold(6, 7)), &notes{}
+	conf, n := plan(hold(9, first), hold(6, second)), &notes{}
 	conf.Sink = n
 	var once1 sync.Once
 	mended := make(chan struct{})
@@ -120,6 +132,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	if did := done(jobs); did != n.done() {
 		t.Errorf("the workers did %d operations, %d were written", did, n.done())
 	}
+	t.Logf("the network was cut for %v of a patience of %v; %d operations were done and written", patience*2/3, patience, n.done())
 	once(t, n)
 	if n.told("warning", "") || !n.told("end", measure.AllDone) {
 		t.Errorf("events %v", n.events)

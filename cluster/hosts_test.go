@@ -29,6 +29,20 @@ func (l *looks) Sample(s *monitor.Sample) error {
 	return nil
 }
 
+// of counts the samples that tell of so many workers.
+func (l *looks) of(workers int) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.all {
+		for _, p := range s.Procs {
+			if p.Name == "weir" && p.Count == workers {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // A machine that workers are on is watched by one of them, for both, and by the
 // other one when that is gone.
 func TestTheWorkersMachineIsWatched(t *testing.T) {
@@ -42,10 +56,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 	var kill sync.Once
 	begin := ahead()
 	n.seen = func(v *measure.Interval) {
-		l.mu.Lock()
-		seen := len(l.all)
-		l.mu.Unlock()
-		if seen >= 3 {
+		if l.of(2) >= 3 {
 			kill.Do(func() { go jobs[0].kill() }) // the watcher is one of the two
 		}
 	}
@@ -53,7 +64,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	host, _ := os.Hostname()
-	both, alone := 0, 0
+	both, alone := l.of(2), l.of(1)
 	var last time.Time
 	for _, s := range l.all {
 		if s.Host != host || s.Role != "client" || s.Time.Before(begin) || s.Time.After(ahead()) || s.CPU == nil || s.Step > 1 {
@@ -63,14 +74,6 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 			t.Errorf("a sample of %v after one of %v", s.Time, last)
 		}
 		last = s.Time
-		for _, p := range s.Procs {
-			if p.Name == "weir" && p.Count == 2 {
-				both++
-			}
-			if p.Name == "weir" && p.Count == 1 {
-				alone++
-			}
-		}
 	}
 	if len(l.all) < 5 || both == 0 || alone == 0 {
 		t.Errorf("%d samples, %d of both processes, %d of one", len(l.all), both, alone)
