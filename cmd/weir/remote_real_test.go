@@ -2,12 +2,14 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"weir/analysis"
 	"weir/lab"
 	"weir/measure"
+	"weir/results"
 )
 
 // On a real pool: more workers than slots, the controller killed in the middle of
@@ -20,6 +22,7 @@ func TestRunOnHTCondor(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { killedOnBatch(t, "htcondor", s.URL) })
 	t.Run("few slots", func(t *testing.T) { fewSlots(t, "htcondor", s.URL) })
 	t.Run("clients are jobs", func(t *testing.T) { clientsAsJobs(t, "htcondor", s.URL) })
+	t.Run("killed jobs", func(t *testing.T) { killedOfJobs(t, "htcondor", s.URL) })
 	t.Run("held", func(t *testing.T) {
 		r := newRemote(t)
 		p := r.start(t, "run", "--on", "htcondor", "--workers", "2", "--target", s.URL, "--clients", "2", "--hold", "2s", "--out", "run",
@@ -46,6 +49,37 @@ func clientsAsJobs(t *testing.T, system, url string) {
 	}
 	if f.Parts == nil || f.Parts.Total == nil || f.Parts.Each == nil {
 		t.Errorf("%+v", f.Parts)
+	}
+	r.left(t)
+}
+
+// killedOfJobs kills a controller whose clients are jobs, more than there is room
+// for, and starts it again: each of them counts for as long as it was there.
+func killedOfJobs(t *testing.T, system, url string) {
+	r := newRemote(t)
+	p := r.start(t, "run", "--on", system, "--target", url, "--clients", "5", "--hold", "6s", "--set", "on.job_per_client=true", "--set", "workload.think=20ms", "--set", "on.wait=1m",
+		"--set", "load={ramp: 0, settle: 0, cool: 1s}", "--out", "run")
+	waitFor(t, func() bool { return contains(filepath.Join(r.run(), results.IntervalsFile), `"phase":"ramp"`) })
+	p.kill(t)
+	code, said := r.start(t, "run", "--resume", "run").ended()
+	if code != exitFine && code != exitInvalid || !strings.Contains(said, "workers still hold step 1, which goes on") || strings.Contains(said, "jobs have begun") {
+		t.Fatalf("exit code %d\n%s\nbefore:\n%s", code, said, p.out.String())
+	}
+	area := 0.0
+	run, err := results.Open(r.run())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, err := range run.Intervals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if area += v.Clients * v.Seconds; v.Clients > 4.5 { // one may begin in the second in which another one ends
+			t.Errorf("%v clients at %v", v.Clients, v.Start)
+		}
+	}
+	if area < 29.5 || area > 30.8 {
+		t.Errorf("%.2f client seconds, want 30", area)
 	}
 	r.left(t)
 }
