@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,8 +28,12 @@ func TestServerDiesUnderJobs(t *testing.T) {
 			t.Parallel()
 			server, url := serving(t, "serve", "--while-stdin", "--events", "8x20x40KiB")
 			dir := filepath.Join(t.TempDir(), "run")
-			p := started(t, smallJobs(dir, url, access, "--clients", "3", "--hold", "5s", "--set", "thresholds=[job_failure_ratio < 1%]")...)
-			untilHeld(t, dir, 1)
+			p := started(t, smallJobs(dir, url, access, "--clients", "3", "--hold", "8s", "--set", "thresholds=[job_failure_ratio < 1%]")...)
+			done := regexp.MustCompile(`"phase":"hold".*"jobs_done":`)
+			waitFor(t, func() bool {
+				b, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
+				return err == nil && done.Match(b)
+			})
 			if err := server.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
