@@ -29,6 +29,22 @@ func NewHash(alg string) (hash.Hash, error) {
 	return nil, fmt.Errorf("unknown checksum %q: use one of %s", alg, strings.Join(Algorithms(), ", "))
 }
 
+// Summed returns the checksum alg, as Text has it, of what read gives to its hash.
+// Without alg there is no hash, which is nil then, and the sum is "".
+func Summed(alg string, read func(hash.Hash) error) (string, error) {
+	if alg == "" {
+		return "", read(nil)
+	}
+	h, err := NewHash(alg)
+	if err == nil {
+		err = read(h)
+	}
+	if err != nil {
+		return "", err
+	}
+	return Text(alg, h), nil
+}
+
 // Text returns h's sum as results and logs have it: "adler32:1a2b3c4d", in
 // lower case hex, most significant byte first.
 func Text(alg string, h hash.Hash) string {

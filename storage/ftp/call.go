@@ -24,7 +24,7 @@ type call struct {
 	p        storage.Progress
 	deadline time.Time
 	res      storage.Result
-	reached  uint16 // phases told
+	reached  storage.Told
 	server   string // the data server's address, once it is known and told
 	reply    reply
 	buf      []byte  // what has come of replies: buf[pos:end] is unread
@@ -133,16 +133,7 @@ func (x *call) Return() {
 	}
 }
 
-// reach tells of a phase, once. What happens on the way to a later transfer of
-// the same operation is not told: its first byte has been there.
-func (x *call) reach(p storage.Phase) {
-	const opened = 1<<storage.Opened | 1<<storage.FirstByte
-	late := p < storage.Opened && x.reached&opened != 0
-	if !late && x.reached&(1<<p) == 0 {
-		x.reached |= 1 << p
-		x.p.Reached(p)
-	}
-}
+func (x *call) reach(p storage.Phase) { x.reached.Reached(x.p, p) }
 
 func (x *call) tellMoved(n int) {
 	if x.op.Kind == storage.Read {

@@ -25,7 +25,7 @@ type call struct {
 	p        storage.Progress
 	deadline time.Time
 	res      storage.Result
-	reached  uint16  // phases told
+	reached  storage.Told
 	server   *origin // where the operation is now
 	body     bodyState
 	head     head
@@ -93,16 +93,7 @@ func (x *call) release() {
 	}
 }
 
-// reach tells of a phase, once. What happens on the way to a later request of
-// the same operation is not told: its first byte has been there.
-func (x *call) reach(p storage.Phase) {
-	const opened = 1<<storage.Opened | 1<<storage.FirstByte
-	late := p < storage.Opened && x.reached&opened != 0
-	if !late && x.reached&(1<<p) == 0 {
-		x.reached |= 1 << p
-		x.p.Reached(p)
-	}
-}
+func (x *call) reach(p storage.Phase) { x.reached.Reached(x.p, p) }
 
 func (x *call) tellMoved(n int) {
 	if x.op.Kind == storage.Read {

@@ -23,17 +23,8 @@ func (x *call) fetch() error {
 
 // readFile brings the whole file, or its ranges.
 func (x *call) readFile() error {
-	var sum hash.Hash
-	if x.op.Sum != "" {
-		var err error
-		if sum, err = content.NewHash(x.op.Sum); err != nil {
-			return err
-		}
-	}
-	err := x.readParts(sum)
-	if err == nil && sum != nil {
-		x.res.Sum = content.Text(x.op.Sum, sum)
-	}
+	var err error
+	x.res.Sum, err = content.Summed(x.op.Sum, x.readParts)
 	return err
 }
 
@@ -48,8 +39,8 @@ func (x *call) readParts(sum hash.Hash) error {
 		return x.readWhole(sum)
 	}
 	for _, r := range x.op.Ranges {
-		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
-			return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
+		if err := r.Check(); err != nil {
+			return err
 		}
 		for r.Length > 0 {
 			n := r.Length

@@ -20,7 +20,7 @@ type call struct {
 	p        storage.Progress
 	deadline time.Time
 	res      storage.Result
-	reached  uint16  // phases told
+	reached  storage.Told
 	at       *server // where the operation is now
 	told     *server // whom ServedBy has named last
 	req      request // the question that is under way
@@ -108,17 +108,11 @@ func (x *call) drop(l *link) {
 	_ = l.close() // whatever it says, the connection is gone
 }
 
-// reach tells of a phase, once. What happens on the way to a later request of
-// the same operation is not told: its first byte has been there. Nor is the
-// session with a data server that a redirect led to: its time would be that of
-// the redirector's answer, too.
+// reach tells of a phase, once. The session with a data server that a redirect led
+// to is not told: its time would be that of the redirector's answer, too.
 func (x *call) reach(p storage.Phase) {
-	const opened = 1<<storage.Opened | 1<<storage.FirstByte
-	const redirected = opened | 1<<storage.Redirected
-	late := p < storage.Opened && x.reached&opened != 0 || p < storage.Redirected && x.reached&redirected != 0
-	if !late && x.reached&(1<<p) == 0 {
-		x.reached |= 1 << p
-		x.p.Reached(p)
+	if p >= storage.Redirected || x.reached&(1<<storage.Redirected) == 0 {
+		x.reached.Reached(x.p, p)
 	}
 }
 

@@ -100,8 +100,8 @@ func (x *call) readParts(f *file) error {
 //go:noinline
 func (x *call) checkRanges(f *file) error {
 	for _, r := range x.op.Ranges {
-		if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
-			return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
+		if err := r.Check(); err != nil {
+			return err
 		}
 		if r.Length > 0 && r.Offset+r.Length > f.size {
 			return fmt.Errorf("%w: the file has %d bytes, wanted %d at %d", storage.ErrShort, f.size, r.Length, r.Offset)
