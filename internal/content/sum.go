@@ -6,9 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"hash/adler32"
 	"hash/crc32"
 	"strings"
+
+	"weir/internal/adler"
 )
 
 // Algorithms returns the names of the checksums that NewHash knows.
@@ -18,7 +19,7 @@ func Algorithms() []string { return []string{"adler32", "crc32c", "md5", "sha256
 func NewHash(alg string) (hash.Hash, error) {
 	switch alg {
 	case "adler32":
-		return adler32.New(), nil
+		return adler.New(), nil
 	case "crc32c":
 		return crc32.New(crc32.MakeTable(crc32.Castagnoli)), nil
 	case "md5":
