@@ -34,20 +34,31 @@ type Client struct {
 // at the first of urls (https://HOST:PORT) that answers. A request that takes
 // longer than timeout, its answer included, has failed. Close ends it.
 func NewClient(urls []string, token, pin string, timeout time.Duration) *Client {
+	return NewClientTLS(urls, token, Pinned(pin), timeout)
+}
+
+// NewClientTLS is NewClient with another way of knowing the server, and perhaps
+// a certificate of the client's own. Without a token none is shown.
+func NewClientTLS(urls []string, token string, secure *tls.Config, timeout time.Duration) *Client {
 	dialer := &net.Dialer{Timeout: min(timeout, 10*time.Second), KeepAlive: 15 * time.Second}
 	return &Client{urls: urls, token: token, http: http.Client{
 		Timeout: timeout,
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: min(timeout, 10*time.Second),
-			MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
-			TLSClientConfig: &tls.Config{
-				MinVersion: tls.VersionTLS13, ServerName: "weir",
-				InsecureSkipVerify:    true, //nolint:gosec // the pin is checked instead of names and authorities
-				VerifyPeerCertificate: nil, VerifyConnection: func(s tls.ConnectionState) error { return pinned(s, pin) },
-			},
+			MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, TLSClientConfig: secure,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// Pinned returns a configuration that knows a server by the pin of its
+// certificate, whatever its name is and whoever signed it.
+func Pinned(pin string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: "weir",
+		InsecureSkipVerify:    true, //nolint:gosec // the pin is checked instead of names and authorities
+		VerifyPeerCertificate: nil, VerifyConnection: func(s tls.ConnectionState) error { return pinned(s, pin) },
+	}
 }
 
 func pinned(s tls.ConnectionState, pin string) error {
@@ -98,7 +109,7 @@ func (c *Client) ask(ctx context.Context, url string, body []byte, out any) erro
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	c.sign(req)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -113,8 +124,19 @@ func (c *Client) ask(ctx context.Context, url string, body []byte, out any) erro
 		_, err := io.Copy(io.Discard, text) // so that the connection can be used again
 		return err
 	}
+	return refusal(res)
+}
+
+func (c *Client) sign(r *http.Request) {
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+// refusal reads an answer that is none.
+func refusal(res *http.Response) error {
 	var f fault
-	_ = json.NewDecoder(io.LimitReader(text, 64<<10)).Decode(&f) // without a text the status says it
+	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&f) // without a text the status says it
 	return &Error{Status: res.StatusCode, Text: f.Error}
 }
 

@@ -1,0 +1,28 @@
+package client
+
+import (
+	"context"
+
+	"weir/transfer"
+)
+
+// Hello says that the agent of a site is there. POST /api/v1/agent/hello
+func (c *Client) Hello(ctx context.Context, h transfer.Hello) (transfer.Welcome, error) {
+	return post[transfer.Welcome](ctx, c, transfer.HelloPath, h)
+}
+
+// Work asks for something to do, and waits until there is something, for up to
+// 20 s. POST /api/v1/agent/work
+func (c *Client) Work(ctx context.Context, w transfer.WorkAsk) (transfer.Work, error) {
+	return post[transfer.Work](ctx, c, transfer.WorkPath, w)
+}
+
+// Report tells what has happened. POST /api/v1/agent/report
+func (c *Client) Report(ctx context.Context, r transfer.Report) (transfer.Ack, error) {
+	return post[transfer.Ack](ctx, c, transfer.ReportPath, r)
+}
+
+// Clock asks what time it is at the coordinator. POST /api/v1/agent/clock
+func (c *Client) Clock(ctx context.Context) (transfer.Clock, error) {
+	return post[transfer.Clock](ctx, c, transfer.ClockPath, struct{}{})
+}

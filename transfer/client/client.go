@@ -1,0 +1,206 @@
+// Package client asks a coordinator: for commands, pages and tests.
+//
+// All paths are below the coordinator's URL; answers are JSON. What fails is a
+// *wire.Error with the status of HTTP and a sentence for people.
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"weir/catalog"
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// A Config says where a coordinator is and who asks.
+type Config struct {
+	URLs  []string      `json:"urls"`          // https://HOST:PORT, or http:// on loopback
+	Pin   string        `json:"pin,omitempty"` // SHA-256 of its certificate; "": authorities are asked
+	Token string        `json:"token,omitempty"`
+	Wait  time.Duration `json:"-"` // for one answer; 0 is 2 minutes
+
+	CAFile   string `json:"ca_file,omitempty"`   // authorities; "": those of the system
+	CertFile string `json:"cert_file,omitempty"` // who asks, by certificate
+	KeyFile  string `json:"key_file,omitempty"`
+}
+
+// A Client asks one coordinator. Its methods may be called by several goroutines
+// at once.
+type Client struct{ ask *wire.Client }
+
+// New returns a client. Close ends it.
+func New(c Config) (*Client, error) {
+	if len(c.URLs) == 0 {
+		return nil, errors.New("no coordinator is named")
+	}
+	if c.Wait <= 0 {
+		c.Wait = 2 * time.Minute
+	}
+	for _, u := range c.URLs {
+		if err := fit(u); err != nil {
+			return nil, err
+		}
+	}
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Pin != "" {
+		secure = wire.Pinned(c.Pin)
+	}
+	if c.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		secure.Certificates = []tls.Certificate{pair}
+	}
+	if c.CAFile != "" && c.Pin == "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		if secure.RootCAs = x509.NewCertPool(); !secure.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: there is no certificate in it", c.CAFile)
+		}
+	}
+	return &Client{ask: wire.NewClientTLS(c.URLs, c.Token, secure, c.Wait)}, nil
+}
+
+// fit tells whether a token may be sent there: without TLS only to this machine.
+func fit(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("%q is no URL of a coordinator, such as https://HOST:PORT", address)
+	}
+	switch u.Scheme {
+	case "https":
+		return nil
+	case "http":
+		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.IsLoopback() || u.Hostname() == "localhost" {
+			return nil
+		}
+		return fmt.Errorf("%s: a token is sent without TLS to this machine only: use https://", address)
+	}
+	return fmt.Errorf("%s: a coordinator's URL begins with https://", address)
+}
+
+// Close gives back connections that nobody uses.
+func (c *Client) Close() { c.ask.Close() }
+
+func get[Out any](ctx context.Context, c *Client, path string, query url.Values) (Out, error) {
+	var out Out
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	err := c.ask.Ask(ctx, path, nil, &out)
+	return out, err
+}
+
+func post[Out any](ctx context.Context, c *Client, path string, in any) (Out, error) {
+	var out Out
+	err := c.ask.Ask(ctx, path, in, &out)
+	return out, err
+}
+
+// Sites returns all sites by name. GET /api/v1/sites
+func (c *Client) Sites(ctx context.Context) ([]catalog.Site, error) {
+	return get[[]catalog.Site](ctx, c, "/api/v1/sites", nil)
+}
+
+// AddSite adds a site of kind http, or changes it. POST /api/v1/sites
+func (c *Client) AddSite(ctx context.Context, s transfer.NewSite) (catalog.Site, error) {
+	return post[catalog.Site](ctx, c, "/api/v1/sites", s)
+}
+
+// RemoveSite forgets a site and its replicas; no file is touched.
+// POST /api/v1/sites/NAME/remove
+func (c *Client) RemoveSite(ctx context.Context, name string) error {
+	_, err := post[struct{}](ctx, c, "/api/v1/sites/"+url.PathEscape(name)+"/remove", struct{}{})
+	return err
+}
+
+// Datasets returns up to n datasets (0: 1000) by name after the given one.
+// GET /api/v1/datasets?after=&n=
+func (c *Client) Datasets(ctx context.Context, after string, n int) ([]catalog.Dataset, error) {
+	return get[[]catalog.Dataset](ctx, c, "/api/v1/datasets", page(after, n))
+}
+
+// Dataset returns one dataset. GET /api/v1/dataset?name=
+func (c *Client) Dataset(ctx context.Context, name string) (catalog.Dataset, error) {
+	return get[catalog.Dataset](ctx, c, "/api/v1/dataset", url.Values{"name": {name}})
+}
+
+// Files returns up to n files (0: 1000) of a dataset with their replicas, by name
+// after the given one. GET /api/v1/dataset/files?name=&after=&n=
+func (c *Client) Files(ctx context.Context, dataset, after string, n int) ([]transfer.Placed, error) {
+	q := page(after, n)
+	q.Set("name", dataset)
+	return get[[]transfer.Placed](ctx, c, "/api/v1/dataset/files", q)
+}
+
+// AddFiles adds files to a dataset, which is made if it is new. The same files
+// may be added again. POST /api/v1/dataset/files
+func (c *Client) AddFiles(ctx context.Context, f transfer.NewFiles) (catalog.Dataset, error) {
+	return post[catalog.Dataset](ctx, c, "/api/v1/dataset/files", f)
+}
+
+// RemoveDataset forgets a dataset; no file is touched. POST /api/v1/dataset/remove
+func (c *Client) RemoveDataset(ctx context.Context, name string) error {
+	_, err := post[struct{}](ctx, c, "/api/v1/dataset/remove", catalog.Dataset{Name: name})
+	return err
+}
+
+// Scan has the agent of a site look for files. POST /api/v1/scans
+func (c *Client) Scan(ctx context.Context, s transfer.NewScan) (transfer.ScanState, error) {
+	return post[transfer.ScanState](ctx, c, "/api/v1/scans", s)
+}
+
+// ScanState returns how far a scan is. GET /api/v1/scans/ID
+func (c *Client) ScanState(ctx context.Context, id int64) (transfer.ScanState, error) {
+	return get[transfer.ScanState](ctx, c, "/api/v1/scans/"+strconv.FormatInt(id, 10), nil)
+}
+
+// Links returns what the scheduler knows of the ways between sites.
+// GET /api/v1/links
+func (c *Client) Links(ctx context.Context) ([]transfer.Link, error) {
+	return get[[]transfer.Link](ctx, c, "/api/v1/links", nil)
+}
+
+// Tries returns up to n attempts (0: 1000) of the past, the oldest first, after
+// the given number, which is returned for the next call; 0: there are no more.
+// GET /api/v1/history?after=&n=
+func (c *Client) Tries(ctx context.Context, after int64, n int) (tries []transfer.Try, next int64, err error) {
+	type answer struct {
+		Tries []transfer.Try `json:"tries"`
+		Next  int64          `json:"next"`
+	}
+	a, err := get[answer](ctx, c, "/api/v1/history", page(strconv.FormatInt(after, 10), n))
+	return a.Tries, a.Next, err
+}
+
+// Token has the coordinator make a token. POST /api/v1/tokens
+func (c *Client) Token(ctx context.Context, t transfer.NewToken) (string, error) {
+	type answer struct {
+		Token string `json:"token"`
+	}
+	a, err := post[answer](ctx, c, "/api/v1/tokens", t)
+	return a.Token, err
+}
+
+func page(after string, n int) url.Values {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	}
+	if n > 0 {
+		q.Set("n", strconv.Itoa(n))
+	}
+	return q
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"weir/transfer"
+)
+
+// Submit asks for a dataset at a site. POST /api/v1/requests
+func (c *Client) Submit(ctx context.Context, s transfer.Submission) (transfer.Request, error) {
+	return post[transfer.Request](ctx, c, "/api/v1/requests", s)
+}
+
+// Requests returns those that f wants, the newest first. GET /api/v1/requests?...
+func (c *Client) Requests(ctx context.Context, f transfer.Filter) ([]transfer.Request, error) {
+	q := url.Values{}
+	for key, v := range map[string]string{"status": string(f.Status), "to": f.To, "dataset": f.Dataset, "by": f.By} {
+		if v != "" {
+			q.Set(key, v)
+		}
+	}
+	if f.Open {
+		q.Set("open", "true")
+	}
+	if f.Before > 0 {
+		q.Set("before", strconv.FormatInt(f.Before, 10))
+	}
+	if f.Limit > 0 {
+		q.Set("n", strconv.Itoa(f.Limit))
+	}
+	return get[[]transfer.Request](ctx, c, "/api/v1/requests", q)
+}
+
+func of(id int64, what string) string {
+	return "/api/v1/requests/" + strconv.FormatInt(id, 10) + what
+}
+
+// Request returns one request. GET /api/v1/requests/ID
+func (c *Client) Request(ctx context.Context, id int64) (transfer.Request, error) {
+	return get[transfer.Request](ctx, c, of(id, ""), nil)
+}
+
+// Items returns up to n files (0: 1000) of a request whose numbers are above
+// after, in one state or ("") any. GET /api/v1/requests/ID/items?state=&after=&n=
+func (c *Client) Items(ctx context.Context, id int64, state transfer.State, after int64, n int) ([]transfer.Item, error) {
+	q := page(strconv.FormatInt(after, 10), n)
+	if state != "" {
+		q.Set("state", string(state))
+	}
+	return get[[]transfer.Item](ctx, c, of(id, "/items"), q)
+}
+
+// Attempts returns up to n attempts (0: 1000) of a request, of one of its files
+// or (0) all, the oldest first. GET /api/v1/requests/ID/attempts?item=&n=
+func (c *Client) Attempts(ctx context.Context, id, item int64, n int) ([]transfer.Attempt, error) {
+	q := page("", n)
+	if item != 0 {
+		q.Set("item", strconv.FormatInt(item, 10))
+	}
+	return get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
+}
+
+// Manifest returns what a request came to, file by file.
+// GET /api/v1/requests/ID/manifest
+func (c *Client) Manifest(ctx context.Context, id int64) (transfer.Manifest, error) {
+	return get[transfer.Manifest](ctx, c, of(id, "/manifest"), nil)
+}
+
+// Explain says why a request's files do not move now; file "" is about all.
+// GET /api/v1/requests/ID/explain?file=
+func (c *Client) Explain(ctx context.Context, id int64, file string) (transfer.Explanation, error) {
+	q := url.Values{}
+	if file != "" {
+		q.Set("file", file)
+	}
+	return get[transfer.Explanation](ctx, c, of(id, "/explain"), q)
+}
+
+// A word is what is said to a decision.
+type word struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// Approve lets a request begin. POST /api/v1/requests/ID/approve
+func (c *Client) Approve(ctx context.Context, id int64, reason string) (transfer.Request, error) {
+	return post[transfer.Request](ctx, c, of(id, "/approve"), word{reason})
+}
+
+// Reject ends a request that was not approved. POST /api/v1/requests/ID/reject
+func (c *Client) Reject(ctx context.Context, id int64, reason string) (transfer.Request, error) {
+	return post[transfer.Request](ctx, c, of(id, "/reject"), word{reason})
+}
+
+// Cancel ends a request; copies that run are broken off, files that have arrived
+// stay. POST /api/v1/requests/ID/cancel
+func (c *Client) Cancel(ctx context.Context, id int64, reason string) (transfer.Request, error) {
+	return post[transfer.Request](ctx, c, of(id, "/cancel"), word{reason})
+}
+
+// Retry tries the files of a request again that failed or were cancelled.
+// POST /api/v1/requests/ID/retry
+func (c *Client) Retry(ctx context.Context, id int64, reason string) (transfer.Request, error) {
+	return post[transfer.Request](ctx, c, of(id, "/retry"), word{reason})
+}
