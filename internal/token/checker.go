@@ -1,0 +1,189 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+const (
+	maxToken = 16 << 10         // bytes of a token that are looked at
+	leeway   = 30 * time.Second // by which clocks may differ
+)
+
+// algorithms are those of the profile. What is signed with a shared secret, or
+// not at all, is never looked at.
+func algorithms() []jose.SignatureAlgorithm { return []jose.SignatureAlgorithm{jose.ES256, jose.RS256} }
+
+// A Trust is an issuer whose tokens count.
+type Trust struct {
+	Issuer string // as it is called in its tokens, character by character
+	Keys   []byte // its JSON Web Key Set; nil: fetched from the issuer, which is an https URL then
+	Base   string // the folder that its paths begin at; "" is the top
+	Roles  bool   // it may give roles of weir (scopes that begin with "weir.")
+}
+
+// Options are for NewChecker. Their zero value trusts nobody.
+type Options struct {
+	Trust    []Trust
+	Audience []string         // what the service is called; tokens for Any count, too
+	Now      func() time.Time // nil is time.Now
+	Client   *http.Client     // fetches keys; nil is one of its own. Redirects are never followed
+}
+
+// A Checker checks tokens. Its methods may be called by several goroutines.
+type Checker struct {
+	o       Options
+	client  *http.Client
+	mu      sync.RWMutex
+	issuers map[string]*keyring
+}
+
+// NewChecker returns a Checker. It asks no issuer before there is a token of it.
+func NewChecker(o Options) (*Checker, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Checker{o: o, issuers: map[string]*keyring{}, client: plainClient(o.Client)}
+	for _, t := range o.Trust {
+		if err := c.Add(t); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Add trusts an issuer from now on, in the place of what was known of it.
+func (c *Checker) Add(t Trust) error {
+	k := &keyring{trust: t, client: c.client, now: c.o.Now}
+	if _, _, err := components("/"+strings.Trim(t.Base, "/"), false); err != nil {
+		return fmt.Errorf("token: issuer %s: its folder %q %w", t.Issuer, t.Base, err)
+	}
+	if t.Keys != nil {
+		set, err := readKeys(t.Keys)
+		if err != nil {
+			return fmt.Errorf("token: issuer %s: %w", t.Issuer, err)
+		}
+		k.keys = set
+	} else if u, err := url.Parse(t.Issuer); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("token: issuer %q: name it as https://HOST/..., as its tokens have it", t.Issuer)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.issuers[t.Issuer] = k
+	return nil
+}
+
+// A reading is the claims of a token as they are read. Times are numbers of any
+// size, which are looked at before they are believed.
+type reading struct {
+	Issuer    string       `json:"iss"`
+	Subject   string       `json:"sub"`
+	Audience  jwt.Audience `json:"aud"`
+	Expires   *float64     `json:"exp"`
+	NotBefore *float64     `json:"nbf"`
+	Issued    *float64     `json:"iat"`
+	ID        string       `json:"jti"`
+	Scope     string       `json:"scope"`
+	Version   string       `json:"wlcg.ver"`
+}
+
+// Check returns what a token says, if it is signed by an issuer that is trusted,
+// meant for this service, and good now. Errors are ErrInvalid, or ErrKeys if that
+// could not be found out: then the same token may be good in a moment.
+func (c *Checker) Check(ctx context.Context, raw string) (*Claims, error) {
+	if len(raw) > maxToken {
+		return nil, invalid("it has %d bytes: at most %d are read", len(raw), maxToken)
+	}
+	t, err := jwt.ParseSigned(raw, algorithms())
+	if err != nil {
+		return nil, invalid("it is no JSON Web Token that is signed with ES256 or RS256")
+	}
+	head := t.Headers[0]
+	if _, ok := head.ExtraHeaders["crit"]; ok {
+		return nil, invalid("it has a critical header that is not known here")
+	}
+	var claimed reading // until the signature is checked it only tells where to look for the key
+	if err := t.UnsafeClaimsWithoutVerification(&claimed); err != nil {
+		return nil, invalid("its claims cannot be read: something has the wrong type, or is said twice")
+	}
+	c.mu.RLock()
+	k := c.issuers[claimed.Issuer]
+	c.mu.RUnlock()
+	if k == nil {
+		return nil, invalid("its issuer %s is not trusted here", shown(claimed.Issuer))
+	}
+	key, err := k.find(ctx, head.KeyID, head.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	var said reading
+	if err := t.Claims(key.Key, &said); err != nil {
+		return nil, invalid("its signature is not that of %s", shown(claimed.Issuer))
+	}
+	return c.accept(said, k.trust)
+}
+
+// accept checks claims whose signature is good.
+func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
+	now := c.o.Now()
+	expires, ok := moment(r.Expires)
+	if !ok {
+		return nil, invalid("it does not say until when it is good")
+	}
+	if !now.Before(expires.Add(leeway)) {
+		return nil, invalid("it expired at %s", expires.UTC().Format(time.RFC3339))
+	}
+	if begin, ok := moment(r.NotBefore); r.NotBefore != nil && (!ok || now.Add(leeway).Before(begin)) {
+		return nil, invalid("it is not good yet: do the clocks agree?")
+	}
+	if major, _, ok := strings.Cut(r.Version, "."); !ok || major != "1" {
+		return nil, invalid("it is not of version 1 of the WLCG profile (wlcg.ver)")
+	}
+	if r.Subject == "" {
+		return nil, invalid("it does not say whose it is (sub)")
+	}
+	if !slices.ContainsFunc(r.Audience, func(a string) bool { return a == Any || slices.Contains(c.o.Audience, a) }) {
+		return nil, invalid("it is meant for another service (aud)")
+	}
+	scopes, words, err := readScopes(r.Scope)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	issued, _ := moment(r.Issued)
+	return &Claims{Issuer: r.Issuer, Subject: r.Subject, ID: r.ID, Audience: r.Audience, Issued: issued, Expires: expires,
+		scopes: scopes, words: words, base: t.Base, roles: t.Roles}, nil
+}
+
+// moment reads seconds since 1970, up to the year 9999.
+func moment(n *float64) (time.Time, bool) {
+	if n == nil || !(*n > 0 && *n < 253402300800) {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(*n), 0), true
+}
+
+func invalid(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, a...))
+}
+
+// shown is a name from outside, quoted and not too long.
+func shown(name string) string {
+	if len(name) > 100 {
+		name = name[:100] + "..."
+	}
+	return strconv.Quote(name)
+}
+
+// IsInvalid tells whether err says that a token is worth nothing, now and later.
+func IsInvalid(err error) bool { return errors.Is(err, ErrInvalid) }

@@ -1,0 +1,51 @@
+// Package token issues and checks bearer tokens: JSON Web Tokens of the WLCG
+// profile, whose scopes say which paths of a storage service may be read,
+// created or changed, and which roles somebody has with the coordinator.
+//
+// The profile is "WLCG Common JWT Profiles", versions 1.0 to 1.3, of the WLCG
+// Authorization Working Group (github.com/WLCG-AuthZ-WG/common-jwt-profile). A
+// token says who issued it, for which service, until when, and what for. It is
+// a secret of who holds it, so nothing here writes one, or a part of one, into
+// an error or a log.
+package token
+
+import (
+	"errors"
+	"time"
+)
+
+// Errors of Check. An error is one of them, with a sentence behind it that has
+// nothing of the token but, where it helps, the name of its issuer.
+var (
+	ErrInvalid = errors.New("the token is not valid") // whoever shows it is to be answered 401
+	ErrKeys    = errors.New("the issuer's keys could not be read")
+)
+
+// Any is the audience of a token that is meant for every service.
+const Any = "https://wlcg.cern.ch/jwt/v1/any"
+
+// Claims are what a token says that was checked.
+type Claims struct {
+	Issuer   string
+	Subject  string // who holds it, unique with the issuer
+	ID       string // unique with the issuer; may be written into logs
+	Audience []string
+	Issued   time.Time // zero if the token does not say
+	Expires  time.Time
+	scopes   []scope
+	words    []string
+	base     string // of the issuer's paths
+	roles    bool   // the issuer may give roles of weir
+}
+
+// Has tells whether the token has a scope that is not about paths, such as
+// weir.submit or weir.agent:SITE, word for word. Scopes that begin with "weir."
+// count only if the issuer is trusted to give them.
+func (c *Claims) Has(scope string) bool {
+	for _, w := range c.words {
+		if w == scope {
+			return c.roles || !isRole(w)
+		}
+	}
+	return false
+}
