@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -220,7 +221,8 @@ func TestContextEndsWatching(t *testing.T) {
 }
 
 // TestHangingEndpoint has one that accepts and never answers, one that sends
-// a byte now and then, one that refuses, and this machine, which must not care.
+// a byte now and then, one that refuses, and this machine, which must not care:
+// it may be late, as a busy machine is, but goes on.
 func TestHangingEndpoint(t *testing.T) {
 	quit := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -257,7 +259,10 @@ func TestHangingEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "this machine gave two samples", func() bool { return len(k.of("here")) >= 2 })
+	late := func(s *Sample) bool { return strings.HasPrefix(s.Error, "no answer for") }
+	eventually(t, "this machine gave two samples", func() bool {
+		return len(slices.DeleteFunc(k.of("here"), late)) >= 2
+	})
 	eventually(t, "each of the others gave an error", func() bool {
 		return len(k.of("silent")) > 0 && len(k.of("drip")) > 0 && len(k.of("down")) > 0
 	})
@@ -266,13 +271,13 @@ func TestHangingEndpoint(t *testing.T) {
 	}
 	for host, want := range map[string]string{"silent": "deadline", "drip": "deadline", "down": "refused"} {
 		for _, s := range k.of(host) {
-			if !strings.Contains(s.Error, want) && !strings.HasPrefix(s.Error, "no answer for") {
+			if !strings.Contains(s.Error, want) && !late(s) {
 				t.Errorf("%s: %q", host, s.Error)
 			}
 		}
 	}
 	for _, s := range k.of("here") {
-		if s.Error != "" || s.CPU == nil && s.Seconds > 0.1 || s.Cost <= 0 {
+		if !late(s) && (s.Error != "" || s.CPU == nil && s.Seconds > 0.1 || s.Cost <= 0) {
 			t.Errorf("this machine: %+v", s)
 		}
 	}
