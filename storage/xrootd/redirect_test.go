@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weir/storage"
 )
@@ -66,16 +67,23 @@ func TestRedirectorsInCircles(t *testing.T) {
 	wellAgain(t, c)
 }
 
-// deadPort is one that nobody listens at.
+// deadPort is one that nobody listens at, and nobody can until t ends: it is
+// bound.
 func deadPort(t *testing.T) uint16 {
 	t.Helper()
-	var conf net.ListenConfig
-	l, err := conf.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return uint16(l.Addr().(*net.TCPAddr).Port)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint16(name.(*unix.SockaddrInet4).Port)
 }
 
 func TestRedirectToADeadServer(t *testing.T) {
