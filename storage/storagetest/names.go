@@ -141,6 +141,9 @@ func (s *suite) testChecksum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if s.o.Summed != nil {
+			s.o.Summed(t, p)
+		}
 		out := s.must(t, c, storage.Op{Kind: storage.Checksum, Path: p, Sum: s.o.Sum, Size: -1})
 		if out.Sum != want {
 			t.Errorf("checksum of %d bytes is %q, want %q", size, out.Sum, want)

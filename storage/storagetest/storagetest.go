@@ -55,6 +55,9 @@ type Options struct {
 	// Put makes a file of package content behind the driver's back; needed
 	// if the driver reads and does not write.
 	Put func(t *testing.T, path string, seed uint64, size int64)
+	// Summed has the service compute a file's checksum behind the driver's back,
+	// where it has to know it before it is asked; nil is nothing.
+	Summed func(t *testing.T, path string)
 }
 
 // Run asks everything of d's clients on target, in subtests.

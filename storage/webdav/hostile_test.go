@@ -282,6 +282,47 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestNotRun has XRootD say that it did not run a request, and what is like it.
+func TestNotRun(t *testing.T) {
+	const text, sum = "Could not run request.", "Failed to create initial checksum request."
+	for _, c := range []struct {
+		kind   storage.Kind
+		status string
+		body   string
+		want   error
+	}{
+		{storage.Write, "404 Not Found", text, storage.ErrBusy},
+		{storage.Read, "404 Not Found", "Error stating/data/x", storage.ErrBusy},
+		{storage.Read, "404 Not Found", "Could not run read request.", storage.ErrBusy},
+		{storage.Stat, "404 Not Found", text, storage.ErrBusy},
+		{storage.Checksum, "404 Not Found", text, storage.ErrBusy},
+		{storage.Checksum, "500 Internal Server Error", sum, storage.ErrBusy},
+		{storage.Write, "500 Internal Server Error", sum, storage.ErrBusy}, // a second answer to the checksum before
+		{storage.Remove, "501 Unknown", text, storage.ErrBusy},
+		{storage.List, "501 Unknown", text, storage.ErrBusy},
+		{storage.Stat, "404 Not Found", "", fs.ErrNotExist},
+		{storage.Stat, "404 Not Found", "No such file.", fs.ErrNotExist},
+		{storage.Read, "404 Not Found", "Unable to stat /x; no\n", fs.ErrNotExist}, // as long as text
+		{storage.List, "501 Unknown", "PROPFIND?", errors.ErrUnsupported},
+	} {
+		t.Run(fmt.Sprint(c.kind, " ", c.status, " ", c.body), func(t *testing.T) {
+			t.Parallel()
+			p := speak(t, "127.0.0.1", func(conn *net.TCPConn, r *http.Request, _ int) bool {
+				status := c.status
+				if r.Method == http.MethodGet && c.kind == storage.List {
+					status = "200 OK"
+				}
+				_, _ = fmt.Fprintf(conn, "HTTP/1.1 %s\r\nConnection: Close\r\nContent-Length: %d\r\n\r\n%s", status, len(c.body), c.body)
+				return false
+			})
+			_, err := clientAt(t, p.url, storage.Credentials{}).Do(t.Context(), &storage.Op{Kind: c.kind, Path: "x", Size: 0, Sum: "md5", Timeout: 20 * time.Second}, &events{})
+			if !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
 func TestStaleConnection(t *testing.T) {
 	closed := make(chan struct{}, 10)
 	p := speak(t, "127.0.0.1", func(c *net.TCPConn, _ *http.Request, _ int) bool {

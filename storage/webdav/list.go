@@ -64,7 +64,9 @@ func (x *call) list() error {
 			return parseMultistatus(r, x.folder())
 		})
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		x.skip(l)
+		if err := x.refuse(l); errors.Is(err, storage.ErrBusy) { // XRootD's, and of this request only
+			return err
+		}
 		x.c.s.noPropfind.Store(true)
 		return x.listIndex()
 	}

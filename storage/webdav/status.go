@@ -56,6 +56,30 @@ func meaning(status int) error {
 	return nil
 }
 
+// What XRootD says, with status 404 or 501 and 500, of a request that it did not
+// even try: what its HTTP hands on (XrdXrootdTransit::Run) is refused while the
+// request before on that connection is not done. Up to 5.9.0 (xrootd pull
+// request 2613) a client that goes on at once is told so now and then after an
+// answer that came from another thread, as a file's first checksum does.
+const (
+	notRun    = "Could not run request."
+	notSummed = "Failed to create initial checksum request."
+)
+
+// isNotRun tells whether line, the first of an answer's body, says so. It may
+// be about a read or a close, too, and "Error stating" is what a GET is told.
+func isNotRun(line string) bool {
+	return strings.HasPrefix(line, "Could not run ") || line == notSummed || strings.HasPrefix(line, "Error stating/")
+}
+
+// isBareNotRun tells it of an answer to HEAD: the line stays unread, but its
+// length is told. That of a file that is not there is zero.
+func (x *call) isBareNotRun() bool {
+	h := &x.head
+	return x.body.ended && !h.keep && (h.status == http.StatusNotFound && h.length == int64(len(notRun)) ||
+		h.status == http.StatusInternalServerError && h.length == int64(len(notSummed)))
+}
+
 // refuse makes an error of the answer and puts the connection into order.
 func (x *call) refuse(l *link) error { return x.refuseAs(l, meaning(x.head.status)) }
 
@@ -64,9 +88,13 @@ func (x *call) refuseAs(l *link, cause error) error {
 	e := &statusError{status: x.head.status, reason: printable(x.head.reason, 80), cause: cause}
 	x.line = x.line[:0]
 	if !isMarkup(x.head.ctype) {
+		bare := x.isBareNotRun()
 		// Whatever goes wrong here, the status is what counts.
 		_ = x.collect(l, &x.line, maxReason)
 		e.line = firstLine(x.line)
+		if bare || isNotRun(e.line) {
+			e.cause = storage.ErrBusy
+		}
 	}
 	x.skip(l)
 	return e

@@ -31,6 +31,10 @@
 // operation then reports Connected, and Result.Wire counts both attempts.
 // There are no other retries.
 //
+// XRootD up to 5.9.0 answers some requests with 404, 500 or 501 only because the
+// one before on that connection, a checksum most often, is not quite done: that
+// is storage.ErrBusy, and the file may well be there.
+//
 // # Credentials
 //
 // Passwords and tokens go to the target, and along redirects to the same host
