@@ -1,0 +1,131 @@
+package schedule
+
+import (
+	"fmt"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+)
+
+// A Limit is how many copies a link may have at once, and why. It is a value that
+// can be kept as JSON.
+type Limit struct {
+	N       int     `json:"n"`
+	Why     string  `json:"why"`
+	Success float64 `json:"success"` // of recent copies, 0 to 1
+
+	Before     int     `json:"before,omitempty"`      // the limit that N is on trial against; 0: there is no trial
+	BeforeRate float64 `json:"before_rate,omitempty"` // bytes per second with it
+	Seen       int     `json:"seen,omitempty"`        // windows since N is what it is
+	Sum        float64 `json:"sum,omitempty"`         // of their rates, but the first's
+	Rest       int     `json:"rest,omitempty"`        // windows until the next trial
+	Down       bool    `json:"down,omitempty"`        // the next trial is of fewer copies
+}
+
+// A Window is what a link did in a while.
+type Window struct {
+	Rate   float64 // bytes per second
+	Active float64 // copies at once, on average
+	Good   int     // copies that ended well
+	Bad    int     // copies that failed because of the link or its ends
+}
+
+const (
+	judged   = 3    // windows until a limit is judged; the first does not count
+	rest     = 20   // windows between a trial that did not pay and the next
+	weight   = 0.3  // of the last window in the mean of successes
+	noise    = 0.03 // what a rate may differ by without a reason
+	worthOne = 0.25 // of what a trial would gain if copies did not slow each other down, it must gain
+)
+
+// Next returns the limit after another window.
+func (l Limit) Next(w Window, r Rules) Limit {
+	r = r.filled()
+	if l.N == 0 {
+		l = Limit{N: r.Start, Success: 1, Why: fmt.Sprintf("%s at once to begin with", say.Plural(r.Start, "copy"))}
+	}
+	if ended := w.Good + w.Bad; ended > 0 {
+		now := float64(w.Good) / float64(ended)
+		l.Success += (now - l.Success) * max(weight, min(1, float64(ended)/20))
+	}
+	switch {
+	case r.Min == r.Max:
+		return Limit{N: r.Min, Success: l.Success, Why: "fixed by whoever runs the coordinator"}
+	case w.Bad > 0 && l.Success < r.Success:
+		return l.fewer(r)
+	case w.Active < float64(l.N)-0.5:
+		l.Seen, l.Sum = 0, 0 // what is not used up tells nothing about more
+		return l
+	}
+	l.Seen++
+	if l.Seen > 1 {
+		l.Sum += w.Rate
+	}
+	l.Rest = max(0, l.Rest-1)
+	if l.Seen < judged {
+		return l
+	}
+	return l.judge(l.Sum/float64(l.Seen-1), r)
+}
+
+// fewer is after failures: one less, or a quarter if many fail.
+func (l Limit) fewer(r Rules) Limit {
+	n := l.N - 1
+	if l.Success < 0.8 {
+		n = l.N - max(1, l.N/4)
+	}
+	n = max(r.Min, n)
+	why := fmt.Sprintf("%s of the last copies failed", unit.Percent(1-l.Success))
+	if n == l.N {
+		why += ", and there are no fewer than that"
+	}
+	return Limit{N: n, Success: l.Success, Rest: rest, Why: why}
+}
+
+// judge is with a limit that was used up for a while, at the given rate.
+func (l Limit) judge(rate float64, r Rules) Limit {
+	if l.Before == 0 {
+		if l.Rest > 0 {
+			return l
+		}
+		return l.try(rate, r)
+	}
+	gain := rate/max(l.BeforeRate, 1) - 1
+	need := noise
+	if l.N > l.Before {
+		need = max(noise, worthOne*(float64(l.N)/float64(l.Before)-1))
+	}
+	if gain >= need {
+		l.Down = l.N < l.Before
+		next := l.try(rate, r)
+		next.Why = fmt.Sprintf("%s with %d at once, %s more than with %d", unit.Bits(rate), l.N, unit.Percent(gain), l.Before)
+		if next.N != l.N {
+			next.Why += fmt.Sprintf("; now %d are tried", next.N)
+		}
+		return next
+	}
+	word := "no more"
+	if gain < -noise {
+		word = unit.Percent(-gain) + " less"
+	}
+	return Limit{
+		N: l.Before, Success: l.Success, Rest: rest, Down: l.N > l.Before,
+		Why: fmt.Sprintf("%s with %d at once: with %d it was %s", unit.Bits(l.BeforeRate), l.Before, l.N, word),
+	}
+}
+
+// try begins a trial of a quarter more or less.
+func (l Limit) try(rate float64, r Rules) Limit {
+	step := max(1, l.N/4)
+	n := min(r.Max, l.N+step)
+	if l.Down {
+		n = max(r.Min, l.N-step)
+	}
+	if n == l.N {
+		return Limit{N: n, Success: l.Success, Rest: rest, Down: !l.Down, Why: l.Why}
+	}
+	return Limit{
+		N: n, Success: l.Success, Before: l.N, BeforeRate: rate, Down: l.Down,
+		Why: fmt.Sprintf("%s with %d at once; now %d are tried", unit.Bits(rate), l.N, n),
+	}
+}

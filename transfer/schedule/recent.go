@@ -1,0 +1,70 @@
+package schedule
+
+import "math"
+
+// A Recent is how long copies have taken lately: seconds = Fixed + bytes / Rate,
+// by least squares of relative errors in which each further copy makes the ones
+// before count less. The zero value knows nothing.
+type Recent struct {
+	W   float64 `json:"w"` // sums of weights, and of weights times bytes, seconds, ...
+	X   float64 `json:"x"`
+	Y   float64 `json:"y"`
+	XX  float64 `json:"xx"`
+	XY  float64 `json:"xy"`
+	Sum float64 `json:"sum"` // of the bytes, without weights but fading
+	Dur float64 `json:"dur"` // of the seconds, likewise
+}
+
+// fade is what each copy leaves of the weight of those before: half after 14.
+const fade = 0.95
+
+// Add takes a copy of so many bytes into account, which took so many seconds.
+func (r *Recent) Add(bytes, seconds float64) {
+	if bytes < 0 || !(seconds >= 0) || math.IsInf(seconds, 1) {
+		return
+	}
+	seconds = max(seconds, 1e-4)
+	w := 1 / (seconds * seconds)
+	for _, s := range []struct {
+		sum *float64
+		by  float64
+	}{{&r.W, w}, {&r.X, w * bytes}, {&r.Y, w * seconds}, {&r.XX, w * bytes * bytes}, {&r.XY, w * bytes * seconds}, {&r.Sum, bytes}, {&r.Dur, seconds}} {
+		*s.sum = *s.sum*fade + s.by
+	}
+}
+
+// Known tells whether there was any copy.
+func (r *Recent) Known() bool { return r.Dur > 0 }
+
+// Rate returns the bytes per second of one copy, all that it waits for included.
+func (r *Recent) Rate() float64 {
+	if r.Dur <= 0 {
+		return 0
+	}
+	return r.Sum / r.Dur
+}
+
+// Seconds predicts how long a copy of so many bytes takes; ok is false if nothing
+// is known.
+func (r *Recent) Seconds(bytes float64) (s float64, ok bool) {
+	if !r.Known() {
+		return 0, false
+	}
+	fixed, each := 0.0, r.Dur/max(r.Sum, 1)
+	spread := r.W*r.XX - r.X*r.X
+	if spread > 1e-6*r.W*r.XX { // sizes differ
+		b := (r.W*r.XY - r.X*r.Y) / spread
+		a := (r.Y - b*r.X) / r.W
+		switch {
+		case b <= 0: // larger ones were no slower
+			fixed, each = r.Y/r.W, 0
+		case a < 0:
+			fixed, each = 0, r.XY/r.XX
+		default:
+			fixed, each = a, b
+		}
+	} else if bytes < r.X/r.W { // all of one size: smaller ones may take as long
+		return r.Y / r.W, true
+	}
+	return fixed + each*bytes, true
+}
