@@ -30,6 +30,7 @@ type Lease struct {
 
 	Streams   int   `json:"streams,omitempty"`     // connections for this file; 0 is the mover's choice
 	Chunk     int64 `json:"chunk_bytes,omitempty"` // of chunk digests; 0 is 64 MiB
+	AtOnce    int   `json:"at_once,omitempty"`     // copies between these two ends that the mover runs at once; 0: any number
 	Unchecked bool  `json:"unchecked,omitempty"`   // a missing checksum is accepted, and said
 }
 

@@ -2,29 +2,31 @@ package schedule
 
 import "math"
 
-// A Recent is how long copies have taken lately: seconds = Fixed + bytes / Rate,
-// by least squares of relative errors in which each further copy makes the ones
-// before count less. The zero value knows nothing.
+// A Recent is how long copies have taken lately: seconds = fixed + bytes / rate,
+// by least squares in which a copy counts relative to its size, and less with each
+// one after it. The zero value knows nothing.
 type Recent struct {
 	W   float64 `json:"w"` // sums of weights, and of weights times bytes, seconds, ...
 	X   float64 `json:"x"`
 	Y   float64 `json:"y"`
 	XX  float64 `json:"xx"`
 	XY  float64 `json:"xy"`
-	Sum float64 `json:"sum"` // of the bytes, without weights but fading
+	Sum float64 `json:"sum"` // of the bytes, without weights
 	Dur float64 `json:"dur"` // of the seconds, likewise
 }
 
-// fade is what each copy leaves of the weight of those before: half after 14.
-const fade = 0.95
+const (
+	fade  = 0.9 // what each copy leaves of the weight of those before: half after 7
+	small = 1e6 // bytes below which a file's size hardly changes how long it takes
+)
 
 // Add takes a copy of so many bytes into account, which took so many seconds.
 func (r *Recent) Add(bytes, seconds float64) {
-	if bytes < 0 || !(seconds >= 0) || math.IsInf(seconds, 1) {
+	if !(bytes >= 0) || !(seconds >= 0) || math.IsInf(bytes+seconds, 1) {
 		return
 	}
 	seconds = max(seconds, 1e-4)
-	w := 1 / (seconds * seconds)
+	w := 1 / ((bytes + small) * (bytes + small))
 	for _, s := range []struct {
 		sum *float64
 		by  float64

@@ -1,0 +1,194 @@
+package schedule
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"weir/transfer"
+)
+
+// A Network is what is known of all links. It is not safe for concurrent use.
+type Network struct {
+	rules Rules
+	rand  *rand.Rand
+	links map[way]*link
+	busy  map[string]int // copies of a site, in or out
+}
+
+type way struct{ from, to string }
+
+// A link is one way between two sites.
+type link struct {
+	limit   Limit
+	recent  Recent
+	success float64   // of recent copies, 0 to 1
+	last    time.Time // of the last copy's end, good or bad
+	failed  time.Time // when one failed last
+
+	active  int
+	sizes   float64 // bytes of the active copies
+	since   time.Time
+	area    float64 // copies times seconds in this window
+	changed time.Time
+	moved   float64
+	good    int
+	bad     int
+	rate    float64 // bytes per second lately
+}
+
+// New returns a Network that knows nothing yet. The seed decides which probes
+// there are.
+func New(r Rules, seed uint64) *Network {
+	return &Network{
+		rules: r.filled(), rand: rand.New(rand.NewPCG(seed, 0x77656972)),
+		links: map[way]*link{}, busy: map[string]int{},
+	}
+}
+
+// link returns a link, which is remembered from now on.
+func (n *Network) link(from, to string, now time.Time) *link {
+	l := n.peek(from, to, now)
+	n.links[way{from, to}] = l
+	return l
+}
+
+// peek returns a link, a new one if it is not known.
+func (n *Network) peek(from, to string, now time.Time) *link {
+	if l := n.links[way{from, to}]; l != nil {
+		return l
+	}
+	return &link{limit: Limit{}.Next(Window{}, n.rules), success: 1, since: now, changed: now}
+}
+
+// Began notes that a copy of so many bytes begins.
+func (n *Network) Began(from, to string, bytes int64, now time.Time) {
+	l := n.link(from, to, now)
+	l.count(now)
+	l.active++
+	l.sizes += float64(bytes)
+	n.busy[from]++
+	n.busy[to]++
+}
+
+// Moved notes that a copy that goes on has moved so many bytes more.
+func (n *Network) Moved(from, to string, bytes int64, now time.Time) {
+	n.link(from, to, now).moved += float64(bytes)
+}
+
+// Left notes that a copy of so many bytes that had begun goes on no longer.
+func (n *Network) Left(from, to string, bytes int64, now time.Time) {
+	l := n.link(from, to, now)
+	l.count(now)
+	l.active = max(0, l.active-1)
+	l.sizes = max(0, l.sizes-float64(bytes))
+	n.busy[from] = max(0, n.busy[from]-1)
+	n.busy[to] = max(0, n.busy[to]-1)
+}
+
+// Learn takes an attempt that ended into account.
+func (n *Network) Learn(a transfer.Attempt) {
+	counts, good := Counts(a.Fault)
+	if !counts || a.Existed {
+		return // it says nothing about the way
+	}
+	l := n.link(a.Source, a.Dest, a.End)
+	to := 0.0
+	if good {
+		to = 1
+		l.good++
+		l.recent.Add(float64(a.Moved), a.End.Sub(a.Begin).Seconds())
+	} else {
+		l.bad++
+		l.failed = a.End
+	}
+	l.success += (to - l.success) * 0.1
+	l.last = a.End
+}
+
+// Counts tells whether an attempt that ended so says anything about its link, and
+// if it does, whether that is good.
+func Counts(f transfer.Fault) (counts, good bool) {
+	switch f {
+	case "":
+		return true, true
+	case transfer.Transient, transfer.Throttled, transfer.LeaseLost, transfer.Checksum:
+		return true, false
+	}
+	return false, false // the file's affair, or a person's
+}
+
+// count adds what has been active since the last change.
+func (l *link) count(now time.Time) {
+	if d := now.Sub(l.changed).Seconds(); d > 0 {
+		l.area += d * float64(l.active)
+	}
+	l.changed = now
+}
+
+// Tick adapts the limits. Call it about once a second.
+func (n *Network) Tick(now time.Time) {
+	for _, l := range n.links {
+		span := now.Sub(l.since)
+		if span < n.rules.Span {
+			continue
+		}
+		l.count(now)
+		s := span.Seconds()
+		w := Window{Rate: l.moved / s, Active: l.area / s, Good: l.good, Bad: l.bad}
+		if w.Active > 0 || w.Good+w.Bad > 0 {
+			l.limit = l.limit.Next(w, n.rules)
+		}
+		l.rate += (w.Rate - l.rate) * max(weight, min(1, s/30))
+		l.since, l.area, l.moved, l.good, l.bad = now, 0, 0, 0, 0
+	}
+}
+
+// Links returns all links by their names.
+func (n *Network) Links() []transfer.Link {
+	links := make([]transfer.Link, 0, len(n.links))
+	for w, l := range n.links {
+		links = append(links, transfer.Link{
+			Source: w.from, Dest: w.to, Active: l.active, Limit: l.limit.N, Why: l.limit.Why, Rate: l.rate, Success: l.success,
+		})
+	}
+	slices.SortFunc(links, func(a, b transfer.Link) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Dest, b.Dest))
+	})
+	return links
+}
+
+// Active returns how many copies a site has, in and out.
+func (n *Network) Active(site string) int { return n.busy[site] }
+
+// room is how many copies more of files that take so long may be handed out on a
+// link. Small files may wait at their mover, so that there is always a next one.
+func (l *link) room(seconds float64, known bool, r Rules) int {
+	ahead := 1.0
+	if known {
+		ahead = min(64, max(1, r.Ahead.Seconds()/max(seconds, 1e-6)))
+	}
+	return int(math.Ceil(float64(l.limit.N)*ahead)) - l.active
+}
+
+// seconds predicts how long a copy takes by itself, and whether that is known of
+// this link. What is not known is taken from the network's others, else from a
+// guess that invites to try.
+func (n *Network) seconds(l *link, bytes float64) (s float64, known bool) {
+	if s, ok := l.recent.Seconds(bytes); ok {
+		return s, true
+	}
+	var sum, count float64
+	for _, other := range n.links {
+		if s, ok := other.recent.Seconds(bytes); ok {
+			sum += math.Log(max(s, 1e-6))
+			count++
+		}
+	}
+	if count > 0 {
+		return math.Exp(sum / count), false
+	}
+	return 0.01 + bytes/100e6, false
+}
