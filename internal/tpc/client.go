@@ -1,0 +1,238 @@
+package tpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Target is a file at an endpoint, and what opens it.
+type Target struct {
+	URL   string // http or https
+	Token string // bearer token; "" is none. A secret
+	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
+}
+
+// Options are for New.
+type Options struct {
+	TLS   *tls.Config // authorities, client certificates; nil is the system's
+	Guard *Guard      // nil: whoever gives the URLs may reach what this machine can
+	Name  string      // as User-Agent; "" is weir
+}
+
+// A Client asks endpoints. Its methods may be called by many goroutines at once.
+// Close ends it.
+type Client struct {
+	o    Options
+	mu   sync.Mutex
+	ways map[string]*http.Transport // by pin
+}
+
+// New returns a Client.
+func New(o Options) *Client {
+	if o.Name == "" {
+		o.Name = "weir"
+	}
+	return &Client{o: o, ways: map[string]*http.Transport{}}
+}
+
+// Close gives back connections that nobody uses.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.ways {
+		w.CloseIdleConnections()
+	}
+}
+
+// dialTime is how long a connection, and TLS on it, may take.
+const dialTime = 20 * time.Second
+
+// way returns the transport for endpoints with a pin.
+func (c *Client) way(pin string) *http.Transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.ways[pin]; w != nil {
+		return w
+	}
+	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}
+	if c.o.Guard != nil {
+		dialer.Control = c.o.Guard.Dialing
+	}
+	conf := &tls.Config{}
+	if c.o.TLS != nil {
+		conf = c.o.TLS.Clone()
+	}
+	conf.MinVersion, conf.NextProtos = max(conf.MinVersion, tls.VersionTLS12), nil
+	if pin != "" {
+		conf.InsecureSkipVerify = true //nolint:gosec // the pin is checked instead of names and authorities
+		conf.VerifyConnection = func(s tls.ConnectionState) error { return pinned(s, pin) }
+	}
+	only1 := new(http.Protocols)
+	only1.SetHTTP1(true) // HTTP/2 is slower here, and XRootD before 5.7 has trouble with it
+	w := &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: conf, TLSHandshakeTimeout: dialTime, Protocols: only1,
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ExpectContinueTimeout: 10 * time.Second,
+		DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 256 << 10, ReadBufferSize: 256 << 10,
+		// no proxy: it would be asked in the place of the address that the guard has seen
+	}
+	c.ways[pin] = w
+	return w
+}
+
+var errPin = errors.New("the endpoint has another certificate than the one that it is known by: it is not the one to talk to, or somebody is in between")
+
+func pinned(s tls.ConnectionState, pin string) error {
+	if len(s.PeerCertificates) > 0 {
+		sum := sha256.Sum256(s.PeerCertificates[0].Raw)
+		if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(strings.ToLower(pin))) == 1 {
+			return nil
+		}
+	}
+	return errPin
+}
+
+// A Request is one question to an endpoint.
+type Request struct {
+	Method string
+	Target Target
+	Header http.Header                   // written as it is here, in this case; may be nil
+	Body   func() (io.ReadCloser, error) // asked again after a redirect; nil is none
+	Length int64                         // of Body
+}
+
+// maxRedirects is how often an endpoint may send us on.
+const maxRedirects = 5
+
+// Do asks. It follows redirects itself, with the same method, headers and token: a
+// redirector's data servers want them all; never from https to http. The caller
+// closes the answer's body. An error is an *Error, also if ctx ended.
+func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
+	at, err := url.Parse(r.Target.URL)
+	if err != nil {
+		return nil, &Error{Kind: Unsupported, Text: fmt.Sprintf("%s: the URL cannot be read", r.Method), Err: errors.New("no URL")}
+	}
+	for range maxRedirects + 1 {
+		res, err := c.once(ctx, r, at)
+		if err != nil {
+			return nil, err
+		}
+		if !redirects(res.StatusCode) {
+			return res, nil
+		}
+		to, err := at.Parse(res.Header.Get("Location"))
+		end(res)
+		switch {
+		case err != nil || res.Header.Get("Location") == "":
+			return nil, &Error{Kind: Broken, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects to nowhere", r.Method, at.Host)}
+		case at.Scheme == "https" && to.Scheme != "https":
+			return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects from https to %.10q: not followed", r.Method, at.Host, to.Scheme)}
+		}
+		at = to
+	}
+	return nil, &Error{Kind: Broken, Text: fmt.Sprintf("%s: %s redirects more than %d times", r.Method, at.Host, maxRedirects)}
+}
+
+func redirects(code int) bool {
+	switch code {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Response, error) {
+	refuse := func(err error) error {
+		return &Error{Kind: Denied, Text: fmt.Sprintf("%s %s: %v", r.Method, at.Host, err), Err: err}
+	}
+	if c.o.Guard != nil {
+		if err := c.o.Guard.Check(at); err != nil {
+			return nil, refuse(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, at.String(), nil)
+	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return nil, &Error{Kind: Unsupported, Text: fmt.Sprintf("%s: the URL cannot be used", r.Method)}
+	}
+	req.URL.User = nil
+	maps.Copy(req.Header, r.Header)
+	req.Header.Set("User-Agent", c.o.Name)
+	if r.Target.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.Target.Token)
+	}
+	if r.Body != nil {
+		if req.Body, err = r.Body(); err != nil {
+			return nil, &Error{Kind: Failed, Text: fmt.Sprintf("%s: the file cannot be read", r.Method), Err: err}
+		}
+		if req.ContentLength = r.Length; r.Length == 0 {
+			_ = req.Body.Close()
+			req.Body = http.NoBody
+		}
+	}
+	res, err := c.way(r.Target.Pin).RoundTrip(req)
+	if errors.Is(err, ErrRefused) {
+		return nil, refuse(err)
+	}
+	if err != nil {
+		return nil, unreachable(r.Method, at.Host, err)
+	}
+	return res, nil
+}
+
+// unreachable tells what went wrong without the whole URL, which may have secrets.
+func unreachable(method, host string, err error) *Error {
+	e := &Error{Kind: Broken, Begun: true, Text: fmt.Sprintf("%s %s: %v", method, host, err), Err: err} // it may have been heard
+	var op *net.OpError
+	var name *net.DNSError
+	var cert *tls.CertificateVerificationError
+	if errors.As(err, &op) && op.Op == "dial" || errors.As(err, &name) || errors.As(err, &cert) || errors.Is(err, errPin) {
+		e.Kind, e.Begun = Unreachable, false
+	}
+	return e
+}
+
+// maxText bounds what is read of an answer's words.
+const maxText = 4 << 10
+
+func readSome(r io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(r, maxText)) // what can be read of it is all that helps
+	return string(b)
+}
+
+// firstLine is the first line with something in it, without control characters, not too long.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f || r == '\uFFFD' {
+				return ' '
+			}
+			return r
+		}, line))
+		if line == "" || strings.HasPrefix(line, "<") { // pages of HTML say nothing that the status does not
+			continue
+		}
+		if len(line) > 300 {
+			line = strings.ToValidUTF8(line[:300], "") + "..."
+		}
+		return line
+	}
+	return ""
+}
+
+// end drops an answer whose connection may be used again.
+func end(res *http.Response) {
+	_, _ = io.CopyN(io.Discard, res.Body, maxText)
+	_ = res.Body.Close()
+}

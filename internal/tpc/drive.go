@@ -1,0 +1,110 @@
+package tpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// An Order is one copy that an endpoint is to make.
+type Order struct {
+	Active  Target // the file at the endpoint that moves the bytes
+	Passive Target // the file at the other one; its Token goes to the active endpoint, its Pin is of no use
+	Push    bool   // the active endpoint has the file; else it gets it
+
+	Overwrite bool          // a file that is there already is replaced. Some endpoints, such as XRootD, do so anyway after MOVE, none after COPY
+	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not know this
+	Streams   int           // connections for the bytes; 0 leaves it to the endpoint
+	Stall     time.Duration // for so long no byte may move, from the question on; 0 is 5 min
+}
+
+// stalled is the Stall that is good for most: XRootD gives up after 2 min itself.
+const stalled = 5 * time.Minute
+
+// errStalled is why a copy was broken off.
+var errStalled = errors.New("no byte moved for too long")
+
+// Drive has an endpoint make a copy, and waits for its verdict. tell, which may be
+// nil, is told how many bytes moved, by one goroutine at a time. When ctx ends the
+// connection is closed, which makes the endpoint give up. The error is an *Error, or
+// wraps ctx's; nil means that the endpoint says the copy is there: who needs to know
+// reads it back with Stat.
+func (c *Client) Drive(ctx context.Context, o Order, tell func(moved int64)) error {
+	if o.Stall <= 0 {
+		o.Stall = stalled
+	}
+	if tell == nil {
+		tell = func(int64) {}
+	}
+	ctx, give := context.WithCancelCause(ctx)
+	defer give(nil)
+	watch := time.AfterFunc(o.Stall, func() { give(errStalled) })
+	defer watch.Stop()
+	last := int64(0)
+	err := c.copy(ctx, o, func(moved int64) {
+		if moved != last { // a marker that tells nothing new is no progress
+			last = moved
+			watch.Reset(o.Stall)
+		}
+		tell(moved)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(context.Cause(ctx), errStalled):
+		return &Error{Kind: Stalled, Begun: true, Err: errStalled, Text: fmt.Sprintf("no byte moved for %v: the copy was broken off", o.Stall)}
+	case ctx.Err() != nil:
+		return fmt.Errorf("the copy was broken off: %w", context.Cause(ctx))
+	}
+	return err
+}
+
+func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
+	res, err := c.Do(ctx, Request{Method: "COPY", Target: o.Active, Header: o.headers()})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // closing tells the endpoint to stop, if it did not
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		e := answered("COPY", res)
+		if res.StatusCode == http.StatusBadRequest && e.Kind == Failed {
+			e.Kind = Unsupported // what XRootD without its plugin says, and what no second try changes
+		}
+		return e
+	}
+	if res.StatusCode == http.StatusNoContent { // a whole answer of RFC 4918: done
+		return nil
+	}
+	if err := follow(res.Body, tell); err != nil {
+		return err
+	}
+	_, _ = io.CopyN(io.Discard, res.Body, 1<<10) // the end of the body, so that the connection can be used again
+	return nil
+}
+
+// headers are written by their names in this very case: XRootD before 5.7 knows no other.
+func (o Order) headers() http.Header {
+	h := http.Header{"Credential": {"none"}, "Overwrite": {"F"}}
+	if o.Overwrite {
+		h["Overwrite"] = []string{"T"}
+	}
+	if o.Push {
+		h["Destination"] = []string{o.Passive.URL}
+	} else {
+		h["Source"] = []string{o.Passive.URL}
+	}
+	if o.Passive.Token != "" {
+		h["TransferHeaderAuthorization"] = []string{"Bearer " + o.Passive.Token}
+	}
+	if o.Verify {
+		h["RequireChecksumVerification"] = []string{"true"}
+	}
+	if o.Streams > 0 {
+		h["X-Number-Of-Streams"] = []string{strconv.Itoa(o.Streams)}
+	}
+	return h
+}

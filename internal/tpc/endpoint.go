@@ -1,0 +1,163 @@
+package tpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"weir/internal/pause"
+)
+
+// Info is what an endpoint tells of a file.
+type Info struct {
+	Size  int64  // -1 if it does not tell
+	Adler string // 8 hex digits; "" if it was not asked for or is not told
+	ETag  string
+}
+
+// firstAsk is the wait before a checksum is asked for again; it doubles.
+const firstAsk = 500 * time.Millisecond
+
+// Stat asks about a file with HEAD. With adler it asks for the checksum, too; an
+// endpoint that has the file but does not tell it yet, as some do right after a
+// copy, is asked again for up to patience.
+func (c *Client) Stat(ctx context.Context, t Target, adler bool, patience time.Duration) (Info, error) {
+	h := http.Header{}
+	if adler {
+		AskAdler(h)
+	}
+	until := time.Now().Add(patience)
+	for wait := firstAsk; ; wait *= 2 {
+		res, err := c.Do(ctx, Request{Method: http.MethodHead, Target: t, Header: h})
+		if err != nil {
+			return Info{}, err
+		}
+		end(res)
+		again := adler && time.Now().Add(wait).Before(until)
+		switch {
+		case res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNoContent:
+			info := Info{Size: res.ContentLength, ETag: res.Header.Get("Etag")}
+			if adler {
+				info.Adler = ToldAdler(res.Header)
+			}
+			if !adler || info.Adler != "" || !again {
+				return info, nil
+			}
+		case res.StatusCode != http.StatusAccepted || !again: // 202: dCache, the checksum is being computed
+			return Info{}, answered("HEAD", res)
+		}
+		if !pause.For(ctx, wait) {
+			return Info{}, fmt.Errorf("HEAD: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// maxDepth bounds the folders above a file that are made.
+const maxDepth = 64
+
+// Parents makes the folders above a file that are missing, from the lowest up and
+// down again, so that a folder that is there costs one question.
+func (c *Client) Parents(ctx context.Context, t Target) error {
+	u, err := url.Parse(t.URL)
+	if err != nil {
+		return &Error{Kind: Unsupported, Text: "MKCOL: the URL cannot be read"}
+	}
+	return c.parents(ctx, t, *u, maxDepth)
+}
+
+func (c *Client) parents(ctx context.Context, t Target, u url.URL, depth int) error {
+	dir := path.Dir(strings.TrimSuffix(u.Path, "/"))
+	if dir == "/" || dir == "." || depth == 0 {
+		return nil
+	}
+	u.Path, u.RawPath = dir+"/", ""
+	err := c.mkcol(ctx, t, u.String())
+	var e *Error
+	if errors.As(err, &e) && (e.Status == http.StatusConflict || e.Status == http.StatusNotFound) {
+		if err := c.parents(ctx, t, u, depth-1); err != nil {
+			return err
+		}
+		err = c.mkcol(ctx, t, u.String())
+	}
+	return err
+}
+
+// mkcol makes a folder, or finds that there is one.
+func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
+	t.URL = at
+	res, err := c.Do(ctx, Request{Method: "MKCOL", Target: t})
+	if err != nil {
+		return err
+	}
+	defer end(res)
+	if res.StatusCode < 300 || res.StatusCode == http.StatusMethodNotAllowed { // 405: RFC 4918, something is there
+		return nil
+	}
+	return answered("MKCOL", res)
+}
+
+// Move gives a file another name at the same endpoint, which must be free: an
+// endpoint that knows Overwrite refuses else (Exists). XRootD 5 does not know it,
+// so that who must be sure asks with Stat before.
+func (c *Client) Move(ctx context.Context, t Target, to string) error {
+	h := http.Header{"Destination": {to}, "Overwrite": {"F"}}
+	return c.done(ctx, Request{Method: "MOVE", Target: t, Header: h})
+}
+
+// Remove deletes a file. Nothing there is no error.
+func (c *Client) Remove(ctx context.Context, t Target) error {
+	err := c.done(ctx, Request{Method: http.MethodDelete, Target: t})
+	if KindOf(err) == Missing {
+		return nil
+	}
+	return err
+}
+
+// done asks for a change.
+func (c *Client) done(ctx context.Context, r Request) error {
+	res, err := c.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer end(res)
+	if res.StatusCode < 300 && res.StatusCode != http.StatusMultiStatus {
+		return nil
+	}
+	return answered(r.Method, res)
+}
+
+// Abilities are what an endpoint says it can do.
+type Abilities struct {
+	Copy   bool   // it knows COPY; whether from and to others shows only when it is tried
+	Move   bool   // it knows MOVE
+	Server string // what it calls itself
+}
+
+// Ask asks an endpoint what it can do, with OPTIONS.
+func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
+	res, err := c.Do(ctx, Request{Method: http.MethodOptions, Target: t})
+	if err != nil {
+		return Abilities{}, err
+	}
+	defer end(res)
+	if res.StatusCode >= 300 {
+		return Abilities{}, answered("OPTIONS", res)
+	}
+	a := Abilities{Server: firstLine(res.Header.Get("Server"))}
+	for _, line := range res.Header.Values("Allow") {
+		for method := range strings.SplitSeq(line, ",") {
+			switch strings.TrimSpace(method) {
+			case "COPY":
+				a.Copy = true
+			case "MOVE":
+				a.Move = true
+			}
+		}
+	}
+	return a, nil
+}

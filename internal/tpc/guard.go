@@ -1,0 +1,112 @@
+package tpc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A Guard says with which other servers a server talks when somebody asks it to.
+// It is for whoever lets others name addresses: without it they could have this
+// machine ask services that only it can reach (server-side request forgery).
+type Guard struct {
+	// Hosts are who may be talked to: "host" at any port, "host:port", or
+	// "*.domain" for all hosts of a domain; "*" is everybody.
+	Hosts []string
+	// Private allows addresses that are not of the public internet: loopback,
+	// private networks, link-local.
+	Private bool
+	// Encrypted refuses plain http.
+	Encrypted bool
+}
+
+// ErrRefused is in all errors of a Guard.
+var ErrRefused = errors.New("not allowed")
+
+// Check tells whether the guard lets an URL be asked. What its host resolves to is
+// checked later, by Dialing.
+func (g *Guard) Check(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%w: a copy goes over http or https, not %.20q", ErrRefused, u.Scheme)
+	case u.Scheme == "http" && g.Encrypted:
+		return fmt.Errorf("%w: a copy goes over https only", ErrRefused)
+	case u.User != nil:
+		return fmt.Errorf("%w: an URL with a user in it", ErrRefused)
+	case u.Hostname() == "" || u.Opaque != "":
+		return fmt.Errorf("%w: an URL without a host", ErrRefused)
+	}
+	if !slices.ContainsFunc(g.Hosts, func(h string) bool { return matches(h, u) }) {
+		return fmt.Errorf("%w: %.200q is not in the list of hosts to copy with", ErrRefused, u.Host)
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return g.address(ip)
+	}
+	return nil
+}
+
+func matches(entry string, u *url.URL) bool {
+	if entry == "*" {
+		return true
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	entry = strings.ToLower(entry)
+	if name, port, err := net.SplitHostPort(entry); err == nil {
+		own := u.Port()
+		if own == "" {
+			own = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		if port != own {
+			return false
+		}
+		entry = name
+	}
+	entry = strings.Trim(entry, "[]")
+	if domain, ok := strings.CutPrefix(entry, "*"); ok && strings.HasPrefix(domain, ".") {
+		return strings.HasSuffix(host, domain) && len(host) > len(domain)
+	}
+	return host == entry
+}
+
+// address refuses addresses that are not of the public internet.
+func (g *Guard) address(ip netip.Addr) error {
+	if g.Private || public(ip) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is an address of this machine or of a private network", ErrRefused, ip)
+}
+
+// Dialing is for net.Dialer.Control: it sees the address that is connected to, after
+// names were resolved, so a name that means another address each time gains nothing.
+func (g *Guard) Dialing(network, address string, _ syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return fmt.Errorf("%w: a connection that is not TCP", ErrRefused)
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: an address that cannot be read", ErrRefused)
+	}
+	return g.address(at.Addr())
+}
+
+// special are the networks that are not of the public internet, after IANA's
+// registries of special-purpose addresses (RFC 6890), and those whose addresses
+// stand for IPv4 addresses: 6to4, Teredo, NAT64.
+func special() []string {
+	return []string{
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+		"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16",
+		"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+	}
+}
+
+func public(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return ip.IsGlobalUnicast() && !slices.ContainsFunc(special(), func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
+}
