@@ -65,7 +65,8 @@ type WorkAsk struct {
 // Work is what an agent is to do.
 type Work struct {
 	Leases []Lease `json:"leases,omitempty"`
-	Cancel []Hold  `json:"cancel,omitempty"` // attempts to break off at once
+	Cancel []Hold  `json:"cancel,omitempty"` // attempts of cancelled requests: to break off at once, with what has arrived
+	Lost   []Hold  `json:"lost,omitempty"`   // attempts that are no longer this agent's: what has arrived is kept for another one
 	Scans  []Scan  `json:"scans,omitempty"`
 	Drop   []int64 `json:"drop,omitempty"` // scans to break off
 }
@@ -94,8 +95,9 @@ type Report struct {
 type Ack struct {
 	Now    time.Time `json:"now"`
 	Until  time.Time `json:"until"`            // to which the leases were renewed
-	Cancel []Hold    `json:"cancel,omitempty"` // attempts that are cancelled, or no longer this agent's
-	Drop   []int64   `json:"drop,omitempty"`   // scans to break off
+	Cancel []Hold    `json:"cancel,omitempty"` // as in Work
+	Lost   []Hold    `json:"lost,omitempty"`
+	Drop   []int64   `json:"drop,omitempty"` // scans to break off
 }
 
 // A Found is a part of what a scan has found. The last one has Done; Problem says
