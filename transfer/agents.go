@@ -62,7 +62,10 @@ type WorkAsk struct {
 	Scans   []int64 `json:"scans,omitempty"` // that run
 }
 
-// Work is what an agent is to do.
+// Work is what an agent is to do. When files are small there are more leases than
+// the agent has slots, so that there is always a next one: they wait at the agent
+// in their order, are in Holding and, with no Stage, in the Progress of reports,
+// which renew them. It need not ask for them: one WorkAsk is always open.
 type Work struct {
 	Leases []Lease `json:"leases,omitempty"`
 	Cancel []Hold  `json:"cancel,omitempty"` // attempts of cancelled requests: to break off at once, with what has arrived
@@ -85,7 +88,7 @@ type Report struct {
 	Session  string     `json:"session"`
 	Number   int64      `json:"number"` // grows by one in a session; the same number is the same report
 	Free     int64      `json:"free_bytes"`
-	Progress []Progress `json:"progress,omitempty"` // of each attempt that runs: it renews the lease
+	Progress []Progress `json:"progress,omitempty"` // of each attempt that runs or waits for a slot: it renews the lease
 	Outcomes []Outcome  `json:"outcomes,omitempty"`
 	Found    []Found    `json:"found,omitempty"`
 	Samples  []Sample   `json:"samples,omitempty"`

@@ -22,11 +22,10 @@ type Filter struct {
 type Event struct {
 	ID      int64     `json:"id"`
 	Time    time.Time `json:"time"`
-	Kind    string    `json:"kind"` // what changed: request, item, site, link
 	Request int64     `json:"request,omitempty"`
-	Item    int64     `json:"item,omitempty"`
-	Site    string    `json:"site,omitempty"`
-	Text    string    `json:"text"` // a sentence for people
+	Item    int64     `json:"item,omitempty"`   // of a file that failed
+	Status  Status    `json:"status,omitempty"` // of the request, after it
+	Text    string    `json:"text"`             // a sentence for people
 }
 
 // An Explanation says why the files of a request that have not ended do not
