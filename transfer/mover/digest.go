@@ -1,0 +1,154 @@
+package mover
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"weir/internal/adler"
+	"weir/transfer"
+)
+
+// A sum is an adler32 that may not be known.
+type sum struct {
+	value uint32
+	known bool
+}
+
+// catalogSum is what the catalog says of a lease's file; checkLease has looked at it.
+func catalogSum(l transfer.Lease) sum {
+	if l.Adler == "" {
+		return sum{}
+	}
+	v, err := adler.Parse(l.Adler)
+	return sum{v, err == nil}
+}
+
+// wantDigest asks for an adler32, in the words of RFC 3230, which all servers
+// know that know any. RFC 9530's would bring two answers.
+func wantDigest() []string { return []string{"Want-Digest", "adler32"} }
+
+// digestOf reads RFC 3230's Digest, in which adler32 is in hex, and RFC 9530's
+// Repr-Digest, in which it is bytes in base64.
+func digestOf(h http.Header) sum {
+	for _, v := range h["Digest"] {
+		for one := range strings.SplitSeq(v, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
+			if strings.EqualFold(name, "adler32") {
+				if s, err := adler.Parse(value); err == nil {
+					return sum{s, true}
+				}
+			}
+		}
+	}
+	for _, v := range h["Repr-Digest"] {
+		for one := range strings.SplitSeq(v, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
+			raw, err := base64.StdEncoding.DecodeString(strings.Trim(value, ":"))
+			if strings.HasPrefix(strings.ToLower(name), "adler") && err == nil && len(raw) == adler.Size {
+				return sum{binary.BigEndian.Uint32(raw), true}
+			}
+		}
+	}
+	return sum{}
+}
+
+// digestTime is how long a server may take to read a file of n bytes for its checksum.
+func (m *Mover) digestTime(n int64) time.Duration {
+	return m.opt.Stall + time.Duration(n/slowest)*time.Second
+}
+
+// slowest is how many bytes a second a server reads at least.
+const slowest = 10 << 20
+
+// askHead asks a server about a file: its size and checksum, if it tells any.
+func (m *Mover) askHead(ctx context.Context, u *url.URL, end transfer.End, size int64) (*answer, sum, error) {
+	a, err := m.pool.ask(ctx, question{method: http.MethodHead, url: u, token: end.Token, pin: end.Pin, header: wantDigest(), wait: m.digestTime(size)})
+	if err != nil {
+		return nil, sum{}, err
+	}
+	a.close()
+	return a, digestOf(a.Header), nil
+}
+
+// localSum returns the size and the checksum of a file of this site.
+func (m *Mover) localSum(ctx context.Context, name string, r *reporter) (size int64, s uint32, err error) {
+	f, err := m.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, 0, errNotPlain
+	}
+	buf := m.bufs.Get().(*[]byte)
+	defer m.bufs.Put(buf)
+	s = 1
+	for {
+		n, err := f.ReadAt(*buf, size)
+		s = adler.Update(s, (*buf)[:n])
+		size += int64(n)
+		r.alive()
+		switch {
+		case errors.Is(err, io.EOF):
+			return size, s, nil
+		case err != nil:
+			return 0, 0, err
+		case ctx.Err() != nil:
+			return 0, 0, context.Cause(ctx)
+		}
+	}
+}
+
+// errNotPlain is about folders, pipes and devices.
+var errNotPlain = errors.New("it is no plain file")
+
+// there looks whether a name of this site is taken. It is not an error if the
+// file is the one that is wanted: same tells so.
+func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, error), r *reporter) (same bool, err error) {
+	name := l.Dest.Path
+	info, err := m.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, local("look at "+name, err)
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		if info.IsDir() {
+			return false, failf(transfer.Occupied, "%s is a folder at the destination", name)
+		}
+		if info.Size() != l.Size {
+			return false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", name, info.Size(), l.Size)
+		}
+	}
+	r.stage(transfer.Verifying)
+	size, has, err := m.localSum(ctx, name, r)
+	if ctx.Err() != nil {
+		return false, err
+	}
+	if err != nil || size != l.Size {
+		return false, failf(transfer.Occupied, "%s is taken at the destination, by what is not this file", name)
+	}
+	wanted, err := want()
+	if err != nil {
+		return false, err
+	}
+	if wanted.known && wanted.value != has || !wanted.known && !l.Unchecked {
+		return false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s", name, adler.Text(has))
+	}
+	r.stage(transfer.Moving)
+	return true, nil
+}

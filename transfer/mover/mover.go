@@ -1,0 +1,198 @@
+// Package mover copies one file from a site to another: it pulls from any HTTP
+// server, and pushes to one that speaks WebDAV.
+//
+// A pulled file is written under a temporary name, .weir/ITEM.EPOCH.part below the
+// site's root. What was written is read back while it is still in the processor's
+// cache, and the adler32 of what was read back decides. Then the file is put on stable storage and gets its
+// name, which never replaces another file. So Outcome's success means: the file
+// of this name has this size and checksum, and outlives a power failure (see
+// Options.Unsynced).
+//
+// What a broken attempt left is used by the next one of the same item, of whatever epoch, after it
+// was read again and found to be what was noted. Only temporaries that a Mover of
+// the same state folder made are ever removed.
+package mover
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/adler"
+	"weir/transfer"
+)
+
+// Hidden is the folder of temporaries, below the root of a site.
+const Hidden = ".weir"
+
+// Options say where a Mover works. The zero value of a field means what its
+// comment says.
+type Options struct {
+	Root  string // folder of the site; it must exist
+	State string // private folder for what must outlive the process; "" is .weir below Root
+
+	CAs   *x509.CertPool             // who may vouch for doors that have no pin; nil is the system's
+	Guard func(netip.AddrPort) error // refuses addresses that must not be connected to; nil refuses none
+	Stall time.Duration              // without any byte before an attempt is given up; 0 is 60 s
+
+	// Unsynced leaves it to the operating system when data reach stable
+	// storage: what was done may be lost, or empty, after a power failure. It is for scratch space.
+	Unsynced bool
+
+	Now func() time.Time // the coordinator's clock; nil is this machine's
+}
+
+// A Mover copies files for one site. It is made by New and closed after its
+// last Do has returned. It is safe for concurrent use.
+type Mover struct {
+	opt   Options
+	root  *os.Root
+	made  *made
+	pool  pool
+	saver *saver
+	bufs  sync.Pool // *[]byte of bufferSize
+	moved atomic.Int64
+
+	mu     sync.Mutex
+	active map[int64]*running // by item
+	kept   map[int64]int64    // item: epoch of the part that an attempt left
+	dirs   map[string]bool    // folders that are there
+	told   map[string]bool    // bases of URLs whose hidden folder was made
+}
+
+// running is an attempt under way.
+type running struct {
+	epoch  int64
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+const bufferSize = 256 << 10
+
+// New opens a site's folder. Only one Mover at a time may have a state folder.
+func New(o Options) (*Mover, error) {
+	if o.Stall == 0 {
+		o.Stall = time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	root, err := os.OpenRoot(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("mover: %w", err)
+	}
+	m := &Mover{opt: o, root: root, active: map[int64]*running{}, dirs: map[string]bool{}, told: map[string]bool{}}
+	m.pool = pool{roots: o.CAs, guard: o.Guard, stall: o.Stall}
+	m.bufs.New = func() any { b := make([]byte, bufferSize); return &b }
+	if m.made, m.kept, err = openMade(root, o.State); err != nil {
+		return nil, errors.Join(fmt.Errorf("mover: %w", err), root.Close())
+	}
+	m.saver = newSaver(m)
+	return m, nil
+}
+
+// Close gives back what New took. Temporaries stay for the next Mover.
+func (m *Mover) Close() error {
+	m.saver.close()
+	m.pool.close()
+	return errors.Join(m.made.close(), m.root.Close())
+}
+
+// Do makes one attempt at one file, and tells from time to time how far it is;
+// tell is called by one goroutine at a time and must not block. It returns when all is over, soon after
+// ctx has ended. A later epoch of the same item ends an earlier one that still runs.
+func (m *Mover) Do(ctx context.Context, l transfer.Lease, tell func(transfer.Progress)) transfer.Outcome {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: m.opt.Now()}
+	begun := m.meter()
+	me, err := m.enter(l, cancel)
+	if err == nil {
+		defer m.leave(l, me)
+		err = m.do(ctx, l, tell, &out)
+	}
+	if err != nil {
+		t := troubleOf(ctx, err)
+		out.Fault, out.Reason, out.After, out.Verified = t.fault, t.reason, t.after, false
+	}
+	out.CPU = begun.share(m.meter(), out.Moved+out.Resumed)
+	out.End = m.opt.Now()
+	return out
+}
+
+func (m *Mover) do(ctx context.Context, l transfer.Lease, tell func(transfer.Progress), out *transfer.Outcome) error {
+	if err := checkLease(l); err != nil {
+		return err
+	}
+	r := newReporter(l, tell)
+	defer r.end()
+	switch l.Mode {
+	case transfer.Pull:
+		return m.pull(ctx, l, r, out)
+	case transfer.Push:
+		return m.push(ctx, l, r, out)
+	}
+	return failf(transfer.Permanent, "a mover does not do copies of the kind %q", l.Mode)
+}
+
+// checkLease refuses what nobody could do.
+func checkLease(l transfer.Lease) error {
+	switch {
+	case l.Size < 0:
+		return failf(transfer.Permanent, "a file of %d bytes cannot be", l.Size)
+	case l.Adler != "":
+		if _, err := adler.Parse(l.Adler); err != nil {
+			return failf(transfer.Permanent, "checksum of the catalog: %w", err)
+		}
+	}
+	for _, p := range []string{l.Source.Path, l.Dest.Path} {
+		if !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") || strings.HasPrefix(p, Hidden+"/") || p == Hidden {
+			return failf(transfer.Permanent, "%q is no path of a file below a site's root", p)
+		}
+	}
+	return nil
+}
+
+// enter makes l the attempt at its item that runs here.
+func (m *Mover) enter(l transfer.Lease, cancel context.CancelCauseFunc) (*running, error) {
+	me := &running{epoch: l.Epoch, cancel: cancel, done: make(chan struct{})}
+	for {
+		m.mu.Lock()
+		other := m.active[l.Item]
+		if other == nil {
+			m.active[l.Item] = me
+			m.mu.Unlock()
+			return me, nil
+		}
+		m.mu.Unlock()
+		if other.epoch >= l.Epoch {
+			return nil, &trouble{fault: transfer.LeaseLost, reason: errSuperseded.Error()}
+		}
+		other.cancel(errSuperseded)
+		<-other.done
+	}
+}
+
+func (m *Mover) leave(l transfer.Lease, me *running) {
+	m.mu.Lock()
+	delete(m.active, l.Item)
+	if len(m.active) == 0 && m.made.long() {
+		_ = m.made.shorten(m.kept) // it is only long
+	}
+	m.mu.Unlock()
+	close(me.done)
+}
+
+// partName is the name of an attempt's temporary, below the root.
+func partName(item, epoch int64) string {
+	return path.Join(Hidden, fmt.Sprintf("%d.%d.part", item, epoch))
+}

@@ -1,0 +1,159 @@
+package mover
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"weir/internal/adler"
+	"weir/internal/content"
+	"weir/serve"
+	"weir/transfer"
+)
+
+// A site is a folder with a door.
+type site struct {
+	dir, url string
+}
+
+// newSite starts a door of a new folder.
+func newSite(t testing.TB, change func(*serve.Config)) *site {
+	t.Helper()
+	c := serve.Config{Dir: t.TempDir()}
+	if change != nil {
+		change(&c)
+	}
+	s, err := serve.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-done, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &site{dir: c.Dir, url: s.URL()}
+}
+
+// file makes a file of synthetic content and returns its checksum.
+func file(t testing.TB, dir, name string, seed uint64, size int64) string {
+	t.Helper()
+	full := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := adler.New()
+	if _, err := content.NewReader(seed, size).WriteTo(io.MultiWriter(f, h)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return adler.Text(h.Sum32())
+}
+
+// newMover makes a Mover of a folder.
+func newMover(t testing.TB, o Options) *Mover {
+	t.Helper()
+	if o.Root == "" {
+		o.Root = t.TempDir()
+	}
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// pullLease is an order to fetch a file from url, a folder, to the same name.
+func pullLease(url, name, sum string, size int64) transfer.Lease {
+	return transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Pull, Name: "/" + name, Size: size, Adler: sum,
+		Source: transfer.End{Site: "A", Path: name, URL: url + "/" + name},
+		Dest:   transfer.End{Site: "B", Path: name}}
+}
+
+func do(t testing.TB, m *Mover, l transfer.Lease) transfer.Outcome {
+	t.Helper()
+	out := m.Do(t.Context(), l, func(transfer.Progress) {})
+	if out.Item != l.Item || out.Epoch != l.Epoch || out.End.Before(out.Begin) {
+		t.Errorf("the outcome is of another attempt: %+v", out)
+	}
+	return out
+}
+
+// arrived checks that a file is whole, its outcome right, and nothing else left.
+func arrived(t testing.TB, m *Mover, from string, l transfer.Lease, out transfer.Outcome) {
+	t.Helper()
+	if out.Fault != "" {
+		t.Fatalf("%s: %s", out.Fault, out.Reason)
+	}
+	a, b := hashed(t, from), hashed(t, filepath.Join(m.opt.Root, l.Dest.Path))
+	if a != b {
+		t.Fatal("the copy differs")
+	}
+	if !out.Verified || out.Size != l.Size || l.Adler != "" && out.Adler != l.Adler {
+		t.Errorf("%+v", out)
+	}
+	noParts(t, m)
+}
+
+func hashed(t testing.TB, name string) string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// parts lists the temporaries and states that are there.
+func parts(t testing.TB, m *Mover) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(m.opt.Root, Hidden, "*.*.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func noParts(t testing.TB, m *Mover) {
+	t.Helper()
+	if left := parts(t, m); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func failed(t testing.TB, out transfer.Outcome, fault transfer.Fault) {
+	t.Helper()
+	if out.Fault != fault || out.Reason == "" || out.Verified {
+		t.Fatalf("%q, wanted %q: %+v", out.Fault, fault, out)
+	}
+	t.Logf("%s: %s", out.Fault, out.Reason)
+}

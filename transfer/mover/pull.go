@@ -1,0 +1,294 @@
+package mover
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"weir/internal/adler"
+	"weir/transfer"
+)
+
+// A pull is one attempt to fetch a file.
+type pull struct {
+	m    *Mover
+	l    transfer.Lease
+	r    *reporter
+	url  *url.URL
+	part *part
+	out  *transfer.Outcome
+
+	queue queue
+
+	mu     sync.Mutex
+	tag    string // what the source calls this version of the file; "" is not known
+	told   sum    // the source's own checksum
+	asked  bool   // for it
+	whole  bool   // the source gives no parts of files
+	failed int    // times in turn that a connection broke without bringing anything
+}
+
+const (
+	patience = 4       // times in turn
+	inline   = 4 << 20 // files up to this size have their checksum asked for together with them
+)
+
+// pull fetches a file.
+func (m *Mover) pull(ctx context.Context, l transfer.Lease, r *reporter, out *transfer.Outcome) (err error) {
+	p := &pull{m: m, l: l, r: r, out: out}
+	if p.url, err = address(l.Source); err != nil {
+		return err
+	}
+	same, err := m.there(ctx, l, func() (sum, error) { return p.wanted(ctx) }, r)
+	if err != nil {
+		return err
+	}
+	if same {
+		m.discard(l.Item)
+		return p.existed(ctx)
+	}
+	if p.part, err = m.openPart(l); err != nil {
+		return err
+	}
+	defer func() { p.leave(err) }()
+	p.tag, out.Resumed = p.part.from.tag, p.part.resumed
+	if err = p.fetch(ctx); err == nil {
+		err = p.verify(ctx)
+	}
+	out.Moved = r.moved.Load()
+	if err != nil {
+		return err
+	}
+	return p.commit(ctx)
+}
+
+// address reads the URL of an end.
+func address(e transfer.End) (*url.URL, error) {
+	if e.URL == "" {
+		return nil, failf(transfer.Permanent, "site %s has no door to copy from or to", e.Site)
+	}
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, failf(transfer.Permanent, "the address at site %s is no http or https URL", e.Site) // it may hold a secret
+	}
+	return u, nil
+}
+
+// discard removes what earlier attempts left.
+func (m *Mover) discard(item int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if epoch, there := m.kept[item]; there {
+		m.made.remove(item, epoch)
+		delete(m.kept, item)
+	}
+}
+
+// existed is the outcome of a file that was there already.
+func (p *pull) existed(ctx context.Context) error {
+	_, has, err := p.m.localSum(ctx, p.l.Dest.Path, p.r)
+	if err != nil {
+		return local("read "+p.l.Dest.Path, err)
+	}
+	want, err := p.wanted(ctx)
+	p.out.Existed, p.out.Size, p.out.Adler, p.out.Verified = true, p.l.Size, adler.Text(has), want.known
+	return err
+}
+
+// leave closes the part, and removes it if nobody can go on with it.
+func (p *pull) leave(err error) {
+	_ = p.part.close() // what it says was found out before
+	var t *trouble
+	if errors.As(err, &t) {
+		switch t.fault {
+		case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified:
+			p.part.remove()
+		}
+	}
+}
+
+// fetch brings all that is missing.
+func (p *pull) fetch(ctx context.Context) error {
+	if p.l.Size == 0 {
+		return p.look(ctx)
+	}
+	for again := 0; ; again++ {
+		p.queue.fill(p.part, p.streams())
+		err := p.run(ctx)
+		switch {
+		case errors.Is(err, errWhole): // from the start, in one go
+			p.whole = true
+		case errors.Is(err, errChanged) && again > 1:
+			return failf(transfer.SourceBad, "%s changes while it is read", shown(p.url))
+		case errors.Is(err, errChanged):
+			p.tag = ""
+		default:
+			return err
+		}
+		for i := range p.part.chunks {
+			p.part.void(i)
+		}
+		p.out.Resumed = 0
+	}
+}
+
+// look makes sure that an empty file is there and is empty.
+func (p *pull) look(ctx context.Context) error {
+	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, 0)
+	if err != nil {
+		return err
+	}
+	if a.StatusCode != http.StatusOK {
+		return a.refused("read "+p.l.Name, transfer.SourceBad)
+	}
+	if a.ContentLength > 0 {
+		return p.wrongSize(a.ContentLength)
+	}
+	p.told, p.asked = told, true
+	return nil
+}
+
+// streams is how many connections a file is worth.
+func (p *pull) streams() int {
+	switch {
+	case p.whole:
+		return 1
+	case p.l.Streams > 0:
+		return min(p.l.Streams, maxStreams)
+	}
+	return int(min(max(p.l.Size/worthStream, 1), defaultStreams))
+}
+
+const (
+	maxStreams     = 64
+	defaultStreams = 4
+	worthStream    = 256 << 20
+)
+
+// run fetches what is in the queue over several connections at once, and beside
+// it asks the source for its checksum.
+func (p *pull) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	if _, known := p.need(); !known && p.l.Size > inline {
+		all.Go(func() {
+			if _, err := p.wanted(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	n := min(p.streams(), p.queue.len())
+	for range n {
+		all.Go(func() {
+			if err := p.stream(ctx, n > 1); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// need returns the checksum that counts, as far as it is known already: the
+// catalog's, else the source's.
+func (p *pull) need() (sum, bool) {
+	if s := catalogSum(p.l); s.known {
+		return s, true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told, p.asked
+}
+
+// wanted returns the checksum that counts; it asks the source if need be.
+// Without any the copy must not be, unless the lease allows it.
+func (p *pull) wanted(ctx context.Context) (sum, error) {
+	s, known := p.need()
+	if !known {
+		var err error
+		if s, err = p.askSource(ctx); err != nil {
+			return s, err
+		}
+	}
+	if !s.known && !p.l.Unchecked {
+		return s, failf(transfer.Unverified, "neither the catalog nor %s tells the adler32 of %s", p.url.Host, p.l.Name)
+	}
+	return s, nil
+}
+
+// askSource asks the source for its checksum.
+func (p *pull) askSource(ctx context.Context) (sum, error) {
+	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, p.l.Size)
+	if err != nil {
+		return sum{}, err
+	}
+	if a.StatusCode != http.StatusOK {
+		return sum{}, a.refused("ask for the checksum of "+p.l.Name, transfer.SourceBad)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told, p.asked = told, true
+	return told, nil
+}
+
+// commit puts the file on stable storage under its name.
+func (p *pull) commit(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	p.r.stage(transfer.Committing)
+	p.out.Size, p.out.Adler = p.l.Size, adler.Text(p.part.sum())
+	err := p.m.saver.save(p.part, p.l.Dest.Path)
+	if !errors.Is(err, fs.ErrExist) {
+		if err == nil {
+			p.part.done()
+		}
+		return err
+	}
+	same, err := p.m.there(ctx, p.l, func() (sum, error) { return sum{p.part.sum(), true}, nil }, p.r) // somebody was quicker
+	if same {
+		p.out.Existed = true
+		p.part.remove()
+	} else if err == nil {
+		err = failf(transfer.Transient, "%s was there and is gone again", p.l.Dest.Path)
+	}
+	return err
+}
+
+func (p *pull) wrongSize(size int64) error {
+	return failf(transfer.SourceBad, "%s has %d bytes, not the %d of the catalog", shown(p.url), size, p.l.Size)
+}
+
+// again tells whether a stream whose connection broke should try once more, after
+// a short pause. Each byte that came gives new patience.
+func (p *pull) again(ctx context.Context, brought int64, err error) bool {
+	if !broken(err) || ctx.Err() != nil {
+		return false
+	}
+	p.mu.Lock()
+	p.failed++
+	if brought > 0 {
+		p.failed = 1
+	}
+	n := p.failed
+	p.mu.Unlock()
+	if n >= patience {
+		return false
+	}
+	t := time.NewTimer(time.Duration(50<<n) * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,67 @@
+package mover
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/transfer"
+)
+
+// tellEvery is how often an attempt's progress is told.
+const tellEvery = 500 * time.Millisecond
+
+// A reporter tells an attempt's progress. It begins to after the first pause, so
+// that small files cost nothing.
+type reporter struct {
+	moved atomic.Int64
+	last  atomic.Int64 // when it was told, Unix nanoseconds
+	mu    sync.Mutex
+	now   transfer.Progress
+	tell  func(transfer.Progress)
+}
+
+func newReporter(l transfer.Lease, tell func(transfer.Progress)) *reporter {
+	r := &reporter{tell: tell, now: transfer.Progress{Item: l.Item, Epoch: l.Epoch, Stage: transfer.Moving}}
+	r.last.Store(time.Now().UnixNano())
+	return r
+}
+
+// add counts bytes that came or went over the network.
+func (r *reporter) add(n int64) {
+	r.moved.Add(n)
+	r.alive()
+}
+
+// alive tells again if it is time to, also when nothing moves because something
+// is computed.
+func (r *reporter) alive() {
+	now, last := time.Now().UnixNano(), r.last.Load()
+	if now-last >= int64(tellEvery) && r.last.CompareAndSwap(last, now) {
+		r.say()
+	}
+}
+
+// stage says what the attempt is doing now.
+func (r *reporter) stage(s transfer.Stage) {
+	r.mu.Lock()
+	r.now.Stage = s
+	r.mu.Unlock()
+	r.alive()
+}
+
+func (r *reporter) say() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tell != nil {
+		r.now.Moved = r.moved.Load()
+		r.tell(r.now)
+	}
+}
+
+// end makes sure that nothing is told any more.
+func (r *reporter) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tell = nil
+}

@@ -1,0 +1,217 @@
+package mover
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+
+	"weir/transfer"
+)
+
+// alone is the size from which a file is put on stable storage by itself, so
+// that small ones do not wait for it.
+const alone = 8 << 20
+
+// A saver gives finished parts their names. What is to be saved while it works is saved
+// together next: all data, then all names, then each folder once. So a
+// thousand small files share a few writes of the file system's journal, and
+// still no file is said to be there that a power failure could take.
+type saver struct {
+	m     *Mover
+	queue chan *save
+	ended sync.WaitGroup
+}
+
+// A save is one file to be saved.
+type save struct {
+	part   *part
+	to     string // below the root
+	synced bool
+	err    error
+	done   chan struct{}
+}
+
+// together is how many files are saved at once.
+const together = 256
+
+func newSaver(m *Mover) *saver {
+	s := &saver{m: m, queue: make(chan *save, together)}
+	s.ended.Go(s.work)
+	return s
+}
+
+func (s *saver) close() {
+	close(s.queue)
+	s.ended.Wait()
+}
+
+// save puts a finished part on stable storage and gives it its name. Its error is
+// fs.ErrExist if the name is taken.
+func (s *saver) save(p *part, to string) error {
+	if err := s.m.folder(path.Dir(to)); err != nil {
+		return err
+	}
+	one := &save{part: p, to: to, synced: s.m.opt.Unsynced, done: make(chan struct{})}
+	if p.size >= alone && !one.synced {
+		if err := p.file.Sync(); err != nil {
+			return local("put on stable storage", err)
+		}
+		one.synced = true
+	}
+	s.queue <- one
+	<-one.done
+	return one.err
+}
+
+func (s *saver) work() {
+	for first := range s.queue {
+		batch := []*save{first}
+		for len(batch) < together && len(s.queue) > 0 {
+			batch = append(batch, <-s.queue)
+		}
+		s.sync(batch)
+		s.name(batch)
+		for _, one := range batch {
+			close(one.done)
+		}
+	}
+}
+
+// sync puts the data of a batch on stable storage. Many calls at once share the
+// commits of the file system's journal.
+func (s *saver) sync(batch []*save) {
+	var all sync.WaitGroup
+	turns := make(chan struct{}, 64)
+	for _, one := range batch {
+		if one.synced {
+			continue
+		}
+		turns <- struct{}{}
+		all.Go(func() {
+			one.err = local("put on stable storage", one.part.file.Sync())
+			<-turns
+		})
+	}
+	all.Wait()
+}
+
+// name gives the files of a batch their names.
+func (s *saver) name(batch []*save) {
+	folders := map[string][]*save{}
+	for _, one := range batch {
+		if one.err == nil {
+			dir := path.Dir(one.to)
+			folders[dir] = append(folders[dir], one)
+		}
+	}
+	if len(folders) == 0 {
+		return
+	}
+	from, err := s.m.root.Open(Hidden)
+	if err != nil {
+		for _, one := range batch {
+			one.err = errors.Join(one.err, local("open "+Hidden, err))
+		}
+		return
+	}
+	defer from.Close() //nolint:errcheck // only looked into
+	for dir, some := range folders {
+		if err := s.into(from, dir, some); err != nil {
+			for _, one := range some {
+				one.err = errors.Join(one.err, err)
+			}
+		}
+	}
+}
+
+// into gives files their names in one folder.
+func (s *saver) into(from *os.File, dir string, some []*save) error {
+	to, err := s.m.root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) { // removed since
+		s.m.forget(dir)
+		if err := s.m.folder(dir); err != nil {
+			return err
+		}
+		to, err = s.m.root.Open(dir)
+	}
+	if err != nil {
+		return local("open the folder "+dir, err)
+	}
+	defer to.Close() //nolint:errcheck // only looked into
+	for _, one := range some {
+		p := one.part
+		one.err = s.m.rename(from, to, partName(p.item, p.epoch), one.to)
+	}
+	if s.m.opt.Unsynced {
+		return nil
+	}
+	return local("put the folder "+dir+" on stable storage", to.Sync())
+}
+
+// linked gives a file another name if that is free, by the way that every
+// system has.
+func (m *Mover) linked(from, to string) error {
+	if err := m.root.Link(from, to); err != nil {
+		return err
+	}
+	return m.root.Remove(from)
+}
+
+// folder makes a folder and those above it, unless they are there.
+func (m *Mover) folder(dir string) error {
+	m.mu.Lock()
+	known := m.dirs[dir]
+	m.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := m.make(dir); err != nil {
+		return local("make the folder "+dir, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.dirs) >= maxKnown {
+		clear(m.dirs)
+	}
+	m.dirs[dir] = true
+	return nil
+}
+
+// maxKnown is how many folders are remembered to be there.
+const maxKnown = 10_000
+
+func (m *Mover) forget(dir string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.dirs, dir)
+}
+
+// make makes a folder that is to outlive a power failure.
+func (m *Mover) make(dir string) error {
+	info, err := m.root.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return failf(transfer.Occupied, "a file has the name of the folder %s", dir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	above := path.Dir(dir)
+	if err := m.make(above); err != nil {
+		return err
+	}
+	if err := m.root.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if m.opt.Unsynced {
+		return nil
+	}
+	f, err := m.root.Open(above)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,53 @@
+package mover
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// gulp is how many bytes the kernel gathers before it wakes whoever waits for
+// them: fewer wake-ups and fewer system calls a byte.
+const gulp = 256 << 10
+
+// gather tells the kernel to wake us for n bytes and no less. More than is
+// still to come would wake nobody. It is a hint: failures do not matter.
+func gather(c *conn, n int64) {
+	mark := int32(1)
+	if n >= 2*gulp {
+		mark = gulp
+	}
+	if c.plain == nil || mark == max(c.lowat, 1) {
+		return
+	}
+	raw, err := c.plain.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, int(mark)) })
+	if err == nil {
+		c.lowat = mark
+	}
+}
+
+// quiet tells whether nothing has come on an idle connection: one that has
+// something to say was closed by the other side, or is out of step.
+func quiet(c *conn) bool {
+	if c.in.Buffered() > 0 {
+		return false
+	}
+	if c.plain == nil {
+		return true // what TLS has read cannot be seen; a request that fails is sent again
+	}
+	raw, err := c.plain.SyscallConn()
+	if err != nil {
+		return false
+	}
+	calm := false
+	var one [1]byte
+	err = raw.Control(func(fd uintptr) {
+		_, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		calm = errors.Is(err, unix.EAGAIN)
+	})
+	return err == nil && calm
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package mover
+
+// gather is a hint that other systems do not know.
+func gather(*conn, int64) {}
+
+// quiet cannot be asked here; a request that fails is sent again.
+func quiet(c *conn) bool { return c.in.Buffered() == 0 }
