@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -137,7 +138,11 @@ func (c *Client) sign(r *http.Request) {
 func refusal(res *http.Response) error {
 	var f fault
 	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&f) // without a text the status says it
-	return &Error{Status: res.StatusCode, Text: f.Error}
+	e := &Error{Status: res.StatusCode, Text: f.Error}
+	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
+		e.After = time.Duration(min(s, 3600)) * time.Second
+	}
+	return e
 }
 
 // How long Insist waits before it asks again: at first, and doubling, at most.

@@ -13,12 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // An Error is an answer that is none: what the server says against a question.
 type Error struct {
-	Status int    // of HTTP
-	Text   string // for people
+	Status int           // of HTTP
+	Text   string        // for people
+	After  time.Duration // when to ask again; 0 is not told
 }
 
 // Error implements error.

@@ -192,3 +192,81 @@ func TestInsisting(t *testing.T) {
 		t.Errorf("%v after %d questions", err, asked.Load())
 	}
 }
+
+// A server may know who asks by other means than one token, show some things to
+// everybody, and be strict about questions.
+func TestServingWithACheck(t *testing.T) {
+	type name struct{}
+	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) {
+		switch Bearer(r) {
+		case "guest":
+			return nil, Refuse(http.StatusForbidden, "guests are not let in")
+		case "ann":
+			return context.WithValue(r.Context(), name{}, "ann"), nil
+		}
+		return nil, errors.New("who is that?")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	url := "http://" + s.Addr().String()
+	Answer(s, "POST /say/{what}", 100, func(r *http.Request, in *word) (word, error) {
+		if in.Text == "busy" {
+			return word{}, &Error{Status: http.StatusServiceUnavailable, Text: "not now", After: 1500 * time.Millisecond}
+		}
+		who, _ := r.Context().Value(name{}).(string)
+		return word{who + " says " + r.PathValue("what") + in.Text}, nil
+	})
+	s.Public("GET /open", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"text":"open"}`) }))
+	s.Mount("GET /stream", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "some text") }))
+	ask := func(token, path string, in any) (string, error) {
+		c := NewClientTLS([]string{url}, token, nil, time.Minute)
+		defer c.Close()
+		var out word
+		err := c.Ask(t.Context(), path, in, &out)
+		return out.Text, err
+	}
+	if text, err := ask("ann", "/say/hello", word{"!"}); err != nil || text != "ann says hello!" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := ask("", "/open", nil); err != nil || text != "open" {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, c := range []struct {
+		token, path string
+		in          any
+		status      int
+		text        string
+	}{
+		{"bob", "/say/x", word{}, http.StatusUnauthorized, "who is that?"},
+		{"", "/stream", nil, http.StatusUnauthorized, "who is that?"},
+		{"guest", "/say/x", word{}, http.StatusForbidden, "guests are not let in"},
+		{"ann", "/say/x", map[string]int{"txet": 1}, http.StatusBadRequest, `unknown field "txet"`},
+		{"ann", "/say/x", word{strings.Repeat("y", 200)}, http.StatusRequestEntityTooLarge, "too large"},
+		{"ann", "/none", word{}, http.StatusNotFound, ""},
+		{"ann", "/say/x", word{"busy"}, http.StatusServiceUnavailable, "not now"},
+	} {
+		_, err := ask(c.token, c.path, c.in)
+		if Status(err) != c.status || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s %s: %v", c.token, c.path, err)
+		}
+		var e *Error
+		if c.text == "not now" && (!errors.As(err, &e) || e.After != 2*time.Second) {
+			t.Errorf("to be asked again after %v", e.After)
+		}
+	}
+	c := NewClientTLS([]string{url}, "ann", nil, time.Minute)
+	defer c.Close()
+	r, err := c.Stream(t.Context(), "/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(r); string(text) != "some text" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	_ = r.Close()
+	if _, err := c.Stream(t.Context(), "/none"); Status(err) != http.StatusNotFound {
+		t.Errorf("%v", err)
+	}
+}
