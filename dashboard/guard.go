@@ -6,11 +6,11 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"html"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
+
+	"weir/internal/pages"
 )
 
 // A guard decides who may look.
@@ -29,14 +29,14 @@ func newToken() string { return rand.Text() }
 // wrap lets through who may look, and says why to everybody else.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		harden(w.Header())
+		pages.Harden(w.Header())
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "This page can only be looked at.")
-		case g.loopback && !local(r.Host):
+		case g.loopback && !pages.Local(r.Host):
 			refuse(w, http.StatusForbidden, "This page is for browsers on this machine: open it as localhost or 127.0.0.1, not under another name.")
-		case foreign(r):
+		case pages.Foreign(r):
 			refuse(w, http.StatusForbidden, "This page can not be asked from another site.")
 		case g.token == "":
 			next.ServeHTTP(w, r)
@@ -49,17 +49,6 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-// harden sets what holds for every answer. Scripts and styles come from here
-// alone, and nobody can put the page into a frame.
-func harden(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
 }
 
 func refuse(w http.ResponseWriter, code int, why string) { http.Error(w, "weir: "+why, code) }
@@ -95,35 +84,4 @@ func (g *guard) knows(r *http.Request) bool {
 func (g *guard) same(token string) bool {
 	a, b := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(g.token))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
-
-// local tells whether a Host header names this machine's loopback interface. A
-// page of another site whose name was made to lead here has that site's name.
-func local(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
-}
-
-// foreign tells whether a page of another origin asks.
-func foreign(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none":
-	default:
-		if r.Header.Get("Sec-Fetch-Mode") != "navigate" { // a link to here may be followed
-			return true
-		}
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
-	u, err := url.Parse(origin)
-	return err != nil || !strings.EqualFold(u.Host, r.Host)
 }

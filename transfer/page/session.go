@@ -1,0 +1,275 @@
+package page
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"weir/internal/pages"
+	"weir/internal/wire"
+)
+
+const (
+	sessionLife  = 7 * 24 * time.Hour // at most: a token may end before
+	codeLife     = time.Hour
+	mostCodes    = 1000    // links that were printed and not opened
+	longestToken = 2800    // bytes: a cookie has room for 4096
+	longestAsk   = 8 << 10 // bytes
+)
+
+// OrderHeader is what orders of a session must carry, with any text: pages of
+// other sites cannot set it.
+const OrderHeader = "X-Weir"
+
+// A session is what a cookie says, sealed.
+type session struct {
+	ID    string `json:"i"`
+	Token string `json:"t"`
+	Until int64  `json:"u"` // seconds since 1970
+}
+
+// A promise is the token that a code will be exchanged for.
+type promise struct {
+	token string
+	until time.Time
+}
+
+func sealer(key []byte) (cipher.AEAD, error) {
+	if key == nil {
+		key = make([]byte, 32)
+		if _, err := rand.Read(key); err != nil {
+			return nil, fmt.Errorf("page: %w", err)
+		}
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	seal, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	return seal, nil
+}
+
+// Code returns a code that a browser can exchange once, within the hour, for a
+// session with the rights of token. The link is the page's address and #code=CODE.
+func (p *Page) Code(token string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, oldest := p.conf.Now(), ""
+	for c, pr := range p.codes {
+		if now.After(pr.until) {
+			delete(p.codes, c)
+		} else if oldest == "" || pr.until.Before(p.codes[oldest].until) {
+			oldest = c
+		}
+	}
+	if len(p.codes) >= mostCodes {
+		delete(p.codes, oldest)
+	}
+	code := rand.Text()
+	p.codes[code] = promise{token: token, until: now.Add(codeLife)}
+	return code
+}
+
+// redeem takes a code's token, once.
+func (p *Page) redeem(code string) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pr, ok := p.codes[code]
+	delete(p.codes, code)
+	return pr.token, ok && !p.conf.Now().After(pr.until)
+}
+
+// Token returns the token that a request of a browser counts with: "" if it
+// belongs to no session. A request that belongs to one but does not come from the
+// page itself is an error, a *wire.Error.
+func (p *Page) Token(r *http.Request) (string, error) {
+	s, ok := p.session(r)
+	if !ok {
+		return "", nil
+	}
+	if err := own(r); err != nil {
+		return "", err
+	}
+	return s.Token, nil
+}
+
+// own tells why a request is not the page's own.
+func own(r *http.Request) error {
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if pages.Foreign(r) || !read && r.Header.Get(OrderHeader) == "" {
+		return wire.Refuse(http.StatusForbidden, "this can only be asked by the page itself, not from another site")
+	}
+	return nil
+}
+
+// cookieName is another one for each port: browsers do not tell ports apart.
+func cookieName(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return "weir-transfer-" + port
+	}
+	return "weir-transfer"
+}
+
+func (p *Page) session(r *http.Request) (session, bool) {
+	var s session
+	c, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return s, false
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil {
+		return s, false
+	}
+	text, err := p.seal.Open(nil, nil, sealed, []byte(OrderHeader))
+	if err != nil || json.Unmarshal(text, &s) != nil || p.conf.Now().Unix() >= s.Until {
+		return s, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ended := p.ended[s.ID]
+	return s, !ended
+}
+
+// begin signs in with a token or a code.
+func (p *Page) begin(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Token, Code string }
+	if err := asked(r, &in); err != nil {
+		refuse(w, err)
+		return
+	}
+	token := strings.TrimSpace(in.Token)
+	if in.Code != "" {
+		var ok bool
+		if token, ok = p.redeem(in.Code); !ok {
+			refuse(w, wire.Refuse(http.StatusUnauthorized, "This link was opened already, or is older than an hour."))
+			return
+		}
+	}
+	who, err := p.check(r, token)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	now := p.conf.Now()
+	s := session{ID: rand.Text(), Token: token, Until: now.Add(sessionLife).Unix()}
+	text, err := json.Marshal(s)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	p.setCookie(w, r, base64.RawURLEncoding.EncodeToString(p.seal.Seal(nil, nil, text, []byte(OrderHeader))), int(sessionLife.Seconds()))
+	answer(w, who)
+}
+
+func (p *Page) check(r *http.Request, token string) (Who, error) {
+	switch {
+	case token == "":
+		return Who{}, wire.Refuse(http.StatusUnauthorized, "Nobody is signed in.")
+	case len(token) > longestToken:
+		return Who{}, wire.Refuse(http.StatusBadRequest, "This token has %d characters: a browser can keep %d of them.", len(token), longestToken)
+	}
+	who, err := p.conf.Check(r.Context(), token)
+	if err == nil {
+		return who, nil
+	}
+	if wire.Status(err) != 0 {
+		return who, err
+	}
+	return who, wire.Refuse(http.StatusUnauthorized, "%v", err)
+}
+
+func (p *Page) setCookie(w http.ResponseWriter, r *http.Request, value string, life int) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: "/", MaxAge: life, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+}
+
+// show says who is signed in.
+func (p *Page) show(w http.ResponseWriter, r *http.Request) {
+	token, err := p.Token(r)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	who, err := p.check(r, token)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, who)
+}
+
+// end signs out: the cookie is of no use any more, whoever has it.
+func (p *Page) end(w http.ResponseWriter, r *http.Request) {
+	if err := own(r); err != nil {
+		refuse(w, err)
+		return
+	}
+	if s, ok := p.session(r); ok {
+		p.mu.Lock()
+		for id, until := range p.ended {
+			if p.conf.Now().After(until) {
+				delete(p.ended, id)
+			}
+		}
+		p.ended[s.ID] = time.Unix(s.Until, 0)
+		p.mu.Unlock()
+	}
+	p.setCookie(w, r, "", -1)
+	answer(w, struct{}{})
+}
+
+// code makes a code for another browser of who asks, by token or session.
+func (p *Page) code(w http.ResponseWriter, r *http.Request) {
+	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	var err error
+	if !bearer {
+		token, err = p.Token(r)
+	}
+	if err == nil {
+		_, err = p.check(r, token)
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, struct {
+		Code string `json:"code"`
+	}{p.Code(token)})
+}
+
+// asked reads what the page itself asks.
+func asked(r *http.Request, in any) error {
+	if err := own(r); err != nil {
+		return err
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, longestAsk)).Decode(in); err != nil {
+		return wire.Refuse(http.StatusBadRequest, "the question cannot be read: %v", err)
+	}
+	return nil
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // who is gone asks again
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	status := wire.Status(err)
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	answer(w, struct {
+		Error string `json:"error"`
+	}{err.Error()})
+}
