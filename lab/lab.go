@@ -8,6 +8,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,7 @@ type Config struct {
 	Progress func(part string)
 
 	ours bool // whoever starts the system runs it, root, too
+	as   int  // user that runs it where root starts it; 0 is plainUser
 }
 
 // plainUser runs servers when root starts them. It needs no entry in passwd.
@@ -113,7 +115,7 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 		s.ready = 20 * time.Second
 	}
 	if os.Geteuid() == 0 && !c.ours {
-		s.user = plainUser
+		s.user = cmp.Or(c.as, plainUser)
 	}
 	if err := s.makeDir(c.Dir); err != nil {
 		return nil, fmt.Errorf("lab: %s: %w", name, err)

@@ -22,13 +22,14 @@ type process struct {
 	name   string
 	argv   []string
 	env    []string
-	dir    string // working folder
-	log    string // file for standard output and standard error
-	user   int    // user and group id, -1 for our own
-	server string // name of the System's Server it belongs to, if any
-	stale  string // file that the program makes, or that tells it of its wire: removed before it starts
-	apart  bool   // in namespaces of its own (mounts, processes, host name): all that it started ends with it
-	wire   *wire  // to a network of its own, if it is to have one: only for what is apart
+	dir    string         // working folder
+	log    string         // file for standard output and standard error
+	user   int            // user and group id, -1 for our own
+	server string         // name of the System's Server it belongs to, if any
+	stale  string         // file that the program makes, or that tells it of its wire: removed before it starts
+	apart  bool           // in namespaces of its own (mounts, processes, host name): all that it started ends with it
+	end    syscall.Signal // how it is asked to end; 0 is SIGTERM
+	wire   *wire          // to a network of its own, if it is to have one: only for what is apart
 	// ask returns nil when the server gives a right answer of its protocol.
 	ask func(ctx context.Context) error
 
@@ -79,7 +80,7 @@ func (p *process) start() error {
 	}
 	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:noctx // lives until stop
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: p.goodbye()}
 	if p.apart {
 		setApart(cmd.SysProcAttr)
 	}
@@ -192,14 +193,22 @@ func (p *process) signal(sig syscall.Signal) error {
 	return err
 }
 
-// stop ends the process: with SIGTERM and that much patience, then with
+// goodbye is the signal that asks the process to end.
+func (p *process) goodbye() syscall.Signal {
+	if p.end != 0 {
+		return p.end
+	}
+	return syscall.SIGTERM
+}
+
+// stop ends the process: with its signal and that much patience, then with
 // SIGKILL. It returns when it is gone.
 func (p *process) stop(patience time.Duration) {
 	if !p.running() {
 		return
 	}
 	if patience > 0 && !p.apart { // which takes all that it started along, and nobody has anything to say
-		_ = p.signal(syscall.SIGTERM)
+		_ = p.signal(p.goodbye())
 		_ = p.signal(syscall.SIGCONT) // a stopped process would never hear it
 		select {
 		case <-p.done:
@@ -278,6 +287,10 @@ func find(name string) (string, error) {
 		return filepath.Join(dir, "usr/sbin", name), err
 	case namespaces:
 		return "", tryApart()
+	case "postgres", "initdb", "pg_isready":
+		if path, ok := findPostgres(name); ok {
+			return path, nil
+		}
 	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil

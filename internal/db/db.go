@@ -1,0 +1,138 @@
+// Package db keeps tables in SQLite or PostgreSQL, with one SQL text for both.
+//
+// # Writing
+//
+// Write runs a function in a transaction and returns when it is committed. In
+// SQLite there is one writer: what many goroutines want to write is done one
+// after the other and committed together, so that a hundred of them wait for
+// one fsync and none ever sees "database is locked". In PostgreSQL each Write
+// is a transaction of its own at READ COMMITTED, tried again after a deadlock, a
+// failed serialization or a lost connection as long as it cannot have been
+// committed: so f must be repeatable, and must lock the rows it decides upon
+// ({{lock}}, below).
+//
+// # What survives
+//
+// When Write has returned nil, what it wrote survives a kill -9 of this process
+// at any moment: it has been handed to the operating system. It survives the
+// loss of power, too, as far as disks keep what they have confirmed: SQLite runs
+// with synchronous=FULL, which syncs its log at each commit. NORMAL would be
+// faster and never damage the file, but a loss of power would take back the
+// last commits: a user might hold the number of a request that nobody knows.
+// Commits are shared by all who wait, so that FULL costs little under load.
+//
+// # One SQL text
+//
+// Values stand as ? in both dialects. Text in double braces is replaced:
+//
+//	{{id}}     type of a column that counts itself: BIGINT key
+//	{{text}}   type of a text that compares byte by byte in both
+//	{{blob}}   type of bytes
+//	{{keyed}}  behind a table's definition: kept in the order of its key (SQLite)
+//	{{lock}}   FOR UPDATE, nothing in SQLite
+//	{{skip}}   FOR UPDATE SKIP LOCKED, nothing in SQLite
+//	{{in}}     a condition on a list: "id {{in}}" has one value, a []int64 or []string
+//
+// Other types: BIGINT, BOOLEAN, DOUBLE PRECISION. Times are BIGINT: a time.Time
+// among the values is stored as nanoseconds since 1970 (the zero time as 0),
+// and When reads it back. CAST(sum(n) AS BIGINT) makes PostgreSQL's sums
+// integers. Columns are best NOT NULL. Upserts are INSERT ... ON CONFLICT.
+// Queries should be constants: each is prepared once and kept.
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrBusy tells that the database cannot serve now, though it may later: it
+	// is locked, full, restarting or cannot be reached. Nothing was written.
+	ErrBusy = errors.New("the database cannot serve now")
+	// ErrUnsure tells, beside ErrBusy, that the connection was lost during a
+	// commit: it may have been written or not.
+	ErrUnsure = errors.New("the connection was lost while it committed")
+	// ErrTaken tells that another process has the database's file open for
+	// writing.
+	ErrTaken = errors.New("the database is in use")
+	// ErrExists tells that a row with this key is there already.
+	ErrExists = errors.New("it exists already")
+	// ErrNone tells that Row found no row.
+	ErrNone = errors.New("no such row")
+	// ErrClosed tells that the database was closed.
+	ErrClosed = errors.New("the database is closed")
+)
+
+// Options say how a database is opened; the zero value is a good one.
+type Options struct {
+	// Conns is how many transactions run at once: of readers in SQLite, of all
+	// in PostgreSQL. 0 is 4 in SQLite, and in PostgreSQL 16 or what the address
+	// says as pool_max_conns.
+	Conns int
+	// ReadOnly opens for reading: Write fails, and in SQLite another process
+	// may be writing.
+	ReadOnly bool
+}
+
+// A DB is an open database. Its methods may be used by many goroutines at once.
+type DB struct {
+	backend
+	dialect Dialect
+	url     string
+}
+
+// A backend runs transactions.
+type backend interface {
+	write(ctx context.Context, f func(*Tx) error) error
+	read(ctx context.Context, f func(*Tx) error) error
+	close() error
+}
+
+// Open opens the database at url: postgres://..., sqlite:PATH, or a path, whose
+// file is made if it is missing. Its error is ErrTaken if another process
+// writes to the file, ErrBusy if PostgreSQL cannot be reached now. No error
+// names a password. The caller closes the database.
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	d := &DB{url: Public(url)}
+	var err error
+	switch scheme, rest, found := strings.Cut(url, ":"); {
+	case found && (scheme == "postgres" || scheme == "postgresql"):
+		d.dialect = PostgreSQL
+		d.backend, err = openPG(ctx, url, o)
+	case found && scheme == "sqlite":
+		d.dialect = SQLite
+		d.backend, err = openLite(ctx, rest, o)
+	case found && strings.HasPrefix(rest, "//"):
+		return nil, fmt.Errorf("database %s: no such kind of database: use sqlite:PATH, or postgres://USER@HOST/NAME", d.url)
+	default:
+		d.dialect = SQLite
+		d.backend, err = openLite(ctx, url, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", d.url, err)
+	}
+	return d, nil
+}
+
+// Close waits for running transactions and closes the database. A second Close
+// does nothing.
+func (d *DB) Close() error { return d.close() }
+
+// Dialect tells which database it is.
+func (d *DB) Dialect() Dialect { return d.dialect }
+
+// String returns the database's address without its password.
+func (d *DB) String() string { return d.url }
+
+// Write runs f in a transaction that writes, and returns when it is committed.
+// If f returns an error nothing of it is written, and Write returns it. f must
+// be repeatable, must not call Write or Read, and should be short: in SQLite all
+// other writers wait for it. The end of ctx ends f's next statement, but not a
+// commit that has begun.
+func (d *DB) Write(ctx context.Context, f func(*Tx) error) error { return d.write(ctx, f) }
+
+// Read runs f in a transaction that sees one state of the database from its
+// first statement to its last, and waits for no writer. f must be repeatable.
+func (d *DB) Read(ctx context.Context, f func(*Tx) error) error { return d.read(ctx, f) }

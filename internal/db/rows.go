@@ -1,0 +1,137 @@
+package db
+
+import (
+	"fmt"
+	"time"
+)
+
+// A rowSource is what a driver's rows have in common.
+type rowSource interface {
+	Next() bool
+	Scan(dest ...any) error
+	done() error // closes, and returns why the rows ended
+}
+
+// Rows are the rows of a query.
+type Rows struct {
+	tx     *Tx
+	source rowSource
+	query  string
+	err    error
+	closed bool
+}
+
+// Next goes to the next row. At the end, or after an error, it closes the rows
+// and returns false.
+func (r *Rows) Next() bool {
+	if r.closed {
+		return false
+	}
+	if r.source.Next() {
+		return true
+	}
+	_ = r.Close() // Err has it
+	return false
+}
+
+// Scan reads the columns of the row into what dest points to: int64 and other
+// integers, string, bool, float64, []byte, pointers to these for columns that
+// may be NULL, and times through When.
+func (r *Rows) Scan(dest ...any) error {
+	if err := r.source.Scan(dest...); err != nil {
+		return r.tx.fail(r.query, err)
+	}
+	return nil
+}
+
+// Close ends the rows, so that the transaction can go on. It returns what Err
+// returns; closing twice does nothing.
+func (r *Rows) Close() error {
+	if !r.closed {
+		r.closed = true
+		r.tx.open = nil
+		r.err = r.tx.fail(r.query, r.source.done())
+	}
+	return r.err
+}
+
+// Err returns why the rows ended early, nil at their true end.
+func (r *Rows) Err() error { return r.err }
+
+// A Row is the answer to a query of one row.
+type Row struct {
+	rows *Rows
+	err  error
+}
+
+// Scan is Rows.Scan of the first row. Its error is ErrNone if there is none.
+func (r Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return ErrNone
+	}
+	err := r.rows.Scan(dest...)
+	if closeErr := r.rows.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// All runs a query and returns what scan makes of its rows, one at a time.
+func All[T any](t *Tx, scan func(*Rows) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := t.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			_ = rows.Close() // the first error counts
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// Column is All for queries of one column.
+func Column[T any](t *Tx, query string, args ...any) ([]T, error) {
+	return All(t, func(r *Rows) (v T, err error) { err = r.Scan(&v); return v, err }, query, args...)
+}
+
+// Nanos is how a time is stored: in nanoseconds since 1970, and the zero time
+// as 0. Values of type time.Time are stored so.
+func Nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// When returns what Scan reads a stored time into t with, in UTC.
+func When(t *time.Time) *Stamp { return (*Stamp)(t) }
+
+// A Stamp reads a stored time.
+type Stamp time.Time
+
+// Scan takes the number of nanoseconds; 0 and NULL are the zero time.
+func (s *Stamp) Scan(v any) error {
+	switch n := v.(type) {
+	case nil:
+		*s = Stamp{}
+	case int64:
+		*s = Stamp{}
+		if n != 0 {
+			*s = Stamp(time.Unix(0, n).UTC())
+		}
+	default:
+		return fmt.Errorf("a time is a number of nanoseconds, not %T", v)
+	}
+	return nil
+}
