@@ -54,7 +54,7 @@ func (m *Mover) pull(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	if p.part, err = m.openPart(l); err != nil {
 		return err
 	}
-	defer func() { p.leave(err) }()
+	defer func() { p.leave(ctx, err) }()
 	p.tag, out.Resumed = p.part.from.tag, p.part.resumed
 	if err = p.fetch(ctx); err == nil {
 		err = p.verify(ctx)
@@ -100,14 +100,14 @@ func (p *pull) existed(ctx context.Context) error {
 }
 
 // leave closes the part, and removes it if nobody can go on with it.
-func (p *pull) leave(err error) {
+func (p *pull) leave(ctx context.Context, err error) {
 	_ = p.part.close() // what it says was found out before
-	var t *trouble
-	if errors.As(err, &t) {
-		switch t.fault {
-		case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified:
-			p.part.remove()
-		}
+	if err == nil {
+		return
+	}
+	switch troubleOf(ctx, err).fault {
+	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.Stopped:
+		p.part.remove()
 	}
 }
 
