@@ -1,0 +1,294 @@
+package queue
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/db"
+	"weir/transfer"
+)
+
+// perRequest is how many numbers of files a request has.
+const perRequest = 100_000_000
+
+// requestOf is the request that an item belongs to.
+func requestOf(item int64) int64 { return item / perRequest }
+
+// An edit is one transaction: requests are locked, their files read, changed in
+// memory, and all that changed is written at its end, counters with it. Nothing
+// else changes files.
+type edit struct {
+	*Queue
+	tx       *db.Tx
+	now      time.Time
+	requests map[int64]*request
+	files    map[int64]*file
+	was      map[int64]file
+	fresh    []*file // to be inserted
+	lanes    map[int64]map[string]*lane // of a request, by sites
+	more     map[int64]int64            // ready files of lanes
+	attempts []transfer.Attempt
+	over     []int64 // leases that end
+	placed   []placed
+	blots    []blot
+	full     map[string]string // destinations: why; "" is that one took a file
+	events   []transfer.Event
+	after    []func() // when it is committed
+}
+
+// A lane is the files of a request that can come from the same sites.
+type lane struct {
+	id, request int64
+	sites       string
+	ready       int64
+}
+
+// edit runs f in an edit. It may run more than once.
+func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
+	var e *edit
+	err := q.db.Write(ctx, func(tx *db.Tx) error {
+		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, files: map[int64]*file{}, was: map[int64]file{},
+			lanes: map[int64]map[string]*lane{}, more: map[int64]int64{}, full: map[string]string{}}
+		if err := f(e); err != nil {
+			return err
+		}
+		return e.save()
+	})
+	if err != nil {
+		return err
+	}
+	for _, do := range e.after {
+		do()
+	}
+	return nil
+}
+
+// lock reads requests and keeps others from changing them or their files. It is
+// called once in an edit, so that two edits never wait for each other.
+func (e *edit) lock(ids ...int64) error {
+	slices.Sort(ids)
+	all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE id {{in}} ORDER BY id {{lock}}", slices.Compact(ids))
+	for _, r := range all {
+		e.requests[r.ID] = r
+	}
+	return err
+}
+
+// lockOf locks the requests of items.
+func (e *edit) lockOf(items []int64) error {
+	var ids []int64
+	for _, item := range items {
+		ids = append(ids, requestOf(item))
+	}
+	return e.lock(ids...)
+}
+
+const fileColumns = "id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended, moved, trail, again"
+
+func scanFile(rows *db.Rows) (*file, error) {
+	f := &file{}
+	err := rows.Scan(&f.id, &f.in, &f.name, &f.size, &f.adler, &f.state, &f.lane, &f.epoch, &f.tries, &f.pauses, db.When(&f.due), &f.source, &f.mode, &f.fault, &f.reason,
+		db.When(&f.ended), &f.moved, &f.trail, &f.again)
+	f.request = requestOf(f.id)
+	return f, err
+}
+
+// load reads files of locked requests and returns those that there are, in the
+// order of ids.
+func (e *edit) load(query string, args ...any) ([]*file, error) {
+	all, err := db.All(e.tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+query, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range all {
+		if known := e.files[f.id]; known != nil {
+			all[i] = known
+			continue
+		}
+		e.files[f.id], e.was[f.id] = f, *f
+	}
+	return all, nil
+}
+
+func (e *edit) loadItems(items []int64) ([]*file, error) {
+	return e.load("id {{in}} ORDER BY id", items)
+}
+
+// laneOf returns a request's lane for sites, made if need be.
+func (e *edit) laneOf(request int64, sites []string) (*lane, error) {
+	if err := e.readLanes(request); err != nil {
+		return nil, err
+	}
+	key := strings.Join(sites, ",")
+	if l := e.lanes[request][key]; l != nil {
+		return l, nil
+	}
+	l := &lane{request: request, sites: key}
+	err := e.tx.Row("INSERT INTO lane (request, sites, ready) VALUES (?, ?, 0) RETURNING id", request, key).Scan(&l.id)
+	e.lanes[request][key] = l
+	return l, err
+}
+
+func (e *edit) readLanes(request int64) error {
+	if e.lanes[request] != nil {
+		return nil
+	}
+	all, err := db.All(e.tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ?", request)
+	e.lanes[request] = map[string]*lane{}
+	for _, l := range all {
+		e.lanes[request][l.sites] = l
+	}
+	return err
+}
+
+const laneColumns = "id, request, sites, ready"
+
+func scanLane(rows *db.Rows) (*lane, error) {
+	l := &lane{}
+	return l, rows.Scan(&l.id, &l.request, &l.sites, &l.ready)
+}
+
+// route has files that are to be ready wait in the lane of the sources that they
+// have now; those that have none fail.
+func (e *edit) route(files []*file) error {
+	replicas, err := e.replicas(files)
+	if err != nil {
+		return err
+	}
+	return e.routed(files, replicas)
+}
+
+func (e *edit) routed(files []*file, replicas map[int64][]replica) error {
+	for _, f := range files {
+		r := e.requests[f.request]
+		sites := r.sources(f, replicas[f.in])
+		if len(sites) == 0 {
+			f.state, f.due, f.ended = failed, time.Time{}, e.now
+			if f.fault == "" {
+				f.fault, f.reason = transfer.SourceBad, r.why(replicas[f.in])
+			}
+			continue
+		}
+		l, err := e.laneOf(f.request, sites)
+		if err != nil {
+			return err
+		}
+		f.state, f.lane, f.due = ready, l.id, time.Time{}
+	}
+	return nil
+}
+
+func (e *edit) event(kind string, r *request, item int64, text string) {
+	e.events = append(e.events, transfer.Event{Kind: kind, Request: r.ID, Item: item, Time: e.now, Text: text})
+}
+
+// save writes what has changed.
+func (e *edit) save() error {
+	for _, step := range []func() error{e.saveFiles, e.saveLanes, e.saveLeases, e.saveAttempts, e.savePlaced, e.saveRequests, e.saveEvents} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saveFiles also keeps the counters of requests and lanes.
+func (e *edit) saveFiles() error {
+	var changed []*file
+	for _, id := range slices.Sorted(maps.Keys(e.files)) {
+		f, was := e.files[id], e.was[id]
+		if *f == was {
+			continue
+		}
+		changed = append(changed, f)
+		e.count(&was, -1)
+		e.count(f, +1)
+	}
+	for _, f := range e.fresh {
+		e.count(f, +1)
+	}
+	_, err := e.tx.Many(`UPDATE item SET adler = ?, state = ?, lane = ?, epoch = ?, tries = ?, pauses = ?, due = ?, source = ?, mode = ?, fault = ?, reason = ?,
+		ended = ?, moved = ?, trail = ?, again = ? WHERE id = ?`, func(yield func([]any) bool) {
+		for _, f := range changed {
+			if !yield([]any{f.adler, int64(f.state), f.lane, f.epoch, f.tries, f.pauses, f.due, f.source, string(f.mode), string(f.fault), f.reason,
+				f.ended, f.moved, string(f.trail), f.again, f.id}) {
+				return
+			}
+		}
+	})
+	if err != nil || len(e.fresh) == 0 {
+		return err
+	}
+	_, err = e.tx.Bulk("item", strings.Split(fileColumns, ", "), func(yield func([]any) bool) {
+		for _, f := range e.fresh {
+			if !yield([]any{f.id, f.in, f.name, f.size, f.adler, int64(f.state), f.lane, f.epoch, f.tries, f.pauses, f.due, f.source, string(f.mode), string(f.fault), f.reason,
+				f.ended, f.moved, string(f.trail), f.again}) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// count counts a file in its request and, while it is ready, in its lane.
+func (e *edit) count(f *file, sign int64) {
+	e.requests[f.request].count(f, sign)
+	if f.state == ready {
+		e.more[f.lane] += sign
+	}
+}
+
+func (e *edit) saveLanes() error {
+	_, err := e.tx.Many("UPDATE lane SET ready = ready + ? WHERE id = ?", func(yield func([]any) bool) {
+		for _, id := range slices.Sorted(maps.Keys(e.more)) {
+			if e.more[id] != 0 && !yield([]any{e.more[id], id}) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// saveRequests ends those of which nothing is left to do.
+func (e *edit) saveRequests() error {
+	for _, id := range slices.Sorted(maps.Keys(e.requests)) {
+		r := e.requests[id]
+		if r.settled() {
+			e.conclude(r)
+		}
+		if err := r.update(e.tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *edit) conclude(r *request) {
+	there := r.Count.Done + r.Count.Skipped
+	r.Status = conclude(r.Count.Files, there, r.stop)
+	if r.stop != "" && !r.resolved {
+		r.Status = r.stop // there is more than was written down
+	}
+	r.Request.Ended = e.now
+	if r.Count.Files == 0 && r.Reason == "" {
+		r.Reason = "the catalog has no such files any more"
+	}
+	e.event("request", r, 0, ending(r))
+}
+
+// ending says what a request came to.
+func ending(r *request) string {
+	c := r.Count
+	return "request " + number(r.ID) + " ended as " + string(r.Status) + ": " + number(c.Done+c.Skipped) + " of " + number(c.Files) + " files are at " + r.To
+}
+
+func (q *Queue) random() float64 {
+	if q.o.Rand != nil {
+		return q.o.Rand()
+	}
+	return rand.Float64() //nolint:gosec // jitter
+}

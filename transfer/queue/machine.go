@@ -1,0 +1,238 @@
+package queue
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"weir/transfer"
+)
+
+// A state is what a file's state is called in the database. Two of them are
+// transfer.Queued: ready files wait for their turn, resting ones for their time.
+type state int64
+
+const (
+	ready state = iota + 1
+	resting
+	leased
+	done
+	skipped
+	failed
+	dropped
+)
+
+// shown is what the states are called elsewhere. A ready file is shown as
+// NoSource while no site that has it is up.
+func (s state) shown() transfer.State {
+	switch s {
+	case leased:
+		return transfer.Leased
+	case done:
+		return transfer.Done
+	case skipped:
+		return transfer.Skipped
+	case failed:
+		return transfer.Lost
+	case dropped:
+		return transfer.Dropped
+	default:
+		return transfer.Queued
+	}
+}
+
+func (s state) final() bool { return s >= done }
+
+// A file is a file of a request.
+type file struct {
+	id, request int64
+	in          int64 // the catalog's id; 0: the catalog has none
+	name        string
+	size        int64
+	adler       string
+	state       state
+	lane        int64
+	epoch       int64 // of the latest lease
+	tries       int   // that count against the request's limit
+	pauses      int   // attempts that do not
+	due         time.Time
+	source      string
+	mode        transfer.Mode
+	fault       transfer.Fault
+	reason      string
+	ended       time.Time
+	moved       int64
+	trail       trail // what its sources did wrong
+	again       bool  // replicas that are known to be bad are asked once more
+}
+
+// Terms are what a request demands of its files.
+type terms struct {
+	stopped   bool // cancelled or expired: nothing is begun any more
+	tries     int
+	unchecked bool
+}
+
+// pauseFactor bounds attempts that do not count as tries: waits for throttled
+// servers, full destinations and movers that were stopped.
+const pauseFactor = 20
+
+// settle is what an attempt makes of a leased file, and what is to be kept of the
+// attempt's outcome. others tells whether there is another source for the file
+// that is not known to be bad, random is in [0, 1).
+func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, random float64) (file, transfer.Outcome) {
+	o = judged(f, o, t)
+	f.fault, f.reason, f.moved, f.due = o.Fault, o.Reason, o.Moved, time.Time{}
+	switch {
+	case o.Fault == "":
+		f.state, f.ended, f.reason = done, now, ""
+		if o.Existed {
+			f.state = skipped
+		}
+		if f.adler == "" {
+			f.adler = o.Adler
+		}
+		return f, o
+	case t.stopped:
+		f.state, f.ended = dropped, now
+		return f, o
+	}
+	f.trail = f.trail.add(f.source, 1, false)
+	final := false
+	switch o.Fault {
+	case transfer.Permanent, transfer.Occupied, transfer.Unverified:
+		final = true
+	case transfer.SourceBad:
+		f.tries++
+		f.trail = f.trail.add(f.source, 0, true)
+		if others {
+			f.state = ready // the next source has done nothing wrong
+			return f, o
+		}
+		final = true
+	case transfer.Throttled, transfer.DestFull, transfer.Stopped:
+		f.pauses++
+	default:
+		f.tries++
+		if others && (o.Fault == transfer.Denied || o.Fault == transfer.Checksum && f.trail.counts()[f.source] > 1) {
+			f.trail = f.trail.add(f.source, 0, true)
+		}
+	}
+	if final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor {
+		f.state, f.ended = failed, now
+		return f, o
+	}
+	f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
+	return f, o
+}
+
+// judged takes nobody's word for a success that is none.
+func judged(f file, o transfer.Outcome, t terms) transfer.Outcome {
+	o.Adler = adler(o.Adler)
+	if o.Fault != "" {
+		if o.Reason == "" {
+			o.Reason = "no reason was given (" + string(o.Fault) + ")"
+		}
+		return o
+	}
+	switch {
+	case o.Size != f.size:
+		o.Fault, o.Reason = transfer.Checksum, "reported as done with "+sized(o.Size)+" instead of "+sized(f.size)
+	case o.Adler != "" && f.adler != "" && o.Adler != adler(f.adler):
+		o.Fault, o.Reason = transfer.Checksum, "reported as done with adler32 "+o.Adler+" instead of "+adler(f.adler)
+	case !t.unchecked && (!o.Verified || o.Adler == "" && f.adler != ""):
+		o.Fault, o.Reason = transfer.Unverified, "reported as done, but its checksum was not read back from the destination"
+	}
+	return o
+}
+
+// adler makes texts of the same checksum the same: some servers drop leading
+// zeros or write capitals.
+func adler(text string) string {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if text == "" || len(text) >= 8 {
+		return text
+	}
+	return strings.Repeat("0", 8-len(text)) + text
+}
+
+// conclude is what a request comes to when none of its files can change any
+// more, and why is who ended it, if somebody did.
+func conclude(files, there int64, why transfer.Status) transfer.Status {
+	switch {
+	case files > 0 && there == files:
+		return transfer.Completed
+	case why != "":
+		return why
+	case there == 0:
+		return transfer.Failed
+	default:
+		return transfer.Partial
+	}
+}
+
+// A trail says how often each source has failed a file: "A++,B+!"; the latter is
+// not asked again.
+type trail string
+
+// A step is what a trail says of one source.
+type step struct {
+	site     string
+	failures int
+	avoid    bool
+}
+
+func (t trail) steps() []step {
+	var all []step
+	for one := range strings.SplitSeq(string(t), ",") {
+		if site := strings.TrimRight(one, "+!"); site != "" {
+			all = append(all, step{site, strings.Count(one, "+"), strings.HasSuffix(one, "!")})
+		}
+	}
+	return all
+}
+
+// counts are the failures of each source.
+func (t trail) counts() map[string]int {
+	m := map[string]int{}
+	for _, s := range t.steps() {
+		m[s.site] = s.failures
+	}
+	return m
+}
+
+// avoided are the sources that are not asked again.
+func (t trail) avoided() []string {
+	var all []string
+	for _, s := range t.steps() {
+		if s.avoid {
+			all = append(all, s.site)
+		}
+	}
+	return all
+}
+
+// add counts a failure of a site, and with avoid has it not asked again.
+func (t trail) add(site string, failures int, avoid bool) trail {
+	if site == "" || strings.ContainsAny(site, ",+!") {
+		return t
+	}
+	steps := t.steps()
+	i := slices.IndexFunc(steps, func(s step) bool { return s.site == site })
+	if i < 0 {
+		i = len(steps)
+		steps = append(steps, step{site: site})
+	}
+	steps[i].failures = min(steps[i].failures+failures, 9)
+	steps[i].avoid = steps[i].avoid || avoid
+	slices.SortFunc(steps, func(a, b step) int { return strings.Compare(a.site, b.site) })
+	var all []string
+	for _, s := range steps {
+		one := s.site + strings.Repeat("+", s.failures)
+		if s.avoid {
+			one += "!"
+		}
+		all = append(all, one)
+	}
+	return trail(strings.Join(all, ","))
+}

@@ -1,0 +1,199 @@
+package queue
+
+import (
+	"errors"
+	"time"
+
+	"weir/catalog"
+	"weir/internal/db"
+	"weir/transfer"
+)
+
+// What the queue reads and writes of the catalog's tables, which are those of
+// catalog/store.
+
+// A replica is a file at a site.
+type replica struct {
+	site, path, bad string
+	verified        time.Time
+}
+
+// A placed file has arrived.
+type placed struct {
+	file     int64
+	site     string
+	verified bool
+	by       string
+}
+
+// A blot is why a replica is no source any more.
+type blot struct {
+	file   int64
+	site   string
+	reason string
+}
+
+func readSites(tx *db.Tx) (map[string]catalog.Site, error) {
+	all, err := db.All(tx, func(rows *db.Rows) (s catalog.Site, err error) {
+		return s, rows.Scan(&s.Name, &s.Free, db.When(&s.Seen), &s.Up, &s.Problem)
+	}, "SELECT name, free, seen, up, problem FROM site")
+	m := map[string]catalog.Site{}
+	for _, s := range all {
+		m[s.Name] = s
+	}
+	return m, err
+}
+
+// readReplicas are those of files, by the catalog's number.
+func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
+	m := map[int64][]replica{}
+	ids := numbers(files)
+	if len(ids) == 0 {
+		return m, nil
+	}
+	type one struct {
+		file int64
+		replica
+	}
+	all, err := db.All(tx, func(rows *db.Rows) (o one, err error) {
+		return o, rows.Scan(&o.file, &o.site, &o.path, &o.bad, db.When(&o.verified))
+	}, "SELECT file, site, path, bad, verified FROM replica WHERE file {{in}}", ids)
+	for _, o := range all {
+		m[o.file] = append(m[o.file], o.replica)
+	}
+	return m, err
+}
+
+func (e *edit) replicas(files []*file) (map[int64][]replica, error) { return readReplicas(e.tx, files) }
+
+// A dataset is one, or one of its blocks, that files are asked of.
+type dataset struct {
+	name, block string
+	id          int64
+	blockID     int64 // 0: all
+}
+
+func (d *dataset) String() string {
+	if d.block != "" {
+		return "block " + d.block + " of " + d.name
+	}
+	return d.name
+}
+
+func datasetOf(tx *db.Tx, name, block string) (*dataset, error) {
+	d := &dataset{name: name, block: block}
+	err := tx.Row("SELECT id FROM dataset WHERE name = ?", name).Scan(&d.id)
+	if errors.Is(err, db.ErrNone) {
+		return nil, unknown("there is no dataset %q", name)
+	}
+	if err != nil || block == "" {
+		return d, err
+	}
+	err = tx.Row("SELECT id FROM block WHERE dataset = ? AND name = ?", d.id, block).Scan(&d.blockID)
+	if errors.Is(err, db.ErrNone) {
+		return nil, unknown("%s has no block %q", name, block)
+	}
+	return d, err
+}
+
+// size is how much it is.
+func (d *dataset) size(tx *db.Tx) (a transfer.Asked, err error) {
+	if d.blockID == 0 {
+		err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM file WHERE dataset = ?", d.id).Scan(&a.Files, &a.Bytes)
+	} else {
+		err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM file WHERE dataset = ? AND block = ?", d.id, d.blockID).Scan(&a.Files, &a.Bytes)
+	}
+	return a, err
+}
+
+func scanCatalog(rows *db.Rows) (*file, error) {
+	f := &file{}
+	return f, rows.Scan(&f.in, &f.name, &f.size, &f.adler)
+}
+
+// page are its next n files, by name.
+func (d *dataset) page(tx *db.Tx, after string, n int) ([]*file, error) {
+	if d.blockID == 0 {
+		return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND name > ? ORDER BY name LIMIT ?", d.id, after, n)
+	}
+	return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND block = ? AND name > ? ORDER BY name LIMIT ?", d.id, d.blockID, after, n)
+}
+
+// named are its files of these names, in no order.
+func (d *dataset) named(tx *db.Tx, names []string) ([]*file, error) {
+	if d.blockID == 0 {
+		return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND name {{in}}", d.id, names)
+	}
+	return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND block = ? AND name {{in}}", d.id, d.blockID, names)
+}
+
+// savePlaced tells the catalog what files' attempts have shown of replicas.
+func (e *edit) savePlaced() error {
+	_, err := e.tx.Many(`INSERT INTO replica (file, site, path, verified, by, bad) VALUES (?, ?, '', ?, ?, '')
+		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, func(yield func([]any) bool) {
+		for _, p := range e.placed {
+			var at time.Time
+			by := ""
+			if p.verified {
+				at, by = e.now, p.by
+			}
+			if !yield([]any{p.file, p.site, at, by}) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	_, err = e.tx.Many("UPDATE replica SET bad = ? WHERE file = ? AND site = ?", func(yield func([]any) bool) {
+		for _, b := range e.blots {
+			if !yield([]any{b.reason, b.file, b.site}) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return e.saveHolds()
+}
+
+// A hold is a destination that is full.
+type hold struct {
+	until  time.Time
+	times  int
+	reason string
+}
+
+func holdOf(tx *db.Tx, dest string) (h hold, err error) {
+	err = tx.Row("SELECT until, times, reason FROM hold WHERE dest = ?", dest).Scan(db.When(&h.until), &h.times, &h.reason)
+	if errors.Is(err, db.ErrNone) {
+		err = nil
+	}
+	return h, err
+}
+
+// saveHolds lets nothing begin at destinations that have just said that they are
+// full, for longer each time, and takes that back for those that took a file.
+func (e *edit) saveHolds() error {
+	for dest, full := range e.full {
+		h, err := holdOf(e.tx, dest)
+		if err != nil {
+			return err
+		}
+		switch {
+		case full == "" && h.times == 0, full != "" && e.now.Before(h.until):
+			continue
+		case full == "":
+			_, err = e.tx.Exec("DELETE FROM hold WHERE dest = ?", dest)
+		default:
+			rest := pause(transfer.Outcome{Fault: transfer.DestFull}, h.times+1, (1+e.random())/2)
+			_, err = e.tx.Exec(`INSERT INTO hold (dest, until, times, reason) VALUES (?, ?, ?, ?)
+				ON CONFLICT (dest) DO UPDATE SET until = excluded.until, times = excluded.times, reason = excluded.reason`, dest, e.now.Add(rest), h.times+1, full)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

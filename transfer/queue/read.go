@@ -1,0 +1,435 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"weir/catalog"
+	"weir/internal/db"
+	"weir/transfer"
+)
+
+// requestRow reads one request.
+func requestRow(tx *db.Tx, id int64) (*request, error) {
+	all, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE id = ?", id)
+	if err == nil && len(all) == 0 {
+		err = unknown("there is no request %d", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// Get is a request as it stands. Of the files that it names, Files has the first
+// thousand.
+func (q *Queue) Get(ctx context.Context, id int64) (r transfer.Request, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		row, err := requestRow(tx, id)
+		if err != nil {
+			return err
+		}
+		r = row.Request
+		if r.Files, err = db.Column[string](tx, "SELECT name FROM wanted WHERE request = ? ORDER BY name LIMIT ?", id, shownFiles); err != nil {
+			return err
+		}
+		return q.stand(tx, []*transfer.Request{&r})
+	})
+	return r, err
+}
+
+// List are requests, the latest first, without the names of files.
+func (q *Queue) List(ctx context.Context, f transfer.Filter) (all []transfer.Request, err error) {
+	n := f.Limit
+	if n <= 0 {
+		n = 100
+	}
+	where, args := []string{"TRUE"}, []any{}
+	add := func(condition string, arg any) {
+		where, args = append(where, condition), append(args, arg)
+	}
+	if f.Before > 0 {
+		add("id < ?", f.Before)
+	}
+	if f.Status != "" {
+		add("status = ?", string(f.Status))
+	}
+	if f.Open {
+		where = append(where, "ended = 0")
+	}
+	if f.To != "" {
+		add("dest = ?", f.To)
+	}
+	if f.Dataset != "" {
+		add("dataset = ?", f.Dataset)
+	}
+	if f.By != "" {
+		add("made_by = ?", f.By)
+	}
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		rows, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, min(n, 1000))...)
+		if err != nil {
+			return err
+		}
+		all = make([]transfer.Request, len(rows))
+		open := []*transfer.Request{}
+		for i, r := range rows {
+			all[i] = r.Request
+			open = append(open, &all[i])
+		}
+		return q.stand(tx, open)
+	})
+	return all, err
+}
+
+// stand fills in what hangs on the moment: rates, and how many files wait for
+// sites that are down.
+func (q *Queue) stand(tx *db.Tx, all []*transfer.Request) error {
+	open := map[int64]*transfer.Request{}
+	var ids []int64
+	for _, r := range all {
+		if !r.Status.Ended() {
+			r.Rate = q.paces.rate(r.ID, q.now())
+			open[r.ID] = r
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	sites, err := readSites(tx)
+	if err != nil {
+		return err
+	}
+	lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request {{in}} AND ready > 0", ids)
+	for _, l := range lanes {
+		if !l.up(sites) {
+			c := &open[l.request].Count
+			c.Queued -= l.ready
+			c.NoSource += l.ready
+		}
+	}
+	return err
+}
+
+func (l *lane) up(sites map[string]catalog.Site) bool {
+	return slices.ContainsFunc(l.list(), func(s string) bool { return sites[s].Up })
+}
+
+// Item is one file and the request that it belongs to.
+func (q *Queue) Item(ctx context.Context, item int64) (one transfer.Item, request int64, err error) {
+	all, err := q.items(ctx, requestOf(item), "id = ?", item)
+	if err == nil && len(all) == 0 {
+		err = unknown("there is no file %d", item)
+	}
+	if err != nil {
+		return one, 0, err
+	}
+	return all[0], requestOf(item), nil
+}
+
+// window is how many files are looked through for a page at most.
+const window = 20_000
+
+// Items is a page of the files of a request: at most n of those after an item's
+// id (0: from the first) in a state, or ("") in all. next is what to give as
+// after for the next page, 0 at the end; a page may be empty and not the last.
+func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
+	n = min(max(n, 1), 10_000)
+	first, last := max(after, id*perRequest), (id+1)*perRequest
+	switch s {
+	case transfer.Leased: // these are few
+		items, err = q.items(ctx, id, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
+	case transfer.Skipped, transfer.Lost, transfer.Dropped:
+		code := map[transfer.State]state{transfer.Skipped: skipped, transfer.Lost: failed, transfer.Dropped: dropped}[s]
+		items, err = q.items(ctx, id, fmt.Sprintf("state = %d AND id > ? AND id < ? ORDER BY id LIMIT ?", code), first, last, n)
+	case "":
+		items, err = q.items(ctx, id, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+	default:
+		return q.sift(ctx, id, s, first, n)
+	}
+	if len(items) == n {
+		next = items[n-1].ID
+	}
+	return items, next, err
+}
+
+// sift looks through a window of files for those of a state.
+func (q *Queue) sift(ctx context.Context, id int64, s transfer.State, first int64, n int) (items []transfer.Item, next int64, err error) {
+	states := map[transfer.State]string{transfer.Done: "4", transfer.Queued: "1, 2", transfer.NoSource: "1"}[s]
+	if states == "" {
+		return nil, 0, refused("there is no state %q of files", s)
+	}
+	end := min(first+window, (id+1)*perRequest-1)
+	all, err := q.items(ctx, id, "id > ? AND id <= ? AND state IN ("+states+") ORDER BY id", first, end)
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := q.Get(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, one := range all {
+		if one.State != s {
+			continue
+		}
+		if items = append(items, one); len(items) == n {
+			return items, one.ID, nil
+		}
+	}
+	if end < id*perRequest+r.Count.Files {
+		next = end
+	}
+	return items, next, nil
+}
+
+// items reads files of a request and says of those that wait what for.
+func (q *Queue) items(ctx context.Context, id int64, where string, args ...any) (items []transfer.Item, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		items = nil
+		r, err := requestRow(tx, id)
+		if err != nil {
+			return err
+		}
+		files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+where, args...)
+		if err != nil {
+			return err
+		}
+		items, err = q.shown(tx, r, files)
+		return err
+	})
+	return items, err
+}
+
+func (q *Queue) shown(tx *db.Tx, r *request, files []*file) ([]transfer.Item, error) {
+	items := make([]transfer.Item, len(files))
+	var moving []int64
+	waiting := false
+	for i, f := range files {
+		items[i] = f.item()
+		if f.state == leased {
+			moving = append(moving, f.id)
+		}
+		waiting = waiting || f.state == ready
+	}
+	if len(moving) > 0 {
+		held, err := leases(tx, moving)
+		if err != nil {
+			return nil, err
+		}
+		for i := range items {
+			if l := held[items[i].ID]; l != nil {
+				items[i].Stage, items[i].Moved = l.stage, l.moved
+				if l.missing {
+					items[i].Reason = "who moves it was not heard of since " + clock(l.heard) + "; " + l.dest + " is asked whether it is there"
+				}
+			}
+		}
+	}
+	if !waiting {
+		return items, nil
+	}
+	w, err := q.waits(tx, r)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range files {
+		if f.state != ready {
+			continue
+		}
+		if reason, down := w.reason(f.lane); reason != "" {
+			items[i].Reason = reason
+			if down {
+				items[i].State = transfer.NoSource
+			}
+		}
+	}
+	return items, nil
+}
+
+// Waits are why files of a request that are ready do not move.
+type waits struct {
+	all   string           // why none does
+	lanes map[int64]string // why those of a lane do not: its sites are down
+}
+
+func (w waits) reason(lane int64) (reason string, down bool) {
+	if r := w.lanes[lane]; r != "" {
+		return r, true
+	}
+	return w.all, false
+}
+
+func (q *Queue) waits(tx *db.Tx, r *request) (waits, error) {
+	w := waits{lanes: map[int64]string{}}
+	sites, err := readSites(tx)
+	if err != nil {
+		return w, err
+	}
+	h, err := holdOf(tx, r.To)
+	if err != nil {
+		return w, err
+	}
+	switch {
+	case r.stop != "":
+		w.all = "the request is being stopped"
+	case !sites[r.To].Up:
+		w.all = away([]string{r.To}, sites)
+	case q.now().Before(h.until):
+		w.all = r.To + " is full (" + h.reason + "); it is tried again at " + clock(h.until)
+	}
+	lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ? AND ready > 0", r.ID)
+	for _, l := range lanes {
+		if !l.up(sites) {
+			w.lanes[l.id] = away(l.list(), sites)
+		}
+	}
+	return w, err
+}
+
+// Find is the file of that name in a request.
+func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.Item, error) {
+	var id int64
+	err := q.db.Read(ctx, func(tx *db.Tx) error {
+		r, err := requestRow(tx, request)
+		if err != nil {
+			return err
+		}
+		// Files are written down in the order of their names, without a gap.
+		first := request*perRequest + 1
+		i := sort.Search(int(r.Count.Files), func(i int) bool {
+			var at string
+			if rowErr := tx.Row("SELECT name FROM item WHERE id = ?", first+int64(i)).Scan(&at); rowErr != nil {
+				err = rowErr
+			}
+			return at >= name
+		})
+		id = first + int64(i)
+		return err
+	})
+	if err != nil {
+		return transfer.Item{}, err
+	}
+	items, err := q.items(ctx, request, "id = ? AND name = ?", id, name)
+	if err == nil && len(items) == 0 {
+		err = unknown("request %d has no file %q", request, name)
+	}
+	if err != nil {
+		return transfer.Item{}, err
+	}
+	return items[0], nil
+}
+
+// Attempts are those at one file, the oldest first.
+func (q *Queue) Attempts(ctx context.Context, item int64) (all []transfer.Attempt, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		all, err = db.All(tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE item = ? ORDER BY epoch, late", item)
+		return err
+	})
+	return all, err
+}
+
+// RequestAttempts is a page of the attempts at the files of a request, by file
+// and epoch: at most n after the last one of the page before (its zero value:
+// from the first).
+func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.Attempt, n int) (all []transfer.Attempt, err error) {
+	item := max(after.Item, id*perRequest)
+	late := 0
+	if after.Late {
+		late = 1
+	}
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		all, err = db.All(tx, scanAttempt, "SELECT "+attemptColumns+` FROM attempt WHERE item >= ? AND item < ? AND (item > ? OR epoch > ? OR epoch = ? AND late > ?)
+			ORDER BY item, epoch, late LIMIT ?`, item, (id+1)*perRequest, item, after.Epoch, after.Epoch, late, min(max(n, 1), 10_000))
+		return err
+	})
+	return all, err
+}
+
+// Since are the attempts that ended after a time, the oldest first, at most n,
+// for what learns from them.
+func (q *Queue) Since(ctx context.Context, after time.Time, n int) (all []transfer.Attempt, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		all, err = db.All(tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE ended > ? ORDER BY ended, item, epoch LIMIT ?", after, min(max(n, 1), 100_000))
+		return err
+	})
+	return all, err
+}
+
+// All are the files of a request in the order of their ids, read page by page:
+// each page as it stands when it is read.
+func (q *Queue) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, error] {
+	return func(yield func(transfer.Item, error) bool) {
+		for after := int64(0); ; {
+			items, next, err := q.Items(ctx, id, "", after, 1000)
+			if err != nil {
+				yield(transfer.Item{}, err)
+				return
+			}
+			for _, one := range items {
+				if !yield(one, nil) {
+					return
+				}
+			}
+			if after = next; next == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Manifest is what a request came to, or stands at now.
+func (q *Queue) Manifest(ctx context.Context, id int64) (m transfer.Manifest, err error) {
+	if m.Request, err = q.Get(ctx, id); err != nil {
+		return m, err
+	}
+	for one, err := range q.All(ctx, id) {
+		if err != nil {
+			return m, err
+		}
+		m.Items = append(m.Items, one)
+	}
+	m.Digest = Digest(m.Items)
+	return m, nil
+}
+
+// Digest is that of a manifest of these files, in whatever order.
+func Digest(items []transfer.Item) string {
+	if byNames := func(a, b transfer.Item) int { return strings.Compare(a.Name, b.Name) }; !slices.IsSortedFunc(items, byNames) {
+		items = slices.SortedFunc(slices.Values(items), byNames)
+	}
+	sum := sha256.New()
+	for _, one := range items {
+		fmt.Fprintf(sum, "%s %s %d %s\n", one.State, one.Name, one.Size, one.Adler)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Events are those after an id, the oldest first, at most n. Old ones are gone.
+func (q *Queue) Events(ctx context.Context, after int64, n int) (all []transfer.Event, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		all, err = db.All(tx, scanEvent, "SELECT id, at, kind, request, item, site, text FROM event WHERE id > ? ORDER BY id LIMIT ?", after, min(max(n, 1), 10_000))
+		return err
+	})
+	return all, err
+}
+
+func scanEvent(rows *db.Rows) (v transfer.Event, err error) {
+	return v, rows.Scan(&v.ID, db.When(&v.Time), &v.Kind, &v.Request, &v.Item, &v.Site, &v.Text)
+}
+
+// Note writes an event down that others than the queue know of.
+func (q *Queue) Note(ctx context.Context, v transfer.Event) error {
+	return q.edit(ctx, func(e *edit) error {
+		v.Time = e.now
+		e.events = append(e.events, v)
+		return nil
+	})
+}

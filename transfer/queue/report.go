@@ -1,0 +1,237 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"weir/internal/db"
+	"weir/internal/say"
+	"weir/transfer"
+)
+
+// A Change is what a report, or a lease that ended, did.
+type Change struct {
+	Item    int64
+	Epoch   int64
+	Request int64           // 0: there is no such file
+	State   transfer.State  // of the file, now
+	Stale   bool            // the report was of an old epoch or came twice: kept, and nothing changed
+	Ended   transfer.Status // of the request, if this was the last of its files; else ""
+}
+
+// Report writes attempts down and does what follows from them, in one
+// transaction. Outcomes that the file's latest lease has not are kept as late
+// attempts and change nothing; so a report may be repeated.
+func (q *Queue) Report(ctx context.Context, outcomes []transfer.Outcome) (changes []Change, err error) {
+	if len(outcomes) == 0 {
+		return nil, nil
+	}
+	err = q.edit(ctx, func(e *edit) error {
+		changes, err = e.report(outcomes)
+		return err
+	})
+	return changes, err
+}
+
+func (e *edit) report(outcomes []transfer.Outcome) ([]Change, error) {
+	var items []int64
+	for _, o := range outcomes {
+		items = append(items, o.Item)
+	}
+	if err := e.lockOf(items); err != nil {
+		return nil, err
+	}
+	if _, err := e.loadItems(items); err != nil {
+		return nil, err
+	}
+	held, err := leases(e.tx, items)
+	if err != nil {
+		return nil, err
+	}
+	var current, stale []transfer.Outcome
+	changes := make([]Change, 0, len(outcomes))
+	ended := map[int64]bool{}
+	for _, o := range outcomes {
+		c := Change{Item: o.Item, Epoch: o.Epoch}
+		f := e.files[o.Item]
+		l := held[o.Item]
+		switch {
+		case f == nil:
+			c.Stale = true
+		case l != nil && l.epoch == o.Epoch && !ended[o.Item]:
+			c.Request, ended[o.Item] = f.request, true
+			current = append(current, o)
+		default:
+			c.Request, c.Stale = f.request, true
+			stale = append(stale, o)
+		}
+		changes = append(changes, c)
+	}
+	if err := e.settle(current, held); err != nil {
+		return nil, err
+	}
+	if err := e.late(stale); err != nil {
+		return nil, err
+	}
+	e.tell(changes)
+	return changes, nil
+}
+
+// tell completes changes when all is written.
+func (e *edit) tell(changes []Change) {
+	e.after = append(e.after, func() {
+		told := map[int64]bool{}
+		for i, c := range slices.Backward(changes) {
+			f := e.files[c.Item]
+			if f == nil {
+				continue
+			}
+			changes[i].State = f.state.shown()
+			r := e.requests[f.request]
+			if !c.Stale && r.Status.Ended() && !told[r.ID] {
+				changes[i].Ended = r.Status
+				told[r.ID] = true
+			}
+		}
+	})
+}
+
+// settle does what follows from the outcomes of leases.
+func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error {
+	var files []*file
+	for _, o := range outcomes {
+		if o.Fault != "" || o.Size != e.files[o.Item].size {
+			files = append(files, e.files[o.Item])
+		}
+	}
+	replicas, err := e.replicas(files)
+	if err != nil {
+		return err
+	}
+	var again, lost []*file
+	for _, o := range outcomes {
+		f, l := e.files[o.Item], held[o.Item]
+		r := e.requests[f.request]
+		f.source, f.mode = l.source, l.mode
+		others := slices.ContainsFunc(r.sources(f, replicas[f.in]), func(s string) bool { return s != l.source })
+		if o.Begin.IsZero() {
+			o.Begin = l.began
+		}
+		if o.End.IsZero() {
+			o.End = e.now
+		}
+		*f, o = settle(*f, o, r.terms(), others, e.now, e.random())
+		e.over = append(e.over, f.id)
+		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: l.mode, Outcome: o})
+		r.Count.Attempts++
+		e.learn(f, l, o)
+		switch f.state {
+		case ready:
+			again = append(again, f)
+		case failed:
+			lost = append(lost, f)
+		}
+	}
+	if err := e.route(again); err != nil {
+		return err
+	}
+	return e.blame(lost, replicas)
+}
+
+// learn is what an attempt tells of more than its file.
+func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
+	e.after = append(e.after, func() { e.paces.add(f.request, o.Moved-l.moved, e.now) })
+	switch {
+	case o.Fault == "":
+		e.placed = append(e.placed, placed{file: f.in, site: l.dest, verified: o.Verified, by: "request " + number(f.request)})
+		e.full[l.dest] = ""
+		if f.again {
+			e.blots = append(e.blots, blot{f.in, l.source, ""}) // it was asked once more, and was good
+		}
+	case o.Fault == transfer.SourceBad:
+		e.blots = append(e.blots, blot{f.in, l.source, o.Reason})
+	case o.Fault == transfer.DestFull:
+		e.full[l.dest] = o.Reason
+	}
+}
+
+// blame says of files that failed what each of their sources did wrong.
+func (e *edit) blame(lost []*file, replicas map[int64][]replica) error {
+	var items []int64
+	for _, f := range lost {
+		items = append(items, f.id)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	past, err := db.All(e.tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE item {{in}} AND late = 0 ORDER BY item, epoch", items)
+	if err != nil {
+		return err
+	}
+	reasons := map[int64]map[string]string{} // the last of each source
+	for _, a := range append(past, e.attempts...) {
+		if reasons[a.Item] == nil {
+			reasons[a.Item] = map[string]string{}
+		}
+		reasons[a.Item][a.Source] = a.Reason
+	}
+	for _, f := range lost {
+		r := e.requests[f.request]
+		switch f.fault {
+		case transfer.Occupied, transfer.DestFull, transfer.Unverified, transfer.Permanent:
+		default:
+			f.reason = blamed(f, reasons[f.id], r, replicas[f.in])
+		}
+		e.event("item", r, f.id, f.name+" failed: "+f.reason)
+	}
+	return nil
+}
+
+// blamed is what all sources of a file did wrong.
+func blamed(f *file, reasons map[string]string, r *request, all []replica) string {
+	var parts []string
+	counts := f.trail.counts()
+	for _, s := range f.trail.steps() {
+		part := s.site + ": " + reasons[s.site]
+		if s.failures > 1 {
+			part += " (" + say.Times(int64(s.failures)) + ")"
+		}
+		parts = append(parts, part)
+	}
+	for _, one := range all {
+		if _, asked := counts[one.site]; !asked && one.bad != "" && r.admits(one.site) {
+			parts = append(parts, one.site+" was not asked: "+one.bad)
+		}
+	}
+	if len(parts) == 0 {
+		return f.reason
+	}
+	return strings.Join(parts, "; ")
+}
+
+// late keeps outcomes that came after their lease was given up, but for those
+// that came twice.
+func (e *edit) late(outcomes []transfer.Outcome) error {
+	var items []int64
+	for _, o := range outcomes {
+		items = append(items, o.Item)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	known, err := db.All(e.tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE item {{in}}", items)
+	if err != nil {
+		return err
+	}
+	known = append(known, e.attempts...)
+	for _, o := range outcomes {
+		i := slices.IndexFunc(known, func(a transfer.Attempt) bool { return a.Item == o.Item && a.Epoch == o.Epoch && !a.Late })
+		if i < 0 || known[i].Fault == o.Fault && known[i].Moved == o.Moved && known[i].End.Equal(o.End) {
+			continue // never leased, or the same once more
+		}
+		first := known[i]
+		e.attempts = append(e.attempts, transfer.Attempt{Item: o.Item, Source: first.Source, Dest: first.Dest, Mode: first.Mode, Late: true, Outcome: o})
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package queue
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"weir/internal/db"
+	"weir/transfer"
+)
+
+// A request is a row of its table.
+type request struct {
+	transfer.Request
+	stop           transfer.Status
+	work           work
+	place          int64
+	at             string
+	resolved       bool
+	ready, resting int64
+}
+
+// A work is what a request waits for that takes many steps.
+type work string
+
+const (
+	resolving work = "resolve"
+	dropping  work = "drop"
+	retrying  work = "retry"
+)
+
+const requestColumns = `id, made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
+	asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
+	files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
+
+func scanRequest(rows *db.Rows) (*request, error) {
+	r := &request{}
+	var sources string
+	c := &r.Count
+	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve, db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
+		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Request.Ended), &r.stop, &r.work, &r.place, &r.at, &r.resolved,
+		&c.Files, &c.Bytes, &r.ready, &r.resting, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
+	if err != nil {
+		return nil, err
+	}
+	r.From = unlist(sources)
+	c.Queued = r.ready + r.resting
+	return r, nil
+}
+
+// list and unlist keep lists of names in a column.
+func list(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(names) // strings cannot fail
+	return string(text)
+}
+
+func unlist(text string) (names []string) {
+	if text != "" {
+		_ = json.Unmarshal([]byte(text), &names) // list wrote it
+	}
+	return names
+}
+
+func (r *request) insert(tx *db.Tx) error {
+	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
+		asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
+		files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', ?, 0, '', FALSE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
+		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries, r.Unchecked, r.Comment,
+		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work)).Scan(&r.ID)
+}
+
+func (r *request) update(tx *db.Tx) error {
+	c := &r.Count
+	_, err := tx.Exec(`UPDATE request SET expires = ?, status = ?, decided = ?, reason = ?, began = ?, ended = ?, stop = ?, work = ?, place = ?, at_name = ?, resolved = ?,
+		files_n = ?, bytes_n = ?, ready_n = ?, resting_n = ?, leased_n = ?, done_n = ?, skipped_n = ?, failed_n = ?, dropped_n = ?, there_bytes = ?, attempts_n = ? WHERE id = ?`,
+		r.Expires, string(r.Status), r.Decided, r.Reason, r.Began, r.Request.Ended, string(r.stop), string(r.work), r.place, r.at, r.resolved,
+		c.Files, c.Bytes, r.ready, r.resting, c.Leased, c.Done, c.Skipped, c.Failed, c.Cancelled, c.DoneBytes, c.Attempts, r.ID)
+	return err
+}
+
+func (r *request) terms() terms {
+	return terms{stopped: r.stop != "", tries: r.Tries, unchecked: r.Unchecked}
+}
+
+// open tells whether files of the request may be begun.
+func (r *request) open() bool {
+	return r.stop == "" && (r.Status == transfer.Resolving || r.Status == transfer.Running)
+}
+
+// counter is where files in a state are counted.
+func (r *request) counter(s state) *int64 {
+	switch s {
+	case ready:
+		return &r.ready
+	case resting:
+		return &r.resting
+	case leased:
+		return &r.Count.Leased
+	case done:
+		return &r.Count.Done
+	case skipped:
+		return &r.Count.Skipped
+	case failed:
+		return &r.Count.Failed
+	default:
+		return &r.Count.Cancelled
+	}
+}
+
+// count takes a file into the counters, or with sign -1 out of them.
+func (r *request) count(f *file, sign int64) {
+	*r.counter(f.state) += sign
+	r.Count.Files += sign
+	r.Count.Bytes += sign * f.size
+	if f.state == done || f.state == skipped {
+		r.Count.DoneBytes += sign * f.size
+	}
+}
+
+// settled tells whether no file of the request can change any more.
+func (r *request) settled() bool {
+	return (r.Status == transfer.Resolving || r.Status == transfer.Running) && r.work == "" && (r.resolved || r.stop != "") &&
+		r.ready == 0 && r.resting == 0 && r.Count.Leased == 0
+}
+
+// sources are the sites among those that a request and its file admit, sorted.
+func (r *request) sources(f *file, all []replica) []string {
+	avoided := f.trail.avoided()
+	var sites []string
+	for _, one := range all {
+		if r.admits(one.site) && (one.bad == "" || f.again) && !slices.Contains(avoided, one.site) {
+			sites = append(sites, one.site)
+		}
+	}
+	slices.Sort(sites)
+	return sites
+}
+
+func (r *request) admits(site string) bool {
+	return site != r.To && (len(r.From) == 0 || slices.Contains(r.From, site))
+}
+
+// why says why there is no source for a file.
+func (r *request) why(all []replica) string {
+	var known []string
+	others := 0
+	for _, one := range all {
+		switch {
+		case one.site == r.To:
+		case !r.admits(one.site):
+			others++
+		case one.bad != "":
+			known = append(known, one.site+": "+one.bad)
+		}
+	}
+	switch {
+	case len(known) > 0:
+		return strings.Join(known, "; ")
+	case others > 0:
+		return "none of the sites that were asked for has it (" + strings.Join(r.From, ", ") + "), though others do"
+	default:
+		return "no site is known to have it"
+	}
+}

@@ -1,0 +1,270 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"weir/internal/db"
+	"weir/internal/say"
+	"weir/transfer"
+)
+
+// Defaults and bounds of submissions.
+const (
+	defaultShare = "default"
+	defaultTries = 5
+	mostTries    = 100
+	shownFiles   = 1000 // names that a Request brings along
+	firstFiles   = 1000 // files that are dropped or written down at once
+)
+
+// Submit writes a request down. The same key by the same user is the same
+// request, which is returned as it stands now. ErrRefused says what is wrong
+// with a submission, ErrNotFound which dataset, block, file or site is not known.
+func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (transfer.Request, error) {
+	if err := check(&s, q.now()); err != nil {
+		return transfer.Request{}, err
+	}
+	var id int64
+	err := q.edit(ctx, func(e *edit) (err error) {
+		id, err = e.submit(by, s)
+		return err
+	})
+	if errors.Is(err, db.ErrExists) { // somebody has just sent the same
+		err = q.edit(ctx, func(e *edit) (err error) {
+			id, err = e.submit(by, s)
+			return err
+		})
+	}
+	if err != nil {
+		return transfer.Request{}, err
+	}
+	return q.Get(ctx, id)
+}
+
+// check refuses what can be seen to be wrong, and fills in what is not said.
+func check(s *transfer.Submission, now time.Time) error {
+	if s.Share == "" {
+		s.Share = defaultShare
+	}
+	if s.Tries == 0 {
+		s.Tries = defaultTries
+	}
+	s.Files = slices.Compact(slices.Sorted(slices.Values(s.Files)))
+	s.From = slices.Compact(slices.Sorted(slices.Values(s.From)))
+	switch {
+	case s.Dataset == "":
+		return refused("no dataset is named")
+	case s.To == "":
+		return refused("no destination is named")
+	case slices.Contains(s.From, s.To):
+		return refused("%s is both source and destination", s.To)
+	case s.Mode != "" && s.Mode != transfer.Pull && s.Mode != transfer.Push && s.Mode != transfer.Third:
+		return refused("mode %q: use pull, push or third, or say nothing", s.Mode)
+	case s.Priority < -10 || s.Priority > 10:
+		return refused("priority %d: use -10 to 10, higher is sooner", s.Priority)
+	case s.Tries < 1 || s.Tries > mostTries:
+		return refused("%d tries of a file: use 1 to %d", s.Tries, mostTries)
+	case !s.Expires.IsZero() && !s.Expires.After(now):
+		return refused("it would have expired at %s already", clock(s.Expires))
+	case len(s.Share) > 100 || len(s.Key) > 1000 || len(s.Comment) > 10_000:
+		return refused("share, key or comment is too long (100, 1000 and 10000 bytes at most)")
+	case !utf8.ValidString(s.Share + s.Key + s.Comment) || strings.ContainsRune(s.Share+s.Key+s.Comment, 0):
+		return refused("share, key or comment is not text")
+	}
+	return nil
+}
+
+// Approve lets a request that awaits it begin.
+func (q *Queue) Approve(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
+	return q.decide(ctx, id, func(e *edit, r *request) error {
+		if r.Status != transfer.Awaiting {
+			return refused("request %d does not await approval: it is %s", id, r.Status)
+		}
+		r.Decided, r.Reason = by, reason
+		r.Status, r.work, r.Began = transfer.Resolving, resolving, e.now
+		e.event("request", r, 0, fmt.Sprintf("request %d was approved by %s", id, by))
+		return nil
+	})
+}
+
+// Reject ends a request that awaits approval.
+func (q *Queue) Reject(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
+	return q.decide(ctx, id, func(e *edit, r *request) error {
+		if r.Status != transfer.Awaiting {
+			return refused("request %d does not await approval: it is %s", id, r.Status)
+		}
+		r.Decided, r.Reason = by, reason
+		r.Status, r.Request.Ended = transfer.Rejected, e.now
+		e.event("request", r, 0, fmt.Sprintf("request %d was rejected by %s", id, by))
+		return nil
+	})
+}
+
+// Cancel stops a request. Files that wait are dropped, the first thousand at once
+// and the others by Work; those that are being moved when their mover says so or
+// its lease ends, and if they arrive all the same they are done.
+func (q *Queue) Cancel(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
+	return q.decide(ctx, id, func(e *edit, r *request) error {
+		if r.Status.Ended() {
+			return refused("request %d has ended: it is %s", id, r.Status)
+		}
+		if r.stop != "" {
+			return nil
+		}
+		r.Decided, r.Reason = by, reason
+		return e.stop(r, transfer.Cancelled)
+	})
+}
+
+// stop lets nothing of a request begin any more.
+func (e *edit) stop(r *request, why transfer.Status) error {
+	if r.Status == transfer.Awaiting {
+		r.Status, r.Request.Ended = why, e.now
+		e.event("request", r, 0, ending(r))
+		return nil
+	}
+	r.stop, r.work, r.place = why, dropping, r.ID*perRequest
+	e.event("request", r, 0, fmt.Sprintf("request %d is being stopped: %s", r.ID, why))
+	return e.drop(r, firstFiles)
+}
+
+// Retry lets the files of an ended request that did not arrive go again, with
+// their tries counted anew, and sources that were found to be bad asked once
+// more. Nothing happens to the others.
+func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
+	return q.decide(ctx, id, func(e *edit, r *request) error {
+		switch r.Status {
+		case transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Expired:
+		case transfer.Completed:
+			return refused("request %d is completed: there is nothing to try again", id)
+		case transfer.Rejected:
+			return refused("request %d was rejected: submit it anew", id)
+		default:
+			return refused("request %d has not ended: it is %s", id, r.Status)
+		}
+		if r.Began.IsZero() {
+			return refused("request %d was never approved: submit it anew", id)
+		}
+		if !r.Expires.IsZero() && !r.Expires.After(e.now) {
+			r.Expires = e.now.Add(r.Expires.Sub(r.Made)) // as long again as it had
+		}
+		if r.Count.Files == 0 {
+			r.resolved, r.at = false, ""
+		}
+		r.Decided, r.Reason, r.stop, r.Request.Ended = by, reason, "", time.Time{}
+		r.Status, r.work, r.place = transfer.Running, retrying, r.ID*perRequest
+		e.event("request", r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
+		return e.retry(r, firstFiles)
+	})
+}
+
+// decide changes one request by order.
+func (q *Queue) decide(ctx context.Context, id int64, f func(*edit, *request) error) (transfer.Request, error) {
+	err := q.edit(ctx, func(e *edit) error {
+		if err := e.lock(id); err != nil {
+			return err
+		}
+		r := e.requests[id]
+		if r == nil {
+			return unknown("there is no request %d", id)
+		}
+		return f(e, r)
+	})
+	if err != nil {
+		return transfer.Request{}, err
+	}
+	return q.Get(ctx, id)
+}
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
+}
+
+func unknown(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrNotFound}, args...)...)
+}
+
+// submit writes a request and the names that it asks for.
+func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
+	if s.Key != "" {
+		var id int64
+		err := e.tx.Row("SELECT id FROM request WHERE made_by = ? AND key = ?", by, s.Key).Scan(&id)
+		if err == nil || !errors.Is(err, db.ErrNone) {
+			return id, err
+		}
+	}
+	asked, err := e.known(s)
+	if err != nil {
+		return 0, err
+	}
+	r := &request{Request: transfer.Request{Submission: s, Status: transfer.Awaiting, By: by, Made: e.now, Asked: asked}}
+	if s.Approve {
+		r.Status, r.work, r.Began = transfer.Resolving, resolving, e.now
+	}
+	if err := r.insert(e.tx); err != nil {
+		return 0, err
+	}
+	_, err = e.tx.Bulk("wanted", []string{"request", "name"}, func(yield func([]any) bool) {
+		for _, name := range s.Files {
+			if !yield([]any{r.ID, name}) {
+				return
+			}
+		}
+	})
+	e.event("request", r, 0, fmt.Sprintf("request %d by %s: %s to %s, %s", r.ID, by, s.Dataset, s.To, r.Status))
+	return r.ID, err
+}
+
+// known asks the catalog for everything that a submission names.
+func (e *edit) known(s transfer.Submission) (asked transfer.Asked, err error) {
+	sites, err := readSites(e.tx)
+	if err != nil {
+		return asked, err
+	}
+	for _, name := range append([]string{s.To}, s.From...) {
+		if _, ok := sites[name]; !ok {
+			return asked, unknown("there is no site %q", name)
+		}
+	}
+	set, err := datasetOf(e.tx, s.Dataset, s.Block)
+	if err != nil {
+		return asked, err
+	}
+	if len(s.Files) == 0 {
+		asked, err = set.size(e.tx)
+		if err == nil && asked.Files == 0 {
+			err = refused("%s has no files", set)
+		}
+		return asked, err
+	}
+	for names := range slices.Chunk(s.Files, batch) {
+		files, err := set.named(e.tx, names)
+		if err != nil {
+			return asked, err
+		}
+		for _, f := range files {
+			asked.Files++
+			asked.Bytes += f.size
+		}
+		if len(files) < len(names) {
+			return asked, unknown("%s has no file %q", set, missingOf(names, files))
+		}
+	}
+	return asked, nil
+}
+
+// missingOf is the first name that no file has.
+func missingOf(names []string, files []*file) string {
+	for _, name := range names {
+		if !slices.ContainsFunc(files, func(f *file) bool { return f.name == name }) {
+			return name
+		}
+	}
+	return strings.Join(names, ", ")
+}

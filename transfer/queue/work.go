@@ -1,0 +1,198 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"weir/internal/db"
+	"weir/transfer"
+)
+
+// Work does the next n files' worth of what requests wait for: their files are
+// written down, dropped after a cancellation, or go again. Requests take turns.
+// Each call is one transaction, and the next one, of whatever process, goes on
+// behind it. more tells that there is more to do now.
+func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
+	n = min(max(n, 1), 10_000)
+	err = q.edit(ctx, func(e *edit) error {
+		r, err := e.busy()
+		if err != nil || r == nil {
+			more = false
+			return err
+		}
+		more = true
+		switch r.work {
+		case resolving:
+			err = e.resolve(r, n)
+		case dropping:
+			err = e.drop(r, n)
+		case retrying:
+			err = e.retry(r, n)
+		}
+		e.after = append(e.after, func() {
+			q.mu.Lock()
+			q.worked = r.ID
+			q.mu.Unlock()
+		})
+		return err
+	})
+	return more, err
+}
+
+// busy locks the next request that something is to be done for. One that another
+// process works for is passed over.
+func (e *edit) busy() (*request, error) {
+	e.mu.Lock()
+	last := e.worked
+	e.mu.Unlock()
+	for _, after := range []int64{last, 0} {
+		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? ORDER BY id LIMIT 1 {{skip}}", after)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 0 {
+			e.requests[all[0].ID] = all[0]
+			return all[0], nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there is nothing to do
+}
+
+// resolve writes the next n files of a request down.
+func (e *edit) resolve(r *request, n int) error {
+	names, err := db.Column[string](e.tx, "SELECT name FROM wanted WHERE request = ? AND name > ? ORDER BY name LIMIT ?", r.ID, r.at, n)
+	if err != nil {
+		return err
+	}
+	set, err := datasetOf(e.tx, r.Dataset, r.Block)
+	gone := errors.Is(err, ErrNotFound) // since it was submitted
+	if err != nil && !gone {
+		return err
+	}
+	var files []*file
+	switch {
+	case gone && len(names) == 0:
+	case gone:
+		files = lostOnes(names, nil)
+	case len(names) > 0 || e.named(r):
+		if files, err = set.named(e.tx, names); err == nil {
+			files = append(files, lostOnes(names, files)...)
+			slices.SortFunc(files, byName)
+		}
+	default:
+		files, err = set.page(e.tx, r.at, n)
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.enter(r, files); err != nil {
+		return err
+	}
+	if len(files) < n {
+		r.resolved, r.work, r.Status = true, "", transfer.Running
+	}
+	return nil
+}
+
+// named tells whether a request names its files.
+func (e *edit) named(r *request) bool {
+	var one int64
+	return e.tx.Row("SELECT request FROM wanted WHERE request = ? LIMIT 1", r.ID).Scan(&one) == nil
+}
+
+func byName(a, b *file) int {
+	if a.name < b.name {
+		return -1
+	}
+	if a.name > b.name {
+		return 1
+	}
+	return 0
+}
+
+// lostOnes are files that the catalog does not know any more.
+func lostOnes(names []string, known []*file) []*file {
+	there := map[string]bool{}
+	for _, f := range known {
+		there[f.name] = true
+	}
+	var all []*file
+	for _, name := range names {
+		if !there[name] {
+			all = append(all, &file{name: name, state: failed, fault: transfer.Permanent, reason: "the catalog does not know it any more"})
+		}
+	}
+	return all
+}
+
+// enter makes files those of a request: each waits in its lane, is there already,
+// or has failed for want of a source.
+func (e *edit) enter(r *request, files []*file) error {
+	replicas, err := e.replicas(files)
+	if err != nil {
+		return err
+	}
+	var waiting []*file
+	for i, f := range files {
+		f.request, f.id = r.ID, r.ID*perRequest+r.Count.Files+int64(i)+1
+		switch {
+		case f.state == failed:
+			f.ended = e.now
+		case present(replicas[f.in], r.To):
+			f.state, f.ended, f.reason = skipped, e.now, "it was there already"
+		default:
+			waiting = append(waiting, f)
+		}
+		r.at = f.name
+	}
+	if len(files) > 0 && r.Count.Files+int64(len(files)) >= perRequest {
+		return refused("request %d has more than %d files", r.ID, perRequest-1)
+	}
+	e.fresh = append(e.fresh, files...)
+	return e.routed(waiting, replicas)
+}
+
+// drop ends the next n files of a stopped request that wait.
+func (e *edit) drop(r *request, n int) error {
+	files, err := e.load("id > ? AND id < ? AND state IN (1, 2) ORDER BY id LIMIT ?", r.place, (r.ID+1)*perRequest, n)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		f.state, f.ended, f.due = dropped, e.now, time.Time{}
+		r.place = f.id
+	}
+	if len(files) < n {
+		r.work = ""
+	}
+	return nil
+}
+
+// retry lets the next n files that did not arrive go again.
+func (e *edit) retry(r *request, n int) error {
+	files, err := e.load("id > ? AND id < ? AND state IN (6, 7) ORDER BY id LIMIT ?", r.place, (r.ID+1)*perRequest, n)
+	if err != nil {
+		return err
+	}
+	var again []*file
+	for _, f := range files {
+		r.place = f.id
+		if f.in == 0 {
+			continue // the catalog does not know it
+		}
+		f.tries, f.pauses, f.trail, f.again, f.ended, f.fault, f.reason = 0, 0, "", true, time.Time{}, "", ""
+		again = append(again, f)
+	}
+	if err := e.route(again); err != nil {
+		return err
+	}
+	if len(files) < n {
+		r.work = ""
+		if !r.resolved {
+			r.work, r.Status = resolving, transfer.Resolving
+		}
+	}
+	return nil
+}
