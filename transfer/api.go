@@ -31,8 +31,16 @@ type Request struct {
 	Made    time.Time `json:"made"`
 	Began   time.Time `json:"began,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
+	Asked   Asked     `json:"asked"` // as the catalog knew it when it was submitted
 	Count   Counts    `json:"count"`
 	Rate    float64   `json:"rate_bytes_per_second"` // of the last seconds
+}
+
+// Asked is how much a request asks for. Counts grow to it while the files are
+// being written down.
+type Asked struct {
+	Files int64 `json:"files"`
+	Bytes int64 `json:"bytes"`
 }
 
 // Counts are the files and bytes of a request by state. They add up to Files.
@@ -74,6 +82,7 @@ type Attempt struct {
 	Source string `json:"source"`
 	Dest   string `json:"dest"`
 	Mode   Mode   `json:"mode"`
+	Late   bool   `json:"late,omitempty"` // it came after its lease was given up, and changed nothing
 	Outcome
 }
 

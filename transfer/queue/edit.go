@@ -28,7 +28,7 @@ type edit struct {
 	requests map[int64]*request
 	files    map[int64]*file
 	was      map[int64]file
-	fresh    []*file // to be inserted
+	fresh    []*file                    // to be inserted
 	lanes    map[int64]map[string]*lane // of a request, by sites
 	more     map[int64]int64            // ready files of lanes
 	attempts []transfer.Attempt
@@ -182,8 +182,12 @@ func (e *edit) routed(files []*file, replicas map[int64][]replica) error {
 	return nil
 }
 
-func (e *edit) event(kind string, r *request, item int64, text string) {
-	e.events = append(e.events, transfer.Event{Kind: kind, Request: r.ID, Item: item, Time: e.now, Text: text})
+// event tells those who watch; of files that failed, the first of an edit.
+func (e *edit) event(r *request, item int64, text string) {
+	if item != 0 && len(e.events) >= batch/10 {
+		return
+	}
+	e.events = append(e.events, transfer.Event{Request: r.ID, Item: item, Time: e.now, Text: text})
 }
 
 // save writes what has changed.
@@ -273,11 +277,12 @@ func (e *edit) conclude(r *request) {
 	if r.stop != "" && !r.resolved {
 		r.Status = r.stop // there is more than was written down
 	}
-	r.Request.Ended = e.now
+	r.Ended = e.now
 	if r.Count.Files == 0 && r.Reason == "" {
 		r.Reason = "the catalog has no such files any more"
 	}
-	e.event("request", r, 0, ending(r))
+	e.event(r, 0, ending(r))
+	e.after = append(e.after, func() { e.paces.forget(r.ID) })
 }
 
 // ending says what a request came to.

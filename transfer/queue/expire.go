@@ -388,7 +388,7 @@ func (q *Queue) abandon(ctx context.Context, aside []put, reason string) error {
 				f.reason += "; "
 			}
 			f.state, f.ended, f.fault, f.reason = failed, e.now, transfer.Transient, f.reason+reason
-			e.event("item", e.requests[f.request], f.id, f.name+" failed: "+f.reason)
+			e.event(e.requests[f.request], f.id, f.name+" failed: "+f.reason)
 		}
 		return nil
 	})

@@ -35,4 +35,6 @@ func pause(o transfer.Outcome, n int, random float64) time.Duration {
 }
 
 // sized is a size for people, to the byte.
-func sized(n int64) string { return strconv.FormatInt(n, 10) + " " + say.Either(int(n), "byte", "bytes") }
+func sized(n int64) string {
+	return strconv.FormatInt(n, 10) + " " + say.Either(int(n), "byte", "bytes")
+}

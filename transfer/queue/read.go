@@ -406,8 +406,10 @@ func Digest(items []transfer.Item) string {
 		items = slices.SortedFunc(slices.Values(items), byNames)
 	}
 	sum := sha256.New()
+	var line []byte
 	for _, one := range items {
-		fmt.Fprintf(sum, "%s %s %d %s\n", one.State, one.Name, one.Size, one.Adler)
+		line = fmt.Appendf(line[:0], "%s %s %d %s\n", one.State, one.Name, one.Size, one.Adler)
+		sum.Write(line) // never fails
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -415,14 +417,14 @@ func Digest(items []transfer.Item) string {
 // Events are those after an id, the oldest first, at most n. Old ones are gone.
 func (q *Queue) Events(ctx context.Context, after int64, n int) (all []transfer.Event, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all, err = db.All(tx, scanEvent, "SELECT id, at, kind, request, item, site, text FROM event WHERE id > ? ORDER BY id LIMIT ?", after, min(max(n, 1), 10_000))
+		all, err = db.All(tx, scanEvent, "SELECT id, at, request, item, status, text FROM event WHERE id > ? ORDER BY id LIMIT ?", after, min(max(n, 1), 10_000))
 		return err
 	})
 	return all, err
 }
 
 func scanEvent(rows *db.Rows) (v transfer.Event, err error) {
-	return v, rows.Scan(&v.ID, db.When(&v.Time), &v.Kind, &v.Request, &v.Item, &v.Site, &v.Text)
+	return v, rows.Scan(&v.ID, db.When(&v.Time), &v.Request, &v.Item, &v.Status, &v.Text)
 }
 
 // Note writes an event down that others than the queue know of.

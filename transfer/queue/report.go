@@ -142,16 +142,16 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 // learn is what an attempt tells of more than its file.
 func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	e.after = append(e.after, func() { e.paces.add(f.request, o.Moved-l.moved, e.now) })
-	switch {
-	case o.Fault == "":
+	switch o.Fault {
+	case "":
 		e.placed = append(e.placed, placed{file: f.in, site: l.dest, verified: o.Verified, by: "request " + number(f.request)})
 		e.full[l.dest] = ""
 		if f.again {
 			e.blots = append(e.blots, blot{f.in, l.source, ""}) // it was asked once more, and was good
 		}
-	case o.Fault == transfer.SourceBad:
+	case transfer.SourceBad:
 		e.blots = append(e.blots, blot{f.in, l.source, o.Reason})
-	case o.Fault == transfer.DestFull:
+	case transfer.DestFull:
 		e.full[l.dest] = o.Reason
 	}
 }
@@ -183,7 +183,7 @@ func (e *edit) blame(lost []*file, replicas map[int64][]replica) error {
 		default:
 			f.reason = blamed(f, reasons[f.id], r, replicas[f.in])
 		}
-		e.event("item", r, f.id, f.name+" failed: "+f.reason)
+		e.event(r, f.id, f.name+" failed: "+f.reason)
 	}
 	return nil
 }

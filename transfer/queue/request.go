@@ -38,7 +38,7 @@ func scanRequest(rows *db.Rows) (*request, error) {
 	var sources string
 	c := &r.Count
 	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve, db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
-		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Request.Ended), &r.stop, &r.work, &r.place, &r.at, &r.resolved,
+		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop, &r.work, &r.place, &r.at, &r.resolved,
 		&c.Files, &c.Bytes, &r.ready, &r.resting, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r *request) update(tx *db.Tx) error {
 	c := &r.Count
 	_, err := tx.Exec(`UPDATE request SET expires = ?, status = ?, decided = ?, reason = ?, began = ?, ended = ?, stop = ?, work = ?, place = ?, at_name = ?, resolved = ?,
 		files_n = ?, bytes_n = ?, ready_n = ?, resting_n = ?, leased_n = ?, done_n = ?, skipped_n = ?, failed_n = ?, dropped_n = ?, there_bytes = ?, attempts_n = ? WHERE id = ?`,
-		r.Expires, string(r.Status), r.Decided, r.Reason, r.Began, r.Request.Ended, string(r.stop), string(r.work), r.place, r.at, r.resolved,
+		r.Expires, string(r.Status), r.Decided, r.Reason, r.Began, r.Ended, string(r.stop), string(r.work), r.place, r.at, r.resolved,
 		c.Files, c.Bytes, r.ready, r.resting, c.Leased, c.Done, c.Skipped, c.Failed, c.Cancelled, c.DoneBytes, c.Attempts, r.ID)
 	return err
 }

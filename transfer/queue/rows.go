@@ -87,9 +87,12 @@ func (e *edit) saveEvents() error {
 	if err := e.tx.Row("UPDATE event_last SET id = id + ? WHERE one = 1 RETURNING id", n).Scan(&last); err != nil {
 		return err
 	}
-	_, err := e.tx.Many("INSERT INTO event (id, at, kind, request, item, site, text) VALUES (?, ?, ?, ?, ?, ?, ?)", func(yield func([]any) bool) {
+	_, err := e.tx.Many("INSERT INTO event (id, at, request, item, status, text) VALUES (?, ?, ?, ?, ?, ?)", func(yield func([]any) bool) {
 		for i, v := range e.events {
-			if !yield([]any{last - n + 1 + int64(i), v.Time, v.Kind, v.Request, v.Item, v.Site, v.Text}) {
+			if r := e.requests[v.Request]; r != nil {
+				v.Status = r.Status
+			}
+			if !yield([]any{last - n + 1 + int64(i), v.Time, v.Request, v.Item, string(v.Status), v.Text}) {
 				return
 			}
 		}

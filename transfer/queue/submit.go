@@ -74,7 +74,7 @@ func check(s *transfer.Submission, now time.Time) error {
 		return refused("it would have expired at %s already", clock(s.Expires))
 	case len(s.Share) > 100 || len(s.Key) > 1000 || len(s.Comment) > 10_000:
 		return refused("share, key or comment is too long (100, 1000 and 10000 bytes at most)")
-	case !utf8.ValidString(s.Share + s.Key + s.Comment) || strings.ContainsRune(s.Share+s.Key+s.Comment, 0):
+	case !utf8.ValidString(s.Share+s.Key+s.Comment) || strings.ContainsRune(s.Share+s.Key+s.Comment, 0):
 		return refused("share, key or comment is not text")
 	}
 	return nil
@@ -88,7 +88,7 @@ func (q *Queue) Approve(ctx context.Context, id int64, by, reason string) (trans
 		}
 		r.Decided, r.Reason = by, reason
 		r.Status, r.work, r.Began = transfer.Resolving, resolving, e.now
-		e.event("request", r, 0, fmt.Sprintf("request %d was approved by %s", id, by))
+		e.event(r, 0, fmt.Sprintf("request %d was approved by %s", id, by))
 		return nil
 	})
 }
@@ -100,8 +100,8 @@ func (q *Queue) Reject(ctx context.Context, id int64, by, reason string) (transf
 			return refused("request %d does not await approval: it is %s", id, r.Status)
 		}
 		r.Decided, r.Reason = by, reason
-		r.Status, r.Request.Ended = transfer.Rejected, e.now
-		e.event("request", r, 0, fmt.Sprintf("request %d was rejected by %s", id, by))
+		r.Status, r.Ended = transfer.Rejected, e.now
+		e.event(r, 0, fmt.Sprintf("request %d was rejected by %s", id, by))
 		return nil
 	})
 }
@@ -125,12 +125,12 @@ func (q *Queue) Cancel(ctx context.Context, id int64, by, reason string) (transf
 // stop lets nothing of a request begin any more.
 func (e *edit) stop(r *request, why transfer.Status) error {
 	if r.Status == transfer.Awaiting {
-		r.Status, r.Request.Ended = why, e.now
-		e.event("request", r, 0, ending(r))
+		r.Status, r.Ended = why, e.now
+		e.event(r, 0, ending(r))
 		return nil
 	}
 	r.stop, r.work, r.place = why, dropping, r.ID*perRequest
-	e.event("request", r, 0, fmt.Sprintf("request %d is being stopped: %s", r.ID, why))
+	e.event(r, 0, fmt.Sprintf("request %d is being stopped: %s", r.ID, why))
 	return e.drop(r, firstFiles)
 }
 
@@ -157,9 +157,9 @@ func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfe
 		if r.Count.Files == 0 {
 			r.resolved, r.at = false, ""
 		}
-		r.Decided, r.Reason, r.stop, r.Request.Ended = by, reason, "", time.Time{}
+		r.Decided, r.Reason, r.stop, r.Ended = by, reason, "", time.Time{}
 		r.Status, r.work, r.place = transfer.Running, retrying, r.ID*perRequest
-		e.event("request", r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
+		e.event(r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
 		return e.retry(r, firstFiles)
 	})
 }
@@ -217,7 +217,7 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 			}
 		}
 	})
-	e.event("request", r, 0, fmt.Sprintf("request %d by %s: %s to %s, %s", r.ID, by, s.Dataset, s.To, r.Status))
+	e.event(r, 0, fmt.Sprintf("request %d by %s: %s to %s, %s", r.ID, by, s.Dataset, s.To, r.Status))
 	return r.ID, err
 }
 

@@ -153,10 +153,9 @@ CREATE TABLE hold (
 CREATE TABLE event (
   id BIGINT PRIMARY KEY,
   at BIGINT NOT NULL,
-  kind {{text}} NOT NULL,
   request BIGINT NOT NULL,
   item BIGINT NOT NULL,
-  site {{text}} NOT NULL,
+  status {{text}} NOT NULL,     -- of the request, after it
   text {{text}} NOT NULL
 );
 CREATE TABLE event_last (one BIGINT PRIMARY KEY, id BIGINT NOT NULL);

@@ -1,0 +1,150 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/db/dbtest"
+	"weir/transfer"
+)
+
+// each runs a test in a world of sites A to D, all up, on both databases.
+func each(t *testing.T, o Options, f func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
+		w := newWorld(t, open(), o)
+		for _, s := range []string{"A", "B", "C", "D"} {
+			w.site(s, true, -1)
+		}
+		f(w)
+		w.audit()
+	})
+}
+
+func TestCompleted(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 5, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		if r.Status != transfer.Running || r.Count.Queued != 5 || r.Asked.Files != 5 || r.Count.Bytes != r.Asked.Bytes {
+			w.t.Fatalf("%+v", r)
+		}
+		leases := w.lease("C", 10)
+		if len(leases) != 5 || leases[0].Epoch != 1 || leases[0].Source.Path != "d/f0000000" || leases[0].Dest.Site != "C" {
+			w.t.Fatalf("%+v", leases)
+		}
+		w.audit()
+		for i, l := range leases {
+			c := w.report(success(l))
+			if ended := c[0].Ended != ""; c[0].State != transfer.Done || ended != (i == 4) {
+				w.t.Errorf("%d: %+v", i, c)
+			}
+			w.audit()
+		}
+		r = w.get(r.ID)
+		if r.Status != transfer.Completed || r.Count.Done != 5 || r.Count.DoneBytes != 5010 || r.Count.Attempts != 5 {
+			w.t.Errorf("%+v", r)
+		}
+		again := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		if again.Status != transfer.Completed || again.Count.Skipped != 5 || again.Count.DoneBytes != 5010 {
+			w.t.Errorf("the same once more: %+v", again)
+		}
+		m, err := w.Manifest(w.ctx, r.ID)
+		w.must(err)
+		if len(m.Items) != 5 || len(m.Digest) != 64 || m.Items[4].Name != "/d/f0000004" {
+			w.t.Errorf("%+v", m)
+		}
+		f, err := w.Find(w.ctx, r.ID, "/d/f0000003")
+		w.must(err)
+		if f.ID != m.Items[3].ID {
+			w.t.Errorf("%+v", f)
+		}
+	})
+}
+
+func TestPartial(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 3, "A", "B")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C", Tries: 2})
+		for range 2 { // each source once
+			leases := w.lease("C", 10)
+			for _, l := range leases {
+				if l.Name == "/d/f0000001" {
+					w.report(failure(l, transfer.SourceBad, "no such file at "+l.Source.Site))
+				} else {
+					w.report(success(l))
+				}
+			}
+		}
+		r = w.get(r.ID)
+		if r.Status != transfer.Partial || r.Count.Done != 2 || r.Count.Failed != 1 {
+			w.t.Fatalf("%+v", r)
+		}
+		items, next, err := w.Items(w.ctx, r.ID, transfer.Lost, 0, 10)
+		w.must(err)
+		if next != 0 || len(items) != 1 || items[0].Reason != "A: no such file at A; B: no such file at B" {
+			w.t.Errorf("%+v", items)
+		}
+		if w.badness("/d/f0000001", "A") == "" || w.badness("/d/f0000000", "A") != "" {
+			w.t.Error("the bad replica is not known to be bad")
+		}
+		// Another request knows of it and says so.
+		other := w.submit(transfer.Submission{Dataset: "/d", To: "D", Files: []string{"/d/f0000001"}})
+		if other.Status != transfer.Failed || !strings.Contains(w.items(other.ID)[0].Reason, "no such file at B") {
+			w.t.Errorf("%+v %+v", other, w.items(other.ID))
+		}
+		// It is found again, and only this one goes again.
+		r, err = w.Retry(w.ctx, r.ID, "alice", "disk is back")
+		w.must(err)
+		if r.Status != transfer.Running || r.Count.Queued != 1 || r.Count.Done != 2 {
+			w.t.Errorf("%+v", r)
+		}
+		l := w.lease("C", 10)
+		if len(l) != 1 || l[0].Epoch != 3 {
+			w.t.Fatalf("%+v", l)
+		}
+		w.report(success(l[0]))
+		if r = w.get(r.ID); r.Status != transfer.Completed || w.badness("/d/f0000001", l[0].Source.Site) != "" {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestOldEpochs(t *testing.T) {
+	each(t, Options{Lease: time.Minute, Grace: 2 * time.Minute}, func(w *world) {
+		w.dataset("/d", 1, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		first := w.lease("C", 1)[0]
+		missing, _ := w.pass(90 * time.Second)
+		if len(missing) != 1 || missing[0].Epoch != 1 || missing[0].Dest.Path != "d/f0000000" {
+			w.t.Fatalf("%+v", missing)
+		}
+		if one := w.item(first.Item); one.State != transfer.Leased || !strings.Contains(one.Reason, "not heard of") {
+			w.t.Errorf("%+v", one)
+		}
+		if _, changes := w.pass(2 * time.Minute); len(changes) != 1 || changes[0].State != transfer.Queued {
+			w.t.Fatalf("%+v", changes)
+		}
+		w.pass(time.Minute)
+		second := w.lease("C", 1)[0]
+		if second.Epoch != 2 {
+			w.t.Fatalf("%+v", second)
+		}
+		if c := w.report(success(first), success(first)); !c[0].Stale || c[0].State != transfer.Leased {
+			w.t.Errorf("%+v", c)
+		}
+		w.audit()
+		if _, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: first.Item, Epoch: 1}, {Item: first.Item, Epoch: 2, Moved: 500}}); err != nil || len(gone) != 1 || gone[0].Epoch != 1 {
+			w.t.Errorf("%v %v", gone, err)
+		}
+		w.report(success(second), success(second), failure(second, transfer.Permanent, "no"))
+		r = w.get(r.ID)
+		attempts, err := w.Attempts(w.ctx, first.Item)
+		w.must(err)
+		if r.Status != transfer.Completed || r.Count.Attempts != 2 || len(attempts) != 4 {
+			w.t.Errorf("%+v %+v", r, attempts)
+		}
+	})
+}
