@@ -84,15 +84,21 @@ func Find(address, tokenFile string) (Config, error) {
 }
 
 func kept() (Config, error) {
-	var c Config
 	path, err := File()
 	if err != nil {
-		return c, nil //nolint:nilerr // no home: nothing is kept
+		return Config{}, nil //nolint:nilerr // no home: nothing is kept
 	}
-	text, err := os.ReadFile(path)
+	c, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
+	return c, err
+}
+
+// Read returns what Save has written.
+func Read(path string) (Config, error) {
+	var c Config
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return c, err
 	}
