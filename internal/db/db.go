@@ -25,7 +25,9 @@
 //
 // Values stand as ? in both dialects. Text in double braces is replaced:
 //
-//	{{id}}     type of a column that counts itself: BIGINT key
+//	{{id}}     type of a column that counts itself: BIGINT and primary key, never given twice
+//	{{key}}    type of a BIGINT that is a primary key, and whose numbers the program gives:
+//	           in SQLite the row itself, where BIGINT PRIMARY KEY would be an index beside it
 //	{{text}}   type of a text that compares byte by byte in both
 //	{{blob}}   type of bytes
 //	{{keyed}}  behind a table's definition: kept in the order of its key (SQLite)

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"weir/catalog"
+	"weir/internal/db"
+)
+
+// Datasets returns up to n datasets (0: 1000) by name after the given one. It
+// reads sums only, however many files there are.
+func (s *Store) Datasets(ctx context.Context, after string, n int) (all []catalog.Dataset, err error) {
+	err = s.db.Read(ctx, func(t *db.Tx) error {
+		all, err = datasets(t, "WHERE name > ? ORDER BY name LIMIT ?", after, limit(n))
+		return err
+	})
+	return all, err
+}
+
+// Dataset returns one dataset.
+func (s *Store) Dataset(ctx context.Context, name string) (one catalog.Dataset, err error) {
+	err = s.db.Read(ctx, func(t *db.Tx) error {
+		all, err := datasets(t, "WHERE name = ?", name)
+		if err == nil && len(all) == 0 {
+			return missing("dataset", name)
+		}
+		if err == nil {
+			one = all[0]
+		}
+		return err
+	})
+	return one, err
+}
+
+func datasets(t *db.Tx, where string, args ...any) ([]catalog.Dataset, error) {
+	var ids []int64
+	at := map[int64]map[string]int64{}
+	all, err := db.All(t, func(r *db.Rows) (d catalog.Dataset, err error) {
+		var id int64
+		d.At = map[string]int64{}
+		err = r.Scan(&id, &d.Name, &d.Blocks, &d.Files, &d.Bytes)
+		ids, at[id] = append(ids, id), d.At
+		return d, err
+	}, "SELECT id, name, blocks, files, bytes FROM dataset "+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.Query("SELECT dataset, site, files FROM presence WHERE files > 0 AND dataset {{in}}", ids)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var id, n int64
+		var site string
+		if err := rows.Scan(&id, &site, &n); err != nil {
+			return nil, err
+		}
+		at[id][site] = n
+	}
+	return all, rows.Err()
+}
+
+// A Block is a named part of a dataset.
+type Block struct {
+	Name  string `json:"name"`
+	Files int64  `json:"files"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Blocks returns up to n blocks (0: 1000) of a dataset by name, from the given one
+// on.
+func (s *Store) Blocks(ctx context.Context, dataset, from string, n int) (all []Block, err error) {
+	err = s.db.Read(ctx, func(t *db.Tx) error {
+		id, err := datasetID(t, dataset)
+		if err != nil {
+			return err
+		}
+		all, err = db.All(t, func(r *db.Rows) (b Block, err error) {
+			return b, r.Scan(&b.Name, &b.Files, &b.Bytes)
+		}, "SELECT name, files, bytes FROM block WHERE dataset = ? AND name >= ? ORDER BY name LIMIT ?", id, from, limit(n))
+		return err
+	})
+	return all, err
+}
+
+func datasetID(t *db.Tx, name string) (id int64, err error) {
+	if err = t.Row("SELECT id FROM dataset WHERE name = ?", name).Scan(&id); errors.Is(err, db.ErrNone) {
+		err = missing("dataset", name)
+	}
+	return id, err
+}
+
+// A Placed file is one with its replicas, by site.
+type Placed struct {
+	catalog.File
+	Replicas []catalog.Replica `json:"replicas,omitempty"`
+}
+
+const fileColumns = "SELECT f.id, f.name, b.name, f.size, f.adler, f.more FROM file f JOIN block b ON b.id = f.block "
+
+// Files returns up to n files (0: 1000) of a dataset with their replicas, by name
+// after the given one.
+func (s *Store) Files(ctx context.Context, dataset, after string, n int) (all []Placed, err error) {
+	err = s.db.Read(ctx, func(t *db.Tx) error {
+		id, err := datasetID(t, dataset)
+		if err == nil {
+			all, err = placed(t, fileColumns+"WHERE f.dataset = ? AND f.name > ? ORDER BY f.name LIMIT ?", id, after, limit(n))
+		}
+		return err
+	})
+	return all, err
+}
+
+// BlockFiles is Files of one block.
+func (s *Store) BlockFiles(ctx context.Context, dataset, block, after string, n int) (all []Placed, err error) {
+	err = s.db.Read(ctx, func(t *db.Tx) error {
+		id, err := datasetID(t, dataset)
+		if err != nil {
+			return err
+		}
+		var in int64
+		if err = t.Row("SELECT id FROM block WHERE dataset = ? AND name = ?", id, block).Scan(&in); errors.Is(err, db.ErrNone) {
+			err = missing("block", block)
+		}
+		if err == nil {
+			all, err = placed(t, fileColumns+"WHERE f.dataset = ? AND f.block = ? AND f.name > ? ORDER BY f.name LIMIT ?", id, in, after, limit(n))
+		}
+		return err
+	})
+	return all, err
+}
+
+// Find returns the files of these names that the catalog knows, by name.
+func (s *Store) Find(ctx context.Context, names ...string) (all []Placed, err error) {
+	err = s.db.Read(ctx, func(t *db.Tx) error {
+		all, err = placed(t, fileColumns+"WHERE f.name {{in}} ORDER BY f.name", names)
+		return err
+	})
+	return all, err
+}
+
+// placed returns what a query of files finds, with replicas.
+func placed(t *db.Tx, query string, args ...any) ([]Placed, error) {
+	var ids []int64
+	place := map[int64]int{}
+	all, err := db.All(t, func(r *db.Rows) (p Placed, err error) {
+		var id int64
+		err = r.Scan(&id, &p.Name, &p.Block, &p.Size, &p.Adler, &p.More)
+		place[id] = len(ids)
+		ids = append(ids, id)
+		return p, err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.Query("SELECT file, site, path, verified, by, bad FROM replica WHERE file {{in}} ORDER BY site", ids)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var id int64
+		var r catalog.Replica
+		if err := rows.Scan(&id, &r.Site, &r.Path, db.When(&r.Verified), &r.By, &r.Bad); err != nil {
+			return nil, err
+		}
+		p := &all[place[id]]
+		r.File = p.Name
+		p.Replicas = append(p.Replicas, r)
+	}
+	return all, rows.Err()
+}
+
+// RemoveDataset forgets a dataset, its files and their replicas. No file is
+// touched at any site. It may be called again after it was broken off.
+func (s *Store) RemoveDataset(ctx context.Context, name string) error {
+	for {
+		var more bool
+		err := s.db.Write(ctx, func(t *db.Tx) (err error) {
+			more, err = forget(t, name)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// forget removes some files of a dataset, or the dataset when it has none.
+func forget(t *db.Tx, name string) (more bool, err error) {
+	if _, err := lockFiles(t); err != nil {
+		return false, err
+	}
+	id, err := datasetID(t, name)
+	if err != nil {
+		return false, err
+	}
+	_, ids, err := pageOf(t, id, "")
+	if err != nil {
+		return false, err
+	}
+	if len(ids) == 0 {
+		for _, q := range []string{"DELETE FROM presence WHERE dataset = ?", "DELETE FROM block WHERE dataset = ?", "DELETE FROM dataset WHERE id = ?"} {
+			if _, err := t.Exec(q, id); err != nil {
+				return false, err
+			}
+		}
+		return false, nil
+	}
+	for _, q := range []string{
+		"UPDATE presence SET files = files - (SELECT count(*) FROM replica r WHERE r.site = presence.site AND r.bad = '' AND r.file {{in}}) WHERE dataset = ?",
+		`UPDATE block SET files = files - (SELECT count(*) FROM file f WHERE f.block = block.id AND f.id {{in}}),
+			bytes = bytes - (SELECT CAST(COALESCE(sum(f.size), 0) AS BIGINT) FROM file f WHERE f.block = block.id AND f.id {{in}}) WHERE dataset = ?`,
+		"UPDATE dataset SET files = files - (SELECT count(*) FROM file f WHERE f.id {{in}}), bytes = bytes - (SELECT CAST(COALESCE(sum(f.size), 0) AS BIGINT) FROM file f WHERE f.id {{in}}) WHERE id = ?",
+		"DELETE FROM replica WHERE file {{in}}",
+		"DELETE FROM file WHERE id {{in}} AND dataset = ?",
+	} {
+		var args []any
+		for range strings.Count(q, "{{in}}") {
+			args = append(args, ids)
+		}
+		if strings.HasSuffix(q, "?") {
+			args = append(args, id)
+		}
+		if _, err := t.Exec(q, args...); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

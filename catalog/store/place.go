@@ -1,0 +1,203 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"weir/internal/db"
+)
+
+// A Placement is a file that has arrived at a site.
+type Placement struct {
+	File     int64 // its number in the table file
+	Site     string
+	Path     string    // below the site's root; "" is its name
+	Verified time.Time // when its checksum was last read there; zero: never
+	By       string
+}
+
+// Place writes good replicas down, in place of what was known of the same files
+// at the same sites. Files that the catalog has forgotten are passed over.
+func Place(t *db.Tx, all []Placement) error {
+	c, err := censusOf(t, all, func(p Placement) (int64, string) { return p.File, p.Site })
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(p Placement) bool { return c.dataset[p.File] == 0 })
+	for _, p := range all {
+		c.set(p.File, p.Site, replica{true, p.Verified, p.Path})
+	}
+	if err := place(t, all); err != nil {
+		return err
+	}
+	return c.save(t)
+}
+
+func place(t *db.Tx, all []Placement) error {
+	_, err := t.Many(`INSERT INTO replica (file, site, path, verified, by, bad) VALUES (?, ?, ?, ?, ?, '')
+		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, func(yield func([]any) bool) {
+		for _, p := range all {
+			if !yield([]any{p.File, p.Site, p.Path, p.Verified, p.By}) {
+				return
+			}
+		}
+	})
+	return err
+}
+
+// A Spoiled replica is no source any more.
+type Spoiled struct {
+	File int64
+	Site string
+	Why  string // a sentence, not ""
+}
+
+// Spoil writes bad replicas down. Those that the catalog does not have are passed
+// over.
+func Spoil(t *db.Tx, all []Spoiled) error {
+	c, err := censusOf(t, all, func(s Spoiled) (int64, string) { return s.File, s.Site })
+	if err != nil {
+		return err
+	}
+	_, err = t.Many("UPDATE replica SET bad = ? WHERE file = ? AND site = ?", func(yield func([]any) bool) {
+		for _, s := range all {
+			c.spoil(spot{s.File, s.Site})
+			if !yield([]any{cmp.Or(s.Why, "bad"), s.File, s.Site}) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.save(t)
+}
+
+// A census keeps the counts of presence while replicas change.
+type census struct {
+	dataset map[int64]int64 // of files
+	was     map[spot]replica
+	more    map[counted]int64
+}
+
+// A replica is what is known of a file at a site.
+type replica struct {
+	good     bool
+	verified time.Time
+	path     string
+}
+
+// A spot is a file at a site, counted a dataset there.
+type (
+	spot struct {
+		file int64
+		site string
+	}
+	counted struct {
+		dataset int64
+		site    string
+	}
+)
+
+// censusOf looks at the replicas that are to change, and locks their counts, in
+// the same order as everybody.
+func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, error) {
+	c := &census{map[int64]int64{}, map[spot]replica{}, map[counted]int64{}}
+	if len(all) == 0 {
+		return c, nil
+	}
+	var ids []int64
+	for _, one := range all {
+		id, _ := of(one)
+		ids = append(ids, id)
+	}
+	rows, err := t.Query("SELECT id, dataset FROM file WHERE id {{in}}", ids)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var id, dataset int64
+		if err := rows.Scan(&id, &dataset); err != nil {
+			return nil, err
+		}
+		c.dataset[id] = dataset
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if id, site := of(one); c.dataset[id] != 0 {
+			c.more[counted{c.dataset[id], site}] = 0
+		}
+	}
+	_, err = t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files", func(yield func([]any) bool) {
+		for _, k := range c.keys() {
+			if !yield([]any{k.dataset, k.site}) {
+				return
+			}
+		}
+	})
+	if err == nil {
+		err = c.look(t, ids)
+	}
+	return c, err
+}
+
+// look notes what is known of replicas.
+func (c *census) look(t *db.Tx, ids []int64) error {
+	rows, err := t.Query("SELECT file, site, bad, verified, path FROM replica WHERE file {{in}}", ids)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var s spot
+		var r replica
+		var bad string
+		if err := rows.Scan(&s.file, &s.site, &bad, db.When(&r.verified), &r.path); err != nil {
+			return err
+		}
+		r.good = bad == ""
+		c.was[s] = r
+	}
+	return rows.Err()
+}
+
+func (c *census) keys() []counted {
+	return slices.SortedFunc(maps.Keys(c.more), func(a, b counted) int {
+		return cmp.Or(cmp.Compare(a.dataset, b.dataset), cmp.Compare(a.site, b.site))
+	})
+}
+
+// set notes what becomes of a replica.
+func (c *census) set(file int64, site string, r replica) {
+	s := spot{file, site}
+	k := counted{c.dataset[file], site}
+	if c.was[s].good {
+		c.more[k]--
+	}
+	if r.good {
+		c.more[k]++
+	}
+	c.was[s] = r
+}
+
+// spoil notes that a replica, if there is one, becomes bad.
+func (c *census) spoil(s spot) {
+	if r, there := c.was[s]; there {
+		r.good = false
+		c.set(s.file, s.site, r)
+	}
+}
+
+func (c *census) save(t *db.Tx) error {
+	_, err := t.Many("UPDATE presence SET files = files + ? WHERE dataset = ? AND site = ?", func(yield func([]any) bool) {
+		for _, k := range c.keys() {
+			if c.more[k] != 0 && !yield([]any{c.more[k], k.dataset, k.site}) {
+				return
+			}
+		}
+	})
+	return err
+}
