@@ -30,7 +30,7 @@ func (s *Store) AddSite(ctx context.Context, site catalog.Site) error {
 func (s *Store) SetSite(ctx context.Context, site catalog.Site) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		n, err := t.Exec("UPDATE site SET kind = ?, url = ?, max = ? WHERE name = ?", site.Kind, site.URL, site.Max, site.Name)
-		return one(n, err, "site", site.Name)
+		return one(n, err, site.Name)
 	})
 }
 
@@ -40,7 +40,7 @@ func (s *Store) SetSite(ctx context.Context, site catalog.Site) error {
 func (s *Store) Saw(ctx context.Context, name string, seen time.Time, up bool, free int64, problem string) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		n, err := t.Exec("UPDATE site SET seen = CASE WHEN CAST(? AS BIGINT) = 0 THEN seen ELSE ? END, up = ?, free = ?, problem = ? WHERE name = ?", seen, seen, up, free, problem, name)
-		return one(n, err, "site", name)
+		return one(n, err, name)
 	})
 }
 
@@ -79,7 +79,7 @@ func (s *Store) Site(ctx context.Context, name string) (site catalog.Site, err e
 func (s *Store) SetSecret(ctx context.Context, site string, secret []byte) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		n, err := t.Exec("UPDATE site SET secret = ? WHERE name = ?", secret, site)
-		return one(n, err, "site", site)
+		return one(n, err, site)
 	})
 }
 
@@ -119,7 +119,7 @@ func (s *Store) RemoveSite(ctx context.Context, name string) error {
 	}
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		n, err := t.Exec("DELETE FROM site WHERE name = ?", name)
-		return one(n, err, "site", name)
+		return one(n, err, name)
 	})
 }
 

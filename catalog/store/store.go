@@ -50,10 +50,10 @@ func Open(ctx context.Context, d *db.DB) (*Store, error) {
 // page is how many rows are changed in one transaction: others write between.
 const page = 5000
 
-// one returns an error around ErrNotFound if a statement changed no row.
-func one(n int64, err error, what, name string) error {
+// one returns an error around ErrNotFound if a statement changed no site.
+func one(n int64, err error, name string) error {
 	if err == nil && n == 0 {
-		return missing(what, name)
+		return missing("site", name)
 	}
 	return err
 }

@@ -43,6 +43,8 @@ CREATE TABLE file (
 -- Pages of a dataset, and of its blocks, by name.
 CREATE INDEX file_dataset ON file (dataset, name, block);
 
+-- Only this package writes replicas, for others through Place and Spoil: they keep
+-- presence, which is what shows where a dataset is.
 CREATE TABLE replica (
   file BIGINT NOT NULL,
   site {{text}} NOT NULL,
