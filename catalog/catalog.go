@@ -44,3 +44,10 @@ type Replica struct {
 	By       string    `json:"verified_by,omitempty"`
 	Bad      string    `json:"bad,omitempty"` // why it is not a source any more
 }
+
+// An Entry is a file as a site has it.
+type Entry struct {
+	File
+	Path     string    `json:"path,omitempty"`    // below the site's root, with slashes; "" is the name without its first slash
+	Verified time.Time `json:"verified,omitzero"` // when its checksum was read there; zero: it was only told
+}

@@ -7,20 +7,11 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 
 	"weir/catalog"
 	"weir/internal/db"
 	"weir/internal/say"
-	"weir/storage"
 )
-
-// An Entry is a file as a site has it.
-type Entry struct {
-	catalog.File
-	Path     string    // below the site's root, with slashes; "" is the name without its first slash
-	Verified time.Time // when its checksum was read there; zero: it was only told
-}
 
 // Added is what Register did.
 type Added struct {
@@ -72,10 +63,10 @@ func (e *ConflictError) add(name, why string) {
 // It takes any number of files and holds 5000 in memory; each 5000 are one
 // transaction. An error that files yields ends it, after what came before it is
 // written.
-func (s *Store) Register(ctx context.Context, dataset, site, by string, files iter.Seq2[Entry, error]) (Added, error) {
+func (s *Store) Register(ctx context.Context, dataset, site, by string, files iter.Seq2[catalog.Entry, error]) (Added, error) {
 	var sum Added
 	var wrong ConflictError
-	if err := CheckName(dataset); err != nil {
+	if err := catalog.CheckName(dataset); err != nil {
 		return sum, err
 	}
 	r := &registration{dataset: dataset, site: site, by: by}
@@ -101,7 +92,7 @@ func (s *Store) Register(ctx context.Context, dataset, site, by string, files it
 	var ended error
 	for e, err := range files {
 		if err == nil {
-			e, err = checkEntry(e)
+			e, err = catalog.CheckEntry(e)
 		}
 		if ended = err; err != nil {
 			break
@@ -122,31 +113,10 @@ func (s *Store) Register(ctx context.Context, dataset, site, by string, files it
 	return sum, nil
 }
 
-func checkEntry(e Entry) (Entry, error) {
-	f, err := Check(e.File)
-	if err != nil {
-		return e, err
-	}
-	e.File = f
-	if e.Path == f.Name[1:] {
-		e.Path = ""
-	}
-	why := badText(e.Path)
-	switch {
-	case strings.HasPrefix(e.Path, "/"):
-		why = "it begins with a slash: paths are below the site's root"
-	case storage.CheckPath(e.Path) != nil:
-		why = "it has an element . or .."
-	case len(e.Path) > 4*maxName:
-		why = "it is too long"
-	}
-	return e, bad("path", e.Path, why)
-}
-
 // A registration is files on their way into the catalog.
 type registration struct {
 	dataset, site, by string
-	batch             []Entry
+	batch             []catalog.Entry
 	id                int64 // of the dataset
 	blocks            map[string]int64
 }
@@ -170,7 +140,7 @@ func (r *registration) write(t *db.Tx, wrong *ConflictError) (a Added, err error
 	if err != nil {
 		return a, err
 	}
-	var fresh []Entry
+	var fresh []catalog.Entry
 	var all []Placement
 	var fill []knownFile
 	for _, e := range r.batch {
@@ -189,7 +159,7 @@ func (r *registration) write(t *db.Tx, wrong *ConflictError) (a Added, err error
 			a.Bytes += e.Size
 		}
 		if was := k.File; found {
-			k.Adler, k.More = cmp.Or(k.Adler, e.Adler), merged(k.More, e.More)
+			k.Adler, k.More = cmp.Or(k.Adler, e.Adler), catalog.Merged(k.More, e.More)
 			if k.File != was {
 				fill = append(fill, k)
 			}
@@ -207,7 +177,7 @@ func (r *registration) write(t *db.Tx, wrong *ConflictError) (a Added, err error
 	return a, err
 }
 
-func (r *registration) byOf(e Entry) string {
+func (r *registration) byOf(e catalog.Entry) string {
 	if e.Verified.IsZero() {
 		return ""
 	}
@@ -256,20 +226,20 @@ func (r *registration) known(t *db.Tx) (map[string]knownFile, error) {
 	return known, err
 }
 
-func (r *registration) conflict(k knownFile, e Entry) string {
+func (r *registration) conflict(k knownFile, e catalog.Entry) string {
 	switch {
 	case k.dataset != r.id:
 		return "it is part of another dataset"
 	case k.Block != "" && e.Block != "" && k.Block != e.Block:
 		return fmt.Sprintf("it is said to be in block %q, it is in %q", e.Block, k.Block)
 	default:
-		return contradicts(k.File, e.File)
+		return catalog.Contradicts(k.File, e.File)
 	}
 }
 
 // insert adds new files, numbered from first on, and the sums of their blocks and
 // dataset.
-func (r *registration) insert(t *db.Tx, fresh []Entry, first int64) error {
+func (r *registration) insert(t *db.Tx, fresh []catalog.Entry, first int64) error {
 	if len(fresh) == 0 {
 		return nil
 	}
@@ -313,7 +283,7 @@ func (r *registration) insert(t *db.Tx, fresh []Entry, first int64) error {
 }
 
 // find finds or makes the blocks of new files, and returns how many it made.
-func (r *registration) find(t *db.Tx, fresh []Entry) (made int, err error) {
+func (r *registration) find(t *db.Tx, fresh []catalog.Entry) (made int, err error) {
 	var names []string
 	for _, e := range fresh {
 		if _, seen := r.blocks[e.Block]; !seen {
@@ -392,15 +362,4 @@ func register(t *db.Tx, dataset int64, site string, all []Placement, fresh bool)
 		return 0, err
 	}
 	return int64(len(better)), c.save(t)
-}
-
-// merged are the checksums of two lists that do not contradict each other.
-func merged(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	if all, ok := moreOf(a + "," + b); ok {
-		return all
-	}
-	return a
 }

@@ -13,7 +13,7 @@ import (
 // AddSite adds a site with what s says but whether it is up, which Saw tells.
 // Its error is ErrExists if its name is taken.
 func (s *Store) AddSite(ctx context.Context, site catalog.Site) error {
-	if err := CheckSite(site.Name); err != nil {
+	if err := catalog.CheckSite(site.Name); err != nil {
 		return err
 	}
 	return s.db.Write(ctx, func(t *db.Tx) error {

@@ -1,6 +1,6 @@
 // Package store keeps the catalog in a database: sites, and datasets of blocks
-// of files with their replicas. It has importers, too: of a folder, of a table
-// in CSV, and of what a storage service lists.
+// of files with their replicas. Package catalog/importer brings what is
+// registered.
 //
 // Sums of datasets and blocks, and how many files of a dataset a site has, are
 // kept in the same transaction as what they sum up. Who writes replicas in a
@@ -25,12 +25,11 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists tells that there is one already.
 	ErrExists = errors.New("it exists already")
-	// ErrBad tells that a name, a checksum or a size is not one.
-	ErrBad = errors.New("not valid")
 )
 
 // A Store is the catalog. Its methods may be used by many goroutines at once.
-// Their errors are ErrNotFound, ErrExists, ErrBad, a *ConflictError, or those of
+// Their errors are ErrNotFound, ErrExists, catalog.ErrBad, a
+// *ConflictError, or those of
 // the database, such as db.ErrBusy.
 type Store struct{ db *db.DB }
 

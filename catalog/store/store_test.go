@@ -42,8 +42,8 @@ func stocked(t testing.TB, d *db.DB) *store.Store {
 	return s
 }
 
-func entries(all ...store.Entry) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
+func entries(all ...catalog.Entry) iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
 		for _, e := range all {
 			if !yield(e, nil) {
 				return
@@ -52,13 +52,13 @@ func entries(all ...store.Entry) iter.Seq2[store.Entry, error] {
 	}
 }
 
-func entry(name string, size int64) store.Entry {
-	return store.Entry{File: catalog.File{Name: name, Size: size, Adler: fmt.Sprintf("%08x", size)}, Verified: now}
+func entry(name string, size int64) catalog.Entry {
+	return catalog.Entry{File: catalog.File{Name: name, Size: size, Adler: fmt.Sprintf("%08x", size)}, Verified: now}
 }
 
 // made are n files, a hundred a block.
-func made(n int) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
+func made(n int) iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
 		for i := range n {
 			e := entry(fmt.Sprintf("/store/big/block%04d/file%07d.root", i/100, i), int64(i))
 			e.Block = fmt.Sprintf("block%04d", i/100)
@@ -114,7 +114,7 @@ func TestSites(t *testing.T) {
 			t.Errorf("a site twice: %v", err)
 		}
 		for _, name := range []string{"", "a b", "-x", "a,b", "../a", "ä", strings.Repeat("x", 65), "a\n"} {
-			if err := s.AddSite(ctx, catalog.Site{Name: name}); !errors.Is(err, store.ErrBad) {
+			if err := s.AddSite(ctx, catalog.Site{Name: name}); !errors.Is(err, catalog.ErrBad) {
 				t.Errorf("site %q: %v", name, err)
 			}
 		}
@@ -211,7 +211,7 @@ func TestRegister(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		ctx := t.Context()
-		bare := store.Entry{File: catalog.File{Name: "/d/bare", Size: 5}}
+		bare := catalog.Entry{File: catalog.File{Name: "/d/bare", Size: 5}}
 		blocked := entry("/d/blocked", 4)
 		blocked.Block = "b1"
 		if got, err := s.Register(ctx, "/d", "A", "me", entries(entry("/d/a", 1), entry("/d/b", 2), bare, blocked, entry("/d/a", 1))); err != nil || got.New != 4 || got.Known != 1 {
@@ -259,19 +259,19 @@ func TestBadNames(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		for _, name := range []string{"", "a", "/", "//a", "/a/", "/a//b", "/a/../b", "/./a", "/a\nb", "/a\x00", "/\xff", "/.weir/x", "/.weir",
 			"/" + strings.Repeat("x", 256), "/" + strings.Repeat("x/", 600) + "x"} {
-			if _, err := s.Register(t.Context(), "/d", "A", "", entries(entry(name, 1))); !errors.Is(err, store.ErrBad) {
+			if _, err := s.Register(t.Context(), "/d", "A", "", entries(entry(name, 1))); !errors.Is(err, catalog.ErrBad) {
 				t.Errorf("file %q: %v", name, err)
 			}
-			if _, err := s.Register(t.Context(), name, "A", "", entries()); !errors.Is(err, store.ErrBad) {
+			if _, err := s.Register(t.Context(), name, "A", "", entries()); !errors.Is(err, catalog.ErrBad) {
 				t.Errorf("dataset %q: %v", name, err)
 			}
 		}
-		for _, e := range []store.Entry{
+		for _, e := range []catalog.Entry{
 			{File: catalog.File{Name: "/a", Size: -1}}, {File: catalog.File{Name: "/a", Adler: "xyz"}}, {File: catalog.File{Name: "/a", Adler: "123456789"}},
 			{File: catalog.File{Name: "/a", More: "md5"}}, {File: catalog.File{Name: "/a", Block: "\x1b[31m"}},
 			{File: catalog.File{Name: "/a"}, Path: "/etc/passwd"}, {File: catalog.File{Name: "/a"}, Path: "../x"},
 		} {
-			if _, err := s.Register(t.Context(), "/d", "A", "", entries(e)); !errors.Is(err, store.ErrBad) {
+			if _, err := s.Register(t.Context(), "/d", "A", "", entries(e)); !errors.Is(err, catalog.ErrBad) {
 				t.Errorf("%+v: %v", e, err)
 			}
 		}
@@ -288,8 +288,8 @@ func TestBadNames(t *testing.T) {
 			t.Errorf("unknown site: %v", err)
 		}
 		oh := errors.New("oh")
-		if got, err := s.Register(t.Context(), "/d", "A", "", func(yield func(store.Entry, error) bool) {
-			_ = yield(entry("/before", 1), nil) && yield(store.Entry{}, oh)
+		if got, err := s.Register(t.Context(), "/d", "A", "", func(yield func(catalog.Entry, error) bool) {
+			_ = yield(entry("/before", 1), nil) && yield(catalog.Entry{}, oh)
 		}); !errors.Is(err, oh) || got.New != 1 {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -1,15 +1,18 @@
-package store
+package catalog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"weir/catalog"
 	"weir/storage"
 )
+
+// ErrBad tells that a name, a checksum or a size is not one.
+var ErrBad = errors.New("not valid")
 
 // Lengths of names. An element of a path has 255 bytes at most on the file
 // systems that replicas lie on.
@@ -99,7 +102,7 @@ func bad(what, name, why string) error {
 // Check returns a file as the catalog keeps it: its checksums in lower case, with
 // their leading zeros. It refuses what CheckName refuses, negative sizes, and
 // checksums that are none. Its error wraps ErrBad.
-func Check(f catalog.File) (catalog.File, error) {
+func Check(f File) (File, error) {
 	if err := CheckName(f.Name); err != nil {
 		return f, err
 	}
@@ -152,11 +155,41 @@ func moreOf(text string) (string, bool) {
 		all = append(all, name+"="+value)
 	}
 	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ","), true
+	all = slices.Compact(all)
+	for i := 1; i < len(all); i++ {
+		if name, _, _ := strings.Cut(all[i], "="); strings.HasPrefix(all[i-1], name+"=") {
+			return text, false // two values of one name
+		}
+	}
+	return strings.Join(all, ","), true
 }
 
-// contradicts tells in which way two files of one name cannot be the same.
-func contradicts(known, said catalog.File) string {
+// CheckEntry is Check of an entry's file, and refuses paths that are not below
+// the site's root.
+func CheckEntry(e Entry) (Entry, error) {
+	f, err := Check(e.File)
+	if err != nil {
+		return e, err
+	}
+	e.File = f
+	if e.Path == f.Name[1:] {
+		e.Path = ""
+	}
+	why := badText(e.Path)
+	switch {
+	case strings.HasPrefix(e.Path, "/"):
+		why = "it begins with a slash: paths are below the site's root"
+	case storage.CheckPath(e.Path) != nil:
+		why = "it has an element . or .."
+	case len(e.Path) > 4*maxName:
+		why = "it is too long"
+	}
+	return e, bad("path", e.Path, why)
+}
+
+// Contradicts says in which way two files of one name, as Check returns them,
+// cannot be the same; "" if they can.
+func Contradicts(known, said File) string {
 	if known.Size != said.Size {
 		return fmt.Sprintf("its size is said to be %d bytes, %d are known", said.Size, known.Size)
 	}
@@ -175,4 +208,16 @@ func contradicts(known, said catalog.File) string {
 		}
 	}
 	return ""
+}
+
+// Merged are the checksums of two lists, as Check returns them, that do not
+// contradict each other.
+func Merged(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	if all, ok := moreOf(a + "," + b); ok {
+		return all
+	}
+	return a
 }
