@@ -147,8 +147,12 @@ func (t *dirTree) rename(from, to string, replace bool) (bool, error) {
 		return false, err
 	}
 	t.names.Lock()
-	defer t.names.Unlock()
-	return t.move(from, to, replace)
+	created, err := t.move(from, to, replace)
+	t.names.Unlock()
+	if err == nil && t.sync {
+		err = t.syncFolder(path.Dir(to))
+	}
+	return created, err
 }
 
 // move renames while the caller holds t.names.

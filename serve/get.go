@@ -14,12 +14,16 @@ func (s *Server) get(r *request) {
 		return
 	}
 	defer f.close() //nolint:errcheck // only read
-	if f.dir {
+	if f.dir && !r.chunks {
 		s.getFolder(r)
 		return
 	}
-	if r.folder {
+	if r.folder || f.dir {
 		r.failed(fs.ErrNotExist)
+		return
+	}
+	if r.chunks {
+		s.getChunks(r, f)
 		return
 	}
 	h := r.w.Header()

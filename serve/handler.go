@@ -13,6 +13,7 @@ type request struct {
 	w      *answer
 	name   string
 	folder bool // the path ended with a slash
+	chunks bool // it asks for checksums of name's chunks
 }
 
 // An answer counts what a handler writes. Its ReadFrom keeps open the way on
@@ -101,6 +102,7 @@ func (s *Server) route(r *request) {
 		r.failed(err)
 		return
 	}
+	r.asksChunks()
 	s.method(r)
 }
 

@@ -36,6 +36,9 @@ func (c *fileContent) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ReadAt implements io.ReaderAt, for many at once.
+func (c *fileContent) ReadAt(p []byte, off int64) (int, error) { return c.f.ReadAt(p, off) }
+
 // Seek implements io.Seeker.
 func (c *fileContent) Seek(offset int64, whence int) (int64, error) {
 	switch whence {

@@ -11,8 +11,11 @@
 // has a hidden temporary name beside it; temporaries that a killed server
 // left behind are removed by the next one (see leftovers.go).
 //
-// The name metrics in the top folder, and all names that begin with
-// ".weir-serve", belong to the server and hide files called so.
+// GET /.weir/chunks/PATH?size=BYTES tells the adler32 of each so many bytes of a
+// file, for those who have a copy that is not right everywhere.
+//
+// The name metrics and the folder .weir/chunks in the top folder, and all names that
+// begin with ".weir-serve", belong to the server and hide files called so.
 package serve
 
 import (
@@ -40,7 +43,7 @@ type Config struct {
 	Token             string // bearer token; with User, either is good
 
 	ReadOnly bool  // refuse whatever changes files
-	Sync     bool  // put an upload on stable storage before it is answered
+	Sync     bool  // put an upload, and a new name, on stable storage before it is answered
 	Memory   int64 // synthetic: bytes of uploads that are not package content, kept in memory; 0 is 64 MiB
 	MaxFiles int   // synthetic: uploads and folders remembered; 0 is 1,000,000
 

@@ -26,6 +26,7 @@ type sumKey struct{ name, alg string }
 // A sum is a checksum, or one that is being computed until done is closed.
 type sum struct {
 	size     int64
+	step     int64 // bytes of a chunk; 0 if it is of the whole file
 	modified time.Time
 	done     chan struct{}
 	text     string
@@ -45,9 +46,14 @@ func newSums() *sums {
 
 // of returns the checksum alg of f, whose content it leaves at its start.
 func (s *sums) of(ctx context.Context, name string, f *file, alg string) (string, error) {
-	key := sumKey{name, alg}
+	return s.get(ctx, sumKey{name, alg}, 0, f)
+}
+
+// get returns what is known for key, or computes it: of chunks of step bytes, if
+// step is not 0.
+func (s *sums) get(ctx context.Context, key sumKey, step int64, f *file) (string, error) {
 	for {
-		mine := &sum{size: f.size, modified: f.modified, done: make(chan struct{})}
+		mine := &sum{size: f.size, step: step, modified: f.modified, done: make(chan struct{})}
 		e := s.enter(key, mine)
 		if e == mine {
 			s.compute(ctx, key, mine, f)
@@ -68,7 +74,7 @@ func (s *sums) of(ctx context.Context, name string, f *file, alg string) (string
 func (s *sums) enter(key sumKey, mine *sum) *sum {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.known[key]; e != nil && e.size == mine.size && e.modified.Equal(mine.modified) {
+	if e := s.known[key]; e != nil && e.size == mine.size && e.step == mine.step && e.modified.Equal(mine.modified) {
 		return e
 	}
 	for k := range s.known { // any one: what is asked for again is computed again
@@ -84,7 +90,11 @@ func (s *sums) enter(key sumKey, mine *sum) *sum {
 func (s *sums) compute(ctx context.Context, key sumKey, e *sum, f *file) {
 	defer close(e.done)
 	fresh := time.Since(f.modified) < young
-	e.text, e.err = s.read(ctx, f, key.alg)
+	if e.step > 0 {
+		e.text, e.err = s.readChunks(ctx, f, e.step)
+	} else {
+		e.text, e.err = s.read(ctx, f, key.alg)
+	}
 	if e.err == nil && !fresh {
 		return
 	}
@@ -131,7 +141,7 @@ func (s *sums) forget(name string, folder bool) {
 		maps.DeleteFunc(s.known, func(k sumKey, _ *sum) bool { return strings.HasPrefix(k.name, name+"/") })
 		return
 	}
-	for _, alg := range content.Algorithms() {
+	for _, alg := range append(content.Algorithms(), chunkAlg) {
 		delete(s.known, sumKey{name, alg})
 	}
 }

@@ -30,6 +30,7 @@ type question struct {
 	header []string      // names and values in turn
 	body   *os.File      // sent from its start; nil is none
 	size   int64         // of body
+	sent   func(n int64) // of the body, as it goes
 	wait   time.Duration // for the answer's head; 0 is the pool's patience
 }
 
@@ -145,28 +146,50 @@ func (p *pool) talk(ctx context.Context, c *conn, q question) (a *answer, heard 
 	if _, err := c.Write(head); err != nil {
 		return nil, false, err
 	}
+	resp, heard, err := p.body(ctx, c, q) //nolint:bodyclose // answer.close ends it
+	if err != nil {
+		return nil, heard, err
+	}
+	return &answer{Response: resp, conn: c, pool: p, from: q.url, left: bodyLength(q.method, resp), stop: stop}, true, nil
+}
+
+// body sends the body of q, if it has one and the server wants it, and reads the
+// head of the answer.
+func (p *pool) body(ctx context.Context, c *conn, q question) (resp *http.Response, heard bool, err error) {
 	var sendErr error
-	if q.body != nil {
-		if sendErr = p.send(c, q); sendErr != nil && !broken(sendErr) {
-			return nil, true, sendErr
+	if q.asks() {
+		if resp, err = c.invited(q.method); err != nil || resp != nil {
+			if resp != nil {
+				resp.Close = true // it may still expect the body
+			}
+			return resp, resp != nil, err
 		}
 	}
 	wait := max(q.wait, p.stall)
-	if sendErr != nil { // it may have said why it does not want it
-		wait = min(wait, time.Second)
+	if q.body != nil {
+		if sendErr = p.send(c, q); sendErr != nil {
+			if !broken(sendErr) || ctx.Err() != nil {
+				return nil, true, sendErr
+			}
+			wait = shrug // it may have said why it does not want it
+		}
 	}
 	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return nil, false, err
 	}
-	resp, heard, err := c.answer(q.method) //nolint:bodyclose // answer.close ends it
+	if ctx.Err() != nil { // the deadline that it set was moved just now
+		return nil, false, context.Cause(ctx)
+	}
+	resp, heard, err = c.answer(q.method, false)
 	if err != nil {
 		return nil, heard || q.body != nil, errors.Join(sendErr, err)
 	}
-	if sendErr != nil {
-		resp.Close = true
-	}
-	return &answer{Response: resp, conn: c, pool: p, from: q.url, left: bodyLength(q.method, resp), stop: stop}, true, nil
+	resp.Close = resp.Close || sendErr != nil
+	return resp, true, nil
 }
+
+// asks says that the server is asked whether it wants the body of q.
+func (q *question) asks() bool { return q.body != nil && q.size >= askFirst }
 
 // bodyLength returns how many bytes follow an answer's head, -1 if it does not say.
 func bodyLength(method string, r *http.Response) int64 {
@@ -191,16 +214,19 @@ func (q *question) head() ([]byte, error) {
 		}
 		b.WriteString(header[i] + ": " + header[i+1] + "\r\n")
 	}
-	if q.body != nil || q.method == http.MethodPut {
+	if q.body != nil {
 		b.WriteString("Content-Length: " + strconv.FormatInt(q.size, 10) + "\r\n")
+	}
+	if q.asks() {
+		b.WriteString("Expect: 100-continue\r\n")
 	}
 	b.WriteString("\r\n")
 	return b.Bytes(), nil
 }
 
-// answer reads the head of an answer; those that only say that one will come
-// (1xx) are passed over.
-func (c *conn) answer(method string) (resp *http.Response, heard bool, err error) {
+// answer reads the head of an answer; unless interim ones are wanted, too, those
+// that only say that one will come (1xx) are passed over.
+func (c *conn) answer(method string, interim bool) (resp *http.Response, heard bool, err error) {
 	c.limit.N = headMax
 	defer func() { c.limit.N = math.MaxInt64 }()
 	for range maxHops {
@@ -215,7 +241,7 @@ func (c *conn) answer(method string) (resp *http.Response, heard bool, err error
 			}
 			return nil, true, err
 		}
-		if resp.StatusCode >= 200 {
+		if interim || resp.StatusCode >= 200 {
 			return resp, true, nil
 		}
 	}

@@ -2,12 +2,264 @@ package mover
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"time"
 
+	"weir/internal/adler"
 	"weir/transfer"
 )
 
-func (m *Mover) push(context.Context, transfer.Lease, *reporter, *transfer.Outcome) error {
-	return failf(transfer.Permanent, "not there yet")
+// A push is one attempt to bring a file to another site's door.
+type push struct {
+	m        *Mover
+	l        transfer.Lease
+	r        *reporter
+	to, temp *url.URL // the file, and its temporary name
+	file     *os.File
+	want     sum
+	out      *transfer.Outcome
 }
 
-func (p *pool) send(*conn, question) error { return nil }
+// push brings a file: under a temporary name first, where the other site reads it
+// again for its checksum, then to its own, if that is free.
+func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *transfer.Outcome) (err error) {
+	p := &push{m: m, l: l, r: r, out: out, want: catalogSum(l)}
+	if p.to, err = address(l.Dest); err != nil {
+		return err
+	}
+	if p.temp, err = beside(p.to, l.Dest.Path, partName(l.Item, l.Epoch)); err != nil {
+		return err
+	}
+	if err := p.openSource(ctx); err != nil {
+		return err
+	}
+	defer p.file.Close() //nolint:errcheck // only read
+	if same, err := p.there(ctx); same || err != nil {
+		return err
+	}
+	err = p.put(ctx)
+	out.Moved = r.moved.Load()
+	if err == nil {
+		err = p.verify(ctx)
+	}
+	if err == nil {
+		err = p.move(ctx)
+	}
+	if err != nil && !errors.Is(err, errUnknown) {
+		p.remove(ctx)
+	}
+	return err
+}
+
+// openSource opens the file here.
+func (p *push) openSource(ctx context.Context) error {
+	name := p.l.Source.Path
+	f, err := p.m.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return failf(transfer.SourceBad, "%s is not there", name)
+	}
+	if err != nil {
+		return local("read "+name, err)
+	}
+	p.file = f
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = local("look at "+name, err)
+	case !info.Mode().IsRegular():
+		err = failf(transfer.SourceBad, "%s is no plain file", name)
+	case info.Size() != p.l.Size:
+		err = failf(transfer.SourceBad, "%s has %d bytes, not the %d of the catalog", name, info.Size(), p.l.Size)
+	case !p.want.known:
+		_, p.want.value, err = p.m.localSum(ctx, name, p.r)
+		p.want.known = err == nil
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
+}
+
+// question is one to the destination.
+func (p *push) question(method string, u *url.URL, header ...string) question {
+	return question{method: method, url: u, token: p.l.Dest.Token, pin: p.l.Dest.Pin, header: header}
+}
+
+// there looks whether the destination has the file already. Another file of its
+// name is an error.
+func (p *push) there(ctx context.Context) (same bool, err error) {
+	a, told, err := p.m.askHead(ctx, p.to, p.l.Dest, p.l.Size)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case a.StatusCode == http.StatusNotFound:
+		return false, nil
+	case a.StatusCode != http.StatusOK:
+		return false, a.refused("look for "+p.l.Dest.Path+" at the destination", transfer.Transient)
+	case a.ContentLength != p.l.Size:
+		return false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", p.l.Dest.Path, a.ContentLength, p.l.Size)
+	case told.known && told.value != p.want.value:
+		return false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s, not %s", p.l.Dest.Path, adler.Text(told.value), adler.Text(p.want.value))
+	case !told.known && !p.l.Unchecked:
+		return false, failf(transfer.Occupied, "a file is called %s at the destination, which tells no checksum of it", p.l.Dest.Path)
+	}
+	p.done(told)
+	p.out.Existed = true
+	return true, nil
+}
+
+// done is the outcome of a file that is at the destination, with what that told.
+func (p *push) done(told sum) {
+	p.out.Size, p.out.Verified = p.l.Size, told.known
+	if told.known {
+		p.out.Adler = adler.Text(told.value)
+	}
+}
+
+// put sends the file to its temporary name.
+func (p *push) put(ctx context.Context) error {
+	for again := false; ; again = true {
+		q := p.question(http.MethodPut, p.temp)
+		q.body, q.size, q.wait = p.file, p.l.Size, p.m.digestTime(p.l.Size)
+		q.sent = func(n int64) { p.r.add(n); p.m.moved.Add(n) }
+		a, err := p.m.pool.ask(ctx, q)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.StatusCode/100 == 2:
+			a.close()
+			return nil
+		case !again && (a.StatusCode == http.StatusConflict || a.StatusCode == http.StatusNotFound):
+			a.close()
+			if err := p.mkcol(ctx, Hidden); err != nil {
+				return err
+			}
+		default:
+			err := a.refused("send "+p.l.Name, transfer.Permanent)
+			a.close()
+			return err
+		}
+	}
+}
+
+// mkcol makes a folder at the destination, and those above it if need be.
+func (p *push) mkcol(ctx context.Context, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	u, err := beside(p.to, p.l.Dest.Path, dir+"/")
+	if err != nil {
+		return err
+	}
+	for again := false; ; again = true {
+		a, err := p.m.pool.ask(ctx, p.question("MKCOL", u))
+		if err != nil {
+			return err
+		}
+		if !again && (a.StatusCode == http.StatusConflict || a.StatusCode == http.StatusNotFound) {
+			a.close()
+			if err := p.mkcol(ctx, path.Dir(dir)); err != nil {
+				return err
+			}
+			continue
+		}
+		refused := a.refused("make the folder "+dir+" at the destination", transfer.Permanent)
+		a.close()
+		if a.StatusCode/100 == 2 || a.StatusCode == http.StatusMethodNotAllowed { // the last: it is there
+			return nil
+		}
+		return refused
+	}
+}
+
+// verify asks the destination what it has.
+func (p *push) verify(ctx context.Context) error {
+	p.r.stage(transfer.Verifying)
+	a, told, err := p.m.askHead(ctx, p.temp, p.l.Dest, p.l.Size)
+	switch {
+	case err != nil:
+		return err
+	case a.StatusCode != http.StatusOK:
+		return a.refused("ask for what arrived", transfer.Transient)
+	case a.ContentLength != p.l.Size:
+		return failf(transfer.Checksum, "%d bytes arrived at %s, not %d", a.ContentLength, p.to.Host, p.l.Size)
+	case !told.known && !p.l.Unchecked:
+		return failf(transfer.Unverified, "%s tells no adler32 of what arrived", p.to.Host)
+	case told.known && told.value != p.want.value:
+		return p.differs(ctx, told.value)
+	}
+	p.done(told)
+	return nil
+}
+
+// differs finds out who has spoiled the file.
+func (p *push) differs(ctx context.Context, arrived uint32) error {
+	_, has, err := p.m.localSum(ctx, p.l.Source.Path, p.r)
+	if err == nil && has != p.want.value {
+		return failf(transfer.SourceBad, "%s is spoiled here: its adler32 is %s, not %s", p.l.Name, adler.Text(has), adler.Text(p.want.value))
+	}
+	return failf(transfer.Checksum, "%s: adler32 is %s at %s, not %s", p.l.Name, adler.Text(arrived), p.to.Host, adler.Text(p.want.value))
+}
+
+// errUnknown says that nobody knows whether the file has its name: nothing is
+// removed then.
+var errUnknown = errors.New("it is not known whether the file got its name")
+
+// move gives the file its name.
+func (p *push) move(ctx context.Context) error {
+	p.r.stage(transfer.Committing)
+	for again := false; ; again = true {
+		a, err := p.m.pool.ask(ctx, p.question("MOVE", p.temp, "Destination", p.to.String(), "Overwrite", "F"))
+		if err != nil {
+			return p.moved(ctx, err)
+		}
+		refused := a.refused("give "+p.l.Name+" its name", transfer.Transient)
+		a.close()
+		switch {
+		case a.StatusCode/100 == 2:
+			return nil
+		case !again && a.StatusCode == http.StatusConflict:
+			if err := p.mkcol(ctx, path.Dir(p.l.Dest.Path)); err != nil {
+				return err
+			}
+		default:
+			same, err := p.there(ctx) // somebody was quicker, or an answer was lost
+			if same {
+				p.remove(ctx)
+			}
+			if same || err != nil {
+				return err
+			}
+			return refused
+		}
+	}
+}
+
+// moved finds out whether a file got its name although nobody said so.
+func (p *push) moved(ctx context.Context, err error) error {
+	if same, thereErr := p.there(ctx); same {
+		p.out.Existed = false // it is ours
+		return nil
+	} else if thereErr == nil && ctx.Err() == nil {
+		return err // it did not
+	}
+	t := troubleOf(ctx, err)
+	return &trouble{fault: t.fault, reason: t.reason, err: errUnknown}
+}
+
+// remove removes the temporary file, which is nobody else's. If that fails the
+// outcome is the same.
+func (p *push) remove(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if a, err := p.m.pool.ask(ctx, p.question(http.MethodDelete, p.temp)); err == nil {
+		a.close()
+	}
+}
