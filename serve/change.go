@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"weir/internal/token"
 )
 
 // parentless makes a missing folder above what is made a conflict, as
@@ -140,6 +142,13 @@ func (s *Server) moveOrCopy(r *request) {
 		r.fail(http.StatusForbidden, "source and destination are the same, or the top folder")
 		return
 	}
+	need := token.Read
+	if r.Method == "MOVE" {
+		need = token.Create // who may create both names may also change the one into the other
+	}
+	if !r.must(need, r.name) || !r.must(token.Create, to) {
+		return
+	}
 	source, err := s.tree.stat(r.name)
 	if err == nil && r.folder && !source.dir {
 		err = fs.ErrNotExist
@@ -148,7 +157,14 @@ func (s *Server) moveOrCopy(r *request) {
 		r.failed(err)
 		return
 	}
-	s.moveTo(r, source, to, overwrite != "F")
+	if source.dir && !r.must(token.Modify, r.name) {
+		return
+	}
+	if err := s.replaceable(r, to); err != nil {
+		r.failed(err)
+		return
+	}
+	s.moveTo(r, source, to, overwrite != "F" && r.may(token.Modify, to))
 }
 
 func (s *Server) moveTo(r *request, source entry, to string, replace bool) {

@@ -73,7 +73,9 @@ type conn struct {
 	holding  bool            // the next Write waits for what follows it
 	held     []byte          // what waits
 	heard    bool            // it has sent something
-	closing  sync.Once
+
+	looked, certified bool // whether its client's certificate was looked at, and is one that is let in
+	closing           sync.Once
 }
 
 type connKey struct{}

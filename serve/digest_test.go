@@ -58,7 +58,7 @@ func TestDigests(t *testing.T) {
 
 // A countingContent counts how often it is read from its start.
 type countingContent struct {
-	io.ReadSeeker
+	readable
 	starts *int
 }
 
@@ -66,7 +66,7 @@ func (c countingContent) Read(p []byte) (int, error) {
 	if pos, err := c.Seek(0, io.SeekCurrent); err == nil && pos == 0 {
 		*c.starts++
 	}
-	return c.ReadSeeker.Read(p)
+	return c.readable.Read(p)
 }
 
 func TestSumsAreComputedOnce(t *testing.T) {

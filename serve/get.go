@@ -4,16 +4,31 @@ import (
 	"bufio"
 	"io/fs"
 	"net/http"
+
+	"weir/internal/token"
 )
 
 // get answers GET and HEAD. Ranges and preconditions are net/http's.
 func (s *Server) get(r *request) {
+	need := token.Stat
+	if r.Method == http.MethodGet && !r.chunks { // checksums are known to who may ask for one
+		need = token.Read
+	}
+	if !r.may(need, r.name) && !r.must(token.List, r.name) { // before it is told what is there
+		return
+	}
 	f, err := s.tree.open(r.name)
 	if err != nil {
 		r.failed(err)
 		return
 	}
 	defer f.close() //nolint:errcheck // only read
+	if f.dir && !r.chunks && r.Method == http.MethodGet {
+		need = token.List
+	}
+	if !r.must(need, r.name) {
+		return
+	}
 	if f.dir && !r.chunks {
 		s.getFolder(r)
 		return

@@ -5,12 +5,15 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"weir/internal/token"
 )
 
 // A request is one request on its way through a handler.
 type request struct {
 	*http.Request
 	w      *answer
+	rights Rights
 	name   string
 	folder bool // the path ended with a slash
 	chunks bool // it asks for checksums of name's chunks
@@ -83,10 +86,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) route(r *request) {
 	pause(s.conf.Delay, s.stop)
-	h := r.w.Header()
-	if !s.conf.allowed(r.Request) {
-		s.conf.challenge(h)
-		r.fail(http.StatusUnauthorized, "credentials are needed")
+	var err error
+	if r.rights, err = s.admit(r.Request); err != nil {
+		s.stranger(r, err)
 		return
 	}
 	if r.Method == http.MethodOptions {
@@ -94,10 +96,11 @@ func (s *Server) route(r *request) {
 		return
 	}
 	if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		s.serveMetrics(r)
+		if r.must(token.Read, "metrics") {
+			s.serveMetrics(r)
+		}
 		return
 	}
-	var err error
 	if r.name, r.folder, err = cleanName(r.URL.Path); err != nil {
 		r.failed(err)
 		return
@@ -113,6 +116,10 @@ func (s *Server) method(r *request) {
 	case "PROPFIND":
 		s.propfind(r)
 	case http.MethodPut, http.MethodDelete, "MKCOL", "MOVE", "COPY":
+		if r.Method == "COPY" && s.elsewhere(r) {
+			s.thirdParty(r)
+			return
+		}
 		s.change(r)
 	default:
 		r.w.Header().Set("Allow", s.allow())
@@ -133,11 +140,17 @@ func (s *Server) change(r *request) {
 	}
 	switch r.Method {
 	case http.MethodPut:
-		s.put(r)
+		if r.must(token.Create, r.name) {
+			s.put(r)
+		}
 	case http.MethodDelete:
-		s.remove(r)
+		if r.must(token.Modify, r.name) {
+			s.remove(r)
+		}
 	case "MKCOL":
-		s.mkcol(r)
+		if r.must(token.Folder, r.name) {
+			s.mkcol(r)
+		}
 	default:
 		s.moveOrCopy(r)
 	}
@@ -145,6 +158,9 @@ func (s *Server) change(r *request) {
 
 func (s *Server) allow() string {
 	if s.conf.ReadOnly {
+		if s.copier != nil {
+			return "OPTIONS, GET, HEAD, PROPFIND, COPY"
+		}
 		return "OPTIONS, GET, HEAD, PROPFIND"
 	}
 	return "OPTIONS, GET, HEAD, PROPFIND, PUT, DELETE, MKCOL, MOVE, COPY"
@@ -196,7 +212,7 @@ func (r *request) failed(err error) {
 // sentinel returns the error of this package in err: its text tells nothing
 // about the machine.
 func sentinel(err error) error {
-	for _, e := range []error{errName, errIsDir, errParent, errFull, errExists, errCondition} {
+	for _, e := range []error{errName, errIsDir, errParent, errFull, errExists, errCondition, errRights} {
 		if errors.Is(err, e) {
 			return e
 		}

@@ -33,7 +33,7 @@ func (c *Config) checkPublic() error {
 	if err != nil {
 		return fmt.Errorf("address to listen on: %w: write it as host:port, such as 127.0.0.1:8080", err)
 	}
-	if c.Public || c.CertFile != "" && (c.User != "" || c.Token != "") {
+	if c.Public || c.encrypted() && c.guarded() {
 		return nil
 	}
 	if host == "localhost" {
@@ -68,7 +68,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.setAddr(l.Addr())
 	conns := &listener{Listener: l, s: s}
 	var outer net.Listener = conns
-	if s.conf.CertFile != "" {
+	if s.conf.encrypted() {
 		conf, err := s.tlsConfig()
 		if err != nil {
 			return errors.Join(err, l.Close())
@@ -122,11 +122,20 @@ func (s *Server) end(h *http.Server, cancel func()) error {
 }
 
 func (s *Server) tlsConfig() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(s.conf.CertFile, s.conf.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("serve: certificate: %w", err)
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if s.conf.Certificate != nil {
+		conf.Certificates = []tls.Certificate{*s.conf.Certificate}
+	} else {
+		pair, err := tls.LoadX509KeyPair(s.conf.CertFile, s.conf.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("serve: certificate: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{pair}
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+	if s.clients != nil {
+		conf.ClientAuth, conf.ClientCAs = tls.RequestClientCert, s.clients
+	}
+	return conf, nil
 }
 
 func (s *Server) setAddr(a net.Addr) {
@@ -148,7 +157,7 @@ func (s *Server) URL() string {
 	if a == nil {
 		return ""
 	}
-	if s.conf.CertFile != "" {
+	if s.conf.encrypted() {
 		return "https://" + a.String()
 	}
 	return "http://" + a.String()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"weir/internal/token"
 )
 
 const (
@@ -47,14 +49,14 @@ func parseProps(body io.Reader) (props, error) {
 	var path []xml.Name
 	p := props{all: true}
 	for {
-		token, err := d.Token()
+		part, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			return p, nil
 		}
 		if err != nil {
 			return p, err
 		}
-		switch t := token.(type) {
+		switch t := part.(type) {
 		case xml.StartElement:
 			path = append(path, t.Name)
 			if err := p.element(path); err != nil {
@@ -114,6 +116,9 @@ func (s *Server) propfind(r *request) {
 		r.fail(http.StatusBadRequest, err.Error())
 		return
 	}
+	if !r.must(token.Stat, r.name) {
+		return
+	}
 	p, err := parseProps(r.Body)
 	if err != nil {
 		r.fail(http.StatusBadRequest, "the body cannot be read as a propfind")
@@ -125,6 +130,9 @@ func (s *Server) propfind(r *request) {
 	}
 	if err != nil {
 		r.failed(err)
+		return
+	}
+	if e.dir && depth > 0 && !r.must(token.List, r.name) {
 		return
 	}
 	r.w.Header().Set("Content-Type", `application/xml; charset="utf-8"`)

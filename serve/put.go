@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/internal/content"
+	"weir/internal/token"
 )
 
 // put answers PUT: the file appears when it is whole, and not at all
@@ -20,6 +21,10 @@ func (s *Server) put(r *request) {
 		return
 	case r.Header.Get("Content-Range") != "":
 		r.fail(http.StatusBadRequest, "a part of a file cannot be put: leave out Content-Range")
+		return
+	}
+	if err := s.replaceable(r, r.name); err != nil {
+		r.failed(err)
 		return
 	}
 	up, err := s.tree.create(r.name)
@@ -40,7 +45,7 @@ func (s *Server) put(r *request) {
 			return
 		}
 	}
-	e, created, err := up.commit(r.Header.Get("If-None-Match") != "*")
+	e, created, err := up.commit(r.Header.Get("If-None-Match") != "*" && r.may(token.Modify, r.name))
 	if err != nil {
 		r.failed(parentless(err))
 		return
@@ -59,6 +64,18 @@ func (s *Server) finishPut(r *request, e entry, created bool, hashes map[string]
 	// cannot fail: the sums are there
 	_ = setDigests(h, instance, repr, func(alg string) (string, error) { return content.Text(alg, hashes[alg]), nil })
 	r.done(created)
+}
+
+// replaceable is an error if there is a file called name that the sender of r may
+// not replace.
+func (s *Server) replaceable(r *request, name string) error {
+	if r.may(token.Modify, name) {
+		return nil
+	}
+	if _, err := s.tree.stat(name); err == nil {
+		return errRights
+	}
+	return nil
 }
 
 // hashesFor returns hashes for the checksums that a PUT states or asks for.

@@ -19,10 +19,13 @@
 package serve
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -38,9 +41,17 @@ type Config struct {
 	Listen string // host:port; "" is 127.0.0.1:0, a port that the kernel chooses
 	Public bool   // allow an address beyond loopback without TLS and credentials
 
-	CertFile, KeyFile string // PEM; both or none; with them the server speaks TLS only
-	User, Password    string // basic authentication; both or none
-	Token             string // bearer token; with User, either is good
+	CertFile, KeyFile string           // PEM; both or none; with them the server speaks TLS only
+	Certificate       *tls.Certificate // in the place of the files
+
+	// Who is let in: whoever shows one of these. Without any, everybody.
+	User, Password string                              // basic authentication; both or none; all rights
+	Token          string                              // bearer token; all rights
+	ClientCA       string                              // PEM file of authorities of clients; needs TLS and Clients
+	Clients        []string                            // common names, DNS names or whole subjects of their certificates; all rights
+	Authenticate   func(*http.Request) (Rights, error) // tokens with rights of their own, see Bearer
+
+	Copy *Copying // third-party copies with other servers; nil: none
 
 	ReadOnly bool  // refuse whatever changes files
 	Sync     bool  // put an upload, and a new name, on stable storage before it is answered
@@ -71,6 +82,8 @@ type Server struct {
 	stop    chan struct{} // closed when connections are to be torn down
 	ending  sync.Once
 	flying  sync.WaitGroup // requests being handled
+	clients *x509.CertPool // who signs the certificates of clients; nil: none are asked for
+	copier  *copier        // nil: no third-party copies
 
 	mu     sync.Mutex
 	addr   net.Addr
@@ -88,6 +101,10 @@ func New(c Config) (*Server, error) {
 	s.buffers.New = newBuffer
 	s.total = totals{up: newPacer(c.TotalRate), down: newPacer(c.TotalRate)}
 	var err error
+	if s.clients, err = c.authorities(); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s.copier = newCopier(c.Copy)
 	if c.Dir != "" {
 		s.tree, err = openDir(c)
 	} else {
@@ -100,7 +117,10 @@ func New(c Config) (*Server, error) {
 }
 
 // Close frees what the Server holds. It is called after Serve has returned.
-func (s *Server) Close() error { return s.tree.close() }
+func (s *Server) Close() error {
+	s.copier.close()
+	return s.tree.close()
+}
 
 func (c *Config) defaults() {
 	set := func(d *time.Duration, v time.Duration) {
@@ -126,6 +146,9 @@ func (c *Config) defaults() {
 	}
 }
 
+// encrypted says whether the server speaks TLS.
+func (c *Config) encrypted() bool { return c.CertFile != "" || c.Certificate != nil }
+
 func (c *Config) check() error {
 	switch {
 	case c.Dir == "" && len(c.Synthetic) == 0:
@@ -134,6 +157,10 @@ func (c *Config) check() error {
 		return errors.New("a folder and synthetic files: choose one")
 	case (c.CertFile == "") != (c.KeyFile == ""):
 		return errors.New("TLS needs both a certificate file and a key file")
+	case c.CertFile != "" && c.Certificate != nil:
+		return errors.New("a certificate and a certificate file: choose one")
+	case c.ClientCA != "" && (!c.encrypted() || len(c.Clients) == 0):
+		return errors.New("certificates of clients need TLS (a certificate and a key of the server) and the names that are let in")
 	case (c.User == "") != (c.Password == ""):
 		return errors.New("basic authentication needs both a user and a password")
 	case c.Rate < 0 || c.TotalRate < 0 || c.Memory < 0 || c.MaxFiles < 0:

@@ -55,10 +55,16 @@ func (e entry) etag() string {
 	return `"` + strconv.FormatInt(e.modified.UnixNano(), 36) + "-" + strconv.FormatInt(e.size, 36) + `"`
 }
 
+// What is readable has a position, and can be read elsewhere beside it.
+type readable interface {
+	io.ReadSeeker
+	io.ReaderAt
+}
+
 // A file is an open file; content is nil for a folder.
 type file struct {
 	entry
-	content io.ReadSeeker
+	content readable
 	closer  io.Closer // may be nil
 }
 
@@ -114,6 +120,8 @@ func status(err error) int {
 	switch {
 	case errors.Is(err, errName):
 		return http.StatusBadRequest
+	case errors.Is(err, errRights):
+		return http.StatusForbidden
 	case errors.Is(err, errIsDir):
 		return http.StatusMethodNotAllowed
 	case errors.Is(err, errParent), errors.Is(err, syscall.ENOTEMPTY):

@@ -23,6 +23,8 @@ type Target struct {
 	URL   string // http or https
 	Token string // bearer token; "" is none. A secret
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
+
+	Header http.Header // sent with every question about it, in this case; may be nil
 }
 
 // Options are for New.
@@ -167,6 +169,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 		return nil, &Error{Kind: Unsupported, Text: fmt.Sprintf("%s: the URL cannot be used", r.Method)}
 	}
 	req.URL.User = nil
+	maps.Copy(req.Header, r.Target.Header)
 	maps.Copy(req.Header, r.Header)
 	req.Header.Set("User-Agent", c.o.Name)
 	if r.Target.Token != "" {

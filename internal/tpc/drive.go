@@ -70,7 +70,7 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 	}
 	defer res.Body.Close() //nolint:errcheck // closing tells the endpoint to stop, if it did not
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		e := answered("COPY", res)
+		e := Answered("COPY", res)
 		if res.StatusCode == http.StatusBadRequest && e.Kind == Failed {
 			e.Kind = Unsupported // what XRootD without its plugin says, and what no second try changes
 		}

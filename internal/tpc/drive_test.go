@@ -49,7 +49,7 @@ func TestDriveTakesWhatEndpointsAnswer(t *testing.T) {
 		"204, RFC 4918":     {code: 204},
 		"201 and an end":    {code: 201, body: marker, kind: Broken, begun: true},
 		"202 and nothing":   {code: 202, kind: Broken, begun: true},
-		"failure in a 201":  {code: 201, body: "failure: Remote side failed with status code 404\n", kind: Failed, begun: true},
+		"failure in a 201":  {code: 201, body: "failure: Remote side failed with status code 404\n", kind: Missing, begun: true},
 		"401":               {code: 401, kind: Denied},
 		"403":               {code: 403, body: "no", kind: Denied},
 		"404":               {code: 404, kind: Missing},

@@ -49,7 +49,7 @@ func (c *Client) Stat(ctx context.Context, t Target, adler bool, patience time.D
 				return info, nil
 			}
 		case res.StatusCode != http.StatusAccepted || !again: // 202: dCache, the checksum is being computed
-			return Info{}, answered("HEAD", res)
+			return Info{}, Answered("HEAD", res)
 		}
 		if !pause.For(ctx, wait) {
 			return Info{}, fmt.Errorf("HEAD: %w", context.Cause(ctx))
@@ -98,7 +98,7 @@ func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
 	if res.StatusCode < 300 || res.StatusCode == http.StatusMethodNotAllowed { // 405: RFC 4918, something is there
 		return nil
 	}
-	return answered("MKCOL", res)
+	return Answered("MKCOL", res)
 }
 
 // Move gives a file another name at the same endpoint, which must be free: an
@@ -128,7 +128,7 @@ func (c *Client) done(ctx context.Context, r Request) error {
 	if res.StatusCode < 300 && res.StatusCode != http.StatusMultiStatus {
 		return nil
 	}
-	return answered(r.Method, res)
+	return Answered(r.Method, res)
 }
 
 // Abilities are what an endpoint says it can do.
@@ -146,7 +146,7 @@ func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
 	}
 	defer end(res)
 	if res.StatusCode >= 300 {
-		return Abilities{}, answered("OPTIONS", res)
+		return Abilities{}, Answered("OPTIONS", res)
 	}
 	a := Abilities{Server: firstLine(res.Header.Get("Server"))}
 	for _, line := range res.Header.Values("Allow") {

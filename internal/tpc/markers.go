@@ -101,8 +101,10 @@ func failure(text string) *Error {
 	}
 	e := &Error{Kind: Failed, Begun: true, Text: "the endpoint says that the copy failed: " + text}
 	low := strings.ToLower(text)
-	if m := regexp.MustCompile(`\b[45]\d\d\b`).FindString(low); m != "" {
-		e.Remote, _ = strconv.Atoi(m)
+	// a number of three digits that is no port and no part of an address
+	if m := regexp.MustCompile(`(?:^|[^:.\w-])([45]\d\d)(?:[^\w.:]|[.:](?:\s|$)|$)`).FindStringSubmatch(low); m != nil {
+		e.Remote, _ = strconv.Atoi(m[1])
+		e.Kind = kindOfStatus(e.Remote)
 	}
 	says := func(words ...string) bool {
 		for _, w := range words {
@@ -115,7 +117,7 @@ func failure(text string) *Error {
 	switch {
 	case says("checksum", "digest", "adler"):
 		e.Kind = Mismatch
-	case says("no space", "disk quota", "quota exceeded") || e.Remote == 507:
+	case says("no space", "disk quota", "quota exceeded"):
 		e.Kind = Full
 	case says("cancel", "aborted by client"):
 		e.Kind = Broken

@@ -30,7 +30,7 @@ func TestFollow(t *testing.T) {
 		"carriage returns":         {body: strings.ReplaceAll(marker, "\n", "\r\n") + "Success: Created\r\n", moved: []int64{238745}},
 		"blanks before":            {body: "\n\n   SUCCESS\n"},
 		"two stripes":              {body: stripe("0", "10") + stripe("1", "5") + stripe("0", "20") + "success", moved: []int64{10, 15, 25}},
-		"failure":                  {body: marker + "failure: Remote side failed with status code 404\n", kind: Failed, moved: []int64{238745}, says: "status code 404"},
+		"failure":                  {body: marker + "failure: Remote side failed with status code 404\n", kind: Missing, moved: []int64{238745}, says: "status code 404"},
 		"failure without a reason": {body: "failure:\n", kind: Failed, says: "no reason"},
 		"failed":                   {body: "failed\n", kind: Failed},
 		"aborted":                  {body: "aborted: by door\n", kind: Failed, says: "by door"},
@@ -72,6 +72,11 @@ func TestFailuresHaveTheStatusOfTheOtherSide(t *testing.T) {
 		"HTTP/1.1 507 : Insufficient Storage":        507,
 		"transferred 404123 bytes of 5031 expected":  0,
 		"Transfer failed because of error 10.0.4.15": 0,
+		"HEAD: a.example:443 answers 404 Not Found":  404,
+		"HEAD: 10.0.0.1:503: connection refused":     0,
+		"status 403: no":                             403,
+		"404":                                        404,
+		"it is 404.":                                 404,
 	} {
 		var e *Error
 		if err := follow(strings.NewReader("failure: "+text+"\n"), func(int64) {}); !errors.As(err, &e) || e.Remote != want || !e.Begun {

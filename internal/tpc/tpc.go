@@ -46,7 +46,7 @@ const (
 type Error struct {
 	Kind   Kind
 	Status int           // of HTTP, 0 if there was none
-	Remote int           // that the active endpoint had from the passive one, if it tells
+	Remote int           // status that the active endpoint had from the passive one, if it tells: then Kind is about that one
 	Begun  bool          // something may have happened: the destination may have the file, or some of it
 	After  time.Duration // Busy: when to come again, 0 if not told
 	Text   string        // for people: one line, no secret of ours
@@ -86,8 +86,9 @@ func kindOfStatus(code int) Kind {
 	return Failed
 }
 
-// answered makes the error of an answer that is none, of which it reads a little.
-func answered(what string, res *http.Response) *Error {
+// Answered makes the error of an answer that is none, of which it reads a little. what
+// was asked.
+func Answered(what string, res *http.Response) *Error {
 	text := firstLine(readSome(res.Body))
 	e := &Error{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode}
 	e.Text = fmt.Sprintf("%s: %s answers %d %s", what, res.Request.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))

@@ -1,0 +1,415 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/tpc"
+)
+
+// local lets copies go to servers of this machine.
+func local() *Copying {
+	return &Copying{Guard: tpc.Guard{Hosts: []string{"127.0.0.1", "localhost"}, Private: true}}
+}
+
+func driver(t testing.TB) *tpc.Client {
+	t.Helper()
+	c := tpc.New(tpc.Options{})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func at(s *Server, path, raw string) tpc.Target { return tpc.Target{URL: s.URL() + path, Token: raw} }
+
+// quiet is an error if a folder has anything but these names.
+func quiet(t testing.TB, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		if e.Name() != notesName { // where temporaries may be
+			got = append(got, e.Name())
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(names) {
+		t.Errorf("the folder has %q, not %q", got, names)
+	}
+}
+
+// A file goes from one door to another, whoever of them moves it, with tokens for
+// each, and its checksum compared.
+func TestCopiesBetweenDoors(t *testing.T) {
+	i := newIssuer(t)
+	for _, push := range []bool{false, true} {
+		for _, size := range []int{0, 1, 100, 70_000, 5_000_000} {
+			from, to := t.TempDir(), t.TempDir()
+			text := made(uint64(size), size)
+			write(t, text, from, "f")
+			a := start(t, Config{Dir: from, Authenticate: trusting(t, i), Copy: local()})
+			b := start(t, Config{Dir: to, Authenticate: trusting(t, i), Copy: local()})
+			source, dest := at(a, "/f", newToken(t, i, "storage.read:/f")), at(b, "/g", newToken(t, i, "storage.create:/g"))
+			o := tpc.Order{Active: dest, Passive: source, Verify: true}
+			if push {
+				o = tpc.Order{Active: source, Passive: dest, Push: true, Verify: true}
+			}
+			moved := int64(0)
+			if err := driver(t).Drive(t.Context(), o, func(n int64) { moved = n }); err != nil {
+				t.Fatalf("push %v, %d bytes: %v", push, size, err)
+			}
+			if read(t, to, "g") != text || moved != int64(size) {
+				t.Errorf("push %v: %d bytes moved of %d, or others arrived", push, moved, size)
+			}
+			quiet(t, to, "g")
+			info, err := driver(t).Stat(t.Context(), dest, true, 0)
+			if want, _ := tpc.Adler(sumOf(t, text)); err != nil || info.Adler != want || info.Size != int64(size) {
+				t.Errorf("%+v, %v", info, err)
+			}
+			if err := driver(t).Drive(t.Context(), o, nil); tpc.KindOf(err) != tpc.Exists {
+				t.Errorf("push %v over a file that is there: %v", push, err)
+			}
+			o.Overwrite = true
+			if err := driver(t).Drive(t.Context(), o, nil); tpc.KindOf(err) != tpc.Denied && tpc.KindOf(err) != tpc.Exists {
+				t.Errorf("push %v over a file that may only be created: %v", push, err)
+			}
+		}
+	}
+}
+
+func sumOf(t testing.TB, text string) string {
+	t.Helper()
+	hashes := newHashes(nil)
+	_, _ = io.WriteString(hashes[adlerName], text)
+	return textsOf(hashes)[adlerName]
+}
+
+// What is asked for badly is refused before anything begins.
+func TestCopiesThatAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "text", dir, "f")
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, Config{Dir: dir, Copy: local()})
+	other := start(t, Config{Synthetic: []Set{{1, 10}}})
+	source := other.URL() + "/file000000.dat"
+	type h = map[string]string
+	for name, tt := range map[string]struct {
+		path   string
+		header h
+		code   int
+	}{
+		"both ends":                 {"/x", h{"Source": source, "Destination": other.URL() + "/y"}, 400},
+		"another credential":        {"/x", h{"Source": source, "Credential": "gridsite"}, 400},
+		"verification perhaps":      {"/x", h{"Source": source, "RequireChecksumVerification": "maybe"}, 400},
+		"overwrite perhaps":         {"/x", h{"Source": source, "Overwrite": "t"}, 400},
+		"no URL":                    {"/x", h{"Source": "http://[::1"}, 400},
+		"a path":                    {"/x", h{"Source": "/f"}, 403},
+		"a file":                    {"/x", h{"Source": "file:///etc/passwd"}, 403},
+		"another protocol":          {"/x", h{"Source": "root://127.0.0.1//f"}, 403},
+		"a host not in the list":    {"/x", h{"Source": "http://example.org/f"}, 403},
+		"metadata of clouds":        {"/x", h{"Source": "http://169.254.169.254/latest"}, 403},
+		"a user":                    {"/x", h{"Source": "http://a:b@127.0.0.1/f"}, 403},
+		"onto a folder":             {"/d", h{"Source": source}, 405},
+		"onto a folder's name":      {"/x/", h{"Source": source}, 405},
+		"onto a file":               {"/f", h{"Source": source, "Overwrite": "F"}, 412},
+		"without a folder":          {"/no/x", h{"Source": source}, 202},
+		"out of the folder":         {"/../x", h{"Source": source}, 400},
+		"of nothing":                {"/none", h{"Destination": other.URL() + "/y"}, 404},
+		"of a folder":               {"/d", h{"Destination": other.URL() + "/y"}, 405},
+		"to a host not in the list": {"/f", h{"Destination": "http://example.org/f"}, 403},
+	} {
+		resp, body := do(t, s, exchange{method: "COPY", path: tt.path, header: tt.header})
+		if resp.StatusCode != tt.code || resp.StatusCode == 202 && !strings.Contains(body, "failure: ") {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, body)
+		}
+	}
+	check(t, s, exchange{method: "COPY", path: "/x", header: h{"Source": source}, body: "a body", code: 415})
+	quiet(t, dir, "d", "f")
+	check(t, other, exchange{method: "COPY", path: "/x", header: h{"Source": s.URL() + "/f"}, code: 501})
+	check(t, other, exchange{method: "COPY", path: "/file000000.dat", header: h{"Destination": s.URL() + "/x"}, code: 502})
+	ro := start(t, Config{Dir: dir, ReadOnly: true, Copy: local()})
+	check(t, ro, exchange{method: "COPY", path: "/x", header: h{"Source": source}, code: 405})
+	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(ro, "/f", ""), Passive: at(other, "/up", ""), Push: true}, nil); err != nil {
+		t.Errorf("a push from a server that is only read: %v", err)
+	}
+}
+
+// Private addresses are refused when they are connected to, by whatever name.
+func TestPrivatePeersAreRefused(t *testing.T) {
+	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s came through", r.Method, r.URL) }))
+	defer inside.Close()
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir, Copy: &Copying{Guard: tpc.Guard{Hosts: []string{"*"}}}})
+	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
+	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1", "0x7f.1"} {
+		for _, header := range []string{"Source", "Destination"} {
+			write(t, "text", dir, "f")
+			resp, body := do(t, s, exchange{method: "COPY", path: map[string]string{"Source": "/x", "Destination": "/f"}[header], header: map[string]string{header: "http://" + host + port + "/f"}})
+			if resp.StatusCode != 403 && !strings.Contains(body, "failure: ") {
+				t.Errorf("%s %s: %d %s", header, host, resp.StatusCode, body)
+			}
+		}
+	}
+	quiet(t, dir, "f")
+}
+
+// A source is an endpoint that a test has behave badly.
+func source(t *testing.T, f http.HandlerFunc) tpc.Target {
+	t.Helper()
+	s := httptest.NewServer(f)
+	t.Cleanup(s.Close)
+	return tpc.Target{URL: s.URL + "/f", Token: "secret"}
+}
+
+// Whatever goes wrong at the other end: the client is told why, nothing is there
+// under the name, and nothing else is left.
+func TestPullsThatFail(t *testing.T) {
+	const size = 1 << 20
+	text := strings.Repeat("x", size)
+	head := func(w http.ResponseWriter, r *http.Request, n int, digest string) bool {
+		w.Header().Set("Content-Length", fmt.Sprint(n))
+		if r.Header.Get("Want-Digest") != "" && digest != "" {
+			w.Header().Set("Digest", "adler32="+digest)
+		}
+		return r.Method == http.MethodHead
+	}
+	right, _ := tpc.Adler(sumOf(t, text))
+	for name, tt := range map[string]struct {
+		f    http.HandlerFunc
+		kind tpc.Kind
+		says string
+	}{
+		"missing":   {http.NotFound, tpc.Missing, "404"},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, tpc.Denied, "403"},
+		"ends early": {func(w http.ResponseWriter, r *http.Request) {
+			if !head(w, r, size, right) {
+				_, _ = io.WriteString(w, text[:size/2])
+				panic(http.ErrAbortHandler)
+			}
+		}, tpc.Failed, "broke"},
+		"sends less than it has": {func(w http.ResponseWriter, r *http.Request) {
+			if head(w, r, size, right) {
+				return
+			}
+			w.Header().Set("Content-Length", "5")
+			_, _ = io.WriteString(w, "short")
+		}, tpc.Failed, "sends 5"},
+		"sends less in chunks": {func(w http.ResponseWriter, r *http.Request) {
+			if head(w, r, size, "") {
+				return
+			}
+			w.Header().Del("Content-Length")
+			_, _ = io.WriteString(w, text[:size-1])
+			w.(http.Flusher).Flush()
+		}, tpc.Failed, "sent 1048575"},
+		"other bytes": {func(w http.ResponseWriter, r *http.Request) {
+			if !head(w, r, size, right) {
+				_, _ = io.WriteString(w, text[:size-1]+"y")
+			}
+		}, tpc.Mismatch, "checksum differs"},
+		"no checksum": {func(w http.ResponseWriter, r *http.Request) {
+			if !head(w, r, size, "") {
+				_, _ = io.WriteString(w, text)
+			}
+		}, tpc.Mismatch, "tells no adler32"},
+		"a part": {func(w http.ResponseWriter, r *http.Request) {
+			if !head(w, r, size, right) {
+				w.WriteHeader(206)
+				_, _ = io.WriteString(w, text)
+			}
+		}, tpc.Failed, "206"},
+		"redirects for ever": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/f", http.StatusTemporaryRedirect) }, tpc.Failed, "redirects more than"},
+		"redirects to metadata": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/x", http.StatusTemporaryRedirect)
+		}, tpc.Failed, "not in the list"},
+		"redirects to a file": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusTemporaryRedirect)
+		}, tpc.Failed, "over http or https"},
+		"stands still": {func(w http.ResponseWriter, r *http.Request) {
+			if !head(w, r, size, right) {
+				_, _ = io.WriteString(w, text[:1000])
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			}
+		}, tpc.Failed, "no byte moved"},
+	} {
+		dir := t.TempDir()
+		s := start(t, Config{Dir: dir, Copy: local(), StallTimeout: time.Second})
+		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, tt.f), Verify: name != "sends less in chunks"}, nil)
+		if tpc.KindOf(err) != tt.kind || !strings.Contains(fmt.Sprint(err), tt.says) || strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%s: %v (%s)", name, err, tpc.KindOf(err))
+		}
+		quiet(t, dir)
+	}
+}
+
+// A source that lets its checksum wait is waited for; one that never tells it will do
+// unless the client insists.
+func TestSourcesWithoutChecksums(t *testing.T) {
+	asked := 0
+	f := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Want-Digest") != "" {
+			if asked++; asked == 2 {
+				w.Header().Set("Digest", "adler32=62600C3") // of "abcd" is 03d8018b: this one is wrong
+			}
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
+	}
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir, Copy: local()})
+	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, nil); err != nil || read(t, dir, "f") != "abcd" {
+		t.Error(err)
+	}
+	err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/g", ""), Passive: source(t, f), Verify: true}, nil)
+	if tpc.KindOf(err) != tpc.Mismatch || !strings.Contains(err.Error(), "062600c3") {
+		t.Error(err)
+	}
+	quiet(t, dir, "f")
+}
+
+// Headers reach the other end as the client means them, and no others do.
+func TestTransferHeaders(t *testing.T) {
+	f := func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header
+		if h.Get("Authorization") != "Bearer secret" || h.Get("X-More") != "1" || h.Get("Range") != "" || h.Get("Cookie") != "" || strings.HasPrefix(r.Host, "evil") {
+			t.Errorf("%s: %v %s", r.Method, h, r.Host)
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
+	}
+	s := start(t, Config{Synthetic: []Set{{1, 1}}, Copy: local()})
+	check(t, s, exchange{method: "COPY", path: "/f", code: 202, header: map[string]string{"Source": source(t, f).URL, "Cookie": "mine", "TransferHeaderAuthorization": "Bearer secret",
+		"TransferHeaderX-More": "1", "TransferHeaderRange": "bytes=0-1", "TransferHeaderHost": "evil", "TransferHeaderContent-Length": "7"}})
+	check(t, s, exchange{method: "GET", path: "/f", code: 200, want: "abcd"})
+}
+
+// A client that is gone takes its copy with it, and leaves nothing.
+func TestCancelledCopies(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir, Copy: local()})
+	here, gone := make(chan struct{}), make(chan struct{})
+	f := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100000000")
+		if r.Method == http.MethodHead {
+			return
+		}
+		_, _ = w.Write(make([]byte, 1000))
+		w.(http.Flusher).Flush()
+		close(here)
+		<-r.Context().Done()
+		close(gone)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { <-here; cancel() }()
+	if err := driver(t).Drive(ctx, tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, nil); err == nil {
+		t.Error("no error")
+	}
+	<-gone
+	s.flying.Wait()
+	quiet(t, dir)
+}
+
+// Copies beyond the most are told to come again, and room is given back.
+func TestRoomForCopies(t *testing.T) {
+	c := local()
+	c.Most = 1
+	s := start(t, Config{Synthetic: []Set{{1, 1}}, Copy: c})
+	here, on := make(chan struct{}, 1), make(chan struct{})
+	f := func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			here <- struct{}{}
+			<-on
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader([]byte("abcd")))
+	}
+	o := tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f), Overwrite: true}
+	first := make(chan error, 1)
+	go func() { first <- driver(t).Drive(t.Context(), o, nil) }()
+	<-here
+	err := driver(t).Drive(t.Context(), o, nil)
+	if tpc.KindOf(err) != tpc.Busy {
+		t.Errorf("error %v", err)
+	}
+	close(on)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if err := driver(t).Drive(t.Context(), o, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a push meets at the other end is told, too.
+func TestPushesThatFail(t *testing.T) {
+	const size = 1 << 20
+	s := start(t, Config{Synthetic: []Set{{1, size}}, Copy: local(), StallTimeout: 2 * time.Second})
+	over := make(chan struct{})
+	defer close(over) // before the servers are waited for
+	for name, tt := range map[string]struct {
+		f    http.HandlerFunc
+		kind tpc.Kind
+	}{
+		"no space": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(map[bool]int{true: 404, false: 507}[r.Method == "HEAD"])
+		}, tpc.Full},
+		"forbidden": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(map[bool]int{true: 404, false: 403}[r.Method == "HEAD"])
+		}, tpc.Denied},
+		"says yes without taking it": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "HEAD" {
+				w.WriteHeader(404)
+			}
+		}, tpc.Failed},
+		"takes it and has nothing": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "HEAD" {
+				w.WriteHeader(404)
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+		}, tpc.Missing},
+		"has less afterwards": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "HEAD" && r.Header.Get("Want-Digest") == "" {
+				w.WriteHeader(404)
+				return
+			}
+			w.Header().Set("Content-Length", "5")
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, "12345")
+		}, tpc.Failed},
+		"has others afterwards": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "HEAD" && r.Header.Get("Want-Digest") == "" {
+				w.WriteHeader(404)
+				return
+			}
+			w.Header().Set("Digest", "adler32=00000001")
+			if r.Method == "HEAD" {
+				w.Header().Set("Content-Length", fmt.Sprint(size))
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+		}, tpc.Mismatch},
+		"takes nothing": {func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "HEAD" {
+				w.WriteHeader(404)
+				return
+			}
+			<-over
+		}, tpc.Failed},
+	} {
+		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/file000000.dat", ""), Passive: source(t, tt.f), Push: true}, nil)
+		if tpc.KindOf(err) != tt.kind {
+			t.Errorf("%s: %v (%s)", name, err, tpc.KindOf(err))
+		}
+	}
+}
