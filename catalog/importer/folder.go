@@ -1,0 +1,135 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"weir/catalog"
+	"weir/internal/adler"
+)
+
+// Folder yields the files below a folder of a site's root ("" is all of it), in no
+// order, with the checksums of their content, which it reads. Links are
+// followed to files, not to folders, and not out of the root. Files that change
+// while they are read, whose names the catalog cannot have, and those that are no
+// files are left out and told. What begins with .weir is passed over.
+func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.Seq2[catalog.Entry, error] {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	top := path.Clean("/" + folder)[1:]
+	buffers := make([][]byte, o.Workers)
+	return parallel(ctx, o, func(ctx context.Context, found func(string) bool, wrong func(string, error) bool) error {
+		return walk(ctx, root, top, found, wrong)
+	}, func(ctx context.Context, worker int, name string) result {
+		if buffers[worker] == nil {
+			buffers[worker] = make([]byte, 1<<20)
+		}
+		e := o.entry(strings.TrimPrefix(strings.TrimPrefix(name, top), "/"), name)
+		var err error
+		if _, err = catalog.CheckEntry(e); err == nil { // before it is read
+			err = read(ctx, root, name, buffers[worker], &e)
+		}
+		return result{name, e, err}
+	})
+}
+
+func walk(ctx context.Context, root *os.Root, top string, found func(string) bool, wrong func(string, error) bool) error {
+	if info, err := root.Stat(dot(top)); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s is no folder", top)
+	}
+	return fs.WalkDir(root.FS(), dot(top), func(name string, d fs.DirEntry, err error) error {
+		goOn := true
+		switch {
+		case err != nil && name == dot(top):
+			return err
+		case err != nil:
+			goOn = wrong(name, err)
+		case name != dot(top) && strings.HasPrefix(d.Name(), ours):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case d.IsDir():
+			if !utf8.ValidString(name) {
+				goOn = wrong(name, errors.New("its name is not UTF-8"))
+				err = fs.SkipDir
+			}
+		case d.Type().IsRegular() || d.Type()&fs.ModeSymlink != 0:
+			goOn = found(name)
+		default:
+			goOn = wrong(name, errNoFile)
+		}
+		if !goOn {
+			return ctx.Err()
+		}
+		return err
+	})
+}
+
+// dot is how package fs calls the top.
+func dot(top string) string {
+	if top == "" {
+		return "."
+	}
+	return top
+}
+
+var (
+	errNoFile  = errors.New("it is no file, and no link to one")
+	errChanged = errors.New("it changed while it was read: import it again when it is complete")
+)
+
+// read sums a file. The name must lead to the same, unchanged file before and
+// after.
+func read(ctx context.Context, root *os.Root, name string, buffer []byte, e *catalog.Entry) (err error) {
+	// Not to wait for a writer where a pipe has just taken the name.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	before, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !before.Mode().IsRegular() {
+		return errNoFile
+	}
+	sum := uint32(1)
+	for {
+		n, err := f.Read(buffer)
+		sum = adler.Update(sum, buffer[:n])
+		e.Size += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+	}
+	after, err := root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errChanged
+	}
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(before, after) || after.Size() != e.Size || before.Size() != e.Size || !after.ModTime().Equal(before.ModTime()) {
+		return errChanged
+	}
+	e.Adler, e.Verified = adler.Text(sum), time.Now().UTC()
+	return nil
+}
