@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/transfer"
 )
@@ -33,8 +34,8 @@ type edit struct {
 	more     map[int64]int64            // ready files of lanes
 	attempts []transfer.Attempt
 	over     []int64 // leases that end
-	placed   []placed
-	blots    []blot
+	placed   []store.Placement
+	spoiled  []store.Spoiled
 	full     map[string]string // destinations: why; "" is that one took a file
 	events   []transfer.Event
 	after    []func() // when it is committed

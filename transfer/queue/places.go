@@ -5,32 +5,18 @@ import (
 	"time"
 
 	"weir/catalog"
+	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/transfer"
 )
 
-// What the queue reads and writes of the catalog's tables, which are those of
-// catalog/store.
+// What the queue reads of the tables of catalog/store, in its own transactions,
+// and has it write there.
 
 // A replica is a file at a site.
 type replica struct {
 	site, path, bad string
 	verified        time.Time
-}
-
-// A placed file has arrived.
-type placed struct {
-	file     int64
-	site     string
-	verified bool
-	by       string
-}
-
-// A blot is why a replica is no source any more.
-type blot struct {
-	file   int64
-	site   string
-	reason string
 }
 
 func readSites(tx *db.Tx) (map[string]catalog.Site, error) {
@@ -99,9 +85,9 @@ func datasetOf(tx *db.Tx, name, block string) (*dataset, error) {
 // size is how much it is.
 func (d *dataset) size(tx *db.Tx) (a transfer.Asked, err error) {
 	if d.blockID == 0 {
-		err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM file WHERE dataset = ?", d.id).Scan(&a.Files, &a.Bytes)
+		err = tx.Row("SELECT files, bytes FROM dataset WHERE id = ?", d.id).Scan(&a.Files, &a.Bytes)
 	} else {
-		err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM file WHERE dataset = ? AND block = ?", d.id, d.blockID).Scan(&a.Files, &a.Bytes)
+		err = tx.Row("SELECT files, bytes FROM block WHERE id = ?", d.blockID).Scan(&a.Files, &a.Bytes)
 	}
 	return a, err
 }
@@ -129,30 +115,10 @@ func (d *dataset) named(tx *db.Tx, names []string) ([]*file, error) {
 
 // savePlaced tells the catalog what files' attempts have shown of replicas.
 func (e *edit) savePlaced() error {
-	_, err := e.tx.Many(`INSERT INTO replica (file, site, path, verified, by, bad) VALUES (?, ?, '', ?, ?, '')
-		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, func(yield func([]any) bool) {
-		for _, p := range e.placed {
-			var at time.Time
-			by := ""
-			if p.verified {
-				at, by = e.now, p.by
-			}
-			if !yield([]any{p.file, p.site, at, by}) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := store.Place(e.tx, e.placed); err != nil {
 		return err
 	}
-	_, err = e.tx.Many("UPDATE replica SET bad = ? WHERE file = ? AND site = ?", func(yield func([]any) bool) {
-		for _, b := range e.blots {
-			if !yield([]any{b.reason, b.file, b.site}) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := store.Spoil(e.tx, e.spoiled); err != nil {
 		return err
 	}
 	return e.saveHolds()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/internal/say"
 	"weir/transfer"
@@ -144,13 +145,18 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	e.after = append(e.after, func() { e.paces.add(f.request, o.Moved-l.moved, e.now) })
 	switch o.Fault {
 	case "":
-		e.placed = append(e.placed, placed{file: f.in, site: l.dest, verified: o.Verified, by: "request " + number(f.request)})
-		e.full[l.dest] = ""
-		if f.again {
-			e.blots = append(e.blots, blot{f.in, l.source, ""}) // it was asked once more, and was good
+		by := "request " + number(f.request)
+		p := store.Placement{File: f.in, Site: l.dest}
+		if o.Verified {
+			p.Verified, p.By = e.now, by
 		}
+		e.placed = append(e.placed, p)
+		if f.again && o.Verified && !o.Existed { // what was asked once more has proved to be good
+			e.placed = append(e.placed, store.Placement{File: f.in, Site: l.source, Path: l.path, Verified: e.now, By: by})
+		}
+		e.full[l.dest] = ""
 	case transfer.SourceBad:
-		e.blots = append(e.blots, blot{f.in, l.source, o.Reason})
+		e.spoiled = append(e.spoiled, store.Spoiled{File: f.in, Site: l.source, Why: o.Reason})
 	case transfer.DestFull:
 		e.full[l.dest] = o.Reason
 	}

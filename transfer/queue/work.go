@@ -41,14 +41,17 @@ func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 	return more, err
 }
 
-// busy locks the next request that something is to be done for. One that another
-// process works for is passed over.
+// busy locks the next request that something is to be done for, one that nobody
+// uses now if there is any.
 func (e *edit) busy() (*request, error) {
 	e.mu.Lock()
 	last := e.worked
 	e.mu.Unlock()
-	for _, after := range []int64{last, 0} {
-		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? ORDER BY id LIMIT 1 {{skip}}", after)
+	for _, try := range []struct {
+		after int64
+		lock  string
+	}{{last, "{{skip}}"}, {0, "{{skip}}"}, {0, "{{lock}}"}} {
+		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? ORDER BY id LIMIT 1 "+try.lock, try.after)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/transfer"
 )
@@ -17,9 +18,10 @@ import (
 // A world is a queue with a catalog and a clock that tests move.
 type world struct {
 	*Queue
-	t   testing.TB
-	ctx context.Context
-	db  *db.DB
+	t     testing.TB
+	ctx   context.Context
+	db    *db.DB
+	store *store.Store
 
 	mu  sync.Mutex
 	now time.Time
@@ -30,19 +32,23 @@ var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func newWorld(t testing.TB, d *db.DB, o Options) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), db: d, now: start}
-	o.Now = func() time.Time {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.now
-	}
+	o.Now = w.clock
 	if o.Rand == nil {
 		o.Rand = func() float64 { return 0.5 }
 	}
-	w.tables()
+	var err error
+	w.store, err = store.Open(w.ctx, d)
+	w.must(err)
 	q, err := Open(w.ctx, d, o)
 	w.must(err)
 	w.Queue = q
 	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
 }
 
 // pass moves the clock and does what it demands.
@@ -61,14 +67,6 @@ func (w *world) must(err error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-func (w *world) exec(query string, args ...any) {
-	w.t.Helper()
-	w.must(w.db.Write(w.ctx, func(tx *db.Tx) error {
-		_, err := tx.Exec(query, args...)
-		return err
-	}))
 }
 
 // work does all that waits to be done.
