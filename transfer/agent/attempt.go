@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"weir/internal/adler"
+	"weir/transfer"
+	"weir/transfer/mover"
+)
+
+// What breaks an attempt off, beside mover.ErrCancelled: its part stays.
+var (
+	errEnding = errors.New("the agent is ending")
+	errLost   = errors.New("the coordinator has given the file to another attempt")
+	errNewer  = errors.New("a newer attempt at the same file has begun")
+)
+
+// begin starts an attempt, unless the agent has it already.
+func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
+	mine, cancel := context.WithCancelCause(ctx)
+	r := a.hands.take(l, cancel)
+	if r == nil {
+		cancel(nil)
+		return
+	}
+	a.journal.begin(l)
+	a.runs.Go(func() {
+		defer cancel(nil)
+		a.attempt(mine, r, func() transfer.Outcome {
+			return a.mover.Do(mine, l, func(p transfer.Progress) { a.hands.progress(r, p) })
+		})
+	})
+}
+
+// attempt runs do when there is a place, and tells what became of it.
+func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome) {
+	var out transfer.Outcome
+	select {
+	case a.slots <- struct{}{}:
+		a.hands.progress(r, transfer.Progress{Stage: transfer.Moving})
+		out = do()
+		<-a.slots
+	case <-ctx.Done():
+		now := a.clock.now()
+		out = transfer.Outcome{Begin: now, End: now, Fault: transfer.Stopped}
+	}
+	out.Item, out.Epoch = r.lease.Item, r.lease.Epoch
+	if out.Fault != "" && ctx.Err() != nil {
+		out.Fault, out.Reason = a.broken(context.Cause(ctx))
+	}
+	a.journal.end(out, func() { a.hands.end(r, out) })
+}
+
+// broken says what the end of an attempt before its time means.
+func (a *Agent) broken(cause error) (transfer.Fault, string) {
+	switch {
+	case errors.Is(cause, mover.ErrCancelled):
+		return transfer.Stopped, cause.Error()
+	case errors.Is(cause, errLost), errors.Is(cause, errNewer):
+		return transfer.LeaseLost, cause.Error()
+	}
+	return transfer.Transient, fmt.Sprintf("the agent of site %s was ended in the middle", a.o.Site)
+}
+
+// recallAll takes up what an earlier process has left: outcomes are told, and of
+// attempts that it did not end it is found out how far they came.
+func (a *Agent) recallAll(ctx context.Context) {
+	for _, m := range a.left {
+		if m.outcome != nil {
+			a.hands.keep(*m.outcome)
+			continue
+		}
+		mine, cancel := context.WithCancelCause(ctx)
+		l := *m.lease
+		r := a.hands.take(l, cancel) // it is the only one with this number
+		a.runs.Go(func() {
+			defer cancel(nil)
+			a.attempt(mine, r, func() transfer.Outcome { return a.recall(mine, l) })
+		})
+	}
+	a.left = nil
+}
+
+// recall finds out what became of an attempt whose process was killed: if the
+// file is at its destination, it had been renamed; if not, the part that is there
+// is resumed by the next attempt.
+func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {
+	out := transfer.Outcome{
+		Begin: a.clock.now(), Fault: transfer.Transient,
+		Reason: fmt.Sprintf("the agent of site %s ended in the middle and was started again", a.o.Site),
+	}
+	if l.Mode == transfer.Pull && l.Adler != "" {
+		f, err := a.sum(ctx, l.Dest.Path)
+		want, bad := adler.Parse(l.Adler)
+		if err == nil && bad == nil && f.Size == l.Size && f.Adler == adler.Text(want) {
+			out.Fault, out.Reason, out.Size, out.Adler, out.Verified = "", "", f.Size, f.Adler, true
+		}
+	}
+	out.End = a.clock.now()
+	return out
+}

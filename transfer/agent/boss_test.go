@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/adler32"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/token"
+	"weir/transfer"
+	"weir/transfer/client"
+)
+
+// A boss is a coordinator that does what a test says: it gives leases twice,
+// forgets agents, loses answers and goes away. The real one does not do these on
+// request.
+type boss struct {
+	t      *testing.T
+	issuer *token.Issuer
+	server *httptest.Server
+
+	mu       sync.Mutex
+	doors    map[string]transfer.Hello
+	work     map[string]*transfer.Work
+	outcomes []transfer.Outcome
+	reports  []transfer.Report
+	cancel   []transfer.Hold
+	away     bool // answers 503
+	deaf     bool // takes reports, but its answers are lost
+	forget   bool // answers the next question with 410
+	refuse   int  // the status of each answer, if it is not 0
+	wake     chan struct{}
+}
+
+func newBoss(t *testing.T) *boss {
+	t.Helper()
+	b := &boss{t: t, doors: map[string]transfer.Hello{}, work: map[string]*transfer.Work{}, wake: make(chan struct{}, 100)}
+	var err error
+	if b.issuer, err = token.Keep(filepath.Join(t.TempDir(), "key"), "https://boss.example", nil); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	answers(b, mux, transfer.HelloPath, b.hello)
+	answers(b, mux, transfer.WorkPath, b.ask)
+	answers(b, mux, transfer.ReportPath, b.report)
+	answers(b, mux, transfer.ClockPath, func(context.Context, *struct{}) (any, int) {
+		return transfer.Clock{Now: time.Now().Add(time.Hour)}, 200 // this machine's clock is wrong
+	})
+	b.server = httptest.NewServer(mux)
+	t.Cleanup(b.server.Close)
+	return b
+}
+
+func answers[In any](b *boss, mux *http.ServeMux, path string, f func(context.Context, *In) (any, int)) {
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		status := b.refuse
+		if b.away {
+			status = http.StatusServiceUnavailable
+		}
+		if b.forget && path != transfer.HelloPath && path != transfer.ClockPath {
+			status, b.forget = http.StatusGone, false
+		}
+		b.mu.Unlock()
+		in := new(In)
+		if err := json.NewDecoder(r.Body).Decode(in); err != nil {
+			status = http.StatusBadRequest
+		}
+		var out any = map[string]string{"error": "not now"}
+		if status == 0 {
+			out, status = f(r.Context(), in)
+		}
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(out)
+	})
+}
+
+func (b *boss) hello(_ context.Context, h *transfer.Hello) (any, int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.doors[h.Site] = *h
+	return transfer.Welcome{Now: time.Now(), Issuer: b.issuer.URL(), Audience: []string{"somebody"}, Keys: b.issuer.Keys()}, 200
+}
+
+func (b *boss) ask(ctx context.Context, a *transfer.WorkAsk) (any, int) {
+	for {
+		b.mu.Lock()
+		w := b.work[a.Site]
+		delete(b.work, a.Site)
+		b.mu.Unlock()
+		if w != nil {
+			return w, 200
+		}
+		select {
+		case <-b.wake:
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, 200
+		}
+	}
+}
+
+func (b *boss) report(_ context.Context, r *transfer.Report) (any, int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reports = append(b.reports, *r)
+	b.outcomes = append(b.outcomes, r.Outcomes...)
+	if b.deaf {
+		return nil, http.StatusBadGateway
+	}
+	return transfer.Ack{Now: time.Now(), Until: time.Now().Add(time.Minute), Cancel: b.cancel}, 200
+}
+
+func (b *boss) set(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
+}
+
+// gives orders an agent to do something.
+func (b *boss) gives(site string, w transfer.Work) {
+	b.set(func() { b.work[site] = &w })
+	b.wake <- struct{}{}
+}
+
+// ended waits for the outcome of an attempt, and returns how often it was told.
+func (b *boss) ended(item, epoch int64) (out transfer.Outcome, told int) {
+	b.t.Helper()
+	until(b.t, fmt.Sprintf("the outcome of %d.%d", item, epoch), func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		told = 0
+		for _, o := range b.outcomes {
+			if o.Item == item && o.Epoch == epoch {
+				out = o
+				told++
+			}
+		}
+		return told > 0
+	})
+	return out, told
+}
+
+// until waits for a condition, at most a minute.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// A site is an agent that runs.
+type site struct {
+	*Agent
+	root string
+	stop func() error
+}
+
+func (b *boss) options(name, root string) Options {
+	return Options{
+		Site: name, Root: root, Slots: 4, Door: &DoorOptions{Listen: "127.0.0.1:0"}, Log: slog.New(slog.DiscardHandler),
+		Coordinator: client.Config{URLs: []string{b.server.URL}, Token: "t", Wait: 20 * time.Second},
+	}
+}
+
+// runs starts an agent.
+func (b *boss) runs(name, root string) *site {
+	b.t.Helper()
+	a, err := New(b.t.Context(), b.options(name, root))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	s := &site{Agent: a, root: root}
+	s.stop = sync.OnceValue(func() error {
+		cancel()
+		err := <-ended
+		if e := a.Close(); err == nil {
+			err = e
+		}
+		return err
+	})
+	b.t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return s
+}
+
+// lease orders a pull of a file of from, which is made, by to.
+func (b *boss) lease(from, to *site, item, epoch int64, content string) transfer.Lease {
+	b.t.Helper()
+	until(b.t, "the agent of "+from.o.Site, func() bool { return from.door.checker.Load() != nil }) // else nobody is let in
+	name := fmt.Sprintf("store/f%d", item)
+	if err := os.MkdirAll(filepath.Join(from.root, "store"), 0o750); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(from.root, name), []byte(content), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	raw, err := b.issuer.Mint(token.Grant{Subject: "mover", Audience: []string{from.o.Site}, Life: 2 * time.Hour, Scopes: []string{token.Path("read", "/"+name)}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return transfer.Lease{
+		Item: item, Epoch: epoch, Request: 1, Mode: transfer.Pull, Name: "/" + name, Size: int64(len(content)),
+		Adler:  fmt.Sprintf("%08x", adler32.Checksum([]byte(content))),
+		Source: transfer.End{Site: from.o.Site, Path: name, URL: from.URL() + "/" + name, Token: raw},
+		Dest:   transfer.End{Site: to.o.Site, Path: name},
+	}
+}
+
+// has fails the test unless a site has a file with this content.
+func (s *site) has(t *testing.T, item int64, content string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.root, fmt.Sprintf("store/f%d", item)))
+	if err != nil || string(text) != content {
+		t.Errorf("file %d: %v, %d bytes of %d", item, err, len(text), len(content))
+	}
+}
+
+func large(n int) string { return strings.Repeat("0123456789abcdef", n/16) }

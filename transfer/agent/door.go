@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"weir/internal/token"
+	"weir/internal/tpc"
+	"weir/internal/wire"
+	"weir/serve"
+	"weir/transfer"
+)
+
+// DoorOptions say where a site can be reached.
+type DoorOptions struct {
+	Listen            string   // HOST:PORT
+	URL               string   // under which others reach it; "": where it listens
+	CertFile, KeyFile string   // PEM; "": beyond loopback a certificate of its own
+	ClientCA          string   // PEM file of authorities: Clients may do everything
+	Clients           []string // names in certificates of clients
+	Peers             []string // hosts that it may be told to copy from or to, beside those of the coordinator
+	Private           bool     // also at private addresses
+}
+
+// A door is where others read and write files of the site: who shows a token of
+// the coordinator for just that.
+type door struct {
+	server   *serve.Server
+	listener net.Listener
+	url, pin string
+	site     string
+	file     string // keeps the last welcome
+	clock    *clock
+	checker  atomic.Pointer[token.Checker] // nil: no token is known to be good yet
+}
+
+const welcomeName = "welcome.json"
+
+// openDoor listens. Nobody is let in until the coordinator has told, now or to an
+// earlier process, whose tokens count.
+func (a *Agent) openDoor(ctx context.Context) (*door, error) {
+	o := a.o.Door
+	d := &door{site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
+	conf := serve.Config{
+		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
+		Authenticate: d.authenticate, Sync: true, Log: slog.New(slog.DiscardHandler),
+	}
+	if len(o.Peers) > 0 {
+		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}}
+	}
+	var err error
+	if conf.Certificate, err = a.certificate(); err != nil {
+		return nil, err
+	}
+	if conf.Certificate != nil {
+		sum := sha256.Sum256(conf.Certificate.Certificate[0])
+		d.pin = hex.EncodeToString(sum[:])
+	}
+	if d.server, err = serve.New(conf); err != nil {
+		return nil, err
+	}
+	if d.listener, err = d.server.Listen(ctx); err != nil {
+		return nil, errors.Join(err, d.server.Close())
+	}
+	if d.url, err = a.reached(d.server.URL()); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	if text, err := os.ReadFile(d.file); err == nil {
+		var w transfer.Welcome
+		if json.Unmarshal(text, &w) == nil {
+			_ = d.trust(w) // the coordinator tells it again
+		}
+	}
+	return d, nil
+}
+
+// certificate is what the door proves itself by: what was given, or beyond
+// loopback one of its own. Others know it by its pin in either case.
+func (a *Agent) certificate() (*tls.Certificate, error) {
+	o := a.o.Door
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("certificate of the door: %w", err)
+		}
+		return &pair, nil
+	}
+	if loopback(o.Listen) {
+		return nil, nil //nolint:nilnil // none is needed
+	}
+	id, err := wire.Keep(filepath.Join(a.state, "door"))
+	if err != nil {
+		return nil, err
+	}
+	return &id.Cert, nil
+}
+
+// loopback tells whether an address to listen at cannot be reached from elsewhere.
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// reached is the URL under which others reach the door: where it listens, under
+// this machine's name if that is at all its addresses.
+func (a *Agent) reached(url string) (string, error) {
+	if given := a.o.Door.URL; given != "" {
+		return strings.TrimSuffix(given, "/"), nil
+	}
+	scheme, address, _ := strings.Cut(url, "://")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("under which name do others reach this machine? Say --url https://HOST:%s: %w", port, err)
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port), nil
+}
+
+// authenticate lets in who shows a token.
+func (d *door) authenticate(r *http.Request) (serve.Rights, error) {
+	checker := d.checker.Load()
+	if checker == nil {
+		return nil, fmt.Errorf("%w: this site has not heard from its coordinator yet", token.ErrKeys)
+	}
+	return serve.Bearer(checker)(r)
+}
+
+// welcome takes over whose tokens count.
+func (d *door) welcome(w transfer.Welcome) error {
+	if err := d.trust(w); err != nil {
+		return err
+	}
+	text, err := json.Marshal(w)
+	if err == nil {
+		err = os.WriteFile(d.file+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(d.file+".new", d.file)
+	}
+	return err
+}
+
+func (d *door) trust(w transfer.Welcome) error {
+	checker, err := token.NewChecker(token.Options{
+		Trust:    []token.Trust{{Issuer: w.Issuer, Keys: w.Keys}},
+		Audience: append([]string{d.url, d.site}, w.Audience...), Now: d.clock.now,
+	})
+	if err == nil {
+		d.checker.Store(checker)
+	}
+	return err
+}
+
+// serve answers until ctx ends.
+func (d *door) serve(ctx context.Context) error { return d.server.Serve(ctx, d.listener) }
+
+func (d *door) close() error {
+	_ = d.listener.Close() // it is closed already where it was served
+	return d.server.Close()
+}

@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"weir/transfer"
+)
+
+// A run is an attempt that goes on, or waits for its turn.
+type run struct {
+	lease    transfer.Lease
+	cancel   context.CancelCauseFunc
+	progress transfer.Progress
+}
+
+// hands are what an agent has in hand: attempts that run, and what the
+// coordinator has not acknowledged yet.
+type hands struct {
+	mu    sync.Mutex
+	runs  map[transfer.Hold]*run
+	done  []transfer.Outcome
+	found []transfer.Found
+	scans map[int64]context.CancelFunc
+	moved int64 // bytes by all attempts, those that have ended, too
+
+	parts chan struct{} // a place for each part of scans that is not acknowledged
+	tell  chan struct{} // there is something to report at once
+}
+
+func newHands() *hands {
+	return &hands{
+		runs: map[transfer.Hold]*run{}, scans: map[int64]context.CancelFunc{},
+		parts: make(chan struct{}, mostParts), tell: make(chan struct{}, 1),
+	}
+}
+
+// poke wakes whoever waits for c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// take adds an attempt, nil if the agent has it already. Earlier attempts at the
+// same file are broken off.
+func (h *hands) take(l transfer.Lease, cancel context.CancelCauseFunc) *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := holdOf(&l)
+	if h.runs[id] != nil || slices.ContainsFunc(h.done, func(o transfer.Outcome) bool { return o.Item == id.Item && o.Epoch == id.Epoch }) {
+		return nil
+	}
+	for other, r := range h.runs {
+		if other.Item == id.Item {
+			r.cancel(errNewer)
+		}
+	}
+	r := &run{lease: l, cancel: cancel, progress: transfer.Progress{Item: l.Item, Epoch: l.Epoch}}
+	h.runs[id] = r
+	poke(h.tell) // reports come more often now
+	return r
+}
+
+// progress notes how far an attempt is.
+func (h *hands) progress(r *run, p transfer.Progress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if more := p.Moved - r.progress.Moved; more > 0 {
+		h.moved += more
+	}
+	r.progress.Stage, r.progress.Moved = p.Stage, max(p.Moved, r.progress.Moved)
+}
+
+// end replaces a run by its outcome, which is to be reported.
+func (h *hands) end(r *run, o transfer.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if more := o.Moved - r.progress.Moved; more > 0 {
+		h.moved += more
+	}
+	delete(h.runs, holdOf(&r.lease))
+	h.done = append(h.done, o)
+	poke(h.tell)
+}
+
+// keep adds an outcome of an earlier process.
+func (h *hands) keep(o transfer.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done = append(h.done, o)
+}
+
+// holding is all that the agent knows of, and how many of these run.
+func (h *hands) holding() (all []transfer.Hold, running int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id := range h.runs {
+		all = append(all, id)
+	}
+	for _, o := range h.done {
+		all = append(all, transfer.Hold{Item: o.Item, Epoch: o.Epoch})
+	}
+	return all, len(h.runs)
+}
+
+// cancel breaks attempts off.
+func (h *hands) cancel(which []transfer.Hold, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range which {
+		if r := h.runs[id]; r != nil {
+			r.cancel(why)
+		}
+	}
+}
+
+// cancelAll breaks all off, and returns what to wait for.
+func (h *hands) cancelAll(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.runs {
+		r.cancel(why)
+	}
+	for _, cancel := range h.scans {
+		cancel()
+	}
+}
+
+// most is how many outcomes or parts of scans are reported at a time.
+const (
+	mostOutcomes = 2000
+	mostFound    = 4
+)
+
+// report fills in what there is to tell.
+func (h *hands) report(r *transfer.Report) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, run := range h.runs {
+		r.Progress = append(r.Progress, run.progress)
+	}
+	r.Outcomes = slices.Clone(h.done[:min(len(h.done), mostOutcomes)])
+	r.Found = slices.Clone(h.found[:min(len(h.found), mostFound)])
+}
+
+// acknowledged forgets what a report has told, and returns the attempts of
+// which nothing needs to be kept any more.
+func (h *hands) acknowledged(r *transfer.Report) (over []transfer.Hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range r.Outcomes { // only this reporter removes any: they are the first
+		over = append(over, transfer.Hold{Item: o.Item, Epoch: o.Epoch})
+	}
+	h.done = slices.Delete(h.done, 0, len(r.Outcomes))
+	h.found = slices.Delete(h.found, 0, len(r.Found))
+	for _, f := range r.Found {
+		<-h.parts
+		if f.Done {
+			delete(h.scans, f.Scan)
+		}
+	}
+	if len(h.done) > 0 || len(h.found) > 0 {
+		poke(h.tell)
+	}
+	return over
+}
+
+// movedBytes returns the bytes that all attempts have moved so far, and how many
+// attempts run.
+func (h *hands) movedBytes() (moved int64, running int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.moved, len(h.runs)
+}
+
+// beginScan adds a scan; false if it runs already.
+func (h *hands) beginScan(id int64, cancel context.CancelFunc) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.scans[id] != nil {
+		return false
+	}
+	h.scans[id] = cancel
+	return true
+}
+
+// dropScans breaks scans off.
+func (h *hands) dropScans(ids []int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		if cancel := h.scans[id]; cancel != nil {
+			cancel()
+			delete(h.scans, id)
+		}
+	}
+}
+
+// scanning are the scans that run, or whose end was not acknowledged.
+func (h *hands) scanning() []int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []int64
+	for id := range h.scans {
+		ids = append(ids, id)
+	}
+	return ids
+}

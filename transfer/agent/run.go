@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"weir/internal/pause"
+	"weir/internal/wire"
+	"weir/monitor"
+	"weir/transfer"
+	"weir/transfer/mover"
+)
+
+const (
+	reportEvery = 500 * time.Millisecond // while something runs: so a cancellation comes within a second
+	idleReport  = 2 * time.Second
+	farewell    = 3 * time.Second // to tell the last outcomes when the agent is to end
+	mostTold    = 120             // samples in one report
+	firstWait   = 100 * time.Millisecond
+	longestWait = 5 * time.Second
+)
+
+// Run does what the coordinator asks, until ctx ends. Then copies are broken off,
+// to be resumed, and Run returns nil. It fails if the coordinator refuses this
+// site when it comes in for the first time, or the door breaks.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	watch, err := monitor.Start(ctx, nil, monitor.Options{}, a.samples)
+	if err != nil {
+		return err
+	}
+	talking, hush := context.WithCancel(context.WithoutCancel(ctx))
+	defer hush()
+	var loops, talk sync.WaitGroup
+	if a.door != nil {
+		loops.Go(func() {
+			if err := a.door.serve(ctx); err != nil {
+				end(fmt.Errorf("the door of the site: %w", err))
+			}
+		})
+	}
+	a.recallAll(ctx)
+	loops.Go(func() { a.work(ctx, end) })
+	talk.Go(func() { a.report(talking) })
+	<-ctx.Done()
+	a.hands.cancelAll(errEnding)
+	loops.Wait()
+	a.runs.Wait()
+	a.lastReport(talking)
+	hush()
+	talk.Wait()
+	err = watch.Stop()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// greet says hello if the coordinator does not know us.
+func (a *Agent) greet(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known {
+		return nil
+	}
+	if a.clock.stale() {
+		if err := a.clock.set(ctx, a.ask); err != nil {
+			return err
+		}
+	}
+	hello := transfer.Hello{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir)}
+	hello.Host, _ = os.Hostname()
+	hello.Holding, _ = a.hands.holding()
+	if a.door != nil {
+		hello.URL, hello.Pin = a.door.url, a.door.pin
+	}
+	w, err := a.ask.Hello(ctx, hello)
+	if err != nil {
+		return err
+	}
+	if a.door != nil {
+		if err := a.door.welcome(w); err != nil {
+			return err
+		}
+	}
+	a.known, a.heard = true, true
+	return nil
+}
+
+// answered notes whether the coordinator answered, and tells when that changes.
+func (a *Agent) answered(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch status := wire.Status(err); {
+	case err == nil && a.away:
+		a.away = false
+		a.log.Info("the coordinator answers again")
+	case status == http.StatusGone:
+		a.known = false
+	case err != nil && !a.away && !errors.Is(err, context.Canceled):
+		a.away = true
+		a.log.Warn("the coordinator does not answer: copies go on, and what there is to tell is kept", "error", err)
+	}
+}
+
+// refused tells whether it is of no use to ask again.
+func (a *Agent) refused(err error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	status := wire.Status(err)
+	return !a.heard && (errors.Is(err, wire.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusGone)
+}
+
+// A backoff is how long to wait before the next question.
+type backoff time.Duration
+
+// next waits, longer each time, or until ctx ends.
+func (b *backoff) next(ctx context.Context) {
+	d := max(time.Duration(*b), firstWait)
+	*b = backoff(min(2*d, longestWait))
+	pause.For(ctx, d/2+rand.N(d)) // not all agents at the same moment
+}
+
+// work asks for something to do, always, and begins it.
+func (a *Agent) work(ctx context.Context, fail context.CancelCauseFunc) {
+	var wait backoff
+	for ctx.Err() == nil {
+		err := a.fetch(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		a.answered(err)
+		if err == nil {
+			wait = 0
+			continue
+		}
+		if a.refused(err) {
+			fail(fmt.Errorf("the coordinator refuses site %s: %w", a.o.Site, err))
+			return
+		}
+		if wire.Status(err) != http.StatusGone {
+			wait.next(ctx)
+		}
+	}
+}
+
+func (a *Agent) fetch(ctx context.Context) error {
+	if err := a.greet(ctx); err != nil {
+		return err
+	}
+	ask := transfer.WorkAsk{Site: a.o.Site, Session: a.session, Free: freeSpace(a.dir), Scans: a.hands.scanning()}
+	all, running := a.hands.holding()
+	ask.Holding, ask.Slots = all, max(0, a.o.Slots-running)
+	w, err := a.ask.Work(ctx, ask)
+	if err != nil {
+		return err
+	}
+	a.hands.cancel(w.Cancel, mover.ErrCancelled)
+	a.hands.cancel(w.Lost, errLost)
+	a.hands.dropScans(w.Drop)
+	for _, l := range w.Leases {
+		a.begin(ctx, l)
+	}
+	for _, s := range w.Scans {
+		a.beginScan(ctx, s)
+	}
+	return nil
+}
+
+// report tells what there is to tell, until ctx ends.
+func (a *Agent) report(ctx context.Context) {
+	var wait backoff
+	for number := int64(1); ctx.Err() == nil; number++ {
+		err := a.reportOnce(ctx, number)
+		if ctx.Err() != nil {
+			return
+		}
+		a.answered(err)
+		if err != nil {
+			wait.next(ctx)
+			continue
+		}
+		wait = 0
+		every := idleReport
+		if _, running := a.hands.holding(); running > 0 {
+			every = reportEvery
+		}
+		due := time.NewTimer(every)
+		select {
+		case <-a.hands.tell:
+		case <-due.C:
+		case <-ctx.Done():
+		}
+		due.Stop()
+	}
+}
+
+func (a *Agent) reportOnce(ctx context.Context, number int64) error {
+	if err := a.greet(ctx); err != nil {
+		return err
+	}
+	if a.clock.stale() {
+		if err := a.clock.set(ctx, a.ask); err != nil {
+			return err
+		}
+	}
+	r := transfer.Report{Site: a.o.Site, Session: a.session, Number: number, Free: freeSpace(a.dir), Samples: a.samples.waiting(mostTold)}
+	a.hands.report(&r)
+	ack, err := a.ask.Report(ctx, r)
+	if err != nil {
+		return err
+	}
+	if over := a.hands.acknowledged(&r); len(over) > 0 {
+		a.journal.over(over)
+	}
+	a.samples.told(r.Samples)
+	a.hands.cancel(ack.Cancel, mover.ErrCancelled)
+	a.hands.cancel(ack.Lost, errLost)
+	a.hands.dropScans(ack.Drop)
+	return nil
+}
+
+// lastReport waits a little until the reporter has told all outcomes: those
+// that it cannot tell stand in the journal.
+func (a *Agent) lastReport(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	for {
+		if all, _ := a.hands.holding(); len(all) == 0 {
+			return
+		}
+		a.mu.Lock()
+		away := a.away || !a.known
+		a.mu.Unlock()
+		if away || !pause.For(ctx, 10*time.Millisecond) {
+			return
+		}
+	}
+}

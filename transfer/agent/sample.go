@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"weir/monitor"
+	"weir/transfer"
+)
+
+// mostSamples is how many samples are kept while the coordinator is away.
+const mostSamples = 600
+
+// samples are what the host went through and the coordinator does not know yet.
+type samples struct {
+	hands *hands
+	clock *clock
+
+	mu    sync.Mutex
+	kept  []transfer.Sample
+	moved int64 // at the last sample
+}
+
+// Sample implements monitor.Sink.
+func (s *samples) Sample(m *monitor.Sample) error {
+	moved, running := s.hands.movedBytes()
+	out := inShort(m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.Time = s.clock.now().Add(-time.Since(m.Time))
+	out.Running = running
+	if m.Seconds > 0 {
+		out.MovedBytes = float64(moved-s.moved) / m.Seconds
+	}
+	s.moved = moved
+	s.kept = append(s.kept, out)
+	if len(s.kept) > mostSamples {
+		s.kept = s.kept[len(s.kept)-mostSamples:]
+	}
+	return nil
+}
+
+// inShort is a host's sample in the few figures that are reported.
+func inShort(m *monitor.Sample) transfer.Sample {
+	out := transfer.Sample{Seconds: m.Seconds, Cores: m.Cores}
+	if m.CPU != nil {
+		out.CPU = m.CPU.Busy()
+	}
+	if m.Memory != nil && m.Memory.Total > 0 {
+		out.Total = m.Memory.Total
+		out.Memory = 1 - float64(m.Memory.Available)/float64(m.Memory.Total)
+	}
+	for _, d := range m.Disks {
+		out.Read += d.Read
+		out.Write += d.Write
+	}
+	for _, n := range m.Nets {
+		if m.Seconds > 0 {
+			out.In += float64(n.Received) / m.Seconds
+			out.Out += float64(n.Sent) / m.Seconds
+		}
+	}
+	for _, p := range m.Procs {
+		if p.Role == "client" {
+			out.OwnCPU += p.User + p.System
+			out.OwnMemory += p.RSS
+		}
+	}
+	return out
+}
+
+// waiting returns what is to be reported, at most so many.
+func (s *samples) waiting(most int) []transfer.Sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]transfer.Sample(nil), s.kept[:min(most, len(s.kept))]...)
+}
+
+// told forgets what the coordinator knows.
+func (s *samples) told(known []transfer.Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(known) > 0 && len(s.kept) > 0 && !s.kept[0].Time.After(known[len(known)-1].Time) {
+		s.kept = s.kept[1:]
+	}
+}

@@ -1,0 +1,158 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir/internal/content"
+	"weir/transfer"
+)
+
+// A File is a file to make: its bytes follow from its name and size.
+type File struct {
+	Name string // such as /store/run1/f1
+	Size int64
+}
+
+// Files names n files of one size in a dataset: DATASET/file-0001 and so on.
+func Files(dataset string, n int, size int64) []File {
+	var all []File
+	for i := range n {
+		all = append(all, File{Name: fmt.Sprintf("%s/file-%04d", dataset, i+1), Size: size})
+	}
+	return all
+}
+
+// Fill makes files at a site.
+func (t *Trial) Fill(site string, files []File) error {
+	for _, f := range files {
+		if err := f.write(filepath.Join(t.Root(site), filepath.FromSlash(f.Name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f File) write(path string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	to, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	buffer := make([]byte, 1<<20)
+	for at := int64(0); at < f.Size; {
+		part := buffer[:min(int64(len(buffer)), f.Size-at)]
+		content.Fill(part, f.seed(), at)
+		if _, err := to.Write(part); err != nil {
+			return err
+		}
+		at += int64(len(part))
+	}
+	return nil
+}
+
+// seed is FNV-1a of the name (Fowler, Noll, Vo: draft-eastlake-fnv).
+func (f File) seed() uint64 {
+	sum := uint64(14695981039346656037)
+	for i := range len(f.Name) {
+		sum = (sum ^ uint64(f.Name[i])) * 1099511628211
+	}
+	return sum
+}
+
+// Right is an error unless a site has the file as Fill makes it.
+func (t *Trial) Right(site string, f File) error {
+	from, err := os.Open(filepath.Join(t.Root(site), filepath.FromSlash(f.Name)))
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // only read
+	buffer := make([]byte, 1<<20)
+	at := int64(0)
+	for {
+		n, err := from.Read(buffer)
+		if !content.Equal(buffer[:n], f.seed(), at) {
+			return fmt.Errorf("%s at %s differs at bytes %d to %d", f.Name, site, at, at+int64(n))
+		}
+		at += int64(n)
+		if err != nil {
+			break // its end, or the size tells
+		}
+	}
+	if at != f.Size {
+		return fmt.Errorf("%s at %s has %d bytes, not %d", f.Name, site, at, f.Size)
+	}
+	return nil
+}
+
+// lookEvery is how often the coordinator is asked how far something is.
+const lookEvery = 50 * time.Millisecond
+
+// Add makes what a site has in the folder of that name a dataset, and waits until
+// its checksums are known.
+func (t *Trial) Add(ctx context.Context, dataset, site string) error {
+	c, err := t.Client()
+	if err != nil {
+		return err
+	}
+	state, err := c.Scan(ctx, transfer.NewScan{Dataset: dataset, Site: site, Path: strings.Trim(dataset, "/")})
+	for err == nil && !state.Done {
+		if err = tick(ctx); err == nil {
+			state, err = c.ScanState(ctx, state.ID)
+		}
+	}
+	if err == nil && len(state.Problem) > 0 {
+		err = fmt.Errorf("dataset %s at %s: %s", dataset, site, strings.Join(state.Problem, "; "))
+	}
+	return err
+}
+
+// Submit asks for a dataset, approves it and returns the number of the request.
+func (t *Trial) Submit(ctx context.Context, s transfer.Submission) (int64, error) {
+	c, err := t.Client()
+	if err != nil {
+		return 0, err
+	}
+	s.Approve = true
+	r, err := c.Submit(ctx, s)
+	return r.ID, err
+}
+
+// Wait waits until a request has ended, also over a coordinator that is away, and
+// returns its manifest.
+func (t *Trial) Wait(ctx context.Context, id int64) (transfer.Manifest, error) {
+	c, err := t.Client()
+	if err != nil {
+		return transfer.Manifest{}, err
+	}
+	for {
+		if r, err := c.Request(ctx, id); err == nil && r.Status.Ended() {
+			if m, err := c.Manifest(ctx, id); err == nil {
+				return m, nil
+			}
+		}
+		if err := tick(ctx); err != nil {
+			return transfer.Manifest{}, err
+		}
+	}
+}
+
+// tick waits a little.
+func tick(ctx context.Context) error {
+	t := time.NewTimer(lookEvery)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,148 @@
+package trial
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// patience is how long a process may take to say where it is, and to end.
+const patience = time.Minute
+
+// A Process is a coordinator or an agent, as a process of its own. It ends when
+// this process does, however that ends. Its methods are for one goroutine at a
+// time.
+type Process struct {
+	name    string
+	program []string
+	args    func() []string
+	env     []string
+	log     io.Writer
+	said    string // its first line
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	in    io.Closer
+	ended chan struct{} // closed when cmd has
+	err   error         // how
+}
+
+// Pid returns the process's number, 0 if it does not run.
+func (p *Process) Pid() int {
+	if !p.Running() {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}
+
+// Running tells whether the process has not ended.
+func (p *Process) Running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Start starts the process, again if it has ended, and waits until it says
+// where it is.
+func (p *Process) Start(ctx context.Context) error {
+	if p.Running() {
+		return fmt.Errorf("%s runs already", p.name)
+	}
+	args := append(p.program[1:len(p.program):len(p.program)], p.args()...)
+	cmd := exec.Command(p.program[0], args...) //nolint:gosec,noctx // weir itself; it ends when its input does
+	cmd.Args[0] = "weir"
+	cmd.Env, cmd.Stderr = p.env, p.log
+	detach(cmd)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	first, ended := make(chan string, 1), make(chan struct{})
+	p.mu.Lock()
+	p.cmd, p.in, p.ended = cmd, in, ended
+	p.mu.Unlock()
+	go func() {
+		r := bufio.NewReader(out)
+		line, _ := r.ReadString('\n')
+		first <- strings.TrimSpace(line)
+		_, _ = io.Copy(io.Discard, r)
+		err := cmd.Wait()
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+		close(ended)
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case p.said = <-first:
+	case <-late.C:
+		return errors.Join(fmt.Errorf("%s says nothing", p.name), p.Kill())
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), p.Kill())
+	}
+	if p.said == "" {
+		<-ended
+		return fmt.Errorf("%s ended at once: %w", p.name, p.err)
+	}
+	return nil
+}
+
+// Kill ends the process as kill -9 does, and waits until it is gone.
+func (p *Process) Kill() error { return p.end(os.Kill) }
+
+// Stop has the process end as a signal of a service manager does, and waits for
+// it.
+func (p *Process) Stop() error { return p.end(os.Interrupt) }
+
+func (p *Process) end(how os.Signal) error {
+	if !p.Running() {
+		return nil
+	}
+	p.mu.Lock()
+	cmd, in, ended := p.cmd, p.in, p.ended
+	p.mu.Unlock()
+	if err := cmd.Process.Signal(how); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+		_ = cmd.Process.Kill()
+		<-ended
+		return fmt.Errorf("%s did not end within %v: it was killed", p.name, patience)
+	}
+	_ = in.Close() // nobody reads it any more
+	return nil
+}
+
+// Restart ends the process, if it runs, and starts it again.
+func (p *Process) Restart(ctx context.Context) error {
+	return errors.Join(p.Kill(), p.Start(ctx))
+}

@@ -1,0 +1,256 @@
+// Package trial starts a coordinator and some sites on this machine, each as a
+// process of its own: for demonstrations, scenarios, campaigns of faults and
+// benchmarks. All of them are ended, and what they have on disk is removed, when
+// the trial is closed; they end, too, when this process is killed.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/transfer/client"
+)
+
+// Options say what is started. The zero value is three sites A, B and C, with
+// SQLite.
+type Options struct {
+	Program     []string  // weir, and what comes before its own arguments; nil is this program
+	Dir         string    // an existing folder for everything; "": a temporary one, which Close removes
+	Sites       []Site    // nil: A, B and C
+	DB          string    // as weir coordinator --db takes it; "": SQLite in Dir
+	Coordinator []string  // more arguments of weir coordinator
+	Agent       []string  // more arguments of each weir agent
+	Env         []string  // more variables of the processes
+	Log         io.Writer // what the processes say on standard error, from several goroutines; nil: a file of each, in Dir
+	Idle        bool      // nothing is started: the caller starts the processes
+}
+
+// A Site is a site of a trial.
+type Site struct {
+	Name   string
+	Root   string   // "": a folder with its name below Dir
+	NoDoor bool     // it only dials out
+	Args   []string // more arguments of its agent
+}
+
+// A Trial is a coordinator with its sites.
+type Trial struct {
+	o           Options
+	dir         string
+	made        bool // the folder is ours
+	logs        []io.Closer
+	coordinator *Process
+	sites       map[string]*Process
+	roots       map[string]string
+	client      *client.Client
+}
+
+// Start starts what o says and waits until the coordinator knows each site. The
+// caller closes the Trial.
+func Start(ctx context.Context, o Options) (*Trial, error) {
+	t := &Trial{o: o, dir: o.Dir, sites: map[string]*Process{}, roots: map[string]string{}}
+	if len(t.o.Sites) == 0 {
+		t.o.Sites = []Site{{Name: "A"}, {Name: "B"}, {Name: "C"}}
+	}
+	if err := t.start(ctx); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Trial) start(ctx context.Context) (err error) {
+	if t.dir == "" {
+		t.made = true
+		if t.dir, err = os.MkdirTemp("", "weir-trial-"); err != nil {
+			return err
+		}
+	}
+	if len(t.o.Program) == 0 {
+		exe, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("where is this program? %w", err)
+		}
+		t.o.Program = []string{exe}
+	}
+	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs); err != nil {
+		return err
+	}
+	for _, s := range t.o.Sites {
+		if err := t.addSite(s); err != nil {
+			return err
+		}
+	}
+	if t.o.Idle {
+		return nil
+	}
+	if err := t.coordinator.Start(ctx); err != nil {
+		return err
+	}
+	for _, s := range t.o.Sites {
+		if err := t.sites[s.Name].Start(ctx); err != nil {
+			return err
+		}
+	}
+	return t.Ready(ctx)
+}
+
+// addSite makes the folder of a site, and its process.
+func (t *Trial) addSite(s Site) (err error) {
+	root := s.Root
+	if root == "" {
+		root = filepath.Join(t.dir, "site-"+s.Name)
+		if err := os.MkdirAll(root, 0o750); err != nil {
+			return err
+		}
+	}
+	t.roots[s.Name] = root
+	t.sites[s.Name], err = t.process("agent-"+s.Name, func() []string { return t.agentArgs(s) })
+	return err
+}
+
+func (t *Trial) process(name string, args func() []string) (*Process, error) {
+	log := t.o.Log
+	if log == nil {
+		f, err := os.OpenFile(filepath.Join(t.dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		t.logs, log = append(t.logs, f), f
+	}
+	return &Process{name: name, program: t.o.Program, args: args, env: append(t.Env(), t.o.Env...), log: log}, nil
+}
+
+// Env is the environment in which weir finds this coordinator.
+func (t *Trial) Env() []string {
+	mine := func(v string) bool { return strings.HasPrefix(v, "WEIR_") }
+	return append(slices.DeleteFunc(os.Environ(), mine), "WEIR_CONFIG="+t.config())
+}
+
+// config is the file in which the coordinator tells where it is.
+func (t *Trial) config() string { return filepath.Join(t.dir, "coordinator.json") }
+
+func (t *Trial) coordinatorArgs() []string {
+	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen", t.coordinator.address("127.0.0.1:0")}
+	if t.o.DB != "" {
+		args = append(args, "--db", t.o.DB)
+	}
+	return append(args, t.o.Coordinator...)
+}
+
+func (t *Trial) agentArgs(s Site) []string {
+	args := []string{"agent", "--while-stdin", "--site", s.Name, "--root", t.roots[s.Name]}
+	if s.NoDoor {
+		args = append(args, "--no-door")
+	} else {
+		args = append(args, "--listen", t.sites[s.Name].address("127.0.0.1:0"))
+	}
+	return append(append(args, t.o.Agent...), s.Args...)
+}
+
+// address is where the process listened when it ran, so that it is found again.
+func (p *Process) address(otherwise string) string {
+	_, rest, ok := strings.Cut(p.said, "://")
+	if !ok {
+		return otherwise
+	}
+	end := strings.IndexAny(rest, "/# ")
+	if end < 0 {
+		end = len(rest)
+	}
+	return rest[:end]
+}
+
+// Ready waits until the coordinator answers and knows all sites that run.
+func (t *Trial) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	for {
+		up, err := t.up(ctx)
+		if err == nil && up {
+			return nil
+		}
+		last = err
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("the trial is not ready: %w", ctx.Err()), last)
+		}
+	}
+}
+
+func (t *Trial) up(ctx context.Context) (bool, error) {
+	c, err := t.Client()
+	if err != nil {
+		return false, err
+	}
+	sites, err := c.Sites(ctx)
+	if err != nil {
+		return false, err
+	}
+	known := map[string]bool{}
+	for _, s := range sites {
+		known[s.Name] = s.Up
+	}
+	for name, p := range t.sites {
+		if p.Running() && !known[name] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Client asks the coordinator, with all rights. Close ends it.
+func (t *Trial) Client() (*client.Client, error) {
+	if t.client != nil {
+		return t.client, nil
+	}
+	conf, err := client.Read(t.config())
+	if err != nil {
+		return nil, err
+	}
+	t.client, err = client.New(conf)
+	return t.client, err
+}
+
+// Coordinator returns the coordinator's process.
+func (t *Trial) Coordinator() *Process { return t.coordinator }
+
+// Site returns the process of a site's agent, nil if there is no such site.
+func (t *Trial) Site(name string) *Process { return t.sites[name] }
+
+// Root returns the folder of a site.
+func (t *Trial) Root(name string) string { return t.roots[name] }
+
+// Dir returns the folder that has everything.
+func (t *Trial) Dir() string { return t.dir }
+
+// Close ends all processes and removes the folder, if the trial has made it.
+func (t *Trial) Close() error {
+	var errs []error
+	if t.client != nil {
+		t.client.Close()
+	}
+	for _, p := range t.sites {
+		if p != nil {
+			errs = append(errs, p.Kill())
+		}
+	}
+	if t.coordinator != nil {
+		errs = append(errs, t.coordinator.Kill())
+	}
+	for _, f := range t.logs {
+		errs = append(errs, f.Close())
+	}
+	if t.made && t.dir != "" {
+		errs = append(errs, os.RemoveAll(t.dir))
+	}
+	return errors.Join(errs...)
+}
