@@ -13,11 +13,11 @@ import (
 
 // A File is what is to be copied, and where it can come from.
 type File struct {
-	Bytes   int64
-	Dest    string
-	Sources []string
-	Failed  string         // the source of the last attempt, if that failed
-	Max     map[string]int // copies that a site may have at once; none or 0: any number
+	Bytes    int64
+	Dest     string
+	Sources  []string
+	Failures map[string]int // how often a source has failed for this file
+	Max      map[string]int // copies that a site may have at once; none or 0: any number
 }
 
 // A Choice is where a file is copied from.
@@ -33,11 +33,23 @@ type Choice struct {
 type Ranks struct {
 	Source  string
 	Seconds float64 // until the file is there: waiting, copying, and what failures cost
+	Copy    float64 // of these, copying
 	Queue   float64 // of these, waiting for the link
 	Penalty float64 // of these, since copies from there fail
+	Limit   int     // copies at once that the link may have
 	Known   bool    // there were copies on this link
 	Free    bool    // a copy could begin now
 	Full    string  // why not
+}
+
+// Rank returns that of the source that was chosen.
+func (c Choice) Rank() Ranks {
+	for _, r := range c.Ranks {
+		if r.Source == c.Source {
+			return r
+		}
+	}
+	return Ranks{}
 }
 
 // retry is what a failure costs, in seconds: noticing it and trying again.
@@ -46,6 +58,13 @@ const retry = 30
 // Choose says where a file is copied from now. It changes nothing but the series
 // of random numbers: who follows it calls Began.
 func (n *Network) Choose(f File, now time.Time) Choice {
+	return n.choose(f, now, n.rand.Float64() < n.rules.Probe)
+}
+
+// Consider is Choose without probes. It changes nothing.
+func (n *Network) Consider(f File, now time.Time) Choice { return n.choose(f, now, false) }
+
+func (n *Network) choose(f File, now time.Time, probe bool) Choice {
 	ranks := n.rank(f, now)
 	if len(ranks) == 0 {
 		return Choice{Why: "no site that has it can be reached"}
@@ -58,7 +77,7 @@ func (n *Network) Choose(f File, now time.Time) Choice {
 		c.Wait = best.Source
 		c.Why = best.Full
 		return c
-	case len(free) > 1 && n.rand.Float64() < n.rules.Probe:
+	case len(free) > 1 && probe:
 		c.Source, c.Probe = free[1+n.rand.IntN(len(free)-1)].Source, true
 		c.Why = fmt.Sprintf("%s is tried to see how fast it is now", c.Source)
 		return c
@@ -82,10 +101,9 @@ func (n *Network) rank(f File, now time.Time) []Ranks {
 			r.Queue = float64(l.active-l.limit.N+1) * mean / float64(l.limit.N)
 		}
 		r.Penalty = n.penalty(l, alone, now)
-		if source == f.Failed {
-			r.Penalty += retry
-		}
-		r.Seconds = r.Queue + alone + r.Penalty
+		r.Penalty += retry * float64(f.Failures[source])
+		r.Copy, r.Limit = alone, l.limit.N
+		r.Seconds = r.Queue + r.Copy + r.Penalty
 		ranks = append(ranks, r)
 	}
 	slices.SortStableFunc(ranks, func(a, b Ranks) int { return cmp.Compare(a.Seconds, b.Seconds) })

@@ -48,6 +48,9 @@ func New(r Rules, seed uint64) *Network {
 	}
 }
 
+// Rules returns the rules that are followed.
+func (n *Network) Rules() Rules { return n.rules }
+
 // link returns a link, which is remembered from now on.
 func (n *Network) link(from, to string, now time.Time) *link {
 	l := n.peek(from, to, now)

@@ -1,0 +1,275 @@
+package coordinator
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"weir/catalog"
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+const (
+	patience    = 20 * time.Second // for which a question for work waits
+	reportEvery = time.Second
+	agentSlots  = 16      // copies of an agent that does not say how many
+	mostSlots   = 4096    // that an agent may say
+	mostHeld    = 1 << 16 // leases that an agent may say it holds
+	mostOusted  = 16      // sessions that are remembered as replaced
+)
+
+var errOver = errors.New("the copy is over")
+
+// mine refuses who is not the agent of a site.
+func mine(r *http.Request, site string) error {
+	if err := catalog.CheckSite(site); err != nil {
+		return wire.Refuse(http.StatusBadRequest, "%s", err.Error())
+	}
+	_, err := need(r, agentOf+site)
+	return err
+}
+
+// hello lets an agent in.
+func (c *Coordinator) hello(r *http.Request, in *transfer.Hello) (transfer.Welcome, error) {
+	if err := mine(r, in.Site); err != nil {
+		return transfer.Welcome{}, err
+	}
+	if err := fitHello(in); err != nil {
+		return transfer.Welcome{}, err
+	}
+	if err := c.ousted(in); err != nil {
+		return transfer.Welcome{}, err
+	}
+	if err := c.siteCame(r.Context(), in); err != nil {
+		return transfer.Welcome{}, c.refusal(err)
+	}
+	c.hub.mu.Lock()
+	old := c.hub.agents[in.Site]
+	if old != nil && old.Session != in.Session {
+		c.hub.ousted[in.Site] = append(c.hub.ousted[in.Site], old.Session)
+		if n := len(c.hub.ousted[in.Site]); n > mostOusted {
+			c.hub.ousted[in.Site] = c.hub.ousted[in.Site][n-mostOusted:]
+		}
+	}
+	a := &agent{Hello: *in, heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
+	c.hub.agents[in.Site] = a
+	if old != nil {
+		old.ring() // its question is answered: it is not known any more
+	}
+	lost := c.takeOver(a)
+	c.hub.mu.Unlock()
+	c.log.Info("an agent has come in", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
+	c.ask(lost)
+	c.wake.give()
+	return c.welcome(in.Site), nil
+}
+
+// ousted refuses an agent in whose place another one has come: two for one site
+// would take turns in throwing each other out.
+func (c *Coordinator) ousted(in *transfer.Hello) error {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	if !slices.Contains(c.hub.ousted[in.Site], in.Session) {
+		return nil
+	}
+	other := "another machine"
+	if a := c.hub.agents[in.Site]; a != nil && a.Host != "" {
+		other = a.Host
+	}
+	return wire.Refuse(http.StatusConflict, "another agent has come in for site %s, from %.100s: there can be only one", in.Site, other)
+}
+
+func (c *Coordinator) welcome(site string) transfer.Welcome {
+	return transfer.Welcome{
+		Now: c.now(), Issuer: c.issuer.URL(), Audience: []string{audience(site)}, Keys: c.issuer.Keys(),
+		Peers: c.conf.Peers, Report: reportEvery,
+	}
+}
+
+// audience is what the door of a site is called in tokens.
+func audience(site string) string { return "weir://" + site }
+
+func fitHello(in *transfer.Hello) error {
+	switch {
+	case in.Session == "" || len(in.Session) > 100:
+		return wire.Refuse(http.StatusBadRequest, "an agent names its session, in at most 100 letters")
+	case len(in.Holding) > mostHeld:
+		return wire.Refuse(http.StatusBadRequest, "an agent holds at most %d leases", mostHeld)
+	case len(in.URL) > 1000 || len(in.Host) > 300 || len(in.Version) > 100 || len(in.Pin) > 64:
+		return wire.Refuse(http.StatusBadRequest, "the agent's URL, host, version or pin is too long")
+	}
+	if in.URL != "" {
+		if err := doorURL(in.URL); err != nil {
+			return wire.Refuse(http.StatusBadRequest, "the door of site %s: %s", in.Site, err.Error())
+		}
+	}
+	if in.Slots <= 0 {
+		in.Slots = agentSlots
+	}
+	in.Slots = min(in.Slots, mostSlots)
+	return nil
+}
+
+// takeOver compares what an agent that comes in holds with what it was given. What
+// it does not hold any more is returned. The hub is locked.
+func (c *Coordinator) takeOver(a *agent) (lost []*held) {
+	holds := holdings(a.Holding)
+	for _, l := range c.hub.held {
+		if l.mover != a.Site {
+			continue
+		}
+		a.count++
+		a.seconds += l.seconds
+		if epoch, ok := holds[l.Item]; ok && epoch == l.Epoch {
+			l.told, l.heard = true, c.now()
+			delete(holds, l.Item)
+			continue
+		}
+		lost = append(lost, l)
+	}
+	for item, epoch := range holds {
+		a.lost = append(a.lost, transfer.Hold{Item: item, Epoch: epoch})
+	}
+	return lost
+}
+
+func holdings(list []transfer.Hold) map[int64]int64 {
+	m := make(map[int64]int64, len(list))
+	for _, h := range list {
+		m[h.Item] = max(m[h.Item], h.Epoch)
+	}
+	return m
+}
+
+// known returns the agent of a session. The hub is locked.
+func (c *Coordinator) known(site, session string) (*agent, error) {
+	a := c.hub.agents[site]
+	if a == nil || a.Session != session {
+		return nil, wire.Refuse(http.StatusGone, "the agent of %s is not known: it is to say hello", site)
+	}
+	a.heard = c.now()
+	return a, nil
+}
+
+// askWork answers with leases, as soon as there are any.
+func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.Work, error) {
+	if err := mine(r, in.Site); err != nil {
+		return transfer.Work{}, err
+	}
+	a, ask, err := c.beginAsk(in)
+	if err != nil {
+		return transfer.Work{}, err
+	}
+	defer c.endAsk(a, ask)
+	if in.Free >= 0 {
+		if err := c.siteFree(r.Context(), in.Site, in.Free); err != nil {
+			return transfer.Work{}, c.refusal(err)
+		}
+	}
+	c.wake.give()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		if w, over := c.answerAsk(a, ask); over || len(w.Leases)+len(w.Cancel)+len(w.Lost)+len(w.Scans)+len(w.Drop) > 0 {
+			return w, nil
+		}
+		select {
+		case <-a.bell:
+		case <-late.C:
+			return transfer.Work{}, nil
+		case <-r.Context().Done():
+			return transfer.Work{}, r.Context().Err()
+		}
+	}
+}
+
+// beginAsk notes that an agent waits for work. Leases that it was told of, and
+// does not name, did not reach it: they are for this answer again.
+func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (*agent, int, error) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	a, err := c.known(in.Site, in.Session)
+	if err != nil {
+		return nil, 0, err
+	}
+	a.asks++
+	a.waiting, a.slots = true, in.Slots
+	a.ring() // a question before this one is answered
+	holds := holdings(in.Holding)
+	for _, l := range c.hub.held {
+		if l.mover != in.Site || !l.told {
+			continue
+		}
+		if holds[l.Item] != l.Epoch {
+			l.told = false
+			a.ready = append(a.ready, l)
+		}
+	}
+	a.scans = in.Scans
+	return a, a.asks, nil
+}
+
+func (c *Coordinator) endAsk(a *agent, ask int) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	a.heard = c.now()
+	if a.asks == ask {
+		a.waiting = false
+	}
+}
+
+// answerAsk takes what there is for an agent. over: there is another question, or
+// another agent, to answer.
+func (c *Coordinator) answerAsk(a *agent, ask int) (w transfer.Work, over bool) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	if a.asks != ask || c.hub.agents[a.Site] != a || c.hub.full {
+		a.ring() // for the other question
+		return w, true
+	}
+	w.Cancel, w.Lost = a.cancel, a.lost
+	a.cancel, a.lost = nil, nil
+	for _, l := range a.ready {
+		if c.hub.held[l.Item] == l && !l.cancelled {
+			l.told, l.heard = true, c.now()
+			w.Leases = append(w.Leases, l.Lease)
+		}
+	}
+	a.ready = nil
+	w.Scans, w.Drop = c.scansOf(a)
+	return w, false
+}
+
+// report takes over what an agent has to tell.
+func (c *Coordinator) report(r *http.Request, in *transfer.Report) (transfer.Ack, error) {
+	if err := mine(r, in.Site); err != nil {
+		return transfer.Ack{}, err
+	}
+	c.hub.mu.Lock()
+	a, err := c.known(in.Site, in.Session)
+	c.hub.mu.Unlock()
+	if err != nil {
+		return transfer.Ack{}, err
+	}
+	ctx := r.Context()
+	if err := c.outcomes(ctx, in.Site, in.Outcomes); err != nil {
+		return transfer.Ack{}, c.refusal(err)
+	}
+	ack, err := c.progress(ctx, a, in.Progress)
+	if err != nil {
+		return transfer.Ack{}, c.refusal(err)
+	}
+	if err := c.samples(ctx, a, in.Samples); err != nil {
+		return transfer.Ack{}, c.refusal(err)
+	}
+	if ack.Drop, err = c.found(ctx, in.Site, in.Found); err != nil {
+		return transfer.Ack{}, c.refusal(err)
+	}
+	return ack, nil
+}
+
+func (c *Coordinator) clock(*http.Request, *struct{}) (transfer.Clock, error) {
+	return transfer.Clock{Now: c.now()}, nil
+}

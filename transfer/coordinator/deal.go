@@ -1,0 +1,176 @@
+package coordinator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"weir/transfer"
+	"weir/transfer/queue"
+	"weir/transfer/schedule"
+)
+
+const (
+	batch  = 512 // files that are given out at a time
+	thirds = 256 // copies by third parties at once, at one destination
+	rounds = 4   // of questions for candidates with ever fewer sources
+)
+
+// deal gives out what waits, until nothing more can be given now.
+func (c *Coordinator) deal(ctx context.Context) error {
+	dests, err := c.queue.Destinations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, dest := range dests {
+		var busy []string
+		for range rounds {
+			given, full, err := c.dealTo(ctx, dest, busy)
+			if err != nil {
+				return err
+			}
+			if full = slices.DeleteFunc(full, func(s string) bool { return slices.Contains(busy, s) }); given == 0 && len(full) == 0 {
+				break
+			}
+			busy = append(busy, full...)
+		}
+	}
+	return nil
+}
+
+// dealTo gives out files for one destination. full are sources that could not be
+// used, so that others are looked for.
+func (c *Coordinator) dealTo(ctx context.Context, dest string, busy []string) (given int, full []string, err error) {
+	n := c.roomAt(dest)
+	if n == 0 {
+		return 0, nil, nil
+	}
+	candidates, err := c.queue.Waiting(ctx, queue.Want{Dest: dest, N: n, Busy: busy})
+	if err != nil || len(candidates) == 0 {
+		return 0, nil, err
+	}
+	choices, plans, full := c.choose(dest, candidates)
+	leases, err := c.queue.Take(ctx, choices)
+	if err != nil {
+		leases = nil
+	}
+	c.open(leases)
+	c.give(ctx, leases, plans)
+	return len(leases), full, err
+}
+
+// roomAt is how many files for a destination could be begun now, at most.
+func (c *Coordinator) roomAt(dest string) (n int) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	site, ok := c.hub.sites[dest]
+	if !ok || c.hub.full || !site.Up {
+		return 0
+	}
+	if site.Kind == httpKind {
+		n = max(0, thirds-c.hub.net.Active(dest))
+	}
+	for _, a := range c.hub.agents {
+		if a.Site == dest || a.URL == "" || site.Kind == httpKind || site.URL != "" {
+			n += a.room(c.hub.net.Rules().Ahead)
+		}
+	}
+	return min(n, batch)
+}
+
+// room is how many leases an agent can take now: as many as it has slots, and of
+// small files so many that it has enough for a while.
+func (a *agent) room(ahead time.Duration) int {
+	if !a.waiting || a.slots < 0 {
+		return 0
+	}
+	n := a.Slots - a.count
+	if a.count > 0 && a.seconds > 0 {
+		each := a.seconds / float64(a.count)
+		n = max(n, min(int(ahead.Seconds()*float64(a.Slots)/each), batch)-a.count)
+		if a.count > a.Slots && n < a.count/2 {
+			return 0 // it has enough: later, and many at a time
+		}
+	}
+	return max(0, n)
+}
+
+// A plan is what was chosen for a file.
+type plan struct {
+	source, dest string
+	size         int64
+	mover        string
+	seconds      float64
+	limit        int
+}
+
+// choose decides for each candidate where it comes from and who moves it. full are
+// the sources whose links are full, or from whom nobody can move anything now.
+func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices []queue.Choice, plans map[int64]plan, full []string) {
+	now := c.now()
+	plans = map[int64]plan{}
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	most := map[string]int{}
+	for _, s := range c.hub.sites {
+		most[s.Name] = s.Max
+	}
+	for _, cand := range candidates {
+		ways := c.ways(dest, cand)
+		full = append(full, ways.none...)
+		ch := c.hub.net.Choose(schedule.File{Bytes: cand.Size, Dest: dest, Sources: ways.sources, Failures: cand.Failures, Max: most}, now)
+		if ch.Source == "" {
+			if ch.Wait != "" {
+				full = append(full, ch.Wait)
+			}
+			continue
+		}
+		w, rank := ways.by[ch.Source], ch.Rank()
+		choices = append(choices, queue.Choice{Item: cand.ID, Source: ch.Source, Mode: w.mode})
+		p := plan{source: ch.Source, dest: dest, size: cand.Size, mover: w.mover, seconds: rank.Copy, limit: rank.Limit}
+		plans[cand.ID] = p
+		c.reserve(p, now)
+	}
+	slices.Sort(full)
+	return choices, plans, slices.Compact(full)
+}
+
+// reserve counts a plan as if it was under way already. The hub is locked.
+func (c *Coordinator) reserve(p plan, now time.Time) {
+	c.hub.net.Began(p.source, p.dest, p.size, now)
+	if a := c.hub.agents[p.mover]; a != nil && p.mover != "" {
+		a.count++
+		a.seconds += p.seconds
+	}
+}
+
+// release takes that back. The hub is locked.
+func (c *Coordinator) release(p plan, now time.Time) {
+	c.hub.net.Left(p.source, p.dest, p.size, now)
+	if a := c.hub.agents[p.mover]; a != nil && p.mover != "" {
+		a.count--
+		a.seconds = max(0, a.seconds-p.seconds)
+	}
+}
+
+// give hands leases to who moves them, and forgets the plans.
+func (c *Coordinator) give(ctx context.Context, leases []transfer.Lease, plans map[int64]plan) {
+	now := c.now()
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	for _, p := range plans {
+		c.release(p, now)
+	}
+	for _, l := range leases {
+		p := plans[l.Item]
+		l.AtOnce = p.limit
+		h := &held{Lease: l, mover: p.mover, seconds: p.seconds, given: now, heard: now, renewed: now}
+		c.hold(h)
+		if h.mover == "" {
+			c.beginThird(ctx, h)
+		} else if a := c.hub.agents[h.mover]; a != nil { // else it has gone: the lease runs out
+			a.ready = append(a.ready, h)
+			a.ring()
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"weir/catalog"
+	"weir/catalog/store"
+	"weir/internal/db"
+	"weir/internal/wire"
+	"weir/transfer/queue"
+)
+
+// Health is what does not work now. What goes on being wrong is said once, and
+// again when it works.
+type health struct {
+	log   *slog.Logger
+	mu    sync.Mutex
+	wrong map[string]string
+}
+
+func newHealth(log *slog.Logger) *health { return &health{log: log, wrong: map[string]string{}} }
+
+// say notes what became of something; nil: it works.
+func (h *health) say(what string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old, was := h.wrong[what]
+	switch {
+	case err == nil && was:
+		delete(h.wrong, what)
+		h.log.Info("works again", "what", what)
+	case err != nil && (!was || old != err.Error()):
+		h.wrong[what] = err.Error()
+		h.log.Warn("does not work now", "what", what, "error", err)
+	}
+}
+
+// list is what is wrong.
+func (h *health) list() map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make(map[string]string, len(h.wrong))
+	for k, v := range h.wrong {
+		all[k] = v
+	}
+	return all
+}
+
+// comeAgain is when to ask again when the database cannot serve.
+const comeAgain = 2 * time.Second
+
+// refusal is how an error is answered.
+func (c *Coordinator) refusal(err error) error {
+	var conflict *store.ConflictError
+	switch {
+	case err == nil, wire.Status(err) != 0:
+		return err
+	case errors.Is(err, db.ErrBusy):
+		c.told.say("database", err)
+		return &wire.Error{Status: http.StatusServiceUnavailable, Text: "the database cannot serve now: ask again", After: comeAgain}
+	case errors.Is(err, queue.ErrNotFound), errors.Is(err, store.ErrNotFound):
+		return wire.Refuse(http.StatusNotFound, "%s", err.Error())
+	case errors.Is(err, queue.ErrRefused), errors.Is(err, store.ErrExists), errors.As(err, &conflict):
+		return wire.Refuse(http.StatusConflict, "%s", err.Error())
+	case errors.Is(err, catalog.ErrBad):
+		return wire.Refuse(http.StatusBadRequest, "%s", err.Error())
+	}
+	c.log.Error("a question could not be answered", "error", err)
+	return wire.Refuse(http.StatusInternalServerError, "%s", err.Error())
+}
+
+// healthy answers whether the coordinator serves.
+func (c *Coordinator) healthy(w http.ResponseWriter, r *http.Request) {
+	if _, err := c.queue.Destinations(r.Context()); err != nil {
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, "the database cannot serve now", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n")) // who is gone does not need it
+}

@@ -1,0 +1,193 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"weir/catalog"
+	"weir/internal/db"
+	"weir/transfer"
+	"weir/transfer/schedule"
+)
+
+// silence is how long an agent may say nothing until its site counts as down.
+// Agents that wait for work ask again every 20 s, and report every 2.
+const silence = 15 * time.Second
+
+// A hub is what is known in memory: the agents that are there, the leases that are
+// held, and the network. All of it can be had again from the database and from
+// what agents tell when they come in.
+type hub struct {
+	mu     sync.Mutex
+	agents map[string]*agent // by site
+	held   map[int64]*held   // by item
+	net    *schedule.Network
+	sites  map[string]catalog.Site // as the database had them last
+	doors  map[string]secrets      // of sites that are no agents
+	ousted map[string][]string     // sessions of agents in whose place others have come
+	scans  map[int64]*scan         // that are not done
+	full   bool                    // it is closing
+}
+
+// secrets are what an endpoint is opened with. They are sealed in the database.
+type secrets struct {
+	Token string `json:"token,omitempty"`
+	Pin   string `json:"pin,omitempty"`
+}
+
+// An agent is one that has come in.
+type agent struct {
+	transfer.Hello
+	heard   time.Time
+	free    int64
+	asks    int // numbers its questions for work: the last one counts
+	waiting bool
+	slots   int // leases that it can begin, as it said last
+	bell    chan struct{}
+	ready   []*held // for its next answer
+	cancel  []transfer.Hold
+	lost    []transfer.Hold
+	count   int     // leases that it holds
+	seconds float64 // that they are predicted to take, one after the other
+	scans   []int64 // that it knows of
+	latest  transfer.Sample
+}
+
+// A held is a lease that somebody holds.
+type held struct {
+	transfer.Lease
+	mover     string // the site of the agent; "": the coordinator
+	seconds   float64
+	given     time.Time
+	told      bool // it was in an answer
+	stage     transfer.Stage
+	moved     int64
+	heard     time.Time // its mover was
+	renewed   time.Time // in the database
+	began     time.Time // the first byte was reported
+	cancelled bool
+	stop      context.CancelCauseFunc // of a copy by third parties
+}
+
+func (h *held) hold() transfer.Hold { return transfer.Hold{Item: h.Item, Epoch: h.Epoch} }
+
+// openHub takes up what the database knows: links, sites, doors and leases.
+func (c *Coordinator) openHub(ctx context.Context) error {
+	h := &c.hub
+	h.agents, h.held, h.ousted = map[string]*agent{}, map[int64]*held{}, map[string][]string{}
+	h.net = schedule.New(c.conf.Rules, rand.Uint64())
+	kept, err := c.readLinks(ctx)
+	if err != nil {
+		return err
+	}
+	h.net.Load(kept, c.now())
+	h.doors = map[string]secrets{}
+	if err := c.learnSites(ctx); err != nil {
+		return err
+	}
+	if err := c.openScans(ctx); err != nil {
+		return err
+	}
+	leases, err := c.queue.Leases(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range leases {
+		c.hold(&held{Lease: l, mover: moverOf(l), told: true, heard: c.begun, given: c.begun})
+	}
+	return nil
+}
+
+// moverOf is the site whose agent moves a lease, "" if third parties do.
+func moverOf(l transfer.Lease) string {
+	switch l.Mode {
+	case transfer.Pull:
+		return l.Dest.Site
+	case transfer.Push:
+		return l.Source.Site
+	}
+	return ""
+}
+
+// hold notes a lease that is held from now on. The hub is locked, or new.
+func (c *Coordinator) hold(l *held) {
+	h := &c.hub
+	h.held[l.Item] = l
+	h.net.Began(l.Source.Site, l.Dest.Site, l.Size, c.now())
+	if a := h.agents[l.mover]; a != nil && l.mover != "" {
+		a.count++
+		a.seconds += l.seconds
+	}
+}
+
+// let notes that a lease is held no longer. The hub is locked.
+func (c *Coordinator) let(l *held) {
+	h := &c.hub
+	if h.held[l.Item] != l {
+		return
+	}
+	delete(h.held, l.Item)
+	h.net.Left(l.Source.Site, l.Dest.Site, l.Size, c.now())
+	if a := h.agents[l.mover]; a != nil && l.mover != "" {
+		a.count--
+		a.seconds = max(0, a.seconds-l.seconds)
+	}
+	if l.stop != nil {
+		l.stop(errOver)
+	}
+}
+
+// close has questions that wait answered, and no new ones wait.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.full = true
+	for _, a := range h.agents {
+		a.ring()
+	}
+}
+
+// ring wakes the agent's question for work.
+func (a *agent) ring() {
+	select {
+	case a.bell <- struct{}{}:
+	default:
+	}
+}
+
+// readLinks reads what was known of links.
+func (c *Coordinator) readLinks(ctx context.Context) (kept []schedule.Kept, err error) {
+	err = c.db.Read(ctx, func(tx *db.Tx) error {
+		kept = nil
+		texts, err := db.Column[string](tx, "SELECT kept FROM link ORDER BY source, dest")
+		for _, t := range texts {
+			var k schedule.Kept
+			if json.Unmarshal([]byte(t), &k) == nil { // of another version: it is learned anew
+				kept = append(kept, k)
+			}
+		}
+		return err
+	})
+	return kept, err
+}
+
+// keepLinks writes down what is known of links.
+func (c *Coordinator) keepLinks(ctx context.Context) error {
+	c.hub.mu.Lock()
+	kept := c.hub.net.Keep()
+	c.hub.mu.Unlock()
+	return c.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Many("INSERT INTO link (source, dest, kept) VALUES (?, ?, ?) ON CONFLICT (source, dest) DO UPDATE SET kept = excluded.kept", func(yield func([]any) bool) {
+			for _, k := range kept {
+				text, err := json.Marshal(k)
+				if err == nil && !yield([]any{k.Source, k.Dest, string(text)}) {
+					return
+				}
+			}
+		})
+		return err
+	})
+}

@@ -1,0 +1,134 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"weir/internal/token"
+	"weir/internal/tpc"
+	"weir/transfer"
+	"weir/transfer/queue"
+)
+
+const (
+	asking   = 16               // destinations' files that are asked for at once
+	askAgain = 10 * time.Second // after a destination did not answer
+)
+
+// The lost are leases whose movers are gone: their files may be at their
+// destinations all the same, and are asked for there before they are copied again.
+type lostOnes struct {
+	mu   sync.Mutex
+	list []*held
+	next map[int64]time.Time // by item: when it is asked for again
+	more signal
+}
+
+// ask has the destinations of leases asked for their files.
+func (c *Coordinator) ask(list []*held) {
+	if len(list) == 0 {
+		return
+	}
+	c.lost.mu.Lock()
+	c.lost.list = append(c.lost.list, list...)
+	c.lost.mu.Unlock()
+	c.lost.more.give()
+}
+
+// missing has those asked for that the queue misses.
+func (c *Coordinator) missing(list []queue.Missing) {
+	now := c.now()
+	var all []*held
+	c.hub.mu.Lock()
+	c.lost.mu.Lock()
+	for _, m := range list {
+		l := c.hub.held[m.Item]
+		if l == nil || l.Epoch != m.Epoch {
+			l = &held{Lease: m.Lease, mover: moverOf(m.Lease), told: true, heard: m.Heard}
+			c.hub.held[m.Item] = l
+			c.hub.net.Began(l.Source.Site, l.Dest.Site, l.Size, now)
+		}
+		if l.mover == "" && l.stop != nil {
+			continue // it is ours, and goes on: the database was away
+		}
+		if now.Before(c.lost.next[m.Item]) {
+			continue
+		}
+		c.lost.next[m.Item] = now.Add(askAgain)
+		all = append(all, l)
+	}
+	for item := range c.lost.next {
+		if c.hub.held[item] == nil {
+			delete(c.lost.next, item)
+		}
+	}
+	c.lost.mu.Unlock()
+	c.hub.mu.Unlock()
+	c.ask(all)
+}
+
+// askAll asks for the lost until ctx ends.
+func (c *Coordinator) askAll(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	room := make(chan struct{}, asking)
+	for {
+		more := c.lost.more.next()
+		c.lost.mu.Lock()
+		list := c.lost.list
+		c.lost.list = nil
+		c.lost.mu.Unlock()
+		for _, l := range list {
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			running.Go(func() {
+				defer func() { <-room }()
+				if o, known := c.askFor(ctx, l); known {
+					c.told.say("database", c.ended(ctx, []transfer.Outcome{o}))
+				}
+			})
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// askFor asks the destination of a lease for its file. known is false if nobody
+// answers there: the lease stays what it is, until the queue gives it up.
+func (c *Coordinator) askFor(ctx context.Context, l *held) (o transfer.Outcome, known bool) {
+	c.hub.mu.Lock()
+	current := c.hub.held[l.Item] == l
+	door := c.hub.sites[l.Dest.Site].URL
+	began, last, moved := l.given, l.heard, l.moved
+	c.hub.mu.Unlock()
+	if !current {
+		return o, false
+	}
+	o = transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: began, End: c.now(), Moved: moved, Fault: transfer.LeaseLost}
+	o.Reason = fmt.Sprintf("who moved it has stopped or was not heard of since %s", clockTime(last))
+	if door == "" || l.Adler == "" {
+		return o, true // nobody can look: the next attempt does
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	t := c.target(l.Lease, l.Dest, token.Path("read", "/"+l.Dest.Path))
+	info, err := c.tpc.Stat(ctx, t, true, 10*time.Second)
+	switch {
+	case tpc.KindOf(err) == tpc.Missing:
+		o.Reason += ", and it is not at its destination"
+	case err != nil:
+		return o, false
+	case info.Size == l.Size && info.Adler == l.Adler:
+		o.Fault, o.Reason = "", ""
+		o.Size, o.Adler, o.Verified = info.Size, info.Adler, true
+	}
+	return o, true
+}

@@ -1,0 +1,194 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"weir/internal/say"
+	"weir/transfer"
+	"weir/transfer/queue"
+)
+
+const (
+	renewEvery    = 3 * time.Second // leases in the database, at least
+	longestReason = 1000            // bytes of a sentence that comes from outside
+	mostPerReport = 20000           // outcomes or progresses
+)
+
+// outcomes writes down how attempts ended that an agent made.
+func (c *Coordinator) outcomes(ctx context.Context, site string, all []transfer.Outcome) error {
+	if len(all) == 0 {
+		return nil
+	}
+	c.hub.mu.Lock()
+	mine := make([]transfer.Outcome, 0, len(all))
+	for _, o := range all[:min(len(all), mostPerReport)] {
+		if l := c.hub.held[o.Item]; l != nil && l.mover != site {
+			c.log.Warn("an agent tells of a copy that is another's", "site", site, "item", o.Item)
+			continue // it is acknowledged, so that it does not come again
+		}
+		mine = append(mine, c.fit(o))
+	}
+	c.hub.mu.Unlock()
+	return c.ended(ctx, mine)
+}
+
+// fit makes what an outcome says possible.
+func (c *Coordinator) fit(o transfer.Outcome) transfer.Outcome {
+	now := c.now()
+	o.Reason = sentence(o.Reason)
+	o.Size, o.Moved, o.Resumed = max(0, o.Size), max(0, o.Moved), max(0, o.Resumed)
+	if o.CPU < 0 || math.IsNaN(o.CPU) || o.CPU > 1e9 {
+		o.CPU = 0
+	}
+	o.After = min(max(0, o.After), 24*time.Hour)
+	if o.End.IsZero() || o.End.After(now) {
+		o.End = now
+	}
+	if o.Begin.IsZero() || o.Begin.After(o.End) || o.End.Sub(o.Begin) > 365*24*time.Hour {
+		o.Begin = o.End
+	}
+	return o
+}
+
+// sentence is a text from outside, fit to be shown.
+func sentence(s string) string {
+	s = say.Plain(s)
+	if len(s) > longestReason {
+		cut := longestReason
+		for cut > 0 && s[cut]&0xC0 == 0x80 {
+			cut--
+		}
+		s = s[:cut] + "..."
+	}
+	return s
+}
+
+// ended writes outcomes down, and does what follows from that in memory.
+func (c *Coordinator) ended(ctx context.Context, all []transfer.Outcome) error {
+	if len(all) == 0 {
+		return nil
+	}
+	changes, err := c.queue.Report(ctx, all)
+	if err != nil {
+		return err
+	}
+	by := make(map[transfer.Hold]transfer.Outcome, len(all))
+	for _, o := range all {
+		by[transfer.Hold{Item: o.Item, Epoch: o.Epoch}] = o
+	}
+	c.hub.mu.Lock()
+	for _, ch := range changes {
+		c.follow(ch, by)
+	}
+	c.hub.mu.Unlock()
+	c.changed(changes)
+	return nil
+}
+
+// follow takes a change of a file over into memory. The hub is locked.
+func (c *Coordinator) follow(ch queue.Change, by map[transfer.Hold]transfer.Outcome) {
+	l := c.hub.held[ch.Item]
+	if l == nil || l.Epoch != ch.Epoch {
+		return
+	}
+	if o, ok := by[l.hold()]; ok && !ch.Stale {
+		c.hub.net.Moved(l.Source.Site, l.Dest.Site, max(0, o.Moved-l.moved), o.End)
+		c.hub.net.Learn(transfer.Attempt{Item: l.Item, Source: l.Source.Site, Dest: l.Dest.Site, Mode: l.Mode, Outcome: o})
+	}
+	c.let(l)
+}
+
+// changed wakes whoever waits for what changes bring.
+func (c *Coordinator) changed(changes []queue.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	c.wake.give()
+	c.work.give()
+	c.happy.give()
+	for _, ch := range changes {
+		if ch.Ended != "" {
+			c.log.Info("a request has ended", "request", ch.Request, "status", string(ch.Ended))
+		}
+	}
+}
+
+// progress notes how far copies are, and tells which are to be broken off.
+func (c *Coordinator) progress(ctx context.Context, a *agent, all []transfer.Progress) (transfer.Ack, error) {
+	now := c.now()
+	ack := transfer.Ack{Now: now, Until: now.Add(c.lease())}
+	c.hub.mu.Lock()
+	ack.Cancel, ack.Lost = a.cancel, a.lost
+	a.cancel, a.lost = nil, nil
+	var renew []transfer.Progress
+	for _, p := range all[:min(len(all), mostPerReport)] {
+		l := c.hub.held[p.Item]
+		switch {
+		case l == nil || l.mover != a.Site || l.Epoch != p.Epoch:
+			ack.Lost = append(ack.Lost, transfer.Hold{Item: p.Item, Epoch: p.Epoch})
+		case l.cancelled:
+			ack.Cancel = append(ack.Cancel, l.hold())
+		default:
+			c.advance(l, p, now)
+			if now.Sub(l.renewed) >= renewEvery {
+				l.renewed = now
+				renew = append(renew, p)
+			}
+		}
+	}
+	c.hub.mu.Unlock()
+	gone, err := c.renew(ctx, renew)
+	if err != nil {
+		return ack, err
+	}
+	ack.Cancel = append(ack.Cancel, gone...)
+	ack.Cancel, ack.Lost = once(ack.Cancel), once(ack.Lost)
+	return ack, nil
+}
+
+// advance notes how far a copy is. The hub is locked.
+func (c *Coordinator) advance(l *held, p transfer.Progress, now time.Time) {
+	moved := min(max(p.Moved, l.moved), max(2*l.Size, l.moved))
+	c.hub.net.Moved(l.Source.Site, l.Dest.Site, moved-l.moved, now)
+	if l.began.IsZero() && moved > 0 {
+		l.began = now
+	}
+	l.moved, l.stage, l.heard = moved, p.Stage, now
+}
+
+// renew makes leases last longer in the database. Those that are to be let go are
+// returned: their requests were stopped.
+func (c *Coordinator) renew(ctx context.Context, p []transfer.Progress) (gone []transfer.Hold, err error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	if _, gone, err = c.queue.Renew(ctx, p); err != nil {
+		return nil, err
+	}
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	for _, g := range gone {
+		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch {
+			l.cancelled = true
+		}
+	}
+	return gone, nil
+}
+
+func once(list []transfer.Hold) []transfer.Hold {
+	slices.SortFunc(list, func(a, b transfer.Hold) int {
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Epoch, b.Epoch))
+	})
+	return slices.Compact(list)
+}
+
+func (c *Coordinator) lease() time.Duration {
+	if c.conf.Lease > 0 {
+		return c.conf.Lease
+	}
+	return time.Minute
+}

@@ -1,0 +1,321 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"weir/internal/unit"
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// Lengths of pages of lists.
+const (
+	page1000 = 1000
+	most     = 10000
+)
+
+// submit takes a request.
+func (c *Coordinator) submit(r *http.Request, in *transfer.Submission) (transfer.Request, error) {
+	who, err := need(r, maySubmit)
+	if err != nil {
+		return transfer.Request{}, err
+	}
+	ctx := r.Context()
+	asked := in.Approve
+	if asked && !who.has(mayApprove) {
+		return transfer.Request{}, wire.Refuse(http.StatusForbidden, "to approve it at once takes the role %s: submit it without, and somebody else approves it", mayApprove)
+	}
+	reason := ""
+	if !asked {
+		if reason, err = c.rule(ctx, in); err != nil {
+			return transfer.Request{}, c.refusal(err)
+		}
+		in.Approve = reason != ""
+	}
+	q, err := c.queue.Submit(ctx, who.name, *in)
+	if err != nil {
+		return q, c.refusal(err)
+	}
+	c.log.Info("a request was submitted", "request", q.ID, "by", who.name, "dataset", in.Dataset, "to", in.To, "status", string(q.Status), "rule", reason)
+	c.stir()
+	return q, nil
+}
+
+// rule tells why a submission needs no approval, "" if it does.
+func (c *Coordinator) rule(ctx context.Context, in *transfer.Submission) (string, error) {
+	if c.conf.Approve < 0 {
+		return "none is needed here", nil
+	}
+	if c.conf.Approve == 0 || in.Dataset == "" {
+		return "", nil
+	}
+	d, err := c.catalog.Dataset(ctx, in.Dataset)
+	if err != nil {
+		return "", err
+	}
+	if d.Bytes > c.conf.Approve {
+		return "", nil
+	}
+	return fmt.Sprintf("%s are no more than %s", unit.Bytes(float64(d.Bytes)), unit.Bytes(float64(c.conf.Approve))), nil
+}
+
+// stir wakes what a change of a request concerns.
+func (c *Coordinator) stir() {
+	c.work.give()
+	c.wake.give()
+	c.happy.give()
+}
+
+// A word is what is said to a decision.
+type word struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// verdict makes a handler of what somebody decides about a request.
+func (c *Coordinator) verdict(what string, decide func(ctx context.Context, id int64, by, reason string) (transfer.Request, error)) func(*http.Request, *word) (transfer.Request, error) {
+	return func(r *http.Request, in *word) (transfer.Request, error) {
+		id, err := number(r, "id")
+		if err != nil {
+			return transfer.Request{}, err
+		}
+		who, err := c.mayDecide(r, what, id)
+		if err != nil {
+			return transfer.Request{}, err
+		}
+		if len(in.Reason) > longestReason {
+			return transfer.Request{}, wire.Refuse(http.StatusBadRequest, "the reason has more than %d bytes", longestReason)
+		}
+		q, err := decide(r.Context(), id, who.name, in.Reason)
+		if err != nil {
+			return q, c.refusal(err)
+		}
+		c.log.Info("a request was decided about", "request", id, "decision", what, "by", who.name)
+		c.stir()
+		return c.shown(q), nil
+	}
+}
+
+// mayDecide refuses who may not decide about a request. Who submitted one may
+// cancel and retry it.
+func (c *Coordinator) mayDecide(r *http.Request, what string, id int64) (caller, error) {
+	who := callerOf(r)
+	if who.has(mayApprove) || what == "approve" || what == "reject" {
+		return need(r, mayApprove)
+	}
+	if who, err := need(r, maySubmit); err != nil {
+		return who, err
+	}
+	q, err := c.queue.Get(r.Context(), id)
+	if err != nil {
+		return who, c.refusal(err)
+	}
+	if q.By != who.name {
+		return who, wire.Refuse(http.StatusForbidden, "request %d is %s's: to %s it takes the role %s", id, q.By, what, mayApprove)
+	}
+	return who, nil
+}
+
+// cancel stops a request, and has the copies that run broken off at once.
+func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
+	q, err := c.queue.Cancel(ctx, id, by, reason)
+	if err != nil {
+		return q, err
+	}
+	var never []transfer.Outcome
+	now := c.now()
+	c.hub.mu.Lock()
+	for _, l := range c.hub.held {
+		if l.Request != id || l.cancelled {
+			continue
+		}
+		l.cancelled = true
+		a := c.hub.agents[l.mover]
+		switch {
+		case l.stop != nil:
+			l.stop(errCancelled)
+		case a != nil && l.told:
+			a.cancel = append(a.cancel, l.hold())
+			a.ring()
+		case !l.told:
+			never = append(never, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Stopped, Reason: errCancelled.Error(), Begin: now, End: now})
+		}
+	}
+	c.hub.mu.Unlock()
+	if err := c.ended(ctx, never); err != nil {
+		c.told.say("database", err) // their leases run out
+	}
+	return c.queue.Get(ctx, id)
+}
+
+func number(r *http.Request, name string) (int64, error) {
+	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
+	if err != nil || n <= 0 {
+		return 0, wire.Refuse(http.StatusBadRequest, "%.50q is no number of a request", r.PathValue(name))
+	}
+	return n, nil
+}
+
+// asked is a whole number of the query, other if it is not there.
+func asked(r *http.Request, name string, other, least, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return other, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, wire.Refuse(http.StatusBadRequest, "%s=%.50s: a whole number from %d to %d is expected", name, text, least, most)
+	}
+	return n, nil
+}
+
+// list shows requests.
+func (c *Coordinator) list(r *http.Request, _ *struct{}) ([]transfer.Request, error) {
+	if _, err := need(r, mayRead); err != nil {
+		return nil, err
+	}
+	q := r.URL.Query()
+	f := transfer.Filter{Status: transfer.Status(q.Get("status")), Open: q.Get("open") == "true", To: q.Get("to"), Dataset: q.Get("dataset"), By: q.Get("by")}
+	before, err := asked(r, "before", 0, 0, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	n, err := asked(r, "n", 100, 1, 1000)
+	if err != nil {
+		return nil, err
+	}
+	f.Before, f.Limit = before, int(n)
+	list, err := c.queue.List(r.Context(), f)
+	for i := range list {
+		list[i] = c.shown(list[i])
+	}
+	return filled(list), c.refusal(err)
+}
+
+func (c *Coordinator) show(r *http.Request, _ *struct{}) (transfer.Request, error) {
+	id, err := c.reading(r)
+	if err != nil {
+		return transfer.Request{}, err
+	}
+	q, err := c.queue.Get(r.Context(), id)
+	return c.shown(q), c.refusal(err)
+}
+
+// reading is the request that somebody wants to see.
+func (c *Coordinator) reading(r *http.Request) (int64, error) {
+	if _, err := need(r, mayRead); err != nil {
+		return 0, err
+	}
+	return number(r, "id")
+}
+
+// shown is a request with what only the coordinator knows.
+func (c *Coordinator) shown(q transfer.Request) transfer.Request { return q }
+
+// items shows files of a request, with how far those are that are being copied.
+func (c *Coordinator) items(r *http.Request, _ *struct{}) ([]transfer.Item, error) {
+	id, err := c.reading(r)
+	if err != nil {
+		return nil, err
+	}
+	after, err := asked(r, "after", 0, 0, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	n, err := asked(r, "n", page1000, 1, most)
+	if err != nil {
+		return nil, err
+	}
+	items, err := c.pageOf(r.Context(), id, transfer.State(r.URL.Query().Get("state")), after, int(n))
+	if err != nil {
+		return nil, c.refusal(err)
+	}
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	for i := range items {
+		if l := c.hub.held[items[i].ID]; l != nil && items[i].State == transfer.Leased {
+			items[i].Stage, items[i].Moved = l.stage, l.moved
+		}
+	}
+	return filled(items), nil
+}
+
+// pageOf reads on over pages that are empty but not the last.
+func (c *Coordinator) pageOf(ctx context.Context, id int64, s transfer.State, after int64, n int) (all []transfer.Item, err error) {
+	for len(all) < n {
+		items, next, err := c.queue.Items(ctx, id, s, after, n-len(all))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		if next == 0 {
+			break
+		}
+		after = next
+	}
+	return all, nil
+}
+
+func (c *Coordinator) attempts(r *http.Request, _ *struct{}) ([]transfer.Attempt, error) {
+	id, err := c.reading(r)
+	if err != nil {
+		return nil, err
+	}
+	item, err := asked(r, "item", 0, 0, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	n, err := asked(r, "n", page1000, 1, most)
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := asked(r, "epoch", 0, 0, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	after, err := asked(r, "after", 0, 0, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	var list []transfer.Attempt
+	if item != 0 {
+		if _, of, err := c.queue.Item(r.Context(), item); err != nil || of != id {
+			return nil, c.refusal(orRefuse(err, "file %d is not one of request %d", item, id))
+		}
+		list, err = c.queue.Attempts(r.Context(), item)
+		list = list[:min(len(list), int(n))]
+	} else {
+		last := transfer.Attempt{Item: after, Late: after != 0}
+		last.Epoch = epoch
+		list, err = c.queue.RequestAttempts(r.Context(), id, last, int(n))
+	}
+	return filled(list), c.refusal(err)
+}
+
+func orRefuse(err error, format string, a ...any) error {
+	if err != nil {
+		return err
+	}
+	return wire.Refuse(http.StatusNotFound, format, a...)
+}
+
+func (c *Coordinator) manifest(r *http.Request, _ *struct{}) (transfer.Manifest, error) {
+	id, err := c.reading(r)
+	if err != nil {
+		return transfer.Manifest{}, err
+	}
+	m, err := c.queue.Manifest(r.Context(), id)
+	m.Items = filled(m.Items)
+	return m, c.refusal(err)
+}
+
+func (c *Coordinator) links(r *http.Request, _ *struct{}) ([]transfer.Link, error) {
+	if _, err := need(r, mayRead); err != nil {
+		return nil, err
+	}
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	return filled(c.hub.net.Links()), nil
+}

@@ -1,0 +1,186 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/pause"
+	"weir/transfer"
+)
+
+const (
+	second      = time.Second
+	keepEvery   = 10 * time.Second
+	probeEvery  = 30 * time.Second
+	pruneEvery  = time.Hour
+	workBatch   = 5000 // files that are written down in one transaction
+	longestRest = 10 * time.Second
+)
+
+// Run moves what is to be moved, until ctx ends: then it has third parties give
+// up, and returns nil. What goes wrong is said to the log, and tried again.
+func (c *Coordinator) Run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	for _, loop := range []func(context.Context){c.workAll, c.dealAll, c.beat, c.askAll, c.probeAll} {
+		loops.Go(func() { loop(ctx) })
+	}
+	c.orphans()
+	loops.Wait()
+	c.third.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*second)
+	defer cancel()
+	if err := c.keepLinks(ctx); err != nil && !errors.Is(err, db.ErrBusy) {
+		return err
+	}
+	return nil
+}
+
+// orphans are copies by third parties that a coordinator before this one had made.
+func (c *Coordinator) orphans() {
+	c.hub.mu.Lock()
+	var list []*held
+	for _, l := range c.hub.held {
+		if l.mover == "" && l.stop == nil {
+			list = append(list, l)
+		}
+	}
+	c.hub.mu.Unlock()
+	c.ask(list)
+}
+
+// rest waits; false if ctx ended.
+func (c *Coordinator) rest(ctx context.Context, d time.Duration) bool { return pause.For(ctx, d) }
+
+// again does something until it works or ctx ends.
+func (c *Coordinator) again(ctx context.Context, what string, f func(context.Context) error) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, longestRest) {
+		err := f(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		c.told.say(what, err)
+		if err == nil || !c.rest(ctx, wait) {
+			return
+		}
+	}
+}
+
+// workAll does what requests wait for: their files are written down, dropped, or
+// tried again.
+func (c *Coordinator) workAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		next := c.work.next()
+		more := false
+		c.again(ctx, "database", func(ctx context.Context) (err error) {
+			more, err = c.queue.Work(ctx, workBatch)
+			return err
+		})
+		if more {
+			c.wake.give()
+			c.happy.give()
+			continue
+		}
+		await(ctx, next, second)
+	}
+}
+
+// dealAll gives out what waits, as soon as somebody can take it.
+func (c *Coordinator) dealAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		next := c.wake.next()
+		c.again(ctx, "database", c.deal)
+		await(ctx, next, second)
+	}
+}
+
+// await waits for a channel to be closed, for at most d.
+func await(ctx context.Context, next <-chan struct{}, d time.Duration) {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case <-next:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// beat does what the clock demands, every second.
+func (c *Coordinator) beat(ctx context.Context) {
+	var kept, pruned time.Time
+	for ctx.Err() == nil {
+		now := c.now()
+		c.hub.mu.Lock()
+		c.hub.net.Tick(now)
+		c.hub.mu.Unlock()
+		c.told.say("database", c.expire(ctx))
+		c.told.say("database", c.renewThirds(ctx))
+		c.told.say("database", c.watchSites(ctx))
+		if now.Sub(kept) >= keepEvery {
+			kept = now
+			c.told.say("database", c.keepLinks(ctx))
+		}
+		if now.Sub(pruned) >= pruneEvery {
+			pruned = now
+			c.told.say("database", c.pruneSamples(ctx))
+		}
+		c.rest(ctx, second)
+	}
+}
+
+// expire has the queue do what its clock demands.
+func (c *Coordinator) expire(ctx context.Context) error {
+	missing, changes, err := c.queue.Expire(ctx)
+	c.hub.mu.Lock()
+	for _, ch := range changes {
+		c.follow(ch, nil)
+	}
+	c.hub.mu.Unlock()
+	c.changed(changes)
+	c.missing(missing)
+	return err
+}
+
+// renewThirds renews the leases of copies by third parties.
+func (c *Coordinator) renewThirds(ctx context.Context) error {
+	now := c.now()
+	var p []transfer.Progress
+	c.hub.mu.Lock()
+	for _, l := range c.hub.held {
+		if l.mover == "" && l.stop != nil && !l.cancelled && now.Sub(l.renewed) >= renewEvery {
+			l.renewed = now
+			p = append(p, transfer.Progress{Item: l.Item, Epoch: l.Epoch, Stage: l.stage, Moved: l.moved})
+		}
+	}
+	c.hub.mu.Unlock()
+	gone, err := c.renew(ctx, p)
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	for _, g := range gone {
+		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch && l.stop != nil {
+			l.stop(errCancelled)
+		}
+	}
+	return err
+}
+
+// probeAll asks endpoints without agents whether they are there, every now and
+// then.
+func (c *Coordinator) probeAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		c.hub.mu.Lock()
+		var names []string
+		for _, s := range c.hub.sites {
+			if s.Kind == httpKind {
+				names = append(names, s.Name)
+			}
+		}
+		c.hub.mu.Unlock()
+		for _, n := range names {
+			c.probe(ctx, n)
+		}
+		c.rest(ctx, probeEvery)
+	}
+}

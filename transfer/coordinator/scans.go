@@ -1,0 +1,246 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"weir/catalog"
+	"weir/catalog/store"
+	"weir/internal/db"
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+const (
+	mostProblems = 100  // of a scan that are kept
+	mostScans    = 1000 // that are not done, at once
+)
+
+// A scan is what an agent was asked to look for.
+type scan struct {
+	transfer.ScanState
+	site, dataset, path string
+}
+
+const scanColumns = "SELECT id, site, dataset, path, done, files, bytes, problems FROM scan "
+
+func readScan(r *db.Rows) (s *scan, err error) {
+	s = &scan{}
+	var problems string
+	if err = r.Scan(&s.ID, &s.site, &s.dataset, &s.path, &s.Done, &s.Files, &s.Bytes, &problems); err != nil {
+		return nil, err
+	}
+	_ = json.Unmarshal([]byte(problems), &s.Problem) // a list of our own
+	return s, nil
+}
+
+// openScans takes up the scans that are not done.
+func (c *Coordinator) openScans(ctx context.Context) error {
+	c.hub.scans = map[int64]*scan{}
+	return c.db.Read(ctx, func(tx *db.Tx) error {
+		list, err := db.All(tx, readScan, scanColumns+"WHERE NOT done ORDER BY id")
+		for _, s := range list {
+			c.hub.scans[s.ID] = s
+		}
+		return err
+	})
+}
+
+// addScan asks the agent of a site to look for files.
+func (c *Coordinator) addScan(r *http.Request, in *transfer.NewScan) (transfer.ScanState, error) {
+	who, err := need(r, mayAdmin)
+	if err != nil {
+		return transfer.ScanState{}, err
+	}
+	in.Path = strings.Trim(path.Clean("/"+in.Path), "/")
+	if err := catalog.CheckName(in.Dataset); err != nil {
+		return transfer.ScanState{}, c.refusal(err)
+	}
+	c.hub.mu.Lock()
+	site, known := c.hub.sites[in.Site]
+	there, many := c.hub.agents[in.Site] != nil, len(c.hub.scans)
+	c.hub.mu.Unlock()
+	switch {
+	case !known:
+		return transfer.ScanState{}, wire.Refuse(http.StatusNotFound, "there is no site %.80q", in.Site)
+	case site.Kind != agentKind || !there:
+		return transfer.ScanState{}, wire.Refuse(http.StatusConflict, "site %s has no agent that could look for files now: %s", in.Site, orElse(site.Problem, "it has none at all"))
+	case many >= mostScans:
+		return transfer.ScanState{}, wire.Refuse(http.StatusTooManyRequests, "%d scans go on already: wait until some are done", many)
+	}
+	s := &scan{site: in.Site, dataset: in.Dataset, path: in.Path}
+	err = c.db.Write(r.Context(), func(tx *db.Tx) error {
+		return tx.Row("INSERT INTO scan (site, dataset, path, asked_by, made, done, files, bytes, problems) VALUES (?, ?, ?, ?, ?, FALSE, 0, 0, '[]') RETURNING id",
+			s.site, s.dataset, s.path, who.name, c.now()).Scan(&s.ID)
+	})
+	if err != nil {
+		return transfer.ScanState{}, c.refusal(err)
+	}
+	c.log.Info("a scan was asked for", "scan", s.ID, "site", s.site, "path", s.path, "dataset", s.dataset, "by", who.name)
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	c.hub.scans[s.ID] = s
+	if a := c.hub.agents[s.site]; a != nil {
+		a.ring()
+	}
+	return s.ScanState, nil
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+func (c *Coordinator) showScan(r *http.Request, _ *struct{}) (s transfer.ScanState, err error) {
+	id, err := c.reading(r)
+	if err != nil {
+		return s, err
+	}
+	err = c.db.Read(r.Context(), func(tx *db.Tx) error {
+		list, err := db.All(tx, readScan, scanColumns+"WHERE id = ?", id)
+		if err == nil && len(list) == 0 {
+			return wire.Refuse(http.StatusNotFound, "there is no scan %d", id)
+		}
+		if err == nil {
+			s = list[0].ScanState
+		}
+		return err
+	})
+	return s, c.refusal(err)
+}
+
+// scansOf are the scans that an agent does not know of yet, and those that it is
+// to break off. The hub is locked.
+func (c *Coordinator) scansOf(a *agent) (begin []transfer.Scan, drop []int64) {
+	for _, s := range c.hub.scans {
+		if s.site == a.Site && !slices.Contains(a.scans, s.ID) {
+			begin = append(begin, transfer.Scan{ID: s.ID, Path: s.path})
+			a.scans = append(a.scans, s.ID)
+		}
+	}
+	for _, id := range a.scans {
+		if s := c.hub.scans[id]; s == nil || s.site != a.Site {
+			drop = append(drop, id)
+		}
+	}
+	a.scans = slices.DeleteFunc(a.scans, func(id int64) bool { return slices.Contains(drop, id) })
+	return begin, drop
+}
+
+// found takes over what scans have found. drop are scans that are none.
+func (c *Coordinator) found(ctx context.Context, site string, all []transfer.Found) (drop []int64, err error) {
+	for _, f := range all {
+		c.hub.mu.Lock()
+		s := c.hub.scans[f.Scan]
+		c.hub.mu.Unlock()
+		if s == nil || s.site != site {
+			drop = append(drop, f.Scan)
+			continue
+		}
+		if err := c.foundPart(ctx, s, f); err != nil {
+			return nil, err
+		}
+	}
+	return drop, nil
+}
+
+// foundPart makes files that a scan has found part of its dataset. A part that
+// comes again changes nothing: the dataset counts, not the parts.
+func (c *Coordinator) foundPart(ctx context.Context, s *scan, f transfer.Found) error {
+	added, problems, err := c.register(ctx, s, f.Files)
+	if err != nil {
+		return err
+	}
+	if f.Problem != "" {
+		problems = append(problems, sentence(f.Problem))
+	}
+	c.hub.mu.Lock()
+	next := *s
+	c.hub.mu.Unlock()
+	next.Files += added.files
+	next.Bytes += added.bytes
+	next.Problem = append(slices.Clone(next.Problem), problems...)
+	next.Problem = next.Problem[:min(len(next.Problem), mostProblems)]
+	next.Done = f.Done
+	text, err := json.Marshal(filled(next.Problem))
+	if err != nil {
+		return err
+	}
+	err = c.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec("UPDATE scan SET done = ?, files = ?, bytes = ?, problems = ? WHERE id = ?", next.Done, next.Files, next.Bytes, string(text), next.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	*s = next
+	if s.Done {
+		delete(c.hub.scans, s.ID)
+		c.log.Info("a scan is done", "scan", s.ID, "files", s.Files, "problems", len(s.Problem))
+	}
+	return nil
+}
+
+type tally struct{ files, bytes int64 }
+
+// register writes files that a scan has found into the catalog. Those that cannot
+// be there, or contradict it, are problems.
+func (c *Coordinator) register(ctx context.Context, s *scan, files []transfer.FoundFile) (n tally, problems []string, err error) {
+	if len(files) == 0 {
+		return n, nil, nil
+	}
+	now := c.now()
+	_, err = c.catalog.Register(ctx, s.dataset, s.site, "the agent of "+s.site, func(yield func(catalog.Entry, error) bool) {
+		n, problems = tally{}, nil
+		for _, f := range files {
+			e, why := entry(s, f)
+			if why != nil {
+				problems = append(problems, sentence(why.Error()))
+				continue
+			}
+			if e.Adler != "" {
+				e.Verified = now
+			}
+			n.files++
+			n.bytes += e.Size
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		n.files -= conflict.Files
+		for _, one := range conflict.First {
+			problems = append(problems, fmt.Sprintf("%s: %s", one.Name, one.Why))
+		}
+		err = nil
+	}
+	return n, problems, err
+}
+
+// entry is a file that was found as the catalog knows it: it is called after its
+// dataset and where it was found in the folder, and the folder within is its block.
+func entry(s *scan, f transfer.FoundFile) (e catalog.Entry, err error) {
+	name := s.dataset + "/" + f.Path
+	block := path.Dir(f.Path)
+	if block == "." {
+		block = ""
+	}
+	e.File, err = catalog.Check(catalog.File{Name: name, Block: block, Size: f.Size, Adler: f.Adler})
+	at := path.Join(s.path, f.Path)
+	if at != strings.TrimPrefix(name, "/") {
+		e.Path = at
+	}
+	return e, err
+}

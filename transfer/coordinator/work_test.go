@@ -1,0 +1,54 @@
+package coordinator
+
+import (
+	"testing"
+
+	"weir/transfer"
+)
+
+// A dataset is asked for, given out, reported and complete.
+func TestARequestIsCarriedOut(t *testing.T) {
+	h := start(t, Config{})
+	a, b := h.robot("A"), h.robot("B")
+	a.hello("https://127.0.0.1:1/")
+	if w := b.hello(""); w.Issuer == "" || len(w.Keys) == 0 || len(w.Audience) != 1 || w.Now.IsZero() {
+		t.Errorf("%+v", w)
+	}
+	h.fill("/store/run1", "A", 20, 1000)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !q.Status.Ended() {
+		w := b.work()
+		var all []transfer.Outcome
+		for _, l := range w.Leases {
+			if l.Mode != transfer.Pull || l.Source.Token == "" || l.Source.URL != "https://127.0.0.1:1"+l.Name || l.AtOnce == 0 {
+				t.Errorf("lease %+v", l)
+			}
+			all = append(all, did(l))
+		}
+		if _, err := b.report(all...); err != nil {
+			t.Fatal(err)
+		}
+		if q, err = h.admin.Request(t.Context(), q.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q.Status != transfer.Completed || q.Count.Done != 20 {
+		t.Errorf("%+v", q)
+	}
+	m, err := h.admin.Manifest(t.Context(), q.ID)
+	if err != nil || len(m.Items) != 20 || m.Digest == "" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	files, err := h.admin.Files(t.Context(), "/store/run1", "", 0)
+	if err != nil || len(files) != 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		if len(f.Replicas) != 2 || f.Replicas[1].Site != "B" || f.Replicas[1].Verified.IsZero() {
+			t.Errorf("%+v", f)
+		}
+	}
+}
