@@ -20,8 +20,8 @@ func Theme() string { return theme }
 const Missing = "This weir was built without the scripts of its pages (make web builds them; it needs Node), so charts cannot be zoomed or pointed at."
 
 // Bundle returns the text of a file that `make web` made: report.js,
-// report.css, live.js or live.css. It is false where the program was built
-// without it.
+// live.js, transfer.js, or one of their style sheets (.css). It is false where
+// the program was built without it.
 func Bundle(name string) (string, bool) {
 	b, err := dist.ReadFile("dist/" + name)
 	if err != nil || len(b) == 0 {

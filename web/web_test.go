@@ -9,7 +9,7 @@ import (
 
 // Each file that was built is handed out; what was not built is not there.
 func TestBundle(t *testing.T) {
-	for _, name := range []string{"report.js", "report.css", "live.js", "live.css"} {
+	for _, name := range []string{"report.js", "report.css", "live.js", "live.css", "transfer.js", "transfer.css"} {
 		b, err := os.ReadFile("dist/" + name)
 		if got, ok := Bundle(name); ok != (err == nil) || got != string(b) {
 			t.Errorf("%s: %d bytes, %v; the file has %d", name, len(got), ok, len(b))

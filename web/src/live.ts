@@ -9,7 +9,7 @@ import "./live.css";
 class Live {
   private data = new Data();
   private readonly page: Page;
-  private readonly wire: Wire;
+  private readonly wire: Wire<Message>;
   private run = new URLSearchParams(location.search).get("run") ?? ""; // "": the newest
   private hosts: string[] = []; // that somebody has chosen; none: the busiest
   private entries: Entry[] = [];
@@ -18,18 +18,19 @@ class Live {
 
   constructor(root: HTMLElement) {
     this.page = new Page(root, { run: (key) => this.choose(key), host: (name, drawn) => this.draw(name, drawn) });
-    this.wire = new Wire({ message: (m) => this.take(m), state: (text, good) => this.page.connection(text, good) }, () => this.query());
+    this.wire = new Wire({ message: (m) => this.take(m), state: (text, good) => this.page.connection(text, good) }, (since) => this.address(since));
     this.page.connection("connecting", true);
     this.wire.open(true);
     addEventListener("popstate", () => this.choose(new URLSearchParams(location.search).get("run") ?? "", false));
     document.addEventListener("visibilitychange", () => !document.hidden && this.redraw());
   }
 
-  private query(): URLSearchParams {
+  private address(since: string): string {
     const q = new URLSearchParams();
     if (this.run) q.set("run", this.run);
     for (const h of this.hosts) q.append("host", h);
-    return q;
+    if (since) q.set("since", since);
+    return "/events?" + q.toString();
   }
 
   private take(m: Message): void {

@@ -1,9 +1,8 @@
-// The connection to the server: it comes back by itself, where it was, and says
-// how it is.
-import type { Message } from "./live_data";
+// The connection of a live page to its server: it comes back by itself, where it
+// was, and says how it is.
 
-export interface Listener {
-  message(m: Message): void;
+export interface Listener<M> {
+  message(m: M): void;
   /** state tells how the connection is; good is false while there is none. */
   state(text: string, good: boolean): void;
 }
@@ -15,7 +14,17 @@ const unseen = 600_000;
 const silence = 17_000;
 const longestWait = 10_000;
 
-export class Wire {
+/** said is the sentence of an answer that is none: text, or JSON with an error. */
+function said(text: string): string {
+  try {
+    text = String((JSON.parse(text) as { error?: unknown }).error ?? text);
+  } catch {
+    // it is text
+  }
+  return text.replace(/^weir: /, "").trim().slice(0, 300);
+}
+
+export class Wire<M> {
   private source: EventSource | null = null;
   private id = "";
   private fails = 0;
@@ -24,8 +33,8 @@ export class Wire {
   private retryAt = 0;
   private hiddenAt = 0;
 
-  /** query returns what is asked for besides the place to go on from. */
-  constructor(private readonly listener: Listener, private readonly query: () => URLSearchParams) {
+  /** address returns what is asked for; since is the place to go on from, "" is none. */
+  constructor(private readonly listener: Listener<M>, private readonly address: (since: string) => string) {
     addEventListener("online", () => this.hurry());
     document.addEventListener("visibilitychange", () => {
       this.hiddenAt = document.hidden ? Date.now() : 0;
@@ -38,16 +47,14 @@ export class Wire {
   open(fresh: boolean): void {
     if (fresh) this.id = "";
     this.close();
-    const q = this.query();
-    if (this.id) q.set("since", this.id);
-    const url = "/events?" + q.toString();
+    const url = this.address(this.id);
     const source = new EventSource(url);
     this.source = source;
     this.quiet = Date.now();
     source.addEventListener("message", (e) => {
       if (this.source !== source) return;
       this.quiet = Date.now();
-      const m = JSON.parse(e.data as string) as Message;
+      const m = JSON.parse(e.data as string) as M;
       this.id = e.lastEventId;
       if (this.fails > 0 || this.retryAt > 0) this.fails = this.retryAt = 0;
       this.listener.state("connected", true);
@@ -61,7 +68,8 @@ export class Wire {
     });
   }
 
-  private close(): void {
+  /** close lets the connection go, until open. */
+  close(): void {
     clearTimeout(this.timer);
     this.source?.close();
     this.source = null;
@@ -75,7 +83,7 @@ export class Wire {
     const stop = new AbortController();
     try {
       const r = await fetch(url, { signal: stop.signal });
-      if (!r.ok) text = (await r.text()).replace(/^weir: /, "").trim().slice(0, 300);
+      if (!r.ok) text = said(await r.text());
     } catch {
       // nobody is there
     }

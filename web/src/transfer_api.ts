@@ -1,0 +1,230 @@
+// What the page asks a coordinator, as package transfer and catalog write it.
+
+export interface Who {
+  name: string;
+  roles: string[] | null;
+  until?: string;
+}
+
+export interface Site {
+  name: string;
+  kind: string;
+  url?: string;
+  max?: number;
+  free_bytes: number; // -1: not known
+  seen?: string;
+  up: boolean;
+  problem?: string;
+}
+
+export interface Dataset {
+  name: string;
+  blocks: number;
+  files: number;
+  bytes: number;
+  files_at?: Record<string, number>;
+}
+
+export interface Replica {
+  site: string;
+  path?: string;
+  verified?: string;
+  bad?: string;
+}
+
+export interface Placed {
+  name: string;
+  block?: string;
+  size_bytes: number;
+  adler32?: string;
+  replicas?: Replica[];
+}
+
+export interface Submission {
+  key?: string;
+  dataset: string;
+  block?: string;
+  files?: string[];
+  to: string;
+  from?: string[];
+  mode?: string;
+  share?: string;
+  priority?: number;
+  approve?: boolean;
+  expires?: string;
+  tries?: number;
+  unchecked?: boolean;
+  comment?: string;
+}
+
+export interface Counts {
+  files: number;
+  bytes: number;
+  queued: number;
+  no_source: number;
+  leased: number;
+  done: number;
+  skipped: number;
+  failed: number;
+  cancelled: number;
+  done_bytes: number;
+  attempts: number;
+}
+
+export interface Request extends Submission {
+  id: number;
+  status: string;
+  by: string;
+  decided_by?: string;
+  reason?: string;
+  made: string;
+  began?: string;
+  ended?: string;
+  count: Counts;
+  rate_bytes_per_second: number;
+}
+
+export interface Item {
+  id: number;
+  name: string;
+  size_bytes: number;
+  adler32?: string;
+  state: string;
+  tries: number;
+  source?: string;
+  mode?: string;
+  stage?: string;
+  moved_bytes?: number;
+  not_before?: string;
+  fault?: string;
+  reason?: string;
+  ended?: string;
+}
+
+export interface Attempt {
+  item: number;
+  epoch: number;
+  source: string;
+  dest: string;
+  mode: string;
+  fault?: string;
+  reason?: string;
+  size_bytes: number;
+  adler32?: string;
+  verified: boolean;
+  existed?: boolean;
+  moved_bytes: number;
+  resumed_bytes?: number;
+  begin: string;
+  end: string;
+  cpu_seconds?: number;
+}
+
+export interface Link {
+  source: string;
+  dest: string;
+  active: number;
+  queued: number;
+  limit: number;
+  why: string;
+  rate_bytes_per_second: number;
+  success: number;
+}
+
+export interface Sample {
+  time: string;
+  cores: number;
+  cpu: number;
+  memory: number;
+  memory_bytes: number;
+  received_bytes_per_second: number;
+  sent_bytes_per_second: number;
+  read_bytes_per_second: number;
+  write_bytes_per_second: number;
+  running: number;
+  moved_bytes_per_second: number;
+}
+
+export interface Explanation {
+  request: Request;
+  reasons: { files: number; file?: string; text: string }[] | null;
+}
+
+export interface Happening {
+  id: number;
+  time: string;
+  request?: number;
+  item?: number; // of a file that failed
+  status?: string; // of the request, after it
+  text: string;
+}
+
+/** A Refusal is an answer that is none; status 0: nobody answered. */
+export class Refusal extends Error {
+  constructor(readonly status: number, text: string) {
+    super(text);
+  }
+}
+
+let ahead = 0; // of the coordinator's clock, in milliseconds
+
+/** now is the time at the coordinator. */
+export const now = (): number => Date.now() + ahead;
+
+const patience = 30_000;
+
+/** ask asks for what is at path, or, with a body, orders it. */
+export async function ask<T>(path: string, body?: unknown): Promise<T> {
+  let r: Response;
+  try {
+    r = await fetch(path, {
+      signal: AbortSignal.timeout(patience),
+      ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Weir": "page" } }),
+    });
+  } catch {
+    throw new Refusal(0, "The coordinator cannot be reached.");
+  }
+  const date = Date.parse(r.headers.get("Date") ?? "");
+  if (date) {
+    const off = date + 500 - Date.now(); // it has whole seconds
+    ahead = Math.abs(off) > 2000 ? off : 0;
+  }
+  const answer = (await r.json().catch(() => undefined)) as (T & { error?: string }) | undefined;
+  if (!r.ok || answer === undefined) throw new Refusal(r.ok ? 0 : r.status, answer?.error || "The coordinator answered with " + r.status + " " + r.statusText + ".");
+  return answer;
+}
+
+/** query writes what is set as the query of a path. */
+export function query(path: string, of: Record<string, string | number | undefined>): string {
+  const q = new URLSearchParams();
+  for (const [k, v] of Object.entries(of)) if (v !== undefined && v !== "" && v !== 0) q.set(k, String(v));
+  const text = q.toString();
+  return text ? path + "?" + text : path;
+}
+
+const api = "/api/v1";
+
+export const sites = (): Promise<Site[]> => ask<Site[] | null>(api + "/sites").then((l) => l ?? []);
+export const links = (): Promise<Link[]> => ask<Link[] | null>(api + "/links").then((l) => l ?? []);
+export const datasets = (after: string, n: number): Promise<Dataset[]> => ask<Dataset[] | null>(query(api + "/datasets", { after, n })).then((l) => l ?? []);
+export const samples = (site: string, after: string): Promise<Sample[]> => ask<Sample[] | null>(query(api + "/samples", { site, after })).then((l) => l ?? []);
+export const dataset = (name: string): Promise<Dataset> => ask(query(api + "/dataset", { name }));
+export const placed = (name: string, after: string, n: number): Promise<Placed[]> => ask<Placed[] | null>(query(api + "/dataset/files", { name, after, n })).then((l) => l ?? []);
+
+export interface Filter {
+  status?: string;
+  open?: string;
+  to?: string;
+  dataset?: string;
+  by?: string;
+  before?: number;
+  n?: number;
+}
+export const requests = (f: Filter): Promise<Request[]> => ask<Request[] | null>(query(api + "/requests", { ...f })).then((l) => l ?? []);
+export const request = (id: number): Promise<Request> => ask(`${api}/requests/${id}`);
+export const submit = (s: Submission): Promise<Request> => ask(api + "/requests", s);
+export const decide = (id: number, verb: string, reason: string): Promise<Request> => ask(`${api}/requests/${id}/${verb}`, { reason });
+export const items = (id: number, state: string, after: number, n: number): Promise<Item[]> => ask<Item[] | null>(query(`${api}/requests/${id}/items`, { state, after, n })).then((l) => l ?? []);
+export const attempts = (id: number, item: number): Promise<Attempt[]> => ask<Attempt[] | null>(query(`${api}/requests/${id}/attempts`, { item, n: 1000 })).then((l) => l ?? []);
+export const explain = (id: number, file: string): Promise<Explanation> => ask(query(`${api}/requests/${id}/explain`, { file }));
+export const manifest = (id: number): string => `${api}/requests/${id}/manifest`;

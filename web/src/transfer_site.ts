@@ -1,0 +1,94 @@
+// The view of one site: what its host does, and the links to and from it.
+import { el, write } from "./dom";
+import type { Axis, Figure, Line } from "./figure";
+import { bits as showBits, bytes, percent as showPercent } from "./format";
+import { bits, decimal, linear, most, percent, scaled, time } from "./live_axes";
+import { Charts } from "./live_charts";
+import { Group } from "./group";
+import { samples, type Link, type Sample } from "./transfer_api";
+import { Poll, status, type Desk, type View } from "./transfer_desk";
+import { linkColumns } from "./transfer_links";
+import { Rows } from "./transfer_rows";
+import { ago, empty, free, moment, stamp } from "./transfer_words";
+
+const longest = 3600; // samples that are kept
+
+/** OneSite is the view. */
+export class OneSite implements View {
+  readonly root = el("div");
+  readonly title: string;
+  private readonly sign = el("span");
+  private readonly facts = el("p", "meta name");
+  private readonly problem = el("p", "fail");
+  private readonly host = el("p", "state");
+  private readonly none = el("div");
+  private readonly charts = new Charts("host-", new Group());
+  private readonly links = new Rows<Link>("Links of the site", (l) => JSON.stringify([l.source, l.dest]), linkColumns);
+  private readonly linkPart = el("section", "", "", el("h2", "", "Links"), this.links.root);
+  private list: Sample[] = [];
+  private readonly poll: Poll;
+
+  constructor(private readonly desk: Desk, private readonly name: string) {
+    this.title = name;
+    this.problem.setAttribute("role", "alert");
+    this.root.append(el("div", "title-row", "", el("h2", "first name", name), this.sign), this.facts, this.problem, this.host, this.charts.root, this.none, this.linkPart);
+    this.poll = new Poll(() => this.ask());
+    this.beat();
+  }
+
+  happened(): void {
+    // events are of requests
+  }
+
+  beat(): void {
+    const p = this.desk.pulse;
+    if (!p.known) return;
+    const s = p.sites.find((s) => s.name === this.name);
+    write(this.problem, s ? s.problem ?? "" : "No site has this name.");
+    if (s) {
+      stamp(this.sign, s.up ? "up" : "down");
+      write(this.facts, [s.kind === "agent" ? "an agent" : "a storage server that copies by itself", s.url ? "door " + s.url : "it only dials out", free(s) + " free", s.max ? "at most " + s.max + " copies at once" : "", "heard of " + ago(s.seen)].filter((t) => t).join(" · "));
+      if (s.kind !== "agent" && this.none.childElementCount === 0) this.none.append(empty("What the host of this site goes through is not known.", "Only agents of weir tell it."));
+    }
+    const links = p.links.filter((l) => l.source === this.name || l.dest === this.name);
+    this.links.show(links);
+    this.linkPart.hidden = links.length === 0;
+  }
+
+  end(): void {
+    this.poll.end();
+  }
+
+  private async ask(): Promise<number> {
+    try {
+      const more = await samples(this.name, this.list.at(-1)?.time ?? "");
+      const last = moment(this.list.at(-1)?.time);
+      this.list.push(...more.filter((s) => moment(s.time) > last));
+      if (this.list.length > longest) this.list.splice(0, this.list.length - longest);
+      this.tell();
+    } catch (err) {
+      if (status(err) !== 404) this.desk.lost(err);
+      return 10_000;
+    }
+    return 2000;
+  }
+
+  private tell(): void {
+    const now = this.list.at(-1);
+    if (!now) return;
+    write(this.host, [showPercent(now.cpu) + " of " + now.cores + (now.cores === 1 ? " core busy" : " cores busy"), showPercent(now.memory) + " of " + bytes(now.memory_bytes) + " memory used", now.running + (now.running === 1 ? " copy runs" : " copies run")].join(" · "));
+    const first = moment(this.list[0]!.time);
+    const at = this.list.map((s) => (moment(s.time) - first) / 1000);
+    const x = time(at.at(-1)!);
+    x.label = x.label.replace("the start", "the first sample");
+    const of = (name: string, color: number, pick: (s: Sample) => number): Line => ({ name, color, x: at, y: this.list.map(pick) });
+    const figure = (id: string, title: string, desc: string, y: (top: number) => Axis, ...lines: Line[]): Figure => ({ id, title, desc, x, y: y(most(...lines.map((l) => l.y))), lines });
+    const rate = (top: number): Axis => scaled(bits(top), top);
+    this.charts.show([
+      figure("moved", "Copies of its agent", showBits(now.moved_bytes_per_second) + " now.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
+      figure("cpu", "CPU and memory", "Shares of all that the host has.", () => linear("%", percent, 1), of("CPU", 0, (s) => s.cpu), of("memory", 1, (s) => s.memory)),
+      figure("network", "Network", "All interfaces of the host.", rate, of("received", 0, (s) => s.received_bytes_per_second), of("sent", 1, (s) => s.sent_bytes_per_second)),
+      figure("disk", "Disks", "All disks of the host.", (top) => scaled(decimal(top, "B/s"), top), of("read", 0, (s) => s.read_bytes_per_second), of("written", 1, (s) => s.write_bytes_per_second)),
+    ]);
+  }
+}
