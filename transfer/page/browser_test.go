@@ -85,7 +85,9 @@ func TestMillionFiles(t *testing.T) {
 	p.Eval(`location.hash = "#/requests/3"`, nil)
 	first := `document.querySelector("tbody button")?.textContent`
 	p.Wait(first + `.endsWith("000001.root")`)
-	press := func(label string) { p.Press(`.pages button:nth-of-type(` + map[string]string{"Previous": "1", "Next": "2"}[label] + `)`) }
+	press := func(label string) {
+		p.Press(`.pages button:nth-of-type(` + map[string]string{"Previous": "1", "Next": "2"}[label] + `)`)
+	}
 	press("Next")
 	p.Wait(first + `.endsWith("000101.root")`)
 	press("Next")

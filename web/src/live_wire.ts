@@ -51,6 +51,7 @@ export class Wire<M> {
     const source = new EventSource(url);
     this.source = source;
     this.quiet = Date.now();
+    source.addEventListener("open", () => this.source === source && this.listener.state("connected", true));
     source.addEventListener("message", (e) => {
       if (this.source !== source) return;
       this.quiet = Date.now();

@@ -33,6 +33,11 @@ export interface Deed {
 
 /** deeds writes buttons into a place; those that stay keep the focus. */
 export function deeds(place: HTMLElement, all: Deed[]): void {
+  if (place.classList.contains("buttons") && place instanceof HTMLTableCellElement) {
+    const inner = (place.firstElementChild as HTMLElement | null) ?? el("div", "row-buttons");
+    if (!inner.parentElement && all.length > 0) place.append(inner);
+    place = inner;
+  }
   const there = new Map([...place.querySelectorAll<HTMLButtonElement>(":scope > button")].map((b) => [b.textContent ?? "", b]));
   const wanted = all.map((d) => {
     const b = there.get(d.label) ?? el("button", "", d.label);

@@ -38,7 +38,7 @@ export class Sites implements View {
   private columns(): Column<Site>[] {
     const sum = (s: Site, end: "source" | "dest", of: "active" | "rate_bytes_per_second"): number => this.desk.pulse.links.reduce((n, l) => n + (l[end] === s.name ? l[of] : 0), 0);
     return [
-      link("site", (s) => s.name, (s) => "#/sites/" + encodeURIComponent(s.name), "l name strong"),
+      link("site", (s) => s.name, (s) => "#/sites/" + encodeURIComponent(s.name), "l name strong bare"),
       { head: "state", kind: "l bare", fill: (td, s) => stamp(td, s.up ? "up" : "down") },
       text("free space", free, "r"),
       text("copies in", (s) => String(sum(s, "dest", "active")), "r"),
