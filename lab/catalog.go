@@ -23,7 +23,7 @@ func Kinds() []Kind {
 		{Name: "gridftp", What: "GridFTP server that lets everyone in", Auths: none, Several: "behind HAProxy, each with its own data address"},
 		{Name: "htcondor", What: "personal pool of HTCondor with hundreds of slots", Auths: none, Slots: true},
 		{Name: "nginx", What: "nginx as an HTTP and WebDAV server", Auths: none, TLS: true},
-		{Name: "postgresql", What: "PostgreSQL server, for the coordinator's tables", Auths: []string{"password"}},
+		{Name: "postgresql", What: "PostgreSQL server with an empty database", Auths: none},
 		{Name: "slurm", What: "Slurm of one machine with hundreds of processors", Auths: none, Slots: true},
 		{Name: "ssh", What: "machine to log in to", Auths: none, Several: "node1, node2... with a home each"},
 		{Name: "xrootd", What: "XRootD server, or a redirector with data servers", Auths: XRootDAuths(), Several: "behind a redirector", TLS: true},

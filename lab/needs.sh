@@ -37,5 +37,10 @@ if [ ! -e "$policy" ]; then
 	$become chmod 755 "$policy"
 	trap '$become rm -f "$policy"' EXIT
 fi
+# Debian's PostgreSQL would make a cluster that starts with the machine.
+cluster=/etc/postgresql-common/createcluster.conf
+case $missing in *" postgresql-"*)
+	[ -e "$cluster" ] || { $become mkdir -p "${cluster%/*}" && echo 'create_main_cluster = false' | $become tee "$cluster" >/dev/null; } ;;
+esac
 # Through sudo, too, which keeps no variables: a package may ask what it is to be.
-$become env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing
+$become env DEBIAN_FRONTEND=noninteractive UCF_FORCE_CONFFOLD=1 apt-get install -qq -y --no-install-recommends $missing

@@ -27,7 +27,8 @@ type PostgreSQLConfig struct {
 // PostgreSQL starts a PostgreSQL server with a database cluster of its own, in
 // UTF-8 with the locale C. URL is the address of its database postgres for its
 // superuser, whose password is made for this server alone; it listens on
-// loopback only. (Debian's own cluster has nothing to do with it.)
+// loopback only. Env has what psql and other clients find it by. Debian's own
+// cluster has nothing to do with it.
 func PostgreSQL(ctx context.Context, c PostgreSQLConfig) (*System, error) {
 	if c.TLS {
 		return nil, errors.New("lab: postgresql: TLS is not offered here: leave it off")
@@ -64,6 +65,7 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 	if err != nil {
 		return err
 	}
+	s.Env = append(s.Env, "PGHOST=127.0.0.1", "PGPORT="+p.String(), "PGUSER=weir", "PGPASSWORD="+password, "PGDATABASE=postgres")
 	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c", "max_connections=200"}
 	settings := c.Settings
 	if c.Careless {

@@ -203,6 +203,8 @@ func (f *labFlags) system(ctx context.Context, k lab.Kind, c lab.Config) (*lab.S
 		return lab.HTCondor(ctx, lab.HTCondorConfig{Config: c, Slots: f.slots})
 	case "nginx":
 		return lab.Nginx(ctx, lab.NginxConfig{Config: c})
+	case "postgresql":
+		return lab.PostgreSQL(ctx, lab.PostgreSQLConfig{Config: c})
 	case "slurm":
 		return lab.Slurm(ctx, lab.SlurmConfig{Config: c, CPUs: f.slots})
 	case "ssh":

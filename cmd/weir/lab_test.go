@@ -246,7 +246,7 @@ func TestLabUpBalanced(t *testing.T) {
 // The commands of docs/lab.md print what it says: they find the programs of batch
 // systems, and what a scenario says of those.
 func TestLabPage(t *testing.T) {
-	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces")
+	lab.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces", "postgres", "initdb", "pg_isready")
 	page, err := os.ReadFile("../../docs/lab.md")
 	if err != nil {
 		t.Fatal(err)

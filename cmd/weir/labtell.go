@@ -97,7 +97,9 @@ func labText(out io.Writer, s *lab.System) error {
 			b.WriteString("export " + v + "\n")
 		}
 	}
-	b.WriteString("\n# of a scenario\n" + labScenario(s))
+	if s.Name != "postgresql" { // which is not measured
+		b.WriteString("\n# of a scenario\n" + labScenario(s))
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
