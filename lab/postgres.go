@@ -79,7 +79,9 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 	}, argv...)
 	if err == nil {
 		// Asked to end by SIGINT it ends its sessions; by SIGTERM it waits for them.
-		s.parts[len(s.parts)-1].end = syscall.SIGINT
+		p := s.parts[len(s.parts)-1]
+		p.end = syscall.SIGINT
+		p.home, err = filepath.EvalSymlinks(data)
 	}
 	return err
 }

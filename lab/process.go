@@ -28,6 +28,7 @@ type process struct {
 	server string         // name of the System's Server it belongs to, if any
 	stale  string         // file that the program makes, or that tells it of its wire: removed before it starts
 	apart  bool           // in namespaces of its own (mounts, processes, host name): all that it started ends with it
+	home   string         // folder in which only it and its children work, if these leave its group
 	end    syscall.Signal // how it is asked to end; 0 is SIGTERM
 	wire   *wire          // to a network of its own, if it is to have one: only for what is apart
 	// ask returns nil when the server gives a right answer of its protocol.
@@ -153,13 +154,30 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
-	for deadline := time.Now().Add(dying); alive(p.pid) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(dying); (alive(p.pid) || p.orphans()) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	p.exit = cmd.Wait()
 	if p.exit == nil {
 		p.exit = errors.New("exit status 0")
 	}
+}
+
+// orphans tells whether there are children that have left the group, after telling
+// them to end.
+func (p *process) orphans() (found bool) {
+	if p.home == "" {
+		return false
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, d := range dirs {
+		if at, err := os.Readlink(d); err == nil && at == p.home {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(d)))
+			found = true
+			_ = syscall.Kill(pid, syscall.SIGKILL) // or it is gone
+		}
+	}
+	return found
 }
 
 // dying is how long killed processes may need to let go of their ports.
