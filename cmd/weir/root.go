@@ -19,10 +19,10 @@ func newRoot(s streams, signals signalSource) *cobra.Command {
 		Short: "How much does this storage carry, where does it stop growing, why, and is that true?",
 		Long: `weir drives a storage service with virtual clients, step by step, watches both
 sides, and says what it saw: a curve with intervals, a verdict, and whether it
-can be believed.
+can be believed. It also moves datasets between sites, and verifies each file.
 
-Exit codes: 0 fine, 1 error, 2 usage, 3 a threshold was not met, 4 the result is
-invalid.`,
+Exit codes: 0 fine, 1 error, 2 usage, 3 a threshold was not met or files are
+missing, 4 the result is invalid.`,
 		Example: `  weir run                                            # the built-in server, half a minute
   weir run --target davs://se.example.org/data --clients 1,10,100 --hold 10s
   weir run scenario.yaml --set load.hold=30s
@@ -56,6 +56,7 @@ invalid.`,
 	}{
 		{"measure", "Measure:", []*cobra.Command{runCommand(s, signals), findCommand(s, signals), planCommand(s), calibrateCommand(s, signals), cleanCommand(s, signals)}},
 		{"understand", "Understand:", []*cobra.Command{watchCommand(s, signals), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s, signals)}},
+		{"move", "Move data:", []*cobra.Command{transferCommand(s, signals), datasetCommand(s, signals), siteCommand(s), agentCommand(s, signals), coordinatorCommand(s, signals)}},
 		{"try", "Try things on this machine:", []*cobra.Command{doctorCommand(s), serveCommand(s, signals), labCommand(s, signals)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -131,7 +131,7 @@ func TestRecall(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	for _, item := range []int64{2, 3} {
-		if out, _ := b.ended(item, 1); out.Fault != transfer.Transient || !strings.Contains(out.Reason, "started again") {
+		if out, _ := b.ended(item, 1); out.Fault != transfer.LeaseLost || !strings.Contains(out.Reason, "started again") {
 			t.Errorf("%+v", out)
 		}
 	}

@@ -61,7 +61,7 @@ func (a *Agent) broken(cause error) (transfer.Fault, string) {
 	case errors.Is(cause, errLost), errors.Is(cause, errNewer):
 		return transfer.LeaseLost, cause.Error()
 	}
-	return transfer.Transient, fmt.Sprintf("the agent of site %s was ended in the middle", a.o.Site)
+	return transfer.LeaseLost, fmt.Sprintf("the agent of site %s was ended in the middle", a.o.Site)
 }
 
 // recallAll takes up what an earlier process has left: outcomes are told, and of
@@ -88,7 +88,7 @@ func (a *Agent) recallAll(ctx context.Context) {
 // is resumed by the next attempt.
 func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {
 	out := transfer.Outcome{
-		Begin: a.clock.now(), Fault: transfer.Transient,
+		Begin: a.clock.now(), Fault: transfer.LeaseLost,
 		Reason: fmt.Sprintf("the agent of site %s ended in the middle and was started again", a.o.Site),
 	}
 	if l.Mode == transfer.Pull && l.Adler != "" {

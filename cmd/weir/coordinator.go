@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/unit"
+	"weir/monitor"
+	"weir/transfer/client"
+	"weir/transfer/coordinator"
+)
+
+// coordinatorFlags are coordinator.Config as the command line says it.
+type coordinatorFlags struct {
+	conf          coordinator.Config
+	approve       string
+	lease         string
+	names, shares []string
+	stdin         bool
+}
+
+func coordinatorCommand(s streams, signals signalSource) *cobra.Command {
+	var f coordinatorFlags
+	c := &cobra.Command{
+		Use:   "coordinator",
+		Short: "Keep what is where and what is to be moved, and have sites move it",
+		Long: `Runs the coordinator: the catalog of datasets, the requests and their files, the
+scheduler, a page for browsers. Agents and commands ask it over HTTPS; bytes of files
+never pass it. It keeps everything in one database: a file, or PostgreSQL. A
+coordinator that was killed goes on with what it finds there.
+
+On this machine agents and commands of this user find it by themselves: it writes
+where it is, and a token, into a file that only this user can read. For others make
+tokens with weir coordinator token. Its certificate is its own, and known by the pin
+that is printed, unless --cert names one.`,
+		Example: `  weir coordinator
+  weir coordinator --listen :9443 --url https://weir.example.org:9443 --approve-up-to 1TB
+  weir coordinator --db postgres://weir@db.example.org/weir --share production=3 --share users=1
+  weir coordinator token --site B --life 365d > b.token`,
+		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+			}
+			return f.run(c.Context(), s, signals)
+		},
+	}
+	fs, conf := c.Flags(), &f.conf
+	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default ~/.local/state/weir/coordinator)")
+	fs.StringVar(&conf.DB, "db", "", "keep everything in this database: a `FILE`, or postgres://USER@HOST/NAME (default: a file in the state folder)")
+	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:9443", "`HOST:PORT`; port 0 lets the system choose")
+	fs.StringVar(&conf.URL, "url", "", "`URL` under which others reach it, if that is another one")
+	fs.StringVar(&conf.Cert, "cert", "", "certificate, a PEM `FILE` (default: one of its own)")
+	fs.StringVar(&conf.Key, "key", "", "its key, a PEM `FILE`")
+	fs.BoolVar(&conf.Plain, "plain", false, "speak http without TLS, on this machine only")
+	fs.StringVar(&conf.CA, "client-ca", "", "PEM `FILE` of the authorities whose certificates users and agents may show")
+	fs.StringArrayVar(&f.names, "name", nil, "what the name in a certificate may do: `NAME=ROLE,ROLE` (repeatable)")
+	fs.StringVar(&f.approve, "approve-up-to", "", "requests of up to this `SIZE`, as in 100GB, need no approval; all: none does")
+	fs.StringArrayVar(&f.shares, "share", nil, "weight of an activity: `NAME=WEIGHT` (repeatable; 1 where nothing is said)")
+	fs.StringSliceVar(&conf.Peers, "peer", nil, "`HOSTS` beside the sites that doors may be told to copy from or to")
+	fs.StringVar(&f.lease, "lease", "", "give a copy up whose agent says nothing for this `TIME` (default 1m)")
+	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
+	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
+	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
+	c.AddCommand(tokenCommand(s))
+	return c
+}
+
+// check reads what is written with units.
+func (f *coordinatorFlags) check() error {
+	conf := &f.conf
+	if (conf.Cert == "") != (conf.Key == "") {
+		return errors.New("--cert and --key belong together")
+	}
+	if conf.Plain && conf.Cert != "" {
+		return errors.New("--plain and --cert: choose one")
+	}
+	if conf.URL != "" {
+		if u, err := url.Parse(conf.URL); err != nil || u.Host == "" || u.Scheme != "https" && !conf.Plain {
+			return fmt.Errorf("--url %s: write it as https://HOST:PORT", line(conf.URL))
+		}
+	}
+	if f.approve == "all" {
+		conf.Approve = -1
+	} else if f.approve != "" {
+		size, err := unit.ParseSize(f.approve)
+		if err != nil {
+			return fmt.Errorf("--approve-up-to: %w (or all)", err)
+		}
+		conf.Approve = int64(size)
+	}
+	if f.lease != "" {
+		d, err := unit.ParseDuration(f.lease)
+		if err != nil || time.Duration(d) < 2*time.Second {
+			return fmt.Errorf("--lease %s: name a time of 2s or more, such as 1m", f.lease)
+		}
+		conf.Lease = time.Duration(d)
+	}
+	if conf.Rules.Min < 0 || conf.Rules.Max < 0 || conf.Rules.Max > 0 && conf.Rules.Min > conf.Rules.Max {
+		return errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max")
+	}
+	conf.Names, conf.Shares = map[string][]string{}, map[string]float64{}
+	for _, text := range f.names {
+		name, roles, ok := cutLast(text)
+		if !ok {
+			return fmt.Errorf("--name %s: use NAME=ROLE,ROLE, as in alice@example.org=weir.submit,weir.approve", line(text))
+		}
+		conf.Names[name] = strings.Split(roles, ",")
+	}
+	for _, text := range f.shares {
+		name, weight, _ := cutLast(text)
+		w, err := strconv.ParseFloat(weight, 64)
+		if err != nil || !(w > 0 && w <= 1e6) {
+			return fmt.Errorf("--share %s: use NAME=WEIGHT with a weight above 0, as in production=3", line(text))
+		}
+		conf.Shares[name] = w
+	}
+	return nil
+}
+
+// cutLast cuts at the last =: subjects of certificates have some in them.
+func cutLast(text string) (name, value string, ok bool) {
+	i := strings.LastIndexByte(text, '=')
+	if i <= 0 {
+		return "", "", false
+	}
+	return text[:i], text[i+1:], text[i+1:] != ""
+}
+
+// stateFolder is where services of a user keep what must stay (XDG Base Directory
+// Specification).
+func stateFolder(name string) (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("where is the state to be kept? Say --state DIR: %w", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "weir", name), nil
+}
+
+func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSource) (err error) {
+	if _, _, err := monitor.RaiseOpenFiles(); err != nil {
+		return err
+	}
+	conf := f.conf
+	if conf.State == "" {
+		if conf.State, err = stateFolder("coordinator"); err != nil {
+			return err
+		}
+	}
+	conf.Version, conf.Log = version(), slog.New(slog.NewTextHandler(s.err, nil))
+	ctx, cancel := untilSignal(ctx, signals, s.in, f.stdin)
+	defer cancel()
+	c, err := coordinator.Open(ctx, conf)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	admin, err := c.Admin()
+	if err != nil {
+		return err
+	}
+	if err := forThisUser(client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}, s); err != nil {
+		s.tell("weir: commands on this machine do not find the coordinator by themselves: %v\n", err)
+	}
+	if _, err := fmt.Fprintf(s.out, "coordinator at %s\n", address(c.URL(), c.Pin())); err != nil {
+		return err
+	}
+	s.tell("its page, for who is at this machine: %s\n", c.Link(admin))
+	return c.Run(ctx)
+}
+
+// address is how a coordinator is named: with its pin, if it has one.
+func address(at, pin string) string {
+	if pin == "" {
+		return at
+	}
+	return at + "#" + pin
+}
+
+// forThisUser leaves where the coordinator is for agents and commands of this user
+// on this machine. What is said there of one elsewhere stays.
+func forThisUser(conf client.Config, s streams) error {
+	path, err := client.File()
+	if err != nil {
+		return err
+	}
+	if known, err := client.Read(path); err == nil && len(known.URLs) > 0 && !isHere(known.URLs[0]) && known.URLs[0] != conf.URLs[0] {
+		s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator for this one\n", path, line(known.URLs[0]))
+		return nil
+	}
+	return conf.Save(path)
+}
+
+// isHere tells whether a URL is of this machine's loopback.
+func isHere(at string) bool {
+	u, err := url.Parse(at)
+	return err == nil && (u.Hostname() == "localhost" || u.Hostname() == "::1" || strings.HasPrefix(u.Hostname(), "127."))
+}

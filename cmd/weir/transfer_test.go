@@ -1,0 +1,411 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/transfer"
+	"weir/transfer/trial"
+)
+
+// A moving is a coordinator with sites, all of them processes, and a user.
+type moving struct {
+	*trial.Trial
+	t *testing.T
+}
+
+// rooms starts one; its logs are shown if the test fails.
+func rooms(t *testing.T, o trial.Options) *moving {
+	t.Helper()
+	command, err := exec.LookPath("weir") // testscript puts this binary under that name into the PATH
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Program, o.Dir = []string{command}, t.TempDir()
+	tr, err := trial.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, logsIn(o.Dir))
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(logsIn(o.Dir))
+		}
+	})
+	return &moving{tr, t}
+}
+
+func logsIn(dir string) string {
+	var all strings.Builder
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, l := range logs {
+		text, _ := os.ReadFile(l)
+		all.WriteString(filepath.Base(l) + ":\n" + string(text))
+	}
+	return all.String()
+}
+
+// weir calls the command as a user would, and returns its exit code and what it
+// said.
+func (r *moving) weir(args ...string) (code int, out, said string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "weir", args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = r.Env(), &stdout, &stderr, r.Dir()
+	err := cmd.Run()
+	var exited *exec.ExitError
+	if err != nil && !errors.As(err, &exited) {
+		r.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+// wants calls the command and fails the test unless it ends with the code and
+// says all of the words.
+func (r *moving) wants(code int, args []string, words ...string) string {
+	r.t.Helper()
+	got, out, said := r.weir(args...)
+	if got != code {
+		r.t.Errorf("weir %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out, said)
+	}
+	for _, w := range words {
+		if !strings.Contains(out+said, w) {
+			r.t.Errorf("weir %s: no %q in\n%s%s", strings.Join(args, " "), w, out, said)
+		}
+	}
+	return out
+}
+
+func words(text string) []string { return strings.Fields(text) }
+
+// submits asks for a dataset without waiting.
+func (r *moving) submits(s transfer.Submission) int64 {
+	r.t.Helper()
+	id, err := r.Submit(r.t.Context(), s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// fills makes a dataset at a site.
+func (r *moving) fills(site, dataset string, files ...trial.File) {
+	r.t.Helper()
+	if err := errors.Join(r.Fill(site, files), r.Add(r.t.Context(), dataset, site)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// ends waits for the end of a request.
+func (r *moving) ends(id int64) transfer.Manifest {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
+	m, err := r.Wait(ctx, id)
+	if err != nil {
+		_, out, said := r.weir("transfer", "show", strconv.FormatInt(id, 10), "--attempts")
+		_, why, _ := r.weir("transfer", "explain", strconv.FormatInt(id, 10))
+		r.t.Fatalf("request %d does not end: %v\n%s%s%s", id, err, out, said, why)
+	}
+	return m
+}
+
+// completes waits for the end of a request, which must have all files right.
+func (r *moving) completes(id int64, files ...trial.File) transfer.Manifest {
+	r.t.Helper()
+	m := r.ends(id)
+	if m.Request.Status != transfer.Completed {
+		r.t.Errorf("request %d is %s: %+v", id, m.Request.Status, m.Items)
+	}
+	for _, f := range files {
+		if err := r.Right(m.Request.To, f); err != nil {
+			r.t.Error(err)
+		}
+	}
+	return m
+}
+
+// attempts are those of a request, in the order of time.
+func (r *moving) attempts(id int64) []transfer.Attempt {
+	r.t.Helper()
+	c, err := r.Client()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	all, err := c.Attempts(r.t.Context(), id, 0, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// A dataset is added, found, asked for, watched and told of, all by commands.
+func TestTransferByHand(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{})
+	files := trial.Files("/store/run1", 10, 300_000)
+	if err := r.Fill("A", files); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitFine, words("site list"), "A ", "B ", "C ", "agent", "up", "http://127.0.0.1")
+	r.wants(exitFine, words("dataset list"), "no datasets")
+	r.wants(exitFine, words("dataset add /store/run1 --site A"), "10 files, 3.00 MB")
+	r.wants(exitFine, words("dataset list"), "/store/run1", "10", "3.00 MB", "A")
+	r.wants(exitFine, words("dataset files /store/run1"), "/store/run1/file-0007", "300 kB")
+	r.wants(exitFine, words("transfer submit /store/run1 --to C"), "request 1: /store/run1 to C: awaiting approval", "weir transfer approve 1")
+	r.wants(exitFine, words("transfer explain 1"), "approv")
+	r.wants(exitFine, words("transfer approve 1"), "request 1 is approved")
+	r.wants(exitFine, words("transfer show 1 --wait"), "request 1 is completed: 10 of 10 files, 3.00 MB, at C", "file-0010", "sha256 of the list")
+	for _, f := range files {
+		if err := r.Right("C", f); err != nil {
+			t.Error(err)
+		}
+	}
+	r.wants(exitFine, words("transfer submit /store/run1 --to C --approve --wait"), "completed", "(10 had been there)", "skipped")
+	r.wants(exitFine, words("dataset show /store/run1"), "A, C")
+	r.wants(exitFine, words("transfer show 1 --attempts"), "A -> C", "done, verified")
+	r.wants(exitFine, words("transfer list --to C"), "completed")
+	r.wants(exitFine, words("transfer backtest"), "recorded attempts")
+	r.wants(exitFine, words("site show C"), "A -> C")
+	var m transfer.Manifest
+	out := r.wants(exitFine, words("transfer submit /store/run1 --to B --approve --wait --json"))
+	if err := json.Unmarshal([]byte(out), &m); err != nil || len(m.Items) != 10 || m.Request.Status != transfer.Completed {
+		t.Errorf("%v: %s", err, out)
+	}
+	r.wants(exitFine, []string{"__complete", "transfer", "submit", "--to", ""}, "A\tagent", "B\tagent")
+	r.wants(exitFine, words("__complete dataset show /st"), "/store/run1\t10 files")
+	r.wants(exitFine, []string{"__complete", "transfer", "show", ""}, "1\t/store/run1 to C: completed")
+}
+
+// What cannot be asked for is refused with a sentence that says what can.
+func TestTransferMistakes(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
+	r.fills("A", "/store/run1", trial.Files("/store/run1", 1, 10)...)
+	r.wants(exitError, words("transfer submit /store/run1 --to Z"), "Z")
+	r.wants(exitError, words("transfer submit /store/none --to A"), "/store/none")
+	r.wants(exitError, words("transfer show 99"), "99")
+	r.wants(exitUsage, words("transfer show x"), "no number of a request")
+	r.wants(exitError, words("dataset add /store/run2 --site A"), "run2")
+	r.wants(exitError, words("dataset add /store/run2 --site Z"), "Z")
+	r.wants(exitError, words("dataset show /store/none"), "/store/none")
+	r.wants(exitError, words("site show Z"), "there is A")
+	bad := filepath.Join(r.Dir(), "bad.token")
+	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitError, words("site list --token-file "+bad), "does not take this token", "weir coordinator token")
+	r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"), ".")
+	token := r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"))
+	if err := os.WriteFile(bad, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitFine, words("site list --token-file "+bad), "A")
+	r.wants(exitError, words("transfer submit /store/run1 --to A --token-file "+bad), "weir.submit", "alice")
+	if err := r.Coordinator().Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitError, words("site list"), "does not answer", "weir coordinator")
+}
+
+// Files that are gone at the source are named with reasons; the others arrive.
+func TestTransferPartial(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "C"}}})
+	files := trial.Files("/store/run1", 10, 1000)
+	r.fills("A", "/store/run1", files...)
+	for _, f := range files[3:5] {
+		if err := os.Remove(filepath.Join(r.Root("A"), f.Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.wants(exitMissed, words("transfer submit /store/run1 --to C --approve --wait --tries 2"), "is partial: 8 of 10 files", "file-0004", "file-0005", "failed")
+	if err := r.Fill("A", files[3:5]); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitFine, words("transfer retry 1"), "goes on")
+	r.completes(1, files...)
+}
+
+// held starts a copy of one large file from A to B and holds A when a part has
+// arrived. release lets A go on.
+func (r *moving) held(f trial.File) (id int64, release func()) {
+	r.t.Helper()
+	r.fills("A", filepath.Dir(f.Name), f)
+	pid := r.Site("A").Pid()
+	id = r.submits(transfer.Submission{Dataset: filepath.Dir(f.Name), To: "B"})
+	waitFor(r.t, func() bool { return arrived(r.Root("B")) > f.Size/10 })
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		r.t.Fatal(err)
+	}
+	if at := arrived(r.Root("B")); at >= f.Size {
+		r.t.Skipf("the whole file of %d bytes had arrived before it could be held", f.Size)
+	}
+	release = func() { _ = syscall.Kill(pid, syscall.SIGCONT) } // it may have ended
+	r.t.Cleanup(release)
+	return id, release
+}
+
+// arrived is the space that parts of files take below a root.
+func arrived(root string) (bytes int64) {
+	parts, _ := filepath.Glob(filepath.Join(root, ".weir", "*.part"))
+	for _, p := range parts {
+		var s syscall.Stat_t
+		if syscall.Stat(p, &s) == nil {
+			bytes += s.Blocks * 512
+		}
+	}
+	return bytes
+}
+
+const gibibyte = 1 << 30
+
+// An agent that is killed in the middle of a large file goes on with it when it is
+// started again.
+func TestAgentKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
+	f := trial.File{Name: "/store/large/file", Size: gibibyte}
+	id, release := r.held(f)
+	if err := r.Site("B").Kill(); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if err := r.Site("B").Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.completes(id, f)
+	all := r.attempts(id)
+	last := all[len(all)-1]
+	if len(all) < 2 || last.Fault != "" || last.Resumed == 0 || last.Moved+last.Resumed < f.Size {
+		t.Errorf("%+v", all)
+	}
+}
+
+// While the coordinator is away a copy goes on to its end, and is known when it is
+// back.
+func TestCoordinatorKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
+	f := trial.File{Name: "/store/large/file", Size: gibibyte}
+	id, release := r.held(f)
+	if err := r.Coordinator().Kill(); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	waitFor(t, func() bool {
+		info, err := os.Stat(filepath.Join(r.Root("B"), f.Name))
+		return err == nil && info.Size() == f.Size
+	})
+	if err := r.Coordinator().Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.completes(id, f)
+	if all := r.attempts(id); len(all) != 1 || all[0].Fault != "" || !all[0].Verified {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A cancellation reaches the running copy, and what had arrived is removed.
+func TestCancelReachesTheCopy(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
+	f := trial.File{Name: "/store/large/file", Size: gibibyte}
+	id, release := r.held(f)
+	defer release()
+	begin := time.Now()
+	r.wants(exitFine, []string{"transfer", "cancel", strconv.FormatInt(id, 10), "--reason", "wrong site"}, "is cancelled")
+	waitFor(t, func() bool { return arrived(r.Root("B")) == 0 })
+	t.Logf("%v from the command to the end of the copy", time.Since(begin))
+	r.wants(exitMissed, []string{"transfer", "show", strconv.FormatInt(id, 10), "--wait"}, "is cancelled", "wrong site")
+	if _, err := os.Stat(filepath.Join(r.Root("B"), f.Name)); err == nil {
+		t.Error("the file is there")
+	}
+}
+
+// A site without a door pulls and pushes.
+func TestSiteBehindAFirewall(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "N", NoDoor: true}, {Name: "M", NoDoor: true}}})
+	files := trial.Files("/store/run1", 3, 100_000)
+	r.fills("A", "/store/run1", files...)
+	r.completes(r.submits(transfer.Submission{Dataset: "/store/run1", To: "N"}), files...)
+	more := trial.Files("/store/run2", 3, 100_000)
+	r.fills("N", "/store/run2", more...)
+	m := r.completes(r.submits(transfer.Submission{Dataset: "/store/run2", To: "A"}), more...)
+	for _, i := range m.Items {
+		if i.Mode != transfer.Push {
+			t.Errorf("%+v", i)
+		}
+	}
+	id := r.submits(transfer.Submission{Dataset: "/store/run2", To: "M", From: []string{"N"}})
+	waitFor(t, func() bool {
+		_, out, _ := r.weir("transfer", "explain", strconv.FormatInt(id, 10))
+		return strings.Contains(out, "door")
+	})
+}
+
+// Whoever stops waiting is told how to go on, and the request goes on.
+func TestInterruptOfWaiting(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
+	files := trial.Files("/store/run1", 1, 10)
+	r.fills("A", "/store/run1", files...)
+	p := &process{Cmd: exec.CommandContext(t.Context(), "weir", words("transfer submit /store/run1 --to B --wait")...)}
+	p.Env, p.Dir = r.Env(), r.Dir()
+	var out locked
+	p.Stdout, p.Stderr = &out, &out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return strings.Contains(out.String(), "weir transfer approve 1") })
+	p.send(t, os.Interrupt)
+	_ = p.Wait() // its code tells
+	if p.ProcessState.ExitCode() != exitMissed || !strings.Contains(out.String(), "weir transfer show 1 --wait") {
+		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), out.String())
+	}
+	r.wants(exitFine, words("transfer approve 1"))
+	r.completes(1, files...)
+}
+
+// The demonstration moves its files.
+func TestTransferDemo(t *testing.T) {
+	t.Parallel()
+	code, said := started(t, "transfer", "demo", "--size", "100kB").ended()
+	if code != exitFine || !strings.Contains(said, "completed") || !strings.Contains(said, "all are as they were made") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// A locked buffer is written by a process while a test reads it.
+type locked struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

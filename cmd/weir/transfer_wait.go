@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"weir/internal/say"
+	"weir/internal/screen"
+	"weir/internal/unit"
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// lookEvery is how often a command that waits asks how far a request is.
+const lookEvery = 400 * time.Millisecond
+
+// waiting is a command that waits for the end of a request.
+type waiting struct {
+	*desk
+	id   int64
+	json bool
+	file string // for the manifest; "": none
+
+	mu   sync.Mutex
+	last transfer.Request
+	away bool
+}
+
+// wait shows how far the request is until it ends, then its manifest. The error
+// is an exit with its code unless every file is there.
+func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) error {
+	ended := signals.listen()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	left := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+			close(left)
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	r, err := w.follow(ctx, s)
+	select {
+	case <-left:
+		s.tell("\nweir: no longer waiting: request %d goes on. Wait again with: weir transfer show %d --wait; end it with: weir transfer cancel %d\n", w.id, w.id, w.id)
+		return exit{code: exitMissed}
+	default:
+	}
+	if err != nil {
+		return err
+	}
+	m, err := again(ctx, func() (transfer.Manifest, error) { return w.Manifest(ctx, w.id) })
+	if err != nil {
+		return err
+	}
+	m.Request = r
+	if err := w.tell(s, &m); err != nil {
+		return err
+	}
+	if r.Status != transfer.Completed {
+		return exit{code: exitMissed}
+	}
+	return nil
+}
+
+// follow asks how far the request is until it has ended. A coordinator that is
+// away is waited for.
+func (w *waiting) follow(ctx context.Context, s streams) (transfer.Request, error) {
+	to := screen.New(s.err)
+	if !s.quiet && to.Moves() {
+		look := lookOf(to)
+		defer to.Animate(func(columns int) []string { return w.rows(columns, look) })()
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		r, err := w.Request(ctx, w.id)
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		if err := w.note(r, err, s); err != nil {
+			return r, err
+		}
+		if err == nil && r.Status.Ended() {
+			return r, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// note keeps what was heard. Its error ends the waiting.
+func (w *waiting) note(r transfer.Request, err error, s streams) error {
+	if status := wire.Status(err); errors.Is(err, wire.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if away := err != nil; away != w.away {
+		w.away = away
+		if away {
+			s.say("weir: the coordinator does not answer: still waiting (%v)\n", line(err.Error()))
+		} else {
+			s.say("weir: the coordinator answers again\n")
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	if w.last.Status != r.Status && w.last.ID != 0 && !r.Status.Ended() {
+		s.say("request %d is %s: %s, %s\n", r.ID, r.Status, say.Plural(int(r.Count.Files), "file"), unit.Bytes(float64(r.Count.Bytes)))
+	}
+	w.last = r
+	return nil
+}
+
+// rows are how far the request is.
+func (w *waiting) rows(columns int, look screen.Look) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, c := &w.last, &w.last.Count
+	if r.ID == 0 {
+		return nil
+	}
+	p := screen.Progress{
+		Where: fmt.Sprintf("request %d: %s", r.ID, r.Status), Share: screen.Unknown, Left: screen.Unknown, Now: time.Now(),
+		Detail: fmt.Sprintf(": %d of %s, %s of %s, %s/s", c.Done+c.Skipped, say.Plural(int(c.Files), "file"), unit.Bytes(float64(c.DoneBytes)), unit.Bytes(float64(c.Bytes)), unit.Bytes(r.Rate)),
+	}
+	if c.Bytes > 0 {
+		p.Share = float64(c.DoneBytes) / float64(c.Bytes)
+	} else if c.Files > 0 {
+		p.Share = float64(c.Done+c.Skipped) / float64(c.Files)
+	}
+	if r.Rate > 0 {
+		p.Left = time.Duration(float64(c.Bytes-c.DoneBytes) / r.Rate * float64(time.Second))
+	}
+	text := fmt.Sprintf(" %d moving, %d waiting", c.Leased, c.Queued)
+	for _, n := range []struct {
+		of   int64
+		what string
+	}{{c.NoSource, "without a source"}, {c.Failed, "failed"}, {c.Cancelled, "cancelled"}} {
+		if n.of > 0 {
+			text += fmt.Sprintf(", %d %s", n.of, n.what)
+		}
+	}
+	if w.away {
+		text += " (the coordinator does not answer)"
+	}
+	return []string{p.Row(columns, look), text[:min(len(text), columns)]}
+}
+
+// tell prints the manifest, and writes it where it was asked for.
+func (w *waiting) tell(s streams, m *transfer.Manifest) error {
+	if w.file != "" {
+		if err := writeManifest(w.file, m); err != nil {
+			return fmt.Errorf("--manifest: %w", err)
+		}
+	}
+	if w.json {
+		return writeJSON(s.out, m)
+	}
+	return tellManifest(s.out, m, false)
+}
+
+func writeManifest(path string, m *transfer.Manifest) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return writeJSON(io.Writer(f), m)
+}
