@@ -63,7 +63,7 @@ func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) e
 	}
 	var err error
 	if c.TLS || c.Auth == "gsi" {
-		cert, key, err := s.certificate(c.Auth == "gsi")
+		cert, key, err := s.certificate(c.Auth == "gsi", c.Authority)
 		if err != nil {
 			return err
 		}

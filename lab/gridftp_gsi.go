@@ -29,7 +29,7 @@ func (s *System) gridftpWithProxies(program string) error {
 	if err := s.private("client"); err != nil {
 		return err
 	}
-	cert, key, err := s.certificate(true)
+	cert, key, err := s.certificate(true, nil)
 	if err != nil {
 		return err
 	}

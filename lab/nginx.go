@@ -97,7 +97,7 @@ func (s *System) nginxListen(c NginxConfig, v *nginxValues) error {
 	if !c.TLS {
 		return nil
 	}
-	if v.Cert, v.Key, err = s.certificate(false); err != nil {
+	if v.Cert, v.Key, err = s.certificate(false, nil); err != nil {
 		return err
 	}
 	if p, err = s.port(false); err != nil {

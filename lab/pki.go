@@ -65,15 +65,17 @@ func (a *authority) entity(name string, uses ...x509.ExtKeyUsage) *x509.Certific
 	return c
 }
 
-// certificate makes an authority and a host certificate signed by it below
-// Dir, sets CAFile and CADir, and returns the files of certificate and key.
-func (s *System) certificate(rsaKeys bool) (cert, key string, err error) {
+// certificate makes an authority, unless it is that of another system, and a host
+// certificate signed by it below Dir, sets CAFile and CADir, and returns the files of certificate and key.
+func (s *System) certificate(rsaKeys bool, of *System) (cert, key string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("lab: %s: certificate: %w", s.Name, err)
 		}
 	}()
-	if s.ca, err = newAuthority(rsaKeys); err != nil {
+	if of != nil {
+		s.ca = of.ca
+	} else if s.ca, err = newAuthority(rsaKeys); err != nil {
 		return "", "", err
 	}
 	if s.CAFile, s.CADir, err = s.writeAuthority("authorities", s.ca); err != nil {
@@ -126,6 +128,10 @@ func (s *System) writeAuthority(folder string, a *authority) (file, dir string, 
 	}
 	return filepath.Join(s.Dir, folder+".pem"), dir, s.own(path, 0o644)
 }
+
+// HostFiles returns the files of the servers' certificate, good for localhost and
+// 127.0.0.1, and of its key: for another server that the system's clients are to trust.
+func (s *System) HostFiles() (cert, key string) { return s.hostCert, s.hostKey }
 
 // writeCertificate signs a certificate and writes it for everyone to read.
 func (s *System) writeCertificate(name string, c, parent *x509.Certificate, pub crypto.PublicKey, signer crypto.Signer) (string, error) {

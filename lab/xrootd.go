@@ -29,6 +29,17 @@ type XRootDConfig struct {
 	// Auth is the one way in which clients must prove who they are, at each
 	// server: "" or "none", "unix", "krb5", "gsi" or "ztn" (which adds TLS).
 	Auth string
+	// Copies has each server copy files from and to other HTTP servers when it is
+	// asked to (COPY, HTTP-TPC). XRootD does so only with TLS, which this adds; plain
+	// http works, too.
+	Copies bool
+	// Authority is a system with TLS whose authority signs the certificates, so that
+	// both trust each other; nil makes an authority for this system alone.
+	Authority *System
+	// Issuer and Keys are one more issuer of tokens that ztn trusts, whose paths begin
+	// at /data, and its JSON Web Key Set; without Issuer there is the lab's alone.
+	Issuer string
+	Keys   []byte
 	// Extra is lines for the configuration of each server, in XRootD's own
 	// language. Those that begin with "cms." reach cmsd, too.
 	Extra string
@@ -74,7 +85,10 @@ func (c *XRootDConfig) complete() error {
 	if c.Lookup == 0 {
 		c.Lookup = 1
 	}
-	c.TLS = c.TLS || c.Auth == "ztn"
+	c.TLS = c.TLS || c.Auth == "ztn" || c.Copies
+	if c.Authority != nil && c.Authority.ca == nil {
+		return fmt.Errorf("the authority of %s: it has none, start it with TLS", c.Authority.Name)
+	}
 	return nil
 }
 
@@ -86,6 +100,9 @@ func (c XRootDConfig) needs() []string {
 	programs := []string{"xrootd"}
 	if c.Servers > 0 {
 		programs = append(programs, "cmsd")
+	}
+	if c.Copies {
+		programs = append(programs, "libXrdHttpTPC-5.so")
 	}
 	switch c.Auth {
 	case "krb5":
@@ -102,12 +119,13 @@ type xrootdValues struct {
 	Lookup                                   int  // of the redirector; 0 elsewhere
 	Names                                    bool // in redirects instead of addresses
 	Cert, Key, CADir                         string
+	Copies                                   bool
 	Protocol, Security, Authorization, Extra string
 	Asker                                    string
 }
 
 func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) error {
-	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker}
+	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker, Copies: c.Copies}
 	if err := s.protect(ctx, c, &v); err != nil {
 		return err
 	}

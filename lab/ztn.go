@@ -42,7 +42,7 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) error
 	if s.TokenFile, err = s.TokenFor(month, ""); err != nil {
 		return err
 	}
-	conf, err := render(scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User})
+	conf, err := render(scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User, "Other": c.Issuer})
 	if err != nil {
 		return err
 	}
@@ -65,14 +65,19 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) error
 // keeps the keys it has fetched.
 func (s *System) keyCache(ctx context.Context, c XRootDConfig) error {
 	public := s.issuer.key.PublicKey
-	now := time.Now().Unix()
-	entry, err := json.Marshal(map[string]any{
-		"expires": now + int64(12*month/time.Second), "next_update": now + int64(11*month/time.Second),
-		"jwks": map[string]any{"keys": []any{map[string]string{
-			"kty": "RSA", "use": "sig", "alg": "RS256", "kid": tokenKey,
-			"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
-		}}},
-	})
+	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]string{
+		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": tokenKey,
+		"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
+	}}})
+	if err != nil {
+		return err
+	}
+	rows, err := keyRow(tokenIssuer, keys)
+	if err == nil && c.Issuer != "" {
+		var other string
+		other, err = keyRow(c.Issuer, c.Keys)
+		rows += ", " + other
+	}
 	if err != nil {
 		return err
 	}
@@ -87,7 +92,16 @@ func (s *System) keyCache(ctx context.Context, c XRootDConfig) error {
 	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Dir(dir))
 	return s.tool(ctx, s.user, nil, sqlite, "-batch", filepath.Join(dir, "scitokens_cpp.sqllite"),
 		"CREATE TABLE keycache (issuer text UNIQUE PRIMARY KEY NOT NULL, keys text NOT NULL);"+
-			"INSERT INTO keycache VALUES ('"+tokenIssuer+"', '"+string(entry)+"');")
+			"INSERT INTO keycache VALUES "+rows+";")
+}
+
+// keyRow is what the library keeps of an issuer.
+func keyRow(issuer string, keys json.RawMessage) (string, error) {
+	now := time.Now().Unix()
+	entry, err := json.Marshal(map[string]any{
+		"expires": now + int64(12*month/time.Second), "next_update": now + int64(11*month/time.Second), "jwks": keys})
+	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")", err
 }
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

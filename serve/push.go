@@ -52,7 +52,7 @@ func (s *Server) push(ctx context.Context, j *job) error {
 func (s *Server) free(ctx context.Context, j *job) error {
 	_, err := s.copier.Stat(ctx, j.other, false, 0)
 	switch tpc.KindOf(err) {
-	case tpc.Missing:
+	case tpc.Missing, tpc.Denied: // XRootD does not tell of files that may be created
 		return nil
 	case "":
 		if err == nil {

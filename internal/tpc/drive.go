@@ -7,7 +7,10 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	"weir/internal/pause"
 )
 
 // An Order is one copy that an endpoint is to make.
@@ -64,18 +67,11 @@ func (c *Client) Drive(ctx context.Context, o Order, tell func(moved int64)) err
 }
 
 func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
-	res, err := c.Do(ctx, Request{Method: "COPY", Target: o.Active, Header: o.headers()})
+	res, err := c.begin(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // closing tells the endpoint to stop, if it did not
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		e := Answered("COPY", res)
-		if res.StatusCode == http.StatusBadRequest && e.Kind == Failed {
-			e.Kind = Unsupported // what XRootD without its plugin says, and what no second try changes
-		}
-		return e
-	}
+	defer res.Body.Close()                      //nolint:errcheck // closing tells the endpoint to stop, if it did not
 	if res.StatusCode == http.StatusNoContent { // a whole answer of RFC 4918: done
 		return nil
 	}
@@ -84,6 +80,34 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, 1<<10) // the end of the body, so that the connection can be used again
 	return nil
+}
+
+// unknown is how XRootD's redirectors refuse to have a file pulled that they do not
+// know yet: by then they have asked their data servers, so that the next try succeeds.
+const unknown = "Failed to open local resource"
+
+// begin sends the COPY. It returns an answer of 2xx, whose body the caller closes.
+func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
+	for try := 1; ; try++ {
+		res, err := c.Do(ctx, Request{Method: "COPY", Target: o.Active, Header: o.headers()})
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode >= 200 && res.StatusCode <= 299 {
+			return res, nil
+		}
+		e := Answered("COPY", res)
+		end(res)
+		switch {
+		case e.Status != http.StatusBadRequest:
+			return nil, e
+		case !strings.Contains(e.Text, unknown):
+			e.Kind = Unsupported // what XRootD without its plugin says, and what no second try changes
+			return nil, e
+		case try == 3 || !pause.For(ctx, firstAsk):
+			return nil, e
+		}
+	}
 }
 
 // headers are written by their names in this very case: XRootD before 5.7 knows no other.

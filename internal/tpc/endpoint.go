@@ -101,10 +101,18 @@ func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
 	return Answered("MKCOL", res)
 }
 
-// Move gives a file another name at the same endpoint, which must be free: an
-// endpoint that knows Overwrite refuses else (Exists). XRootD 5 does not know it,
-// so that who must be sure asks with Stat before.
+// Move gives a file another name at the same endpoint, which must be free (else
+// Exists). It looks before, since XRootD 5 does not know Overwrite and replaces what
+// is there: at such an endpoint a file that comes in between is lost.
 func (c *Client) Move(ctx context.Context, t Target, to string) error {
+	taken := t
+	taken.URL = to
+	switch _, err := c.Stat(ctx, taken, false, 0); {
+	case err == nil:
+		return &Error{Kind: Exists, Text: "MOVE: a file of this name is there already"}
+	case KindOf(err) != Missing && KindOf(err) != Denied: // who may not look may perhaps move
+		return err
+	}
 	h := http.Header{"Destination": {to}, "Overwrite": {"F"}}
 	return c.done(ctx, Request{Method: "MOVE", Target: t, Header: h})
 }

@@ -1,0 +1,142 @@
+package tpc
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"hash/adler32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/lab"
+)
+
+// trusting is a client that trusts a system's authority.
+func trusting(t *testing.T, s *lab.System) *Client {
+	t.Helper()
+	text, err := os.ReadFile(s.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return client(t, Options{TLS: &tls.Config{RootCAs: pool}})
+}
+
+// Two real XRootD servers copy between each other under our client, in both directions,
+// with TLS and without.
+func TestXRootDCopiesToXRootD(t *testing.T) {
+	a := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	b := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: a})
+	c := trusting(t, a)
+	data := bytes.Repeat([]byte("0123456789abcde\n"), 300_000)
+	sum := fmt.Sprintf("%08x", adler32.Checksum(data))
+	if err := os.WriteFile(filepath.Join(a.Data, "f"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"http", "https"} {
+		for _, push := range []bool{false, true} {
+			source := Target{URL: a.URLs[scheme] + "/f"}
+			dest := Target{URL: fmt.Sprintf("%s/new-%s-%v/deep/f", b.URLs[scheme], scheme, push)}
+			part := Target{URL: dest.URL + ".part"}
+			if err := c.Parents(t.Context(), dest); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Parents(t.Context(), dest); err != nil {
+				t.Errorf("folders that are there: %v", err)
+			}
+			o := Order{Active: part, Passive: source, Push: push}
+			if push {
+				o.Active, o.Passive = source, part
+			}
+			if err := c.Drive(t.Context(), o, nil); err != nil {
+				t.Fatalf("%s, push %v: %v", scheme, push, err)
+			}
+			info, err := c.Stat(t.Context(), part, true, time.Minute)
+			if err != nil || info.Size != int64(len(data)) || info.Adler != sum {
+				t.Errorf("%s, push %v: %+v, %v", scheme, push, info, err)
+			}
+			if err := c.Move(t.Context(), part, dest.URL); err != nil {
+				t.Error(err)
+			}
+			if info, err = c.Stat(t.Context(), dest, true, time.Minute); err != nil || info.Adler != sum {
+				t.Errorf("%+v, %v", info, err)
+			}
+			if _, err := c.Stat(t.Context(), part, false, 0); KindOf(err) != Missing {
+				t.Errorf("the temporary after MOVE: %v", err)
+			}
+			if err := c.Drive(t.Context(), Order{Active: dest, Passive: source}, nil); KindOf(err) != Exists {
+				t.Errorf("over a file that is there: %v", err)
+			}
+			other := Target{URL: dest.URL + ".other"}
+			if err := c.Drive(t.Context(), Order{Active: other, Passive: source}, nil); err != nil {
+				t.Error(err)
+			}
+			if err := c.Move(t.Context(), other, dest.URL); KindOf(err) != Exists {
+				t.Errorf("MOVE over a file: %v", err)
+			}
+			if err := c.Remove(t.Context(), dest); err != nil {
+				t.Error(err)
+			}
+			if err := c.Remove(t.Context(), dest); err != nil {
+				t.Errorf("a second time: %v", err)
+			}
+		}
+	}
+	if able, err := c.Ask(t.Context(), Target{URL: a.URLs["https"] + "/f"}); err != nil || !able.Copy {
+		t.Errorf("%+v, %v", able, err)
+	}
+}
+
+// Behind a redirector, COPY goes on to the data server that has the file, or gets it.
+func TestXRootDRedirectors(t *testing.T) {
+	a := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Servers: 2})
+	b := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Servers: 2, Authority: a})
+	c := trusting(t, a)
+	data := bytes.Repeat([]byte("0123456789abcde\n"), 10_000)
+	for _, s := range a.Servers[1:] {
+		if err := os.WriteFile(filepath.Join(s.Data, "f-"+s.Name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range a.Servers[1:] {
+		for _, push := range []bool{false, true} {
+			o := Order{Active: Target{URL: fmt.Sprintf("%s/%s-%v", b.URLs["https"], s.Name, push)}, Passive: Target{URL: a.URLs["https"] + "/f-" + s.Name}, Push: push}
+			dest := o.Active
+			if push {
+				o.Active, o.Passive = o.Passive, o.Active
+			}
+			if err := c.Drive(t.Context(), o, nil); err != nil {
+				t.Errorf("%s, push %v: %v", s.Name, push, err)
+				continue
+			}
+			if info, err := c.Stat(t.Context(), dest, true, time.Minute); err != nil || info.Size != int64(len(data)) {
+				t.Errorf("%s, push %v: %+v, %v", s.Name, push, info, err)
+			}
+		}
+	}
+}
+
+// What XRootD says when it cannot.
+func TestXRootDFailures(t *testing.T) {
+	a := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	c := trusting(t, a)
+	for name, tt := range map[string]struct {
+		source string
+		kind   Kind
+	}{
+		"missing": {a.URLs["http"] + "/none", Missing},
+		"nobody":  {"http://127.0.0.1:1/f", Failed},
+	} {
+		var e *Error
+		err := c.Drive(t.Context(), Order{Active: Target{URL: a.URLs["http"] + "/" + strings.ReplaceAll(name, " ", "")}, Passive: Target{URL: tt.source}}, nil)
+		if !errors.As(err, &e) || e.Kind != tt.kind || !e.Begun {
+			t.Errorf("%s: %v (%s)", name, err, KindOf(err))
+		}
+	}
+}
