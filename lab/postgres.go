@@ -69,7 +69,7 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c", "max_connections=200"}
 	settings := c.Settings
 	if c.Careless {
-		settings = append([]string{"fsync=off", "synchronous_commit=off", "full_page_writes=off"}, settings...)
+		settings = append([]string{"fsync=off", "full_page_writes=off"}, settings...)
 	}
 	for _, set := range settings {
 		argv = append(argv, "-c", set)

@@ -20,6 +20,8 @@
 // faster and never damage the file, but a loss of power would take back the
 // last commits: a user might hold the number of a request that nobody knows.
 // Commits are shared by all who wait, so that FULL costs little under load.
+// PostgreSQL keeps what it has committed, too, as long as its fsync is on;
+// synchronous_commit=off is overruled.
 //
 // # One SQL text
 //

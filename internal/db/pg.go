@@ -38,6 +38,11 @@ func openPG(ctx context.Context, url string, o Options) (*postgres, error) {
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
+	// Where an administrator has given durability up for speed, ours is not.
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
+		return err
+	}
 	p := &postgres{texts: newTexts(PostgreSQL), readOnly: o.ReadOnly}
 	if p.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, pgError(err)

@@ -1,0 +1,372 @@
+package db_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"weir/internal/db"
+	"weir/internal/db/dbtest"
+	"weir/lab"
+)
+
+// child is the variable that makes the test binary one that writes to a database
+// until it is killed.
+const child = "WEIR_TEST_DB_CHILD"
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(child); url != "" {
+		fmt.Fprintln(os.Stderr, writeForEver(url))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// writeForEver has many write, and prints what is acknowledged.
+func writeForEver(url string) error {
+	d, err := db.Open(context.Background(), url, db.Options{})
+	if err != nil {
+		return err
+	}
+	failed := make(chan error)
+	var next atomic.Int64
+	for range 30 {
+		go func() {
+			for {
+				name := fmt.Sprint(os.Getpid(), "-", next.Add(1))
+				if err := d.Write(context.Background(), insert(name)); err != nil {
+					failed <- err
+				}
+				os.Stdout.WriteString(name + "\n")
+			}
+		}()
+	}
+	return <-failed
+}
+
+// What was acknowledged is there after kill -9 at any moment.
+func TestKilled(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
+		t.Run(name, func(t *testing.T) {
+			url := url(t)
+			reopen := func() *db.DB {
+				d, err := db.Open(t.Context(), url, db.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			d := reopen()
+			if err := errors.Join(d.Migrate(t.Context(), "things", files()), d.Close()); err != nil {
+				t.Fatal(err)
+			}
+			acknowledged := map[string]bool{}
+			for round := range 5 {
+				maps.Copy(acknowledged, killed(t, url, 300+round*77))
+			}
+			d = reopen()
+			defer d.Close()
+			var there []string
+			if err := d.Read(t.Context(), func(x *db.Tx) (err error) {
+				there, err = db.Column[string](x, "SELECT name FROM thing")
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d acknowledged, %d there", len(acknowledged), len(there))
+			for _, name := range there {
+				delete(acknowledged, name)
+			}
+			if len(acknowledged) > 0 {
+				t.Errorf("%d were acknowledged and are lost: %.200q", len(acknowledged), slices.Collect(maps.Keys(acknowledged)))
+			}
+		})
+	}
+}
+
+// killed runs a writer, kills it after so many writes, and returns what it said.
+func killed(t *testing.T, url string, after int) map[string]bool {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), child+"="+url)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		names[lines.Text()] = true
+		if len(names) == after {
+			_ = cmd.Process.Kill() // what is still in the pipe counts, too
+		}
+	}
+	if err := cmd.Wait(); err == nil || len(names) < after {
+		t.Fatalf("it wrote %d: %v: %s", len(names), err, said.String())
+	}
+	return names
+}
+
+// While the server is away writers are told that the database is busy, and what
+// each was told is true. It comes back without anything being opened again.
+func TestServerLost(t *testing.T) {
+	// A server that would forget what it has acknowledged, if it was not told to keep it.
+	s := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true, Settings: []string{"synchronous_commit=off"}})
+	d, err := db.Open(t.Context(), s.URL, db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Migrate(t.Context(), "things", files()); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	told := map[string]error{}
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	enough := make(chan struct{}, 1000)
+	for g := range 20 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				name := fmt.Sprint(g, "-", i)
+				err := d.Write(t.Context(), insert(name))
+				mu.Lock()
+				told[name] = err
+				mu.Unlock()
+				select {
+				case enough <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 200 {
+		<-enough
+	}
+	s.Kill()
+	if err := d.Write(t.Context(), insert("away")); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("written to nobody: %v", err)
+	}
+	if err := d.Read(t.Context(), insert("away")); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("read from nobody: %v", err)
+	}
+	if err := s.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(t.Context(), insert("back")); err != nil {
+		t.Errorf("the server is back: %v", err)
+	}
+	close(stop)
+	all.Wait()
+	there := map[string]bool{}
+	if err := d.Read(t.Context(), func(x *db.Tx) error {
+		names, err := db.Column[string](x, "SELECT name FROM thing")
+		for _, n := range names {
+			there[n] = true
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for name, err := range told {
+		switch {
+		case err == nil && there[name]:
+			count["written"]++
+		case errors.Is(err, db.ErrUnsure) && errors.Is(err, db.ErrBusy):
+			count["unsure"]++
+		case errors.Is(err, db.ErrBusy) && !there[name]:
+			count["refused"]++
+		default:
+			t.Errorf("%s: told %v, there: %v", name, err, there[name])
+		}
+	}
+	t.Log(count)
+}
+
+// Two that wait for each other's rows both come through.
+func TestDeadlock(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
+		d := prepared(t, open)
+		if err := errors.Join(d.Write(t.Context(), insert("a")), d.Write(t.Context(), insert("b"))); err != nil {
+			t.Fatal(err)
+		}
+		var both, all sync.WaitGroup
+		both.Add(2)
+		for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
+			all.Go(func() {
+				first := true
+				err := d.Write(t.Context(), func(x *db.Tx) error {
+					for i, name := range names {
+						if _, err := x.Exec("UPDATE thing SET n = n + 1 WHERE name = ?", name); err != nil {
+							return err
+						}
+						if i == 0 && first && x.Dialect() == db.PostgreSQL {
+							first = false
+							both.Done()
+							both.Wait()
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if err := d.Read(t.Context(), func(x *db.Tx) error {
+			n, err := db.Column[int](x, "SELECT n FROM thing")
+			if !slices.Equal(n, []int{2, 2}) {
+				t.Errorf("counted %d", n)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A file that cannot grow is a busy database: nothing is half written, what was
+// written stays, and it goes on when there is room.
+func TestDiskFull(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	path := filepath.Join(t.TempDir(), "x.db")
+	d, err := db.Open(t.Context(), path, db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := errors.Join(d.Migrate(t.Context(), "things", files()), d.Write(t.Context(), insert("before"))); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	limit := was
+	limit.Cur = uint64(info.Size()) + 100_000
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	big := strings.Repeat("x", 20_000)
+	var all sync.WaitGroup
+	var written, refused atomic.Int64
+	for i := range 20 {
+		all.Go(func() {
+			switch err := d.Write(t.Context(), insert(fmt.Sprint(big, i))); {
+			case err == nil:
+				written.Add(1)
+			case errors.Is(err, db.ErrBusy):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	full := d.Write(t.Context(), insert(strings.Repeat(big, 10)))
+	n := count(t, d)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d written, %d refused: %v", written.Load(), refused.Load(), full)
+	if !errors.Is(full, db.ErrBusy) || refused.Load() == 0 || n != int(written.Load())+1 {
+		t.Errorf("%v; %d rows, %d were acknowledged", full, n, written.Load()+1)
+	}
+	if err := d.Write(t.Context(), insert("after")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who does not want to wait any more for his turn need not.
+func TestTurnGivenUp(t *testing.T) {
+	d, err := db.Open(t.Context(), dbtest.File(t), db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Migrate(t.Context(), "things", files()); err != nil {
+		t.Fatal(err)
+	}
+	began, finish := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := d.Write(t.Context(), func(x *db.Tx) error {
+			close(began)
+			<-finish
+			return insert("a")(x)
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		all.Go(cancel)
+		if err := d.Write(ctx, insert("b")); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	close(finish)
+	all.Wait()
+	if n := count(t, d); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// BenchmarkWrite says how many small transactions a second there are, of one
+// goroutine and of a hundred.
+func BenchmarkWrite(b *testing.B) {
+	dbtest.EachBench(b, func(b *testing.B, open func() *db.DB) {
+		d := open()
+		if err := d.Migrate(b.Context(), "things", files()); err != nil {
+			b.Fatal(err)
+		}
+		var next atomic.Int64
+		for _, n := range []int{1, 100} {
+			b.Run(fmt.Sprint(n), func(b *testing.B) {
+				var all sync.WaitGroup
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				for range n {
+					all.Go(func() {
+						for left.Add(-1) >= 0 {
+							if err := d.Write(context.Background(), insert(fmt.Sprint(next.Add(1)))); err != nil {
+								b.Error(err)
+							}
+						}
+					})
+				}
+				all.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+			})
+		}
+	})
+}
