@@ -56,6 +56,12 @@ func (c *Coordinator) dealTo(ctx context.Context, dest string, busy []string) (g
 	}
 	c.open(leases)
 	c.give(ctx, leases, plans)
+	if len(leases) == 0 {
+		c.hub.mu.Lock()
+		c.hub.calm[dest] = c.now().Add(calm)
+		c.hub.mu.Unlock()
+		time.AfterFunc(calm, c.wake.give)
+	}
 	return len(leases), full, err
 }
 
@@ -67,16 +73,22 @@ func (c *Coordinator) roomAt(dest string) (n int) {
 	if !ok || c.hub.full || !site.Up {
 		return 0
 	}
+	if c.now().Before(c.hub.calm[dest]) {
+		return 0
+	}
 	if site.Kind == httpKind {
 		n = max(0, thirds-c.hub.net.Active(dest))
 	}
 	for _, a := range c.hub.agents {
-		if a.Site == dest || a.URL == "" || site.Kind == httpKind || site.URL != "" {
+		if a.Site == dest || site.URL != "" { // the others may push
 			n += a.room(c.hub.net.Rules().Ahead)
 		}
 	}
 	return min(n, batch)
 }
+
+// calm is how long a destination is left alone for which nothing could be begun.
+const calm = 30 * time.Millisecond
 
 // room is how many leases an agent can take now: as many as it has slots, and of
 // small files so many that it has enough for a while.

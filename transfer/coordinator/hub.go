@@ -29,6 +29,7 @@ type hub struct {
 	doors  map[string]secrets      // of sites that are no agents
 	ousted map[string][]string     // sessions of agents in whose place others have come
 	scans  map[int64]*scan         // that are not done
+	calm   map[string]time.Time    // destinations for which nothing could be begun, until when they are left alone
 	full   bool                    // it is closing
 }
 
@@ -78,6 +79,7 @@ func (h *held) hold() transfer.Hold { return transfer.Hold{Item: h.Item, Epoch: 
 func (c *Coordinator) openHub(ctx context.Context) error {
 	h := &c.hub
 	h.agents, h.held, h.ousted = map[string]*agent{}, map[int64]*held{}, map[string][]string{}
+	h.calm = map[string]time.Time{}
 	h.net = schedule.New(c.conf.Rules, rand.Uint64())
 	kept, err := c.readLinks(ctx)
 	if err != nil {

@@ -62,14 +62,14 @@ func (c *Coordinator) addScan(r *http.Request, in *transfer.NewScan) (transfer.S
 	if err := catalog.CheckName(in.Dataset); err != nil {
 		return transfer.ScanState{}, c.refusal(err)
 	}
+	site, err := c.catalog.Site(r.Context(), in.Site)
 	c.hub.mu.Lock()
-	site, known := c.hub.sites[in.Site]
-	there, many := c.hub.agents[in.Site] != nil, len(c.hub.scans)
+	many := len(c.hub.scans)
 	c.hub.mu.Unlock()
 	switch {
-	case !known:
-		return transfer.ScanState{}, wire.Refuse(http.StatusNotFound, "there is no site %.80q", in.Site)
-	case site.Kind != agentKind || !there:
+	case err != nil:
+		return transfer.ScanState{}, c.refusal(err)
+	case site.Kind != agentKind || !site.Up:
 		return transfer.ScanState{}, wire.Refuse(http.StatusConflict, "site %s has no agent that could look for files now: %s", in.Site, orElse(site.Problem, "it has none at all"))
 	case many >= mostScans:
 		return transfer.ScanState{}, wire.Refuse(http.StatusTooManyRequests, "%d scans go on already: wait until some are done", many)

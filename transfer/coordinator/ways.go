@@ -57,6 +57,9 @@ func (c *Coordinator) way(from, to catalog.Site, f queue.Candidate) (way, string
 	why := ""
 	for _, m := range modes {
 		mover, problem := c.movable(m, from, to)
+		if a := c.hub.agents[mover]; problem == "" && a != nil && mover != "" && a.room(c.hub.net.Rules().Ahead) == 0 {
+			return way{}, fmt.Sprintf("the agent of site %s, which is to %s, is busy with %d of %d copies at once", mover, m, a.count, a.Slots)
+		}
 		if problem == "" {
 			return way{m, mover}, ""
 		}
@@ -67,7 +70,7 @@ func (c *Coordinator) way(from, to catalog.Site, f queue.Candidate) (way, string
 	return way{}, why
 }
 
-// movable tells who moves files in a mode, or why nobody can now.
+// movable tells who moves files in a mode, or why nobody can.
 func (c *Coordinator) movable(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
 	at, other := to, from
 	switch m {
@@ -90,8 +93,6 @@ func (c *Coordinator) movable(m transfer.Mode, from, to catalog.Site) (mover, pr
 		return "", fmt.Sprintf("the agent of site %s, which is to %s, is not there", at.Name, m)
 	case other.URL == "":
 		return "", fmt.Sprintf("the agent of site %s cannot %s: site %s has no door that others can reach", at.Name, m, other.Name)
-	case a.room(c.hub.net.Rules().Ahead) == 0:
-		return "", fmt.Sprintf("the agent of site %s, which is to %s, is busy with %d of %d copies at once", at.Name, m, a.count, a.Slots)
 	}
 	return at.Name, ""
 }

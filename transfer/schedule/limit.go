@@ -20,6 +20,7 @@ type Limit struct {
 	Sum        float64 `json:"sum,omitempty"`         // of their rates, but the first's
 	Rest       int     `json:"rest,omitempty"`        // windows until the next trial
 	Down       bool    `json:"down,omitempty"`        // the next trial is of fewer copies
+	Settled    bool    `json:"settled,omitempty"`     // a trial has not paid: from then on steps are small
 }
 
 // A Window is what a link did in a while.
@@ -31,8 +32,9 @@ type Window struct {
 }
 
 const (
-	judged   = 3    // windows until a limit is judged; the first does not count
-	rest     = 20   // windows between a trial that did not pay and the next
+	hasty    = 2    // windows until a limit is judged, the first of which does not count, as long as it is doubled
+	judged   = 5    // later, when less is gained
+	rest     = 30   // windows between a trial that did not pay and the next
 	weight   = 0.3  // of the last window in the mean of successes
 	noise    = 0.03 // what a rate may differ by without a reason
 	worthOne = 0.25 // of what a trial would gain if copies did not slow each other down, it must gain
@@ -62,7 +64,7 @@ func (l Limit) Next(w Window, r Rules) Limit {
 		l.Sum += w.Rate
 	}
 	l.Rest = max(0, l.Rest-1)
-	if l.Seen < judged {
+	if l.Seen < hasty || l.Settled && l.Seen < judged {
 		return l
 	}
 	return l.judge(l.Sum/float64(l.Seen-1), r)
@@ -79,7 +81,7 @@ func (l Limit) fewer(r Rules) Limit {
 	if n == l.N {
 		why += ", and there are no fewer than that"
 	}
-	return Limit{N: n, Success: l.Success, Rest: rest, Why: why}
+	return Limit{N: n, Success: l.Success, Rest: rest, Why: why, Settled: true}
 }
 
 // judge is with a limit that was used up for a while, at the given rate.
@@ -109,23 +111,26 @@ func (l Limit) judge(rate float64, r Rules) Limit {
 		word = unit.Percent(-gain) + " less"
 	}
 	return Limit{
-		N: l.Before, Success: l.Success, Rest: rest, Down: l.N > l.Before,
+		N: l.Before, Success: l.Success, Rest: rest, Down: l.N > l.Before, Settled: true,
 		Why: fmt.Sprintf("%s with %d at once: with %d it was %s", unit.Bits(l.BeforeRate), l.Before, l.N, word),
 	}
 }
 
-// try begins a trial of a quarter more or less.
+// try begins a trial: of twice as many at first, later of a quarter more or less.
 func (l Limit) try(rate float64, r Rules) Limit {
-	step := max(1, l.N/4)
+	step := l.N
+	if l.Settled {
+		step = max(1, l.N/4)
+	}
 	n := min(r.Max, l.N+step)
 	if l.Down {
 		n = max(r.Min, l.N-step)
 	}
 	if n == l.N {
-		return Limit{N: n, Success: l.Success, Rest: rest, Down: !l.Down, Why: l.Why}
+		return Limit{N: n, Success: l.Success, Rest: rest, Down: !l.Down, Settled: true, Why: l.Why}
 	}
 	return Limit{
-		N: n, Success: l.Success, Before: l.N, BeforeRate: rate, Down: l.Down,
+		N: n, Success: l.Success, Before: l.N, BeforeRate: rate, Down: l.Down, Settled: l.Settled,
 		Why: fmt.Sprintf("%s with %d at once; now %d are tried", unit.Bits(rate), l.N, n),
 	}
 }

@@ -117,7 +117,7 @@ func TestBadSourcesAreAvoidedAndTriedAgain(t *testing.T) {
 // Of small files there are as many at the mover as it copies in two seconds; of
 // large ones as many as may run.
 func TestSmallFilesWaitAtTheMover(t *testing.T) {
-	for size, want := range map[int64][2]int{64 << 10: {200, 600}, 1 << 30: {8, 8}} {
+	for size, want := range map[int64][2]int{64 << 10: {200, 640}, 1 << 30: {10, 10}} {
 		n := New(Rules{}, 1)
 		now := time.Unix(1e9, 0)
 		for range 20 {

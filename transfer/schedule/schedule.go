@@ -35,7 +35,7 @@ type Rules struct {
 // Defaults returns the usual rules.
 func Defaults() Rules {
 	return Rules{
-		Min: 1, Max: 64, Start: 8, Success: 0.97, Span: 2 * time.Second,
+		Min: 1, Max: 64, Start: 10, Success: 0.97, Span: time.Second,
 		Probe: 0.02, Ahead: 2 * time.Second, Forget: 2 * time.Minute,
 	}
 }

@@ -1,0 +1,195 @@
+package coordinator
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// Two sites, one with files, and a robot as the agent of the other one.
+func (h *house) pair(files int) (*robot, *robot, transfer.Request) {
+	h.t.Helper()
+	a, b := h.robot("A"), h.robot("B")
+	a.hello("https://127.0.0.1:1/")
+	b.hello("")
+	h.fill("/store/run1", "A", files, 1000)
+	q, err := h.admin.Submit(h.t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a, b, q
+}
+
+// some asks for work until there are leases.
+func (r *robot) some() []transfer.Lease {
+	r.t.Helper()
+	var all []transfer.Lease
+	until(r.t, "there is work", func() bool {
+		all = r.work().Leases
+		return len(all) > 0
+	})
+	return all
+}
+
+// An answer that was lost is given again: with the same epoch, since nothing else
+// was decided.
+func TestLostAnswersAreGivenAgain(t *testing.T) {
+	h := start(t, Config{})
+	_, b, _ := h.pair(3)
+	first := b.some()
+	b.holding = map[int64]transfer.Lease{} // it never came
+	second := b.some()
+	if len(first) != len(second) || first[0].Item != second[0].Item || first[0].Epoch != second[0].Epoch {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+}
+
+// What was reported is taken once, however often it is told.
+func TestReportsAreTakenOnce(t *testing.T) {
+	h := start(t, Config{})
+	_, b, q := h.pair(3)
+	var all []transfer.Outcome
+	for len(all) < 3 {
+		for _, l := range b.some() {
+			all = append(all, did(l))
+		}
+	}
+	for range 3 {
+		if _, err := b.report(all...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q = h.ended(q.ID)
+	if q.Status != transfer.Completed || q.Count.Attempts != 3 || q.Count.Done != 3 {
+		t.Errorf("%+v", q)
+	}
+	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	if err != nil || len(attempts) != 3 {
+		t.Errorf("%d attempts, %v", len(attempts), err)
+	}
+}
+
+// A coordinator that is started again goes on: agents that hold leases keep them,
+// and what they tell counts; what they do not hold any more goes again.
+func TestLeasesSurviveARestart(t *testing.T) {
+	h := start(t, Config{})
+	a, b, q := h.pair(4)
+	leases := map[int64]transfer.Lease{}
+	for len(leases) < 4 {
+		for _, l := range b.some() {
+			leases[l.Item] = l
+		}
+	}
+	h.end()
+	h.begin()
+	a.ask, b.ask = h.as("agent A", agentOf+"A"), h.as("agent B", agentOf+"B")
+	if _, err := b.report(); wire.Status(err) != http.StatusGone {
+		t.Fatalf("an agent that is not known: %v", err)
+	}
+	var lost transfer.Lease
+	for _, l := range leases {
+		lost = l
+	}
+	delete(b.holding, lost.Item) // it has forgotten one
+	a.hello("https://127.0.0.1:1/")
+	b.hello("")
+	var all []transfer.Outcome
+	for item, l := range leases {
+		if item != lost.Item {
+			all = append(all, did(l))
+		}
+	}
+	if _, err := b.report(all...); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "what was lost goes again", func() bool { // its pause is over
+		for _, l := range b.work().Leases {
+			if l.Item != lost.Item || l.Epoch <= lost.Epoch {
+				t.Errorf("%+v after %+v", l, lost)
+			}
+			if _, err := b.report(did(l)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		q, _ = h.admin.Request(t.Context(), q.ID)
+		return q.Status.Ended()
+	})
+	if q.Status != transfer.Completed || q.Count.Done != 4 || q.Count.Attempts != 5 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// A cancellation reaches copies that run, at the latest with the next report.
+func TestCancelReachesTheMover(t *testing.T) {
+	h := start(t, Config{})
+	_, b, q := h.pair(2)
+	leases := b.some()
+	if _, err := h.admin.Cancel(t.Context(), q.ID, "not needed"); err != nil {
+		t.Fatal(err)
+	}
+	ack, err := b.report()
+	if err != nil || len(ack.Cancel) < len(leases) || len(ack.Lost) > 0 {
+		t.Fatalf("%+v, %v", ack, err)
+	}
+	var all []transfer.Outcome
+	for _, l := range leases {
+		all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Stopped, Reason: "cancelled"})
+	}
+	if _, err := b.report(all...); err != nil {
+		t.Fatal(err)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 2 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// Of two agents of one site the last one counts, and the other one is told.
+func TestTwoAgentsOfOneSite(t *testing.T) {
+	h := start(t, Config{})
+	_, b, _ := h.pair(1)
+	held := b.some()
+	other := h.robot("B")
+	other.session = "two"
+	other.hello("")
+	if _, err := b.report(did(held[0])); wire.Status(err) != http.StatusGone {
+		t.Errorf("the first one reports: %v", err)
+	}
+	_, err := b.ask.Hello(t.Context(), transfer.Hello{Site: "B", Session: b.session, Slots: 1})
+	if wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "there can be only one") {
+		t.Errorf("the first one comes again: %v", err)
+	}
+	if again := other.some(); again[0].Epoch <= held[0].Epoch {
+		t.Errorf("%+v after %+v", again[0], held[0])
+	}
+}
+
+// An agent speaks for its own site only, also about copies.
+func TestAgentsSpeakForThemselves(t *testing.T) {
+	h := start(t, Config{})
+	a, b, q := h.pair(1)
+	l := b.some()[0]
+	if _, err := a.report(did(l)); err != nil {
+		t.Fatal(err)
+	}
+	if q, err := h.admin.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
+		t.Errorf("another site's agent has ended it: %+v, %v", q, err)
+	}
+	_, err := a.ask.Hello(t.Context(), transfer.Hello{Site: "B", Session: "x"})
+	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.agent:B") {
+		t.Errorf("A says it is B: %v", err)
+	}
+	out := did(l)
+	out.End, out.Begin = time.Now().Add(1000*time.Hour), time.Time{}
+	out.Reason, out.Moved, out.CPU = strings.Repeat("\x1b[2Jü", 1000), -5, -1
+	if _, err := b.report(out); err != nil {
+		t.Fatal(err)
+	}
+	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	if err != nil || len(attempts) != 1 || attempts[0].End.After(time.Now()) || len(attempts[0].Reason) > 1100 || strings.Contains(attempts[0].Reason, "\x1b") {
+		t.Errorf("%+v, %v", attempts, err)
+	}
+}
