@@ -192,6 +192,64 @@ func TestTransferByHand(t *testing.T) {
 	r.wants(exitFine, []string{"__complete", "transfer", "show", ""}, "1\t/store/run1 to C: completed")
 }
 
+// Files come from a folder here, a table or a listing, too; what is left out is
+// told, and what contradicts the catalog is refused.
+func TestDatasetAdd(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
+	var files []trial.File
+	for _, dataset := range []string{"/store/local", "/store/table", "/store/listed"} {
+		files = append(files, trial.Files(dataset, 3, 1000)...)
+		files = append(files, trial.Files(dataset+"/block", 2, 1000)...)
+	}
+	if err := r.Fill("A", files); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitFine, words("dataset add /store/local --site A --local "+r.Root("A")), "5 files, 5.00 kB")
+	table := filepath.Join(r.Dir(), "table.csv")
+	if err := os.WriteFile(table, []byte("name,size\n/store/table/file-0001,1000\n/store/table/block/file-0001,1000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitFine, words("dataset add /store/table --site A --csv "+table), "2 files, 2.00 kB")
+	server := r.serves(r.Root("A"))
+	r.wants(exitFine, words("dataset add /store/listed --site A --list "+server), "5 files, 5.00 kB")
+	r.wants(exitFine, words("dataset list"), "/store/local   2       5", "/store/table   1       2", "/store/listed  2       5")
+	for _, dataset := range []string{"/store/local", "/store/listed"} {
+		r.completes(r.submits(transfer.Submission{Dataset: dataset, To: "B"}))
+	}
+	r.completes(r.submits(transfer.Submission{Dataset: "/store/table", To: "B", Unchecked: true}))
+	if err := os.WriteFile(table, []byte("name,size\n/store/table/file-0001,1001\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitError, words("dataset add /store/table --site A --csv "+table), "/store/table/file-0001", "1000")
+	if err := os.WriteFile(table, []byte("name,length\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitError, words("dataset add /store/table --site A --csv "+table), "table.csv", "length")
+	if err := os.Symlink("/etc/hostname", filepath.Join(r.Root("A"), "store/local/leak")); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitMissed, words("dataset add /store/local --site A"), "leak", "5 files")
+	r.wants(exitUsage, words("dataset add /store/local --site A --csv x --local y"), "choose one")
+	r.wants(exitError, words("dataset add /store/local --site A --list gopher://x/"), "davs://")
+	r.wants(exitFine, words("dataset remove /store/local"), "its files are where they were")
+	r.wants(exitError, words("dataset show /store/local"), "/store/local")
+}
+
+// serves starts weir serve and returns its URL.
+func (r *moving) serves(dir string) string {
+	r.t.Helper()
+	p := &process{Cmd: exec.CommandContext(r.t.Context(), "weir", "serve", dir)}
+	var out locked
+	p.Stdout, p.Stderr = &out, &out
+	if err := p.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { p.kill(r.t) })
+	waitFor(r.t, func() bool { return strings.HasSuffix(out.String(), "\n") })
+	return strings.TrimSpace(strings.TrimPrefix(out.String(), "serving "))
+}
+
 // What cannot be asked for is refused with a sentence that says what can.
 func TestTransferMistakes(t *testing.T) {
 	t.Parallel()

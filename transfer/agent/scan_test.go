@@ -62,8 +62,11 @@ func TestScan(t *testing.T) {
 			t.Errorf("%+v, want %q", f, text)
 		}
 	}
-	if !strings.Contains(problems[10], "nothing") || !strings.Contains(problems[11], "..") || len(found[10])+len(found[11]) > 0 {
+	if !strings.Contains(problems[10], "nothing") || !strings.Contains(problems[9], "leak") || len(found[10]) > 0 {
 		t.Errorf("problems %v, found %v", problems, found[10])
+	}
+	if len(found[11]) != len(want) || !strings.HasPrefix(found[11][0].Path, "in/run/") { // it goes no higher than the root
+		t.Errorf("%d files below ../.., the first is %v", len(found[11]), found[11][0])
 	}
 	if strings.Contains(problems[10], s.root) {
 		t.Errorf("it tells where the root is: %s", problems[10])
