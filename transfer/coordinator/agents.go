@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -58,7 +59,7 @@ func (c *Coordinator) hello(r *http.Request, in *transfer.Hello) (transfer.Welco
 	if old != nil {
 		old.ring() // its question is answered: it is not known any more
 	}
-	lost := c.takeOver(a)
+	lost := c.takeOver(a, old != nil && old.Session == in.Session)
 	c.hub.mu.Unlock()
 	c.log.Info("an agent has come in", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
 	c.ask(lost)
@@ -113,8 +114,9 @@ func fitHello(in *transfer.Hello) error {
 }
 
 // takeOver compares what an agent that comes in holds with what it was given. What
-// it does not hold any more is returned. The hub is locked.
-func (c *Coordinator) takeOver(a *agent) (lost []*held) {
+// no process ever had, or this same one did not get, is given to it; what another
+// one may have is returned. The hub is locked.
+func (c *Coordinator) takeOver(a *agent, same bool) (lost []*held) {
 	holds := holdings(a.Holding)
 	for _, l := range c.hub.held {
 		if l.mover != a.Site {
@@ -127,6 +129,12 @@ func (c *Coordinator) takeOver(a *agent) (lost []*held) {
 			delete(holds, l.Item)
 			continue
 		}
+		if !l.lost && (same || !l.told) {
+			l.told = false
+			a.ready = append(a.ready, l)
+			continue
+		}
+		l.lost = true
 		lost = append(lost, l)
 	}
 	for item, epoch := range holds {
@@ -199,7 +207,7 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (*agent, int, error) {
 	a.ring() // a question before this one is answered
 	holds := holdings(in.Holding)
 	for _, l := range c.hub.held {
-		if l.mover != in.Site || !l.told {
+		if l.mover != in.Site || !l.told || l.lost {
 			continue
 		}
 		if holds[l.Item] != l.Epoch {
@@ -207,6 +215,7 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (*agent, int, error) {
 			a.ready = append(a.ready, l)
 		}
 	}
+	slices.SortStableFunc(a.ready, func(x, y *held) int { return cmp.Compare(x.Item, y.Item) })
 	a.scans = in.Scans
 	return a, a.asks, nil
 }

@@ -70,6 +70,7 @@ type held struct {
 	renewed   time.Time // in the database
 	began     time.Time // the first byte was reported
 	cancelled bool
+	lost      bool                    // its mover is another process now: it is never given out again
 	stop      context.CancelCauseFunc // of a copy by third parties
 }
 
