@@ -52,6 +52,9 @@ type answer struct {
 func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 	for range maxHops {
 		a, err := p.once(ctx, q)
+		if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+			err = failf(transfer.Transient, "%s did not answer within %s: %w", q.url.Host, max(q.wait, p.stall), errStalled)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", q.method, shown(q.url), err)
 		}

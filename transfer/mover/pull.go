@@ -120,6 +120,8 @@ func (p *pull) fetch(ctx context.Context) error {
 		p.queue.fill(p.part, p.streams())
 		err := p.run(ctx)
 		switch {
+		case errors.Is(err, errWhole) && again >= patience:
+			return failf(transfer.Transient, "%s breaks off again and again, and gives no parts of files to go on with", p.url.Host)
 		case errors.Is(err, errWhole): // from the start, in one go
 			p.whole = true
 		case errors.Is(err, errChanged) && again > 1:

@@ -114,9 +114,16 @@ func outside(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
 }
 
+// errStalled is in the error of a server that was waited for in vain. Waiting
+// again in the same attempt would keep its lease for nothing.
+var errStalled = errors.New("no sign of life")
+
 // broken tells whether err is one of a connection, after which another
 // connection may do better.
 func broken(err error) bool {
+	if errors.Is(err, errStalled) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
 	var t *trouble
 	if errors.As(err, &t) {
 		return t.fault == transfer.Transient && t.after == 0
