@@ -53,7 +53,7 @@ func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 	for range maxHops {
 		a, err := p.once(ctx, q)
 		if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
-			err = failf(transfer.Transient, "%s did not answer within %s: %w", q.url.Host, max(q.wait, p.stall), errStalled)
+			err = failf(transfer.Transient, "%s did not answer within %s", q.url.Host, max(q.wait, p.stall))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", q.method, shown(q.url), err)

@@ -43,7 +43,7 @@ func (t *taker) take(off, n int64) (done int64, err error) {
 		}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = failf(transfer.Transient, "nothing came from %s for %s: %w", t.from.Host, t.pool.stall, errStalled)
+		err = failf(transfer.Transient, "nothing came from %s for %s", t.from.Host, t.pool.stall)
 	}
 	return done, err
 }

@@ -54,7 +54,7 @@ func (p *pool) send(c *conn, q question) error {
 		switch {
 		case n > 0 && errors.Is(err, os.ErrDeadlineExceeded): // slow, but it moves
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return failf(transfer.Transient, "%s took nothing for %s: %w", q.url.Host, p.stall, errStalled)
+			return failf(transfer.Transient, "%s took nothing for %s", q.url.Host, p.stall)
 		case err != nil:
 			return err
 		case n == 0:

@@ -114,19 +114,12 @@ func outside(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
 }
 
-// errStalled is in the error of a server that was waited for in vain. Waiting
-// again in the same attempt would keep its lease for nothing.
-var errStalled = errors.New("no sign of life")
-
 // broken tells whether err is one of a connection, after which another
 // connection may do better.
 func broken(err error) bool {
-	if errors.Is(err, errStalled) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return false
-	}
 	var t *trouble
-	if errors.As(err, &t) {
-		return t.fault == transfer.Transient && t.after == 0
+	if errors.As(err, &t) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return false // somebody has said what it is; waiting once more would only keep the lease
 	}
 	var ne net.Error
 	return errors.As(err, &ne) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||

@@ -1,0 +1,153 @@
+package mover
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/transfer"
+)
+
+const secret = "eyJ.secret.token"
+
+// giving answers with data and keeps the credentials that it was shown.
+func giving(data []byte, shown *atomic.Value) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		shown.Store(r.Header.Get("Authorization"))
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	}
+}
+
+// TestTokensStayAtHome: a redirect to another host takes the token along only if
+// it comes from an XRootD, and never out of TLS.
+func TestTokensStayAtHome(t *testing.T) {
+	data, sum := bytesOf(1, 1000)
+	var shown atomic.Value
+	to := source(t, giving(data, &shown))
+	for server, want := range map[string]string{"": "", "nginx": "", "XrootD/v5.5.3": "Bearer " + secret} {
+		from := source(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer "+secret {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			w.Header().Set("Server", server)
+			http.Redirect(w, r, to+"/other?authz=x", http.StatusFound)
+		})
+		l := pullLease(from, "f", sum, 1000)
+		l.Source.Token = secret
+		if out := do(t, newMover(t, Options{}), l); out.Fault != "" || shown.Load() != want {
+			t.Errorf("%q: shown %q, want %q; %+v", server, shown.Load(), want, out)
+		}
+	}
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", "XrootD")
+		http.Redirect(w, r, to+"/other", http.StatusTemporaryRedirect)
+	}))
+	defer secure.Close()
+	l := pullLease(secure.URL, "f", sum, 1000)
+	l.Source.Token, l.Source.Pin = secret, pinOf(secure)
+	if out := do(t, newMover(t, Options{}), l); out.Fault != "" || shown.Load() != "" {
+		t.Errorf("out of TLS: shown %q; %+v", shown.Load(), out)
+	}
+}
+
+func pinOf(s *httptest.Server) string {
+	sum := sha256.Sum256(s.Certificate().Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// TestSecretsAreNotTold: reasons and errors have neither tokens nor queries.
+func TestSecretsAreNotTold(t *testing.T) {
+	var url string
+	url = source(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		http.Redirect(w, r, url+"/moved?authz="+secret, http.StatusFound)
+	})
+	gone := source(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://user:"+secret+"@127.0.0.1:1/x?authz="+secret, http.StatusFound)
+	})
+	for _, from := range []string{url, gone, "http://user:" + secret + "@127.0.0.1:1", "http://127.0.0.1:1\x7f" + secret} {
+		l := pullLease(from, "f", "", 10)
+		l.Source.Token = secret
+		if out := do(t, newMover(t, Options{}), l); out.Fault == "" || strings.Contains(out.Reason, secret) {
+			t.Errorf("%+v", out)
+		}
+	}
+	l := pullLease(url, "f", "", 10)
+	l.Source.Token = "two\r\nLines: " + secret
+	if out := do(t, newMover(t, Options{}), l); out.Fault != transfer.Permanent || strings.Contains(out.Reason, secret) {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestTLS: with a pin, with an authority, and with neither.
+func TestTLS(t *testing.T) {
+	const size = 3 << 20
+	data, sum := bytesOf(1, size)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 1 {
+			t.Error("not HTTP/1.1")
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	}))
+	defer s.Close()
+	l := pullLease(s.URL, "f", sum, size)
+	failed(t, do(t, newMover(t, Options{}), l), transfer.Denied)
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	if out := do(t, newMover(t, Options{CAs: pool}), l); out.Fault != "" || !out.Verified {
+		t.Errorf("with its authority: %+v", out)
+	}
+	l.Source.Pin = strings.Repeat("00", 32)
+	failed(t, do(t, newMover(t, Options{CAs: pool}), l), transfer.Denied)
+	l.Source.Pin = strings.ToUpper(pinOf(s))
+	if out := do(t, newMover(t, Options{}), l); out.Fault != "" || !out.Verified {
+		t.Errorf("with its pin: %+v", out)
+	}
+}
+
+// TestNoTLSThere: a server that speaks no TLS, and one that says nothing at all.
+func TestNoTLSThere(t *testing.T) {
+	plain := source(t, http.NotFound)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, addr := range []string{strings.TrimPrefix(plain, "http://"), silent.Addr().String()} {
+		out := do(t, impatient(t), pullLease("https://"+addr, "f", "", 10))
+		failed(t, out, transfer.Transient)
+	}
+}
+
+// TestGuard: an address that must not be connected to is not, also behind a redirect.
+func TestGuard(t *testing.T) {
+	data, sum := bytesOf(1, 1000)
+	var shown atomic.Value
+	to := source(t, giving(data, &shown))
+	from := source(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to+"/f", http.StatusFound) })
+	refused := errors.New("this address is not allowed")
+	m := newMover(t, Options{Guard: func(a netip.AddrPort) error {
+		if strings.HasSuffix(to, a.String()) {
+			return refused
+		}
+		return nil
+	}})
+	out := do(t, m, pullLease(from, "f", sum, 1000))
+	if out.Fault == "" || !strings.Contains(out.Reason, refused.Error()) || shown.Load() != nil {
+		t.Errorf("%+v", out)
+	}
+}
