@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"weir/internal/token"
+	"weir/internal/tpc"
 )
 
 // parentless makes a missing folder above what is made a conflict, as
@@ -185,7 +186,23 @@ func (s *Server) moveTo(r *request, source entry, to string, replace bool) {
 		return
 	}
 	s.sums.forget(to, source.dir)
+	if r.Method == "COPY" && s.copier != nil {
+		r.copied(created)
+		return
+	}
 	r.done(created)
+}
+
+// copied answers a COPY within this server, where clients of third-party copies may
+// have asked: they fail without a verdict.
+func (r *request) copied(created bool) {
+	r.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	code := http.StatusOK
+	if created {
+		code = http.StatusCreated
+	}
+	r.w.WriteHeader(code)
+	_ = tpc.Success(uncounted{r.w}) // nobody to tell if it fails
 }
 
 // copy makes the file to from the one that r names.

@@ -24,6 +24,7 @@ type serveFlags struct {
 	rate, totalRate         string
 	whileStdin              bool
 	cores                   int
+	rights                  rightsFlags
 }
 
 func serveCommand(s streams, signals signalSource) *cobra.Command {
@@ -37,11 +38,20 @@ otherwise. The first line it prints is "serving URL".
 
 Invented files are called file000000.dat and so on. Their bytes follow from the
 seed and the name and are made as they are read, so that files of any size need
-neither disk nor memory, and clients can check what they get.`,
+neither disk nor memory, and clients can check what they get.
+
+With --issuer it takes WLCG tokens: storage.read:/PATH reads below PATH,
+storage.create makes new files and changes none, storage.modify does both.
+With --third-party it copies from and to other servers (XRootD, dCache, StoRM,
+EOS, another weir) for clients such as gfal-copy and FTS, checksums compared;
+only with servers of --tpc-allow, and with private addresses only if --tpc-private
+says so.`,
 		Example: `  weir serve /data --listen 127.0.0.1:8080
   weir serve --synthetic 1000x1MiB
   weir serve --events 50000x40KiB
-  weir serve /data --listen :8443 --cert host.pem --key host.key --token-file token`,
+  weir serve /data --listen :8443 --cert host.pem --key host.key --token-file token
+  weir serve /data --listen :8443 --cert host.pem --key host.key --issuer https://iam.example.org/ --audience https://se.example.org:8443 \
+      --third-party --tpc-allow '*.example.org'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			conf, err := f.config(args, s)
@@ -80,6 +90,7 @@ func (f *serveFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.rate, "rate", "", "limit each connection, as in `10MB/s`")
 	fs.StringVar(&f.totalRate, "total-rate", "", "limit all connections together, as in `1Gbit/s`")
 	fs.DurationVar(&conf.Delay, "delay", 0, "pause before each answer, as in `5ms`")
+	f.rights.add(c, conf)
 	fs.IntVar(&f.cores, "cores", 0, "run on at most `N` processors; 0: all. With 1, a server that cannot use several, as many were")
 	fs.BoolVar(&f.whileStdin, "while-stdin", false, "end when standard input ends")
 }
@@ -107,6 +118,9 @@ func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
 	}
 	if conf.TotalRate, err = bytesPerSecond(f.totalRate); err != nil {
 		return conf, fmt.Errorf("--total-rate: %w", err)
+	}
+	if err = f.rights.set(&conf); err != nil {
+		return conf, err
 	}
 	conf.Log = slog.New(slog.NewTextHandler(s.err, nil))
 	return conf, nil

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/token"
+	"weir/internal/tpc"
+	"weir/serve"
+)
+
+// rightsFlags say who is let in to do what, and with which servers a server copies.
+type rightsFlags struct {
+	issuers, audiences []string
+	issuerKeys         string
+	third              bool
+	guard              tpc.Guard
+	authorities        string
+	most               int
+}
+
+func (f *rightsFlags) add(c *cobra.Command, conf *serve.Config) {
+	fs := c.Flags()
+	fs.StringArrayVar(&f.issuers, "issuer", nil, "take tokens of this issuer (`URL`), WLCG profile: what they may do is in their scopes; may be repeated")
+	fs.StringVar(&f.issuerKeys, "issuer-keys", "", "`FILE` with the issuer's keys (JWKS); without it they are fetched from the issuer")
+	fs.StringArrayVar(&f.audiences, "audience", nil, "what tokens call this server, such as `https://HOST:PORT`; may be repeated")
+	fs.StringVar(&conf.ClientCA, "client-ca", "", "let in clients with certificates of these authorities, a PEM `FILE`, whose names --client lists")
+	fs.StringArrayVar(&conf.Clients, "client", nil, "common name, DNS name or whole subject of a client's certificate, as in `ada`; may be repeated")
+	fs.BoolVar(&f.third, "third-party", false, "copy files from and to other servers when a client asks (COPY, HTTP-TPC)")
+	fs.StringSliceVar(&f.guard.Hosts, "tpc-allow", nil, "the servers to copy with: `HOST`, HOST:PORT, *.DOMAIN or *; several with commas")
+	fs.BoolVar(&f.guard.Private, "tpc-private", false, "copy also with addresses of this machine and of private networks")
+	fs.BoolVar(&f.guard.Encrypted, "tpc-encrypted", false, "copy over https only")
+	fs.StringVar(&f.authorities, "tpc-ca", "", "authorities of those servers, a PEM `FILE`; without it the system's")
+	fs.IntVar(&f.most, "tpc-most", 0, "copy at most `N` files at once; 0: 100")
+}
+
+// set completes a Config. Mistakes are told by the names of the flags.
+func (f *rightsFlags) set(conf *serve.Config) error {
+	switch {
+	case len(f.issuers) == 0 && (len(f.audiences) > 0 || f.issuerKeys != ""):
+		return errors.New("--audience and --issuer-keys are about tokens: name their --issuer, too")
+	case len(f.issuers) > 0 && len(f.audiences) == 0:
+		return errors.New("--issuer needs --audience: what tokens call this server, such as https://HOST:PORT")
+	case len(f.issuers) > 1 && f.issuerKeys != "":
+		return errors.New("--issuer-keys are those of one --issuer, not of several")
+	case (conf.ClientCA == "") != (len(conf.Clients) == 0):
+		return errors.New("--client-ca and --client belong together")
+	case !f.third && (len(f.guard.Hosts) > 0 || f.guard.Private || f.guard.Encrypted || f.authorities != "" || f.most != 0):
+		return errors.New("--tpc-... are about third-party copies: add --third-party")
+	case f.third && len(f.guard.Hosts) == 0:
+		return errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all")
+	case f.most < 0:
+		return fmt.Errorf("--tpc-most: %d: name a number of copies, or 0 for 100", f.most)
+	}
+	if len(f.issuers) > 0 {
+		if err := f.trust(conf); err != nil {
+			return err
+		}
+	}
+	if !f.third {
+		return nil
+	}
+	conf.Copy = &serve.Copying{Guard: f.guard, Most: f.most}
+	if f.authorities == "" {
+		return nil
+	}
+	text, err := os.ReadFile(f.authorities)
+	if err != nil {
+		return fmt.Errorf("--tpc-ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return fmt.Errorf("--tpc-ca: %s has no certificate in PEM", f.authorities)
+	}
+	conf.Copy.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return nil
+}
+
+// trust has tokens of the issuers checked.
+func (f *rightsFlags) trust(conf *serve.Config) error {
+	o := token.Options{Audience: f.audiences}
+	for _, i := range f.issuers {
+		t := token.Trust{Issuer: i}
+		if f.issuerKeys != "" {
+			keys, err := os.ReadFile(f.issuerKeys)
+			if err != nil {
+				return fmt.Errorf("--issuer-keys: %w", err)
+			}
+			t.Keys = keys
+		}
+		o.Trust = append(o.Trust, t)
+	}
+	checker, err := token.NewChecker(o)
+	if err != nil {
+		return fmt.Errorf("--issuer: %w", err)
+	}
+	conf.Authenticate = serve.Bearer(checker)
+	return nil
+}

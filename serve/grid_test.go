@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// environment is what gfal2 and davix need to trust g, with a token if it is not "".
+func (g *grid) environment(t *testing.T, raw string) {
+	t.Helper()
+	t.Setenv("X509_CERT_DIR", g.xrootd.CADir)
+	t.Setenv("BEARER_TOKEN", raw)
+	t.Setenv("X509_USER_PROXY", "")
+	if os.Getenv("GFAL_PYTHONBIN") == "" { // its modules are packaged for the distribution's python
+		t.Setenv("GFAL_PYTHONBIN", "/usr/bin/python3")
+	}
+}
+
+// The clients of the grid have a door and XRootD copy: between two doors, and between
+// a door and XRootD, pulled and pushed, with checksums compared.
+func TestGridClientsHaveDoorsCopy(t *testing.T) {
+	gfal, davix := need(t, "gfal-copy"), need(t, "davix-cp")
+	g := newGrid(t)
+	second := t.TempDir()
+	c := g.door.conf
+	c.Dir = second
+	other := start(t, c)
+	text := made(1, 3_000_000)
+	write(t, text, g.dir, "here")
+	if err := os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dav := func(url string) string { return "dav" + strings.TrimPrefix(url, "http") }
+	here, there := dav(g.door.URL()), dav(g.xrootd.URLs["https"])
+	plain := start(t, Config{Dir: second, Copy: local()}) // without TLS and credentials
+	for name, tt := range map[string]struct {
+		from, to, dir string
+		active        map[string]*Server // the door that copies; nil is XRootD
+	}{
+		"door-door":   {here + "/here", dav(other.URL()), second, map[string]*Server{"pull": other, "push": g.door}},
+		"door-xrootd": {here + "/here", there, g.xrootd.Data, map[string]*Server{"push": g.door}},
+		"xrootd-door": {there + "/there", here, g.dir, map[string]*Server{"pull": g.door}},
+		"plain":       {dav(plain.URL()) + "/there", dav(plain.URL()), second, map[string]*Server{"pull": plain}}, // pushed within the server
+	} {
+		g.environment(t, g.token(t, "storage.read:/ storage.modify:/"))
+		if name == "plain" {
+			g.environment(t, "")
+			write(t, text, second, "there")
+		}
+		for _, mode := range []string{"pull", "push"} {
+			before := copies(tt.active[mode])
+			file := name + "-gfal-" + mode
+			out, err := run(t, gfal, "-v", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file)
+			if err != nil || sha(read(t, tt.dir, file)) != sha(text) {
+				t.Errorf("%s: %v\n%s", file, err, out)
+			}
+			if out, err := run(t, gfal, "--copy-mode", mode, tt.from, tt.to+"/"+file); err == nil {
+				t.Errorf("%s: a file that is there was replaced\n%s", file, out)
+			}
+			if out, err := run(t, gfal, "-f", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file); err != nil {
+				t.Errorf("%s once more: %v\n%s", file, err, out)
+			}
+			file = name + "-davix-" + mode
+			https := func(url string) string { return "http" + strings.TrimPrefix(url, "dav") }
+			out, err = run(t, davix, "--capath", g.xrootd.CADir, "--copy-mode", mode, "-H", "Authorization: Bearer "+os.Getenv("BEARER_TOKEN"),
+				"-H", "TransferHeaderAuthorization: Bearer "+os.Getenv("BEARER_TOKEN"), https(tt.from), https(tt.to)+"/"+file)
+			if err != nil || sha(read(t, tt.dir, file)) != sha(text) {
+				t.Errorf("%s: %v\n%s", file, err, out)
+			}
+			if s := tt.active[mode]; s != nil && copies(s)-before != 3 {
+				t.Errorf("%s %s: %d third-party copies, not 3: the bytes went through the client", name, mode, copies(s)-before)
+			}
+		}
+	}
+}
+
+// copies is the number of third-party copies that a door began.
+func copies(s *Server) int64 {
+	if s == nil {
+		return 0
+	}
+	return s.metrics.requests[methodIndex("COPY")][http.StatusAccepted-100].Load()
+}
