@@ -74,7 +74,7 @@ type terms struct {
 }
 
 // pauseFactor bounds attempts that do not count as tries: waits for throttled
-// servers, full destinations and movers that were stopped.
+// servers, full destinations and movers that were stopped, and bad sources.
 const pauseFactor = 20
 
 // settle is what an attempt makes of a leased file, and what is to be kept of the
@@ -101,15 +101,12 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 	final := false
 	switch o.Fault {
 	case transfer.Permanent, transfer.Occupied, transfer.Unverified:
-		final = true
-	case transfer.SourceBad:
 		f.tries++
-		f.trail = f.trail.add(f.source, 0, true)
-		if others {
-			f.state = ready // the next source has done nothing wrong
-			return f, o
-		}
 		final = true
+	case transfer.SourceBad: // sources are used up, not tries
+		f.pauses++
+		f.trail = f.trail.add(f.source, 0, true)
+		final = !others
 	case transfer.Throttled, transfer.DestFull, transfer.Stopped:
 		f.pauses++
 	default:
@@ -118,11 +115,14 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 			f.trail = f.trail.add(f.source, 0, true)
 		}
 	}
-	if final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor {
+	switch {
+	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
 		f.state, f.ended = failed, now
-		return f, o
+	case o.Fault == transfer.SourceBad:
+		f.state = ready // the next source has done nothing wrong
+	default:
+		f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
 	}
-	f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
 	return f, o
 }
 

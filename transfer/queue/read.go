@@ -136,7 +136,7 @@ func (q *Queue) Item(ctx context.Context, item int64) (one transfer.Item, reques
 }
 
 // window is how many files are looked through for a page at most.
-const window = 20_000
+const window = 10_000
 
 // Items is a page of the files of a request: at most n of those after an item's
 // id (0: from the first) in a state, or ("") in all. next is what to give as
@@ -144,16 +144,19 @@ const window = 20_000
 func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
 	n = min(max(n, 1), 10_000)
 	first, last := max(after, id*perRequest), (id+1)*perRequest
-	switch s {
-	case transfer.Leased: // these are few
-		items, err = q.items(ctx, id, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
-	case transfer.Skipped, transfer.Lost, transfer.Dropped:
-		code := map[transfer.State]state{transfer.Skipped: skipped, transfer.Lost: failed, transfer.Dropped: dropped}[s]
-		items, err = q.items(ctx, id, fmt.Sprintf("state = %d AND id > ? AND id < ? ORDER BY id LIMIT ?", code), first, last, n)
-	case "":
+	code := map[transfer.State]string{transfer.Skipped: "5", transfer.Lost: "6", transfer.Dropped: "7"}[s]
+	wide := map[transfer.State]string{transfer.Done: "4", transfer.Queued: "1, 2", transfer.NoSource: "1"}[s]
+	switch {
+	case s == "":
 		items, err = q.items(ctx, id, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+	case s == transfer.Leased: // these are few
+		items, err = q.items(ctx, id, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
+	case code != "": // there is an index of these
+		items, err = q.items(ctx, id, "state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+	case wide != "":
+		return q.sift(ctx, id, s, wide, first, n)
 	default:
-		return q.sift(ctx, id, s, first, n)
+		return nil, 0, refused("there is no state %q of files", s)
 	}
 	if len(items) == n {
 		next = items[n-1].ID
@@ -161,33 +164,29 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 	return items, next, err
 }
 
-// sift looks through a window of files for those of a state.
-func (q *Queue) sift(ctx context.Context, id int64, s transfer.State, first int64, n int) (items []transfer.Item, next int64, err error) {
-	states := map[transfer.State]string{transfer.Done: "4", transfer.Queued: "1, 2", transfer.NoSource: "1"}[s]
-	if states == "" {
-		return nil, 0, refused("there is no state %q of files", s)
-	}
-	end := min(first+window, (id+1)*perRequest-1)
-	all, err := q.items(ctx, id, "id > ? AND id <= ? AND state IN ("+states+") ORDER BY id", first, end)
+// sift looks through a window of files for those of a state, which in the
+// database is one or two of codes.
+func (q *Queue) sift(ctx context.Context, id int64, s transfer.State, codes string, first int64, n int) (items []transfer.Item, next int64, err error) {
+	var count int64
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		r, err := requestRow(tx, id)
+		if err == nil {
+			count = r.Count.Files
+		}
+		return err
+	})
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := q.Get(ctx, id)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, one := range all {
-		if one.State != s {
-			continue
-		}
-		if items = append(items, one); len(items) == n {
-			return items, one.ID, nil
-		}
-	}
-	if end < id*perRequest+r.Count.Files {
+	end := min(first+window, id*perRequest+count)
+	items, err = q.items(ctx, id, "id > ? AND id <= ? AND state IN ("+codes+") ORDER BY id LIMIT ?", first, end, n)
+	switch {
+	case len(items) == n:
+		next = items[n-1].ID
+	case end < id*perRequest+count:
 		next = end
 	}
-	return items, next, nil
+	return slices.DeleteFunc(items, func(one transfer.Item) bool { return one.State != s }), next, err
 }
 
 // items reads files of a request and says of those that wait what for.
