@@ -120,7 +120,7 @@ func (q *Queue) reasons(tx *db.Tx, r *request) (all []transfer.Reason, err error
 	// Of very many that rest, the first few thousand tell enough.
 	err = each3(tx, func(why, file string, n [3]int64) {
 		all = append(all, transfer.Reason{Files: n[0], File: file, Text: cmp.Or(why, "it failed") + "; again at " + clock(time.Unix(0, n[1]))})
-	}, `SELECT reason, MIN(name), COUNT(*), MIN(due), 0 FROM (SELECT reason, name, due FROM item WHERE state = 2 AND id > ? AND id < ? ORDER BY id LIMIT 5000) AS some
+	}, `SELECT reason, MIN(name), COUNT(*), MIN(due), 0 FROM (SELECT reason, name, due FROM item WHERE state = 2 AND id > ? AND id < ? ORDER BY id LIMIT 5000) AS part
 		GROUP BY reason ORDER BY COUNT(*) DESC LIMIT 20`, r.ID*perRequest, (r.ID+1)*perRequest)
 	if err != nil {
 		return nil, err

@@ -47,6 +47,7 @@ type Options struct {
 type Queue struct {
 	db    *db.DB
 	o     Options
+	first int // files that an order changes at once; the others are left to Work
 	paces paces
 
 	mu     sync.Mutex
@@ -78,7 +79,7 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	if err := d.Migrate(ctx, "queue", files); err != nil {
 		return nil, err
 	}
-	return &Queue{db: d, o: o, turns: map[string]*turns{}, places: map[int64]int64{}}, nil
+	return &Queue{db: d, o: o, first: firstFiles, turns: map[string]*turns{}, places: map[int64]int64{}}, nil
 }
 
 func (q *Queue) now() time.Time {

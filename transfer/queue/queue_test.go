@@ -92,8 +92,8 @@ func TestPartial(t *testing.T) {
 		}
 		// Another request knows of it and says so.
 		other := w.submit(transfer.Submission{Dataset: "/d", To: "D", Files: []string{"/d/f0000001"}})
-		if other.Status != transfer.Failed || !strings.Contains(w.items(other.ID)[0].Reason, "no such file at B") {
-			w.t.Errorf("%+v %+v", other, w.items(other.ID))
+		if other.Status != transfer.Failed || !strings.Contains(w.all(other.ID)[0].Reason, "no such file at B") {
+			w.t.Errorf("%+v %+v", other, w.all(other.ID))
 		}
 		// It is found again, and only this one goes again.
 		r, err = w.Retry(w.ctx, r.ID, "alice", "disk is back")

@@ -33,12 +33,13 @@ func TestRandom(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 				p := &play{Rand: rand.New(rand.NewPCG(seed, 0)), items: map[int64]transfer.Item{}, requests: map[int64]transfer.Request{}, retried: map[int64]bool{}}
 				p.world = newWorld(t, open(), Options{Rand: p.Float64, Shares: map[string]float64{"x": 3}})
+				p.first = 3
 				defer func() {
 					if t.Failed() {
 						t.Logf("WEIR_SEED=%d, step %d: %s", seed, p.step, p.did)
 					}
 				}()
-				p.run(250)
+				p.run(400)
 			})
 		})
 	}
@@ -66,7 +67,8 @@ func (p *play) run(steps int) {
 	p.dataset("/e", 12, "A")
 	p.register("/e", 2, 8, "D")
 	p.register("/d", 8, 11, "C")
-	acts := []func(){p.submits, p.decides, p.works, p.works, p.takes, p.takes, p.takes, p.reports, p.reports, p.reports, p.renews, p.passes, p.passes, p.moves, p.spoils, p.again}
+	acts := []func(){p.submits, p.decides, p.works, p.works, p.works, p.takes, p.takes, p.takes, p.takes, p.takes, p.reports, p.reports, p.reports, p.reports, p.reports, p.reports,
+		p.renews, p.passes, p.passes, p.passes, p.moves, p.spoils, p.again}
 	for p.step = range steps {
 		acts[p.IntN(len(acts))]()
 		p.check()
@@ -74,7 +76,7 @@ func (p *play) run(steps int) {
 	p.drain()
 }
 
-var sites = []string{"A", "B", "C", "D"}
+var sites = []string{"A", "B", "C", "D", "E", "F", "G", "H"}
 
 func oneOf[T any](p *play, of ...T) T { return of[p.IntN(len(of))] }
 
@@ -116,14 +118,14 @@ func (p *play) decides() {
 	}
 	id := oneOf(p, p.ids...)
 	var err error
-	switch p.IntN(6) {
+	switch p.IntN(10) {
 	case 0:
 		p.did = fmt.Sprint("reject ", id)
 		_, err = p.Reject(p.ctx, id, "bob", "no")
 	case 1:
 		p.did = fmt.Sprint("cancel ", id)
 		_, err = p.Cancel(p.ctx, id, "bob", "enough")
-	case 2, 3:
+	case 2, 3, 4:
 		p.did = fmt.Sprint("retry ", id)
 		if _, err = p.Retry(p.ctx, id, "bob", "once more"); err == nil {
 			p.retried[id] = true
@@ -136,7 +138,7 @@ func (p *play) decides() {
 }
 
 func (p *play) works() {
-	n := 1 + p.IntN(4)
+	n := 1 + p.IntN(12)
 	p.did = fmt.Sprint("work ", n)
 	_, err := p.Work(p.ctx, n)
 	p.must(err)
@@ -144,6 +146,9 @@ func (p *play) works() {
 
 func (p *play) takes() {
 	w := Want{Dest: oneOf(p, sites...), N: 1 + p.IntN(6)}
+	if waiting, err := p.Destinations(p.ctx); err == nil && len(waiting) > 0 {
+		w.Dest = oneOf(p, waiting...)
+	}
 	if p.IntN(4) == 0 {
 		w.Busy = []string{oneOf(p, sites...)}
 	}
@@ -187,7 +192,7 @@ func (p *play) reports() {
 			return
 		}
 		l := oneOf(p, p.given...)
-		if held, err := p.Leases(p.ctx); err == nil && len(held) > 0 && p.IntN(3) > 0 {
+		if held, err := p.Leases(p.ctx); err == nil && len(held) > 0 && p.IntN(4) > 0 {
 			l = oneOf(p, held...)
 		}
 		o := success(l)
@@ -229,15 +234,15 @@ func (p *play) renews() {
 }
 
 func (p *play) passes() {
-	d := time.Duration(1+p.IntN(200)) * time.Second
+	d := time.Duration(1+oneOf(p, p.IntN(10), p.IntN(10), p.IntN(200))) * time.Second
 	p.did = fmt.Sprint("pass ", d)
 	p.pass(d)
 }
 
 func (p *play) moves() {
 	s := oneOf(p, sites...)
-	up := p.IntN(3) > 0
-	free := oneOf(p, int64(-1), -1, 0, 1500, 5000)
+	up := p.IntN(5) > 0
+	free := oneOf(p, int64(-1), -1, 1500, 5000)
 	p.did = fmt.Sprint("site ", s, up, free)
 	if up {
 		p.site(s, true, free)
@@ -247,7 +252,7 @@ func (p *play) moves() {
 }
 
 func (p *play) spoils() {
-	if p.IntN(4) > 0 {
+	if p.IntN(5) > 0 {
 		return
 	}
 	file, site := fileName("/d", p.IntN(12)), oneOf(p, sites...)
@@ -267,9 +272,9 @@ func (p *play) check() {
 			p.t.Errorf("request %d was %s and is %s", id, was.Status, r.Status)
 		}
 		p.requests[id] = r
-		for _, one := range p.items_(id) {
+		for _, one := range p.all(id) {
 			before, known := p.items[one.ID]
-			if known && before.State.Final() && before.State != one.State && !(p.retried[id] || r.Status.Ended() == false && (before.State == transfer.Lost || before.State == transfer.Dropped)) {
+			if known && before.State.Final() && before.State != one.State && !p.retried[id] && (r.Status.Ended() || before.State == transfer.Done || before.State == transfer.Skipped) {
 				p.t.Errorf("file %d was %s and is %s", one.ID, before.State, one.State)
 			}
 			if (before.State == transfer.Done || before.State == transfer.Skipped) && one.State != before.State {
@@ -289,8 +294,6 @@ func (p *play) check() {
 	}
 }
 
-func (p *play) items_(id int64) []transfer.Item { return p.world.items(id) }
-
 // drain lets all come to its end: sites are up, and movers succeed.
 func (p *play) drain() {
 	p.did = "drain"
@@ -308,7 +311,7 @@ func (p *play) drain() {
 			p.audit()
 			return
 		}
-		p.world.work()
+		p.work()
 		for _, s := range sites {
 			p.site(s, true, -1)
 			for _, l := range p.lease(s, 100) {
@@ -318,6 +321,6 @@ func (p *play) drain() {
 		p.pass(5 * time.Minute)
 	}
 	for _, id := range p.ids {
-		p.t.Errorf("%+v %+v", p.get(id), p.items_(id))
+		p.t.Errorf("%+v %+v", p.get(id), p.all(id))
 	}
 }

@@ -20,7 +20,7 @@ const (
 	defaultTries = 5
 	mostTries    = 100
 	shownFiles   = 1000 // names that a Request brings along
-	firstFiles   = 1000 // files that are dropped or written down at once
+	firstFiles   = 1000 // files that are dropped, or go again, at once
 )
 
 // Submit writes a request down. The same key by the same user is the same
@@ -131,7 +131,7 @@ func (e *edit) stop(r *request, why transfer.Status) error {
 	}
 	r.stop, r.work, r.place = why, dropping, r.ID*perRequest
 	e.event(r, 0, fmt.Sprintf("request %d is being stopped: %s", r.ID, why))
-	return e.drop(r, firstFiles)
+	return e.drop(r, e.first)
 }
 
 // Retry lets the files of an ended request that did not arrive go again, with
@@ -160,7 +160,7 @@ func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfe
 		r.Decided, r.Reason, r.stop, r.Ended = by, reason, "", time.Time{}
 		r.Status, r.work, r.place = transfer.Running, retrying, r.ID*perRequest
 		e.event(r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
-		return e.retry(r, firstFiles)
+		return e.retry(r, e.first)
 	})
 }
 

@@ -136,7 +136,7 @@ func (w *world) item(id int64) transfer.Item {
 	return one
 }
 
-func (w *world) items(id int64) []transfer.Item {
+func (w *world) all(id int64) []transfer.Item {
 	w.t.Helper()
 	var all []transfer.Item
 	for one, err := range w.All(w.ctx, id) {
@@ -203,7 +203,7 @@ func (a audit) check(files []*file) error {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	counted := map[int64]*request{}
-	ready_ := map[int64]int64{}
+	waits := map[int64]int64{}
 	for id := range a.requests {
 		counted[id] = &request{}
 	}
@@ -216,7 +216,7 @@ func (a audit) check(files []*file) error {
 		}
 		counted[f.request].count(f, 1)
 		if f.state == ready {
-			ready_[f.lane]++
+			waits[f.lane]++
 			if l := a.lanes[f.lane]; l == nil || l.request != f.request || l.sites == "" {
 				bad("file %d is ready in lane %d, which is not one of its request", f.id, f.lane)
 			}
@@ -281,8 +281,8 @@ func (a audit) check(files []*file) error {
 		}
 	}
 	for id, l := range a.lanes {
-		if l.ready != ready_[id] {
-			bad("lane %d is counted as %d ready, but has %d", id, l.ready, ready_[id])
+		if l.ready != waits[id] {
+			bad("lane %d is counted as %d ready, but has %d", id, l.ready, waits[id])
 		}
 	}
 	if len(wrong) > 0 {

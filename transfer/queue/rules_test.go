@@ -1,0 +1,470 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/db/dbtest"
+	"weir/transfer"
+)
+
+// A source that is bad uses up no try: the file goes on from another one.
+func TestOtherSources(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A", "B", "D")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C", Tries: 1})
+		var asked []string
+		for range 3 {
+			l := w.lease("C", 1)[0]
+			asked = append(asked, l.Source.Site)
+			w.report(failure(l, transfer.SourceBad, "it has 7 bytes"))
+		}
+		if slices.Sort(asked); !slices.Equal(asked, []string{"A", "B", "D"}) {
+			w.t.Errorf("%v", asked)
+		}
+		one := w.all(r.ID)[0]
+		if r = w.get(r.ID); r.Status != transfer.Failed || one.Reason != "A: it has 7 bytes; B: it has 7 bytes; D: it has 7 bytes" {
+			w.t.Errorf("%+v %+v", r, one)
+		}
+	})
+}
+
+// Of sources that can be asked again the one that failed least is offered first.
+func TestOrderOfSources(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A", "B")
+		w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		w.report(failure(w.lease("C", 1)[0], transfer.Transient, "connection reset"))
+		if c := w.waiting("C", 1); len(c) != 0 {
+			w.t.Errorf("it does not rest: %+v", c)
+		}
+		w.pass(10 * time.Second)
+		c := w.waiting("C", 1)
+		if len(c) != 1 || len(c[0].Replicas) != 2 || c[0].Replicas[0].Site != "B" || c[0].Failures["A"] != 1 {
+			w.t.Errorf("%+v", c)
+		}
+		if c := w.waiting("C", 1, "B"); len(c) != 1 || len(c[0].Replicas) != 1 || c[0].Replicas[0].Site != "A" {
+			w.t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A site that is down stands in nobody's way, and its files fail at last.
+func TestSiteDown(t *testing.T) {
+	each(t, Options{Patience: time.Hour}, func(w *world) {
+		w.dataset("/a", 3, "A")
+		w.dataset("/b", 2, "B")
+		first := w.submit(transfer.Submission{Dataset: "/a", To: "C", Priority: 10})
+		second := w.submit(transfer.Submission{Dataset: "/b", To: "C", Priority: -10})
+		w.down("A", "switched off")
+		leases := w.lease("C", 5)
+		if len(leases) != 2 || leases[0].Request != second.ID {
+			w.t.Fatalf("%+v", leases)
+		}
+		r := w.get(first.ID)
+		one := w.all(first.ID)[0]
+		if r.Count.NoSource != 3 || r.Count.Queued != 0 || one.State != transfer.NoSource || !strings.Contains(one.Reason, "A cannot be reached since 2026-11-22 12:00:00 UTC (switched off)") {
+			w.t.Errorf("%+v %+v", r, one)
+		}
+		x, err := w.Explain(w.ctx, first.ID)
+		w.must(err)
+		if len(x.Reasons) != 1 || x.Reasons[0].Files != 3 || !strings.Contains(x.Reasons[0].Text, "A cannot be reached") {
+			w.t.Errorf("%+v", x)
+		}
+		if items, _, err := w.Items(w.ctx, first.ID, transfer.NoSource, 0, 10); err != nil || len(items) != 3 {
+			w.t.Errorf("%v %+v", err, items)
+		}
+		// One of them turns up elsewhere.
+		w.register("/a", 1, 2, "D")
+		w.pass(time.Second)
+		l := w.lease("C", 5)
+		if len(l) != 1 || l[0].Name != "/a/f0000001" || l[0].Source.Site != "D" {
+			w.t.Fatalf("%+v", l)
+		}
+		w.report(success(l[0]))
+		if r := w.get(first.ID); r.Status != transfer.Running || r.Count.NoSource != 2 {
+			w.t.Errorf("%+v", r)
+		}
+		w.pass(time.Hour)
+		if r := w.get(first.ID); r.Status != transfer.Partial || r.Count.Failed != 2 || !strings.Contains(w.all(first.ID)[0].Reason, "A cannot be reached since") {
+			w.t.Errorf("%+v %+v", r, w.all(first.ID))
+		}
+	})
+}
+
+func TestSiteComesBack(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/a", 3, "A")
+		r := w.submit(transfer.Submission{Dataset: "/a", To: "C"})
+		w.down("A", "")
+		w.pass(time.Hour)
+		if l := w.lease("C", 5); len(l) != 0 {
+			w.t.Errorf("%+v", l)
+		}
+		w.site("A", true, -1)
+		for _, l := range w.lease("C", 5) {
+			w.report(success(l))
+		}
+		if r = w.get(r.ID); r.Status != transfer.Completed {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
+
+// What a server says about coming again is heeded.
+func TestThrottled(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A")
+		w.submit(transfer.Submission{Dataset: "/d", To: "C", Tries: 1})
+		o := failure(w.lease("C", 1)[0], transfer.Throttled, "slow down")
+		o.After = 10 * time.Minute
+		w.report(o)
+		one := w.item(o.Item)
+		if one.State != transfer.Queued || one.NotBefore.Sub(start) < 10*time.Minute || one.NotBefore.Sub(start) > 12*time.Minute || one.Reason != "slow down" {
+			w.t.Errorf("%+v", one)
+		}
+		w.pass(9 * time.Minute)
+		if l := w.lease("C", 1); len(l) != 0 {
+			w.t.Errorf("%+v", l)
+		}
+		w.pass(3 * time.Minute)
+		if l := w.lease("C", 1); len(l) != 1 {
+			w.t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Bytes on their way to a site are reserved there.
+func TestSpace(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 5, "A") // of 1000 to 1004 bytes
+		w.site("C", true, 2500)
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		l := w.lease("C", 10)
+		if len(l) != 2 {
+			w.t.Fatalf("%+v", l)
+		}
+		one := w.all(r.ID)[4]
+		if one.State != transfer.Queued || one.Reason != "C has 2500 bytes free, of which 2001 bytes are promised to files on their way, and this one needs 1004 bytes" {
+			w.t.Errorf("%+v", one)
+		}
+		// Two who look at the same time do not promise the same space twice.
+		w.pass(time.Minute)
+		_, _, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Moved: 900}})
+		w.must(err)
+		w.pass(time.Minute)
+		c := w.waiting("C", 1)
+		twice := []Choice{{Item: c[0].ID, Source: "A"}, {Item: c[0].ID + 1, Source: "A"}}
+		if l, err := w.Take(w.ctx, twice); err != nil || len(l) != 1 {
+			w.t.Errorf("%v %+v", err, l)
+		}
+		// It is full, says the mover: nothing begins there for a while.
+		w.site("C", true, -1)
+		w.report(failure(l[0], transfer.DestFull, "no space left on device"))
+		if c := w.waiting("C", 10); len(c) != 0 {
+			w.t.Errorf("%+v", c)
+		}
+		x, err := w.Explain(w.ctx, r.ID)
+		w.must(err)
+		if !strings.Contains(fmt.Sprint(x.Reasons), "C is full (no space left on device); it is tried again at") {
+			w.t.Errorf("%+v", x.Reasons)
+		}
+		w.pass(2 * time.Minute)
+		if c := w.waiting("C", 10); len(c) == 0 {
+			w.t.Error("it is held for ever")
+		}
+	})
+}
+
+// Two requests for a file bring it once.
+func TestTwins(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A")
+		one := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		two := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		other := w.submit(transfer.Submission{Dataset: "/d", To: "D"})
+		both := w.lease("C", 10)
+		if len(both) != 1 || len(w.lease("D", 10)) != 1 {
+			w.t.Fatalf("%+v", both)
+		}
+		waits := w.all(two.ID)[0]
+		if both[0].Request != one.ID || waits.Reason != "request 1 brings the same file now" {
+			w.t.Errorf("%+v %+v", both, waits)
+		}
+		// Nor if somebody insists.
+		w.pass(6 * time.Second)
+		if l, err := w.Take(w.ctx, []Choice{{Item: waits.ID, Source: "A"}}); err != nil || len(l) != 0 {
+			w.t.Errorf("%v %+v", err, l)
+		}
+		w.report(success(both[0]))
+		w.pass(6 * time.Second)
+		if c := w.waiting("C", 10); len(c) != 0 {
+			w.t.Errorf("%+v", c)
+		}
+		if two = w.get(two.ID); two.Status != transfer.Completed || two.Count.Skipped != 1 || two.Count.Attempts != 0 {
+			w.t.Errorf("%+v", two)
+		}
+		if other = w.get(other.ID); other.Status != transfer.Running {
+			w.t.Errorf("%+v", other)
+		}
+	})
+}
+
+// A cancellation reaches who moves; what arrives all the same is done.
+func TestCancel(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 4, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		l := w.lease("C", 3)
+		r, err := w.Cancel(w.ctx, r.ID, "bob", "wrong dataset")
+		w.must(err)
+		if r.Status != transfer.Running || r.Count.Cancelled != 1 || r.Count.Leased != 3 || r.Reason != "wrong dataset" || r.Decided != "bob" {
+			w.t.Errorf("%+v", r)
+		}
+		_, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1}})
+		w.must(err)
+		if len(gone) != 1 {
+			w.t.Errorf("%v", gone)
+		}
+		w.report(failure(l[0], transfer.Stopped, "cancelled"), success(l[1]))
+		if r = w.get(r.ID); r.Status != transfer.Running || r.Count.Done != 1 || r.Count.Cancelled != 2 {
+			w.t.Errorf("%+v", r)
+		}
+		w.pass(2 * time.Minute)
+		if r = w.get(r.ID); r.Status != transfer.Cancelled || r.Count.Cancelled != 3 || r.Count.Done != 1 {
+			w.t.Errorf("%+v", r)
+		}
+		if _, err := w.Cancel(w.ctx, r.ID, "bob", ""); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "it is cancelled") {
+			w.t.Error(err)
+		}
+		r, err = w.Retry(w.ctx, r.ID, "bob", "")
+		w.must(err)
+		if r.Count.Queued != 3 || r.Count.Done != 1 {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestDecisions(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 2, "A")
+		submit := func(s transfer.Submission) transfer.Request {
+			s.Dataset, s.To = "/d", "C"
+			r, err := w.Submit(w.ctx, "alice", s)
+			w.must(err)
+			return r
+		}
+		one, two, three := submit(transfer.Submission{Key: "k"}), submit(transfer.Submission{Expires: start.Add(time.Hour)}), submit(transfer.Submission{})
+		if same := submit(transfer.Submission{Key: "k", Comment: "once more"}); same.ID != one.ID {
+			w.t.Errorf("%+v", same)
+		}
+		if r, err := w.Submit(w.ctx, "bob", transfer.Submission{Key: "k", Dataset: "/d", To: "C"}); err != nil || r.ID == one.ID {
+			w.t.Errorf("%v %+v", err, r)
+		}
+		w.work()
+		if l := w.lease("C", 9); one.Status != transfer.Awaiting || len(l) != 0 {
+			w.t.Errorf("%+v %+v", one, l)
+		}
+		one, err := w.Approve(w.ctx, one.ID, "boss", "fine")
+		w.must(err)
+		w.work()
+		if one = w.get(one.ID); one.Status != transfer.Running || one.Decided != "boss" {
+			w.t.Errorf("%+v", one)
+		}
+		if three, err = w.Reject(w.ctx, three.ID, "boss", "no"); err != nil || three.Status != transfer.Rejected || three.Reason != "no" {
+			w.t.Errorf("%v %+v", err, three)
+		}
+		w.pass(2 * time.Hour)
+		if two = w.get(two.ID); two.Status != transfer.Expired {
+			w.t.Errorf("%+v", two)
+		}
+		for _, id := range []int64{one.ID, two.ID, three.ID} {
+			if _, err := w.Approve(w.ctx, id, "boss", ""); !errors.Is(err, ErrRefused) {
+				w.t.Error(err)
+			}
+			if _, err := w.Retry(w.ctx, id, "boss", ""); !errors.Is(err, ErrRefused) {
+				w.t.Error(err)
+			}
+		}
+		if _, err := w.Approve(w.ctx, 99, "boss", ""); !errors.Is(err, ErrNotFound) {
+			w.t.Error(err)
+		}
+		events, err := w.Events(w.ctx, 0, 100)
+		w.must(err)
+		if len(events) < 7 || events[0].Text != "request 1 by alice: /d to C, awaiting approval" {
+			w.t.Errorf("%+v", events)
+		}
+		if open, err := w.List(w.ctx, transfer.Filter{Open: true, By: "alice", Limit: 5}); err != nil || len(open) != 1 || open[0].ID != one.ID {
+			w.t.Errorf("%v %+v", err, open)
+		}
+	})
+}
+
+func TestWrongSubmissions(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 2, "A")
+		for _, c := range []struct {
+			s    transfer.Submission
+			want error
+			says string
+		}{
+			{transfer.Submission{To: "C"}, ErrRefused, "no dataset"},
+			{transfer.Submission{Dataset: "/d"}, ErrRefused, "no destination"},
+			{transfer.Submission{Dataset: "/x", To: "C"}, ErrNotFound, `there is no dataset "/x"`},
+			{transfer.Submission{Dataset: "/d", To: "X"}, ErrNotFound, `there is no site "X"`},
+			{transfer.Submission{Dataset: "/d", To: "C", From: []string{"Y"}}, ErrNotFound, `there is no site "Y"`},
+			{transfer.Submission{Dataset: "/d", To: "C", From: []string{"C"}}, ErrRefused, "both"},
+			{transfer.Submission{Dataset: "/d", To: "C", Block: "no"}, ErrNotFound, `/d has no block "no"`},
+			{transfer.Submission{Dataset: "/d", To: "C", Files: []string{"/d/f0000001", "/d/f9"}}, ErrNotFound, `/d has no file "/d/f9"`},
+			{transfer.Submission{Dataset: "/d", To: "C", Mode: "carry"}, ErrRefused, "use pull, push or third"},
+			{transfer.Submission{Dataset: "/d", To: "C", Priority: 11}, ErrRefused, "-10 to 10"},
+			{transfer.Submission{Dataset: "/d", To: "C", Tries: -1}, ErrRefused, "1 to 100"},
+			{transfer.Submission{Dataset: "/d", To: "C", Expires: start}, ErrRefused, "expired"},
+			{transfer.Submission{Dataset: "/d", To: "C", Comment: "a\x00b"}, ErrRefused, "not text"},
+			{transfer.Submission{Dataset: "/d\x00\xff", To: "C\x00\xff"}, ErrNotFound, "no site"},
+		} {
+			if _, err := w.Submit(w.ctx, "alice", c.s); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				w.t.Errorf("%+v: %v", c.s, err)
+			}
+		}
+		none := w.submit(transfer.Submission{Dataset: "/d", To: "C", From: []string{"B"}, Block: "b0"})
+		if none.Status != transfer.Failed || w.all(none.ID)[0].Reason != "none of the sites that were asked for has it (B), though others do" {
+			w.t.Errorf("%+v %+v", none, w.all(none.ID))
+		}
+	})
+}
+
+// What is closed and opened again, in the middle of everything, goes on.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
+		d := open()
+		w := newWorld(t, d, Options{})
+		for _, s := range []string{"A", "C"} {
+			w.site(s, true, -1)
+		}
+		w.dataset("/d", 10, "A")
+		r, err := w.Submit(w.ctx, "alice", transfer.Submission{Dataset: "/d", To: "C", Approve: true})
+		w.must(err)
+		_, err = w.Work(w.ctx, 4)
+		w.must(err)
+		l := w.lease("C", 2)
+		w.must(d.Close())
+		w = newWorld(t, open(), Options{})
+		w.audit()
+		if held, err := w.Leases(w.ctx); err != nil || len(held) != 2 || held[1] != l[1] {
+			t.Errorf("%v %+v", err, held)
+		}
+		w.report(success(l[0]), success(l[1]))
+		w.work()
+		for _, l := range w.lease("C", 20) {
+			w.report(success(l))
+		}
+		if r = w.get(r.ID); r.Status != transfer.Completed || r.Count.Done != 10 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A hundred users at once: no error, and nobody waits for the end.
+func TestHundred(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		const users, files = 100, 5
+		for i := range users {
+			w.dataset(fmt.Sprintf("/u%03d", i), files, "A")
+		}
+		var wg sync.WaitGroup
+		errs := make(chan error, 4*users)
+		for i := range users {
+			wg.Go(func() {
+				s := transfer.Submission{Dataset: fmt.Sprintf("/u%03d", i), To: "C", Approve: true, Key: "k"}
+				one, err := w.Submit(w.ctx, "alice", transfer.Submission{Dataset: s.Dataset, To: "D", Approve: true})
+				errs <- err
+				_, err = w.Get(w.ctx, one.ID)
+				errs <- err
+				_, err = w.Submit(w.ctx, fmt.Sprint("user", i), s)
+				errs <- err
+				_, err = w.Submit(w.ctx, fmt.Sprint("user", i), s) // an impatient one
+				errs <- err
+			})
+		}
+		wg.Wait()
+		close(errs)
+		for err := range errs {
+			w.must(err)
+		}
+		w.work()
+		first := map[int64]int{} // when a request got its first file
+		for round := 0; round < users*files/10; round++ {
+			for _, l := range w.lease("C", 10) {
+				if _, ok := first[l.Request]; !ok {
+					first[l.Request] = round
+				}
+				w.report(success(l))
+			}
+		}
+		if len(first) != users {
+			w.t.Fatalf("%d requests got a file", len(first))
+		}
+		for id, round := range first {
+			if round >= users/10 {
+				w.t.Errorf("request %d waited for %d rounds", id, round)
+			}
+		}
+		if all, err := w.List(w.ctx, transfer.Filter{Status: transfer.Completed, To: "C", Limit: 1000}); err != nil || len(all) != users {
+			w.t.Errorf("%v: %d completed", err, len(all))
+		}
+	})
+}
+
+// Priorities go before age, and shares get what they weigh.
+func TestPrecedence(t *testing.T) {
+	each(t, Options{Shares: map[string]float64{"big": 3}}, func(w *world) {
+		w.dataset("/d", 40, "A")
+		w.dataset("/e", 40, "A")
+		w.dataset("/f", 40, "A")
+		w.submit(transfer.Submission{Dataset: "/d", To: "C", Share: "big"})
+		late := w.submit(transfer.Submission{Dataset: "/e", To: "C", Share: "big", Priority: 3})
+		small := w.submit(transfer.Submission{Dataset: "/f", To: "C", Share: "small"})
+		got := map[int64]int{}
+		for range 10 {
+			for _, l := range w.lease("C", 4) {
+				got[l.Request]++
+			}
+		}
+		if got[late.ID] != 30 || got[small.ID] != 10 {
+			w.t.Errorf("%v", got)
+		}
+	})
+}
+
+// A report that comes while the lease was given up for lost, and the destination
+// is asked, counts; and so does what was found at the destination.
+func TestReconcile(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 2, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		l := w.lease("C", 2)
+		if missing, _ := w.pass(2 * time.Minute); len(missing) != 2 {
+			w.t.Fatalf("%+v", missing)
+		}
+		if until, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Moved: 10}}); err != nil || len(gone) != 0 || !until.Equal(w.clock().Add(time.Minute)) {
+			w.t.Errorf("%v %v %v", until, gone, err)
+		}
+		if missing, _ := w.pass(time.Second); len(missing) != 1 || missing[0].Item != l[1].Item {
+			w.t.Fatalf("%+v", missing)
+		}
+		found := success(l[1])
+		found.Existed = true
+		w.report(found, success(l[0]))
+		if r = w.get(r.ID); r.Status != transfer.Completed || r.Count.Skipped != 1 || r.Count.Attempts != 2 {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
