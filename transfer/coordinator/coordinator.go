@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -261,9 +260,7 @@ func (c *Coordinator) openPage() (err error) {
 	if err != nil {
 		return err
 	}
-	host, _, _ := net.SplitHostPort(c.server.Addr().String())
-	ip := net.ParseIP(host)
-	c.page, err = page.New(page.Config{Key: key, Now: c.now, Loopback: ip != nil && ip.IsLoopback(), Check: func(ctx context.Context, raw string) (page.Who, error) {
+	c.page, err = page.New(page.Config{Key: key, Now: c.now, Loopback: onThisMachine(c.url), Check: func(ctx context.Context, raw string) (page.Who, error) {
 		who, err := c.holder(ctx, raw)
 		return page.Who{Name: who.name, Roles: who.roles, Until: who.until}, err
 	}})
@@ -311,7 +308,7 @@ func (c *Coordinator) public() {
 	c.server.Public("GET "+token.ConfigurationPath, c.issuer)
 	c.server.Public("GET "+token.KeysPath, c.issuer)
 	c.server.Public("GET /healthz", http.HandlerFunc(c.healthy))
-	c.server.Public("/{$}", c.page)
-	c.server.Public("/session", c.page)
-	c.server.Public("/session/", c.page)
+	for _, p := range page.Patterns() {
+		c.server.Public(p, c.page)
+	}
 }

@@ -72,6 +72,11 @@ func New(c Config) (*Page, error) {
 	return p, nil
 }
 
+// Patterns are what a Page answers, to everybody, as patterns of http.ServeMux.
+func Patterns() []string {
+	return []string{"/{$}", "/transfer.js", "/transfer.css", "/session", "/session/"}
+}
+
 // ServeHTTP serves /, the page's files, and /session with what is below it.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages.Harden(w.Header())

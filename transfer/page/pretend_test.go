@@ -56,7 +56,9 @@ func pretend(t *testing.T) *pretender {
 	}
 	p := &pretender{page: pg, events: make(chan transfer.Event)}
 	mux := http.NewServeMux()
-	mux.Handle("/", pg)
+	for _, pattern := range page.Patterns() {
+		mux.Handle(pattern, pg)
+	}
 	show := func(path string, of func(r *http.Request) any) {
 		mux.HandleFunc("GET /api/v1/"+path, func(w http.ResponseWriter, r *http.Request) { p.tell(w, r, of) })
 	}

@@ -49,7 +49,7 @@ class App implements Desk {
     this.pulse = new Pulse(() => this.view.beat(), (err) => this.lost(err));
     this.view = this.choose();
     addEventListener("hashchange", () => this.turn());
-    const wire = new Wire<Happening>({ message: (e) => e.id && this.view.happened(e), state: (text, good) => this.connection(text, good) }, () => "/api/v1/events?after=0");
+    const wire = new Wire<Happening>({ message: (e) => this.happened(e), state: (text, good) => this.connection(text, good) }, (since) => "/api/v1/events?after=" + (since || "0"));
     this.connection("connecting", true);
     wire.open(true);
     this.put();
@@ -96,6 +96,12 @@ class App implements Desk {
     if (status(err) === 401) location.reload(); // the token is over: sign in again
     else if (!(err instanceof Error) || status(err) === 0) this.connection("the coordinator cannot be reached, trying again", false);
     return sentence(err);
+  }
+
+  private happened(e: Happening): void {
+    if (!e.id) return; // a beat
+    this.pulse.happened(e);
+    this.view.happened(e);
   }
 
   private connection(text: string, good: boolean): void {

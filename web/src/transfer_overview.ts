@@ -7,7 +7,7 @@ import { requestRows } from "./transfer_list";
 import { Rows, type Column, text } from "./transfer_rows";
 import { bits, command, empty, files, sh, when, whole } from "./transfer_words";
 
-const newest = 30; // events that are shown
+const few = 8; // of the latest requests, where none goes on
 
 /** Overview is the first view. */
 export class Overview implements View {
@@ -21,8 +21,8 @@ export class Overview implements View {
   private readonly trouble = el("div", "trouble");
   private readonly past = new Rows<Happening>("What happened", (e) => String(e.id), happenings);
   private readonly pastPart: HTMLElement;
+  private readonly openHead = el("h2");
   private readonly openPart: HTMLElement;
-  private events: Happening[] = [];
   private open: Request[] = [];
   private any: Dataset[] = [];
   private last: Request[] = [];
@@ -32,18 +32,22 @@ export class Overview implements View {
   constructor(private readonly desk: Desk) {
     this.rows = requestRows(desk, "Requests that go on", () => this.poll.kick());
     this.problem.setAttribute("role", "alert");
-    this.openPart = el("section", "", "", el("h2", "", "Requests that go on"), this.rows.root);
+    this.openPart = el("section", "", "", this.openHead, this.rows.root);
     this.pastPart = el("section", "", "", el("h2", "", "What happened since this page was opened"), this.past.root);
     this.root.append(this.problem, this.cards, this.trouble, this.next, this.openPart, this.charts.root, this.pastPart);
-    this.openPart.hidden = this.pastPart.hidden = true;
+    this.openPart.hidden = true;
+    this.tellPast();
     this.poll = new Poll(() => this.ask());
   }
 
-  happened(e: Happening): void {
-    this.events = [e, ...this.events].slice(0, newest);
-    this.past.show(this.events);
-    this.pastPart.hidden = false;
+  happened(): void {
+    this.tellPast();
     this.poll.kick();
+  }
+
+  private tellPast(): void {
+    this.past.show(this.desk.pulse.events);
+    this.pastPart.hidden = this.desk.pulse.events.length === 0;
   }
 
   beat(): void {
@@ -59,7 +63,7 @@ export class Overview implements View {
     try {
       this.open = await requests({ open: "true", n: 100 });
       if (this.any.length === 0) this.any = await datasets("", 1);
-      if (this.last.length === 0) this.last = this.open.length > 0 ? this.open.slice(0, 1) : await requests({ n: 1 });
+      this.last = this.open.length > 0 ? [] : await requests({ n: few });
       this.known = true;
       write(this.problem, "");
     } catch (err) {
@@ -83,8 +87,10 @@ export class Overview implements View {
     card(this.cards, 5, up + " of " + p.sites.length, "sites up", "#/sites", up < p.sites.length ? "fail" : "");
     const down = p.sites.filter((s) => !s.up);
     this.trouble.replaceChildren(...down.slice(0, 5).map((s) => el("p", "fail", s.name + " is down" + (s.problem ? ": " + s.problem : "."))));
-    this.rows.show(open);
-    this.openPart.hidden = open.length === 0;
+    const shown = open.length > 0 ? open : this.last;
+    write(this.openHead, open.length > 0 ? "Requests that go on" : "The latest requests; none goes on now");
+    this.rows.show(shown);
+    this.openPart.hidden = shown.length === 0;
     this.nothing();
   }
 
@@ -93,7 +99,7 @@ export class Overview implements View {
   /** nothing says what to do next where there is nothing yet. */
   private nothing(): void {
     const p = this.desk.pulse;
-    const step = p.sites.length === 0 ? "sites" : this.any.length === 0 ? "datasets" : this.open.length > 0 ? "" : this.last.length === 0 ? "requests" : "idle";
+    const step = p.sites.length === 0 ? "sites" : this.any.length === 0 ? "datasets" : this.open.length + this.last.length === 0 ? "requests" : "";
     if (step === this.shown) return;
     this.shown = step;
     const site = sh(p.sites[0]?.name ?? "", "A");
@@ -103,7 +109,6 @@ export class Overview implements View {
       sites: [noSites()],
       datasets: [empty("No dataset is registered yet.", "Say which files of a site belong together. Their checksums are read there:", command("weir dataset add /store/run1 --site " + site))],
       requests: [empty("Nothing was asked for yet.", "Ask for a dataset at another site: with New request above, or in a terminal:", command("weir transfer submit " + name + " --to " + to + " --approve --wait"))],
-      idle: [empty("Nothing moves now.", "What was asked for before is in the list of requests."), el("p", "", "", Object.assign(el("a", "", "All requests"), { href: "#/requests" }))],
       "": [],
     }[step] ?? []));
   }

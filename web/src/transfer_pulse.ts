@@ -3,11 +3,12 @@
 import type { Figure, Line } from "./figure";
 import { bits as showBits } from "./format";
 import { bits, most, scaled, time } from "./live_axes";
-import { links, now, sites, type Link, type Site } from "./transfer_api";
+import { links, now, sites, type Happening, type Link, type Site } from "./transfer_api";
 import { Poll } from "./transfer_desk";
 
 const every = 2000;
 const longest = 1800; // points of a line: an hour
+const newest = 30; // events that are kept
 const drawn = 6; // links with a line of their own
 
 /** A Track is what a rate was at the times of the pulse. */
@@ -21,6 +22,7 @@ export class Pulse {
   sites: Site[] = [];
   links: Link[] = [];
   known = false; // both were told at least once
+  events: Happening[] = []; // the newest first
   private readonly poll: Poll;
   private at: number[] = []; // seconds since the first
   private readonly tracks = new Map<string, Track>();
@@ -28,6 +30,11 @@ export class Pulse {
 
   constructor(private readonly told: () => void, private readonly lost: (err: unknown) => void) {
     this.poll = new Poll(() => this.ask(), 1000);
+  }
+
+  /** happened keeps an event. */
+  happened(e: Happening): void {
+    this.events = [e, ...this.events.slice(0, newest - 1)];
   }
 
   kick(): void {
@@ -86,7 +93,7 @@ export class Pulse {
     const rest = busy.slice(first.length);
     const lines: Line[] = first.sort((a, b) => a.name.localeCompare(b.name)).map((t, i) => ({ name: t.name, color: i, x: this.at, y: t.y }));
     if (rest.length > 0) lines.push({ name: rest.length + " others together", color: drawn - 1, dash: true, x: this.at, y: this.at.map((_, i) => rest.reduce((a, t) => a + t.y[i]!, 0)) });
-    return chart("links", "Rate of each link", lines, this.at, showBits(this.rate) + " on all links together now.");
+    return chart("links", "Rate of each link", lines, this.at, showBits(this.rate) + " on all links together now. Rates are smoothed over some seconds.");
   }
 }
 

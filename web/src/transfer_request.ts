@@ -189,7 +189,7 @@ export class OneRequest implements View {
       text("size", (i) => bytes(i.size_bytes), "r"),
       text("moved", (i) => (i.state === "leased" && i.size_bytes > 0 ? percent((i.moved_bytes ?? 0) / i.size_bytes) : ""), "r"),
       text("from", (i) => i.source ?? "", "l wide name"),
-      text("attempts", (i) => (i.tries > 0 ? String(i.tries) : ""), "r wide"),
+      text("failed attempts", (i) => (i.tries > 0 ? String(i.tries) : ""), "r wide"),
       text("reason", (i) => reason(i), "l name reason bare"),
     ];
   }

@@ -5,13 +5,13 @@ import { bits as showBits, bytes, percent as showPercent } from "./format";
 import { bits, decimal, linear, most, percent, scaled, time } from "./live_axes";
 import { Charts } from "./live_charts";
 import { Group } from "./group";
-import { samples, type Link, type Sample } from "./transfer_api";
+import { now, samples, type Link, type Sample } from "./transfer_api";
 import { Poll, status, type Desk, type View } from "./transfer_desk";
 import { linkColumns } from "./transfer_links";
 import { Rows } from "./transfer_rows";
 import { ago, empty, free, moment, stamp } from "./transfer_words";
 
-const longest = 3600; // samples that are kept
+const longest = 3600; // samples that are kept, of a second each
 
 /** OneSite is the view. */
 export class OneSite implements View {
@@ -61,8 +61,8 @@ export class OneSite implements View {
 
   private async ask(): Promise<number> {
     try {
-      const more = await samples(this.name, this.list.at(-1)?.time ?? "");
       const last = moment(this.list.at(-1)?.time);
+      const more = await samples(this.name, last || now() - 1000 * longest, longest);
       this.list.push(...more.filter((s) => moment(s.time) > last));
       if (this.list.length > longest) this.list.splice(0, this.list.length - longest);
       this.tell();
@@ -74,9 +74,9 @@ export class OneSite implements View {
   }
 
   private tell(): void {
-    const now = this.list.at(-1);
-    if (!now) return;
-    write(this.host, [showPercent(now.cpu) + " of " + now.cores + (now.cores === 1 ? " core busy" : " cores busy"), showPercent(now.memory) + " of " + bytes(now.memory_bytes) + " memory used", now.running + (now.running === 1 ? " copy runs" : " copies run")].join(" · "));
+    const latest = this.list.at(-1);
+    if (!latest) return;
+    write(this.host, [showPercent(latest.cpu) + " of " + latest.cores + (latest.cores === 1 ? " core busy" : " cores busy"), showPercent(latest.memory) + " of " + bytes(latest.memory_bytes) + " memory used", latest.running + (latest.running === 1 ? " copy runs" : " copies run")].join(" · "));
     const first = moment(this.list[0]!.time);
     const at = this.list.map((s) => (moment(s.time) - first) / 1000);
     const x = time(at.at(-1)!);
@@ -85,7 +85,7 @@ export class OneSite implements View {
     const figure = (id: string, title: string, desc: string, y: (top: number) => Axis, ...lines: Line[]): Figure => ({ id, title, desc, x, y: y(most(...lines.map((l) => l.y))), lines });
     const rate = (top: number): Axis => scaled(bits(top), top);
     this.charts.show([
-      figure("moved", "Copies of its agent", showBits(now.moved_bytes_per_second) + " now.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
+      figure("moved", "Copies of its agent", showBits(latest.moved_bytes_per_second) + " now.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
       figure("cpu", "CPU and memory", "Shares of all that the host has.", () => linear("%", percent, 1), of("CPU", 0, (s) => s.cpu), of("memory", 1, (s) => s.memory)),
       figure("network", "Network", "All interfaces of the host.", rate, of("received", 0, (s) => s.received_bytes_per_second), of("sent", 1, (s) => s.sent_bytes_per_second)),
       figure("disk", "Disks", "All disks of the host.", (top) => scaled(decimal(top, "B/s"), top), of("read", 0, (s) => s.read_bytes_per_second), of("written", 1, (s) => s.write_bytes_per_second)),

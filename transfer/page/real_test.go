@@ -1,0 +1,159 @@
+package page_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/lab/browser"
+	"weir/transfer"
+)
+
+// status is true when a request's view says so.
+func status(is string) string {
+	return `document.querySelector("main .status")?.textContent === "` + is + `"`
+}
+
+// fill types a text into the field with a label.
+func fill(p *browser.Page, label, text string) {
+	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("`+label+`")).querySelector("input, textarea, select").focus()`, nil)
+	p.Keys(text)
+}
+
+// press presses the button of that name, in front of all others.
+func press(p *browser.Page, name string) {
+	p.Wait(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].some((b) => b.textContent === "` + name + `" && !b.disabled)`)
+	p.Eval(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].find((b) => b.textContent === "`+name+`").setAttribute("data-press", "")`, nil)
+	p.Press("[data-press]")
+	p.Eval(`document.querySelectorAll("[data-press]").forEach((b) => b.removeAttribute("data-press"))`, nil)
+}
+
+// On a real coordinator with real agents: sign in with the link, ask for a
+// dataset, approve it, watch it arrive, cancel another one, and see which files
+// of a third did not arrive, and why.
+func TestTransferInBrowser(t *testing.T) {
+	bundled(t)
+	h := open(t)
+	h.agent("A")
+	endB := h.agent("B")
+	h.agent("C")
+	h.fill("A", "/store/run1", 0, 6)
+	h.fill("B", "/store/run1", 6, 10)
+	p := browser.Open(t, h.Link(h.as("sam", "weir.submit", "weir.approve")), 1300, 900)
+	t.Cleanup(func() {
+		if t.Failed() {
+			picture(p, "failed")
+		}
+	})
+	p.Wait(`document.querySelector(".empty code")?.textContent.startsWith("weir transfer submit /store/run1 --to ")`)
+	endB()
+
+	p.Press("#new")
+	p.Wait(`document.querySelector("dialog[open]")`)
+	fill(p, "Dataset", "/store/run1")
+	p.Wait(`document.querySelector("dialog").textContent.includes("10 files, 10.5 MB; A has 6, B has 4")`)
+	fill(p, "To", "C")
+	p.Press("dialog summary")
+	fill(p, "Attempts", "50")
+	fill(p, "Comment", "for the page's test")
+	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("Approve")).querySelector("input").click()`, nil)
+	picture(p, "real-form")
+	press(p, "Submit")
+	p.Wait(status("awaiting approval"))
+	press(p, "Approve")
+	press(p, "Approve it")
+	p.Wait(`document.querySelector(".state")?.textContent.includes("6 of 10 files")`) // B is away
+	p.Wait(`document.querySelector(".reasons li")`)
+	picture(p, "real-waits")
+	endB = h.agent("B")
+	p.Wait(status("completed") + ` && document.querySelector(".state").textContent.includes("all 10 files")`)
+	p.Press(".chip.s-done")
+	p.Wait(`document.querySelectorAll("tbody tr").length === 10`)
+	p.Press("tbody button")
+	p.Wait(`document.querySelector("dialog tbody")?.textContent.includes("read back")`)
+	picture(p, "real-completed-file")
+	p.Keys(browser.Escape)
+	manifest(t, p, "#/requests/1", transfer.Completed, 10)
+
+	// Two files vanish at the only site that has them.
+	h.fill("A", "/store/run2", 0, 10)
+	for _, f := range []string{"f03.root", "f07.root"} {
+		if err := os.Remove(filepath.Join(h.roots["A"], "store/run2", f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "C", Approve: true, Tries: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Eval(`location.hash = "#/"`, nil)
+	p.Wait(`document.querySelector("[aria-label='What happened']")?.textContent.includes("partial")`)
+	p.Eval(`location.hash = "#/requests/`+itoa(r.ID)+`"`, nil)
+	p.Wait(status("partial") + ` && document.querySelectorAll("tbody tr").length === 2`)
+	for _, want := range []string{"/store/run2/f03.root", "/store/run2/f07.root", "failed"} {
+		p.Wait(`document.querySelector("tbody").textContent.includes("` + want + `")`)
+	}
+	picture(p, "real-partial")
+	manifest(t, p, "", transfer.Partial, 10)
+
+	// One that cannot go on is cancelled by keyboard alone.
+	h.fill("B", "/store/run3", 0, 3)
+	endB()
+	if r, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run3", To: "C", Approve: true, Tries: 50}); err != nil {
+		t.Fatal(err)
+	}
+	p.Eval(`location.hash = "#/requests/`+itoa(r.ID)+`"`, nil)
+	p.Wait(`document.querySelectorAll("tbody tr").length === 3 && [...document.querySelectorAll("button")].some((b) => b.textContent === "Cancel")`)
+	p.Eval(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Cancel").focus()`, nil)
+	p.Keys("\r")
+	p.Wait(`document.activeElement?.matches("dialog input")`)
+	picture(p, "real-cancel")
+	p.Keys("nobody needs it\r")
+	p.Wait(status("cancelled") + ` && document.querySelector(".said").textContent.includes("cancelled")`)
+	p.Wait(`document.querySelector("main").textContent.includes("nobody needs it")`)
+	for _, at := range []string{"#/", "#/requests", "#/datasets", "#/dataset?name=/store/run1", "#/sites", "#/links"} {
+		p.Eval(`location.hash = "`+at+`"`, nil)
+		p.Wait(`document.querySelectorAll("tbody tr").length > 1`)
+		picture(p, "real-"+strings.Trim(filepath.Base(at), "#"))
+	}
+	p.Eval(`location.hash = "#/sites/A"`, nil)
+	p.Wait(`document.querySelectorAll("canvas").length === 4`)
+	picture(p, "real-site")
+	silent(t, p)
+}
+
+func itoa(n int64) string {
+	b, _ := json.Marshal(n)
+	return string(b)
+}
+
+// manifest fails the test if what the page's link leads to is another one.
+func manifest(t *testing.T, p *browser.Page, at string, is transfer.Status, files int) {
+	t.Helper()
+	if at != "" {
+		p.Wait(`location.hash.startsWith("` + at + `")`)
+	}
+	var m transfer.Manifest
+	p.Eval(`fetch(document.querySelector("a[download]").href).then((r) => r.json())`, &m)
+	if m.Request.Status != is || len(m.Items) != files || m.Digest == "" {
+		t.Errorf("the manifest is of a request that is %s, with %d files, digest %q", m.Request.Status, len(m.Items), m.Digest)
+	}
+}
+
+// A coordinator that was ended and started again finds the page signed in.
+func TestPageOutlivesItsCoordinator(t *testing.T) {
+	bundled(t)
+	h := open(t)
+	p := browser.Open(t, h.Link(h.token), 400, 800)
+	p.Wait(`document.querySelector(".wire")?.textContent.includes("connected")`)
+	at := h.URL()[len("http://"):]
+	h.end()
+	p.Wait(`document.querySelector(".wire.lost")`)
+	h.begin(at)
+	p.Wait(`!document.querySelector(".wire.lost")`)
+	h.agent("A")
+	p.Wait(`document.querySelector(".cards").textContent.includes("1 of 1")`)
+	silent(t, p, "ERR_")
+}
