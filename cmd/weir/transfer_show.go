@@ -81,7 +81,9 @@ func (f *showFlags) show(ctx context.Context, d *desk, id int64, s streams) erro
 	}
 	out := requestShown{Request: r}
 	if f.attempts {
-		out.Attempts, err = d.Attempts(ctx, id, 0, f.most)
+		if out.Attempts, err = d.Attempts(ctx, id, 0, f.most); err == nil {
+			out.Items, err = d.Items(ctx, id, "", 0, perPage) // for their names
+		}
 	} else {
 		out.Items, err = f.items(ctx, d, id)
 	}
@@ -95,7 +97,7 @@ func (f *showFlags) show(ctx context.Context, d *desk, id int64, s streams) erro
 		return err
 	}
 	if f.attempts {
-		return tellAttempts(s.out, out.Attempts)
+		return tellAttempts(s.out, &out)
 	}
 	return tellItems(s.out, out.Items)
 }
@@ -184,21 +186,29 @@ func inStates(c *transfer.Counts) string {
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
 // tellAttempts prints attempts as a table.
-func tellAttempts(w io.Writer, all []transfer.Attempt) error {
-	if len(all) == 0 {
+func tellAttempts(w io.Writer, r *requestShown) error {
+	if len(r.Attempts) == 0 {
 		_, err := fmt.Fprintln(w, "nothing was tried yet")
 		return err
 	}
+	names := map[int64]string{}
+	for _, i := range r.Items {
+		names[i.ID] = line(i.Name)
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "BEGIN\tITEM\tWAY\tMODE\tMOVED\tRESUMED\tTOOK\tSPEED\tOUTCOME") // Flush tells
-	for _, a := range all {
+	_, _ = fmt.Fprintln(t, "BEGIN\tWAY\tMODE\tMOVED\tRESUMED\tTOOK\tSPEED\tFILE\tOUTCOME") // Flush tells
+	for _, a := range r.Attempts {
 		took := a.End.Sub(a.Begin).Seconds()
 		speed := "-"
 		if took > 0 && a.Moved > 0 {
 			speed = unit.Bytes(float64(a.Moved)/took) + "/s"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%d.%d\t%s -> %s\t%s\t%s\t%s\t%s\t%s\t%s\n", when(a.Begin), a.Item, a.Epoch, line(a.Source), line(a.Dest), a.Mode,
-			unit.Bytes(float64(a.Moved)), unit.Bytes(float64(a.Resumed)), unit.Seconds(took), speed, outcomeOf(&a.Outcome))
+		name := names[a.Item]
+		if name == "" {
+			name = fmt.Sprintf("number %d", a.Item)
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s -> %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", when(a.Begin), line(a.Source), line(a.Dest), a.Mode,
+			unit.Bytes(float64(a.Moved)), unit.Bytes(float64(a.Resumed)), unit.Seconds(took), speed, name, outcomeOf(&a.Outcome))
 	}
 	return t.Flush()
 }

@@ -29,6 +29,8 @@ type waiting struct {
 
 	mu   sync.Mutex
 	last transfer.Request
+	here int64   // bytes at the destination, those of files that are not whole among them
+	past []point // of the last seconds
 	away bool
 }
 
@@ -75,7 +77,8 @@ func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) err
 // away is waited for.
 func (w *waiting) follow(ctx context.Context, s streams) (transfer.Request, error) {
 	to := screen.New(s.err)
-	if !s.quiet && to.Moves() {
+	moves := !s.quiet && to.Moves()
+	if moves {
 		look := lookOf(to)
 		defer to.Animate(func(columns int) []string { return w.rows(columns, look) })()
 	}
@@ -92,12 +95,56 @@ func (w *waiting) follow(ctx context.Context, s streams) (transfer.Request, erro
 		if err == nil && r.Status.Ended() {
 			return r, nil
 		}
+		if err == nil && moves {
+			w.measure(ctx, &r)
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return r, ctx.Err()
 		}
 	}
+}
+
+// A point is how many bytes were there at a time.
+type point struct {
+	at   time.Time
+	here int64
+}
+
+// What the speed that is shown is taken over, and of how many files that move at a
+// time the bytes are asked for.
+const (
+	speedOver  = 5 * time.Second
+	mostMoving = 200
+)
+
+// measure finds out how many bytes are at the destination now.
+func (w *waiting) measure(ctx context.Context, r *transfer.Request) {
+	here := r.Count.DoneBytes
+	if r.Count.Leased > 0 {
+		items, _ := w.Items(ctx, w.id, transfer.Leased, 0, mostMoving) // what is not told counts when it is there
+		for _, i := range items {
+			here += i.Moved
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.here = min(max(here, w.here), r.Count.Bytes)
+	w.past = append(w.past, point{now, w.here})
+	for len(w.past) > 2 && now.Sub(w.past[0].at) > speedOver {
+		w.past = w.past[1:]
+	}
+}
+
+// speed is in bytes per second, over the last few. w is locked.
+func (w *waiting) speed() float64 {
+	if len(w.past) < 2 {
+		return 0
+	}
+	first, last := w.past[0], w.past[len(w.past)-1]
+	return float64(last.here-first.here) / last.at.Sub(first.at).Seconds()
 }
 
 // note keeps what was heard. Its error ends the waiting.
@@ -135,17 +182,17 @@ func (w *waiting) rows(columns int, look screen.Look) []string {
 	}
 	p := screen.Progress{
 		Where: fmt.Sprintf("request %d: %s", r.ID, r.Status), Share: screen.Unknown, Left: screen.Unknown, Now: time.Now(),
-		Detail: fmt.Sprintf(": %d of %s, %s of %s, %s/s", c.Done+c.Skipped, say.Plural(int(c.Files), "file"), unit.Bytes(float64(c.DoneBytes)), unit.Bytes(float64(c.Bytes)), unit.Bytes(r.Rate)),
 	}
 	if c.Bytes > 0 {
-		p.Share = float64(c.DoneBytes) / float64(c.Bytes)
+		p.Share = float64(w.here) / float64(c.Bytes)
 	} else if c.Files > 0 {
 		p.Share = float64(c.Done+c.Skipped) / float64(c.Files)
 	}
-	if r.Rate > 0 {
-		p.Left = time.Duration(float64(c.Bytes-c.DoneBytes) / r.Rate * float64(time.Second))
+	if speed := w.speed(); speed > 0 {
+		p.Left = time.Duration(float64(c.Bytes-w.here) / speed * float64(time.Second))
 	}
-	text := fmt.Sprintf(" %d moving, %d waiting", c.Leased, c.Queued)
+	text := fmt.Sprintf(" %d of %s, %s of %s, %s/s; %d moving, %d waiting", c.Done+c.Skipped, say.Plural(int(c.Files), "file"),
+		unit.Bytes(float64(w.here)), unit.Bytes(float64(c.Bytes)), unit.Bytes(w.speed()), c.Leased, c.Queued)
 	for _, n := range []struct {
 		of   int64
 		what string

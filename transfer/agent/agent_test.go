@@ -183,6 +183,21 @@ func newHang(t *testing.T) string {
 	return b.server.URL + "/f"
 }
 
+// What is the agent's own is not copied, whoever asks, nor is what lies outside.
+func TestOwnFilesStay(t *testing.T) {
+	t.Parallel()
+	b := newBoss(t)
+	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
+	for i, path := range []string{stateName + "/journal", ".weir/1.1.part", "x/.weir-serve-agent/y", "../out", "/etc/out"} {
+		l := b.lease(from, to, int64(i+1), 1, "content")
+		l.Dest.Path = path
+		b.gives("B", transfer.Work{Leases: []transfer.Lease{l}})
+		if out, _ := b.ended(l.Item, 1); out.Fault != transfer.Denied && out.Fault != transfer.Permanent {
+			t.Errorf("%s: %+v", path, out)
+		}
+	}
+}
+
 // A later attempt at the same file ends an earlier one.
 func TestNewerAttempt(t *testing.T) {
 	t.Parallel()

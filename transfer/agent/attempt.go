@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"weir/internal/adler"
 	"weir/transfer"
@@ -30,9 +31,19 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 	a.runs.Go(func() {
 		defer cancel(nil)
 		a.attempt(mine, r, func() transfer.Outcome {
+			if ours(l.Source.Path) || ours(l.Dest.Path) {
+				now := a.clock.now()
+				return transfer.Outcome{Begin: now, End: now, Fault: transfer.Denied, Reason: "names that begin with .weir are the agent's own: they are not copied"}
+			}
 			return a.mover.Do(mine, l, func(p transfer.Progress) { a.hands.progress(r, p) })
 		})
 	})
+}
+
+// ours tells whether a path leads to what is not the site's but its agent's, such
+// as the key of its door. The importer and the door pass over it, too.
+func ours(path string) bool {
+	return strings.HasPrefix(path, ".weir") || strings.Contains(path, "/.weir")
 }
 
 // attempt runs do when there is a place, and tells what became of it.

@@ -90,14 +90,21 @@ func (a *Agent) greet(ctx context.Context) error {
 			return err
 		}
 	}
+	if !a.heard {
+		a.log.Info("the coordinator knows this site", "site", a.o.Site, "holds", len(hello.Holding))
+	}
 	a.known, a.heard = true, true
 	return nil
 }
 
-// answered notes whether the coordinator answered, and tells when that changes.
-func (a *Agent) answered(err error) {
+// answered notes whether the coordinator answered, and tells when that changes. It
+// returns whether it is of no use to ask again.
+func (a *Agent) answered(err error) (refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.refused(err) {
+		return true // who ends for it says why
+	}
 	switch status := wire.Status(err); {
 	case err == nil && a.away:
 		a.away = false
@@ -108,12 +115,12 @@ func (a *Agent) answered(err error) {
 		a.away = true
 		a.log.Warn("the coordinator does not answer: copies go on, and what there is to tell is kept", "error", err)
 	}
+	return false
 }
 
-// refused tells whether it is of no use to ask again.
+// refused tells whether it is of no use to ask again: the coordinator has never
+// taken us, and says why. a is locked.
 func (a *Agent) refused(err error) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	status := wire.Status(err)
 	return !a.heard && (errors.Is(err, wire.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusGone)
 }
@@ -136,16 +143,14 @@ func (a *Agent) work(ctx context.Context, fail context.CancelCauseFunc) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.answered(err)
-		if err == nil {
-			wait = 0
-			continue
-		}
-		if a.refused(err) {
+		if refused := a.answered(err); refused {
 			fail(fmt.Errorf("the coordinator refuses site %s: %w", a.o.Site, err))
 			return
 		}
-		if wire.Status(err) != http.StatusGone {
+		switch {
+		case err == nil:
+			wait = 0
+		case wire.Status(err) != http.StatusGone:
 			wait.next(ctx)
 		}
 	}
