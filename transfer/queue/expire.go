@@ -166,9 +166,9 @@ func (q *Queue) Leases(ctx context.Context) ([]transfer.Lease, error) {
 	return q.orders(ctx, items)
 }
 
-// wake makes files ready whose time has come.
+// wake makes files ready whose time has come, a bounded number at a time.
 func (q *Queue) wake(ctx context.Context, now time.Time) error {
-	for {
+	for range 10 {
 		var items []int64
 		err := q.db.Read(ctx, func(tx *db.Tx) (err error) {
 			items, err = db.Column[int64](tx, "SELECT id FROM item WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?", now, batch)
@@ -199,6 +199,7 @@ func (q *Queue) wake(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // outdate stops requests whose time has run out.

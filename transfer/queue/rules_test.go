@@ -251,6 +251,39 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// What Work has not dropped yet is not begun either.
+func TestCancelMany(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.first = 1
+		w.dataset("/d", 6, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		seen := w.waiting("C", 6)
+		r, err := w.Cancel(w.ctx, r.ID, "bob", "")
+		w.must(err)
+		if l, err := w.Take(w.ctx, []Choice{{Item: seen[5].ID, Source: "A"}}); err != nil || len(l) != 0 || len(w.waiting("C", 6)) != 0 || r.Count.Cancelled != 1 {
+			w.t.Errorf("%v %+v %+v", err, l, r)
+		}
+		w.work()
+		if r = w.get(r.ID); r.Status != transfer.Cancelled || r.Count.Cancelled != 6 {
+			w.t.Errorf("%+v", r)
+		}
+		r, err = w.Retry(w.ctx, r.ID, "bob", "")
+		w.must(err)
+		l := w.lease("C", 6)
+		if len(l) != 1 {
+			w.t.Fatalf("%+v", l)
+		}
+		w.report(success(l[0]))
+		if r = w.get(r.ID); r.Status != transfer.Running || r.Count.Cancelled != 5 {
+			w.t.Errorf("it ended before all went again: %+v", r)
+		}
+		w.work()
+		if r = w.get(r.ID); r.Count.Queued != 5 || r.Count.Done != 1 {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
+
 func TestDecisions(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")

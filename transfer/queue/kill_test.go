@@ -1,0 +1,117 @@
+package queue
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/db"
+	"weir/internal/db/dbtest"
+	"weir/transfer"
+)
+
+const childURL = "WEIR_TEST_QUEUE"
+
+// A process that is killed at any moment has lost nothing of what it was told is
+// written, and what it leaves keeps the invariants; another goes on from there.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []struct {
+		name string
+		url  func(testing.TB) string
+	}{{"SQLite", dbtest.File}, {"PostgreSQL", dbtest.Server}} {
+		t.Run(kind.name, func(t *testing.T) {
+			url := kind.url(t)
+			told := map[string]string{}
+			for round := range 4 {
+				killed(t, url, 5+40*round, told)
+				d, err := db.Open(t.Context(), url, db.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := newWorld(t, d, Options{})
+				w.audit()
+				for id, state := range told {
+					var item int64
+					fmt.Sscan(id, &item)
+					if one := w.item(item); state == "done" && one.State != transfer.Done || state == "leased" && one.State == transfer.Queued && one.Tries == 0 {
+						t.Errorf("it was told that %d is %s, it is %s", item, state, one.State)
+					}
+				}
+				if err := d.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(told) < 20 {
+				t.Errorf("only %d files were begun in all", len(told))
+			}
+		})
+	}
+}
+
+// killed runs a child until it has said so many lines, and kills it.
+func killed(t *testing.T, url string, lines int, told map[string]string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s") //nolint:gosec // this test
+	c.Env = append(os.Environ(), childURL+"="+url)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for scan := bufio.NewScanner(out); scan.Scan(); {
+		if state, id, ok := strings.Cut(scan.Text(), " "); ok && (state == "leased" || state == "done") {
+			told[id] = state
+		} else if state == "FAIL" || state == "---" {
+			t.Errorf("the child: %s", scan.Text())
+		}
+		if n++; n == lines {
+			if err := c.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = c.Wait() // it was killed
+	if n < lines {
+		t.Errorf("the child ended by itself after %d of %d lines", n, lines)
+	}
+}
+
+// TestChild is what TestKill kills.
+func TestChild(t *testing.T) {
+	url := os.Getenv(childURL)
+	if url == "" {
+		t.Skip("it is run by TestKill")
+	}
+	d, err := db.Open(t.Context(), url, db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, d, Options{})
+	w.now = time.Now()
+	w.site("A", true, -1)
+	w.site("C", true, -1)
+	w.dataset("/d", 400, "A")
+	_, err = w.Submit(w.ctx, "alice", transfer.Submission{Dataset: "/d", To: "C", Approve: true})
+	w.must(err)
+	go func() {
+		for more := true; more && err == nil; {
+			more, err = w.Work(w.ctx, 7)
+		}
+	}()
+	for begin := time.Now(); time.Since(begin) < 50*time.Second; {
+		for _, l := range w.lease("C", 3) {
+			fmt.Printf("leased %d\n", l.Item)
+			w.report(success(l))
+			fmt.Printf("done %d\n", l.Item)
+		}
+		w.pass(time.Second)
+	}
+}
