@@ -63,7 +63,7 @@ type Agent struct {
 	mover   *mover.Mover
 	door    *door // nil: none
 	session string
-	slots   chan struct{} // a place for each copy that runs
+	gate    *gate
 	runs    sync.WaitGroup
 	left    []memory // of an earlier process
 
@@ -95,7 +95,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	}
 	h := newHands()
 	c := new(clock)
-	a := &Agent{o: o, log: o.Log, hands: h, clock: c, samples: &samples{hands: h, clock: c}, session: rand.Text(), slots: make(chan struct{}, o.Slots)}
+	a := &Agent{o: o, log: o.Log, hands: h, clock: c, samples: &samples{hands: h, clock: c}, session: rand.Text(), gate: newGate(o.Slots)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

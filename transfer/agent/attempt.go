@@ -46,15 +46,14 @@ func ours(path string) bool {
 	return strings.HasPrefix(path, ".weir") || strings.Contains(path, "/.weir")
 }
 
-// attempt runs do when there is a place, and tells what became of it.
+// attempt runs do when it is its turn, and tells what became of it.
 func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome) {
 	var out transfer.Outcome
-	select {
-	case a.slots <- struct{}{}:
+	if way := linkOf(&r.lease); a.gate.enter(ctx, way, r.lease.AtOnce) {
 		a.hands.progress(r, transfer.Progress{Stage: transfer.Moving})
 		out = do()
-		<-a.slots
-	case <-ctx.Done():
+		a.gate.leave(way)
+	} else {
 		now := a.clock.now()
 		out = transfer.Outcome{Begin: now, End: now, Fault: transfer.Stopped}
 	}
