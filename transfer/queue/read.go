@@ -425,12 +425,3 @@ func (q *Queue) Events(ctx context.Context, after int64, n int) (all []transfer.
 func scanEvent(rows *db.Rows) (v transfer.Event, err error) {
 	return v, rows.Scan(&v.ID, db.When(&v.Time), &v.Request, &v.Item, &v.Status, &v.Text)
 }
-
-// Note writes an event down that others than the queue know of.
-func (q *Queue) Note(ctx context.Context, v transfer.Event) error {
-	return q.edit(ctx, func(e *edit) error {
-		v.Time = e.now
-		e.events = append(e.events, v)
-		return nil
-	})
-}
