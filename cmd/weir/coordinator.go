@@ -25,6 +25,7 @@ type coordinatorFlags struct {
 	conf          coordinator.Config
 	approve       string
 	lease         string
+	patience      string
 	names, shares []string
 	stdin         bool
 }
@@ -69,6 +70,7 @@ that is printed, unless --cert names one.`,
 	fs.StringArrayVar(&f.shares, "share", nil, "weight of an activity: `NAME=WEIGHT` (repeatable; 1 where nothing is said)")
 	fs.StringSliceVar(&conf.Peers, "peer", nil, "`HOSTS` beside the sites that doors may be told to copy from or to")
 	fs.StringVar(&f.lease, "lease", "", "give a copy up whose agent says nothing for this `TIME` (default 1m)")
+	fs.StringVar(&f.patience, "patience", "", "let files fail after this `TIME` in which no site that has them was up (default 1d)")
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
@@ -105,6 +107,13 @@ func (f *coordinatorFlags) check() error {
 			return fmt.Errorf("--lease %s: name a time of 2s or more, such as 1m", f.lease)
 		}
 		conf.Lease = time.Duration(d)
+	}
+	if f.patience != "" {
+		d, err := unit.ParseDuration(f.patience)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("--patience %s: name a time, such as 12h", f.patience)
+		}
+		conf.Patience = time.Duration(d)
 	}
 	if conf.Rules.Min < 0 || conf.Rules.Max < 0 || conf.Rules.Max > 0 && conf.Rules.Min > conf.Rules.Max {
 		return errors.New("--link-min and --link-max: use 1 or more, and the larger one for --link-max")

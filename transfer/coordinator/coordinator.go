@@ -49,10 +49,13 @@ type Config struct {
 	Shares  map[string]float64  // weights of shares
 	Approve int64               // requests of up to so many bytes need no approval; below 0: none does
 	Lease   time.Duration       // for which a mover may be silent; 0 is a minute
-	Peers   []string            // hosts that doors of sites may be told to copy from or to, besides the sites
-	Version string
-	Log     *slog.Logger     // nil: nothing is written
-	Now     func() time.Time // nil is time.Now
+	// Patience is for how long files wait while no site that has them is up; 0 is
+	// a day.
+	Patience time.Duration
+	Peers    []string // hosts that doors of sites may be told to copy from or to, besides the sites
+	Version  string
+	Log      *slog.Logger     // nil: nothing is written
+	Now      func() time.Time // nil is time.Now
 }
 
 // A Coordinator is one that is open.
@@ -146,7 +149,7 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if c.catalog, err = store.Open(ctx, c.db); err != nil {
 		return err
 	}
-	if c.queue, err = queue.Open(ctx, c.db, queue.Options{Now: c.now, Lease: c.conf.Lease, Shares: c.conf.Shares}); err != nil {
+	if c.queue, err = queue.Open(ctx, c.db, queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares}); err != nil {
 		return err
 	}
 	if err = c.db.Migrate(ctx, "coordinator", schema()); err != nil {
