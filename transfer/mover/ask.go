@@ -65,7 +65,7 @@ func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 		a.close()
 		if to.Host != q.url.Host {
 			q.pin = ""
-			if !strings.HasPrefix(strings.ToLower(a.Header.Get("Server")), "xrootd") {
+			if !isXRootD(a.Header) {
 				q.token = ""
 			}
 		}
@@ -75,6 +75,11 @@ func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 		q.url = to
 	}
 	return nil, failf(transfer.Permanent, "%s %s: redirected more than %d times", q.method, shown(q.url), maxHops)
+}
+
+// isXRootD tells whether an answer is an XRootD's.
+func isXRootD(h http.Header) bool {
+	return strings.HasPrefix(strings.ToLower(h.Get("Server")), "xrootd")
 }
 
 // shown is a URL without what may be secret: user, query.

@@ -22,6 +22,7 @@ type push struct {
 	to, temp *url.URL // the file, and its temporary name
 	file     *os.File
 	want     sum
+	replaces bool // the server's MOVE does, whatever it is told
 	out      *transfer.Outcome
 }
 
@@ -196,6 +197,7 @@ func (p *push) verify(ctx context.Context) error {
 		return p.differs(ctx, told.value)
 	}
 	p.done(told)
+	p.replaces = isXRootD(a.Header)
 	return nil
 }
 
@@ -215,6 +217,12 @@ var errUnknown = errors.New("it is not known whether the file got its name")
 // move gives the file its name.
 func (p *push) move(ctx context.Context) error {
 	p.r.stage(transfer.Committing)
+	if p.replaces { // XRootD 5.5.3 does not know Overwrite: look again, which leaves one round trip
+		if same, err := p.there(ctx); same || err != nil {
+			p.remove(ctx)
+			return err
+		}
+	}
 	for again := false; ; again = true {
 		a, err := p.m.pool.ask(ctx, p.question("MOVE", p.temp, "Destination", p.to.String(), "Overwrite", "F"))
 		if err != nil {

@@ -117,37 +117,41 @@ func (s *saver) name(batch []*save) {
 		return
 	}
 	defer from.Close() //nolint:errcheck // only looked into
+	opened := map[string]*os.File{}
 	for dir, some := range folders {
-		if err := s.into(from, dir, some); err != nil {
+		if to := s.open(dir, some); to != nil {
+			opened[dir] = to
 			for _, one := range some {
-				one.err = errors.Join(one.err, err)
+				one.err = s.m.rename(from, to, partName(one.part.item, one.part.epoch), one.to)
 			}
+		}
+	}
+	for dir, to := range opened { // after all names: the first of them takes the others along
+		err := error(nil)
+		if !s.m.opt.Unsynced {
+			err = local("put the folder "+dir+" on stable storage", to.Sync())
+		}
+		_ = to.Close() // only looked into
+		for _, one := range folders[dir] {
+			one.err = errors.Join(one.err, err)
 		}
 	}
 }
 
-// into gives files their names in one folder.
-func (s *saver) into(from *os.File, dir string, some []*save) error {
+// open opens the folder for some files, which it may have to make once more. If it
+// cannot, they fail.
+func (s *saver) open(dir string, some []*save) *os.File {
 	to, err := s.m.root.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) { // removed since
 		s.m.forget(dir)
-		if err := s.m.folder(dir); err != nil {
-			return err
+		if err = s.m.folder(dir); err == nil {
+			to, err = s.m.root.Open(dir)
 		}
-		to, err = s.m.root.Open(dir)
 	}
-	if err != nil {
-		return local("open the folder "+dir, err)
-	}
-	defer to.Close() //nolint:errcheck // only looked into
 	for _, one := range some {
-		p := one.part
-		one.err = s.m.rename(from, to, partName(p.item, p.epoch), one.to)
+		one.err = local("open the folder "+dir, err)
 	}
-	if s.m.opt.Unsynced {
-		return nil
-	}
-	return local("put the folder "+dir+" on stable storage", to.Sync())
+	return to
 }
 
 // linked gives a file another name if that is free, by the way that every

@@ -1,0 +1,137 @@
+package mover
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+
+	"weir/internal/adler"
+	"weir/lab"
+	"weir/transfer"
+)
+
+// xrootd starts a real XRootD that speaks HTTP, and returns the URL and the
+// path of a folder there that it may write to.
+func xrootd(t *testing.T, c lab.XRootDConfig) (url, dir string, s *lab.System) {
+	t.Helper()
+	s = lab.StartXRootD(t, c)
+	return s.URLs["http"], s.Data, s
+}
+
+// place puts a file where a server that runs as another user can read it.
+func placed(t *testing.T, dir, name string, seed uint64, size int64) string {
+	t.Helper()
+	sum := file(t, dir, name, seed, size)
+	for n := filepath.Join(dir, name); n != dir; n = filepath.Dir(n) {
+		if err := os.Chmod(n, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sum
+}
+
+// TestPullFromXRootD: from a real one, alone and behind a redirector.
+func TestPullFromXRootD(t *testing.T) {
+	for what, c := range map[string]lab.XRootDConfig{"alone": {}, "redirector": {Servers: 1}} {
+		t.Run(what, func(t *testing.T) {
+			const size = 70<<20 + 5
+			url, dir, s := xrootd(t, c)
+			if dir == "" {
+				dir = s.Servers[len(s.Servers)-1].Data
+			}
+			sum := placed(t, dir, "run1/f", 1, size)
+			m := newMover(t, Options{})
+			for i, known := range []string{sum, ""} {
+				l := pullLease(url, "run1/f", known, size)
+				l.Streams, l.Dest.Path = 1+2*i, "got/"+string(rune('a'+i))
+				out := do(t, m, l)
+				arrived(t, m, filepath.Join(dir, "run1/f"), l, out)
+				if out.Adler != sum {
+					t.Errorf("%+v", out)
+				}
+			}
+			failed(t, do(t, m, pullLease(url, "run1/none", sum, size)), transfer.SourceBad)
+			failed(t, do(t, m, pullLease(url, "run1/f", sum, size-1)), transfer.SourceBad)
+			if err := flip(filepath.Join(dir, "run1/f"), 1<<20); err != nil {
+				t.Fatal(err)
+			}
+			failed(t, do(t, m, pullLease(url, "run1/f", sum, size)), transfer.SourceBad)
+		})
+	}
+}
+
+// TestPushToXRootD: a real one takes the file under a temporary name, tells its
+// checksum, and renames it.
+func TestPushToXRootD(t *testing.T) {
+	url, dir, _ := xrootd(t, lab.XRootDConfig{})
+	m := newMover(t, Options{})
+	for i, size := range []int64{0, 1000, 20<<20 + 7} {
+		name := path.Join("store/run1", string(rune('a'+i)))
+		sum := file(t, m.opt.Root, name, uint64(i), size)
+		l := pushLease(url, name, sum, size)
+		out := do(t, m, l)
+		if out.Fault != "" || !out.Verified || out.Adler != sum {
+			t.Fatalf("%+v", out)
+		}
+		if hashed(t, filepath.Join(dir, name)) != hashed(t, filepath.Join(m.opt.Root, name)) {
+			t.Error("the copy differs")
+		}
+		if out = do(t, m, l); !out.Existed || !out.Verified || out.Moved != 0 {
+			t.Errorf("a second time: %+v", out)
+		}
+		other := placed(t, dir, name+"x", uint64(i+9), size+1)
+		if err := os.Rename(filepath.Join(m.opt.Root, name), filepath.Join(m.opt.Root, name+"x")); err != nil {
+			t.Fatal(err)
+		}
+		failed(t, do(t, m, pushLease(url, name+"x", sum, size)), transfer.Occupied)
+		if again := placedSum(t, filepath.Join(dir, name+"x")); again != other {
+			t.Error("another file was replaced")
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, Hidden, "*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func placedSum(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sumOf(f, 0, info.Size(), make([]byte, 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adler.Text(s)
+}
+
+// TestNginx: a real one as source and destination; it tells no checksums.
+func TestNginx(t *testing.T) {
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	url := s.URL
+	const size = 3 << 20
+	sum := placed(t, s.Data, "f", 1, size)
+	m := newMover(t, Options{})
+	l := pullLease(url, "f", sum, size)
+	l.Chunk, l.Streams = 1<<20, 3
+	arrived(t, m, filepath.Join(s.Data, "f"), l, do(t, m, l))
+	l.Adler, l.Dest.Path = "", "g"
+	failed(t, do(t, m, l), transfer.Unverified)
+	p := pushLease(url, "store/f", sum, size)
+	p.Source.Path = "f"
+	failed(t, do(t, m, p), transfer.Unverified)
+	p.Unchecked = true
+	if out := do(t, m, p); out.Fault != "" || out.Verified {
+		t.Errorf("%+v", out)
+	}
+	if hashed(t, filepath.Join(s.Data, "store/f")) != hashed(t, filepath.Join(s.Data, "f")) {
+		t.Error("the copy differs")
+	}
+}
