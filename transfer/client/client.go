@@ -194,6 +194,17 @@ func (c *Client) Token(ctx context.Context, t transfer.NewToken) (string, error)
 	return a.Token, err
 }
 
+// PageCode has the coordinator make a code that signs a browser in once, with the
+// rights of this client's token. The page is at the coordinator's URL with
+// #code=CODE behind it. POST /session/code
+func (c *Client) PageCode(ctx context.Context) (string, error) {
+	type answer struct {
+		Code string `json:"code"`
+	}
+	a, err := post[answer](ctx, c, "/session/code", struct{}{})
+	return a.Code, err
+}
+
 func page(after string, n int) url.Values {
 	q := url.Values{}
 	if after != "" {

@@ -85,7 +85,7 @@ export class OneSite implements View {
     const figure = (id: string, title: string, desc: string, y: (top: number) => Axis, ...lines: Line[]): Figure => ({ id, title, desc, x, y: y(most(...lines.map((l) => l.y))), lines });
     const rate = (top: number): Axis => scaled(bits(top), top);
     this.charts.show([
-      figure("moved", "Copies of its agent", showBits(latest.moved_bytes_per_second) + " now.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
+      figure("moved", "Copies that its agent makes", showBits(latest.moved_bytes_per_second) + " now. What others read and write at its door is in the network.", rate, of("moved", 0, (s) => s.moved_bytes_per_second)),
       figure("cpu", "CPU and memory", "Shares of all that the host has.", () => linear("%", percent, 1), of("CPU", 0, (s) => s.cpu), of("memory", 1, (s) => s.memory)),
       figure("network", "Network", "All interfaces of the host.", rate, of("received", 0, (s) => s.received_bytes_per_second), of("sent", 1, (s) => s.sent_bytes_per_second)),
       figure("disk", "Disks", "All disks of the host.", (top) => scaled(decimal(top, "B/s"), top), of("read", 0, (s) => s.read_bytes_per_second), of("written", 1, (s) => s.write_bytes_per_second)),
