@@ -31,6 +31,7 @@ type copier struct {
 	*tpc.Client
 	guard tpc.Guard
 	room  chan struct{}
+	every time.Duration // between two markers
 }
 
 func newCopier(c *Copying) *copier {
@@ -41,7 +42,7 @@ func newCopier(c *Copying) *copier {
 	if most <= 0 {
 		most = 100
 	}
-	k := &copier{guard: c.Guard, room: make(chan struct{}, most)}
+	k := &copier{guard: c.Guard, room: make(chan struct{}, most), every: tpc.MarkerEvery}
 	k.Client = tpc.New(tpc.Options{TLS: c.TLS, Guard: &k.guard, Name: "weir serve"})
 	return k
 }
@@ -200,7 +201,7 @@ func (s *Server) report(r *request, j *job) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.transfer(httptrace.WithClientTrace(ctx, j.peer.trace()), j) }()
-	tick := time.NewTicker(tpc.MarkerEvery)
+	tick := time.NewTicker(s.copier.every)
 	defer tick.Stop()
 	for {
 		select {

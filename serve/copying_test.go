@@ -294,6 +294,51 @@ func TestTransferHeaders(t *testing.T) {
 	check(t, s, exchange{method: "GET", path: "/f", code: 200, want: "abcd"})
 }
 
+// While bytes move, markers tell how many; and they keep a client waiting while the
+// source reads its checksum.
+func TestMarkers(t *testing.T) {
+	s := start(t, Config{Synthetic: []Set{{1, 1}}, Copy: local()})
+	s.copier.every = 20 * time.Millisecond
+	on := make(chan struct{})
+	f := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "3")
+		switch {
+		case r.Method == http.MethodGet:
+			for range 3 {
+				wait(r, on)
+				_, _ = io.WriteString(w, "x")
+				w.(http.Flusher).Flush()
+			}
+		case r.Header.Get("Want-Digest") != "":
+			wait(r, on)
+		}
+	}
+	var seen []int64
+	count := 0
+	err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, func(n int64) {
+		if count++; len(seen) == 0 || n != seen[len(seen)-1] {
+			seen = append(seen, n)
+		}
+		if count%3 == 0 {
+			select {
+			case on <- struct{}{}:
+			default:
+			}
+		}
+	})
+	if err != nil || len(seen) < 2 || seen[len(seen)-1] != 3 || count < 9 {
+		t.Errorf("%v after %d markers: %v", seen, count, err)
+	}
+}
+
+// wait waits for on, or the end of who asked.
+func wait(r *http.Request, on <-chan struct{}) {
+	select {
+	case <-on:
+	case <-r.Context().Done():
+	}
+}
+
 // A client that is gone takes its copy with it, and leaves nothing.
 func TestCancelledCopies(t *testing.T) {
 	dir := t.TempDir()

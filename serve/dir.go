@@ -173,6 +173,15 @@ func (t *dirTree) move(from, to string, replace bool) (created bool, err error) 
 			return false, err
 		}
 	}
+	if created && !replace {
+		// other programs write into this folder, too: a link never replaces what came meanwhile
+		switch err := t.root.Link(from, to); {
+		case err == nil:
+			return true, t.root.Remove(from)
+		case errors.Is(err, fs.ErrExist):
+			return false, errExists
+		} // folders, and file systems without links, are renamed
+	}
 	return created, t.root.Rename(from, to)
 }
 

@@ -39,7 +39,13 @@ type Options struct {
 type Client struct {
 	o    Options
 	mu   sync.Mutex
-	ways map[string]*http.Transport // by pin
+	ways map[way]*http.Transport
+}
+
+// A way is how an endpoint is reached.
+type way struct {
+	pin  string
+	once bool // on a connection of its own
 }
 
 // New returns a Client.
@@ -47,7 +53,7 @@ func New(o Options) *Client {
 	if o.Name == "" {
 		o.Name = "weir"
 	}
-	return &Client{o: o, ways: map[string]*http.Transport{}}
+	return &Client{o: o, ways: map[way]*http.Transport{}}
 }
 
 // Close gives back connections that nobody uses.
@@ -62,13 +68,21 @@ func (c *Client) Close() {
 // dialTime is how long a connection, and TLS on it, may take.
 const dialTime = 20 * time.Second
 
-// way returns the transport for endpoints with a pin.
-func (c *Client) way(pin string) *http.Transport {
+// twice says whether a question may be asked again if its connection broke. What may
+// not be has a connection of its own: XRootD closes those that wait, often just when
+// the next question comes, and nobody could say whether that one was heard.
+func twice(method string) bool {
+	return method != "COPY" && method != "MOVE" && method != http.MethodPut
+}
+
+// way returns the transport for an endpoint.
+func (c *Client) way(to way) *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w := c.ways[pin]; w != nil {
+	if w := c.ways[to]; w != nil {
 		return w
 	}
+	pin := to.pin
 	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}
 	if c.o.Guard != nil {
 		dialer.Control = c.o.Guard.Dialing
@@ -78,6 +92,9 @@ func (c *Client) way(pin string) *http.Transport {
 		conf = c.o.TLS.Clone()
 	}
 	conf.MinVersion, conf.NextProtos = max(conf.MinVersion, tls.VersionTLS12), nil
+	if conf.ClientSessionCache == nil {
+		conf.ClientSessionCache = tls.NewLRUClientSessionCache(256)
+	}
 	if pin != "" {
 		conf.InsecureSkipVerify = true //nolint:gosec // the pin is checked instead of names and authorities
 		conf.VerifyConnection = func(s tls.ConnectionState) error { return pinned(s, pin) }
@@ -87,10 +104,10 @@ func (c *Client) way(pin string) *http.Transport {
 	w := &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: conf, TLSHandshakeTimeout: dialTime, Protocols: only1,
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ExpectContinueTimeout: 10 * time.Second,
-		DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 256 << 10, ReadBufferSize: 256 << 10,
+		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10, WriteBufferSize: 256 << 10, ReadBufferSize: 256 << 10,
 		// no proxy: it would be asked in the place of the address that the guard has seen
 	}
-	c.ways[pin] = w
+	c.ways[to] = w
 	return w
 }
 
@@ -184,7 +201,10 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 			req.Body = http.NoBody
 		}
 	}
-	res, err := c.way(r.Target.Pin).RoundTrip(req)
+	if twice(r.Method) {
+		req.Header["Idempotency-Key"] = nil // the transport may ask again; it is not sent
+	}
+	res, err := c.way(way{r.Target.Pin, !twice(r.Method)}).RoundTrip(req)
 	if errors.Is(err, ErrRefused) {
 		return nil, refuse(err)
 	}

@@ -20,6 +20,12 @@ type Info struct {
 	ETag  string
 }
 
+// How long an answer may take: a small one, and one for which a file has to be read.
+const (
+	shortAnswer = 2 * time.Minute
+	longAnswer  = time.Hour
+)
+
 // firstAsk is the wait before a checksum is asked for again; it doubles.
 const firstAsk = 500 * time.Millisecond
 
@@ -27,10 +33,13 @@ const firstAsk = 500 * time.Millisecond
 // endpoint that has the file but does not tell it yet, as some do right after a
 // copy, is asked again for up to patience.
 func (c *Client) Stat(ctx context.Context, t Target, adler bool, patience time.Duration) (Info, error) {
-	h := http.Header{}
+	h, limit := http.Header{}, shortAnswer
 	if adler {
 		AskAdler(h)
+		limit = longAnswer
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	until := time.Now().Add(patience)
 	for wait := firstAsk; ; wait *= 2 {
 		res, err := c.Do(ctx, Request{Method: http.MethodHead, Target: t, Header: h})
@@ -90,6 +99,8 @@ func (c *Client) parents(ctx context.Context, t Target, u url.URL, depth int) er
 // mkcol makes a folder, or finds that there is one.
 func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
 	t.URL = at
+	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
+	defer cancel()
 	res, err := c.Do(ctx, Request{Method: "MKCOL", Target: t})
 	if err != nil {
 		return err
@@ -128,6 +139,8 @@ func (c *Client) Remove(ctx context.Context, t Target) error {
 
 // done asks for a change.
 func (c *Client) done(ctx context.Context, r Request) error {
+	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
+	defer cancel()
 	res, err := c.Do(ctx, r)
 	if err != nil {
 		return err
@@ -148,6 +161,8 @@ type Abilities struct {
 
 // Ask asks an endpoint what it can do, with OPTIONS.
 func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
+	defer cancel()
 	res, err := c.Do(ctx, Request{Method: http.MethodOptions, Target: t})
 	if err != nil {
 		return Abilities{}, err
