@@ -3,7 +3,8 @@ package store
 import (
 	"context"
 	"errors"
-	"strings"
+	"maps"
+	"slices"
 
 	"weir/catalog"
 	"weir/internal/db"
@@ -192,15 +193,19 @@ func forget(t *db.Tx, name string) (more bool, err error) {
 	if _, err := lockFiles(t); err != nil {
 		return false, err
 	}
-	id, err := datasetID(t, name)
+	var id int64
+	err = t.Row("SELECT id FROM dataset WHERE name = ? {{lock}}", name).Scan(&id)
+	if errors.Is(err, db.ErrNone) {
+		return false, missing("dataset", name)
+	}
 	if err != nil {
 		return false, err
 	}
-	_, ids, err := pageOf(t, id, "")
+	gone, err := someOf(t, id)
 	if err != nil {
 		return false, err
 	}
-	if len(ids) == 0 {
+	if len(gone.ids) == 0 {
 		for _, q := range []string{"DELETE FROM presence WHERE dataset = ?", "DELETE FROM block WHERE dataset = ?", "DELETE FROM dataset WHERE id = ?"} {
 			if _, err := t.Exec(q, id); err != nil {
 				return false, err
@@ -208,24 +213,55 @@ func forget(t *db.Tx, name string) (more bool, err error) {
 		}
 		return false, nil
 	}
-	for _, q := range []string{
-		"UPDATE presence SET files = files - (SELECT count(*) FROM replica r WHERE r.site = presence.site AND r.bad = '' AND r.file {{in}}) WHERE dataset = ?",
-		`UPDATE block SET files = files - (SELECT count(*) FROM file f WHERE f.block = block.id AND f.id {{in}}),
-			bytes = bytes - (SELECT CAST(COALESCE(sum(f.size), 0) AS BIGINT) FROM file f WHERE f.block = block.id AND f.id {{in}}) WHERE dataset = ?`,
-		"UPDATE dataset SET files = files - (SELECT count(*) FROM file f WHERE f.id {{in}}), bytes = bytes - (SELECT CAST(COALESCE(sum(f.size), 0) AS BIGINT) FROM file f WHERE f.id {{in}}) WHERE id = ?",
-		"DELETE FROM replica WHERE file {{in}}",
-		"DELETE FROM file WHERE id {{in}} AND dataset = ?",
-	} {
-		var args []any
-		for range strings.Count(q, "{{in}}") {
-			args = append(args, ids)
-		}
-		if strings.HasSuffix(q, "?") {
-			args = append(args, id)
-		}
-		if _, err := t.Exec(q, args...); err != nil {
+	// The sums first, whose rows others wait for.
+	if _, err = t.Exec("UPDATE dataset SET files = files - ?, bytes = bytes - ? WHERE id = ?", len(gone.ids), gone.bytes, id); err != nil {
+		return false, err
+	}
+	if _, err = t.Many("UPDATE block SET files = files - ?, bytes = bytes - ? WHERE id = ?", gone.ofBlocks); err != nil {
+		return false, err
+	}
+	if _, err = t.Exec("UPDATE presence SET files = files - (SELECT count(*) FROM replica r WHERE r.site = presence.site AND r.bad = '' AND r.file {{in}}) WHERE dataset = ?", gone.ids, id); err != nil {
+		return false, err
+	}
+	for _, q := range []string{"DELETE FROM replica WHERE file {{in}}", "DELETE FROM file WHERE id {{in}}"} {
+		if _, err = t.Exec(q, gone.ids); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// A leaving is files on their way out of the catalog.
+type leaving struct {
+	ids    []int64
+	bytes  int64
+	blocks map[int64][2]int64 // files and bytes of each
+}
+
+// someOf are files of a dataset.
+func someOf(t *db.Tx, dataset int64) (*leaving, error) {
+	l := &leaving{blocks: map[int64][2]int64{}}
+	rows, err := t.Query("SELECT id, block, size FROM file WHERE dataset = ? ORDER BY name LIMIT ?", dataset, page)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var id, block, size int64
+		if err := rows.Scan(&id, &block, &size); err != nil {
+			return nil, err
+		}
+		l.ids = append(l.ids, id)
+		l.bytes += size
+		l.blocks[block] = [2]int64{l.blocks[block][0] + 1, l.blocks[block][1] + size}
+	}
+	return l, rows.Err()
+}
+
+// ofBlocks yields what each block loses, by its number.
+func (l *leaving) ofBlocks(yield func([]any) bool) {
+	for _, block := range slices.Sorted(maps.Keys(l.blocks)) {
+		if !yield([]any{l.blocks[block][0], l.blocks[block][1], block}) {
+			return
+		}
+	}
 }

@@ -19,13 +19,13 @@ type Placement struct {
 }
 
 // Place writes good replicas down, in place of what was known of the same files
-// at the same sites. Files that the catalog has forgotten are passed over.
+// at the same sites. Files and sites that the catalog has forgotten are passed over.
 func Place(t *db.Tx, all []Placement) error {
 	c, err := censusOf(t, all, func(p Placement) (int64, string) { return p.File, p.Site })
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(p Placement) bool { return c.dataset[p.File] == 0 })
+	all = slices.DeleteFunc(slices.Clone(all), func(p Placement) bool { return !c.has(p.File, p.Site) })
 	for _, p := range all {
 		c.set(p.File, p.Site, replica{true, p.Verified, p.Path})
 	}
@@ -78,6 +78,7 @@ func Spoil(t *db.Tx, all []Spoiled) error {
 // A census keeps the counts of presence while replicas change.
 type census struct {
 	dataset map[int64]int64 // of files
+	sites   map[string]bool // that there are
 	was     map[spot]replica
 	more    map[counted]int64
 }
@@ -104,35 +105,26 @@ type (
 // censusOf looks at the replicas that are to change, and locks their counts, in
 // the same order as everybody.
 func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, error) {
-	c := &census{map[int64]int64{}, map[spot]replica{}, map[counted]int64{}}
+	c := &census{sites: map[string]bool{}, was: map[spot]replica{}, more: map[counted]int64{}}
 	if len(all) == 0 {
 		return c, nil
 	}
 	var ids []int64
+	sites := map[string]bool{}
 	for _, one := range all {
-		id, _ := of(one)
+		id, site := of(one)
 		ids = append(ids, id)
+		sites[site] = true
 	}
-	rows, err := t.Query("SELECT id, dataset FROM file WHERE id {{in}}", ids)
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
-		var id, dataset int64
-		if err := rows.Scan(&id, &dataset); err != nil {
-			return nil, err
-		}
-		c.dataset[id] = dataset
-	}
-	if err := rows.Err(); err != nil {
+	if err := c.stay(t, ids, sites); err != nil {
 		return nil, err
 	}
 	for _, one := range all {
-		if id, site := of(one); c.dataset[id] != 0 {
+		if id, site := of(one); c.has(id, site) {
 			c.more[counted{c.dataset[id], site}] = 0
 		}
 	}
-	_, err = t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files", func(yield func([]any) bool) {
+	_, err := t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files", func(yield func([]any) bool) {
 		for _, k := range c.keys() {
 			if !yield([]any{k.dataset, k.site}) {
 				return
@@ -144,6 +136,43 @@ func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, er
 	}
 	return c, err
 }
+
+// stay finds the sites, and the files' datasets, and has them stay until the
+// transaction ends.
+func (c *census) stay(t *db.Tx, ids []int64, sites map[string]bool) error {
+	names, err := db.Column[string](t, "SELECT name FROM site WHERE name {{in}} ORDER BY name {{share}}", slices.Collect(maps.Keys(sites)))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c.sites[name] = true
+	}
+	if err = c.find(t, ids); err != nil || t.Dialect() == db.SQLite {
+		return err
+	}
+	if _, err = db.Column[int64](t, "SELECT id FROM dataset WHERE id {{in}} ORDER BY id {{share}}", slices.Collect(maps.Values(c.dataset))); err != nil {
+		return err
+	}
+	return c.find(t, ids) // those that have gone meanwhile
+}
+
+func (c *census) find(t *db.Tx, ids []int64) error {
+	c.dataset = map[int64]int64{}
+	rows, err := t.Query("SELECT id, dataset FROM file WHERE id {{in}}", ids)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var id, dataset int64
+		if err := rows.Scan(&id, &dataset); err != nil {
+			return err
+		}
+		c.dataset[id] = dataset
+	}
+	return rows.Err()
+}
+
+func (c *census) has(file int64, site string) bool { return c.dataset[file] != 0 && c.sites[site] }
 
 // look notes what is known of replicas.
 func (c *census) look(t *db.Tx, ids []int64) error {

@@ -193,12 +193,11 @@ func lockFiles(t *db.Tx) (next int64, err error) {
 
 // begin finds the site, and finds or makes the dataset and the blocks.
 func (r *registration) begin(t *db.Tx) error {
-	var n int64
-	if err := t.Row("SELECT count(*) FROM site WHERE name = ?", r.site).Scan(&n); err != nil {
-		return err
-	}
-	if n == 0 {
+	var name string
+	if err := t.Row("SELECT name FROM site WHERE name = ? {{share}}", r.site).Scan(&name); errors.Is(err, db.ErrNone) {
 		return missing("site", r.site)
+	} else if err != nil {
+		return err
 	}
 	if _, err := t.Exec("INSERT INTO dataset (name, blocks, files, bytes) VALUES (?, 0, 0, 0) ON CONFLICT (name) DO NOTHING", r.dataset); err != nil {
 		return err

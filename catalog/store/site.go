@@ -99,28 +99,31 @@ func (s *Store) Secret(ctx context.Context, site string) (secret []byte, err err
 // RemoveSite forgets a site and its replicas. No file is touched. It may be
 // called again after it was broken off.
 func (s *Store) RemoveSite(ctx context.Context, name string) error {
-	if _, err := s.Site(ctx, name); err != nil {
-		return err
-	}
 	for {
-		var dataset int64
-		err := s.db.Read(ctx, func(t *db.Tx) error {
-			return t.Row("SELECT dataset FROM presence WHERE site = ? ORDER BY dataset LIMIT 1", name).Scan(&dataset)
+		var dataset int64 // one that it has files of
+		err := s.db.Write(ctx, func(t *db.Tx) error {
+			var found string
+			err := t.Row("SELECT name FROM site WHERE name = ? {{lock}}", name).Scan(&found)
+			if errors.Is(err, db.ErrNone) {
+				return missing("site", name)
+			}
+			if err != nil {
+				return err
+			}
+			dataset = 0
+			err = t.Row("SELECT dataset FROM presence WHERE site = ? ORDER BY dataset LIMIT 1", name).Scan(&dataset)
+			if errors.Is(err, db.ErrNone) {
+				_, err = t.Exec("DELETE FROM site WHERE name = ?", name)
+			}
+			return err
 		})
-		if errors.Is(err, db.ErrNone) {
-			break
+		if err != nil || dataset == 0 {
+			return err
 		}
-		if err == nil {
-			err = s.leave(ctx, name, dataset)
-		}
-		if err != nil {
+		if err := s.leave(ctx, name, dataset); err != nil {
 			return err
 		}
 	}
-	return s.db.Write(ctx, func(t *db.Tx) error {
-		n, err := t.Exec("DELETE FROM site WHERE name = ?", name)
-		return one(n, err, name)
-	})
 }
 
 // leave forgets the replicas of one dataset at a site.

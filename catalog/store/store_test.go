@@ -353,6 +353,14 @@ func TestAllAtOnce(t *testing.T) {
 				}); err != nil {
 					t.Errorf("place: %v", err)
 				}
+				if g%25 == 1 {
+					if err := s.RemoveSite(t.Context(), "B"); err != nil && !errors.Is(err, store.ErrNotFound) {
+						t.Errorf("remove B: %v", err)
+					}
+					if err := s.AddSite(t.Context(), catalog.Site{Name: "B"}); err != nil && !errors.Is(err, store.ErrExists) {
+						t.Errorf("add B: %v", err)
+					}
+				}
 				if g%25 == 0 {
 					if err := s.RemoveDataset(t.Context(), "/d"); err != nil && !errors.Is(err, store.ErrNotFound) {
 						t.Errorf("remove: %v", err)

@@ -34,6 +34,7 @@
 //	{{blob}}   type of bytes
 //	{{keyed}}  behind a table's definition: kept in the order of its key (SQLite)
 //	{{lock}}   FOR UPDATE, nothing in SQLite
+//	{{share}}  FOR KEY SHARE, nothing in SQLite: the rows stay, though others may change them
 //	{{skip}}   FOR UPDATE SKIP LOCKED, nothing in SQLite
 //	{{in}}     a condition on a list: "id {{in}}" has one value, a []int64 or []string
 //

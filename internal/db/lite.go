@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -64,7 +65,7 @@ func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) 
 		if err != nil {
 			return nil, err
 		}
-		l.writer = newWriter(c)
+		l.writer = newWriter(c, l.fold(path+"-wal"))
 	}
 	for range conns {
 		c, err := l.connect(ctx, "PRAGMA query_only=ON; PRAGMA cache_size=-16384;")
@@ -143,6 +144,47 @@ func (l *lite) read(ctx context.Context, f func(*Tx) error) error {
 	// A COMMIT that only read cannot fail; what does not end is rolled back.
 	defer func() { _, _ = c.exec(context.WithoutCancel(ctx), "ROLLBACK", nil) }()
 	return (&Tx{ctx: ctx, conn: c, texts: l.texts}).run(f)
+}
+
+// The log is as long as this before readers are made to wait for it, and they
+// wait no longer than that.
+const (
+	longLog  = 64 << 20
+	foldTime = 250 * time.Millisecond
+)
+
+// fold returns what the writer calls after a commit. SQLite folds the log into the
+// file by itself, but begins it anew only at a moment when nobody reads: where
+// there is always somebody it would grow for ever. So when it is long, readers
+// are held up for a moment.
+func (l *lite) fold(log string) func(*liteConn) {
+	long := int64(longLog)
+	return func(c *liteConn) {
+		info, err := os.Stat(log)
+		if err != nil || info.Size() < long {
+			return
+		}
+		long = info.Size() + longLog // if it cannot be done now
+		var held []*liteConn
+		defer func() {
+			for _, c := range held {
+				l.readers <- c
+			}
+		}()
+		patience := time.NewTimer(foldTime)
+		defer patience.Stop()
+		for len(held) < cap(l.readers) {
+			select {
+			case c := <-l.readers:
+				held = append(held, c)
+			case <-patience.C:
+				return
+			}
+		}
+		if _, err := c.exec(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)", nil); err == nil {
+			long = longLog
+		}
+	}
 }
 
 func (l *lite) close() error {

@@ -18,6 +18,7 @@ type writer struct {
 	quit  chan struct{}
 	gone  chan struct{}
 	once  sync.Once
+	after func(*liteConn) // each commit
 }
 
 // An asking is one who wants to write.
@@ -35,8 +36,8 @@ const (
 	groupTime = 20 * time.Millisecond
 )
 
-func newWriter(c *liteConn) *writer {
-	w := &writer{conn: c, asked: make(chan *asking), quit: make(chan struct{}), gone: make(chan struct{})}
+func newWriter(c *liteConn, after func(*liteConn)) *writer {
+	w := &writer{conn: c, asked: make(chan *asking), quit: make(chan struct{}), gone: make(chan struct{}), after: after}
 	go w.run()
 	return w
 }
@@ -106,6 +107,7 @@ func (w *writer) group(a *asking) {
 	for _, m := range members {
 		m.done <- lost
 	}
+	w.after(w.conn)
 }
 
 // next returns the next of the group, or nil: it is to be committed.
