@@ -201,44 +201,6 @@ func (e *edit) save() error {
 	return nil
 }
 
-// saveFiles also keeps the counters of requests and lanes.
-func (e *edit) saveFiles() error {
-	var changed []*file
-	for _, id := range slices.Sorted(maps.Keys(e.files)) {
-		f, was := e.files[id], e.was[id]
-		if *f == was {
-			continue
-		}
-		changed = append(changed, f)
-		e.count(&was, -1)
-		e.count(f, +1)
-	}
-	for _, f := range e.fresh {
-		e.count(f, +1)
-	}
-	_, err := e.tx.Many(`UPDATE item SET adler = ?, state = ?, lane = ?, epoch = ?, tries = ?, pauses = ?, due = ?, source = ?, mode = ?, fault = ?, reason = ?,
-		ended = ?, moved = ?, trail = ?, again = ? WHERE id = ?`, func(yield func([]any) bool) {
-		for _, f := range changed {
-			if !yield([]any{f.adler, int64(f.state), f.lane, f.epoch, f.tries, f.pauses, f.due, f.source, string(f.mode), string(f.fault), f.reason,
-				f.ended, f.moved, string(f.trail), f.again, f.id}) {
-				return
-			}
-		}
-	})
-	if err != nil || len(e.fresh) == 0 {
-		return err
-	}
-	_, err = e.tx.Bulk("item", strings.Split(fileColumns, ", "), func(yield func([]any) bool) {
-		for _, f := range e.fresh {
-			if !yield([]any{f.id, f.in, f.name, f.size, f.adler, int64(f.state), f.lane, f.epoch, f.tries, f.pauses, f.due, f.source, string(f.mode), string(f.fault), f.reason,
-				f.ended, f.moved, string(f.trail), f.again}) {
-				return
-			}
-		}
-	})
-	return err
-}
-
 // count counts a file in its request and, while it is ready, in its lane.
 func (e *edit) count(f *file, sign int64) {
 	e.requests[f.request].count(f, sign)

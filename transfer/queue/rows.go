@@ -2,6 +2,7 @@ package queue
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/db"
@@ -59,20 +60,29 @@ func (e *edit) saveLeases() error {
 	return nil
 }
 
-// saveAttempts keeps what there is: an attempt is written once.
+// saveAttempts writes attempts once: of those that came late there may be some.
 func (e *edit) saveAttempts() error {
-	_, err := e.tx.Many("INSERT INTO attempt ("+attemptColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", func(yield func([]any) bool) {
-		for _, a := range e.attempts {
-			var late int64
-			if a.Late {
-				late = 1
-			}
-			if !yield([]any{a.Item, a.Epoch, late, a.Source, a.Dest, string(a.Mode), string(a.Fault), a.Reason, int64(a.After), a.Size, a.Adler, a.Verified, a.Existed, a.Moved, a.Resumed,
-				a.Begin, a.End, a.CPU}) {
-				return
+	rows := func(late bool) func(yield func([]any) bool) {
+		return func(yield func([]any) bool) {
+			for _, a := range e.attempts {
+				var n int64
+				if a.Late {
+					n = 1
+				}
+				if a.Late == late && !yield([]any{a.Item, a.Epoch, n, a.Source, a.Dest, string(a.Mode), string(a.Fault), a.Reason, int64(a.After), a.Size, a.Adler, a.Verified, a.Existed,
+					a.Moved, a.Resumed, db.Nanos(a.Begin), db.Nanos(a.End), a.CPU}) {
+					return
+				}
 			}
 		}
-	})
+	}
+	if len(e.attempts) == 0 {
+		return nil
+	}
+	if _, err := e.tx.Bulk("attempt", strings.Split(attemptColumns, ", "), rows(false)); err != nil {
+		return err
+	}
+	_, err := e.tx.Many("INSERT INTO attempt ("+attemptColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows(true))
 	return err
 }
 

@@ -112,17 +112,7 @@ func promised(tx *db.Tx, dest string) (n int64, err error) {
 // give writes leases down, those that nobody else has, and makes their files
 // leased.
 func (e *edit) give(all []*lease) ([]transfer.Lease, error) {
-	slices.SortFunc(all, func(a, b *lease) int {
-		return cmp.Or(cmp.Compare(a.dest, b.dest), cmp.Compare(a.file, b.file), cmp.Compare(a.item, b.item))
-	})
-	_, err := e.tx.Many("INSERT INTO lease ("+leaseColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", func(yield func([]any) bool) {
-		for _, l := range all {
-			if !yield([]any{l.item, l.epoch, l.dest, l.file, l.source, l.path, string(l.mode), l.size, l.began, l.heard, l.until, false, "", int64(0)}) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := e.saveGiven(all); err != nil {
 		return nil, err
 	}
 	var items []int64
