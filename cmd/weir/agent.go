@@ -69,8 +69,8 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringVar(&f.door.KeyFile, "key", "", "its key, a PEM `FILE`")
 	fs.StringVar(&f.door.ClientCA, "client-ca", "", "PEM `FILE` of the authorities of clients' certificates; those of --client may do everything at the door")
 	fs.StringArrayVar(&f.door.Clients, "client", nil, "let in this `NAME` of a client's certificate: a DNS name, a common name or the whole subject (repeatable)")
-	fs.StringSliceVar(&f.door.Peers, "peer", nil, "`HOSTS` that the door may be told to copy from or to, beside the sites that the coordinator names")
-	fs.BoolVar(&f.door.Private, "allow-private", false, "the door may be told to copy from or to private addresses of those hosts")
+	fs.StringSliceVar(&f.door.Peers, "tpc-allow", nil, "let who holds a token have the door copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
+	fs.BoolVar(&f.door.Private, "tpc-private", false, "these copies also with addresses of this machine and of private networks")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
 	return c
 }

@@ -58,7 +58,7 @@ that is printed, unless --cert names one.`,
 	}
 	fs, conf := c.Flags(), &f.conf
 	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default ~/.local/state/weir/coordinator)")
-	fs.StringVar(&conf.DB, "db", "", "keep everything in this database: a `FILE`, or postgres://USER@HOST/NAME (default: a file in the state folder)")
+	fs.StringVar(&conf.DB, "db", "", "keep everything in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: a file in the state folder)")
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:9443", "`HOST:PORT`; port 0 lets the system choose")
 	fs.StringVar(&conf.URL, "url", "", "`URL` under which others reach it, if that is another one")
 	fs.StringVar(&conf.Cert, "cert", "", "certificate, a PEM `FILE` (default: one of its own)")
@@ -68,7 +68,6 @@ that is printed, unless --cert names one.`,
 	fs.StringArrayVar(&f.names, "name", nil, "what the name in a certificate may do: `NAME=ROLE,ROLE` (repeatable)")
 	fs.StringVar(&f.approve, "approve-up-to", "", "requests of up to this `SIZE`, as in 100GB, need no approval; all: none does")
 	fs.StringArrayVar(&f.shares, "share", nil, "weight of an activity: `NAME=WEIGHT` (repeatable; 1 where nothing is said)")
-	fs.StringSliceVar(&conf.Peers, "peer", nil, "`HOSTS` beside the sites that doors may be told to copy from or to")
 	fs.StringVar(&f.lease, "lease", "", "give a copy up whose agent says nothing for this `TIME` (default 1m)")
 	fs.StringVar(&f.patience, "patience", "", "let files fail after this `TIME` in which no site that has them was up (default 1d)")
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")

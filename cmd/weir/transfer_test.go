@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/lab"
 	"weir/transfer"
 	"weir/transfer/trial"
 )
@@ -236,10 +237,59 @@ func TestDatasetAdd(t *testing.T) {
 	r.wants(exitError, words("dataset show /store/local"), "/store/local")
 }
 
+// Two servers that know nothing of weir copy to each other, when the coordinator
+// tells one of them to; agents pull from and push to such servers.
+func TestTransferByThirdParties(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
+	files := trial.Files("/store/run1", 5, 100_000)
+	root := func(name string) string { return filepath.Join(r.Dir(), "site-"+name) }
+	for _, name := range []string{"S", "T"} {
+		if err := os.Mkdir(root(name), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		url := r.serves(root(name), "--third-party", "--tpc-allow", "127.0.0.1", "--tpc-private")
+		r.wants(exitFine, words("site add "+name+" --url "+url), "site "+name+" is at "+url)
+	}
+	if err := r.Fill("A", files); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(exitFine, words("dataset add /store/run1 --site A"))
+	for _, to := range []string{"S", "T"} {
+		from := map[string]string{"S": "A", "T": "S"}[to]
+		r.wants(exitFine, words("transfer submit /store/run1 --approve --wait --to "+to+" --from "+from), "completed")
+		for _, f := range files {
+			text, err := os.ReadFile(filepath.Join(root(to), f.Name))
+			want, _ := os.ReadFile(filepath.Join(r.Root("A"), f.Name))
+			if err != nil || !bytes.Equal(text, want) {
+				t.Errorf("%s at %s: %v, %d bytes", f.Name, to, err, len(text))
+			}
+		}
+	}
+	for id, mode := range map[int64]transfer.Mode{1: transfer.Push, 2: transfer.Third} {
+		for _, a := range r.attempts(id) {
+			if a.Mode != mode {
+				t.Errorf("request %d: %+v", id, a)
+			}
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(r.Root("A"), "store")); err != nil {
+		t.Fatal(err)
+	}
+	more := trial.Files("/store/run2", 5, 100_000)
+	for _, f := range more {
+		if err := errors.Join(os.MkdirAll(filepath.Join(root("T"), "store/run2"), 0o750), os.WriteFile(filepath.Join(root("T"), f.Name), []byte(f.Name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.wants(exitFine, words("dataset add /store/run2 --site T --local "+root("T")), "5 files")
+	r.wants(exitFine, words("transfer submit /store/run2 --approve --wait --to A"), "completed")
+}
+
 // serves starts weir serve and returns its URL.
-func (r *moving) serves(dir string) string {
+func (r *moving) serves(dir string, more ...string) string {
 	r.t.Helper()
-	p := &process{Cmd: exec.CommandContext(r.t.Context(), "weir", "serve", dir)}
+	p := &process{Cmd: exec.CommandContext(r.t.Context(), "weir", append([]string{"serve", dir}, more...)...)}
 	var out locked
 	p.Stdout, p.Stderr = &out, &out
 	if err := p.Start(); err != nil {
@@ -298,6 +348,25 @@ func TestTransferPartial(t *testing.T) {
 	}
 	r.wants(exitFine, words("transfer retry 1"), "goes on")
 	r.completes(1, files...)
+}
+
+// The same on PostgreSQL, whose connection is cut while files move: nothing is lost,
+// and the coordinator goes on.
+func TestTransferOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "psql")
+	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
+	r := rooms(t, trial.Options{DB: p.URL})
+	files := trial.Files("/store/run1", 200, 10_000)
+	r.fills("A", "/store/run1", files...)
+	one := r.submits(transfer.Submission{Dataset: "/store/run1", To: "B"})
+	two := r.submits(transfer.Submission{Dataset: "/store/run1", To: "C"})
+	cut := exec.CommandContext(t.Context(), "psql", p.URL, "-c", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL")
+	if out, err := cut.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	r.completes(one, files...)
+	r.completes(two, files...)
 }
 
 // held starts a copy of one large file from A to B and holds A when a part has

@@ -85,7 +85,12 @@ func (a *Agent) recallAll(ctx context.Context) {
 		}
 		mine, cancel := context.WithCancelCause(ctx)
 		l := *m.lease
-		r := a.hands.take(l, cancel) // it is the only one with this number
+		r := a.hands.take(l, cancel)
+		if r == nil { // there was a later attempt at the same file
+			cancel(nil)
+			a.journal.over([]transfer.Hold{holdOf(&l)})
+			continue
+		}
 		a.runs.Go(func() {
 			defer cancel(nil)
 			a.attempt(mine, r, func() transfer.Outcome { return a.recall(mine, l) })

@@ -31,7 +31,7 @@ type DoorOptions struct {
 	CertFile, KeyFile string   // PEM; "": beyond loopback a certificate of its own
 	ClientCA          string   // PEM file of authorities: Clients may do everything
 	Clients           []string // names in certificates of clients
-	Peers             []string // hosts that it may be told to copy from or to, beside those of the coordinator
+	Peers             []string // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
 	Private           bool     // also at private addresses
 }
 

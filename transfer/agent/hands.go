@@ -20,7 +20,9 @@ type run struct {
 type hands struct {
 	mu    sync.Mutex
 	runs  map[transfer.Hold]*run
+	last  map[int64]*run // the latest of each item
 	done  []transfer.Outcome
+	ended map[transfer.Hold]bool // those in done
 	found []transfer.Found
 	scans map[int64]context.CancelFunc
 	moved int64 // bytes by all attempts, those that have ended, too
@@ -31,7 +33,7 @@ type hands struct {
 
 func newHands() *hands {
 	return &hands{
-		runs: map[transfer.Hold]*run{}, scans: map[int64]context.CancelFunc{},
+		runs: map[transfer.Hold]*run{}, last: map[int64]*run{}, ended: map[transfer.Hold]bool{}, scans: map[int64]context.CancelFunc{},
 		parts: make(chan struct{}, mostParts), tell: make(chan struct{}, 1),
 	}
 }
@@ -44,22 +46,21 @@ func poke(c chan struct{}) {
 	}
 }
 
-// take adds an attempt, nil if the agent has it already. Earlier attempts at the
-// same file are broken off.
+// take adds an attempt, nil if the agent has it already, or a later one at the
+// same file. An earlier one is broken off.
 func (h *hands) take(l transfer.Lease, cancel context.CancelCauseFunc) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := holdOf(&l)
-	if h.runs[id] != nil || slices.ContainsFunc(h.done, func(o transfer.Outcome) bool { return o.Item == id.Item && o.Epoch == id.Epoch }) {
+	other := h.last[l.Item]
+	if h.ended[id] || other != nil && other.lease.Epoch >= l.Epoch {
 		return nil
 	}
-	for other, r := range h.runs {
-		if other.Item == id.Item {
-			r.cancel(errNewer)
-		}
+	if other != nil {
+		other.cancel(errNewer)
 	}
 	r := &run{lease: l, cancel: cancel, progress: transfer.Progress{Item: l.Item, Epoch: l.Epoch}}
-	h.runs[id] = r
+	h.runs[id], h.last[l.Item] = r, r
 	poke(h.tell) // reports come more often now
 	return r
 }
@@ -82,15 +83,24 @@ func (h *hands) end(r *run, o transfer.Outcome) {
 		h.moved += more
 	}
 	delete(h.runs, holdOf(&r.lease))
-	h.done = append(h.done, o)
+	if h.last[r.lease.Item] == r {
+		delete(h.last, r.lease.Item)
+	}
+	h.add(o)
 	poke(h.tell)
+}
+
+// add adds an outcome to what is to be reported. h is locked.
+func (h *hands) add(o transfer.Outcome) {
+	h.done = append(h.done, o)
+	h.ended[transfer.Hold{Item: o.Item, Epoch: o.Epoch}] = true
 }
 
 // keep adds an outcome of an earlier process.
 func (h *hands) keep(o transfer.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.done = append(h.done, o)
+	h.add(o)
 }
 
 // holding is all that the agent knows of, and how many of these run.
@@ -152,7 +162,9 @@ func (h *hands) acknowledged(r *transfer.Report) (over []transfer.Hold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range r.Outcomes { // only this reporter removes any: they are the first
-		over = append(over, transfer.Hold{Item: o.Item, Epoch: o.Epoch})
+		id := transfer.Hold{Item: o.Item, Epoch: o.Epoch}
+		over = append(over, id)
+		delete(h.ended, id)
 	}
 	h.done = slices.Delete(h.done, 0, len(r.Outcomes))
 	h.found = slices.Delete(h.found, 0, len(r.Found))

@@ -194,7 +194,7 @@ func (a *Agent) report(ctx context.Context) {
 		}
 		wait = 0
 		every := idleReport
-		if _, running := a.hands.holding(); running > 0 {
+		if _, running := a.hands.movedBytes(); running > 0 {
 			every = reportEvery
 		}
 		due := time.NewTimer(every)
