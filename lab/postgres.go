@@ -50,6 +50,7 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 	}
 	password := rand.Text()
 	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.address(), Path: "/postgres", RawQuery: "sslmode=disable"}).String()
+	s.URLs["postgres"] = s.URL
 	file, err := s.write("password", []byte(password+"\n"))
 	if err != nil {
 		return err
