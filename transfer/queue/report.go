@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -37,8 +38,10 @@ func (q *Queue) Report(ctx context.Context, outcomes []transfer.Outcome) (change
 
 func (e *edit) report(outcomes []transfer.Outcome) ([]Change, error) {
 	var items []int64
-	for _, o := range outcomes {
+	outcomes = slices.Clone(outcomes)
+	for i, o := range outcomes {
 		items = append(items, o.Item)
+		outcomes[i] = tidy(o)
 	}
 	if err := e.lockOf(items); err != nil {
 		return nil, err
@@ -77,6 +80,25 @@ func (e *edit) report(outcomes []transfer.Outcome) ([]Change, error) {
 	}
 	e.tell(changes)
 	return changes, nil
+}
+
+// tidy makes what comes from elsewhere fit for a database and for people.
+func tidy(o transfer.Outcome) transfer.Outcome {
+	o.Reason, o.Adler, o.Fault = text(o.Reason, 2000), text(o.Adler, 100), transfer.Fault(text(string(o.Fault), 100))
+	o.After, o.Size, o.Moved, o.Resumed = max(o.After, 0), max(o.Size, 0), max(o.Moved, 0), max(o.Resumed, 0)
+	if math.IsNaN(o.CPU) || math.IsInf(o.CPU, 0) {
+		o.CPU = 0
+	}
+	return o
+}
+
+// text is a text in one line, of at most n bytes.
+func text(s string, n int) string {
+	s = say.Plain(strings.ToValidUTF8(s, "?"))
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n-3], "") + "..."
+	}
+	return s
 }
 
 // tell completes changes when all is written.

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -353,7 +354,8 @@ func TestWrongSubmissions(t *testing.T) {
 			{transfer.Submission{Dataset: "/d", To: "C", Tries: -1}, ErrRefused, "1 to 100"},
 			{transfer.Submission{Dataset: "/d", To: "C", Expires: start}, ErrRefused, "expired"},
 			{transfer.Submission{Dataset: "/d", To: "C", Comment: "a\x00b"}, ErrRefused, "not text"},
-			{transfer.Submission{Dataset: "/d\x00\xff", To: "C\x00\xff"}, ErrNotFound, "no site"},
+			{transfer.Submission{Dataset: "/d\x00\xff", To: "C"}, ErrRefused, "not text"},
+			{transfer.Submission{Dataset: "/d", To: "C", Files: []string{"\xff"}}, ErrRefused, "not text"},
 		} {
 			if _, err := w.Submit(w.ctx, "alice", c.s); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				w.t.Errorf("%+v: %v", c.s, err)
@@ -394,6 +396,31 @@ func TestReopen(t *testing.T) {
 		}
 		if r = w.get(r.ID); r.Status != transfer.Completed || r.Count.Done != 10 {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// Nothing that movers or users write can keep others' reports from being written.
+func TestNonsense(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 3, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		l := w.lease("C", 3)
+		_, gone, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Stage: "\x00\xff", Moved: -5}, {Item: l[1].Item, Epoch: 1, Moved: math.MaxInt64}, {Item: -7}, {Item: math.MaxInt64}})
+		w.must(err)
+		if len(gone) != 2 {
+			w.t.Errorf("%+v", gone)
+		}
+		bad := failure(l[0], "\x00", "a\x00b\xff\n"+strings.Repeat("ü", 5000))
+		bad.Moved, bad.Size, bad.CPU, bad.After = math.MinInt64, math.MinInt64, math.NaN(), math.MinInt64
+		wrong := success(l[1])
+		wrong.Adler, wrong.Begin, wrong.End = strings.Repeat("\x00", 1000), time.Time{}, time.Unix(-1, 0)
+		w.report(bad, wrong, success(l[2]), transfer.Outcome{}, transfer.Outcome{Item: math.MinInt64}, transfer.Outcome{Item: math.MaxInt64, Epoch: math.MaxInt64})
+		if r = w.get(r.ID); r.Count.Done != 1 || r.Count.Queued != 2 {
+			w.t.Errorf("%+v %+v", r, w.all(r.ID))
+		}
+		if _, err = w.Cancel(w.ctx, r.ID, "\x00", "\xff\x00"); err != nil {
+			w.t.Error(err)
 		}
 	})
 }

@@ -27,6 +27,7 @@ const (
 // request, which is returned as it stands now. ErrRefused says what is wrong
 // with a submission, ErrNotFound which dataset, block, file or site is not known.
 func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (transfer.Request, error) {
+	by = text(by, 1000)
 	if err := check(&s, q.now()); err != nil {
 		return transfer.Request{}, err
 	}
@@ -74,8 +75,11 @@ func check(s *transfer.Submission, now time.Time) error {
 		return refused("it would have expired at %s already", clock(s.Expires))
 	case len(s.Share) > 100 || len(s.Key) > 1000 || len(s.Comment) > 10_000:
 		return refused("share, key or comment is too long (100, 1000 and 10000 bytes at most)")
-	case !utf8.ValidString(s.Share+s.Key+s.Comment) || strings.ContainsRune(s.Share+s.Key+s.Comment, 0):
-		return refused("share, key or comment is not text")
+	}
+	for _, one := range slices.Concat([]string{s.Share, s.Key, s.Comment, s.Dataset, s.Block, s.To}, s.From, s.Files) {
+		if !utf8.ValidString(one) || strings.ContainsRune(one, 0) { // no database keeps these
+			return refused("%q is not text", one)
+		}
 	}
 	return nil
 }
@@ -86,7 +90,7 @@ func (q *Queue) Approve(ctx context.Context, id int64, by, reason string) (trans
 		if r.Status != transfer.Awaiting {
 			return refused("request %d does not await approval: it is %s", id, r.Status)
 		}
-		r.Decided, r.Reason = by, reason
+		r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
 		r.Status, r.work, r.Began = transfer.Resolving, resolving, e.now
 		e.event(r, 0, fmt.Sprintf("request %d was approved by %s", id, by))
 		return nil
@@ -99,7 +103,7 @@ func (q *Queue) Reject(ctx context.Context, id int64, by, reason string) (transf
 		if r.Status != transfer.Awaiting {
 			return refused("request %d does not await approval: it is %s", id, r.Status)
 		}
-		r.Decided, r.Reason = by, reason
+		r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
 		r.Status, r.Ended = transfer.Rejected, e.now
 		e.event(r, 0, fmt.Sprintf("request %d was rejected by %s", id, by))
 		return nil
@@ -117,7 +121,7 @@ func (q *Queue) Cancel(ctx context.Context, id int64, by, reason string) (transf
 		if r.stop != "" {
 			return nil
 		}
-		r.Decided, r.Reason = by, reason
+		r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
 		return e.stop(r, transfer.Cancelled)
 	})
 }
@@ -157,7 +161,7 @@ func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfe
 		if r.Count.Files == 0 {
 			r.resolved, r.at = false, ""
 		}
-		r.Decided, r.Reason, r.stop, r.Ended = by, reason, "", time.Time{}
+		r.Decided, r.Reason, r.stop, r.Ended = text(by, 1000), text(reason, 2000), "", time.Time{}
 		r.Status, r.work, r.place = transfer.Running, retrying, r.ID*perRequest
 		e.event(r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
 		return e.retry(r, e.first)

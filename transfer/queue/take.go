@@ -181,6 +181,7 @@ func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until 
 				gone = append(gone, transfer.Hold{Item: p.Item, Epoch: p.Epoch})
 				continue
 			}
+			p.Moved, p.Stage = min(max(p.Moved, 0), l.size), transfer.Stage(text(string(p.Stage), 100))
 			moved[requestOf(p.Item)] += max(p.Moved-l.moved, 0)
 			alive = append(alive, p)
 		}
