@@ -44,6 +44,7 @@ type Config struct {
 	Key     string              // file of its key
 	Plain   bool                // http without TLS, on loopback only
 	CA      string              // file of the authorities of clients' certificates; "": only tokens count
+	SiteCA  string              // file of authorities of sites' certificates, besides those of the system
 	Names   map[string][]string // roles by a name in a client's certificate: its subject, common name, DNS name, mail or URI
 	Rules   schedule.Rules      // of limits and sources
 	Shares  map[string]float64  // weights of shares
@@ -185,7 +186,11 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err := c.openTokens(); err != nil {
 		return err
 	}
-	c.tpc = tpc.New(tpc.Options{Name: "weir"})
+	trust, err := c.siteTrust()
+	if err != nil {
+		return err
+	}
+	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: trust})
 	if err := c.openPage(); err != nil {
 		return err
 	}

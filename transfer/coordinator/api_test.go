@@ -1,0 +1,331 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/wire"
+	"weir/transfer"
+	"weir/transfer/client"
+)
+
+// Everybody may do what his roles allow, and nothing else.
+func TestRoles(t *testing.T) {
+	h := start(t, Config{})
+	h.pair(1)
+	ctx := t.Context()
+	sub := transfer.Submission{Dataset: "/store/run1", To: "B"}
+	questions := map[string]func(c *client.Client) error{
+		"read":    func(c *client.Client) error { _, err := c.Requests(ctx, transfer.Filter{}); return err },
+		"submit":  func(c *client.Client) error { _, err := c.Submit(ctx, sub); return err },
+		"approve": func(c *client.Client) error { _, err := c.Approve(ctx, 1, ""); return err },
+		"at once": func(c *client.Client) error {
+			_, err := c.Submit(ctx, transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
+			return err
+		},
+		"cancel": func(c *client.Client) error { _, err := c.Cancel(ctx, 1, ""); return err },
+		"site": func(c *client.Client) error {
+			_, err := c.AddSite(ctx, transfer.NewSite{Name: "X", URL: "x"})
+			return err
+		},
+		"token": func(c *client.Client) error {
+			_, err := c.Token(ctx, transfer.NewToken{Subject: "me", Roles: []string{"weir.admin"}})
+			return err
+		},
+		"agent": func(c *client.Client) error { _, err := c.Hello(ctx, transfer.Hello{Site: "A"}); return err },
+		"files": func(c *client.Client) error {
+			_, err := c.AddFiles(ctx, transfer.NewFiles{Dataset: "/d", Site: "A"})
+			return err
+		},
+	}
+	allowed := map[string]string{
+		"":               "",
+		"weir.read":      "read",
+		"weir.submit":    "read submit",
+		"weir.approve":   "read approve cancel",
+		"weir.agent:A":   "agent files",
+		"weir.agent:AB":  "",
+		"weir.admin":     "read submit approve at once cancel site token agent files",
+		"weir.nonsense":  "",
+		"storage.read:/": "",
+	}
+	for role, may := range allowed {
+		raw, err := h.mintRole("ann", []string{role}, time.Hour)
+		if role == "" {
+			raw, err = "", nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := h.client(raw)
+		for name, ask := range questions {
+			status := wire.Status(ask(c))
+			refused := status == http.StatusForbidden || status == http.StatusUnauthorized
+			if refused == strings.Contains(may, name) {
+				t.Errorf("%q asks for %s: status %d", role, name, status)
+			}
+		}
+	}
+	err := questions["approve"](h.as("bob", "weir.submit"))
+	if err == nil || err.Error() != "this takes the role weir.approve; bob has weir.submit" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Requests are decided about by who may, their own also by who submitted them.
+func TestDecisions(t *testing.T) {
+	h := start(t, Config{})
+	h.pair(2)
+	ann, bob, boss := h.as("ann", "weir.submit"), h.as("bob", "weir.submit"), h.as("boss", "weir.approve")
+	sub := transfer.Submission{Dataset: "/store/run1", To: "B", Key: "once"}
+	q, err := ann.Submit(t.Context(), sub)
+	if err != nil || q.Status != transfer.Awaiting || q.By != "ann" {
+		t.Fatalf("%+v, %v", q, err)
+	}
+	if again, err := ann.Submit(t.Context(), sub); err != nil || again.ID != q.ID {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+	if _, err := bob.Cancel(t.Context(), q.ID, ""); wire.Status(err) != http.StatusForbidden {
+		t.Errorf("somebody else's is cancelled: %v", err)
+	}
+	if e, err := bob.Explain(t.Context(), q.ID, ""); err != nil || len(e.Reasons) != 1 || !strings.Contains(e.Reasons[0].Text, "approval") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if q, err = boss.Approve(t.Context(), q.ID, "fine"); err != nil || q.Decided != "boss" {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if _, err := boss.Approve(t.Context(), q.ID, "fine"); wire.Status(err) != http.StatusConflict {
+		t.Errorf("a second time: %v", err)
+	}
+	if _, err = ann.Cancel(t.Context(), q.ID, "changed my mind"); err != nil {
+		t.Error(err)
+	}
+	if _, err := ann.Request(t.Context(), 99); wire.Status(err) != http.StatusNotFound {
+		t.Errorf("%v", err)
+	}
+}
+
+// What makes no sense is refused with what would be right, and harms nobody.
+func TestHostileQuestions(t *testing.T) {
+	h := start(t, Config{Plain: true})
+	h.pair(1)
+	raw, err := h.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := strings.Repeat(`{"a":`, 100000)
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		text               string
+	}{
+		{"POST", "requests", `{"dataset":"/store/run1","to":"B","aprove":true}`, 400, `unknown field \"aprove\"`},
+		{"POST", "requests", `{"dataset":"/store/run1","to":"B"}{}`, 400, "something behind it"},
+		{"POST", "requests", `{"dataset":"/store/run1","to":17}`, 400, "cannot be read"},
+		{"POST", "requests", ``, 400, "cannot be read"},
+		{"POST", "requests", `null`, 409, ""},
+		{"POST", "requests", deep, 400, "cannot be read"},
+		{"POST", "requests", `{"dataset":"/none","to":"B"}`, 404, "/none"},
+		{"POST", "requests", `{"dataset":"/store/run1","to":"Z"}`, 404, "Z"},
+		{"POST", "requests", `{"dataset":"/store/run1","to":"B","priority":1000}`, 409, "priority"},
+		{"POST", "requests", `{"dataset":"/store/run1","to":"B","mode":"teleport"}`, 409, "teleport"},
+		{"POST", "requests/1/approve", strings.Repeat(" ", 100_000) + "{}", 413, "too large"},
+		{"POST", "requests/1/approve", `{"reason":"` + strings.Repeat("x", 2000) + `"}`, 400, "more than 1000"},
+		{"POST", "requests/x/cancel", `{}`, 400, "no number"},
+		{"GET", "requests/-1", ``, 400, "no number"},
+		{"GET", "requests/99999999999999999999", ``, 400, "no number"},
+		{"GET", "requests?n=-5", ``, 400, "n=-5: a whole number from 1 to 1000"},
+		{"GET", "requests/1/items?state=odd", ``, 409, ""},
+		{"GET", "requests/1/explain?file=%00", ``, 404, ""},
+		{"GET", "nothing", ``, 404, "there is no GET /api/v1/nothing"},
+		{"DELETE", "sites", ``, 404, ""},
+		{"POST", "sites", `{"name":"../x","url":"https://h/"}`, 400, "name of a site"},
+		{"POST", "sites", `{"name":"X","url":"file:///etc"}`, 400, "https://"},
+		{"POST", "sites", `{"name":"X","url":"https://user:pw@h/"}`, 400, "nothing else"},
+		{"POST", "sites", `{"name":"X","url":"http://far.example/","token":"t"}`, 400, "not sent without TLS"},
+		{"POST", "sites", `{"name":"A","url":"https://h/"}`, 409, "has an agent"},
+		{"POST", "sites/Z/remove", `{}`, 404, "Z"},
+		{"POST", "tokens", `{"subject":"x","roles":["root"]}`, 400, "no role"},
+		{"POST", "tokens", `{"subject":"x","roles":["weir.read"],"life_ns":-1}`, 400, "a second at least"},
+		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[{"name":"../../etc/passwd","size_bytes":1}]}`, 400, "slash"},
+		{"POST", "dataset/files", `{"dataset":"/d","site":"A","files":[]}`, 400, "between 1 and"},
+		{"POST", "scans", `{"dataset":"d","site":"A","path":""}`, 400, "slash"},
+		{"POST", "agent/hello", `{"site":"A"}`, 400, "session"},
+		{"POST", "agent/hello", `{"site":"A","session":"x","url":"gopher://x"}`, 400, "https://"},
+		{"POST", "agent/work", `{"site":"A","session":"unknown"}`, 410, "hello"},
+		{"POST", "agent/report", `{"site":"Q","session":"x"}`, 410, "hello"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, h.URL()+"/api/v1/"+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+raw)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Errorf("%s %s %.50s: %v", c.method, c.path, c.body, err)
+			continue
+		}
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != c.status || !strings.Contains(string(text), c.text) {
+			t.Errorf("%s %s %.80s: %d %s", c.method, c.path, c.body, res.StatusCode, text)
+		}
+	}
+	if _, err := h.admin.Sites(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Secrets stand sealed in the database, in no answer, and open after a restart.
+func TestSecretsAreSealed(t *testing.T) {
+	h := start(t, Config{State: t.TempDir()})
+	const secret = "a-secret-of-somebody"
+	s, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/x", Token: secret})
+	if err != nil || strings.Contains(fmt.Sprint(s), secret) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	h.end()
+	for _, file := range []string{sealFile, issuerFile, adminFile, pageFile, "identity.pem"} {
+		if info, err := os.Stat(filepath.Join(h.conf.State, file)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(h.conf.State, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%s holds the secret (%v)", name, err)
+		}
+	}
+	h.begin()
+	if d := h.hub.doors["X"]; d.Token != secret {
+		t.Errorf("after a restart: %q", d.Token)
+	}
+	if _, err := h.seal.open(h.seal.close(secret, "X"), "Y"); err == nil {
+		t.Error("a secret of X opens for Y")
+	}
+}
+
+// The administrator's token is good after a restart; another coordinator with the
+// same folder is refused.
+func TestStartingAgain(t *testing.T) {
+	h := start(t, Config{})
+	raw, err := h.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Config{State: h.conf.State}); err == nil || !strings.Contains(err.Error(), "in use by another coordinator") {
+		t.Errorf("%v", err)
+	}
+	h.conf.State = h.Coordinator.conf.State
+	h.end()
+	h.begin()
+	if _, err := h.client(raw).Sites(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(t.Context(), Config{State: t.TempDir(), Plain: true, Listen: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("plain http for everybody: %v", err)
+	}
+}
+
+// Events come as they happen, and again from any number on.
+func TestEvents(t *testing.T) {
+	h := start(t, Config{})
+	_, b, q := h.pair(2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var mu sync.Mutex
+	var seen []transfer.Event
+	done := make(chan error, 1)
+	go func() {
+		done <- h.admin.Events(ctx, -1, func(e transfer.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.ID > 0 {
+				seen = append(seen, e)
+			}
+			return nil
+		})
+	}()
+	for h.alive(q.ID) {
+		for _, l := range b.work().Leases {
+			if _, err := b.report(did(l)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	until(t, "the end is told", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) > 0 && seen[len(seen)-1].Status == transfer.Completed
+	})
+	mu.Lock()
+	all := seen
+	mu.Unlock()
+	stop := errors.New("enough")
+	err := h.admin.Events(t.Context(), all[0].ID, func(e transfer.Event) error {
+		if e.ID == 0 {
+			return nil
+		}
+		if e.ID != all[1].ID || e.Text != all[1].Text {
+			t.Errorf("after %+v: %+v", all[0], e)
+		}
+		return stop
+	})
+	if !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func (h *house) alive(id int64) bool {
+	h.t.Helper()
+	q, err := h.admin.Request(h.t.Context(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return !q.Status.Ended()
+}
+
+// Prometheus and whoever watches the service get their pages.
+func TestPages(t *testing.T) {
+	h := start(t, Config{Plain: true})
+	_, b, _ := h.pair(2)
+	b.some()
+	raw, _ := h.Admin()
+	for path, want := range map[string]string{
+		"/healthz": "ok", "/metrics": `weir_transfer_site_up{site="A",kind="agent"} 1`, "/.well-known/jwks.json": `"keys"`, "/": "<html",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path == "/metrics" {
+			req.Header.Set("Authorization", "Bearer "+raw)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, text)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package coordinator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/wire"
+	"weir/lab"
+	"weir/transfer"
+	"weir/transfer/client"
+)
+
+const childKey = "WEIR_TEST_COORDINATOR"
+
+// TestMain is a coordinator in a process that can be killed, if it was started so.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childKey); text != "" {
+		if err := child(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// told is what the process is told of its Config.
+type told struct {
+	State, DB, Listen string
+	Lease             time.Duration
+}
+
+func child(text string) error {
+	var o told
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	conf := Config{State: o.State, DB: o.DB, Listen: o.Listen, Approve: -1, Lease: o.Lease}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, err := Open(ctx, conf)
+	if err != nil {
+		return err
+	}
+	fmt.Println(c.URL())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return c.Run(ctx)
+}
+
+// spawn starts a coordinator in a process of its own, and waits until it answers.
+func spawn(t *testing.T, conf Config) (url string, kill func()) {
+	t.Helper()
+	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for try := range 20 {
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), childKey+"="+string(text))
+		cmd.Stderr = t.Output()
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		if lines.Scan() {
+			kill = func() {
+				_ = cmd.Process.Kill()
+				_ = in.Close()
+				_ = cmd.Wait() // it was killed
+			}
+			t.Cleanup(kill)
+			return lines.Text(), kill
+		}
+		_ = cmd.Wait() // its port may be somebody else's for a moment
+		<-time.After(time.Duration(try) * 100 * time.Millisecond)
+	}
+	t.Fatal("it does not start")
+	return "", nil
+}
+
+// asked asks until there is an answer.
+func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
+	t.Helper()
+	until(t, "there is an answer", func() bool {
+		var err error
+		v, err = ask()
+		if s := wire.Status(err); err != nil && s != 0 && s != 503 {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return v
+}
+
+// A coordinator that is killed again and again, at any moment, loses nothing and
+// takes nothing twice.
+func TestKilledCoordinators(t *testing.T) {
+	each(t, func(t *testing.T, conf Config) {
+		conf.State = t.TempDir()
+		url, kill := spawn(t, conf)
+		conf.Listen = strings.TrimPrefix(url, "https://")
+		id, err := wire.Keep(conf.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(conf.State + "/" + adminFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		admin, err := client.New(client.Config{URLs: []string{url}, Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(admin.Close)
+		h := &house{t: t, admin: admin, Coordinator: &Coordinator{url: url, pin: id.Pin}}
+		a, b := h.place("A", true), h.place("B", true)
+		const files = 400
+		a.write("/store/run1", files, 20_000)
+		h.scan("/store/run1", "A")
+		q, err := admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kills := 0
+		for !q.Status.Ended() {
+			if kills < 5 && q.Count.Done < files {
+				<-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond)
+				kill()
+				kills++
+				_, kill = spawn(t, conf)
+			}
+			<-time.After(20 * time.Millisecond)
+			q = insist(t, func() (transfer.Request, error) { return admin.Request(t.Context(), q.ID) })
+		}
+		if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
+			t.Errorf("after %d kills: %+v", kills, q)
+			h.tell(q.ID)
+		}
+		good := map[int64]int{}
+		for _, at := range insist(t, func() ([]transfer.Attempt, error) { return admin.Attempts(t.Context(), q.ID, 0, 10000) }) {
+			if at.Fault == "" && !at.Late {
+				good[at.Item]++
+			}
+		}
+		for item, n := range good {
+			if n != 1 {
+				t.Errorf("file %d arrived %d times", item, n)
+			}
+		}
+		for i := range files {
+			same(t, fmt.Sprintf("/store/run1/f%d", i), a, b)
+		}
+		t.Logf("%d kills, %d attempts at %d files", kills, q.Count.Attempts, files)
+	})
+}
+
+// The database goes away and comes back: questions are answered 503, and all goes
+// on afterwards.
+func TestTheDatabaseGoesAndComesBack(t *testing.T) {
+	lab.Need(t, "postgres", "initdb", "pg_isready")
+	pg, err := lab.PostgreSQL(t.Context(), lab.PostgreSQLConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pg.Stop() })
+	h := start(t, Config{DB: pg.URL, Approve: -1})
+	a, b := h.place("A", true), h.place("B", false)
+	a.write("/store/run1", 300, 20_000)
+	h.scan("/store/run1", "A")
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it has begun", func() bool {
+		q, err = h.admin.Request(t.Context(), q.ID)
+		return err == nil && q.Count.Done > 0
+	})
+	pg.Kill()
+	until(t, "it is said", func() bool {
+		_, err := h.admin.Request(t.Context(), q.ID)
+		return wire.Status(err) == 503
+	})
+	if err := pg.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "all is there", func() bool {
+		q, err = h.admin.Request(t.Context(), q.ID)
+		return err == nil && q.Status.Ended()
+	})
+	if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != 300 {
+		t.Errorf("%+v", q)
+	}
+	for i := range 300 {
+		same(t, fmt.Sprintf("/store/run1/f%d", i), a, b)
+	}
+}

@@ -1,0 +1,152 @@
+package coordinator
+
+import (
+	"bytes"
+	"fmt"
+	"hash/adler32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/catalog"
+	"weir/lab"
+	"weir/transfer"
+)
+
+// stock puts files into a real server, and into the catalog.
+func (h *house) stock(dataset, site string, s *lab.System, files int, size int) [][]byte {
+	h.t.Helper()
+	in := transfer.NewFiles{Dataset: dataset, Site: site, By: "the test"}
+	var all [][]byte
+	for i := range files {
+		data := bytes.Repeat(fmt.Appendf(nil, "%015d\n", i), size/16)
+		name := fmt.Sprintf("%s/f%d", dataset, i)
+		path := filepath.Join(s.Data, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, data)
+		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: name, Size: int64(len(data)), Adler: fmt.Sprintf("%08x", adler32.Checksum(data))}})
+	}
+	if _, err := h.admin.AddFiles(h.t.Context(), in); err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+func (h *house) addSite(name, url string) catalog.Site {
+	h.t.Helper()
+	s, err := h.admin.AddSite(h.t.Context(), transfer.NewSite{Name: name, URL: url})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+// Two real XRootD servers copy between each other, without any agent; what cannot
+// be copied is named with its reason.
+func TestXRootDCopiesToXRootD(t *testing.T) {
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
+	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+	for name, s := range map[string]*lab.System{"X": x, "Y": y} {
+		if site := h.addSite(name, s.URLs["https"]); !site.Up {
+			t.Fatalf("%+v", site)
+		}
+	}
+	all := h.stock("/run1", "X", x, 10, 1_000_000)
+	if err := os.Remove(filepath.Join(x.Data, "run1/f3")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(x.Data, "run1/f4"), make([]byte, len(all[4])), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q = h.ended(q.ID)
+	if q.Status != transfer.Partial || q.Count.Done != 8 || q.Count.Failed != 2 {
+		t.Errorf("%+v", q)
+		h.tell(q.ID)
+	}
+	failed, err := h.admin.Items(t.Context(), q.ID, transfer.Lost, 0, 0)
+	if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") || !strings.Contains(failed[1].Reason, "adler32") {
+		t.Errorf("%+v, %v", failed, err)
+	}
+	for i, data := range all {
+		got, err := os.ReadFile(filepath.Join(y.Data, fmt.Sprintf("run1/f%d", i)))
+		if i == 3 || i == 4 {
+			if err == nil {
+				t.Errorf("file %d is there", i)
+			}
+		} else if !bytes.Equal(got, data) {
+			t.Errorf("file %d: %d bytes, %v", i, len(got), err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("temporaries are left: %v, %v", left, err)
+	}
+	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified || attempts[0].Moved != int64(len(all[0])) {
+		t.Errorf("%+v, %v", attempts, err)
+	}
+}
+
+// An agent pulls from XRootD, and pushes to it.
+func TestAgentsAndXRootD(t *testing.T) {
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+	h.addSite("X", x.URLs["http"])
+	a := h.place("A", false)
+	all := h.stock("/run1", "X", x, 5, 300_000)
+	a.write("/run2", 5, 300_000)
+	h.scan("/run2", "A")
+	for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
+		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Tries: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q = h.ended(q.ID); q.Status != transfer.Completed {
+			t.Errorf("%s: %+v", dataset, q)
+			h.tell(q.ID)
+		}
+	}
+	for i := range 5 {
+		same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: x.Data})
+		if got, err := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("run1/f%d", i))); !bytes.Equal(got, all[i]) {
+			t.Errorf("file %d: %v", i, err)
+		}
+	}
+}
+
+// A site that is down is said to be so, and used again when it is back. Meanwhile
+// its files come from elsewhere, or wait and say why.
+func TestSitesGoAndComeBack(t *testing.T) {
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
+	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+	h.addSite("X", "https://127.0.0.1:1/data")
+	h.addSite("Y", y.URLs["https"])
+	h.stock("/run1", "X", x, 2, 1000)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e transfer.Explanation
+	until(t, "it waits for a source", func() bool {
+		if e, err = h.admin.Explain(t.Context(), q.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		return len(e.Reasons) == 1 && e.Reasons[0].Files == 2 && strings.Contains(e.Reasons[0].Text, "X is down: it could not be reached")
+	})
+	h.addSite("X", x.URLs["https"]) // it has moved
+	if q = h.ended(q.ID); q.Status != transfer.Completed {
+		t.Errorf("%+v", q)
+	}
+}
