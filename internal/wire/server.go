@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -37,6 +38,7 @@ type Server struct {
 	public   *http.ServeMux // for everybody
 	http     http.Server
 	ended    chan struct{}
+	silent   sync.Map // connections on which nothing was asked yet
 	check    func(*http.Request) (context.Context, error)
 	refused  func(from string)
 }
@@ -81,6 +83,13 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, visitorKey{}, visitorOf(c))
 		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				s.silent.Store(c, nil)
+			} else {
+				s.silent.Delete(c)
+			}
+		},
 		Protocols: new(http.Protocols),
 	}
 	s.http.Protocols.SetHTTP1(true) // a question that waits must not hold up the next one
@@ -110,6 +119,10 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	s.silent.Range(func(c, _ any) bool { // Shutdown would wait for a question on them
+		_ = c.(net.Conn).Close()
+		return true
+	})
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()

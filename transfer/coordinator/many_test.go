@@ -1,0 +1,141 @@
+package coordinator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/transfer"
+)
+
+// A hundred requests at once: none meets a lock, all are complete, and none waits
+// for the end of all others.
+func TestAHundredRequestsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, conf Config) {
+		h := start(t, conf)
+		a, b := h.place("A", true), h.place("B", false)
+		const requests, files = 100, 5
+		for i := range requests {
+			a.write(fmt.Sprintf("/store/all/run%d", i), files, 5000)
+		}
+		h.scan("/store/all", "A")
+		ids := make([]int64, requests)
+		var asking sync.WaitGroup
+		for i := range requests {
+			asking.Go(func() {
+				q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/all", Block: fmt.Sprintf("run%d", i), To: "B"})
+				if err != nil {
+					t.Errorf("request %d: %v", i, err)
+				}
+				ids[i] = q.ID
+			})
+		}
+		asking.Wait()
+		if t.Failed() {
+			return
+		}
+		var took []time.Duration
+		for _, id := range ids {
+			q := h.ended(id)
+			if q.Status != transfer.Completed || q.Count.Done != files {
+				t.Errorf("%+v", q)
+			}
+			took = append(took, q.Ended.Sub(q.Made))
+		}
+		slices.Sort(took)
+		t.Logf("the fastest took %v, half took up to %v, the slowest %v", took[0], took[requests/2], took[requests-1])
+		for i := range requests {
+			same(t, fmt.Sprintf("/store/all/run%d/f%d", i, i%files), a, b)
+		}
+	})
+}
+
+// An agent that was killed between its rename and its report has lost what it
+// knew: the destination is asked, and the file is not copied again.
+func TestTheDestinationIsAsked(t *testing.T) {
+	h := start(t, Config{Approve: -1})
+	a, b := h.robot("A"), h.place("B", true)
+	b.write("/store/run1", 2, 1000)
+	h.scan("/store/run1", "B")
+	files, err := h.admin.Files(t.Context(), "/store/run1", "", 0)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	a.hello("https://127.0.0.1:1/")
+	in := transfer.NewFiles{Dataset: "/store/run1", Site: "A"}
+	for _, f := range files {
+		in.Files = append(in.Files, transfer.NewFile{File: f.File})
+	}
+	if _, err := h.admin.AddFiles(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	b.stop()
+	lost := h.robot("C") // an agent of a site with B's files, which dies
+	lost.hello("")
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "C", From: []string{"A"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var leases []transfer.Lease
+	for len(leases) < 2 {
+		leases = append(leases, lost.some()...)
+	}
+	c := &place{t: t, root: t.TempDir()}
+	text, err := os.ReadFile(filepath.Join(b.root, "store/run1/f0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.put("/store/run1/f0", text) // the first one had arrived
+	h.enter(c, "C", true)         // and here the next process is
+	until(t, "the first file is done", func() bool {
+		items, err := h.admin.Items(t.Context(), q.ID, transfer.Done, 0, 0)
+		return err == nil && len(items) == 1 && strings.HasSuffix(items[0].Name, "f0")
+	})
+	attempts, err := h.admin.Attempts(t.Context(), q.ID, leases[0].Item, 0)
+	if err != nil || len(attempts) != 1 || !attempts[0].Verified || attempts[0].Fault != "" {
+		t.Errorf("%+v, %v", attempts, err)
+	}
+	until(t, "the second one was given up", func() bool {
+		attempts, err = h.admin.Attempts(t.Context(), q.ID, leases[1].Item, 0)
+		return err == nil && len(attempts) > 0
+	})
+	if attempts[0].Fault != transfer.LeaseLost || !strings.Contains(attempts[0].Reason, "not at its destination") {
+		t.Errorf("%+v", attempts[0])
+	}
+}
+
+// A copy by third parties that runs is broken off when its request is cancelled,
+// and leaves nothing.
+func TestCancelReachesThirdParties(t *testing.T) {
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x, Extra: "throttle.throttle data 1m"})
+	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+	h.addSite("X", x.URLs["http"])
+	h.addSite("Y", y.URLs["http"])
+	h.stock("/run1", "X", x, 1, 400_000_000)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it runs", func() bool {
+		parts, _ := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
+		return len(parts) > 0
+	})
+	if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	q = h.ended(q.ID)
+	if q.Status != transfer.Cancelled && q.Status != transfer.Completed { // it may have been faster
+		t.Errorf("%+v", q)
+	}
+	until(t, "nothing is left", func() bool {
+		parts, _ := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
+		return len(parts) == 0
+	})
+}
