@@ -71,6 +71,7 @@ type held struct {
 	began     time.Time // the first byte was reported
 	cancelled bool
 	lost      bool                    // its mover is another process now: it is never given out again
+	asked     time.Duration           // between two questions for it at its destination
 	stop      context.CancelCauseFunc // of a copy by third parties
 }
 

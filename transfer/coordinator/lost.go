@@ -50,8 +50,8 @@ func (c *Coordinator) missing(list []queue.Missing) {
 			c.hub.held[m.Item] = l
 			c.hub.net.Began(l.Source.Site, l.Dest.Site, l.Size, now)
 		}
-		if l.mover == "" && l.stop != nil {
-			continue // it is ours, and goes on: the database was away
+		if l.stop != nil || l.asked > 0 {
+			continue // it goes on here, or is being asked for
 		}
 		if now.Before(c.lost.next[m.Item]) {
 			continue
@@ -88,8 +88,14 @@ func (c *Coordinator) askAll(ctx context.Context) {
 			}
 			running.Go(func() {
 				defer func() { <-room }()
-				if o, known := c.askFor(ctx, l); known {
-					c.told.say("database", c.ended(ctx, []transfer.Outcome{o}))
+				o, known := c.askFor(ctx, l)
+				if known {
+					err := c.ended(ctx, []transfer.Outcome{o})
+					c.told.say("database", err)
+					known = err == nil
+				}
+				if !known {
+					c.askLater(ctx, l)
 				}
 			})
 		}
@@ -98,6 +104,17 @@ func (c *Coordinator) askAll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// askLater asks once more, if the lease is still what it was. A door that has just
+// come in may not know yet whose tokens are good.
+func (c *Coordinator) askLater(ctx context.Context, l *held) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	if c.hub.held[l.Item] == l && ctx.Err() == nil {
+		l.asked = min(max(2*l.asked, askAgain/64), askAgain)
+		time.AfterFunc(l.asked, func() { c.ask([]*held{l}) })
 	}
 }
 

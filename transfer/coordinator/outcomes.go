@@ -118,13 +118,13 @@ func (c *Coordinator) changed(changes []queue.Change) {
 }
 
 // progress notes how far copies are, and tells which are to be broken off.
-func (c *Coordinator) progress(ctx context.Context, a *agent, all []transfer.Progress) (transfer.Ack, error) {
+func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 	now := c.now()
 	ack := transfer.Ack{Now: now, Until: now.Add(c.lease())}
 	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
 	ack.Cancel, ack.Lost = a.cancel, a.lost
 	a.cancel, a.lost = nil, nil
-	var renew []transfer.Progress
 	for _, p := range all[:min(len(all), mostPerReport)] {
 		l := c.hub.held[p.Item]
 		switch {
@@ -134,20 +134,10 @@ func (c *Coordinator) progress(ctx context.Context, a *agent, all []transfer.Pro
 			ack.Cancel = append(ack.Cancel, l.hold())
 		default:
 			c.advance(l, p, now)
-			if now.Sub(l.renewed) >= renewEvery {
-				l.renewed = now
-				renew = append(renew, p)
-			}
 		}
 	}
-	c.hub.mu.Unlock()
-	gone, err := c.renew(ctx, renew)
-	if err != nil {
-		return ack, err
-	}
-	ack.Cancel = append(ack.Cancel, gone...)
 	ack.Cancel, ack.Lost = once(ack.Cancel), once(ack.Lost)
-	return ack, nil
+	return ack
 }
 
 // advance notes how far a copy is. The hub is locked.
@@ -160,23 +150,58 @@ func (c *Coordinator) advance(l *held, p transfer.Progress, now time.Time) {
 	l.moved, l.stage, l.heard = moved, p.Stage, now
 }
 
-// renew makes leases last longer in the database. Those that are to be let go are
-// returned: their requests were stopped.
-func (c *Coordinator) renew(ctx context.Context, p []transfer.Progress) (gone []transfer.Hold, err error) {
-	if len(p) == 0 {
-		return nil, nil
+// renew makes the leases last longer in the database whose movers were heard of,
+// and has those let go whose requests were stopped. It is called before leases
+// expire: so those of movers that are there outlive a database that was away.
+func (c *Coordinator) renew(ctx context.Context) error {
+	now := c.now()
+	var all []transfer.Progress
+	c.hub.mu.Lock()
+	for _, l := range c.hub.held {
+		alive := l.stop != nil || l.heard.After(l.renewed)
+		if alive && !l.cancelled && !l.lost && now.Sub(l.renewed) >= renewEvery {
+			all = append(all, transfer.Progress{Item: l.Item, Epoch: l.Epoch, Stage: l.stage, Moved: l.moved})
+		}
 	}
-	if _, gone, err = c.queue.Renew(ctx, p); err != nil {
-		return nil, err
+	c.hub.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b transfer.Progress) int { return cmp.Compare(a.Item, b.Item) })
+	_, gone, err := c.queue.Renew(ctx, all)
+	if err != nil {
+		return err
 	}
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
-	for _, g := range gone {
-		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch {
-			l.cancelled = true
+	for _, p := range all {
+		if l := c.hub.held[p.Item]; l != nil && l.Epoch == p.Epoch {
+			l.renewed = now
 		}
 	}
-	return gone, nil
+	for _, g := range gone {
+		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch {
+			c.breakOff(l)
+		}
+	}
+	return nil
+}
+
+// breakOff has a copy ended whose request was stopped. never tells that its mover
+// has not been told of it: it will not tell how it ended. The hub is locked.
+func (c *Coordinator) breakOff(l *held) (never bool) {
+	l.cancelled = true
+	a := c.hub.agents[l.mover]
+	switch {
+	case l.stop != nil:
+		l.stop(errCancelled)
+	case !l.told:
+		return true
+	case a != nil && l.mover != "":
+		a.cancel = append(a.cancel, l.hold())
+		a.ring()
+	}
+	return false
 }
 
 func once(list []transfer.Hold) []transfer.Hold {

@@ -128,18 +128,7 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 	now := c.now()
 	c.hub.mu.Lock()
 	for _, l := range c.hub.held {
-		if l.Request != id || l.cancelled {
-			continue
-		}
-		l.cancelled = true
-		a := c.hub.agents[l.mover]
-		switch {
-		case l.stop != nil:
-			l.stop(errCancelled)
-		case a != nil && l.told:
-			a.cancel = append(a.cancel, l.hold())
-			a.ring()
-		case !l.told:
+		if l.Request == id && !l.cancelled && c.breakOff(l) {
 			never = append(never, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Stopped, Reason: errCancelled.Error(), Begin: now, End: now})
 		}
 	}

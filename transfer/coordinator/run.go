@@ -8,7 +8,6 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/pause"
-	"weir/transfer"
 )
 
 const (
@@ -115,8 +114,11 @@ func (c *Coordinator) beat(ctx context.Context) {
 		c.hub.mu.Lock()
 		c.hub.net.Tick(now)
 		c.hub.mu.Unlock()
-		c.told.say("database", c.expire(ctx))
-		c.told.say("database", c.renewThirds(ctx))
+		if err := c.renew(ctx); err != nil {
+			c.told.say("database", err) // nothing expires that could not be renewed
+		} else {
+			c.told.say("database", c.expire(ctx))
+		}
 		c.told.say("database", c.watchSites(ctx))
 		if now.Sub(kept) >= keepEvery {
 			kept = now
@@ -140,29 +142,6 @@ func (c *Coordinator) expire(ctx context.Context) error {
 	c.hub.mu.Unlock()
 	c.changed(changes)
 	c.missing(missing)
-	return err
-}
-
-// renewThirds renews the leases of copies by third parties.
-func (c *Coordinator) renewThirds(ctx context.Context) error {
-	now := c.now()
-	var p []transfer.Progress
-	c.hub.mu.Lock()
-	for _, l := range c.hub.held {
-		if l.mover == "" && l.stop != nil && !l.cancelled && now.Sub(l.renewed) >= renewEvery {
-			l.renewed = now
-			p = append(p, transfer.Progress{Item: l.Item, Epoch: l.Epoch, Stage: l.stage, Moved: l.moved})
-		}
-	}
-	c.hub.mu.Unlock()
-	gone, err := c.renew(ctx, p)
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	for _, g := range gone {
-		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch && l.stop != nil {
-			l.stop(errCancelled)
-		}
-	}
 	return err
 }
 
