@@ -9,7 +9,6 @@ import (
 	"hash/adler32"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -134,9 +133,13 @@ func TestXRootDFailures(t *testing.T) {
 		"nobody":  {"http://127.0.0.1:1/f", Failed},
 	} {
 		var e *Error
-		err := c.Drive(t.Context(), Order{Active: Target{URL: a.URLs["http"] + "/" + strings.ReplaceAll(name, " ", "")}, Passive: Target{URL: tt.source}}, nil)
+		dest := Target{URL: a.URLs["http"] + "/" + name}
+		err := c.Drive(t.Context(), Order{Active: dest, Passive: Target{URL: tt.source}}, nil)
 		if !errors.As(err, &e) || e.Kind != tt.kind || !e.Begun {
 			t.Errorf("%s: %v (%s)", name, err, KindOf(err))
+		}
+		if info, err := c.Stat(t.Context(), dest, false, 0); err != nil || info.Size != 0 { // docs/third-party.md says so
+			t.Errorf("%s: what a failed pull leaves: %+v, %v", name, info, err)
 		}
 	}
 }
