@@ -135,6 +135,10 @@ func (q *Queue) Item(ctx context.Context, item int64) (one transfer.Item, reques
 	return all[0], requestOf(item), nil
 }
 
+// indexed is the condition of an index, which SQLite uses only for queries that
+// say the same.
+const indexed = "state IN (2, 5, 6, 7)"
+
 // window is how many files are looked through for a page at most.
 const window = 10_000
 
@@ -152,7 +156,7 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 	case s == transfer.Leased: // these are few
 		items, err = q.items(ctx, id, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
 	case code != "": // there is an index of these
-		items, err = q.items(ctx, id, "state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+		items, err = q.items(ctx, id, indexed+" AND state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
 	case wide != "":
 		return q.sift(ctx, id, s, wide, first, n)
 	default:

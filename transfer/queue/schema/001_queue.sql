@@ -69,7 +69,7 @@ CREATE TABLE lane (
 -- The files of requests. The id is the request's times 100,000,000 plus the
 -- file's number in it, so that files of a request lie together.
 CREATE TABLE item (
-  id BIGINT PRIMARY KEY,
+  id {{key}},
   file BIGINT NOT NULL,         -- in the catalog; 0: it has none
   name {{text}} NOT NULL,
   size BIGINT NOT NULL,
@@ -96,7 +96,7 @@ CREATE INDEX item_rest ON item (state, id) WHERE state IN (2, 5, 6, 7);
 -- Who moves which file now. The second key is why no file is brought to a site
 -- by two requests at once.
 CREATE TABLE lease (
-  item BIGINT PRIMARY KEY,
+  item {{key}},
   epoch BIGINT NOT NULL,
   dest {{text}} NOT NULL,
   file BIGINT NOT NULL,
@@ -151,12 +151,12 @@ CREATE TABLE hold (
 -- event_last, whose row is locked until the commit, so that nobody sees a number
 -- before a smaller one.
 CREATE TABLE event (
-  id BIGINT PRIMARY KEY,
+  id {{key}},
   at BIGINT NOT NULL,
   request BIGINT NOT NULL,
   item BIGINT NOT NULL,
   status {{text}} NOT NULL,     -- of the request, after it
   text {{text}} NOT NULL
 );
-CREATE TABLE event_last (one BIGINT PRIMARY KEY, id BIGINT NOT NULL);
+CREATE TABLE event_last (one {{key}}, id BIGINT NOT NULL);
 INSERT INTO event_last (one, id) VALUES (1, 0);
