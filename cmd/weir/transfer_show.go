@@ -158,10 +158,11 @@ func tellRequest(w io.Writer, r *transfer.Request) error {
 	if !r.Expires.IsZero() {
 		row("expires", "%s", when(r.Expires))
 	}
-	for name, of := range map[string]string{"from": strings.Join(r.From, ", "), "comment": r.Comment} {
-		if of != "" {
-			row(name, "%s", of)
-		}
+	if len(r.From) > 0 {
+		row("from", "%s", strings.Join(r.From, ", "))
+	}
+	if r.Comment != "" {
+		row("comment", "%s", r.Comment)
 	}
 	return t.Flush()
 }

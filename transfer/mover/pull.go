@@ -106,7 +106,8 @@ func (p *pull) leave(ctx context.Context, err error) {
 		return
 	}
 	switch troubleOf(ctx, err).fault {
-	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.Stopped:
+	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.Stopped,
+		transfer.DestFull: // parts of several files would keep the disk full, and each other from ending
 		p.part.remove()
 	}
 }

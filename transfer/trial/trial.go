@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/transfer/client"
@@ -49,7 +50,9 @@ type Trial struct {
 	coordinator *Process
 	sites       map[string]*Process
 	roots       map[string]string
-	client      *client.Client
+
+	mu     sync.Mutex
+	client *client.Client
 }
 
 // Start starts what o says and waits until the coordinator knows each site. The
@@ -207,8 +210,11 @@ func (t *Trial) up(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Client asks the coordinator, with all rights. Close ends it.
+// Client asks the coordinator, with all rights. Close ends it. It may be called by
+// several goroutines at once.
 func (t *Trial) Client() (*client.Client, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.client != nil {
 		return t.client, nil
 	}
