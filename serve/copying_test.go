@@ -214,6 +214,17 @@ func TestPullsThatFail(t *testing.T) {
 			_, _ = io.WriteString(w, text[:size-1])
 			w.(http.Flusher).Flush()
 		}, tpc.Failed, "sent 1048575"},
+		"sends more than it has": {func(w http.ResponseWriter, r *http.Request) {
+			if head(w, r, 1000, "") {
+				return
+			}
+			w.Header().Del("Content-Length")
+			for r.Context().Err() == nil { // without end
+				if _, err := io.WriteString(w, text); err != nil {
+					return
+				}
+			}
+		}, tpc.Failed, "sends more"},
 		"other bytes": {func(w http.ResponseWriter, r *http.Request) {
 			if !head(w, r, size, right) {
 				_, _ = io.WriteString(w, text[:size-1]+"y")

@@ -102,10 +102,16 @@ func (s *Server) fetch(ctx context.Context, j *job, to io.Writer, hashes map[str
 	if res.ContentLength >= 0 && res.ContentLength != size {
 		return fmt.Errorf("the other server has a file of %d bytes, and sends %d", size, res.ContentLength)
 	}
-	if err := s.drain(ctx, j, res.Body, to, hashes); err != nil {
+	from := io.Reader(res.Body)
+	if size >= 0 {
+		from = io.LimitReader(from, size+1) // one more tells that there is more
+	}
+	if err := s.drain(ctx, j, from, to, hashes); err != nil {
 		return err
 	}
-	if got := j.moved.Load(); size >= 0 && got != size {
+	if got := j.moved.Load(); size >= 0 && got > size {
+		return fmt.Errorf("the other server has a file of %d bytes, and sends more", size)
+	} else if size >= 0 && got != size {
 		return fmt.Errorf("the other server has a file of %d bytes, and sent %d", size, got)
 	}
 	return nil

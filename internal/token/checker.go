@@ -47,6 +47,7 @@ type Checker struct {
 	client  *http.Client
 	mu      sync.RWMutex
 	issuers map[string]*keyring
+	known   known
 }
 
 // NewChecker returns a Checker. It asks no issuer before there is a token of it.
@@ -81,6 +82,7 @@ func (c *Checker) Add(t Trust) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.issuers[t.Issuer] = k
+	c.known.forget()
 	return nil
 }
 
@@ -99,11 +101,15 @@ type reading struct {
 }
 
 // Check returns what a token says, if it is signed by an issuer that is trusted,
-// meant for this service, and good now. Errors are ErrInvalid, or ErrKeys if that
+// meant for this service, and good now. A key that is withdrawn counts for a minute
+// more. What is returned is shared, and not to be changed. Errors are ErrInvalid, or ErrKeys if that
 // could not be found out: then the same token may be good in a moment.
 func (c *Checker) Check(ctx context.Context, raw string) (*Claims, error) {
 	if len(raw) > maxToken {
 		return nil, invalid("it has %d bytes: at most %d are read", len(raw), maxToken)
+	}
+	if claims := c.known.get(raw, c.o.Now()); claims != nil {
+		return claims, nil
 	}
 	t, err := jwt.ParseSigned(raw, algorithms())
 	if err != nil {
@@ -131,7 +137,20 @@ func (c *Checker) Check(ctx context.Context, raw string) (*Claims, error) {
 	if err := t.Claims(key.Key, &said); err != nil {
 		return nil, invalid("its signature is not that of %s", shown(claimed.Issuer))
 	}
-	return c.accept(said, k.trust)
+	claims, err := c.accept(said, k.trust)
+	if err == nil {
+		c.remember(raw, claims, k)
+	}
+	return claims, err
+}
+
+// remember keeps what raw says, unless its issuer was put in another's place meanwhile.
+func (c *Checker) remember(raw string, claims *Claims, by *keyring) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.issuers[claims.Issuer] == by {
+		c.known.put(raw, claims, c.o.Now())
+	}
 }
 
 // accept checks claims whose signature is good.

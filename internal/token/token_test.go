@@ -85,6 +85,36 @@ func TestWhatIsMintedIsGood(t *testing.T) {
 	}
 }
 
+// A token that was good once is not good for ever.
+func TestGoodTokensAreNotRememberedForLong(t *testing.T) {
+	i, _, c := fixed(t)
+	k := checker(t, c, i.Trust())
+	raw := mint(t, i, "storage.read:/a")
+	check := func(good bool, when string) {
+		t.Helper()
+		if _, err := k.Check(t.Context(), raw); (err == nil) != good {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	start := c.t
+	check(true, "new")
+	check(true, "again")
+	c.t = start.Add(89 * time.Second)
+	check(true, "just good")
+	c.t = start.Add(90 * time.Second)
+	check(false, "expired")
+	c.t = start
+	check(true, "clock set back")
+	c.t = start.Add(-time.Hour)
+	check(false, "clock set far back")
+	c.t = start
+	other, _, _ := fixed(t)
+	if err := k.Add(other.Trust()); err != nil {
+		t.Fatal(err)
+	}
+	check(false, "another key")
+}
+
 // One issuer and one checker serve many at once.
 func TestManyAtOnce(t *testing.T) {
 	i, _, c := fixed(t)
