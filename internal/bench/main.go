@@ -42,7 +42,7 @@ func beChild() bool {
 		return false
 	}
 	child := map[string]func(args []string, out io.Writer) error{
-		bareWord: runBare, controllerWord: runController, crowdWord: runCrowd, loadedWord: runLoaded,
+		bareWord: runBare, controllerWord: runController, crowdWord: runCrowd, loadedWord: runLoaded, moverWord: runMover,
 	}[os.Args[1]]
 	if child == nil {
 		return false

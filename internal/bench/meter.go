@@ -46,6 +46,7 @@ func cases(s scale) []benchmark {
 		pages("http", 1, s), pages("http", 50, s), pages("root", 1, s), pages("root", 50, s),
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
 		metering(), analyzing(s),
+		moving(s), movingSmall(s), receiving(false, s), receiving(true, s),
 		crowds(s), worker(s), pool(s), merging(s), analyzingWide(s),
 	}
 }

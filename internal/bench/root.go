@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -109,13 +108,10 @@ func (r *rig) xrdcpReads(name string, srv server, size int64, streams int, env .
 // servers, because xrdcp asks them four times a process.
 func (r *rig) xrdcpSide(name string, files int, bytes int64, group int, script string) side {
 	return side{name, func(ctx context.Context) (figures, error) {
-		cmd := exec.CommandContext(ctx, "sh", "-c", script)
-		if os.Geteuid() == 0 {
-			if err := lab.NoDNS(cmd); err != nil {
-				return nil, err
-			}
+		argv, err := withoutDNS(ctx, []string{"sh", "-c", script})
+		if err != nil {
+			return nil, err
 		}
-		argv := append([]string{cmd.Path}, cmd.Args[1:]...)
 		var u usage
 		served, err := during(group, func() (err error) {
 			u, err = runChild(ctx, nil, nil, argv...)
