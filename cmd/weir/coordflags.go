@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,14 +86,14 @@ func (d *desk) explain(err error) error {
 }
 
 // again asks until there is an answer, for a quarter of a minute: while the
-// coordinator starts, or is busy. What is asked must be harmless to repeat.
-func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+// coordinator starts, or is busy. What is asked must be harmless to repeat. It
+// fails at once if it was not there to begin with.
+func again[T any](ctx context.Context, wasThere bool, ask func() (T, error)) (T, error) {
 	const patience = 15 * time.Second
-	begin := time.Now()
-	for {
+	for begin := time.Now(); ; wasThere = true {
 		v, err := ask()
 		busy := isNetwork(err) || wire.Status(err) == http.StatusServiceUnavailable || wire.Status(err) == http.StatusTooManyRequests
-		if !busy || errors.Is(err, wire.ErrPin) || time.Since(begin) > patience {
+		if !busy || !wasThere && errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrPin) || time.Since(begin) > patience {
 			return v, err
 		}
 		select {

@@ -173,7 +173,7 @@ func (f *addFlags) scan(ctx context.Context, d *desk, note func(found)) (n found
 		case <-ctx.Done():
 			return n, ctx.Err()
 		}
-		state, err = again(ctx, func() (transfer.ScanState, error) { return d.ScanState(ctx, state.ID) })
+		state, err = again(ctx, true, func() (transfer.ScanState, error) { return d.ScanState(ctx, state.ID) })
 		n = found{files: state.Files, bytes: state.Bytes}
 		note(n)
 	}

@@ -37,7 +37,7 @@ func (f *addFlags) bring(ctx context.Context, d *desk, note func(found)) (n foun
 		if len(batch.Files) == 0 {
 			return nil
 		}
-		if _, err := again(ctx, func() (catalog.Dataset, error) { return d.AddFiles(ctx, batch) }); err != nil {
+		if _, err := again(ctx, true, func() (catalog.Dataset, error) { return d.AddFiles(ctx, batch) }); err != nil {
 			return err
 		}
 		for _, one := range batch.Files {

@@ -140,7 +140,7 @@ func (f *submitFlags) submit(ctx context.Context, d *desk, sub transfer.Submissi
 	if sub.Key == "" { // so that asking again is harmless
 		sub.Key = "weir-" + rand.Text()
 	}
-	r, err := again(ctx, func() (transfer.Request, error) { return d.Submit(ctx, sub) })
+	r, err := again(ctx, false, func() (transfer.Request, error) { return d.Submit(ctx, sub) })
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) err
 	if err != nil {
 		return err
 	}
-	m, err := again(ctx, func() (transfer.Manifest, error) { return w.Manifest(ctx, w.id) })
+	m, err := again(ctx, true, func() (transfer.Manifest, error) { return w.Manifest(ctx, w.id) })
 	if err != nil {
 		return err
 	}
