@@ -49,6 +49,7 @@ type explainer struct {
 	c       *Coordinator
 	q       transfer.Request
 	now     time.Time
+	one     bool // a single file is explained: how far it is matters, too
 	reasons map[string]*transfer.Reason
 }
 
@@ -113,6 +114,7 @@ func (x *explainer) items(ctx context.Context, items []transfer.Item, count int6
 	if err != nil {
 		return err
 	}
+	x.one = len(items) == 1 && count == 1
 	for i, it := range items {
 		files := int64(1)
 		if i == len(items)-1 {
@@ -183,7 +185,7 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 			say.Capital(who), unit.Seconds(silent.Seconds()), clockTime(l.heard.Add(x.c.lease())))
 	case l.stage == "":
 		x.add("next "+l.mover+way, it.Name, files, "%s and begins it as soon as a slot is free, %s.", say.Capital(who), way)
-	case l.stage == transfer.Moving && files == 1:
+	case l.stage == transfer.Moving && x.one:
 		x.add(fmt.Sprint("moving", it.ID), it.Name, 1, "%s: %s of %s moved %s%s.", say.Capital(who), unit.Bytes(float64(l.moved)), unit.Bytes(float64(l.Size)), way, rate(l, x.now))
 	default:
 		x.add(string(l.stage)+l.mover+way, it.Name, files, "%s and is %s, %s.", say.Capital(who), l.stage, way)

@@ -9,6 +9,7 @@ import { chart } from "./transfer_pulse";
 import { deeds, Rows, text, type Column } from "./transfer_rows";
 import { ago, bar, bits, bytes, command, ended, files, left, moment, percent, progress, share, span, stamp, stateOf, states, when, whole } from "./transfer_words";
 
+const reasons = 8; // that are shown
 const page = 100; // files that are shown at a time: there may be a million
 
 /** OneRequest is the view. */
@@ -115,7 +116,9 @@ export class OneRequest implements View {
     if (Date.now() - this.reasonsAt < 5000) return;
     this.reasonsAt = Date.now();
     const all = (await explain(this.id, "")).reasons ?? [];
-    this.why.replaceChildren(...all.slice(0, 8).map((x) => el("li", "name", "", el("b", "", x.files > 0 ? files(x.files) + ": " : ""), document.createTextNode(x.text + (x.file ? " (such as " + x.file + ")" : "")))));
+    const said = all.slice(0, reasons).map((x) => el("li", "name", "", el("b", "", (x.files === 1 && x.file ? x.file : files(x.files)) + ": "), document.createTextNode(x.text)));
+    if (all.length > reasons) said.push(el("li", "meta", "and " + whole(all.length - reasons) + " more; press a file below to see its own."));
+    this.why.replaceChildren(...said);
     this.whyPart.hidden = all.length === 0;
   }
 
