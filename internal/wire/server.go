@@ -134,6 +134,8 @@ func (s *Server) Close() error {
 // serve lets in who passes the check. Of others not even the question is read,
 // unless it is one that everybody may ask.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff") // should it be a browser
+	w.Header().Set("Cache-Control", "no-store")
 	if _, pattern := s.public.Handler(r); pattern != "" {
 		s.public.ServeHTTP(w, r)
 		return

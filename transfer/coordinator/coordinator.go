@@ -268,7 +268,14 @@ func (c *Coordinator) openPage() (err error) {
 	if err != nil {
 		return err
 	}
-	c.page, err = page.New(page.Config{Key: key, Now: c.now, Loopback: onThisMachine(c.url), Check: func(ctx context.Context, raw string) (page.Who, error) {
+	known := func(r *http.Request) (page.Who, bool) {
+		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+			return page.Who{}, false
+		}
+		who := c.certified(r)
+		return page.Who{Name: who.name, Roles: who.roles}, len(who.roles) > 0
+	}
+	c.page, err = page.New(page.Config{Key: key, Now: c.now, Loopback: onThisMachine(c.url), Known: known, Check: func(ctx context.Context, raw string) (page.Who, error) {
 		who, err := c.holder(ctx, raw)
 		return page.Who{Name: who.name, Roles: who.roles, Until: who.until}, err
 	}})

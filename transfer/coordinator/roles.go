@@ -12,6 +12,7 @@ import (
 	"weir/catalog"
 	"weir/internal/token"
 	"weir/internal/wire"
+	"weir/transfer/page"
 )
 
 // The roles, which are scopes of the coordinator's tokens.
@@ -76,6 +77,9 @@ func (c *Coordinator) check(r *http.Request) (context.Context, error) {
 			return nil, err
 		}
 	case r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
+		if err := page.Foreign(r); err != nil {
+			return nil, err
+		}
 		who = c.certified(r)
 	default:
 		return nil, wire.Refuse(http.StatusUnauthorized, "a token or a certificate is needed")

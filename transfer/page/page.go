@@ -29,13 +29,15 @@ var pageText string
 // A Who is what a token says of its holder.
 type Who struct {
 	Name  string    `json:"name"`
-	Roles []string  `json:"roles"`          // weir.read, weir.submit, weir.approve, weir.admin: which buttons there are
-	Until time.Time `json:"until,omitzero"` // for which the token is good
+	Roles []string  `json:"roles"`           // weir.read, weir.submit, weir.approve, weir.admin: which buttons there are
+	Until time.Time `json:"until,omitzero"`  // for which the token is good
+	Known bool      `json:"known,omitempty"` // by the browser's certificate: there is no session to end
 }
 
 // A Config is what a page needs to know.
 type Config struct {
 	Check    func(ctx context.Context, token string) (Who, error) // an error says in a sentence why the token does not count
+	Known    func(*http.Request) (Who, bool)                      // by the certificate of who asks; nil: nobody is
 	Key      []byte                                               // 32 bytes that seal sessions: with the same key they outlive the process; nil: a new one
 	Loopback bool                                                 // only browsers of this machine reach the page
 	Now      func() time.Time                                     // nil is time.Now

@@ -106,10 +106,23 @@ func (p *Page) Token(r *http.Request) (string, error) {
 // own tells why a request is not the page's own.
 func own(r *http.Request) error {
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if pages.Foreign(r) || !read && r.Header.Get(OrderHeader) == "" {
-		return wire.Refuse(http.StatusForbidden, "this can only be asked by the page itself, not from another site")
+	if !read && r.Header.Get(OrderHeader) == "" {
+		return errForeign()
+	}
+	return Foreign(r)
+}
+
+// Foreign refuses, with a *wire.Error, what a browser asks on behalf of another
+// site. Browsers show certificates, as they do cookies, whoever has them ask.
+func Foreign(r *http.Request) error {
+	if pages.Foreign(r) {
+		return errForeign()
 	}
 	return nil
+}
+
+func errForeign() error {
+	return wire.Refuse(http.StatusForbidden, "this can only be asked by the page itself, not from another site")
 }
 
 // cookieName is another one for each port: browsers do not tell ports apart.
@@ -198,6 +211,13 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		refuse(w, err)
 		return
+	}
+	if token == "" && p.conf.Known != nil {
+		if who, ok := p.conf.Known(r); ok {
+			who.Known = true
+			answer(w, who)
+			return
+		}
 	}
 	who, err := p.check(r, token)
 	if err != nil {

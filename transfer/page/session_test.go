@@ -187,6 +187,28 @@ func TestCodesAndTime(t *testing.T) {
 	}
 }
 
+// Who shows a certificate needs no session; of what other sites have his browser
+// ask nothing is answered.
+func TestCertificates(t *testing.T) {
+	p := made(t, Config{Known: func(r *http.Request) (Who, bool) { return Who{Name: "cara"}, r.Header.Get("Test") != "" }})
+	if r := ask(p, "GET", "/session", "", map[string]string{"Test": "1"}); !strings.Contains(text(t, r), `"cara"`) {
+		t.Error("a certificate is not enough")
+	}
+	for _, head := range []map[string]string{nil, {"Test": "1", "Origin": "https://evil.example"}} {
+		if r := ask(p, "GET", "/session", "", head); r.StatusCode < 400 && head == nil {
+			t.Errorf("%v: %d", head, r.StatusCode)
+		}
+	}
+	r := httptest.NewRequest("POST", "https://c.example/api/v1/requests/1/cancel", nil)
+	if err := Foreign(r); err != nil {
+		t.Errorf("a command: %v", err)
+	}
+	r.Header.Set("Origin", "https://evil.example")
+	if err := Foreign(r); wire.Status(err) != http.StatusForbidden {
+		t.Errorf("a page of another site: %v", err)
+	}
+}
+
 // Every answer is hardened, whatever it is.
 func TestHeaders(t *testing.T) {
 	p := made(t, Config{})

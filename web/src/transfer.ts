@@ -58,6 +58,7 @@ class App implements Desk {
   private account(): HTMLElement {
     const out = el("button", "button", "Sign out");
     out.type = "button";
+    out.hidden = this.who.known === true;
     out.addEventListener("click", () => void ask("/session/end", {}).then(() => location.reload(), (err) => this.tell(sentence(err), false)));
     const make = el("button", "button strong-button", "New request");
     make.type = "button";

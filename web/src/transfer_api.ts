@@ -4,6 +4,7 @@ export interface Who {
   name: string;
   roles: string[] | null;
   until?: string;
+  known?: boolean; // by the browser's certificate
 }
 
 export interface Site {
@@ -124,7 +125,6 @@ export interface Link {
   source: string;
   dest: string;
   active: number;
-  queued: number;
   limit: number;
   why: string;
   rate_bytes_per_second: number;

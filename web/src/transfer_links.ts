@@ -14,7 +14,6 @@ export const linkColumns: Column<Link>[] = [
   text("rate", (l) => rate(l.rate_bytes_per_second), "r"),
   text("moving", (l) => whole(l.active), "r"),
   text("at most", (l) => whole(l.limit), "r"),
-  text("waiting", (l) => whole(l.queued), "r"),
   text("succeed", (l) => percent(l.success), "r"),
   text("why so many", (l) => l.why, "l reason name"),
 ];
@@ -39,7 +38,7 @@ export class Links implements View {
   beat(): void {
     const p = this.desk.pulse;
     if (!p.known) return;
-    this.rows.show([...p.links].sort((a, b) => b.rate_bytes_per_second - a.rate_bytes_per_second || b.queued - a.queued || a.source.localeCompare(b.source) || a.dest.localeCompare(b.dest)));
+    this.rows.show([...p.links].sort((a, b) => b.rate_bytes_per_second - a.rate_bytes_per_second || b.active - a.active || a.source.localeCompare(b.source) || a.dest.localeCompare(b.dest)));
     this.charts.show([p.figure()]);
     if (p.links.length > 0) this.none.replaceChildren();
     else if (this.none.childElementCount === 0) this.none.append(empty("No link is known yet.", "A link is the way from one site to another. It is here as soon as a file was to go over it:", command("weir transfer submit /store/run1 --to B --approve --wait")));

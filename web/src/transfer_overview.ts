@@ -7,6 +7,7 @@ import { requestRows } from "./transfer_list";
 import { Rows, type Column, text } from "./transfer_rows";
 import { bits, command, empty, files, sh, when, whole } from "./transfer_words";
 
+const most = 100; // requests that go on, and are shown
 const few = 8; // of the latest requests, where none goes on
 
 /** Overview is the first view. */
@@ -61,7 +62,7 @@ export class Overview implements View {
 
   private async ask(): Promise<number> {
     try {
-      this.open = await requests({ open: "true", n: 100 });
+      this.open = await requests({ open: "true", n: most });
       if (this.any.length === 0) this.any = await datasets("", 1);
       this.last = this.open.length > 0 ? [] : await requests({ n: few });
       this.known = true;
@@ -80,9 +81,10 @@ export class Overview implements View {
     const waits = open.filter((r) => r.status === "awaiting approval").length;
     const up = p.sites.filter((s) => s.up).length;
     card(this.cards, 0, bits(p.rate), "on all links");
-    card(this.cards, 1, files(p.active), "moving now");
-    card(this.cards, 2, files(p.queued), "waiting for their turn");
-    card(this.cards, 3, whole(open.length - waits) + (open.length >= 100 ? "+" : ""), "requests that move or wait", "#/requests?open=true");
+    const more = open.length >= most ? " or more" : "";
+    card(this.cards, 1, files(open.reduce((n, r) => n + r.count.leased, 0)) + more, "moving now");
+    card(this.cards, 2, files(open.reduce((n, r) => n + (r.status === "awaiting approval" ? 0 : r.count.queued + r.count.no_source), 0)) + more, "waiting for their turn");
+    card(this.cards, 3, whole(open.length - waits) + more, "requests that move or wait", "#/requests?open=true");
     card(this.cards, 4, whole(waits), "waiting for approval", "#/requests?status=awaiting+approval", waits > 0 ? "warn" : "");
     card(this.cards, 5, up + " of " + p.sites.length, "sites up", "#/sites", up < p.sites.length ? "fail" : "");
     const down = p.sites.filter((s) => !s.up);

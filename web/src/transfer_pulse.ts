@@ -76,14 +76,6 @@ export class Pulse {
     return this.links.reduce((sum, l) => sum + l.rate_bytes_per_second, 0);
   }
 
-  get active(): number {
-    return this.links.reduce((sum, l) => sum + l.active, 0);
-  }
-
-  get queued(): number {
-    return this.links.reduce((sum, l) => sum + l.queued, 0);
-  }
-
   /** figure is the rate of each link; of many, those that moved most, and the others together. */
   figure(): Figure | null {
     const busy = [...this.tracks.values()].map((t) => ({ ...t, sum: t.y.reduce((a, b) => a + b, 0) })).filter((t) => t.sum > 0);

@@ -26,7 +26,7 @@ export class OneRequest implements View {
   private readonly buttons = el("div", "buttons");
   private readonly file = el("a", "button", "Manifest");
   private readonly why = el("ul", "reasons");
-  private readonly whyPart = el("section", "", "", el("h2", "", "Why it stands where it stands"), this.why);
+  private readonly whyPart = el("section", "", "", el("h2", "", "What its files do now"), this.why);
   private readonly chips = el("div", "chips");
   private readonly rows: Rows<Item>;
   private readonly before = el("button", "button", "Previous");
@@ -116,7 +116,7 @@ export class OneRequest implements View {
     if (Date.now() - this.reasonsAt < 5000) return;
     this.reasonsAt = Date.now();
     const all = (await explain(this.id, "")).reasons ?? [];
-    const said = all.slice(0, reasons).map((x) => el("li", "name", "", el("b", "", (x.files === 1 && x.file ? x.file : files(x.files)) + ": "), document.createTextNode(x.text)));
+    const said = all.slice(0, reasons).map((x) => el("li", "name", "", el("b", "", x.files === 0 ? "" : (x.files === 1 && x.file ? x.file : files(x.files)) + ": "), document.createTextNode(x.text)));
     if (all.length > reasons) said.push(el("li", "meta", "and " + whole(all.length - reasons) + " more; press a file below to see its own."));
     this.why.replaceChildren(...said);
     this.whyPart.hidden = all.length === 0;
