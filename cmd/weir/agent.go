@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +71,8 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringVar(&f.door.KeyFile, "key", "", "its key, a PEM `FILE`")
 	fs.StringVar(&f.door.ClientCA, "client-ca", "", "PEM `FILE` of the authorities of clients' certificates; those of --client may do everything at the door")
 	fs.StringArrayVar(&f.door.Clients, "client", nil, "let in this `NAME` of a client's certificate: a DNS name, a common name or the whole subject (repeatable)")
+	fs.StringArrayVar(&f.door.Issuers, "issuer", nil, "the door takes tokens of this issuer, too (`URL`), WLCG profile: what they may do is in their scopes (repeatable)")
+	fs.StringArrayVar(&f.door.Audience, "audience", nil, "what these tokens call the door, such as `https://HOST:PORT`, beside its URL (repeatable)")
 	fs.StringSliceVar(&f.door.Peers, "tpc-allow", nil, "let who holds a token have the door copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
 	fs.BoolVar(&f.door.Private, "tpc-private", false, "these copies also with addresses of this machine and of private networks")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
@@ -85,6 +89,8 @@ func (f *agentFlags) check() error {
 		return errors.New("--cert and --key belong together")
 	case f.noDoor && (f.door.CertFile != "" || f.door.URL != "" || f.door.Listen != "127.0.0.1:0"):
 		return errors.New("--no-door: leave --listen, --url, --cert and --key out")
+	case slices.ContainsFunc(f.door.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
+		return errors.New("--issuer: name it by its https URL, as its tokens have it")
 	case (f.door.ClientCA == "") != (len(f.door.Clients) == 0):
 		return errors.New("--client-ca and --client belong together")
 	case f.o.Slots < 1:

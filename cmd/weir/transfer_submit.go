@@ -89,8 +89,8 @@ func (f *submitFlags) submission(dataset string) (transfer.Submission, error) {
 		return sub, errors.New("name the site that is to have the files: --to SITE")
 	case sub.Priority < -10 || sub.Priority > 10:
 		return sub, fmt.Errorf("--priority %d: use -10 to 10", sub.Priority)
-	case sub.Tries < 0 || sub.Tries > 1000:
-		return sub, fmt.Errorf("--tries %d: use 1 to 1000", sub.Tries)
+	case sub.Tries < 0 || sub.Tries > 100:
+		return sub, fmt.Errorf("--tries %d: use 1 to 100", sub.Tries)
 	case f.manifest != "" && !f.wait:
 		return sub, errors.New("--manifest needs --wait: a request has its manifest when it has ended (weir transfer manifest)")
 	}

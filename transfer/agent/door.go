@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -31,6 +32,8 @@ type DoorOptions struct {
 	CertFile, KeyFile string   // PEM; "": beyond loopback a certificate of its own
 	ClientCA          string   // PEM file of authorities: Clients may do everything
 	Clients           []string // names in certificates of clients
+	Issuers           []string // other issuers whose tokens count: https URLs, from which their keys are fetched
+	Audience          []string // what their tokens call the door, beside its URL and the name of the site
 	Peers             []string // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
 	Private           bool     // also at private addresses
 }
@@ -41,6 +44,7 @@ type door struct {
 	server   *serve.Server
 	listener net.Listener
 	url, pin string
+	o        *DoorOptions
 	site     string
 	file     string // keeps the last welcome
 	clock    *clock
@@ -53,7 +57,7 @@ const welcomeName = "welcome.json"
 // earlier process, whose tokens count.
 func (a *Agent) openDoor(ctx context.Context) (*door, error) {
 	o := a.o.Door
-	d := &door{site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
+	d := &door{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
 	conf := serve.Config{
 		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
 		Authenticate: d.authenticate, Sync: true, Log: slog.New(slog.DiscardHandler),
@@ -162,10 +166,14 @@ func (d *door) welcome(w transfer.Welcome) error {
 }
 
 func (d *door) trust(w transfer.Welcome) error {
-	checker, err := token.NewChecker(token.Options{
+	o := token.Options{
 		Trust:    []token.Trust{{Issuer: w.Issuer, Keys: w.Keys}},
-		Audience: append([]string{d.url, d.site}, w.Audience...), Now: d.clock.now,
-	})
+		Audience: slices.Concat([]string{d.url, d.site}, w.Audience, d.o.Audience), Now: d.clock.now,
+	}
+	for _, i := range d.o.Issuers {
+		o.Trust = append(o.Trust, token.Trust{Issuer: i})
+	}
+	checker, err := token.NewChecker(o)
 	if err == nil {
 		d.checker.Store(checker)
 	}
