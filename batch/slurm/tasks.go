@@ -119,7 +119,7 @@ func (r *record) change(now time.Time) batch.Change {
 		c.State, c.Reason = batch.Running, strings.ToLower(state)+" by Slurm"
 	case "COMPLETED":
 		c.State, c.Reason, c.Exit = batch.Ended, "", 0
-	case "CANCELLED": //nolint:misspell // Slurm's word
+	case "CANCELLED":
 		c.State, c.Reason = batch.Removed, ""
 	default: // FAILED, TIMEOUT, NODE_FAIL, OUT_OF_MEMORY, BOOT_FAIL, DEADLINE, PREEMPTED
 		c.State = batch.Failed

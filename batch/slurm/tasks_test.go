@@ -30,7 +30,7 @@ func TestRecords(t *testing.T) {
 		{strings.Replace(queued, "=Resources", "=JobHeldUser", 1), "PENDING", "0:0", batch.Change{State: batch.Held, Reason: "JobHeldUser"}},
 		{ran, "RUNNING", "0:0", batch.Change{State: batch.Running, Host: "n7"}},
 		{ran, "COMPLETED", "0:0", batch.Change{State: batch.Ended, Host: "n7"}},
-		{ran, "CANCELLED", "0:15", batch.Change{State: batch.Removed, Host: "n7"}}, //nolint:misspell // Slurm's word
+		{ran, "CANCELLED", "0:15", batch.Change{State: batch.Removed, Host: "n7"}},
 		{ran, "FAILED", "3:0", batch.Change{State: batch.Failed, Host: "n7", Exit: 3, Reason: "failed, exit status 3"}},
 		{ran, "OUT_OF_MEMORY", "0:9", batch.Change{State: batch.Failed, Host: "n7", Reason: "out of memory, killed by signal 9"}},
 		{ran, "NODE_FAIL", "0:0", batch.Change{State: batch.Failed, Host: "n7", Reason: "node fail"}},

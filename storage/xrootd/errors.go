@@ -66,7 +66,7 @@ func meaning(code int32) (string, error) {
 		{"kXR_InvalidRequest", errors.ErrUnsupported}, {"kXR_IOError", syscall.EIO}, {"kXR_NoMemory", storage.ErrBusy},
 		{"kXR_NoSpace", syscall.ENOSPC}, {"kXR_NotAuthorized", fs.ErrPermission}, {"kXR_NotFound", fs.ErrNotExist},
 		{"kXR_ServerError", syscall.EIO}, {"kXR_Unsupported", errors.ErrUnsupported}, {"kXR_noserver", syscall.EHOSTUNREACH},
-		{"kXR_NotFile", fs.ErrInvalid}, {"kXR_isDirectory", fs.ErrInvalid}, {"kXR_Cancelled", syscall.ECONNABORTED}, //nolint:misspell // the protocol's spelling
+		{"kXR_NotFile", fs.ErrInvalid}, {"kXR_isDirectory", fs.ErrInvalid}, {"kXR_Cancelled", syscall.ECONNABORTED},
 		{"kXR_ItExists", fs.ErrExist}, {"kXR_ChkSumErr", storage.ErrChecksum}, {"kXR_inProgress", storage.ErrBusy},
 		{"kXR_overQuota", syscall.EDQUOT}, {"kXR_SigVerErr", fs.ErrPermission}, {"kXR_DecryptErr", fs.ErrPermission},
 		{"kXR_Overloaded", storage.ErrBusy}, {"kXR_fsReadOnly", fs.ErrPermission}, {"kXR_BadPayload", fs.ErrInvalid},
