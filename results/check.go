@@ -165,3 +165,20 @@ func checkSample(s *monitor.Sample) error {
 	}
 	return nil
 }
+
+// checkTransfer refuses numbers that no attempt can give.
+func checkTransfer(t *measure.Transfer) error {
+	switch {
+	case t.Step < 0 || t.Step > 1e6:
+		return fmt.Errorf("damaged line: step %d is impossible", t.Step)
+	case t.File == "" || t.Dest == "":
+		return fmt.Errorf("damaged line: a transfer has a file and a destination")
+	case t.End.IsZero() || t.End.Year() > 9999 || t.Begin.Year() > 9999 || t.End.Before(t.Begin):
+		return fmt.Errorf("damaged line: it ended before it began")
+	case min(t.Size, t.Moved, t.Resumed) < 0 || max(t.Size, t.Moved, t.Resumed) > mostCount:
+		return fmt.Errorf("damaged line: size_bytes %d, moved_bytes %d or resumed_bytes %d is impossible", t.Size, t.Moved, t.Resumed)
+	case !(t.CPU >= 0 && t.CPU <= mostSeconds):
+		return fmt.Errorf("damaged line: mover_cpu_seconds %v is impossible", t.CPU)
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ const (
 	HostsFile     = "hosts.jsonl"     // what the hosts went through, second by second
 	EventsFile    = "events.jsonl"    // what happened once
 	ManifestFile  = "manifest.jsonl"  // what the run created on the target
+	TransfersFile = "transfers.jsonl" // what was copied between sites, attempt by attempt
 
 	FindingsFile     = "findings.json" // made from the files above, like all that follow
 	CurveFile        = "curve.csv"

@@ -46,7 +46,7 @@ func Open(dir string) (*Run, error) {
 	if r.Plan.Version > scenario.PlanVersion {
 		return nil, fmt.Errorf("results: %s has a plan of version %d, this program reads up to %d: use a newer weir", dir, r.Plan.Version, scenario.PlanVersion)
 	}
-	for _, name := range []string{IntervalsFile, HostsFile, EventsFile} {
+	for _, name := range []string{IntervalsFile, HostsFile, EventsFile, TransfersFile} {
 		note, err := torn(filepath.Join(dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("results: %w", err)
@@ -60,7 +60,7 @@ func Open(dir string) (*Run, error) {
 
 // onlyFiles refuses what would be opened and never end, such as a pipe.
 func onlyFiles(dir string) error {
-	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile} {
+	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile, TransfersFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err == nil && !info.Mode().IsRegular() {
 			return fmt.Errorf("results: %s is not a regular file: %s", filepath.Join(dir, name), info.Mode())
@@ -98,4 +98,10 @@ func (r *Run) Samples() iter.Seq2[*monitor.Sample, error] {
 // Events yields the lines of events.jsonl as Intervals does.
 func (r *Run) Events() iter.Seq2[*measure.Event, error] {
 	return lines(filepath.Join(r.Dir, EventsFile), func(*measure.Event) error { return nil })
+}
+
+// Transfers yields the lines of transfers.jsonl as Intervals does. Most runs have
+// none.
+func (r *Run) Transfers() iter.Seq2[*measure.Transfer, error] {
+	return lines(filepath.Join(r.Dir, TransfersFile), checkTransfer)
 }

@@ -27,6 +27,7 @@ type Writer struct {
 	intervals *lineFile
 	hosts     *lineFile
 	events    *lineFile
+	transfers *lineFile // nil: none was written yet
 }
 
 var _ measure.Sink = (*Writer)(nil)
@@ -130,6 +131,17 @@ func (w *Writer) Event(e measure.Event) error {
 	return appendJSON(w.events, e)
 }
 
+// Transfer appends t to transfers.jsonl, which is made with the first. It is for one
+// goroutine at a time.
+func (w *Writer) Transfer(t *measure.Transfer) (err error) {
+	if w.transfers == nil {
+		if w.transfers, err = newLineFile(filepath.Join(w.dir, TransfersFile)); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+	}
+	return appendJSON(w.transfers, t)
+}
+
 func appendJSON(l *lineFile, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b) // ends the line, too
@@ -143,6 +155,9 @@ func appendJSON(l *lineFile, v any) error {
 // Close brings everything to the disk. The Writer can not be used after it.
 func (w *Writer) Close() error {
 	err := errors.Join(w.intervals.close(), w.hosts.close(), w.events.close())
+	if w.transfers != nil {
+		err = errors.Join(err, w.transfers.close())
+	}
 	if d, openErr := os.Open(w.dir); openErr == nil {
 		_ = d.Sync() // not every file system can; the files themselves are safe
 		_ = d.Close()

@@ -147,3 +147,9 @@ func (m *metrics) writeDurations(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%s_count{method=%q} %d\n", metric, name, total)
 	}
 }
+
+// Payload returns how many bytes of files the server has taken and given so far,
+// without headers and listings.
+func (s *Server) Payload() (in, out int64) {
+	return s.metrics.payloadIn.Load(), s.metrics.payloadOut.Load()
+}

@@ -134,6 +134,8 @@ type Sample struct {
 	Write      float64   `json:"write_bytes_per_second"`
 	OwnCPU     float64   `json:"own_cpu_seconds"` // of the agent, in the span
 	OwnMemory  int64     `json:"own_resident_bytes"`
-	Running    int       `json:"running"`                // copies at the end of the span
-	MovedBytes float64   `json:"moved_bytes_per_second"` // by the agent's copies
+	Running    int       `json:"running"`                       // copies at the end of the span
+	MovedBytes float64   `json:"moved_bytes_per_second"`        // by the agent's copies
+	DoorIn     int64     `json:"door_received_bytes,omitempty"` // payload through the door, in the span
+	DoorOut    int64     `json:"door_sent_bytes,omitempty"`
 }

@@ -4,131 +4,140 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"text/tabwriter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/say"
-	"weir/internal/unit"
-	"weir/transfer"
+	scenarios "weir/scenarios/transfer"
 	"weir/transfer/trial"
 )
 
-// demoFlags say what is moved.
+// demoFlags say what is played, and where.
 type demoFlags struct {
-	files int
-	size  string
+	scale string
+	db    string
 	dir   string
+	out   string
 	json  bool
 }
 
 func demoCommand(s streams, signals signalSource) *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
-		Use:   "demo",
-		Short: "Start three sites on this machine and move a dataset among them",
-		Long: `Starts a coordinator and three sites, A, B and C, as processes on this machine's
-loopback interface, makes a dataset at A, moves it to B, then to C from both that have
-it, and prints what each took. All is ended and removed at the end.`,
-		Example: "  weir transfer demo\n  weir transfer demo --files 100 --size 1MiB",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			size, err := unit.ParseSize(f.size)
-			if err != nil || f.files < 1 || f.files > 100_000 {
-				return exit{exitUsage, fmt.Errorf("--files %d --size %s: use 1 to 100000 files, and a size such as 16MiB", f.files, f.size)}
+		Use:   "demo [NAME|FILE]...",
+		Short: "Play the tests of Transfer2Go on sites of this machine",
+		Long: `Starts a coordinator and sites as processes on this machine's loopback interface,
+makes files, moves them as the scenarios say, reads each one again where it has
+arrived, and prints what was expected and what came out. All is ended and removed at
+the end. A scenario is one of weir's own (` + strings.Join(scenarios.Names(), ", ") + `)
+or a YAML file; without one all of weir's own are played, in about a minute.
+
+With --out DIR each scenario leaves an ordinary run directory, DIR/NAME, of which weir
+report makes tables and plots: of each file and of both ends.`,
+		Example: `  weir transfer demo
+  weir transfer demo throughput --out runs/demo
+  weir transfer demo growing --scale seed --dir /data/trial
+  weir transfer demo mine.yaml --db postgres://weir@localhost/weir`,
+		ValidArgsFunction: completeDemos,
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.scale != "small" && f.scale != "seed" {
+				return exit{exitUsage, fmt.Errorf("--scale %s: use small (megabytes) or seed (gigabytes)", f.scale)}
+			}
+			all, err := demos(args)
+			if err != nil {
+				return exit{exitUsage, err}
 			}
 			ctx, cancel := untilSignal(c.Context(), signals, nil, false)
 			defer cancel()
-			return f.run(ctx, int64(size), s)
+			return f.run(ctx, all, s)
 		},
 	}
 	fs := c.Flags()
-	fs.IntVar(&f.files, "files", 10, "`N` files")
-	fs.StringVar(&f.size, "size", "16MiB", "`SIZE` of each")
-	fs.StringVar(&f.dir, "dir", "", "use this existing `DIR` and leave it as it is at the end (default: a temporary one)")
-	jsonFlag(c, &f.json, "print the manifests as JSON")
+	fs.StringVar(&f.scale, "scale", "small", "files of small (megabytes) or of the `SCALE` of seed (1 to 15 GB)")
+	fs.StringVar(&f.db, "db", "", "have the coordinator use this database: a `FILE`, or postgres://USER@HOST/NAME (default: a new file)")
+	fs.StringVar(&f.dir, "dir", "", "make the sites' folders below this existing `DIR` (default: that of temporary files)")
+	fs.StringVarP(&f.out, "out", "o", "", "leave a run directory of each scenario in this `DIR`ectory")
+	jsonFlag(c, &f.json, "print what came out as JSON")
 	quietFlag(c, &s.quiet)
+	_ = c.RegisterFlagCompletionFunc("scale", completeWords(false, "small", "seed")) // the flag is there
 	return c
 }
 
-func (f *demoFlags) run(ctx context.Context, size int64, s streams) (err error) {
+// completeDemos offers the scenarios' names, and YAML files.
+func completeDemos(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(scenarios.Names(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveDefault
+}
+
+// demos reads the scenarios of the given names and files, all of weir's own if there
+// are none.
+func demos(args []string) ([]*trial.Scenario, error) {
+	if len(args) == 0 {
+		args = scenarios.Names()
+	}
+	var all []*trial.Scenario
+	for _, arg := range args {
+		text, own := scenarios.Read(arg)
+		if !own {
+			var err error
+			if text, err = os.ReadFile(arg); err != nil {
+				return nil, fmt.Errorf("%s is neither a file that can be read nor one of %s: %w", arg, strings.Join(scenarios.Names(), ", "), err)
+			}
+		}
+		scenario, err := trial.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		}
+		if slices.ContainsFunc(all, func(s *trial.Scenario) bool { return s.Name == scenario.Name }) {
+			return nil, fmt.Errorf("%s: another scenario has the name %s, too", arg, scenario.Name)
+		}
+		all = append(all, scenario)
+	}
+	return all, nil
+}
+
+// run plays the scenarios one after the other.
+func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) error {
 	command, err := selfCommand()
 	if err != nil {
 		return err
 	}
-	s.say("starting a coordinator and the sites A, B and C on this machine\n")
-	t, err := trial.Start(ctx, trial.Options{Program: command, Dir: f.dir})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	const dataset = "/store/demo"
-	files := trial.Files(dataset, f.files, size)
-	s.say("making %s of %s at A\n", say.Plural(len(files), "file"), unit.Bytes(float64(size)))
-	if err := errors.Join(t.Fill("A", files), t.Add(ctx, dataset, "A")); err != nil {
-		return err
-	}
-	var all []transfer.Manifest
-	for _, to := range []string{"B", "C"} {
-		s.say("moving them to %s\n", to)
-		id, err := t.Submit(ctx, transfer.Submission{Dataset: dataset, To: to})
+	var played []demoPlayed
+	for _, scenario := range all {
+		p := trial.Play{Scenario: scenario, Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: f.db}, Weir: version(), Command: os.Args, Tell: func(text string) { s.say("%s\n", text) }}
+		if f.db != "" {
+			p.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")
+		}
+		if f.out != "" {
+			p.Out = filepath.Join(f.out, scenario.Name)
+		}
+		results, err := f.play(ctx, &p)
 		if err != nil {
 			return err
 		}
-		m, err := t.Wait(ctx, id)
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			if err := t.Right(to, file); err != nil {
-				return err
-			}
-		}
-		all = append(all, m)
+		played = append(played, demoPlayed{scenario, results, p.Out})
 	}
 	if f.json {
-		return writeJSON(s.out, map[string]any{"manifests": all})
+		err = writeJSON(s.out, demoJSON(played))
+	} else {
+		err = tellDemo(s.out, played)
 	}
-	return tellDemo(s.out, all)
-}
-
-func tellDemo(w io.Writer, all []transfer.Manifest) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "REQUEST\tTO\tFROM\tFILES\tSIZE\tTOOK\tSPEED\tSTATUS") // Flush tells
-	complete := true
-	for _, m := range all {
-		r := &m.Request
-		from := map[string]int{}
-		for _, i := range m.Items {
-			from[i.Source]++
-		}
-		took := r.Ended.Sub(r.Began)
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s/s\t%s\n", r.ID, r.To, sources(from), r.Count.Done, unit.Bytes(float64(r.Count.DoneBytes)),
-			unit.Seconds(took.Round(time.Millisecond).Seconds()), unit.Bytes(float64(r.Count.DoneBytes)/max(took.Seconds(), 1e-9)), r.Status)
-		complete = complete && r.Status == transfer.Completed
+	if err == nil && demoProblems(played) > 0 {
+		err = exit{code: exitMissed}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if !complete {
-		return exit{code: exitMissed}
-	}
-	_, err := fmt.Fprintln(w, "each file was read again at its destination: all are as they were made")
 	return err
 }
 
-// sources says how many files came from which site.
-func sources(from map[string]int) string {
-	text := ""
-	for _, name := range []string{"A", "B", "C"} {
-		if n := from[name]; n > 0 {
-			if text != "" {
-				text += ", "
-			}
-			text += fmt.Sprintf("%s (%d)", name, n)
+// play plays one scenario in a folder of its own.
+func (f *demoFlags) play(ctx context.Context, p *trial.Play) (results []trial.Result, err error) {
+	if f.dir != "" {
+		if p.Options.Dir, err = os.MkdirTemp(f.dir, "weir-trial-"); err != nil {
+			return nil, err
 		}
+		defer func() { err = errors.Join(err, os.RemoveAll(p.Options.Dir)) }()
 	}
-	return text
+	return p.Run(ctx)
 }

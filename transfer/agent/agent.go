@@ -133,6 +133,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	}
 	if a.o.Door != nil {
 		a.door, err = a.openDoor(ctx)
+		a.samples.door = a.door
 	}
 	return err
 }

@@ -15,10 +15,13 @@ const mostSamples = 600
 type samples struct {
 	hands *hands
 	clock *clock
+	door  *door // nil: it only dials out
 
 	mu    sync.Mutex
 	kept  []transfer.Sample
 	moved int64 // at the last sample
+	in    int64 // through the door, by then
+	out   int64
 }
 
 // Sample implements monitor.Sink.
@@ -33,6 +36,11 @@ func (s *samples) Sample(m *monitor.Sample) error {
 		out.MovedBytes = float64(moved-s.moved) / m.Seconds
 	}
 	s.moved = moved
+	if s.door != nil {
+		in, sent := s.door.server.Payload()
+		out.DoorIn, out.DoorOut = in-s.in, sent-s.out
+		s.in, s.out = in, sent
+	}
 	s.kept = append(s.kept, out)
 	if len(s.kept) > mostSamples {
 		s.kept = s.kept[len(s.kept)-mostSamples:]

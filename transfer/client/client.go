@@ -185,6 +185,14 @@ func (c *Client) Tries(ctx context.Context, after int64, n int) (tries []transfe
 	return a.Tries, a.Next, err
 }
 
+// Samples returns up to n samples (0: 1000) of a site's host after a time, the
+// oldest first. GET /api/v1/samples?site=&after=&n=
+func (c *Client) Samples(ctx context.Context, site string, after time.Time, n int) ([]transfer.Sample, error) {
+	q := page(strconv.FormatInt(after.UnixNano(), 10), n)
+	q.Set("site", site)
+	return get[[]transfer.Sample](ctx, c, "/api/v1/samples", q)
+}
+
 // Token has the coordinator make a token. POST /api/v1/tokens
 func (c *Client) Token(ctx context.Context, t transfer.NewToken) (string, error) {
 	type answer struct {

@@ -62,6 +62,30 @@ func (c *Client) Attempts(ctx context.Context, id, item int64, n int) ([]transfe
 	return get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
 }
 
+// EachAttempt calls f for each attempt at the files of a request, file by file.
+// GET /api/v1/requests/ID/attempts?n=&after=&epoch=
+func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Attempt) error) error {
+	const n = 10_000
+	q := page("", n)
+	for {
+		list, err := get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
+		if err != nil {
+			return err
+		}
+		for _, a := range list {
+			if err := f(a); err != nil {
+				return err
+			}
+		}
+		if len(list) < n {
+			return nil
+		}
+		last := list[n-1]
+		q.Set("after", strconv.FormatInt(last.Item, 10))
+		q.Set("epoch", strconv.FormatInt(last.Epoch, 10))
+	}
+}
+
 // Manifest returns what a request came to, file by file.
 // GET /api/v1/requests/ID/manifest
 func (c *Client) Manifest(ctx context.Context, id int64) (transfer.Manifest, error) {

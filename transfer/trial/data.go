@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/adler"
 	"weir/internal/content"
 	"weir/transfer"
 )
@@ -31,32 +32,34 @@ func Files(dataset string, n int, size int64) []File {
 // Fill makes files at a site.
 func (t *Trial) Fill(site string, files []File) error {
 	for _, f := range files {
-		if err := f.write(filepath.Join(t.Root(site), filepath.FromSlash(f.Name))); err != nil {
+		if _, err := f.write(filepath.Join(t.Root(site), filepath.FromSlash(f.Name))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f File) write(path string) (err error) {
+// write makes the file and returns its checksum.
+func (f File) write(path string) (sum string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
+		return "", err
 	}
 	to, err := os.Create(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	buffer := make([]byte, 1<<20)
+	digest, buffer := adler.New(), make([]byte, 1<<20)
 	for at := int64(0); at < f.Size; {
 		part := buffer[:min(int64(len(buffer)), f.Size-at)]
 		content.Fill(part, f.seed(), at)
 		if _, err := to.Write(part); err != nil {
-			return err
+			return "", err
 		}
+		_, _ = digest.Write(part)
 		at += int64(len(part))
 	}
-	return nil
+	return adler.Text(digest.Sum32()), nil
 }
 
 // seed is FNV-1a of the name (Fowler, Noll, Vo: draft-eastlake-fnv).

@@ -1,0 +1,25 @@
+// Package transfer has the scenarios of this folder, so that the program has them
+// wherever it is.
+package transfer
+
+import (
+	"embed"
+	"slices"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Names are those of all scenarios, in the order in which they are played.
+func Names() []string {
+	return []string{"growing", "dataset", "missing", "sources", "site-off", "throughput", "push-pull"}
+}
+
+// Read returns a scenario's YAML; false if there is none of that name.
+func Read(name string) ([]byte, bool) {
+	if !slices.Contains(Names(), name) {
+		return nil, false
+	}
+	text, err := files.ReadFile(name + ".yaml")
+	return text, err == nil
+}

@@ -1,0 +1,245 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/storage"
+	"weir/transfer"
+	"weir/transfer/client"
+)
+
+// around is how much more of the hosts is told than of the copies.
+const around = 2 * time.Second
+
+// A site is one end of copies, with what its host went through.
+type site struct {
+	name    string
+	samples []transfer.Sample // by time
+	source  bool
+	dest    bool
+}
+
+// hosts asks for the samples of all sites.
+func hosts(ctx context.Context, c *client.Client, all []*taken) (map[string]*site, error) {
+	sites := map[string]*site{}
+	at := func(name string) *site {
+		if sites[name] == nil {
+			sites[name] = &site{name: name}
+		}
+		return sites[name]
+	}
+	for _, t := range all {
+		for i := range t.list {
+			a := &t.list[i]
+			at(a.Dest).dest = true
+			if a.Source != "" {
+				at(a.Source).source = true
+			}
+		}
+	}
+	after, end := all[0].begin.Add(-around), all[len(all)-1].end.Add(around)
+	for _, s := range sites {
+		for from := after; ; {
+			list, err := c.Samples(ctx, s.name, from, 0)
+			if err != nil {
+				return nil, err
+			}
+			if len(list) == 0 {
+				break
+			}
+			from = list[len(list)-1].Time
+			s.samples = append(s.samples, list...)
+			if from.After(end) {
+				break
+			}
+		}
+		s.samples = slices.DeleteFunc(s.samples, func(x transfer.Sample) bool { return x.Seconds <= 0 || x.Time.Add(-seconds(x.Seconds)).After(end) })
+	}
+	return sites, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// samples are those of all hosts, as a run directory has them.
+func samples(sites map[string]*site, all []*taken) []*monitor.Sample {
+	var list []*monitor.Sample
+	for _, s := range sites {
+		for i := range s.samples {
+			list = append(list, s.sample(&s.samples[i], all))
+		}
+	}
+	slices.SortFunc(list, func(a, b *monitor.Sample) int {
+		if c := a.Time.Compare(b.Time); c != 0 {
+			return c
+		}
+		return map[bool]int{true: -1, false: 1}[a.Host < b.Host]
+	})
+	return list
+}
+
+// sample says what an agent has told. It tells only how busy the cores were, not
+// with what: that is under user.
+func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
+	out := &monitor.Sample{Time: x.Time, Seconds: x.Seconds, Host: "site " + s.name, Role: "server", Cores: x.Cores, CPU: &monitor.CPU{User: x.CPU, Idle: 1 - x.CPU}}
+	if x.Total > 0 {
+		out.Memory = &monitor.Memory{Total: x.Total, Available: int64((1 - x.Memory) * float64(x.Total))}
+	}
+	bytes := func(rate float64) int64 { return int64(rate * x.Seconds) }
+	out.Nets = []monitor.Net{{Name: "all", Received: bytes(x.In), Sent: bytes(x.Out)}}
+	out.Disks = []monitor.Disk{{Name: "all", Read: x.Read, Write: x.Write}}
+	out.Procs = []monitor.Proc{{Name: "weir agent", Role: "server", Count: 1, User: x.OwnCPU, RSS: x.OwnMemory, Sent: x.DoorOut, Received: x.DoorIn}}
+	middle := x.Time.Add(-seconds(x.Seconds / 2))
+	for _, t := range all {
+		if !middle.Before(t.begin) && !middle.After(t.end) {
+			out.Step = t.step
+		}
+	}
+	return out
+}
+
+// intervals cut a step at whole seconds of the wall clock, apart for each source.
+func (t *taken) intervals(sites map[string]*site) []*measure.Interval {
+	var all []*measure.Interval
+	sources := t.sources()
+	for from := t.begin; from.Before(t.end); {
+		to := from.Truncate(time.Second).Add(time.Second)
+		if to.After(t.end) {
+			to = t.end
+		}
+		running := 0.0
+		cut := make([]*measure.Interval, len(sources))
+		for i, s := range sources {
+			cut[i] = &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: t.step, Phase: measure.Hold, Kind: storage.Copy, Server: s}
+		}
+		for i := range t.list {
+			a := &t.list[i]
+			if k := slices.Index(sources, a.Source); k >= 0 {
+				t.count(cut[k], a, from, to, sites)
+				running += overlap(a, from, to).Seconds()
+			}
+		}
+		for _, iv := range cut {
+			iv.Clients = running / iv.Seconds
+		}
+		all = append(all, cut...)
+		from = to
+	}
+	return all
+}
+
+func (t *taken) sources() (all []string) {
+	for i := range t.list {
+		all = append(all, t.list[i].Source)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// count adds what an attempt did between two moments.
+func (t *taken) count(iv *measure.Interval, a *measure.Transfer, from, to time.Time, sites map[string]*site) {
+	within := func(at time.Time) bool { return !at.Before(from) && (at.Before(to) || at.Equal(to) && to.Equal(t.end)) }
+	if within(a.Begin) {
+		iv.Begun++
+	}
+	iv.Moved += part(a, from, to, sites)
+	if !within(a.End) {
+		return
+	}
+	switch {
+	case a.Done:
+		iv.Done++
+		iv.Tasks++
+		iv.Latency.Record(a.End.Sub(a.Begin))
+		if a.Verified {
+			iv.Verified++
+		} else {
+			iv.Unproven++
+		}
+	case !a.Begin.IsZero():
+		if iv.Failed == nil {
+			iv.Failed = map[storage.Class]int64{}
+		}
+		iv.Failed[a.Class]++
+	}
+}
+
+// overlap is for how long an attempt ran between two moments.
+func overlap(a *measure.Transfer, from, to time.Time) time.Duration {
+	if a.Begin.IsZero() {
+		return 0
+	}
+	if a.Begin.After(from) {
+		from = a.Begin
+	}
+	if a.End.Before(to) {
+		to = a.End
+	}
+	return max(0, to.Sub(from))
+}
+
+// part is how many bytes of an attempt moved between two moments: as the samples
+// of who moved them tell, where they cover it, else evenly. Parts of adjoining
+// spans add up to the whole.
+func part(a *measure.Transfer, from, to time.Time, sites map[string]*site) int64 {
+	if a.Moved == 0 || a.Begin.IsZero() {
+		return 0
+	}
+	upTo := func(at time.Time) int64 {
+		if !at.Before(a.End) { // also of attempts that took no time
+			return a.Moved
+		}
+		if !at.After(a.Begin) {
+			return 0
+		}
+		mover := sites[a.Dest]
+		if a.Mode == string(transfer.Push) {
+			mover = sites[a.Source]
+		}
+		if whole := mover.moved(a.Begin, a.End); whole > 0 {
+			return int64(float64(a.Moved) * min(1, mover.moved(a.Begin, at)/whole))
+		}
+		return int64(float64(a.Moved) * at.Sub(a.Begin).Seconds() / a.End.Sub(a.Begin).Seconds())
+	}
+	if !a.End.After(from) && !a.End.Equal(a.Begin) {
+		return 0
+	}
+	if a.End.Equal(a.Begin) && (a.End.Before(from) || !a.End.Before(to)) {
+		return 0
+	}
+	return upTo(to) - upTo(from)*boolInt(!a.End.Equal(a.Begin))
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// moved is what a site's agent moved between two moments, by its samples; 0 if
+// these do not cover them, or are too coarse.
+func (s *site) moved(from, to time.Time) float64 {
+	sum, covered := 0.0, time.Duration(0)
+	for i := range s.samples {
+		x := &s.samples[i]
+		begin, end := x.Time.Add(-seconds(x.Seconds)), x.Time
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		if d := end.Sub(begin); d > 0 {
+			sum += x.MovedBytes * d.Seconds()
+			covered += d
+		}
+	}
+	if covered < to.Sub(from)*9/10 {
+		return 0
+	}
+	return sum
+}

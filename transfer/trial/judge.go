@@ -1,0 +1,146 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/internal/say"
+	"weir/transfer"
+)
+
+// collect finds out what became of the files: by the manifests, and by reading each
+// one again where it should be.
+func (s *scene) collect(ctx context.Context, r *Result) error {
+	c, err := s.t.Client()
+	if err != nil {
+		return err
+	}
+	end := s.begin
+	for _, id := range s.ids {
+		m, err := c.Manifest(ctx, id)
+		if err != nil {
+			return err
+		}
+		r.Status[m.Request.Status]++
+		if m.Request.Ended.After(end) {
+			end = m.Request.Ended
+		}
+		for _, i := range m.Items {
+			if i.State == transfer.Done || i.State == transfer.Skipped {
+				r.Arrived++
+				r.From[i.Source]++
+				r.Ends = append(r.Ends, i.Ended.Sub(s.begin).Seconds())
+			} else {
+				r.Named[i.Name] = i.Reason
+			}
+		}
+	}
+	slices.Sort(r.Ends)
+	r.Seconds = end.Sub(s.begin).Seconds()
+	for _, f := range s.files {
+		path := filepath.Join(s.t.Root(s.c.To), filepath.FromSlash(f.Name))
+		if _, named := r.Named[f.Name]; named {
+			if _, err := os.Lstat(path); err == nil {
+				r.problem("%s has not arrived by the manifest, and is there", f.Name)
+			}
+		} else if err := s.t.Right(s.c.To, f); err != nil {
+			r.problem("%v", err)
+		}
+	}
+	if line := s.t.locked(); line != "" {
+		r.problem("the coordinator's log: %s", line)
+	}
+	return nil
+}
+
+func (r *Result) problem(format string, a ...any) {
+	if len(r.Problems) < 20 {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, a...))
+	}
+}
+
+// locked is a line of the coordinator's log about a database that was locked or
+// busy, "" if there is none.
+func (t *Trial) locked() string {
+	log, err := os.ReadFile(filepath.Join(t.dir, "coordinator.log"))
+	if err != nil {
+		return "" // it logs elsewhere
+	}
+	for line := range strings.Lines(string(log)) {
+		low := strings.ToLower(line)
+		if strings.Contains(low, "locked") || strings.Contains(low, "sqlite_busy") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// judge compares with what is expected.
+func (s *scene) judge(r *Result) {
+	e := &s.c.Expect
+	if n := r.Status[e.Status]; n != r.Requests {
+		r.problem("%s", r.statusText())
+	}
+	if !e.Arrived.has(r.Arrived) {
+		r.problem("%s arrived", say.Plural(r.Arrived, "file"))
+	}
+	if e.Named.Given && !e.Named.has(len(r.Named)) {
+		r.problem("%s were named", say.Plural(len(r.Named), "file"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Named)) {
+		if reason := r.Named[name]; reason == "" || !strings.Contains(reason, e.Reason) {
+			r.problem("%s is named with the reason %q", name, reason)
+		}
+	}
+	for _, site := range slices.Sorted(maps.Keys(e.From)) {
+		if !e.From[site].has(r.From[site]) {
+			r.problem("%d came from %s", r.From[site], site)
+		}
+	}
+	if len(s.pending) > 0 {
+		r.problem("all had ended before site %s was to be switched", s.pending[0].Off+s.pending[0].On)
+	}
+}
+
+// statusText says how the requests ended.
+func (r *Result) statusText() string {
+	var parts []string
+	for _, st := range slices.Sorted(maps.Keys(r.Status)) {
+		text := string(st)
+		if r.Requests > 1 {
+			text = fmt.Sprintf("%d %s", r.Status[st], st)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Text says what came out, in the words of Expect.Text.
+func (r *Result) Text() string {
+	parts := []string{r.statusText(), fmt.Sprintf("%d arrived", r.Arrived)}
+	if len(r.Named) > 0 {
+		parts = append(parts, fmt.Sprintf("%d named", len(r.Named)))
+	}
+	if len(r.From) > 1 || len(r.Case.Expect.From) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(r.From)) {
+			parts = append(parts, fmt.Sprintf("%d from %s", r.From[name], name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Bytes is how much arrived.
+func (r *Result) Bytes() int64 { return int64(r.Arrived) * r.Size }
+
+// Spread is the time from the first file's arrival to the last one's, in seconds.
+func (r *Result) Spread() float64 {
+	if len(r.Ends) == 0 {
+		return 0
+	}
+	return r.Ends[len(r.Ends)-1] - r.Ends[0]
+}
