@@ -63,7 +63,7 @@ type Interval struct {
 // for the first time, a warning.
 type Event struct {
 	Time  time.Time     `json:"time"`
-	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, link, worker, resume, end
+	Kind  string        `json:"event"` // run, step, phase, error, warning, threshold, search, link, site, worker, resume, end
 	Step  int           `json:"step,omitempty"`
 	Text  string        `json:"text"`
 	Class storage.Class `json:"class,omitzero"`   // of errors

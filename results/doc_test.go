@@ -32,6 +32,7 @@ func TestDocumentedKeys(t *testing.T) {
 		"hosts.jsonl":     {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{}, monitor.Service{}, monitor.Link{}, monitor.Balancer{}, monitor.Balanced{}, monitor.Transfers{}, monitor.TransfersSpan{}, link.Traffic{}, link.Quantiles{}},
 		"events.jsonl":    {measure.Event{}, measure.Worker{}},
 		"manifest.jsonl":  {manifestLine{}},
+		"transfers.jsonl": {measure.Transfer{}},
 	} {
 		t.Run(section, func(t *testing.T) { keys.Compare(t, "../docs/results.md", section, types...) })
 	}

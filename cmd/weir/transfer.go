@@ -27,7 +27,7 @@ are named with their reasons), failed, cancelled, rejected or expired.`,
 	c.AddCommand(
 		submitCommand(s, signals), transferShowCommand(s, signals), transferListCommand(s),
 		decisionCommand(s, approving()), decisionCommand(s, rejecting()), decisionCommand(s, ending()), decisionCommand(s, retrying()),
-		explainCommand(s), manifestCommand(s), backtestCommand(s), demoCommand(s, signals),
+		explainCommand(s), manifestCommand(s), backtestCommand(s), recordCommand(s), demoCommand(s, signals),
 	)
 	return c
 }

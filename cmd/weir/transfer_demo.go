@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	scenarios "weir/scenarios/transfer"
+	plays "weir/scenarios/transfer"
 	"weir/transfer/trial"
 )
 
@@ -33,7 +33,7 @@ func demoCommand(s streams, signals signalSource) *cobra.Command {
 		Long: `Starts a coordinator and sites as processes on this machine's loopback interface,
 makes files, moves them as the scenarios say, reads each one again where it has
 arrived, and prints what was expected and what came out. All is ended and removed at
-the end. A scenario is one of weir's own (` + strings.Join(scenarios.Names(), ", ") + `)
+the end. A scenario is one of weir's own (` + strings.Join(plays.Names(), ", ") + `)
 or a YAML file; without one all of weir's own are played, in about a minute.
 
 With --out DIR each scenario leaves an ordinary run directory, DIR/NAME, of which weir
@@ -69,22 +69,22 @@ report makes tables and plots: of each file and of both ends.`,
 
 // completeDemos offers the scenarios' names, and YAML files.
 func completeDemos(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return slices.DeleteFunc(scenarios.Names(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveDefault
+	return slices.DeleteFunc(plays.Names(), func(name string) bool { return slices.Contains(args, name) }), cobra.ShellCompDirectiveDefault
 }
 
 // demos reads the scenarios of the given names and files, all of weir's own if there
 // are none.
 func demos(args []string) ([]*trial.Scenario, error) {
 	if len(args) == 0 {
-		args = scenarios.Names()
+		args = plays.Names()
 	}
 	var all []*trial.Scenario
 	for _, arg := range args {
-		text, own := scenarios.Read(arg)
+		text, own := plays.Read(arg)
 		if !own {
 			var err error
 			if text, err = os.ReadFile(arg); err != nil {
-				return nil, fmt.Errorf("%s is neither a file that can be read nor one of %s: %w", arg, strings.Join(scenarios.Names(), ", "), err)
+				return nil, fmt.Errorf("%s is neither a file that can be read nor one of %s: %w", arg, strings.Join(plays.Names(), ", "), err)
 			}
 		}
 		scenario, err := trial.Parse(text)

@@ -510,15 +510,6 @@ func TestInterruptOfWaiting(t *testing.T) {
 	r.completes(1, files...)
 }
 
-// The demonstration moves its files.
-func TestTransferDemo(t *testing.T) {
-	t.Parallel()
-	code, said := started(t, "transfer", "demo", "--size", "100kB").ended()
-	if code != exitFine || !strings.Contains(said, "completed") || !strings.Contains(said, "all are as they were made") {
-		t.Errorf("exit code %d: %s", code, said)
-	}
-}
-
 // A locked buffer is written by a process while a test reads it.
 type locked struct {
 	mu  sync.Mutex
