@@ -78,7 +78,7 @@ $(LINT): Makefile
 bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about forty minutes)
 	go run ./internal/bench -weir $(BIN)/weir -out docs/benchmarks.md
 
-screenshots: build ## the pictures of the pages, docs/*.png (two minutes; best on a machine that does nothing else)
+screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best on a machine that does nothing else)
 	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
 
 chaos: ## faults of runs on many machines, for as long as they take: workers killed for a minute, a network cut for 20 s (three minutes)

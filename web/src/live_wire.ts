@@ -33,8 +33,8 @@ export class Wire<M> {
   private retryAt = 0;
   private hiddenAt = 0;
 
-  /** address returns what is asked for; since is the place to go on from, "" is none. */
-  constructor(private readonly listener: Listener<M>, private readonly address: (since: string) => string) {
+  /** address returns what is asked for; since is the place to go on from, "" is none. A page that nobody sees lets go after rest milliseconds. */
+  constructor(private readonly listener: Listener<M>, private readonly address: (since: string) => string, private readonly rest = unseen) {
     addEventListener("online", () => this.hurry());
     document.addEventListener("visibilitychange", () => {
       this.hiddenAt = document.hidden ? Date.now() : 0;
@@ -110,7 +110,7 @@ export class Wire<M> {
   }
 
   private watch(): void {
-    if (this.hiddenAt > 0 && Date.now() - this.hiddenAt > unseen) {
+    if (this.hiddenAt > 0 && Date.now() - this.hiddenAt > this.rest) {
       this.close();
       this.fails = 0;
       this.listener.state("resting until somebody looks", false);

@@ -20,6 +20,9 @@ import "./transfer.css";
 
 const places = [["#/", "Overview"], ["#/requests", "Requests"], ["#/datasets", "Datasets"], ["#/sites", "Sites"], ["#/links", "Links"]] as const;
 
+/** A page that nobody sees lets its connection go after so many milliseconds: a browser has six for each server, for all its tabs. */
+const rest = 5000;
+
 /** unescape reads a name in an address. */
 function unescape(text: string): string {
   try {
@@ -49,7 +52,7 @@ class App implements Desk {
     this.pulse = new Pulse(() => this.view.beat(), (err) => this.lost(err));
     this.view = this.choose();
     addEventListener("hashchange", () => this.turn());
-    const wire = new Wire<Happening>({ message: (e) => this.happened(e), state: (text, good) => this.connection(text, good) }, (since) => "/api/v1/events?after=" + (since || "0"));
+    const wire = new Wire<Happening>({ message: (e) => this.happened(e), state: (text, good) => this.connection(text, good) }, (since) => "/api/v1/events?after=" + (since || "0"), rest);
     this.connection("connecting", true);
     wire.open(true);
     this.put();

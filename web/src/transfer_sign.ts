@@ -20,7 +20,7 @@ export async function signIn(root: HTMLElement): Promise<Who> {
     try {
       return await ask<Who>("/session");
     } catch (err) {
-      if (status(err) === 401) return form(root, problem);
+      if (status(err) === 401) return form(root, problem || sentence(err).replace(/^Nobody is signed in\.$/, ""));
       root.replaceChildren(el("main", "sign", "", el("h1", "", "weir transfers"), el("p", "fail", sentence(err) + " Trying again …")));
       await new Promise((done) => setTimeout(done, 2000));
     }
