@@ -98,7 +98,7 @@ func TestDecisions(t *testing.T) {
 	if _, err := bob.Cancel(t.Context(), q.ID, ""); wire.Status(err) != http.StatusForbidden {
 		t.Errorf("somebody else's is cancelled: %v", err)
 	}
-	if e, err := bob.Explain(t.Context(), q.ID, ""); err != nil || len(e.Reasons) != 1 || !strings.Contains(e.Reasons[0].Text, "approval") {
+	if e, err := bob.Explain(t.Context(), q.ID, ""); err != nil || len(e.Reasons) != 1 || e.Reasons[0].Files != 2 || !strings.Contains(e.Reasons[0].Text, "approval") {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if q, err = boss.Approve(t.Context(), q.ID, "fine"); err != nil || q.Decided != "boss" {

@@ -78,13 +78,13 @@ func (x *explainer) request(ctx context.Context) error {
 	n := x.q.Count
 	switch {
 	case x.q.Status == transfer.Awaiting:
-		x.add("awaiting", "", n.Files, "It awaits approval by somebody with the role %s.", mayApprove)
+		x.add("awaiting", "", x.files(), "It awaits approval by somebody with the role %s.", mayApprove)
 		return nil
 	case x.q.Status.Ended():
-		x.add("ended", "", n.Files, "It has ended: %s%s.", x.q.Status, because(x.q.Reason))
+		x.add("ended", "", x.files(), "It has ended: %s%s.", x.q.Status, because(x.q.Reason))
 		return nil
 	case x.q.Status == transfer.Resolving:
-		x.add("resolving", "", 0, "Its files are being written down: %s so far.", say.Plural(int(n.Files), "file"))
+		x.add("resolving", "", 0, "Its files are being written down: %d of %s so far.", n.Files, say.Plural(int(x.q.Asked.Files), "file"))
 	}
 	for state, count := range map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.Lost: n.Failed} {
 		if count == 0 {
@@ -100,6 +100,10 @@ func (x *explainer) request(ctx context.Context) error {
 	}
 	return nil
 }
+
+// files are how many the request is about: those that were asked for as long as
+// none is written down.
+func (x *explainer) files() int64 { return cmp.Or(x.q.Count.Files, x.q.Asked.Files) }
 
 func because(reason string) string {
 	if reason == "" {
