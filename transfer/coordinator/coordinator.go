@@ -65,6 +65,7 @@ type Coordinator struct {
 	log     *slog.Logger
 	now     func() time.Time
 	db      *db.DB
+	claim   *db.Claim
 	catalog *store.Store
 	queue   *queue.Queue
 	seal    *seal
@@ -147,6 +148,11 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if c.db, err = db.Open(ctx, address, db.Options{}); err != nil {
 		return err
 	}
+	if c.claim, err = c.db.Claim(ctx, "weir coordinator", self()); errors.Is(err, db.ErrTaken) {
+		return fmt.Errorf("another coordinator has this database: %w: end that one first, or give this one a database of its own", err)
+	} else if err != nil {
+		return err
+	}
 	if c.catalog, err = store.Open(ctx, c.db); err != nil {
 		return err
 	}
@@ -157,6 +163,15 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 		return err
 	}
 	return c.openHub(ctx)
+}
+
+// self is what this process is called by others.
+func self() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine"
+	}
+	return fmt.Sprintf("the weir coordinator of %.24s, process %d", host, os.Getpid())
 }
 
 // listen begins to answer.
@@ -308,6 +323,9 @@ func (c *Coordinator) Close() error {
 	}
 	if c.tpc != nil {
 		c.tpc.Close()
+	}
+	if c.claim != nil {
+		errs = append(errs, c.claim.Close())
 	}
 	if c.db != nil {
 		errs = append(errs, c.db.Close())

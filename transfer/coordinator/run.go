@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,15 +21,26 @@ const (
 )
 
 // Run moves what is to be moved, until ctx ends: then it has third parties give
-// up, and returns nil. What goes wrong is said to the log, and tried again.
+// up, and returns nil. What goes wrong is said to the log, and tried again. Only
+// another coordinator that has taken the database meanwhile ends it with an error.
 func (c *Coordinator) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	var loops sync.WaitGroup
+	var taken error
+	loops.Go(func() {
+		defer end()
+		taken = c.claim.Keep(ctx)
+	})
 	for _, loop := range []func(context.Context){c.workAll, c.dealAll, c.beat, c.askAll, c.probeAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.orphans()
 	loops.Wait()
 	c.third.Wait()
+	if taken != nil {
+		return fmt.Errorf("coordinator: database %s: another coordinator has it: %w", c.db, taken)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*second)
 	defer cancel()
 	if err := c.keepLinks(ctx); err != nil && !errors.Is(err, db.ErrBusy) {

@@ -1,0 +1,154 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"weir/internal/pause"
+)
+
+// A Claim keeps other processes from claiming the same name in a database.
+type Claim struct {
+	config *pgx.ConnConfig
+	name   string
+	every  time.Duration
+	conn   *pgx.Conn // nil: it was lost
+	last   session
+}
+
+// A session is one connection's at a server, which does not give its number to
+// another one that began at the same moment.
+type session struct {
+	pid   int32
+	since time.Time
+	who   string
+	from  string
+}
+
+const (
+	claimEvery   = 2 * time.Second  // a claim is looked after so often
+	claimTime    = 5 * time.Second  // an answer takes this long at most
+	claimPatient = time.Second      // for a process that was killed to be missed by the server
+	claimRetry   = time.Second / 10 // meanwhile
+)
+
+// Claim claims a name in the database for this process until Close; who says to
+// others whose it is, in at most 63 bytes. Its error is ErrTaken, with who has it,
+// if another process does. In PostgreSQL it is an advisory lock of a connection of
+// its own, which Keep looks after. A SQLite file is one process's anyway: there is
+// nothing to claim.
+func (d *DB) Claim(ctx context.Context, name, who string) (*Claim, error) {
+	c := &Claim{name: name, every: claimEvery}
+	p, ok := d.backend.(*postgres)
+	if !ok {
+		return c, nil
+	}
+	c.config = p.pool.Config().ConnConfig.Copy()
+	c.config.RuntimeParams["application_name"] = who
+	// A machine that is gone is missed within a minute, and not after two hours.
+	for key, value := range map[string]string{"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"} {
+		c.config.RuntimeParams[key] = value
+	}
+	for begin := time.Now(); ; {
+		err := c.take(ctx)
+		may := errors.Is(err, ErrTaken) || errors.Is(err, ErrBusy)
+		if !may || time.Since(begin) > claimPatient || !pause.For(ctx, claimRetry) {
+			if err != nil {
+				return nil, fmt.Errorf("database %s: %w", d.url, err)
+			}
+			return c, nil
+		}
+	}
+}
+
+// Keep takes the claim anew whenever its connection is lost, until ctx ends; then
+// it returns nil. It returns ErrTaken, with who has it, if another process was
+// faster: then this one is not to go on.
+func (c *Claim) Keep(ctx context.Context) error {
+	for pause.For(ctx, c.every) {
+		if c.config == nil || c.alive(ctx) {
+			continue
+		}
+		if err := c.take(ctx); errors.Is(err, ErrTaken) && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives the claim back, after Keep has returned.
+func (c *Claim) Close() error {
+	if c.conn == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	defer cancel()
+	return c.conn.Close(ctx)
+}
+
+// alive tells whether the connection that holds the claim is there.
+func (c *Claim) alive(ctx context.Context) bool {
+	if c.conn == nil {
+		return false
+	}
+	asking, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	if c.conn.Ping(asking) == nil || ctx.Err() != nil {
+		return true
+	}
+	_ = c.conn.Close(asking) // it is of no use any more
+	c.conn = nil
+	return false
+}
+
+// key is a claim's lock: those of different schemas in one database differ.
+const key = "hashtextextended($1 || ' ' || current_schema(), 0)"
+
+// holder is who has an advisory lock: https://www.postgresql.org/docs/15/view-pg-locks.html
+const holder = `SELECT a.pid, COALESCE(a.backend_start, 'epoch'), COALESCE(NULLIF(a.application_name, ''), 'another program'), COALESCE(host(a.client_addr), 'the machine of the database')
+	FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND l.classid::bigint = (` + key + ` >> 32) & 4294967295 AND l.objid::bigint = ` + key + ` & 4294967295`
+
+// take connects and takes the claim.
+func (c *Claim) take(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, c.config)
+	if err != nil {
+		return pgError(err)
+	}
+	mine := false
+	if err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock("+key+")", c.name).Scan(&mine); err == nil && !mine {
+		err = c.taken(ctx, conn)
+	} else if err == nil {
+		err = conn.QueryRow(ctx, "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&c.last.pid, &c.last.since)
+	}
+	if err != nil {
+		_ = conn.Close(ctx) // the error before matters
+		return pgError(err)
+	}
+	c.conn = conn
+	return nil
+}
+
+// taken says who has the claim. If that is a connection of ours that the server
+// still takes for a living one, it is ended.
+func (c *Claim) taken(ctx context.Context, conn *pgx.Conn) error {
+	var s session
+	err := conn.QueryRow(ctx, holder, c.name).Scan(&s.pid, &s.since, &s.who, &s.from)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("%w: another process had it a moment ago", ErrBusy)
+	case err != nil:
+		return err
+	case s.pid == c.last.pid && s.since.Equal(c.last.since):
+		_, err = conn.Exec(ctx, "SELECT pg_terminate_backend($1)", s.pid)
+		return errors.Join(ErrBusy, err)
+	}
+	return fmt.Errorf("%w by %s, which came from %s at %s", ErrTaken, s.who, s.from, s.since.UTC().Format("2006-01-02 15:04:05 UTC"))
+}

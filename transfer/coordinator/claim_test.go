@@ -1,0 +1,28 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+
+	"weir/internal/db/dbtest"
+)
+
+// A second coordinator of a database is refused, and told who has it; the state
+// folders are different ones. When the first has ended it may come.
+func TestOneCoordinatorPerDatabase(t *testing.T) {
+	t.Parallel()
+	first := start(t, Config{DB: dbtest.Server(t)})
+	conf := first.conf
+	conf.State = t.TempDir()
+	if c, err := Open(t.Context(), conf); err == nil || !strings.Contains(err.Error(), "another coordinator has this database") || !strings.Contains(err.Error(), "by the weir coordinator of ") {
+		t.Errorf("a second one: %v, %v", c, err)
+	}
+	if _, err := first.admin.Sites(t.Context()); err != nil {
+		t.Error(err)
+	}
+	first.end()
+	second := start(t, conf)
+	if _, err := second.admin.Sites(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
