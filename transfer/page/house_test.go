@@ -38,7 +38,7 @@ func open(t *testing.T) *house {
 // begin starts the coordinator, at the same place as often as one likes.
 func (h *house) begin(at string) {
 	h.t.Helper()
-	c, err := coordinator.Open(h.t.Context(), coordinator.Config{State: h.state, Listen: at, Plain: true})
+	c, err := coordinator.Open(h.t.Context(), coordinator.Config{State: h.state, Listen: at})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func (h *house) begin(at string) {
 
 func (h *house) client(token string) *client.Client {
 	h.t.Helper()
-	c, err := client.New(client.Config{URLs: []string{h.URL()}, Token: token})
+	c, err := client.New(client.Config{URLs: []string{h.URL()}, Pin: h.Pin(), Token: token})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (h *house) agent(site string) (end func()) {
 		root = h.t.TempDir()
 		h.roots[site] = root
 	}
-	a, err := agent.New(h.t.Context(), agent.Options{Site: site, Root: root, Coordinator: client.Config{URLs: []string{h.URL()}, Token: h.as("agent of "+site, "weir.agent:"+site)}, Door: &agent.DoorOptions{Listen: "127.0.0.1:0"}})
+	a, err := agent.New(h.t.Context(), agent.Options{Site: site, Root: root, Coordinator: client.Config{URLs: []string{h.URL()}, Pin: h.Pin(), Token: h.as("agent of "+site, "weir.agent:"+site)}, Door: &agent.DoorOptions{Listen: "127.0.0.1:0"}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,15 +1,25 @@
 package page_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/security"
+	"github.com/chromedp/chromedp"
+
 	"weir/lab/browser"
 	"weir/transfer"
 )
+
+// trusting is somebody who has looked at the coordinator's own certificate.
+func trusting(ctx context.Context) error {
+	_, err := chromedp.Call(ctx, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true})
+	return err
+}
 
 // status is true when a request's view says so.
 func status(is string) string {
@@ -41,7 +51,7 @@ func TestTransferInBrowser(t *testing.T) {
 	h.agent("C")
 	h.fill("A", "/store/run1", 0, 6)
 	h.fill("B", "/store/run1", 6, 10)
-	p := browser.Open(t, h.Link(h.as("sam", "weir.submit", "weir.approve")), 1300, 900)
+	p := browser.Open(t, h.Link(h.as("sam", "weir.submit", "weir.approve")), 1300, 900, trusting)
 	t.Cleanup(func() {
 		if t.Failed() {
 			picture(p, "failed")
@@ -146,9 +156,9 @@ func manifest(t *testing.T, p *browser.Page, at string, is transfer.Status, file
 func TestPageOutlivesItsCoordinator(t *testing.T) {
 	bundled(t)
 	h := open(t)
-	p := browser.Open(t, h.Link(h.token), 400, 800)
+	p := browser.Open(t, h.Link(h.token), 400, 800, trusting)
 	p.Wait(`document.querySelector(".wire")?.textContent.includes("connected")`)
-	at := h.URL()[len("http://"):]
+	at := h.URL()[len("https://"):]
 	h.end()
 	p.Wait(`document.querySelector(".wire.lost")`)
 	h.begin(at)
