@@ -71,6 +71,7 @@ type benchmark struct {
 	about   string // what exactly ran, for the page
 	metrics []metric
 	bars    []bar
+	rounds  int // at most, of what takes minutes; 0: as many as are wanted
 	// setup starts what all rounds share. What it starts is stopped by r
 	// after the last round.
 	setup func(ctx context.Context, r *rig) ([]side, error)
@@ -90,6 +91,10 @@ func compare(ctx context.Context, r *rig, pick *regexp.Regexp, rounds int, k *ke
 	for _, c := range cases(r.scale) {
 		if !pick.MatchString(c.name) {
 			continue
+		}
+		rounds := rounds
+		if c.rounds > 0 {
+			rounds = min(rounds, c.rounds)
 		}
 		found, ok := k.find(c, rounds)
 		if !ok {
@@ -124,7 +129,10 @@ func compareOne(ctx context.Context, r *rig, c benchmark, rounds int) (res resul
 	}
 	for n := range rounds {
 		round := map[string]figures{}
-		for _, s := range sides {
+		for i, s := range sides {
+			if n%2 == 1 { // what runs on a machine that warms up or slows down takes turns, too
+				s = sides[len(sides)-1-i]
+			}
 			f, err := s.run(ctx)
 			if err != nil && ctx.Err() == nil { // a starved machine may miss a run: once is no fault
 				r.logf("  %-18s %-16s  again, after: %v\n", c.name, s.name, err)

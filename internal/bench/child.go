@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,16 +109,19 @@ func groupCPU(group int) (time.Duration, error) {
 }
 
 // residentBytes reads VmRSS of a process.
-func residentBytes(pid int) (int64, error) {
+func residentBytes(pid int) (int64, error) { return statusBytes(pid, "VmRSS:") }
+
+// statusBytes reads an amount of memory of a process.
+func statusBytes(pid int, what string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for l := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(l, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(l, what); ok {
 			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 			return n << 10, err
 		}
 	}
-	return 0, errors.New("no VmRSS")
+	return 0, fmt.Errorf("no %s", what)
 }

@@ -47,6 +47,7 @@ func cases(s scale) []benchmark {
 		computing(400, true, s), computing(1000, false, s), jobsMemory(s),
 		metering(), analyzing(s),
 		moving(s), movingSmall(s), receiving(false, s), receiving(true, s),
+		serving(s), servingSmall(s), queued(s), crowded(s),
 		crowds(s), worker(s), pool(s), merging(s), analyzingWide(s),
 	}
 }

@@ -49,16 +49,27 @@ func moving(s scale) benchmark {
 			return nil, err
 		}
 		all := files * size
-		http := strings.Replace(x.url, "root://", "http://", 1)
-		http = strings.Replace(http, "//data", "/data", 1)
 		return []side{
 			r.moverSide("weir", door, list, all, files, together, false),
-			r.copySide("xrdcp", x.group, all, files, fmt.Sprintf(`sed 's/ .*//' %s | xargs -P %d -I{} xrdcp --silent --cksum adler32:source %s/{} "$0"/{}`, list, together, x.url)),
-			r.copySide("gfal-copy", x.group, all, files, fmt.Sprintf(`sed 's|^\([^ ]*\) .*|%s/\1|' %s > "$0.list" && GFAL_PYTHONBIN=/usr/bin/python3 gfal-copy --checksum adler32 --from-file "$0.list" "file://$0"; s=$?; rm "$0.list"; exit $s`, http, list)),
-			r.rcloneSide(door, all, files, together),
+			r.copySide("xrdcp", x.group, all, files, xrdcps(x, list)),
+			r.copySide("gfal-copy", x.group, all, files, gfals(x, list)),
+			r.rcloneSide("rclone", door, all, files, together),
 		}, nil
 	}
 	return b
+}
+
+// xrdcps is a script that copies the files of a list from XRootD into the folder $0.
+func xrdcps(x server, list string) string {
+	return fmt.Sprintf(`sed 's/ .*//' %s | xargs -P %d -I{} xrdcp --silent --cksum adler32:source %s/{} "$0"/{}`, list, together, x.url)
+}
+
+// gfals does that with gfal-copy over HTTP, one file after the other: where two ask
+// for checksums at once, XRootD answers one of them 500.
+func gfals(x server, list string) string {
+	http := strings.Replace(x.url, "root://", "http://", 1)
+	http = strings.Replace(http, "//data", "/data", 1)
+	return fmt.Sprintf(`sed 's|^\([^ ]*\).*|%s/\1|' %s > "$0.list" && GFAL_PYTHONBIN=/usr/bin/python3 gfal-copy --checksum adler32 --from-file "$0.list" "file://$0"; s=$?; rm "$0.list"; exit $s`, http, list)
 }
 
 // receiving compares a verified copy with a plain one.
@@ -113,7 +124,7 @@ func movingSmall(s scale) benchmark {
 				return nil, err
 			}
 			all := int64(files) * size
-			return []side{r.moverSide("weir", door, list, all, files, at, false), r.rcloneSide(door, all, files, at)}, nil
+			return []side{r.moverSide("weir", door, list, all, files, at, false), r.rcloneSide("rclone", door, all, files, at)}, nil
 		},
 	}
 }
@@ -186,9 +197,16 @@ func (r *rig) shell(ctx context.Context, group int, bytes int64, files int, scri
 	return f, errors.Join(err, remove())
 }
 
-func (r *rig) rcloneSide(door server, bytes int64, files, at int) side {
-	return r.copySide("rclone", door.group, bytes, files,
-		fmt.Sprintf(`rclone --config /dev/null --quiet copy --checksum --transfers %d --checkers %d ":webdav,url='%s':" "$0"`, at, at, door.url))
+// rcloneSide copies with rclone, and has it do something more with both folders.
+func (r *rig) rcloneSide(name string, door server, bytes int64, files, at int, more ...string) side {
+	rclone := func(what string) string {
+		return fmt.Sprintf(`rclone --config /dev/null --quiet %s --transfers %d --checkers %d ":webdav,url='%s':" "$0"`, what, at, at, door.url)
+	}
+	script := rclone("copy --checksum")
+	if len(more) > 0 {
+		script += " && " + rclone(strings.Join(more, " "))
+	}
+	return r.copySide(name, door.group, bytes, files, script)
 }
 
 // copied runs a program, without name servers, and says what it and the server

@@ -281,17 +281,17 @@ func (b bar) verdict(s spread) string {
 // show writes a figure with its unit.
 func show(m metric, v float64) string {
 	switch m {
-	case throughput:
+	case throughput, knownRate:
 		return significant(v/1e9) + " GB/s"
-	case clientCPU, serverCPU:
+	case clientCPU, serverCPU, bothCPU, knownCPU:
 		return significant(v) + " s"
-	case requestCPU:
+	case requestCPU, filesCPU:
 		return significant(v*1e6) + " us"
 	case resident:
 		return significant(v/1024) + " KiB"
-	case startTime, analysisTime, analysisCPU, comingIn, mergeTime, mergeCPU, activeTime:
+	case startTime, analysisTime, analysisCPU, comingIn, mergeTime, mergeCPU, activeTime, wholeTime, leaseCPU, firstEnd, medianEnd, lastEnd, firstFile:
 		return significant(v) + " s"
-	case lateMedian, lateHigh, reach, gap, telling:
+	case lateMedian, lateHigh, reach, gap, telling, askTime, askHigh, askMost:
 		return significant(v*1e3) + " ms"
 	case peakMemory, memoryUsed, mergeSize:
 		return significant(v/1e6) + " MB"
@@ -299,7 +299,7 @@ func show(m metric, v float64) string {
 		return significant(v*1e9) + " ns"
 	case received, written:
 		return significant(v/1e6) + " MB/s"
-	case serverBusy, rate, clients, processes, failed, allocs, coresUsed, reporting, openFiles:
+	case serverBusy, rate, filesRate, knownFiles, filesMoved, endsSpread, clients, processes, failed, allocs, coresUsed, reporting, openFiles:
 	}
 	return significant(v)
 }

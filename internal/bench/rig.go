@@ -40,6 +40,8 @@ type scale struct {
 	loaded time.Duration // that a worker works
 	slots  int           // of a batch system
 	parts  int           // runs that are merged
+
+	queued int // files of one request
 }
 
 // workers is how many processes of nginx hold many connections together, as
@@ -51,6 +53,7 @@ func fullScale() scale {
 		hold: 3 * time.Second, size: 128 << 20, gets: 128, puts: 256,
 		clients: 19000, crowd: 5000, many: 27000, think: 5 * time.Second, bench: "0.5s", pages: 400_000, recorded: 3600,
 		crew: 1000, told: 8 * time.Second, loaded: 5 * time.Second, slots: 200, parts: 50,
+		queued: 1_000_000,
 	}
 }
 
@@ -59,6 +62,7 @@ func quickScale() scale {
 		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
 		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", pages: 8000, recorded: 60,
 		crew: 20, told: time.Second / 2, loaded: time.Second / 2, slots: 5, parts: 3,
+		queued: 3000,
 	}
 }
 
@@ -173,12 +177,8 @@ func (r *rig) serve(args ...string) (server, error) {
 
 // iperf starts an iperf3 server and returns its port.
 func (r *rig) iperf(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	port, err := freePort(ctx)
 	if err != nil {
-		return "", err
-	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	if err := l.Close(); err != nil {
 		return "", err
 	}
 	cmd := exec.Command("iperf3", "-s", "-B", "127.0.0.1", "-p", port) //nolint:noctx // ended below
@@ -190,13 +190,27 @@ func (r *rig) iperf(ctx context.Context) (string, error) {
 		_ = cmd.Wait() // says only that it was killed
 		return nil
 	})
+	return port, answers(ctx, "127.0.0.1:"+port)
+}
+
+// freePort is one that nobody has now.
+func freePort(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), l.Close()
+}
+
+// answers waits until somebody listens.
+func answers(ctx context.Context, address string) error {
 	for try := time.Now(); time.Since(try) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp4", "127.0.0.1:"+port)
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp4", address)
 		if err == nil {
-			return port, c.Close()
+			return c.Close()
 		}
 	}
-	return "", errors.New("iperf3 -s does not answer")
+	return fmt.Errorf("%s does not answer", address)
 }
 
 // makeFile writes size bytes that no one can compress or share.

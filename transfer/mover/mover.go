@@ -182,6 +182,13 @@ func (m *Mover) enter(l transfer.Lease, cancel context.CancelCauseFunc) (*runnin
 	}
 }
 
+// atOnce is how many attempts are under way, at least 1.
+func (m *Mover) atOnce() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(len(m.active), 1)
+}
+
 func (m *Mover) leave(l transfer.Lease, me *running) {
 	m.mu.Lock()
 	delete(m.active, l.Item)

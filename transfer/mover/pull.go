@@ -155,7 +155,8 @@ func (p *pull) look(ctx context.Context) error {
 	return nil
 }
 
-// streams is how many connections a file is worth.
+// streams is how many connections a file is worth. Files that are copied at once
+// share them: writers of one file wait for each other.
 func (p *pull) streams() int {
 	switch {
 	case p.whole:
@@ -163,7 +164,7 @@ func (p *pull) streams() int {
 	case p.l.Streams > 0:
 		return min(p.l.Streams, maxStreams)
 	}
-	return int(min(max(p.l.Size/worthStream, 1), defaultStreams))
+	return int(min(max(p.l.Size/worthStream, 1), max(defaultStreams/int64(p.m.atOnce()), 1)))
 }
 
 const (

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"weir/transfer/trial"
+)
+
+// knownRate is without what it takes to register the dataset, with its checksums.
+const (
+	knownRate  metric = "throughput, registered before" // B/s
+	knownCPU   metric = "CPU per GB, registered before" // s per 1e9 B
+	knownFiles metric = "files/s, registered before"
+	filesRate  metric = "files/s"
+	filesCPU   metric = "CPU per file, client and server" // s
+)
+
+// serviceName is the dataset that services copy.
+const serviceName = "/run"
+
+// agentState is what an agent keeps in the folder of its site.
+const agentState = ".weir-serve-agent"
+
+// serving compares copies of a dataset by the whole service.
+func serving(s scale) benchmark {
+	const files = 10
+	size := 8 * s.size
+	b := benchmark{
+		name:  "service-large",
+		title: "A dataset of large files by the whole service, adler32 verified at both ends",
+		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
+			"over loopback from the door of one agent to another, with coordinator, catalog and attempts; CPU is that of both agents, the coordinator and the commands; \"registered before\" is without the first command. "+
+			"%d processes of xrdcp --cksum adler32:source at a time, and gfal-copy --checksum adler32 (one file after the other: XRootD fails where two ask over HTTP for checksums), from XRootD, which computes the checksums of the source; "+
+			"rclone copy --checksum with %d transfers over WebDAV, where it finds no checksum that it knows and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` with rclone check --download after it (\"verified\"), "+
+			"which is how rclone can tell that the bytes are the same.", files, size>>20, together, together),
+		metrics: []metric{throughput, bothCPU, knownRate, knownCPU},
+	}
+	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone, verified", "rclone, both ends", "rclone"} {
+		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: peer, least: true, limit: 1.5},
+			bar{metric: bothCPU, a: "weir", b: peer, limit: .5})
+		if strings.HasPrefix(peer, "rclone") && peer != "rclone, verified" {
+			for i := range b.bars[len(b.bars)-2:] {
+				b.bars[len(b.bars)-2+i].why = "rclone computes no checksum here, weir three: at the source, of what arrived, and of what was read back."
+			}
+		}
+	}
+	b.setup = func(ctx context.Context, r *rig) ([]side, error) {
+		src, err := r.source(files, size, 2)
+		if err != nil {
+			return nil, err
+		}
+		door, err := r.serve(filepath.Join(src, serviceName))
+		if err != nil {
+			return nil, err
+		}
+		x, err := r.xrootd(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list, err := linkAll(filepath.Join(src, serviceName), x.data)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := r.rcloneServe(ctx, filepath.Join(src, serviceName))
+		if err != nil {
+			return nil, err
+		}
+		all := files * size
+		return []side{
+			r.serviceSide(src, all, files),
+			r.copySide("xrdcp", x.group, all, files, xrdcps(x, list)),
+			r.copySide("gfal-copy", x.group, all, files, gfals(x, list)),
+			r.rcloneSide("rclone", door, all, files, together),
+			r.rcloneSide("rclone, both ends", theirs, all, files, together),
+			r.rcloneSide("rclone, verified", door, all, files, together, "check", "--download"),
+		}, nil
+	}
+	return b
+}
+
+// servingSmall compares copies of many small files by the whole service.
+func servingSmall(s scale) benchmark {
+	files, at := 10_000, 16
+	if s.size < 64<<20 {
+		files = 300
+	}
+	const size = 64 << 10
+	return benchmark{
+		name:   "service-small",
+		title:  "A dataset of many small files by the whole service",
+		rounds: 2,
+		about: fmt.Sprintf("%d files of %d KiB in memory, into a new folder in memory, %d at a time, two rounds. weir: `weir dataset add` and `weir transfer submit --wait`, with coordinator (--link-min and --link-max %d), catalog and attempts, "+
+			"adler32 verified at both ends; \"registered before\" is without the first command. rclone copy --transfers %d from `weir serve` over WebDAV, which by itself makes no more than 100 requests a second (its pacer rests for 10 ms), "+
+			"and verifies nothing there but sizes.", files, size>>10, at, at, at),
+		metrics: []metric{filesRate, filesCPU, knownFiles},
+		bars:    []bar{{metric: filesRate, a: "weir", b: "rclone", least: true, limit: 3}},
+		setup: func(_ context.Context, r *rig) ([]side, error) {
+			src, err := r.source(files, size, files)
+			if err != nil {
+				return nil, err
+			}
+			door, err := r.serve(filepath.Join(src, serviceName))
+			if err != nil {
+				return nil, err
+			}
+			all := int64(files) * size
+			n := strconv.Itoa(at)
+			return []side{r.serviceSide(src, all, files, "--link-min", n, "--link-max", n), perFile(r.rcloneSide("rclone", door, all, files, at), files, all)}, nil
+		},
+	}
+}
+
+// rcloneServe starts a WebDAV server of rclone's.
+func (r *rig) rcloneServe(ctx context.Context, dir string) (server, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return server{}, err
+	}
+	address := "127.0.0.1:" + port
+	argv, err := withoutDNS(ctx, []string{"rclone", "--config", "/dev/null", "--quiet", "serve", "webdav", "--addr", address, dir})
+	if err != nil {
+		return server{}, err
+	}
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // ended below
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return server{}, err
+	}
+	r.stops = append(r.stops, func() error {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		_ = cmd.Wait() // says only that it was ended
+		return nil
+	})
+	return server{url: "http://" + address, group: cmd.Process.Pid}, answers(ctx, address)
+}
+
+// perFile says of copies what one file takes.
+func perFile(s side, files int, bytes int64) side {
+	return side{s.name, func(ctx context.Context) (figures, error) {
+		f, err := s.run(ctx)
+		if err == nil {
+			f[filesRate], f[filesCPU] = f[rate], f[bothCPU]*float64(bytes)/1e9/float64(files)
+		}
+		return f, err
+	}}
+}
+
+// source makes the folder of a site with a dataset of n files of which so many
+// differ, and returns it.
+func (r *rig) source(n int, size int64, different int) (string, error) {
+	dir := filepath.Join(r.dir, "source-"+strconv.Itoa(len(r.stops)))
+	to := filepath.Join(dir, serviceName)
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return "", err
+	}
+	r.stops = append(r.stops, func() error { return os.RemoveAll(dir) })
+	for i := range n {
+		name := filepath.Join(to, fileName(i))
+		var err error
+		if i < different {
+			err = makeFile(name, size)
+		} else {
+			err = os.Link(filepath.Join(to, fileName(i%different)), name)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+func fileName(i int) string { return fmt.Sprintf("file%06d.dat", i) }
+
+// linkAll gives the files of a folder names in another one, too, and returns a
+// file with the names.
+func linkAll(from, to string) (list string, err error) {
+	files, err := os.ReadDir(from)
+	if err != nil {
+		return "", err
+	}
+	var names []byte
+	for _, f := range files {
+		if err := os.Link(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
+			return "", err
+		}
+		names = append(names, f.Name()+"\n"...)
+	}
+	list = filepath.Join(filepath.Dir(to), "names.list")
+	return list, os.WriteFile(list, names, 0o644)
+}
+
+// serviceSide has a service copy the dataset of a folder to another one.
+func (r *rig) serviceSide(src string, bytes int64, files int, coordinator ...string) side {
+	return side{"weir", func(ctx context.Context) (f figures, err error) {
+		dir, remove, err := r.fresh(false)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+		t, err := trial.Start(ctx, trial.Options{Program: []string{r.weir}, Dir: dir, Sites: []trial.Site{{Name: "A", Root: src}, {Name: "B"}}, Coordinator: coordinator})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, t.Close(), os.RemoveAll(filepath.Join(src, agentState))) }()
+		return r.serviceRun(ctx, t, bytes, files)
+	}}
+}
+
+// serviceRun measures both commands, and what they have others do.
+func (r *rig) serviceRun(ctx context.Context, t *trial.Trial, bytes int64, files int) (figures, error) {
+	added, err := r.command(ctx, t, "dataset", "add", serviceName, "--site", "A", "--path", serviceName[1:])
+	if err != nil {
+		return nil, err
+	}
+	moved, err := r.command(ctx, t, "transfer", "submit", serviceName, "--to", "B", "--approve", "--wait", "--quiet")
+	if err != nil {
+		return nil, err
+	}
+	if there, err := os.ReadDir(filepath.Join(t.Root("B"), serviceName)); err != nil || len(there) != files {
+		return nil, fmt.Errorf("%d files have arrived, not %d: %w", len(there), files, err)
+	}
+	gb, n := float64(bytes)/1e9, float64(files)
+	wall, cpu := (added.wall + moved.wall).Seconds(), (added.cpu + moved.cpu).Seconds()
+	return figures{
+		throughput: float64(bytes) / wall, bothCPU: cpu / gb, filesRate: n / wall, filesCPU: cpu / n,
+		knownRate: float64(bytes) / moved.wall.Seconds(), knownCPU: moved.cpu.Seconds() / gb, knownFiles: n / moved.wall.Seconds(),
+	}, nil
+}
+
+// command runs a command of weir on a trial. Its CPU time is with that of the
+// service.
+func (r *rig) command(ctx context.Context, t *trial.Trial, args ...string) (u usage, err error) {
+	before, err := trialCPU(t)
+	if err != nil {
+		return u, err
+	}
+	u, err = runChild(ctx, nil, nil, append([]string{"env", "WEIR_CONFIG=" + filepath.Join(t.Dir(), "coordinator.json"), r.weir}, args...)...)
+	if err != nil {
+		return u, err
+	}
+	after, err := trialCPU(t)
+	u.cpu += after - before
+	return u, err
+}
+
+// trialCPU is the CPU time of all processes of a service so far.
+func trialCPU(t *trial.Trial) (all time.Duration, err error) {
+	for _, p := range []*trial.Process{t.Coordinator(), t.Site("A"), t.Site("B")} {
+		if p == nil {
+			continue
+		}
+		cpu, err := groupCPU(p.Pid())
+		if err != nil {
+			return 0, err
+		}
+		all += cpu
+	}
+	return all, nil
+}
