@@ -45,7 +45,7 @@ func (c *Coordinator) open(leases []transfer.Lease) {
 		life := min(tokenLife+time.Duration(l.Size/slowRate)*time.Second, longToken)
 		if l.Source.URL != "" && l.Source.Token == "" && c.minted(l.Source.Site) {
 			f := folder{l.Source.Site, path.Dir(l.Source.Path)}
-			if many[f] < sameFolder {
+			if many[f] < sameFolder || f.path == "." { // nobody gets a token for all of a site
 				f.path = l.Source.Path
 			}
 			if shared[f] == "" {

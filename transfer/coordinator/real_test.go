@@ -111,8 +111,8 @@ func same(t *testing.T, name string, a, b *place) {
 	}
 }
 
-// scan makes what a site has in a folder a dataset.
-func (h *house) scan(dataset, site string) {
+// up waits until a site is there.
+func (h *house) up(site string) {
 	h.t.Helper()
 	until(h.t, "the agent is there", func() bool {
 		sites, err := h.admin.Sites(h.t.Context())
@@ -123,7 +123,19 @@ func (h *house) scan(dataset, site string) {
 		}
 		return false
 	})
-	s, err := h.admin.Scan(h.t.Context(), transfer.NewScan{Dataset: dataset, Site: site, Path: dataset})
+}
+
+// scan makes what a site has in a folder a dataset.
+func (h *house) scan(dataset, site string) {
+	h.t.Helper()
+	h.up(site)
+	h.scanAt(dataset, site, dataset)
+}
+
+// scanAt makes what a site has in another folder a dataset.
+func (h *house) scanAt(dataset, site, path string) {
+	h.t.Helper()
+	s, err := h.admin.Scan(h.t.Context(), transfer.NewScan{Dataset: dataset, Site: site, Path: path})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -183,6 +195,30 @@ func TestRealAgents(t *testing.T) {
 			t.Errorf("once more: %+v", again)
 		}
 	})
+}
+
+// Many files that lie in the root itself, without a folder, arrive at once: no token
+// is for all of a site, nor for the folder of what is still being copied.
+func TestFilesInTheRoot(t *testing.T) {
+	h := start(t, Config{Approve: -1})
+	a, b := h.place("A", true), h.place("B", false)
+	a.write("", 3*sameFolder, 1000)
+	h.up("A")
+	h.scanAt("/store/run1", "A", "")
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 3*sameFolder {
+		t.Errorf("%+v", q)
+		h.tell(q.ID)
+	}
+	for i := range 3 * sameFolder {
+		x, err := os.ReadFile(filepath.Join(b.root, fmt.Sprintf("store/run1/f%d", i)))
+		if y, err2 := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("f%d", i))); err != nil || err2 != nil || !bytes.Equal(x, y) {
+			t.Errorf("f%d: %v, %v", i, err, err2)
+		}
+	}
 }
 
 // tell writes down what became of a request's files.
