@@ -368,6 +368,27 @@ func TestWrongSubmissions(t *testing.T) {
 	})
 }
 
+// A key is one request's: who submits another one with it does not get the first.
+func TestKeys(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 2, "A")
+		w.dataset("/e", 2, "A")
+		first := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "k"})
+		if again := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "k", Comment: "once more"}); again.ID != first.ID {
+			w.t.Errorf("%+v", again)
+		}
+		for _, s := range []transfer.Submission{{Dataset: "/e", To: "C"}, {Dataset: "/d", To: "B"}, {Dataset: "/d", To: "C", Block: "b0"}} {
+			s.Key = "k"
+			if _, err := w.Submit(w.ctx, "alice", s); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), fmt.Sprintf("that of request %d, which asks for /d at C", first.ID)) {
+				w.t.Errorf("%+v: %v", s, err)
+			}
+		}
+		if other, err := w.Submit(w.ctx, "bob", transfer.Submission{Dataset: "/e", To: "C", Key: "k"}); err != nil || other.ID == first.ID {
+			w.t.Errorf("%+v, %v", other, err)
+		}
+	})
+}
+
 // What is closed and opened again, in the middle of everything, goes on.
 func TestReopen(t *testing.T) {
 	t.Parallel()

@@ -197,9 +197,7 @@ func unknown(format string, args ...any) error {
 // submit writes a request and the names that it asks for.
 func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 	if s.Key != "" {
-		var id int64
-		err := e.tx.Row("SELECT id FROM request WHERE made_by = ? AND key = ?", by, s.Key).Scan(&id)
-		if err == nil || !errors.Is(err, db.ErrNone) {
+		if id, err := e.keyed(by, s); !errors.Is(err, db.ErrNone) {
 			return id, err
 		}
 	}
@@ -223,6 +221,18 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 	})
 	e.event(r, 0, fmt.Sprintf("request %d by %s: %s to %s, %s", r.ID, by, s.Dataset, s.To, r.Status))
 	return r.ID, err
+}
+
+// keyed is the request of a user that has the key of a submission. One that asks
+// for something else is no answer: who waits for it would take another dataset, or
+// another site, for what he asked for.
+func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
+	var was transfer.Submission
+	err = e.tx.Row("SELECT id, dataset, block, dest FROM request WHERE made_by = ? AND key = ?", by, s.Key).Scan(&id, &was.Dataset, &was.Block, &was.To)
+	if err == nil && (was.Dataset != s.Dataset || was.Block != s.Block || was.To != s.To) {
+		err = refused("key %q is that of request %d, which asks for %s at %s: use another key", s.Key, id, &dataset{name: was.Dataset, block: was.Block}, was.To)
+	}
+	return id, err
 }
 
 // known asks the catalog for everything that a submission names.
