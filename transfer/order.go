@@ -12,6 +12,18 @@ const (
 	Third Mode = "third" // the coordinator has one of two HTTP endpoints copy (HTTP-TPC)
 )
 
+// Mover returns the site whose agent moves the bytes between two sites, "" if none
+// does.
+func (m Mode) Mover(source, dest string) string {
+	switch m {
+	case Pull:
+		return dest
+	case Push:
+		return source
+	}
+	return ""
+}
+
 // A Lease is one attempt at one file, as the coordinator gives it to whoever
 // moves the bytes. Only the holder of the latest Epoch of an Item changes
 // anything.

@@ -106,15 +106,7 @@ func (c *Coordinator) openHub(ctx context.Context) error {
 }
 
 // moverOf is the site whose agent moves a lease, "" if third parties do.
-func moverOf(l transfer.Lease) string {
-	switch l.Mode {
-	case transfer.Pull:
-		return l.Dest.Site
-	case transfer.Push:
-		return l.Source.Site
-	}
-	return ""
-}
+func moverOf(l transfer.Lease) string { return l.Mode.Mover(l.Source.Site, l.Dest.Site) }
 
 // hold notes a lease that is held from now on. The hub is locked, or new.
 func (c *Coordinator) hold(l *held) {

@@ -90,7 +90,7 @@ func (c *Coordinator) askAll(ctx context.Context) {
 				defer func() { <-room }()
 				o, known := c.askFor(ctx, l)
 				if known {
-					err := c.ended(ctx, []transfer.Outcome{o})
+					err := c.ended(ctx, "", []transfer.Outcome{o})
 					c.told.say("database", err)
 					known = err == nil
 				}

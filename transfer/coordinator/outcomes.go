@@ -23,17 +23,11 @@ func (c *Coordinator) outcomes(ctx context.Context, site string, all []transfer.
 	if len(all) == 0 {
 		return nil
 	}
-	c.hub.mu.Lock()
-	mine := make([]transfer.Outcome, 0, len(all))
+	fit := make([]transfer.Outcome, 0, len(all))
 	for _, o := range all[:min(len(all), mostPerReport)] {
-		if l := c.hub.held[o.Item]; l != nil && l.mover != site {
-			c.log.Warn("an agent tells of a copy that is another's", "site", site, "item", o.Item)
-			continue // it is acknowledged, so that it does not come again
-		}
-		mine = append(mine, c.fit(o))
+		fit = append(fit, c.fit(o))
 	}
-	c.hub.mu.Unlock()
-	return c.ended(ctx, mine)
+	return c.ended(ctx, site, fit)
 }
 
 // fit makes what an outcome says possible.
@@ -67,12 +61,14 @@ func sentence(s string) string {
 	return s
 }
 
-// ended writes outcomes down, and does what follows from that in memory.
-func (c *Coordinator) ended(ctx context.Context, all []transfer.Outcome) error {
+// ended writes outcomes down that a site's agent tells, or with "" the coordinator
+// itself, and does what follows from that in memory. Those of copies that are
+// another's are not heard; they are acknowledged, so that they do not come again.
+func (c *Coordinator) ended(ctx context.Context, from string, all []transfer.Outcome) error {
 	if len(all) == 0 {
 		return nil
 	}
-	changes, err := c.queue.Report(ctx, all)
+	changes, err := c.queue.Report(ctx, from, all)
 	if err != nil {
 		return err
 	}

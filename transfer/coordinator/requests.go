@@ -133,7 +133,7 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 		}
 	}
 	c.hub.mu.Unlock()
-	if err := c.ended(ctx, never); err != nil {
+	if err := c.ended(ctx, "", never); err != nil {
 		c.told.say("database", err) // their leases run out
 	}
 	return c.queue.Get(ctx, id)

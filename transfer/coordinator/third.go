@@ -44,7 +44,7 @@ func (c *Coordinator) beginThird(ctx context.Context, h *held) {
 			return // somebody else has decided about it
 		}
 		for wait := time.Second; ; wait = min(2*wait, time.Minute) { // the database may be away
-			err := c.ended(context.WithoutCancel(ctx), []transfer.Outcome{o})
+			err := c.ended(context.WithoutCancel(ctx), "", []transfer.Outcome{o})
 			if err == nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errCancelled) {
 				return
 			}

@@ -148,3 +148,30 @@ func TestOldEpochs(t *testing.T) {
 		}
 	})
 }
+
+// Agents are heard of their own copies only, whatever they tell of others: neither
+// of those under way nor of those that are over.
+func TestReportsOfOthers(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		first := w.lease("C", 1)[0]
+		for _, from := range []string{"A", "B", "nobody"} {
+			if c, err := w.Report(w.ctx, from, []transfer.Outcome{success(first)}); err != nil || !c[0].Stale || c[0].State != transfer.Leased {
+				w.t.Errorf("%s: %+v, %v", from, c, err)
+			}
+		}
+		c, err := w.Report(w.ctx, "C", []transfer.Outcome{failure(first, transfer.Transient, "no")})
+		if err != nil || c[0].Stale {
+			w.t.Errorf("%+v, %v", c, err)
+		}
+		if _, err := w.Report(w.ctx, "B", []transfer.Outcome{success(first)}); err != nil {
+			w.t.Error(err)
+		}
+		attempts, err := w.Attempts(w.ctx, first.Item)
+		if r = w.get(r.ID); err != nil || r.Status.Ended() || len(attempts) != 1 {
+			w.t.Errorf("%+v %+v, %v", r, attempts, err)
+		}
+		w.audit()
+	})
+}

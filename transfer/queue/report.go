@@ -25,18 +25,21 @@ type Change struct {
 // Report writes attempts down and does what follows from them, in one
 // transaction. Outcomes that the file's latest lease has not are kept as late
 // attempts and change nothing; so a report may be repeated.
-func (q *Queue) Report(ctx context.Context, outcomes []transfer.Outcome) (changes []Change, err error) {
+//
+// from is the site whose agent reports: of copies that another one has made, or the
+// coordinator, it is not heard. "" is the coordinator, which is heard of all.
+func (q *Queue) Report(ctx context.Context, from string, outcomes []transfer.Outcome) (changes []Change, err error) {
 	if len(outcomes) == 0 {
 		return nil, nil
 	}
 	err = q.edit(ctx, func(e *edit) error {
-		changes, err = e.report(outcomes)
+		changes, err = e.report(from, outcomes)
 		return err
 	})
 	return changes, err
 }
 
-func (e *edit) report(outcomes []transfer.Outcome) ([]Change, error) {
+func (e *edit) report(from string, outcomes []transfer.Outcome) ([]Change, error) {
 	var items []int64
 	outcomes = slices.Clone(outcomes)
 	for i, o := range outcomes {
@@ -61,7 +64,7 @@ func (e *edit) report(outcomes []transfer.Outcome) ([]Change, error) {
 		f := e.files[o.Item]
 		l := held[o.Item]
 		switch {
-		case f == nil:
+		case f == nil || l != nil && l.epoch == o.Epoch && !speaksFor(from, l.mode, l.source, l.dest):
 			c.Stale = true
 		case l != nil && l.epoch == o.Epoch && !ended[o.Item]:
 			c.Request, ended[o.Item] = f.request, true
@@ -75,11 +78,16 @@ func (e *edit) report(outcomes []transfer.Outcome) ([]Change, error) {
 	if err := e.settle(current, held); err != nil {
 		return nil, err
 	}
-	if err := e.late(stale); err != nil {
+	if err := e.late(from, stale); err != nil {
 		return nil, err
 	}
 	e.tell(changes)
 	return changes, nil
+}
+
+// speaksFor tells whether a reporter is who made a copy.
+func speaksFor(from string, m transfer.Mode, source, dest string) bool {
+	return from == "" || from == m.Mover(source, dest)
 }
 
 // tidy makes what comes from elsewhere fit for a database and for people.
@@ -240,7 +248,7 @@ func blamed(f *file, reasons map[string]string, r *request, all []replica) strin
 
 // late keeps outcomes that came after their lease was given up, but for those
 // that came twice.
-func (e *edit) late(outcomes []transfer.Outcome) error {
+func (e *edit) late(from string, outcomes []transfer.Outcome) error {
 	var items []int64
 	for _, o := range outcomes {
 		items = append(items, o.Item)
@@ -259,6 +267,9 @@ func (e *edit) late(outcomes []transfer.Outcome) error {
 			continue // never leased, or the same once more
 		}
 		first := known[i]
+		if !speaksFor(from, first.Mode, first.Source, first.Dest) {
+			continue
+		}
 		e.attempts = append(e.attempts, transfer.Attempt{Item: o.Item, Source: first.Source, Dest: first.Dest, Mode: first.Mode, Late: true, Outcome: o})
 	}
 	return nil

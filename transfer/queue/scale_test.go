@@ -110,7 +110,7 @@ func (s *scale) move(n int, begin time.Time) error {
 		for _, l := range leases {
 			outcomes = append(outcomes, success(l))
 		}
-		if _, err := s.Report(s.ctx, outcomes); err != nil {
+		if _, err := s.Report(s.ctx, "", outcomes); err != nil {
 			return err
 		}
 		moved += len(outcomes)

@@ -124,7 +124,7 @@ func failure(l transfer.Lease, f transfer.Fault, reason string) transfer.Outcome
 
 func (w *world) report(o ...transfer.Outcome) []Change {
 	w.t.Helper()
-	c, err := w.Report(w.ctx, o)
+	c, err := w.Report(w.ctx, "", o)
 	w.must(err)
 	return c
 }
