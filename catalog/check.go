@@ -24,7 +24,7 @@ const (
 
 // CheckName refuses names that no file or dataset can have at every site: they
 // begin with a slash, have elements between single slashes, none of them . or ..,
-// and are UTF-8 without control characters. Its error wraps ErrBad.
+// and are UTF-8 without control characters or backslashes. Its error wraps ErrBad.
 func CheckName(name string) error {
 	why := ""
 	switch {
@@ -40,6 +40,8 @@ func CheckName(name string) error {
 		why = fmt.Sprintf("it has %d bytes, at most %d are possible", len(name), maxName)
 	case storage.CheckPath(name[1:]) != nil:
 		why = "it has an element . or .."
+	case strings.Contains(name, "\\"):
+		why = "it has a backslash, which some servers take for a slash"
 	case name == "/.weir" || strings.HasPrefix(name, "/.weir/"):
 		why = "/.weir is where files lie that are still being copied"
 	default:

@@ -257,7 +257,7 @@ func TestContradictions(t *testing.T) {
 
 func TestBadNames(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
-		for _, name := range []string{"", "a", "/", "//a", "/a/", "/a//b", "/a/../b", "/./a", "/a\nb", "/a\x00", "/\xff", "/.weir/x", "/.weir",
+		for _, name := range []string{"", "a", "/", "//a", "/a/", "/a//b", "/a/../b", "/./a", "/a\nb", "/a\x00", "/\xff", "/.weir/x", "/.weir", "/a\\b",
 			"/" + strings.Repeat("x", 256), "/" + strings.Repeat("x/", 600) + "x"} {
 			if _, err := s.Register(t.Context(), "/d", "A", "", entries(entry(name, 1))); !errors.Is(err, catalog.ErrBad) {
 				t.Errorf("file %q: %v", name, err)
@@ -275,7 +275,7 @@ func TestBadNames(t *testing.T) {
 				t.Errorf("%+v: %v", e, err)
 			}
 		}
-		odd := []string{"/päth/with space", `/'; DROP TABLE file; --"`, "/a?b{{in}}%2F", "/日本", "/<script>", "/a\\b"}
+		odd := []string{"/päth/with space", `/'; DROP TABLE file; --"`, "/a?b{{in}}%2F", "/日本", "/<script>"}
 		for _, name := range odd {
 			if _, err := s.Register(t.Context(), "/d", "A", "", entries(entry(name, 1))); err != nil {
 				t.Errorf("%q: %v", name, err)
