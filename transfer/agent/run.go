@@ -111,6 +111,9 @@ func (a *Agent) answered(err error) (refused bool) {
 		a.log.Info("the coordinator answers again")
 	case status == http.StatusGone:
 		a.known = false
+	case status == http.StatusConflict && !a.away:
+		a.away = true
+		a.log.Warn("the coordinator has another agent in the place of this one: copies go on, and it is asked again", "error", err)
 	case err != nil && !a.away && !errors.Is(err, context.Canceled):
 		a.away = true
 		a.log.Warn("the coordinator does not answer: copies go on, and what there is to tell is kept", "error", err)

@@ -68,15 +68,22 @@ func (c *Coordinator) hello(r *http.Request, in *transfer.Hello) (transfer.Welco
 }
 
 // ousted refuses an agent in whose place another one has come: two for one site
-// would take turns in throwing each other out.
+// would take turns in throwing each other out. When that one has gone it may come
+// back: somebody has ended the one that was started by mistake.
 func (c *Coordinator) ousted(in *transfer.Hello) error {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
-	if !slices.Contains(c.hub.ousted[in.Site], in.Session) {
+	i := slices.Index(c.hub.ousted[in.Site], in.Session)
+	if i < 0 {
+		return nil
+	}
+	a := c.hub.agents[in.Site]
+	if a == nil || !a.waiting && c.now().Sub(a.heard) >= silence {
+		c.hub.ousted[in.Site] = slices.Delete(c.hub.ousted[in.Site], i, i+1)
 		return nil
 	}
 	other := "another machine"
-	if a := c.hub.agents[in.Site]; a != nil && a.Host != "" {
+	if a.Host != "" {
 		other = a.Host
 	}
 	return wire.Refuse(http.StatusConflict, "another agent has come in for site %s, from %.100s: there can be only one", in.Site, other)

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,6 +165,31 @@ func TestTwoAgentsOfOneSite(t *testing.T) {
 	}
 	if again := other.some(); again[0].Epoch <= held[0].Epoch {
 		t.Errorf("%+v after %+v", again[0], held[0])
+	}
+}
+
+// An agent in whose place another one has come takes it back when that one is gone:
+// who has started a second one by mistake only has to end it.
+func TestTheOtherAgentGoes(t *testing.T) {
+	var later atomic.Int64
+	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
+	first, other := h.robot("A"), h.robot("A")
+	other.session = "two"
+	first.hello("")
+	other.hello("")
+	comes := func() error {
+		_, err := first.ask.Hello(t.Context(), transfer.Hello{Site: "A", Session: first.session, Slots: 1})
+		return err
+	}
+	if err := comes(); wire.Status(err) != http.StatusConflict {
+		t.Error(err)
+	}
+	later.Add(int64(silence + time.Second))
+	if err := comes(); err != nil {
+		t.Error(err)
+	}
+	if _, err := other.ask.Hello(t.Context(), transfer.Hello{Site: "A", Session: other.session, Slots: 1}); wire.Status(err) != http.StatusConflict {
+		t.Errorf("the other one comes again: %v", err)
 	}
 }
 
