@@ -9,10 +9,11 @@ import (
 // token of the site. An agent that the coordinator does not know (any more) is
 // answered 410, and says hello again.
 const (
-	HelloPath  = "/api/v1/agent/hello"  // Hello, answered by Welcome
-	WorkPath   = "/api/v1/agent/work"   // WorkAsk, answered by Work: at once if there is any, else after a while
-	ReportPath = "/api/v1/agent/report" // Report, answered by Ack
-	ClockPath  = "/api/v1/agent/clock"  // {}, answered by Clock
+	HelloPath   = "/api/v1/agent/hello"   // Hello, answered by Welcome
+	GoodbyePath = "/api/v1/agent/goodbye" // Goodbye, answered by {}
+	WorkPath    = "/api/v1/agent/work"    // WorkAsk, answered by Work: at once if there is any, else after a while
+	ReportPath  = "/api/v1/agent/report"  // Report, answered by Ack
+	ClockPath   = "/api/v1/agent/clock"   // {}, answered by Clock
 )
 
 // A Hold is an attempt that an agent knows of: it runs, or its outcome was not
@@ -34,6 +35,14 @@ type Hello struct {
 	Slots   int    `json:"slots"`         // copies at once
 	Free    int64  `json:"free_bytes"`    // of its root; -1: not known
 	Holding []Hold `json:"holding,omitempty"`
+}
+
+// A Goodbye says that an agent ends. Leases that it does not hold go elsewhere, or
+// wait for its next process.
+type Goodbye struct {
+	Site    string `json:"site"`
+	Session string `json:"session"`
+	Holding []Hold `json:"holding,omitempty"` // what it could not tell the end of
 }
 
 // A Welcome answers a Hello.

@@ -59,5 +59,6 @@ const (
 	LeaseLost  Fault = "lease lost" // the mover was not heard of in time
 	Occupied   Fault = "occupied"   // another file has this name at the destination: never replaced
 	Stopped    Fault = "cancelled"  // the request was cancelled
+	Left       Fault = "left"       // the mover was ended in an orderly way: again at once, where it was
 	Unverified Fault = "unverified" // the endpoint tells no checksum, and the request requires one
 )

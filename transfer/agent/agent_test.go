@@ -170,6 +170,36 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// An agent that ends says what has become of all that it had, then that it goes;
+// nothing is heard of it after that.
+func TestGoodbye(t *testing.T) {
+	t.Parallel()
+	b := newBoss(t)
+	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
+	hang := newHang(t)
+	var leases []transfer.Lease
+	for item := int64(1); item <= 6; item++ { // of which four run at once
+		l := b.lease(from, to, item, 1, "content")
+		l.Source.URL = hang
+		leases = append(leases, l)
+	}
+	b.gives("B", transfer.Work{Leases: leases})
+	until(t, "the copies", func() bool { _, n := to.hands.movedBytes(); return n == 6 })
+	if err := to.stop(); err != nil {
+		t.Error(err)
+	}
+	for _, l := range leases {
+		if out, told := b.ended(l.Item, 1); out.Fault != transfer.Left || told != 1 || !strings.Contains(out.Reason, "was ended") {
+			t.Errorf("%+v, told %d times", out, told)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.byes) != 1 || b.byes[0].Site != "B" || b.byes[0].Session != b.doors["B"].Session || len(b.byes[0].Holding) > 0 {
+		t.Errorf("%+v", b.byes)
+	}
+}
+
 // newHang returns the URL of a file that never comes.
 func newHang(t *testing.T) string {
 	t.Helper()

@@ -72,7 +72,7 @@ func (a *Agent) broken(cause error) (transfer.Fault, string) {
 	case errors.Is(cause, errLost), errors.Is(cause, errNewer):
 		return transfer.LeaseLost, cause.Error()
 	}
-	return transfer.LeaseLost, fmt.Sprintf("the agent of site %s was ended in the middle", a.o.Site)
+	return transfer.Left, fmt.Sprintf("the agent of site %s was ended", a.o.Site)
 }
 
 // recallAll takes up what an earlier process has left: outcomes are told, and of

@@ -33,6 +33,7 @@ type boss struct {
 	work     map[string]*transfer.Work
 	outcomes []transfer.Outcome
 	reports  []transfer.Report
+	byes     []transfer.Goodbye
 	cancel   []transfer.Hold
 	away     bool // answers 503
 	deaf     bool // takes reports, but its answers are lost
@@ -52,6 +53,7 @@ func newBoss(t *testing.T) *boss {
 	answers(b, mux, transfer.HelloPath, b.hello)
 	answers(b, mux, transfer.WorkPath, b.ask)
 	answers(b, mux, transfer.ReportPath, b.report)
+	answers(b, mux, transfer.GoodbyePath, b.goodbye)
 	answers(b, mux, transfer.ClockPath, func(context.Context, *struct{}) (any, int) {
 		return transfer.Clock{Now: time.Now().Add(time.Hour)}, 200 // this machine's clock is wrong
 	})
@@ -118,6 +120,13 @@ func (b *boss) report(_ context.Context, r *transfer.Report) (any, int) {
 		return nil, http.StatusBadGateway
 	}
 	return transfer.Ack{Now: time.Now(), Until: time.Now().Add(time.Minute), Cancel: b.cancel}, 200
+}
+
+func (b *boss) goodbye(_ context.Context, g *transfer.Goodbye) (any, int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.byes = append(b.byes, *g)
+	return struct{}{}, 200
 }
 
 func (b *boss) set(f func()) {

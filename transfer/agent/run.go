@@ -56,6 +56,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.lastReport(talking)
 	hush()
 	talk.Wait()
+	a.goodbye(context.WithoutCancel(ctx))
 	err = watch.Stop()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -233,6 +234,23 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 	a.hands.cancel(ack.Lost, errLost)
 	a.hands.dropScans(ack.Drop)
 	return nil
+}
+
+// goodbye says that the agent ends, if the coordinator is there: else its site
+// counts as down when nothing was heard of it for a while.
+func (a *Agent) goodbye(ctx context.Context) {
+	a.mu.Lock()
+	away := a.away || !a.known
+	a.mu.Unlock()
+	if away {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	all, _ := a.hands.holding()
+	if err := a.ask.Goodbye(ctx, transfer.Goodbye{Site: a.o.Site, Session: a.session, Holding: all}); err != nil {
+		a.log.Warn("the coordinator does not know that this site goes", "error", err)
+	}
 }
 
 // lastReport waits a little until the reporter has told all outcomes: those

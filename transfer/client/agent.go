@@ -11,6 +11,12 @@ func (c *Client) Hello(ctx context.Context, h transfer.Hello) (transfer.Welcome,
 	return post[transfer.Welcome](ctx, c, transfer.HelloPath, h)
 }
 
+// Goodbye says that the agent of a site ends. POST /api/v1/agent/goodbye
+func (c *Client) Goodbye(ctx context.Context, g transfer.Goodbye) error {
+	_, err := post[struct{}](ctx, c, transfer.GoodbyePath, g)
+	return err
+}
+
 // Work asks for something to do, and waits until there is something, for up to
 // 20 s. POST /api/v1/agent/work
 func (c *Client) Work(ctx context.Context, w transfer.WorkAsk) (transfer.Work, error) {

@@ -173,11 +173,14 @@ func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.W
 	if err := mine(r, in.Site); err != nil {
 		return transfer.Work{}, err
 	}
-	a, ask, err := c.beginAsk(in)
+	a, ask, never, err := c.beginAsk(in)
 	if err != nil {
 		return transfer.Work{}, err
 	}
 	defer c.endAsk(a, ask)
+	if err := c.ended(r.Context(), "", never); err != nil {
+		return transfer.Work{}, c.refusal(err)
+	}
 	if in.Free >= 0 {
 		if err := c.siteFree(r.Context(), in.Site, in.Free); err != nil {
 			return transfer.Work{}, c.refusal(err)
@@ -201,13 +204,14 @@ func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.W
 }
 
 // beginAsk notes that an agent waits for work. Leases that it was told of, and
-// does not name, did not reach it: they are for this answer again.
-func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (*agent, int, error) {
+// does not name, did not reach it: they are for this answer again, or, if they were
+// cancelled, have never begun.
+func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never []transfer.Outcome, err error) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
 	a, err := c.known(in.Site, in.Session)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	a.asks++
 	a.waiting, a.slots = true, in.Slots
@@ -217,14 +221,18 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (*agent, int, error) {
 		if l.mover != in.Site || !l.told || l.lost {
 			continue
 		}
-		if holds[l.Item] != l.Epoch {
+		switch {
+		case holds[l.Item] == l.Epoch:
+		case l.cancelled:
+			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
+		default:
 			l.told = false
 			a.ready = append(a.ready, l)
 		}
 	}
 	slices.SortStableFunc(a.ready, func(x, y *held) int { return cmp.Compare(x.Item, y.Item) })
 	a.scans = in.Scans
-	return a, a.asks, nil
+	return a, a.asks, never, nil
 }
 
 func (c *Coordinator) endAsk(a *agent, ask int) {

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -55,14 +56,14 @@ func (c *Coordinator) dealTo(ctx context.Context, dest string, busy []string) (g
 		leases = nil
 	}
 	c.open(leases)
-	c.give(ctx, leases, plans)
+	gone := c.give(ctx, leases, plans)
 	if len(leases) == 0 {
 		c.hub.mu.Lock()
 		c.hub.calm[dest] = c.now().Add(calm)
 		c.hub.mu.Unlock()
 		time.AfterFunc(calm, c.wake.give)
 	}
-	return len(leases), full, err
+	return len(leases), full, errors.Join(err, c.ended(ctx, "", gone))
 }
 
 // roomAt is how many files for a destination could be begun now, at most.
@@ -165,8 +166,9 @@ func (c *Coordinator) release(p plan, now time.Time) {
 	}
 }
 
-// give hands leases to who moves them, and forgets the plans.
-func (c *Coordinator) give(ctx context.Context, leases []transfer.Lease, plans map[int64]plan) {
+// give hands leases to who moves them, and forgets the plans. gone are the ends of
+// those whose movers have gone meanwhile.
+func (c *Coordinator) give(ctx context.Context, leases []transfer.Lease, plans map[int64]plan) (gone []transfer.Outcome) {
 	now := c.now()
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
@@ -180,9 +182,12 @@ func (c *Coordinator) give(ctx context.Context, leases []transfer.Lease, plans m
 		c.hold(h)
 		if h.mover == "" {
 			c.beginThird(ctx, h)
-		} else if a := c.hub.agents[h.mover]; a != nil { // else it has gone: the lease runs out
+		} else if a := c.hub.agents[h.mover]; a != nil {
 			a.ready = append(a.ready, h)
 			a.ring()
+		} else {
+			gone = append(gone, c.without(h, transfer.Left, "the agent of site "+h.mover+" has gone"))
 		}
 	}
+	return gone
 }

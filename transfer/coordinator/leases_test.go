@@ -148,6 +148,64 @@ func TestCancelReachesTheMover(t *testing.T) {
 	}
 }
 
+// What was cancelled and never reached its agent ends with the agent's next
+// question, and not when its lease runs out.
+func TestCancelOfWhatNeverCame(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Lease: time.Hour})
+	_, b, q := h.pair(2)
+	leases := b.some()
+	b.holding = map[int64]transfer.Lease{} // the answer was lost
+	if _, err := h.admin.Cancel(t.Context(), q.ID, "not needed"); err != nil {
+		t.Fatal(err)
+	}
+	if w := b.work(); len(w.Leases) > 0 {
+		t.Errorf("%+v are given after the cancellation of %+v", w, leases)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 2 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// A site whose agent says goodbye is down at once; leases that it does not hold go
+// again as soon as there is somebody, and count as no tries.
+func TestGoodbye(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Lease: time.Hour})
+	_, b, q := h.pair(3)
+	var held []transfer.Lease
+	for len(held) < 3 {
+		held = append(held, b.some()...)
+	}
+	keeps := transfer.Hold{Item: held[0].Item, Epoch: held[0].Epoch} // it could not tell its end
+	if err := b.ask.Goodbye(t.Context(), transfer.Goodbye{Site: "B", Session: b.session, Holding: []transfer.Hold{keeps}}); err != nil {
+		t.Fatal(err)
+	}
+	sites, err := h.admin.Sites(t.Context())
+	if err != nil || len(sites) != 2 || sites[1].Up || !strings.Contains(sites[1].Problem, "its agent was ended at 2") {
+		t.Errorf("%+v, %v", sites, err)
+	}
+	if q, err = h.admin.Request(t.Context(), q.ID); err != nil || q.Count.Leased != 1 || q.Count.Queued+q.Count.NoSource != 2 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if _, err := b.report(); wire.Status(err) != http.StatusGone {
+		t.Errorf("it tells more after its goodbye: %v", err)
+	}
+	next := h.robot("B")
+	next.session, next.holding = "two", map[int64]transfer.Lease{held[0].Item: held[0]}
+	next.hello("")
+	for len(next.holding) < 3 {
+		next.some()
+	}
+	items, err := h.admin.Items(t.Context(), q.ID, transfer.Leased, 0, 0)
+	if err != nil || len(items) != 3 || items[0].Tries+items[1].Tries+items[2].Tries > 0 {
+		t.Errorf("%+v, %v", items, err)
+	}
+	if l := next.holding[held[0].Item]; l.Epoch != held[0].Epoch {
+		t.Errorf("what it held was given anew: %+v", l)
+	}
+}
+
 // Of two agents of one site the last one counts, and the other one is told.
 func TestTwoAgentsOfOneSite(t *testing.T) {
 	h := start(t, Config{})

@@ -168,19 +168,27 @@ func (c *Coordinator) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var never []transfer.Outcome
 	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
 	for _, p := range all {
 		if l := c.hub.held[p.Item]; l != nil && l.Epoch == p.Epoch {
 			l.renewed = now
 		}
 	}
 	for _, g := range gone {
-		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch {
-			c.breakOff(l)
+		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch && c.breakOff(l) {
+			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
 		}
 	}
-	return nil
+	c.hub.mu.Unlock()
+	return c.ended(ctx, "", never)
+}
+
+// without is the end of a copy that its mover does not tell, as it never had it or
+// is gone. The hub is locked.
+func (c *Coordinator) without(l *held, fault transfer.Fault, why string) transfer.Outcome {
+	now := c.now()
+	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: fault, Reason: why, Moved: l.moved, Begin: l.given, End: now}
 }
 
 // breakOff has a copy ended whose request was stopped. never tells that its mover

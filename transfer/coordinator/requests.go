@@ -125,11 +125,10 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 		return q, err
 	}
 	var never []transfer.Outcome
-	now := c.now()
 	c.hub.mu.Lock()
 	for _, l := range c.hub.held {
 		if l.Request == id && !l.cancelled && c.breakOff(l) {
-			never = append(never, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Stopped, Reason: errCancelled.Error(), Begin: now, End: now})
+			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
 		}
 	}
 	c.hub.mu.Unlock()

@@ -21,6 +21,7 @@ func (c *Coordinator) routes() {
 	s := c.server
 	c.public()
 	wire.Answer(s, "POST "+transfer.HelloPath, middle, c.hello)
+	wire.Answer(s, "POST "+transfer.GoodbyePath, middle, c.goodbye)
 	wire.Answer(s, "POST "+transfer.WorkPath, middle, c.askWork)
 	wire.Answer(s, "POST "+transfer.ReportPath, reports, c.report)
 	wire.Answer(s, "POST "+transfer.ClockPath, small, c.clock)

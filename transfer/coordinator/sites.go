@@ -85,9 +85,12 @@ func (c *Coordinator) siteFree(ctx context.Context, site string, free int64) err
 	c.hub.mu.Lock()
 	s, known := c.hub.sites[site]
 	now := c.now()
-	if a := c.hub.agents[site]; a != nil {
-		a.free = free
+	a := c.hub.agents[site]
+	if a == nil { // it has gone meanwhile
+		c.hub.mu.Unlock()
+		return nil
 	}
+	a.free = free
 	little := abs(free-s.Free) < max(s.Free/100, 1<<20)
 	if !known || s.Up && little && now.Sub(s.Seen) < silence/2 {
 		c.hub.mu.Unlock()

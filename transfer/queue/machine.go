@@ -97,7 +97,9 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 		f.state, f.ended = dropped, now
 		return f, o
 	}
-	f.trail = f.trail.add(f.source, 1, false)
+	if o.Fault != transfer.Left { // nobody has failed
+		f.trail = f.trail.add(f.source, 1, false)
+	}
 	final := false
 	switch o.Fault {
 	case transfer.Permanent, transfer.Occupied, transfer.Unverified:
@@ -107,7 +109,7 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 		f.pauses++
 		f.trail = f.trail.add(f.source, 0, true)
 		final = !others
-	case transfer.Throttled, transfer.DestFull, transfer.Stopped:
+	case transfer.Throttled, transfer.DestFull, transfer.Stopped, transfer.Left:
 		f.pauses++
 	default:
 		f.tries++
@@ -118,8 +120,8 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
 		f.state, f.ended = failed, now
-	case o.Fault == transfer.SourceBad:
-		f.state = ready // the next source has done nothing wrong
+	case o.Fault == transfer.SourceBad, o.Fault == transfer.Left:
+		f.state = ready // the next source, or mover, has done nothing wrong
 	default:
 		f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
 	}

@@ -35,7 +35,7 @@ func TestSettle(t *testing.T) {
 			return false
 		case stopped && !now.state.final(), now.tries > 5, !now.state.final() && (now.tries >= 5 || now.pauses >= 5*pauseFactor):
 			return false
-		case now.state == failed && now.reason == "", now.state == ready && (kept.Fault != transfer.SourceBad || !others):
+		case now.state == failed && now.reason == "", now.state == ready && kept.Fault != transfer.Left && (kept.Fault != transfer.SourceBad || !others):
 			return false
 		case !right && !stopped && now.tries+now.pauses != was.tries+was.pauses+1:
 			return false

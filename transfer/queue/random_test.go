@@ -183,7 +183,7 @@ func (p *play) takes() {
 }
 
 var faults = []transfer.Fault{transfer.Transient, transfer.Throttled, transfer.SourceBad, transfer.DestFull, transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
-	transfer.Occupied, transfer.Stopped, transfer.Unverified, "nonsense"}
+	transfer.Occupied, transfer.Stopped, transfer.Left, transfer.Unverified, "nonsense"}
 
 func (p *play) reports() {
 	var told []transfer.Outcome

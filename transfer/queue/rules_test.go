@@ -36,6 +36,24 @@ func TestOtherSources(t *testing.T) {
 	})
 }
 
+// Files whose mover was ended in an orderly way go again at once, as if nothing had
+// been, but not for ever.
+func TestLeft(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C", Tries: 1})
+		for range pauseFactor {
+			if one := w.all(r.ID)[0]; one.Tries != 0 || one.State != transfer.Queued || !one.NotBefore.IsZero() {
+				w.t.Errorf("%+v", one)
+			}
+			w.report(failure(w.lease("C", 1)[0], transfer.Left, "the agent of site C was ended"))
+		}
+		if r = w.get(r.ID); r.Status != transfer.Failed {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
+
 // Of sources that can be asked again the one that failed least is offered first.
 func TestOrderOfSources(t *testing.T) {
 	each(t, Options{}, func(w *world) {

@@ -134,7 +134,7 @@ func class(f transfer.Fault) storage.Class {
 		return storage.Checksummed
 	case transfer.LeaseLost:
 		return storage.Reset
-	case transfer.Stopped:
+	case transfer.Stopped, transfer.Left:
 		return storage.Canceled
 	case transfer.DestFull, transfer.Permanent, transfer.Occupied, transfer.Unverified:
 	}
