@@ -206,15 +206,21 @@ func forThisUser(conf client.Config, s streams) error {
 	if err != nil {
 		return err
 	}
-	if known, err := client.Read(path); err == nil && len(known.URLs) > 0 && !isHere(known.URLs[0]) && known.URLs[0] != conf.URLs[0] {
-		s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator for this one\n", path, line(known.URLs[0]))
-		return nil
+	if known, err := client.Read(path); err == nil && len(known.URLs) > 0 && known.URLs[0] != conf.URLs[0] {
+		if !isHere(known.URLs[0]) {
+			s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator and --token-file for this one\n", path, line(known.URLs[0]))
+			return nil
+		}
+		if known.Pin != conf.Pin {
+			s.tell("weir: commands of this user ask this coordinator from now on, no longer the one at %s\n", line(known.URLs[0]))
+		}
 	}
 	return conf.Save(path)
 }
 
-// isHere tells whether a URL is of this machine's loopback.
+// isHere tells whether a URL is of this machine.
 func isHere(at string) bool {
 	u, err := url.Parse(at)
-	return err == nil && (u.Hostname() == "localhost" || u.Hostname() == "::1" || strings.HasPrefix(u.Hostname(), "127."))
+	name, _ := os.Hostname() // else it has none
+	return err == nil && (u.Hostname() != "" && u.Hostname() == name || u.Hostname() == "localhost" || u.Hostname() == "::1" || strings.HasPrefix(u.Hostname(), "127."))
 }

@@ -25,7 +25,7 @@ func siteCommand(s streams) *cobra.Command {
 their URL: any endpoint that speaks HTTP third-party copy, such as XRootD, dCache,
 StoRM or EOS. The coordinator then has these copy among each other.`,
 		Example: `  weir site list
-  weir site add cern --url https://eos.example.org:8444/eos/data --token-file cern.token`,
+  weir site add cern --url https://eos.example.org:8444/eos/data --site-token-file cern.token`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -80,7 +80,7 @@ func decisionCommand(s streams, what decision) *cobra.Command {
 				for _, id := range ids {
 					r, err := what.do(c.Context(), d, id, reason)
 					if err != nil {
-						return fmt.Errorf("request %d: %w", id, d.explain(err))
+						return fmt.Errorf("request %d: %w", id, err)
 					}
 					all = append(all, r)
 					if !f.json {

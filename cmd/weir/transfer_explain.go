@@ -35,7 +35,11 @@ what became of the last one. With the name of a file, it is about that one.`,
 				if f.json {
 					return writeJSON(s.out, e)
 				}
-				tell(s.out, "", "request %d is %s: %s", e.Request.ID, e.Request.Status, inStates(&e.Request.Count))
+				counts := ""
+				if e.Request.Count.Files > 0 {
+					counts = ": " + inStates(&e.Request.Count)
+				}
+				tell(s.out, "", "request %d is %s%s", e.Request.ID, e.Request.Status, counts)
 				for _, r := range e.Reasons {
 					which := say.Plural(int(r.Files), "file")
 					if r.Files == 1 && r.File != "" {

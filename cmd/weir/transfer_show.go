@@ -142,8 +142,11 @@ func tellRequest(w io.Writer, r *transfer.Request) error {
 		status += ": " + r.Reason
 	}
 	row("status", "%s", status)
-	row("files", "%d of %d at %s, %s of %s", c.Done+c.Skipped, c.Files, r.To, unit.Bytes(float64(c.DoneBytes)), unit.Bytes(float64(c.Bytes)))
-	row("", "%s", inStates(c))
+	files, bytes := wanted(r)
+	row("files", "%d of %d at %s, %s of %s", c.Done+c.Skipped, files, r.To, unit.Bytes(float64(c.DoneBytes)), unit.Bytes(float64(bytes)))
+	if c.Files > 0 {
+		row("", "%s", inStates(c))
+	}
 	if !r.Status.Ended() && r.Rate > 0 {
 		row("speed", "%s/s", unit.Bytes(r.Rate))
 	}
@@ -165,6 +168,15 @@ func tellRequest(w io.Writer, r *transfer.Request) error {
 		row("comment", "%s", r.Comment)
 	}
 	return t.Flush()
+}
+
+// wanted is how much a request is about: what it asked for, until all of its files
+// are written down.
+func wanted(r *transfer.Request) (files, bytes int64) {
+	if r.Status == transfer.Awaiting || r.Status == transfer.Resolving {
+		return r.Asked.Files, r.Asked.Bytes
+	}
+	return r.Count.Files, r.Count.Bytes
 }
 
 // inStates counts files in words.
@@ -288,8 +300,9 @@ func tellRequests(w io.Writer, all []transfer.Request) error {
 	_, _ = fmt.Fprintln(t, "REQUEST\tSTATUS\tDATASET\tTO\tFILES\tSIZE\tAT THE SITE\tMADE\tBY") // Flush tells
 	for _, r := range all {
 		c := &r.Count
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.ID, r.Status, line(r.Dataset), line(r.To), c.Files,
-			unit.Bytes(float64(c.Bytes)), say.Plural(int(c.Done+c.Skipped), "file"), when(r.Made), line(r.By))
+		files, bytes := wanted(&r)
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.ID, r.Status, line(r.Dataset), line(r.To), files,
+			unit.Bytes(float64(bytes)), say.Plural(int(c.Done+c.Skipped), "file"), when(r.Made), line(r.By))
 	}
 	return t.Flush()
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -195,7 +196,9 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	}
 	c.url = c.conf.URL
 	if c.url == "" {
-		c.url = scheme(c.conf.Plain) + "://" + c.server.Addr().String()
+		if c.url, err = reached(scheme(c.conf.Plain), c.server.Addr().String()); err != nil {
+			return err
+		}
 	}
 	c.url = strings.TrimSuffix(c.url, "/")
 	if err := c.openTokens(); err != nil {
@@ -211,6 +214,18 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	}
 	c.routes()
 	return nil
+}
+
+// reached is the URL of an address that is listened on, with this machine's name
+// if that is all its addresses.
+func reached(scheme, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			err = fmt.Errorf("under which name do others reach this machine? Say --url https://HOST:%s: %w", port, err)
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port), err
 }
 
 func scheme(plain bool) string {
