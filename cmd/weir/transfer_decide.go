@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,14 @@ func retrying() decision {
 	}
 }
 
+// stands says where a request is, if that was not said already.
+func stands(done string, at transfer.Status) string {
+	if strings.HasSuffix(done, string(at)) {
+		return ""
+	}
+	return ": " + string(at)
+}
+
 func decisionCommand(s streams, what decision) *cobra.Command {
 	var f coordFlags
 	var reason string
@@ -84,7 +93,7 @@ func decisionCommand(s streams, what decision) *cobra.Command {
 					}
 					all = append(all, r)
 					if !f.json {
-						_, _ = fmt.Fprintf(s.out, "request %d %s: %s\n", r.ID, what.done, r.Status)
+						_, _ = fmt.Fprintf(s.out, "request %d %s%s\n", r.ID, what.done, stands(what.done, r.Status))
 					}
 				}
 				if f.json {

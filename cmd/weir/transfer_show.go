@@ -173,7 +173,7 @@ func tellRequest(w io.Writer, r *transfer.Request) error {
 // wanted is how much a request is about: what it asked for, until all of its files
 // are written down.
 func wanted(r *transfer.Request) (files, bytes int64) {
-	if r.Status == transfer.Awaiting || r.Status == transfer.Resolving {
+	if r.Count.Files == 0 || r.Status == transfer.Resolving {
 		return r.Asked.Files, r.Asked.Bytes
 	}
 	return r.Count.Files, r.Count.Bytes
