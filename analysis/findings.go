@@ -7,7 +7,8 @@
 // curve, batches, steady and windows make its steps; understand, optimum and
 // boundary say what the curve shows (by packages fit and shape); resources and
 // bottleneck what limits it; validity, generator, little, bytes, quiet and
-// workers check it; threshold and gate judge it; verdict puts it into words;
+// workers check it; transfers says
+// what a record of transfers shows beside that; threshold and gate judge it; verdict puts it into words;
 // csv and rows write it; series is the run against time, with heat, hostseries and
 // serverseries, cut by timebins. oftable does the same for a table.
 package analysis
@@ -63,8 +64,9 @@ type Findings struct {
 	Bottleneck   []Bottleneck  `json:"bottleneck"` // the first to saturate comes first
 	Balance      *Balance      `json:"balance"`    // nil: fewer than two servers shared the load, or it is not known
 
-	Workers []WorkerFigure `json:"workers,omitempty"`          // of a run on many machines
-	Parts   *PartFits      `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
+	Workers   []WorkerFigure   `json:"workers,omitempty"`          // of a run on many machines
+	Transfers *TransferFigures `json:"transfers,omitempty"`        // of a record of transfers
+	Parts     *PartFits        `json:"subinterval_fits,omitempty"` // where each client is a job of a batch system
 }
 
 // Validity says whether the numbers can be believed.
@@ -306,6 +308,7 @@ func (d *data) findings() *Findings {
 		}
 	}
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
+	f.Transfers = d.told()
 	best := f.best()
 	f.understand()
 	if d.plan.On.JobPerClient {
@@ -319,6 +322,9 @@ func (d *data) findings() *Findings {
 	f.Boundaries = f.boundaries(d.plan.Boundaries)
 	f.Warnings = append(append(f.Warnings, d.warnings(f, best)...), d.strangers(f.Balance)...)
 	f.Verdict = f.verdict(best)
+	if f.Transfers != nil {
+		f.Verdict = f.transferVerdict()
+	}
 	f.Search = d.search()
 	return f
 }

@@ -79,6 +79,8 @@ type data struct {
 	heat     *heatSum
 	service  serverSums
 	computed bool // some job computed at some time
+
+	transfers *transferSums // nil: it is no record of transfers
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
@@ -92,6 +94,9 @@ func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 		return nil, err
 	}
 	d.finish()
+	if err := d.loadTransfers(run); err != nil {
+		return nil, err
+	}
 	d.watching()
 	render, write, err := hostTable(hosts)
 	if err != nil {

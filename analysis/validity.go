@@ -174,9 +174,9 @@ func (d *data) checkClock() Check {
 }
 
 // between is for how long there were no clients between steps whose clients are
-// jobs of a batch system: nobody measures then.
+// jobs of a batch system, or that are cases of transfers: nobody measures then.
 func (d *data) between() (seconds float64) {
-	for i := 1; i < len(d.seconds) && d.plan.On.JobPerClient; i++ {
+	for i := 1; i < len(d.seconds) && (d.plan.On.JobPerClient || d.transfers != nil); i++ {
 		if a, b := &d.seconds[i-1], &d.seconds[i]; a.step != b.step {
 			seconds += max(b.start.Sub(a.end()).Seconds(), 0)
 		}

@@ -60,6 +60,9 @@ func (d *data) watch(s *monitor.Sample) {
 	if d.watchBackend(s, from) {
 		return
 	}
+	if d.transfers != nil {
+		d.transfers.watch(s, from, w.holds)
+	}
 	held := 0.0
 	w.holds.during(from, s.Time, func(step int, weight float64) {
 		w.host(step, s).add(s, weight)

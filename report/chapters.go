@@ -25,7 +25,7 @@ type chapter struct {
 // nothing is known for are left out.
 func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	plots := Figures(f, s)
-	all := []chapter{jobChapter(f, s, plots), loadChapter(f, append(plots.Load, plots.Papers...)), limitChapter(f, plots.Limits), phaseChapter(f, plots.Parts), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
+	all := []chapter{transferChapter(f), jobChapter(f, s, plots), loadChapter(f, append(plots.Load, plots.Papers...)), limitChapter(f, plots.Limits), phaseChapter(f, plots.Parts), {ID: "time", Title: "Against time", Charts: drawings(plots.Time)},
 		latencyChapter(plots),
 		backendChapter(f, plots.Backends), serverChapter(f, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots), workerChapter(f), errorChapter(f, s), checkChapter(f), runChapter(f, s)}
 	all = slices.DeleteFunc(all, func(c chapter) bool {

@@ -43,6 +43,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	case f.Source == analysis.FromTable:
 		p.fromTable(f)
 	case len(f.Curve) > 0:
+		p.transfers(f)
 		p.jobs(f)
 		p.sites(f)
 		p.title(f, "Steps")

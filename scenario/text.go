@@ -162,6 +162,9 @@ func (p *Plan) writeSteps(w io.Writer) error {
 // result incomparable with others are named.
 func (p *Plan) WorkText() string {
 	w := p.Work
+	if w.Kind == "copy" {
+		return "copy files between sites, each verified by " + w.Sum // a record of transfers: no client of ours
+	}
 	parts := []string{w.Kind}
 	if len(w.Mix) > 0 {
 		var mix []string

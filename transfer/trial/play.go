@@ -105,7 +105,7 @@ func (p *Play) record(ctx context.Context, t *Trial, steps []record.Step) error 
 	end, late := time.Now(), time.Now().Add(10*time.Second)
 	for _, site := range p.Scenario.Sites {
 		for t.Site(site).Running() && time.Now().Before(late) {
-			if list, err := c.Samples(ctx, site, end.Add(-time.Second), 1); err == nil && len(list) > 0 {
+			if list, err := c.Samples(ctx, site, end, 1); err == nil && len(list) > 0 {
 				break
 			}
 			if err := tick(ctx); err != nil {
@@ -252,75 +252,68 @@ func (s *scene) move(ctx context.Context) error {
 	if open == 0 {
 		open = s.c.Requests
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var mu sync.Mutex
-	arrived := map[int64]int{}
-	heard := func(id int64, done int) {
-		mu.Lock()
-		defer mu.Unlock()
-		arrived[id] = done
-		sum := 0
-		for _, n := range arrived {
-			sum += n
-		}
-		if err := s.changes(ctx, sum); err != nil {
-			stop(err)
-		}
-	}
 	s.ids = make([]int64, s.c.Requests)
-	next := make(chan int, s.c.Requests)
-	for i := range s.c.Requests {
-		next <- i
-	}
-	close(next)
-	var running sync.WaitGroup
-	for range open {
-		running.Go(func() {
-			for i := range next {
-				if err := s.request(ctx, i, heard); err != nil {
-					stop(err)
-					return
-				}
-			}
-		})
-	}
-	running.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	for next, ended := 0, 0; ended < s.c.Requests; {
+		n := min(open-(next-ended), s.c.Requests-next)
+		if err := s.submit(ctx, next, n); err != nil {
+			return err
+		}
+		next += n
+		var arrived int
+		var err error
+		if ended, arrived, err = s.progress(ctx); err != nil {
+			return err
+		}
+		if err := s.changes(ctx, arrived); err != nil {
+			return err
+		}
+		if ended < next && !pause.For(ctx, lookOften) {
+			return ctx.Err()
+		}
 	}
 	return nil
 }
 
-// request submits one request with its part of the files, and waits for its end.
-func (s *scene) request(ctx context.Context, i int, heard func(id int64, done int)) error {
+// lookOften is how often it is asked how far a case is, by one question for all of
+// its requests: more would slow down what is measured.
+const lookOften = 5 * time.Millisecond
+
+// submit submits n requests at the same moment, the first one being number from.
+func (s *scene) submit(ctx context.Context, from, n int) error {
+	errs := make([]error, n)
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			want := transfer.Submission{Dataset: s.dataset, To: s.c.To, Mode: s.c.Mode, Tries: s.c.Tries}
+			if all := s.c.Requests; all > 1 {
+				for k := from + i; k < len(s.files); k += all {
+					want.Files = append(want.Files, s.files[k].Name)
+				}
+			}
+			s.ids[from+i], errs[i] = s.t.Submit(ctx, want)
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// progress is how many requests have ended, and how many files have arrived.
+func (s *scene) progress(ctx context.Context) (ended, arrived int, err error) {
 	c, err := s.t.Client()
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	want := transfer.Submission{Dataset: s.dataset, To: s.c.To, Mode: s.c.Mode, Tries: s.c.Tries}
-	if n := s.c.Requests; n > 1 {
-		for k := i; k < len(s.files); k += n {
-			want.Files = append(want.Files, s.files[k].Name)
-		}
-	}
-	id, err := s.t.Submit(ctx, want)
+	list, err := c.Requests(ctx, transfer.Filter{Dataset: s.dataset, Limit: s.c.Requests})
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	s.ids[i] = id
-	every := 5 * time.Millisecond * time.Duration(1+s.c.Requests/10) // a hundred that wait do not ask more than ten
-	for {
-		if r, err := c.Request(ctx, id); err == nil {
-			heard(id, int(r.Count.Done))
-			if r.Status.Ended() {
-				return nil
-			}
-		}
-		if !pause.For(ctx, every) {
-			return ctx.Err()
+	for i := range list {
+		arrived += int(list[i].Count.Done)
+		if list[i].Status.Ended() {
+			ended++
 		}
 	}
+	return ended, arrived, nil
 }
 
 // changes does what is due when so many files have arrived.

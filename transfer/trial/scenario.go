@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -131,6 +132,8 @@ func (s Span) String() string {
 const (
 	mostFiles = 100_000
 	mostCases = 100
+
+	mostRequests = 1000
 	mostSites = 20
 )
 
@@ -138,7 +141,7 @@ const (
 // errors that say where.
 func Parse(text []byte) (*Scenario, error) {
 	s := &Scenario{}
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s); err != nil {
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s); err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.New(yaml.FormatError(err, false, true))
 	}
 	if len(s.Sites) == 0 {
@@ -179,12 +182,16 @@ func (c *Case) check(sites []string) error {
 		return errors.New("size: give files at least a byte, as in size: 1MB, or {small: 1MB, seed: 1GB}")
 	case len(c.At) == 0:
 		return errors.New("at: no site has the files, as in at: {A: all} or {A: 1-7, B: 8-10}")
+	case c.Requests > mostRequests:
+		return fmt.Errorf("requests: %d: use up to %d", c.Requests, mostRequests)
 	case c.Requests > c.Files:
 		return fmt.Errorf("requests: %d for %d files: each needs one", c.Requests, c.Files)
 	case c.Open < 0 || c.Open > c.Requests:
 		return fmt.Errorf("open: %d of %d requests", c.Open, c.Requests)
-	case c.Expect.Status == "":
-		return errors.New("expect: no status is given, such as completed or partial")
+	case !slices.Contains([]transfer.Status{transfer.Completed, transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Rejected, transfer.Expired}, c.Expect.Status):
+		return fmt.Errorf("expect: status %q: use one in which requests end, such as completed or partial", c.Expect.Status)
+	case c.Mode != "" && c.Mode != transfer.Pull && c.Mode != transfer.Push && c.Mode != transfer.Third:
+		return fmt.Errorf("mode: %q: use pull, push or third, or leave it out", c.Mode)
 	}
 	if err := known(c.To); err != nil {
 		return fmt.Errorf("to: %w", err)

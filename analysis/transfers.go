@@ -1,0 +1,427 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/monitor"
+	"weir/results"
+)
+
+// mostFiles is how many files findings list one by one, and mostReasons how many of
+// those that have not arrived.
+const (
+	mostFiles   = 1000
+	mostReasons = 200
+)
+
+// longEnough is for how much of a second a case must have gone on for that second to
+// tell how busy an agent was.
+const longEnough = 0.25
+
+// TransferFigures is what a record of transfers shows beside the curve.
+type TransferFigures struct {
+	Cases   []TransferCase `json:"cases"`             // one a step
+	Files   []TransferFile `json:"files"`             // the first thousand that ended
+	Left    int            `json:"files_left_out"`    // of that list
+	Missing []TransferFile `json:"files_not_arrived"` // the first two hundred
+}
+
+// A TransferCase is what one step of a record of transfers gave.
+type TransferCase struct {
+	Step       int           `json:"step"`
+	Case       string        `json:"case"` // in words
+	Files      int           `json:"files"`
+	Arrived    int           `json:"arrived"`
+	Smallest   int64         `json:"smallest_bytes"`
+	Largest    int64         `json:"largest_bytes"`
+	Bytes      int64         `json:"arrived_bytes"`
+	Attempts   int           `json:"attempts"`
+	Failures   int           `json:"failed_attempts"`
+	AtOnce     int           `json:"at_once"` // copies, at most
+	Begin      time.Time     `json:"begin"`   // from the first submission
+	End        time.Time     `json:"end"`     // to the last end
+	Seconds    float64       `json:"duration_seconds"`
+	Throughput float64       `json:"throughput_bytes_per_second"`
+	SumOfFiles float64       `json:"sum_of_files_bytes_per_second"` // of each file's own throughput
+	Spread     float64       `json:"spread_seconds"`                // from the first file's arrival to the last one's
+	Ends       []TransferEnd `json:"ends"`
+}
+
+// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they
+// may exceed 1; nil: its host told nothing.
+type TransferEnd struct {
+	Site     string   `json:"site"`
+	Role     string   `json:"role"`         // source, destination or both
+	Moved    int64    `json:"moved_bytes"`  // that it gave and took
+	Door     *int64   `json:"door_bytes"`   // of these through its door, as that counts them
+	CPUMax   *float64 `json:"cpu_max"`      // of its agent, busiest second
+	CPUMean  *float64 `json:"cpu_mean"`     // over the case
+	CPU      *float64 `json:"cpu_seconds"`  // of its agent
+	Memory   *float64 `json:"memory_share"` // of its agent, of the machine's
+	Resident *int64   `json:"resident_bytes"`
+}
+
+// A TransferFile is what became of a file.
+type TransferFile struct {
+	Step       int       `json:"step"`
+	File       string    `json:"file"`
+	Size       int64     `json:"size_bytes"`
+	Source     string    `json:"source"`
+	Dest       string    `json:"destination"`
+	Mode       string    `json:"mode,omitempty"`
+	Tries      int       `json:"tries"`
+	Done       bool      `json:"done"`
+	Begin      time.Time `json:"begin,omitzero"` // of the attempt that decided
+	End        time.Time `json:"end"`
+	Seconds    float64   `json:"duration_seconds"`
+	Throughput float64   `json:"throughput_bytes_per_second"` // of that attempt
+	CPU        float64   `json:"mover_cpu_seconds,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+}
+
+// transferSums are what transfers.jsonl and the samples add up to.
+type transferSums struct {
+	figures TransferFigures
+	tries   map[string]int // by step and file
+	list    []change       // of copies that run
+	ends    map[int]map[string]*endSum
+}
+
+// A change is a copy that begins or ends.
+type change struct {
+	step int
+	at   time.Time
+	by   int
+}
+
+// An endSum gathers one site in one case.
+type endSum struct {
+	TransferEnd
+	cpu, max, span float64
+	door           int64
+	byDoor         int64 // that others tell to have moved through its door
+	from, to       time.Time
+	covered        float64 // seconds of that time which samples tell of
+	total          int64   // memory of the machine
+	sampled        bool
+}
+
+// loadTransfers reads transfers.jsonl, if there is one.
+func (d *data) loadTransfers(run *results.Run) error {
+	for t, err := range run.Transfers() {
+		if err != nil {
+			return err
+		}
+		if d.transfers == nil {
+			d.transfers = &transferSums{tries: map[string]int{}, ends: map[int]map[string]*endSum{}}
+		}
+		d.transfers.add(t)
+	}
+	if d.transfers != nil {
+		d.transfers.finish(d)
+	}
+	return nil
+}
+
+// add counts an attempt.
+func (s *transferSums) add(t *measure.Transfer) {
+	c := s.step(t)
+	if !t.Begin.IsZero() {
+		c.Attempts++
+		s.list = append(s.list, change{t.Step, t.Begin, 1}, change{t.Step, t.End, -1})
+		if !t.Done {
+			c.Failures++
+		}
+	}
+	s.move(t)
+	name := fmt.Sprint(t.Step, " ", t.Request, " ", t.File)
+	if !t.Begin.IsZero() {
+		s.tries[name]++
+	}
+	if !t.Last {
+		return
+	}
+	c.Files++
+	f := TransferFile{
+		Step: t.Step, File: t.File, Size: t.Size, Source: t.Source, Dest: t.Dest, Mode: t.Mode, Tries: s.tries[name], Done: t.Done,
+		Begin: t.Begin, End: t.End, CPU: t.CPU, Reason: t.Reason,
+	}
+	delete(s.tries, name)
+	if !t.Begin.IsZero() {
+		f.Seconds = t.End.Sub(t.Begin).Seconds()
+		f.Throughput = ratio(float64(t.Moved), f.Seconds)
+	}
+	if t.Done {
+		c.Arrived++
+		c.Bytes += t.Size
+		c.SumOfFiles += f.Throughput
+		if c.Smallest == 0 || t.Size < c.Smallest {
+			c.Smallest = t.Size
+		}
+		c.Largest = max(c.Largest, t.Size)
+		s.arrived(c, t.End)
+	} else if len(s.figures.Missing) < mostReasons {
+		s.figures.Missing = append(s.figures.Missing, f)
+	}
+	if len(s.figures.Files) < mostFiles {
+		s.figures.Files = append(s.figures.Files, f)
+	} else {
+		s.figures.Left++
+	}
+}
+
+// arrived notes when a file had arrived: Begin and End keep the first and the last
+// of these moments until finish.
+func (s *transferSums) arrived(c *TransferCase, at time.Time) {
+	if c.Begin.IsZero() || at.Before(c.Begin) {
+		c.Begin = at
+	}
+	if at.After(c.End) {
+		c.End = at
+	}
+}
+
+func (s *transferSums) step(t *measure.Transfer) *TransferCase {
+	all := &s.figures.Cases
+	if i := slices.IndexFunc(*all, func(c TransferCase) bool { return c.Step == t.Step }); i >= 0 {
+		return &(*all)[i]
+	}
+	*all = append(*all, TransferCase{Step: t.Step, Case: t.Case})
+	return &(*all)[len(*all)-1]
+}
+
+// move notes what went through which site.
+func (s *transferSums) move(t *measure.Transfer) {
+	for i, site := range []string{t.Source, t.Dest} {
+		if site == "" {
+			continue
+		}
+		sites := s.ends[t.Step]
+		if sites == nil {
+			sites = map[string]*endSum{}
+			s.ends[t.Step] = sites
+		}
+		e := sites[site]
+		if e == nil {
+			e = &endSum{}
+			e.Site = site
+			sites[site] = e
+		}
+		role := [2]string{"source", "destination"}[i]
+		if e.Role != "" && e.Role != role {
+			role = "both"
+		}
+		e.Role = role
+		e.Moved += t.Moved
+		if t.Mode == [2]string{"pull", "push"}[i] && t.Moved > 0 {
+			e.byDoor += t.Moved
+			if e.from.IsZero() || t.Begin.Before(e.from) {
+				e.from = t.Begin
+			}
+			if t.End.After(e.to) {
+				e.to = t.End
+			}
+		}
+	}
+}
+
+// finish knows all attempts, and when the steps were.
+func (s *transferSums) finish(d *data) {
+	slices.SortFunc(s.list, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), a.at.Compare(b.at), cmp.Compare(a.by, b.by))
+	})
+	most, now, step := map[int]int{}, 0, 0
+	for _, c := range s.list {
+		if c.step != step {
+			step, now = c.step, 0
+		}
+		now += c.by
+		most[step] = max(most[step], now)
+	}
+	s.list = nil
+	for i := range s.figures.Cases {
+		c := &s.figures.Cases[i]
+		c.AtOnce = most[c.Step]
+		c.Spread = c.End.Sub(c.Begin).Seconds()
+		if t := d.steps[c.Step]; t != nil && len(t.seconds) > 0 {
+			c.Begin, c.End = t.seconds[0].start, t.seconds[len(t.seconds)-1].end()
+		}
+		c.Seconds = c.End.Sub(c.Begin).Seconds()
+		c.Throughput = ratio(float64(c.Bytes), c.Seconds)
+	}
+}
+
+// watch adds what the host of a site went through to the case that had most of it.
+func (s *transferSums) watch(m *monitor.Sample, from time.Time, holds holds) {
+	step, most := 0, 0.0
+	holds.during(from, m.Time, func(n int, seconds float64) {
+		if seconds > most {
+			step, most = n, seconds
+		}
+	})
+	for _, e := range s.ends[step] {
+		if "site "+e.Site == m.Host {
+			e.watch(m, from, most)
+		}
+	}
+}
+
+func (e *endSum) watch(m *monitor.Sample, from time.Time, during float64) {
+	cores, resident := processes(m, server)
+	if math.IsNaN(cores) {
+		return
+	}
+	e.sampled = true
+	cpu := cores * m.Seconds
+	e.cpu += cpu
+	e.span += during
+	if during >= longEnough {
+		e.max = max(e.max, ratio(cpu, during))
+	}
+	if m.Memory != nil {
+		e.total = max(e.total, m.Memory.Total)
+	}
+	if e.Resident == nil || resident > *e.Resident {
+		e.Resident = &resident
+	}
+	for i := range m.Procs {
+		e.door += m.Procs[i].Sent + m.Procs[i].Received
+	}
+	begin, end := from, m.Time
+	if e.from.After(begin) {
+		begin = e.from
+	}
+	if e.to.Before(end) {
+		end = e.to
+	}
+	e.covered += max(0, end.Sub(begin).Seconds())
+}
+
+// told is the figures of all cases, nil if nothing was transferred between sites.
+func (d *data) told() *TransferFigures {
+	s := d.transfers
+	if s == nil {
+		return nil
+	}
+	f := &s.figures
+	for i := range f.Cases {
+		c := &f.Cases[i]
+		c.Ends = []TransferEnd{}
+		for _, e := range s.ends[c.Step] {
+			c.Ends = append(c.Ends, e.figure(c.Seconds))
+		}
+		slices.SortFunc(c.Ends, func(a, b TransferEnd) int {
+			return cmp.Or(-cmp.Compare(a.Role, b.Role), cmp.Compare(a.Site, b.Site)) // sources first
+		})
+	}
+	if f.Missing == nil {
+		f.Missing = []TransferFile{}
+	}
+	if f.Files == nil {
+		f.Files = []TransferFile{}
+	}
+	return f
+}
+
+func (e *endSum) figure(seconds float64) TransferEnd {
+	f := e.TransferEnd
+	if !e.sampled {
+		return f
+	}
+	mean := ratio(e.cpu, min(seconds, e.span))
+	most := max(e.max, mean)
+	door := e.door
+	f.CPU, f.CPUMean, f.CPUMax, f.Door = &e.cpu, &mean, &most, &door
+	if e.total > 0 && f.Resident != nil {
+		share := float64(*f.Resident) / float64(e.total)
+		f.Memory = &share
+	}
+	return f
+}
+
+// checkEnds compares what movers counted with what the doors at the other ends did,
+// where their samples cover the time.
+func (d *data) checkEnds() Check {
+	c := Check{Name: "both ends agree", Status: Skipped}
+	var moved, there int64
+	silent := 0
+	for _, sites := range d.transfers.ends {
+		for _, e := range sites {
+			switch {
+			case e.byDoor == 0:
+			case !e.sampled || e.covered < 0.9*e.to.Sub(e.from).Seconds():
+				silent++
+			default:
+				moved += e.byDoor
+				there += e.door
+			}
+		}
+	}
+	if moved == 0 {
+		c.Detail = "no door of an agent was passed by bytes while its host was sampled"
+		return c
+	}
+	off := ratio(float64(there-moved), float64(moved))
+	c.Detail = fmt.Sprintf("who moved the bytes counted %s, the doors at the other ends %s: %+.2f%%", unit.Bytes(float64(moved)), unit.Bytes(float64(there)), 100*off)
+	if silent > 0 {
+		c.Detail += fmt.Sprintf("; not compared where a site fell silent (%s)", say.Times(int64(silent)))
+	}
+	switch off = math.Abs(off); {
+	case off <= bytesOK:
+		c.Status = OK
+	case off <= bytesWarn:
+		c.Status = Warn
+	default:
+		c.Status = Fail
+	}
+	return c
+}
+
+// ladder is how many different loads make a curve of the cases.
+const ladder = 4
+
+// transferVerdict says what arrived, and what the curve shows if the cases are one.
+func (f *Findings) transferVerdict() string {
+	text := f.Transfers.Text()
+	loads := map[int]bool{}
+	for i := range f.Curve {
+		loads[f.Curve[i].Clients] = true
+	}
+	if len(loads) >= ladder && len(loads) == len(f.Curve) {
+		return text + " " + f.Verdict
+	}
+	best := f.Transfers.Cases[0]
+	for _, c := range f.Transfers.Cases {
+		if c.Throughput > best.Throughput {
+			best = c
+		}
+	}
+	if best.Throughput > 0 && len(f.Transfers.Cases) > 1 {
+		text += fmt.Sprintf(" The fastest case was %q with %s.", best.Case, unit.Bits(best.Throughput))
+	} else if best.Throughput > 0 {
+		text += fmt.Sprintf(" That is %s.", unit.Bits(best.Throughput))
+	}
+	return text
+}
+
+// Text says in a sentence what arrived.
+func (t *TransferFigures) Text() string {
+	files, arrived, attempts := 0, 0, 0
+	var bytes int64
+	for i := range t.Cases {
+		c := &t.Cases[i]
+		files, arrived, attempts, bytes = files+c.Files, arrived+c.Arrived, attempts+c.Attempts, bytes+c.Bytes
+	}
+	text := fmt.Sprintf("%d of %s arrived, %s, in %s of %s.", arrived, say.Plural(files, "file"), unit.Bytes(float64(bytes)), say.Plural(attempts, "attempt"), say.Plural(len(t.Cases), "case"))
+	if n := files - arrived; n > 0 {
+		text += fmt.Sprintf(" %s did not, and %s named with %s.", say.Capital(say.Plural(n, "file")), say.Either(n, "is", "are"), say.Either(n, "its reason", "their reasons"))
+	}
+	return text
+}
