@@ -384,8 +384,8 @@ func (d *data) checkEnds() Check {
 	return c
 }
 
-// ladder is how many different loads make a curve of the cases.
-const ladder = 4
+// rungs is how many different loads make a curve of the cases.
+const rungs = 4
 
 // transferVerdict says what arrived, and what the curve shows if the cases are one.
 func (f *Findings) transferVerdict() string {
@@ -394,7 +394,7 @@ func (f *Findings) transferVerdict() string {
 	for i := range f.Curve {
 		loads[f.Curve[i].Clients] = true
 	}
-	if len(loads) >= ladder && len(loads) == len(f.Curve) {
+	if len(loads) >= rungs && len(loads) == len(f.Curve) {
 		return text + " " + f.Verdict
 	}
 	best := f.Transfers.Cases[0]

@@ -24,7 +24,7 @@ func transferChapter(f *analysis.Findings) chapter {
 	ends := section{ID: "ends", Title: "Source and destination", Note: "Of each site's agent: 100% CPU is one core; the mean is over the case, the maximum over its seconds; " +
 		"CPU time is minutes:seconds.hundredths from a second on. Agents that do nothing use less than a hundredth of a core."}
 	ends.fill(endTable(t))
-	files := section{ID: "files", Title: "Each file", Note: "Times of the attempt that decided, by the coordinator's clock. Throughput is of that attempt alone: those of files that share a network add up to less than it can carry."}
+	files := section{ID: "files", Title: "Each file", Note: "Times of the attempt that decided, by the coordinator's clock. Throughput is of that attempt alone: those of files that were copied one after the other add up to more than the network carries."}
 	files.fill(fileTable(t))
 	if t.Left > 0 {
 		files.Note += fmt.Sprintf(" %s more are in transfers.jsonl.", say.Plural(t.Left, "file"))

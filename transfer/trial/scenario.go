@@ -134,7 +134,7 @@ const (
 	mostCases = 100
 
 	mostRequests = 1000
-	mostSites = 20
+	mostSites    = 20
 )
 
 // Parse reads a scenario. It is strict: unknown keys and what cannot be tried are
@@ -166,12 +166,6 @@ func Parse(text []byte) (*Scenario, error) {
 }
 
 func (c *Case) check(sites []string) error {
-	known := func(name string) error {
-		if !slices.Contains(sites, name) {
-			return fmt.Errorf("%q is none of the sites %s", name, strings.Join(sites, ", "))
-		}
-		return nil
-	}
 	c.Requests = max(c.Requests, 1)
 	switch {
 	case c.Name == "":
@@ -192,6 +186,20 @@ func (c *Case) check(sites []string) error {
 		return fmt.Errorf("expect: status %q: use one in which requests end, such as completed or partial", c.Expect.Status)
 	case c.Mode != "" && c.Mode != transfer.Pull && c.Mode != transfer.Push && c.Mode != transfer.Third:
 		return fmt.Errorf("mode: %q: use pull, push or third, or leave it out", c.Mode)
+	}
+	if !c.Expect.Arrived.Given {
+		c.Expect.Arrived = Span{First: c.Files, Last: c.Files, Given: true}
+	}
+	return c.places(sites)
+}
+
+// places checks that files, sites and events are those of the scenario.
+func (c *Case) places(sites []string) error {
+	known := func(name string) error {
+		if !slices.Contains(sites, name) {
+			return fmt.Errorf("%q is none of the sites %s", name, strings.Join(sites, ", "))
+		}
+		return nil
 	}
 	if err := known(c.To); err != nil {
 		return fmt.Errorf("to: %w", err)
@@ -215,9 +223,6 @@ func (c *Case) check(sites []string) error {
 		if err := known(e.Off + e.On); err != nil {
 			return fmt.Errorf("events: %w", err)
 		}
-	}
-	if !c.Expect.Arrived.Given {
-		c.Expect.Arrived = Span{First: c.Files, Last: c.Files, Given: true}
 	}
 	return nil
 }
