@@ -39,6 +39,7 @@ type Site struct {
 	Root   string   // "": a folder with its name below Dir
 	NoDoor bool     // it only dials out
 	Args   []string // more arguments of its agent
+	Env    []string // more variables of its agent
 }
 
 // A Trial is a coordinator with its sites.
@@ -82,7 +83,7 @@ func (t *Trial) start(ctx context.Context) (err error) {
 		}
 		t.o.Program = []string{exe}
 	}
-	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs); err != nil {
+	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs, nil); err != nil {
 		return err
 	}
 	for _, s := range t.o.Sites {
@@ -114,11 +115,11 @@ func (t *Trial) addSite(s Site) (err error) {
 		}
 	}
 	t.roots[s.Name] = root
-	t.sites[s.Name], err = t.process("agent-"+s.Name, func() []string { return t.agentArgs(s) })
+	t.sites[s.Name], err = t.process("agent-"+s.Name, func() []string { return t.agentArgs(s) }, s.Env)
 	return err
 }
 
-func (t *Trial) process(name string, args func() []string) (*Process, error) {
+func (t *Trial) process(name string, args func() []string, env []string) (*Process, error) {
 	log := t.o.Log
 	if log == nil {
 		f, err := os.OpenFile(filepath.Join(t.dir, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -127,7 +128,7 @@ func (t *Trial) process(name string, args func() []string) (*Process, error) {
 		}
 		t.logs, log = append(t.logs, f), f
 	}
-	return &Process{name: name, program: t.o.Program, args: args, env: append(t.Env(), t.o.Env...), log: log}, nil
+	return &Process{name: name, program: t.o.Program, args: args, env: slices.Concat(t.Env(), t.o.Env, env), log: log}, nil
 }
 
 // Env is the environment in which weir finds this coordinator.

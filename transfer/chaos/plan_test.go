@@ -1,0 +1,150 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"weir/internal/content"
+)
+
+// What is wrong with a copy of a file.
+type flaw string
+
+const (
+	good    flaw = ""
+	spoiled flaw = "spoiled" // a byte is another one
+	missing flaw = "missing"
+	short   flaw = "short"
+	long    flaw = "long"
+)
+
+// A file of the campaign. Its bytes follow from the seed.
+type file struct {
+	name     string
+	seed     uint64
+	size     int64
+	adler    string
+	nameless bool // the catalog has no checksum
+	from     []string
+	flaws    map[string]flaw // of the copies in from, from the beginning
+	later    map[string]flaw // what becomes of copies in the middle
+	foreign  bool            // another file has its name at the destination
+	present  bool            // it is at the destination already, which the catalog does not know
+	giant    bool            // it does not fit
+}
+
+// A set is a dataset with a request for it.
+type set struct {
+	name  string
+	to    string
+	files []*file
+	id    int64 // of the request
+}
+
+// A plan is what a campaign has before it begins: it follows from the seed.
+type plan struct {
+	size
+	sets []*set
+}
+
+// sites are those of the campaign. D only dials out; C has a small disk.
+var sites = []string{"A", "B", "C", "D"} //nolint:gochecknoglobals // a constant
+
+func newPlan(s size) *plan {
+	p := &plan{size: s}
+	r := rand.New(rand.NewPCG(s.seed, 1))
+	const each = 50
+	for n := 0; n < s.files; n += each {
+		one := &set{name: fmt.Sprintf("/store/run%02d", len(p.sets)+1), to: sites[len(p.sets)%len(sites)]}
+		for i := range min(each, s.files-n) {
+			one.files = append(one.files, newFile(r, s.seed, one, i))
+		}
+		p.sets = append(p.sets, one)
+	}
+	for i, one := range p.sets[:min(4, len(p.sets))] { // a few large ones: what is broken off is resumed
+		for range max(1, s.files/500) {
+			one.files[(7*i)%len(one.files)].size = 16<<20 + int64(r.IntN(8<<20))
+		}
+	}
+	for _, one := range p.sets {
+		for _, f := range one.files {
+			f.sum()
+		}
+	}
+	return p
+}
+
+// giant adds a file that cannot fit where it is to go.
+func (p *plan) giant() {
+	s := &set{name: "/store/giant", to: small}
+	f := &file{name: s.name + "/f000", seed: content.Seed(p.seed, "giant"), size: smallDisk + 1<<20, from: []string{"A"}, giant: true}
+	f.sum()
+	s.files = append(s.files, f)
+	p.sets = append([]*set{s}, p.sets...)
+	p.files++
+}
+
+// sum takes the file's checksum.
+func (f *file) sum() {
+	sum, err := content.Sum("adler32", f.seed, 0, f.size)
+	if err != nil {
+		panic(err)
+	}
+	f.adler = sum[len("adler32:"):]
+}
+
+// newFile draws a file and where it is.
+func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
+	f := &file{name: fmt.Sprintf("%s/f%03d", of.name, i), flaws: map[string]flaw{}, later: map[string]flaw{}}
+	f.seed = content.Seed(seed, f.name)
+	switch k := r.IntN(100); {
+	case k < 50:
+		f.size = 1 + r.Int64N(16<<10)
+	case k < 95:
+		f.size = 16<<10 + r.Int64N(100<<10)
+	case k < 99:
+		f.size = 200<<10 + r.Int64N(800<<10)
+	} // else it is empty
+	others := slices.DeleteFunc(slices.Clone(sites), func(s string) bool { return s == of.to })
+	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	n := 1
+	if k := r.IntN(100); k > 85 {
+		n = 3
+	} else if k > 50 {
+		n = 2
+	}
+	f.from = others[:n]
+	kinds := []flaw{spoiled, missing, short, long}
+	if f.size < 2 {
+		kinds = []flaw{missing, long}
+	}
+	switch k := r.IntN(100); {
+	case k < 16: // of some copies something is wrong; with one copy that is all there is
+		bad := 1 + r.IntN(n)
+		for _, site := range f.from[:bad] {
+			f.flaws[site] = kinds[r.IntN(len(kinds))]
+		}
+	case k < 26:
+		for _, site := range f.from[:1+r.IntN(n)] {
+			f.later[site] = kinds[r.IntN(len(kinds))]
+		}
+	case k < 31:
+		f.nameless = true
+	case k < 33:
+		f.foreign = true
+	case k < 36:
+		f.present = true
+	}
+	return f
+}
+
+// sound tells whether there is a copy with which nothing is ever wrong.
+func (f *file) sound() bool {
+	return slices.ContainsFunc(f.from, func(s string) bool { return f.flaws[s] == good && f.later[s] == good })
+}
+
+// hopeless tells whether there never was a good copy.
+func (f *file) hopeless() bool {
+	return !slices.ContainsFunc(f.from, func(s string) bool { return f.flaws[s] == good })
+}
