@@ -71,10 +71,8 @@ func (a *Agent) greet(ctx context.Context) error {
 	if a.known {
 		return nil
 	}
-	if a.clock.stale() {
-		if err := a.clock.set(ctx, a.ask); err != nil {
-			return err
-		}
+	if err := a.clock.set(ctx, a.ask); err != nil { // it may be another process there, with another clock
+		return err
 	}
 	hello := transfer.Hello{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir)}
 	hello.Host, _ = os.Hostname()

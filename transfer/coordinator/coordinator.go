@@ -57,7 +57,7 @@ type Config struct {
 	Peers    []string // hosts that doors of sites may be told to copy from or to, besides the sites
 	Version  string
 	Log      *slog.Logger     // nil: nothing is written
-	Now      func() time.Time // nil is time.Now
+	Now      func() time.Time // nil is this machine's clock, as it was when Open was called
 }
 
 // A Coordinator is one that is open.
@@ -91,6 +91,13 @@ type Coordinator struct {
 	listening atomic.Int64 // who follows events
 }
 
+// steady is this machine's clock as it was at the start: when somebody sets that
+// one, leases do not run out at once, and what rests does not rest for hours.
+func steady() func() time.Time {
+	begun := time.Now()
+	return func() time.Time { return begun.Add(time.Since(begun)) } // which the monotonic clock tells
+}
+
 // Open opens a coordinator, which answers at once, and moves something when Run
 // is called. Who opens it closes it.
 func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
@@ -99,7 +106,7 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.now == nil {
-		c.now = time.Now
+		c.now = steady()
 	}
 	c.begun = c.now()
 	c.lost.next, c.lost.more = map[int64]time.Time{}, newSignal()

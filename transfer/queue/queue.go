@@ -79,7 +79,8 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	if err := d.Migrate(ctx, "queue", files); err != nil {
 		return nil, err
 	}
-	return &Queue{db: d, o: o, first: firstFiles, turns: map[string]*turns{}, places: map[int64]int64{}}, nil
+	q := &Queue{db: d, o: o, first: firstFiles, turns: map[string]*turns{}, places: map[int64]int64{}}
+	return q, q.rewind(ctx)
 }
 
 func (q *Queue) now() time.Time {

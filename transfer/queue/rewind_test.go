@@ -1,0 +1,34 @@
+package queue
+
+import (
+	"testing"
+	"time"
+
+	"weir/transfer"
+)
+
+// A coordinator whose clock was hours ahead is started again when that was put
+// right: what rests, rests as long as it was to, and leases run out when they were to.
+func TestTheClockWasAhead(t *testing.T) {
+	each(t, Options{Lease: time.Minute}, func(w *world) {
+		w.dataset("/d", 3, "A")
+		w.submit(transfer.Submission{Dataset: "/d", To: "C", Approve: true})
+		w.work()
+		leases := w.lease("C", 3)
+		w.report(transfer.Outcome{Item: leases[0].Item, Epoch: leases[0].Epoch, Fault: transfer.Transient, Reason: "cut"})
+		w.report(success(leases[1]))
+		w.now = w.now.Add(-5 * time.Hour)
+		again, err := Open(w.ctx, w.db, Options{Now: w.clock, Lease: time.Minute, Grace: time.Second, Rand: func() float64 { return 0.5 }})
+		w.must(err)
+		w.Queue = again
+		w.pass(30 * time.Second)
+		if got := w.lease("C", 3); len(got) != 1 || got[0].Item != leases[0].Item {
+			t.Errorf("half a minute later: %+v", got)
+		}
+		w.pass(2 * time.Minute)
+		w.pass(time.Minute)
+		if state := w.item(leases[2].Item).State; state == transfer.Leased {
+			t.Errorf("three minutes later the lease that nobody renews is still %s", state)
+		}
+	})
+}
