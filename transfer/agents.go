@@ -101,7 +101,11 @@ type Report struct {
 	Outcomes []Outcome  `json:"outcomes,omitempty"`
 	Found    []Found    `json:"found,omitempty"`
 	Samples  []Sample   `json:"samples,omitempty"`
+	Parts    []Hold     `json:"parts,omitempty"` // temporaries at the site that no attempt there works on, now and then; at most MaxParts
 }
+
+// MaxParts is how many temporaries are told of at a time.
+const MaxParts = 1000
 
 // An Ack takes a report over.
 type Ack struct {
@@ -110,6 +114,7 @@ type Ack struct {
 	Cancel []Hold    `json:"cancel,omitempty"` // as in Work
 	Lost   []Hold    `json:"lost,omitempty"`
 	Drop   []int64   `json:"drop,omitempty"` // scans to break off
+	Over   []Hold    `json:"over,omitempty"` // temporaries of Report.Parts that nobody will go on with: to be removed
 }
 
 // A Found is a part of what a scan has found. The last one has Done; Problem says

@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"weir/internal/lock"
 	"weir/transfer/client"
@@ -65,7 +66,8 @@ type Agent struct {
 	session string
 	gate    *gate
 	runs    sync.WaitGroup
-	left    []memory // of an earlier process
+	left    []memory  // of an earlier process
+	tidied  time.Time // when the coordinator was asked which temporaries are over; the reporter's
 
 	mu    sync.Mutex
 	known bool // the coordinator has taken our hello

@@ -103,6 +103,13 @@ func (h *hands) keep(o transfer.Outcome) {
 	h.add(o)
 }
 
+// has tells whether an attempt at a file runs here.
+func (h *hands) has(item int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[item] != nil
+}
+
 // holding is all that the agent knows of, and how many of these run.
 func (h *hands) holding() (all []transfer.Hold, running int) {
 	h.mu.Lock()

@@ -220,6 +220,7 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 	}
 	r := transfer.Report{Site: a.o.Site, Session: a.session, Number: number, Free: freeSpace(a.dir), Samples: a.samples.waiting(mostTold)}
 	a.hands.report(&r)
+	r.Parts = a.parts()
 	ack, err := a.ask.Report(ctx, r)
 	if err != nil {
 		return err
@@ -231,6 +232,7 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 	a.hands.cancel(ack.Cancel, mover.ErrCancelled)
 	a.hands.cancel(ack.Lost, errLost)
 	a.hands.dropScans(ack.Drop)
+	a.tidy(ack.Over)
 	return nil
 }
 

@@ -288,6 +288,9 @@ func (c *Coordinator) report(r *http.Request, in *transfer.Report) (transfer.Ack
 	if ack.Drop, err = c.found(ctx, in.Site, in.Found); err != nil {
 		return transfer.Ack{}, c.refusal(err)
 	}
+	if ack.Over, err = c.queue.Over(ctx, in.Parts[:min(len(in.Parts), transfer.MaxParts)]); err != nil {
+		return transfer.Ack{}, c.refusal(err)
+	}
 	return ack, nil
 }
 
