@@ -20,7 +20,7 @@ func TestTemporariesAreTidiedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close() //nolint:errcheck // the test is over
+	defer a.Close()
 	for _, name := range []string{"7.1.part", "7.2.part", "8.1.part", "9.1.part.txt", "x.1.part", "09.1.part"} {
 		if err := os.WriteFile(filepath.Join(dir, ".weir", name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ type plan struct {
 }
 
 // sites are those of the campaign. D only dials out; C has a small disk.
-var sites = []string{"A", "B", "C", "D"} //nolint:gochecknoglobals // a constant
+var sites = []string{"A", "B", "C", "D"}
 
 func newPlan(s size) *plan {
 	p := &plan{size: s}

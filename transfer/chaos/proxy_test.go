@@ -57,7 +57,7 @@ func (w *way) accept() {
 }
 
 func (w *way) carry(in net.Conn) {
-	defer in.Close() //nolint:errcheck // it is over
+	defer in.Close()
 	w.mu.Lock()
 	down := time.Now().Before(w.down)
 	w.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *way) carry(in net.Conn) {
 	if err != nil {
 		return
 	}
-	defer out.Close() //nolint:errcheck // it is over
+	defer out.Close()
 	w.mu.Lock()
 	w.conns[in], w.conns[out] = true, true
 	w.mu.Unlock()
@@ -88,7 +88,7 @@ const payload = 4096
 
 // pump carries what one end sends to the other.
 func (w *way) pump(to, from net.Conn) {
-	defer to.(*net.TCPConn).CloseWrite() //nolint:errcheck // it may be gone
+	defer to.(*net.TCPConn).CloseWrite()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)

@@ -126,7 +126,7 @@ func free(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it is only asked
+	defer l.Close()
 	return l.Addr().String()
 }
 
