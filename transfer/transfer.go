@@ -50,6 +50,7 @@ type Fault string
 // The kinds of failures.
 const (
 	Transient  Fault = "transient"  // network, a busy server: again, later
+	Away       Fault = "away"       // nobody answers at the other end: again when it is back, which uses up no try
 	Throttled  Fault = "throttled"  // the server said when to come again
 	SourceBad  Fault = "source"     // missing, truncated or spoiled there: another replica
 	DestFull   Fault = "full"       // no space at the destination

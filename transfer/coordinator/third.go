@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"weir/internal/token"
@@ -256,6 +257,10 @@ func faultOf(err error) (transfer.Fault, time.Duration) {
 		return transfer.Transient, 0
 	}
 	switch e.Kind {
+	case tpc.Unreachable:
+		if errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.EHOSTUNREACH) || errors.Is(e.Err, syscall.ENETUNREACH) {
+			return transfer.Away, 0
+		}
 	case tpc.Denied:
 		return transfer.Denied, 0
 	case tpc.Missing:

@@ -379,7 +379,7 @@ func TestNobodyThere(t *testing.T) {
 	addr := l.Addr().String()
 	l.Close()
 	m := impatient(t)
-	failed(t, do(t, m, pullLease("http://"+addr, "f", "", 5)), transfer.Transient)
+	failed(t, do(t, m, pullLease("http://"+addr, "f", "", 5)), transfer.Away)
 	failed(t, do(t, m, pullLease("http://nobody.invalid", "f", "", 5)), transfer.Transient)
 }
 

@@ -95,6 +95,8 @@ func kindOf(err error) transfer.Fault {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return transfer.Away
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return transfer.DestFull
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, errPin),

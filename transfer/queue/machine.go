@@ -74,7 +74,8 @@ type terms struct {
 }
 
 // pauseFactor bounds attempts that do not count as tries: waits for throttled
-// servers, full destinations and movers that were stopped, and bad sources.
+// servers, absent ones, full destinations and movers that were stopped, and bad
+// sources.
 const pauseFactor = 20
 
 // settle is what an attempt makes of a leased file, and what is to be kept of the
@@ -109,7 +110,7 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 		f.pauses++
 		f.trail = f.trail.add(f.source, 0, true)
 		final = !others
-	case transfer.Throttled, transfer.DestFull, transfer.Stopped, transfer.Left:
+	case transfer.Throttled, transfer.DestFull, transfer.Stopped, transfer.Left, transfer.Away:
 		f.pauses++
 	default:
 		f.tries++

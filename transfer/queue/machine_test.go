@@ -59,6 +59,7 @@ func TestPauses(t *testing.T) {
 		{transfer.Transient, 0, 2, 0.5, 2 * time.Second},
 		{transfer.Transient, 0, 4, 1, 16 * time.Second},
 		{transfer.Transient, 0, 1000, 1, 5 * time.Minute},
+		{transfer.Away, 0, 100, 1, time.Minute},
 		{transfer.Transient, 0, 5, 0, 0},
 		{transfer.Throttled, 100 * time.Second, 1, 0, 100 * time.Second},
 		{transfer.Throttled, 100 * time.Second, 7, 1, 111 * time.Second},

@@ -25,6 +25,8 @@ func pause(o transfer.Outcome, n int, random float64) time.Duration {
 		base, bound = 30*time.Second, 30*time.Minute
 	case transfer.Denied:
 		base, bound = 10*time.Second, 10*time.Minute
+	case transfer.Away: // it may be back soon, and asking costs little
+		bound = time.Minute
 	case transfer.LeaseLost, transfer.Checksum, transfer.Stopped:
 		base, bound = time.Second, time.Minute
 	}

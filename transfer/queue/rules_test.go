@@ -154,6 +154,23 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
+// A site where nobody answers for a while, as when its agent is started again, uses
+// up no tries.
+func TestAway(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 1, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C", Tries: 1})
+		for range 10 {
+			w.report(failure(w.lease("C", 1)[0], transfer.Away, "connection refused"))
+			w.pass(2 * time.Minute)
+		}
+		w.report(success(w.lease("C", 1)[0]))
+		if got := w.get(r.ID); got.Status != transfer.Completed || got.Count.Attempts != 11 {
+			w.t.Errorf("%+v", got)
+		}
+	})
+}
+
 // Bytes on their way to a site are reserved there.
 func TestSpace(t *testing.T) {
 	each(t, Options{}, func(w *world) {

@@ -124,7 +124,7 @@ func class(f transfer.Fault) storage.Class {
 		return storage.None
 	case transfer.SourceBad:
 		return storage.NotFound
-	case transfer.Transient:
+	case transfer.Transient, transfer.Away:
 		return storage.Refused
 	case transfer.Throttled:
 		return storage.Busy
