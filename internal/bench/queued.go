@@ -69,11 +69,14 @@ func (r *rig) million(ctx context.Context, db string) (f figures, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dest := newRobot(c, "B")
-	if err := errors.Join(newRobot(c, "A").hello(ctx), dest.hello(ctx)); err != nil {
+	source, dest := newRobot(c, "A"), newRobot(c, "B")
+	if err := source.hello(ctx); err != nil {
 		return nil, err
 	}
 	if err := register(ctx, c, r.queued); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(source.hello(ctx), dest.hello(ctx)); err != nil { // again: it was silent for a while
 		return nil, err
 	}
 	before, err := groupCPU(t.Coordinator().Pid())
@@ -85,7 +88,7 @@ func (r *rig) million(ctx context.Context, db string) (f figures, err error) {
 	if err != nil {
 		return nil, err
 	}
-	took, err := whileWorking(ctx, dest, func(ctx context.Context) ([]time.Duration, error) { return showing(ctx, c, q.ID) })
+	took, err := whileWorking(ctx, []*robot{source, dest}, func(ctx context.Context) ([]time.Duration, error) { return showing(ctx, c, q.ID) })
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +140,18 @@ func register(ctx context.Context, c *client.Client, n int) error {
 	return nil
 }
 
-// whileWorking has a robot work until f returns.
-func whileWorking[T any](ctx context.Context, r *robot, f func(ctx context.Context) (T, error)) (v T, err error) {
+// whileWorking has robots work until f returns.
+func whileWorking[T any](ctx context.Context, robots []*robot, f func(ctx context.Context) (T, error)) (v T, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var working sync.WaitGroup
-	working.Go(func() {
-		if err := r.work(ctx); err != nil {
-			cancel(err)
-		}
-	})
+	for _, r := range robots {
+		working.Go(func() {
+			if err := r.work(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
 	v, err = f(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause

@@ -149,7 +149,6 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 	n = min(max(n, 1), 10_000)
 	first, last := max(after, id*perRequest), (id+1)*perRequest
 	code := map[transfer.State]string{transfer.Skipped: "5", transfer.Lost: "6", transfer.Dropped: "7"}[s]
-	wide := map[transfer.State]string{transfer.Done: "4", transfer.Queued: "1, 2", transfer.NoSource: "1"}[s]
 	switch {
 	case s == "":
 		items, err = q.items(ctx, id, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
@@ -157,8 +156,10 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 		items, err = q.items(ctx, id, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
 	case code != "": // there is an index of these
 		items, err = q.items(ctx, id, indexed+" AND state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
-	case wide != "":
-		return q.sift(ctx, id, s, wide, first, n)
+	case s == transfer.Queued, s == transfer.NoSource:
+		items, err = q.queued(ctx, id, s == transfer.Queued, first, n)
+	case s == transfer.Done:
+		return q.sift(ctx, id, first, n)
 	default:
 		return nil, 0, refused("there is no state %q of files", s)
 	}
@@ -168,29 +169,74 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 	return items, next, err
 }
 
-// sift looks through a window of files for those of a state, which in the
-// database is one or two of codes.
-func (q *Queue) sift(ctx context.Context, id int64, s transfer.State, codes string, first int64, n int) (items []transfer.Item, next int64, err error) {
-	var count int64
+// queued are the files of a request that wait, in their order: those of lanes with
+// a site that is up, or those of the others. Where a million have arrived already
+// they are found by the lanes' index, not by looking at each file.
+func (q *Queue) queued(ctx context.Context, id int64, up bool, first int64, n int) (items []transfer.Item, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		items = nil
+		r, err := requestRow(tx, id)
+		if err != nil {
+			return err
+		}
+		ids, err := waiting(tx, id, up, first, n)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE id {{in}} ORDER BY id", ids)
+		if err != nil {
+			return err
+		}
+		items, err = q.shown(tx, r, files)
+		return err
+	})
+	return items, err
+}
+
+func waiting(tx *db.Tx, id int64, up bool, first int64, n int) (ids []int64, err error) {
+	sites, err := readSites(tx)
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ? AND ready > 0", id)
+	for _, l := range lanes {
+		if err == nil && l.up(sites) == up {
+			var some []int64
+			some, err = db.Column[int64](tx, "SELECT id FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, first, n)
+			ids = append(ids, some...)
+		}
+	}
+	if err == nil && up {
+		var resting []int64
+		resting, err = db.Column[int64](tx, "SELECT id FROM item WHERE "+indexed+" AND state = 2 AND id > ? AND id < ? ORDER BY id LIMIT ?", first, (id+1)*perRequest, n)
+		ids = append(ids, resting...)
+	}
+	slices.Sort(ids)
+	return ids[:min(n, len(ids))], err
+}
+
+// sift looks through a window of files for those that have arrived.
+func (q *Queue) sift(ctx context.Context, id, first int64, n int) (items []transfer.Item, next int64, err error) {
+	var count transfer.Counts
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		r, err := requestRow(tx, id)
 		if err == nil {
-			count = r.Count.Files
+			count = r.Count
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil || count.Done == 0 {
 		return nil, 0, err
 	}
-	end := min(first+window, id*perRequest+count)
-	items, err = q.items(ctx, id, "id > ? AND id <= ? AND state IN ("+codes+") ORDER BY id LIMIT ?", first, end, n)
+	end := min(first+window, id*perRequest+count.Files)
+	items, err = q.items(ctx, id, "id > ? AND id <= ? AND state = 4 ORDER BY id LIMIT ?", first, end, n)
 	switch {
 	case len(items) == n:
 		next = items[n-1].ID
-	case end < id*perRequest+count:
+	case end < id*perRequest+count.Files:
 		next = end
 	}
-	return slices.DeleteFunc(items, func(one transfer.Item) bool { return one.State != s }), next, err
+	return items, next, err
 }
 
 // items reads files of a request and says of those that wait what for.
