@@ -48,11 +48,10 @@ type Goodbye struct {
 // A Welcome answers a Hello.
 type Welcome struct {
 	Now      time.Time       `json:"now"`
-	Issuer   string          `json:"issuer"`          // of the tokens that the door is to accept
-	Audience []string        `json:"audience"`        // of which tokens for this door name one
-	Keys     json.RawMessage `json:"keys,omitempty"`  // the issuer's public keys, a JWK set (RFC 7517)
-	Peers    []string        `json:"peers,omitempty"` // hosts that the door may be told to copy from or to
-	Report   time.Duration   `json:"report_ns"`       // how often to report, at least; 0 is 1 s
+	Issuer   string          `json:"issuer"`         // of the tokens that the door is to accept
+	Audience []string        `json:"audience"`       // of which tokens for this door name one
+	Keys     json.RawMessage `json:"keys,omitempty"` // the issuer's public keys, a JWK set (RFC 7517)
+	Report   time.Duration   `json:"report_ns"`      // how often to report, at least; 0 is 1 s
 }
 
 // A Clock is what time it is at the coordinator.

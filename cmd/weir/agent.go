@@ -15,7 +15,6 @@ import (
 
 	"weir/monitor"
 	"weir/transfer/agent"
-	"weir/transfer/client"
 )
 
 // agentFlags are agent.Options as the command line says it.
@@ -63,6 +62,7 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringVar(&f.o.Site, "site", "", "`NAME` of the site")
 	fs.StringVar(&f.o.Root, "root", "", "the `DIR` that all files of the site are below")
 	fs.StringVar(&f.o.State, "state", "", "keep journal and keys in this `DIR` (default: a hidden one in the root)")
+	fs.StringVar(&f.o.SiteCA, "site-ca", "", "PEM `FILE` of authorities of other sites' certificates, besides those of the system; agents are known by their pins")
 	fs.IntVar(&f.o.Slots, "slots", 32, "copy at most `N` files at once")
 	fs.BoolVar(&f.noDoor, "no-door", false, "only dial out: nobody can connect to this site")
 	fs.StringVar(&f.door.Listen, "listen", "127.0.0.1:0", "`HOST:PORT` of the door; port 0 lets the system choose")
@@ -108,7 +108,7 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 	if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 		return err
 	}
-	conf, err := client.Find(f.address, f.tokenFile)
+	conf, err := f.find()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 // coordFlags say which coordinator is asked.
 type coordFlags struct {
 	address, tokenFile string
+	ca, cert, key      string
 	json               bool
 }
 
@@ -25,6 +26,9 @@ func (f *coordFlags) add(c *cobra.Command, prints string) {
 	fs := c.Flags()
 	fs.StringVar(&f.address, "coordinator", "", "`URL` of the coordinator, or URL#PIN (default WEIR_COORDINATOR, or the one of this user on this machine)")
 	fs.StringVar(&f.tokenFile, "token-file", "", "show the token in `FILE` (default WEIR_TOKEN_FILE, or that of this user)")
+	fs.StringVar(&f.ca, "coordinator-ca", "", "PEM `FILE` of the authorities of the coordinator's certificate (default those of the system)")
+	fs.StringVar(&f.cert, "client-cert", "", "show the coordinator this certificate, a PEM `FILE`, instead of a token")
+	fs.StringVar(&f.key, "client-key", "", "its key, a PEM `FILE`")
 	if prints != "" {
 		jsonFlag(c, &f.json, prints)
 	}
@@ -41,7 +45,7 @@ func (d *desk) name() string { return address(d.at, d.pin) }
 
 // open finds the coordinator. The caller closes it.
 func (f *coordFlags) open() (*desk, error) {
-	conf, err := client.Find(f.address, f.tokenFile)
+	conf, err := f.find()
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +54,26 @@ func (f *coordFlags) open() (*desk, error) {
 		return nil, err
 	}
 	return &desk{Client: c, at: conf.URLs[0], pin: conf.Pin}, nil
+}
+
+// find is where the coordinator is, and who asks.
+func (f *coordFlags) find() (client.Config, error) {
+	conf, err := client.Find(f.address, f.tokenFile)
+	switch {
+	case err != nil:
+		return conf, err
+	case (f.cert == "") != (f.key == ""):
+		return conf, exit{exitUsage, errors.New("--client-cert and --client-key belong together")}
+	case f.ca != "":
+		conf.CAFile = f.ca
+	}
+	if f.cert != "" {
+		conf.CertFile, conf.KeyFile = f.cert, f.key
+		if f.tokenFile == "" {
+			conf.Token = "" // a token would count more
+		}
+	}
+	return conf, nil
 }
 
 // with calls do with the coordinator, and says of what fails who said so.

@@ -65,6 +65,7 @@ that is printed, unless --cert names one.`,
 	fs.StringVar(&conf.Key, "key", "", "its key, a PEM `FILE`")
 	fs.BoolVar(&conf.Plain, "plain", false, "speak http without TLS, on this machine only")
 	fs.StringVar(&conf.CA, "client-ca", "", "PEM `FILE` of the authorities whose certificates users and agents may show")
+	fs.StringVar(&conf.SiteCA, "site-ca", "", "PEM `FILE` of authorities of sites' certificates, besides those of the system; agents that are to reach these sites need it, too")
 	fs.StringArrayVar(&f.names, "name", nil, "what the name in a certificate may do: `NAME=ROLE,ROLE` (repeatable)")
 	fs.StringVar(&f.approve, "approve-up-to", "", "requests of up to this `SIZE`, as in 100GB, need no approval; all: none does")
 	fs.StringArrayVar(&f.shares, "share", nil, "weight of an activity: `NAME=WEIGHT` (repeatable; 1 where nothing is said)")

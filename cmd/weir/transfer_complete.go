@@ -25,7 +25,7 @@ func offered(c *cobra.Command, ask func(context.Context, *desk) ([]string, error
 		}
 		return ""
 	}
-	f := coordFlags{address: text("coordinator"), tokenFile: text("token-file")}
+	f := coordFlags{address: text("coordinator"), tokenFile: text("token-file"), ca: text("coordinator-ca"), cert: text("client-cert"), key: text("client-key")}
 	d, err := f.open()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -14,6 +14,7 @@ package agent
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"weir/internal/lock"
+	"weir/internal/wire"
 	"weir/transfer/client"
 	"weir/transfer/mover"
 )
@@ -35,6 +37,7 @@ type Options struct {
 	Root        string        // an existing folder; all files of the site are below it
 	State       string        // a folder for journal and keys; "": one in the root, which the door does not show
 	Coordinator client.Config // with a token of the site
+	SiteCA      string        // PEM file of authorities of other sites' certificates, besides those of the system
 	Slots       int           // copies at once; 0 is 32
 	Door        *DoorOptions  // nil: the site only dials out
 	Version     string        // of the program
@@ -63,6 +66,7 @@ type Agent struct {
 	samples *samples
 	mover   *mover.Mover
 	door    *door // nil: none
+	trust   *x509.CertPool
 	session string
 	gate    *gate
 	runs    sync.WaitGroup
@@ -123,7 +127,10 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if a.journal, a.left, err = openJournal(a.state, a.log); err != nil {
 		return err
 	}
-	o := mover.Options{Root: a.o.Root, Now: a.clock.now}
+	if a.trust, err = wire.Trust(a.o.SiteCA); err != nil {
+		return fmt.Errorf("authorities of sites: %w", err)
+	}
+	o := mover.Options{Root: a.o.Root, Now: a.clock.now, CAs: a.trust}
 	if a.o.State != "" {
 		o.State = filepath.Join(a.state, "mover")
 	}

@@ -63,7 +63,7 @@ func (a *Agent) openDoor(ctx context.Context) (*door, error) {
 		Authenticate: d.authenticate, Sync: true, Log: slog.New(slog.DiscardHandler),
 	}
 	if len(o.Peers) > 0 {
-		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}}
+		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}
 	}
 	var err error
 	if conf.Certificate, err = a.certificate(); err != nil {

@@ -92,7 +92,7 @@ func (c *Coordinator) ousted(in *transfer.Hello) error {
 func (c *Coordinator) welcome(site string) transfer.Welcome {
 	return transfer.Welcome{
 		Now: c.now(), Issuer: c.issuer.URL(), Audience: []string{audience(site)}, Keys: c.issuer.Keys(),
-		Peers: c.conf.Peers, Report: reportEvery,
+		Report: reportEvery,
 	}
 }
 

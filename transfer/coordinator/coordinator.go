@@ -54,7 +54,6 @@ type Config struct {
 	// Patience is for how long files wait while no site that has them is up; 0 is
 	// a day.
 	Patience time.Duration
-	Peers    []string // hosts that doors of sites may be told to copy from or to, besides the sites
 	Version  string
 	Log      *slog.Logger     // nil: nothing is written
 	Now      func() time.Time // nil is this machine's clock, as it was when Open was called
@@ -211,11 +210,11 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err := c.openTokens(); err != nil {
 		return err
 	}
-	trust, err := c.siteTrust()
+	trust, err := wire.Trust(c.conf.SiteCA)
 	if err != nil {
 		return err
 	}
-	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: trust})
+	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trust}})
 	if err := c.openPage(); err != nil {
 		return err
 	}

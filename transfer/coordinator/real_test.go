@@ -46,7 +46,7 @@ func (h *house) enter(p *place, site string, door bool) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	o := realagent.Options{Site: site, Root: p.root, Coordinator: client.Config{URLs: []string{h.URL()}, Pin: h.Pin(), Token: raw}, Slots: 8}
+	o := realagent.Options{Site: site, Root: p.root, Coordinator: client.Config{URLs: []string{h.URL()}, Pin: h.Pin(), Token: raw}, Slots: 8, SiteCA: h.conf.SiteCA}
 	if testing.Verbose() {
 		o.Log = slog.New(slog.NewTextHandler(h.t.Output(), nil)).With("agent", site)
 	}

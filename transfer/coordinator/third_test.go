@@ -98,11 +98,12 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 	}
 }
 
-// An agent pulls from XRootD, and pushes to it.
+// An agent pulls from XRootD, and pushes to it, over TLS with an authority that
+// coordinator and agent were told of.
 func TestAgentsAndXRootD(t *testing.T) {
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
-	h.addSite("X", x.URLs["http"])
+	h.addSite("X", x.URLs["https"])
 	a := h.place("A", false)
 	all := h.stock("/run1", "X", x, 5, 300_000)
 	a.write("/run2", 5, 300_000)

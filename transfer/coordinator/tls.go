@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"embed"
 	"fmt"
@@ -33,24 +32,6 @@ func authorities(file string) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("%s: there is no certificate in it", file)
 	}
 	return pool, nil
-}
-
-// siteTrust is whose certificates are believed of sites.
-func (c *Coordinator) siteTrust() (*tls.Config, error) {
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.conf.SiteCA == "" {
-		return trust, nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	text, err := os.ReadFile(c.conf.SiteCA)
-	if err == nil && !pool.AppendCertsFromPEM(text) {
-		err = fmt.Errorf("%s: there is no certificate in it", c.conf.SiteCA)
-	}
-	trust.RootCAs = pool
-	return trust, err
 }
 
 // loopback refuses addresses that are not of this machine's loopback.
