@@ -52,7 +52,7 @@ func (s *samples) Sample(m *monitor.Sample) error {
 func inShort(m *monitor.Sample) transfer.Sample {
 	out := transfer.Sample{Seconds: m.Seconds, Cores: m.Cores}
 	if m.CPU != nil {
-		out.CPU = m.CPU.Busy()
+		out.CPU = min(max(m.CPU.Busy(), 0), 1) // a sum of shares: a hair above 1 on a busy machine, which is refused
 	}
 	if m.Memory != nil && m.Memory.Total > 0 {
 		out.Total = m.Memory.Total
