@@ -1,9 +1,12 @@
 package trial
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"weir/internal/unit"
 	scenarios "weir/scenarios/transfer"
 )
 
@@ -72,4 +75,22 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: nothing was read, and no mistake found", text)
 		}
 	})
+}
+
+// The scenario that the manual shows can be read as it stands there.
+func TestParseManual(t *testing.T) {
+	page, err := os.ReadFile("../../docs/transfer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\nname: mine")
+	text, _, found := strings.Cut(rest, "```")
+	s, err := Parse([]byte("name: mine" + text))
+	if !found || err != nil {
+		t.Fatal(found, err)
+	}
+	c := s.Cases[0]
+	if s.AtOnce != 4 || s.Patience != unit.Duration(time.Second) || c.Size.Seed != 1_000_000_000 || c.At["A"].Last != 7 || c.Events[0].Off != "A" || c.Expect.From["B"].First != 3 {
+		t.Errorf("%+v", s)
+	}
 }
