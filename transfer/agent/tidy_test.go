@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,5 +41,105 @@ func TestTemporariesAreTidiedUp(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, ".weir", "*.part*"))
 	if err != nil || len(left) != 6 { // mover.parts is one of them
 		t.Errorf("%q, %v", left, err)
+	}
+}
+
+// lay makes a site's folder with what others have left, and with what only looks
+// like it.
+func lay(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	hidden := filepath.Join(root, ".weir")
+	do(os.MkdirAll(filepath.Join(hidden, "6.1.part"), 0o750)) // a folder
+	do(os.MkdirAll(filepath.Join(hidden, "sub"), 0o750))
+	for _, name := range []string{
+		".weir/1.1.part", ".weir/2.1.part", ".weir/3.1.part", "data", "5.1.part",
+		".weir/sub/1.1.part", ".weir/01.1.part", ".weir/1.01.part", ".weir/1.1.part.bak", ".weir/x1.1.part", ".weir/1.1.Part", ".weir/-1.1.part",
+		".weir/1.1.part\n", ".weir/99999999999999999999.1.part", ".weir/0.1.part", ".weir/1.0.part", ".weir/1.1.state",
+	} {
+		do(os.WriteFile(filepath.Join(root, name), []byte("x"), 0o600))
+	}
+	do(os.Symlink("../data", filepath.Join(hidden, "4.1.part")))
+	do(os.Link(filepath.Join(root, "data"), filepath.Join(hidden, "5.1.part")))
+	return root
+}
+
+func names(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, path)
+		if filepath.Dir(rel) != stateName && rel != stateName && rel != ".weir/mover.parts" {
+			all[rel] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Only plain files with the exact form of a name in the agent's own folder are ever
+// asked about or removed, whatever the coordinator says is over; what has another
+// name, too, keeps that one.
+func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
+	t.Parallel()
+	root := lay(t)
+	want := names(t, root)
+	a, err := New(t.Context(), Options{Site: "A", Root: root, Coordinator: client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if asked := a.parts(); len(asked) != 4 {
+		t.Errorf("asked about %v", asked)
+	}
+	var over []transfer.Hold
+	for item := int64(-1); item < 10; item++ {
+		if item != 2 { // it goes on
+			over = append(over, transfer.Hold{Item: item, Epoch: 1}, transfer.Hold{Item: item}, transfer.Hold{Item: item, Epoch: 7})
+		}
+	}
+	a.tidy(over)
+	for _, gone := range []string{".weir/1.1.part", ".weir/3.1.part", ".weir/5.1.part"} {
+		delete(want, gone)
+	}
+	if got := names(t, root); !maps.Equal(got, want) {
+		t.Errorf("left %q, not %q", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// A hidden folder that leads elsewhere is nobody's to clean up.
+func TestHiddenFolderElsewhere(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "mine"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("mine", filepath.Join(root, ".weir")); err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(root, "mine", "1.1.part")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(t.Context(), Options{Site: "A", Root: root, Coordinator: client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if asked := a.parts(); len(asked) > 0 {
+		t.Errorf("asks about %v", asked)
+	}
+	a.tidy([]transfer.Hold{{Item: 1, Epoch: 1}})
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
 	}
 }
