@@ -23,7 +23,8 @@ import (
 // order, with the checksums of their content, which it reads. Links are
 // followed to files, not to folders, and not out of the root. Files that change
 // while they are read, whose names the catalog cannot have, and those that are no
-// files are left out and told. What begins with .weir is passed over.
+// files are left out and told; so is what begins with .weir, which agents neither
+// copy nor show, but for their own folders in the root, which nobody misses.
 func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.Seq2[catalog.Entry, error] {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -46,6 +47,9 @@ func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.S
 }
 
 func walk(ctx context.Context, root *os.Root, top string, found func(string) bool, wrong func(string, error) bool) error {
+	if strings.HasPrefix(top, ours) || strings.Contains(top, "/"+ours) {
+		return fmt.Errorf("%s: %w", top, errOurs)
+	}
 	if info, err := root.Stat(dot(top)); err != nil {
 		return err
 	} else if !info.IsDir() {
@@ -59,8 +63,11 @@ func walk(ctx context.Context, root *os.Root, top string, found func(string) boo
 		case err != nil:
 			goOn = wrong(name, err)
 		case name != dot(top) && strings.HasPrefix(d.Name(), ours):
+			if !d.IsDir() || path.Dir(name) != "." {
+				goOn = wrong(name, errOurs)
+			}
 			if d.IsDir() {
-				return fs.SkipDir
+				err = fs.SkipDir
 			}
 		case d.IsDir():
 			if !utf8.ValidString(name) {
@@ -89,6 +96,7 @@ func dot(top string) string {
 
 var (
 	errNoFile  = errors.New("it is no file, and no link to one")
+	errOurs    = errors.New("names that begin with .weir are the agent's own: call it something else")
 	errChanged = errors.New("it changed while it was read: import it again when it is complete")
 )
 

@@ -67,7 +67,7 @@ func opened(t *testing.T, dir string) *os.Root {
 
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, "d/f1", "d/a/f2", "d/a/deep/f3", "d/with space?#%41/ä", "d/.weir/1.1.part", "d/.weir.state", "other/f", "d/bad\xff", "d/badfolder\xff/f", "d/line\nend")
+	fill(t, dir, "d/f1", "d/a/f2", "d/a/deep/f3", "d/with space?#%41/ä", "d/.weir/1.1.part", "d/.weir.state", "other/f", "d/bad\xff", "d/badfolder\xff/f", "d/line\nend", ".weir/2.1.part", ".weir-serve-agent/door")
 	for _, err := range []error{
 		os.Symlink("f1", filepath.Join(dir, "d/link")),
 		os.Symlink("../other/f", filepath.Join(dir, "d/across")),
@@ -98,14 +98,14 @@ func TestFolder(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	left := []string{"d/absolute", "d/badfolder\xff", "d/bad\xff", "d/broken", "d/circle", "d/line\nend", "d/out", "d/pipe", "d/topipe"}
+	left := []string{"d/.weir", "d/.weir.state", "d/absolute", "d/badfolder\xff", "d/bad\xff", "d/broken", "d/circle", "d/line\nend", "d/out", "d/pipe", "d/topipe"}
 	if diff := cmp.Diff(left, slices.Sorted(maps.Keys(wrong))); diff != "" {
 		t.Error(diff)
 	}
 	if got, err := collect(Folder(t.Context(), opened(t, filepath.Join(dir, "d/a")), "", Options{})); err != nil || len(got) != 2 || got[1] != strings.ReplaceAll(line("", "", "f2", "d/a/f2"), "path=d/a/f2", "path=") {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, folder := range []string{"nowhere", "d/f1", "d/out"} {
+	for _, folder := range []string{"nowhere", "d/f1", "d/out", ".weir", "d/.weir", ".weir-serve-agent"} {
 		if got, err := collect(Folder(t.Context(), opened(t, dir), folder, Options{Wrong: func(string, error) {}})); err == nil {
 			t.Errorf("%s: %q", folder, got)
 		}
