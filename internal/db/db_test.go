@@ -382,3 +382,18 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("another file: %v", err)
 	}
 }
+
+// Nobody reads a password in an address, also in one that is wrong.
+func TestAddressesHaveNoPasswords(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"postgres://u:hush@h/x", "postgres://h/x?password=hush", "mysql://u:hush@h/x", "postgresql://u:hush@[::1", "mysql://u:hush@[::1", "http://u:hush@h"} {
+		if got := db.Public(address); strings.Contains(got, "hush") {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+	for _, address := range []string{"weir.db", "sqlite:/var/x y%.db", "/a:b.db"} {
+		if got := db.Public(address); got != address {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}

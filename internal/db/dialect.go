@@ -87,7 +87,7 @@ func dollars(query string) string {
 // Public returns the address of a database without its password.
 func Public(address string) string {
 	scheme, _, _ := strings.Cut(address, ":")
-	if scheme != "postgres" && scheme != "postgresql" {
+	if scheme != "postgres" && scheme != "postgresql" && !strings.Contains(address, "://") {
 		return address
 	}
 	u, err := url.Parse(address)
