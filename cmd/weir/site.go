@@ -41,8 +41,10 @@ func siteAddCommand(s streams) *cobra.Command {
 		Use:   "add NAME --url URL",
 		Short: "Add a site without an agent, or change it",
 		Long: `Adds an endpoint that speaks HTTP third-party copy. Files of a dataset are looked for
-below the URL. The token is kept encrypted by the coordinator and shown to nobody;
-it is sent to that endpoint only.`,
+below the URL. The token is kept encrypted by the coordinator and shown to no user; it
+is sent to that endpoint, and for a copy to who reads from it or writes to it: the
+agent, or the other endpoint (TransferHeaderAuthorization). Give it no more rights, and
+no longer a life, than these need.`,
 		Example: `  weir site add cern --url https://eos.example.org:8444/eos/data --site-token-file cern.token
   weir site add lab --url https://127.0.0.1:1094/data --pin 8f3c... --max 10`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,

@@ -58,6 +58,9 @@ func (c *Coordinator) addScan(r *http.Request, in *transfer.NewScan) (transfer.S
 	if err != nil {
 		return transfer.ScanState{}, err
 	}
+	if slices.Contains(strings.Split(in.Path, "/"), "..") {
+		return transfer.ScanState{}, wire.Refuse(http.StatusBadRequest, "%.200q: the folder is below the site's root, and its path has no ..", in.Path)
+	}
 	in.Path = strings.Trim(path.Clean("/"+in.Path), "/")
 	if err := catalog.CheckName(in.Dataset); err != nil {
 		return transfer.ScanState{}, c.refusal(err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,10 +148,14 @@ func doorURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%.200q is no URL", address)
+		return errors.New("this is no URL") // it may hold a password: it is not repeated
+	case u.User != nil:
+		return fmt.Errorf("%.200q: no user and no password: a site is shown a token", u.Redacted())
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%.200q: it begins with https:// (or http://)", address)
-	case u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case slices.Contains(strings.Split(u.Path, "/"), ".."):
+		return fmt.Errorf("%.200q: its path has no ..", address)
+	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%.200q: it has a host and perhaps a path, and nothing else", address)
 	}
 	return nil
