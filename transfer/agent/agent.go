@@ -130,11 +130,20 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if a.trust, err = wire.Trust(a.o.SiteCA); err != nil {
 		return fmt.Errorf("authorities of sites: %w", err)
 	}
+	if err := a.wasRooted(); err != nil {
+		return err
+	}
 	o := mover.Options{Root: a.o.Root, Now: a.clock.now, CAs: a.trust}
 	if a.o.State != "" {
 		o.State = filepath.Join(a.state, "mover")
+		if err := os.MkdirAll(o.State, 0o700); err != nil {
+			return fmt.Errorf("folder for the agent's state: %w", err)
+		}
 	}
 	if a.mover, err = mover.New(o); err != nil {
+		return err
+	}
+	if err := a.isRooted(); err != nil {
 		return err
 	}
 	if a.ask, err = client.New(a.o.Coordinator); err != nil {

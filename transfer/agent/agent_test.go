@@ -200,6 +200,34 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
+// An agent whose root has gone from under it says so, and gives no file up; one
+// that is started without it does not begin.
+func TestRootIsGone(t *testing.T) {
+	t.Parallel()
+	b := newBoss(t)
+	from, root := b.runs("A", t.TempDir()), filepath.Join(t.TempDir(), "root")
+	o := b.options("B", root)
+	o.State = t.TempDir()
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	to := b.run(o)
+	if err := errors.Join(os.Rename(root, root+".away"), os.Mkdir(root, 0o700)); err != nil { // as after umount -l
+		t.Fatal(err)
+	}
+	l := b.lease(from, to, 1, 1, "content")
+	b.gives("B", transfer.Work{Leases: []transfer.Lease{l}})
+	if out, _ := b.ended(1, 1); out.Fault != transfer.Throttled || !strings.Contains(out.Reason, "is its storage mounted?") {
+		t.Errorf("%+v", out)
+	}
+	if err := to.stop(); err != nil {
+		t.Error(err)
+	}
+	if a, err := New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is its storage mounted?") {
+		t.Errorf("%v, %v", a, err)
+	}
+}
+
 // newHang returns the URL of a file that never comes.
 func newHang(t *testing.T) string {
 	t.Helper()

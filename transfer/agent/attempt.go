@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"weir/internal/adler"
 	"weir/transfer"
@@ -34,6 +35,10 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 			if ours(l.Source.Path) || ours(l.Dest.Path) {
 				now := a.clock.now()
 				return transfer.Outcome{Begin: now, End: now, Fault: transfer.Denied, Reason: "names that begin with .weir are the agent's own: they are not copied"}
+			}
+			if !a.mounted() {
+				now := a.clock.now()
+				return transfer.Outcome{Begin: now, End: now, Fault: transfer.Throttled, After: time.Minute, Reason: a.notMounted().Error()}
 			}
 			return a.mover.Do(mine, l, func(p transfer.Progress) { a.hands.progress(r, p) })
 		})

@@ -191,14 +191,19 @@ func (b *boss) options(name, root string) Options {
 // runs starts an agent.
 func (b *boss) runs(name, root string) *site {
 	b.t.Helper()
-	a, err := New(b.t.Context(), b.options(name, root))
+	return b.run(b.options(name, root))
+}
+
+func (b *boss) run(o Options) *site {
+	b.t.Helper()
+	a, err := New(b.t.Context(), o)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(b.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
-	s := &site{Agent: a, root: root}
+	s := &site{Agent: a, root: o.Root}
 	s.stop = sync.OnceValue(func() error {
 		cancel()
 		err := <-ended
