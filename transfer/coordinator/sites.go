@@ -249,6 +249,12 @@ func (c *Coordinator) listSites(r *http.Request, _ *struct{}) ([]catalog.Site, e
 		return nil, err
 	}
 	sites, err := c.catalog.Sites(r.Context())
+	doubts := c.queue.Doubts()
+	for i, s := range sites {
+		if s.Problem == "" {
+			sites[i].Problem = doubts[s.Name]
+		}
+	}
 	return filled(sites), c.refusal(err)
 }
 

@@ -39,6 +39,8 @@ type edit struct {
 	full     map[string]string // destinations: why; "" is that one took a file
 	events   []transfer.Event
 	after    []func() // when it is committed
+
+	missedNow map[string]int // nil: nothing was counted
 }
 
 // A lane is the files of a request that can come from the same sites.

@@ -45,10 +45,11 @@ type Options struct {
 // A Queue is safe for concurrent use. Its errors are db.ErrBusy where the
 // database cannot serve now: nothing has changed then, and it can be asked again.
 type Queue struct {
-	db    *db.DB
-	o     Options
-	first int // files that an order changes at once; the others are left to Work
-	paces paces
+	db     *db.DB
+	o      Options
+	first  int // files that an order changes at once; the others are left to Work
+	paces  paces
+	missed misses
 
 	mu     sync.Mutex
 	turns  map[string]*turns // of destinations

@@ -145,6 +145,7 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 		f, l := e.files[o.Item], held[o.Item]
 		r := e.requests[f.request]
 		f.source, f.mode = l.source, l.mode
+		o = e.doubted(l.source, o)
 		others := slices.ContainsFunc(r.sources(f, replicas[f.in]), func(s string) bool { return s != l.source })
 		if o.Begin.IsZero() {
 			o.Begin = l.began

@@ -54,6 +54,38 @@ func TestLeft(t *testing.T) {
 	})
 }
 
+// A source that has nothing of what is asked for, file after file, may not be
+// mounted: its other replicas are not given up, and it is said so, until it gives a
+// good one.
+func TestASourceIsDoubted(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		const more = 10
+		w.dataset("/d", mostMisses+more, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		if doubts := w.Doubts(); len(doubts) > 0 {
+			w.t.Errorf("%v", doubts)
+		}
+		for range mostMisses + more {
+			w.report(failure(w.lease("C", 1)[0], transfer.SourceBad, "A does not have the file"))
+		}
+		doubts := w.Doubts()
+		if r = w.get(r.ID); r.Count.Failed != mostMisses || r.Count.Queued != more || !strings.Contains(doubts["A"], "30 files") {
+			w.t.Errorf("%+v, %v", r.Count, doubts)
+		}
+		w.pass(2 * time.Minute)
+		w.report(success(w.lease("C", 1)[0]))
+		if doubts := w.Doubts(); len(doubts) > 0 {
+			w.t.Errorf("it has given a good one: %v", doubts)
+		}
+		for range more - 1 {
+			w.report(success(w.lease("C", 1)[0]))
+		}
+		if r = w.get(r.ID); r.Status != transfer.Partial || r.Count.Done != more {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
+
 // Of sources that can be asked again the one that failed least is offered first.
 func TestOrderOfSources(t *testing.T) {
 	each(t, Options{}, func(w *world) {
