@@ -177,7 +177,7 @@ func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.W
 	if err != nil {
 		return transfer.Work{}, err
 	}
-	defer c.endAsk(a, ask)
+	defer func() { c.endAsk(a, ask, r.Context().Err() != nil) }()
 	if err := c.ended(r.Context(), "", never); err != nil {
 		return transfer.Work{}, c.refusal(err)
 	}
@@ -214,7 +214,7 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never [
 		return nil, 0, nil, err
 	}
 	a.asks++
-	a.waiting, a.slots = true, in.Slots
+	a.waiting, a.broken, a.slots = true, false, in.Slots
 	a.ring() // a question before this one is answered
 	holds := holdings(in.Holding)
 	for _, l := range c.hub.held {
@@ -235,13 +235,23 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never [
 	return a, a.asks, never, nil
 }
 
-func (c *Coordinator) endAsk(a *agent, ask int) {
+// endAsk notes that an agent waits no longer. broken: nobody is there any more to
+// take the answer.
+func (c *Coordinator) endAsk(a *agent, ask int, broken bool) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
 	a.heard = c.now()
 	if a.asks == ask {
-		a.waiting = false
+		a.waiting, a.broken = false, broken
 	}
+}
+
+// quiet is how long the agent may say nothing until its site counts as down.
+func (a *agent) quiet() time.Duration {
+	if a.broken {
+		return hangUp
+	}
+	return silence
 }
 
 // answerAsk takes what there is for an agent. over: there is another question, or

@@ -13,9 +13,13 @@ import (
 	"weir/transfer/schedule"
 )
 
-// silence is how long an agent may say nothing until its site counts as down.
-// Agents that wait for work ask again every 20 s, and report every 2.
-const silence = 15 * time.Second
+// For how long an agent may say nothing until its site counts as down. Agents that
+// wait for work ask again every 20 s, and report every 2; one whose question broke
+// off has most probably ended.
+const (
+	silence = 15 * time.Second
+	hangUp  = 4 * time.Second // after that
+)
 
 // A hub is what is known in memory: the agents that are there, the leases that are
 // held, and the network. All of it can be had again from the database and from
@@ -46,7 +50,8 @@ type agent struct {
 	free    int64
 	asks    int // numbers its questions for work: the last one counts
 	waiting bool
-	slots   int // leases that it can begin, as it said last
+	broken  bool // its last question for work broke off
+	slots   int  // leases that it can begin, as it said last
 	bell    chan struct{}
 	ready   []*held // for its next answer
 	cancel  []transfer.Hold

@@ -114,14 +114,14 @@ func (c *Coordinator) watchSites(ctx context.Context) error {
 		if s.Kind != agentKind || !s.Up {
 			continue
 		}
-		heard, a := c.begun, c.hub.agents[name]
+		heard, quiet, a := c.begun, silence, c.hub.agents[name]
 		if a != nil {
-			heard = a.heard
+			heard, quiet = a.heard, a.quiet()
 			if a.waiting {
 				continue
 			}
 		}
-		if now.Sub(heard) < silence {
+		if now.Sub(heard) < quiet {
 			continue
 		}
 		s.Up, s.Problem = false, fmt.Sprintf("its agent was not heard of since %s", clockTime(heard))

@@ -58,7 +58,11 @@ func (c *Coordinator) way(from, to catalog.Site, f queue.Candidate) (way, string
 	for _, m := range modes {
 		mover, problem := c.movable(m, from, to)
 		if a := c.hub.agents[mover]; problem == "" && a != nil && mover != "" && a.room(c.hub.net.Rules().Ahead) == 0 {
-			return way{}, fmt.Sprintf("the agent of site %s, which is to %s, is busy with %d of %d copies at once", mover, m, a.count, a.Slots)
+			why = fmt.Sprintf("the agent of site %s, which is to %s, is busy with %d of %d copies at once", mover, m, a.count, a.Slots)
+			if m == transfer.Push && modes[0] == m && len(modes) > 1 {
+				continue // it may have ended, too: then the usual way is left
+			}
+			return way{}, why
 		}
 		if problem == "" {
 			return way{m, mover}, ""
