@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -250,6 +251,9 @@ func transferListCommand(s streams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			want.Status = transfer.Status(status)
+			if status != "" && !slices.Contains(statuses(), status) {
+				return exit{exitUsage, fmt.Errorf("--status %s: use one of %s", status, strings.Join(statuses(), ", "))}
+			}
 			if want.Limit < 1 || want.Limit > 1000 {
 				return exit{exitUsage, fmt.Errorf("--most %d: use 1 to 1000", want.Limit)}
 			}

@@ -77,6 +77,7 @@ func (t *teller) wrong(ctx context.Context, name, why string) {
 	if t.bad++; t.bad > mostWrong {
 		return
 	}
+	why = strings.ReplaceAll(why, "\"/scan/", "\"") // which is no name that anybody knows
 	if !strings.Contains(why, name) {
 		why = name + ": " + why
 	}
