@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -34,14 +35,14 @@ that did not arrive are listed, unless --all is given; --json has them all.`,
 				return err
 			}
 			return f.with(func(d *desk) error {
-				m, err := d.Manifest(c.Context(), id)
-				switch {
-				case err != nil:
-					return err
-				case f.json:
-					return writeJSON(s.out, m)
+				if !f.json {
+					return d.manifest(c.Context(), s.out, id, all)
 				}
-				return tellManifest(s.out, &m, all)
+				m, err := d.Manifest(c.Context(), id)
+				if err != nil {
+					return err
+				}
+				return writeJSON(s.out, m)
 			})
 		},
 	}
@@ -50,41 +51,76 @@ that did not arrive are listed, unless --all is given; --json has them all.`,
 	return c
 }
 
-// tellManifest prints what a request came to: the files, or of many those that
-// are missing, then the sum.
-func tellManifest(w io.Writer, m *transfer.Manifest, all bool) error {
-	r := &m.Request
-	items := m.Items
-	if !all && len(items) > mostRows {
-		items = missing(items)
+// A shortlist is what is shown of files that go by, however many they are: the
+// first, or of many the first that are missing.
+type shortlist struct {
+	first, missing []transfer.Item
+	files, lost    int
+}
+
+func (l *shortlist) add(i transfer.Item) error {
+	if l.files++; l.files <= mostRows {
+		l.first = append(l.first, i)
 	}
-	shown := items
-	if !all {
-		shown = items[:min(len(items), mostRows)]
-	}
-	if err := tellItems(w, shown); err != nil {
-		return err
-	}
-	if more := len(items) - len(shown); more > 0 {
-		if _, err := fmt.Fprintf(w, "and %d more: weir transfer manifest %d --all\n", more, r.ID); err != nil {
-			return err
+	if i.State != transfer.Done && i.State != transfer.Skipped {
+		if l.lost++; l.lost <= mostRows {
+			l.missing = append(l.missing, i)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n", ended(r))
-	if err == nil && m.Digest != "" {
-		_, err = fmt.Fprintf(w, "sha256 of the list: %s\n", m.Digest)
+	return nil
+}
+
+// tell prints the files, and how the others are seen.
+func (l *shortlist) tell(w io.Writer, request int64) error {
+	shown, of := l.first, l.files
+	if l.files > mostRows {
+		shown, of = l.missing, l.lost
+	}
+	err := tellItems(w, shown)
+	if more := of - len(shown); more > 0 && err == nil {
+		_, err = fmt.Fprintf(w, "and %d more: weir transfer manifest %d --all\n", more, request)
 	}
 	return err
 }
 
-// missing are the items whose file is not at the destination.
-func missing(items []transfer.Item) (out []transfer.Item) {
-	for _, i := range items {
-		if i.State != transfer.Done && i.State != transfer.Skipped {
-			out = append(out, i)
+// rowsAtOnce is how many rows have common columns where all files are listed.
+const rowsAtOnce = 1000
+
+// manifest prints what a request came to: the files, or of many those that are
+// missing, then the sum. Of files that are not shown none is kept.
+func (d *desk) manifest(ctx context.Context, w io.Writer, id int64, all bool) error {
+	var short shortlist
+	var rows []transfer.Item
+	m, err := d.EachItem(ctx, id, func(i transfer.Item) error {
+		if !all {
+			return short.add(i)
 		}
+		if rows = append(rows, i); len(rows) < rowsAtOnce {
+			return nil
+		}
+		err := tellItems(w, rows)
+		rows = rows[:0]
+		return err
+	})
+	if err == nil {
+		err = tellItems(w, rows)
 	}
-	return out
+	if err == nil {
+		err = short.tell(w, id)
+	}
+	if err != nil {
+		return err
+	}
+	return tellSum(w, &m)
+}
+
+// tellSum prints what a request came to as a whole.
+func tellSum(w io.Writer, m *transfer.Manifest) error {
+	_, err := fmt.Fprintf(w, "%s\n", ended(&m.Request))
+	if err == nil && m.Digest != "" {
+		_, err = fmt.Fprintf(w, "sha256 of the list: %s\n", m.Digest)
+	}
+	return err
 }
 
 // ended is a sentence on what a request came to.

@@ -59,12 +59,7 @@ func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) err
 	if err != nil {
 		return err
 	}
-	m, err := again(ctx, true, func() (transfer.Manifest, error) { return w.Manifest(ctx, w.id) })
-	if err != nil {
-		return err
-	}
-	m.Request = r
-	if err := w.tell(s, &m); err != nil {
+	if err := w.result(ctx, s, r); err != nil {
 		return err
 	}
 	if r.Status != transfer.Completed {
@@ -207,6 +202,32 @@ func (w *waiting) rows(columns int, look screen.Look) []string {
 	return []string{p.Row(columns, look), text[:min(len(text), columns)]}
 }
 
+// result tells what the request came to. All its files are kept only if somebody
+// asked for the whole list.
+func (w *waiting) result(ctx context.Context, s streams, r transfer.Request) error {
+	if w.json || w.file != "" {
+		m, err := again(ctx, true, func() (transfer.Manifest, error) { return w.Manifest(ctx, w.id) })
+		if err != nil {
+			return err
+		}
+		m.Request = r
+		return w.tell(s, &m)
+	}
+	var short shortlist
+	m, err := again(ctx, true, func() (transfer.Manifest, error) {
+		short = shortlist{}
+		return w.EachItem(ctx, w.id, short.add)
+	})
+	if err == nil {
+		err = short.tell(s.out, w.id)
+	}
+	if err != nil {
+		return err
+	}
+	m.Request = r
+	return tellSum(s.out, &m)
+}
+
 // tell prints the manifest, and writes it where it was asked for.
 func (w *waiting) tell(s streams, m *transfer.Manifest) error {
 	if w.file != "" {
@@ -217,7 +238,14 @@ func (w *waiting) tell(s streams, m *transfer.Manifest) error {
 	if w.json {
 		return writeJSON(s.out, m)
 	}
-	return tellManifest(s.out, m, false)
+	var short shortlist
+	for _, i := range m.Items {
+		_ = short.add(i) // never fails
+	}
+	if err := short.tell(s.out, w.id); err != nil {
+		return err
+	}
+	return tellSum(s.out, m)
 }
 
 func writeManifest(path string, m *transfer.Manifest) (err error) {

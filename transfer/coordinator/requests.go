@@ -289,16 +289,6 @@ func orRefuse(err error, format string, a ...any) error {
 	return wire.Refuse(http.StatusNotFound, format, a...)
 }
 
-func (c *Coordinator) manifest(r *http.Request, _ *struct{}) (transfer.Manifest, error) {
-	id, err := c.reading(r)
-	if err != nil {
-		return transfer.Manifest{}, err
-	}
-	m, err := c.queue.Manifest(r.Context(), id)
-	m.Items = filled(m.Items)
-	return m, c.refusal(err)
-}
-
 func (c *Coordinator) links(r *http.Request, _ *struct{}) ([]transfer.Link, error) {
 	if _, err := need(r, mayRead); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (c *Coordinator) routes() {
 	wire.Answer(s, "GET "+request, 0, c.show)
 	wire.Answer(s, "GET "+request+"/items", 0, c.items)
 	wire.Answer(s, "GET "+request+"/attempts", 0, c.attempts)
-	wire.Answer(s, "GET "+request+"/manifest", 0, c.manifest)
+	s.Mount("GET "+request+"/manifest", http.HandlerFunc(c.manifest))
 	wire.Answer(s, "GET "+request+"/explain", 0, c.explain)
 	wire.Answer(s, "POST "+request+"/approve", small, c.verdict("approve", c.queue.Approve))
 	wire.Answer(s, "POST "+request+"/reject", small, c.verdict("reject", c.queue.Reject))

@@ -1,9 +1,14 @@
 package coordinator
 
 import (
+	"errors"
+	"net/http"
+	"reflect"
 	"testing"
 
+	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/queue"
 )
 
 // A dataset is asked for, given out, reported and complete.
@@ -41,6 +46,18 @@ func TestARequestIsCarriedOut(t *testing.T) {
 	m, err := h.admin.Manifest(t.Context(), q.ID)
 	if err != nil || len(m.Items) != 20 || m.Digest == "" {
 		t.Errorf("%+v, %v", m, err)
+	}
+	var each []transfer.Item
+	same, err := h.admin.EachItem(t.Context(), q.ID, func(one transfer.Item) error { each = append(each, one); return nil })
+	if err != nil || !reflect.DeepEqual(each, m.Items) || same.Digest != m.Digest || same.Request.ID != q.ID || queue.Digest(each) != m.Digest {
+		t.Errorf("%+v and %d files, %v", same, len(each), err)
+	}
+	enough := errors.New("enough")
+	if _, err := h.admin.EachItem(t.Context(), q.ID, func(transfer.Item) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	if _, err := h.admin.EachItem(t.Context(), 99, nil); wire.Status(err) != http.StatusNotFound {
+		t.Error(err)
 	}
 	files, err := h.admin.Files(t.Context(), "/store/run1", "", 0)
 	if err != nil || len(files) != 20 {
