@@ -154,7 +154,7 @@ func doorURL(address string) error {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%.200q: it begins with https:// (or http://)", address)
 	case slices.Contains(strings.Split(u.Path, "/"), ".."):
-		return fmt.Errorf("%.200q: its path has no ..", address)
+		return fmt.Errorf("%.200q: a path with .. in it is none", address)
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%.200q: it has a host and perhaps a path, and nothing else", address)
 	}
