@@ -1,0 +1,39 @@
+package coordinator
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/transfer"
+)
+
+// A destination that does not answer is asked again after a while, each time a
+// longer one, up to a bound; not for a lease that is over.
+func TestAskLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Coordinator{}
+		l := &held{Lease: transfer.Lease{Item: 1, Epoch: 1}}
+		c.hub.held, c.lost.more = map[int64]*held{1: l}, newSignal()
+		var before time.Duration
+		for range 12 {
+			begin, next := time.Now(), c.lost.more.next()
+			c.askLater(t.Context(), l)
+			<-next
+			took := time.Since(begin)
+			if len(c.lost.list) != 1 || took != min(max(2*before, askAgain/64), askAgain) {
+				t.Errorf("asked again after %v, before that after %v", took, before)
+			}
+			before, c.lost.list = took, nil
+		}
+		if before != askAgain {
+			t.Errorf("at last after %v", before)
+		}
+		delete(c.hub.held, 1)
+		c.askLater(t.Context(), l)
+		time.Sleep(time.Minute)
+		if len(c.lost.list) > 0 {
+			t.Error("a lease that is over is asked for")
+		}
+	})
+}
