@@ -21,6 +21,7 @@ import (
 
 // Everybody may do what his roles allow, and nothing else.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	h.pair(1)
 	ctx := t.Context()
@@ -84,6 +85,7 @@ func TestRoles(t *testing.T) {
 
 // Requests are decided about by who may, their own also by who submitted them.
 func TestDecisions(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	h.pair(2)
 	ann, bob, boss := h.as("ann", "weir.submit"), h.as("bob", "weir.submit"), h.as("boss", "weir.approve")
@@ -117,6 +119,7 @@ func TestDecisions(t *testing.T) {
 
 // What makes no sense is refused with what would be right, and harms nobody.
 func TestHostileQuestions(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{Plain: true})
 	h.pair(1)
 	raw, err := h.Admin()
@@ -190,6 +193,7 @@ func TestHostileQuestions(t *testing.T) {
 
 // Secrets stand sealed in the database, in no answer, and open after a restart.
 func TestSecretsAreSealed(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{State: t.TempDir()})
 	const secret = "a-secret-of-somebody"
 	s, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/x", Token: secret})
@@ -223,6 +227,7 @@ func TestSecretsAreSealed(t *testing.T) {
 // The administrator's token is good after a restart; another coordinator with the
 // same folder is refused.
 func TestStartingAgain(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	raw, err := h.Admin()
 	if err != nil {
@@ -244,6 +249,7 @@ func TestStartingAgain(t *testing.T) {
 
 // Events come as they happen, and again from any number on.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	_, b, q := h.pair(2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -306,6 +312,7 @@ func (h *house) alive(id int64) bool {
 
 // Prometheus and whoever watches the service get their pages.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{Plain: true})
 	_, b, _ := h.pair(2)
 	b.some()

@@ -115,6 +115,7 @@ func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
 // A coordinator that is killed again and again, at any moment, loses nothing and
 // takes nothing twice.
 func TestKilledCoordinators(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.State = t.TempDir()
 		url, kill := spawn(t, conf)
@@ -177,6 +178,7 @@ func TestKilledCoordinators(t *testing.T) {
 // The database goes away and comes back: questions are answered 503, and all goes
 // on afterwards.
 func TestTheDatabaseGoesAndComesBack(t *testing.T) {
+	t.Parallel()
 	lab.Need(t, "postgres", "initdb", "pg_isready")
 	pg, err := lab.PostgreSQL(t.Context(), lab.PostgreSQLConfig{})
 	if err != nil {

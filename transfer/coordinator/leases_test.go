@@ -39,6 +39,7 @@ func (r *robot) some() []transfer.Lease {
 // An answer that was lost is given again: with the same epoch, since nothing else
 // was decided.
 func TestLostAnswersAreGivenAgain(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(3)
 	first := b.some()
@@ -51,6 +52,7 @@ func TestLostAnswersAreGivenAgain(t *testing.T) {
 
 // What was reported is taken once, however often it is told.
 func TestReportsAreTakenOnce(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	_, b, q := h.pair(3)
 	var all []transfer.Outcome
@@ -77,6 +79,7 @@ func TestReportsAreTakenOnce(t *testing.T) {
 // A coordinator that is started again goes on: agents that hold leases keep them,
 // and what they tell counts; what they do not hold any more goes again.
 func TestLeasesSurviveARestart(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	a, b, q := h.pair(4)
 	leases := map[int64]transfer.Lease{}
@@ -126,6 +129,7 @@ func TestLeasesSurviveARestart(t *testing.T) {
 
 // A cancellation reaches copies that run, at the latest with the next report.
 func TestCancelReachesTheMover(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	_, b, q := h.pair(2)
 	leases := b.some()
@@ -208,6 +212,7 @@ func TestGoodbye(t *testing.T) {
 
 // Of two agents of one site the last one counts, and the other one is told.
 func TestTwoAgentsOfOneSite(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(1)
 	held := b.some()
@@ -229,6 +234,7 @@ func TestTwoAgentsOfOneSite(t *testing.T) {
 // An agent in whose place another one has come takes it back when that one is gone:
 // who has started a second one by mistake only has to end it.
 func TestTheOtherAgentGoes(t *testing.T) {
+	t.Parallel()
 	var later atomic.Int64
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	first, other := h.robot("A"), h.robot("A")
@@ -253,6 +259,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 
 // An agent speaks for its own site only, also about copies.
 func TestAgentsSpeakForThemselves(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	a, b, q := h.pair(1)
 	l := b.some()[0]

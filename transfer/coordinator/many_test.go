@@ -17,6 +17,7 @@ import (
 // A hundred requests at once: none meets a lock, all are complete, and none waits
 // for the end of all others.
 func TestAHundredRequestsAtOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		h := start(t, conf)
 		a, b := h.place("A", true), h.place("B", false)
@@ -59,6 +60,7 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 // An agent that was killed between its rename and its report has lost what it
 // knew: the destination is asked, and the file is not copied again.
 func TestTheDestinationIsAsked(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{Approve: -1})
 	a, b := h.robot("A"), h.place("B", true)
 	b.write("/store/run1", 2, 1000)
@@ -113,6 +115,7 @@ func TestTheDestinationIsAsked(t *testing.T) {
 // A copy by third parties that runs is broken off when its request is cancelled,
 // and leaves nothing.
 func TestCancelReachesThirdParties(t *testing.T) {
+	t.Parallel()
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x, Extra: "throttle.throttle data 1m"})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})

@@ -153,6 +153,7 @@ func (h *house) scanAt(dataset, site, path string) {
 // Agents pull where the source has a door, and push where only the destination has
 // one.
 func TestRealAgents(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		h := start(t, conf)
 		a, b, c := h.place("A", true), h.place("B", true), h.place("C", false)
@@ -200,6 +201,7 @@ func TestRealAgents(t *testing.T) {
 // Many files that lie in the root itself, without a folder, arrive at once: no token
 // is for all of a site, nor for the folder of what is still being copied.
 func TestFilesInTheRoot(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{Approve: -1})
 	a, b := h.place("A", true), h.place("B", false)
 	a.write("", 3*sameFolder, 1000)

@@ -50,6 +50,7 @@ func (h *house) addSite(name, url string) catalog.Site {
 // Two real XRootD servers copy between each other, without any agent; what cannot
 // be copied is named with its reason.
 func TestXRootDCopiesToXRootD(t *testing.T) {
+	t.Parallel()
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
@@ -101,6 +102,7 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 // An agent pulls from XRootD, and pushes to it, over TLS with an authority that
 // coordinator and agent were told of.
 func TestAgentsAndXRootD(t *testing.T) {
+	t.Parallel()
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	h.addSite("X", x.URLs["https"])
@@ -129,6 +131,7 @@ func TestAgentsAndXRootD(t *testing.T) {
 // A site that is down is said to be so, and used again when it is back. Meanwhile
 // its files come from elsewhere, or wait and say why.
 func TestSitesGoAndComeBack(t *testing.T) {
+	t.Parallel()
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
 	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})

@@ -13,6 +13,7 @@ import (
 
 // A dataset is asked for, given out, reported and complete.
 func TestARequestIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	h := start(t, Config{})
 	a, b := h.robot("A"), h.robot("B")
 	a.hello("https://127.0.0.1:1/")
