@@ -26,7 +26,7 @@ func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master", "gfal-copy", "rclone")
+	lab.Need(t, "curl", "wrk", "iperf3", "nginx", "xrootd", "xrdcp", "globus-gridftp-server", "globus-url-copy", "wget", "condor_master", "gfal-copy", "rclone", "postgres", "initdb", "pg_isready")
 	weir := filepath.Join(t.TempDir(), "weir")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, "weir/cmd/weir").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -35,9 +35,10 @@ func serving(s scale) benchmark {
 	const files = 10
 	size := 8 * s.size
 	b := benchmark{
-		name:  "service-large",
-		title: "A dataset of large files by the whole service, adler32 verified at both ends",
-		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
+		name:   "service-large",
+		rounds: 2,
+		title:  "A dataset of large files by the whole service, adler32 verified at both ends",
+		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory, two rounds. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
 			"over loopback from the door of one agent to another, with coordinator, catalog and attempts; CPU is that of both agents, the coordinator and the commands; \"registered before\" is without the first command. "+
 			"%d processes of xrdcp --cksum adler32:source at a time, and gfal-copy --checksum adler32 (one file after the other: XRootD fails where two ask over HTTP for checksums), from XRootD, which computes the checksums of the source; "+
 			"rclone copy --checksum with %d transfers over WebDAV, where it finds no checksum that it knows and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` with rclone check --download after it (\"verified\"), "+
@@ -48,7 +49,7 @@ func serving(s scale) benchmark {
 		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: peer, least: true, limit: 1.5},
 			bar{metric: bothCPU, a: "weir", b: peer, limit: .5})
 		if strings.HasPrefix(peer, "rclone") && peer != "rclone, verified" {
-			for i := range b.bars[len(b.bars)-2:] {
+			for i := range 2 {
 				b.bars[len(b.bars)-2+i].why = "rclone computes no checksum here, weir three: at the source, of what arrived, and of what was read back."
 			}
 		}
