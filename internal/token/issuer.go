@@ -121,6 +121,7 @@ type Grant struct {
 	Audience []string      // who is to accept it: URLs of services, names of sites, or Any
 	Scopes   []string      // such as those of Path, or weir.read
 	Life     time.Duration // from now on
+	Early    time.Duration // before now in which it is good, too: for clocks that are put right
 }
 
 // A payload is the claims of a token as they are written.
@@ -148,7 +149,7 @@ func (i *Issuer) Mint(g Grant) (string, error) {
 	now := i.now()
 	p := payload{Scope: text, Version: "1.0", Claims: jwt.Claims{
 		Issuer: i.url, Subject: g.Subject, Audience: g.Audience, ID: base64.RawURLEncoding.EncodeToString(id),
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(g.Life)),
+		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-g.Early)), Expiry: jwt.NewNumericDate(now.Add(g.Life)),
 	}}
 	t, err := jwt.Signed(i.signer).Claims(p).Serialize()
 	if err != nil {

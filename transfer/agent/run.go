@@ -21,6 +21,7 @@ const (
 	reportEvery = 500 * time.Millisecond // while something runs: so a cancellation comes within a second
 	idleReport  = 2 * time.Second
 	farewell    = 3 * time.Second // to tell the last outcomes when the agent is to end
+	farOff      = 5 * time.Second // of the coordinator's clock, which was set then; answers take time, too
 	mostTold    = 120             // samples in one report
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
@@ -229,6 +230,11 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 		a.journal.over(over)
 	}
 	a.samples.told(r.Samples)
+	if off := ack.Now.Sub(a.clock.now()).Abs(); !ack.Now.IsZero() && off > farOff { // its clock was set
+		if err := a.clock.set(ctx, a.ask); err != nil {
+			return err
+		}
+	}
 	a.hands.cancel(ack.Cancel, mover.ErrCancelled)
 	a.hands.cancel(ack.Lost, errLost)
 	a.hands.dropScans(ack.Drop)

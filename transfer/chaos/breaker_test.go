@@ -79,11 +79,30 @@ func (w *world) kill(b *body, r *rand.Rand) {
 // revive starts a process: what it needs may be away, too.
 func (w *world) revive(b *body) (err error) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if b.Running() {
+			return nil
+		}
 		if err = b.Start(w.t.Context()); err == nil {
 			return nil
 		}
 	}
 	return err
+}
+
+// serve starts processes that have ended by themselves, as a service manager does,
+// until ctx ends: an agent whose disk is full does not start, and says so.
+func (w *world) serve(ctx context.Context) {
+	for sleep(ctx, time.Second) {
+		for _, b := range w.bodies {
+			if b.Running() || !b.mu.TryLock() {
+				continue
+			}
+			if !b.Running() && b.Start(ctx) == nil {
+				w.n.restarts.Add(1)
+			}
+			b.mu.Unlock()
+		}
+	}
 }
 
 // freeze stops an agent for longer than its leases are, and lets it go on: what

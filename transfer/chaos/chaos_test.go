@@ -47,6 +47,11 @@ func campaign(t *testing.T, s size, program string, clocks bool, pg *lab.System)
 			t.Log(w.progress())
 		}
 	})
+	managed, end := context.WithCancel(t.Context())
+	var manager sync.WaitGroup
+	manager.Go(func() { w.serve(managed) })
+	defer manager.Wait()
+	defer end()
 	all.Wait()
 	var v verdict
 	calm := time.Now()
@@ -116,6 +121,7 @@ func (w *world) tell(v *verdict) {
 	row("bytes flipped in flight / in temporaries", fmt.Sprintf("%d / %d", n.flips.Load(), n.rots.Load()))
 	row("good copies spoiled, cut, lengthened or removed in the middle", n.changes.Load())
 	row("questions or answers lost / repeated / held", fmt.Sprintf("%d / %d / %d", n.lost.Load(), n.repeated.Load(), n.held.Load()))
+	row("agents that ended by themselves and were started again", n.restarts.Load())
 	row("clocks stepped", n.steps.Load())
 	row("disk filled", n.fills.Load())
 	row("files done / there before / named with their reason", fmt.Sprintf("%d / %d / %d", v.done, v.there, v.named))

@@ -50,7 +50,7 @@ func sized(t *testing.T) size {
 	t.Helper()
 	s := size{seed: 1, files: 240, seconds: 12, lease: 3}
 	if os.Getenv("WEIR_LONG") != "" {
-		s = size{seed: 1, files: 2000, seconds: 150, lease: 5}
+		s = size{seed: 1, files: 2000, seconds: 120, lease: 5}
 	}
 	number := func(key string, v int) int {
 		if text := os.Getenv(key); text != "" {

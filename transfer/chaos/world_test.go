@@ -33,8 +33,8 @@ const (
 
 // A tally is what was broken.
 type tally struct {
-	kills, stops, cuts, stalls, flips, rots, changes, steps, fills, database atomic.Int64
-	lost, repeated, held                                                     atomic.Int64
+	kills, stops, cuts, stalls, flips, rots, changes, steps, fills, database, restarts atomic.Int64
+	lost, repeated, held                                                               atomic.Int64
 }
 
 // A body is a process that can be killed and stopped, by one at a time.

@@ -56,7 +56,7 @@ type Config struct {
 	Patience time.Duration
 	Version  string
 	Log      *slog.Logger     // nil: nothing is written
-	Now      func() time.Time // nil is this machine's clock, as it was when Open was called
+	Now      func() time.Time // nil is time.Now
 }
 
 // A Coordinator is one that is open.
@@ -90,13 +90,6 @@ type Coordinator struct {
 	listening atomic.Int64 // who follows events
 }
 
-// steady is this machine's clock as it was at the start: when somebody sets that
-// one, leases do not run out at once, and what rests does not rest for hours.
-func steady() func() time.Time {
-	begun := time.Now()
-	return func() time.Time { return begun.Add(time.Since(begun)) } // which the monotonic clock tells
-}
-
 // Open opens a coordinator, which answers at once, and moves something when Run
 // is called. Who opens it closes it.
 func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
@@ -105,7 +98,7 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.now == nil {
-		c.now = steady()
+		c.now = time.Now
 	}
 	c.begun = c.now()
 	c.lost.next, c.lost.more = map[int64]time.Time{}, newSignal()
@@ -296,7 +289,7 @@ func (c *Coordinator) openTokens() error {
 const adminLife = 10 * 365 * 24 * time.Hour
 
 func (c *Coordinator) mintRole(who string, roles []string, life time.Duration) (string, error) {
-	return c.issuer.Mint(token.Grant{Subject: who, Audience: []string{c.issuer.URL()}, Scopes: roles, Life: life})
+	return c.issuer.Mint(token.Grant{Subject: who, Audience: []string{c.issuer.URL()}, Scopes: roles, Life: life, Early: 24 * time.Hour})
 }
 
 func (c *Coordinator) openPage() (err error) {

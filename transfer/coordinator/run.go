@@ -18,6 +18,7 @@ const (
 	pruneEvery  = time.Hour
 	workBatch   = 5000 // files that are written down in one transaction
 	longestRest = 10 * time.Second
+	noticed     = 2 * time.Second // by which a clock was set at least
 )
 
 // Run moves what is to be moved, until ctx ends: then it has third parties give
@@ -121,8 +122,14 @@ func await(ctx context.Context, next <-chan struct{}, d time.Duration) {
 // beat does what the clock demands, every second.
 func (c *Coordinator) beat(ctx context.Context) {
 	var kept, pruned time.Time
+	watched := c.now()
 	for ctx.Err() == nil {
 		now := c.now()
+		if err := c.clockSet(ctx, &watched, now); err != nil {
+			c.told.say("database", err) // nothing runs out by a clock that is another one
+			c.rest(ctx, second)
+			continue
+		}
 		c.hub.mu.Lock()
 		c.hub.net.Tick(now)
 		c.hub.mu.Unlock()
@@ -142,6 +149,21 @@ func (c *Coordinator) beat(ctx context.Context) {
 		}
 		c.rest(ctx, second)
 	}
+}
+
+// clockSet notices that somebody has set this machine's clock since it was looked
+// at: what is in the database goes along, what is in memory is told by the
+// monotonic clock.
+func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time.Time) error {
+	by := now.Round(0).Sub(watched.Round(0)) - now.Sub(*watched)
+	if by.Abs() > noticed {
+		if err := c.queue.Shift(ctx, by); err != nil {
+			return err
+		}
+		c.log.Warn("the clock of this machine was set", "seconds", by.Seconds())
+	}
+	*watched = now
+	return nil
 }
 
 // expire has the queue do what its clock demands.

@@ -30,16 +30,27 @@ func (q *Queue) rewind(ctx context.Context) error {
 		if back <= ahead {
 			return nil
 		}
-		for _, change := range []string{
-			"UPDATE item SET due = due - ? WHERE state = 2 AND due > ?",
-			"UPDATE hold SET until = until - ? WHERE until > ?",
-			"UPDATE lease SET until = until - ? WHERE until > ?",
-			"UPDATE lease SET heard = heard - ? WHERE heard > ?",
-		} {
-			if _, err := tx.Exec(change, back.Nanoseconds(), now); err != nil {
-				return err
-			}
-		}
-		return nil
+		return shift(tx, -back, now)
 	})
+}
+
+// Shift moves all that is put off along with a clock that was set by so much:
+// what rests for a minute does so, and leases do not all run out at once.
+func (q *Queue) Shift(ctx context.Context, by time.Duration) error {
+	return q.db.Write(ctx, func(tx *db.Tx) error { return shift(tx, by, time.Time{}) })
+}
+
+// shift moves what lies after a moment.
+func shift(tx *db.Tx, by time.Duration, after time.Time) error {
+	for _, change := range []string{
+		"UPDATE item SET due = due + ? WHERE state = 2 AND due > ?",
+		"UPDATE hold SET until = until + ? WHERE until > ?",
+		"UPDATE lease SET until = until + ? WHERE until > ?",
+		"UPDATE lease SET heard = heard + ? WHERE heard > ?",
+	} {
+		if _, err := tx.Exec(change, by.Nanoseconds(), after); err != nil {
+			return err
+		}
+	}
+	return nil
 }

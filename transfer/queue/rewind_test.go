@@ -32,3 +32,25 @@ func TestTheClockWasAhead(t *testing.T) {
 		}
 	})
 }
+
+// When a clock is set, what rests goes along.
+func TestTheClockIsSet(t *testing.T) {
+	each(t, Options{Lease: time.Minute}, func(w *world) {
+		w.dataset("/d", 2, "A")
+		w.submit(transfer.Submission{Dataset: "/d", To: "C", Approve: true})
+		w.work()
+		leases := w.lease("C", 2)
+		w.report(transfer.Outcome{Item: leases[0].Item, Epoch: leases[0].Epoch, Fault: transfer.Transient, Reason: "cut"})
+		for _, by := range []time.Duration{3 * time.Hour, -2 * time.Hour} {
+			w.now = w.now.Add(by)
+			w.must(w.Shift(w.ctx, by))
+			if missing, _ := w.pass(0); len(missing) > 0 || w.item(leases[0].Item).NotBefore.Sub(w.now).Abs() > 10*time.Second {
+				t.Errorf("set by %v: %+v, %+v", by, missing, w.item(leases[0].Item))
+			}
+		}
+		w.pass(30 * time.Second)
+		if got := w.lease("C", 2); len(got) != 1 || got[0].Item != leases[0].Item {
+			t.Errorf("half a minute later: %+v", got)
+		}
+	})
+}
