@@ -81,8 +81,9 @@ bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (a
 screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best on a machine that does nothing else)
 	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
 
-chaos: ## faults of runs on many machines, for as long as they take: workers killed for a minute, a network cut for 20 s (three minutes)
+chaos: needs ## faults, for as long as they take: of runs on many machines (three minutes), and of transfers, on SQLite and on PostgreSQL (ten)
 	WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
+	WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
 
 golden: ## rewrite the expected outputs of tests after looking at them
 	go test ./... -run 'Golden|Script' -update
