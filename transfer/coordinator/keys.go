@@ -89,7 +89,7 @@ func (c *Coordinator) minted(site string) bool {
 // mint makes a token for the door of an agent.
 func (c *Coordinator) mint(l *transfer.Lease, site string, life time.Duration, scopes ...string) string {
 	t, err := c.issuer.Mint(token.Grant{
-		Subject: fmt.Sprintf("copy %d.%d of request %d", l.Item, l.Epoch, l.Request), Audience: []string{audience(site)}, Scopes: scopes, Life: life,
+		Subject: fmt.Sprintf("copy %d.%d of request %d", l.Item, l.Epoch, l.Request), Audience: []string{audience(site)}, Scopes: scopes, Life: life, Early: 24 * time.Hour,
 	})
 	if err != nil {
 		c.told.say("tokens", err)

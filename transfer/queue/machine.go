@@ -113,10 +113,7 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 	case transfer.Throttled, transfer.DestFull, transfer.Stopped, transfer.Left, transfer.Away:
 		f.pauses++
 	default:
-		f.tries++
-		if others && (o.Fault == transfer.Denied || o.Fault == transfer.Checksum && f.trail.counts()[f.source] > 1) {
-			f.trail = f.trail.add(f.source, 0, true)
-		}
+		f.tries++ // the source that failed this file least is next, but this one is not given up: it may be all there is
 	}
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:

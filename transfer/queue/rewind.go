@@ -30,27 +30,31 @@ func (q *Queue) rewind(ctx context.Context) error {
 		if back <= ahead {
 			return nil
 		}
-		return shift(tx, -back, now)
+		return q.shift(tx, -back, now)
 	})
 }
 
-// Shift moves all that is put off along with a clock that was set by so much:
-// what rests for a minute does so, and leases do not all run out at once.
+// Shift has what is put off go along with a clock that was set by so much: files do
+// not rest for hours, and leases do not all run out at once.
 func (q *Queue) Shift(ctx context.Context, by time.Duration) error {
-	return q.db.Write(ctx, func(tx *db.Tx) error { return shift(tx, by, time.Time{}) })
+	now := q.now()
+	return q.db.Write(ctx, func(tx *db.Tx) error { return q.shift(tx, by, now) })
 }
 
-// shift moves what lies after a moment.
-func shift(tx *db.Tx, by time.Duration, after time.Time) error {
-	for _, change := range []string{
-		"UPDATE item SET due = due + ? WHERE state = 2 AND due > ?",
-		"UPDATE hold SET until = until + ? WHERE until > ?",
-		"UPDATE lease SET until = until + ? WHERE until > ?",
-		"UPDATE lease SET heard = heard + ? WHERE heard > ?",
-	} {
-		if _, err := tx.Exec(change, by.Nanoseconds(), after); err != nil {
-			return err
-		}
+// shift changes what was written before the clock was set, as far as that can be
+// told: nobody noticed at once. What is changed wrongly is only due too early.
+func (q *Queue) shift(tx *db.Tx, by time.Duration, now time.Time) error {
+	n := by.Nanoseconds()
+	if by > 0 {
+		_, err := tx.Exec("UPDATE lease SET until = until + ?, heard = heard + ? WHERE until <= ?", n, n, now)
+		return err
 	}
-	return nil
+	if _, err := tx.Exec("UPDATE item SET due = due + ? WHERE state = 2 AND due > ?", n, now); err != nil {
+		return err
+	}
+	if _, err := tx.Exec("UPDATE hold SET until = until + ? WHERE until > ?", n, now); err != nil {
+		return err
+	}
+	_, err := tx.Exec("UPDATE lease SET until = until + ?, heard = heard + ? WHERE until > ?", n, n, now.Add(q.o.Lease))
+	return err
 }
