@@ -98,17 +98,19 @@ func (p *Process) Start(ctx context.Context) error {
 	}()
 	late := time.NewTimer(patience)
 	defer late.Stop()
+	line := ""
 	select {
-	case p.said = <-first:
+	case line = <-first:
 	case <-late.C:
 		return errors.Join(fmt.Errorf("%s says nothing", p.name), p.Kill())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), p.Kill())
 	}
-	if p.said == "" {
+	if line == "" { // where it was before stays known: there it is to be found again
 		<-ended
 		return fmt.Errorf("%s ended at once: %w", p.name, p.err)
 	}
+	p.said = line
 	return nil
 }
 
