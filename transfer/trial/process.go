@@ -98,15 +98,20 @@ func (p *Process) Start(ctx context.Context) error {
 	}()
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	line := ""
 	select {
-	case line = <-first:
+	case line := <-first:
+		return p.saidFirst(line, ended)
 	case <-late.C:
 		return errors.Join(fmt.Errorf("%s says nothing", p.name), p.Kill())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), p.Kill())
 	}
-	if line == "" { // where it was before stays known: there it is to be found again
+}
+
+// saidFirst takes the first line of a process, "" if it has ended instead: where
+// it was before stays known then, to be found there again.
+func (p *Process) saidFirst(line string, ended <-chan struct{}) error {
+	if line == "" {
 		<-ended
 		return fmt.Errorf("%s ended at once: %w", p.name, p.err)
 	}
