@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// A newcomer follows a page: with a home of his own, and nothing in it.
+type newcomer struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	here []string // what is written, and what it is here
+}
+
+func newNewcomer(t *testing.T) *newcomer {
+	t.Helper()
+	dir := t.TempDir()
+	env := []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
+	for _, name := range []string{"COVERDIR", "GOCOVERDIR"} {
+		if v := os.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return &newcomer{t: t, dir: dir, env: env}
+}
+
+func (n *newcomer) means(written, here string) { n.here = append(n.here, written, here) }
+
+func (n *newcomer) write(name, text string) {
+	n.t.Helper()
+	path := filepath.Join(n.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// stays starts a command that goes on, and returns it with the first line that it
+// says.
+func (n *newcomer) stays(command string) (cmd *exec.Cmd, said string) {
+	n.t.Helper()
+	cmd = exec.CommandContext(context.WithoutCancel(n.t.Context()), "weir", append(strings.Fields(command)[1:], "--while-stdin")...)
+	var out locked
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.dir, n.env, &out, &out
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil || n.t.Failed() {
+			n.t.Logf("%s: %v\n%s", command, err, out.String())
+		}
+	})
+	waitFor(n.t, func() bool { return strings.Contains(out.String(), "\n") })
+	said, _, _ = strings.Cut(out.String(), "\n")
+	return cmd, said
+}
+
+// does does what a line of the page says, and returns what a command says that
+// goes on.
+func (n *newcomer) does(line string) string {
+	n.t.Helper()
+	line = strings.NewReplacer(n.here...).Replace(strings.TrimSpace(line))
+	if vars, ok := strings.CutPrefix(line, "export "); ok {
+		n.env = append(n.env, strings.Fields(vars)...)
+		return ""
+	}
+	if w := strings.Fields(line); w[0] == "weir" && (w[1] == "agent" || w[1] == "coordinator" && (len(w) == 2 || strings.HasPrefix(w[2], "-"))) {
+		_, said := n.stays(line)
+		return said
+	}
+	cmd := exec.CommandContext(n.t.Context(), "sh", "-c", line)
+	cmd.Dir, cmd.Env = n.dir, n.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.t.Errorf("%s: %v\n%s", line, err, out)
+	}
+	return ""
+}
+
+// site waits until a site is known.
+func (n *newcomer) site(name string) {
+	n.t.Helper()
+	waitFor(n.t, func() bool {
+		cmd := exec.CommandContext(n.t.Context(), "weir", "site", "show", name)
+		cmd.Dir, cmd.Env = n.dir, n.env
+		out, err := cmd.CombinedOutput()
+		return err == nil && strings.Contains(string(out), " up ")
+	})
+}
+
+// commands are the lines of a section's blocks for a shell.
+func commands(text string) (all []string) {
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.Split(strings.TrimSpace(block[1]), "\n")...)
+	}
+	return all
+}
+
+// Every command of docs/transfer.md works as it stands there, in its order, but for ports and the
+// names of machines. Those about databases have a test of their own.
+func TestTransferPage(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "curl")
+	n := newNewcomer(t)
+	for _, f := range []string{"a/store/run1/day1/f1", "a/store/run1/f2", "a/incoming/run2/f1", "s/store/run3/f1", "s/store/run5/f1"} {
+		n.write(f, f)
+	}
+	n.write("s/old/place/f1.root", strings.Repeat("x", 1<<20))
+	n.write("s.token", "a-token-of-the-site\n")
+	if err := os.Mkdir(filepath.Join(n.dir, "b"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	table := regexp.MustCompile("(?s)```csv\n(.*?)```").FindStringSubmatch(section(t, "transfer.md", "## Datasets"))
+	if table == nil {
+		t.Fatal("the page has no table of files")
+	}
+	n.write("files.csv", table[1])
+
+	url := ""
+	for _, line := range commands(section(t, "transfer.md", "## On one machine")) {
+		if line == "weir coordinator" {
+			line += " --listen 127.0.0.1:0"
+		}
+		said := n.does(line)
+		if where, ok := strings.CutPrefix(said, "coordinator at "); ok {
+			url, _, _ = strings.Cut(where, "#")
+		}
+		if site, ok := strings.CutPrefix(said, "site "); ok {
+			n.site(site[:1])
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(n.dir, "b/store/run1/day1/f1")); err != nil || string(text) != "a/store/run1/day1/f1" {
+		t.Errorf("%q, %v", text, err)
+	}
+	n.rest(url)
+}
+
+// The chapter on many machines, all of which are this one.
+func TestTransferPageManyMachines(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	for _, dir := range []string{"b", "c"} {
+		if err := os.Mkdir(filepath.Join(n.dir, dir), 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.means("--listen :9443 --url https://weir.example.org:9443", "--listen 127.0.0.1:0")
+	n.means("--listen :9444 --url https://b.example.org:9444", "--listen 127.0.0.1:0")
+	n.means("/data/", n.dir+"/")
+	page := section(t, "transfer.md", "## On many machines")
+	page, _, _ = strings.Cut(page, "\n### ")
+	for _, line := range commands(page) {
+		said := n.does(line)
+		if where, ok := strings.CutPrefix(said, "coordinator at "); ok {
+			n.means("https://weir.example.org:9443#PIN", where)
+		}
+	}
+	n.site("B")
+	n.site("C")
+}
+
+// rest follows the chapters behind those, at the coordinator of one machine.
+func (n *newcomer) rest(url string) {
+	t := n.t
+	t.Helper()
+	_, served := serving(t, "serve", filepath.Join(n.dir, "s"), "--listen", "127.0.0.1:0", "--while-stdin", "--third-party", "--tpc-allow", "127.0.0.1", "--tpc-private")
+	n.means("https://eos.example.org:8444/eos/data", served)
+	n.means("/eos/data", filepath.Join(n.dir, "s"))
+	n.means("https://weir.example.org:9443", url)
+	ran := 0
+	for _, chapter := range []string{"## Sites that are no agents", "## Datasets", "## Requests", "## The scheduler", "## Measured like everything else"} {
+		for _, line := range commands(section(t, "transfer.md", chapter)) {
+			n.does(line)
+			ran++
+		}
+	}
+	if ran < 20 {
+		t.Errorf("only %d commands found", ran)
+	}
+	if text, err := os.ReadFile(filepath.Join(n.dir, "b/store/run2/f1")); err != nil || string(text) != "a/incoming/run2/f1" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(n.dir, "manifest.json")); err != nil || !strings.Contains(string(text), `"completed"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// The password of a database comes from the environment or from ~/.pgpass, and nobody sees it
+// in the list of processes.
+func TestTransferPagePostgreSQL(t *testing.T) {
+	t.Parallel()
+	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
+	account, where, _ := strings.Cut(strings.TrimPrefix(p.URL, "postgres://"), "@")
+	user, password, _ := strings.Cut(account, ":")
+	host, _, _ := strings.Cut(where, "/")
+	for _, how := range []string{"PGPASSWORD", ".pgpass"} {
+		n := newNewcomer(t)
+		n.means("secret", password)
+		n.means("postgres://weir@db.example.org/weir", "postgres://"+user+"@"+where+" --listen 127.0.0.1:0")
+		lines := commands(section(t, "transfer.md", "## The database"))
+		if how == ".pgpass" {
+			n.write(".pgpass", host+":*:"+user+":"+password+"\n")
+			lines = lines[1:]
+		} else {
+			n.does(lines[0])
+			lines = lines[1:]
+		}
+		if len(lines) != 1 {
+			t.Fatalf("%q", lines)
+		}
+		cmd, said := n.stays(strings.NewReplacer(n.here...).Replace(lines[0]))
+		shown, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline"))
+		if err != nil || !strings.HasPrefix(said, "coordinator at ") || strings.Contains(string(shown), password) || !strings.Contains(string(shown), "postgres://") {
+			t.Errorf("%s: %q, %q, %v", how, said, shown, err)
+		}
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The services of the page are started with options that there are, and its tables have each
+// fault, status and state.
+func TestTransferPageTells(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/transfer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/weir (.*)$`).FindAllSubmatch(page, -1)
+	if len(starts) != 2 {
+		t.Errorf("%d services", len(starts))
+	}
+	for _, s := range starts {
+		if code, said := started(t, append(strings.Fields(string(s[1])), "--help")...).ended(); code != exitFine {
+			t.Errorf("%s: exit code %d\n%s", s[1], code, said)
+		}
+	}
+	code, err := os.ReadFile("../../transfer/transfer.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := regexp.MustCompile(`(?m)^\t\w+ +(?:Status|State|Fault) += "([^"]+)"`).FindAllSubmatch(code, -1)
+	if len(words) < 25 {
+		t.Errorf("%d words", len(words))
+	}
+	for _, w := range words {
+		if !strings.Contains(string(page), "\n| `"+string(w[1])+"` |") {
+			t.Errorf("no table has %s", w[1])
+		}
+	}
+}
