@@ -276,9 +276,6 @@ func (w *world) submit(ctx context.Context, over time.Duration) {
 
 func (w *world) submitOne(s *set) {
 	sub := transfer.Submission{Key: "chaos " + s.name, Dataset: s.name, To: s.to, Tries: 100, Approve: true}
-	if s.files[0].giant {
-		sub.Expires = time.Now().Add(time.Duration(w.seconds) * time.Second)
-	}
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		r, err := w.ask.Submit(ctx, sub)
