@@ -98,6 +98,28 @@ func spawn(t *testing.T, conf Config) (url string, kill func()) {
 	return "", nil
 }
 
+// spawned is a house whose coordinator is a process of its own. Others of conf will
+// listen where it does.
+func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
+	t.Helper()
+	url, kill := spawn(t, *conf)
+	conf.Listen = strings.TrimPrefix(url, "https://")
+	id, err := wire.Keep(conf.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(conf.State + "/" + adminFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(client.Config{URLs: []string{url}, Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(admin.Close)
+	return &house{t: t, admin: admin, Coordinator: &Coordinator{url: url, pin: id.Pin}}, kill
+}
+
 // asked asks until there is an answer.
 func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
 	t.Helper()
@@ -118,22 +140,8 @@ func TestKilledCoordinators(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		conf.State = t.TempDir()
-		url, kill := spawn(t, conf)
-		conf.Listen = strings.TrimPrefix(url, "https://")
-		id, err := wire.Keep(conf.State)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := os.ReadFile(conf.State + "/" + adminFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		admin, err := client.New(client.Config{URLs: []string{url}, Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(admin.Close)
-		h := &house{t: t, admin: admin, Coordinator: &Coordinator{url: url, pin: id.Pin}}
+		h, kill := spawned(t, &conf)
+		admin := h.admin
 		a, b := h.place("A", true), h.place("B", true)
 		const files = 400
 		a.write("/store/run1", files, 20_000)

@@ -136,6 +136,13 @@ func (c *Coordinator) askFor(ctx context.Context, l *held) (o transfer.Outcome, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+	if l.Mode == transfer.Third {
+		defer func() { // a killed coordinator's
+			if known {
+				c.copyOf(l.Lease).clean(ctx)
+			}
+		}()
+	}
 	t := c.target(l.Lease, l.Dest, token.Path("read", "/"+l.Dest.Path))
 	info, err := c.tpc.Stat(ctx, t, true, 10*time.Second)
 	switch {

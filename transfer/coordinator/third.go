@@ -59,16 +59,7 @@ func (c *Coordinator) beginThird(ctx context.Context, h *held) {
 
 // copy makes a copy by third parties, and says how that ended.
 func (c *Coordinator) copy(ctx context.Context, h *held) transfer.Outcome {
-	l := h.Lease
-	final := "/" + l.Dest.Path
-	temp := tempName(l)
-	k := &copying{c: c, l: l, out: transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: c.now()}}
-	k.from = c.target(l, l.Source, token.Path("read", "/"+l.Source.Path))
-	scopes := []string{token.Path("read", final), token.Path("create", final), token.Path("modify", "/"+temp), token.Path("read", "/"+temp)}
-	k.final = c.target(l, l.Dest, scopes...)
-	at := l.Dest
-	at.Path = temp
-	k.temp = c.target(l, at, scopes...)
+	k := c.copyOf(h.Lease)
 	err := k.do(ctx, h)
 	if err != nil {
 		k.out.Fault, k.out.After = faultOf(err)
@@ -79,6 +70,20 @@ func (c *Coordinator) copy(ctx context.Context, h *held) transfer.Outcome {
 	}
 	k.out.End = c.now()
 	return k.out
+}
+
+// copyOf is a copy that has not begun, with what its ends are asked with.
+func (c *Coordinator) copyOf(l transfer.Lease) *copying {
+	final := "/" + l.Dest.Path
+	temp := tempName(l)
+	k := &copying{c: c, l: l, out: transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: c.now()}}
+	k.from = c.target(l, l.Source, token.Path("read", "/"+l.Source.Path))
+	scopes := []string{token.Path("read", final), token.Path("create", final), token.Path("modify", "/"+temp), token.Path("read", "/"+temp)}
+	k.final = c.target(l, l.Dest, scopes...)
+	at := l.Dest
+	at.Path = temp
+	k.temp = c.target(l, at, scopes...)
+	return k
 }
 
 // tempName is beside the file: so it is on the same file system, and where the

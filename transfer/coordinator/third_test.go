@@ -2,15 +2,19 @@ package coordinator
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"hash/adler32"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"weir/catalog"
 	"weir/lab"
+	"weir/serve"
 	"weir/transfer"
 )
 
@@ -152,5 +156,57 @@ func TestSitesGoAndComeBack(t *testing.T) {
 	h.addSite("X", x.URLs["https"]) // it has moved
 	if q = h.ended(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
+	}
+}
+
+// What a copy leaves whose coordinator was killed is removed by the next one.
+func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
+	t.Parallel()
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	slow := &lab.System{Data: t.TempDir()}
+	s, err := serve.New(serve.Config{Dir: slow.Data, Rate: 2 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	l, err := s.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Serve(ctx, l) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+
+	conf := Config{State: t.TempDir(), Lease: 3 * time.Second}
+	h, kill := spawned(t, &conf)
+	h.addSite("S", s.URL())
+	h.addSite("X", x.URLs["http"])
+	all := h.stock("/run1", "S", slow, 1, 8<<20)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	temporaries := func() []string {
+		found, err := filepath.Glob(filepath.Join(x.Data, "run1", ".weir*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	until(t, "it is on its way", func() bool { return len(temporaries()) == 1 })
+	kill()
+	spawn(t, conf)
+	until(t, "it ends", func() bool {
+		q = insist(t, func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) })
+		return q.Status.Ended()
+	})
+	got, err := os.ReadFile(filepath.Join(x.Data, "run1/f0"))
+	if q.Status != transfer.Completed || q.Count.Attempts < 2 || !bytes.Equal(got, all[0]) {
+		t.Errorf("%+v, %v", q, err)
+		h.tell(q.ID)
+	}
+	if left := temporaries(); len(left) > 0 {
+		t.Errorf("temporaries are left: %v", left)
 	}
 }
