@@ -10,13 +10,14 @@ const (
 	Pull  Mode = "pull"  // the destination's agent reads from the source
 	Push  Mode = "push"  // the source's agent writes to the destination
 	Third Mode = "third" // the coordinator has one of two HTTP endpoints copy (HTTP-TPC)
+	Check Mode = "check" // nobody: the destination should have it already, and looks
 )
 
 // Mover returns the site whose agent moves the bytes between two sites, "" if none
 // does.
 func (m Mode) Mover(source, dest string) string {
 	switch m {
-	case Pull:
+	case Pull, Check:
 		return dest
 	case Push:
 		return source

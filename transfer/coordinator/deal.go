@@ -129,6 +129,16 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 		most[s.Name] = s.Max
 	}
 	for _, cand := range candidates {
+		if cand.Replicas[0].Site == dest {
+			if mover, ok := c.looker(dest); ok {
+				choices = append(choices, queue.Choice{Item: cand.ID, Source: dest, Mode: transfer.Check})
+				plans[cand.ID] = plan{source: dest, dest: dest, size: cand.Size, mover: mover, seconds: float64(cand.Size) / checkRate, limit: checks}
+				c.reserve(plans[cand.ID], now)
+			} else {
+				full = append(full, dest)
+			}
+			continue
+		}
 		ways := c.ways(dest, cand)
 		full = append(full, ways.none...)
 		ch := c.hub.net.Choose(schedule.File{Bytes: cand.Size, Dest: dest, Sources: ways.sources, Failures: cand.Failures, Max: most}, now)
@@ -146,6 +156,21 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 	}
 	slices.Sort(full)
 	return choices, plans, slices.Compact(full)
+}
+
+const (
+	checkRate = 1e9 // bytes/s at which a site reads what it has
+	checks    = 4   // files that a site looks at, at once
+)
+
+// looker tells who can look at a site whether a file is there: its agent, or, of
+// a site without one, the coordinator (""). The hub is locked.
+func (c *Coordinator) looker(site string) (mover string, ok bool) {
+	if c.hub.sites[site].Kind == httpKind {
+		return "", true
+	}
+	a := c.hub.agents[site]
+	return site, a != nil && a.room(c.hub.net.Rules().Ahead) > 0
 }
 
 // reserve counts a plan as if it was under way already. The hub is locked.

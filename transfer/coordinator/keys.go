@@ -27,6 +27,9 @@ func (c *Coordinator) open(leases []transfer.Lease) {
 	var minted []*transfer.End // whose tokens are ours to make
 	for i := range leases {
 		l := &leases[i]
+		if l.Mode == transfer.Check {
+			continue // who looks is there, or the coordinator
+		}
 		if l.Mode != transfer.Push && c.reach(&l.Source) {
 			minted = append(minted, &l.Source)
 		}

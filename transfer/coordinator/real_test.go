@@ -188,12 +188,23 @@ func TestRealAgents(t *testing.T) {
 			same(t, fmt.Sprintf("/store/run1/f%d", i), a, c)
 			same(t, fmt.Sprintf("/store/run2/f%d", i), c, b)
 		}
+		for i, spoil := range []func(string) error{os.Remove, func(f string) error { return os.Truncate(f, 5) }} { // behind the catalog's back
+			if err := spoil(filepath.Join(b.root, fmt.Sprintf("store/run2/f%d", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
 		again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again = h.ended(again.ID); again.Status != transfer.Completed || again.Count.Skipped != 20 {
+		if again = h.ended(again.ID); again.Status != transfer.Partial || again.Count.Skipped != 18 || again.Count.Done != 1 {
 			t.Errorf("once more: %+v", again)
+			h.tell(again.ID)
+		}
+		same(t, "/store/run2/f0", c, b)
+		bad, err := h.admin.Items(t.Context(), again.ID, transfer.Lost, 0, 0)
+		if err != nil || len(bad) != 1 || bad[0].Name != "/store/run2/f1" || bad[0].Fault != transfer.Occupied {
+			t.Errorf("%+v, %v", bad, err)
 		}
 	})
 }

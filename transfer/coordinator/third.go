@@ -106,6 +106,9 @@ func failf(f transfer.Fault, format string, a ...any) error {
 
 // do brings the file to its name, and reads it back from there.
 func (k *copying) do(ctx context.Context, h *held) error {
+	if k.l.Mode == transfer.Check {
+		return k.check(ctx)
+	}
 	if there, err := k.there(ctx); there || err != nil {
 		k.out.Existed = there
 		return err
@@ -147,6 +150,21 @@ func (k *copying) there(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return false, failf(transfer.Occupied, "%s has another file of this name (%d bytes, adler32 %s): it is not replaced", k.l.Dest.Site, info.Size, orNone(info.Adler))
+}
+
+// check looks whether the destination has what the catalog says.
+func (k *copying) check(ctx context.Context) error {
+	info, err := k.c.tpc.Stat(ctx, k.from, true, digestTime)
+	switch {
+	case tpc.KindOf(err) == tpc.Missing:
+		return failf(transfer.SourceBad, "%s does not have it any more", k.l.Dest.Site)
+	case err != nil:
+		return fmt.Errorf("%s: %w", k.l.Dest.Site, err)
+	case info.Size != k.l.Size || info.Adler != "" && k.l.Adler != "" && info.Adler != k.l.Adler:
+		return failf(transfer.SourceBad, "%s has another file of this name (%d bytes, adler32 %s)", k.l.Dest.Site, info.Size, orNone(info.Adler))
+	}
+	k.out.Existed, k.out.Size, k.out.Adler, k.out.Verified = true, info.Size, info.Adler, info.Adler != "" && info.Adler == k.l.Adler
+	return nil
 }
 
 func orNone(adler string) string {

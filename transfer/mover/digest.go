@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"weir/internal/adler"
@@ -151,4 +152,25 @@ func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, e
 	}
 	r.stage(transfer.Moving)
 	return true, nil
+}
+
+// check reads a file that this site should have already.
+func (m *Mover) check(ctx context.Context, l transfer.Lease, r *reporter, out *transfer.Outcome) error {
+	r.stage(transfer.Verifying)
+	name := l.Source.Path
+	size, has, err := m.localSum(ctx, name, r)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotPlain), errors.Is(err, syscall.ENOTDIR):
+		return failf(transfer.SourceBad, "%s is not there any more", name)
+	case err != nil:
+		return local("read "+name, err)
+	case size != l.Size:
+		return failf(transfer.SourceBad, "%s has %d bytes, not the %d of the catalog", name, size, l.Size)
+	}
+	want := catalogSum(l)
+	if want.known && want.value != has {
+		return failf(transfer.SourceBad, "%s is spoiled: its adler32 is %s, not the %s of the catalog", name, adler.Text(has), l.Adler)
+	}
+	out.Existed, out.Size, out.Adler, out.Verified = true, size, adler.Text(has), want.known
+	return nil
 }

@@ -140,6 +140,8 @@ func (m *Mover) do(ctx context.Context, l transfer.Lease, tell func(transfer.Pro
 		return m.pull(ctx, l, r, out)
 	case transfer.Push:
 		return m.push(ctx, l, r, out)
+	case transfer.Check:
+		return m.check(ctx, l, r, out)
 	}
 	return failf(transfer.Permanent, "a mover does not do copies of the kind %q", l.Mode)
 }

@@ -31,3 +31,26 @@ func TestPull(t *testing.T) {
 	l := pullLease(from.url, "nothing", "", 5)
 	failed(t, do(t, m, l), transfer.SourceBad)
 }
+
+// TestCheck: a site that should have a file looks at it, and asks nobody.
+func TestCheck(t *testing.T) {
+	m := newMover(t, Options{})
+	sum := file(t, m.opt.Root, "store/f", 3, 100_000)
+	l := transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Check, Name: "/store/f", Size: 100_000, Adler: sum,
+		Source: transfer.End{Site: "B", Path: "store/f"}, Dest: transfer.End{Site: "B", Path: "store/f"}}
+	if out := do(t, m, l); out.Fault != "" || !out.Existed || !out.Verified || out.Size != l.Size || out.Adler != sum || out.Moved != 0 {
+		t.Errorf("%+v", out)
+	}
+	for name, change := range map[string]func(*transfer.Lease){
+		"not there": func(l *transfer.Lease) { l.Source.Path = "store/g" },
+		"a folder":  func(l *transfer.Lease) { l.Source.Path = "store" },
+		"shorter":   func(l *transfer.Lease) { l.Size++ },
+		"spoiled":   func(l *transfer.Lease) { l.Adler = "00000001" },
+	} {
+		bad := l
+		change(&bad)
+		if out := do(t, m, bad); out.Fault != transfer.SourceBad || out.Reason == "" || out.Verified {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}

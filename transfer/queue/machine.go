@@ -88,7 +88,7 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 	case o.Fault == "":
 		f.state, f.ended, f.reason = done, now, ""
 		if o.Existed {
-			f.state = skipped
+			f.state, f.reason = skipped, "it was there already"
 		}
 		if f.adler == "" {
 			f.adler = o.Adler

@@ -48,6 +48,13 @@ func TestCompleted(t *testing.T) {
 			w.t.Errorf("%+v", r)
 		}
 		again := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		for _, l := range w.lease("C", 10) {
+			if l.Mode != transfer.Check || l.Source != l.Dest {
+				w.t.Errorf("%+v", l)
+			}
+			w.report(success(l))
+		}
+		again = w.get(again.ID)
 		if again.Status != transfer.Completed || again.Count.Skipped != 5 || again.Count.DoneBytes != 5010 {
 			w.t.Errorf("the same once more: %+v", again)
 		}

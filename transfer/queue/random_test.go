@@ -160,12 +160,12 @@ func (p *play) takes() {
 			p.t.Errorf("candidate %+v", c)
 		}
 		for _, r := range c.Replicas {
-			if r.Site == w.Dest || slices.Contains(w.Busy, r.Site) {
+			if r.Site == w.Dest && len(c.Replicas) > 1 || slices.Contains(w.Busy, r.Site) {
 				p.t.Errorf("candidate %+v", c)
 			}
 		}
 		if p.IntN(5) > 0 {
-			choices = append(choices, Choice{Item: c.ID, Source: oneOf(p, c.Replicas...).Site, Mode: transfer.Pull})
+			choices = append(choices, Choice{Item: c.ID, Source: oneOf(p, c.Replicas...).Site, Mode: modeOf(c)})
 		}
 	}
 	if len(p.given) > 0 && p.IntN(4) == 0 { // nonsense, and what others may have done in between

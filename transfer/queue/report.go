@@ -146,7 +146,9 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 		r := e.requests[f.request]
 		f.source, f.mode = l.source, l.mode
 		o = e.doubted(l.source, o)
-		others := slices.ContainsFunc(r.sources(f, replicas[f.in]), func(s string) bool { return s != l.source })
+		without := *f
+		without.trail = f.trail.add(l.source, 0, true)
+		others := len(r.sources(&without, replicas[f.in])) > 0
 		if o.Begin.IsZero() {
 			o.Begin = l.began
 		}

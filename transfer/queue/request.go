@@ -127,9 +127,13 @@ func (r *request) settled() bool {
 		r.ready == 0 && r.resting == 0 && r.Count.Leased == 0
 }
 
-// sources are the sites among those that a request and its file admit, sorted.
+// sources are the sites among those that a request and its file admit, sorted. A
+// destination that should have the file already is its own source: it is to look.
 func (r *request) sources(f *file, all []replica) []string {
 	avoided := f.trail.avoided()
+	if present(all, r.To) && !slices.Contains(avoided, r.To) {
+		return []string{r.To}
+	}
 	var sites []string
 	for _, one := range all {
 		if r.admits(one.site) && (one.bad == "" || f.again) && !slices.Contains(avoided, one.site) {
@@ -150,8 +154,8 @@ func (r *request) why(all []replica) string {
 	others := 0
 	for _, one := range all {
 		switch {
-		case one.site == r.To:
-		case !r.admits(one.site):
+		case one.site == r.To && one.bad == "":
+		case one.site != r.To && !r.admits(one.site):
 			others++
 		case one.bad != "":
 			known = append(known, one.site+": "+one.bad)

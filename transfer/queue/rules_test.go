@@ -265,14 +265,46 @@ func TestTwins(t *testing.T) {
 		}
 		w.report(success(both[0]))
 		w.pass(6 * time.Second)
-		if c := w.waiting("C", 10); len(c) != 0 {
-			w.t.Errorf("%+v", c)
+		look := w.lease("C", 10)
+		if len(look) != 1 || look[0].Mode != transfer.Check {
+			w.t.Fatalf("%+v", look)
 		}
-		if two = w.get(two.ID); two.Status != transfer.Completed || two.Count.Skipped != 1 || two.Count.Attempts != 0 {
+		w.report(success(look[0]))
+		if two = w.get(two.ID); two.Status != transfer.Completed || two.Count.Skipped != 1 || two.Count.Attempts != 1 {
 			w.t.Errorf("%+v", two)
 		}
 		if other = w.get(other.ID); other.Status != transfer.Running {
 			w.t.Errorf("%+v", other)
+		}
+	})
+}
+
+// What the catalog says to be at the destination is looked at there, though it be
+// full. If it is gone or spoiled the file is brought, if anybody else has it.
+func TestThereAlready(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 2, "A", "C")
+		w.dataset("/only", 1, "C")
+		w.site("C", true, 0)
+		both := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		only := w.submit(transfer.Submission{Dataset: "/only", To: "C"})
+		looks := w.lease("C", 10)
+		if len(looks) != 3 || looks[0].Mode != transfer.Check || looks[2].Mode != transfer.Check {
+			w.t.Fatalf("%+v", looks)
+		}
+		w.report(success(looks[0]), failure(looks[1], transfer.SourceBad, "it is gone"), failure(looks[2], transfer.SourceBad, "it is gone"))
+		if got := w.get(only.ID); got.Status != transfer.Failed || !strings.Contains(w.all(only.ID)[0].Reason, "it is gone") {
+			w.t.Errorf("%+v %+v", got, w.all(only.ID))
+		}
+		w.site("C", true, 1<<40)
+		w.pass(time.Hour)
+		l := w.lease("C", 10)
+		if len(l) != 1 || l[0].Mode != transfer.Pull || l[0].Source.Site != "A" {
+			w.t.Fatalf("%+v", l)
+		}
+		w.report(success(l[0]))
+		if got := w.get(both.ID); got.Status != transfer.Completed || got.Count.Skipped != 1 || got.Count.Done != 1 {
+			w.t.Errorf("%+v", got)
 		}
 	})
 }

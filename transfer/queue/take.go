@@ -64,14 +64,22 @@ func (e *edit) wanted(files []*file, chosen map[int64]Choice, replicas map[int64
 	var all []*lease
 	for _, f := range files {
 		r, c := e.requests[f.request], chosen[f.id]
-		if !slices.Contains(r.sources(f, replicas[f.in]), c.Source) {
+		if !slices.Contains(r.sources(f, replicas[f.in]), c.Source) || (c.Mode == transfer.Check) != (c.Source == r.To) {
 			continue
 		}
 		i := slices.IndexFunc(replicas[f.in], func(one replica) bool { return one.site == c.Source })
 		all = append(all, &lease{item: f.id, epoch: f.epoch + 1, dest: r.To, file: f.in, source: c.Source, path: replicas[f.in][i].path, mode: c.Mode, size: f.size,
-			began: e.now, heard: e.now, until: e.now.Add(e.o.Lease)})
+			moved: movedBy(c.Mode, f.size), began: e.now, heard: e.now, until: e.now.Add(e.o.Lease)})
 	}
 	return all
+}
+
+// movedBy is what a lease has moved when it begins: a check needs no space.
+func movedBy(m transfer.Mode, size int64) int64 {
+	if m == transfer.Check {
+		return size
+	}
+	return 0
 }
 
 // fitting leaves out leases for which their destination has no space.
@@ -93,11 +101,12 @@ func (e *edit) fitting(all []*lease) ([]*lease, error) {
 	}
 	return slices.DeleteFunc(all, func(l *lease) bool {
 		left, known := room[l.dest]
-		if known && left < l.size {
+		need := l.size - l.moved
+		if known && left < need {
 			return true
 		}
 		if known {
-			room[l.dest] = left - l.size
+			room[l.dest] = left - need
 		}
 		return false
 	}), nil

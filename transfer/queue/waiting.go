@@ -21,7 +21,7 @@ type Candidate struct {
 	Share     string
 	Priority  int
 	Unchecked bool
-	Replicas  []catalog.Replica // never empty: at sites that are up and not busy; those that failed this file least first
+	Replicas  []catalog.Replica // never empty: at sites that are up and not busy; those that failed this file least first; Dest alone: Check it there
 	Failures  map[string]int    // of this file, by source
 }
 
@@ -43,9 +43,9 @@ func (q *Queue) Destinations(ctx context.Context) (all []string, err error) {
 
 // Waiting are the files whose turn it is at a destination that is up: first by
 // share, then by priority, then by turn of the requests and age. Files that
-// cannot be begun do not stand in others' way: those that are there meanwhile
-// become skipped, those that another request brings now, or for which there is
-// no space, rest for a while and say why. It gives nothing while the destination
+// cannot be begun do not stand in others' way: those that another request brings
+// now, or for which there is no space, rest for a while and say why. One that the
+// destination should have already has it for its only replica, to be checked there. It gives nothing while the destination
 // is full or down.
 func (q *Queue) Waiting(ctx context.Context, w Want) ([]Candidate, error) {
 	w.N = min(max(w.N, 0), 1000)
@@ -67,11 +67,10 @@ func (q *Queue) Waiting(ctx context.Context, w Want) ([]Candidate, error) {
 	return found, nil
 }
 
-// A put is what becomes of a file that is ready and cannot be begun: it is there
-// already, or its sources have changed, or it rests for a reason.
+// A put is what becomes of a file that is ready and cannot be begun: its sources
+// have changed, or it rests for a reason.
 type put struct {
 	item   int64
-	there  bool
 	rest   time.Duration
 	reason string
 }
@@ -223,9 +222,6 @@ func numbers(files []*file) []int64 {
 func (v *view) judge(f *file, w Want, begun map[int64]int64) (Candidate, *put) {
 	r := v.requests[f.request]
 	all := v.replicas[f.in]
-	if present(all, w.Dest) {
-		return Candidate{}, &put{item: f.id, there: true}
-	}
 	other := v.elsewhere[f.in]
 	if other == 0 {
 		other = begun[f.in]
@@ -244,11 +240,14 @@ func (v *view) judge(f *file, w Want, begun map[int64]int64) (Candidate, *put) {
 	if len(replicas) == 0 {
 		return Candidate{}, &put{item: f.id}
 	}
-	if v.room >= 0 && v.promised+f.size > v.room {
+	here := replicas[0].Site == w.Dest
+	if v.room >= 0 && v.promised+f.size > v.room && !here {
 		return Candidate{}, &put{item: f.id, rest: spacePause, reason: w.Dest + " has " + sized(v.room) + " free, of which " + sized(v.promised) +
 			" are promised to files on their way, and this one needs " + sized(f.size)}
 	}
-	v.promised += f.size
+	if !here {
+		v.promised += f.size
+	}
 	failures := f.trail.counts()
 	slices.SortStableFunc(replicas, func(a, b catalog.Replica) int { return cmp.Compare(failures[a.Site], failures[b.Site]) })
 	return Candidate{Item: f.item(), Request: f.request, Dest: w.Dest, Want: r.Mode, Share: r.Share, Priority: r.Priority, Unchecked: r.Unchecked,
@@ -287,8 +286,6 @@ func (q *Queue) setAside(ctx context.Context, aside []put) error {
 			p := what[f.id]
 			switch {
 			case f.state != ready:
-			case p.there:
-				f.state, f.ended, f.fault, f.reason = skipped, e.now, "", "it was there already"
 			case p.rest > 0:
 				f.state, f.due, f.fault, f.reason = resting, e.now.Add(p.rest), "", p.reason
 			default:

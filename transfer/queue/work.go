@@ -130,8 +130,8 @@ func lostOnes(names []string, known []*file) []*file {
 	return all
 }
 
-// enter makes files those of a request: each waits in its lane, is there already,
-// or has failed for want of a source.
+// enter makes files those of a request: each waits in its lane, or has failed for
+// want of a source.
 func (e *edit) enter(r *request, files []*file) error {
 	replicas, err := e.replicas(files)
 	if err != nil {
@@ -140,12 +140,9 @@ func (e *edit) enter(r *request, files []*file) error {
 	var waiting []*file
 	for i, f := range files {
 		f.request, f.id = r.ID, r.ID*perRequest+r.Count.Files+int64(i)+1
-		switch {
-		case f.state == failed:
+		if f.state == failed {
 			f.ended = e.now
-		case present(replicas[f.in], r.To):
-			f.state, f.ended, f.reason = skipped, e.now, "it was there already"
-		default:
+		} else {
 			waiting = append(waiting, f)
 		}
 		r.at = f.name

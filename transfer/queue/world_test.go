@@ -107,15 +107,23 @@ func (w *world) lease(dest string, n int) []transfer.Lease {
 	w.t.Helper()
 	var choices []Choice
 	for _, c := range w.waiting(dest, n) {
-		choices = append(choices, Choice{Item: c.ID, Source: c.Replicas[0].Site, Mode: transfer.Pull})
+		choices = append(choices, Choice{Item: c.ID, Source: c.Replicas[0].Site, Mode: modeOf(c)})
 	}
 	l, err := w.Take(w.ctx, choices)
 	w.must(err)
 	return l
 }
 
+// modeOf is how a candidate is brought in these tests.
+func modeOf(c Candidate) transfer.Mode {
+	if c.Replicas[0].Site == c.Dest {
+		return transfer.Check
+	}
+	return transfer.Pull
+}
+
 func success(l transfer.Lease) transfer.Outcome {
-	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size, Begin: start, End: start.Add(time.Second)}
+	return transfer.Outcome{Existed: l.Mode == transfer.Check, Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size, Begin: start, End: start.Add(time.Second)}
 }
 
 func failure(l transfer.Lease, f transfer.Fault, reason string) transfer.Outcome {

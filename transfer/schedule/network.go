@@ -68,6 +68,9 @@ func (n *Network) peek(from, to string, now time.Time) *link {
 
 // Began notes that a copy of so many bytes begins.
 func (n *Network) Began(from, to string, bytes int64, now time.Time) {
+	if from == to {
+		return // a site that looks at what it has
+	}
 	l := n.link(from, to, now)
 	l.count(now)
 	l.active++
@@ -78,11 +81,16 @@ func (n *Network) Began(from, to string, bytes int64, now time.Time) {
 
 // Moved notes that a copy that goes on has moved so many bytes more.
 func (n *Network) Moved(from, to string, bytes int64, now time.Time) {
-	n.link(from, to, now).moved += float64(bytes)
+	if from != to {
+		n.link(from, to, now).moved += float64(bytes)
+	}
 }
 
 // Left notes that a copy of so many bytes that had begun goes on no longer.
 func (n *Network) Left(from, to string, bytes int64, now time.Time) {
+	if from == to {
+		return
+	}
 	l := n.link(from, to, now)
 	l.count(now)
 	l.active = max(0, l.active-1)
@@ -94,7 +102,7 @@ func (n *Network) Left(from, to string, bytes int64, now time.Time) {
 // Learn takes an attempt that ended into account.
 func (n *Network) Learn(a transfer.Attempt) {
 	counts, good := Counts(a.Fault)
-	if !counts || a.Existed {
+	if !counts || a.Existed || a.Source == a.Dest {
 		return // it says nothing about the way
 	}
 	l := n.link(a.Source, a.Dest, a.End)
