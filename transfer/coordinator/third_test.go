@@ -97,6 +97,17 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("temporaries are left: %v, %v", left, err)
 	}
+	if err := os.Remove(filepath.Join(y.Data, "run1/f5")); err != nil { // behind the catalog's back
+		t.Fatal(err)
+	}
+	again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again = h.ended(again.ID); again.Count.Skipped != 7 || again.Count.Done != 1 {
+		t.Errorf("once more: %+v", again)
+		h.tell(again.ID)
+	}
 	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
 	if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified || attempts[0].Moved != int64(len(all[0])) {
 		t.Errorf("%+v, %v", attempts, err)
