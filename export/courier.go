@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -108,7 +107,7 @@ func (c *courier) once(ctx context.Context, p payload) (again time.Duration, err
 		err = fmt.Errorf("%w: %s", err, said)
 	}
 	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
-		return retryAfter(resp.Header.Get("Retry-After"), time.Now()), err
+		return pause.After(resp.Header.Get("Retry-After"), time.Now(), mostPause), err
 	}
 	return 0, fmt.Errorf("%w: %w", errRefused, err)
 }
@@ -152,16 +151,8 @@ func authorization(t Receiver, cred storage.Credentials) (string, error) {
 	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509", method)
 }
 
-// retryAfter reads the header: seconds, or a time.
-func retryAfter(text string, now time.Time) time.Duration {
-	wait := time.Duration(0)
-	if n, err := strconv.Atoi(text); err == nil {
-		wait = time.Duration(min(max(n, 0), 3600)) * time.Second
-	} else if at, err := http.ParseTime(text); err == nil {
-		wait = at.Sub(now)
-	}
-	return min(max(wait, 0), 10*time.Minute)
-}
+// mostPause is how long a receiver may put us off.
+const mostPause = 10 * time.Minute
 
 // mostSaid is how much is told of what a receiver said, in characters.
 const mostSaid = 400

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"weir/internal/pause"
 	"weir/measure"
 )
 
@@ -91,7 +92,7 @@ func TestRetryAfter(t *testing.T) {
 		"": 0, "7": 7 * time.Second, "-7": 0, "soon": 0, "99999999999999999999": 0, "100000": 10 * time.Minute,
 		"Sun, 01 Mar 2026 12:00:30 GMT": 30 * time.Second, "Sun, 01 Mar 2026 11:00:00 GMT": 0,
 	} {
-		if got := retryAfter(text, now); got != want {
+		if got := pause.After(text, now, mostPause); got != want {
 			t.Errorf("%q: %s", text, got)
 		}
 	}

@@ -18,9 +18,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+
+	"weir/internal/pause"
 )
 
 // A Kind says what a failure means for who has to go on.
@@ -96,18 +97,7 @@ func Answered(what string, res *http.Response) *Error {
 		e.Text += ": " + text
 	}
 	if e.Kind == Busy {
-		e.After = retryAfter(res.Header.Get("Retry-After"), time.Now())
+		e.After = pause.After(res.Header.Get("Retry-After"), time.Now(), 24*time.Hour)
 	}
 	return e
-}
-
-// retryAfter reads RFC 9110, section 10.2.3, up to a day.
-func retryAfter(text string, now time.Time) time.Duration {
-	d := time.Duration(0)
-	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-		d = time.Duration(n) * time.Second
-	} else if t, err := http.ParseTime(text); err == nil {
-		d = t.Sub(now)
-	}
-	return min(max(d, 0), 24*time.Hour)
 }

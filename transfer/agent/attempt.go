@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
-	"weir/internal/adler"
 	"weir/transfer"
 	"weir/transfer/mover"
 )
@@ -112,35 +110,13 @@ func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {
 		Begin: a.clock.now(), Fault: transfer.LeaseLost,
 		Reason: fmt.Sprintf("the agent of site %s ended in the middle and was started again", a.o.Site),
 	}
-	if l.Mode == transfer.Pull && a.there(ctx, l) {
-		out.Fault, out.Reason, out.Size, out.Adler, out.Verified = "", "", l.Size, l.Adler, true
+	if l.Mode == transfer.Pull && l.Adler != "" {
+		look := l
+		look.Mode, look.Source = transfer.Check, l.Dest
+		if a.mover.Do(ctx, look, func(transfer.Progress) {}).Fault == "" {
+			out.Fault, out.Reason, out.Size, out.Adler, out.Verified = "", "", l.Size, l.Adler, true
+		}
 	}
 	out.End = a.clock.now()
 	return out
-}
-
-// there tells whether the destination has the file, with the right checksum.
-func (a *Agent) there(ctx context.Context, l transfer.Lease) bool {
-	want, err := adler.Parse(l.Adler)
-	if err != nil {
-		return false // it is not known
-	}
-	f, err := a.root.Open(l.Dest.Path)
-	if err != nil {
-		return false
-	}
-	defer f.Close() //nolint:errcheck // only read
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() != l.Size {
-		return false
-	}
-	sum, buffer := adler.New(), make([]byte, 1<<20)
-	for ctx.Err() == nil {
-		n, err := f.Read(buffer)
-		_, _ = sum.Write(buffer[:n])
-		if err != nil {
-			return errors.Is(err, io.EOF) && sum.Sum32() == want
-		}
-	}
-	return false
 }

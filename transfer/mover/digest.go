@@ -117,41 +117,42 @@ func (m *Mover) localSum(ctx context.Context, name string, r *reporter) (size in
 var errNotPlain = errors.New("it is no plain file")
 
 // there looks whether a name of this site is taken. It is not an error if the
-// file is the one that is wanted: same tells so.
-func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, error), r *reporter) (same bool, err error) {
+// file is the one that is wanted: same tells so, and has is what was read there.
+func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, error), r *reporter) (has uint32, same bool, err error) {
 	name := l.Dest.Path
 	info, err := m.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return 0, false, nil
 	case err != nil:
-		return false, local("look at "+name, err)
+		return 0, false, local("look at "+name, err)
 	}
 	if info.Mode()&fs.ModeSymlink == 0 {
 		if info.IsDir() {
-			return false, failf(transfer.Occupied, "%s is a folder at the destination", name)
+			return 0, false, failf(transfer.Occupied, "%s is a folder at the destination", name)
 		}
 		if info.Size() != l.Size {
-			return false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", name, info.Size(), l.Size)
+			return 0, false, failf(transfer.Occupied, "another file is called %s at the destination: it has %d bytes, not %d", name, info.Size(), l.Size)
 		}
 	}
 	r.stage(transfer.Verifying)
-	size, has, err := m.localSum(ctx, name, r)
+	var size int64
+	size, has, err = m.localSum(ctx, name, r)
 	if ctx.Err() != nil {
-		return false, err
+		return 0, false, err
 	}
 	if err != nil || size != l.Size {
-		return false, failf(transfer.Occupied, "%s is taken at the destination, by what is not this file", name)
+		return 0, false, failf(transfer.Occupied, "%s is taken at the destination, by what is not this file", name)
 	}
 	wanted, err := want()
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	if wanted.known && wanted.value != has || !wanted.known && !l.Unchecked {
-		return false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s", name, adler.Text(has))
+		return 0, false, failf(transfer.Occupied, "another file is called %s at the destination: its adler32 is %s", name, adler.Text(has))
 	}
 	r.stage(transfer.Moving)
-	return true, nil
+	return has, true, nil
 }
 
 // check reads a file that this site should have already.

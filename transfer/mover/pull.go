@@ -43,13 +43,13 @@ func (m *Mover) pull(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	if p.url, err = address(l.Source); err != nil {
 		return err
 	}
-	same, err := m.there(ctx, l, func() (sum, error) { return p.wanted(ctx) }, r)
+	has, same, err := m.there(ctx, l, func() (sum, error) { return p.wanted(ctx) }, r)
 	if err != nil {
 		return err
 	}
 	if same {
 		m.discard(l.Item)
-		return p.existed(ctx)
+		return p.existed(ctx, has)
 	}
 	if p.part, err = m.openPart(l); err != nil {
 		return err
@@ -88,12 +88,8 @@ func (m *Mover) discard(item int64) {
 	}
 }
 
-// existed is the outcome of a file that was there already.
-func (p *pull) existed(ctx context.Context) error {
-	_, has, err := p.m.localSum(ctx, p.l.Dest.Path, p.r)
-	if err != nil {
-		return local("read "+p.l.Dest.Path, err)
-	}
+// existed is the outcome of a file that was there already, where has was read.
+func (p *pull) existed(ctx context.Context, has uint32) error {
 	want, err := p.wanted(ctx)
 	p.out.Existed, p.out.Size, p.out.Adler, p.out.Verified = true, p.l.Size, adler.Text(has), want.known
 	return err
@@ -257,7 +253,7 @@ func (p *pull) commit(ctx context.Context) error {
 		}
 		return err
 	}
-	same, err := p.m.there(ctx, p.l, func() (sum, error) { return sum{p.part.sum(), true}, nil }, p.r) // somebody was quicker
+	_, same, err := p.m.there(ctx, p.l, func() (sum, error) { return sum{p.part.sum(), true}, nil }, p.r) // somebody was quicker
 	if same {
 		p.out.Existed = true
 		p.part.remove()

@@ -2,9 +2,9 @@ package mover
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
+	"weir/internal/pause"
 	"weir/transfer"
 )
 
@@ -20,7 +20,7 @@ func (a *answer) refused(doing string, missing transfer.Fault) *trouble {
 	}
 	t := failf(faultOf(a.StatusCode, missing), "%s: %s answers %d %s%s", doing, a.from.Host, a.StatusCode, http.StatusText(a.StatusCode), text)
 	if t.fault == transfer.Throttled {
-		t.after = retryAfter(a.Header.Get("Retry-After"), time.Now())
+		t.after = pause.After(a.Header.Get("Retry-After"), time.Now(), maxAfter)
 		if t.after == 0 && a.StatusCode == http.StatusServiceUnavailable {
 			t.fault = transfer.Transient
 		}
@@ -45,15 +45,4 @@ func faultOf(status int, missing transfer.Fault) transfer.Fault {
 		return transfer.Transient
 	}
 	return transfer.Permanent
-}
-
-// retryAfter reads seconds or a date (RFC 9110, section 10.2.3).
-func retryAfter(text string, now time.Time) time.Duration {
-	if s, err := strconv.Atoi(text); err == nil {
-		return min(max(time.Duration(s), 0), maxAfter/time.Second) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return min(max(at.Sub(now), 0), maxAfter)
-	}
-	return 0
 }
