@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/analysis"
 	"weir/internal/unit"
+	"weir/lab"
 	"weir/lab/browser"
 	"weir/measure"
 	"weir/monitor"
@@ -19,41 +19,6 @@ import (
 	"weir/storage"
 	"weir/web"
 )
-
-// bundled skips a test of the page's scripts where weir was built without.
-func bundled(t *testing.T) {
-	t.Helper()
-	if _, ok := web.Bundle("live.js"); ok {
-		return
-	}
-	if os.Getenv("WEIR_REQUIRE") == "all" {
-		t.Fatal(web.Missing)
-	}
-	t.Skip(web.Missing)
-}
-
-// silent fails the test if the page has complained.
-func silent(t *testing.T, p *browser.Page, but ...string) {
-	t.Helper()
-	for _, e := range p.Errors() {
-		expected := false
-		for _, b := range but {
-			expected = expected || strings.Contains(e, b)
-		}
-		if !expected {
-			t.Errorf("the page complains: %s", e)
-		}
-	}
-}
-
-// fits fails the test if the page is wider than its window.
-func fits(t *testing.T, p *browser.Page, width int) {
-	t.Helper()
-	var got int
-	if p.Eval(`document.documentElement.scrollWidth`, &got); got > width {
-		t.Errorf("in a window of %d the page is %d wide", width, got)
-	}
-}
 
 // markup is a name that would do something if it were anything but text.
 const markup = `<img src=x onerror="document.title='run'">`
@@ -88,8 +53,8 @@ func TestPageInBrowser(t *testing.T) {
 	if p.Eval(`document.title`, &title); images > 0 || title == "run" {
 		t.Errorf("%d elements came from names, title %q", images, title)
 	}
-	fits(t, p, 1600)
-	picture(p, "live-1600.png")
+	p.Fits(1600)
+	p.Picture("live-1600")
 
 	p.Reload()
 	p.Wait(points("throughput", 12))
@@ -112,9 +77,9 @@ func TestPageInBrowser(t *testing.T) {
 	p.Show(browser.Dark())
 	p.Resize(400, 900)
 	p.Wait(`innerWidth === 400 && document.querySelector("#time-throughput .chart-plot").clientWidth < 400`)
-	fits(t, p, 400)
-	picture(p, "live-400-dark.png")
-	silent(t, p, "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
+	p.Fits(400)
+	p.Picture("live-400-dark")
+	p.Silent("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
 }
 
 // hostile writes a second in which everything that has a name has a bad one.
@@ -135,13 +100,6 @@ func hostile(run *pen, i int) {
 // points is true when a chart has so many points.
 func points(chart string, n int) string {
 	return fmt.Sprintf(`document.querySelector("#time-%s")?.dataset.points === "%d"`, chart, n)
-}
-
-// picture writes a picture of the page where WEIR_PICTURES says.
-func picture(p *browser.Page, name string) {
-	if dir := os.Getenv("WEIR_PICTURES"); dir != "" {
-		p.Screenshot(dir + "/" + name)
-	}
 }
 
 // An hour of seconds is shown whole, and what a chart says where it is pointed
@@ -190,7 +148,7 @@ func TestHourInBrowser(t *testing.T) {
 	p.Eval(`document.querySelector("#time-throughput .chart-plot").focus()`, nil)
 	p.Keys(browser.Right)
 	p.Wait(`document.querySelector("#time-throughput .unseen[aria-live]").textContent.includes("bit/s")`)
-	silent(t, p)
+	p.Silent()
 }
 
 // Hosts are drawn as somebody chooses.
@@ -213,7 +171,7 @@ func TestChoosingHosts(t *testing.T) {
 	p.Press(`[aria-label=Hosts] input:checked`)
 	p.Box("#time-network")
 	p.Wait(drawn + ` === 5`)
-	silent(t, p)
+	p.Silent()
 }
 
 // The page without scripts has the plots as pictures, and goes on by itself.
@@ -231,9 +189,9 @@ func TestPlainPage(t *testing.T) {
 	}
 	p := browser.Open(t, s.URL()+"plain", 400, 800, browser.Still())
 	p.Wait(`document.querySelectorAll("svg").length > 5 && document.querySelectorAll("tbody tr").length === 9`)
-	fits(t, p, 400)
-	picture(p, "live-plain-400.png")
-	silent(t, p)
+	p.Fits(400)
+	p.Picture("live-plain-400")
+	p.Silent()
 }
 
 // A browser that follows a link from elsewhere with the token comes in, and the
@@ -255,7 +213,15 @@ func TestTokenInBrowser(t *testing.T) {
 	}
 	p.Reload()
 	p.Wait(`document.querySelector(".state")?.textContent.startsWith("Waiting")`)
-	silent(t, p)
+	p.Silent()
 	shut := browser.Open(t, strings.Split(s.URL(), "?")[0], 800, 600)
 	shut.Wait(`document.body.textContent.includes("Open the whole address that weir printed")`)
+}
+
+// bundled skips a test of the page's scripts where weir was built without.
+func bundled(t *testing.T) {
+	t.Helper()
+	if _, ok := web.Bundle("live.js"); !ok {
+		lab.Without(t, "scripts of the pages", web.Missing)
+	}
 }

@@ -42,5 +42,5 @@ func TestNothingOfAnotherRun(t *testing.T) {
 	if p.Eval(`document.querySelector(".verdict").textContent`, &seen); seen != "" {
 		t.Errorf("the run has no verdict yet, and the page says %q", seen)
 	}
-	silent(t, p)
+	p.Silent()
 }

@@ -60,7 +60,7 @@ func TestHostileNames(t *testing.T) {
 	if p.Eval(`document.querySelector("code").textContent`, &line); line != "weir transfer submit /store/run1 --to B --approve --wait" {
 		t.Errorf("to be copied: %q", line)
 	}
-	silent(t, p, "404")
+	p.Silent("404")
 }
 
 // harmless fails the test if a name has become more than text.
@@ -109,7 +109,7 @@ func TestMillionFiles(t *testing.T) {
 			t.Errorf("the page asked %s", q)
 		}
 	}
-	silent(t, p)
+	p.Silent()
 }
 
 // Who may not do a thing has no button for it.
@@ -130,7 +130,7 @@ func TestRoles(t *testing.T) {
 		if p.Eval(`location.href`, &at); strings.Contains(at, "code") {
 			t.Errorf("the code stays in the address: %s", at)
 		}
-		silent(t, p)
+		p.Silent()
 	}
 }
 
@@ -141,13 +141,13 @@ func TestSigningIn(t *testing.T) {
 	s := pretend(t)
 	p := browser.Open(t, s.URL+"/#code=GUESSED", 400, 800)
 	p.Wait(`document.activeElement?.type === "password" && document.querySelector("[role=alert]").textContent.includes("opened already")`)
-	fits(t, p, 400)
-	picture(p, "sign-in")
+	p.Fits(400)
+	p.Picture("sign-in")
 	p.Keys("wrong\r")
 	p.Wait(`document.querySelector("[role=alert]").textContent.includes("not trusted")`)
 	p.Keys("submit:sam\r") // what was there is selected
 	p.Wait(`document.querySelector("nav") && document.querySelector(".empty code")`)
-	picture(p, "empty")
+	p.Picture("empty")
 	var stored int
 	if p.Eval(`document.cookie.length + localStorage.length + sessionStorage.length`, &stored); stored != 0 {
 		t.Error("scripts can read what the session is")
@@ -157,7 +157,7 @@ func TestSigningIn(t *testing.T) {
 	p.Eval(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Sign out").focus()`, nil)
 	p.Keys("\r")
 	p.Wait(`document.querySelector("input[type=password]")`)
-	silent(t, p, "401")
+	p.Silent("401")
 }
 
 // While the coordinator is away the page says so, and goes on by itself.
@@ -177,5 +177,5 @@ func TestCoordinatorAway(t *testing.T) {
 	s.requests[2].Status = transfer.Cancelled
 	s.mu.Unlock()
 	p.Wait(`!document.querySelector(".wire.lost") && document.querySelectorAll("tbody tr").length === 2`)
-	silent(t, p, "503", "ERR_")
+	p.Silent("503", "ERR_")
 }

@@ -2,58 +2,16 @@ package page_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/catalog"
+	"weir/lab"
 	"weir/lab/browser"
 	"weir/transfer"
 	"weir/web"
 )
-
-// bundled skips a test of the page's scripts where weir was built without.
-func bundled(t *testing.T) {
-	t.Helper()
-	if _, ok := web.Bundle("transfer.js"); ok {
-		return
-	}
-	if os.Getenv("WEIR_REQUIRE") == "all" {
-		t.Fatal(web.Missing)
-	}
-	t.Skip(web.Missing)
-}
-
-// silent fails the test if the page has complained.
-func silent(t *testing.T, p *browser.Page, but ...string) {
-	t.Helper()
-	for _, e := range p.Errors() {
-		expected := false
-		for _, b := range but {
-			expected = expected || strings.Contains(e, b)
-		}
-		if !expected {
-			t.Errorf("the page complains: %s", e)
-		}
-	}
-}
-
-// fits fails the test if the page is wider than its window.
-func fits(t *testing.T, p *browser.Page, width int) {
-	t.Helper()
-	var got int
-	if p.Eval(`document.documentElement.scrollWidth`, &got); got > width {
-		t.Errorf("in a window of %d the page is %d wide", width, got)
-	}
-}
-
-// picture writes a picture of the page where WEIR_PICTURES says.
-func picture(p *browser.Page, name string) {
-	if dir := os.Getenv("WEIR_PICTURES"); dir != "" {
-		p.Screenshot(dir + "/" + name + ".png")
-	}
-}
 
 const gb = 1 << 30
 
@@ -137,22 +95,30 @@ func TestLooks(t *testing.T) {
 		} {
 			p.Eval(`location.hash = "`+v.at+`"`, nil)
 			p.Wait(v.ready)
-			fits(t, p, c.width)
-			picture(p, c.name+strings.ReplaceAll(v.at, "/", "-"))
+			p.Fits(c.width)
+			p.Picture(c.name + strings.ReplaceAll(v.at, "/", "-"))
 		}
 		p.Press("#new")
 		p.Wait(`document.querySelector("dialog[open]")`)
 		p.Keys("/store/data/Run2026B/Muon/RAW")
 		p.Wait(`document.querySelector("dialog .boxes input")`)
-		picture(p, c.name+"-form")
+		p.Picture(c.name + "-form")
 		p.Keys(browser.Escape)
 		p.Eval(`location.hash = "#/requests/2"`, nil)
 		p.Wait(`document.querySelectorAll("tbody tr").length === 2`)
-		picture(p, c.name+"-partial")
+		p.Picture(c.name + "-partial")
 		p.Press("tbody button")
 		p.Wait(`document.querySelectorAll("dialog tbody tr").length === 3`)
-		picture(p, c.name+"-file")
+		p.Picture(c.name + "-file")
 		p.Keys(browser.Escape)
-		silent(t, p)
+		p.Silent()
+	}
+}
+
+// bundled skips a test of the page's scripts where weir was built without.
+func bundled(t *testing.T) {
+	t.Helper()
+	if _, ok := web.Bundle("transfer.js"); !ok {
+		lab.Without(t, "scripts of the pages", web.Missing)
 	}
 }

@@ -54,7 +54,7 @@ func TestTransferInBrowser(t *testing.T) {
 	p := browser.Open(t, h.Link(h.as("sam", "weir.submit", "weir.approve")), 1300, 900, trusting)
 	t.Cleanup(func() {
 		if t.Failed() {
-			picture(p, "failed")
+			p.Picture("failed")
 		}
 	})
 	p.Wait(`document.querySelector(".empty code")?.textContent.startsWith("weir transfer submit /store/run1 --to ")`)
@@ -69,21 +69,21 @@ func TestTransferInBrowser(t *testing.T) {
 	fill(p, "Attempts", "50")
 	fill(p, "Comment", "for the page's test")
 	p.Eval(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent.startsWith("Approve")).querySelector("input").click()`, nil)
-	picture(p, "real-form")
+	p.Picture("real-form")
 	press(p, "Submit")
 	p.Wait(status("awaiting approval"))
 	press(p, "Approve")
 	press(p, "Approve it")
 	p.Wait(`document.querySelector(".state")?.textContent.includes("6 of 10 files")`) // B is away
 	p.Wait(`document.querySelector(".reasons li")`)
-	picture(p, "real-waits")
+	p.Picture("real-waits")
 	endB = h.agent("B")
 	p.Wait(status("completed") + ` && document.querySelector(".state").textContent.includes("all 10 files")`)
 	p.Press(".chip.s-done")
 	p.Wait(`document.querySelectorAll("tbody tr").length === 10`)
 	p.Press("tbody button")
 	p.Wait(`document.querySelector("dialog tbody")?.textContent.includes("read back")`)
-	picture(p, "real-completed-file")
+	p.Picture("real-completed-file")
 	p.Keys(browser.Escape)
 	manifest(t, p, "#/requests/1", transfer.Completed, 10)
 
@@ -105,7 +105,7 @@ func TestTransferInBrowser(t *testing.T) {
 	for _, want := range []string{"/store/run2/f03.root", "/store/run2/f07.root", "failed"} {
 		p.Wait(`document.querySelector("tbody").textContent.includes("` + want + `")`)
 	}
-	picture(p, "real-partial")
+	p.Picture("real-partial")
 	manifest(t, p, "", transfer.Partial, 10)
 
 	// One that cannot go on is cancelled by keyboard alone.
@@ -119,19 +119,19 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Eval(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Cancel").focus()`, nil)
 	p.Keys("\r")
 	p.Wait(`document.activeElement?.matches("dialog input")`)
-	picture(p, "real-cancel")
+	p.Picture("real-cancel")
 	p.Keys("nobody needs it\r")
 	p.Wait(status("cancelled") + ` && document.querySelector(".said").textContent.includes("cancelled")`)
 	p.Wait(`document.querySelector("main").textContent.includes("nobody needs it")`)
 	for _, at := range []string{"#/", "#/requests", "#/datasets", "#/dataset?name=/store/run1", "#/sites", "#/links"} {
 		p.Eval(`location.hash = "`+at+`"`, nil)
 		p.Wait(`document.querySelectorAll("tbody tr").length > 1`)
-		picture(p, "real-"+strings.Trim(filepath.Base(at), "#"))
+		p.Picture("real-" + strings.Trim(filepath.Base(at), "#"))
 	}
 	p.Eval(`location.hash = "#/sites/A"`, nil)
 	p.Wait(`document.querySelectorAll("canvas").length === 4`)
-	picture(p, "real-site")
-	silent(t, p)
+	p.Picture("real-site")
+	p.Silent()
 }
 
 func itoa(n int64) string {
@@ -165,5 +165,5 @@ func TestPageOutlivesItsCoordinator(t *testing.T) {
 	p.Wait(`!document.querySelector(".wire.lost")`)
 	h.agent("A")
 	p.Wait(`document.querySelector(".cards").textContent.includes("1 of 1")`)
-	silent(t, p, "ERR_")
+	p.Silent("ERR_")
 }
