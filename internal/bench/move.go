@@ -228,6 +228,7 @@ func (r *rig) copied(ctx context.Context, group int, bytes int64, files int, arg
 	f := figures{throughput: float64(bytes) / u.wall.Seconds(), clientCPU: u.cpu.Seconds() / gb, serverCPU: served.Seconds() / gb,
 		rate: float64(files) / u.wall.Seconds(), requestCPU: u.cpu.Seconds() / float64(files)}
 	f[bothCPU] = f[clientCPU] + f[serverCPU]
+	f[knownRate], f[knownCPU] = f[throughput], f[bothCPU] // nothing is registered
 	return f, nil
 }
 

@@ -40,17 +40,17 @@ func serving(s scale) benchmark {
 		title:  "A dataset of large files by the whole service, adler32 verified at both ends",
 		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory, two rounds. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
 			"over loopback from the door of one agent to another, with coordinator, catalog and attempts; CPU is that of both agents, the coordinator and the commands; \"registered before\" is without the first command. "+
-			"%d processes of xrdcp --cksum adler32:source at a time, and gfal-copy --checksum adler32 (one file after the other: XRootD fails where two ask over HTTP for checksums), from XRootD, which computes the checksums of the source; "+
+			"%d processes of xrdcp --cksum adler32:source at a time, and gfal-copy --checksum adler32 (one file after the other: XRootD fails where two ask over HTTP for checksums), from XRootD, which has the checksums of the source with its files, as weir's catalog has them once they are registered; "+
 			"rclone copy --checksum with %d transfers over WebDAV, where it finds no checksum that it knows and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` with rclone check --download after it (\"verified\"), "+
 			"which is how rclone can tell that the bytes are the same.", files, size>>20, together, together),
 		metrics: []metric{throughput, bothCPU, knownRate, knownCPU},
 	}
 	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone, verified", "rclone, both ends", "rclone"} {
-		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: peer, least: true, limit: 1.5},
-			bar{metric: bothCPU, a: "weir", b: peer, limit: .5})
+		b.bars = append(b.bars, bar{metric: knownRate, a: "weir", b: peer, least: true, limit: 1.5},
+			bar{metric: knownCPU, a: "weir", b: peer, limit: .5})
 		if strings.HasPrefix(peer, "rclone") && peer != "rclone, verified" {
 			for i := range 2 {
-				b.bars[len(b.bars)-2+i].why = "rclone computes no checksum here, weir three: at the source, of what arrived, and of what was read back."
+				b.bars[len(b.bars)-2+i].why = "rclone computes no checksum here, weir two: of what arrived, and of what was read back."
 			}
 		}
 	}
@@ -69,6 +69,9 @@ func serving(s scale) benchmark {
 		}
 		list, err := linkAll(filepath.Join(src, serviceName), x.data)
 		if err != nil {
+			return nil, err
+		}
+		if err := sumAll(ctx, x, files); err != nil {
 			return nil, err
 		}
 		theirs, err := r.rcloneServe(ctx, filepath.Join(src, serviceName))
@@ -181,16 +184,21 @@ func (r *rig) source(n int, size int64, different int) (string, error) {
 
 func fileName(i int) string { return fmt.Sprintf("file%06d.dat", i) }
 
-// linkAll gives the files of a folder names in another one, too, and returns a
-// file with the names.
+// linkAll gives the files of a folder names in another one, too, whose owner
+// they belong to from then on, and returns a file with the names.
 func linkAll(from, to string) (list string, err error) {
 	files, err := os.ReadDir(from)
 	if err != nil {
 		return "", err
 	}
+	var owner syscall.Stat_t
+	if err := syscall.Stat(to, &owner); err != nil {
+		return "", err
+	}
 	var names []byte
 	for _, f := range files {
-		if err := os.Link(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
+		name := filepath.Join(to, f.Name())
+		if err := errors.Join(os.Link(filepath.Join(from, f.Name()), name), os.Chown(name, int(owner.Uid), int(owner.Gid))); err != nil {
 			return "", err
 		}
 		names = append(names, f.Name()+"\n"...)
@@ -266,4 +274,21 @@ func trialCPU(t *trial.Trial) (all time.Duration, err error) {
 		all += cpu
 	}
 	return all, nil
+}
+
+// sumAll has XRootD compute the checksums of its n files, which it keeps with
+// them. The first time it does so over HTTP, it may answer 500 (its bridge
+// forgets too late that it was computing), over root:// it does not.
+func sumAll(ctx context.Context, x server, n int) error {
+	at, folder, _ := strings.Cut(x.url, "//data")
+	for i := range n {
+		argv, err := withoutDNS(ctx, []string{"xrdfs", at + folder, "query", "checksum", "/data/" + fileName(i)})
+		if err != nil {
+			return err
+		}
+		if _, err := runChild(ctx, nil, nil, argv...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
