@@ -184,21 +184,16 @@ func (r *rig) source(n int, size int64, different int) (string, error) {
 
 func fileName(i int) string { return fmt.Sprintf("file%06d.dat", i) }
 
-// linkAll gives the files of a folder names in another one, too, whose owner
-// they belong to from then on, and returns a file with the names.
+// linkAll gives the files of a folder names in another one, too, and returns a
+// file with the names.
 func linkAll(from, to string) (list string, err error) {
 	files, err := os.ReadDir(from)
 	if err != nil {
 		return "", err
 	}
-	var owner syscall.Stat_t
-	if err := syscall.Stat(to, &owner); err != nil {
-		return "", err
-	}
 	var names []byte
 	for _, f := range files {
-		name := filepath.Join(to, f.Name())
-		if err := errors.Join(os.Link(filepath.Join(from, f.Name()), name), os.Chown(name, int(owner.Uid), int(owner.Gid))); err != nil {
+		if err := os.Link(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
 			return "", err
 		}
 		names = append(names, f.Name()+"\n"...)
@@ -276,12 +271,20 @@ func trialCPU(t *trial.Trial) (all time.Duration, err error) {
 	return all, nil
 }
 
-// sumAll has XRootD compute the checksums of its n files, which it keeps with
-// them. The first time it does so over HTTP, it may answer 500 (its bridge
-// forgets too late that it was computing), over root:// it does not.
+// sumAll has XRootD compute the checksums of its n files and keep them with
+// these, which are its user's from then on. The first time it computes one over
+// HTTP, it may answer 500 (its bridge forgets too late that it was computing);
+// over root:// it does not.
 func sumAll(ctx context.Context, x server, n int) error {
+	var owner syscall.Stat_t
+	if err := syscall.Stat(x.data, &owner); err != nil {
+		return err
+	}
 	at, folder, _ := strings.Cut(x.url, "//data")
 	for i := range n {
+		if err := os.Chown(filepath.Join(x.data, fileName(i)), int(owner.Uid), int(owner.Gid)); err != nil {
+			return err
+		}
 		argv, err := withoutDNS(ctx, []string{"xrdfs", at + folder, "query", "checksum", "/data/" + fileName(i)})
 		if err != nil {
 			return err
