@@ -17,6 +17,10 @@ import (
 // Rights are what somebody may do. Paths begin with a slash. *token.Claims has them.
 type Rights interface {
 	May(op token.Op, path string) bool
+	// Most tells how many bytes somebody, known by a text that nobody else has, may
+	// store in a file, and in all files that are being stored at a time; ok is false
+	// if nothing is said of it.
+	Most() (who string, bytes int64, ok bool)
 }
 
 // everything are the rights of who shows a password, the one token, or a certificate.
@@ -24,6 +28,9 @@ type everything struct{}
 
 // May implements Rights.
 func (everything) May(token.Op, string) bool { return true }
+
+// Most implements Rights.
+func (everything) Most() (string, int64, bool) { return "", 0, false }
 
 // errCredentials asks for credentials.
 var errCredentials = errors.New("credentials are needed")

@@ -215,6 +215,11 @@ func (s *Server) copy(r *request, to string, replace bool) (created bool, err er
 	if from.dir {
 		return false, errIsDir
 	}
+	room := s.room(r)
+	defer room.give()
+	if err := room.take(from.size); err != nil {
+		return false, err
+	}
 	up, err := s.tree.create(to)
 	if err != nil {
 		return false, err

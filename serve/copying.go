@@ -71,6 +71,7 @@ type job struct {
 	verify  string            // RequireChecksumVerification: true, false or ""
 	stated  map[string]string // checksums that the client says the file has
 	moved   atomic.Int64
+	room    *room
 	allow   func(time.Duration) // for so long nothing may happen from now on
 	peer    peer
 }
@@ -91,6 +92,8 @@ func (s *Server) thirdParty(r *request) {
 		r.fail(http.StatusServiceUnavailable, fmt.Sprintf("%d copies are under way: come again", cap(s.copier.room)))
 		return
 	}
+	j.room = s.room(r)
+	defer j.room.give()
 	if err := s.ready(r, j); err != nil {
 		r.failed(err)
 		return

@@ -217,5 +217,9 @@ func sentinel(err error) error {
 			return e
 		}
 	}
+	var large *tooLarge
+	if errors.As(err, &large) {
+		return large
+	}
 	return nil
 }

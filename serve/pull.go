@@ -103,7 +103,12 @@ func (s *Server) fetch(ctx context.Context, j *job, to io.Writer, hashes map[str
 		return fmt.Errorf("the other server has a file of %d bytes, and sends %d", size, res.ContentLength)
 	}
 	from := io.Reader(res.Body)
-	if size >= 0 {
+	if size < 0 {
+		from = &measured{res.Body, j.room}
+	} else {
+		if err := j.room.take(size); err != nil {
+			return err
+		}
 		from = io.LimitReader(from, size+1) // one more tells that there is more
 	}
 	if err := s.drain(ctx, j, from, to, hashes); err != nil {
@@ -135,6 +140,8 @@ func (s *Server) drain(ctx context.Context, j *job, from io.Reader, to io.Writer
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.As(err, new(*tooLarge)):
+			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:

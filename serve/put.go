@@ -27,6 +27,14 @@ func (s *Server) put(r *request) {
 		r.failed(err)
 		return
 	}
+	room := s.room(r)
+	defer room.give()
+	if r.ContentLength < 0 {
+		r.Body = &measured{r.Body, room}
+	} else if err := room.take(r.ContentLength); err != nil {
+		r.notReceived(err)
+		return
+	}
 	up, err := s.tree.create(r.name)
 	if err != nil {
 		r.failed(parentless(err))
@@ -137,9 +145,10 @@ func (e *storeError) Unwrap() error { return e.err }
 // still there to hear it.
 func (r *request) notReceived(err error) {
 	var store *storeError
+	var large *tooLarge
 	r.w.Header().Set("Connection", "close") // the rest of the body is not wanted
 	switch {
-	case errors.As(err, &store):
+	case errors.As(err, &store), errors.As(err, &large):
 		r.failed(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		r.fail(http.StatusRequestTimeout, "nothing arrived for too long")

@@ -54,6 +54,7 @@ type Config struct {
 	Copy *Copying // third-party copies with other servers; nil: none
 
 	ReadOnly bool  // refuse whatever changes files
+	MaxFile  int64 // bytes of a file that is stored here, unless a token says how many; 0 is no limit
 	Sync     bool  // put an upload, and a new name, on stable storage before it is answered
 	Memory   int64 // synthetic: bytes of uploads that are not package content, kept in memory; 0 is 64 MiB
 	MaxFiles int   // synthetic: uploads and folders remembered; 0 is 1,000,000
@@ -84,6 +85,7 @@ type Server struct {
 	flying  sync.WaitGroup // requests being handled
 	clients *x509.CertPool // who signs the certificates of clients; nil: none are asked for
 	copier  *copier        // nil: no third-party copies
+	rooms   rooms
 
 	mu     sync.Mutex
 	addr   net.Addr

@@ -117,7 +117,10 @@ func cleanName(path string) (name string, folder bool, err error) {
 func status(err error) int {
 	var errno syscall.Errno
 	var pathErr *fs.PathError
+	var large *tooLarge
 	switch {
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, errName):
 		return http.StatusBadRequest
 	case errors.Is(err, errRights):

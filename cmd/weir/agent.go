@@ -23,6 +23,7 @@ type agentFlags struct {
 	o      agent.Options
 	door   agent.DoorOptions
 	noDoor bool
+	most   string
 	stdin  bool // its end ends the agent
 }
 
@@ -75,6 +76,7 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringArrayVar(&f.door.Audience, "audience", nil, "what these tokens call the door, such as `https://HOST:PORT`, beside its URL (repeatable)")
 	fs.StringSliceVar(&f.door.Peers, "tpc-allow", nil, "let who holds a token have the door copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
 	fs.BoolVar(&f.door.Private, "tpc-private", false, "these copies also with addresses of this machine and of private networks")
+	fs.StringVar(&f.most, "max-file", "", "take no file of more than this `SIZE`, as in 100GB, at the door; copies that the coordinator orders have their own bound")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
 	return c
 }
@@ -87,14 +89,18 @@ func (f *agentFlags) check() error {
 		return errors.New("where are its files? Name a folder: --root DIR")
 	case (f.door.CertFile == "") != (f.door.KeyFile == ""):
 		return errors.New("--cert and --key belong together")
-	case f.noDoor && (f.door.CertFile != "" || f.door.URL != "" || f.door.Listen != "127.0.0.1:0"):
-		return errors.New("--no-door: leave --listen, --url, --cert and --key out")
+	case f.noDoor && (f.most != "" || f.door.CertFile != "" || f.door.URL != "" || f.door.Listen != "127.0.0.1:0"):
+		return errors.New("--no-door: leave --listen, --url, --cert, --key and --max-file out")
 	case slices.ContainsFunc(f.door.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") }):
 		return errors.New("--issuer: name it by its https URL, as its tokens have it")
 	case (f.door.ClientCA == "") != (len(f.door.Clients) == 0):
 		return errors.New("--client-ca and --client belong together")
 	case f.o.Slots < 1:
 		return fmt.Errorf("--slots %d: use 1 or more", f.o.Slots)
+	}
+	var err error
+	if f.door.MaxFile, err = maxFile(f.most); err != nil {
+		return err
 	}
 	if info, err := os.Stat(f.o.Root); err != nil {
 		return fmt.Errorf("--root: %w", err)

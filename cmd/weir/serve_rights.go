@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/internal/unit"
 	"weir/serve"
 )
 
@@ -22,6 +23,7 @@ type rightsFlags struct {
 	guard              tpc.Guard
 	authorities        string
 	most               int
+	maxFile            string
 }
 
 func (f *rightsFlags) add(c *cobra.Command, conf *serve.Config) {
@@ -31,6 +33,7 @@ func (f *rightsFlags) add(c *cobra.Command, conf *serve.Config) {
 	fs.StringArrayVar(&f.audiences, "audience", nil, "what tokens call this server, such as `https://HOST:PORT`; may be repeated")
 	fs.StringVar(&conf.ClientCA, "client-ca", "", "let in clients with certificates of these authorities, a PEM `FILE`, whose names --client lists")
 	fs.StringArrayVar(&conf.Clients, "client", nil, "common name, DNS name or whole subject of a client's certificate, as in `ada`; may be repeated")
+	fs.StringVar(&f.maxFile, "max-file", "", "take no file of more than this `SIZE`, as in 100GB")
 	fs.BoolVar(&f.third, "third-party", false, "copy files from and to other servers when a client asks (COPY, HTTP-TPC)")
 	fs.StringSliceVar(&f.guard.Hosts, "tpc-allow", nil, "the servers to copy with: `HOST`, HOST:PORT, *.DOMAIN or *; several with commas")
 	fs.BoolVar(&f.guard.Private, "tpc-private", false, "copy also with addresses of this machine and of private networks")
@@ -40,7 +43,10 @@ func (f *rightsFlags) add(c *cobra.Command, conf *serve.Config) {
 }
 
 // set completes a Config. Mistakes are told by the names of the flags.
-func (f *rightsFlags) set(conf *serve.Config) error {
+func (f *rightsFlags) set(conf *serve.Config) (err error) {
+	if conf.MaxFile, err = maxFile(f.maxFile); err != nil {
+		return err
+	}
 	switch {
 	case len(f.issuers) == 0 && (len(f.audiences) > 0 || f.issuerKeys != ""):
 		return errors.New("--audience and --issuer-keys are about tokens: name their --issuer, too")
@@ -79,6 +85,21 @@ func (f *rightsFlags) set(conf *serve.Config) error {
 	}
 	conf.Copy.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return nil
+}
+
+// maxFile reads the option --max-file of servers and agents.
+func maxFile(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	size, err := unit.ParseSize(text)
+	if err == nil && size < 1 {
+		err = errors.New("name a size above 0, or leave it out")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--max-file: %w", err)
+	}
+	return int64(size), nil
 }
 
 // trust has tokens of the issuers checked.

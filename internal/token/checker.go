@@ -98,6 +98,7 @@ type reading struct {
 	ID        string       `json:"jti"`
 	Scope     string       `json:"scope"`
 	Version   string       `json:"wlcg.ver"`
+	Size      *int64       `json:"weir.size"`
 }
 
 // Check returns what a token says, if it is signed by an issuer that is trusted,
@@ -175,13 +176,16 @@ func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
 	if !slices.ContainsFunc(r.Audience, func(a string) bool { return a == Any || slices.Contains(c.o.Audience, a) }) {
 		return nil, invalid("it is meant for another service (aud)")
 	}
+	if r.Size != nil && *r.Size < 0 {
+		return nil, invalid("what it says of how much may be stored is no number of bytes (weir.size)")
+	}
 	scopes, words, err := readScopes(r.Scope)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
 	issued, _ := moment(r.Issued)
 	return &Claims{Issuer: r.Issuer, Subject: r.Subject, ID: r.ID, Audience: r.Audience, Issued: issued, Expires: expires,
-		scopes: scopes, words: words, base: t.Base, roles: t.Roles}, nil
+		scopes: scopes, words: words, base: t.Base, roles: t.Roles, size: r.Size}, nil
 }
 
 // moment reads seconds since 1970, up to the year 9999.

@@ -122,6 +122,7 @@ type Grant struct {
 	Scopes   []string      // such as those of Path, or weir.read
 	Life     time.Duration // from now on
 	Early    time.Duration // before now in which it is good, too: for clocks that are put right
+	Size     *int64        // most bytes that may be stored with it, see Claims.Most; nil: nothing is said of it
 }
 
 // A payload is the claims of a token as they are written.
@@ -129,6 +130,7 @@ type payload struct {
 	jwt.Claims
 	Scope   string `json:"scope"`
 	Version string `json:"wlcg.ver"`
+	Size    *int64 `json:"weir.size,omitempty"`
 }
 
 // Mint makes a token. It fails if the Grant could not be checked afterwards: no
@@ -139,6 +141,8 @@ func (i *Issuer) Mint(g Grant) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("token: cannot be made: %w", err)
+	case g.Size != nil && *g.Size < 0:
+		return "", fmt.Errorf("token: cannot be made: %d bytes are none that could be stored", *g.Size)
 	case g.Subject == "" || len(g.Audience) == 0 || g.Life <= 0:
 		return "", errors.New("token: cannot be made: it needs a subject, an audience and a time to live")
 	}
@@ -147,7 +151,7 @@ func (i *Issuer) Mint(g Grant) (string, error) {
 		return "", fmt.Errorf("token: %w", err)
 	}
 	now := i.now()
-	p := payload{Scope: text, Version: "1.0", Claims: jwt.Claims{
+	p := payload{Scope: text, Version: "1.0", Size: g.Size, Claims: jwt.Claims{
 		Issuer: i.url, Subject: g.Subject, Audience: g.Audience, ID: base64.RawURLEncoding.EncodeToString(id),
 		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-g.Early)), Expiry: jwt.NewNumericDate(now.Add(g.Life)),
 	}}

@@ -116,11 +116,15 @@ func (c *Claims) May(op Op, path string) bool {
 	}
 	parts = parts[len(base):]
 	folder = folder || len(parts) == 0 || op == Folder || op == List || op == Stat
-	return slices.ContainsFunc(c.scopes, func(s scope) bool { return s.allows(op, parts, folder) })
+	return slices.ContainsFunc(c.scopes, func(s scope) bool { return s.allows(op, parts, folder, c.size != nil) })
 }
 
-// allows implements section 2.2.1 of the profile.
-func (s scope) allows(op Op, path []string, folder bool) bool {
+// allows implements section 2.2.1 of the profile. file: the path of the scope is one
+// of a file, and what is below it does not count.
+func (s scope) allows(op Op, path []string, folder, file bool) bool {
+	if file && (op == Folder) != (len(path) < len(s.path)) || file && len(path) > len(s.path) {
+		return false
+	}
 	if op == Folder && (s.right == "create" || s.right == "modify") && under(s.path, path) {
 		return true // also a folder that leads to the path
 	}

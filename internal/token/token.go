@@ -36,6 +36,19 @@ type Claims struct {
 	words    []string
 	base     string // of the issuer's paths
 	roles    bool   // the issuer may give roles of weir
+	size     *int64 // see Most
+}
+
+// Most tells how many bytes may be stored with the token: in one file, and in all
+// that are being stored with it at a time. Such a token (its claim weir.size) is for
+// the very files that its scopes name, and for nothing below them: so who holds it
+// can bring no more than that. who is the token's name, which no other one has; ok is
+// false if nothing is said of it.
+func (c *Claims) Most() (who string, bytes int64, ok bool) {
+	if c.size == nil {
+		return "", 0, false
+	}
+	return c.Issuer + " " + c.Subject + " " + c.ID, *c.size, true
 }
 
 // Has tells whether the token has a scope that is not about paths, such as

@@ -36,6 +36,7 @@ type DoorOptions struct {
 	Audience          []string // what their tokens call the door, beside its URL and the name of the site
 	Peers             []string // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
 	Private           bool     // also at private addresses
+	MaxFile           int64    // bytes of a file that is stored there, unless a token of the coordinator says how many; 0 is no limit
 }
 
 // A door is where others read and write files of the site: who shows a token of
@@ -60,7 +61,7 @@ func (a *Agent) openDoor(ctx context.Context) (*door, error) {
 	d := &door{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
 	conf := serve.Config{
 		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
-		Authenticate: d.authenticate, Sync: true, Log: slog.New(slog.DiscardHandler),
+		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Log: slog.New(slog.DiscardHandler),
 	}
 	if len(o.Peers) > 0 {
 		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}

@@ -52,13 +52,13 @@ func (c *Coordinator) open(leases []transfer.Lease) {
 				f.path = l.Source.Path
 			}
 			if shared[f] == "" {
-				shared[f] = c.mint(l, f.site, life, token.Path("read", "/"+f.path))
+				shared[f] = c.mint(l, f.site, life, nil, token.Path("read", "/"+f.path))
 			}
 			l.Source.Token = shared[f]
 		}
 		if l.Dest.URL != "" && l.Dest.Token == "" && c.minted(l.Dest.Site) {
 			final, temp := "/"+l.Dest.Path, fmt.Sprintf("/.weir/%d.%d.part", l.Item, l.Epoch)
-			l.Dest.Token = c.mint(l, l.Dest.Site, life, token.Path("read", final), token.Path("create", final), token.Path("modify", temp), token.Path("read", temp))
+			l.Dest.Token = c.mint(l, l.Dest.Site, life, &l.Size, token.Path("read", final), token.Path("create", final), token.Path("modify", temp), token.Path("read", temp))
 		}
 	}
 }
@@ -89,10 +89,11 @@ func (c *Coordinator) minted(site string) bool {
 	return c.hub.sites[site].Kind == agentKind
 }
 
-// mint makes a token for the door of an agent.
-func (c *Coordinator) mint(l *transfer.Lease, site string, life time.Duration, scopes ...string) string {
+// mint makes a token for the door of an agent. With a size it is for single files, of
+// which no more than so many bytes are taken there.
+func (c *Coordinator) mint(l *transfer.Lease, site string, life time.Duration, size *int64, scopes ...string) string {
 	t, err := c.issuer.Mint(token.Grant{
-		Subject: fmt.Sprintf("copy %d.%d of request %d", l.Item, l.Epoch, l.Request), Audience: []string{audience(site)}, Scopes: scopes, Life: life, Early: 24 * time.Hour,
+		Subject: fmt.Sprintf("copy %d.%d of request %d", l.Item, l.Epoch, l.Request), Audience: []string{audience(site)}, Scopes: scopes, Life: life, Early: 24 * time.Hour, Size: size,
 	})
 	if err != nil {
 		c.told.say("tokens", err)
@@ -100,13 +101,14 @@ func (c *Coordinator) mint(l *transfer.Lease, site string, life time.Duration, s
 	return t
 }
 
-// target is the file at one end of a lease, as the coordinator asks for it.
+// target is the file at one end of a lease, as the coordinator asks for it. No more
+// than the file's size may be stored with its token.
 func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string) tpc.Target {
 	c.hub.mu.Lock()
 	ours := c.reach(&e)
 	c.hub.mu.Unlock()
 	if ours {
-		e.Token = c.mint(&l, e.Site, tokenLife, scopes...)
+		e.Token = c.mint(&l, e.Site, tokenLife, &l.Size, scopes...)
 	}
 	return tpc.Target{URL: e.URL, Token: e.Token, Pin: e.Pin}
 }

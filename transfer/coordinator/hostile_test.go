@@ -1,0 +1,127 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/transfer"
+)
+
+// A liar is a robot that uses its good tokens for what they are not for.
+type liar struct {
+	*robot
+	lease transfer.Lease
+}
+
+// does sends a request to the door of the destination, and returns the status.
+func (l *liar) does(method, path string, body io.Reader, header ...string) int {
+	l.t.Helper()
+	door := strings.TrimSuffix(l.lease.Dest.URL, "/"+l.lease.Dest.Path)
+	req, err := http.NewRequestWithContext(l.t.Context(), method, door+path, body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+l.lease.Dest.Token)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return http.StatusRequestEntityTooLarge // it was hung up on in the middle of the body
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
+type flood struct{ left int64 }
+
+func (f *flood) Read(p []byte) (int, error) {
+	if f.left <= 0 {
+		return 0, errors.New("1 GB was taken")
+	}
+	f.left -= int64(len(p))
+	return len(p), nil
+}
+
+// An agent that is to push a file cannot fill the destination's disk with the token
+// that it gets for that: no more than the file's size fits, in the one place that it
+// is for, and what others have there stays. The file itself can still be pushed.
+func TestAgentsCannotFillOthersDisks(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1})
+	a := &liar{robot: h.robot("A")}
+	a.hello("")
+	b := h.place("B", true)
+	h.up("B")
+	h.fill("/store/run1", "A", 1, 1000)
+	b.put("store/other", []byte(strings.Repeat("x", 5000)))
+	if _, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"}); err != nil {
+		t.Fatal(err)
+	}
+	a.lease = a.some()[0]
+	if a.lease.Mode != transfer.Push || a.lease.Dest.Token == "" {
+		t.Fatalf("%+v", a.lease)
+	}
+	temp, final := fmt.Sprintf("/.weir/%d.%d.part", a.lease.Item, a.lease.Epoch), "/"+a.lease.Dest.Path
+	if code := a.does("MKCOL", "/.weir", nil); code/100 != 2 && code != http.StatusMethodNotAllowed {
+		t.Errorf("the folder of temporaries: %d", code)
+	}
+	door := strings.TrimSuffix(a.lease.Dest.URL, final)
+	for name, tt := range map[string]struct {
+		method, path string
+		body         io.Reader
+		header       []string
+		code         int
+	}{
+		"more than the file":             {"PUT", temp, strings.NewReader(strings.Repeat("y", 1001)), nil, 413},
+		"a body without an end":          {"PUT", temp, &flood{1 << 30}, nil, 413},
+		"a part of a file":               {"PUT", temp, strings.NewReader("y"), []string{"Content-Range", "bytes 1000-1000/1001"}, 0},
+		"a length that is not so":        {"PUT", temp, strings.NewReader(strings.Repeat("y", 1001)), []string{"X-Expected-Entity-Length", "1"}, 413},
+		"files below the file":           {"PUT", final + "/1", strings.NewReader("y"), nil, 403},
+		"files below the temporary":      {"PUT", temp + "/1", strings.NewReader("y"), nil, 403},
+		"a file beside it":               {"PUT", final + "2", strings.NewReader("y"), nil, 403},
+		"another attempt's temporary":    {"PUT", "/.weir/999.1.part", strings.NewReader("y"), nil, 403},
+		"a copy of what is there":        {"COPY", "/store/other", nil, []string{"Destination", door + temp}, 403},
+		"a copy from elsewhere":          {"COPY", temp, nil, []string{"Source", door + "/store/other"}, 202},
+		"what others have is moved":      {"MOVE", "/store/other", nil, []string{"Destination", door + temp}, 403},
+		"what others have is deleted":    {"DELETE", "/store/other", nil, nil, 403},
+		"what others have is read":       {"GET", "/store/other", nil, nil, 403},
+		"a folder instead of the file":   {"MKCOL", final, nil, nil, 403},
+		"a folder instead of temporary":  {"MKCOL", temp, nil, nil, 403},
+		"the agent's own folder is read": {"GET", "/.weir-serve-agent/lock", nil, nil, 404},
+	} {
+		if code := a.does(tt.method, tt.path, tt.body, tt.header...); code != tt.code && (tt.code != 0 || code < 400) {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+	var all int64
+	err := filepath.Walk(b.root, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() && !strings.Contains(path, stateOfAgent) {
+			all += info.Size()
+		}
+		return err
+	})
+	if err != nil || all > 5000+200 { // and the door's own note of folders
+		t.Errorf("%d bytes are at B, %v", all, err)
+	}
+	if code := a.does("PUT", temp, strings.NewReader(strings.Repeat("y", 1000))); code != http.StatusCreated {
+		t.Errorf("the file itself: %d", code)
+	}
+	if code := a.does("MKCOL", "/store/run1/", nil); code != http.StatusCreated {
+		t.Errorf("the folder above it: %d", code)
+	}
+	if code := a.does("MOVE", temp, nil, "Destination", a.lease.Dest.URL, "Overwrite", "F"); code != http.StatusCreated {
+		t.Errorf("its name: %d", code)
+	}
+	if text, err := os.ReadFile(filepath.Join(b.root, "store/other")); err != nil || len(text) != 5000 {
+		t.Errorf("what was there: %d bytes, %v", len(text), err)
+	}
+}
+
+const stateOfAgent = ".weir-serve-agent"
