@@ -20,7 +20,9 @@ import (
 type demoFlags struct {
 	scale string
 	db    string
-	dir   string
+	dir   []string
+	dirs  demoDirs
+	fits  bool
 	out   string
 	json  bool
 }
@@ -33,14 +35,14 @@ func demoCommand(s streams, signals signalSource) *cobra.Command {
 		Long: `Starts a coordinator and sites as processes on this machine's loopback interface,
 makes files, moves them as the scenarios say, reads each one again where it has
 arrived, and prints what was expected and what came out. All is ended and removed at
-the end. A scenario is one of weir's own (` + strings.Join(plays.Names(), ", ") + `)
+the end. If there is no room for the files nothing begins. A scenario is one of weir's own (` + strings.Join(plays.Names(), ", ") + `)
 or a YAML file; without one all of weir's own are played, in about a minute.
 
 With --out DIR each scenario leaves an ordinary run directory, DIR/NAME, of which weir
 report makes tables and plots: of each file and of both ends.`,
 		Example: `  weir transfer demo
   weir transfer demo throughput --out runs/demo
-  weir transfer demo growing --scale seed --dir /data/trial
+  weir transfer demo growing --scale seed --dir A=/disk1/trial --dir C=/disk2/trial
   weir transfer demo mine.yaml --db postgres://weir@localhost/weir`,
 		ValidArgsFunction: completeDemos,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,6 +53,9 @@ report makes tables and plots: of each file and of both ends.`,
 			if err != nil {
 				return exit{exitUsage, err}
 			}
+			if f.dirs, err = parseDemoDirs(f.dir, all); err != nil {
+				return exit{exitUsage, err}
+			}
 			ctx, cancel := untilSignal(c.Context(), signals, nil, false)
 			defer cancel()
 			return f.run(ctx, all, s)
@@ -59,7 +64,8 @@ report makes tables and plots: of each file and of both ends.`,
 	fs := c.Flags()
 	fs.StringVar(&f.scale, "scale", "small", "files of small (megabytes) or of the `SCALE` of seed (1 to 15 GB)")
 	fs.StringVar(&f.db, "db", "", "have the coordinator use this database: a `FILE`, or postgres://USER@HOST/NAME (default: a new file)")
-	fs.StringVar(&f.dir, "dir", "", "make the sites' folders below this existing `DIR` (default: that of temporary files)")
+	fs.StringArrayVar(&f.dir, "dir", nil, "make the sites' folders below this existing `DIR` (default: that of temporary files); SITE=DIR: that of one site, as on a disk of its own")
+	fs.BoolVar(&f.fits, "what-fits", false, "leave out cases for whose files there is no room")
 	fs.StringVarP(&f.out, "out", "o", "", "leave a run directory of each scenario in this `DIR`ectory")
 	jsonFlag(c, &f.json, "print what came out as JSON")
 	quietFlag(c, &s.quiet)
@@ -105,9 +111,16 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 	if err != nil {
 		return err
 	}
+	fit, left, err := f.room(all)
+	if err != nil {
+		return err
+	}
 	var played []demoPlayed
 	for _, scenario := range all {
-		p := trial.Play{Scenario: scenario, Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: f.db}, Weir: version(), Command: os.Args, Tell: func(text string) { s.say("%s\n", text) }}
+		if len(fit[scenario]) == 0 {
+			continue
+		}
+		p := trial.Play{Scenario: scenario, Cases: fit[scenario], Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: f.db}, Weir: version(), Command: os.Args, Tell: func(text string) { s.say("%s\n", text) }}
 		if f.db != "" {
 			p.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")
 		}
@@ -115,15 +128,18 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 			p.Out = filepath.Join(f.out, scenario.Name)
 		}
 		results, err := f.play(ctx, &p)
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted while %s was played: all is ended and removed", scenario.Name)
+		}
 		if err != nil {
 			return err
 		}
 		played = append(played, demoPlayed{scenario, results, p.Out})
 	}
 	if f.json {
-		err = writeJSON(s.out, demoJSON(played))
+		err = writeJSON(s.out, demoJSON(played, left))
 	} else {
-		err = tellDemo(s.out, played)
+		err = tellDemo(s.out, played, left)
 	}
 	if err == nil && demoProblems(played) > 0 {
 		err = exit{code: exitMissed}
@@ -131,13 +147,12 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 	return err
 }
 
-// play plays one scenario in a folder of its own.
+// play plays one scenario in folders of its own.
 func (f *demoFlags) play(ctx context.Context, p *trial.Play) (results []trial.Result, err error) {
-	if f.dir != "" {
-		if p.Options.Dir, err = os.MkdirTemp(f.dir, "weir-trial-"); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(p.Options.Dir)) }()
+	remove, err := f.dirs.make(p)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
 	return p.Run(ctx)
 }

@@ -29,7 +29,7 @@ func demoProblems(all []demoPlayed) (n int) {
 }
 
 // tellDemo prints one table of all cases, and below it what is not as expected.
-func tellDemo(w io.Writer, all []demoPlayed) error {
+func tellDemo(w io.Writer, all []demoPlayed, left []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "SCENARIO\tCASE\tFILES\tEXPECTED\tOUTCOME\tTOOK\tSPEED\tSPREAD\t") // Flush tells
 	n := 0
@@ -57,6 +57,9 @@ func tellDemo(w io.Writer, all []demoPlayed) error {
 	}
 	bad := demoProblems(all)
 	_, err := fmt.Fprintf(w, "\n%d of %s as expected. Each file was read again where it has arrived. Spread: from the first\nfile's arrival to the last one's.\n", n-bad, say.Plural(n, "case"))
+	for _, why := range left {
+		_, err = fmt.Fprintf(w, "left out: %s\n", why)
+	}
 	for _, p := range all {
 		if p.out != "" {
 			_, err = fmt.Fprintf(w, "run directory  %s\n", p.out)
@@ -66,7 +69,7 @@ func tellDemo(w io.Writer, all []demoPlayed) error {
 }
 
 // demoJSON is the same for programs.
-func demoJSON(all []demoPlayed) any {
+func demoJSON(all []demoPlayed, left []string) any {
 	type row struct {
 		Scenario string            `json:"scenario"`
 		Test     string            `json:"seed_test,omitempty"`
@@ -93,5 +96,9 @@ func demoJSON(all []demoPlayed) any {
 				float64(r.Bytes()) / max(r.Seconds, 1e-9), r.Spread(), r.Problems, p.out})
 		}
 	}
-	return map[string]any{"cases": rows}
+	about := map[string]any{"cases": rows}
+	if len(left) > 0 {
+		about["left_out"] = left
+	}
+	return about
 }

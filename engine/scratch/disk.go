@@ -10,7 +10,22 @@ import (
 type Disk struct {
 	Device     string // the block device's name in /proc/diskstats: vda1; "" if it lies on none, or on several
 	Filesystem string // ext4, xfs, tmpfs ...; "" if not known
-	Free       int64  // bytes that this user may still write; negative if not known
+	Number     string // of the file system, 8:1: two folders with the same one share their space; "" if not known
+	Free       int64  // bytes that this user may still write: in memory no more than is available; negative if not known
+}
+
+// available finds what programs can still have of the memory without swapping, in
+// the text of /proc/meminfo; negative if it is not there.
+//
+// Format: proc_meminfo(5), "MemAvailable:   16384 kB".
+func available(meminfo string) int64 {
+	_, rest, _ := strings.Cut(meminfo, "MemAvailable:")
+	line, _, _ := strings.Cut(rest, "kB")
+	kib, err := strconv.ParseInt(strings.TrimSpace(line), 10, 53)
+	if err != nil {
+		return -1
+	}
+	return kib << 10
 }
 
 // A mount is a line of /proc/self/mountinfo.

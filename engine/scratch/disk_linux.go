@@ -27,7 +27,14 @@ func On(folder string) Disk {
 	}
 	number := fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
 	m := mountOf(string(info), number, path)
-	d.Filesystem = m.kind
+	d.Filesystem, d.Number = m.kind, number
+	if m.kind == "tmpfs" {
+		if memory, err := os.ReadFile("/proc/meminfo"); err == nil {
+			if most := available(string(memory)); most >= 0 {
+				d.Free = min(d.Free, most)
+			}
+		}
+	}
 	device, err := filepath.EvalSymlinks("/sys/dev/block/" + number)
 	if source, serr := filepath.EvalSymlinks(m.source); err != nil && serr == nil && strings.HasPrefix(source, "/dev/") {
 		device, err = filepath.EvalSymlinks("/sys/class/block/" + filepath.Base(source))

@@ -40,12 +40,26 @@ func TestMountOf(t *testing.T) {
 	}
 }
 
+func TestAvailableMemory(t *testing.T) {
+	for text, want := range map[string]int64{
+		"MemTotal:  9 kB\nMemAvailable:   16384 kB\nSwapFree: 1 kB\n": 16 << 20,
+		"MemTotal:  9 kB\n":                     -1,
+		"MemAvailable: many kB":                 -1,
+		"MemAvailable: 99999999999999999999 kB": -1,
+		"":                                      -1,
+	} {
+		if got := available(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
 func TestDiskOfThisMachine(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells")
 	}
 	d := On(t.TempDir())
-	if d.Filesystem == "" || d.Free <= 0 {
+	if d.Filesystem == "" || d.Number == "" || d.Free <= 0 {
 		t.Errorf("%+v", d)
 	}
 	if d.Device != "" {

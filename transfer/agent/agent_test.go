@@ -49,6 +49,33 @@ func TestPullThroughADoor(t *testing.T) {
 	}
 }
 
+// Somebody sets the coordinator's clock: an agent that knows the time notices it by
+// the next answer, and goes by it from then on. It asks only when it is far off.
+func TestTheCoordinatorsClockIsSet(t *testing.T) {
+	t.Parallel()
+	b := newBoss(t)
+	s := b.runs("A", t.TempDir())
+	asked := func() int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.asked
+	}
+	until(t, "a report", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.reports) > 2
+	})
+	if n := asked(); n > 2*questions {
+		t.Errorf("it asked %d times what time it is", n)
+	}
+	for _, ahead := range []time.Duration{6 * time.Hour, -6 * time.Hour} {
+		b.set(func() { b.ahead = ahead })
+		until(t, "the new time", func() bool {
+			return (time.Until(s.clock.now()) - ahead).Abs() < time.Minute
+		})
+	}
+}
+
 // Orders that come twice, answers that are lost and an agent that is forgotten
 // change nothing: a file is copied once, and its outcome is told until it is known.
 func TestDuplicatesAndLostAnswers(t *testing.T) {

@@ -35,16 +35,18 @@ type boss struct {
 	reports  []transfer.Report
 	byes     []transfer.Goodbye
 	cancel   []transfer.Hold
-	away     bool // answers 503
-	deaf     bool // takes reports, but its answers are lost
-	forget   bool // answers the next question with 410
-	refuse   int  // the status of each answer, if it is not 0
+	away     bool          // answers 503
+	deaf     bool          // takes reports, but its answers are lost
+	forget   bool          // answers the next question with 410
+	refuse   int           // the status of each answer, if it is not 0
+	asked    int           // how often for the time
+	ahead    time.Duration // of this machine's clock, which is wrong
 	wake     chan struct{}
 }
 
 func newBoss(t *testing.T) *boss {
 	t.Helper()
-	b := &boss{t: t, doors: map[string]transfer.Hello{}, work: map[string]*transfer.Work{}, wake: make(chan struct{}, 100)}
+	b := &boss{t: t, doors: map[string]transfer.Hello{}, work: map[string]*transfer.Work{}, ahead: time.Hour, wake: make(chan struct{}, 100)}
 	var err error
 	if b.issuer, err = token.Keep(filepath.Join(t.TempDir(), "key"), "https://boss.example", nil); err != nil {
 		t.Fatal(err)
@@ -55,7 +57,10 @@ func newBoss(t *testing.T) *boss {
 	answers(b, mux, transfer.ReportPath, b.report)
 	answers(b, mux, transfer.GoodbyePath, b.goodbye)
 	answers(b, mux, transfer.ClockPath, func(context.Context, *struct{}) (any, int) {
-		return transfer.Clock{Now: time.Now().Add(time.Hour)}, 200 // this machine's clock is wrong
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.asked++
+		return transfer.Clock{Now: time.Now().Add(b.ahead)}, 200
 	})
 	b.server = httptest.NewServer(mux)
 	t.Cleanup(b.server.Close)
@@ -119,7 +124,8 @@ func (b *boss) report(_ context.Context, r *transfer.Report) (any, int) {
 	if b.deaf {
 		return nil, http.StatusBadGateway
 	}
-	return transfer.Ack{Now: time.Now(), Until: time.Now().Add(time.Minute), Cancel: b.cancel}, 200
+	now := time.Now().Add(b.ahead)
+	return transfer.Ack{Now: now, Until: now.Add(time.Minute), Cancel: b.cancel}, 200
 }
 
 func (b *boss) goodbye(_ context.Context, g *transfer.Goodbye) (any, int) {

@@ -23,11 +23,13 @@ import (
 // A Play plays a scenario.
 type Play struct {
 	Scenario *Scenario
-	Seed     bool    // with files as large as the seed's
-	Options  Options // Sites are the scenario's
-	Prefix   string  // of the datasets' names: a database may have others; "": /store
-	Out      string  // the run directory that is made; "": none
-	Weir     string  // version of the program, for it
+	Seed     bool              // with files as large as the seed's
+	Options  Options           // Sites are the scenario's
+	Roots    map[string]string // existing folders of sites; those of others are made in Options.Dir
+	Cases    []*Case           // of the scenario, that are played; nil: all of them
+	Prefix   string            // of the datasets' names: a database may have others; "": /store
+	Out      string            // the run directory that is made; "": none
+	Weir     string            // version of the program, for it
 	Command  []string
 	Tell     func(string) // what is being done; nil: nobody listens
 }
@@ -52,7 +54,7 @@ func (p *Play) Run(ctx context.Context) (results []Result, err error) {
 	o := p.Options
 	o.Sites = nil
 	for _, name := range p.Scenario.Sites {
-		o.Sites = append(o.Sites, Site{Name: name})
+		o.Sites = append(o.Sites, Site{Name: name, Root: p.Roots[name]})
 	}
 	if n := p.Scenario.AtOnce; n > 0 {
 		at := strconv.Itoa(n)
@@ -69,7 +71,11 @@ func (p *Play) Run(ctx context.Context) (results []Result, err error) {
 	defer func() { err = errors.Join(err, t.Close()) }()
 	var steps []record.Step
 	for i := range p.Scenario.Cases {
-		s := &scene{Play: p, t: t, c: &p.Scenario.Cases[i], dataset: fmt.Sprintf("%s/%s/%d", p.prefix(), p.Scenario.Name, i+1)}
+		c := &p.Scenario.Cases[i]
+		if p.Cases != nil && !slices.Contains(p.Cases, c) {
+			continue
+		}
+		s := &scene{Play: p, t: t, c: c, dataset: fmt.Sprintf("%s/%s/%d", p.prefix(), p.Scenario.Name, i+1)}
 		r, err := s.play(ctx)
 		if err != nil {
 			return results, fmt.Errorf("%s, %s: %w", p.Scenario.Name, s.c.Name, err)
@@ -141,10 +147,7 @@ func (s *scene) step() record.Step {
 }
 
 func (s *scene) play(ctx context.Context) (Result, error) {
-	size := int64(s.c.Size.Small)
-	if s.Seed {
-		size = int64(s.c.Size.Seed)
-	}
+	size := s.c.Bytes(s.Seed)
 	r := Result{Case: s.c, Size: size, Requests: s.c.Requests, Status: map[transfer.Status]int{}, Named: map[string]string{}, From: map[string]int{}}
 	s.files = Files(s.dataset, s.c.Files, size)
 	s.pending = slices.Clone(s.c.Events)
@@ -176,15 +179,15 @@ func (s *scene) prepare(ctx context.Context) error {
 	if err := s.t.Ready(ctx); err != nil {
 		return err
 	}
-	sums := map[string]string{}
+	made := map[string]made{}
 	for _, site := range slices.Sorted(maps.Keys(s.c.At)) {
 		var mine []File
 		for i, f := range s.files {
-			if s.c.At[site].has(i + 1) {
+			if s.c.has(site, i+1) {
 				mine = append(mine, f)
 			}
 		}
-		if err := s.t.register(ctx, s.dataset, site, mine, sums); err != nil {
+		if err := s.t.register(ctx, s.dataset, site, mine, made); err != nil {
 			return err
 		}
 	}
@@ -198,21 +201,29 @@ func (s *scene) prepare(ctx context.Context) error {
 	return s.calm(ctx)
 }
 
-// register makes files at a site and adds them to the catalog. sums are the
-// checksums that are known already, by name.
-func (t *Trial) register(ctx context.Context, dataset, site string, files []File, sums map[string]string) error {
+// A made is a file that is there already.
+type made struct{ path, sum string }
+
+// register makes files at a site and adds them to the catalog. those are there
+// already, by name: on the same disk they are linked, which takes no space; nobody
+// writes into them.
+func (t *Trial) register(ctx context.Context, dataset, site string, files []File, those map[string]made) error {
 	c, err := t.Client()
 	if err != nil {
 		return err
 	}
 	all := transfer.NewFiles{Dataset: dataset, Site: site, By: "weir transfer demo"}
 	for i, f := range files {
-		sum, err := f.write(filepath.Join(t.Root(site), filepath.FromSlash(f.Name)))
-		if err != nil {
-			return err
+		path := filepath.Join(t.Root(site), filepath.FromSlash(f.Name))
+		m, ok := those[f.Name]
+		if !ok || link(m.path, path) != nil {
+			if m.sum, err = f.write(path); err != nil {
+				return err
+			}
+			m.path = path
+			those[f.Name] = m
 		}
-		sums[f.Name] = sum
-		all.Files = append(all.Files, transfer.NewFile{File: catalog.File{Name: f.Name, Size: f.Size, Adler: sum}, Path: strings.TrimPrefix(f.Name, "/")})
+		all.Files = append(all.Files, transfer.NewFile{File: catalog.File{Name: f.Name, Size: f.Size, Adler: m.sum}, Path: strings.TrimPrefix(f.Name, "/")})
 		if len(all.Files) == transfer.MaxNewFiles || i == len(files)-1 {
 			if _, err := c.AddFiles(ctx, all); err != nil {
 				return err
@@ -221,6 +232,14 @@ func (t *Trial) register(ctx context.Context, dataset, site string, files []File
 		}
 	}
 	return nil
+}
+
+// link gives a file another name, in a folder that is made.
+func link(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err
+	}
+	return os.Link(from, to)
 }
 
 // calm waits until a second of the wall clock begins, with which the agents' samples

@@ -227,6 +227,35 @@ func (c *Case) places(sites []string) error {
 	return nil
 }
 
+// Bytes is the size of each file, in a trial as large as the seed's or in a small one.
+func (c *Case) Bytes(seed bool) int64 {
+	if seed {
+		return int64(c.Size.Seed)
+	}
+	return int64(c.Size.Small)
+}
+
+// Need is how many bytes of files some sites that share a disk hold at most while the
+// case is played: what several of them have at its beginning is there once.
+func (c *Case) Need(sites []string, seed bool) int64 {
+	var files int64
+	for i := range c.Files {
+		if slices.ContainsFunc(sites, func(site string) bool { return c.has(site, i+1) }) {
+			files++
+		}
+	}
+	if slices.Contains(sites, c.To) {
+		files += int64(c.Files)
+	}
+	return files * c.Bytes(seed)
+}
+
+// has tells whether a site has a file at the beginning.
+func (c *Case) has(site string, file int) bool {
+	at, ok := c.At[site]
+	return ok && at.has(file)
+}
+
 // Text says what is expected.
 func (e *Expect) Text() string {
 	parts := []string{string(e.Status), e.Arrived.String() + " arrive"}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/internal/unit"
+)
+
+const roomy = `name: roomy
+sites: [A, B]
+cases:
+  - {name: little, files: 2, size: 100kB, at: {A: all}, to: B, expect: {status: completed}}
+  - {name: much, files: 10, size: 1MB, at: {A: 1-7}, to: B, expect: {status: completed}}
+`
+
+// Whether there is room is known before anything begins: with which folder there is
+// not, how much is needed there and how much is there. Other cases can be played.
+func TestDemoRoom(t *testing.T) {
+	t.Parallel()
+	dir, small := t.TempDir(), t.TempDir()
+	if err := syscall.Mount("weir-test", small, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(small, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(dir, "roomy.yaml")
+	if err := os.WriteFile(file, []byte(roomy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(args ...string) (int, string) {
+		return started(t, append([]string{"transfer", "demo", file, "--dir", dir}, args...)...).ended()
+	}
+	code, said := begin("--dir", "B="+small)
+	if code != exitError || !strings.Contains(said, "no room for 1 of 2 cases") || !strings.Contains(said, "roomy, much: needs 10.1 MB in "+small+", which has ") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if code, said = begin("--dir", "A="+small); code != exitError || !strings.Contains(said, "needs 7.07 MB in "+small) {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if code, said = begin("--dir", "B="+small, "--what-fits", "--json"); code != exitFine || !strings.Contains(said, `"left_out"`) || !strings.Contains(said, "little") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if code, said = begin("--dir", "Q="+small); code != exitUsage || !strings.Contains(said, "no folder") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	for _, d := range []string{dir, small} {
+		if left, err := filepath.Glob(filepath.Join(d, "weir-trial-*")); err != nil || len(left) > 0 {
+			t.Errorf("left: %v (%v)", left, err)
+		}
+	}
+}
+
+// What sites of one disk need is added up; what two of them have is there once.
+func TestDemoNeeds(t *testing.T) {
+	t.Parallel()
+	all, err := demos([]string{"growing", "sources", "site-off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := parseDemoDirs([]string{t.TempDir()}, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]float64{0: 30.3e9, 1: 22.22e9, 2: 22.22e9} {
+		c := &all[i].Cases[0]
+		if i == 0 {
+			c = &all[i].Cases[3]
+		}
+		need, free := dirs.needs(all[i], c, true)
+		if len(need) == 0 {
+			t.Skip("this system does not tell what is free")
+		}
+		if got := need[dirs.all]; float64(got) != want || len(need) != 1 || free[dirs.all] <= 0 {
+			t.Errorf("%s: %s in all, want %s: %v %v", all[i].Name, unit.Bytes(float64(got)), unit.Bytes(want), need, free)
+		}
+	}
+}

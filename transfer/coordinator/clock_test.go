@@ -1,0 +1,128 @@
+package coordinator
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"weir/transfer"
+)
+
+// A wall is a clock whose time of day somebody sets while its monotonic part goes on,
+// as that of a machine does. No clock of the system can be set in a test, and no
+// function of package time makes such a time: it is made from how package time keeps
+// one (time.go: the seconds of the wall clock are the bits of wall from bit 30 on).
+type wall struct{ off atomic.Int64 }
+
+func (w *wall) now() time.Time {
+	t := time.Now()
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(w.off.Load()) << 30 //nolint:gosec // see above; seconds may be negative
+	return t
+}
+
+// A lines is a log that several goroutines write.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+// newWall returns a clock, and the log of who goes by it.
+func newWall(t *testing.T) (*wall, *lines, *slog.Logger) {
+	t.Helper()
+	w, before := &wall{}, time.Now()
+	w.off.Store(-3600)
+	if now := w.now(); now.Sub(before) < 0 || now.Sub(before) > time.Minute || now.Round(0).Sub(before.Round(0)) > -time.Hour+time.Minute {
+		t.Fatalf("package time keeps times in another way: %v after %v", now, before)
+	}
+	w.off.Store(0)
+	l := &lines{}
+	return w, l, slog.New(slog.NewTextHandler(l, nil))
+}
+
+const setText = "the clock of this machine was set"
+
+// Somebody sets the coordinator's clock, hours ahead and back again: that is noticed
+// and said each time, copies that run are not taken for lost, sites not for down, and
+// what was to be tried again after seconds is not tried after hours.
+func TestTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	w, said, log := newWall(t)
+	h := start(t, Config{Now: w.now, Log: log})
+	a, b, q := h.pair(2)
+	leases := map[int64]transfer.Lease{}
+	for len(leases) < 2 {
+		for _, l := range b.some() {
+			leases[l.Item] = l
+		}
+	}
+	for n, off := range []int64{2 * 3600, -3 * 3600, 0} {
+		w.off.Store(off)
+		until(t, "it is noticed", func() bool {
+			a.hello("https://127.0.0.1:1/")
+			return said.count(setText) == n+1
+		})
+		if ack, err := b.report(); err != nil || len(ack.Lost) > 0 || len(ack.Cancel) > 0 {
+			t.Errorf("clock %d s off: %+v, %v", off, ack, err)
+		}
+	}
+	sites, err := h.admin.Sites(t.Context())
+	if err != nil || len(sites) != 2 || !sites[0].Up || !sites[1].Up {
+		t.Errorf("%+v, %v", sites, err)
+	}
+	var all []transfer.Outcome
+	for _, l := range leases {
+		out := did(l)
+		out.Fault, out.Verified, out.Reason = transfer.Transient, false, "the test says so"
+		all = append(all, out)
+	}
+	if _, err := b.report(all...); err != nil {
+		t.Fatal(err)
+	}
+	w.off.Store(-5 * 3600)
+	again := 0
+	until(t, "they are tried again", func() bool {
+		work := b.work().Leases
+		again += len(work)
+		for _, l := range work {
+			if _, err := b.report(did(l)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return again == 2
+	})
+	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 4 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// A clock that goes a little wrong, as while it is put right by NTP, is not one that
+// was set.
+func TestAClockThatIsAdjusted(t *testing.T) {
+	t.Parallel()
+	w, said, log := newWall(t)
+	c := &Coordinator{log: log, now: w.now}
+	watched := c.now()
+	for range 5 {
+		w.off.Add(int64(noticed/time.Second) - 1)
+		if err := c.clockSet(t.Context(), &watched, c.now()); err != nil || said.count(setText) > 0 {
+			t.Fatal(err, said.text.String())
+		}
+	}
+}
