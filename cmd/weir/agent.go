@@ -24,6 +24,7 @@ type agentFlags struct {
 	door   agent.DoorOptions
 	noDoor bool
 	most   string
+	near   bool // --allow-private, if it was given
 	stdin  bool // its end ends the agent
 }
 
@@ -55,6 +56,9 @@ way, resumes what it had begun when it is started again.`,
 			if err := f.check(); err != nil {
 				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
 			}
+			if c.Flags().Changed("allow-private") {
+				f.o.Private = &f.near
+			}
 			return f.run(c.Context(), s, signals)
 		},
 	}
@@ -76,6 +80,7 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringArrayVar(&f.door.Audience, "audience", nil, "what these tokens call the door, such as `https://HOST:PORT`, beside its URL (repeatable)")
 	fs.StringSliceVar(&f.door.Peers, "tpc-allow", nil, "let who holds a token have the door copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
 	fs.BoolVar(&f.door.Private, "tpc-private", false, "these copies also with addresses of this machine and of private networks")
+	fs.BoolVar(&f.near, "allow-private", false, "connect to sites also at addresses of private networks, of this machine and link-local ones (default: where the coordinator, or this site's own door, is at such an address; never link-local ones)")
 	fs.StringVar(&f.most, "max-file", "", "take no file of more than this `SIZE`, as in 100GB, at the door; copies that the coordinator orders have their own bound")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
 	return c

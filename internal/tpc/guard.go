@@ -106,7 +106,37 @@ func special() []string {
 	}
 }
 
-func public(ip netip.Addr) bool {
+func public(ip netip.Addr) bool { return AreaOf(ip) == Public }
+
+// An Area is where an address is, as seen from this machine.
+type Area int
+
+// The areas, from the farthest to those that only this machine, or its nearest
+// neighbors, can reach.
+const (
+	Public   Area = iota // the public internet
+	Network              // a private network
+	Loopback             // this machine
+	Special              // link-local, multicast and others, at which no server of files is
+)
+
+// networks are those of special that are private networks: RFC 1918, of providers
+// (RFC 6598), of benchmarks (RFC 2544), and of IPv6 (RFC 4193).
+func networks() []string {
+	return []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "fc00::/7"}
+}
+
+// AreaOf tells in which area an address is.
+func AreaOf(ip netip.Addr) Area {
 	ip = ip.Unmap().WithZone("")
-	return ip.IsGlobalUnicast() && !slices.ContainsFunc(special(), func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
+	in := func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) }
+	switch {
+	case ip.IsLoopback():
+		return Loopback
+	case slices.ContainsFunc(networks(), in):
+		return Network
+	case ip.IsGlobalUnicast() && !slices.ContainsFunc(special(), in):
+		return Public
+	}
+	return Special
 }

@@ -40,6 +40,7 @@ type Options struct {
 	SiteCA      string        // PEM file of authorities of other sites' certificates, besides those of the system
 	Slots       int           // copies at once; 0 is 32
 	Door        *DoorOptions  // nil: the site only dials out
+	Private     *bool         // connect to other sites at addresses that are not of the public internet; nil: see reach
 	Version     string        // of the program
 	Log         *slog.Logger  // nil is silence
 }
@@ -69,6 +70,7 @@ type Agent struct {
 	trust   *x509.CertPool
 	session string
 	gate    *gate
+	reach   *reach
 	runs    sync.WaitGroup
 	left    []memory  // of an earlier process
 	tidied  time.Time // when the coordinator was asked which temporaries are over; the reporter's
@@ -101,7 +103,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	}
 	h := newHands()
 	c := new(clock)
-	a := &Agent{o: o, log: o.Log, hands: h, clock: c, samples: &samples{hands: h, clock: c}, session: rand.Text(), gate: newGate(o.Slots)}
+	a := &Agent{o: o, log: o.Log, hands: h, clock: c, samples: &samples{hands: h, clock: c}, session: rand.Text(), gate: newGate(o.Slots), reach: newReach(o.Site, o.Private)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -133,7 +135,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if err := a.wasRooted(); err != nil {
 		return err
 	}
-	o := mover.Options{Root: a.o.Root, Now: a.clock.now, CAs: a.trust}
+	o := mover.Options{Root: a.o.Root, Now: a.clock.now, CAs: a.trust, Guard: a.reach.check}
 	if a.o.State != "" {
 		o.State = filepath.Join(a.state, "mover")
 		if err := os.MkdirAll(o.State, 0o700); err != nil {

@@ -2,10 +2,13 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/adler32"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +30,7 @@ type boss struct {
 	t      *testing.T
 	issuer *token.Issuer
 	server *httptest.Server
+	pin    string // of its certificate, if it has one
 
 	mu       sync.Mutex
 	doors    map[string]transfer.Hello
@@ -62,7 +66,18 @@ func newBoss(t *testing.T) *boss {
 		b.asked++
 		return transfer.Clock{Now: time.Now().Add(b.ahead)}, 200
 	})
-	b.server = httptest.NewServer(mux)
+	if publicly() {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", publicAddress+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}} //nolint:gosec // for a test
+		b.server.StartTLS()
+		sum := sha256.Sum256(b.server.Certificate().Raw)
+		b.pin = hex.EncodeToString(sum[:])
+	} else {
+		b.server = httptest.NewServer(mux)
+	}
 	t.Cleanup(b.server.Close)
 	return b
 }
@@ -190,7 +205,7 @@ type site struct {
 func (b *boss) options(name, root string) Options {
 	return Options{
 		Site: name, Root: root, Slots: 4, Door: &DoorOptions{Listen: "127.0.0.1:0"}, Log: slog.New(slog.DiscardHandler),
-		Coordinator: client.Config{URLs: []string{b.server.URL}, Token: "t", Wait: 20 * time.Second},
+		Coordinator: client.Config{URLs: []string{b.server.URL}, Pin: b.pin, Token: "t", Wait: 20 * time.Second},
 	}
 }
 

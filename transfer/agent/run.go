@@ -81,10 +81,11 @@ func (a *Agent) greet(ctx context.Context) error {
 	if a.door != nil {
 		hello.URL, hello.Pin = a.door.url, a.door.pin
 	}
-	w, err := a.ask.Hello(ctx, hello)
+	w, err := a.ask.Hello(a.reach.trace(ctx), hello)
 	if err != nil {
 		return err
 	}
+	a.reach.learn(ctx, hello.URL)
 	if a.door != nil {
 		if err := a.door.welcome(w); err != nil {
 			return err

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"weir/transfer"
 )
 
 // errPin says that a server is not the one that was named.
@@ -145,7 +147,10 @@ func (p *pool) control(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	return p.guard(to)
+	if err := p.guard(to); err != nil {
+		return &trouble{fault: transfer.Denied, reason: err.Error(), err: err}
+	}
+	return nil
 }
 
 func (p *pool) secure(ctx context.Context, nc net.Conn, to place) (net.Conn, error) {

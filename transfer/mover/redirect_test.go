@@ -147,7 +147,7 @@ func TestGuard(t *testing.T) {
 		return nil
 	}})
 	out := do(t, m, pullLease(from, "f", sum, 1000))
-	if out.Fault == "" || !strings.Contains(out.Reason, refused.Error()) || shown.Load() != nil {
+	if out.Fault != transfer.Denied || !strings.Contains(out.Reason, refused.Error()) || shown.Load() != nil {
 		t.Errorf("%+v", out)
 	}
 }
