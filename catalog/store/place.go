@@ -35,11 +35,23 @@ func Place(t *db.Tx, all []Placement) error {
 	return c.save(t)
 }
 
+// place writes those that are alike but for their files with one statement, at a
+// fraction of the cost.
 func place(t *db.Tx, all []Placement) error {
-	_, err := t.Many(`INSERT INTO replica (file, site, path, verified, by, bad) VALUES (?, ?, ?, ?, ?, '')
+	alike := map[Placement][]int64{}
+	var order []Placement
+	for _, p := range all {
+		id := p.File
+		p.File = 0
+		if alike[p] == nil {
+			order = append(order, p)
+		}
+		alike[p] = append(alike[p], id)
+	}
+	_, err := t.Many(`INSERT INTO replica (file, site, path, verified, by, bad) SELECT id, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), '' FROM file WHERE id {{in}}
 		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, func(yield func([]any) bool) {
-		for _, p := range all {
-			if !yield([]any{p.File, p.Site, p.Path, p.Verified, p.By}) {
+		for _, p := range order {
+			if !yield([]any{p.Site, p.Path, p.Verified, p.By, alike[p]}) {
 				return
 			}
 		}

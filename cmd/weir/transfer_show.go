@@ -83,7 +83,7 @@ func (f *showFlags) show(ctx context.Context, d *desk, id int64, s streams) erro
 	out := requestShown{Request: r}
 	if f.attempts {
 		if out.Attempts, err = d.Attempts(ctx, id, 0, f.most); err == nil {
-			out.Items, err = d.Items(ctx, id, "", 0, perPage) // for their names
+			out.Items, err = namesOf(ctx, d, id, out.Attempts)
 		}
 	} else {
 		out.Items, err = f.items(ctx, d, id)
@@ -110,22 +110,48 @@ type requestShown struct {
 	Attempts []transfer.Attempt `json:"attempts,omitempty"`
 }
 
+// namesOf reads the files of attempts, which are in their order, for their names.
+func namesOf(ctx context.Context, d *desk, id int64, attempts []transfer.Attempt) (all []transfer.Item, err error) {
+	known := int64(0)
+	for i, a := range attempts {
+		if a.Item <= known {
+			continue
+		}
+		some, err := d.Items(ctx, id, "", a.Item-1, min(len(attempts)-i, perPage))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		known = a.Item // should it be gone
+		if len(some) > 0 {
+			known = some[len(some)-1].ID
+		}
+	}
+	return all, nil
+}
+
 // items are the files in the state that was asked for, or what is not there yet:
 // what has failed, moves and waits, in this order.
 func (f *showFlags) items(ctx context.Context, d *desk, id int64) (all []transfer.Item, err error) {
 	wanted := []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Dropped}
 	if f.state != "" {
 		wanted = []transfer.State{transfer.State(f.state)}
+	} else if f.most <= perPage {
+		return d.First(ctx, id, wanted, f.most)
 	}
 	for _, state := range wanted {
-		if len(all) >= f.most {
-			break
+		for after := int64(0); len(all) < f.most; {
+			n := min(f.most-len(all), perPage)
+			some, err := d.Items(ctx, id, state, after, n)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+			if len(some) < n {
+				break
+			}
+			after = some[n-1].ID
 		}
-		some, err := d.Items(ctx, id, state, 0, f.most-len(all))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
 	}
 	return all, nil
 }

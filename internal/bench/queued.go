@@ -48,7 +48,7 @@ func queued(s scale) benchmark {
 		title:  fmt.Sprintf("A request of %d files", s.queued),
 		rounds: 1,
 		about: fmt.Sprintf("A coordinator, in a process of its own with its database on disk, is asked for a dataset of %d files: the request is submitted, written down and leased through to a site whose agent is pretended: it speaks the API of agents over HTTPS, "+
-			"moves nothing, and reports each file as done. Meanwhile somebody asks what `weir transfer show` asks (six questions over HTTPS), 20 times a second at most. Memory is the most that the coordinator's process had, CPU without that of PostgreSQL. One round.", s.queued),
+			"moves nothing, and reports each file as done. Meanwhile somebody asks what `weir transfer show` asks (two questions over HTTPS), 20 times a second at most. Memory is the most that the coordinator's process had, CPU without that of PostgreSQL. One round.", s.queued),
 		metrics: []metric{wholeTime, filesRate, memoryUsed, leaseCPU, askTime, askHigh, askMost, filesMoved},
 		setup:   func(_ context.Context, r *rig) ([]side, error) { return onDatabases(r.million), nil },
 	}
@@ -170,10 +170,8 @@ func showing(ctx context.Context, c *client.Client, id int64) (took []time.Durat
 	for {
 		begin := time.Now()
 		q, err := c.Request(ctx, id)
-		for _, state := range []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Dropped} {
-			if err == nil {
-				_, err = c.Items(ctx, id, state, 0, 50)
-			}
+		if err == nil {
+			_, err = c.First(ctx, id, []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Dropped}, 50)
 		}
 		if err != nil {
 			return nil, err

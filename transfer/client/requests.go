@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,29 +55,60 @@ func (c *Client) Items(ctx context.Context, id int64, state transfer.State, afte
 	return get[[]transfer.Item](ctx, c, of(id, "/items"), q)
 }
 
-// Attempts returns up to n attempts (0: 1000) of a request, of one of its files
-// or (0) all, the oldest first. GET /api/v1/requests/ID/attempts?item=&n=
-func (c *Client) Attempts(ctx context.Context, id, item int64, n int) ([]transfer.Attempt, error) {
+// First returns the first n files (0: 1000) of a request in these states, all as
+// they stand at one moment: those in the first state, then those in the next.
+// GET /api/v1/requests/ID/items?state=&state=&n=
+func (c *Client) First(ctx context.Context, id int64, states []transfer.State, n int) ([]transfer.Item, error) {
 	q := page("", n)
-	if item != 0 {
-		q.Set("item", strconv.FormatInt(item, 10))
+	for _, s := range states {
+		q.Add("state", string(s))
 	}
-	return get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
+	return get[[]transfer.Item](ctx, c, of(id, "/items"), q)
 }
 
-// EachAttempt calls f for each attempt at the files of a request, file by file.
-// GET /api/v1/requests/ID/attempts?n=&after=&epoch=
-func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Attempt) error) error {
-	const n = 10_000
-	q := page("", n)
-	for {
+// Attempts returns up to n attempts (0: 1000) at one of the files of a request, the
+// oldest first, or (item 0) at all of them, file by file. They are asked for page
+// by page. GET /api/v1/requests/ID/attempts?item=&n=
+func (c *Client) Attempts(ctx context.Context, id, item int64, n int) (all []transfer.Attempt, err error) {
+	if n <= 0 {
+		n = mostAttempts
+	}
+	if item != 0 {
+		q := page("", min(n, 10*mostAttempts)) // more than a file can have
+		q.Set("item", strconv.FormatInt(item, 10))
+		return get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
+	}
+	err = c.eachAttempt(ctx, id, min(n, mostAttempts), func(a transfer.Attempt) bool {
+		all = append(all, a)
+		return len(all) < n
+	})
+	return all, err
+}
+
+// mostAttempts is how many attempts are asked for at a time.
+const mostAttempts = 1000
+
+// EachAttempt calls f for each attempt at the files of a request, file by file,
+// the oldest first; no more than a page of them is in memory. An error of f ends
+// it. GET /api/v1/requests/ID/attempts?n=&after=&epoch=&late=
+func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Attempt) error) (err error) {
+	asked := c.eachAttempt(ctx, id, mostAttempts, func(a transfer.Attempt) bool {
+		err = f(a)
+		return err == nil
+	})
+	return cmp.Or(err, asked)
+}
+
+// eachAttempt goes through pages of n attempts until f has enough.
+func (c *Client) eachAttempt(ctx context.Context, id int64, n int, f func(transfer.Attempt) bool) error {
+	for q := page("", n); ; {
 		list, err := get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
 		if err != nil {
 			return err
 		}
 		for _, a := range list {
-			if err := f(a); err != nil {
-				return err
+			if !f(a) {
+				return nil
 			}
 		}
 		if len(list) < n {
@@ -85,6 +117,7 @@ func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Atte
 		last := list[n-1]
 		q.Set("after", strconv.FormatInt(last.Item, 10))
 		q.Set("epoch", strconv.FormatInt(last.Epoch, 10))
+		q.Set("late", strconv.FormatBool(last.Late))
 	}
 }
 

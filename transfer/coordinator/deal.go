@@ -15,6 +15,7 @@ const (
 	batch  = 512 // files that are given out at a time
 	thirds = 256 // copies by third parties at once, at one destination
 	rounds = 4   // of questions for candidates with ever fewer sources
+	probed = 16  // files that are looked at for agents who could push, where none did lately
 )
 
 // deal gives out what waits, until nothing more can be given now.
@@ -80,12 +81,19 @@ func (c *Coordinator) roomAt(dest string) (n int) {
 	if site.Kind == httpKind {
 		n = max(0, thirds-c.hub.net.Active(dest))
 	}
+	others := 0
 	for _, a := range c.hub.agents {
-		if a.Site == dest || site.URL != "" { // the others may push
-			n += a.room(c.hub.net.Rules().Ahead)
+		switch room := a.room(c.hub.net.Rules().Ahead); {
+		case a.Site == dest:
+			n += room
+		case site.URL != "": // these may push
+			others += room
 		}
 	}
-	return min(n, batch)
+	if c.hub.agents[dest] != nil && !c.hub.pushed[dest] {
+		others = min(others, probed) // where nobody does, most of what is read for them is read in vain
+	}
+	return min(n+others, batch)
 }
 
 // calm is how long a destination is left alone for which nothing could be begun.
@@ -153,6 +161,12 @@ func (c *Coordinator) choose(dest string, candidates []queue.Candidate) (choices
 		p := plan{source: ch.Source, dest: dest, size: cand.Size, mover: w.mover, seconds: rank.Copy, limit: rank.Limit}
 		plans[cand.ID] = p
 		c.reserve(p, now)
+	}
+	c.hub.pushed[dest] = false
+	for _, p := range plans {
+		if p.mover != "" && p.mover != dest {
+			c.hub.pushed[dest] = true
+		}
 	}
 	slices.Sort(full)
 	return choices, plans, slices.Compact(full)

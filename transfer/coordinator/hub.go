@@ -34,6 +34,7 @@ type hub struct {
 	ousted map[string][]string     // sessions of agents in whose place others have come
 	scans  map[int64]*scan         // that are not done
 	calm   map[string]time.Time    // destinations for which nothing could be begun, until when they are left alone
+	pushed map[string]bool         // destinations to which other sites' agents were given files to push, lately
 	full   bool                    // it is closing
 }
 
@@ -86,7 +87,7 @@ func (h *held) hold() transfer.Hold { return transfer.Hold{Item: h.Item, Epoch: 
 func (c *Coordinator) openHub(ctx context.Context) error {
 	h := &c.hub
 	h.agents, h.held, h.ousted = map[string]*agent{}, map[int64]*held{}, map[string][]string{}
-	h.calm = map[string]time.Time{}
+	h.calm, h.pushed = map[string]time.Time{}, map[string]bool{}
 	h.net = schedule.New(c.conf.Rules, rand.Uint64())
 	kept, err := c.readLinks(ctx)
 	if err != nil {
@@ -131,6 +132,7 @@ func (c *Coordinator) let(l *held) {
 		return
 	}
 	delete(h.held, l.Item)
+	delete(h.calm, l.Dest.Site) // there is room again
 	h.net.Left(l.Source.Site, l.Dest.Site, l.Size, c.now())
 	if a := h.agents[l.mover]; a != nil && l.mover != "" {
 		a.count--

@@ -104,7 +104,6 @@ func (c *Coordinator) changed(changes []queue.Change) {
 		return
 	}
 	c.wake.give()
-	c.work.give()
 	c.happy.give()
 	for _, ch := range changes {
 		if ch.Ended != "" {

@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"weir/internal/unit"
 	"weir/internal/wire"
 	"weir/transfer"
 )
 
-// Lengths of pages of lists.
+// Lengths of lists.
 const (
-	page1000 = 1000
-	most     = 10000
+	page1000   = 1000
+	most       = 10000
+	mostStates = 7 // that files can be in
 )
 
 // submit takes a request.
@@ -216,7 +218,16 @@ func (c *Coordinator) items(r *http.Request, _ *struct{}) ([]transfer.Item, erro
 	if err != nil {
 		return nil, err
 	}
-	items, err := c.pageOf(r.Context(), id, transfer.State(r.URL.Query().Get("state")), after, int(n))
+	var items []transfer.Item
+	states := r.URL.Query()["state"]
+	switch {
+	case len(states) < 2:
+		items, err = c.pageOf(r.Context(), id, transfer.State(strings.Join(states, "")), after, int(n))
+	case after != 0 || len(states) > mostStates:
+		err = wire.Refuse(http.StatusBadRequest, "after=%d: only the files in one state have pages; of %d states at most the first files are shown", after, mostStates)
+	default:
+		items, err = c.queue.First(r.Context(), id, statesOf(states), int(n))
+	}
 	if err != nil {
 		return nil, c.refusal(err)
 	}
@@ -228,6 +239,13 @@ func (c *Coordinator) items(r *http.Request, _ *struct{}) ([]transfer.Item, erro
 		}
 	}
 	return filled(items), nil
+}
+
+func statesOf(names []string) (all []transfer.State) {
+	for _, n := range names {
+		all = append(all, transfer.State(n))
+	}
+	return all
 }
 
 // pageOf reads on over pages that are empty but not the last.
@@ -275,7 +293,7 @@ func (c *Coordinator) attempts(r *http.Request, _ *struct{}) ([]transfer.Attempt
 		list, err = c.queue.Attempts(r.Context(), item)
 		list = list[:min(len(list), int(n))]
 	} else {
-		last := transfer.Attempt{Item: after, Late: after != 0}
+		last := transfer.Attempt{Item: after, Late: r.URL.Query().Get("late") != "false"}
 		last.Epoch = epoch
 		list, err = c.queue.RequestAttempts(r.Context(), id, last, int(n))
 	}

@@ -147,51 +147,86 @@ const window = 10_000
 // id (0: from the first) in a state, or ("") in all. next is what to give as
 // after for the next page, 0 at the end; a page may be empty and not the last.
 func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
-	n = min(max(n, 1), 10_000)
-	first, last := max(after, id*perRequest), (id+1)*perRequest
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		r, err := requestRow(tx, id)
+		if err != nil {
+			return err
+		}
+		files, after, err := page(tx, r, s, after, min(max(n, 1), 10_000))
+		if err != nil {
+			return err
+		}
+		next = after
+		items, err = q.shown(tx, r, files)
+		return err
+	})
+	return items, next, err
+}
+
+// First are the first n files of a request in these states, all as they stand at
+// one moment: those in the first state, then those in the next.
+func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n int) (items []transfer.Item, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		r, err := requestRow(tx, id)
+		if err != nil {
+			return err
+		}
+		var all []*file
+		for _, s := range states {
+			for after := int64(0); len(all) < n; {
+				var some []*file
+				if some, after, err = page(tx, r, s, after, min(n-len(all), 10_000)); err != nil {
+					return err
+				}
+				all = append(all, some...)
+				if after == 0 {
+					break
+				}
+			}
+		}
+		items, err = q.shown(tx, r, all)
+		return err
+	})
+	return items, err
+}
+
+// page reads what Items is to show.
+func page(tx *db.Tx, r *request, s transfer.State, after int64, n int) (files []*file, next int64, err error) {
+	first, last := max(after, r.ID*perRequest), (r.ID+1)*perRequest
 	code := map[transfer.State]string{transfer.Skipped: "5", transfer.Lost: "6", transfer.Dropped: "7"}[s]
 	switch {
 	case s == "":
-		items, err = q.items(ctx, id, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+		files, err = filesOf(tx, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
 	case s == transfer.Leased: // these are few
-		items, err = q.items(ctx, id, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
+		files, err = filesOf(tx, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
 	case code != "": // there is an index of these
-		items, err = q.items(ctx, id, indexed+" AND state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+		files, err = filesOf(tx, indexed+" AND state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
 	case s == transfer.Queued, s == transfer.NoSource:
-		items, err = q.queued(ctx, id, s == transfer.Queued, first, n)
+		files, err = queued(tx, r.ID, s == transfer.Queued, first, n)
 	case s == transfer.Done:
-		return q.sift(ctx, id, first, n)
+		return sift(tx, r, first, n)
 	default:
 		return nil, 0, refused("there is no state %q of files", s)
 	}
-	if len(items) == n {
-		next = items[n-1].ID
+	if len(files) == n {
+		next = files[n-1].id
 	}
-	return items, next, err
+	return files, next, err
+}
+
+func filesOf(tx *db.Tx, where string, args ...any) ([]*file, error) {
+	return db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+where, args...)
 }
 
 // queued are the files of a request that wait, in their order: those of lanes with
 // a site that is up, or those of the others. Where a million have arrived already
 // they are found by the lanes' index, not by looking at each file.
-func (q *Queue) queued(ctx context.Context, id int64, up bool, first int64, n int) (items []transfer.Item, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		items = nil
-		r, err := requestRow(tx, id)
-		if err != nil {
-			return err
-		}
-		ids, err := waiting(tx, id, up, first, n)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE id {{in}} ORDER BY id", ids)
-		if err != nil {
-			return err
-		}
-		items, err = q.shown(tx, r, files)
-		return err
-	})
-	return items, err
+func queued(tx *db.Tx, id int64, up bool, first int64, n int) ([]*file, error) {
+	ids, err := waiting(tx, id, up, first, n)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return filesOf(tx, "id {{in}} ORDER BY id", ids)
 }
 
 func waiting(tx *db.Tx, id int64, up bool, first int64, n int) (ids []int64, err error) {
@@ -217,38 +252,30 @@ func waiting(tx *db.Tx, id int64, up bool, first int64, n int) (ids []int64, err
 }
 
 // sift looks through a window of files for those that have arrived.
-func (q *Queue) sift(ctx context.Context, id, first int64, n int) (items []transfer.Item, next int64, err error) {
-	var count transfer.Counts
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		r, err := requestRow(tx, id)
-		if err == nil {
-			count = r.Count
-		}
-		return err
-	})
-	if err != nil || count.Done == 0 {
-		return nil, 0, err
+func sift(tx *db.Tx, r *request, first int64, n int) (files []*file, next int64, err error) {
+	if r.Count.Done == 0 {
+		return nil, 0, nil
 	}
-	end := min(first+window, id*perRequest+count.Files)
-	items, err = q.items(ctx, id, "id > ? AND id <= ? AND state = 4 ORDER BY id LIMIT ?", first, end, n)
+	last := r.ID*perRequest + r.Count.Files
+	end := min(first+window, last)
+	files, err = filesOf(tx, "id > ? AND id <= ? AND state = 4 ORDER BY id LIMIT ?", first, end, n)
 	switch {
-	case len(items) == n:
-		next = items[n-1].ID
-	case end < id*perRequest+count.Files:
+	case len(files) == n:
+		next = files[n-1].id
+	case end < last:
 		next = end
 	}
-	return items, next, err
+	return files, next, err
 }
 
 // items reads files of a request and says of those that wait what for.
 func (q *Queue) items(ctx context.Context, id int64, where string, args ...any) (items []transfer.Item, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		items = nil
 		r, err := requestRow(tx, id)
 		if err != nil {
 			return err
 		}
-		files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+where, args...)
+		files, err := filesOf(tx, where, args...)
 		if err != nil {
 			return err
 		}

@@ -88,9 +88,16 @@ func (e *edit) fitting(all []*lease) ([]*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := map[string]int64{}
+	room, enough := map[string]int64{}, map[string]bool{}
 	for _, l := range all {
-		if _, known := room[l.dest]; known || sites[l.dest].Free < 0 {
+		if _, known := room[l.dest]; known || enough[l.dest] || sites[l.dest].Free < 0 {
+			continue
+		}
+		d, err := demandOf(e.tx, l.dest)
+		if err != nil {
+			return nil, err
+		}
+		if enough[l.dest] = d.bytes <= sites[l.dest].Free; enough[l.dest] {
 			continue
 		}
 		promised, err := promised(e.tx, l.dest)
@@ -112,6 +119,17 @@ func (e *edit) fitting(all []*lease) ([]*lease, error) {
 	}), nil
 }
 
+// A demand is what is asked for at a site, and not there yet. What is on its way
+// there is a part of it: where there is room for all, nobody need add up that.
+type demand struct {
+	requests, bytes int64
+}
+
+func demandOf(tx *db.Tx, dest string) (d demand, err error) {
+	err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(bytes_n - there_bytes), 0) AS BIGINT) FROM request WHERE ended = 0 AND dest = ?", dest).Scan(&d.requests, &d.bytes)
+	return d, err
+}
+
 // promised are the bytes on their way to a site that are not there yet.
 func promised(tx *db.Tx, dest string) (n int64, err error) {
 	err = tx.Row("SELECT CAST(COALESCE(SUM(CASE WHEN size > moved THEN size - moved ELSE 0 END), 0) AS BIGINT) FROM lease WHERE dest = ?", dest).Scan(&n)
@@ -128,13 +146,16 @@ func (e *edit) give(all []*lease) ([]transfer.Lease, error) {
 	for _, l := range all {
 		items = append(items, l.item)
 	}
-	mine, err := leases(e.tx, items)
-	if err != nil {
-		return nil, err
+	var mine []int64
+	if len(items) > 0 {
+		var err error
+		if mine, err = db.Column[int64](e.tx, "SELECT item FROM lease WHERE item {{in}} ORDER BY item", items); err != nil {
+			return nil, err
+		}
 	}
 	var given []transfer.Lease
 	for _, l := range all {
-		if mine[l.item] == nil {
+		if _, there := slices.BinarySearch(mine, l.item); !there {
 			continue // another request brings the same file
 		}
 		f := e.files[l.item]

@@ -86,8 +86,9 @@ type view struct {
 	requests  map[int64]*request // with a part of their columns only
 	lanes     map[int64][]*lane
 	all       []contender
-	room      int64 // -1: not known
+	room      int64 // -1: not known, or enough for all that is asked for
 	promised  int64
+	alone     bool // no other request could bring a file there
 	files     map[int64][]*file
 	replicas  map[int64][]replica
 	elsewhere map[int64]int64 // item that brings a file now
@@ -131,6 +132,13 @@ func (q *Queue) view(tx *db.Tx, w Want) (*view, error) {
 		return nil, err
 	}
 	v := &view{sites: sites, requests: map[int64]*request{}, lanes: map[int64][]*lane{}, room: sites[w.Dest].Free}
+	d, err := demandOf(tx, w.Dest)
+	if err != nil {
+		return nil, err
+	}
+	if v.alone = d.requests == 1; d.bytes <= v.room {
+		v.room = -1
+	}
 	open, err := db.All(tx, scanOpen, `SELECT id, dest, sources, mode, share, priority, unchecked FROM request
 		WHERE ended = 0 AND dest = ? AND stop = '' AND ready_n > 0 AND status IN ('resolving', 'running') ORDER BY id`, w.Dest)
 	if err != nil {
@@ -199,8 +207,13 @@ func (v *view) read(tx *db.Tx, w Want, turns []int64) error {
 	if v.replicas, err = readReplicas(tx, all); err != nil {
 		return err
 	}
-	if v.promised, err = promised(tx, w.Dest); err != nil {
-		return err
+	if v.room >= 0 {
+		if v.promised, err = promised(tx, w.Dest); err != nil {
+			return err
+		}
+	}
+	if v.alone {
+		return nil
 	}
 	held, err := db.All(tx, scanLease, "SELECT "+leaseColumns+" FROM lease WHERE dest = ? AND file {{in}}", w.Dest, numbers(all))
 	for _, l := range held {

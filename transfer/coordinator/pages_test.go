@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"testing"
+
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// Attempts come page by page, and none is left out: not even the late one whose
+// first is the last of a page.
+func TestAttemptsComeByPages(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	const files = 600
+	_, b, q := h.pair(files)
+	var all []transfer.Outcome
+	for len(all) < files {
+		var some []transfer.Outcome
+		for _, l := range b.some() {
+			some = append(some, did(l))
+		}
+		if _, err := b.report(some...); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, some...)
+	}
+	for i := range all[1:] {
+		all[i+1].Fault, all[i+1].Reason = transfer.Transient, "said once more"
+	}
+	if _, err := b.report(all[1:]...); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[transfer.Hold][2]int{}
+	err := h.admin.EachAttempt(t.Context(), q.ID, func(a transfer.Attempt) error {
+		n := seen[transfer.Hold{Item: a.Item, Epoch: a.Epoch}]
+		if a.Late {
+			n[1]++
+		} else {
+			n[0]++
+		}
+		seen[transfer.Hold{Item: a.Item, Epoch: a.Epoch}] = n
+		return nil
+	})
+	if err != nil || len(seen) != files {
+		t.Fatalf("attempts at %d files, %v", len(seen), err)
+	}
+	alone := 0
+	for at, n := range seen {
+		if n[0] != 1 || n[1] > 1 {
+			t.Errorf("%v came %d times, late %d times", at, n[0], n[1])
+		}
+		if n[1] == 0 {
+			alone++
+		}
+	}
+	if alone != 1 {
+		t.Errorf("%d files have no late attempt, one is to have none", alone)
+	}
+	if some, err := h.admin.Attempts(t.Context(), q.ID, 0, 1100); err != nil || len(some) != 1100 {
+		t.Errorf("%d attempts, %v", len(some), err)
+	}
+}
+
+// Files in several states come in one answer, which has no pages.
+func TestFirstFilesOfManyStates(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	_, b, q := h.pair(5)
+	leases := b.some()
+	gone := did(leases[0])
+	gone.Fault, gone.Reason = transfer.Permanent, "no"
+	if _, err := b.report(gone); err != nil {
+		t.Fatal(err)
+	}
+	items, err := h.admin.First(t.Context(), q.ID, []transfer.State{transfer.Lost, transfer.Leased, transfer.Queued}, 0)
+	if err != nil || len(items) != 5 || items[0].State != transfer.Lost || items[0].ID != leases[0].Item {
+		t.Errorf("%+v, %v", items, err)
+	}
+	_, err = h.admin.First(t.Context(), q.ID, []transfer.State{transfer.Lost, "lost?"}, 0)
+	if wire.Status(err)/100 != 4 {
+		t.Errorf("a state that is none: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"weir/transfer"
+)
+
+// The first files in several states are those that each state alone has, one after
+// the other.
+func TestFirst(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 12, "A")
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		l := w.lease("C", 6)
+		w.report(success(l[0]), success(l[1]), failure(l[2], transfer.Permanent, "no"), failure(l[3], transfer.Transient, "later"))
+		states := []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Done}
+		for n := range 14 {
+			var want []transfer.Item
+			for _, s := range states {
+				some, _, err := w.Items(w.ctx, r.ID, s, 0, 12)
+				w.must(err)
+				want = append(want, some...)
+			}
+			want = want[:min(n, len(want))]
+			got, err := w.First(w.ctx, r.ID, states, n)
+			w.must(err)
+			if !slices.Equal(got, want) {
+				w.t.Errorf("first %d: %+v, not %+v", n, got, want)
+			}
+		}
+		if _, err := w.First(w.ctx, r.ID, []transfer.State{transfer.Lost, "lost?"}, 10); !errors.Is(err, ErrRefused) {
+			w.t.Errorf("of a state that is none: %v", err)
+		}
+		if _, err := w.First(w.ctx, 99, states, 10); !errors.Is(err, ErrNotFound) {
+			w.t.Errorf("of no request: %v", err)
+		}
+	})
+}
+
+// Where there is room for all that is asked for nothing is added up; as soon as
+// more is asked for, what is on its way counts.
+func TestRoomForAll(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		w.dataset("/d", 5, "A") // of 1000 to 1004 bytes
+		w.dataset("/e", 5, "A")
+		const room = 5010 // for one of them
+		w.site("C", true, room)
+		w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		taken := w.lease("C", 3)
+		if len(taken) != 3 {
+			w.t.Fatalf("%+v", taken)
+		}
+		second := w.submit(transfer.Submission{Dataset: "/e", To: "C"})
+		for range 5 {
+			taken = append(taken, w.lease("C", 10)...)
+		}
+		var sum int64
+		for _, l := range taken {
+			sum += l.Size
+		}
+		if sum > room || len(taken) < 4 {
+			w.t.Errorf("%d files of %d bytes were begun where %d are free", len(taken), sum, room)
+		}
+		for _, l := range taken {
+			w.report(success(l))
+		}
+		w.site("C", true, 1<<40)
+		w.pass(otherPause + spacePause)
+		for range 3 {
+			for _, l := range w.lease("C", 10) {
+				w.report(success(l))
+			}
+		}
+		if r := w.get(second.ID); r.Status != transfer.Completed {
+			w.t.Errorf("%+v", r)
+		}
+	})
+}
