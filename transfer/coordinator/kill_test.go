@@ -197,6 +197,10 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	a, b := h.place("A", true), h.place("B", false)
 	a.write("/store/run1", 300, 20_000)
 	h.scan("/store/run1", "A")
+	until(t, "both sites are there", func() bool {
+		sites, err := h.admin.Sites(t.Context())
+		return err == nil && len(sites) == 2
+	})
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
 	if err != nil {
 		t.Fatal(err)
