@@ -98,6 +98,18 @@ type NewToken struct {
 	Life    time.Duration `json:"life_ns"`
 }
 
+// A Token is one that somebody was given. What he shows is nowhere kept.
+type Token struct {
+	ID        string    `json:"id"`
+	Subject   string    `json:"subject"`
+	Roles     []string  `json:"roles"`
+	By        string    `json:"made_by"` // who asked for it
+	Made      time.Time `json:"made"`
+	Expires   time.Time `json:"expires"`
+	RevokedBy string    `json:"revoked_by,omitempty"`
+	Revoked   time.Time `json:"revoked,omitzero"`
+}
+
 // A Try is an attempt of the past with what is needed to judge predictions.
 type Try struct {
 	Attempt

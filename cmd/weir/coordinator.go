@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/unit"
+	"weir/internal/wire"
 	"weir/monitor"
 	"weir/transfer/client"
 	"weir/transfer/coordinator"
@@ -42,7 +43,9 @@ coordinator that was killed goes on with what it finds there.
 
 On this machine agents and commands of this user find it by themselves: it writes
 where it is, and a token, into a file that only this user can read. For others make
-tokens with weir coordinator token. Its certificate is its own, and known by the pin
+tokens with weir coordinator token. While a coordinator that was written there before
+answers it stays there: a second one is found with WEIR_CONFIG=FILE in the environment of
+all of them. Its certificate is its own, and known by the pin
 that is printed, unless --cert names one.`,
 		Example: `  weir coordinator
   weir coordinator --listen :9443 --url https://weir.example.org:9443 --approve-up-to 1TB
@@ -182,7 +185,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 	if err != nil {
 		return err
 	}
-	if err := forThisUser(client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}, s); err != nil {
+	if err := forThisUser(ctx, client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}, s); err != nil {
 		s.tell("weir: commands on this machine do not find the coordinator by themselves: %v\n", err)
 	}
 	if _, err := fmt.Fprintf(s.out, "coordinator at %s\n", address(c.URL(), c.Pin())); err != nil {
@@ -201,8 +204,9 @@ func address(at, pin string) string {
 }
 
 // forThisUser leaves where the coordinator is for agents and commands of this user
-// on this machine. What is said there of one elsewhere stays.
-func forThisUser(conf client.Config, s streams) error {
+// on this machine. What is said there of one elsewhere stays, and so does what is said
+// of one here that answers.
+func forThisUser(ctx context.Context, conf client.Config, s streams) error {
 	path, err := client.File()
 	if err != nil {
 		return err
@@ -212,11 +216,27 @@ func forThisUser(conf client.Config, s streams) error {
 			s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator and --token-file for this one\n", path, line(known.URLs[0]))
 			return nil
 		}
-		if known.Pin != conf.Pin {
-			s.tell("weir: commands of this user ask this coordinator from now on, no longer the one at %s\n", line(known.URLs[0]))
+		if moved := known.Pin == conf.Pin && conf.Pin != ""; !moved && answers(ctx, known) {
+			s.tell("weir: commands of this user ask another coordinator, which runs at %s: it stays so\n"+
+				"weir: for this one start it, and what is to ask it, with a file of its own in the environment: WEIR_CONFIG=FILE\n", line(known.URLs[0]))
+			return nil
+		} else if !moved {
+			s.tell("weir: commands of this user ask this coordinator from now on: the one at %s does not answer any more\n", line(known.URLs[0]))
 		}
 	}
 	return conf.Save(path)
+}
+
+// answers tells whether a coordinator is there.
+func answers(ctx context.Context, conf client.Config) bool {
+	conf.Wait = 3 * time.Second
+	c, err := client.New(conf)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_, err = c.Sites(ctx)
+	return err == nil || wire.Status(err) != 0
 }
 
 // isHere tells whether a URL is of this machine.

@@ -20,14 +20,15 @@ func tokenCommand(s streams) *cobra.Command {
 		Use:   "token {--site SITE | --name NAME --role ROLES}",
 		Short: "Make a token for an agent or a user",
 		Long: `Has the coordinator make a token and prints it. It is a secret: who has it may do
-what it says until it ends. An agent of a site needs one for that site; users have
-roles:
+what it says until it ends, or is revoked. An agent of a site needs one for that site;
+users have roles:
   read      see everything but secrets
   submit    ask for datasets, cancel and retry one's own requests
   approve   let requests begin, reject, cancel and retry them
   admin     all of it, and sites, datasets and tokens`,
 		Example: `  weir coordinator token --site B > b.token
-  weir coordinator token --name alice --role submit --life 90d > alice.token`,
+  weir coordinator token --name alice --role submit --life 90d > alice.token
+  weir coordinator token list`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t, err := newToken(site, name, life, roles)
@@ -35,12 +36,12 @@ roles:
 				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
 			}
 			return f.with(func(d *desk) error {
-				text, err := d.Token(c.Context(), t)
+				text, id, err := d.NamedToken(c.Context(), t)
 				switch {
 				case err != nil:
 					return err
 				case f.json:
-					return writeJSON(s.out, map[string]any{"token": text, "subject": t.Subject, "roles": t.Roles, "expires": time.Now().Add(t.Life)})
+					return writeJSON(s.out, map[string]any{"token": text, "id": id, "subject": t.Subject, "roles": t.Roles, "expires": time.Now().Add(t.Life)})
 				}
 				if site != "" {
 					s.tell("start the agent with: weir agent --site %s --root DIR --coordinator %s --token-file FILE\n", site, d.name())
@@ -56,6 +57,7 @@ roles:
 	fs.StringVar(&name, "name", "", "for the user of this `NAME`")
 	fs.StringSliceVar(&roles, "role", nil, "what the user may do: `ROLES`, of read, submit, approve, admin")
 	fs.StringVar(&life, "life", "365d", "how `LONG` it is good, as in 12h or 90d")
+	c.AddCommand(tokenListCommand(s), tokenRevokeCommand(s))
 	_ = c.RegisterFlagCompletionFunc("site", completeSites) // the flags are there
 	_ = c.RegisterFlagCompletionFunc("role", completeWords(true, "read", "submit", "approve", "admin"))
 	return c

@@ -122,6 +122,7 @@ type Grant struct {
 	Scopes   []string      // such as those of Path, or weir.read
 	Life     time.Duration // from now on
 	Early    time.Duration // before now in which it is good, too: for clocks that are put right
+	ID       string        // what nobody else's is called; "": one is made
 	Size     *int64        // most bytes that may be stored with it, see Claims.Most; nil: nothing is said of it
 }
 
@@ -132,6 +133,9 @@ type payload struct {
 	Version string `json:"wlcg.ver"`
 	Size    *int64 `json:"weir.size,omitempty"`
 }
+
+// NewID returns a name for a token that no other one has: 26 letters and digits.
+func NewID() string { return strings.ToLower(rand.Text()) }
 
 // Mint makes a token. It fails if the Grant could not be checked afterwards: no
 // audience, no time to live, scopes that are wrong.
@@ -146,13 +150,12 @@ func (i *Issuer) Mint(g Grant) (string, error) {
 	case g.Subject == "" || len(g.Audience) == 0 || g.Life <= 0:
 		return "", errors.New("token: cannot be made: it needs a subject, an audience and a time to live")
 	}
-	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
-		return "", fmt.Errorf("token: %w", err)
+	if g.ID == "" {
+		g.ID = NewID()
 	}
 	now := i.now()
 	p := payload{Scope: text, Version: "1.0", Size: g.Size, Claims: jwt.Claims{
-		Issuer: i.url, Subject: g.Subject, Audience: g.Audience, ID: base64.RawURLEncoding.EncodeToString(id),
+		Issuer: i.url, Subject: g.Subject, Audience: g.Audience, ID: g.ID,
 		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-g.Early)), Expiry: jwt.NewNumericDate(now.Add(g.Life)),
 	}}
 	t, err := jwt.Signed(i.signer).Claims(p).Serialize()

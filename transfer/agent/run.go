@@ -112,6 +112,9 @@ func (a *Agent) answered(err error) (refused bool) {
 		a.log.Info("the coordinator answers again")
 	case status == http.StatusGone:
 		a.known = false
+	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && !a.away:
+		a.away = true
+		a.log.Error("the coordinator does not take this agent's token any more: start it again with another one; copies that run go on, and what there is to tell is kept", "error", err)
 	case status == http.StatusConflict && !a.away:
 		a.away = true
 		a.log.Warn("the coordinator has another agent in the place of this one: copies go on, and it is asked again", "error", err)

@@ -195,11 +195,29 @@ func (c *Client) Samples(ctx context.Context, site string, after time.Time, n in
 
 // Token has the coordinator make a token. POST /api/v1/tokens
 func (c *Client) Token(ctx context.Context, t transfer.NewToken) (string, error) {
+	raw, _, err := c.NamedToken(ctx, t)
+	return raw, err
+}
+
+// NamedToken is Token, and tells by which name the token is revoked.
+func (c *Client) NamedToken(ctx context.Context, t transfer.NewToken) (raw, id string, err error) {
 	type answer struct {
 		Token string `json:"token"`
+		ID    string `json:"id"`
 	}
 	a, err := post[answer](ctx, c, "/api/v1/tokens", t)
-	return a.Token, err
+	return a.Token, a.ID, err
+}
+
+// Tokens returns the tokens that were made and have not ended, or lately, the newest
+// first. GET /api/v1/tokens
+func (c *Client) Tokens(ctx context.Context) ([]transfer.Token, error) {
+	return get[[]transfer.Token](ctx, c, "/api/v1/tokens", nil)
+}
+
+// RevokeToken takes a token back. Once more is no error. POST /api/v1/tokens/ID/revoke
+func (c *Client) RevokeToken(ctx context.Context, id string) (transfer.Token, error) {
+	return post[transfer.Token](ctx, c, "/api/v1/tokens/"+url.PathEscape(id)+"/revoke", struct{}{})
 }
 
 // PageCode has the coordinator make a code that signs a browser in once, with the

@@ -195,6 +195,9 @@ func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.W
 		}
 		select {
 		case <-a.bell:
+			if id := callerOf(r).token; c.revoked.has(id) {
+				return transfer.Work{}, errRevoked(id)
+			}
 		case <-late.C:
 			return transfer.Work{}, nil
 		case <-r.Context().Done():

@@ -61,7 +61,7 @@ func TestRoles(t *testing.T) {
 		"storage.read:/": "",
 	}
 	for role, may := range allowed {
-		raw, err := h.mintRole("ann", []string{role}, time.Hour)
+		raw, _, err := h.mintRole(ctx, "ann", []string{role}, time.Hour, "the test")
 		if role == "" {
 			raw, err = "", nil
 		}

@@ -87,6 +87,9 @@ type Coordinator struct {
 	third sync.WaitGroup // copies that third parties make
 	lost  lostOnes
 
+	revoked revoked
+	ready   atomic.Bool // to say who asks
+
 	listening atomic.Int64 // who follows events
 }
 
@@ -162,6 +165,9 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if err = c.db.Migrate(ctx, "coordinator", schema()); err != nil {
 		return err
 	}
+	if err = c.openRevoked(ctx); err != nil {
+		return err
+	}
 	return c.openHub(ctx)
 }
 
@@ -200,7 +206,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 		}
 	}
 	c.url = strings.TrimSuffix(c.url, "/")
-	if err := c.openTokens(); err != nil {
+	if err := c.openTokens(ctx); err != nil {
 		return err
 	}
 	trust, err := wire.Trust(c.conf.SiteCA)
@@ -212,6 +218,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 		return err
 	}
 	c.routes()
+	c.ready.Store(true)
 	return nil
 }
 
@@ -265,7 +272,7 @@ func (c *Coordinator) secure() (*tls.Config, error) {
 
 // openTokens makes ready to sign and to check tokens, and leaves one for the
 // administrator.
-func (c *Coordinator) openTokens() error {
+func (c *Coordinator) openTokens(ctx context.Context) error {
 	dir := c.conf.State
 	name, err := keepName(dir, c.conf.URL, c.url)
 	if err != nil {
@@ -278,18 +285,7 @@ func (c *Coordinator) openTokens() error {
 	if err != nil {
 		return err
 	}
-	_, err = keepFile(filepath.Join(dir, adminFile), func() ([]byte, error) {
-		t, err := c.mintRole("administrator", []string{mayAdmin}, adminLife)
-		return []byte(t + "\n"), err
-	})
-	return err
-}
-
-// adminLife is that of the token that the first start leaves.
-const adminLife = 10 * 365 * 24 * time.Hour
-
-func (c *Coordinator) mintRole(who string, roles []string, life time.Duration) (string, error) {
-	return c.issuer.Mint(token.Grant{Subject: who, Audience: []string{c.issuer.URL()}, Scopes: roles, Life: life, Early: 24 * time.Hour})
+	return c.openAdmin(ctx)
 }
 
 func (c *Coordinator) openPage() (err error) {

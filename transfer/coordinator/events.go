@@ -60,7 +60,7 @@ func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
 			case <-r.Context().Done():
 				return
 			}
-			if c.closing() {
+			if c.closing() || c.revoked.has(callerOf(r).token) {
 				return
 			}
 		}

@@ -28,6 +28,8 @@ const (
 type caller struct {
 	name  string
 	roles []string
+	token string // the name of what was shown, "" of a certificate
+	since time.Time
 	until time.Time
 }
 
@@ -62,6 +64,9 @@ func need(r *http.Request, role string) (caller, error) {
 // check lets in who shows a token of ours, has a browser's session, or comes with
 // a certificate whose name was configured.
 func (c *Coordinator) check(r *http.Request) (context.Context, error) {
+	if !c.ready.Load() {
+		return nil, &wire.Error{Status: http.StatusServiceUnavailable, Text: "the coordinator has just been started: ask again", After: time.Second}
+	}
 	raw := wire.Bearer(r)
 	if raw == "" && c.page != nil {
 		var err error
@@ -96,7 +101,10 @@ func (c *Coordinator) holder(ctx context.Context, raw string) (caller, error) {
 	case err != nil:
 		return caller{}, wire.Refuse(http.StatusUnauthorized, "%s", err.Error())
 	}
-	return caller{name: claims.Subject, roles: rolesOf(claims), until: claims.Expires}, nil
+	if c.revoked.has(claims.ID) {
+		return caller{}, errRevoked(claims.ID)
+	}
+	return caller{name: claims.Subject, roles: rolesOf(claims), token: claims.ID, since: claims.Issued, until: claims.Expires}, nil
 }
 
 // rolesOf are the roles in a token, in the order of their weight.

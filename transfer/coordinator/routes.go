@@ -1,9 +1,7 @@
 package coordinator
 
 import (
-	"fmt"
 	"net/http"
-	"time"
 
 	"weir/internal/wire"
 	"weir/transfer"
@@ -41,6 +39,8 @@ func (c *Coordinator) routes() {
 	wire.Answer(s, "GET "+api+"history", 0, c.tries)
 	wire.Answer(s, "GET "+api+"samples", 0, c.listSamples)
 	wire.Answer(s, "POST "+api+"tokens", small, c.newToken)
+	wire.Answer(s, "GET "+api+"tokens", 0, c.tokens)
+	wire.Answer(s, "POST "+api+"tokens/{id}/revoke", small, c.revoke)
 	s.Mount("GET "+api+"events", http.HandlerFunc(c.events))
 	s.Mount("GET /metrics", http.HandlerFunc(c.metrics))
 
@@ -59,49 +59,4 @@ func (c *Coordinator) routes() {
 	s.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answerError(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
 	}))
-}
-
-// Lives of tokens that users are given.
-const (
-	usualLife   = 30 * 24 * time.Hour
-	longestLife = 10 * 365 * 24 * time.Hour
-)
-
-// newToken makes a token.
-func (c *Coordinator) newToken(r *http.Request, in *transfer.NewToken) (answer struct {
-	Token string `json:"token"`
-}, err error) {
-	who, err := need(r, mayAdmin)
-	if err != nil {
-		return answer, err
-	}
-	if in.Life == 0 {
-		in.Life = usualLife
-	}
-	err = fitToken(in)
-	if err == nil {
-		answer.Token, err = c.mintRole(in.Subject, in.Roles, in.Life)
-	}
-	if err != nil {
-		return answer, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
-	}
-	c.log.Info("a token was made", "for", in.Subject, "roles", in.Roles, "life", in.Life.String(), "by", who.name)
-	return answer, nil
-}
-
-func fitToken(in *transfer.NewToken) error {
-	switch {
-	case in.Subject == "" || len(in.Subject) > 200:
-		return fmt.Errorf("a token is for somebody: a name of at most 200 letters")
-	case len(in.Roles) == 0 || len(in.Roles) > 100:
-		return fmt.Errorf("a token has roles: between 1 and 100 of them")
-	case in.Life < time.Second || in.Life > longestLife:
-		return fmt.Errorf("a token lives for a second at least, and %d days at most", int(longestLife.Hours()/24))
-	}
-	for _, role := range in.Roles {
-		if err := roleIsOne(role); err != nil {
-			return err
-		}
-	}
-	return nil
 }

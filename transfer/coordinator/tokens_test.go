@@ -1,0 +1,143 @@
+package coordinator
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// Tokens are listed with who made them, and taken back one by one: whoever shows one
+// is refused, now and after a restart, and nobody else.
+func TestTokensAreRevoked(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conf Config) {
+		conf.State = t.TempDir()
+		h := start(t, conf)
+		ctx := t.Context()
+		raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "ann", Roles: []string{mayRead, maySubmit}, Life: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ann, bob := h.client(raw), h.as("bob", mayRead)
+		all, err := h.admin.Tokens(ctx)
+		if err != nil || len(all) != 3 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		by := map[string]transfer.Token{}
+		for _, k := range all {
+			by[k.Subject] = k
+		}
+		if k := by["ann"]; k.ID != id || strings.Join(k.Roles, " ") != "weir.read weir.submit" || k.By != "administrator" || k.Expires.Sub(k.Made) != time.Hour || !k.Revoked.IsZero() {
+			t.Errorf("%+v", k)
+		}
+		if k := by["administrator"]; !strings.Contains(k.By, "at its start") {
+			t.Errorf("%+v", k)
+		}
+		if _, err := bob.Tokens(ctx); wire.Status(err) != http.StatusForbidden {
+			t.Errorf("bob lists tokens: %v", err)
+		}
+		if _, err := bob.RevokeToken(ctx, id); wire.Status(err) != http.StatusForbidden {
+			t.Errorf("bob revokes one: %v", err)
+		}
+		if _, err := h.admin.RevokeToken(ctx, "none"); wire.Status(err) != http.StatusNotFound || !strings.Contains(err.Error(), "token list") {
+			t.Errorf("one that is not there: %v", err)
+		}
+		if _, err := ann.Sites(ctx); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			if k, err := h.admin.RevokeToken(ctx, id); err != nil || k.RevokedBy != "administrator" || k.Revoked.IsZero() {
+				t.Errorf("%+v, %v", k, err)
+			}
+		}
+		refused := func(when string) {
+			t.Helper()
+			if _, err := ann.Sites(ctx); wire.Status(err) != http.StatusUnauthorized || !strings.Contains(err.Error(), "was revoked") || strings.Contains(err.Error(), raw) {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		refused("at once")
+		if _, err := bob.Sites(ctx); err != nil {
+			t.Errorf("bob: %v", err)
+		}
+		old, err := h.Admin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.admin.RevokeToken(ctx, by["administrator"].ID); err != nil {
+			t.Fatal(err)
+		}
+		h.end()
+		h.begin()
+		ann = h.client(raw)
+		refused("after a restart")
+		if now, err := h.Admin(); err != nil || now == old {
+			t.Errorf("the administrator has the token that was revoked: %v", err)
+		}
+		if all, err = h.admin.Tokens(ctx); err != nil || len(all) != 4 {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+// An agent whose token is revoked while its question for work waits hears it at
+// once, and so does who follows events; others go on.
+func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	ctx := t.Context()
+	raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "agent of A", Roles: []string{agentOf + "A", mayRead}, Life: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := h.robot("A"), h.robot("B")
+	a.ask = h.client(raw)
+	a.hello("")
+	b.hello("")
+	answers := map[*robot]chan error{a: make(chan error, 1), b: make(chan error, 1)}
+	for r, answer := range answers {
+		go func() {
+			_, err := r.ask.Work(ctx, transfer.WorkAsk{Site: r.site, Session: r.session, Slots: 1})
+			answer <- err
+		}()
+	}
+	follows, ended := make(chan struct{}, 1000), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = a.ask.Events(ctx, 0, func(transfer.Event) error { follows <- struct{}{}; return nil })
+	}()
+	<-follows
+	until(t, "both wait", func() bool {
+		h.hub.mu.Lock()
+		defer h.hub.mu.Unlock()
+		return h.hub.agents["A"].waiting && h.hub.agents["B"].waiting
+	})
+	begin := time.Now()
+	if _, err := h.admin.RevokeToken(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answers[a]; wire.Status(err) != http.StatusUnauthorized {
+		t.Errorf("its question for work: %v", err)
+	}
+	if took := time.Since(begin); took > patience {
+		t.Errorf("it waited for %v", took)
+	}
+	<-ended
+	if _, err := a.report(); wire.Status(err) != http.StatusUnauthorized {
+		t.Errorf("its report: %v", err)
+	}
+	if _, err := b.report(); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+	select {
+	case err := <-answers[b]:
+		if wire.Status(err) == http.StatusUnauthorized {
+			t.Error(err)
+		}
+	default: // it waits on
+	}
+}
