@@ -151,8 +151,8 @@ func (p *pull) look(ctx context.Context) error {
 	return nil
 }
 
-// streams is how many connections a file is worth. Files that are copied at once
-// share them: writers of one file wait for each other.
+// streams is how many connections a file is worth at most, see run. Files that are
+// copied at once share them: writers of one file wait for each other.
 func (p *pull) streams() int {
 	switch {
 	case p.whole:
@@ -170,7 +170,8 @@ const (
 )
 
 // run fetches what is in the queue over several connections at once, and beside
-// it asks the source for its checksum.
+// it asks the source for its checksum. Unless it is said how many, there is one
+// until that tells that the source is far away.
 func (p *pull) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -183,13 +184,21 @@ func (p *pull) run(ctx context.Context) error {
 		})
 	}
 	n := min(p.streams(), p.queue.len())
-	for range n {
-		all.Go(func() {
-			if err := p.stream(ctx, n > 1); err != nil {
-				cancel(err)
-			}
-		})
+	var more func()
+	stream := func() {
+		if err := p.stream(ctx, n > 1, more); err != nil {
+			cancel(err)
+		}
 	}
+	more = sync.OnceFunc(func() {
+		for range n - 1 {
+			all.Go(stream)
+		}
+	})
+	if p.l.Streams > 0 {
+		more()
+	}
+	all.Go(stream)
 	all.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -2,6 +2,7 @@ package mover
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,4 +51,28 @@ func quiet(c *conn) bool {
 		calm = errors.Is(err, unix.EAGAIN)
 	})
 	return err == nil && calm
+}
+
+// nearby is a round trip within which one connection keeps any network busy: with
+// the 6 MiB that Linux receives ahead, at 6 GB/s.
+const nearby = time.Millisecond
+
+// near tells that the other end of c is so near that more connections would bring
+// nothing sooner, and only wait for each other where they write. What has to be
+// decrypted is worth more of them: each has a processor of its own.
+func near(c *conn) bool {
+	if c.plain == nil {
+		return false
+	}
+	raw, err := c.plain.SyscallConn()
+	if err != nil {
+		return false
+	}
+	trip := time.Duration(0)
+	_ = raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			trip = time.Duration(info.Min_rtt) * time.Microsecond
+		}
+	})
+	return trip > 0 && trip < nearby
 }

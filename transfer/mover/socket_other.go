@@ -7,3 +7,6 @@ func gather(*conn, int64) {}
 
 // quiet cannot be asked here; a request that fails is sent again.
 func quiet(c *conn) bool { return c.in.Buffered() == 0 }
+
+// near is not known here.
+func near(*conn) bool { return false }

@@ -19,7 +19,8 @@ var (
 )
 
 // stream fetches spans of the queue, one after the other, over one connection.
-func (p *pull) stream(ctx context.Context, others bool) error {
+// more begins others: there may be some.
+func (p *pull) stream(ctx context.Context, others bool, more func()) error {
 	file := p.part.file
 	if others { // write, too: each needs a position of its own
 		f, err := p.m.root.OpenFile(partName(p.l.Item, p.l.Epoch), os.O_RDWR, 0)
@@ -34,7 +35,7 @@ func (p *pull) stream(ctx context.Context, others bool) error {
 	for s, ok := p.queue.take(); ok; s, ok = p.queue.take() {
 		for s.from < s.to {
 			before := s.from
-			err := p.span(ctx, file, *buf, &s)
+			err := p.span(ctx, file, *buf, &s, more)
 			if err != nil && !p.again(ctx, s.from-before, err) {
 				return err
 			}
@@ -44,12 +45,15 @@ func (p *pull) stream(ctx context.Context, others bool) error {
 }
 
 // span fetches the bytes of s, and moves its start as they are read back.
-func (p *pull) span(ctx context.Context, file *os.File, buf []byte, s *span) error {
+func (p *pull) span(ctx context.Context, file *os.File, buf []byte, s *span, more func()) error {
 	a, err := p.open(ctx, *s)
 	if err != nil {
 		return err
 	}
 	defer a.close()
+	if !near(a.conn) {
+		more()
+	}
 	a.raw = a.conn.plain != nil && a.left >= 0
 	t := &taker{answer: a, ctx: ctx, file: file, buf: buf}
 	for s.from < s.to {
