@@ -50,8 +50,10 @@ func walk(ctx context.Context, root *os.Root, top string, found func(string) boo
 	if strings.HasPrefix(top, ours) || strings.Contains(top, "/"+ours) {
 		return fmt.Errorf("%s: %w", top, errOurs)
 	}
-	if info, err := root.Stat(dot(top)); err != nil {
-		return err
+	if info, err := root.Stat(dot(top)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s below the site's root", top)
+	} else if err != nil {
+		return ledOut(root, top, err)
 	} else if !info.IsDir() {
 		return fmt.Errorf("%s is no folder", top)
 	}
@@ -100,13 +102,26 @@ var (
 	errChanged = errors.New("it changed while it was read: import it again when it is complete")
 )
 
+// ledOut says what is wrong with a link that leads to no file of the site, and
+// err of all else.
+func ledOut(root *os.Root, name string, err error) error {
+	to, failed := root.Readlink(name)
+	switch {
+	case failed != nil, errors.Is(err, fs.ErrPermission):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("it is a link to %s, which is not there", to)
+	}
+	return fmt.Errorf("it is a link to %s: links are followed only to files below the site's root", to)
+}
+
 // read sums a file. The name must lead to the same, unchanged file before and
 // after.
 func read(ctx context.Context, root *os.Root, name string, buffer []byte, e *catalog.Entry) (err error) {
 	// Not to wait for a writer where a pipe has just taken the name.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return err
+		return ledOut(root, name, err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	before, err := f.Stat()

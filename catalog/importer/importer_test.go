@@ -83,8 +83,8 @@ func TestFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wrong := map[string]bool{}
-	got, err := collect(Folder(t.Context(), opened(t, dir), "/d/", Options{Dataset: "/store/run1", Wrong: func(path string, _ error) { wrong[path] = true }}))
+	wrong := map[string]string{}
+	got, err := collect(Folder(t.Context(), opened(t, dir), "/d/", Options{Dataset: "/store/run1", Wrong: func(path string, err error) { wrong[path] = err.Error() }}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +101,11 @@ func TestFolder(t *testing.T) {
 	left := []string{"d/.weir", "d/.weir.state", "d/absolute", "d/badfolder\xff", "d/bad\xff", "d/broken", "d/circle", "d/line\nend", "d/out", "d/pipe", "d/topipe"}
 	if diff := cmp.Diff(left, slices.Sorted(maps.Keys(wrong))); diff != "" {
 		t.Error(diff)
+	}
+	for path, want := range map[string]string{"d/out": "it is a link to ../../out: links are followed only to files below the site's root", "d/absolute": "a link to /etc/passwd: links", "d/broken": "a link to nowhere, which is not there"} {
+		if !strings.Contains(wrong[path], want) {
+			t.Errorf("%s: %s", path, wrong[path])
+		}
 	}
 	if got, err := collect(Folder(t.Context(), opened(t, filepath.Join(dir, "d/a")), "", Options{})); err != nil || len(got) != 2 || got[1] != strings.ReplaceAll(line("", "", "f2", "d/a/f2"), "path=d/a/f2", "path=") {
 		t.Errorf("%q, %v", got, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -107,7 +108,9 @@ func (f *agentFlags) check() error {
 	if f.door.MaxFile, err = maxFile(f.most); err != nil {
 		return err
 	}
-	if info, err := os.Stat(f.o.Root); err != nil {
+	if info, err := os.Stat(f.o.Root); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--root %s: there is no such folder: make it if the site is to be empty", f.o.Root)
+	} else if err != nil {
 		return fmt.Errorf("--root: %w", err)
 	} else if !info.IsDir() {
 		return fmt.Errorf("--root %s is no folder", f.o.Root)

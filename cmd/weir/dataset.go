@@ -42,13 +42,10 @@ func datasetListCommand(s streams) *cobra.Command {
 			prefix := strings.Join(args, "")
 			return f.with(func(d *desk) error {
 				all, err := datasets(c.Context(), d, prefix)
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case f.json:
-					return writeJSON(s.out, map[string]any{"datasets": append([]catalog.Dataset{}, all...)})
 				}
-				return tellDatasets(s.out, all)
+				return printList(s.out, f.json, "datasets", all, tellDatasets)
 			})
 		},
 	}

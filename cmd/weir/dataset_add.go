@@ -119,7 +119,11 @@ func (f *addFlags) run(ctx context.Context, d *desk, s streams, signals signalSo
 	}
 	switch {
 	case ctx.Err() != nil:
-		s.tell("\nweir: no longer waiting; %s were added so far, and the same command goes on\n", say.Plural(int(all.files), "file"))
+		rest := "the same command adds the others"
+		if f.local+f.csv+f.list == "" {
+			rest = "the agent adds the others, and the same command waits for it again"
+		}
+		s.tell("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(all.files), "file"), rest)
 		return exit{code: exitMissed}
 	case err != nil:
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/analysis"
+	"weir/internal/say"
 	"weir/results"
 )
 
@@ -77,7 +78,7 @@ func usage(c *cobra.Command) {
 	if args := c.Args; args != nil {
 		c.Args = func(cmd *cobra.Command, a []string) error {
 			if err := args(cmd, a); err != nil {
-				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, cmd.CommandPath())}
+				return exit{exitUsage, fmt.Errorf("%s\nSee: %s --help", plainUsage(cmd, a, err), cmd.CommandPath())}
 			}
 			return nil
 		}
@@ -85,6 +86,21 @@ func usage(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		usage(sub)
 	}
+}
+
+// plainUsage says what is wrong with arguments, and what would be right: cobra counts
+// "arg(s)", and has suggestions for the first word only.
+func plainUsage(c *cobra.Command, args []string, err error) string {
+	if strings.Contains(err.Error(), "arg(s)") {
+		return fmt.Sprintf("%s given: use it as %s", say.Plural(len(args), "argument"), c.UseLine())
+	}
+	if c.HasParent() && c.HasSubCommands() && len(args) > 0 {
+		c.SuggestionsMinimumDistance = 2
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			return err.Error() + ": did you mean " + near[0] + "?"
+		}
+	}
+	return err.Error()
 }
 
 func versionCommand(s streams) *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -91,13 +92,10 @@ func siteListCommand(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.with(func(d *desk) error {
 				sites, err := d.Sites(c.Context())
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case f.json:
-					return writeJSON(s.out, map[string]any{"sites": append([]catalog.Site{}, sites...)})
 				}
-				return tellSites(s.out, sites)
+				return printList(s.out, f.json, "sites", sites, tellSites)
 			})
 		},
 	}
@@ -218,13 +216,21 @@ func siteRemoveCommand(s streams) *cobra.Command {
 		Example: "  weir site remove A", Args: cobra.ExactArgs(1), ValidArgsFunction: completeOneSite,
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.with(func(d *desk) error {
+				sites, err := d.Sites(c.Context())
+				if err != nil {
+					return err
+				}
 				if err := d.RemoveSite(c.Context(), args[0]); err != nil {
 					return err
 				}
 				if f.json {
 					return writeJSON(s.out, map[string]string{"removed": args[0]})
 				}
-				_, err := fmt.Fprintf(s.out, "site %s is forgotten; its files are where they were\n", line(args[0]))
+				text := fmt.Sprintf("site %s is forgotten; its files are where they were\n", line(args[0]))
+				if slices.ContainsFunc(sites, func(s catalog.Site) bool { return s.Name == args[0] && s.Up && s.Kind == "agent" }) {
+					text += "its agent runs: until that is ended the site comes back, without its datasets\n"
+				}
+				_, err = fmt.Fprint(s.out, text)
 				return err
 			})
 		},

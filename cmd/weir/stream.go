@@ -106,6 +106,15 @@ func known(x float64) *float64 {
 	return &x
 }
 
+// printList prints things as tell does it for people, or for programs as JSON: a list,
+// empty if there is none, under its name.
+func printList[T any](w io.Writer, asJSON bool, name string, all []T, tell func(io.Writer, []T) error) error {
+	if asJSON {
+		return writeJSON(w, map[string]any{name: append([]T{}, all...)})
+	}
+	return tell(w, all)
+}
+
 // writeJSON prints v as programs read it and people can.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

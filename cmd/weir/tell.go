@@ -68,6 +68,9 @@ func isTerminal(w io.Writer) bool {
 // line, the ends of lines, too.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return ' '
+		}
 		if unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Cf, r) { // Cf turns the direction of text, or hides
 			return '?'
 		}

@@ -26,14 +26,19 @@ type demoDirs struct {
 // there: where none is the space of another disk would be used.
 func parseDemoDirs(given []string, scenarios []*trial.Scenario) (demoDirs, error) {
 	d := demoDirs{all: os.TempDir(), site: map[string]string{}}
+	var sites []string
+	for _, s := range scenarios {
+		sites = append(sites, s.Sites...)
+	}
+	slices.Sort(sites)
+	sites = slices.Compact(sites)
 	for _, g := range given {
 		name, dir, of := strings.Cut(g, "=")
-		of = of && slices.ContainsFunc(scenarios, func(s *trial.Scenario) bool { return slices.Contains(s.Sites, name) })
-		if !of {
+		if of = of && slices.Contains(sites, name); !of {
 			dir = g
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return d, fmt.Errorf("--dir %s: %s is no folder that is there: use DIR, or SITE=DIR for one of the scenarios' sites", g, dir)
+			return d, fmt.Errorf("--dir %s: there is no folder %s: use DIR, or SITE=DIR for one of the sites %s", g, dir, strings.Join(sites, ", "))
 		}
 		dir, err := filepath.Abs(dir)
 		if err != nil {

@@ -47,7 +47,7 @@ func TestDemoRoom(t *testing.T) {
 	if code, said = begin("--dir", "B="+small, "--what-fits", "--json"); code != exitFine || !strings.Contains(said, `"left_out"`) || !strings.Contains(said, "little") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
-	if code, said = begin("--dir", "Q="+small); code != exitUsage || !strings.Contains(said, "no folder") {
+	if code, said = begin("--dir", "Q="+small); code != exitUsage || !strings.Contains(said, "sites A, B") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	for _, d := range []string{dir, small} {

@@ -117,14 +117,11 @@ func TestTransferPage(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "curl")
 	n := newNewcomer(t)
-	for _, f := range []string{"a/store/run1/day1/f1", "a/store/run1/f2", "a/incoming/run2/f1", "s/store/run3/f1", "s/store/run5/f1"} {
+	for _, f := range []string{"a/store/run1/day1/f2", "a/incoming/run2/f1", "s/store/run3/f1", "s/store/run5/f1"} {
 		n.write(f, f)
 	}
 	n.write("s/old/place/f1.root", strings.Repeat("x", 1<<20))
 	n.write("s.token", "a-token-of-the-site\n")
-	if err := os.Mkdir(filepath.Join(n.dir, "b"), 0o750); err != nil {
-		t.Fatal(err)
-	}
 	table := regexp.MustCompile("(?s)```csv\n(.*?)```").FindStringSubmatch(section(t, "transfer.md", "## Datasets"))
 	if table == nil {
 		t.Fatal("the page has no table of files")
@@ -144,7 +141,7 @@ func TestTransferPage(t *testing.T) {
 			n.site(site[:1])
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(n.dir, "b/store/run1/day1/f1")); err != nil || string(text) != "a/store/run1/day1/f1" {
+	if text, err := os.ReadFile(filepath.Join(n.dir, "b/store/run1/day1/f2")); err != nil || string(text) != "a/store/run1/day1/f2" {
 		t.Errorf("%q, %v", text, err)
 	}
 	n.rest(url)

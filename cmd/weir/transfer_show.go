@@ -236,7 +236,7 @@ func tellAttempts(w io.Writer, r *requestShown) error {
 		names[i.ID] = line(i.Name)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "BEGIN\tWAY\tMODE\tMOVED\tRESUMED\tTOOK\tSPEED\tFILE\tOUTCOME") // Flush tells
+	_, _ = fmt.Fprintln(t, "BEGIN\tWAY\tMODE\tMOVED\tRESUMED\tTOOK\tSPEED\tFILE: OUTCOME") // Flush tells
 	for _, a := range r.Attempts {
 		took := a.End.Sub(a.Begin).Seconds()
 		speed := "-"
@@ -247,7 +247,7 @@ func tellAttempts(w io.Writer, r *requestShown) error {
 		if name == "" {
 			name = fmt.Sprintf("number %d", a.Item)
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s -> %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", when(a.Begin), line(a.Source), line(a.Dest), a.Mode,
+		_, _ = fmt.Fprintf(t, "%s\t%s -> %s\t%s\t%s\t%s\t%s\t%s\t%s: %s\n", when(a.Begin), line(a.Source), line(a.Dest), a.Mode,
 			unit.Bytes(float64(a.Moved)), unit.Bytes(float64(a.Resumed)), unit.Seconds(took), speed, name, outcomeOf(&a.Outcome))
 	}
 	return t.Flush()
@@ -285,13 +285,10 @@ func transferListCommand(s streams) *cobra.Command {
 			}
 			return f.with(func(d *desk) error {
 				all, err := d.Requests(c.Context(), want)
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case f.json:
-					return writeJSON(s.out, map[string]any{"requests": append([]transfer.Request{}, all...)})
 				}
-				return tellRequests(s.out, all)
+				return printList(s.out, f.json, "requests", all, tellRequests)
 			})
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -131,6 +132,11 @@ func (c *Coordinator) openState() (err error) {
 	}
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return err
+	}
+	_, err = os.Stat(filepath.Join(dir, sealFile))
+	_, gone := os.Stat(filepath.Join(dir, tableFile))
+	if err == nil && errors.Is(gone, fs.ErrNotExist) && c.conf.DB == "" {
+		c.log.Warn("there are keys of an earlier coordinator, but no database: an empty one is made", "file", filepath.Join(dir, tableFile))
 	}
 	if c.locked, err = os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err

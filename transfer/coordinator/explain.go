@@ -211,6 +211,16 @@ func (x *explainer) noSource(it transfer.Item, replicas []catalog.Replica, files
 		return
 	}
 	text := x.sources(replicas)
+	if text == "" { // what has changed since the queue looked
+		x.c.hub.mu.Lock()
+		defer x.c.hub.mu.Unlock()
+		if to := x.c.hub.sites[x.q.To]; !to.Up {
+			x.add("dest", it.Name, files, "Its destination %s is down: %s.", x.q.To, orElse(to.Problem, "it was never there since the coordinator began"))
+		} else {
+			x.add("back", it.Name, files, "A site that has it is back: it is looked at again in a moment.")
+		}
+		return
+	}
 	x.add("none "+text, it.Name, files, "No site that has it can be used: %s.", text)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,14 +64,20 @@ func (c *Coordinator) refusal(err error) error {
 		c.told.say("database", err)
 		return &wire.Error{Status: http.StatusServiceUnavailable, Text: "the database cannot serve now: ask again", After: comeAgain}
 	case errors.Is(err, queue.ErrNotFound), errors.Is(err, store.ErrNotFound):
-		return wire.Refuse(http.StatusNotFound, "%s", err.Error())
+		return wire.Refuse(http.StatusNotFound, "%s", without(err, queue.ErrNotFound))
 	case errors.Is(err, queue.ErrRefused), errors.Is(err, store.ErrExists), errors.As(err, &conflict):
-		return wire.Refuse(http.StatusConflict, "%s", err.Error())
+		return wire.Refuse(http.StatusConflict, "%s", without(err, queue.ErrRefused))
 	case errors.Is(err, catalog.ErrBad):
 		return wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
 	c.log.Error("a question could not be answered", "error", err)
 	return wire.Refuse(http.StatusInternalServerError, "%s", err.Error())
+}
+
+// without is the text of an error without that of its kind, which the status says.
+func without(err, kind error) string {
+	text := strings.TrimPrefix(err.Error(), kind.Error()+": ")
+	return strings.TrimSuffix(text, ": "+kind.Error())
 }
 
 // healthy answers whether the coordinator serves.

@@ -30,7 +30,7 @@ type made struct {
 // openMade reads the list and returns, by item, the latest part that is there.
 func openMade(root *os.Root, folder string) (m *made, kept map[int64]int64, err error) {
 	if err := root.Mkdir(Hidden, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the root must have a folder %s, for files on their way: %w", Hidden, err)
 	}
 	m = &made{root: root}
 	if folder == "" {

@@ -198,7 +198,28 @@ func (s *scene) prepare(ctx context.Context) error {
 			}
 		}
 	}
+	for _, m := range made {
+		if err := s.settle(m.path); err != nil {
+			return err
+		}
+	}
 	return s.calm(ctx)
+}
+
+// settle has a file on its disk, if what is played is recorded: else the disk is busy
+// with it while copies, and the coordinator's commits, wait for it.
+func (s *scene) settle(path string) error {
+	if s.Out == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // one that is to be missing
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // A made is a file that is there already.

@@ -1,0 +1,71 @@
+package coordinator
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/internal/wire"
+	"weir/transfer"
+)
+
+// Who has lost the database but not the keys is told that the coordinator begins with
+// an empty one; who has just begun is not.
+func TestTheDatabaseIsGone(t *testing.T) {
+	t.Parallel()
+	_, said, log := newWall(t)
+	h := start(t, Config{Log: log})
+	const text = "there are keys of an earlier coordinator, but no database"
+	if n := said.count(text); n != 0 {
+		t.Errorf("said at the first start: %d", n)
+	}
+	h.end()
+	for _, name := range []string{"weir.db", "weir.db-wal", "weir.db-shm"} {
+		if err := os.Remove(filepath.Join(h.conf.State, name)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	h.begin()
+	if n := said.count(text); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+}
+
+// Files that are at their destination by the catalog wait for its agent to look: it
+// is said that the destination is down, though another site has them.
+func TestExplainADestinationThatIsDown(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	a, b := h.robot("A"), h.robot("B")
+	a.hello("https://127.0.0.1:1/")
+	b.hello("")
+	h.fill("/store/run1", "A", 2, 1000)
+	h.fill("/store/run1", "B", 2, 1000)
+	if err := b.ask.Goodbye(t.Context(), transfer.Goodbye{Site: "B", Session: b.session}); err != nil {
+		t.Fatal(err)
+	}
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is said", func() bool {
+		e, err := h.admin.Explain(t.Context(), q.ID, "")
+		return err == nil && len(e.Reasons) == 1 && strings.HasPrefix(e.Reasons[0].Text, "Its destination B is down: its agent was ended")
+	})
+}
+
+// Refusals say what is wrong, once.
+func TestRefusalsAreSentences(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	_, _, q := h.pair(1)
+	_, err := h.admin.Request(t.Context(), q.ID+1)
+	_, err2 := h.admin.Dataset(t.Context(), "/store/none")
+	_, err3 := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "Q"})
+	for want, err := range map[string]error{"there is no request 2": err, `there is no dataset "/store/none"`: err2, `there is no site "Q"`: err3} {
+		if err == nil || err.Error() != want || wire.Status(err) != 404 {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
