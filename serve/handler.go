@@ -115,13 +115,23 @@ func (s *Server) method(r *request) {
 		s.get(r)
 	case "PROPFIND":
 		s.propfind(r)
-	case http.MethodPut, http.MethodDelete, "MKCOL", "MOVE", "COPY":
-		if r.Method == "COPY" && s.elsewhere(r) {
+	case http.MethodPut, http.MethodDelete, "MKCOL", "MOVE":
+		if s.keeps(r.name) {
+			s.changePart(r)
+			return
+		}
+		s.change(r)
+	case "COPY":
+		if s.elsewhere(r) {
 			s.thirdParty(r)
 			return
 		}
 		s.change(r)
 	default:
+		if r.Method == http.MethodPost && s.keeps(r.name) {
+			s.changePart(r)
+			return
+		}
 		r.w.Header().Set("Allow", s.allow())
 		r.fail(http.StatusMethodNotAllowed, "method "+r.Method+" is not known here")
 	}
@@ -170,6 +180,9 @@ func (s *Server) options(r *request) {
 	h := r.w.Header()
 	h.Set("Allow", s.allow())
 	h.Set("DAV", "1")
+	if s.conf.Parts != nil {
+		h.Set("DAV", "1, "+partsClass)
+	}
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Length", "0")
 	r.w.WriteHeader(http.StatusOK)
@@ -212,7 +225,7 @@ func (r *request) failed(err error) {
 // sentinel returns the error of this package in err: its text tells nothing
 // about the machine.
 func sentinel(err error) error {
-	for _, e := range []error{errName, errIsDir, errParent, errFull, errExists, errCondition, errRights} {
+	for _, e := range []error{errName, errIsDir, errParent, errFull, errExists, errCondition, errRights, errEnded, errHole} {
 		if errors.Is(err, e) {
 			return e
 		}

@@ -53,6 +53,11 @@ type Config struct {
 
 	Copy *Copying // third-party copies with other servers; nil: none
 
+	// Parts has what broken uploads to .weir/ITEM.EPOCH.part have brought kept for the
+	// next one (see parts.go); it tells whether somebody beside the Server writes such a file of an item now.
+	// It needs a Dir that is not ReadOnly. Called by several goroutines. nil: an upload is whole, or not at all.
+	Parts func(item int64) bool
+
 	ReadOnly bool  // refuse whatever changes files
 	MaxFile  int64 // bytes of a file that is stored here, unless a token says how many; 0 is no limit
 	Sync     bool  // put an upload, and a new name, on stable storage before it is answered
@@ -85,6 +90,7 @@ type Server struct {
 	flying  sync.WaitGroup // requests being handled
 	clients *x509.CertPool // who signs the certificates of clients; nil: none are asked for
 	copier  *copier        // nil: no third-party copies
+	turns   turns
 	rooms   rooms
 
 	mu     sync.Mutex
@@ -165,6 +171,8 @@ func (c *Config) check() error {
 		return errors.New("certificates of clients need TLS (a certificate and a key of the server) and the names that are let in")
 	case (c.User == "") != (c.Password == ""):
 		return errors.New("basic authentication needs both a user and a password")
+	case c.Parts != nil && (c.Dir == "" || c.ReadOnly):
+		return errors.New("parts of uploads can be kept only in a folder that is written to")
 	case c.Rate < 0 || c.TotalRate < 0 || c.Memory < 0 || c.MaxFiles < 0:
 		return errors.New("rates and limits are not negative")
 	case min(c.Delay, c.HeaderTimeout, c.IdleTimeout, c.StallTimeout, c.Grace) < 0:

@@ -127,6 +127,8 @@ func status(err error) int {
 		return http.StatusForbidden
 	case errors.Is(err, errIsDir):
 		return http.StatusMethodNotAllowed
+	case errors.Is(err, errEnded):
+		return http.StatusLocked
 	case errors.Is(err, errParent), errors.Is(err, syscall.ENOTEMPTY):
 		return http.StatusConflict
 	case errors.Is(err, errExists), errors.Is(err, errCondition):

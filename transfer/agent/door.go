@@ -61,7 +61,7 @@ func (a *Agent) openDoor(ctx context.Context) (*door, error) {
 	d := &door{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
 	conf := serve.Config{
 		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
-		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Log: slog.New(slog.DiscardHandler),
+		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Parts: a.hands.has, Log: slog.New(slog.DiscardHandler),
 	}
 	if len(o.Peers) > 0 {
 		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended):
+		if ended.ExitCode() < 0 { // it could not say so itself
+			fmt.Fprintln(os.Stderr, "the tests in the namespace were ended:", ended)
+		}
 		os.Exit(max(ended.ExitCode(), 1))
 	case err != nil: // such a namespace is not allowed here
 		fmt.Fprintln(os.Stderr, "no namespace for mounts:", err)

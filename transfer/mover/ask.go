@@ -28,8 +28,9 @@ type question struct {
 	token  string        // bearer; a secret
 	pin    string        // of url's host
 	header []string      // names and values in turn
-	body   *os.File      // sent from its start; nil is none
-	size   int64         // of body
+	body   *os.File      // nil is none
+	off    int64         // where in body what is sent begins
+	size   int64         // of what is sent
 	sent   func(n int64) // of the body, as it goes
 	wait   time.Duration // for the answer's head; 0 is the pool's patience
 }

@@ -98,12 +98,7 @@ func (p *pull) existed(ctx context.Context, has uint32) error {
 // leave closes the part, and removes it if nobody can go on with it.
 func (p *pull) leave(ctx context.Context, err error) {
 	_ = p.part.close() // what it says was found out before
-	if err == nil {
-		return
-	}
-	switch troubleOf(ctx, err).fault {
-	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.Stopped,
-		transfer.DestFull: // parts of several files would keep the disk full, and each other from ending
+	if err != nil && !worthKeeping(troubleOf(ctx, err).fault) {
 		p.part.remove()
 	}
 }

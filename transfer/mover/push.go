@@ -3,6 +3,7 @@ package mover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -23,6 +24,7 @@ type push struct {
 	file     *os.File
 	want     sum
 	replaces bool // the server's MOVE does, whatever it is told
+	keeps    bool // the server keeps what it has of a push that broke, see parts.go
 	out      *transfer.Outcome
 }
 
@@ -43,18 +45,40 @@ func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	if same, err := p.there(ctx); same || err != nil {
 		return err
 	}
-	err = p.put(ctx)
+	err = p.bring(ctx)
 	out.Moved = r.moved.Load()
-	if err == nil {
-		err = p.verify(ctx)
-	}
 	if err == nil {
 		err = p.move(ctx)
 	}
-	if err != nil && !errors.Is(err, errUnknown) {
+	if err != nil && !errors.Is(err, errUnknown) && !p.goesOn(ctx, err) {
 		p.remove(ctx)
 	}
 	return err
+}
+
+// goesOn tells whether another attempt can go on after an error with what is there.
+func (p *push) goesOn(ctx context.Context, err error) bool {
+	return p.keeps && worthKeeping(troubleOf(ctx, err).fault)
+}
+
+// bring sends the file and asks for what has arrived. A server that keeps parts is
+// sent only what is not right there, and again what was spoiled on the way.
+func (p *push) bring(ctx context.Context) error {
+	if p.keeps = p.l.Size >= worthAsking && p.keepsParts(ctx); !p.keeps {
+		if err := p.put(ctx, 0, p.l.Size); err != nil {
+			return err
+		}
+		return p.verify(ctx)
+	}
+	for round := 1; ; round++ {
+		err := p.fill(ctx)
+		if err == nil {
+			err = p.verify(ctx)
+		}
+		if err == nil || round == rounds || troubleOf(ctx, err).fault != transfer.Checksum {
+			return err
+		}
+	}
 }
 
 // openSource opens the file here.
@@ -123,11 +147,15 @@ func (p *push) done(told sum) {
 	}
 }
 
-// put sends the file to its temporary name.
-func (p *push) put(ctx context.Context) error {
+// put sends n bytes of the file, from off on, to its temporary name.
+func (p *push) put(ctx context.Context, off, n int64) error {
+	p.r.stage(transfer.Moving)
 	for again := false; ; again = true {
 		q := p.question(http.MethodPut, p.temp)
-		q.body, q.size, q.wait = p.file, p.l.Size, p.m.digestTime(p.l.Size)
+		q.body, q.off, q.size, q.wait = p.file, off, n, p.m.digestTime(p.l.Size)
+		if p.keeps {
+			q.header = []string{"Content-Range", fmt.Sprintf("bytes %d-%d/%d", off, off+n-1, p.l.Size)}
+		}
 		q.sent = func(n int64) { p.r.add(n); p.m.moved.Add(n) }
 		a, err := p.m.pool.ask(ctx, q)
 		if err != nil {
@@ -145,6 +173,9 @@ func (p *push) put(ctx context.Context) error {
 		default:
 			err := a.refused("send "+p.l.Name, transfer.Permanent)
 			a.close()
+			if p.keeps && (a.StatusCode == http.StatusConflict || a.StatusCode == http.StatusNotFound) {
+				err.fault = transfer.Transient // the part is another one than it was just now
+			}
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (c *conn) invited(method string) (*http.Response, error) {
 // send sends the body of q. Its error is io.ErrUnexpectedEOF, as a trouble, if the
 // file has become shorter.
 func (p *pool) send(c *conn, q question) error {
-	if _, err := q.body.Seek(0, io.SeekStart); err != nil {
+	if _, err := q.body.Seek(q.off, io.SeekStart); err != nil {
 		return local("read", err)
 	}
 	var to io.ReaderFrom = c.plain

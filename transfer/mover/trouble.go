@@ -68,6 +68,16 @@ func ended(cause error) *trouble {
 	return &trouble{fault: transfer.Transient, reason: "the agent was told to end", err: cause}
 }
 
+// worthKeeping tells whether another attempt can go on with what one has left.
+func worthKeeping(f transfer.Fault) bool {
+	switch f {
+	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.Stopped,
+		transfer.DestFull: // parts of several files would keep the disk full, and each other from ending
+		return false
+	}
+	return true
+}
+
 // local says what an error of this machine's files means. doing is a sentence's
 // beginning, such as "write store/run1/f1".
 func local(doing string, err error) error {

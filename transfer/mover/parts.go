@@ -1,0 +1,135 @@
+package mover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/adler"
+	"weir/internal/pause"
+	"weir/transfer"
+)
+
+const (
+	// worthAsking is the size from which a destination is asked whether it keeps
+	// parts: below it a file is soon sent again.
+	worthAsking = 4 << 20
+	// maxSpans bounds the parts of a file that are compared.
+	maxSpans = 4096
+	// partsClass is how a door says that it keeps parts (serve/parts.go).
+	partsClass = "weir-parts"
+)
+
+// keepsParts asks the destination whether it keeps what it has of a push that
+// broke. Who does not know that question does not.
+func (p *push) keepsParts(ctx context.Context) bool {
+	a, err := p.m.pool.ask(ctx, p.question(http.MethodOptions, p.temp))
+	if err != nil {
+		return false
+	}
+	a.close()
+	return slices.ContainsFunc(strings.Split(strings.Join(a.Header["Dav"], ","), ","), func(c string) bool { return strings.TrimSpace(c) == partsClass })
+}
+
+// fill sends what the destination lacks. After a broken connection it asks again
+// what that is, as long as there is more each time.
+func (p *push) fill(ctx context.Context) error {
+	most := int64(-1)
+	for failed := 0; ; {
+		has, err := p.fillOnce(ctx)
+		if err == nil || !broken(err) || ctx.Err() != nil {
+			return err
+		}
+		if has > most {
+			most, failed = has, 0
+		}
+		if failed++; failed == patience {
+			return err
+		}
+		if !pause.For(ctx, time.Duration(50<<failed)*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// fillOnce tells how much was right when it began, -1 if that was not found out.
+func (p *push) fillOnce(ctx context.Context) (has int64, err error) {
+	lacks, err := p.lacks(ctx)
+	if err != nil {
+		return -1, err
+	}
+	has = p.l.Size
+	for _, s := range lacks {
+		has -= s.to - s.from
+	}
+	if p.r.moved.Load() == 0 {
+		p.out.Resumed = has
+	}
+	for _, s := range lacks {
+		if err := p.put(ctx, s.from, s.to-s.from); err != nil {
+			return has, err
+		}
+	}
+	return has, nil
+}
+
+// lacks takes over what earlier attempts have left at the destination, and compares
+// the checksums of its parts with those of the file here.
+func (p *push) lacks(ctx context.Context) ([]span, error) {
+	step := max(minChunk, (p.l.Size/maxSpans+minChunk)&^(minChunk-1))
+	u := *p.temp
+	u.RawQuery = fmt.Sprintf("size=%d", step)
+	q := p.question(http.MethodPost, &u, "Content-Length", "0")
+	q.wait = p.m.digestTime(p.l.Size)
+	a, err := p.m.pool.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	if a.StatusCode != http.StatusOK {
+		return nil, a.refused("go on with "+p.l.Name, transfer.Transient)
+	}
+	var got ChunkSums
+	if err := json.NewDecoder(io.LimitReader(a.Body, maxSums)).Decode(&got); err != nil || got.Size < 0 || got.Size > 0 && (got.Chunk != step || int64(len(got.Adler)) != (got.Size+step-1)/step) {
+		return nil, failf(transfer.Transient, "%s does not tell what it has of %s", p.to.Host, p.l.Name)
+	}
+	a.left = -1
+	return p.compare(ctx, got, step)
+}
+
+// compare returns what is missing or other than here.
+func (p *push) compare(ctx context.Context, got ChunkSums, step int64) (lacks []span, err error) {
+	buf := p.m.bufs.Get().(*[]byte)
+	defer p.m.bufs.Put(buf)
+	for off := int64(0); off < p.l.Size; off += step {
+		n := min(step, p.l.Size-off)
+		same := int64(0)
+		if i := off / step; i < int64(len(got.Adler)) {
+			same = min(n, got.Size-off)
+			mine, err := sumOf(p.file, off, same, *buf)
+			if err != nil {
+				return nil, failf(transfer.SourceBad, "%s became shorter while it was read", p.l.Source.Path)
+			}
+			if theirs, err := adler.Parse(got.Adler[i]); err != nil || theirs != mine {
+				same = 0
+			}
+			p.r.alive()
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if last := len(lacks) - 1; same == n {
+			continue
+		} else if last >= 0 && same == 0 && lacks[last].to == off {
+			lacks[last].to += n
+		} else {
+			lacks = append(lacks, span{off + same, off + n})
+		}
+	}
+	return lacks, nil
+}

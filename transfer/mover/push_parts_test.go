@@ -1,0 +1,193 @@
+package mover
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"weir/serve"
+	"weir/transfer"
+)
+
+// keeping is a door that keeps parts.
+func keeping(c *serve.Config) { c.Parts, c.Sync = func(int64) bool { return false }, true }
+
+// partSize is how much of an attempt's part a door has, -1 if it has none.
+func partSize(to *site, l transfer.Lease) int64 {
+	info, err := os.Stat(filepath.Join(to.dir, partName(l.Item, l.Epoch)))
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+// A push that was broken off is gone on with by a later epoch, also of another
+// mover; what is not right in the part is sent again, and nothing else.
+func TestPushGoesOn(t *testing.T) {
+	const size = 24<<20 + 5
+	for what, spoil := range map[string]func(part string) error{
+		"nothing":            func(string) error { return nil },
+		"a byte of the part": func(part string) error { return flip(part, 5) },
+		"the part's end":     func(part string) error { return cut(part, 1) },
+		"more than the file": func(part string) error { return os.Truncate(part, size+1) },
+		"the part":           os.Remove,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			slowly := newSite(t, func(c *serve.Config) { keeping(c); slow(c) })
+			m := newMover(t, Options{})
+			sum := file(t, m.opt.Root, "f", 1, size)
+			l := pushLease(slowly.url, "f", sum, size)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done := make(chan transfer.Outcome, 1)
+			go func() { done <- m.Do(ctx, l, nil) }()
+			until(t, "some has arrived", func() bool { return partSize(slowly, l) > 8<<20 })
+			cancel(errors.New("the agent ends"))
+			failed(t, <-done, transfer.Transient)
+			if err := spoil(filepath.Join(slowly.dir, partName(l.Item, l.Epoch))); err != nil {
+				t.Fatal(err)
+			}
+			fast := newSite(t, func(c *serve.Config) { keeping(c); c.Dir = slowly.dir })
+			other := newMover(t, Options{})
+			file(t, other.opt.Root, "f", 1, size)
+			again := pushLease(fast.url, "f", sum, size)
+			again.Epoch = 3
+			out := do(t, other, again)
+			if out.Fault != "" || !out.Verified || out.Adler != sum || out.Moved+out.Resumed != size {
+				t.Fatalf("%+v", out)
+			}
+			if what != "the part" && out.Resumed < 7<<20 {
+				t.Errorf("only %d bytes were used again", out.Resumed)
+			}
+			if hashed(t, filepath.Join(fast.dir, "f")) != hashed(t, filepath.Join(other.opt.Root, "f")) {
+				t.Error("the copy differs")
+			}
+			if left, _ := filepath.Glob(filepath.Join(fast.dir, Hidden, "*.part")); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+// between listens for connections to a door and has each do what it likes with the
+// bytes to it.
+func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool)) *site {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var conns atomic.Int64
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(func() { _ = l.Close(); stop(); all.Wait() })
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ctx, func() { c.Close() })()
+				d, err := net.Dial("tcp", to.url[len("http://"):])
+				if err != nil {
+					return
+				}
+				defer d.Close()
+				all.Go(func() { _, _ = io.Copy(c, d); _ = c.Close() })
+				n := int(conns.Add(1))
+				buf := make([]byte, 64<<10)
+				for {
+					k, err := c.Read(buf)
+					if k > 0 && !each(n, buf[:k]) {
+						return
+					}
+					if k > 0 {
+						if _, err := d.Write(buf[:k]); err != nil {
+							return
+						}
+					}
+					if err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	return &site{dir: to.dir, url: "http://" + l.Addr().String()}
+}
+
+// A connection that breaks again and again only costs what was on the way; what was
+// spoiled on the way is sent again.
+func TestPushOverBadLinks(t *testing.T) {
+	const size = 16 << 20
+	m := newMover(t, Options{})
+	sum := file(t, m.opt.Root, "f", 1, size)
+	t.Run("breaks", func(t *testing.T) {
+		door := newSite(t, keeping)
+		var on [100]int
+		to := between(t, door, func(n int, p []byte) bool { on[n%len(on)] += len(p); return on[n%len(on)] < 5<<20 })
+		out := do(t, m, pushLease(to.url, "f", sum, size))
+		if out.Fault != "" || !out.Verified || out.Moved > 2*size {
+			t.Errorf("%+v", out)
+		}
+	})
+	t.Run("spoils", func(t *testing.T) {
+		door := newSite(t, keeping)
+		var seen, spoiled atomic.Int64
+		to := between(t, door, func(_ int, p []byte) bool {
+			if seen.Add(int64(len(p))) > 9<<20 && spoiled.Add(1) == 1 {
+				p[len(p)/2] ^= 1
+			}
+			return true
+		})
+		out := do(t, m, pushLease(to.url, "f", sum, size))
+		if out.Fault != "" || !out.Verified || out.Moved > size+2<<20 {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
+// Of what nobody can go on with nothing is left, and servers that keep no parts are
+// sent the whole file.
+func TestPushKeepsNoPartInVain(t *testing.T) {
+	const size = 5 << 20
+	m := newMover(t, Options{})
+	sum := file(t, m.opt.Root, "f", 1, size)
+	for _, door := range []*site{newSite(t, keeping), newSite(t, nil)} {
+		l := pushLease(door.url, "f", "00000001", size)
+		failed(t, do(t, m, l), transfer.SourceBad)
+		l.Adler = sum
+		if out := do(t, m, l); out.Fault != "" || !out.Verified || out.Moved > size {
+			t.Errorf("%+v", out)
+		}
+	}
+	rude := raw(t, func(c net.Conn, _ string) { c.Close() })
+	if asked(t, m, pushLease(rude, "f", sum, size)) {
+		t.Error("who hangs up keeps parts")
+	}
+	for _, class := range []string{"1, weir-parts", "1,2,weir-parts"} {
+		u := source(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("DAV", class) })
+		if !asked(t, m, pushLease(u, "f", sum, size)) {
+			t.Errorf("%q is not understood", class)
+		}
+	}
+}
+
+// asked asks a destination whether it keeps parts.
+func asked(t *testing.T, m *Mover, l transfer.Lease) bool {
+	t.Helper()
+	u, err := address(l.Dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (&push{m: m, l: l, to: u, temp: u}).keepsParts(t.Context())
+}
