@@ -105,22 +105,32 @@ func asJobs(t *testing.T, f *analysis.Findings) {
 }
 
 // whatBackendsGave fails t unless each backend has its figures, which are together
-// what the clients saw.
+// what the clients saw. A machine that starts hundreds of jobs may be too busy to ask
+// the balancer in the eight seconds of a step: it must have been asked in three of four.
 func whatBackendsGave(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	if f.Balance == nil || len(f.Balance.Backends) != 3 {
 		t.Fatalf("backends %+v", f.Balance)
 	}
+	asked := map[string]int{}
 	for _, s := range f.Curve {
 		sum := 0.0
 		for _, b := range s.Backends {
-			if b.Clients == nil || b.Sessions == nil || b.Log == nil {
+			if b.Clients == nil || b.Log == nil {
 				t.Fatalf("step %d: %+v", s.Step, b)
+			}
+			if b.Sessions != nil {
+				asked[b.Name]++
 			}
 			sum += *b.Clients
 		}
 		if len(s.Backends) != 3 || math.Abs(sum-s.Throughput) > 1e-3*s.Throughput {
 			t.Errorf("step %d: %d backends gave %v, all together %v", s.Step, len(s.Backends), sum, s.Throughput)
+		}
+	}
+	for _, b := range f.Balance.Backends {
+		if n := asked[b.Name]; 4*n < 3*len(f.Curve) {
+			t.Errorf("sessions of %s are known in %d of %d steps", b.Name, n, len(f.Curve))
 		}
 	}
 	if state, detail := status(f, "backends agree"); state == analysis.Fail || state == "" {
