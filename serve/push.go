@@ -21,7 +21,10 @@ func (s *Server) push(ctx context.Context, j *job) error {
 	if f.dir {
 		return errIsDir
 	}
-	header := http.Header{"Content-Type": {"application/octet-stream"}, "Expect": {"100-continue"}} // a redirect comes before the bytes
+	header := http.Header{"Content-Type": {"application/octet-stream"}}
+	if f.size > 0 { // XRootD 5.5.3 never answers who announces nothing with it
+		header["Expect"] = []string{"100-continue"} // a redirect comes before the bytes
+	}
 	if !j.replace {
 		if err := s.free(ctx, j); err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/lab"
 	"weir/transfer"
 )
 
@@ -110,35 +109,4 @@ func TestTheDestinationIsAsked(t *testing.T) {
 	if attempts[0].Fault != transfer.LeaseLost || !strings.Contains(attempts[0].Reason, "not at its destination") {
 		t.Errorf("%+v", attempts[0])
 	}
-}
-
-// A copy by third parties that runs is broken off when its request is cancelled,
-// and leaves nothing.
-func TestCancelReachesThirdParties(t *testing.T) {
-	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x, Extra: "throttle.throttle data 1m"})
-	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
-	h.addSite("X", x.URLs["http"])
-	h.addSite("Y", y.URLs["http"])
-	h.stock("/run1", "X", x, 1, 400_000_000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it runs", func() bool {
-		parts, _ := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
-		return len(parts) > 0
-	})
-	if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
-		t.Fatal(err)
-	}
-	q = h.ended(q.ID)
-	if q.Status != transfer.Cancelled && q.Status != transfer.Completed { // it may have been faster
-		t.Errorf("%+v", q)
-	}
-	until(t, "nothing is left", func() bool {
-		parts, _ := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
-		return len(parts) == 0
-	})
 }

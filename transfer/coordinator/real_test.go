@@ -39,8 +39,25 @@ func (h *house) place(site string, door bool) *place {
 	return p
 }
 
+// passive starts an agent whose door copies with nobody: it only takes and gives.
+func (h *house) passive(site string) *place {
+	h.t.Helper()
+	p := &place{t: h.t, root: h.t.TempDir()}
+	h.enterBy(p, site, &realagent.DoorOptions{Listen: "127.0.0.1:0"})
+	return p
+}
+
 // enter starts an agent for what is there.
 func (h *house) enter(p *place, site string, door bool) {
+	h.t.Helper()
+	var o *realagent.DoorOptions
+	if door {
+		o = &realagent.DoorOptions{Listen: "127.0.0.1:0", Private: true, Peers: []string{"*"}}
+	}
+	h.enterBy(p, site, o)
+}
+
+func (h *house) enterBy(p *place, site string, door *realagent.DoorOptions) {
 	h.t.Helper()
 	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: "agent " + site, Roles: []string{agentOf + site}, Life: time.Hour})
 	if err != nil {
@@ -50,9 +67,7 @@ func (h *house) enter(p *place, site string, door bool) {
 	if testing.Verbose() {
 		o.Log = slog.New(slog.NewTextHandler(h.t.Output(), nil)).With("agent", site)
 	}
-	if door {
-		o.Door = &realagent.DoorOptions{Listen: "127.0.0.1:0", Private: true, Peers: []string{"*"}}
-	}
+	o.Door = door
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	a, err := realagent.New(ctx, o)
 	if err != nil {

@@ -19,6 +19,7 @@ const (
 	askTime    = time.Minute
 	digestTime = 10 * time.Minute // for the checksum of a large file
 	cleanTime  = 20 * time.Second
+	noticeTime = 15 * time.Second // for a source that pushes to notice that nobody listens: XRootD tries to tell that it is every 5 s
 )
 
 var errCancelled = errors.New("the request was cancelled")
@@ -31,16 +32,24 @@ type copying struct {
 	final tpc.Target
 	temp  tpc.Target
 	out   transfer.Outcome
+	late  bool // the source may push for a while yet, and finish the temporary file
 }
 
 // beginThird has a lease done by its two ends. The hub is locked.
 func (c *Coordinator) beginThird(ctx context.Context, h *held) {
+	run := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	h.stop = stop
 	h.told = true
 	c.third.Go(func() {
 		defer stop(nil)
-		o := c.copy(ctx, h)
+		k := c.copyOf(h.Lease)
+		o := k.copy(ctx, h)
+		defer func() {
+			if k.late && c.rest(run, noticeTime) {
+				k.clean(run)
+			}
+		}()
 		if errors.Is(context.Cause(ctx), errOver) {
 			return // somebody else has decided about it
 		}
@@ -57,9 +66,8 @@ func (c *Coordinator) beginThird(ctx context.Context, h *held) {
 	})
 }
 
-// copy makes a copy by third parties, and says how that ended.
-func (c *Coordinator) copy(ctx context.Context, h *held) transfer.Outcome {
-	k := c.copyOf(h.Lease)
+// copy makes the copy, and says how that ended.
+func (k *copying) copy(ctx context.Context, h *held) transfer.Outcome {
 	err := k.do(ctx, h)
 	if err != nil {
 		k.out.Fault, k.out.After = faultOf(err)
@@ -68,7 +76,7 @@ func (c *Coordinator) copy(ctx context.Context, h *held) transfer.Outcome {
 			k.out.Fault, k.out.Reason = transfer.Stopped, cause.Error()
 		}
 	}
-	k.out.End = c.now()
+	k.out.End = k.c.now()
 	return k.out
 }
 
@@ -205,6 +213,7 @@ func (k *copying) drive(ctx context.Context, h *held) error {
 	err := k.c.tpc.Drive(ctx, tpc.Order{Active: k.temp, Passive: k.from, Streams: k.l.Streams}, tell)
 	if tpc.KindOf(err) == tpc.Unsupported && ctx.Err() == nil {
 		err = k.c.tpc.Drive(ctx, tpc.Order{Active: k.from, Passive: k.temp, Push: true, Streams: k.l.Streams}, tell)
+		k.late = err != nil && (ctx.Err() != nil || tpc.KindOf(err) == tpc.Stalled)
 	}
 	if err != nil {
 		return fmt.Errorf("copy from %s to %s: %w", k.l.Source.Site, k.l.Dest.Site, err)

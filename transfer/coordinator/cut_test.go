@@ -1,0 +1,218 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/serve"
+	"weir/transfer"
+)
+
+// A pushing XRootD brings a file to a site's door that copies with nobody itself, and
+// a door brings one to an XRootD that knows no COPY: whoever of the two ends is able
+// moves the bytes.
+func TestThirdPartiesPush(t *testing.T) {
+	t.Parallel()
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	y := lab.StartXRootD(t, lab.XRootDConfig{})
+	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+	h.addSite("X", x.URLs["http"])
+	h.addSite("Y", y.URLs["http"])
+	a, b := h.place("A", true), h.passive("B")
+	h.up("B")
+	all := h.stock("/run1", "X", x, 3, 3_000_000)
+	a.write("/run2", 3, 3_000_000)
+	a.put("run2/empty", nil)
+	h.scan("/run2", "A")
+	for dataset, to := range map[string]string{"/run1": "B", "/run2": "Y"} {
+		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: transfer.Third, Tries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q = h.ended(q.ID); q.Status != transfer.Completed {
+			t.Errorf("%s: %+v", dataset, q)
+			h.tell(q.ID)
+		}
+		attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+		if err != nil || len(attempts) < 3 || attempts[0].Mode != transfer.Third || !attempts[0].Verified {
+			t.Errorf("%+v, %v", attempts, err)
+		}
+	}
+	for i := range 3 {
+		if got, err := os.ReadFile(filepath.Join(b.root, fmt.Sprintf("run1/f%d", i))); err != nil || !bytes.Equal(got, all[i]) {
+			t.Errorf("file %d: %d bytes, %v", i, len(got), err)
+		}
+		same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: y.Data})
+	}
+	if info, err := os.Stat(filepath.Join(y.Data, "run2/empty")); err != nil || info.Size() != 0 {
+		t.Errorf("the empty file: %v", err)
+	}
+	for _, dir := range []string{filepath.Join(b.root, "run1"), filepath.Join(y.Data, "run2")} {
+		if left := temporaries(t, dir); len(left) > 0 {
+			t.Errorf("temporaries are left: %v", left)
+		}
+	}
+}
+
+// temporaries are what begins with .weir in a folder, but for a door's note.
+func temporaries(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, ".weir*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if strings.HasSuffix(f, ".part") {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// A slow server is one of ours that takes its time.
+type slow struct {
+	*lab.System
+	url string
+}
+
+func startSlow(t *testing.T, rate int64) *slow {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := serve.New(serve.Config{Dir: dir, Rate: rate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Serve(ctx, l) })
+	t.Cleanup(func() { cancel(); running.Wait(); _ = s.Close() })
+	return &slow{&lab.System{Data: dir}, s.URL()}
+}
+
+// figure is a number that the server tells of itself.
+func (s *slow) figure(t *testing.T, name string) (n float64) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			_, _ = fmt.Sscan(rest, &n)
+		}
+	}
+	return n
+}
+
+// A copy of third parties that is cancelled in its middle is cut: the slow end sends,
+// or receives, no more, whoever of both moves the bytes; the temporary goes away, and
+// the file's name stays free.
+func TestCancelReachesThirdParties(t *testing.T) {
+	t.Parallel()
+	const size, rate = 64 << 20, 4 << 20
+	for name, tt := range map[string]struct{ agent, push bool }{
+		"XRootD pulls": {false, false}, "XRootD pushes": {false, true}, "a door pulls": {true, false}, "a door pushes": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := start(t, Config{Approve: -1})
+			s := startSlow(t, rate)
+			h.addSite("S", s.url)
+			var fast *lab.System
+			if tt.agent {
+				fast = &lab.System{Data: h.place("F", true).root}
+				h.up("F")
+			} else {
+				fast = lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+				h.addSite("F", fast.URLs["http"])
+			}
+			from, to, dest, bytes := s.System, "F", fast.Data, "weir_serve_payload_sent_bytes_total"
+			if tt.push {
+				from, to, dest, bytes = fast, "S", s.Data, "weir_serve_payload_received_bytes_total"
+			}
+			h.stock("/run1", map[bool]string{false: "S", true: "F"}[tt.push], from, 1, size)
+			before := s.figure(t, bytes)
+			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: to, Mode: transfer.Third})
+			if err != nil {
+				t.Fatal(err)
+			}
+			moved := func() float64 { return s.figure(t, bytes) - before }
+			until(t, "some of it has moved", func() bool { return moved() > size/16 && len(temporaries(t, filepath.Join(dest, "run1"))) > 0 })
+			cancelled := time.Now()
+			if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+				t.Fatal(err)
+			}
+			if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 1 {
+				t.Errorf("%+v", q)
+				h.tell(q.ID)
+			}
+			told := time.Since(cancelled)
+			until(t, "nobody reads or writes at the slow end", func() bool { return s.figure(t, "weir_serve_requests_in_flight") <= 1 })
+			quiet, all := time.Since(cancelled), moved()
+			until(t, "no temporary is left", func() bool { return len(temporaries(t, filepath.Join(dest, "run1"))) == 0 })
+			if all >= size {
+				t.Errorf("all %v bytes were moved", all)
+			}
+			if now := moved(); now != all {
+				t.Errorf("it goes on: %v bytes, then %v", all, now)
+			}
+			if _, err := os.Stat(filepath.Join(dest, "run1/f0")); err == nil {
+				t.Error("the file is there")
+			}
+			t.Logf("the request ended %v after it was cancelled, the last byte went after %v, %.0f of %d", told, quiet, all, size)
+		})
+	}
+}
+
+// An XRootD notices only after some seconds that nobody wants its push any more: what
+// it has brought by then is removed, too.
+func TestCancelOfAPushThatGoesOn(t *testing.T) {
+	t.Parallel()
+	const size = 8 << 20
+	h := start(t, Config{Approve: -1})
+	s := startSlow(t, size/2)
+	h.addSite("S", s.url)
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	h.addSite("X", x.URLs["http"])
+	h.stock("/run1", "X", x, 1, size)
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "S", Mode: transfer.Third})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bytes = "weir_serve_payload_received_bytes_total"
+	until(t, "some of it has moved", func() bool { return s.figure(t, bytes) > size/4 })
+	if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Cancelled {
+		t.Errorf("%+v", q)
+	}
+	until(t, "nobody writes", func() bool { return s.figure(t, "weir_serve_requests_in_flight") <= 1 })
+	if s.figure(t, bytes) < size {
+		t.Skip("it has noticed before it was through")
+	}
+	if len(temporaries(t, filepath.Join(s.Data, "run1"))) == 0 {
+		t.Error("it was through, and there is nothing")
+	}
+	until(t, "what it brought is removed", func() bool { return len(temporaries(t, filepath.Join(s.Data, "run1"))) == 0 })
+}
