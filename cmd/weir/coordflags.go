@@ -116,7 +116,7 @@ func again[T any](ctx context.Context, wasThere bool, ask func() (T, error)) (T,
 	const patience = 15 * time.Second
 	for begin := time.Now(); ; wasThere = true {
 		v, err := ask()
-		busy := isNetwork(err) || wire.Status(err) == http.StatusServiceUnavailable || wire.Status(err) == http.StatusTooManyRequests
+		busy := isNetwork(err) || errors.Is(err, client.ErrCut) || wire.Status(err) == http.StatusServiceUnavailable || wire.Status(err) == http.StatusTooManyRequests
 		if !busy || !wasThere && errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wire.ErrPin) || time.Since(begin) > patience {
 			return v, err
 		}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -12,7 +16,70 @@ import (
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/transfer"
+	"weir/transfer/client"
 )
+
+// printManifest prints a manifest as JSON while it is read: it is in memory at no
+// time. What has been printed cannot be taken back: one that breaks off is not
+// asked for again.
+func (d *desk) printManifest(ctx context.Context, w io.Writer, id int64, wasThere bool) error {
+	out := bufio.NewWriter(w)
+	_, err := again(ctx, wasThere, func() (m transfer.Manifest, err error) {
+		m, err = d.WriteManifest(ctx, id, out, func(transfer.Item) error { return nil })
+		if errors.Is(err, client.ErrCut) {
+			err = fmt.Errorf("what was printed is not whole: %s: have it printed once more with: weir transfer manifest %d --json", err.Error(), id)
+		}
+		return m, err
+	})
+	return errors.Join(err, out.Flush())
+}
+
+// keepManifest writes a manifest into a file, which is there only when all of it
+// is, and calls f for each of its files.
+func (d *desk) keepManifest(ctx context.Context, path string, id int64, f func() func(transfer.Item) error) (m transfer.Manifest, err error) {
+	return again(ctx, true, func() (m transfer.Manifest, err error) {
+		err = writeWhole(path, func(to io.Writer) (err error) {
+			m, err = d.WriteManifest(ctx, id, to, f())
+			return err
+		})
+		return m, err
+	})
+}
+
+// writeWhole has a file written under a temporary name, which becomes its own when all
+// went well. What is no file, such as a pipe, is written to as it is.
+func writeWhole(path string, write func(io.Writer) error) (err error) {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		path = at // a link stays one
+	}
+	draft := fmt.Sprintf("%s.%d.part", path, os.Getpid())
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		draft = path
+	}
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666) //nolint:gosec // as the user's umask has it
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(f, 64<<10)
+	err = write(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil && draft != path {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if draft == path {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		_ = os.Remove(draft)
+	}
+	return err
+}
 
 // mostRows is how many files are shown where all are not asked for.
 const mostRows = 20
@@ -38,11 +105,7 @@ that did not arrive are listed, unless --all is given; --json has them all.`,
 				if !f.json {
 					return d.manifest(c.Context(), s.out, id, all)
 				}
-				m, err := d.Manifest(c.Context(), id)
-				if err != nil {
-					return err
-				}
-				return writeJSON(s.out, m)
+				return d.printManifest(c.Context(), s.out, id, false)
 			})
 		},
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -202,22 +200,26 @@ func (w *waiting) rows(columns int, look screen.Look) []string {
 	return []string{p.Row(columns, look), text[:min(len(text), columns)]}
 }
 
-// result tells what the request came to. All its files are kept only if somebody
-// asked for the whole list.
-func (w *waiting) result(ctx context.Context, s streams, r transfer.Request) error {
-	if w.json || w.file != "" {
-		m, err := again(ctx, true, func() (transfer.Manifest, error) { return w.Manifest(ctx, w.id) })
-		if err != nil {
-			return err
-		}
-		m.Request = r
-		return w.tell(s, &m)
-	}
+// result tells what the request came to, and writes its manifest where it was
+// asked for. However many files it has, a screenful of them is in memory.
+func (w *waiting) result(ctx context.Context, s streams, r transfer.Request) (err error) {
 	var short shortlist
-	m, err := again(ctx, true, func() (transfer.Manifest, error) {
+	anew := func() func(transfer.Item) error {
 		short = shortlist{}
-		return w.EachItem(ctx, w.id, short.add)
-	})
+		return short.add
+	}
+	var m transfer.Manifest
+	switch {
+	case w.file != "":
+		if m, err = w.keepManifest(ctx, w.file, w.id, anew); err != nil {
+			err = fmt.Errorf("--manifest: %w", err)
+		}
+	case !w.json:
+		m, err = again(ctx, true, func() (transfer.Manifest, error) { return w.EachItem(ctx, w.id, anew()) })
+	}
+	if err == nil && w.json {
+		return w.printManifest(ctx, s.out, w.id, true)
+	}
 	if err == nil {
 		err = short.tell(s.out, w.id)
 	}
@@ -226,33 +228,4 @@ func (w *waiting) result(ctx context.Context, s streams, r transfer.Request) err
 	}
 	m.Request = r
 	return tellSum(s.out, &m)
-}
-
-// tell prints the manifest, and writes it where it was asked for.
-func (w *waiting) tell(s streams, m *transfer.Manifest) error {
-	if w.file != "" {
-		if err := writeManifest(w.file, m); err != nil {
-			return fmt.Errorf("--manifest: %w", err)
-		}
-	}
-	if w.json {
-		return writeJSON(s.out, m)
-	}
-	var short shortlist
-	for _, i := range m.Items {
-		_ = short.add(i) // never fails
-	}
-	if err := short.tell(s.out, w.id); err != nil {
-		return err
-	}
-	return tellSum(s.out, m)
-}
-
-func writeManifest(path string, m *transfer.Manifest) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return writeJSON(io.Writer(f), m)
 }

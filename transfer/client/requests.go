@@ -3,8 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"strconv"
 
@@ -119,59 +117,6 @@ func (c *Client) eachAttempt(ctx context.Context, id int64, n int, f func(transf
 		q.Set("epoch", strconv.FormatInt(last.Epoch, 10))
 		q.Set("late", strconv.FormatBool(last.Late))
 	}
-}
-
-// Manifest returns what a request came to, file by file.
-// GET /api/v1/requests/ID/manifest
-func (c *Client) Manifest(ctx context.Context, id int64) (transfer.Manifest, error) {
-	return get[transfer.Manifest](ctx, c, of(id, "/manifest"), nil)
-}
-
-// EachItem is Manifest for requests of many files: it calls f for each of them as
-// it is read, in the order of their names, and returns the rest. An error of f
-// ends it.
-func (c *Client) EachItem(ctx context.Context, id int64, f func(transfer.Item) error) (m transfer.Manifest, err error) {
-	r, err := c.ask.Stream(ctx, of(id, "/manifest"))
-	if err != nil {
-		return m, err
-	}
-	defer r.Close() //nolint:errcheck // only read
-	d := json.NewDecoder(r)
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return m, fmt.Errorf("the manifest ends too early: %w", err)
-		}
-		switch t {
-		case "request":
-			err = d.Decode(&m.Request)
-		case "sha256":
-			return m, d.Decode(&m.Digest)
-		case "items":
-			err = eachOf(d, f)
-		}
-		if err != nil {
-			return m, err
-		}
-	}
-}
-
-// eachOf decodes a list one by one.
-func eachOf(d *json.Decoder, f func(transfer.Item) error) error {
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	for d.More() {
-		var one transfer.Item
-		if err := d.Decode(&one); err != nil {
-			return err
-		}
-		if err := f(one); err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	return err
 }
 
 // Explain says why a request's files do not move now; file "" is about all.

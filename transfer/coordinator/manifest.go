@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"weir/transfer/queue"
+	"weir/transfer"
 )
 
 // manifest writes a transfer.Manifest page by page: a request may have a million
@@ -32,22 +32,24 @@ func (c *Coordinator) manifest(w http.ResponseWriter, r *http.Request) {
 	}
 	head, err := json.Marshal(c.shown(q))
 	broken(err)
-	_, _ = fmt.Fprintf(out, `{"request":%s,"items":[`, head) // Flush tells
-	sum, n := queue.NewSum(), 0
+	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[", head) // Flush tells
+	sum, n := transfer.NewSum(), 0
 	for one, err := range c.queue.All(r.Context(), id) {
 		broken(err)
 		text, err := json.Marshal(one)
 		broken(err)
+		between := "\n"
 		if n > 0 {
-			text = append([]byte{','}, text...)
+			between = ",\n"
 		}
 		if n++; n%page1000 == 1 {
 			_ = to.SetWriteDeadline(time.Now().Add(time.Minute)) // for each page anew
 		}
+		_, _ = out.WriteString(between) // the next one tells
 		_, err = out.Write(text)
 		broken(err)
 		sum.Add(one)
 	}
-	_, _ = fmt.Fprintf(out, `],"sha256":%q}`+"\n", sum.Digest())
+	_, _ = fmt.Fprintf(out, "\n],\"sha256\":%q}\n", sum.Digest())
 	broken(out.Flush())
 }

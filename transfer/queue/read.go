@@ -2,10 +2,6 @@ package queue
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"hash"
 	"iter"
 	"slices"
 	"sort"
@@ -482,31 +478,12 @@ func Digest(items []transfer.Item) string {
 	if byNames := func(a, b transfer.Item) int { return strings.Compare(a.Name, b.Name) }; !slices.IsSortedFunc(items, byNames) {
 		items = slices.SortedFunc(slices.Values(items), byNames)
 	}
-	sum := NewSum()
+	sum := transfer.NewSum()
 	for _, one := range items {
 		sum.Add(one)
 	}
 	return sum.Digest()
 }
-
-// A Sum makes the digest of a manifest whose files come in the order of their
-// names, as All yields them.
-type Sum struct {
-	sum  hash.Hash
-	line []byte
-}
-
-// NewSum returns the Sum of no files.
-func NewSum() *Sum { return &Sum{sum: sha256.New()} }
-
-// Add adds the next file.
-func (s *Sum) Add(one transfer.Item) {
-	s.line = fmt.Appendf(s.line[:0], "%s %s %d %s\n", one.State, one.Name, one.Size, one.Adler)
-	s.sum.Write(s.line) // never fails
-}
-
-// Digest returns the digest of the files so far.
-func (s *Sum) Digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 // Events are those after an id, the oldest first, at most n. Old ones are gone.
 func (q *Queue) Events(ctx context.Context, after int64, n int) (all []transfer.Event, err error) {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/catalog"
+	"weir/transfer"
+	"weir/transfer/queue"
+	"weir/transfer/trial"
+)
+
+// However many files a request has, a command that prints its manifest, or writes
+// it into a file, has no more than a few of them in memory; and what it wrote is
+// one whole document.
+func TestManifestsAreNotKeptInMemory(t *testing.T) {
+	t.Parallel()
+	r := rooms(t, trial.Options{Idle: true})
+	if err := errors.Join(r.Coordinator().Start(t.Context()), r.Ready(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const files = 60_000
+	for _, site := range []string{"A", "B"} {
+		if _, err := c.Hello(t.Context(), transfer.Hello{Site: site, Session: "one"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := transfer.NewFiles{Dataset: "/run", Site: "A"}
+	for i := range files {
+		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: fmt.Sprintf("/run/%s/%06d", strings.Repeat("long", 25), i), Size: 1e6, Adler: "00000001"}})
+		if len(in.Files) == transfer.MaxNewFiles || i == files-1 {
+			if _, err := c.AddFiles(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			in.Files = in.Files[:0]
+		}
+	}
+	id := r.submits(transfer.Submission{Dataset: "/run", To: "B", Approve: true, Key: "one"})
+	for end := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
+		if q, err := c.Request(t.Context(), id); err == nil && q.Status == transfer.Running {
+			break
+		} else if err != nil || time.Now().After(end) {
+			t.Fatalf("its files are not written down: %+v, %v", q, err)
+		}
+	}
+	if _, err := c.Cancel(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(r.Dir(), "manifest.json")
+	r.heap(0, "transfer", "manifest", strconv.FormatInt(id, 10), "--json")
+	r.heap(3, "transfer", "submit", "/run", "--to", "B", "--key", "one", "--wait", "--quiet", "--manifest", file)
+	r.heap(3, "transfer", "submit", "/run", "--to", "B", "--key", "one", "--wait", "--quiet", "--json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m transfer.Manifest
+	if err := json.Unmarshal(text, &m); err != nil || len(m.Items) != files || m.Digest != queue.Digest(m.Items) || m.Request.Status != transfer.Cancelled {
+		t.Errorf("the file has %d files, %+v, digest %s: %v", len(m.Items), m.Request, m.Digest, err)
+	}
+	if parts, _ := filepath.Glob(file + ".*"); len(parts) > 0 {
+		t.Errorf("what is left over: %v", parts)
+	}
+}
+
+// heap calls the command, and fails the test unless its heap stayed small.
+func (r *moving) heap(code int, args ...string) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), "weir", args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = append(r.Env(), "GODEBUG=gctrace=1"), &stdout, &stderr, r.Dir()
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != code {
+		r.t.Errorf("weir %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	most, times := 0, 0
+	// gc 5 @0.134s 2%: ... ms cpu, 4->5->2 MB, 5 MB goal, ...: the heap before, after, and what lives (package runtime)
+	for _, m := range regexp.MustCompile(`(?m)^gc .* (\d+)->(\d+)->\d+ MB`).FindAllStringSubmatch(stderr.String(), -1) {
+		for _, text := range m[1:] {
+			mb, _ := strconv.Atoi(text) // they are digits
+			most = max(most, mb)
+		}
+		times++
+	}
+	r.t.Logf("weir %s: %d MB printed, heap of at most %d MB, collected %d times", strings.Join(args, " "), stdout.Len()>>20, most, times)
+	if times == 0 || most > 16 {
+		r.t.Errorf("weir %s: its heap had %d MB", strings.Join(args, " "), most)
+	}
+}
+
+// A file that could not be written as a whole is not there, and what was there
+// before stays.
+func TestWriteWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a.json"), filepath.Join(dir, "link.json")
+	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("a.json", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link, filepath.Join(dir, "new.json"), os.DevNull} {
+		broken := errors.New("it broke")
+		if err := writeWhole(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken }); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "before" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := writeWhole(link, func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "after" {
+		t.Errorf("%q, %v", text, err)
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) != 2 {
+		t.Errorf("%v, %v", names, err)
+	}
+	if err := writeWhole(filepath.Join(dir, "none", "a.json"), nil); err == nil {
+		t.Error("a folder that is not there was made")
+	}
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"weir/transfer"
+)
+
+// Manifest returns what a request came to, file by file.
+// GET /api/v1/requests/ID/manifest
+func (c *Client) Manifest(ctx context.Context, id int64) (transfer.Manifest, error) {
+	return get[transfer.Manifest](ctx, c, of(id, "/manifest"), nil)
+}
+
+// ErrCut tells that an answer ended before it was whole: it may be asked for again.
+var ErrCut = errors.New("the answer broke off")
+
+// EachItem is Manifest for requests of many files: it calls f for each of them as
+// it is read, in the order of their names, and returns the rest. An error of f
+// ends it.
+func (c *Client) EachItem(ctx context.Context, id int64, f func(transfer.Item) error) (transfer.Manifest, error) {
+	return c.WriteManifest(ctx, id, io.Discard, f)
+}
+
+// WriteManifest is EachItem that writes the manifest as it is read, as JSON in
+// lines of a file each; no more than a few files are in memory. What was written
+// is whole, and its digest that of its files, only if there is no error: ErrCut
+// is one of a connection that was lost.
+func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f func(transfer.Item) error) (m transfer.Manifest, err error) {
+	r, err := c.ask.Stream(ctx, of(id, "/manifest"))
+	if err != nil {
+		return m, err
+	}
+	defer r.Close() //nolint:errcheck // only read
+	read := &reading{from: r, to: to}
+	sum := transfer.NewSum()
+	d := json.NewDecoder(read)
+	for err == nil {
+		var t json.Token
+		if t, err = d.Token(); errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		switch t {
+		case "request":
+			err = d.Decode(&m.Request)
+		case "sha256":
+			if err = d.Decode(&m.Digest); err == nil {
+				_, err = io.Copy(io.Discard, read) // the end
+			}
+			if err == nil && m.Digest != sum.Digest() {
+				return m, fmt.Errorf("the manifest of request %d is not that of its files: its sha256 is %s, theirs %s", id, m.Digest, sum.Digest())
+			}
+			if err == nil {
+				return m, nil
+			}
+		case "items":
+			err = eachOf(d, func(one transfer.Item) error {
+				sum.Add(one)
+				return f(one)
+			})
+		}
+	}
+	switch {
+	case read.wrong != nil:
+		err = read.wrong
+	case ctx.Err() == nil && (read.failed != nil || errors.Is(err, io.ErrUnexpectedEOF)):
+		err = fmt.Errorf("%w: %w", ErrCut, cmp.Or(read.failed, err))
+	}
+	return m, err
+}
+
+// A reading copies what is read from one to the other.
+type reading struct {
+	from   io.Reader
+	to     io.Writer
+	failed error // reading
+	wrong  error // writing
+}
+
+// Read implements io.Reader.
+func (r *reading) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = err
+	}
+	if n > 0 {
+		if _, wrong := r.to.Write(p[:n]); wrong != nil {
+			r.wrong = wrong
+			return 0, wrong
+		}
+	}
+	return n, err
+}
+
+// eachOf decodes a list one by one.
+func eachOf(d *json.Decoder, f func(transfer.Item) error) error {
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		var one transfer.Item
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		if err := f(one); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
