@@ -201,6 +201,11 @@ func until(t *testing.T, what string, f func() bool) {
 func (h *house) ended(id int64) transfer.Request {
 	h.t.Helper()
 	var q transfer.Request
+	defer func() {
+		if !q.Status.Ended() {
+			h.tell(id)
+		}
+	}()
 	until(h.t, "the request ends", func() bool {
 		var err error
 		if q, err = h.admin.Request(h.t.Context(), id); err != nil {
