@@ -24,6 +24,7 @@ import (
 // coordinatorFlags are coordinator.Config as the command line says it.
 type coordinatorFlags struct {
 	conf          coordinator.Config
+	db            dbFlags
 	approve       string
 	lease         string
 	patience      string
@@ -61,7 +62,7 @@ that is printed, unless --cert names one.`,
 	}
 	fs, conf := c.Flags(), &f.conf
 	fs.StringVar(&conf.State, "state", "", "keep keys, the administrator's token and the database in this `DIR` (default ~/.local/state/weir/coordinator)")
-	fs.StringVar(&conf.DB, "db", "", "keep everything in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: a file in the state folder)")
+	f.db.add(fs, "db", "WEIR_DB", "keep everything in this database: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD (default: a file in the state folder)")
 	fs.StringVar(&conf.Listen, "listen", "127.0.0.1:9443", "`HOST:PORT`; port 0 lets the system choose")
 	fs.StringVar(&conf.URL, "url", "", "`URL` under which others reach it, if that is another one")
 	fs.StringVar(&conf.Cert, "cert", "", "certificate, a PEM `FILE` (default: one of its own)")
@@ -168,6 +169,9 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 		return err
 	}
 	conf := f.conf
+	if conf.DB, err = f.db.find(s); err != nil {
+		return err
+	}
 	if conf.State == "" {
 		if conf.State, err = stateFolder("coordinator"); err != nil {
 			return err

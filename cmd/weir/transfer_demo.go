@@ -19,7 +19,7 @@ import (
 // demoFlags say what is played, and where.
 type demoFlags struct {
 	scale string
-	db    string
+	db    dbFlags
 	dir   []string
 	dirs  demoDirs
 	fits  bool
@@ -63,7 +63,7 @@ report makes tables and plots: of each file and of both ends.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.scale, "scale", "small", "files of small (megabytes) or of the `SCALE` of seed (1 to 15 GB)")
-	fs.StringVar(&f.db, "db", "", "have the coordinator use this database: a `FILE`, or postgres://USER@HOST/NAME (default: a new file)")
+	f.db.add(fs, "db", "", "have the coordinator use this database: a `FILE`, or postgres://USER@HOST/NAME (default: a new file)")
 	fs.StringArrayVar(&f.dir, "dir", nil, "make the sites' folders below this existing `DIR` (default: that of temporary files); SITE=DIR: that of one site, as on a disk of its own")
 	fs.BoolVar(&f.fits, "what-fits", false, "leave out cases for whose files there is no room")
 	fs.StringVarP(&f.out, "out", "o", "", "leave a run directory of each scenario in this `DIR`ectory")
@@ -111,6 +111,10 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 	if err != nil {
 		return err
 	}
+	database, err := f.db.find(s)
+	if err != nil {
+		return err
+	}
 	fit, left, err := f.room(all)
 	if err != nil {
 		return err
@@ -120,8 +124,8 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 		if len(fit[scenario]) == 0 {
 			continue
 		}
-		p := trial.Play{Scenario: scenario, Cases: fit[scenario], Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: f.db}, Weir: version(), Command: os.Args, Tell: func(text string) { s.say("%s\n", text) }}
-		if f.db != "" {
+		p := trial.Play{Scenario: scenario, Cases: fit[scenario], Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: database}, Weir: version(), Command: withoutSecrets(os.Args), Tell: func(text string) { s.say("%s\n", text) }}
+		if database != "" {
 			p.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")
 		}
 		if f.out != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -357,6 +358,9 @@ func TestTransferOnPostgreSQL(t *testing.T) {
 	lab.Need(t, "psql")
 	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
 	r := rooms(t, trial.Options{DB: p.URL})
+	if seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.Coordinator().Pid())); err != nil || strings.Contains(string(seen), "postgres:") {
+		t.Errorf("everybody sees %q, %v", seen, err)
+	}
 	files := trial.Files("/store/run1", 200, 10_000)
 	r.fills("A", "/store/run1", files...)
 	one := r.submits(transfer.Submission{Dataset: "/store/run1", To: "B"})

@@ -83,7 +83,11 @@ func (t *Trial) start(ctx context.Context) (err error) {
 		}
 		t.o.Program = []string{exe}
 	}
-	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs, nil); err != nil {
+	var secret []string // on a command line everybody could see the password
+	if t.o.DB != "" {
+		secret = append(secret, "WEIR_DB="+t.o.DB)
+	}
+	if t.coordinator, err = t.process("coordinator", t.coordinatorArgs, secret); err != nil {
 		return err
 	}
 	for _, s := range t.o.Sites {
@@ -142,9 +146,6 @@ func (t *Trial) config() string { return filepath.Join(t.dir, "coordinator.json"
 
 func (t *Trial) coordinatorArgs() []string {
 	args := []string{"coordinator", "--while-stdin", "--state", filepath.Join(t.dir, "coordinator"), "--listen", t.coordinator.address("127.0.0.1:0")}
-	if t.o.DB != "" {
-		args = append(args, "--db", t.o.DB)
-	}
 	return append(args, t.o.Coordinator...)
 }
 

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// The address of a database comes from one place, and one with a password is best
+// not written on a command line.
+func TestDatabaseFlags(t *testing.T) {
+	const secret = "postgres://weir:hush@db.example.org/weir"
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		args      []string
+		env       string
+		want      string
+		warn, err string
+	}{
+		{},
+		{env: secret, want: secret},
+		{args: []string{"--db", "weir.db"}, env: secret, want: "weir.db"},
+		{args: []string{"--db-file", put("a", secret+"\n")}, env: "other.db", want: secret},
+		{args: []string{"--db", secret}, want: secret, warn: "can see the password"},
+		{args: []string{"--db", "postgres://weir@db.example.org/weir?password=hush"}, want: "postgres://weir@db.example.org/weir?password=hush", warn: "can see the password"},
+		{args: []string{"--db", "postgres://weir@db.example.org/weir"}, want: "postgres://weir@db.example.org/weir"},
+		{args: []string{"--db", "a.db", "--db-file", "b"}, err: "choose one"},
+		{args: []string{"--db-file", put("b", "")}, err: "one line"},
+		{args: []string{"--db-file", put("c", secret+"\n"+secret)}, err: "one line"},
+		{args: []string{"--db-file", filepath.Join(dir, "none")}, err: "no such file"},
+	} {
+		t.Setenv("WEIR_DB", c.env)
+		var f dbFlags
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.add(fs, "db", "WEIR_DB", "")
+		if err := fs.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		got, err := f.find(streams{err: &said})
+		if got != c.want || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%q: %q, %v", c.args, got, err)
+		}
+		if (c.warn == "") != (said.Len() == 0) || !strings.Contains(said.String(), c.warn) || strings.Contains(said.String(), "hush") {
+			t.Errorf("%q: it says %q", c.args, said.String())
+		}
+	}
+	kept := withoutSecrets([]string{"weir", "--db=" + secret, "--db", secret, "--scale=seed", "a=b.yaml"})
+	if want := []string{"weir", "--db=postgres://weir:xxxxx@db.example.org/weir", "--db", "postgres://weir:xxxxx@db.example.org/weir", "--scale=seed", "a=b.yaml"}; !slices.Equal(kept, want) {
+		t.Errorf("%q", kept)
+	}
+}
