@@ -137,6 +137,9 @@ func (w *world) judgeFile(s *set, f *file, i transfer.Item) {
 		}
 		return
 	}
+	if i.Reason == "" {
+		t.Errorf("%s: without a reason", said)
+	}
 	if f.foreign {
 		if i.Fault != transfer.Occupied {
 			t.Errorf("%s: another file has its name there", said)
@@ -151,6 +154,9 @@ func (w *world) judgeFile(s *set, f *file, i transfer.Item) {
 	if f.giant {
 		if i.State != transfer.Dropped {
 			t.Errorf("%s: its request was cancelled", said)
+		}
+		if !strings.Contains(i.Reason, " free") {
+			t.Errorf("%s: it does not fit", said)
 		}
 		return
 	}

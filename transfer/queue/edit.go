@@ -170,10 +170,11 @@ func (e *edit) routed(files []*file, replicas map[int64][]replica) error {
 		r := e.requests[f.request]
 		sites := r.sources(f, replicas[f.in])
 		if len(sites) == 0 {
-			f.state, f.due, f.ended = failed, time.Time{}, e.now
-			if f.fault == "" {
-				f.fault, f.reason = transfer.SourceBad, r.why(replicas[f.in])
+			fault, reason := f.fault, f.reason
+			if fault == "" {
+				fault, reason = transfer.SourceBad, r.why(replicas[f.in])
 			}
+			f.lose(failed, fault, reason, e.now)
 			continue
 		}
 		l, err := e.laneOf(f.request, sites)

@@ -188,12 +188,7 @@ func (q *Queue) wake(ctx context.Context, now time.Time) error {
 			files = slices.DeleteFunc(files, func(f *file) bool {
 				return f.state != resting || f.due.After(now) || !e.requests[f.request].open()
 			})
-			for _, f := range files {
-				if f.fault == "" {
-					f.reason = ""
-				}
-			}
-			return e.route(files)
+			return e.route(files) // what it rested for is kept: it may be the last that is known of it
 		})
 		if err != nil || len(items) < batch {
 			return err
@@ -385,10 +380,11 @@ func (q *Queue) abandon(ctx context.Context, aside []put, reason string) error {
 			if f.state != ready {
 				continue
 			}
-			if f.reason != "" {
-				f.reason += "; "
+			why := reason
+			if f.fault != "" {
+				why = f.reason + "; " + reason
 			}
-			f.state, f.ended, f.fault, f.reason = failed, e.now, transfer.Transient, f.reason+reason
+			f.lose(failed, transfer.Transient, why, e.now)
 			e.event(e.requests[f.request], f.id, f.name+" failed: "+f.reason)
 		}
 		return nil

@@ -66,9 +66,18 @@ type file struct {
 	again       bool  // replicas that are known to be bad are asked once more
 }
 
+// lose ends a file that is not at its destination; every such end is this one, so
+// that none is without a reason.
+func (f *file) lose(s state, fault transfer.Fault, reason string, now time.Time) {
+	if reason == "" {
+		reason = "it is not known why (" + string(fault) + ")"
+	}
+	f.state, f.ended, f.due, f.fault, f.reason = s, now, time.Time{}, fault, reason
+}
+
 // Terms are what a request demands of its files.
 type terms struct {
-	stopped   bool // cancelled or expired: nothing is begun any more
+	stopped   string // cancelled or expired, in words: nothing is begun any more; "": neither
 	tries     int
 	unchecked bool
 }
@@ -94,8 +103,12 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 			f.adler = o.Adler
 		}
 		return f, o
-	case t.stopped:
-		f.state, f.ended = dropped, now
+	case t.stopped != "":
+		reason := t.stopped // which is all that there is to say of an attempt that ended for it
+		if o.Fault != transfer.Stopped {
+			reason = o.Reason + "; " + t.stopped
+		}
+		f.lose(dropped, o.Fault, reason, now)
 		return f, o
 	}
 	if o.Fault != transfer.Left { // nobody has failed
@@ -117,7 +130,7 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 	}
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
-		f.state, f.ended = failed, now
+		f.lose(failed, o.Fault, o.Reason, now)
 	case o.Fault == transfer.SourceBad, o.Fault == transfer.Left:
 		f.state = ready // the next source, or mover, has done nothing wrong
 	default:

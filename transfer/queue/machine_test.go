@@ -23,7 +23,10 @@ func TestSettle(t *testing.T) {
 		if spoilt%4 == 0 {
 			o.Adler = "b"
 		}
-		terms := terms{stopped: stopped, tries: 5, unchecked: unchecked}
+		terms := terms{tries: 5, unchecked: unchecked}
+		if stopped {
+			terms.stopped = "its time ran out"
+		}
 		now, kept := settle(was, o, terms, others, start, float64(random)/math.MaxUint16)
 		right := o.Fault == "" && o.Size == 100 && o.Adler == "A" && (verified || unchecked)
 		switch {
@@ -35,7 +38,7 @@ func TestSettle(t *testing.T) {
 			return false
 		case stopped && !now.state.final(), now.tries > 5, !now.state.final() && (now.tries >= 5 || now.pauses >= 5*pauseFactor):
 			return false
-		case now.state == failed && now.reason == "", now.state == ready && kept.Fault != transfer.Left && (kept.Fault != transfer.SourceBad || !others):
+		case (now.state == failed || now.state == dropped) && now.reason == "", now.state == ready && kept.Fault != transfer.Left && (kept.Fault != transfer.SourceBad || !others):
 			return false
 		case !right && !stopped && now.tries+now.pauses != was.tries+was.pauses+1:
 			return false

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,6 +285,9 @@ func (p *play) check() {
 				return o.Item == one.ID && o.Fault == "" && o.Verified && o.Size == one.Size && o.Adler == one.Adler
 			}) {
 				p.t.Errorf("file %d is done, and nobody said so", one.ID)
+			}
+			if (one.State == transfer.Lost || one.State == transfer.Dropped) && (one.Reason == "" || strings.Contains(one.Reason, "not known why")) {
+				p.t.Errorf("file %d is %s, and why is %q", one.ID, one.State, one.Reason)
 			}
 			p.items[one.ID] = one
 		}

@@ -317,6 +317,13 @@ func (q *Queue) shown(tx *db.Tx, r *request, files []*file) ([]transfer.Item, er
 		if f.state != ready {
 			continue
 		}
+		if f.fault == "" {
+			items[i].Reason = "" // it rested for that, and does no more
+		}
+		if r.stop != "" {
+			items[i].Reason = "the request is being stopped"
+			continue
+		}
 		if reason, down := w.reason(f.lane); reason != "" {
 			items[i].Reason = reason
 			if down {
@@ -351,8 +358,6 @@ func (q *Queue) waits(tx *db.Tx, r *request) (waits, error) {
 		return w, err
 	}
 	switch {
-	case r.stop != "":
-		w.all = "the request is being stopped"
 	case !sites[r.To].Up:
 		w.all = away([]string{r.To}, sites)
 	case q.now().Before(h.until):

@@ -83,7 +83,18 @@ func (r *request) update(tx *db.Tx) error {
 }
 
 func (r *request) terms() terms {
-	return terms{stopped: r.stop != "", tries: r.Tries, unchecked: r.Unchecked}
+	return terms{stopped: r.stopped(), tries: r.Tries, unchecked: r.Unchecked}
+}
+
+// stopped says in words who or what has stopped the request; "": nothing has.
+func (r *request) stopped() string {
+	switch r.stop {
+	case "":
+		return ""
+	case transfer.Expired:
+		return r.Reason
+	}
+	return "the request was cancelled"
 }
 
 // open tells whether files of the request may be begun.

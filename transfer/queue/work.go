@@ -115,7 +115,7 @@ func byName(a, b *file) int {
 	return 0
 }
 
-// lostOnes are files that the catalog does not know any more.
+// lostOnes are files that the catalog does not know any more, without an id of it.
 func lostOnes(names []string, known []*file) []*file {
 	there := map[string]bool{}
 	for _, f := range known {
@@ -124,7 +124,7 @@ func lostOnes(names []string, known []*file) []*file {
 	var all []*file
 	for _, name := range names {
 		if !there[name] {
-			all = append(all, &file{name: name, state: failed, fault: transfer.Permanent, reason: "the catalog does not know it any more"})
+			all = append(all, &file{name: name})
 		}
 	}
 	return all
@@ -140,8 +140,8 @@ func (e *edit) enter(r *request, files []*file) error {
 	var waiting []*file
 	for i, f := range files {
 		f.request, f.id = r.ID, r.ID*perRequest+r.Count.Files+int64(i)+1
-		if f.state == failed {
-			f.ended = e.now
+		if f.in == 0 {
+			f.lose(failed, transfer.Permanent, "the catalog does not know it any more", e.now)
 		} else {
 			waiting = append(waiting, f)
 		}
@@ -160,8 +160,19 @@ func (e *edit) drop(r *request, n int) error {
 	if err != nil {
 		return err
 	}
+	w, err := e.waits(e.tx, r)
+	if err != nil {
+		return err
+	}
 	for _, f := range files {
-		f.state, f.ended, f.due = dropped, e.now, time.Time{}
+		held := f.reason
+		if held == "" && f.state == ready {
+			held, _ = w.reason(f.lane)
+		}
+		if held == "" {
+			held = "its turn had not come"
+		}
+		f.lose(dropped, f.fault, held+"; "+r.stopped(), e.now)
 		r.place = f.id
 	}
 	if len(files) < n {
