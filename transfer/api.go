@@ -91,7 +91,6 @@ type Link struct {
 	Source  string  `json:"source"`
 	Dest    string  `json:"dest"`
 	Active  int     `json:"active"`
-	Queued  int64   `json:"queued"`
 	Limit   int     `json:"limit"`
 	Why     string  `json:"why"` // the limit is what it is
 	Rate    float64 `json:"rate_bytes_per_second"`

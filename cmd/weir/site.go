@@ -202,9 +202,9 @@ func showSite(ctx context.Context, d *desk, name string, asJSON bool, s streams)
 
 func tellLinks(w io.Writer, links []transfer.Link) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "\nLINK\tMOVING\tWAITING\tAT ONCE\tSPEED\tSUCCESS\tWHY") // Flush tells
+	_, _ = fmt.Fprintln(t, "\nLINK\tMOVING\tAT ONCE\tSPEED\tSUCCESS\tWHY") // Flush tells
 	for _, l := range links {
-		_, _ = fmt.Fprintf(t, "%s -> %s\t%d\t%d\t%d\t%s/s\t%s\t%s\n", line(l.Source), line(l.Dest), l.Active, l.Queued, l.Limit, unit.Bytes(l.Rate), unit.Percent(l.Success), line(l.Why))
+		_, _ = fmt.Fprintf(t, "%s -> %s\t%d\t%d\t%s/s\t%s\t%s\n", line(l.Source), line(l.Dest), l.Active, l.Limit, unit.Bytes(l.Rate), unit.Percent(l.Success), line(l.Why))
 	}
 	return t.Flush()
 }

@@ -16,6 +16,7 @@ const markup = `<img src=x onerror="document.title='run'">'"&amp;` + "\x1b[31m\u
 // What others have named is shown as text in every view, and is no harm in the
 // commands that the page offers to copy.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	s := pretend(t)
 	s.sites = []catalog.Site{{Name: markup, Kind: markup, URL: "javascript:alert(1)//" + markup, Problem: markup}, {Name: "B", Up: true}}
@@ -77,6 +78,7 @@ func harmless(t *testing.T, p *browser.Page, where string) {
 // A million files are walked through page by page: neither page nor coordinator
 // ever holds more.
 func TestMillionFiles(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	s := pretend(t)
 	busy(s)
@@ -114,29 +116,34 @@ func TestMillionFiles(t *testing.T) {
 
 // Who may not do a thing has no button for it.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	s := pretend(t)
 	busy(s)
 	s.requests[3].By = "sam"
 	for token, want := range map[string]string{"read:eve": "", "submit:sam": "New request,Cancel", "approve:app": "Approve,Reject,Cancel,Cancel,Cancel", "admin:bob": "New request,Approve,Reject,Cancel,Cancel,Cancel"} {
-		p := browser.Open(t, s.URL+"/#code="+s.page.Code(token), 1200, 900)
-		p.Wait(`document.querySelectorAll("tbody tr").length === 3`)
-		var got []string
-		p.Eval(`[...document.querySelectorAll("button")].filter((b) => b.offsetParent && b.textContent !== "Sign out").map((b) => b.textContent)`, &got)
-		if strings.Join(got, ",") != want {
-			t.Errorf("%s has %q", token, got)
-		}
-		var at string
-		if p.Eval(`location.href`, &at); strings.Contains(at, "code") {
-			t.Errorf("the code stays in the address: %s", at)
-		}
-		p.Silent()
+		t.Run(token, func(t *testing.T) {
+			t.Parallel()
+			p := browser.Open(t, s.URL+"/#code="+s.page.Code(token), 1200, 900)
+			p.Wait(`document.querySelectorAll("tbody tr").length === 3`)
+			var got []string
+			p.Eval(`[...document.querySelectorAll("button")].filter((b) => b.offsetParent && b.textContent !== "Sign out").map((b) => b.textContent)`, &got)
+			if strings.Join(got, ",") != want {
+				t.Errorf("%s has %q", token, got)
+			}
+			var at string
+			if p.Eval(`location.href`, &at); strings.Contains(at, "code") {
+				t.Errorf("the code stays in the address: %s", at)
+			}
+			p.Silent()
+		})
 	}
 }
 
 // A token that is pasted signs in, a wrong one is told why it does not; signing
 // out ends it. All of it goes by keyboard.
 func TestSigningIn(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	s := pretend(t)
 	p := browser.Open(t, s.URL+"/#code=GUESSED", 400, 800)
@@ -162,6 +169,7 @@ func TestSigningIn(t *testing.T) {
 
 // While the coordinator is away the page says so, and goes on by itself.
 func TestCoordinatorAway(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	s := pretend(t)
 	busy(s)

@@ -43,9 +43,9 @@ func busy(p *pretender) {
 	add(3, "DESY", transfer.Running, transfer.Counts{Files: 4800, Bytes: 9600 * gb, Done: 90, Leased: 12, Queued: 4698, DoneBytes: 180 * gb, Attempts: 93}, 4.2e8)
 	add(4, "CERN", transfer.Awaiting, transfer.Counts{Files: 6000, Bytes: 12000 * gb, Queued: 6000}, 0)
 	p.links = []transfer.Link{
-		{Source: "CERN", Dest: "FNAL", Active: 40, Queued: 1900, Limit: 40, Why: "raised from 36: all of the last 200 copies succeeded and the rate still grew by 8%", Rate: 1.15e9, Success: 1},
-		{Source: "CERN", Dest: "DESY", Active: 12, Queued: 4698, Limit: 12, Why: "held: the rate did not grow with the last copy more", Rate: 4.2e8, Success: 0.98},
-		{Source: "RAL", Dest: "CERN", Active: 0, Queued: 0, Limit: 2, Why: "lowered from 8: 4 of the last 20 copies failed", Rate: 0, Success: 0.8},
+		{Source: "CERN", Dest: "FNAL", Active: 40, Limit: 40, Why: "raised from 36: all of the last 200 copies succeeded and the rate still grew by 8%", Rate: 1.15e9, Success: 1},
+		{Source: "CERN", Dest: "DESY", Active: 12, Limit: 12, Why: "held: the rate did not grow with the last copy more", Rate: 4.2e8, Success: 0.98},
+		{Source: "RAL", Dest: "CERN", Active: 0, Limit: 2, Why: "lowered from 8: 4 of the last 20 copies failed", Rate: 0, Success: 0.8},
 	}
 	p.reasons = []transfer.Reason{{Files: 1900, Text: "the link CERN to FNAL has 40 copies, which is its limit"}, {Files: 40, Text: "are moving now"}, {Files: 20, File: "/store/data/Run2026C/Muon/RAW/0099.root", Text: "no site that has it is up: RAL is down"}}
 	p.item = func(r transfer.Request, id int64) transfer.Item {
@@ -71,48 +71,60 @@ func busy(p *pretender) {
 
 // Every view looks as it should, on walls and phones, in the light and the dark.
 func TestLooks(t *testing.T) {
+	t.Parallel()
 	bundled(t)
-	s := pretend(t)
-	busy(s)
 	for _, c := range []struct {
 		name  string
 		width int
 		dark  bool
 	}{{"wide", 1500, false}, {"phone", 400, false}, {"dark", 1100, true}} {
-		var options []browser.Option
-		if c.dark {
-			options = append(options, browser.Dark())
-		}
-		p := browser.Open(t, s.URL+"/#code="+s.page.Code("admin:bob"), c.width, 900, options...)
-		for _, v := range []struct{ at, ready string }{
-			{"#/", `document.querySelectorAll(".card").length === 6 && document.querySelector("canvas")`},
-			{"#/requests", `document.querySelectorAll("tbody tr").length === 5`},
-			{"#/requests/3", `document.querySelectorAll("tbody tr").length > 5 && document.querySelector(".reasons li")`},
-			{"#/datasets", `document.querySelectorAll("tbody tr").length === 5`},
-			{"#/sites", `document.querySelectorAll("tbody tr").length === 4`},
-			{"#/sites/CERN", `document.querySelectorAll("canvas").length === 4`},
-			{"#/links", `document.querySelectorAll("tbody tr").length === 3 && document.querySelector("canvas")`},
-		} {
-			p.Eval(`location.hash = "`+v.at+`"`, nil)
-			p.Wait(v.ready)
-			p.Fits(c.width)
-			p.Picture(c.name + strings.ReplaceAll(v.at, "/", "-"))
-		}
-		p.Press("#new")
-		p.Wait(`document.querySelector("dialog[open]")`)
-		p.Keys("/store/data/Run2026B/Muon/RAW")
-		p.Wait(`document.querySelector("dialog .boxes input")`)
-		p.Picture(c.name + "-form")
-		p.Keys(browser.Escape)
-		p.Eval(`location.hash = "#/requests/2"`, nil)
-		p.Wait(`document.querySelectorAll("tbody tr").length === 2`)
-		p.Picture(c.name + "-partial")
-		p.Press("tbody button")
-		p.Wait(`document.querySelectorAll("dialog tbody tr").length === 3`)
-		p.Picture(c.name + "-file")
-		p.Keys(browser.Escape)
-		p.Silent()
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			look(t, c.name, c.width, c.dark)
+		})
 	}
+}
+
+func look(t *testing.T, name string, width int, dark bool) {
+	s := pretend(t)
+	busy(s)
+	var options []browser.Option
+	if dark {
+		options = append(options, browser.Dark())
+	}
+	p := browser.Open(t, s.URL+"/#code="+s.page.Code("admin:bob"), width, 900, options...)
+	for _, v := range []struct{ at, ready string }{
+		{"#/", `document.querySelectorAll(".card").length === 6 && document.querySelector("canvas")`},
+		{"#/requests", `document.querySelectorAll("tbody tr").length === 5`},
+		{"#/requests/3", `document.querySelectorAll("tbody tr").length > 5 && document.querySelector(".reasons li")`},
+		{"#/datasets", `document.querySelectorAll("tbody tr").length === 5`},
+		{"#/sites", `document.querySelectorAll("tbody tr").length === 4`},
+		{"#/sites/CERN", `document.querySelectorAll("canvas").length === 4`},
+		{"#/links", `document.querySelectorAll("tbody tr").length === 3 && document.querySelector("canvas")`},
+	} {
+		p.Eval(`location.hash = "`+v.at+`"`, nil)
+		p.Wait(v.ready)
+		p.Fits(width)
+		var hidden int
+		if p.Eval(`[...document.querySelectorAll("main .button")].filter((b) => b.offsetParent && b.getBoundingClientRect().right > innerWidth).length`, &hidden); hidden > 0 {
+			t.Errorf("%s, %d wide: %d buttons are out of sight", v.at, width, hidden)
+		}
+		p.Picture(name + strings.ReplaceAll(v.at, "/", "-"))
+	}
+	p.Press("#new")
+	p.Wait(`document.querySelector("dialog[open]")`)
+	p.Keys("/store/data/Run2026B/Muon/RAW")
+	p.Wait(`document.querySelector("dialog .boxes input")`)
+	p.Picture(name + "-form")
+	p.Keys(browser.Escape)
+	p.Eval(`location.hash = "#/requests/2"`, nil)
+	p.Wait(`document.querySelectorAll("tbody tr").length === 2`)
+	p.Picture(name + "-partial")
+	p.Press("tbody button")
+	p.Wait(`document.querySelectorAll("dialog tbody tr").length === 3`)
+	p.Picture(name + "-file")
+	p.Keys(browser.Escape)
+	p.Silent()
 }
 
 // bundled skips a test of the page's scripts where weir was built without.

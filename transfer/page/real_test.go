@@ -44,6 +44,7 @@ func press(p *browser.Page, name string) {
 // dataset, approve it, watch it arrive, cancel another one, and see which files
 // of a third did not arrive, and why.
 func TestTransferInBrowser(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	h := open(t)
 	h.agent("A")
@@ -154,6 +155,7 @@ func manifest(t *testing.T, p *browser.Page, at string, is transfer.Status, file
 
 // A coordinator that was ended and started again finds the page signed in.
 func TestPageOutlivesItsCoordinator(t *testing.T) {
+	t.Parallel()
 	bundled(t)
 	h := open(t)
 	p := browser.Open(t, h.Link(h.token), 400, 800, trusting)

@@ -88,7 +88,9 @@ export class Overview implements View {
     card(this.cards, 4, whole(waits), "waiting for approval", "#/requests?status=awaiting+approval", waits > 0 ? "warn" : "");
     card(this.cards, 5, up + " of " + p.sites.length, "sites up", "#/sites", up < p.sites.length ? "fail" : "");
     const down = p.sites.filter((s) => !s.up);
-    this.trouble.replaceChildren(...down.slice(0, 5).map((s) => el("p", "fail", s.name + " is down" + (s.problem ? ": " + s.problem : "."))));
+    const troubles = down.slice(0, 5).map((s) => s.name + " is down" + (s.problem ? ": " + s.problem : "."));
+    if (down.length > 5) troubles.push("and " + whole(down.length - 5) + " more sites are down");
+    this.trouble.replaceChildren(...troubles.map((t) => el("p", "fail", t)));
     const shown = open.length > 0 ? open : this.last;
     write(this.openHead, open.length > 0 ? "Requests that go on" : "The latest requests; none goes on now");
     this.rows.show(shown);
