@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,9 +22,10 @@ import (
 // Copying allows third-party copies: a client sends COPY, and this server gets a
 // file from another one (pull), or puts one there (push).
 type Copying struct {
-	Guard tpc.Guard   // which servers; without any host, none
-	TLS   *tls.Config // authorities of those servers; nil is the system's
-	Most  int         // copies at once; more are told to come again; 0 is 100
+	Guard tpc.Guard         // which servers; without any host, none
+	TLS   *tls.Config       // authorities of those servers; nil is the system's
+	Pins  map[string]string // certificates of those servers, see tpc.Options
+	Most  int               // copies at once; more are told to come again; 0 is 100
 }
 
 // A copier makes third-party copies.
@@ -43,7 +45,7 @@ func newCopier(c *Copying) *copier {
 		most = 100
 	}
 	k := &copier{guard: c.Guard, room: make(chan struct{}, most), every: tpc.MarkerEvery}
-	k.Client = tpc.New(tpc.Options{TLS: c.TLS, Guard: &k.guard, Name: "weir serve"})
+	k.Client = tpc.New(tpc.Options{TLS: c.TLS, Pins: c.Pins, Guard: &k.guard, Name: "weir serve"})
 	return k
 }
 
@@ -72,6 +74,7 @@ type job struct {
 	stated  map[string]string // checksums that the client says the file has
 	moved   atomic.Int64
 	room    *room
+	asked   int                 // connections that the client wants (X-Number-Of-Streams)
 	allow   func(time.Duration) // for so long nothing may happen from now on
 	peer    peer
 }
@@ -112,8 +115,11 @@ func (s *Server) job(r *request) (*job, int, error) {
 	if source != "" && destination != "" {
 		return nil, http.StatusBadRequest, errors.New("Source and Destination: name one of them") //nolint:staticcheck // names of headers
 	}
-	j := &job{name: r.name, push: destination != "", other: tpc.Target{URL: source + destination, Header: http.Header{}},
+	j := &job{name: r.name, push: destination != "", other: tpc.Target{URL: source + destination, Pin: r.Header.Get(tpc.PinHeader), Header: http.Header{}},
 		verify: r.Header.Get("RequireChecksumVerification"), replace: r.Header.Get("Overwrite") != "F", stated: stated(r.Header)}
+	if n, err := strconv.Atoi(r.Header.Get("X-Number-Of-Streams")); err == nil { // else it is left to us
+		j.asked = max(n, 1)
+	}
 	if !j.push && s.conf.ReadOnly {
 		return nil, http.StatusMethodNotAllowed, errors.New("this server does not let files be changed")
 	}
@@ -127,6 +133,8 @@ func (s *Server) job(r *request) (*job, int, error) {
 		return nil, http.StatusBadRequest, errors.New("RequireChecksumVerification is true or false")
 	case !oneOf(r.Header.Get("Overwrite"), "", "T", "F"):
 		return nil, http.StatusBadRequest, errors.New("Overwrite is T or F") //nolint:staticcheck // the name of a header
+	case j.other.Pin != "" && !tpc.IsPin(j.other.Pin):
+		return nil, http.StatusBadRequest, errors.New(tpc.PinHeader + " is the SHA-256 of a certificate, in 64 hexadecimal digits")
 	case !oneOf(r.Header.Get("Credential"), "", "none"):
 		return nil, http.StatusBadRequest, errors.New("no credential is delegated here: send Credential: none, and what the other server needs as TransferHeaderAuthorization")
 	}

@@ -38,13 +38,12 @@ func (s *Server) pull(ctx context.Context, j *job) error {
 	if err != nil {
 		return parentless(err)
 	}
-	hashes := newHashes(j.stated)
-	if err := s.fetch(ctx, j, up, hashes, info.Size); err != nil {
+	own, err := s.bring(ctx, j, up, info)
+	if err != nil {
 		up.abort()
 		return err
 	}
 	j.allow(digestTime)
-	own := textsOf(hashes)
 	answer := <-told
 	if answer.err == nil {
 		answer.err = j.compare(own, answer.sum)
@@ -86,7 +85,23 @@ func (s *Server) askSum(ctx context.Context, j *job) sumAnswer {
 	return sumAnswer{info.Adler, err}
 }
 
-// fetch moves the bytes. size is what they must be, -1 if nobody said.
+// bring moves the bytes, and returns their checksums.
+func (s *Server) bring(ctx context.Context, j *job, up upload, info tpc.Info) (own map[string]string, err error) {
+	if n := j.streams(up, info.Size); n > 1 {
+		own, err = s.fetchParts(ctx, j, up.(io.WriterAt), info, n)
+		if !errors.Is(err, errWhole) {
+			return own, err
+		}
+		j.room.give()
+		j.moved.Store(0)
+	}
+	hashes := newHashes(j.stated)
+	err = s.fetch(ctx, j, up, hashes, info.Size)
+	return textsOf(hashes), err
+}
+
+// fetch moves the bytes over one connection. size is what they must be, -1 if nobody
+// said.
 func (s *Server) fetch(ctx context.Context, j *job, to io.Writer, hashes map[string]hash.Hash, size int64) error {
 	res, err := s.copier.Do(ctx, tpc.Request{Method: http.MethodGet, Target: j.other, Header: http.Header{"Accept-Encoding": {"identity"}}})
 	if err != nil {
@@ -111,10 +126,17 @@ func (s *Server) fetch(ctx context.Context, j *job, to io.Writer, hashes map[str
 		}
 		from = io.LimitReader(from, size+1) // one more tells that there is more
 	}
-	if err := s.drain(ctx, j, from, to, hashes); err != nil {
+	got, err := s.drain(ctx, j, from, func(p []byte) error {
+		for _, h := range hashes {
+			_, _ = h.Write(p) // never fails
+		}
+		_, err := to.Write(p)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if got := j.moved.Load(); size >= 0 && got > size {
+	if size >= 0 && got > size {
 		return fmt.Errorf("the other server has a file of %d bytes, and sends more", size)
 	} else if size >= 0 && got != size {
 		return fmt.Errorf("the other server has a file of %d bytes, and sent %d", size, got)
@@ -122,7 +144,8 @@ func (s *Server) fetch(ctx context.Context, j *job, to io.Writer, hashes map[str
 	return nil
 }
 
-func (s *Server) drain(ctx context.Context, j *job, from io.Reader, to io.Writer, hashes map[string]hash.Hash) error {
+// drain moves what comes, and returns how much that was.
+func (s *Server) drain(ctx context.Context, j *job, from io.Reader, store func([]byte) error) (all int64, err error) {
 	pooled := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(pooled)
 	for {
@@ -130,22 +153,20 @@ func (s *Server) drain(ctx context.Context, j *job, from io.Reader, to io.Writer
 		if n > 0 {
 			s.moved(j, n, s.total.up)
 			s.metrics.payloadIn.Add(int64(n))
-			if _, err := to.Write((*pooled)[:n]); err != nil {
-				return &storeError{err}
-			}
-			for _, h := range hashes {
-				_, _ = h.Write((*pooled)[:n]) // never fails
+			all += int64(n)
+			if err := store((*pooled)[:n]); err != nil {
+				return all, &storeError{err}
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return all, nil
 		case errors.As(err, new(*tooLarge)):
-			return err
+			return all, err
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return all, context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("the connection to the other server broke: %w", err)
+			return all, fmt.Errorf("the connection to the other server broke: %w", err)
 		}
 	}
 }

@@ -67,11 +67,15 @@ func (m *room) take(n int64) error {
 
 // give gives back all that was taken.
 func (m *room) give() {
-	if m.who == "" || m.held == 0 {
+	if m.held == 0 {
 		return
 	}
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()
+	if m.who == "" {
+		m.held = 0
+		return
+	}
 	if m.of.held[m.who] -= m.held; m.of.held[m.who] == 0 {
 		delete(m.of.held, m.who)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/tpc"
 	"weir/monitor"
 	"weir/transfer/agent"
 )
@@ -25,6 +26,7 @@ type agentFlags struct {
 	door   agent.DoorOptions
 	noDoor bool
 	most   string
+	pins   []string
 	near   bool // --allow-private, if it was given
 	stdin  bool // its end ends the agent
 }
@@ -80,6 +82,7 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringArrayVar(&f.door.Issuers, "issuer", nil, "the door takes tokens of this issuer, too (`URL`), WLCG profile: what they may do is in their scopes (repeatable)")
 	fs.StringArrayVar(&f.door.Audience, "audience", nil, "what these tokens call the door, such as `https://HOST:PORT`, beside its URL (repeatable)")
 	fs.StringSliceVar(&f.door.Peers, "tpc-allow", nil, "let who holds a token have the door copy from and to `HOSTS` (COPY, HTTP-TPC): HOST, HOST:PORT, *.DOMAIN or *")
+	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "in these copies, know a server by its certificate, whoever signed it: `HOST:PORT=SHA256`; several with commas")
 	fs.BoolVar(&f.door.Private, "tpc-private", false, "these copies also with addresses of this machine and of private networks")
 	fs.BoolVar(&f.near, "allow-private", false, "connect to sites also at addresses of private networks, of this machine and link-local ones (default: where the coordinator, or this site's own door, is at such an address; never link-local ones)")
 	fs.StringVar(&f.most, "max-file", "", "take no file of more than this `SIZE`, as in 100GB, at the door; copies that the coordinator orders have their own bound")
@@ -105,6 +108,9 @@ func (f *agentFlags) check() error {
 		return fmt.Errorf("--slots %d: use 1 or more", f.o.Slots)
 	}
 	var err error
+	if f.door.Pins, err = tpc.ReadPins(f.pins); err != nil {
+		return fmt.Errorf("--tpc-pin: %w", err)
+	}
 	if f.door.MaxFile, err = maxFile(f.most); err != nil {
 		return err
 	}

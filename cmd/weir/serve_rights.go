@@ -22,6 +22,7 @@ type rightsFlags struct {
 	third              bool
 	guard              tpc.Guard
 	authorities        string
+	pins               []string
 	most               int
 	maxFile            string
 }
@@ -39,6 +40,7 @@ func (f *rightsFlags) add(c *cobra.Command, conf *serve.Config) {
 	fs.BoolVar(&f.guard.Private, "tpc-private", false, "copy also with addresses of this machine and of private networks")
 	fs.BoolVar(&f.guard.Encrypted, "tpc-encrypted", false, "copy over https only")
 	fs.StringVar(&f.authorities, "tpc-ca", "", "authorities of those servers, a PEM `FILE`; without it the system's")
+	fs.StringSliceVar(&f.pins, "tpc-pin", nil, "know such a server by its certificate, whoever signed it: `HOST:PORT=SHA256`; several with commas")
 	fs.IntVar(&f.most, "tpc-most", 0, "copy at most `N` files at once; 0: 100")
 }
 
@@ -56,7 +58,7 @@ func (f *rightsFlags) set(conf *serve.Config) (err error) {
 		return errors.New("--issuer-keys are those of one --issuer, not of several")
 	case (conf.ClientCA == "") != (len(conf.Clients) == 0):
 		return errors.New("--client-ca and --client belong together")
-	case !f.third && (len(f.guard.Hosts) > 0 || f.guard.Private || f.guard.Encrypted || f.authorities != "" || f.most != 0):
+	case !f.third && (len(f.guard.Hosts) > 0 || f.guard.Private || f.guard.Encrypted || f.authorities != "" || len(f.pins) > 0 || f.most != 0):
 		return errors.New("--tpc-... are about third-party copies: add --third-party")
 	case f.third && len(f.guard.Hosts) == 0:
 		return errors.New("--third-party needs --tpc-allow: the servers to copy with, or * for all")
@@ -72,6 +74,9 @@ func (f *rightsFlags) set(conf *serve.Config) (err error) {
 		return nil
 	}
 	conf.Copy = &serve.Copying{Guard: f.guard, Most: f.most}
+	if conf.Copy.Pins, err = tpc.ReadPins(f.pins); err != nil {
+		return fmt.Errorf("--tpc-pin: %w", err)
+	}
 	if f.authorities == "" {
 		return nil
 	}

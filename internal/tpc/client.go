@@ -29,9 +29,10 @@ type Target struct {
 
 // Options are for New.
 type Options struct {
-	TLS   *tls.Config // authorities, client certificates; nil is the system's
-	Guard *Guard      // nil: whoever gives the URLs may reach what this machine can
-	Name  string      // as User-Agent; "" is weir
+	TLS   *tls.Config       // authorities, client certificates; nil is the system's
+	Pins  map[string]string // certificates by HOST:PORT, in lower case: SHA-256 in hex, in the place of authorities and of what a Target says
+	Guard *Guard            // nil: whoever gives the URLs may reach what this machine can
+	Name  string            // as User-Agent; "" is weir
 }
 
 // A Client asks endpoints. Its methods may be called by many goroutines at once.
@@ -159,9 +160,21 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		case at.Scheme == "https" && to.Scheme != "https":
 			return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects from https to %.10q: not followed", r.Method, at.Host, to.Scheme)}
 		}
+		if hostPort(to) != hostPort(at) {
+			r.Target.Pin = "" // it is that of one server
+		}
 		at = to
 	}
 	return nil, &Error{Kind: Broken, Text: fmt.Sprintf("%s: %s redirects more than %d times", r.Method, at.Host, maxRedirects)}
+}
+
+// hostPort is the server of a URL, as HOST:PORT in lower case.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), port)
 }
 
 func redirects(code int) bool {
@@ -204,7 +217,11 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 	if twice(r.Method) {
 		req.Header["Idempotency-Key"] = nil // the transport may ask again; it is not sent
 	}
-	res, err := c.way(way{r.Target.Pin, !twice(r.Method)}).RoundTrip(req)
+	pin := r.Target.Pin
+	if known := c.o.Pins[hostPort(at)]; known != "" {
+		pin = known
+	}
+	res, err := c.way(way{pin, !twice(r.Method)}).RoundTrip(req)
 	if errors.Is(err, ErrRefused) {
 		return nil, refuse(err)
 	}

@@ -16,7 +16,7 @@ import (
 // An Order is one copy that an endpoint is to make.
 type Order struct {
 	Active  Target // the file at the endpoint that moves the bytes
-	Passive Target // the file at the other one; its Token goes to the active endpoint, its Pin is of no use
+	Passive Target // the file at the other one; its Token and Pin go to the active endpoint, of which only weir knows what a Pin is
 	Push    bool   // the active endpoint has the file; else it gets it
 
 	Overwrite bool          // a file that is there already is replaced. Some endpoints, such as XRootD, do so anyway after MOVE, none after COPY
@@ -123,6 +123,9 @@ func (o Order) headers() http.Header {
 	}
 	if o.Passive.Token != "" {
 		h["TransferHeaderAuthorization"] = []string{"Bearer " + o.Passive.Token}
+	}
+	if o.Passive.Pin != "" {
+		h[PinHeader] = []string{o.Passive.Pin}
 	}
 	if o.Verify {
 		h["RequireChecksumVerification"] = []string{"true"}

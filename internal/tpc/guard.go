@@ -57,11 +57,7 @@ func matches(entry string, u *url.URL) bool {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	entry = strings.ToLower(entry)
 	if name, port, err := net.SplitHostPort(entry); err == nil {
-		own := u.Port()
-		if own == "" {
-			own = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
-		if port != own {
+		if _, own, _ := net.SplitHostPort(hostPort(u)); port != own {
 			return false
 		}
 		entry = name

@@ -47,6 +47,11 @@ func Failure(w io.Writer, why string) error {
 	return err
 }
 
+// PinHeader is where the client of a COPY may say by which certificate (SHA-256 in hex)
+// the active endpoint knows the passive one, if authorities do not vouch for it. Only
+// weir knows it; others pass it over.
+const PinHeader = "Weir-Pin"
+
 // Forwarded tells whether a header of a COPY is meant for the passive endpoint, and
 // what it is called there. Headers that make up the request itself are not passed on.
 func Forwarded(name string) (string, bool) {

@@ -27,16 +27,17 @@ import (
 
 // DoorOptions say where a site can be reached.
 type DoorOptions struct {
-	Listen            string   // HOST:PORT
-	URL               string   // under which others reach it; "": where it listens
-	CertFile, KeyFile string   // PEM; "": beyond loopback a certificate of its own
-	ClientCA          string   // PEM file of authorities: Clients may do everything
-	Clients           []string // names in certificates of clients
-	Issuers           []string // other issuers whose tokens count: https URLs, from which their keys are fetched
-	Audience          []string // what their tokens call the door, beside its URL and the name of the site
-	Peers             []string // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
-	Private           bool     // also at private addresses
-	MaxFile           int64    // bytes of a file that is stored there, unless a token of the coordinator says how many; 0 is no limit
+	Listen            string            // HOST:PORT
+	URL               string            // under which others reach it; "": where it listens
+	CertFile, KeyFile string            // PEM; "": beyond loopback a certificate of its own
+	ClientCA          string            // PEM file of authorities: Clients may do everything
+	Clients           []string          // names in certificates of clients
+	Issuers           []string          // other issuers whose tokens count: https URLs, from which their keys are fetched
+	Audience          []string          // what their tokens call the door, beside its URL and the name of the site
+	Peers             []string          // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
+	Private           bool              // also at private addresses
+	Pins              map[string]string // their certificates by HOST:PORT, as tpc.ReadPins has them, in the place of authorities
+	MaxFile           int64             // bytes of a file that is stored there, unless a token of the coordinator says how many; 0 is no limit
 }
 
 // A door is where others read and write files of the site: who shows a token of
@@ -64,7 +65,7 @@ func (a *Agent) openDoor(ctx context.Context) (*door, error) {
 		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Parts: a.hands.has, Log: slog.New(slog.DiscardHandler),
 	}
 	if len(o.Peers) > 0 {
-		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}
+		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, Pins: o.Pins, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}
 	}
 	var err error
 	if conf.Certificate, err = a.certificate(); err != nil {

@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/token"
+	"weir/internal/tpc"
+	"weir/lab"
+)
+
+// parted counts the answers of a server that were parts of files.
+func parted(t testing.TB, s *Server) string {
+	t.Helper()
+	_, text := do(t, s, exchange{method: "GET", path: "/metrics"})
+	for line := range strings.Lines(text) {
+		if n, ok := strings.CutPrefix(line, `weir_serve_requests_total{method="GET",code="206"} `); ok {
+			return strings.TrimSpace(n)
+		}
+	}
+	return "0"
+}
+
+// A file comes over as many connections as the client wants, in parts, and is whole
+// and verified; within what its token allows.
+func TestStreams(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	text := made(7, 2*streamPart+5)
+	write(t, text, from, "f")
+	i := newIssuer(t)
+	a := start(t, Config{Dir: from})
+	b := start(t, Config{Dir: to, Authenticate: trusting(t, i), Copy: local()})
+	drive := func(name string, size int64, streams int) error {
+		dest := at(b, "/"+name, sized(t, i, size, token.Path("create", "/"+name)))
+		return driver(t).Drive(t.Context(), tpc.Order{Active: dest, Passive: at(a, "/f", ""), Verify: true, Streams: streams}, nil)
+	}
+	for n, want := range []string{"0", "0", "3", "6"} {
+		name := "g" + want + string(rune('a'+n))
+		if err := drive(name, int64(len(text)), []int{0, 1, 2, 1000}[n]); err != nil || read(t, to, name) != text {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := parted(t, a); got != want {
+			t.Errorf("%s parts were asked for, not %s", got, want)
+		}
+	}
+	if err := drive("more", int64(len(text))-1, 4); err == nil || !strings.Contains(err.Error(), "may be stored") {
+		t.Errorf("more than the token allows: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "more")); err == nil {
+		t.Error("it is there")
+	}
+}
+
+// A server without parts sends the whole file; one whose file changes in the middle, or
+// that lies about parts, is not believed.
+func TestStreamsFromOthers(t *testing.T) {
+	text := []byte(made(8, 2*streamPart))
+	to := t.TempDir()
+	b := start(t, Config{Dir: to, Copy: local()})
+	for name, tt := range map[string]struct {
+		get func(w http.ResponseWriter, r *http.Request)
+		bad string
+	}{
+		"whole": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }, ""},
+		"another file": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Etag", `"2"`)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
+		}, "has changed"},
+		"longer": {func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(append(text[:len(text):len(text)], 'x')))
+		}, "has changed"},
+		"cut": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Range", strings.Replace(r.Header.Get("Range"), "=", " ", 1)+"/33554432")
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write(text[:10])
+		}, "10 bytes of a part"},
+		"gone": {func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }, "404"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodHead {
+				w.Header().Set("Etag", `"1"`)
+				w.Header().Set("Content-Length", "33554432")
+				return
+			}
+			tt.get(w, r)
+		}))
+		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: s.URL + "/f"}, Streams: 4, Overwrite: true}, nil)
+		if tt.bad == "" && (err != nil || read(t, to, "f") != string(text)) || tt.bad != "" && (err == nil || !strings.Contains(err.Error(), tt.bad)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.Close()
+	}
+	quiet(t, to, "f")
+}
+
+// A real XRootD gives parts, too.
+func TestStreamsFromXRootD(t *testing.T) {
+	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
+	text := made(9, 3*streamPart+1)
+	if err := os.WriteFile(filepath.Join(x.Data, "f"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	b := start(t, Config{Dir: to, Copy: local()})
+	o := tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: x.URLs["http"] + "/f"}, Streams: 3, Verify: true}
+	if err := driver(t).Drive(t.Context(), o, nil); err != nil || read(t, to, "f") != text {
+		t.Error(err)
+	}
+}
+
+// A server whose certificate nobody vouches for is known by its pin, which the server
+// was told or the client of a copy tells; not by another one.
+func TestPinsOfOthers(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	certificate(t, dir, "host", "/CN=self", "")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "host.pem"), filepath.Join(dir, "host.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(pair.Certificate[0])
+	pin, wrong := hex.EncodeToString(sum[:]), strings.Repeat("0", 64)
+	a := start(t, Config{Synthetic: []Set{{1, 1000}}, Certificate: &pair})
+	host := strings.TrimPrefix(a.URL(), "https://")
+	known, err := tpc.ReadPins([]string{host + "=" + strings.ToUpper(pin)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		pins map[string]string
+		said string
+		good bool
+	}{
+		"nobody-vouches": {nil, "", false}, "the-client-says": {nil, pin, true}, "the-client-is-wrong": {nil, wrong, false},
+		"the-server-knows": {known, "", true}, "the-server-knows-better": {known, wrong, true}, "of-another-port": {map[string]string{"127.0.0.1:1": pin}, "", false},
+	} {
+		c := local()
+		c.Pins = tt.pins
+		b := start(t, Config{Dir: to, Copy: c})
+		o := tpc.Order{Active: at(b, "/"+name, ""), Passive: tpc.Target{URL: a.URL() + "/file000000.dat", Pin: tt.said}}
+		if err := driver(t).Drive(t.Context(), o, nil); (err == nil) != tt.good {
+			t.Errorf("%s: %v", name, err)
+		}
+		check(t, b, exchange{method: "COPY", path: "/bad", header: map[string]string{"Source": o.Passive.URL, "Weir-Pin": "nonsense"}, code: 400})
+	}
+	for _, bad := range []string{"", "host", "host=", "host:1=00", "=" + pin, ":1=" + pin, "[::1=" + pin, "h=" + pin + "0"} {
+		if pins, err := tpc.ReadPins([]string{bad}); err == nil {
+			t.Errorf("%q: %v", bad, pins)
+		}
+	}
+	if pins, err := tpc.ReadPins([]string{"Host=" + pin, "[::1]:8443=" + pin}); err != nil || pins["host:443"] != pin || pins["[::1]:8443"] != pin {
+		t.Errorf("%v, %v", pins, err)
+	}
+}
