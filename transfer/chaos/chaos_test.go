@@ -138,7 +138,7 @@ func (w *world) progress() string {
 func (w *world) tell(v *verdict) {
 	var b strings.Builder
 	row := func(what string, n any) { fmt.Fprintf(&b, "| %s | %v |\n", what, n) }
-	bytes := func(n int64) string { return unit.Size(n).String() }
+	bytes := func(n int64) string { return unit.Bytes(float64(n)) }
 	n := &w.n
 	row("kills (-9) of coordinator, agents, database server", n.kills.Load())
 	row("database connections ended, times", n.database.Load())
@@ -154,6 +154,7 @@ func (w *world) tell(v *verdict) {
 	row("requests", strings.Trim(fmt.Sprint(v.ended), "map[]"))
 	row("attempts / too late to count", fmt.Sprintf("%d / %d", v.attempts, v.late))
 	row("bytes needed / moved / kept from broken attempts", fmt.Sprintf("%s / %s / %s", bytes(v.useful), bytes(v.moved), bytes(v.resumed)))
+	row("moved by pulls / pushes / between doors / too late to count", fmt.Sprintf("%s / %s / %s / %s", bytes(v.by[transfer.Pull]), bytes(v.by[transfer.Push]), bytes(v.by[transfer.Third]), bytes(v.lateBytes)))
 	row("trouble, then until all was over", fmt.Sprintf("%d s, %.0f s", w.seconds, v.settled.Seconds()))
 	w.t.Logf("seed %d, %d files:\n%s", w.seed, w.files, b.String())
 }

@@ -21,12 +21,15 @@ type verdict struct {
 	done, there, named, attempts int64
 	late                         int64 // attempts that came too late to change anything
 	moved, resumed, useful       int64 // bytes
+	lateBytes                    int64
+	by                           map[transfer.Mode]int64 // bytes moved
 	ended                        map[transfer.Status]int
 	settled                      time.Duration // from the end of all trouble
 }
 
 // judge looks at the folders themselves and holds what weir says against that.
 func (w *world) judge(v *verdict) {
+	v.by = map[transfer.Mode]int64{}
 	v.ended = map[transfer.Status]int{}
 	items := map[int64]transfer.Item{}
 	for _, s := range w.sets {
@@ -70,8 +73,10 @@ func (w *world) judgeCounts(s *set, m transfer.Manifest, v *verdict) {
 	for _, a := range tries {
 		v.moved += a.Moved
 		v.resumed += a.Resumed
+		v.by[a.Mode] += a.Moved
 		if a.Late {
 			v.late++
+			v.lateBytes += a.Moved
 			continue
 		}
 		current++

@@ -15,6 +15,7 @@ import (
 
 const (
 	defaultChunk = 64 << 20
+	fewChunks    = 16 // of a smaller file: of what was spoiled on the way only a part is fetched again
 	minChunk     = 1 << 20
 	noteEvery    = 16 << 20  // bytes between two notes of how far a chunk is
 	smallest     = noteEvery // a file below it is not worth a state
@@ -75,7 +76,7 @@ func (m *Mover) openPart(l transfer.Lease) (*part, error) {
 
 func chunkSize(l transfer.Lease) int64 {
 	if l.Chunk <= 0 {
-		return defaultChunk
+		return min((l.Size/fewChunks+minChunk)&^(minChunk-1), defaultChunk)
 	}
 	return max(l.Chunk, minChunk)
 }

@@ -36,23 +36,20 @@ func (p *push) keepsParts(ctx context.Context) bool {
 	return slices.ContainsFunc(strings.Split(strings.Join(a.Header["Dav"], ","), ","), func(c string) bool { return strings.TrimSpace(c) == partsClass })
 }
 
-// fill sends what the destination lacks. After a broken connection it asks again
-// what that is, as long as there is more each time.
-func (p *push) fill(ctx context.Context) error {
-	most := int64(-1)
+// fill sends what the destination lacks, and tells how much was right there before.
+// After a broken connection it asks again what is lacking, as long as that gets less.
+func (p *push) fill(ctx context.Context) (most int64, err error) {
+	most = -1
 	for failed := 0; ; {
 		has, err := p.fillOnce(ctx)
-		if err == nil || !broken(err) || ctx.Err() != nil {
-			return err
-		}
 		if has > most {
 			most, failed = has, 0
 		}
-		if failed++; failed == patience {
-			return err
+		if failed++; err == nil || !broken(err) || ctx.Err() != nil || failed == patience {
+			return most, err
 		}
 		if !pause.For(ctx, time.Duration(50<<failed)*time.Millisecond) {
-			return context.Cause(ctx)
+			return most, context.Cause(ctx)
 		}
 	}
 }

@@ -23,6 +23,8 @@ type pull struct {
 	out  *transfer.Outcome
 
 	queue queue
+	bad   int // chunks that were wrong when that was asked last
+	vain  int // rounds of fetching those again that did not make them fewer
 
 	mu     sync.Mutex
 	tag    string // what the source calls this version of the file; "" is not known

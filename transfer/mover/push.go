@@ -70,12 +70,16 @@ func (p *push) bring(ctx context.Context) error {
 		}
 		return p.verify(ctx)
 	}
-	for round := 1; ; round++ {
-		err := p.fill(ctx)
+	most := int64(-1)
+	for vain := 1; ; vain++ {
+		has, err := p.fill(ctx)
+		if has > most {
+			most, vain = has, 0
+		}
 		if err == nil {
 			err = p.verify(ctx)
 		}
-		if err == nil || round == rounds || troubleOf(ctx, err).fault != transfer.Checksum {
+		if err == nil || vain == rounds || troubleOf(ctx, err).fault != transfer.Checksum {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func TestResumeAfterKill(t *testing.T) {
 	l.Source.URL = fast.url + "/f"
 	out := do(t, m, l)
 	arrived(t, m, filepath.Join(from.dir, "f"), l, out)
-	if out.Resumed < noteEvery || out.Resumed+out.Moved != size {
+	if out.Resumed < minChunk || out.Resumed+out.Moved != size {
 		t.Errorf("%d of %d bytes were used again, %d moved", out.Resumed, size, out.Moved)
 	}
 	if len(m.Kept()) != 0 {
@@ -129,7 +129,7 @@ func TestResumeTrustsNothing(t *testing.T) {
 			l.Epoch, l.Source.URL, l.Streams = 2, fast.url+"/f", 3
 			out = do(t, m, l)
 			arrived(t, m, filepath.Join(from.dir, "f"), l, out)
-			if what == "nothing" && out.Resumed < noteEvery {
+			if what == "nothing" && out.Resumed < minChunk {
 				t.Errorf("only %d bytes were used again", out.Resumed)
 			}
 		})
@@ -184,7 +184,7 @@ func TestSuperseded(t *testing.T) {
 	later.Epoch = 4
 	out := do(t, m, later)
 	arrived(t, m, filepath.Join(from.dir, "f"), later, out)
-	if out.Resumed < noteEvery {
+	if out.Resumed < minChunk {
 		t.Errorf("only %d bytes were used again", out.Resumed)
 	}
 	failed(t, <-done, transfer.LeaseLost)

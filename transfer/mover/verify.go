@@ -18,7 +18,7 @@ import (
 // file for its checksum first.
 func (p *pull) headTime() time.Duration { return p.m.digestTime(min(p.l.Size, inline)) }
 
-// rounds is how often bad chunks are fetched again.
+// rounds is how often bad chunks are fetched, or sent, again without getting fewer.
 const rounds = 3
 
 // verify holds what was read back against the checksum that counts. If they
@@ -32,8 +32,8 @@ func (p *pull) verify(ctx context.Context) error {
 	if !want.known { // and the lease allows it
 		return nil
 	}
-	for round := 0; p.part.sum() != want.value; round++ {
-		if round == rounds {
+	for p.vain = 0; p.part.sum() != want.value; p.vain++ {
+		if p.vain == rounds {
 			return p.differs(want, transfer.Checksum, "after fetching bad parts again")
 		}
 		p.r.stage(transfer.Moving)
@@ -97,6 +97,10 @@ func (p *pull) refetch(ctx context.Context, want sum, sums []uint32) error {
 	if all != want.value {
 		return p.spoiled(all, want)
 	}
+	if p.bad == 0 || bad < p.bad {
+		p.vain = 0
+	}
+	p.bad = bad
 	if bad == 0 {
 		return p.differs(want, transfer.Checksum, "although each part is right")
 	}
