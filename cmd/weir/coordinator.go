@@ -78,7 +78,7 @@ that is printed, unless --cert names one.`,
 	fs.IntVar(&conf.Rules.Min, "link-min", 0, "at least `N` copies at once on a link (default 1)")
 	fs.IntVar(&conf.Rules.Max, "link-max", 0, "at most `N` copies at once on a link (default 64)")
 	fs.BoolVar(&f.stdin, "while-stdin", false, "end when standard input ends")
-	c.AddCommand(linkCommand(s), tokenCommand(s))
+	c.AddCommand(linkCommand(s), tokenCommand(s), moveDBCommand(s, signals))
 	return c
 }
 

@@ -198,29 +198,30 @@ func (n *newcomer) rest(url string) {
 }
 
 // The password of a database comes from the environment or from ~/.pgpass, and nobody sees it
-// in the list of processes.
+// in the list of processes. What was in a file moves there.
 func TestTransferPagePostgreSQL(t *testing.T) {
 	t.Parallel()
 	p := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{Careless: true})
 	account, where, _ := strings.Cut(strings.TrimPrefix(p.URL, "postgres://"), "@")
 	user, password, _ := strings.Cut(account, ":")
 	host, _, _ := strings.Cut(where, "/")
-	for _, how := range []string{"PGPASSWORD", ".pgpass"} {
+	lines := commands(section(t, "transfer.md", "## The database"))
+	if len(lines) != 4 {
+		t.Fatalf("%q", lines)
+	}
+	for _, how := range []string{".pgpass", "PGPASSWORD"} {
 		n := newNewcomer(t)
 		n.means("secret", password)
-		n.means("postgres://weir@db.example.org/weir", "postgres://"+user+"@"+where+" --listen 127.0.0.1:0")
-		lines := commands(section(t, "transfer.md", "## The database"))
+		n.means("postgres://weir@db.example.org/weir", "postgres://"+user+"@"+where)
+		last := lines[1]
 		if how == ".pgpass" {
 			n.write(".pgpass", host+":*:"+user+":"+password+"\n")
-			lines = lines[1:]
+			n.moves(lines[2])
+			last = lines[3]
 		} else {
 			n.does(lines[0])
-			lines = lines[1:]
 		}
-		if len(lines) != 1 {
-			t.Fatalf("%q", lines)
-		}
-		cmd, said := n.stays(strings.NewReplacer(n.here...).Replace(lines[0]))
+		cmd, said := n.stays(strings.NewReplacer(n.here...).Replace(last) + " --listen 127.0.0.1:0")
 		shown, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline"))
 		if err != nil || !strings.HasPrefix(said, "coordinator at ") || strings.Contains(string(shown), password) || !strings.Contains(string(shown), "postgres://") {
 			t.Errorf("%s: %q, %q, %v", how, said, shown, err)
@@ -228,6 +229,26 @@ func TestTransferPagePostgreSQL(t *testing.T) {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// moves has a coordinator on a file, ends it, and moves its database.
+func (n *newcomer) moves(line string) {
+	n.t.Helper()
+	cmd, _ := n.stays("weir coordinator --listen 127.0.0.1:0")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		n.t.Error(err)
+	}
+	var out []byte
+	waitFor(n.t, func() bool { // until it has ended
+		move := exec.CommandContext(n.t.Context(), "sh", "-c", strings.NewReplacer(n.here...).Replace(line))
+		move.Dir, move.Env = n.dir, n.env
+		var err error
+		out, err = move.CombinedOutput()
+		return err == nil || !strings.Contains(string(out), "is in use")
+	})
+	if !strings.Contains(string(out), "all is there") {
+		n.t.Errorf("%s: %s", line, out)
 	}
 }
 

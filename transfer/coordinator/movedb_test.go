@@ -1,0 +1,107 @@
+package coordinator
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/internal/db/dbtest"
+	"weir/transfer"
+)
+
+// A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
+// on with everything: what is leased stays leased, numbers go on, tokens are good.
+func TestMoveDB(t *testing.T) {
+	t.Parallel()
+	server := dbtest.Server(t)
+	h := start(t, Config{Approve: -1})
+	a, b, q := h.pair(30)
+	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/", Token: "hush"}); err != nil {
+		t.Fatal(err)
+	}
+	some := b.some()
+	gone := did(some[0])
+	gone.Fault, gone.Reason = transfer.Permanent, "no"
+	if _, err := b.report(gone, did(some[1])); err != nil {
+		t.Fatal(err)
+	}
+	state, back := h.conf.State, "sqlite:"+filepath.Join(t.TempDir(), "back.db")
+	if _, err := MoveDB(t.Context(), state, "", server, nil); err == nil || !strings.Contains(err.Error(), "end that first") {
+		t.Errorf("while it runs: %v", err)
+	}
+	before, err := h.admin.Manifest(t.Context(), q.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, to := range []string{server, back} {
+		from := []string{"", server}[i]
+		h.end()
+		all, err := MoveDB(t.Context(), state, from, to, nil)
+		if err != nil || len(all) < 10 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		if _, err := MoveDB(t.Context(), state, from, to, nil); err == nil || !strings.Contains(err.Error(), "is not empty") {
+			t.Errorf("once more: %v", err)
+		}
+		h.conf.DB = to
+		h.begin()
+		a.ask, b.ask = h.as("agent A", agentOf+"A"), h.as("agent B", agentOf+"B") // it listens elsewhere
+		after, err := h.admin.Manifest(t.Context(), q.ID)
+		if err != nil || after.Digest != before.Digest || after.Request.Count != before.Request.Count {
+			t.Errorf("%+v is now %+v, %v", before.Request, after.Request, err)
+		}
+		a.hello("https://127.0.0.1:1/")
+		b.hello("")
+		h.hub.mu.Lock()
+		secret := h.hub.doors["X"].Token
+		h.hub.mu.Unlock()
+		if secret != "hush" {
+			t.Errorf("the secret of a site is %q", secret)
+		}
+		if ack, err := b.report(); err != nil || len(ack.Lost)+len(ack.Cancel) > 0 {
+			t.Errorf("its leases are not known: %+v, %v", ack, err)
+		}
+	}
+	for q.Count.Failed+q.Count.Done < 30 {
+		var all []transfer.Outcome
+		for _, l := range b.holding {
+			all = append(all, did(l))
+		}
+		if _, err := b.report(all...); err != nil {
+			t.Fatal(err)
+		}
+		if q, err = h.admin.Request(t.Context(), q.ID); err != nil {
+			t.Fatal(err)
+		}
+		if !q.Status.Ended() {
+			b.work()
+		}
+	}
+	if q.Status != transfer.Partial || q.Count.Done != 29 || q.Count.Attempts != 30 {
+		t.Errorf("%+v", q)
+	}
+	next, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "A"})
+	if err != nil || next.ID != q.ID+1 {
+		t.Errorf("the next request is %d, %v", next.ID, err)
+	}
+}
+
+// What is no coordinator's database, or is not there, is not copied, and not made.
+func TestMoveDBRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	none, server := filepath.Join(dir, "none.db"), dbtest.Server(t)
+	for _, c := range []struct{ from, to, want string }{
+		{"", server, "no such file"},
+		{"sqlite:" + none, server, "no such file"},
+		{none, server, "no such file"},
+		{server, none, "no coordinator's database"},
+	} {
+		if _, err := MoveDB(t.Context(), dir, c.from, c.to, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q to %q: %v", c.from, c.to, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("it made %v", left)
+	}
+}
