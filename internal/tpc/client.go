@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type Target struct {
 	Token string // bearer token; "" is none. A secret
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
 
+	Guard  *Guard      // who may be asked for it, besides the client's own; nil: whoever the URL names
 	Header http.Header // sent with every question about it, in this case; may be nil
 }
 
@@ -45,8 +47,9 @@ type Client struct {
 
 // A way is how an endpoint is reached.
 type way struct {
-	pin  string
-	once bool // on a connection of its own
+	pin   string
+	once  bool // on a connection of its own
+	guard *Guard
 }
 
 // New returns a Client.
@@ -85,8 +88,16 @@ func (c *Client) way(to way) *http.Transport {
 	}
 	pin := to.pin
 	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}
-	if c.o.Guard != nil {
-		dialer.Control = c.o.Guard.Dialing
+	dialer.Control = func(network, address string, raw syscall.RawConn) error {
+		for _, g := range []*Guard{c.o.Guard, to.guard} {
+			if g == nil {
+				continue
+			}
+			if err := g.Dialing(network, address, raw); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	conf := &tls.Config{}
 	if c.o.TLS != nil {
@@ -189,8 +200,11 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 	refuse := func(err error) error {
 		return &Error{Kind: Denied, Text: fmt.Sprintf("%s %s: %v", r.Method, at.Host, err), Err: err}
 	}
-	if c.o.Guard != nil {
-		if err := c.o.Guard.Check(at); err != nil {
+	for _, g := range []*Guard{c.o.Guard, r.Target.Guard} {
+		if g == nil {
+			continue
+		}
+		if err := g.Check(at); err != nil {
 			return nil, refuse(err)
 		}
 	}
@@ -221,7 +235,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 	if known := c.o.Pins[hostPort(at)]; known != "" {
 		pin = known
 	}
-	res, err := c.way(way{pin, !twice(r.Method)}).RoundTrip(req)
+	res, err := c.way(way{pin, !twice(r.Method), r.Target.Guard}).RoundTrip(req)
 	if errors.Is(err, ErrRefused) {
 		return nil, refuse(err)
 	}

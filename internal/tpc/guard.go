@@ -21,6 +21,8 @@ type Guard struct {
 	// Private allows addresses that are not of the public internet: loopback,
 	// private networks, link-local.
 	Private bool
+	// Upto allows those of the areas up to this one.
+	Upto Area
 	// Encrypted refuses plain http.
 	Encrypted bool
 }
@@ -71,7 +73,7 @@ func matches(entry string, u *url.URL) bool {
 
 // address refuses addresses that are not of the public internet.
 func (g *Guard) address(ip netip.Addr) error {
-	if g.Private || public(ip) {
+	if g.Private || AreaOf(ip) <= g.Upto {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is an address of this machine or of a private network", ErrRefused, ip)
@@ -101,8 +103,6 @@ func special() []string {
 		"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 	}
 }
-
-func public(ip netip.Addr) bool { return AreaOf(ip) == Public }
 
 // An Area is where an address is, as seen from this machine.
 type Area int

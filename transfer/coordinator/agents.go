@@ -54,7 +54,7 @@ func (c *Coordinator) hello(r *http.Request, in *transfer.Hello) (transfer.Welco
 			c.hub.ousted[in.Site] = c.hub.ousted[in.Site][n-mostOusted:]
 		}
 	}
-	a := &agent{Hello: *in, heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
+	a := &agent{Hello: *in, area: cameFrom(r), heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
 	c.hub.agents[in.Site] = a
 	if old != nil {
 		old.ring() // its question is answered: it is not known any more

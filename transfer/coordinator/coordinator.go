@@ -75,6 +75,7 @@ type Coordinator struct {
 	page    *page.Page
 	server  *wire.Server
 	tpc     *tpc.Client
+	guards  map[tpc.Area]*tpc.Guard
 	pin     string
 	url     string
 	locked  *os.File
@@ -219,6 +220,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.guards = guards()
 	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trust}})
 	if err := c.openPage(); err != nil {
 		return err

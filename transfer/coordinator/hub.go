@@ -9,6 +9,7 @@ import (
 
 	"weir/catalog"
 	"weir/internal/db"
+	"weir/internal/tpc"
 	"weir/transfer"
 	"weir/transfer/schedule"
 )
@@ -47,6 +48,7 @@ type secrets struct {
 // An agent is one that has come in.
 type agent struct {
 	transfer.Hello
+	area    tpc.Area // from where it has come: its door is not looked for nearer to us
 	heard   time.Time
 	free    int64
 	asks    int // numbers its questions for work: the last one counts

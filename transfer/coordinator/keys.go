@@ -105,10 +105,10 @@ func (c *Coordinator) mint(l *transfer.Lease, site string, life time.Duration, s
 // than the file's size may be stored with its token.
 func (c *Coordinator) target(l transfer.Lease, e transfer.End, scopes ...string) tpc.Target {
 	c.hub.mu.Lock()
-	ours := c.reach(&e)
+	ours, guard := c.reach(&e), c.guard(e.Site)
 	c.hub.mu.Unlock()
 	if ours {
 		e.Token = c.mint(&l, e.Site, tokenLife, &l.Size, scopes...)
 	}
-	return tpc.Target{URL: e.URL, Token: e.Token, Pin: e.Pin}
+	return tpc.Target{URL: e.URL, Token: e.Token, Pin: e.Pin, Guard: guard}
 }
