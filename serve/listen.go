@@ -19,7 +19,7 @@ func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
 	if err := s.conf.checkPublic(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.conf.Listen)
+	l, err := (&net.ListenConfig{Control: unpaced}).Listen(ctx, "tcp", s.conf.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}

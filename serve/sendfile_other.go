@@ -2,8 +2,14 @@
 
 package serve
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
 
 func (c *conn) sendHeld(bool) error { return c.release() }
 
 func (c *conn) sendFile(*os.File, int64, int64) (int64, error) { return 0, errNoSendfile }
+
+// unpaced leaves the listener as it is: what other systems do on loopback is not known.
+func unpaced(string, string, syscall.RawConn) error { return nil }

@@ -18,13 +18,14 @@ import (
 const moverWord = "mover"
 
 // runMover copies the files of a list from a door, so many at a time, and fails
-// unless each of them is there, verified.
+// unless each of them is there, verified if they are to be.
 func runMover(args []string, _ io.Writer) (err error) {
 	flags := flag.NewFlagSet(moverWord, flag.ContinueOnError)
 	url := flags.String("url", "", "of the door")
 	root := flags.String("root", "", "folder to copy to")
 	list := flags.String("list", "", "file with a name, a size and perhaps a checksum a line")
 	at := flags.Int("together", 1, "files at a time")
+	unread := flags.Bool("unread", false, "read nothing back, and compute no checksum")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func runMover(args []string, _ io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := mover.New(mover.Options{Root: *root})
+	m, err := mover.New(mover.Options{Root: *root, Unread: *unread})
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func runMover(args []string, _ io.Writer) (err error) {
 	for i := range *at {
 		all.Go(func() {
 			for l := range queue {
-				if o := m.Do(context.Background(), l, nil); o.Fault != "" || !o.Verified {
+				if o := m.Do(context.Background(), l, nil); o.Fault != "" || o.Verified == *unread {
 					failures[i] = fmt.Errorf("%s: %s: %s", l.Name, o.Fault, o.Reason)
 				}
 			}

@@ -49,6 +49,10 @@ type Options struct {
 	// storage: what was done may be lost, or empty, after a power failure. It is for scratch space.
 	Unsynced bool
 
+	// Unread leaves out reading back, and so the checksum: no outcome is verified
+	// then. No agent says so; it is for measuring what the checksum costs.
+	Unread bool
+
 	Now func() time.Time // the coordinator's clock; nil is this machine's
 }
 

@@ -251,7 +251,10 @@ func (p *pull) commit(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	p.r.stage(transfer.Committing)
-	p.out.Size, p.out.Adler = p.l.Size, adler.Text(p.part.sum())
+	p.out.Size = p.l.Size
+	if !p.m.opt.Unread {
+		p.out.Adler = adler.Text(p.part.sum())
+	}
 	err := p.m.saver.save(p.part, p.l.Dest.Path)
 	if !errors.Is(err, fs.ErrExist) {
 		if err == nil {

@@ -54,3 +54,16 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestUnread: what nobody has read back is there, and is not said to be verified.
+func TestUnread(t *testing.T) {
+	const size = 20 << 20
+	from, m := newSite(t, nil), newMover(t, Options{Unread: true})
+	l := pullLease(from.url, "f", file(t, from.dir, "f", 1, size), size)
+	if out := do(t, m, l); out.Fault != "" || out.Verified || out.Adler != "" || out.Size != size {
+		t.Errorf("%+v", out)
+	}
+	if got := hashed(t, filepath.Join(m.opt.Root, "f")); got != hashed(t, filepath.Join(from.dir, "f")) {
+		t.Error("another file has come")
+	}
+}
