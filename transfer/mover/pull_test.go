@@ -1,6 +1,8 @@
 package mover
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -41,7 +43,11 @@ func TestCheck(t *testing.T) {
 	if out := do(t, m, l); out.Fault != "" || !out.Existed || !out.Verified || out.Size != l.Size || out.Adler != sum || out.Moved != 0 {
 		t.Errorf("%+v", out)
 	}
+	if err := errors.Join(os.WriteFile(filepath.Join(m.opt.Root, "store/huge"), nil, 0o600), os.Truncate(filepath.Join(m.opt.Root, "store/huge"), 1<<42)); err != nil {
+		t.Fatal(err)
+	}
 	for name, change := range map[string]func(*transfer.Lease){
+		"too long":  func(l *transfer.Lease) { l.Source.Path = "store/huge" }, // to read its 4 TiB of nothing would take an hour
 		"not there": func(l *transfer.Lease) { l.Source.Path = "store/g" },
 		"a folder":  func(l *transfer.Lease) { l.Source.Path = "store" },
 		"shorter":   func(l *transfer.Lease) { l.Size++ },

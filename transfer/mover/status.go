@@ -15,6 +15,9 @@ const maxAfter = time.Hour
 // what 404 means: at a source it has lost the file.
 func (a *answer) refused(doing string, missing transfer.Fault) *trouble {
 	text := a.text()
+	if text == http.StatusText(a.StatusCode) { // said already
+		text = ""
+	}
 	if text != "" {
 		text = ": " + text
 	}
