@@ -39,6 +39,7 @@ type TransferCase struct {
 	Case       string        `json:"case"` // in words
 	Files      int           `json:"files"`
 	Arrived    int           `json:"arrived"`
+	There      int           `json:"had_been_there"` // of these: they were looked at only
 	Smallest   int64         `json:"smallest_bytes"`
 	Largest    int64         `json:"largest_bytes"`
 	Bytes      int64         `json:"arrived_bytes"`
@@ -48,10 +49,12 @@ type TransferCase struct {
 	Begin      time.Time     `json:"begin"`   // from the first submission
 	End        time.Time     `json:"end"`     // to the last end
 	Seconds    float64       `json:"duration_seconds"`
-	Throughput float64       `json:"throughput_bytes_per_second"`
+	Throughput float64       `json:"throughput_bytes_per_second"`   // of what was brought
 	SumOfFiles float64       `json:"sum_of_files_bytes_per_second"` // of each file's own throughput
 	Spread     float64       `json:"spread_seconds"`                // from the first file's arrival to the last one's
 	Ends       []TransferEnd `json:"ends"`
+
+	brought int64 // of Bytes, what had not been there
 }
 
 // A TransferEnd is one site in a case. Shares of CPU are of one core, so that they
@@ -161,6 +164,11 @@ func (s *transferSums) add(t *measure.Transfer) {
 	if t.Done {
 		c.Arrived++
 		c.Bytes += t.Size
+		if t.Mode == "check" {
+			c.There++
+		} else {
+			c.brought += t.Size
+		}
 		c.SumOfFiles += f.Throughput
 		if c.Smallest == 0 || t.Size < c.Smallest {
 			c.Smallest = t.Size
@@ -254,7 +262,7 @@ func (s *transferSums) finish(d *data) {
 			c.Begin, c.End = t.seconds[0].start, t.seconds[len(t.seconds)-1].end()
 		}
 		c.Seconds = c.End.Sub(c.Begin).Seconds()
-		c.Throughput = ratio(float64(c.Bytes), c.Seconds)
+		c.Throughput = ratio(float64(c.brought), c.Seconds)
 	}
 }
 
@@ -413,13 +421,16 @@ func (f *Findings) transferVerdict() string {
 
 // Text says in a sentence what arrived.
 func (t *TransferFigures) Text() string {
-	files, arrived, attempts := 0, 0, 0
+	files, arrived, there, attempts := 0, 0, 0, 0
 	var bytes int64
 	for i := range t.Cases {
 		c := &t.Cases[i]
-		files, arrived, attempts, bytes = files+c.Files, arrived+c.Arrived, attempts+c.Attempts, bytes+c.Bytes
+		files, arrived, there, attempts, bytes = files+c.Files, arrived+c.Arrived, there+c.There, attempts+c.Attempts, bytes+c.Bytes
 	}
 	text := fmt.Sprintf("%d of %s arrived, %s, in %s of %s.", arrived, say.Plural(files, "file"), unit.Bytes(float64(bytes)), say.Plural(attempts, "attempt"), say.Plural(len(t.Cases), "case"))
+	if there > 0 {
+		text += fmt.Sprintf(" %d of them had been there before.", there)
+	}
 	if n := files - arrived; n > 0 {
 		text += fmt.Sprintf(" %s did not, and %s named with %s.", say.Capital(say.Plural(n, "file")), say.Either(n, "is", "are"), say.Either(n, "its reason", "their reasons"))
 	}

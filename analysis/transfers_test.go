@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,9 @@ func TestTransfers(t *testing.T) {
 	if f.Transfers == nil || len(f.Transfers.Cases) != 1 {
 		t.Fatalf("%+v", f.Transfers)
 	}
+	if text := f.Transfers.Text(); strings.Contains(text, "before") {
+		t.Error(text)
+	}
 	c := f.Transfers.Cases[0]
 	if c.Files != 3 || c.Arrived != 2 || c.Attempts != 3 || c.Failures != 1 || c.AtOnce != 2 || c.Bytes != 1_800_000_000 || c.Seconds != 2 || c.Throughput != 9e8 {
 		t.Errorf("%+v", c)
@@ -107,5 +111,23 @@ func TestTransferEnds(t *testing.T) {
 				t.Errorf("%d bytes less: %s, want %s: %s", lost, c.Status, want, c.Detail)
 			}
 		}
+	}
+}
+
+// Files that had been at their destination were looked at: they arrived, but nothing
+// was brought, so that they make nothing fast.
+func TestFilesThatHadBeenThere(t *testing.T) {
+	s := transferSums{tries: map[string]int{}, ends: map[int]map[string]*endSum{}}
+	begin := time.Now()
+	for i, mode := range []string{"check", "check", "pull"} {
+		s.add(&measure.Transfer{Step: 1, Case: "one", File: fmt.Sprint(i), Size: 1e9, Source: "A", Dest: "B", Mode: mode, Begin: begin, End: begin.Add(time.Duration(i) * time.Second), Done: true, Last: true})
+	}
+	s.finish(&data{})
+	c := s.figures.Cases[0]
+	if c.Arrived != 3 || c.There != 2 || c.Bytes != 3e9 || c.Throughput != 5e8 {
+		t.Errorf("%+v", c)
+	}
+	if text := s.figures.Text(); !strings.Contains(text, "3 of 3 files arrived, 3.00 GB, in 3 attempts of 1 case. 2 of them had been there before.") {
+		t.Error(text)
 	}
 }
