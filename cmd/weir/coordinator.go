@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -178,6 +179,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 		}
 	}
 	conf.Version, conf.Log = version(), slog.New(slog.NewTextHandler(s.err, nil))
+	collectLess()
 	ctx, cancel := untilSignal(ctx, signals, s.in, f.stdin)
 	defer cancel()
 	c, err := coordinator.Open(ctx, conf)
@@ -197,6 +199,22 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 	}
 	s.tell("its page, for who is at this machine: %s\n", c.Link(admin))
 	return c.Run(ctx)
+}
+
+// What a coordinator keeps on its heap is a few megabytes, and what it makes for each
+// question is garbage soon: with Go's settings it would be collected many times a
+// second, which takes a sixth of the CPU time while a million files are leased.
+const (
+	heapGrowth = 300       // percent of what lives
+	heapMost   = 256 << 20 // bytes, above which it is collected as often as need be
+)
+
+// collectLess sets that, unless the user has set something else.
+func collectLess() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(heapGrowth)
+		debug.SetMemoryLimit(heapMost)
+	}
 }
 
 // address is how a coordinator is named: with its pin, if it has one.

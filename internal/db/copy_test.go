@@ -71,7 +71,7 @@ func TestCopyRefuses(t *testing.T) {
 			return errors.Join(insert("fits")(x), second(x.Exec("INSERT INTO thing (name, n) VALUES ('does not', 'a word')")))
 		}))
 		_, err := db.Copy(t.Context(), from, to, nil)
-		if to.Dialect() == db.PostgreSQL && (err == nil || things(t, to) != "1 was there 0 false 0 [] 0\n") {
+		if to.Dialect() == db.PostgreSQL && (err == nil || things(t, to) != "1 was there 0 false 0  0\n") {
 			t.Errorf("a word where a number is to be: %v\n%s", err, things(t, to))
 		}
 	})
@@ -116,7 +116,7 @@ func things(t *testing.T, d *db.DB) string {
 			var rate float64
 			var raw []byte
 			err = rows.Scan(&id, &name, &n, &up, &rate, &raw, &at)
-			fmt.Fprintln(&b, id, name, n, up, rate, fmt.Sprint(raw), at)
+			fmt.Fprintf(&b, "%d %s %d %t %g %x %d\n", id, name, n, up, rate, raw, at)
 			return v, err
 		}, "SELECT id, name, n, up, rate, raw, at FROM thing ORDER BY id")
 		return err
