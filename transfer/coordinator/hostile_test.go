@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"weir/transfer"
@@ -37,6 +38,21 @@ func (l *liar) does(method, path string, body io.Reader, header ...string) int {
 	}
 	_ = res.Body.Close()
 	return res.StatusCode
+}
+
+// crowd sends many parts of the file at once, and the whole of it in between.
+func (l *liar) crowd(temp string) {
+	var all sync.WaitGroup
+	for n := range 40 {
+		all.Go(func() {
+			if n%4 == 0 {
+				l.does("PUT", temp, strings.NewReader(strings.Repeat("z", 1000)))
+				return
+			}
+			l.does("PUT", temp, strings.NewReader(strings.Repeat("z", 500)), "Content-Range", fmt.Sprintf("bytes %d-%d/1000", 500*(n%2), 500*(n%2)+499))
+		})
+	}
+	all.Wait()
 }
 
 type flood struct{ left int64 }
@@ -81,7 +97,9 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	}{
 		"more than the file":             {"PUT", temp, strings.NewReader(strings.Repeat("y", 1001)), nil, 413},
 		"a body without an end":          {"PUT", temp, &flood{1 << 30}, nil, 413},
-		"a part of a file":               {"PUT", temp, strings.NewReader("y"), []string{"Content-Range", "bytes 1000-1000/1001"}, 0},
+		"a part of a file":               {"PUT", temp, strings.NewReader("y"), []string{"Content-Range", "bytes 1000-1000/1001"}, 413},
+		"the first byte of a larger one": {"PUT", temp, strings.NewReader("y"), []string{"Content-Range", "bytes 0-0/1001"}, 413},
+		"what an earlier attempt left":   {"POST", "/.weir/999.1.part?size=1048576", nil, nil, 403},
 		"a length that is not so":        {"PUT", temp, strings.NewReader(strings.Repeat("y", 1001)), []string{"X-Expected-Entity-Length", "1"}, 413},
 		"files below the file":           {"PUT", final + "/1", strings.NewReader("y"), nil, 403},
 		"files below the temporary":      {"PUT", temp + "/1", strings.NewReader("y"), nil, 403},
@@ -110,7 +128,8 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	if err != nil || all > 5000+200 { // and the door's own note of folders
 		t.Errorf("%d bytes are at B, %v", all, err)
 	}
-	if code := a.does("PUT", temp, strings.NewReader(strings.Repeat("y", 1000))); code != http.StatusCreated {
+	a.crowd(temp)
+	if code := a.does("PUT", temp, strings.NewReader(strings.Repeat("y", 1000))); code/100 != 2 {
 		t.Errorf("the file itself: %d", code)
 	}
 	if code := a.does("MKCOL", "/store/run1/", nil); code != http.StatusCreated {
@@ -118,6 +137,9 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	}
 	if code := a.does("MOVE", temp, nil, "Destination", a.lease.Dest.URL, "Overwrite", "F"); code != http.StatusCreated {
 		t.Errorf("its name: %d", code)
+	}
+	if info, err := os.Stat(filepath.Join(b.root, a.lease.Dest.Path)); err != nil || info.Size() != 1000 {
+		t.Errorf("what arrived: %v, %v", info, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(b.root, "store/other")); err != nil || len(text) != 5000 {
 		t.Errorf("what was there: %d bytes, %v", len(text), err)
