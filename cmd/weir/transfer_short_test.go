@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,5 +32,18 @@ func TestShortlistIsShort(t *testing.T) {
 	if len(l.first)+len(l.missing) != 2*mostRows || len(lines) != mostRows+2 || !strings.Contains(lines[1], "/f1: gone") ||
 		lines[mostRows+1] != "and 49980 more: weir transfer manifest 7 --all" {
 		t.Errorf("%d and %d files are kept; printed:\n%s", len(l.first), len(l.missing), out.String())
+	}
+}
+
+// Names that no coordinator would read are not sent.
+func TestTooManyNames(t *testing.T) {
+	t.Parallel()
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte(strings.Repeat("/store/run1/"+strings.Repeat("x", 1000)+"\n", 31_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := submitFlags{filesOf: list, what: transfer.Submission{To: "C"}}
+	if _, err := f.submission("/store/run1"); err == nil || !strings.Contains(err.Error(), "31000 files have") || !strings.Contains(err.Error(), "ask for the whole dataset") {
+		t.Error(err)
 	}
 }

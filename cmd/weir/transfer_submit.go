@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/transfer"
 )
@@ -114,7 +115,23 @@ func (f *submitFlags) submission(dataset string) (transfer.Submission, error) {
 	if f.filesOf != "" && len(more) == 0 {
 		return sub, fmt.Errorf("--files-from %s: it names no file", f.filesOf)
 	}
+	if n := lengthOf(sub.Files); n > mostNames {
+		return sub, fmt.Errorf("--files-from %s: %s have %s of names, and a request takes %s: make several, or ask for the whole dataset or a --block of it, which takes any number of files",
+			line(f.filesOf), say.Plural(len(sub.Files), "file"), unit.Bytes(float64(n)), unit.Bytes(mostNames))
+	}
 	return sub, nil
+}
+
+// mostNames is how many bytes of names a request takes: what a coordinator reads at a
+// time is 32 MiB, with what stands between them.
+const mostNames = 30e6
+
+// lengthOf is how many bytes names take in a question.
+func lengthOf(names []string) (n int) {
+	for _, name := range names {
+		n += len(name) + 3 // quotes and a comma
+	}
+	return n
 }
 
 // namesIn reads the lines of a file.

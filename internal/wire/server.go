@@ -219,6 +219,9 @@ func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict boo
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(in); err != nil {
+		if badQuestion(err) == http.StatusRequestEntityTooLarge {
+			return Refuse(badQuestion(err), "the question has more than %d bytes, which is the most that is read", most)
+		}
 		return Refuse(badQuestion(err), "the question cannot be read: %s", err.Error())
 	}
 	if strict {
