@@ -15,6 +15,9 @@ import (
 	"weir/transfer/trial"
 )
 
+// demoFolder is how folders of demos begin.
+const demoFolder = "weir-trial-"
+
 // demoDirs are the folders below which sites have theirs: of all sites that are not
 // named, and of those that are.
 type demoDirs struct {
@@ -72,7 +75,7 @@ func (d demoDirs) make(p *trial.Play) (remove func() error, err error) {
 		return errors.Join(errs...)
 	}
 	folder := func(parent string) string {
-		dir, failed := os.MkdirTemp(parent, "weir-trial-")
+		dir, failed := os.MkdirTemp(parent, demoFolder)
 		if failed == nil {
 			made = append(made, dir)
 		}
@@ -89,6 +92,17 @@ func (d demoDirs) make(p *trial.Play) (remove func() error, err error) {
 		return nil, errors.Join(err, remove())
 	}
 	return remove, nil
+}
+
+// left are folders of demos in those of d, a few of them.
+func (d demoDirs) left() (all []string) {
+	for _, dir := range append(slices.Sorted(maps.Values(d.site)), d.all) {
+		there, _ := filepath.Glob(filepath.Join(dir, demoFolder+"*")) // fails only for a pattern that is none
+		all = append(all, there...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), 10)]
 }
 
 // needs are the bytes that a case needs on each file system, by a folder on it, and
@@ -146,6 +160,9 @@ func (f *demoFlags) room(all []*trial.Scenario) (fit map[*trial.Scenario][]*tria
 		text := fmt.Sprintf("there is no room for %d of %s:\n  %s\nuse --dir DIR or --dir SITE=DIR to name folders with more room", len(left), say.Plural(cases, "case"), strings.Join(left, "\n  "))
 		if len(left) < cases {
 			text += ", or --what-fits to play the others only"
+		}
+		if there := f.dirs.left(); len(there) > 0 {
+			text += "\nthese are of demos that run, or were killed: " + strings.Join(there, ", ")
 		}
 		return nil, nil, errors.New(text)
 	}

@@ -41,6 +41,16 @@ func TestDemoRoom(t *testing.T) {
 	if code != exitError || !strings.Contains(said, "no room for 1 of 2 cases") || !strings.Contains(said, "roomy, much: needs 10.1 MB in "+small+", which has ") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
+	killed := filepath.Join(small, demoFolder+"1")
+	if err := os.Mkdir(killed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, said = begin("--dir", "B="+small); !strings.Contains(said, "these are of demos that run, or were killed: "+killed) {
+		t.Error(said)
+	}
+	if err := os.Remove(killed); err != nil {
+		t.Fatal(err)
+	}
 	if code, said = begin("--dir", "A="+small); code != exitError || !strings.Contains(said, "needs 7.07 MB in "+small) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
