@@ -50,7 +50,7 @@ func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) err
 	r, err := w.follow(ctx, s)
 	select {
 	case <-left:
-		s.tell("\nweir: no longer waiting: request %d goes on. Wait again with: weir transfer show %d --wait; end it with: weir transfer cancel %d\n", w.id, w.id, w.id)
+		s.tell("\nweir: no longer waiting: request %d goes on. Wait again with: weir transfer show %d --wait; ask why it takes so long with: weir transfer explain %d; end it with: weir transfer cancel %d\n", w.id, w.id, w.id, w.id)
 		return exit{code: exitMissed}
 	default:
 	}
