@@ -36,6 +36,7 @@ func (h *house) place(site string, door bool) *place {
 	h.t.Helper()
 	p := &place{t: h.t, root: h.t.TempDir()}
 	h.enter(p, site, door)
+	h.up(site)
 	return p
 }
 
@@ -252,6 +253,10 @@ func TestFilesInTheRoot(t *testing.T) {
 // tell writes down what became of a request's files.
 func (h *house) tell(id int64) {
 	h.t.Helper()
+	q, _ := h.admin.Request(h.t.Context(), id)
+	h.t.Logf("%+v", q)
+	x, _ := h.admin.Explain(h.t.Context(), id, "")
+	h.t.Logf("%+v", x.Reasons)
 	items, _ := h.admin.Items(h.t.Context(), id, "", 0, 5)
 	for _, it := range items {
 		h.t.Logf("%+v", it)
