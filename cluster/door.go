@@ -115,6 +115,7 @@ func (d *Door) answer() {
 		}
 		return d.run.begin, nil
 	})
+	d.server.Begin()
 }
 
 // Control drives the run c with the workers that come in, each with its share

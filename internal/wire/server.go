@@ -37,6 +37,8 @@ type Server struct {
 	mux      *http.ServeMux // for who has passed the check
 	public   *http.ServeMux // for everybody
 	http     http.Server
+	begun    sync.Once
+	begin    func()
 	ended    chan struct{}
 	silent   sync.Map // connections on which nothing was asked yet
 	check    func(*http.Request) (context.Context, error)
@@ -52,8 +54,8 @@ type Config struct {
 	Refused func(from string) // told of each question that Check refused with 401; may be nil
 }
 
-// Listen starts a server at address (HOST:PORT; port 0 is any free one), which
-// answers no question until Handle names some. refused, if it is not nil, is told
+// Listen has a server listen at address (HOST:PORT; port 0 is any free one). Questions
+// wait until Begin: who has found the server must not hear that it does not know them. refused, if it is not nil, is told
 // of each question whose token was wrong, with the address of who asked.
 func Listen(ctx context.Context, address string, id *Identity, refused func(from string)) (*Server, error) {
 	want := sha256.Sum256([]byte(id.Token))
@@ -99,12 +101,17 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		secure.NextProtos = []string{"http/1.1"}
 		served = tls.NewListener(s.listener, secure)
 	}
-	go func() {
-		_ = s.http.Serve(served) // ends when it is closed
-		close(s.ended)
-	}()
+	s.begin = func() {
+		go func() {
+			_ = s.http.Serve(served) // ends when it is closed
+			close(s.ended)
+		}()
+	}
 	return s, nil
 }
+
+// Begin has the server answer. It is called when all that it is to answer was named.
+func (s *Server) Begin() { s.begun.Do(s.begin) }
 
 // Bearer returns the token that a question shows, "" if none.
 func Bearer(r *http.Request) string {
@@ -119,6 +126,10 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	s.begun.Do(func() {
+		_ = s.listener.Close() // nobody was answered
+		close(s.ended)
+	})
 	s.silent.Range(func(c, _ any) bool { // Shutdown would wait for a question on them
 		_ = c.(net.Conn).Close()
 		return true

@@ -90,7 +90,6 @@ type Coordinator struct {
 	lost  lostOnes
 
 	revoked revoked
-	ready   atomic.Bool // to say who asks
 
 	listening atomic.Int64 // who follows events
 }
@@ -226,7 +225,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 		return err
 	}
 	c.routes()
-	c.ready.Store(true)
+	c.server.Begin()
 	return nil
 }
 

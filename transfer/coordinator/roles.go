@@ -64,9 +64,6 @@ func need(r *http.Request, role string) (caller, error) {
 // check lets in who shows a token of ours, has a browser's session, or comes with
 // a certificate whose name was configured.
 func (c *Coordinator) check(r *http.Request) (context.Context, error) {
-	if !c.ready.Load() {
-		return nil, &wire.Error{Status: http.StatusServiceUnavailable, Text: "the coordinator has just been started: ask again", After: time.Second}
-	}
 	raw := wire.Bearer(r)
 	if raw == "" && c.page != nil {
 		var err error
