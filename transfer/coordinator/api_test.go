@@ -142,7 +142,7 @@ func TestHostileQuestions(t *testing.T) {
 		{"POST", "requests", `{"dataset":"/store/run1","to":"Z"}`, 404, "Z"},
 		{"POST", "requests", `{"dataset":"/store/run1","to":"B","priority":1000}`, 409, "priority"},
 		{"POST", "requests", `{"dataset":"/store/run1","to":"B","mode":"teleport"}`, 409, "teleport"},
-		{"POST", "requests/1/approve", strings.Repeat(" ", 100_000) + "{}", 413, "too large"},
+		{"POST", "requests/1/approve", strings.Repeat(" ", 100_000) + "{}", 413, "more than 65536 bytes"},
 		{"POST", "requests/1/approve", `{"reason":"` + strings.Repeat("x", 2000) + `"}`, 400, "more than 1000"},
 		{"POST", "requests/x/cancel", `{}`, 400, "no number"},
 		{"GET", "requests/-1", ``, 400, "no number"},
