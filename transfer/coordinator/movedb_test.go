@@ -77,7 +77,7 @@ func TestMoveDB(t *testing.T) {
 			b.work()
 		}
 	}
-	if q.Status != transfer.Partial || q.Count.Done != 29 || q.Count.Attempts != 30 {
+	if q.Status != transfer.Partial || q.Count.Done != 29 || q.Count.Attempts < 30 { // more, where a lease had not reached the robot
 		t.Errorf("%+v", q)
 	}
 	next, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "A"})
