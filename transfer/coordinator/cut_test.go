@@ -13,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/wire"
 	"weir/lab"
 	"weir/serve"
 	"weir/transfer"
+	realagent "weir/transfer/agent"
 )
 
 // A pushing XRootD brings a file to a site's door that copies with nobody itself, and
@@ -215,4 +217,36 @@ func TestCancelOfAPushThatGoesOn(t *testing.T) {
 		t.Error("it was through, and there is nothing")
 	}
 	until(t, "what it brought is removed", func() bool { return len(temporaries(t, filepath.Join(s.Data, "run1"))) == 0 })
+}
+
+// The doors of two agents, each with a certificate of its own, copy between each
+// other: the coordinator tells the one that moves the bytes the other one's pin.
+func TestThirdPartiesKnowPins(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Approve: -1})
+	var places []*place
+	for _, site := range []string{"A", "B"} {
+		dir := t.TempDir()
+		if _, err := wire.Keep(dir); err != nil {
+			t.Fatal(err)
+		}
+		own := filepath.Join(dir, "identity.pem")
+		p := &place{t: t, root: t.TempDir()}
+		h.enterBy(p, site, &realagent.DoorOptions{Listen: "127.0.0.1:0", CertFile: own, KeyFile: own, Private: true, Peers: []string{"*"}})
+		places = append(places, p)
+	}
+	places[0].write("/run1", 3, 100_000)
+	h.scan("/run1", "A")
+	h.up("B")
+	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Third, Tries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q = h.ended(q.ID); q.Status != transfer.Completed {
+		t.Errorf("%+v", q)
+		h.tell(q.ID)
+	}
+	for i := range 3 {
+		same(t, fmt.Sprintf("/run1/f%d", i), places[0], places[1])
+	}
 }
