@@ -22,8 +22,17 @@ func TestChaos(t *testing.T) {
 	s := sized(t)
 	clocks := os.Getenv("WEIR_LONG") != ""
 	program := build(t, clocks)
-	t.Run("SQLite", func(t *testing.T) { campaign(t, s, program, clocks, nil) })
+	together := func(t *testing.T) {
+		if !clocks { // a short one mostly waits: both at once
+			t.Parallel()
+		}
+	}
+	t.Run("SQLite", func(t *testing.T) {
+		together(t)
+		campaign(t, s, program, clocks, nil)
+	})
 	t.Run("PostgreSQL", func(t *testing.T) {
+		together(t)
 		lab.Need(t, "postgres", "initdb", "pg_isready")
 		pg := lab.StartPostgreSQL(t, lab.PostgreSQLConfig{})
 		campaign(t, s, program, clocks, pg)
