@@ -336,6 +336,7 @@ func (c *Coordinator) Close() error {
 	var errs []error
 	if c.server != nil {
 		c.hub.close()
+		c.happy.give() // who follows events goes: the server waits for answers that go on
 		errs = append(errs, c.server.Close())
 	}
 	if c.tpc != nil {

@@ -40,6 +40,9 @@ func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
 	for send(fmt.Sprintf("data: {\"id\":0,\"time\":%q,\"text\":\"\"}\n\n", c.now().UTC().Format(time.RFC3339Nano))) {
 		for late := time.After(beatEvery); late != nil; {
 			next := c.happy.next()
+			if c.closing() || c.revoked.has(callerOf(r).token) {
+				return
+			}
 			list, err := c.queue.Events(r.Context(), after, eventPage)
 			c.told.say("database", unless(r, err))
 			for _, e := range list {
@@ -58,9 +61,6 @@ func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
 			case <-late:
 				late = nil
 			case <-r.Context().Done():
-				return
-			}
-			if c.closing() || c.revoked.has(callerOf(r).token) {
 				return
 			}
 		}

@@ -1,0 +1,39 @@
+package coordinator
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"testing"
+)
+
+// A coordinator that ends does not wait for pages that follow its events: their
+// streams end as streams should.
+func TestEventsEndWithTheCoordinator(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	raw, err := h.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+raw)
+	ask := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // whose certificate it is does not matter here
+	res, err := ask.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	from := bufio.NewReader(res.Body)
+	if line, err := from.ReadString('\n'); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%d %q, %v", res.StatusCode, line, err)
+	}
+	h.end()
+	if rest, err := io.ReadAll(from); err != nil {
+		t.Errorf("broken off: %v, after %q", err, rest)
+	}
+}
