@@ -4,7 +4,7 @@ import { el, write } from "./dom";
 import { Wire } from "./live_wire";
 import { ask, type Happening, type Submission, type Who } from "./transfer_api";
 import { Datasets, OneDataset } from "./transfer_datasets";
-import { sentence, status, type Desk, type View } from "./transfer_desk";
+import { back, sentence, status, type Desk, type View } from "./transfer_desk";
 import { newRequest } from "./transfer_form";
 import { Links } from "./transfer_links";
 import { Overview } from "./transfer_overview";
@@ -109,6 +109,7 @@ class App implements Desk {
   }
 
   private connection(text: string, good: boolean): void {
+    if (good && this.wireState.classList.contains("lost")) document.dispatchEvent(new Event(back));
     write(this.wireState, (good ? "● " : "○ ") + text);
     this.wireState.classList.toggle("lost", !good);
   }

@@ -26,6 +26,9 @@ export interface View {
   end(): void;
 }
 
+/** back is the document's event that the coordinator answers again: what failed is asked at once. */
+export const back = "weir-back";
+
 /** A Poll does something again and again, while somebody looks. */
 export class Poll {
   private timer = 0;
@@ -40,6 +43,7 @@ export class Poll {
   /** work returns after how many milliseconds it is to be done again; 0: when it is kicked. */
   constructor(private readonly work: () => Promise<number>, private readonly least = 700) {
     document.addEventListener("visibilitychange", this.look);
+    document.addEventListener(back, this.look);
     this.plan(0);
   }
 
@@ -53,6 +57,7 @@ export class Poll {
     this.over = true;
     clearTimeout(this.timer);
     document.removeEventListener("visibilitychange", this.look);
+    document.removeEventListener(back, this.look);
   }
 
   private plan(wait: number): void {
