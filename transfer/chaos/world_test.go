@@ -119,10 +119,11 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 	return w
 }
 
-// free is an address of this machine that nobody listens at.
+// free is an address of this machine that nobody listens at, nor will while it is
+// not listened at: others' connections have ports of 127.0.0.1.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))) //nolint:gosec // a number
 	if err != nil {
 		t.Fatal(err)
 	}
