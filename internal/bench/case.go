@@ -71,8 +71,7 @@ type benchmark struct {
 	about   string // what exactly ran, for the page
 	metrics []metric
 	bars    []bar
-	rounds  int  // at most, of what takes minutes; 0: as many as are wanted
-	warm    bool // the first side runs once more before, which does not count
+	rounds  int // at most, of what takes minutes; 0: as many as are wanted
 	// setup starts what all rounds share. What it starts is stopped by r
 	// after the last round.
 	setup func(ctx context.Context, r *rig) ([]side, error)
@@ -127,11 +126,6 @@ func compareOne(ctx context.Context, r *rig, c benchmark, rounds int) (res resul
 	res.benchmark = c
 	for _, s := range sides {
 		res.sides = append(res.sides, s.name)
-	}
-	if c.warm && rounds > 1 { // memory that was never used costs whoever is the first
-		if _, err := sides[0].run(ctx); err != nil {
-			return res, fmt.Errorf("%s, before all rounds: %w", sides[0].name, err)
-		}
 	}
 	for n := range rounds {
 		round := map[string]figures{}

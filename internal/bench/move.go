@@ -225,6 +225,9 @@ func (r *rig) copied(ctx context.Context, group int, bytes int64, files int, arg
 	if err != nil {
 		return nil, err
 	}
+	if err := r.touch(bytes); err != nil {
+		return nil, err
+	}
 	var u usage
 	served, err := during(group, func() (err error) {
 		u, err = runChild(ctx, nil, nil, argv...)
@@ -239,6 +242,22 @@ func (r *rig) copied(ctx context.Context, group int, bytes int64, files int, arg
 	f[bothCPU] = f[clientCPU] + f[serverCPU]
 	f[knownRate], f[knownCPU] = f[throughput], f[bothCPU] // nothing is registered
 	return f, nil
+}
+
+// touch uses as much memory as a copy is going to, and frees it. Memory that was
+// never used, or that a virtual machine has given back to its host (a second or two
+// after it was freed), costs whoever writes into it first, up to twice what else it
+// takes to receive.
+func (r *rig) touch(bytes int64) error {
+	f, err := os.CreateTemp(r.dir, "touched-")
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 1<<20)
+	for left := bytes; left > 0 && err == nil; left -= int64(len(block)) {
+		_, err = f.Write(block[:min(left, int64(len(block)))])
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // fileSum returns a file's adler32.

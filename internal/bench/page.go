@@ -44,6 +44,8 @@ const method = `## How it was measured
   of wrk and iperf3, what they report themselves.
 - Client and server are on one machine and talk over loopback: they share its cores, and part of the kernel's work for
   the one is charged to the other. Ratios hold; absolute figures say little about another machine or a real network.
+- Before each copy of files as much memory is written and freed as it takes: a virtual machine gives freed memory back to
+  its host, and who writes into that first would pay for all (up to twice the CPU). It is not counted.
 - Over loopback ` + "`weir serve`" + ` and the doors of agents send with TCP's congestion control reno, whatever the machine
   uses otherwise (see TCP below), since nothing can be congested there; all others send with the machine's. bbr costs sender and receiver.
 - Plain HTTP. With TLS, or when a length is unknown, weir reads payload instead of discarding it in the kernel; that is

@@ -37,9 +37,8 @@ func serving(s scale) benchmark {
 	b := benchmark{
 		name:   "service-large",
 		rounds: 3,
-		warm:   true,
 		title:  "A dataset of large files by the whole service, adler32 verified at both ends",
-		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory, three rounds, after one of weir's that does not count. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
+		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory, three rounds. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
 			"over loopback from the door of one agent to another, with coordinator, catalog and attempts; CPU is that of both agents, the coordinator and the commands; \"registered before\" is without the first command. "+
 			"%d processes of xrdcp --cksum adler32:source at a time, and gfal-copy --checksum adler32 (one file after the other: XRootD fails where two ask over HTTP for checksums), from XRootD, which has the checksums of the source with its files, as weir's catalog has them once they are registered; "+
 			"rclone copy --checksum with %d transfers over WebDAV, where it finds no checksum that it knows and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` with rclone check --download after it (\"verified\"), "+
@@ -224,6 +223,9 @@ func (r *rig) serviceSide(src string, bytes int64, files int, coordinator ...str
 func (r *rig) serviceRun(ctx context.Context, t *trial.Trial, bytes int64, files int) (figures, error) {
 	added, err := r.command(ctx, t, "dataset", "add", serviceName, "--site", "A", "--path", serviceName[1:])
 	if err != nil {
+		return nil, err
+	}
+	if err := r.touch(bytes); err != nil {
 		return nil, err
 	}
 	moved, err := r.command(ctx, t, "transfer", "submit", serviceName, "--to", "B", "--approve", "--wait", "--quiet")
