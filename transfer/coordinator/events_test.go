@@ -27,7 +27,7 @@ func TestEventsEndWithTheCoordinator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	from := bufio.NewReader(res.Body)
 	if line, err := from.ReadString('\n'); err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("%d %q, %v", res.StatusCode, line, err)
