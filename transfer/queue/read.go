@@ -148,12 +148,13 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 		if err != nil {
 			return err
 		}
-		files, after, err := page(tx, r, s, after, min(max(n, 1), 10_000))
+		v := &viewed{tx: tx, r: r}
+		files, after, err := v.page(s, after, min(max(n, 1), 10_000))
 		if err != nil {
 			return err
 		}
 		next = after
-		items, err = q.shown(tx, r, files)
+		items, err = q.shown(v, files)
 		return err
 	})
 	return items, next, err
@@ -168,10 +169,11 @@ func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n 
 			return err
 		}
 		var all []*file
+		v := &viewed{tx: tx, r: r}
 		for _, s := range states {
 			for after := int64(0); len(all) < n; {
 				var some []*file
-				if some, after, err = page(tx, r, s, after, min(n-len(all), 10_000)); err != nil {
+				if some, after, err = v.page(s, after, min(n-len(all), 10_000)); err != nil {
 					return err
 				}
 				all = append(all, some...)
@@ -180,28 +182,49 @@ func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n 
 				}
 			}
 		}
-		items, err = q.shown(tx, r, all)
+		items, err = q.shown(v, all)
 		return err
 	})
 	return items, err
 }
 
-// page reads what Items is to show.
-func page(tx *db.Tx, r *request, s transfer.State, after int64, n int) (files []*file, next int64, err error) {
-	first, last := max(after, r.ID*perRequest), (r.ID+1)*perRequest
-	code := map[transfer.State]string{transfer.Skipped: "5", transfer.Lost: "6", transfer.Dropped: "7"}[s]
+// A viewed is a request that is looked at in one transaction, with what is read once
+// of its surroundings.
+type viewed struct {
+	tx    *db.Tx
+	r     *request
+	sites map[string]catalog.Site
+	lanes []*lane // that files wait in
+}
+
+// around reads sites and lanes.
+func (v *viewed) around() (err error) {
+	if v.sites != nil {
+		return nil
+	}
+	if v.lanes, err = db.All(v.tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ? AND ready > 0", v.r.ID); err == nil {
+		v.sites, err = readSites(v.tx)
+	}
+	return err
+}
+
+// page reads what Items is to show. Where the request's counters say that there is
+// nothing, nothing is looked for.
+func (v *viewed) page(s transfer.State, after int64, n int) (files []*file, next int64, err error) {
+	c, first, last := &v.r.Count, max(after, v.r.ID*perRequest), (v.r.ID+1)*perRequest
+	code := map[transfer.State]state{transfer.Skipped: skipped, transfer.Lost: failed, transfer.Dropped: dropped}[s]
 	switch {
 	case s == "":
-		files, err = filesOf(tx, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
-	case s == transfer.Leased: // these are few
-		files, err = filesOf(tx, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
-	case code != "": // there is an index of these
-		files, err = filesOf(tx, indexed+" AND state = "+code+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+		files, err = filesOf(v.tx, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
+	case s == transfer.Leased && c.Leased > 0: // these are few
+		files, err = filesOf(v.tx, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
+	case code != 0 && *v.r.counter(code) > 0: // there is an index of these
+		files, err = filesOf(v.tx, indexed+" AND state = "+number(int64(code))+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
 	case s == transfer.Queued, s == transfer.NoSource:
-		files, err = queued(tx, r.ID, s == transfer.Queued, first, n)
+		files, err = v.queued(s == transfer.Queued, first, n)
 	case s == transfer.Done:
-		return sift(tx, r, first, n)
-	default:
+		return sift(v.tx, v.r, first, n)
+	case s != transfer.Leased && code == 0:
 		return nil, 0, refused("there is no state %q of files", s)
 	}
 	if len(files) == n {
@@ -217,30 +240,28 @@ func filesOf(tx *db.Tx, where string, args ...any) ([]*file, error) {
 // queued are the files of a request that wait, in their order: those of lanes with
 // a site that is up, or those of the others. Where a million have arrived already
 // they are found by the lanes' index, not by looking at each file.
-func queued(tx *db.Tx, id int64, up bool, first int64, n int) ([]*file, error) {
-	ids, err := waiting(tx, id, up, first, n)
+func (v *viewed) queued(up bool, first int64, n int) ([]*file, error) {
+	ids, err := v.waiting(up, first, n)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	return filesOf(tx, "id {{in}} ORDER BY id", ids)
+	return filesOf(v.tx, "id {{in}} ORDER BY id", ids)
 }
 
-func waiting(tx *db.Tx, id int64, up bool, first int64, n int) (ids []int64, err error) {
-	sites, err := readSites(tx)
-	if err != nil {
-		return nil, err
+func (v *viewed) waiting(up bool, first int64, n int) (ids []int64, err error) {
+	if v.r.ready > 0 {
+		err = v.around()
 	}
-	lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ? AND ready > 0", id)
-	for _, l := range lanes {
-		if err == nil && l.up(sites) == up {
+	for _, l := range v.lanes {
+		if err == nil && l.up(v.sites) == up {
 			var some []int64
-			some, err = db.Column[int64](tx, "SELECT id FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, first, n)
+			some, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, first, n)
 			ids = append(ids, some...)
 		}
 	}
-	if err == nil && up {
+	if err == nil && up && v.r.resting > 0 {
 		var resting []int64
-		resting, err = db.Column[int64](tx, "SELECT id FROM item WHERE "+indexed+" AND state = 2 AND id > ? AND id < ? ORDER BY id LIMIT ?", first, (id+1)*perRequest, n)
+		resting, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE "+indexed+" AND state = 2 AND id > ? AND id < ? ORDER BY id LIMIT ?", first, (v.r.ID+1)*perRequest, n)
 		ids = append(ids, resting...)
 	}
 	slices.Sort(ids)
@@ -275,13 +296,13 @@ func (q *Queue) items(ctx context.Context, id int64, where string, args ...any) 
 		if err != nil {
 			return err
 		}
-		items, err = q.shown(tx, r, files)
+		items, err = q.shown(&viewed{tx: tx, r: r}, files)
 		return err
 	})
 	return items, err
 }
 
-func (q *Queue) shown(tx *db.Tx, r *request, files []*file) ([]transfer.Item, error) {
+func (q *Queue) shown(v *viewed, files []*file) ([]transfer.Item, error) {
 	items := make([]transfer.Item, len(files))
 	var moving []int64
 	waiting := false
@@ -293,7 +314,7 @@ func (q *Queue) shown(tx *db.Tx, r *request, files []*file) ([]transfer.Item, er
 		waiting = waiting || f.state == ready
 	}
 	if len(moving) > 0 {
-		held, err := leases(tx, moving)
+		held, err := leases(v.tx, moving)
 		if err != nil {
 			return nil, err
 		}
@@ -309,7 +330,7 @@ func (q *Queue) shown(tx *db.Tx, r *request, files []*file) ([]transfer.Item, er
 	if !waiting {
 		return items, nil
 	}
-	w, err := q.waits(tx, r)
+	w, err := q.waits(v)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +341,7 @@ func (q *Queue) shown(tx *db.Tx, r *request, files []*file) ([]transfer.Item, er
 		if f.fault == "" {
 			items[i].Reason = "" // it rested for that, and does no more
 		}
-		if r.stop != "" {
+		if v.r.stop != "" {
 			items[i].Reason = "the request is being stopped"
 			continue
 		}
@@ -347,29 +368,27 @@ func (w waits) reason(lane int64) (reason string, down bool) {
 	return w.all, false
 }
 
-func (q *Queue) waits(tx *db.Tx, r *request) (waits, error) {
-	w := waits{lanes: map[int64]string{}}
-	sites, err := readSites(tx)
-	if err != nil {
+func (q *Queue) waits(v *viewed) (waits, error) {
+	w, r := waits{lanes: map[int64]string{}}, v.r
+	if err := v.around(); err != nil {
 		return w, err
 	}
-	h, err := holdOf(tx, r.To)
+	h, err := holdOf(v.tx, r.To)
 	if err != nil {
 		return w, err
 	}
 	switch {
-	case !sites[r.To].Up:
-		w.all = away([]string{r.To}, sites)
+	case !v.sites[r.To].Up:
+		w.all = away([]string{r.To}, v.sites)
 	case q.now().Before(h.until):
 		w.all = r.To + " is full (" + h.reason + "); it is tried again at " + clock(h.until)
 	}
-	lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ? AND ready > 0", r.ID)
-	for _, l := range lanes {
-		if !l.up(sites) {
-			w.lanes[l.id] = away(l.list(), sites)
+	for _, l := range v.lanes {
+		if !l.up(v.sites) {
+			w.lanes[l.id] = away(l.list(), v.sites)
 		}
 	}
-	return w, err
+	return w, nil
 }
 
 // Find is the file of that name in a request.

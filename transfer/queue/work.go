@@ -160,7 +160,7 @@ func (e *edit) drop(r *request, n int) error {
 	if err != nil {
 		return err
 	}
-	w, err := e.waits(e.tx, r)
+	w, err := e.waits(&viewed{tx: e.tx, r: r})
 	if err != nil {
 		return err
 	}
