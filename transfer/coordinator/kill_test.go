@@ -217,6 +217,12 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	if err := pg.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if !q.Status.Ended() {
+			t.Logf("%+v", q)
+			h.tell(q.ID)
+		}
+	}()
 	until(t, "all is there", func() bool {
 		q, err = h.admin.Request(t.Context(), q.ID)
 		return err == nil && q.Status.Ended()
