@@ -77,8 +77,8 @@ func TestPushGoesOn(t *testing.T) {
 }
 
 // between listens for connections to a door and has each do what it likes with the
-// bytes to it.
-func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool)) *site {
+// bytes to it, and back does so with those that come back.
+func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool), back func(p []byte)) *site {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,7 +102,10 @@ func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool)) *si
 					return
 				}
 				defer d.Close()
-				all.Go(func() { _, _ = io.Copy(c, d); _ = c.Close() })
+				all.Go(func() {
+					_, _ = io.Copy(struct{ io.Writer }{c}, eyes{d, back})
+					_ = c.Close()
+				})
 				n := int(conns.Add(1))
 				buf := make([]byte, 64<<10)
 				for {
@@ -125,6 +128,21 @@ func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool)) *si
 	return &site{dir: to.dir, url: "http://" + l.Addr().String()}
 }
 
+// eyes see what is read.
+type eyes struct {
+	from io.Reader
+	see  func(p []byte)
+}
+
+// Read implements io.Reader.
+func (e eyes) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	if e.see != nil {
+		e.see(p[:n])
+	}
+	return n, err
+}
+
 // A connection that breaks again and again only costs what was on the way; what was
 // spoiled on the way is sent again.
 func TestPushOverBadLinks(t *testing.T) {
@@ -134,7 +152,7 @@ func TestPushOverBadLinks(t *testing.T) {
 	t.Run("breaks", func(t *testing.T) {
 		door := newSite(t, keeping)
 		var on [100]int
-		to := between(t, door, func(n int, p []byte) bool { on[n%len(on)] += len(p); return on[n%len(on)] < 5<<20 })
+		to := between(t, door, func(n int, p []byte) bool { on[n%len(on)] += len(p); return on[n%len(on)] < 5<<20 }, nil)
 		out := do(t, m, pushLease(to.url, "f", sum, size))
 		if out.Fault != "" || !out.Verified || out.Moved > 2*size {
 			t.Errorf("%+v", out)
@@ -148,7 +166,7 @@ func TestPushOverBadLinks(t *testing.T) {
 				p[len(p)/2] ^= 1
 			}
 			return true
-		})
+		}, nil)
 		out := do(t, m, pushLease(to.url, "f", sum, size))
 		if out.Fault != "" || !out.Verified || out.Moved > size+2<<20 {
 			t.Errorf("%+v", out)
@@ -190,4 +208,31 @@ func asked(t *testing.T, m *Mover, l transfer.Lease) bool {
 		t.Fatal(err)
 	}
 	return (&push{m: m, l: l, to: u, temp: u}).keepsParts(t.Context())
+}
+
+// A file of any size has so few chunks that they cost nothing, and so many that a
+// spoiled byte costs little; what the lease says counts.
+func TestChunks(t *testing.T) {
+	const mib = 1 << 20
+	for size, want := range map[int64]int64{0: mib, 1: mib, 15 * mib: mib, 20 * mib: 2 * mib, 64 * mib: 5 * mib, 1 << 30: 64 * mib, 1 << 40: 64 * mib} {
+		if got := chunkSize(transfer.Lease{Size: size}); got != want {
+			t.Errorf("a file of %d bytes has chunks of %d, not %d", size, got, want)
+		}
+	}
+	if got := chunkSize(transfer.Lease{Size: 1 << 30, Chunk: 3 * mib}); got != 3*mib {
+		t.Errorf("told 3 MiB, it is %d", got)
+	}
+	from := newSite(t, nil)
+	sum := file(t, from.dir, "f", 1, 20*mib)
+	var seen, spoiled atomic.Int64
+	to := between(t, from, func(int, []byte) bool { return true }, func(p []byte) {
+		if seen.Add(int64(len(p))) > 9*mib && spoiled.Add(1) == 1 {
+			p[len(p)/2] ^= 1
+		}
+	})
+	m := newMover(t, Options{})
+	out := do(t, m, pullLease(to.url, "f", sum, 20*mib))
+	if out.Fault != "" || !out.Verified || spoiled.Load() == 0 || out.Moved > 22*mib {
+		t.Errorf("%+v", out)
+	}
 }
