@@ -52,6 +52,9 @@ type way struct {
 	guard *Guard
 }
 
+// mostWays bounds the ways that are kept: clients of a COPY may say any pin.
+const mostWays = 1000
+
 // New returns a Client.
 func New(o Options) *Client {
 	if o.Name == "" {
@@ -64,9 +67,15 @@ func New(o Options) *Client {
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forget()
+}
+
+// forget drops all ways. What is asked on them now goes on.
+func (c *Client) forget() {
 	for _, w := range c.ways {
 		w.CloseIdleConnections()
 	}
+	clear(c.ways)
 }
 
 // dialTime is how long a connection, and TLS on it, may take.
@@ -85,6 +94,9 @@ func (c *Client) way(to way) *http.Transport {
 	defer c.mu.Unlock()
 	if w := c.ways[to]; w != nil {
 		return w
+	}
+	if len(c.ways) == mostWays {
+		c.forget()
 	}
 	pin := to.pin
 	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}
