@@ -203,6 +203,7 @@ func (l *lite) close() error {
 		l.pool = nil
 	}
 	if l.held != nil {
+		_ = lock.Free(l.held) // where there are locks
 		errs = append(errs, l.held.Close())
 		l.held = nil
 	}

@@ -12,3 +12,6 @@ func Shared(*os.File) error { return ErrNone }
 
 // TryShared returns ErrNone.
 func TryShared(*os.File) error { return ErrNone }
+
+// Free returns ErrNone.
+func Free(*os.File) error { return ErrNone }
