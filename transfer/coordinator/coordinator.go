@@ -89,6 +89,8 @@ type Coordinator struct {
 	third sync.WaitGroup // copies that third parties make
 	lost  lostOnes
 
+	unsure atomic.Bool // leases may be in the database that are not in the hub
+
 	revoked revoked
 
 	listening atomic.Int64 // who follows events

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/internal/db"
 	"weir/transfer"
 	"weir/transfer/queue"
 	"weir/transfer/schedule"
@@ -20,6 +21,11 @@ const (
 
 // deal gives out what waits, until nothing more can be given now.
 func (c *Coordinator) deal(ctx context.Context) error {
+	if c.unsure.Load() {
+		if err := c.recall(ctx); err != nil {
+			return err
+		}
+	}
 	dests, err := c.queue.Destinations(ctx)
 	if err != nil {
 		return err
@@ -55,6 +61,9 @@ func (c *Coordinator) dealTo(ctx context.Context, dest string, busy []string) (g
 	leases, err := c.queue.Take(ctx, choices)
 	if err != nil {
 		leases = nil
+		if errors.Is(err, db.ErrUnsure) {
+			c.unsure.Store(true)
+		}
 	}
 	c.open(leases)
 	gone := c.give(ctx, leases, plans)
@@ -65,6 +74,31 @@ func (c *Coordinator) dealTo(ctx context.Context, dest string, busy []string) (g
 		time.AfterFunc(calm, c.wake.give)
 	}
 	return len(leases), full, errors.Join(err, c.ended(ctx, "", gone))
+}
+
+// recall takes back leases that the database gave out when the connection to it was
+// lost, so that nobody was told of them. It is called between Takes: what is in the
+// database then, and was not in the hub before, is such a lease.
+func (c *Coordinator) recall(ctx context.Context) error {
+	known := map[int64]int64{}
+	c.hub.mu.Lock()
+	for item, l := range c.hub.held {
+		known[item] = l.Epoch
+	}
+	c.hub.mu.Unlock()
+	leases, err := c.queue.Leases(ctx)
+	if err != nil {
+		return err
+	}
+	var back []transfer.Outcome
+	for _, l := range leases {
+		if known[l.Item] != l.Epoch {
+			back = append(back, c.without(&held{Lease: l, given: c.now()}, transfer.Left, "the connection to the database was lost while it was given out"))
+		}
+	}
+	err = c.ended(ctx, "", back)
+	c.unsure.Store(err != nil)
+	return err
 }
 
 // roomAt is how many files for a destination could be begun now, at most.

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/queue"
 )
 
 // Two sites, one with files, and a robot as the agent of the other one.
@@ -282,5 +283,41 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
 	if err != nil || len(attempts) != 1 || attempts[0].End.After(time.Now()) || len(attempts[0].Reason) > 1100 || strings.Contains(attempts[0].Reason, "\x1b") {
 		t.Errorf("%+v, %v", attempts, err)
+	}
+}
+
+// A lease that the database gave out when the connection to it was lost, so that
+// nobody was told of it, is taken back at once; its minute need not run out.
+func TestLeasesThatNobodyWasToldOf(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{})
+	_, b, q := h.pair(3)
+	var waiting []queue.Candidate
+	until(t, "files wait", func() (ok bool) {
+		var err error
+		waiting, err = h.queue.Waiting(t.Context(), queue.Want{Dest: "B", N: 10})
+		return err == nil && len(waiting) == 3
+	})
+	lost, err := h.queue.Take(t.Context(), []queue.Choice{{Item: waiting[0].ID, Source: "A", Mode: transfer.Pull}})
+	if err != nil || len(lost) != 1 {
+		t.Fatalf("%+v, %v", lost, err)
+	}
+	h.unsure.Store(true)
+	for q.Count.Done < 3 {
+		for _, l := range b.some() {
+			if _, err := b.report(did(l)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if q, err = h.admin.Request(t.Context(), q.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tries, err := h.queue.Attempts(t.Context(), lost[0].Item)
+	if err != nil || len(tries) != 2 || tries[0].Fault != transfer.Left || tries[0].Epoch != lost[0].Epoch || tries[1].Fault != "" {
+		t.Errorf("%+v, %v", tries, err)
+	}
+	if h.unsure.Load() || q.Count.Attempts != 4 {
+		t.Errorf("after it: %+v", q)
 	}
 }
