@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -91,8 +92,9 @@ func usage(c *cobra.Command) {
 // plainUsage says what is wrong with arguments, and what would be right: cobra counts
 // "arg(s)", and has suggestions for the first word only.
 func plainUsage(c *cobra.Command, args []string, err error) string {
-	if strings.Contains(err.Error(), "arg(s)") {
-		return fmt.Sprintf("%s given: use it as %s", say.Plural(len(args), "argument"), c.UseLine())
+	counted := regexp.MustCompile(`^(accepts|requires) .*arg\(s\),( only)? received \d+`)
+	if text := err.Error(); counted.MatchString(text) { // there may be a hint behind it
+		return counted.ReplaceAllLiteralString(text, say.Plural(len(args), "argument")+" given: use it as "+c.UseLine())
 	}
 	if c.HasParent() && c.HasSubCommands() && len(args) > 0 {
 		c.SuggestionsMinimumDistance = 2

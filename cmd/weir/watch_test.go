@@ -221,7 +221,7 @@ func TestWatchUsage(t *testing.T) {
 		"no such file":          {"watch", "x", "--token-file", file + "x"},
 		"is for --watch":        {"run", "--watch-token-file", file},
 		"use HOST:PORT":         {"run", "--watch=http://x:1/"},
-		"accepts at most 1 arg": {"watch", "a", "b"},
+		"2 arguments given":     {"watch", "a", "b"},
 		"is no address of this": {"watch", "x", "--listen", "192.0.2.1:0"},
 	} {
 		if code, said := weir(t, args...); code == exitFine || !strings.Contains(said, want) {

@@ -29,6 +29,14 @@ func TestMoveDB(t *testing.T) {
 	if _, err := MoveDB(t.Context(), state, "", server, nil); err == nil || !strings.Contains(err.Error(), "end that first") {
 		t.Errorf("while it runs: %v", err)
 	}
+	until(t, "it has been told of all its leases", func() bool { // those that it was not are given back
+		now, err := h.admin.Request(t.Context(), q.ID)
+		if err != nil || now.Count.Leased == int64(len(b.holding)) {
+			return err == nil
+		}
+		b.work()
+		return false
+	})
 	before, err := h.admin.Manifest(t.Context(), q.ID)
 	if err != nil {
 		t.Fatal(err)
