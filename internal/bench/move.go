@@ -39,8 +39,8 @@ func moving(s scale) benchmark {
 		metrics: []metric{throughput, clientCPU, serverCPU, bothCPU},
 	}
 	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone"} {
-		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: peer, least: true, limit: 1.5},
-			bar{metric: bothCPU, a: "weir", b: peer, limit: .5, why: "rclone computes no checksum here; weir's is computed three times: by its door, and of what was read back."})
+		b.bars = append(b.bars, bar{metric: throughput, a: "weir", b: peer, least: true, limit: 1.5, why: missed(peer)},
+			bar{metric: bothCPU, a: "weir", b: peer, limit: .5, why: missed(peer)})
 	}
 	b.setup = func(ctx context.Context, r *rig) ([]side, error) {
 		door, list, err := r.door(files, size, false)
@@ -63,6 +63,14 @@ func moving(s scale) benchmark {
 		}, nil
 	}
 	return b
+}
+
+// missed is why a verified copy is not cheaper, or faster, beside a peer.
+func missed(peer string) string {
+	if strings.HasPrefix(peer, "rclone") && peer != "rclone, verified" {
+		return "rclone computes no checksum here and reads nothing back; weir reads back all that it has written. Half of rclone's CPU is hardly more than what it takes to write as much into new memory, without receiving it."
+	}
+	return "By probes on this machine, writing a GB into new memory takes 0.2 s, receiving it 0.15 s, sending it 0.08 s and reading it back 0.08 s: the kernel's work, of which a program can leave out nothing but the last."
 }
 
 // xrdcps is a script that copies the files of a list from XRootD into the folder $0.
@@ -94,7 +102,7 @@ func receiving(disk bool, s scale) benchmark {
 		bars: []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1,
 			why: "Reading back costs less than curl's second copy through memory on a disk's file system; on tmpfs the kernel moves each page between lists when it is read for the first time, which is half of what reading back takes there. Mapping the file instead was tried: it takes two thirds of that in faults of pages, and a file that is cut meanwhile would end the process."},
 			{metric: clientCPU, a: "weir", b: noSum, limit: 1.1,
-				why: "The checksum is of what the file has, so all that was written is read once more; the sum of what is read costs a third of that."}},
+				why: "The checksum is of what the file has, so all that was written is read once more; the sum of what is read costs less than a quarter of that."}},
 		setup: func(_ context.Context, r *rig) ([]side, error) {
 			door, list, err := r.door(files, size, true)
 			if err != nil {
