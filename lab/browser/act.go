@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/input"
@@ -27,7 +28,11 @@ const (
 // nil out it is dropped.
 func (p *Page) Eval(js string, out any) {
 	p.t.Helper()
-	p.call("evaluate "+js, func(ctx context.Context) error {
+	p.call("evaluate "+js, evaluate(js, out))
+}
+
+func evaluate(js string, out any) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		b, err := chromedp.Run(ctx, chromedp.Evaluate[[]byte](js, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))
 		if err != nil || out == nil {
 			return err
@@ -36,21 +41,37 @@ func (p *Page) Eval(js string, out any) {
 			return fmt.Errorf("the expression has no value")
 		}
 		return json.Unmarshal(b, out)
-	})
+	}
 }
 
-// Wait returns once a JavaScript expression is true.
+// Wait returns once a JavaScript expression is true, also on a page that takes the
+// place of this one meanwhile.
 func (p *Page) Wait(js string) {
+	p.t.Helper()
+	p.waitFor(js, patience)
+}
+
+// waitFor tells whether js came true in so long; if that is patience, it must.
+func (p *Page) waitFor(js string, long time.Duration) bool {
 	p.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(long); ; {
 		var is bool
-		p.Eval("!!("+js+")", &is)
-		if is {
-			return
-		}
-		if time.Now().After(end) {
+		p.call("evaluate "+js, func(ctx context.Context) error {
+			err := evaluate("!!("+js+")", &is)(ctx)
+			if err != nil && strings.Contains(err.Error(), "navigated") {
+				return nil
+			}
+			return err
+		})
+		switch {
+		case is:
+			return true
+		case time.Now().Before(end):
+		case long < patience:
+			return false
+		default:
 			p.t.Fatalf("browser: %s did not become true; the page complained: %q", js, p.Errors())
 		}
 		<-tick.C
@@ -104,6 +125,19 @@ func (p *Page) Press(selector string) {
 	p.t.Helper()
 	b := p.Box(selector)
 	p.Click(b.X+b.Width/2, b.Y+b.Height/2, 1)
+}
+
+// PressFor presses an element, as Press does, until a JavaScript expression is true: a
+// page that is drawn anew in that moment misses a press, as it would a person's.
+func (p *Page) PressFor(selector, js string) {
+	p.t.Helper()
+	for range 5 {
+		p.Press(selector)
+		if p.waitFor(js, patience/10) {
+			return
+		}
+	}
+	p.Wait(js)
 }
 
 // Swipe draws fingers over the page: each from its first place to its second.

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -20,9 +21,13 @@ func (p *Page) Silent(but ...string) {
 	}
 }
 
-// Fits fails the test if the page is wider than its window, in pixels.
+// Fits fails the test if the page is wider than its window, in pixels, and stays so:
+// right after the window was made another one, or a view was asked for, it may be.
 func (p *Page) Fits(width int) {
 	p.t.Helper()
+	if p.waitFor(`document.documentElement.scrollWidth <= `+strconv.Itoa(width), patience/10) {
+		return
+	}
 	var got int
 	if p.Eval(`document.documentElement.scrollWidth`, &got); got > width {
 		p.t.Errorf("in a window of %d the page is %d wide", width, got)

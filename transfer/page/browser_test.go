@@ -40,16 +40,14 @@ func TestHostileNames(t *testing.T) {
 	}
 	p.Eval(`location.hash = "#/requests/1"`, nil)
 	p.Wait(`document.querySelector("main h2").textContent.includes("<img") && document.querySelector("tbody button")`)
-	p.Press("tbody button")
-	p.Wait(`document.querySelector("dialog tbody")?.textContent.includes("<img") && document.querySelector("dialog h2").textContent.includes("<img")`)
+	p.PressFor("tbody button", `document.querySelector("dialog tbody")?.textContent.includes("<img") && document.querySelector("dialog h2").textContent.includes("<img")`)
 	harmless(t, p, "a file")
 	p.Keys(browser.Escape)
 	s.events <- transfer.Event{ID: 9, Time: time.Now(), Status: markup, Request: 1, Text: markup}
 	p.Eval(`location.hash = "#/"`, nil)
 	s.events <- transfer.Event{ID: 10, Time: time.Now(), Text: markup}
 	p.Wait(`document.querySelector("[aria-label='What happened'] tbody").textContent.includes("<img")`)
-	p.Press("#new")
-	p.Wait(`document.querySelector("dialog select").textContent.includes("<img")`)
+	p.PressFor("#new", `document.querySelector("dialog select")?.textContent.includes("<img")`)
 	harmless(t, p, "the form")
 	p.Keys(browser.Escape)
 	s.mu.Lock()

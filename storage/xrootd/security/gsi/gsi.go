@@ -100,7 +100,9 @@ func (m *Method) begin(s security.Server) (*exchange, error) {
 	if err := m.trust.expect(offer.authorities, now); err != nil {
 		return nil, err
 	}
-	return &exchange{method: m, server: s, id: id, offer: offer, version: min(offer.version, m.version)}, nil
+	version := min(offer.version, m.version)
+	offer.padded = offer.padded && version >= signsAgreement
+	return &exchange{method: m, server: s, id: id, offer: offer, version: version}, nil
 }
 
 // An offer is what the server says of itself before the first message:
