@@ -155,7 +155,7 @@ func (r *rig) door(n int, size int64, sums bool) (server, string, error) {
 	r.stops = append(r.stops, func() error { return errors.Join(os.RemoveAll(dir), os.Remove(dir+".list")) })
 	var lines []byte
 	for i := range n {
-		name := fmt.Sprintf("file%06d.dat", i)
+		name := fileName(i)
 		err := makeFile(filepath.Join(dir, name), size)
 		sum := ""
 		if err == nil && sums {

@@ -30,7 +30,7 @@ func (r *rig) xrootd(ctx context.Context) (server, error) {
 func (r *rig) withFiles(ctx context.Context, n int, size int64) (server, error) {
 	srv, err := r.xrootd(ctx)
 	for i := 0; i < n && err == nil; i++ {
-		err = makeFile(filepath.Join(srv.data, fmt.Sprintf("file%06d.dat", i)), size)
+		err = makeFile(filepath.Join(srv.data, fileName(i)), size)
 	}
 	return srv, err
 }

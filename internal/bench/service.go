@@ -278,12 +278,12 @@ func sumAll(ctx context.Context, x server, n int) error {
 	if err := syscall.Stat(x.data, &owner); err != nil {
 		return err
 	}
-	at, folder, _ := strings.Cut(x.url, "//data")
+	at := strings.TrimSuffix(x.url, "//data")
 	for i := range n {
 		if err := os.Chown(filepath.Join(x.data, fileName(i)), int(owner.Uid), int(owner.Gid)); err != nil {
 			return err
 		}
-		argv, err := withoutDNS(ctx, []string{"xrdfs", at + folder, "query", "checksum", "/data/" + fileName(i)})
+		argv, err := withoutDNS(ctx, []string{"xrdfs", at, "query", "checksum", "/data/" + fileName(i)})
 		if err != nil {
 			return err
 		}

@@ -48,10 +48,12 @@ func evaluate(js string, out any) func(ctx context.Context) error {
 // place of this one meanwhile.
 func (p *Page) Wait(js string) {
 	p.t.Helper()
-	p.waitFor(js, patience)
+	if !p.waitFor(js, patience) {
+		p.t.Fatalf("browser: %s did not become true; the page complained: %q", js, p.Errors())
+	}
 }
 
-// waitFor tells whether js came true in so long; if that is patience, it must.
+// waitFor tells whether js came true in so long.
 func (p *Page) waitFor(js string, long time.Duration) bool {
 	p.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -65,14 +67,8 @@ func (p *Page) waitFor(js string, long time.Duration) bool {
 			}
 			return err
 		})
-		switch {
-		case is:
-			return true
-		case time.Now().Before(end):
-		case long < patience:
-			return false
-		default:
-			p.t.Fatalf("browser: %s did not become true; the page complained: %q", js, p.Errors())
+		if is || time.Now().After(end) {
+			return is
 		}
 		<-tick.C
 	}

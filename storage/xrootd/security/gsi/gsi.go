@@ -110,7 +110,7 @@ func (m *Method) begin(s security.Server) (*exchange, error) {
 type offer struct {
 	version     int
 	module      string   // "ssl"
-	padded      bool     // the agreed secret has the length of the prime
+	padded      bool     // the agreed secret has the length of the prime, if both know signed agreements
 	authorities []string // hashes of who signed the server's certificate, without ".0"
 }
 
@@ -142,7 +142,7 @@ func parseOffer(parameters string) (offer, error) {
 	}
 	module := o.module
 	o.module = strings.TrimSuffix(module, "nopad")
-	o.padded = o.version >= signsAgreement && o.module == module
+	o.padded = o.module == module
 	if o.module != "ssl" {
 		return o, malformed("the server offers crypto module %.20q, known is ssl", module)
 	}
