@@ -52,7 +52,9 @@ func (r *Recorder) Now() time.Duration { return time.Since(r.base) }
 func (r *Recorder) Time(t time.Duration) time.Time { return r.base.Add(t) }
 
 // date returns the run's clock at a reading of Now.
-func (r *Recorder) date(t time.Duration) time.Time { return r.begin.Add(t).UTC().Truncate(time.Microsecond) }
+func (r *Recorder) date(t time.Duration) time.Time {
+	return r.begin.Add(t).UTC().Truncate(time.Microsecond)
+}
 
 // Meter returns a meter for one more client.
 func (r *Recorder) Meter() *Meter {
