@@ -336,7 +336,7 @@ func (d *data) findings() *Findings {
 // optimum, limits, bottleneck and verdict. It returns the place of the best of
 // them in the curve, -1 if there is none, and how many count.
 func (d *data) capacity(f *Findings) (best, left int) {
-	g := f.counting()
+	g := f.Counting()
 	at := g.best()
 	g.understand()
 	g.Bottleneck = d.bottleneck(g, at)
