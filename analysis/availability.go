@@ -169,7 +169,7 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 	clients, stalled := 0.0, 0.0
 	for i := first; i <= last; i++ {
 		s := &d.seconds[i]
-		clients = max(clients, s.clients)
+		clients += s.clients
 		if s.seconds > generatorStalled {
 			stalled += s.seconds
 		}
@@ -178,9 +178,13 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 			o.Failed += n
 		}
 	}
+	clients /= float64(last - first + 1)
 	rate, cycle := step.without(length, clients)
 	if rate == 0 { // nothing else was done in this step
 		rate, cycle = all.without(length, clients)
+	}
+	if cycle > 0 { // fewer clients than in the rest get less done
+		rate = min(rate, clients/cycle)
 	}
 	switch {
 	case stalled >= length/2:
