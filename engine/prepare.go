@@ -40,7 +40,7 @@ const (
 // is called by many goroutines at once.
 type Advance func(what string, done, total int)
 
-// Prepare finds or makes the plan's file set. Files and folders that it makes
+// Prepare finds or makes the plan's file set, with the sizes that the work needs. Files and folders that it makes
 // go below folder and are written to the manifest first; each made file's size
 // is asked back from the service, and the first few are read back and checked.
 // listed is the content of the plan's list file; it is ignored for other sets.
@@ -55,6 +55,9 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 		files, err = p.make(ctx, *f.Make)
 	case f.Listing:
 		files, err = p.list(ctx)
+	}
+	if err == nil {
+		err = p.sizes(ctx, files)
 	}
 	if err != nil {
 		return nil, err
