@@ -88,10 +88,17 @@ func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed 
 	return m.err()
 }
 
-// sizeOf asks for the size of one file. It is negative beside an error, which wraps
-// workload.ErrSizes if the service has answered without a size.
+// sizeOf asks for the size of one file, and if the service answers without one, for
+// its first byte, with which some give it. The size
+// is negative beside an error, which wraps workload.ErrSizes if the service gives none.
 func sizeOf(ctx context.Context, s storage.Client, path string) (int64, error) {
 	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: path, Size: -1, Timeout: prepareTimeout}, unheard{})
+	if err == nil && res.Size < 0 { // Apache's HEAD of an empty file has no length, that of content made on demand often has none
+		begin := storage.Op{Kind: storage.Read, Path: path, Size: -1, Ranges: []storage.Range{{Length: 1}}, Timeout: prepareTimeout}
+		if read, _ := s.Do(ctx, &begin, unheard{}); read.Size >= 0 { // an empty file has no first byte, but a size
+			return read.Size, nil
+		}
+	}
 	switch {
 	case err != nil:
 		return -1, err

@@ -15,12 +15,14 @@ import (
 
 // Sentinels that the standard library does not have.
 var (
-	ErrBusy     = errors.New("service is busy")                     // 429, 503, kXR_wait beyond its limit
-	ErrChecksum = errors.New("checksum differs")                    // payload is not what it should be
-	ErrShort    = errors.New("fewer bytes than announced")          // cut off, or shorter than asked for
-	ErrSize     = errors.New("file size differs")                   // the service's size of a file is not that of the list or the listing
-	ErrScratch  = errors.New("disk of this machine failed")         // full, or broken: the service is not to blame
-	ErrProtocol = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
+	ErrBusy       = errors.New("service is busy")                            // 429, 503, kXR_wait beyond its limit
+	ErrChecksum   = errors.New("checksum differs")                           // payload is not what it should be
+	ErrShort      = errors.New("fewer bytes than announced")                 // cut off, or shorter than asked for
+	ErrSize       = errors.New("file size differs")                          // the service's size of a file is not that of the list or the listing
+	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
+	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
+	ErrRedirected = errors.New("the target redirects to another server")
+	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
 )
 
 // An OpError says which operation failed where, in the manner of fs.PathError.
@@ -147,3 +149,13 @@ func CheckSize(expected, size int64) error {
 	}
 	return fmt.Errorf("%w: the file has %d bytes, not the %d expected", ErrSize, size, expected)
 }
+
+// A RedirectError says that the target itself redirects to another server, which
+// should be the target instead. It wraps ErrRedirected.
+type RedirectError struct{ To string } // URL without query
+
+// Error names where the target redirects to.
+func (e *RedirectError) Error() string { return ErrRedirected.Error() + ": " + e.To }
+
+// Unwrap returns ErrRedirected.
+func (*RedirectError) Unwrap() error { return ErrRedirected }
