@@ -87,7 +87,7 @@ func TestOpenFileLimit(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 4, 4096)
 	dir := filepath.Join(t.TempDir(), "run")
-	limited := func(args ...string) (code int, said string) {
+	limited := func(args ...string) (code exitCode, said string) {
 		return start(t, t.TempDir(), "sh", append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, "weir", "run", "--target", s.URL, "--clients", "120"}, args...)...).ended()
 	}
 	code, said := limited("--hold", "3s", "--set", "workload.think=500ms", "--out", dir)

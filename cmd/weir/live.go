@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -105,7 +104,7 @@ func (l *live) Event(e measure.Event) error {
 		l.course.begin(&e)
 		l.remote(&e)
 	case e.Worker != nil && !l.tellsOf(e.Worker): // it is counted
-	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
+	case e.Kind == "end" && e.Ending().Outcome == measure.Complete:
 	case e.Kind == "error":
 		tell(l.said, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
 	default:
