@@ -51,6 +51,9 @@ func (d *data) checkData(f *Findings) Check {
 	}
 	if len(f.Curve) == 0 {
 		note(Fail, "no step was held: %d seconds of other phases were recorded", len(d.seconds))
+		if end := d.ending(); end != nil && end.Outcome == measure.BrokenOff {
+			note(Fail, "run %s", end.Text)
+		}
 	}
 	if gap, where := d.gaps(); gap > 0 {
 		note(Warn, "%.1f s are missing, the first in step %d", gap, where)

@@ -252,7 +252,7 @@ func (c *calibrator) conclude() error {
 			filepath.Join(c.sides[0].dir, results.ReportFile), filepath.Join(c.sides[1].dir, results.ReportFile))
 		err = errors.Join(err, werr)
 	}
-	err = read(err)
+	err = ignoreUnread(err)
 	if err == nil && !r.Valid {
 		return exit{code: exitInvalid}
 	}

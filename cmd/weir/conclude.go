@@ -50,7 +50,7 @@ func show(dir string, found *analysis.Findings, asJSON bool, on failOn, s stream
 		s.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
 		return on.verdict(found)
 	}
-	return errors.Join(read(printFindings(dir, found, asJSON, s)), on.verdict(found))
+	return errors.Join(ignoreUnread(printFindings(dir, found, asJSON, s)), on.verdict(found))
 }
 
 // printFindings prints findings for programs or for people.
@@ -65,9 +65,9 @@ func printFindings(dir string, found *analysis.Findings, asJSON bool, s streams)
 	return err
 }
 
-// read returns err unless it says that standard output is no longer read, which is
+// ignoreUnread returns err unless it says that standard output is no longer read, which is
 // no error of a command that has done its work.
-func read(err error) error {
+func ignoreUnread(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path.Err, syscall.EPIPE) {
 		return nil

@@ -171,7 +171,7 @@ func (r *session) found(dir string) error {
 		return err
 	}
 	_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", why, marks(found))
-	return errors.Join(read(writeErr), err)
+	return errors.Join(ignoreUnread(writeErr), err)
 }
 
 // ending says why the search ended, and what is known if it was interrupted.

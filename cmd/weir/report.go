@@ -55,7 +55,8 @@ func reportOf(dir string, asJSON bool, on failOn, figures *figureFlags, s stream
 		if err != nil {
 			return err
 		}
-		return concludeCampaign(dir, c, asJSON, s)
+		status, err := concludeCampaign(dir, c, asJSON, s)
+		return errors.Join(err, on.status(status))
 	}
 	found, series, err := analyzeBoth(dir, s)
 	if err != nil {
