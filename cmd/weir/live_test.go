@@ -80,7 +80,7 @@ func TestHangup(t *testing.T) {
 		"--clients", "1,2", "--hold", "30s", "--set", "workload.think=10ms", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGHUP)
-	if code, said := p.ended(); code != exitFine && code != exitInvalid {
+	if code, said := p.ended(); code != exitHangup {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	empty(t, target)

@@ -180,7 +180,7 @@ func TestWatchIsInterrupted(t *testing.T) {
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() && !strings.Contains(lines.Text(), `"state":"running"`) {
 	}
-	if code, said := w.end(t, true); code != exitFine && code != exitInvalid {
+	if code, said := w.end(t, true); code != exitInterrupt {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	told := ""
