@@ -6,7 +6,7 @@
 // damage read it; watched, hosts, usage, look and selfreport sum up its samples;
 // curve, batches, steady and windows make its steps; understand, optimum and
 // boundary say what the curve shows (by packages fit and shape); resources and
-// bottleneck what limits it; validity, generator, little, bytes, quiet and
+// bottleneck what limits it; sessions says whether they were kept; validity, generator, little, bytes, quiet and
 // workers check it; transfers says
 // what a record of transfers shows beside that; threshold and gate judge it; verdict puts it into words;
 // csv and rows write it; series is the run against time, with heat, hostseries and
@@ -38,7 +38,8 @@ type Findings struct {
 	Run      string          `json:"run"`
 	Name     string          `json:"name"`
 	Target   string          `json:"target"`
-	Work     string          `json:"workload"` // what each client did, in words
+	Work     string          `json:"workload"`               // what each client did, in words
+	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
 	Start    time.Time       `json:"start"`
 	Model    string          `json:"model"`            // closed or open
 	Measure  string          `json:"measure"`          // Throughput or Rate
@@ -309,6 +310,7 @@ func (d *data) findings() *Findings {
 			f.Measure = Throughput
 		}
 	}
+	d.sessions(f)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	f.Transfers = d.told()
 	best := f.best()
