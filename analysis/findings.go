@@ -6,7 +6,7 @@
 // damage read it; watched, hosts, usage, look and selfreport sum up its samples;
 // curve, batches, steady and windows make its steps; understand, optimum and
 // boundary say what the curve shows (by packages fit and shape); resources and
-// bottleneck what limits it; validity, generator, little, bytes, quiet and
+// bottleneck what limits it; sessions says whether they were kept; validity, generator, little, bytes, quiet and
 // workers check it; transfers says
 // what a record of transfers shows beside that; threshold and gate judge it; verdict puts it into words;
 // csv and rows write it; series is the run against time, with heat, hostseries and
@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/measure"
 	"weir/results"
 	"weir/storage"
 )
@@ -33,25 +34,27 @@ const (
 // Findings is what a run showed. Its JSON is findings.json; the keys are part
 // of the format. Quantities are in base units: seconds, bytes, counts.
 type Findings struct {
-	Version  int       `json:"version"`          // FindingsVersion
-	Source   string    `json:"source,omitempty"` // FromTable; "" is a run directory
-	Run      string    `json:"run"`
-	Name     string    `json:"name"`
-	Target   string    `json:"target"`
-	Work     string    `json:"workload"` // what each client did, in words
-	Start    time.Time `json:"start"`
-	Model    string    `json:"model"`            // closed or open
-	Measure  string    `json:"measure"`          // Throughput or Rate
-	Verdict  string    `json:"verdict"`          // in plain sentences
-	Search   string    `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
-	Validity Validity  `json:"validity"`
-	Curve    []Step    `json:"curve"`
-	Phases   []Phase   `json:"phases"`
-	Kinds    []Part    `json:"kinds"`   // hold time of all steps, by kind of operation
-	Servers  []Part    `json:"servers"` // the same, by data server
-	Knee     *Knee     `json:"knee"`
-	Optimum  *Optimum  `json:"optimum"`
-	Warnings []string  `json:"warnings"`
+	Version  int             `json:"version"`          // FindingsVersion
+	Source   string          `json:"source,omitempty"` // FromTable; "" is a run directory
+	Run      string          `json:"run"`
+	Name     string          `json:"name"`
+	Target   string          `json:"target"`
+	Work     string          `json:"workload"`               // what each client did, in words
+	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
+	Start    time.Time       `json:"start"`
+	Model    string          `json:"model"`            // closed or open
+	Measure  string          `json:"measure"`          // Throughput or Rate
+	Verdict  string          `json:"verdict"`          // in plain sentences
+	Search   string          `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
+	Validity Validity        `json:"validity"`
+	Ending   *measure.Ending `json:"ending"` // how the run ended; nil: it goes on, or was killed
+	Curve    []Step          `json:"curve"`
+	Phases   []Phase         `json:"phases"`
+	Kinds    []Part          `json:"kinds"`   // hold time of all steps, by kind of operation
+	Servers  []Part          `json:"servers"` // the same, by data server
+	Knee     *Knee           `json:"knee"`
+	Optimum  *Optimum        `json:"optimum"`
+	Warnings []string        `json:"warnings"`
 
 	Outages    []Outage   `json:"outages"`    // by time
 	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
@@ -303,7 +306,7 @@ func (d *data) findings() *Findings {
 	f := &Findings{
 		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
 		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
-		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
+		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{}, Ending: d.ending(),
 	}
 	all := map[int][]second{}
 	for _, seconds := range d.bySteps() {
@@ -317,6 +320,7 @@ func (d *data) findings() *Findings {
 			f.Measure = Throughput
 		}
 	}
+	d.sessions(f)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	f.Transfers = d.told()
 	d.availability(f)

@@ -2,10 +2,10 @@ package analysis
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"weir/internal/unit"
+	"weir/measure"
 	"weir/storage"
 )
 
@@ -51,6 +51,9 @@ func (d *data) checkData(f *Findings) Check {
 	}
 	if len(f.Curve) == 0 {
 		note(Fail, "no step was held: %d seconds of other phases were recorded", len(d.seconds))
+		if end := d.ending(); end != nil && end.Outcome == measure.BrokenOff {
+			note(Fail, "run %s", end.Text)
+		}
 	}
 	if gap, where := d.gaps(); gap > 0 {
 		note(Warn, "%.1f s are missing, the first in step %d", gap, where)
@@ -61,9 +64,12 @@ func (d *data) checkData(f *Findings) Check {
 	d.noteResumed(note)
 	d.noteDamage(f, note)
 	if c.Status == OK {
-		how := "run " + d.ending()
-		if d.goesOn {
+		how := "run ended by itself"
+		switch end := d.ending(); {
+		case d.goesOn:
 			how = "the run goes on"
+		case end.Outcome != measure.Complete:
+			how = "run " + end.Text
 		}
 		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, %s", len(f.Curve), d.hold, how))
 	}
@@ -76,7 +82,7 @@ func (d *data) noteMissing(f *Findings, note func(status, format string, args ..
 	for _, torn := range d.torn {
 		note(Warn, "%s", torn)
 	}
-	if !d.finished() {
+	if d.ending() == nil {
 		note(Warn, "the run was broken off: it has no end event")
 	}
 	if n, planned := len(f.Curve), len(d.plan.Steps); n > 0 && n < planned {
@@ -97,26 +103,13 @@ func (d *data) noteMissing(f *Findings, note func(status, format string, args ..
 
 func durationSeconds(d unit.Duration) float64 { return float64(d) / 1e9 }
 
-// finished tells whether the run wrote its end, and was not resumed after it.
-func (d *data) finished() bool {
-	ended := false
+// ending is how the run ended, nil if it goes on or was killed.
+func (d *data) ending() *measure.Ending {
+	var end measure.EndTracker
 	for _, e := range d.events {
-		ended = e.Kind == "end" || ended && e.Kind != "resume"
+		end.Saw(e)
 	}
-	return ended
-}
-
-// ending says how a run that has an end came to it.
-func (d *data) ending() string {
-	for _, e := range slices.Backward(d.events) {
-		if e.Kind == "end" && strings.HasPrefix(e.Text, "ended early") {
-			return e.Text
-		}
-		if e.Kind == "end" {
-			break
-		}
-	}
-	return "ended by itself"
+	return end.Ending()
 }
 
 // gap is how far the next interval may begin after the end of the one before

@@ -14,9 +14,6 @@ const (
 	Drain  = "drain"  // no new operations; the last ones end
 )
 
-// AllDone is the text of the event "end" of a run that came to its last step's end.
-const AllDone = "all steps are done"
-
 // An Interval is what the clients saw in one second of one phase of one step,
 // of one kind of operation on one data server. Intervals end at whole seconds
 // of the wall clock and where a phase ends, so they can be shorter. A second in
@@ -77,6 +74,9 @@ type Event struct {
 	Clients int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
 	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
 	Hold    float64 `json:"hold_seconds,omitempty"`    // of steps: as planned
+
+	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
+	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run
 
 	Worker *Worker `json:"worker,omitempty"` // of kind worker
 }

@@ -59,7 +59,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec("weir", args...)
 	var exited *exec.ExitError
-	invalid := errors.As(err, &exited) && exited.ExitCode() == exitInvalid
+	invalid := errors.As(err, &exited) && exitCode(exited.ExitCode()) == exitInvalid
 	if err != nil && !invalid {
 		ts.Fatalf("weir %v: %v", args, err)
 	}

@@ -73,6 +73,7 @@ export interface Step {
   moved: number;
   done: number;
   errors: number;
+  failing?: number;
   p50?: number;
   p90?: number;
   p99?: number;
