@@ -153,6 +153,7 @@ const ours = "crc32c"
 func (k *checker) theirs(ctx context.Context, client storage.Client, q question) (string, error) {
 	op := storage.Op{Kind: storage.Checksum, Path: q.op.Path, Size: -1, Sum: k.alg, Timeout: time.Minute}
 	if !k.mute.Load() {
+		k.rec.Summed(q.op.Kind, max(0, q.op.Size))
 		res, err := client.Do(ctx, &op, unheard{})
 		if err == nil && res.Sum != "" {
 			return res.Sum, nil
@@ -166,7 +167,7 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 		return "", errors.ErrUnsupported // reading again would compare the service with itself
 	}
 	op.Kind, op.Size, op.Sum = storage.Read, q.op.Size, ours
-	res, err := client.Do(ctx, &op, unheard{})
+	res, err := client.Do(ctx, &op, readBack{k.rec})
 	if err == nil && res.Sum == "" {
 		err = errors.ErrUnsupported
 	}
@@ -179,3 +180,11 @@ type unheard struct{}
 func (unheard) Reached(storage.Phase) {}
 func (unheard) Moved(int)             {}
 func (unheard) ServedBy(string)       {}
+
+// readBack is the Progress of reading back what was written: its bytes are no
+// load, but the service and the network carry them.
+type readBack struct{ rec *measure.Recorder }
+
+func (readBack) Reached(storage.Phase) {}
+func (p readBack) Moved(n int)         { p.rec.ReadBack(storage.Write, int64(n)) }
+func (readBack) ServedBy(string)       {}
