@@ -1,6 +1,9 @@
 package analysis
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Note is something that a check could not look at. It says nothing against
 // the result, and nothing for it.
@@ -44,4 +47,27 @@ func worse(a, b string) string {
 		return b
 	}
 	return a
+}
+
+// Text says what the check found and, where it warns or fails, what that means
+// for the result.
+func (c *Check) Text() string {
+	if c.Effect == "" {
+		return c.Detail
+	}
+	return c.Detail + ": " + c.Effect
+}
+
+// Text says what was not checked, and how it would be.
+func (n *Note) Text() string {
+	if n.Remedy == "" {
+		return n.Unchecked
+	}
+	return n.Unchecked + "; to check it: " + n.Remedy
+}
+
+// Noted tells whether the notes say all that there is to say of a check: it had
+// nothing to judge by.
+func (v *Validity) Noted(c *Check) bool {
+	return c.Status == Skipped && slices.ContainsFunc(v.Notes, func(n Note) bool { return n.Check == c.Name })
 }
