@@ -47,7 +47,7 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
 	var others []string
 	for i := range f.Curve {
-		if len(d.lacks(f, &f.Curve[i])) > 0 {
+		if len(d.few(&f.Curve[i])) > 0 {
 			others = append(others, f.at(&f.Curve[i]))
 		}
 	}
@@ -57,22 +57,29 @@ func (d *data) checkEnough(f *Findings, best int) Check {
 	return c
 }
 
-// lacks says what a step has less of than LeastData asks for.
-func (d *data) lacks(f *Findings, s *Step) (all []string) {
-	least := LeastData()
-	if s.Done < least.Operations {
-		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(int(s.Done), "operation"), least.Operations))
+// lacks says what the best step has less of than LeastData asks for.
+func (d *data) lacks(f *Findings, s *Step) []string {
+	all := d.few(s)
+	mean, _, _ := f.yield(s)
+	low, high := f.bounds(s)
+	if half, most := ratio(high-low, 2*mean), LeastData().HalfWidth; half > most {
+		all = append(all, fmt.Sprintf("an interval of +-%.0f%% (%.0f%% at most)", 100*half, 100*most))
 	}
-	if each := ratio(float64(s.Done), s.ActiveClients); d.plan.Model != "open" && !s.bounded && each < least.EachClient && s.Done >= least.Operations {
+	return all
+}
+
+// few says what a step has too few of.
+func (d *data) few(s *Step) (all []string) {
+	least := LeastData()
+	each := ratio(float64(s.Done), s.ActiveClients)
+	switch {
+	case s.Done < least.Operations:
+		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(int(s.Done), "operation"), least.Operations))
+	case d.plan.Model != "open" && !s.bounded && each < least.EachClient:
 		all = append(all, fmt.Sprintf("%.2g operations a client (%g are needed)", each, least.EachClient))
 	}
 	if s.Batches < least.Batches {
-		return append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(s.Batches, "batch mean"), least.Batches))
-	}
-	mean, _, _ := f.yield(s)
-	low, high := f.bounds(s)
-	if half := ratio(high-low, 2*mean); half > least.HalfWidth {
-		all = append(all, fmt.Sprintf("an interval of +-%.0f%% (%.0f%% at most)", 100*half, 100*least.HalfWidth))
+		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(s.Batches, "batch mean"), least.Batches))
 	}
 	return all
 }

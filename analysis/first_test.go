@@ -167,7 +167,7 @@ func TestLittlesLawKnowsWhatWasNotRecorded(t *testing.T) {
 		status, why     string
 	}{
 		"as it should be":                {1.01, 0.01, 0, OK, ""},
-		"long operations, cut":           {1.25, 1.5, 0, Warn, "hold is short beside operations of up to 1.5 s"},
+		"long operations, cut":           {1.25, 1.5, 0, OK, "operations of up to 1.5 s began before the hold"},
 		"too much for those":             {1.35, 1.5, 0, Fail, "overlapped"},
 		"a service that hung":            {0.45, 0.01, 8, Warn, "8 failed operations took, up to 2s each"},
 		"too little for those":           {0.45, 0.01, 1, Fail, "held them up"},

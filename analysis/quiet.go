@@ -49,11 +49,18 @@ func checkQuiet(f *Findings) Check {
 	}
 	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and while no core was idle %s; other guests of its hypervisor %s", unit.Percent(others), unit.Percent(contended), unit.Percent(steal))
 	if contended > contendedWarn || steal > stealWarn {
-		taken := math.Min(contended+steal, 0.99)
 		c.Detail += fmt.Sprintf(" (%s, %s)", whom, where)
-		c.worsen(Warn, "on quiet machines this step might give up to %.0f%% more: stop the other programs, or measure again later", 100*taken/(1-taken))
+		c.worsen(Warn, "with all of the CPU this step might give up to %s: stop the other programs, or measure again later", gain(1/(1-math.Min(contended+steal, 0.99))))
 	}
 	return c
+}
+
+// gain says in words how many times as much something is.
+func gain(factor float64) string {
+	if factor < 2 {
+		return fmt.Sprintf("%.0f%% more", 100*(factor-1))
+	}
+	return fmt.Sprintf("%.1f times as much", factor)
 }
 
 // others returns the share of h's CPU that no watched process used; ok is
