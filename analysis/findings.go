@@ -78,21 +78,25 @@ type Findings struct {
 type Validity struct {
 	Status string  `json:"status"` // valid, suspect (a check warns), invalid (one fails); of tables unchecked
 	Checks []Check `json:"checks"`
+	Notes  []Note  `json:"notes"` // what could not be checked, which is no evidence of a problem
 }
 
 // States of a result.
 const (
-	Valid     = "valid"
-	Suspect   = "suspect"
-	Invalid   = "invalid"
+	Valid     = "valid"     // enough data, and no check has evidence that they are wrong
+	Suspect   = "suspect"   // evidence that the numbers may be wrong, or too little data to rely on
+	Invalid   = "invalid"   // evidence that the numbers are wrong, or nothing was measured
 	Unchecked = "unchecked" // of a table: nothing speaks against it, and nothing for it
 )
 
 // A Check is one reason to believe a result, or not to.
 type Check struct {
 	Name   string `json:"name"`
-	Status string `json:"status"` // ok, warn, fail, skipped
-	Detail string `json:"detail"` // with numbers
+	Status string `json:"status"`           // ok, warn, fail, skipped
+	Detail string `json:"detail"`           // with numbers
+	Effect string `json:"effect,omitempty"` // of warn and fail: what it means for the result
+
+	notes []Note
 }
 
 // States of a check.
@@ -182,6 +186,8 @@ type Step struct {
 	eachJob        bool      // its tasks are jobs of events
 	programs       bool      // its tasks are programs of the user's
 	oneByOne       bool      // what its jobs do comes one after the other: requests and computing
+	change         float64   // how likely its drift is by chance
+	warmed         float64   // the same of what was cut off from its beginning
 	bounded        bool      // it was to end with the last of so many jobs
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
@@ -247,6 +253,8 @@ type HostFigure struct {
 	NetReceived     float64  `json:"net_received_bytes_per_second"` // loopback apart from all others: the larger
 	NetSent         float64  `json:"net_sent_bytes_per_second"`
 	Retransmits     float64  `json:"retransmitted_segments_per_second"`
+	Contended       *float64 `json:"contended_cpu"` // share of all cores that processes which were not watched used while nearly no core was idle
+	saturated       float64  // share of the time in which nearly no core was idle
 	userSystem      *float64 // share of all cores in user and system mode
 
 	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is

@@ -54,7 +54,10 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 	d := resumedRun()
 	f := &Findings{Curve: []Step{{Step: 1}, {Step: 4}}}
 	d.plan = &scenario.Plan{Steps: []scenario.Step{{Number: 1}, {Number: 2}}}
-	d.noteDamage(f, func(_, format string, args ...any) { t.Errorf(format, args...) })
+	var damage Check
+	if d.tellDamage(f, &damage); damage.Detail != "" {
+		t.Error(damage.Detail)
+	}
 	if c := d.checkClock(); c.Status != OK {
 		t.Errorf("%+v", c)
 	}

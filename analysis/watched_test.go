@@ -64,9 +64,10 @@ func heldBytes(d *data, samples []*monitor.Sample) (there, clients, seconds floa
 		if s.Seconds <= 0 || overlap(s, spans) < inside*s.Seconds {
 			continue
 		}
+		v := d.span(s.Time.Add(-duration(s.Seconds)), s)
 		for _, n := range s.Nets {
 			there += payload(n.Sent, n.PacketsOut) + payload(n.Received, n.PacketsIn)
-			clients += d.overhead() * d.movedIn(s.Time.Add(-duration(s.Seconds)), s.Time)
+			clients += d.overhead() * v.moved
 			seconds += s.Seconds
 		}
 	}

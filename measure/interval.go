@@ -36,6 +36,8 @@ type Interval struct {
 	Retried    int64                   `json:"retried,omitempty"`
 	Verified   int64                   `json:"verified,omitempty"`             // operations whose payload was checked and right
 	Unproven   int64                   `json:"unverifiable,omitempty"`         // to be checked, but nobody knows what is right
+	ReadBack   int64                   `json:"read_back_bytes,omitempty"`      // payload that checks read back from the service, which is no load
+	Summed     int64                   `json:"checksummed_bytes,omitempty"`    // size of the files of which checks asked the service for the checksum
 	Tasks      int64                   `json:"tasks,omitempty"`                // tasks ended
 	Sessions   int64                   `json:"sessions,omitempty"`             // connections made
 	Missed     int64                   `json:"missed,omitempty"`               // open model: planned arrivals that never started

@@ -125,6 +125,8 @@ func (d *decoder) counts(v *measure.Interval) {
 	count(l, `"retried":`, &v.Retried)
 	count(l, `"verified":`, &v.Verified)
 	count(l, `"unverifiable":`, &v.Unproven)
+	count(l, `"read_back_bytes":`, &v.ReadBack)
+	count(l, `"checksummed_bytes":`, &v.Summed)
 	count(l, `"tasks":`, &v.Tasks)
 	count(l, `"sessions":`, &v.Sessions)
 	count(l, `"missed":`, &v.Missed)

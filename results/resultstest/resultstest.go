@@ -31,6 +31,7 @@ type Service struct {
 	Interval             func(*measure.Interval)                         // changes each interval before it is written; may be nil
 	Sample               func(*monitor.Sample)                           // changes each sample
 	More                 func(*measure.Interval) []*measure.Interval     // further intervals of the same second; may be nil
+	Seed                 uint64                                          // of the noise
 	Unfinished           bool                                            // no end event
 	Jobs                 *Jobs                                           // nil: clients run no jobs
 	Links                scenario.Links                                  // of the plan
@@ -91,7 +92,7 @@ func (s Service) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	r := rand.New(rand.NewPCG(1, 2))
+	r := rand.New(rand.NewPCG(1+s.Seed, 2))
 	now := Start()
 	err = w.Event(measure.Event{Time: now, Kind: "run", Text: "begins"})
 	for i, n := range s.Clients {

@@ -113,6 +113,7 @@ export interface Found {
   verdict: string;
   search?: string;
   checks: { name: string; status: string; detail: string }[] | null;
+  notes: { check: string; text: string }[] | null;
   warnings: string[] | null;
   steps: FoundStep[] | null;
   bottleneck: { resource: string; host: string; from: number; evidence: string[] }[] | null;
