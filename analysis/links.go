@@ -107,7 +107,7 @@ func linkUses(h *HostFigure) []Use {
 			u := use(ResourceNetwork, h, w.share(), "its wire %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
 			if w.Dropped > 0 {
 				u.Detail += fmt.Sprintf("; %s packets/s found its queue full", unit.Count(w.Dropped))
-				u.reached = *u.Low >= boundOf(ResourceNetwork).holds // it is idle between bursts, or before and after the load, but not enough
+				u.reached = *u.Low >= boundOf(ResourceNetwork).holds-doubtful && u.holds // it is idle between bursts, or before and after the load, but not enough
 			}
 			all = append(all, u)
 		case w.Busy == nil && w.Carried >= leastTraffic:

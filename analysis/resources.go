@@ -30,21 +30,22 @@ const (
 )
 
 // A bound says from which share on a resource counts as used up, what share
-// heavier steps must have for it to stay so, and below which share it is
-// certainly not what limits. In between it cannot be told.
+// heavier steps must have for it to stay so, and below which share, by the upper
+// end of its interval, it is certainly not what limits. In between it cannot be
+// told.
 type bound struct{ reached, holds, clear float64 }
+
+// doubtful is by how much the lower end of the interval of a share may be below
+// the bound that the share reaches.
+const doubtful = 0.05
 
 // bounds of the shares. Interfaces count neither preambles nor the gaps
 // between frames, and some not the headers of the frames that they cut large
 // packets into: 95% of the speed is all that can be seen of it.
 func boundOf(resource string) bound {
 	switch resource {
-	case ResourceCPU:
+	case ResourceCPU, ResourceCore, ResourceDisk, ResourceReceived, ResourceSent, ResourceNetwork:
 		return bound{0.90, 0.80, 0.80}
-	case ResourceReceived, ResourceSent, ResourceNetwork:
-		return bound{0.90, 0.80, 0.80}
-	case ResourceCore, ResourceDisk:
-		return bound{0.95, 0.85, 0.85}
 	case ResourceGenerator:
 		return bound{generatorFail, generatorWarn, generatorWarn}
 	case ResourceFiles, ResourcePorts:
@@ -99,7 +100,7 @@ func use(resource string, h *HostFigure, v ranged, format string, args ...any) U
 	share, low, high := max(0, finite(v.mean)), max(0, finite(v.low())), max(0, finite(v.high()))
 	b := boundOf(resource)
 	return Use{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Low: &low, High: &high, Detail: fmt.Sprintf(format, args...),
-		reached: low >= b.reached, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
+		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
 // amount makes the Use of what has no limit that is known.
