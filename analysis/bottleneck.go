@@ -65,7 +65,7 @@ func (l *ladder) sort(all []full) sorted {
 			v.before = append(v.before, l.crowdedText(&x))
 			v.doubts = append(v.doubts, x)
 		case x.sharedCPU():
-			v.causes = append(v.causes, x)
+			v.causes = append(v.causes, l.grownUp(x))
 		case !l.early(&x):
 			v.later = append(v.later, x)
 		case grown <= 1:
@@ -74,7 +74,7 @@ func (l *ladder) sort(all []full) sorted {
 			crowded = append(crowded, x)
 			v.before = append(v.before, l.crowdedText(&x))
 		case grown <= efficiency && x.resource == ResourceCPU:
-			v.causes = append(v.causes, x)
+			v.causes = append(v.causes, l.grownUp(x))
 		default:
 			v.before = append(v.before, l.beforeText(&x))
 			v.doubts = append(v.doubts, x)

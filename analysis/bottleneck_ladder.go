@@ -289,6 +289,23 @@ func (l *ladder) grown(x *full) float64 {
 	return max(1, ratio(l.yield(after), l.yield(x.onset)*x.room()))
 }
 
+// grownUp moves the onset of x to the lightest load from which on the yield
+// grows no more than what is left of x allows.
+func (l *ladder) grownUp(x full) full {
+	uses := l.uses()[resourceID{x.resource, x.host}]
+	for i := x.onset; i < len(uses); i++ {
+		if uses[i] == nil || !uses[i].Saturated {
+			continue
+		}
+		moved := x
+		moved.onset, moved.use = i, uses[i]
+		if l.grown(&moved) <= 1 {
+			return moved
+		}
+	}
+	return x
+}
+
 // limits tells whether x can be what keeps the curve from growing: it is full
 // where the curve levels off, or before, and the yield never became larger
 // than what was left of it allows.

@@ -33,7 +33,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	var causes, rest []full
 	for _, x := range all {
 		if l.limits(&x) || x.sharedCPU() && (!x.crowded() || l.grown(&x) <= efficiency) {
-			causes = append(causes, x)
+			causes = append(causes, l.grownUp(x))
 		} else {
 			rest = append(rest, x)
 		}
