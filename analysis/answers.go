@@ -148,7 +148,7 @@ type Bottleneck struct {
 	Shared     bool        `json:"shared"`                  // clients and service use it together
 	Foreign    float64     `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
 	Reason     string      `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
-	Candidates []Candidate `json:"candidates,omitempty"`    // of LimitUnknown: what may limit, and cannot be ruled out
+	Candidates []Candidate `json:"candidates,omitempty"`    // of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
 	Excluded   []string    `json:"excluded,omitempty"`      // of LimitInside: kinds of resources that are clearly not the limit
 	Evidence   []string    `json:"evidence"`                // sentences with numbers
 }

@@ -56,6 +56,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 			say.Capital(l.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
 	}
 	b.Evidence = append(b.Evidence, mostUsed(s))
+	b.Candidates = l.candidates(last, rest)
 	for i := range rest {
 		b.Evidence = append(b.Evidence, fmt.Sprintf("Full with %s, though the curve still grows: %s.", l.f.at(l.steps[rest[i].onset]), rest[i].use.Detail))
 	}

@@ -211,6 +211,9 @@ func (f *Findings) LimitText() string {
 	case LimitUnknown:
 		return f.unknownText(b)
 	case LimitNone:
+		if len(b.Candidates) > 0 {
+			return "No limit was reached in the tested range, but " + b.Candidates[0].text() + " may be next."
+		}
 		return "No limit was reached in the tested range."
 	}
 	return fmt.Sprintf("From %s on %s limits it.", f.limitAt(b), b.Text())
