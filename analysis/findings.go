@@ -271,8 +271,9 @@ type HostFigure struct {
 	ClientFiles    int      `json:"client_open_files"`
 	swapGrowth     int64    // from the first second to the last
 	irq            *float64
-	groups         []groupFigure // of the service's processes
-	unknownTraffic float64       // bytes per second of the busiest interface without a known speed, but loopback
+	groups         []groupFigure     // of the service's processes
+	spreads        map[string]ranged // of shares, by resource; of the generator in cores
+	unknownTraffic float64           // bytes per second of the busiest interface without a known speed, but loopback
 	unknownName    string
 
 	Service *ServerFigure `json:"service,omitempty"` // what a server says of itself

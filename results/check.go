@@ -154,7 +154,7 @@ func checkSample(s *monitor.Sample) error {
 	}
 	for i := range s.Procs {
 		p := &s.Procs[i]
-		w.check(p.User, p.System, float64(p.Read), float64(p.Written))
+		w.check(p.User, p.System, p.BusiestThread, p.UnmeasuredThread, float64(p.Read), float64(p.Written))
 	}
 	for i := range s.Nets {
 		n := &s.Nets[i]

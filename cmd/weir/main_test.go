@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), ".weir-") { // as it travels with Slurm
 		os.Args[0] = "weir"
 	}
-	testscript.Main(m, map[string]func(){"weir": main})
+	testscript.Main(m, map[string]func(){"weir": main, "rigserver": rigServer})
 }
 
 func TestScript(t *testing.T) {
