@@ -48,6 +48,7 @@ func (t *total) step() Step {
 		Latency: QuantilesOf(&t.latency), FirstByte: QuantilesOf(&t.firstByte),
 		Connect: QuantilesOf(&t.connect), Login: QuantilesOf(&t.login),
 		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
+		Paused: finite(t.paused), failedSeconds: t.failedSeconds,
 	}
 	if q := QuantilesOf(&t.lateBy); q != nil {
 		s.LateP99, s.timedStarts = &q.P99, q.Count
@@ -56,6 +57,7 @@ func (t *total) step() Step {
 		s.ActiveClients += sec.clients * sec.seconds
 	}
 	s.ActiveClients = ratio(s.ActiveClients, t.span)
+	s.PausedShare = min(1, ratio(t.paused, s.ActiveClients*t.span))
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
@@ -69,7 +71,7 @@ func (d *data) taskSeconds(s *Step) *float64 {
 	if d.plan.Model == "open" || s.Tasks <= 0 {
 		return nil
 	}
-	seconds := (s.ActiveClients*s.Hold - s.thinkSeconds) / float64(s.Tasks)
+	seconds := (s.ActiveClients*s.Hold - s.thinkSeconds - s.Paused) / float64(s.Tasks)
 	if !(seconds > 0) || math.IsInf(seconds, 0) {
 		return nil
 	}

@@ -52,6 +52,7 @@ type Findings struct {
 	Optimum  *Optimum  `json:"optimum"`
 	Warnings []string  `json:"warnings"`
 
+	Outages    []Outage   `json:"outages"`    // by time
 	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
 
 	Subintervals []Subinterval `json:"subintervals"`
@@ -122,7 +123,11 @@ type Step struct {
 	Errors      int64                   `json:"errors"`
 	ErrorRatio  float64                 `json:"error_ratio"` // errors of all operations that ended
 	ErrorsBy    map[storage.Class]int64 `json:"errors_by_class,omitempty"`
-	Canceled    int64                   `json:"canceled"` // by the end of the run; no errors
+	Paused      float64                 `json:"paused_seconds"`      // that clients paused after failed tasks, summed
+	PausedShare float64                 `json:"paused_share"`        // of the clients' time
+	Unavailable float64                 `json:"unavailable_seconds"` // of the hold time, in outages
+	Excluded    string                  `json:"excluded,omitempty"`  // why the step does not count for the curve; "" if it does
+	Canceled    int64                   `json:"canceled"`            // by the end of the run; no errors
 	Retried     int64                   `json:"retried"`
 	Verified    int64                   `json:"verified"`
 	Unverified  int64                   `json:"unverifiable"`
@@ -167,6 +172,7 @@ type Step struct {
 	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
 	latencySeconds float64      // summed over operations done
 	thinkSeconds   float64
+	failedSeconds  float64   // that failed operations took, summed
 	computeSeconds float64   // that jobs computed, summed
 	burned         float64   // cores that jobs kept busy on purpose, by computing
 	eachJob        bool      // its tasks are jobs of events
@@ -309,22 +315,47 @@ func (d *data) findings() *Findings {
 	}
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	f.Transfers = d.told()
-	best := f.best()
-	f.understand()
+	d.availability(f)
 	if d.plan.On.JobPerClient {
 		f.Parts = f.partFits()
 	}
 	d.resources(f)
-	f.Bottleneck = d.bottleneck(f, best)
+	best, left := d.capacity(f)
 	f.Balance = d.balance(f)
-	f.Validity = d.validity(f, best)
+	f.Validity = d.validity(f, best, left)
 	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
-	f.Boundaries = f.boundaries(d.plan.Boundaries)
 	f.Warnings = append(append(f.Warnings, d.warnings(f, best)...), d.strangers(f.Balance)...)
-	f.Verdict = f.verdict(best)
 	if f.Transfers != nil {
 		f.Verdict = f.transferVerdict()
 	}
 	f.Search = d.search()
 	return f
+}
+
+// capacity fills in what the steps that count show together: models, knee,
+// optimum, limits, bottleneck and verdict. It returns the place of the best of
+// them in the curve, -1 if there is none, and how many count.
+func (d *data) capacity(f *Findings) (best, left int) {
+	g := f.counting()
+	at := g.best()
+	g.understand()
+	g.Bottleneck = d.bottleneck(g, at)
+	g.Boundaries = g.boundaries(d.plan.Boundaries)
+	g.Verdict = g.verdict(at)
+	best, left = at, len(g.Curve)
+	if at >= 0 {
+		best = f.indexOf(g.Curve[at].Step)
+	}
+	curve := f.Curve
+	*f = *g
+	f.Curve = curve
+	if away := f.unavailable(left); away != "" && left > 0 {
+		f.Verdict = away + ". " + f.Verdict
+	} else if away != "" {
+		f.Verdict = away + "."
+	}
+	if paused := f.pauseClause(); paused != "" {
+		f.Verdict += " " + paused
+	}
+	return best, left
 }

@@ -21,7 +21,7 @@ const (
 // and pauses explain: N = X*(R+Z) with N the mean number of active clients, X*R
 // the operations in progress (latencies summed over the hold time) and X*Z the
 // clients in pauses. It is nil where that says nothing: in the open model, with
-// few operations a client, and where failed operations take unrecorded time.
+// few operations a client, and, in runs that do not record the time of failed operations, where more than a few failed.
 //
 // The latencies are summed rather than averaged, so it does not matter how
 // many operations a task has. Operations cut by the start of the hold count
@@ -29,17 +29,17 @@ const (
 // for about one part in the operations a client.
 func (d *data) little(s *Step) *float64 {
 	if s.Jobs != nil && d.plan.Model != "open" && s.ActiveClients >= littleEnough && !s.oneByOne {
-		return part(s.RunningJobs*s.Hold+s.thinkSeconds, s.Hold*s.ActiveClients)
+		return part(s.RunningJobs*s.Hold+s.thinkSeconds+s.Paused, s.Hold*s.ActiveClients)
 	}
 	cycles := ratio(float64(s.Done+s.Errors), s.ActiveClients)
-	if d.plan.Model == "open" || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed {
+	if d.plan.Model == "open" || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed && s.failedSeconds == 0 {
 		return nil
 	}
-	timedOut := float64(s.ErrorsBy[storage.Timeout]) * time.Duration(d.plan.Work.Timeout).Seconds()
-	if s.Jobs == nil {
-		timedOut = 0 // of operations they are seldom all of one kind
+	failed := s.failedSeconds
+	if failed == 0 && s.Jobs != nil { // runs of weir before it recorded the time of failed operations
+		failed = float64(s.ErrorsBy[storage.Timeout]) * time.Duration(d.plan.Work.Timeout).Seconds()
 	}
-	share := ratio(s.latencySeconds+s.thinkSeconds+s.computeSeconds+timedOut, s.Hold*s.ActiveClients)
+	share := ratio(s.latencySeconds+failed+s.thinkSeconds+s.Paused+s.computeSeconds, s.Hold*s.ActiveClients)
 	return &share
 }
 
@@ -64,7 +64,11 @@ func (d *data) untold(s *Step) (more, less float64) {
 	}
 	if s.Errors > 0 {
 		limit := time.Duration(d.plan.Work.Timeout).Seconds()
-		less = ratio((float64(s.Errors)+s.ActiveClients)*limit, s.Hold*s.ActiveClients)
+		untimed := s.ActiveClients // those that the end of the hold cut
+		if s.failedSeconds == 0 {
+			untimed += float64(s.Errors)
+		}
+		less = ratio(untimed*limit, s.Hold*s.ActiveClients)
 	}
 	return more, less
 }

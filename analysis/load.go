@@ -27,6 +27,9 @@ type second struct {
 	failed   [storage.Classes]int64 // without those that the end of the run canceled
 	p50, p99 float64                // latency, 0 if nothing ended
 
+	firstDone, lastDone time.Time // of its operations that ended well; zero in runs that do not record it
+	paused              float64   // seconds that clients paused after failed tasks, summed
+
 	running               float64 // jobs, mean
 	work                  float64 // seconds for which jobs computed
 	events, ended, broken int64   // broken jobs failed or crashed
@@ -46,7 +49,8 @@ type total struct {
 	moved, discarded, done, errors, canceled   int64
 	retried, verified, unverified, missed      int64
 	sessions, tasks, waits, reopened           int64
-	think, cpu, span, waited                   float64
+	think, cpu, span, waited, paused           float64
+	failedSeconds                              float64 // that failed operations took, summed
 	failed                                     map[storage.Class]int64
 	latency, firstByte, connect, login, lateBy measure.Histogram
 	redirect                                   measure.Histogram
@@ -179,6 +183,13 @@ func (s *second) add(iv *measure.Interval) {
 	s.moved += iv.Moved
 	s.done += iv.Done
 	s.doneBy[iv.Kind] += iv.Done
+	s.paused += iv.Paused
+	if !iv.FirstDone.IsZero() && (s.firstDone.IsZero() || iv.FirstDone.Before(s.firstDone)) {
+		s.firstDone = iv.FirstDone
+	}
+	if iv.LastDone.After(s.lastDone) {
+		s.lastDone = iv.LastDone
+	}
 	s.running = max(s.running, iv.Running)
 	s.work += worked(iv)
 	s.events += iv.Events
@@ -244,6 +255,8 @@ func (t *total) add(iv *measure.Interval) {
 	t.waited += iv.Waited
 	t.reopened += iv.Reopened
 	t.think += iv.Think
+	t.paused += iv.Paused
+	t.failedSeconds += iv.FailedTime
 	t.cpu += iv.CPU
 	t.memory = max(t.memory, iv.Memory)
 	if iv.Any() {

@@ -11,9 +11,9 @@ import (
 
 // validity runs all checks. One that fails makes the result invalid, one that
 // warns suspect.
-func (d *data) validity(f *Findings, best int) Validity {
+func (d *data) validity(f *Findings, best, left int) Validity {
 	v := Validity{Status: Valid, Checks: []Check{
-		d.checkData(f), d.checkClock(), checkErrors(f, best), d.checkVerification(f), d.checkBytes(),
+		d.checkData(f), d.checkClock(), f.checkAvailability(left), checkErrors(f, best), d.checkErrorPauses(f), d.checkVerification(f), d.checkBytes(),
 		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
 	}}
 	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f), d.checkLinks(f), d.checkBackends(f)} {

@@ -13,13 +13,24 @@ import (
 	"weir/workload"
 )
 
-// After a task that failed, a client pauses this long, doubling up to the
-// second figure while tasks go on failing: a service that refuses at once
-// shall not see its clients spin.
+// A client pauses after this many failed tasks in a row, first for firstPause,
+// then twice as long after each further failure, up to the plan's ErrorPause.
+// Isolated failures cost no time, so that they do not change what is measured,
+// and a service that refuses everything is not asked in a tight loop.
 const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = time.Second
+	failuresBeforePause = 3
+	firstPause          = time.Millisecond
 )
+
+// errorPause returns the pause of a client after so many failed tasks in a row,
+// at most longest.
+func errorPause(failures int, longest time.Duration) time.Duration {
+	if failures < failuresBeforePause {
+		return 0
+	}
+	const doublings = 40 // far more than any pause: the shift must not overflow
+	return min(firstPause<<min(failures-failuresBeforePause, doublings), longest)
+}
 
 // A client is one virtual client: a session, a stream of tasks, a meter.
 type client struct {
@@ -34,7 +45,7 @@ type client struct {
 	meter   *measure.Meter
 	session storage.Client
 	task    workload.Task
-	pause   time.Duration // after the last failure
+	failed  int // tasks that failed in a row
 
 	tasks    int       // still to do; 0: until it is told to leave
 	computer *computer // of its jobs; nil before the first
@@ -114,17 +125,26 @@ func (l *life) loop(c *client) {
 			c.meter.Task(0)
 			return
 		}
-		think := c.task.Think + c.pause
-		c.meter.Task(think)
-		if think <= 0 {
-			continue
+		c.meter.Task(c.task.Think)
+		if pause := errorPause(c.failed, time.Duration(l.Plan.ErrorPause)); pause > 0 {
+			l.rec.Paused(1)
+			l.sleep(c, pause)
+			l.rec.Paused(-1)
 		}
-		planned := l.rec.Now() + think
-		l.Pacer.Sleep(c, l.rec.Time(planned))
-		<-c.wake
-		if !c.leaving.Load() {
-			c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-planned)
-		}
+		l.sleep(c, c.task.Think)
+	}
+}
+
+// sleep waits for d, or until c is to leave, and counts how late c woke.
+func (l *life) sleep(c *client, d time.Duration) {
+	if d <= 0 || c.leaving.Load() {
+		return
+	}
+	planned := l.rec.Now() + d
+	l.Pacer.Sleep(c, l.rec.Time(planned))
+	<-c.wake
+	if !c.leaving.Load() {
+		c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-planned)
 	}
 }
 
@@ -156,18 +176,13 @@ func (l *life) do(c *client, planned time.Duration) bool {
 	if class == storage.Canceled {
 		return false
 	}
-	failed := class != storage.None
 	if l.fresh {
 		_ = c.session.Close() // a broken session is already counted by its operation
 	}
-	c.task.Failed = failed
-	switch {
-	case !failed || l.due != nil:
-		c.pause = 0
-	case c.pause == 0:
-		c.pause = firstPause
-	default:
-		c.pause = min(2*c.pause, longestPause)
+	if c.task.Failed = class != storage.None; c.task.Failed {
+		c.failed++
+	} else {
+		c.failed = 0
 	}
 	return true
 }

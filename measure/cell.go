@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"weir/storage"
 )
@@ -69,7 +70,8 @@ type cell struct {
 	retried, verified, unproven          int64
 	tasks, sessions, missed              int64
 	waits, reopened                      int64
-	think, cpu, waited                   int64 // ns
+	think, cpu, waited, failedTime       int64         // ns
+	firstDone, lastDone                  time.Duration // readings of the recorder's clock; 0: none done
 	latency, first, connect, login, late Histogram
 	redirect                             Histogram
 	memory                               int64
@@ -77,8 +79,9 @@ type cell struct {
 	_                                    [64]byte
 }
 
-// drain adds the cell's counts to v and empties the cell.
-func (c *cell) drain(v *Interval) {
+// drain adds the cell's counts to v and empties the cell. date turns a reading
+// of the recorder's clock into a time.
+func (c *cell) drain(v *Interval, date func(time.Duration) time.Time) {
 	v.Moved += c.moved.Swap(0)
 	v.Begun += c.begun.Swap(0)
 	c.mu.Lock()
@@ -96,6 +99,11 @@ func (c *cell) drain(v *Interval) {
 	v.Reopened += take(&c.reopened)
 	v.Waited += float64(take(&c.waited)) / 1e9
 	v.Think += float64(take(&c.think)) / 1e9
+	v.FailedTime += float64(take(&c.failedTime)) / 1e9
+	if c.lastDone > 0 {
+		v.addDone(date(c.firstDone), date(c.lastDone))
+		c.firstDone, c.lastDone = 0, 0
+	}
 	v.CPU += float64(take(&c.cpu)) / 1e9
 	v.Memory = max(v.Memory, take(&c.memory))
 	c.jobs.drain(&v.Jobs)
@@ -128,6 +136,16 @@ func pour(into, from *Histogram) {
 	}
 }
 
+// addDone extends the span of the operations done to those between first and last.
+func (v *Interval) addDone(first, last time.Time) {
+	if v.FirstDone.IsZero() || first.Before(v.FirstDone) {
+		v.FirstDone = first
+	}
+	if last.After(v.LastDone) {
+		v.LastDone = last
+	}
+}
+
 // Add adds o, an interval of the same second, step, phase, kind and server
 // seen by other clients, to v. The longer of the two spans is kept.
 func (v *Interval) Add(o *Interval) {
@@ -148,6 +166,11 @@ func (v *Interval) Add(o *Interval) {
 	v.Waited += o.Waited
 	v.Reopened += o.Reopened
 	v.Think += o.Think
+	v.Paused += o.Paused
+	v.FailedTime += o.FailedTime
+	if !o.LastDone.IsZero() {
+		v.addDone(o.FirstDone, o.LastDone)
+	}
 	v.CPU += o.CPU
 	v.Memory = max(v.Memory, o.Memory)
 	v.Jobs.Add(&o.Jobs)

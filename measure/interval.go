@@ -23,37 +23,41 @@ const AllDone = "all steps are done"
 // which nothing moved is written too. Counters of intervals of the same second
 // add; so do histograms.
 type Interval struct {
-	Start     time.Time               `json:"start"`
-	Seconds   float64                 `json:"duration_seconds"`
-	Step      int                     `json:"step"` // from 1
-	Phase     string                  `json:"phase"`
-	Clients   float64                 `json:"clients"` // virtual clients running, mean over the interval, over all kinds
-	Kind      storage.Kind            `json:"kind"`
-	Server    string                  `json:"server,omitempty"`          // data server host:port; "" is the target itself
-	Moved     int64                   `json:"moved_bytes"`               // payload moved in this interval, also by operations that go on
-	Dropped   int64                   `json:"discarded_bytes,omitempty"` // of the operations that ended here: payload counted but never copied to memory
-	Wire      int64                   `json:"wire_bytes,omitempty"`      // of the operations that ended here: bytes on connections both ways
-	Begun     int64                   `json:"begun"`                     // operations started
-	Done      int64                   `json:"done"`                      // operations ended well
-	Failed    map[storage.Class]int64 `json:"failed,omitempty"`
-	Retried   int64                   `json:"retried,omitempty"`
-	Verified  int64                   `json:"verified,omitempty"`             // operations whose payload was checked and right
-	Unproven  int64                   `json:"unverifiable,omitempty"`         // to be checked, but nobody knows what is right
-	Tasks     int64                   `json:"tasks,omitempty"`                // tasks ended
-	Sessions  int64                   `json:"sessions,omitempty"`             // connections made
-	Missed    int64                   `json:"missed,omitempty"`               // open model: planned arrivals that never started
-	Waits     int64                   `json:"waits,omitempty"`                // of the operations that ended here: times that the service told a client to wait and ask again
-	Waited    float64                 `json:"waited_seconds,omitempty"`       // how long clients did so, summed
-	Reopened  int64                   `json:"reopened,omitempty"`             // of the operations that ended here: files opened again because their data server was lost
-	Think     float64                 `json:"think_seconds,omitempty"`        // planned pauses that began here, summed
-	Latency   Histogram               `json:"latency_seconds"`                // of operations ended well; from the planned start in the open model
-	FirstByte Histogram               `json:"first_byte_seconds"`             // of operations that got one
-	Connect   Histogram               `json:"connect_seconds"`                // of sessions made, to the transport connection
-	Login     Histogram               `json:"login_seconds"`                  // of sessions made, to their authentication
-	Redirect  Histogram               `json:"redirect_seconds,omitzero"`      // of operations that were sent to another server, from their begin to the first time
-	Late      Histogram               `json:"late_seconds"`                   // actual minus planned start of tasks: the generator's own fault
-	CPU       float64                 `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended here
-	Memory    int64                   `json:"program_memory_bytes,omitempty"` // most resident memory of an external program that ended here
+	Start      time.Time               `json:"start"`
+	Seconds    float64                 `json:"duration_seconds"`
+	Step       int                     `json:"step"` // from 1
+	Phase      string                  `json:"phase"`
+	Clients    float64                 `json:"clients"` // virtual clients running, mean over the interval, over all kinds
+	Kind       storage.Kind            `json:"kind"`
+	Server     string                  `json:"server,omitempty"`          // data server host:port; "" is the target itself
+	Moved      int64                   `json:"moved_bytes"`               // payload moved in this interval, also by operations that go on
+	Dropped    int64                   `json:"discarded_bytes,omitempty"` // of the operations that ended here: payload counted but never copied to memory
+	Wire       int64                   `json:"wire_bytes,omitempty"`      // of the operations that ended here: bytes on connections both ways
+	Begun      int64                   `json:"begun"`                     // operations started
+	Done       int64                   `json:"done"`                      // operations ended well
+	Failed     map[storage.Class]int64 `json:"failed,omitempty"`
+	Retried    int64                   `json:"retried,omitempty"`
+	Verified   int64                   `json:"verified,omitempty"`             // operations whose payload was checked and right
+	Unproven   int64                   `json:"unverifiable,omitempty"`         // to be checked, but nobody knows what is right
+	Tasks      int64                   `json:"tasks,omitempty"`                // tasks ended
+	Sessions   int64                   `json:"sessions,omitempty"`             // connections made
+	Missed     int64                   `json:"missed,omitempty"`               // open model: planned arrivals that never started
+	Waits      int64                   `json:"waits,omitempty"`                // of the operations that ended here: times that the service told a client to wait and ask again
+	Waited     float64                 `json:"waited_seconds,omitempty"`       // how long clients did so, summed
+	Reopened   int64                   `json:"reopened,omitempty"`             // of the operations that ended here: files opened again because their data server was lost
+	Think      float64                 `json:"think_seconds,omitempty"`        // planned pauses that began here, summed
+	Paused     float64                 `json:"paused_seconds,omitempty"`       // time that clients spent in pauses after failed tasks; on one line of the interval for all kinds
+	FailedTime float64                 `json:"failed_seconds,omitempty"`       // time that operations took that failed here, summed
+	FirstDone  time.Time               `json:"first_done,omitzero"`            // end of the first operation that ended well here
+	LastDone   time.Time               `json:"last_done,omitzero"`             // end of the last one
+	Latency    Histogram               `json:"latency_seconds"`                // of operations ended well; from the planned start in the open model
+	FirstByte  Histogram               `json:"first_byte_seconds"`             // of operations that got one
+	Connect    Histogram               `json:"connect_seconds"`                // of sessions made, to the transport connection
+	Login      Histogram               `json:"login_seconds"`                  // of sessions made, to their authentication
+	Redirect   Histogram               `json:"redirect_seconds,omitzero"`      // of operations that were sent to another server, from their begin to the first time
+	Late       Histogram               `json:"late_seconds"`                   // actual minus planned start of tasks: the generator's own fault
+	CPU        float64                 `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended here
+	Memory     int64                   `json:"program_memory_bytes,omitempty"` // most resident memory of an external program that ended here
 
 	Jobs
 	Sites map[string]*Site `json:"sites,omitempty"` // by name, where clients are at the ends of several links; what is in them is in v, too

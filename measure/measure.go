@@ -22,6 +22,7 @@ type Recorder struct {
 	shards []*shard
 	gauge  gauge // clients
 	jobs   gauge
+	paused gauge // clients in pauses after failed tasks
 	log    examples
 
 	mu   sync.Mutex // guards next, last and cuts
@@ -51,7 +52,9 @@ func (r *Recorder) Now() time.Duration { return time.Since(r.base) }
 func (r *Recorder) Time(t time.Duration) time.Time { return r.base.Add(t) }
 
 // date returns the run's clock at a reading of Now.
-func (r *Recorder) date(t time.Duration) time.Time { return r.begin.Add(t).UTC() }
+func (r *Recorder) date(t time.Duration) time.Time {
+	return r.begin.Add(t).UTC().Truncate(time.Microsecond)
+}
 
 // Meter returns a meter for one more client.
 func (r *Recorder) Meter() *Meter {
@@ -63,6 +66,9 @@ func (r *Recorder) Meter() *Meter {
 
 // Active adds n to the number of virtual clients that are running.
 func (r *Recorder) Active(n int) { r.gauge.add(r.Now(), n) }
+
+// Paused adds n to the number of clients that pause after failed tasks.
+func (r *Recorder) Paused(n int) { r.paused.add(r.Now(), n) }
 
 // Missed counts planned arrivals of operations of kind k that will never start.
 func (r *Recorder) Missed(k storage.Kind, n int64) {
@@ -113,13 +119,14 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 				byAddress[c.address] = v
 				all = append(all, v)
 			}
-			c.drain(v)
+			c.drain(v, r.date)
 		}
 	}
 	if len(all) == 0 {
 		blank.Kind = idle
 		all = append(all, &blank)
 	}
+	all[0].Paused += r.paused.mean(now) * blank.Seconds
 	return all, r.log.take(step)
 }
 

@@ -129,11 +129,17 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	if class == storage.None {
 		c.done++
 		c.latency.Record(m.end - m.start)
+		if c.lastDone = max(c.lastDone, m.end); c.firstDone == 0 || m.end < c.firstDone {
+			c.firstDone = m.end
+		}
 		if m.first > 0 {
 			c.first.Record(m.first)
 		}
 	} else {
 		c.failed[class]++
+		if class.Failure() {
+			c.failedTime += int64(m.end - m.begin)
+		}
 	}
 	c.mu.Unlock()
 	if class.Failure() {

@@ -48,7 +48,7 @@ func checkInterval(iv *measure.Interval) error {
 		name string
 		v    float64
 	}{
-		{"think_seconds", iv.Think / mostClients}, {"waited_seconds", iv.Waited / mostClients},
+		{"think_seconds", iv.Think / mostClients}, {"paused_seconds", iv.Paused / mostClients}, {"failed_seconds", iv.FailedTime / mostClients}, {"waited_seconds", iv.Waited / mostClients},
 		{"client_cpu_seconds", iv.CPU}, {"compute_seconds", iv.Compute / mostClients}, {"duration_seconds", iv.Seconds},
 	} {
 		if c.v < 0 || c.v > mostSeconds {

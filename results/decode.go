@@ -1,6 +1,8 @@
 package results
 
 import (
+	"time"
+
 	"weir/internal/scan"
 	"weir/link"
 	"weir/measure"
@@ -130,6 +132,16 @@ func (d *decoder) counts(v *measure.Interval) {
 	float(l, `"waited_seconds":`, &v.Waited)
 	count(l, `"reopened":`, &v.Reopened)
 	float(l, `"think_seconds":`, &v.Think)
+	float(l, `"paused_seconds":`, &v.Paused)
+	float(l, `"failed_seconds":`, &v.FailedTime)
+	moment(l, `"first_done":`, &v.FirstDone)
+	moment(l, `"last_done":`, &v.LastDone)
+}
+
+func moment(l *scan.Line, key string, t *time.Time) {
+	if l.Key(key) && t.UnmarshalText(l.Bytes()) != nil {
+		l.Refuse()
+	}
 }
 
 func failures(l *scan.Line) map[storage.Class]int64 {

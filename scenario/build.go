@@ -31,7 +31,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Balancer: s.Balancer, Driver: driver.Name,
 		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Links: slices.Clone(s.Links), On: s.On,
-		Model: "closed", Drain: s.Load.Drain, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
+		Model: "closed", Drain: s.Load.Drain, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
 		Boundaries: slices.Clone(s.Boundaries),
 	}
 	l := s.Load

@@ -84,7 +84,7 @@ const longest = 366 * 24 * time.Hour
 
 func (c *checker) times() {
 	l := c.Load
-	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "settle": l.Settle, "hold": l.Hold, "cool": l.Cool, "drain": l.Drain} {
+	for key, d := range map[string]unit.Duration{"ramp": l.Ramp, "settle": l.Settle, "hold": l.Hold, "cool": l.Cool, "drain": l.Drain, "error_pause": l.ErrorPause} {
 		if d < 0 || time.Duration(d) > longest {
 			c.say("load."+key, "%v: use up to 366d", d)
 			return

@@ -22,7 +22,7 @@ func defaults() *Scenario {
 		},
 		Load: Load{
 			Arrivals: "constant", MaxClients: 1000,
-			Ramp: seconds(2), Settle: seconds(3), Hold: seconds(10), Drain: seconds(30),
+			Ramp: seconds(2), Settle: seconds(3), Hold: seconds(10), Drain: seconds(30), ErrorPause: seconds(1),
 		},
 		Seed: 1, Repeat: 1,
 	}

@@ -109,6 +109,7 @@ func loadKeys() []key {
 		{"load.hold", "Time at full load that is counted."},
 		{"load.cool", "Rest of the service between two steps, in which no client is there. 0: steps follow each other."},
 		{"load.drain", "Longest that the last operations may take after the last step, and before each rest."},
+		{"load.error_pause", "Longest pause of a client whose tasks go on failing. After three failed tasks in a row it pauses 1 ms, then twice as long after each further failure, up to this. 0: no pause. Open load has none."},
 	}
 }
 

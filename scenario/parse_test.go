@@ -61,7 +61,7 @@ workload:
   checksum: md5
   timeout: 1m
   retries: 2
-load: {rate: [10/s, 600/min], arrivals: poisson, max_clients: 7, ramp: 1s, settle: 0, hold: 1h, drain: 5s}
+load: {rate: [10/s, 600/min], arrivals: poisson, max_clients: 7, ramp: 1s, settle: 0, hold: 1h, drain: 5s, error_pause: 250ms}
 stop: {time: 1d, count: 5, bytes: 1TB, error_ratio: 0.5}
 hosts:
 - {name: a, role: server, node_exporter: "http://a:9100/metrics"}
@@ -79,7 +79,7 @@ seed: 0xff
 			Part: &workload.Part{Size: 64 << 10, Count: 3, Order: "sequential"}, Size: workload.Dist{Uniform: []unit.Size{1000, 2000}},
 			Keep: true, Verify: 0.5, Sum: "md5", Timeout: seconds(60), Retries: 2,
 		},
-		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Hold: seconds(3600), Drain: seconds(5)},
+		Load:       Load{Rate: Rates{10, 10}, Arrivals: "poisson", MaxClients: 7, Ramp: seconds(1), Hold: seconds(3600), Drain: seconds(5), ErrorPause: seconds(0.25)},
 		Stop:       Stop{Time: unit.Duration(24 * time.Hour), Count: 5, Bytes: 1e12, ErrorRatio: 0.5},
 		Hosts:      []Host{{Name: "a", Role: "server", NodeExporter: "http://a:9100/metrics"}, {Name: "localhost", Role: "client", Processes: []string{"xrdcp"}, Pids: []int{1, 2}, Groups: []int{3}}},
 		Thresholds: []string{"throughput > 8 Gbit/s at 2000 clients"}, Seed: 255, Repeat: 1,
@@ -104,7 +104,7 @@ func TestMistakes(t *testing.T) {
 		{"tag", target + "name: !!str x\n", `s.yaml:2:7: "!!str" has no place in a scenario: write plain maps, lists and values`},
 		{"no anchor", target + "name: *x\n", `s.yaml:2:7: there is no anchor &x before this *x`},
 		{"nearest key", target + "workload: {sesion: kept}\n", `s.yaml:2:12: unknown key workload.sesion: did you mean session?`},
-		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, jobs, ramp, settle, hold, cool, drain`},
+		{"far key", target + "load: {speed: 1}\n", `s.yaml:2:8: unknown key load.speed: use one of clients, rate, arrivals, max_clients, jobs, ramp, settle, hold, cool, drain, error_pause`},
 		{"machines without what starts workers", target + "on: {workers: 2}\n", `s.yaml:2:6: on.batch: missing: name what starts the workers: local, htcondor, slurm, ssh`},
 		{"ssh without machines", target + "on: {batch: ssh}\n", `s.yaml:2:6: on.hosts: missing: name the machines to log in to, as in [node1, user@node2]`},
 		{"machines of a batch system", target + "on: {batch: slurm, hosts: [a]}\n", `s.yaml:2:27: on.hosts: is for batch: ssh: slurm chooses its machines itself (see on.submit)`},

@@ -29,6 +29,7 @@ type Plan struct {
 	Steps      []Step        `json:"steps"`
 	Find       *Find         `json:"find,omitempty"` // the steps are searched for; then Steps is empty
 	Drain      unit.Duration `json:"drain"`          // how long the last operations may take
+	ErrorPause unit.Duration `json:"error_pause"`    // longest pause of a client whose tasks go on failing; 0: none
 	Stop       Stop          `json:"stop,omitzero"`
 	Hosts      []Host        `json:"hosts,omitempty"`
 	Thresholds []string      `json:"thresholds,omitempty"` // what the result must meet

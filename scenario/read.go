@@ -105,7 +105,7 @@ func (p *Plan) check() error {
 func (p *Plan) scenario() *Scenario {
 	return &Scenario{
 		Name: p.Name, Target: p.Target, Others: p.Others, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth, Files: p.Files, Work: p.Work, Links: p.Links, On: p.On,
-		Load: Load{Clients: Counts{1}, MaxClients: 1, Hold: 1, Drain: p.Drain},
+		Load: Load{Clients: Counts{1}, MaxClients: 1, Hold: 1, Drain: p.Drain, ErrorPause: p.ErrorPause},
 		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Boundaries: p.Boundaries, Seed: p.Seed, Repeat: 1,
 	}
 }

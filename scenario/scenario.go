@@ -68,6 +68,7 @@ type Load struct {
 	Hold       unit.Duration `yaml:"hold"`
 	Cool       unit.Duration `yaml:"cool"` // rest between steps; 0: they follow each other
 	Drain      unit.Duration `yaml:"drain"`
+	ErrorPause unit.Duration `yaml:"error_pause"` // longest pause of a client whose tasks go on failing; 0: none
 }
 
 // Counts are the virtual clients of the steps.

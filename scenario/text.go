@@ -96,6 +96,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 		atMost = "at most "
 	}
 	row("time", "%s%v in %s, then up to %v to drain", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.Drain)
+	if p.Model != "open" {
+		row("error pause", "%s", p.errorPauseText())
+	}
 	row("amount", "%s", p.amountText(mean))
 	if stop := p.stopText(); stop != "" {
 		row("stop", "%s", stop)
@@ -255,4 +258,11 @@ func (p *Plan) loadText() string {
 		return fmt.Sprintf("closed: up to %s; each does %s and leaves, and a step ends with the last", say.Plural(p.MostClients(), "virtual client"), say.Plural(p.Steps[0].Jobs, "job"))
 	}
 	return fmt.Sprintf("closed: up to %s, each waiting for its answer", say.Plural(p.MostClients(), "virtual client"))
+}
+
+func (p *Plan) errorPauseText() string {
+	if p.ErrorPause == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("up to %v for a client after three failed tasks in a row", p.ErrorPause)
 }

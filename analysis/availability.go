@@ -1,0 +1,344 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/measure"
+	"weir/storage"
+)
+
+// Bounds of outages.
+const (
+	leastOutage      = 1.0  // s without a success
+	leastExpected    = 20.0 // successes that the rate of the other seconds promises in that time: by chance none of them happens once in 10^8
+	fewestExpected   = 5.0  // the same where operations failed in that time
+	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
+	repeatedStalls   = 3    // so many stalls without failures are how the service works, not outages
+	outageShare      = 0.01 // of a step's hold time: a step that lost more does not count
+	mostlyFailed     = 0.9  // share of failed operations from which a step does not count
+	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
+)
+
+// Values of Outage.Kind.
+const (
+	OutageFailed    = "failed"    // operations failed, none succeeded
+	OutageStalled   = "stalled"   // operations waited, none failed and none succeeded
+	OutageGenerator = "generator" // the load generator itself did not run
+)
+
+// An Outage is a time in which clients tried and no operation succeeded.
+type Outage struct {
+	Kind    string        `json:"kind"` // OutageFailed, OutageStalled or OutageGenerator
+	Step    int           `json:"step"` // in which it began
+	From    time.Time     `json:"from"` // the last success before it
+	To      time.Time     `json:"to"`   // the first success after it, or the end of the load
+	Seconds float64       `json:"seconds"`
+	Class   storage.Class `json:"class,omitzero"` // of most failures
+	Error   string        `json:"error,omitempty"`
+	Failed  int64         `json:"failed"` // operations that failed in the seconds that it touches
+	Ended   bool          `json:"ended"`  // a success followed
+}
+
+// availability finds the outages of the run and excludes the steps that they
+// touch, and those in which nearly all operations failed, from the curve.
+func (d *data) availability(f *Findings) {
+	f.Outages = []Outage{}
+	if d.transfers == nil {
+		f.Outages = append(f.Outages, d.outages()...)
+	}
+	stalls := map[int]int{}
+	for i := range f.Outages {
+		if o := &f.Outages[i]; o.Kind == OutageStalled {
+			stalls[o.Step]++
+			stalls[0]++
+		}
+	}
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		var reason string
+		for k := range f.Outages {
+			o := &f.Outages[k]
+			lost := d.heldWithin(s.Step, o.From, o.To)
+			s.Unavailable += lost
+			recurring := o.Kind == OutageStalled && stalls[0] >= repeatedStalls
+			if lost > outageShare*s.Hold && !recurring && reason == "" {
+				reason = o.text()
+			}
+		}
+		if reason == "" && s.Done+s.Errors > 0 && s.ErrorRatio >= mostlyFailed {
+			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), classes(s.ErrorsBy))
+		}
+		s.Excluded = reason
+	}
+}
+
+// heldWithin returns how many seconds of a step's hold time lie between from and to.
+func (d *data) heldWithin(step int, from, to time.Time) (sum float64) {
+	t := d.steps[step]
+	for i := range t.seconds {
+		begin, end := t.seconds[i].start, t.seconds[i].end()
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		sum += max(0, end.Sub(begin).Seconds())
+	}
+	return sum
+}
+
+// A pace sums what a step, or the run, got done.
+type pace struct{ done, clientSeconds, seconds float64 }
+
+func (p *pace) add(s *second) {
+	p.done, p.clientSeconds, p.seconds = p.done+float64(s.done), p.clientSeconds+s.clients*s.seconds, p.seconds+s.seconds
+}
+
+// without returns the operations per second, and the seconds that one client
+// takes for one of them, outside of so long a time with so many clients.
+func (p *pace) without(length, clients float64) (rate, cycle float64) {
+	return ratio(p.done, max(0, p.seconds-length)), ratio(max(0, p.clientSeconds-length*clients), p.done)
+}
+
+// outages returns all of the run, by time.
+func (d *data) outages() []Outage {
+	all, byStep := pace{}, map[int]*pace{}
+	for i := range d.seconds {
+		s := &d.seconds[i]
+		if byStep[s.step] == nil {
+			byStep[s.step] = &pace{}
+		}
+		all.add(s)
+		byStep[s.step].add(s)
+	}
+	var found []Outage
+	last, first := time.Time{}, 0 // the last sign of progress, and the place of its second
+	for i := range d.seconds {
+		s := &d.seconds[i]
+		if s.phase == measure.Drain || s.clients <= 0 && s.done+s.errors == 0 {
+			last = time.Time{}
+			continue
+		}
+		if last.IsZero() || s.start.Sub(d.seconds[i-1].end()).Seconds() > gap {
+			last, first = s.start, i
+		}
+		from, to, any := s.progress(d.plan.Work.Kind)
+		if any && from.After(last) || i+1 == len(d.seconds) || d.seconds[i+1].phase == measure.Drain {
+			end := s.end()
+			if any {
+				end = from
+			}
+			if o := d.outage(first, i, last, end, any, byStep[d.seconds[first].step], &all); o != nil {
+				found = append(found, *o)
+			}
+		}
+		if any {
+			last, first = to, i
+		}
+	}
+	return found
+}
+
+// progress returns the span of a second in which the service got something
+// done. Programs of the user's may run for longer than any step.
+func (s *second) progress(kind string) (from, to time.Time, any bool) {
+	switch {
+	case s.done > 0 && !s.lastDone.IsZero():
+		return s.firstDone, s.lastDone, true
+	case s.done > 0, s.moved > 0 && s.errors == 0, s.work > 0, s.events > 0, kind == "command-job" && s.running > 0 && s.errors == 0:
+		return s.start, s.end(), true
+	}
+	return s.start, s.start, false
+}
+
+// outage judges the time from begin to end without a success, which lies in the
+// seconds first to last; nil if it is none.
+func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, all *pace) *Outage {
+	length := end.Sub(begin).Seconds()
+	if length < leastOutage {
+		return nil
+	}
+	o := Outage{Kind: OutageStalled, Step: d.seconds[first].step, From: begin, To: end, Seconds: length, Ended: ended}
+	var failed [storage.Classes]int64
+	clients, stalled := 0.0, 0.0
+	for i := first; i <= last; i++ {
+		s := &d.seconds[i]
+		clients = max(clients, s.clients)
+		if s.seconds > generatorStalled {
+			stalled += s.seconds
+		}
+		for class, n := range s.failed {
+			failed[class] += n
+			o.Failed += n
+		}
+	}
+	rate, cycle := step.without(length, clients)
+	if rate == 0 { // nothing else was done in this step
+		rate, cycle = all.without(length, clients)
+	}
+	switch {
+	case stalled >= length/2:
+		o.Kind = OutageGenerator
+		return &o
+	case o.Failed > 0:
+		o.Kind, o.Class = OutageFailed, storage.Class(slices.Index(failed[:], slices.Max(failed[:])))
+		o.Error = d.errorWithin(o.Class, begin, end)
+		if rate*length < fewestExpected && float64(o.Failed) < fewestExpected {
+			return nil
+		}
+	case rate*length < leastExpected || length < leastCyclesAway*cycle:
+		return nil
+	}
+	return &o
+}
+
+// errorWithin returns the first error of a class that was recorded between from
+// and to, "" if none was.
+func (d *data) errorWithin(class storage.Class, from, to time.Time) string {
+	for _, e := range d.events {
+		if e.Kind == "error" && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// text says when the service was away, and why.
+func (o *Outage) text() string {
+	span := fmt.Sprintf("from %s to %s", o.From.UTC().Format("15:04:05"), o.To.UTC().Format("15:04:05"))
+	if !o.Ended {
+		span = fmt.Sprintf("from %s on", o.From.UTC().Format("15:04:05"))
+	}
+	length := unit.Seconds(o.Seconds)
+	switch o.Kind {
+	case OutageGenerator:
+		return fmt.Sprintf("the load generator did not run %s UTC (%s)", span, length)
+	case OutageStalled:
+		return fmt.Sprintf("no operation ended %s UTC (%s; none failed)", span, length)
+	}
+	switch o.Class {
+	case storage.Refused, storage.Timeout, storage.Reset, storage.Busy:
+		return fmt.Sprintf("service did not answer %s UTC (%s; %s)", span, length, classText(o.Class))
+	}
+	return fmt.Sprintf("all operations failed %s UTC (%s; %s)", span, length, classText(o.Class))
+}
+
+// classText says what failures of a class are, for a sentence.
+func classText(c storage.Class) string {
+	switch c {
+	case storage.Refused:
+		return "connection refused"
+	case storage.Timeout:
+		return "no answer in time"
+	case storage.Reset:
+		return "connection broken"
+	case storage.Busy:
+		return "service busy"
+	case storage.Other:
+		return "errors"
+	}
+	return c.String()
+}
+
+// counting returns a copy of f whose curve has only the steps that count, or f
+// itself if all do.
+func (f *Findings) counting() *Findings {
+	if !slices.ContainsFunc(f.Curve, func(s Step) bool { return s.Excluded != "" }) {
+		return f
+	}
+	g := *f
+	g.Curve = slices.DeleteFunc(slices.Clone(f.Curve), func(s Step) bool { return s.Excluded != "" })
+	if len(g.Curve) < 2 && len(f.Curve) > 1 {
+		g.Curve = g.Curve[:0] // one step that is left shows no maximum and no limit
+	}
+	return &g
+}
+
+// excluded returns how many steps do not count.
+func (f *Findings) excluded() (n int) {
+	for i := range f.Curve {
+		if f.Curve[i].Excluded != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// indexOf returns where in the curve the step of that number is, -1 if nowhere.
+func (f *Findings) indexOf(number int) int {
+	return slices.IndexFunc(f.Curve, func(s Step) bool { return s.Step == number })
+}
+
+// checkAvailability asks whether the service answered all the time.
+func (f *Findings) checkAvailability(left int) Check {
+	c := Check{Name: "availability", Status: OK}
+	if len(f.Curve) == 0 {
+		c.Status, c.Detail = Skipped, "no step was held"
+		return c
+	}
+	var texts []string
+	for i := range f.Outages {
+		texts = append(texts, f.Outages[i].text())
+	}
+	n := f.excluded()
+	switch {
+	case n > 0 && left == 0:
+		c.Status = Fail
+	case n > 0 || len(texts) > 0:
+		c.Status = Warn
+	default:
+		c.Detail = fmt.Sprintf("operations succeeded throughout: no %s without a success", unit.Seconds(leastOutage))
+		return c
+	}
+	if n > 0 {
+		texts = append(texts, fmt.Sprintf("%d of %d steps do not count: %s", n, len(f.Curve), strings.Join(head(f.exclusions(), 3), "; ")))
+	}
+	c.Detail = strings.Join(head(texts, 4), "; ")
+	return c
+}
+
+// exclusions lists the steps that do not count by their loads, with the reasons.
+func (f *Findings) exclusions() (all []string) {
+	for i := range f.Curve {
+		if s := &f.Curve[i]; s.Excluded != "" {
+			all = append(all, f.at(s)+" ("+s.Excluded+")")
+		}
+	}
+	return all
+}
+
+// unavailable is the headline of a run in which steps were excluded, "" if none
+// was. left is how many steps count.
+func (f *Findings) unavailable(left int) string {
+	n := f.excluded()
+	if n == 0 {
+		return ""
+	}
+	const none = "no capacity can be stated"
+	if done, errors, by := counts(f); done == 0 && errors > 0 {
+		return fmt.Sprintf("All %d operations failed (%s): %s", errors, classes(by), none)
+	}
+	why := ""
+	for i := range f.Curve {
+		if why == "" {
+			why = f.Curve[i].Excluded
+		}
+	}
+	for i := range f.Outages { // the moment says more than a share of errors
+		if o := &f.Outages[i]; o.Kind == OutageFailed {
+			why = o.text()
+			break
+		}
+	}
+	what := fmt.Sprintf("%d of %d steps do not count", n, len(f.Curve))
+	if left == 0 {
+		what = none
+	}
+	return say.Capital(why) + ": " + what
+}
