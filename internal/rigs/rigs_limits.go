@@ -17,7 +17,7 @@ func limitRigs() []rig {
 			truth:     "One core of the server is the limit.",
 			play: func(ctx context.Context, s *stage) error {
 				w, err := s.faulty(spec{Burn: ms(3)}, "taskset", "-c", "0")
-				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", how{wrap: []string{"taskset", "-c", "1"}}, "core")
+				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", 333, how{wrap: []string{"taskset", "-c", "1"}}, "core")
 			},
 		}, {
 			name: "single-thread", needs: []string{"python3"},
@@ -25,7 +25,7 @@ func limitRigs() []rig {
 			truth:     "The only thread of the server is the limit.",
 			play: func(ctx context.Context, s *stage) error {
 				w, _, err := s.python(ctx, 16, 64<<10, false, 3*time.Millisecond)
-				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", how{}, "core", "threads")
+				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", 200, how{}, "core", "threads")
 			},
 		}, {
 			name:      "cpu-shared",
@@ -38,7 +38,7 @@ func limitRigs() []rig {
 			truth:     "The lock is the limit: no CPU, disk or network is used much.",
 			play: func(ctx context.Context, s *stage) error {
 				w, err := s.faulty(spec{Lock: ms(4)})
-				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", how{}, "inside the server")
+				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", 230, how{}, "inside the server")
 			},
 		}, {
 			name: "connection-limit", needs: []string{"haproxy"},
@@ -75,7 +75,10 @@ func limitRigs() []rig {
 }
 
 // bottleneck runs steps of reads on a site and expects the first bottleneck to be one of resources.
-func (s *stage) bottleneck(ctx context.Context, w *site, err error, clients string, h how, resources ...string) error {
+//
+// most is the number of operations per second that the limit allows. A machine on which others leave
+// the rig much less is not fit to play it.
+func (s *stage) bottleneck(ctx context.Context, w *site, err error, clients string, most float64, h how, resources ...string) error {
 	if err != nil {
 		return err
 	}
@@ -88,6 +91,9 @@ func (s *stage) bottleneck(ctx context.Context, w *site, err error, clients stri
 	r, err := s.runAs(ctx, reads(w, files, clients, "3s", ", verify: 0%"), h)
 	if err != nil {
 		return err
+	}
+	if x := r.best().Operations; r.findings != nil && x < 0.75*most {
+		return fmt.Errorf("%w: %.0f operations/s, the limit is %.0f: others on this machine take what the rig needs", errSkip, x, most)
 	}
 	s.limited(r, resources...)
 	return nil
@@ -113,7 +119,7 @@ func connectionLimit(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := s.bottleneck(ctx, front, nil, "1, 2, 4, 8, 16", how{}, "inside the server", "connections"); err != nil {
+	if err := s.bottleneck(ctx, front, nil, "1, 2, 4, 8, 16", 190, how{}, "inside the server", "connections"); err != nil {
 		return err
 	}
 	s.near("rate at the best step", s.shown[0].best().Operations, 190, 0.12)
@@ -144,7 +150,7 @@ func throttledAddress(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := s.bottleneck(ctx, w, nil, "2, 4, 8, 16", how{}, "inside the server"); err != nil {
+	if err := s.bottleneck(ctx, w, nil, "2, 4, 8, 16", 78, how{}, "inside the server"); err != nil {
 		return err
 	}
 	s.flat(s.shown[0], 2)
@@ -157,7 +163,7 @@ func throttledConnection(ctx context.Context, s *stage) error {
 		return err
 	}
 	w.url = sys.URLs["slow"]
-	if err := s.bottleneck(ctx, w, nil, "2, 4, 8, 16", how{}, "latency", "none"); err != nil {
+	if err := s.bottleneck(ctx, w, nil, "2, 4, 8, 16", 128, how{}, "latency", "none"); err != nil {
 		return err
 	}
 	s.expect(!s.shown[0].peaks(), "no peak expected")
@@ -169,7 +175,7 @@ func knownKnee(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := s.bottleneck(ctx, w, nil, "1, 2, 4, 8, 16, 32", how{}, "inside the server"); err != nil {
+	if err := s.bottleneck(ctx, w, nil, "1, 2, 4, 8, 16, 32", 390, how{}, "inside the server"); err != nil {
 		return err
 	}
 	r := s.shown[0]

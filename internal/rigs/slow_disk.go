@@ -29,7 +29,7 @@ func throttledDisk(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	return s.bottleneck(ctx, w, nil, "1, 2, 4, 8", how{}, "disk", "iowait")
+	return s.bottleneck(ctx, w, nil, "1, 2, 4, 8", 20, how{}, "disk", "iowait")
 }
 
 // slowDisk mounts a loop device with 64 files of 1 MiB below data, of which a control group may read
