@@ -169,7 +169,7 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 	clients, stalled := 0.0, 0.0
 	for i := first; i <= last; i++ {
 		s := &d.seconds[i]
-		clients = max(clients, s.clients)
+		clients += s.clients
 		if s.seconds > generatorStalled {
 			stalled += s.seconds
 		}
@@ -178,9 +178,13 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 			o.Failed += n
 		}
 	}
+	clients /= float64(last - first + 1)
 	rate, cycle := step.without(length, clients)
 	if rate == 0 { // nothing else was done in this step
 		rate, cycle = all.without(length, clients)
+	}
+	if cycle > 0 { // fewer clients than in the rest get less done
+		rate = min(rate, clients/cycle)
 	}
 	switch {
 	case stalled >= length/2:
@@ -246,9 +250,9 @@ func classText(c storage.Class) string {
 	return c.String()
 }
 
-// counting returns a copy of f whose curve has only the steps that count, or f
-// itself if all do.
-func (f *Findings) counting() *Findings {
+// Counting returns a copy of f whose curve has only the steps that count, or f
+// itself if all do. The curve is empty if too few are left to show anything.
+func (f *Findings) Counting() *Findings {
 	if !slices.ContainsFunc(f.Curve, func(s Step) bool { return s.Excluded != "" }) {
 		return f
 	}
@@ -297,20 +301,24 @@ func (f *Findings) checkAvailability(left int) Check {
 		return c
 	}
 	if n > 0 {
-		texts = append(texts, fmt.Sprintf("%d of %d steps do not count: %s", n, len(f.Curve), strings.Join(head(f.exclusions(), 3), "; ")))
+		texts = append(head(texts, 3), f.exclusions())
 	}
 	c.Detail = strings.Join(head(texts, 4), "; ")
 	return c
 }
 
-// exclusions lists the steps that do not count by their loads, with the reasons.
-func (f *Findings) exclusions() (all []string) {
+// exclusions names the steps that do not count by their loads.
+func (f *Findings) exclusions() string {
+	var loads []string
 	for i := range f.Curve {
 		if s := &f.Curve[i]; s.Excluded != "" {
-			all = append(all, f.at(s)+" ("+s.Excluded+")")
+			loads = append(loads, f.at(s))
 		}
 	}
-	return all
+	if len(loads) == 1 {
+		return "the step with " + loads[0] + " does not count"
+	}
+	return fmt.Sprintf("%d of %d steps do not count (%s)", len(loads), len(f.Curve), strings.Join(head(loads, 3), ", "))
 }
 
 // unavailable is the headline of a run in which steps were excluded, "" if none
@@ -336,7 +344,7 @@ func (f *Findings) unavailable(left int) string {
 			break
 		}
 	}
-	what := fmt.Sprintf("%d of %d steps do not count", n, len(f.Curve))
+	what := f.exclusions()
 	if left == 0 {
 		what = none
 	}

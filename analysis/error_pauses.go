@@ -10,12 +10,12 @@ import (
 // on a step shows those pauses rather than the service.
 const mostPaused = 0.02
 
-// mostPausedStep returns the step with the largest share of pauses after
-// errors, nil if there is no step.
+// mostPausedStep returns the step, of those that count, with the largest share
+// of pauses after errors; nil if there is none.
 func (f *Findings) mostPausedStep() *Step {
 	var most *Step
 	for i := range f.Curve {
-		if s := &f.Curve[i]; most == nil || s.PausedShare > most.PausedShare {
+		if s := &f.Curve[i]; s.Excluded == "" && (most == nil || s.PausedShare > most.PausedShare) {
 			most = s
 		}
 	}
@@ -28,8 +28,10 @@ func (d *data) checkErrorPauses(f *Findings) Check {
 	c := Check{Name: "error pauses", Status: OK}
 	s := f.mostPausedStep()
 	switch {
-	case s == nil || d.plan.Model == "open":
-		c.Status, c.Detail = Skipped, "clients do not pause after errors"
+	case d.plan.Model == "open":
+		c.Status, c.Detail = Skipped, "clients of open load do not pause after errors"
+	case s == nil:
+		c.Status, c.Detail = Skipped, "no step counts"
 	case s.PausedShare <= 0:
 		c.Detail = "no client paused after errors"
 	default:

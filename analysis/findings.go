@@ -14,6 +14,7 @@
 package analysis
 
 import (
+	"slices"
 	"time"
 
 	"weir/results"
@@ -21,7 +22,7 @@ import (
 )
 
 // FindingsVersion is the version of the format of findings.json.
-const FindingsVersion = 2
+const FindingsVersion = 3
 
 // Values of Findings.Measure.
 const (
@@ -279,20 +280,23 @@ func Of(run *results.Run) (*Findings, error) {
 
 // Curve returns the steps of run as Of does, but none of what they show
 // together, and by what they are compared: Throughput or Rate. It costs a
-// fraction of Of, so that a search can ask after each step.
+// fraction of Of, so that a search can ask after each step. Steps during a part
+// of which the service was away are left out; one in which it refused
+// everything is not.
 func Curve(run *results.Run) (steps []Step, measure string, err error) {
 	d, err := load(run)
 	if err != nil {
 		return nil, "", err
 	}
-	measure = Rate
+	f := &Findings{Measure: Rate}
 	for _, t := range d.held() {
-		steps = append(steps, d.step(t))
+		f.Curve = append(f.Curve, d.step(t))
 		if t.moved > 0 {
-			measure = Throughput
+			f.Measure = Throughput
 		}
 	}
-	return steps, measure, nil
+	d.availability(f)
+	return slices.DeleteFunc(f.Curve, func(s Step) bool { return s.Excluded != "" && s.ErrorRatio < mostlyFailed && s.Done > 0 }), f.Measure, nil
 }
 
 func (d *data) findings() *Findings {
@@ -336,7 +340,7 @@ func (d *data) findings() *Findings {
 // optimum, limits, bottleneck and verdict. It returns the place of the best of
 // them in the curve, -1 if there is none, and how many count.
 func (d *data) capacity(f *Findings) (best, left int) {
-	g := f.counting()
+	g := f.Counting()
 	at := g.best()
 	g.understand()
 	g.Bottleneck = d.bottleneck(g, at)

@@ -33,7 +33,7 @@ const mostTablePoints = 2000
 // error says what the table lacks for the points that were asked for.
 func OfTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f := &Findings{
-		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{}, Phases: []Phase{},
+		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: Throughput, Warnings: []string{}, Curve: []Step{}, Outages: []Outage{}, Phases: []Phase{},
 		Kinds: []Part{}, Servers: []Part{}, Thresholds: []Judgment{},
 		Subintervals: []Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
 	}

@@ -79,6 +79,7 @@ func operationRows() shape[measure.Interval] {
 	s.seldom("waited_seconds", "How long clients did so, summed.", func(v *iv) float64 { return v.Waited })
 	s.seldom("reopened", "Files opened again because their data server was lost.", func(v *iv) float64 { return float64(v.Reopened) })
 	s.seldom("think_seconds", "Planned pauses that began, summed.", func(v *iv) float64 { return v.Think })
+	s.seldom("paused_seconds", "Time that clients spent in pauses after failed tasks, summed.", func(v *iv) float64 { return v.Paused })
 	s.seldom("client_program_cpu_seconds", "CPU time of external client programs that ended.", func(v *iv) float64 { return v.CPU })
 	s.seldom("jobs_begun", "Jobs begun.", func(v *iv) float64 { return float64(v.Started) })
 	s.seldom("jobs_done", "Jobs that came to their end.", func(v *iv) float64 { return float64(v.Ended) })

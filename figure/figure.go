@@ -49,9 +49,10 @@ type Column struct {
 
 // A Zone is a stretch of the x axis that belongs together, with a name.
 type Zone struct {
-	From float64 `json:"from"`
-	To   float64 `json:"to"`
-	Name string  `json:"name"`
+	From   float64 `json:"from"`
+	To     float64 `json:"to"`
+	Name   string  `json:"name"`
+	Outage bool    `json:"outage,omitempty"` // drawn as a warning, over zones that are not
 }
 
 // A Mark is a named vertical line, with the interval that it lies in if that

@@ -89,10 +89,14 @@ func (f *Figure) py(y float64) float64 { return top + plotHeight*(1-f.Y.At(y)) }
 
 func (f *Figure) drawZones(out *Canvas) {
 	last := -1000.0
-	var zones strings.Builder
+	var zones, outages strings.Builder
 	for _, z := range f.Zones {
 		from, to := f.px(z.From), f.px(z.To)
-		_, _ = fmt.Fprintf(&zones, "M%.1f %gh%.1fv%gh-%.1fz", from, top, max(0.5, to-from), plotHeight, max(0.5, to-from))
+		path := &zones
+		if z.Outage {
+			path = &outages
+		}
+		_, _ = fmt.Fprintf(path, "M%.1f %gh%.1fv%gh-%.1fz", from, top, max(0.5, to-from), plotHeight, max(0.5, to-from))
 		middle, half := (from+to)/2, 4.5*float64(utf8.RuneCountInString(z.Name)) // letters are about 9 wide at most
 		if z.Name != "" && middle-half > last {
 			out.Add(`<text class="small" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, middle, top-6, Words(z.Name))
@@ -107,6 +111,9 @@ func (f *Figure) drawZones(out *Canvas) {
 	}
 	if zones.Len() > 0 {
 		out.Add(`<path class="zone" d="%s"/>`, zones.String())
+	}
+	if outages.Len() > 0 {
+		out.Add(`<path class="zone outage" d="%s"/>`, outages.String())
 	}
 }
 

@@ -16,8 +16,16 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 	if len(f.Curve) == 0 {
 		return nil
 	}
-	all := []figure.Figure{yieldChart(f), perClientChart(f)}
-	for _, c := range []*figure.Figure{efficiencyChart(f), latencyChart(f), firstByteChart(f), redirectChart(f), errorChart(f), cpuChart(f)} {
+	g := f.Counting()
+	if len(g.Curve) == 0 {
+		g = f // what was measured is shown, without a model
+	}
+	curve := yieldChart(g)
+	if len(g.Curve) < len(f.Curve) {
+		addExcluded(&curve, f)
+	}
+	all := []figure.Figure{curve, perClientChart(g)}
+	for _, c := range []*figure.Figure{efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g), errorChart(f), cpuChart(f)} {
 		if c != nil {
 			all = append(all, *c)
 		}
@@ -111,6 +119,15 @@ func yieldChart(f *analysis.Findings) figure.Figure {
 	c.Desc = curveWords(f, l.Points, y.text)
 	c.Marks = curveMarks(f)
 	return c
+}
+
+// addExcluded adds the steps that do not count as points apart.
+func addExcluded(c *figure.Figure, f *analysis.Findings) {
+	y := yieldOf(f)
+	l := series(f, "does not count", 5, func(s *analysis.Step) (float64, bool) { return y.of(s), s.Excluded != "" }, y.text)
+	l.Loose = true
+	c.Lines, c.X = append(c.Lines, l), stepAxis(f)
+	c.Desc += " Points apart from the line are steps that do not count: the service was away."
 }
 
 // worthDrawing is the Akaike weight from which on the polynomial is drawn, too.

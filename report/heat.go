@@ -16,7 +16,7 @@ func heatChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	if h == nil || len(s.Points) == 0 {
 		return nil
 	}
-	c := &figure.Figure{ID: "heat", Title: "Latency of all operations against time", X: figure.TimeAxis(end(s)), Zones: holds(f, s)}
+	c := &figure.Figure{ID: "heat", Title: "Latency of all operations against time", X: figure.TimeAxis(end(s)), Zones: append(holds(f, s), outages(f, s)...)}
 	most := h.Latency[len(h.Latency)-1]
 	c.Y = figure.LogAxis("latency", figure.Seconds(most), h.Latency[0], most)
 	c.Y.Duration = true

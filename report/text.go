@@ -283,6 +283,9 @@ func remark(f *analysis.Findings, s *analysis.Step) string {
 	if k := f.Knee; k != nil && s.Step == k.Step {
 		marks = append(marks, "knee")
 	}
+	if s.Excluded != "" {
+		marks = append(marks, "does not count")
+	}
 	if s.Clients < s.Planned {
 		marks = append(marks, fmt.Sprintf("of %d planned", s.Planned))
 	}

@@ -31,7 +31,10 @@ func overTime(f *analysis.Findings, s *analysis.Series, all []figure.Figure) []f
 	for _, c := range all {
 		if highest(c.Lines) > 0 {
 			c.X = figure.TimeAxis(end(s))
-			c.Zones = holds(f, s)
+			c.Zones = append(holds(f, s), outages(f, s)...)
+			if len(f.Outages) > 0 {
+				c.Desc += inBand
+			}
 			if n := longest(&c); n > figure.MostPoints {
 				c.Desc += fmt.Sprintf(" Of each %s only the lowest and the highest value are drawn where no script runs.", unit.Seconds(end(s)*2/figure.MostPoints))
 			}
@@ -73,6 +76,19 @@ func holds(f *analysis.Findings, s *analysis.Series) []figure.Zone {
 			zones[len(zones)-1].To = p.At + p.Seconds/2
 		}
 		step, phase = p.Step, p.Phase
+	}
+	return zones
+}
+
+const inBand = " Bands in the color of a warning are outages: clients tried, and no operation succeeded."
+
+// outages are the stretches in which no operation succeeded.
+func outages(f *analysis.Findings, s *analysis.Series) []figure.Zone {
+	var zones []figure.Zone
+	for i := range f.Outages {
+		o := &f.Outages[i]
+		from := o.From.Sub(s.Start).Seconds()
+		zones = append(zones, figure.Zone{From: from, To: from + o.Seconds, Outage: true})
 	}
 	return zones
 }

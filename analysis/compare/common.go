@@ -29,12 +29,16 @@ func loadName(groups []Group) string {
 	return name
 }
 
-// steps returns the steps of a run by their load, and the loads in their order.
+// steps returns the steps of a run that count by their load, and the loads in
+// their order.
 func steps(f *analysis.Findings) (map[load]*analysis.Step, []load) {
 	by := map[load]*analysis.Step{}
 	var order []load
 	for i := range f.Curve {
 		s := &f.Curve[i]
+		if s.Excluded != "" {
+			continue
+		}
 		l := load{clients: s.Clients, again: 1}
 		if s.Rate > 0 {
 			l = load{rate: s.Rate, again: 1} // clients are only a limit there

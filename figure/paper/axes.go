@@ -114,7 +114,11 @@ func (s *sheet) zones() {
 	l := letters{size: smallSize, color: gray()}
 	for _, z := range s.f.Zones {
 		from, to := s.px(z.From), s.px(z.To)
-		s.fill(rectangle(box{from, s.top, max(to, from+0.3), s.bottom}), rgb{233, 236, 240})
+		shade := rgb{233, 236, 240}
+		if z.Outage {
+			shade = rgb{236, 178, 170}
+		}
+		s.fill(rectangle(box{from, s.top, max(to, from+0.3), s.bottom}), shade)
 		name := s.d.fonts.plain(z.Name)
 		w := s.d.fonts.width(name, l)
 		if x := (from + to - w) / 2; name != "" && x > free && x > 0 && x+w < s.d.Size.Width {

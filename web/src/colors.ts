@@ -7,6 +7,7 @@ export interface Colors {
   grid: string;
   zone: string;
   card: string;
+  fail: string;
   dark: boolean;
 }
 
@@ -16,7 +17,7 @@ export function colors(): Colors {
   const get = (name: string): string => style.getPropertyValue("--" + name).trim() || "#888";
   return {
     lines: [0, 1, 2, 3, 4, 5].map((i) => get("c" + i)),
-    ink: get("ink"), soft: get("soft"), grid: get("grid"), zone: get("zone"), card: get("card"),
+    ink: get("ink"), soft: get("soft"), grid: get("grid"), zone: get("zone"), card: get("card"), fail: get("fail"),
     dark: matchMedia("(prefers-color-scheme: dark)").matches,
   };
 }

@@ -36,6 +36,7 @@ export interface Zone {
   from: number;
   to: number;
   name: string;
+  outage?: boolean; // drawn as a warning
 }
 
 export interface Mark {

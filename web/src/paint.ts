@@ -15,7 +15,15 @@ export function fillZones(u: uPlot, f: Figure, c: Colors): void {
     const from = u.valToPos(low, "x", true);
     u.ctx.fillRect(from, u.bbox.top, Math.max(1, u.valToPos(high, "x", true) - from), u.bbox.height);
   };
-  for (const z of f.zones ?? []) fill(z.from, z.to);
+  for (const z of f.zones ?? []) {
+    u.ctx.save();
+    if (z.outage) {
+      u.ctx.fillStyle = c.fail;
+      u.ctx.globalAlpha *= 0.22;
+    }
+    fill(z.from, z.to);
+    u.ctx.restore();
+  }
   for (const m of f.marks ?? []) if (typeof m.low === "number" && typeof m.high === "number") fill(m.low, m.high);
 }
 

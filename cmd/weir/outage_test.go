@@ -1,0 +1,115 @@
+package main
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+	"weir/measure"
+	"weir/results"
+)
+
+// deadSeconds counts the intervals of a step in which no operation ended well.
+func deadSeconds(dir string, step int) (n int) {
+	run, err := results.Open(dir)
+	if err != nil {
+		return 0
+	}
+	for iv, err := range run.Intervals() {
+		if err == nil && iv.Step == step && iv.Phase == measure.Hold && iv.Done == 0 && iv.Moved == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// A server that is away for a part of a step: the outage has its moments and its
+// kind, the step does not count, and the rest does.
+func TestServerAwayDuringAStep(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start      func(t *testing.T) *lab.System
+		away, back func(t *testing.T, s *lab.System)
+		kind       string
+	}{
+		"nginx killed and started again": {
+			func(t *testing.T) *lab.System { return lab.StartNginx(t, lab.NginxConfig{}) },
+			func(_ *testing.T, s *lab.System) { s.Kill() }, restart, analysis.OutageFailed},
+		"XRootD killed and started again": {
+			func(t *testing.T) *lab.System { return lab.StartXRootD(t, lab.XRootDConfig{}) },
+			func(_ *testing.T, s *lab.System) { s.Kill() }, restart, analysis.OutageFailed},
+		"nginx stopped and continued": {
+			func(t *testing.T) *lab.System { return lab.StartNginx(t, lab.NginxConfig{}) },
+			func(t *testing.T, s *lab.System) { sendAll(t, s, syscall.SIGSTOP) },
+			func(t *testing.T, s *lab.System) { sendAll(t, s, syscall.SIGCONT) }, analysis.OutageStalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := c.start(t)
+			fill(t, s.Data, 4, 4096)
+			dir := filepath.Join(t.TempDir(), "run")
+			p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--hold", "6s", "--set", "load.ramp=0s", "--set", "load.settle=200ms", "--quiet", "--out", dir)
+			untilHeld(t, dir, 2)
+			c.away(t, s)
+			waitFor(t, func() bool { return deadSeconds(dir, 2) >= 2 })
+			c.back(t, s)
+			code, said := p.ended()
+			if code != exitFine && code != exitInvalid { // on a busy machine other checks may fail
+				t.Fatalf("exit code %d:\n%s", code, said)
+			}
+			f := findings(t, dir)
+			if len(f.Outages) == 0 {
+				t.Fatalf("no outage was found:\n%s", said)
+			}
+			o := f.Outages[0]
+			if o.Kind != c.kind || o.Step != 2 || o.Seconds < 2 || !o.Ended {
+				t.Errorf("%+v, want a %s outage of step 2 of 2 s or more that ended", o, c.kind)
+			}
+			if f.Curve[1].Excluded == "" || f.Validity.Status == analysis.Valid {
+				t.Errorf("step 2 counts (%q), result %s", f.Curve[1].Excluded, f.Validity.Status)
+			}
+			if f.Optimum != nil && f.Optimum.Step == 2 {
+				t.Error("the optimum is the step in which the server was away")
+			}
+		})
+	}
+}
+
+func restart(t *testing.T, s *lab.System) {
+	t.Helper()
+	if err := s.Restart(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func sendAll(t *testing.T, s *lab.System, sig syscall.Signal) {
+	t.Helper()
+	if err := s.Signal(sig); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that is lost in the second of three steps leaves no capacity to state,
+// and an exit code that says so.
+func TestServerLost(t *testing.T) {
+	t.Parallel()
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 4, 4096)
+	dir := filepath.Join(t.TempDir(), "run")
+	p := started(t, "run", "--target", s.URL, "--clients", "1,2,3", "--hold", "3s", "--set", "load.ramp=0s", "--quiet", "--out", dir)
+	untilHeld(t, dir, 2)
+	s.Kill()
+	code, said := p.ended()
+	if code != exitInvalid {
+		t.Errorf("exit code %d, want %d:\n%s", code, exitInvalid, said)
+	}
+	f := findings(t, dir)
+	if len(f.Outages) != 1 || f.Outages[0].Ended || f.Outages[0].Kind != analysis.OutageFailed {
+		t.Errorf("%+v, want one outage that did not end", f.Outages)
+	}
+	if f.Optimum != nil || f.Knee != nil || len(f.Bottleneck) > 0 || f.Validity.Status != analysis.Invalid {
+		t.Errorf("one step is left, and yet there are optimum %+v, knee %+v, bottleneck %+v, %s", f.Optimum, f.Knee, f.Bottleneck, f.Validity.Status)
+	}
+}
