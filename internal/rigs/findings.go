@@ -75,6 +75,7 @@ type quantiles struct {
 }
 
 type outage struct {
+	Kind    string    `json:"kind"` // generator: the load generator did not run
 	Step    int       `json:"step"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
@@ -203,6 +204,19 @@ func (f *findings) peaks() bool { return f != nil && f.Optimum != nil && f.Optim
 func (f *findings) noCapacity() bool {
 	claims := []string{"latency", "inside the server", "none", "cpu", "core"}
 	return f == nil || !f.peaks() && f.Knee == nil && !slices.Contains(claims, f.limit().Resource)
+}
+
+// ownStops tells whether the load generator itself did not run for a time.
+func (f *findings) ownStops() bool {
+	return f != nil && slices.ContainsFunc(f.Outages, func(o outage) bool { return o.Kind == "generator" })
+}
+
+// outages are those of the service; none of a run without findings.
+func (f *findings) outages() []outage {
+	if f == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(f.Outages), func(o outage) bool { return o.Kind == "generator" })
 }
 
 // excludes tells whether a step was left out of what the curve shows.

@@ -107,7 +107,7 @@ func awayInStep(ctx context.Context, s *stage) error {
 		}
 	}
 	s.expect(!r.excludes(1) && !r.excludes(3), "steps 1 and 3 must count")
-	s.expect(r.findings != nil && len(r.Outages) == 1 && r.Outages[0].Class == "refused", "one outage of class refused expected")
+	s.expect(len(r.outages()) == 1 && r.outages()[0].Class == "refused", "one outage of class refused expected")
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (s *stage) killed(ctx context.Context, w *site, number int, err error, kill
 	}
 	s.totals(r)
 	s.fails(r)
-	s.expect(r.findings != nil && len(r.Outages) > 0, "an outage expected")
+	s.expect(len(r.outages()) > 0, "an outage expected")
 	for n := number; n <= 3; n++ {
 		s.expect(r.step(n).Step == 0 || r.excludes(n), "step %d must not count", n)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,7 +215,7 @@ func (r *ran) says() string {
 				all = append(all, fmt.Sprintf("%d more outages", len(f.Outages)-i))
 				break
 			}
-			all = append(all, fmt.Sprintf("outage of %.1f s in step %d (%s)", o.Seconds, o.Step, o.Class))
+			all = append(all, fmt.Sprintf("outage of %.1f s in step %d (%s)", o.Seconds, o.Step, cmp.Or(o.Class, o.Kind)))
 		}
 		for _, s := range f.Curve {
 			if s.Excluded != "" {
