@@ -12,17 +12,15 @@ import (
 
 // A healthyRun is a run in which nothing was wrong.
 type healthyRun struct {
-	kind    string
-	foreign float64 // share of the CPU that other programs used
-	alarm   string  // what weir found wrong, "" if nothing
-	says    string
+	kind  string
+	alarm string // what weir found wrong, "" if nothing
+	says  string
 }
 
 // A healthyCase is one kind of healthy runs.
 type healthyCase struct {
 	name     string
 	scenario string
-	pids     []int // of the servers
 }
 
 // calm are the phases of healthy runs: as short as a run may be that is to be valid.
@@ -44,17 +42,15 @@ func tryHealthy(ctx context.Context, o options, log io.Writer) (all []healthyRun
 	}
 	for n := range o.healthy {
 		c := cases[n%len(cases)]
-		w := watchOthers(c.pids...)
 		ctx, cancel := context.WithTimeout(ctx, longest)
 		r, err := s.run(ctx, fmt.Sprintf("seed: %d\n%s", n+1, c.scenario))
 		cancel()
 		if err != nil {
 			return all, err
 		}
-		h := healthyRun{kind: c.name, foreign: w.share(r.cpu), says: r.says()}
-		h.alarm = alarm(r, h.foreign)
+		h := healthyRun{kind: c.name, alarm: alarm(r), says: r.says()}
 		if h.alarm == "" {
-			h.alarm = blames(r, h.foreign)
+			h.alarm = blames(r)
 		}
 		all = append(all, h)
 		if h.alarm != "" {
@@ -68,12 +64,12 @@ func tryHealthy(ctx context.Context, o options, log io.Writer) (all []healthyRun
 
 // blames says which limit a run names that cannot be there: clients that think leave the service
 // idle. Where others used much of the CPU, it may be full.
-func blames(r *ran, foreign float64) string {
+func blames(r *ran) string {
 	l := r.limit()
 	if r.peaks() {
 		return "a peak where there is none"
 	}
-	if strings.HasPrefix(l.Resource, "cpu") && foreign > crowded {
+	if strings.HasPrefix(l.Resource, "cpu") && r.foreign > crowded {
 		return ""
 	}
 	switch l.Resource {
@@ -85,7 +81,7 @@ func blames(r *ran, foreign float64) string {
 
 // healthyCases starts servers and returns what is done with them.
 func healthyCases(ctx context.Context, s *stage) (all []healthyCase, err error) {
-	add := func(name string, w *site, pids []int, work, load, more string) {
+	add := func(name string, w *site, work, load, more string) {
 		files := ""
 		if strings.HasPrefix(work, "kind: read") || strings.Contains(work, "stat") {
 			if files, err = s.list(w, true); err != nil {
@@ -93,7 +89,7 @@ func healthyCases(ctx context.Context, s *stage) (all []healthyCase, err error) 
 			}
 		}
 		text := fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", w.url, files, work, load, calm, more)
-		all = append(all, healthyCase{name, text, pids})
+		all = append(all, healthyCase{name, text})
 	}
 	const one, two = "clients: [4], hold: 3s", "clients: [2, 4], hold: 3s"
 	c := lab.NginxConfig{}
@@ -102,38 +98,38 @@ func healthyCases(ctx context.Context, s *stage) (all []healthyCase, err error) 
 	if err != nil {
 		return nil, err
 	}
-	add("reads from nginx", w, nginx.Pids(), "kind: read, think: 5ms", two, "")
-	add("writes to nginx", w, nginx.Pids(), "kind: write, size: 64KiB, think: 5ms", one, "")
-	add("stats of nginx", w, nginx.Pids(), "kind: mix, mix: {stat: 1}, think: 4ms", one, "")
-	add("open load on nginx", w, nginx.Pids(), "kind: read", "rate: 200/s, hold: 3s", "")
+	add("reads from nginx", w, "kind: read, think: 5ms", two, "")
+	add("writes to nginx", w, "kind: write, size: 64KiB, think: 5ms", one, "")
+	add("stats of nginx", w, "kind: mix, mix: {stat: 1}, think: 4ms", one, "")
+	add("open load on nginx", w, "kind: read", "rate: 200/s, hold: 3s", "")
 	secure := *w
 	secure.url = nginx.URLs["https"]
-	add("reads from nginx over TLS", &secure, nginx.Pids(), "kind: read, think: 5ms", one, "auth: {ca_file: "+nginx.CAFile+"}\n")
+	add("reads from nginx over TLS", &secure, "kind: read, think: 5ms", one, "auth: {ca_file: "+nginx.CAFile+"}\n")
 	x, xrd, err := s.xrootd(ctx, 32, 64<<10)
 	if err != nil {
 		return nil, err
 	}
-	add("reads from XRootD", x, xrd.Pids(), "kind: read, think: 5ms", two, "")
-	add("writes to XRootD", x, xrd.Pids(), "kind: write, size: 64KiB, think: 5ms", one, "")
+	add("reads from XRootD", x, "kind: read, think: 5ms", two, "")
+	add("writes to XRootD", x, "kind: write, size: 64KiB, think: 5ms", one, "")
 	http := *x
 	http.url = xrd.URLs["http"]
-	add("reads from XRootD by HTTP", &http, xrd.Pids(), "kind: read, think: 5ms", one, "")
-	a, d, err := s.apache(ctx, 32, 64<<10)
+	add("reads from XRootD by HTTP", &http, "kind: read, think: 5ms", one, "")
+	a, _, err := s.apache(ctx, 32, 64<<10)
 	if err != nil {
 		return nil, err
 	}
-	add("reads from Apache", a, []int{d.cmd.Process.Pid}, "kind: read, think: 5ms", two, "")
-	l, d, err := s.lighttpd(ctx, 32, 64<<10, "")
+	add("reads from Apache", a, "kind: read, think: 5ms", two, "")
+	l, _, err := s.lighttpd(ctx, 32, 64<<10, "")
 	if err != nil {
 		return nil, err
 	}
-	add("reads of parts from lighttpd", l, []int{d.cmd.Process.Pid}, "kind: read, part: {size: 4KiB, count: 4}, think: 5ms", one, "")
+	add("reads of parts from lighttpd", l, "kind: read, part: {size: 4KiB, count: 4}, think: 5ms", one, "")
 	f, err := s.faulty(spec{Delay: ms(3)})
 	if err != nil {
 		return nil, err
 	}
-	add("reads that are verified", f, []int{f.pid}, "kind: read, verify: 50%, think: 3ms", one, "")
-	add("fresh sessions", f, []int{f.pid}, "kind: read, session: fresh, think: 5ms", one, "")
+	add("reads that are verified", f, "kind: read, verify: 50%, think: 3ms", one, "")
+	add("fresh sessions", f, "kind: read, session: fresh, think: 5ms", one, "")
 	sleep(ctx, 200*time.Millisecond) // what the servers do when they start is no part of a run
 	return all, err
 }

@@ -133,12 +133,11 @@ func chunked(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	o := watchOthers(w.pid)
 	r, err := s.run(ctx, reads(w, files, "1, 2", "3s", ", think: 5ms"))
 	if err != nil {
 		return err
 	}
-	s.valid(r, o.share(r.cpu))
+	s.valid(r)
 	s.near("bytes of each read", float64(r.sum.moved)/max(1, float64(r.sum.done)), float64(w.size), 0.02)
 	return nil
 }

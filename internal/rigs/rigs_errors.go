@@ -120,7 +120,7 @@ func failingSums(ctx context.Context, s *stage) error {
 	}
 	// N = X (R + Z): what operations and thinking do not explain is pauses.
 	lost := 1 - (x.Operations/(1-x.ErrorRatio))*(x.Latency.Mean+think)/clients
-	s.expect(lost < *x.PausedShare+0.1 || x.Excluded != "", "%.0f%% of the clients' time is neither operations nor thinking, but only %.1f%% is said to be pauses", 100*lost, 100**x.PausedShare)
+	s.expect(lost < *x.PausedShare+0.1 || x.Excluded != "" || r.check("Little's law") != "ok", "%.0f%% of the clients' time is neither operations nor thinking, but only %.1f%% is said to be pauses", 100*lost, 100**x.PausedShare)
 	return nil
 }
 

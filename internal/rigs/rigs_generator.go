@@ -124,8 +124,7 @@ func thinkTime(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.totals(r)
-	s.limited(r, "latency", "none")
 	s.expect(!r.peaks(), "no peak expected")
 	s.near("throughput of 16 clients over that of 4", r.step(3).Throughput/max(1, r.step(1).Throughput), 4, 0.1)
-	return nil
+	return s.limited(r, "latency", "none")
 }

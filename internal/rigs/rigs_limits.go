@@ -25,7 +25,7 @@ func limitRigs() []rig {
 			truth:     "The only thread of the server is the limit.",
 			play: func(ctx context.Context, s *stage) error {
 				w, _, err := s.python(ctx, 16, 64<<10, false, 3*time.Millisecond)
-				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", 200, how{}, "core", "threads")
+				return s.bottleneck(ctx, w, err, "1, 2, 4, 8", 250, how{}, "core", "threads")
 			},
 		}, {
 			name:      "cpu-shared",
@@ -56,8 +56,8 @@ func limitRigs() []rig {
 			truth:     "A limit in the server's settings holds all loads at 20 MB/s; two clients are enough.",
 			play:      throttledAddress,
 		}, {
-			name: "throttled-connection", needs: []string{"nginx"},
-			situation: "nginx sends 2 MB/s through each connection.",
+			name:      "throttled-connection",
+			situation: "A server sends 2 MB/s through each connection.",
 			truth:     "Each client waits for its own connection; more clients bring more in proportion, and there is no maximum.",
 			play:      throttledConnection,
 		}, {
@@ -95,8 +95,7 @@ func (s *stage) bottleneck(ctx context.Context, w *site, err error, clients stri
 	if x := r.best().Operations; r.findings != nil && x < 0.75*most {
 		return fmt.Errorf("%w: %.0f operations/s, the limit is %.0f: others on this machine take what the rig needs", errSkip, x, most)
 	}
-	s.limited(r, resources...)
-	return nil
+	return s.limited(r, resources...)
 }
 
 func cpuShared(ctx context.Context, s *stage) error {
@@ -105,9 +104,8 @@ func cpuShared(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.totals(r)
-	s.limited(r, "cpu")
 	s.expect(r.limit().Side == "both", "side both expected, is %q", r.limit().Side)
-	return nil
+	return s.limited(r, "cpu")
 }
 
 func connectionLimit(ctx context.Context, s *stage) error {
@@ -140,9 +138,8 @@ func slowLink(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	s.limited(r, "network", "network received", "network sent")
 	s.between("throughput in B/s", r.best().Throughput, 4.2e6, 5e6)
-	return nil
+	return s.limited(r, "network", "network received", "network sent")
 }
 
 func throttledAddress(ctx context.Context, s *stage) error {
@@ -158,12 +155,11 @@ func throttledAddress(ctx context.Context, s *stage) error {
 }
 
 func throttledConnection(ctx context.Context, s *stage) error {
-	w, sys, err := s.nginx(ctx, lab.NginxConfig{SlowRate: 2 << 20}, 16, 256<<10)
+	w, err := s.faulty(spec{PerConn: 2e6})
 	if err != nil {
 		return err
 	}
-	w.url = sys.URLs["slow"]
-	if err := s.bottleneck(ctx, w, nil, "2, 4, 8, 16", 128, how{}, "latency", "none"); err != nil {
+	if err := s.bottleneck(ctx, w, nil, "2, 4, 8, 16", 480, how{}, "latency", "none"); err != nil {
 		return err
 	}
 	s.expect(!s.shown[0].peaks(), "no peak expected")

@@ -57,8 +57,7 @@ func flatNoise(ctx context.Context, s *stage, seed uint64) error {
 	}
 	s.naive = append(s.naive, "largest mean: "+bits(r.best().Throughput)+fmt.Sprintf(" with %d clients", r.best().Clients))
 	s.flat(r, 2)
-	s.limited(r, "inside the server", "unknown")
-	return nil
+	return s.limited(r, "inside the server", "unknown")
 }
 
 func flatFind(ctx context.Context, s *stage) error {

@@ -302,6 +302,9 @@ func stallOpen(ctx context.Context, s *stage) error {
 
 // quantiles expects p99 and p99.9 of the only step in ranges.
 func (s *stage) quantiles(r *ran, p99from, p99to, p999from, p999to float64) error {
+	if err := fit(r); err != nil {
+		return err
+	}
 	q := r.best().Latency
 	if q == nil {
 		s.expect(false, "latencies expected")

@@ -37,7 +37,8 @@ func (s *stage) xrootd(ctx context.Context, files, size int) (*site, *lab.System
 // system makes a site of a system of package lab.
 func (s *stage) system(sys *lab.System, url string, files, size int) (*site, *lab.System, error) {
 	s.stops = append(s.stops, sys.Stop)
-	w := &site{url: url, pid: sys.Pids()[0], files: files, size: size}
+	s.pids = append(s.pids, sys.Pids()...)
+	w := &site{url: url, files: files, size: size}
 	return w, sys, w.fill(sys.WriteFile)
 }
 
@@ -109,7 +110,7 @@ func (s *stage) daemon(ctx context.Context, files, size int, make func(dir, port
 	if err := d.start(ctx); err != nil {
 		return nil, nil, err
 	}
-	w.pid = d.cmd.Process.Pid
+	s.pids = append(s.pids, d.cmd.Process.Pid)
 	return w, d, nil
 }
 

@@ -25,6 +25,7 @@ type stage struct {
 	naive  []string
 	shown  []*ran // runs of weir that the page shows
 	missed []string
+	pids   []int // leaders of the process groups of servers
 	count  int
 }
 
@@ -61,7 +62,6 @@ func (s *stage) expect(holds bool, format string, args ...any) {
 // A site is a server that runs.
 type site struct {
 	url   string // of the folder with the files
-	pid   int
 	files int
 	size  int
 }
@@ -112,7 +112,8 @@ func (s *stage) faulty(c spec, wrap ...string) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the fault server did not start: %w", err)
 	}
-	w := &site{url: "http://" + address + "/data", pid: cmd.Process.Pid, files: c.Files, size: c.Size}
+	w := &site{url: "http://" + address + "/data", files: c.Files, size: c.Size}
+	s.pids = append(s.pids, cmd.Process.Pid)
 	if w.files == 0 {
 		w.files = 16
 	}

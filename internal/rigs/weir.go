@@ -23,8 +23,9 @@ type ran struct {
 	dir   string
 	exit  int
 	text  string // what it printed
-	cpu   time.Duration
 	sum   totals
+	// foreign is the share of the CPU that others than weir and the rig's servers used meanwhile.
+	foreign float64
 }
 
 // totals are the raw sums of the hold times of a run, of which a naive tool makes its answer.
@@ -51,6 +52,7 @@ type running struct {
 	cmd   *exec.Cmd
 	out   bytes.Buffer
 	stage *stage
+	watch *others
 }
 
 // begin starts a run of weir on a scenario.
@@ -81,6 +83,7 @@ func (s *stage) begin(ctx context.Context, scenario string, h how) (*running, er
 	}
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	r.watch = watchOthers(s.pids...)
 	return r, r.cmd.Start()
 }
 
@@ -95,7 +98,7 @@ func (r *running) wait() (*ran, error) {
 	if status, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		r.exit = 128 + int(status.Signal())
 	}
-	r.cpu = r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime()
+	r.foreign = r.watch.share(r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime())
 	if r.findings, err = readFindings(r.dir); err != nil {
 		return nil, err
 	}
@@ -225,7 +228,11 @@ func (r *ran) says() string {
 	} else {
 		all = append(all, "no findings: "+lastLine(r.text))
 	}
-	text := strings.Join(append(all, fmt.Sprintf("exit %d", r.exit)), "; ")
+	all = append(all, fmt.Sprintf("exit %d", r.exit))
+	if r.foreign > crowded {
+		all = append(all, fmt.Sprintf("(others used %.0f%% of the CPU)", 100*r.foreign))
+	}
+	text := strings.Join(all, "; ")
 	if r.title != "" {
 		text = r.title + ": " + text
 	}
