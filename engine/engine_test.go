@@ -98,9 +98,15 @@ func closed(t *testing.T, target string, work workload.Work, steps ...scenario.S
 		steps[i].Number = i + 1
 	}
 	n := &notes{}
+	size := unit.Size(1 << 20)
+	if _, text, ok := strings.Cut(u.Query().Get("files"), "x"); ok {
+		if size, err = unit.ParseSize(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var files []workload.File
 	for i := range 100 {
-		files = append(files, workload.File{Path: simulated.FileName(i), Size: -1})
+		files = append(files, workload.File{Path: simulated.FileName(i), Size: int64(size)})
 	}
 	p := &scenario.Plan{Model: "closed", Work: work, Steps: steps, Seed: 7, Drain: seconds(30), Target: target}
 	return Config{Plan: p, Service: service, Files: files, Folder: "weir-test", Sink: n, Pacer: Timers(), Manifest: &remembered{}}, n

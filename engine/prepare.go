@@ -27,20 +27,11 @@ const (
 	prepareTimeout = 5 * time.Minute
 )
 
-// A file set from a listing has at most so many files, found in at most so many
-// folders that are at most so deep: a listing can be endless (a link to a folder
-// above, a service that invents names).
-const (
-	mostListed  = 1_000_000
-	mostFolders = 100_000
-	deepest     = 100
-)
-
 // Advance hears how far a preparation is; total is 0 while it is not known. It
 // is called by many goroutines at once.
 type Advance func(what string, done, total int)
 
-// Prepare finds or makes the plan's file set. Files and folders that it makes
+// Prepare finds or makes the plan's file set, with the sizes that the work needs. Files and folders that it makes
 // go below folder and are written to the manifest first; each made file's size
 // is asked back from the service, and the first few are read back and checked.
 // listed is the content of the plan's list file; it is ignored for other sets.
@@ -55,6 +46,9 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 		files, err = p.make(ctx, *f.Make)
 	case f.Listing:
 		files, err = p.list(ctx)
+	}
+	if err == nil {
+		err = p.sizes(ctx, files)
 	}
 	if err != nil {
 		return nil, err
@@ -189,42 +183,6 @@ func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.Fi
 	return nil
 }
 
-// list asks the target for all files below it, folder by folder.
-func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
-	s := p.Service.Client()
-	defer func() { _ = s.Close() }() // nothing is left to be said
-	var files []workload.File
-	looked := 0
-	for folders := []string{""}; len(folders) > 0; looked++ {
-		folder := folders[0]
-		folders = folders[1:]
-		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: folder, Timeout: prepareTimeout}, unheard{})
-		if err != nil {
-			return nil, fmt.Errorf("files.listing: %w", err)
-		}
-		for _, e := range res.Entries {
-			path := strings.TrimPrefix(folder+"/"+e.Name, "/")
-			switch {
-			case e.Dir:
-				folders = append(folders, path)
-			case len(files) < mostListed:
-				files = append(files, workload.File{Path: path, Size: e.Size})
-			}
-		}
-		if looked+len(folders) >= mostFolders || strings.Count(folder, "/") >= deepest {
-			return nil, fmt.Errorf("files.listing: the folders below %s do not end (%d seen, one is %.200q): give the paths of the files in files.list",
-				p.Plan.Target, looked+1+len(folders), folder)
-		}
-		if p.advance != nil {
-			p.advance("files found", len(files), 0)
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("files.listing: no files below %s", p.Plan.Target)
-	}
-	return files, nil
-}
-
 // Clean removes what is left of a run, by the manifest's own paths: files first,
 // then folders (paths that end in a slash), the deepest first; only what left
 // names. What is gone already is no error, nor is a
@@ -279,6 +237,8 @@ func remove(ctx context.Context, s storage.Client, path string, folder bool) err
 			return nil
 		case err != nil:
 			return fmt.Errorf("is the folder empty? %w", err)
+		case res.Incomplete:
+			return fmt.Errorf("%s: left alone: the listing may lack files, so the folder may not be empty: %w", path, errors.ErrUnsupported)
 		case len(res.Entries) > 0:
 			return fmt.Errorf("%s: left alone: it holds %q, which this run did not make", path, res.Entries[0].Name)
 		}

@@ -305,6 +305,10 @@ func find(name string) (string, error) {
 		return filepath.Join(dir, "usr/sbin", name), err
 	case namespaces:
 		return "", tryApart()
+	case "python3": // the system's: another may be in a folder that a plain user cannot enter
+		if isFile("/usr/bin/python3") {
+			return "/usr/bin/python3", nil
+		}
 	case "postgres", "initdb", "pg_isready":
 		if path, ok := findPostgres(name); ok {
 			return path, nil

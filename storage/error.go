@@ -15,11 +15,14 @@ import (
 
 // Sentinels that the standard library does not have.
 var (
-	ErrBusy     = errors.New("service is busy")                     // 429, 503, kXR_wait beyond its limit
-	ErrChecksum = errors.New("checksum differs")                    // payload is not what it should be
-	ErrShort    = errors.New("fewer bytes than announced")          // cut off, or shorter than asked for
-	ErrScratch  = errors.New("disk of this machine failed")         // full, or broken: the service is not to blame
-	ErrProtocol = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
+	ErrBusy       = errors.New("service is busy")                            // 429, 503, kXR_wait beyond its limit
+	ErrChecksum   = errors.New("checksum differs")                           // payload is not what it should be
+	ErrShort      = errors.New("fewer bytes than announced")                 // cut off, or shorter than asked for
+	ErrSize       = errors.New("file size differs")                          // the service's size of a file is not that of the list or the listing
+	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
+	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
+	ErrRedirected = errors.New("the target redirects to another server")
+	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
 )
 
 // An OpError says which operation failed where, in the manner of fs.PathError.
@@ -56,6 +59,7 @@ const (
 	Busy              // the service says that it has too much to do
 	Checksummed       // payload is not what it should be
 	Short             // fewer bytes than announced
+	Sized             // the service's size of the file is not the expected one
 	Scratch           // the disk of this machine that was to take the payload is full or broken
 	Other             // everything else; the first few are kept whole
 	Canceled          // the run ended first; not a failure of the service
@@ -63,7 +67,7 @@ const (
 )
 
 func classNames() [Classes]string {
-	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "scratch", "other", "canceled"}
+	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "size", "scratch", "other", "canceled"}
 }
 
 // Failure tells whether an operation of the class failed: it did not end well,
@@ -109,6 +113,8 @@ func classify(err error) Class {
 		return Scratch
 	case errors.Is(err, ErrChecksum):
 		return Checksummed
+	case errors.Is(err, ErrSize):
+		return Sized
 	case errors.Is(err, fs.ErrNotExist):
 		return NotFound
 	case errors.Is(err, fs.ErrPermission):
@@ -130,3 +136,26 @@ func classify(err error) Class {
 	}
 	return Other
 }
+
+// CheckSize compares the size that a service gives for a file with the expected
+// one (Op.Size), both in bytes; one that is negative is unknown and fits any. The
+// error wraps ErrSize, and ErrShort if the file is smaller than expected.
+func CheckSize(expected, size int64) error {
+	switch {
+	case expected < 0 || size < 0 || size == expected:
+		return nil
+	case size < expected:
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected (%w)", ErrSize, size, expected, ErrShort)
+	}
+	return fmt.Errorf("%w: the file has %d bytes, not the %d expected", ErrSize, size, expected)
+}
+
+// A RedirectError says that the target itself redirects to another server, which
+// should be the target instead. It wraps ErrRedirected.
+type RedirectError struct{ To string } // URL without query
+
+// Error names where the target redirects to.
+func (e *RedirectError) Error() string { return ErrRedirected.Error() + ": " + e.To }
+
+// Unwrap returns ErrRedirected.
+func (*RedirectError) Unwrap() error { return ErrRedirected }

@@ -65,16 +65,17 @@ type Range struct {
 
 // A Result is what an operation brought back besides payload.
 type Result struct {
-	Size      int64         // Stat, Read: bytes the whole file has, negative if unknown
-	Sum       string        // Read with Op.Sum, Checksum: "algorithm:hex", lower case
-	Entries   []Entry       // List
-	Servers   []string      // Locate: host:port of those that have the file
-	Discarded int64         // payload bytes that were counted but dropped before they reached memory
-	Wire      int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
-	Waits     int           // how often the service told the client to wait and ask again
-	Waited    time.Duration // how long the client did so
-	Reopened  int           // how often a file was opened again because its data server was lost
-	Process   *Usage        // what an external program used; nil for native clients
+	Size       int64         // Stat, Read: bytes the whole file has, negative if unknown
+	Sum        string        // Read with Op.Sum, Checksum: "algorithm:hex", lower case
+	Entries    []Entry       // List
+	Incomplete bool          // List: made for browsers, so that entries may be missing and sizes may be unknown
+	Servers    []string      // Locate: host:port of those that have the file
+	Discarded  int64         // payload bytes that were counted but dropped before they reached memory
+	Wire       int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
+	Waits      int           // how often the service told the client to wait and ask again
+	Waited     time.Duration // how long the client did so
+	Reopened   int           // how often a file was opened again because its data server was lost
+	Process    *Usage        // what an external program used; nil for native clients
 }
 
 // An Entry is one line of a listing.

@@ -98,23 +98,6 @@ func (j *Job) fits(size int64) bool { return size < 0 || size >= j.Bytes() }
 // Bytes is how much of a file the events of a job take up.
 func (j *Job) Bytes() int64 { return int64(j.Events) * int64(j.Event) }
 
-// Enough returns nil if at least one of the files may have all events of a job
-// of w, or if w has no jobs, and otherwise an error that says what the largest has.
-func Enough(w Work, files []File) error {
-	if w.Job == nil || w.Kind != "job" || len(files) == 0 {
-		return nil
-	}
-	var most int64
-	for i := range files {
-		if w.Job.fits(files[i].Size) {
-			return nil
-		}
-		most = max(most, files[i].Size)
-	}
-	return fmt.Errorf("workload.job: a job goes through %d events of %v, and the largest of the %s holds %s: use larger files, or fewer events",
-		w.Job.Events, w.Job.Event, say.Plural(len(files), "file"), say.Plural(int(most/int64(w.Job.Event)), "event"))
-}
-
 // Whole fills op with the read of the whole file, for jobs that are staged. It
 // has a Sum, unless nothing is to be verified. The caller names its Dest.
 func (g *Reading) Whole(op *storage.Op) {

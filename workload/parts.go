@@ -46,7 +46,7 @@ func (p *parts) walk(r *rand.Rand, files []File, pick *picker, op *storage.Op) *
 	f := p.file
 	p.ranges = p.ranges[:0]
 	if f.Size < 0 {
-		p.ranges = append(p.ranges, storage.Range{Length: p.size}) // nobody knows where it ends: its start
+		p.unknown()
 	}
 	for int64(len(p.ranges)) < p.count && p.at < f.Size {
 		n := min(p.size, f.Size-p.at)
@@ -65,10 +65,11 @@ func (p *parts) walk(r *rand.Rand, files []File, pick *picker, op *storage.Op) *
 // count ranges gets fewer; one smaller than a range is wanted whole.
 func (p *parts) scatter(r *rand.Rand, size int64) {
 	p.ranges = p.ranges[:0]
+	if size < 0 {
+		p.unknown()
+		return
+	}
 	if size < p.size {
-		if size < 0 {
-			size = p.size // unknown: the start of the file
-		}
 		p.ranges = append(p.ranges, storage.Range{Length: size})
 		return
 	}
@@ -79,3 +80,8 @@ func (p *parts) scatter(r *rand.Rand, size int64) {
 		p.ranges = append(p.ranges, storage.Range{Offset: at, Length: p.size})
 	}
 }
+
+// unknown asks for a range that every driver refuses: where the parts of a file
+// lie depends on its size, and any other range would pass for them. Enough keeps
+// such files out of a run.
+func (p *parts) unknown() { p.ranges = append(p.ranges, storage.Range{Length: -1}) }

@@ -24,10 +24,10 @@ type System struct{}
 // New returns the system.
 func New() *System { return &System{} }
 
-const name = "HTCondor"
+const system = "HTCondor"
 
 // Name implements batch.System.
-func (*System) Name() string { return name }
+func (*System) Name() string { return system }
 
 // A job is one cluster of HTCondor jobs.
 type job struct {
@@ -53,7 +53,7 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	if err := checkOptions(w.Options); err != nil {
 		return nil, err
 	}
-	sub, err := batch.Begin(name, &w)
+	sub, err := batch.Begin(system, &w)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +71,7 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
-	said, err := batch.Run(bounded, nil, "condor_submit", "-terse", file)
-	if err != nil {
-		clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		return nil, errors.Join(err, j.Remove(clearing))
-	}
-	cluster, err := clusterOf(said)
+	cluster, err := j.submit(bounded, file)
 	if err == nil {
 		sub.IDs = []string{cluster}
 		err = sub.Write()
@@ -88,6 +82,25 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 		return nil, errors.Join(err, j.Remove(clearing))
 	}
 	return j, nil
+}
+
+// submit submits the description in file, once: where an answer leaves open whether
+// HTCondor has the jobs, the queue is asked before they are submitted again.
+func (j *job) submit(ctx context.Context, file string) (cluster string, err error) {
+	err = batch.Retry(ctx, system, func() error {
+		said, err := batch.Run(ctx, nil, "condor_submit", "-terse", file)
+		if err == nil {
+			cluster, err = clusterOf(said)
+		}
+		return err
+	}, func() (bool, error) {
+		has, err := j.queue(ctx)
+		if err == nil && len(has) > 0 {
+			cluster = strconv.Itoa(has[0].cluster)
+		}
+		return len(has) > 0, err
+	})
+	return cluster, err
 }
 
 // fail ends a submission that never reached HTCondor.
@@ -107,7 +120,7 @@ func clusterOf(said string) (string, error) {
 
 // Find implements batch.System.
 func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
-	sub, err := batch.ReadSubmission(dir, name)
+	sub, err := batch.ReadSubmission(dir, system)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +171,7 @@ type inQueue struct{ cluster, proc, status int }
 
 // queue asks which of our jobs HTCondor still has.
 func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
-	said, err := batch.Run(ctx, nil, "condor_q", "-constraint", j.mine(), "-af", "ClusterId", "ProcId", "JobStatus")
+	said, err := batch.Ask(ctx, system, "condor_q", "-constraint", j.mine(), "-af", "ClusterId", "ProcId", "JobStatus")
 	if err != nil {
 		return nil, err
 	}

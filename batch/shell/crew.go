@@ -74,9 +74,11 @@ func takeLine(host, tag string) string {
 		`if [ -e "$d/` + waiting + `" ]; then cd "$d" && tar -xf - && rm ` + waiting + ` && pwd -P; exit; fi; done; done; echo ` + notWanted + `'`
 }
 
-// Start brings a worker to its shell and runs it there; done is called when it has
-// ended and its outputs are in the submission's folder, with false if nothing waits there.
-func (c *Crew) Start(worker int, done func(carried bool, err error)) {
+// Start brings a worker to its shell and runs it there. done is called once: with
+// started when the worker has ended and its outputs are in the submission's folder (err:
+// they are not all there); without it if nothing waits there (err is nil) or nothing could
+// be brought (err says why), and then Start may be called again.
+func (c *Crew) Start(worker int, done func(started bool, err error)) {
 	host := strconv.Itoa(worker)
 	c.j.wait.Go(func() {
 		ctx, cut := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -94,7 +96,7 @@ func (c *Crew) Start(worker int, done func(carried bool, err error)) {
 		case errors.Is(err, errNotWanted):
 			done(false, nil)
 		case err != nil:
-			done(true, err)
+			done(false, err)
 		default:
 			done(true, c.j.host(host))
 		}

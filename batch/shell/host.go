@@ -106,33 +106,64 @@ func (j *job) bring(host, place string) error {
 			cut()
 		}
 	})
-	from, to := io.Pipe()
-	var unpacked error
-	wait.Go(func() {
-		unpacked = unpack(from, j.sub, j.workers(host))
-		_, _ = io.Copy(io.Discard, from) // padding
-	})
-	err := j.ask(ctx, host, bringLine(place), nil, to)
-	_ = to.Close()
+	err := batch.Retry(ctx, j.system.name, func() error { return j.fetch(ctx, host, place) }, nil)
 	close(fetched)
 	wait.Wait()
-	if err == nil {
-		err = unpacked
-	}
 	if err != nil {
 		return fmt.Errorf("outputs are not all here: %w", err)
 	}
 	return nil
 }
 
-// worker runs one worker until it ends. started is called when it runs or will not.
+// fetch is one attempt of bring.
+func (j *job) fetch(ctx context.Context, host, place string) error {
+	from, to := io.Pipe()
+	var unpacked error
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		unpacked = unpack(from, j.sub, j.workers(host))
+		_, _ = io.Copy(io.Discard, from) // padding
+	})
+	err := j.ask(ctx, host, bringLine(place), nil, to)
+	_ = to.Close()
+	wait.Wait()
+	if err != nil {
+		return err
+	}
+	return unpacked
+}
+
+// worker runs one worker until it ends. It is started again if a transient answer kept
+// it from starting. started is called when it runs or will not.
 func (j *job) worker(i int, host, place string, started func()) {
 	defer started()
-	if j.quitting() {
-		j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Removed, Reason: "before it had begun", Exit: -1})
-		return
-	}
-	//nolint:contextcheck // a worker outlives the call that has started it; Remove ends it
+	ctx, cut := context.WithCancel(context.Background()) // of the pauses between attempts
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cut()
+	wait.Go(func() {
+		select {
+		case <-j.told:
+		case <-ctx.Done():
+		}
+		cut()
+	})
+	c := batch.Change{State: batch.Removed, Reason: "before it had begun", Exit: -1}
+	_ = batch.Retry(ctx, j.system.name, func() error { // c says how it ended
+		if j.quitting() {
+			return nil
+		}
+		if c = j.attempt(i, host, place, started); c.State == batch.Failed && j.Last(i).State == batch.Queued {
+			return errors.New(c.Reason)
+		}
+		return nil
+	}, nil)
+	c.Time, c.Worker = time.Now(), i
+	j.Note(c)
+}
+
+// attempt is one start of a worker.
+func (j *job) attempt(i int, host, place string, started func()) batch.Change {
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
 	cmd := j.reach(ctx, host, runLine(place, i, j.id(i)))
@@ -141,8 +172,7 @@ func (j *job) worker(i int, host, place string, started func()) {
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Failed, Reason: err.Error(), Exit: -1})
-		return
+		return batch.Change{State: batch.Failed, Reason: err.Error(), Exit: -1}
 	}
 	ended := make(chan struct{})
 	var wait sync.WaitGroup
@@ -151,7 +181,7 @@ func (j *job) worker(i int, host, place string, started func()) {
 	err := cmd.Wait()
 	close(ended)
 	wait.Wait()
-	j.Note(j.outcome(i, err, last+"\n"+words.String()))
+	return j.outcome(i, err, last+"\n"+words.String())
 }
 
 // outcome says how a worker has ended, whose connection ended with err after

@@ -116,7 +116,7 @@ func (j *job) clear(ctx context.Context) error {
 	var wait sync.WaitGroup
 	for i, h := range hosts {
 		wait.Go(func() {
-			err := j.ask(ctx, h, sweepLine(j.sub.Tag), nil, io.Discard)
+			err := batch.Retry(ctx, j.system.name, func() error { return j.ask(ctx, h, sweepLine(j.sub.Tag), nil, io.Discard) }, nil)
 			if place, tried := j.sub.Places[h]; place != "" || !tried { // else it was never reached: there is nothing
 				errs[i] = err
 			}

@@ -76,7 +76,7 @@ func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	for i, h := range hosts {
 		wait.Go(func() {
 			atOnce <- struct{}{}
-			errs[i] = j.prepare(ctx, h, &w)
+			errs[i] = batch.Retry(ctx, s.name, func() error { return j.prepare(ctx, h, &w) }, nil)
 			<-atOnce
 		})
 	}

@@ -18,6 +18,13 @@ const (
 	// unseen is how long a task may run without a sign in the folder before it is looked
 	// at through srun: shared file systems show new files late.
 	unseen = 4 * time.Second
+	// tryFor is for how long a worker is tried to be brought to its node. Each try is a
+	// job step, so that the pauses between them are longer than those of other requests.
+	tryFor   = 5 * time.Minute
+	tryEvery = time.Minute
+	// mostFreed is how often a worker is released that Slurm could not start: its own limit
+	// (max_batch_requeue) is 5.
+	mostFreed = 5
 	// leaving is how long Slurm may take to end tasks: its KillWait is 30 s.
 	leaving = 2 * time.Minute
 )
@@ -122,8 +129,12 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 	c.Worker, c.JobID = n, j.id(n)
 	last := j.Last(n)
 	switch {
-	case c.State == batch.Running && !j.isShared(n):
-		if time.Since(c.Time) < unseen {
+	case c.State == batch.Held && r.Reason == launchFailed && j.release(ctx, n):
+		c.State = batch.Queued
+	case c.State == batch.Running && j.isShared(n):
+		j.sawSign(n, c.Host)
+	case c.State == batch.Running:
+		if time.Since(c.Time) < unseen || j.seen(c.Host) {
 			return // whether it runs is not known yet
 		}
 		if j.crew != nil {
@@ -198,25 +209,96 @@ func (j *job) isCarried(n int) bool {
 	return j.carried[n]
 }
 
+// sawSign notes that a worker has left its sign in the folder that its node shares.
+func (j *job) sawSign(n int, host string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.carried[n] {
+		j.sees[host] = true
+	}
+}
+
+// seen tells whether a node is known to see the submission's folder: a task of it that
+// has left no sign there is still starting.
+func (j *job) seen(host string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sees[host]
+}
+
+// launchFailed is why Slurm holds a job that a node, busy as it was, did not start in time.
+const launchFailed = "launch_failed_requeued_held"
+
+// release lets Slurm start a worker again that it could not start, and returns false if
+// that was done too often.
+func (j *job) release(ctx context.Context, n int) bool {
+	j.mu.Lock()
+	often := j.freed[n] >= mostFreed
+	j.mu.Unlock()
+	if often {
+		return false
+	}
+	if _, err := batch.Run(ctx, nil, "scontrol", "release", j.id(n)); err != nil {
+		_, transient := batch.TransientAnswer(system, err.Error())
+		return transient // it is asked again
+	}
+	j.mu.Lock()
+	j.freed[n]++
+	j.mu.Unlock()
+	return true
+}
+
+// A try is what is known of bringing a worker to its node.
+type try struct {
+	first time.Time // of all attempts
+	next  time.Time // before which there is no other one
+	count int
+	under bool // the crew is with it
+}
+
 // carry sends the crew to a worker whose node does not see the folder.
 func (j *job) carry(n int, number string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.asked[n] || j.crew == nil {
+	t := j.tries[n]
+	if t.under || j.crew == nil || time.Now().Before(t.next) {
 		return
 	}
-	j.asked[n], j.carried[n], j.tasks[n] = true, true, number
+	if t.count == 0 {
+		t.first = time.Now()
+	}
+	t.under = true
+	j.tries[n], j.carried[n], j.tasks[n] = t, true, number
 	j.busy++
-	j.crew.Start(n, func(carried bool, err error) {
+	j.crew.Start(n, func(started bool, err error) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.busy--
-		j.carried[n] = carried
-		if err != nil {
+		j.carried[n] = started
+		switch {
+		case started && err != nil:
 			j.failed = errors.Join(j.failed, err)
 			j.Note(batch.Change{Time: time.Now(), Worker: n, State: batch.Failed, Exit: -1, Reason: err.Error()})
+		case !started:
+			j.tryAgain(n, err)
 		}
 	})
+}
+
+// tryAgain notes an attempt to bring a worker that brought nothing. Whether there is
+// another one is decided by what Slurm says of its job then. The caller holds j.mu.
+func (j *job) tryAgain(n int, err error) {
+	t := j.tries[n]
+	t.under, t.count = false, t.count+1
+	t.next = time.Now().Add(min(unseen<<min(t.count-1, 8), tryEvery))
+	j.tries[n] = t
+	if err == nil {
+		return
+	}
+	_, transient := batch.TransientAnswer(system, err.Error())
+	if !transient || time.Since(t.first) > tryFor {
+		j.Note(batch.Change{Time: time.Now(), Worker: n, State: batch.Failed, Exit: -1, Reason: err.Error()})
+	}
 }
 
 // forgotten notes a worker that Slurm does not know any more. Where it could, it
@@ -266,7 +348,7 @@ func (j *job) Remove(ctx context.Context) error {
 	defer tick.Stop()
 	begin, told := time.Now(), time.Time{}
 	for {
-		said, err := batch.Run(ctx, nil, "squeue", "--noheader", "--name="+j.sub.Tag, "--format=%A")
+		said, err := batch.Ask(ctx, system, "squeue", "--noheader", "--name="+j.sub.Tag, "--format=%A")
 		if err != nil {
 			return err
 		}

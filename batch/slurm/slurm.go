@@ -30,10 +30,10 @@ type System struct{}
 // New returns the system.
 func New() *System { return &System{} }
 
-const name = "Slurm"
+const system = "Slurm"
 
 // Name implements batch.System.
-func (*System) Name() string { return name }
+func (*System) Name() string { return system }
 
 // A job is a submission: one job array, or several where Slurm's MaxArraySize is
 // less than the workers.
@@ -44,17 +44,19 @@ type job struct {
 	// overlap is overlaps, asked once.
 	overlap func() bool
 
-	mu      sync.Mutex     // guards what follows
-	tasks   map[int]string // Slurm's number of the job of each worker that runs
-	asked   map[int]bool   // workers that the crew was sent to
-	carried map[int]bool   // workers that run in a step, where Slurm does not see their ends
-	busy    int            // workers that the crew is with
-	failed  error          // outputs that are not here
-	closed  bool           // the ledger
+	mu      sync.Mutex      // guards what follows
+	tasks   map[int]string  // Slurm's number of the job of each worker that runs
+	tries   map[int]try     // of the crew, for each worker that it was sent to
+	carried map[int]bool    // workers that run in a step, where Slurm does not see their ends
+	sees    map[string]bool // nodes that are known to see the submission's folder
+	freed   map[int]int     // how often a worker was released that Slurm could not start
+	busy    int             // workers that the crew is with
+	failed  error           // outputs that are not here
+	closed  bool            // the ledger
 }
 
 func newJob(sub *batch.Submission) *job {
-	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, overlap: sync.OnceValue(overlaps), tasks: map[int]string{}, asked: map[int]bool{}, carried: map[int]bool{}}
+	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, overlap: sync.OnceValue(overlaps), tasks: map[int]string{}, tries: map[int]try{}, carried: map[int]bool{}, sees: map[string]bool{}, freed: map[int]int{}}
 }
 
 // shared is the copy of the program that nodes may see.
@@ -69,7 +71,7 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub, err := batch.Begin(name, &w)
+	sub, err := batch.Begin(system, &w)
 	if err != nil {
 		return nil, err
 	}
@@ -103,15 +105,7 @@ func (j *job) submit(ctx context.Context, w *batch.Work) error {
 			return err
 		}
 		last := min(first+j.sub.Step, w.Count) - first - 1
-		// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
-		said, err := batch.Run(bounded, strings.NewReader(s.sent), "sbatch", "--parsable", "--array=0-"+strconv.Itoa(last),
-			"--job-name="+j.sub.Tag, "--comment="+comment(w.Name), "--input=/dev/null", "--output=/dev/null", "--error=/dev/null", "--chdir=/")
-		cancel()
-		if err != nil {
-			return err
-		}
-		id, err := submitted(said)
+		id, err := j.array(ctx, s.sent, w.Name, last)
 		if err != nil {
 			return err
 		}
@@ -124,6 +118,44 @@ func (j *job) submit(ctx context.Context, w *batch.Work) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// array submits one job array, once: where an answer leaves open whether Slurm has it,
+// the queue is asked before it is submitted again.
+func (j *job) array(ctx context.Context, text, name string, last int) (id string, err error) {
+	// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
+	defer cancel()
+	err = batch.Retry(ctx, system, func() error {
+		said, err := batch.Run(ctx, strings.NewReader(text), "sbatch", "--parsable", "--array=0-"+strconv.Itoa(last),
+			"--job-name="+j.sub.Tag, "--comment="+comment(name), "--input=/dev/null", "--output=/dev/null", "--error=/dev/null", "--chdir=/")
+		if err == nil {
+			id, err = submitted(said)
+		}
+		return err
+	}, func() (bool, error) {
+		fresh, err := j.unnoted(ctx)
+		if err == nil && len(fresh) > 0 {
+			id = fresh[0]
+		}
+		return len(fresh) > 0, err
+	})
+	return id, err
+}
+
+// unnoted returns the arrays of the submission that Slurm has and the submission does not
+// name yet.
+func (j *job) unnoted(ctx context.Context) (ids []string, err error) {
+	said, err := batch.Ask(ctx, system, "squeue", "--noheader", "--states=all", "--name="+j.sub.Tag, "--format=%F")
+	if err != nil {
+		return nil, err
+	}
+	for id := range strings.FieldsSeq(said) {
+		if isNumber(id) && !slices.Contains(j.sub.IDs, id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }
 
 // comment is what people who look at the queue are told.
@@ -184,7 +216,7 @@ func overlaps() bool {
 func arraySize(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	said, err := batch.Run(ctx, nil, "scontrol", "show", "config")
+	said, err := batch.Ask(ctx, system, "scontrol", "show", "config")
 	if err != nil {
 		return 0, err
 	}
@@ -201,7 +233,7 @@ func arraySize(ctx context.Context) (int, error) {
 
 // Find implements batch.System.
 func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
-	sub, err := batch.ReadSubmission(dir, name)
+	sub, err := batch.ReadSubmission(dir, system)
 	if err != nil {
 		return nil, err
 	}
@@ -211,15 +243,11 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 	j := newJob(sub)
 	if !sub.Over {
 		// A kill may have come between sbatch and the note of its number.
-		said, err := batch.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--name="+sub.Tag, "--format=%F")
+		fresh, err := j.unnoted(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for id := range strings.FieldsSeq(said) {
-			if isNumber(id) && !slices.Contains(sub.IDs, id) {
-				sub.IDs = append(sub.IDs, id)
-			}
-		}
+		sub.IDs = append(sub.IDs, fresh...)
 		if sub.Step == 0 {
 			sub.Step = sub.Count
 		}

@@ -61,6 +61,86 @@ func TestSmallSlurm(t *testing.T) {
 	t.Run("Wrong", wrong)
 }
 
+// What a busy Slurm says for a while does not keep workers from running, nor does it
+// make two of one. Programs before the real ones on PATH answer as theirs do then.
+func TestTransientSlurm(t *testing.T) {
+	folder, state := t.TempDir(), t.TempDir()
+	prolog := filepath.Join(state, "prolog")
+	writeScript(t, prolog, "rm "+state+"/prolog-fails 2>/dev/null && exit 1\nexit 0")
+	system := lab.StartSlurm(t, lab.SlurmConfig{CPUs: 4, Extra: "Prolog=" + prolog})
+	system.Use(t)
+	t.Run("LaunchFailed", func(t *testing.T) {
+		if err := os.WriteFile(filepath.Join(state, "prolog-fails"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, j, log := submit(t, batchtest.Place{}, 1, "leave")
+		followed := make(chan error)
+		go func() { followed <- j.Follow(t.Context(), log.Tell) }()
+		batchtest.Await(t, "the node is drained", func() bool {
+			said, _ := batch.Run(t.Context(), nil, "sinfo", "--noheader", "--format=%t")
+			return strings.HasPrefix(said, "drain")
+		})
+		name, err := os.Hostname()
+		if err == nil {
+			name, _, _ = strings.Cut(name, ".")
+			_, err = batch.Run(t.Context(), nil, "scontrol", "update", "NodeName="+name, "State=RESUME")
+		}
+		if err := errors.Join(err, <-followed); err != nil || j.Counts().Ended != 1 {
+			t.Errorf("%v: %+v", err, log.Of(0))
+		}
+	})
+	hide(t, system.Dir, folder)
+	for name, c := range map[string]struct{ program, before, after string }{
+		"Pending":   {program: "srun", before: "echo 'srun: error: Unable to confirm allocation for job 7: Job is pending execution' >&2; exit 1"},
+		"Revoked":   {program: "srun", before: "echo 'srun: error: Task launch for StepId=7.0 failed on node weir: Job credential revoked' >&2; exit 1"},
+		"Submitted": {program: "sbatch", after: "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1"},
+		"Refused":   {program: "sbatch", before: "echo 'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)' >&2; exit 1"},
+		"Queue":     {program: "squeue", before: "echo 'slurm_load_jobs error: Zero Bytes were transmitted or received' >&2; exit 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			busy(t, c.program, c.before, c.after)
+			w, j, log := submit(t, batchtest.Place{Folder: folder}, 2, "leave")
+			if err := errors.Join(j.Follow(t.Context(), log.Tell), j.Remove(t.Context())); err != nil || j.Counts().Ended != 2 {
+				t.Errorf("%v: %+v", err, log.All)
+			}
+			for n := range w.Count {
+				if out, err := os.ReadFile(filepath.Join(w.Dir, "out", strconv.Itoa(n), "stdout")); err != nil || len(out) == 0 {
+					t.Errorf("worker %d left %q: %v", n, out, err)
+				}
+			}
+			if s, err := batch.ReadSubmission(w.Dir, "Slurm"); err != nil || len(s.IDs) != 1 {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
+	}
+}
+
+// busy puts a program before the real one on PATH that is busy at first: in its first
+// two calls it does before, or what the real one does and then after.
+func busy(t *testing.T, program, before, after string) {
+	t.Helper()
+	dir := t.TempDir()
+	real, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := "case \"$*\" in *--help*) exec " + real + " \"$@\";; esac\nmkdir " + dir + "/1 2>/dev/null || mkdir " + dir + "/2 2>/dev/null || exec " + real + " \"$@\"\n"
+	if before != "" {
+		counted += before
+	} else {
+		counted += real + " \"$@\" >/dev/null\n" + after
+	}
+	writeScript(t, filepath.Join(dir, program), counted)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // it is to run
+		t.Fatal(err)
+	}
+}
+
 func submit(t *testing.T, p batchtest.Place, count int, words ...string) (batchtest.Case, batch.Job, *batchtest.Log) {
 	t.Helper()
 	p.System = New()

@@ -133,7 +133,11 @@ func (e *expedition) wait() error {
 	for {
 		select {
 		case err := <-ended:
-			return errors.Join(err, e.remove()) // what is left of it elsewhere
+			if err != nil { // what was brought is merged all the same
+				e.say("weir: %s: %s\n", e.system.Name(), line(err.Error()))
+				e.kept = append(e.kept, err)
+			}
+			return e.remove() // what is left of it elsewhere
 		case <-interrupted:
 			interrupted = nil
 			removing.Go(func() { _ = e.remove() }) // the end tells

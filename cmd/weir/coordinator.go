@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -233,23 +234,29 @@ func forThisUser(ctx context.Context, conf client.Config, s streams) error {
 	if err != nil {
 		return err
 	}
-	if known, err := client.Read(path); err == nil && len(known.URLs) > 0 && known.URLs[0] != conf.URLs[0] {
-		if !isHere(known.URLs[0]) {
-			s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator and --token-file for this one\n", path, line(known.URLs[0]))
-			return nil
-		}
-		if moved := known.Pin == conf.Pin && conf.Pin != ""; !moved && answers(ctx, known) {
-			s.tell("weir: commands of this user ask another coordinator, which runs at %s: it stays so\n"+
-				"weir: for this one start it, and what is to ask it, with a file of its own in the environment: WEIR_CONFIG=FILE\n", line(known.URLs[0]))
-			return nil
-		} else if !moved {
-			s.tell("weir: commands of this user ask this coordinator from now on: the one at %s does not answer any more\n", line(known.URLs[0]))
-		}
+	known, err := client.Read(path)
+	if err != nil || len(known.URLs) == 0 || known.URLs[0] == conf.URLs[0] {
+		return conf.Save(path)
 	}
-	return conf.Save(path)
+	moved := known.Pin == conf.Pin && conf.Pin != ""
+	switch {
+	case !isHere(known.URLs[0]):
+		s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator and --token-file for this one\n", path, line(known.URLs[0]))
+		return nil
+	case !moved && answers(ctx, known):
+		s.tell("weir: commands of this user ask another coordinator, which runs at %s: it stays so\n"+
+			"weir: for this one start it, and what is to ask it, with a file of its own in the environment: WEIR_CONFIG=FILE\n", line(known.URLs[0]))
+		return nil
+	}
+	if err := conf.Save(path); err != nil || moved {
+		return err
+	}
+	s.tell("weir: commands of this user ask this coordinator from now on: the one at %s does not answer any more\n", line(known.URLs[0]))
+	return nil
 }
 
-// answers tells whether a coordinator is there.
+// answers tells whether a coordinator is there. One that accepts a connection and is
+// slow to answer is there: only an address that refuses one, or cannot be reached, is free.
 func answers(ctx context.Context, conf client.Config) bool {
 	conf.Wait = 3 * time.Second
 	c, err := client.New(conf)
@@ -258,7 +265,8 @@ func answers(ctx context.Context, conf client.Config) bool {
 	}
 	defer c.Close()
 	_, err = c.Sites(ctx)
-	return err == nil || wire.Status(err) != 0
+	var slow net.Error
+	return err == nil || wire.Status(err) != 0 || errors.As(err, &slow) && slow.Timeout()
 }
 
 // isHere tells whether a URL is of this machine.

@@ -226,10 +226,7 @@ func (t *troop) dismiss() error {
 		return nil
 	}
 	t.through()
-	var err error
-	for _, c := range t.calls {
-		err = errors.Join(err, c.end(t.ending))
-	}
+	err := t.endCalls()
 	if t.door != nil {
 		err = errors.Join(err, t.door.Close())
 	}

@@ -41,18 +41,34 @@ func follow(job batch.Job, system string, changed func(batch.Change)) *call {
 // longestRemoval is for how long removing workers may take.
 const longestRemoval = 5 * time.Minute
 
-// end removes what is left of a submission, also when all else was interrupted.
-func (c *call) end(ending context.Context) error {
+// end removes what is left of a submission, also when all else was interrupted. lost
+// says what of its workers was not followed, or not brought back: the run has its result
+// all the same.
+func (c *call) end(ending context.Context) (lost, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ending), longestRemoval)
 	defer cancel()
-	err := c.job.Remove(ctx)
+	err = c.job.Remove(ctx)
 	select {
 	case <-c.over:
 	case <-time.After(patience):
 	}
 	c.stop()
 	<-c.over
-	return errors.Join(err, c.ended)
+	return c.ended, err
+}
+
+// endCalls ends the submissions that there are, and warns of what was lost.
+func (t *troop) endCalls() error {
+	var all error
+	for _, c := range t.calls {
+		lost, err := c.end(t.ending)
+		if lost != nil {
+			err = errors.Join(err, t.tell(measure.Event{Time: time.Now().UTC(), Kind: "warning", Text: line(lost.Error())}))
+		}
+		all = errors.Join(all, err)
+	}
+	t.calls = nil
+	return all
 }
 
 // submit submits so many workers from the folder dir.
@@ -83,12 +99,7 @@ func (t *troop) submit(ctx context.Context, dir string, count int) error {
 // call submits the clients of a step, each a job of its own. What is left of the
 // step before is removed.
 func (t *troop) call(ctx context.Context, step scenario.Step) error {
-	var err error
-	for _, c := range t.calls {
-		err = errors.Join(err, c.end(t.ending))
-	}
-	t.calls = nil
-	if err != nil {
+	if err := t.endCalls(); err != nil {
 		return err
 	}
 	return t.submit(ctx, filepath.Join(t.dir, fmt.Sprintf("step-%d", step.Number)), step.Clients)

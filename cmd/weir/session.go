@@ -14,6 +14,7 @@ import (
 	"weir/cluster"
 	"weir/engine"
 	"weir/export"
+	"weir/internal/say"
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
@@ -223,6 +224,10 @@ func (r *session) prepare() (err error) {
 	}
 	if err != nil && r.in.finish.Err() != nil {
 		return fmt.Errorf("%w before the load began: nothing was measured", errFinishing)
+	}
+	if small := workload.Small(r.plan.Work, r.config.Files); err == nil && small > 0 {
+		return r.warn(fmt.Sprintf("%d of %s are smaller than %s of %v: reads of them ask for fewer bytes than workload.part says",
+			small, say.Plural(len(r.config.Files), "file"), say.Plural(max(r.plan.Work.Part.Count, 1), "part"), r.plan.Work.Part.Size))
 	}
 	return err
 }

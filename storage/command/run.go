@@ -193,7 +193,7 @@ func short(got, want int64) error {
 	if got < want {
 		return fmt.Errorf("%w: %d of %d", storage.ErrShort, got, want)
 	}
-	return fmt.Errorf("%w: %d bytes where %d were expected", storage.ErrProtocol, got, want)
+	return fmt.Errorf("%w: %d bytes where %d were expected", storage.ErrSize, got, want)
 }
 
 var errUnknownSize = errors.New("placeholder {size} or {length}: the size of the file is not known")

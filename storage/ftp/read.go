@@ -61,7 +61,7 @@ func (x *call) readWhole(sum hash.Hash) error {
 		return err
 	}
 	x.res.Size = n
-	if n < x.op.Size {
+	if n < x.op.Size { // it may have been cut off: no size was announced
 		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.op.Size)
 	}
 	return nil
@@ -141,11 +141,20 @@ func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 	case limit >= 0 && n > limit:
 		x.hangUp()
 		x.drop() // it is still sending
-		return n, protocolError("more than the %d bytes expected", limit)
+		return n, x.tooMuch(limit)
 	case err != nil:
 		return n, x.brokenOff(err)
 	}
 	return n, x.ended()
+}
+
+// tooMuch is the error of a transfer of more than limit bytes: of a whole file the
+// size is another one, of a part the server has sent what was not asked for.
+func (x *call) tooMuch(limit int64) error {
+	if x.op.Ranges == nil {
+		return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, limit)
+	}
+	return protocolError("more than the %d bytes asked for", limit)
 }
 
 // brokenOff is the error of a transfer that err ended.

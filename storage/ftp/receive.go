@@ -179,7 +179,7 @@ func (s *stream) block(h header) error {
 	dest := b.x.dest
 	b.mu.Unlock()
 	if over {
-		return protocolError("more than the %d bytes expected", b.limit)
+		return b.x.tooMuch(b.limit)
 	}
 	if dest == nil {
 		_, err := s.conn.Discard(h.count, s.discard)

@@ -186,7 +186,7 @@ func TestDifferentSizeIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := client(t, dir)
-	for want, sentinel := range map[int64]error{999: storage.ErrProtocol, 1000: nil, 1001: storage.ErrShort} {
+	for want, sentinel := range map[int64]error{999: storage.ErrSize, 1000: nil, 1001: storage.ErrShort} {
 		_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: want}, &quiet{})
 		if !errors.Is(err, sentinel) {
 			t.Errorf("1000 bytes, %d expected: %v, want %v", want, err, sentinel)

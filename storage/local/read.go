@@ -53,9 +53,9 @@ func (s *service) read(ctx context.Context, path string, op *storage.Op, p stora
 	defer s.free(b)
 	if op.Ranges == nil {
 		err = r.part(*b, storage.Range{Length: size})
-		if err == nil {
-			err = expected(op.Size, size)
-		}
+	}
+	if err == nil {
+		err = storage.CheckSize(op.Size, size)
 	}
 	for _, part := range op.Ranges {
 		if err == nil {
@@ -66,17 +66,6 @@ func (s *service) read(ctx context.Context, path string, op *storage.Op, p stora
 		res.Sum = content.Text(op.Sum, h)
 	}
 	return res, err
-}
-
-// expected compares a file's size with what it should be.
-func expected(want, size int64) error {
-	switch {
-	case want < 0 || want == size:
-		return nil
-	case size < want:
-		return fmt.Errorf("the file has %d bytes, expected are %d: %w", size, want, storage.ErrShort)
-	}
-	return fmt.Errorf("the file has %d bytes, expected are %d: %w", size, want, storage.ErrProtocol)
 }
 
 // A reader reads parts of one file.

@@ -137,12 +137,8 @@ func (t *tree) read(op *storage.Op, res *storage.Result) error {
 	if err != nil {
 		return err
 	}
-	if op.Ranges == nil && op.Size >= 0 && op.Size != n.size {
-		reason := storage.ErrShort
-		if n.size > op.Size {
-			reason = storage.ErrProtocol
-		}
-		return fmt.Errorf("the file has %d bytes, expected are %d: %w", n.size, op.Size, reason)
+	if err := storage.CheckSize(op.Size, n.size); err != nil {
+		return err
 	}
 	ranges := parts(op, n.size)
 	for _, g := range ranges {

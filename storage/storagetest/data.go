@@ -75,6 +75,9 @@ func (s *suite) testRead(t *testing.T) {
 		if !errors.Is(out.err, storage.ErrShort) {
 			t.Errorf("a file of 1000 bytes read as one of 1001 gives %v, want ErrShort", out.err)
 		}
+		if out = s.do(t, c, storage.Op{Kind: storage.Read, Path: p, Size: 999}); !errors.Is(out.err, storage.ErrSize) {
+			t.Errorf("a file of 1000 bytes read as one of 999 gives %v, want ErrSize", out.err)
+		}
 		s.holds(t, c, p, 3, 1000)
 	})
 	t.Run("unknown checksum", func(t *testing.T) {

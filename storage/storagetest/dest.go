@@ -58,7 +58,7 @@ func (s *suite) testDest(t *testing.T) {
 		s.unless(t, ExpectedSize)
 		op := read
 		op.Size++
-		if out := s.do(t, c, op); storage.Classify(out.err) != storage.Short {
+		if out := s.do(t, c, op); !errors.Is(out.err, storage.ErrShort) {
 			t.Errorf("a file of %d bytes read as one of %d: %v, want ErrShort", size, op.Size, out.err)
 		}
 	})

@@ -25,6 +25,7 @@ type request struct {
 	method string
 	path   string // below the target, unescaped
 	slash  bool   // the path is a folder's
+	bare   bool   // the target itself, without a slash at its end
 	extra  string // more header lines
 	ranged bool
 	from   int64 // ranged: first byte
@@ -211,6 +212,9 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 
 func (x *call) appendTarget(b []byte, r *request) []byte {
 	b = append(b, x.c.s.root...)
+	if r.bare && len(x.c.s.root) > 0 {
+		return append(b, x.c.s.query...)
+	}
 	b = append(b, '/')
 	b = appendPath(b, r.path)
 	if r.slash && b[len(b)-1] != '/' {

@@ -223,6 +223,16 @@ func parseContentRange(b []byte) (first, last, total int64, ok bool) {
 	return first, last, total, ok
 }
 
+// parseUnsatisfied reads the size of the file from "bytes */1000", which comes
+// with status 416 (RFC 9110, 14.4).
+func parseUnsatisfied(b []byte) (size int64, ok bool) {
+	rest, found := bytes.CutPrefix(b, []byte("bytes */"))
+	if !found {
+		return 0, false
+	}
+	return parseDecimal(rest)
+}
+
 // is compares with a word in lower case, whatever the case of b.
 func is(b []byte, lower string) bool {
 	if len(b) != len(lower) {

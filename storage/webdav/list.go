@@ -45,7 +45,7 @@ func (p *portions) Read(b []byte) (int, error) {
 
 const propfind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/></prop></propfind>`
 
-// list is PROPFIND or, where that is not known, a GET of the folder.
+// list is PROPFIND or, where that gives no listing, a GET of the folder.
 func (x *call) list() error {
 	if x.c.s.noPropfind.Load() {
 		return x.listIndex()
@@ -57,38 +57,37 @@ func (x *call) list() error {
 	if err != nil {
 		return err
 	}
-	switch x.head.status {
-	case http.StatusMultiStatus:
+	status := x.head.status
+	if status == http.StatusMultiStatus {
 		x.reach(storage.Opened)
 		return x.listBody(l, func(r io.Reader) ([]storage.Entry, error) {
 			return parseMultistatus(r, x.folder())
 		})
-	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		if err := x.refuse(l); errors.Is(err, storage.ErrBusy) { // XRootD's, and of this request only
-			return err
-		}
-		x.c.s.noPropfind.Store(true)
-		return x.listIndex()
 	}
-	return x.refuse(l)
+	refused := x.refuse(l)
+	if errors.Is(refused, storage.ErrBusy) || !indexed(status) { // XRootD's busy is of this request only
+		return refused
+	}
+	err = x.listIndex()
+	if err == nil || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented {
+		x.c.s.noPropfind.Store(true)
+	}
+	if status == http.StatusForbidden || status == http.StatusNotFound {
+		if err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, storage.ErrRedirected) {
+			return refused
+		}
+	}
+	return err
 }
 
-// listIndex reads the listing that a server makes for browsers, if it is one
-// for programs.
-func (x *call) listIndex() error {
-	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path, slash: true})
-	if err != nil {
-		return err
+// indexed tells whether a server that answers PROPFIND with status may still have a
+// listing for browsers. Caddy answers any method with 200.
+func indexed(status int) bool {
+	switch status {
+	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+		return true
 	}
-	if x.head.status != http.StatusOK {
-		return x.refuse(l)
-	}
-	if ctype, _, _ := strings.Cut(string(x.head.ctype), ";"); !is([]byte(strings.TrimSpace(ctype)), "application/json") {
-		x.skip(l)
-		return fmt.Errorf("the server knows no PROPFIND, and its listing is %q, not application/json: %w", ctype, errors.ErrUnsupported)
-	}
-	x.reach(storage.Opened)
-	return x.listBody(l, parseIndex)
+	return false
 }
 
 // folder returns the path that the listing is about, as hrefs have it.
@@ -235,40 +234,4 @@ func entryName(name string) (string, error) {
 		return "", protocolError("entry named %q", clip([]byte(name), 200))
 	}
 	return name, nil
-}
-
-// parseIndex reads nginx's listing in JSON.
-func parseIndex(r io.Reader) ([]storage.Entry, error) {
-	part := &portions{r, maxEntry}
-	d := json.NewDecoder(part)
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil, protocolError("listing: no list: %v %v", t, err)
-	}
-	var entries []storage.Entry
-	for d.More() {
-		item := struct {
-			Name, Type string
-			Size       *int64
-		}{}
-		if err := d.Decode(&item); err != nil {
-			return nil, listingError(err)
-		}
-		part.next()
-		name, err := entryName(item.Name)
-		if err != nil {
-			return nil, err
-		}
-		e := storage.Entry{Name: name, Size: -1, Dir: item.Type == "directory"}
-		if item.Size != nil && *item.Size >= 0 && !e.Dir {
-			e.Size = *item.Size
-		}
-		if len(entries) == maxEntries {
-			return nil, protocolError("more than %d entries", maxEntries)
-		}
-		entries = append(entries, e)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, listingError(err)
-	}
-	return entries, nil
 }

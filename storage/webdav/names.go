@@ -1,6 +1,7 @@
 package webdav
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -74,8 +75,11 @@ func (x *call) removeFolder() error {
 	if err := x.list(); err != nil {
 		return err
 	}
-	n := len(x.res.Entries)
-	x.res.Entries = nil
+	n, incomplete := len(x.res.Entries), x.res.Incomplete
+	x.res.Entries, x.res.Incomplete = nil, false
+	if incomplete {
+		return fmt.Errorf("the server has no PROPFIND, and its listing for browsers may leave files out: the folder is not removed: %w", errors.ErrUnsupported)
+	}
 	if n > 0 {
 		return fmt.Errorf("%w: %d entries", syscall.ENOTEMPTY, n)
 	}

@@ -128,6 +128,75 @@ func FuzzMultistatus(f *testing.F) {
 	})
 }
 
+// FuzzPage: whatever a page holds, its entries are names in the folder itself.
+func FuzzPage(f *testing.F) {
+	for _, text := range []string{
+		`<a href="a.root">a.root</a>`, `<A HREF='b%20c.dat'>`, `<a class=x href=./amp&amp;%3cx%3e.dat>`, `<a href="/data/sub%20dir/">`,
+		`<a href="../">`, `<a href="%2e%2e">`, `<a href="a%2fb">`, `<a href="?C=N;O=D">`, `<a href="http://evil.example/data/x">`, `<a href="//evil.example/data/x">`,
+		`<a href="sub/../../x">`, `<a href="..hidden">`, `<!-- <a href="no"> --><script>"<a href='no'>"</script ><a href="yes">`,
+		`<a href="a"b`, `<a href`, `<a href=`, `<a =x href=y>`, `<a href="javascript:alert(1)">`, `<a href="a:b.dat">`, `<a href="%00">`, `<a href="%zz">`, "<a\x00href=x>",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		entries, err := parsePage(strings.NewReader(text), pageBase(t))
+		checkEntries(t, entries, err)
+		for _, e := range entries {
+			if e.Size >= 0 || strings.ContainsAny(e.Name, "/\x00") || e.Name == ".." || e.Name == "." || e.Name == "" {
+				t.Errorf("entry %+v of %q", e, text)
+			}
+		}
+	})
+}
+
+func pageBase(t *testing.T) *url.URL {
+	t.Helper()
+	base, err := url.Parse("http://host.example:8080/data/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
+
+func TestPage(t *testing.T) {
+	for text, want := range map[string][]storage.Entry{
+		`<a href="a.root">`:                              {{Name: "a.root", Size: -1}},
+		`<A CLASS=x HREF='b%20c.dat'>`:                   {{Name: "b c.dat", Size: -1}},
+		`<a href=./amp&amp;%3cx%3e.dat>`:                 {{Name: "amp&<x>.dat", Size: -1}},
+		`<a href="/data/sub%20dir/">`:                    {{Name: "sub dir", Size: -1, Dir: true}},
+		`<a href="/%64ata/x">`:                           {{Name: "x", Size: -1}},
+		`<a href="http://host.example:8080/data/x">`:     {{Name: "x", Size: -1}},
+		`<a href="x"><a href="x">`:                       {{Name: "x", Size: -1}},
+		`<a href="%">`:                                   nil,
+		`<a href="../"><a href="/"><a href="">`:          nil,
+		`<a href="%2e%2e"><a href="a%2fb">`:              nil,
+		`<a href="sub/x"><a href="../other/x">`:          nil,
+		`<a href="?C=N;O=D"><a href="x?y"><a href="#z">`: nil,
+		`<a href="https://host.example:8080/data/x">`:    nil,
+		`<a href="http://host.example/data/x">`:          nil,
+		`<a href="//evil.example/data/x">`:               nil,
+		`<a href="http://u@host.example:8080/data/x">`:   nil,
+		`<a href="javascript:x"><abbr href="x">`:         nil,
+		`<!-- <a href="no"> --><STYLE><a href="no"></style><script>'<a href="no">'</SCRIPT><a href="yes">`: {{Name: "yes", Size: -1}},
+	} {
+		got, err := parsePage(strings.NewReader(text), pageBase(t))
+		if err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := parsePage(&forever{text: "<a href=x>", n: new(int64)}, pageBase(t)); !errors.Is(err, storage.ErrProtocol) {
+		t.Errorf("a page without an end: %v", err)
+	}
+}
+
+func TestIndexOfCaddy(t *testing.T) {
+	got, err := parseIndex(strings.NewReader(`[{"name":"sub dir/","size":4096,"url":"./sub%20dir/","is_dir":true,"is_symlink":false},{"name":"a","size":7,"is_dir":false,"is_symlink":false},{"name":"l","size":9,"is_dir":false,"is_symlink":true}]`))
+	want := []storage.Entry{{Name: "sub dir", Size: -1, Dir: true}, {Name: "a", Size: 7}, {Name: "l", Size: -1}}
+	if err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
 func FuzzIndex(f *testing.F) {
 	f.Add(`[{"name":"a","type":"file","mtime":"x","size":12},{"name":"d","type":"directory"}]`)
 	f.Add(`[`)

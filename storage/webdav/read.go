@@ -67,19 +67,20 @@ func (x *call) readWhole(sum hash.Hash) error {
 		return x.refuse(l)
 	}
 	x.reach(storage.Opened)
-	if x.head.length > x.op.Size {
-		if err := x.checkSize(l, x.head.length); err != nil {
-			return err
-		}
+	if err := x.checkSize(l, x.head.length); err != nil {
+		return err
 	}
 	n, err := x.take(l, sum, x.op.Size)
 	if err != nil {
 		x.drop(l)
+		if x.op.Size >= 0 && n > x.op.Size {
+			return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, x.op.Size)
+		}
 		return err
 	}
 	x.finish(l)
 	x.res.Size = n
-	if n < x.op.Size {
+	if n < x.op.Size { // it may have been cut off: no size was announced
 		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.op.Size)
 	}
 	return nil
@@ -141,6 +142,11 @@ func (x *call) checkRange(l *link, from, count int64) error {
 		x.drop(l)
 		return protocolError("the server ignored the range %d-%d and sent everything", from, from+count-1)
 	}
+	if h.status == http.StatusRequestedRangeNotSatisfiable {
+		if size, ok := parseUnsatisfied(h.crange); ok && storage.CheckSize(x.op.Size, size) != nil {
+			return x.checkSize(l, size)
+		}
+	}
 	if h.status != http.StatusPartialContent {
 		return x.refuse(l)
 	}
@@ -160,13 +166,9 @@ func (x *call) checkRange(l *link, from, count int64) error {
 // checkSize compares the file's size, if the answer tells it, with what was
 // expected. A body that is not wanted closes the connection.
 func (x *call) checkSize(l *link, size int64) error {
-	want := x.op.Size
-	if want < 0 || size < 0 || size == want {
-		return nil
+	err := storage.CheckSize(x.op.Size, size)
+	if err != nil {
+		x.drop(l)
 	}
-	x.drop(l)
-	if size < want {
-		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, size, want)
-	}
-	return protocolError("the file has %d bytes, not the %d expected", size, want)
+	return err
 }

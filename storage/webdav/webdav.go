@@ -16,8 +16,8 @@
 // there is no TLS and no Op.Sum; otherwise it is read into a shared buffer.
 //
 // A Write is one PUT of Op.Size bytes as package content makes them from
-// Op.Seed. Stat is HEAD, List is PROPFIND (or, where the server knows no
-// PROPFIND, its listing in JSON as nginx makes it), Mkdir is MKCOL, Remove is
+// Op.Seed. Stat is HEAD, List is PROPFIND (or, where that gives no listing, the
+// one that the server makes for browsers, in JSON or HTML), Mkdir is MKCOL, Remove is
 // DELETE, Move is MOVE that does not overwrite (XRootD's HTTP does, whatever it
 // is told), Checksum is HEAD with Want-Digest. Login connects and asks for the
 // head of the target itself: any answer but a refusal or a server's error is

@@ -2,7 +2,6 @@ package xrootd
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"weir/storage"
@@ -140,13 +139,6 @@ func (c *client) forget(l *link) {
 
 // checkSize compares the file's size with what was expected.
 func (x *call) checkSize(f *file) error {
-	want := x.op.Size
 	x.res.Size = f.size
-	switch {
-	case want < 0 || f.size == want:
-		return nil
-	case f.size < want:
-		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, f.size, want)
-	}
-	return protocolError("the file has %d bytes, not the %d expected", f.size, want)
+	return storage.CheckSize(x.op.Size, f.size)
 }

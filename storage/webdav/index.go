@@ -1,0 +1,155 @@
+package webdav
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"weir/storage"
+)
+
+// listIndex reads the listing that a server makes for browsers: in JSON, as nginx
+// (autoindex_format json) and Caddy write it, or the links of an HTML page.
+func (x *call) listIndex() error {
+	r := request{method: http.MethodGet, path: x.op.Path, slash: true, extra: "Accept: application/json, text/html;q=0.9, */*;q=0.1\r\n"}
+	l, err := x.exchange(&r)
+	if err != nil {
+		return err
+	}
+	ctype, _, _ := strings.Cut(strings.ToLower(string(x.head.ctype)), ";")
+	switch ctype = strings.TrimSpace(ctype); {
+	case x.head.status != http.StatusOK:
+		err = x.noIndex(l)
+	case x.elsewhere(l, &r) != "":
+		err = &storage.RedirectError{To: x.elsewhere(l, &r)}
+		x.skip(l)
+	case ctype == "application/json":
+		x.reach(storage.Opened)
+		err = x.listBody(l, parseIndex)
+	case ctype == "text/html" || ctype == "application/xhtml+xml":
+		err = x.listPage(l, &r)
+	default:
+		x.skip(l)
+		err = fmt.Errorf("%w: the folder is answered with content of type %.60q, not with a listing in JSON or HTML: %w", storage.ErrNoListing, ctype, errors.ErrUnsupported)
+	}
+	if x.op.Path == "" && (errors.Is(err, storage.ErrNoListing) || errors.Is(err, storage.ErrProtocol) || errors.Is(err, errNotThere)) && x.isFile() {
+		return fmt.Errorf("the target is a file: %w", syscall.ENOTDIR)
+	}
+	return err
+}
+
+// elsewhere returns the URL, without query, at which the folder was found after
+// redirects, or "" if that is its own. Names of a listing of another place are no
+// names below the target.
+func (x *call) elsewhere(l *link, r *request) string {
+	at := withoutQuery(x.current(r))
+	if l.origin == x.c.s.home && sameFolder(at, withoutQuery(string(x.appendTarget(nil, r)))) {
+		return ""
+	}
+	return l.origin.scheme() + "://" + l.origin.authority + at
+}
+
+// listPage reads a listing in HTML.
+func (x *call) listPage(l *link, r *request) error {
+	x.reach(storage.Opened)
+	base, err := url.Parse(l.origin.scheme() + "://" + l.origin.authority + x.current(r))
+	if err != nil {
+		x.skip(l)
+		return protocolError("listing: %v", err)
+	}
+	x.res.Incomplete = true
+	return x.listBody(l, func(body io.Reader) ([]storage.Entry, error) { return parsePage(body, base) })
+}
+
+func withoutQuery(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	return text
+}
+
+// errNotThere marks a GET of a folder that was answered with 404.
+var errNotThere = errors.New("no such folder")
+
+// noIndex makes an error of an answer to a GET of a folder. Servers that make no
+// listings refuse it with 403 (nginx, Apache, lighttpd) or 404 (Caddy).
+func (x *call) noIndex(l *link) error {
+	status := x.head.status
+	err := x.refuse(l)
+	switch status {
+	case http.StatusForbidden:
+		return fmt.Errorf("%w: %w", storage.ErrNoListing, err)
+	case http.StatusNotFound:
+		return fmt.Errorf("%w: %w", errNotThere, err)
+	}
+	return err
+}
+
+// isFile tells whether the target itself is a file: asked without a slash at its
+// end, it is there and does not become a folder by a redirect.
+func (x *call) isFile() bool {
+	r := request{method: http.MethodHead, bare: true}
+	l, err := x.exchange(&r)
+	if err != nil {
+		return false
+	}
+	x.finish(l)
+	return x.head.status == http.StatusOK && !strings.HasSuffix(withoutQuery(x.current(&r)), "/")
+}
+
+// parseIndex reads a listing in JSON, as nginx or Caddy writes it.
+func parseIndex(r io.Reader) ([]storage.Entry, error) {
+	part := &portions{r, maxEntry}
+	d := json.NewDecoder(part)
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, protocolError("listing: no list: %v %v", t, err)
+	}
+	var entries []storage.Entry
+	for d.More() {
+		var item indexItem
+		if err := d.Decode(&item); err != nil {
+			return nil, listingError(err)
+		}
+		part.next()
+		e, err := item.entry()
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == maxEntries {
+			return nil, protocolError("more than %d entries", maxEntries)
+		}
+		entries = append(entries, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, listingError(err)
+	}
+	return entries, nil
+}
+
+// An indexItem is an entry of a listing in JSON. Type is nginx's, IsDir and IsSymlink
+// are Caddy's, which also ends the names of folders with a slash and gives of a link
+// its own size.
+type indexItem struct {
+	Name      string
+	Type      string
+	Size      *int64
+	IsDir     bool `json:"is_dir"`
+	IsSymlink bool `json:"is_symlink"`
+}
+
+func (i *indexItem) entry() (storage.Entry, error) {
+	e := storage.Entry{Size: -1, Dir: i.IsDir || i.Type == "directory"}
+	name := i.Name
+	if e.Dir {
+		name = strings.TrimSuffix(name, "/")
+	}
+	if i.Size != nil && *i.Size >= 0 && !e.Dir && !i.IsSymlink {
+		e.Size = *i.Size
+	}
+	var err error
+	e.Name, err = entryName(name)
+	return e, err
+}
