@@ -29,11 +29,14 @@ const crowded = 0.15
 const tooCrowded = 0.4
 
 // valid expects a run to be valid and to end with 0. A check of quiet machines may warn where others
-// did use the CPU.
-func (s *stage) valid(r *ran) {
-	if why := alarm(r); why != "" {
-		s.expect(false, "valid expected: %s", why)
+// did use the CPU, and where they used much of it the rig is not played.
+func (s *stage) valid(r *ran) error {
+	why := alarm(r)
+	if why == "" {
+		return nil
 	}
+	s.expect(false, "valid expected: %s", why)
+	return fit(r)
 }
 
 // alarm says what is wrong with a run in which nothing was wrong, "" if nothing is.
@@ -89,9 +92,9 @@ func fit(r *ran) error {
 }
 
 // limited expects that the first bottleneck is one of resources. On a machine of which others used much,
-// that it cannot be known is right as well, and the rig is not played.
+// it is right as well that the CPU is the limit, or that it cannot be known: then the rig is not played.
 func (s *stage) limited(r *ran, resources ...string) error {
-	if r.limit().Resource == "unknown" && !slices.Contains(resources, "unknown") {
+	if is := r.limit().Resource; (is == "unknown" || is == "cpu") && !slices.Contains(resources, is) {
 		if err := fit(r); err != nil {
 			return err
 		}

@@ -137,9 +137,8 @@ func chunked(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	s.valid(r)
 	s.near("bytes of each read", float64(r.sum.moved)/max(1, float64(r.sum.done)), float64(w.size), 0.02)
-	return nil
+	return s.valid(r)
 }
 
 func parts(ctx context.Context, s *stage, c spec) error {

@@ -113,9 +113,8 @@ func healthyOn(ctx context.Context, s *stage, kind string, tls bool) error {
 	if err != nil {
 		return err
 	}
-	s.valid(r)
 	s.expect(!r.peaks(), "no peak expected: clients that think bring more in proportion")
-	return nil
+	return s.valid(r)
 }
 
 func ipv6(ctx context.Context, s *stage) error {

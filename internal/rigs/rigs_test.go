@@ -33,11 +33,11 @@ func TestRigs(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			lab.Need(t, r.needs...)
 			res := play(t.Context(), &r, options{weir: weir, short: true}, t.Output())
+			if res.skipped != "" {
+				t.Skip(res.skipped) // the machine is too busy for it
+			}
 			for _, m := range res.missed {
 				t.Errorf("%s: %s", r.truth, m)
-			}
-			if res.skipped != "" {
-				lab.Without(t, r.name, res.skipped)
 			}
 		})
 	}
