@@ -15,7 +15,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test lint needs bench chaos golden clean web
+.PHONY: build demo test lint needs bench rigs chaos golden clean web
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -77,6 +77,9 @@ $(LINT): Makefile
 
 bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about forty minutes)
 	go run ./internal/bench -weir $(BIN)/weir -out docs/benchmarks.md
+
+rigs: needs build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (about half an hour)
+	go run ./internal/rigs -weir $(BIN)/weir -out docs/truth.md
 
 screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best on a machine that does nothing else)
 	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v

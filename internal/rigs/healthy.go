@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"weir/lab"
+)
+
+// A healthyRun is a run in which nothing was wrong.
+type healthyRun struct {
+	kind  string
+	alarm string // what weir found wrong, "" if nothing
+	says  string
+}
+
+// A healthyCase is one kind of healthy runs.
+type healthyCase struct {
+	name     string
+	scenario string
+}
+
+// calm are the phases of healthy runs: as short as a run may be that is to be valid.
+const calm = "ramp: 100ms, settle: 200ms, drain: 2s"
+
+// tryHealthy does as many healthy runs as are asked for, of all kinds in turn.
+func tryHealthy(ctx context.Context, o options, log io.Writer) (all []healthyRun, err error) {
+	if o.healthy == 0 {
+		return nil, nil
+	}
+	s, err := newStage(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.close() }() // what is left is in a temporary folder
+	cases, err := healthyCases(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for n := 0; len(all) < o.healthy && n < 2*o.healthy; n++ {
+		c := cases[n%len(cases)]
+		ctx, cancel := context.WithTimeout(ctx, longest)
+		r, err := s.run(ctx, fmt.Sprintf("seed: %d\n%s", n+1, c.scenario))
+		cancel()
+		if err != nil {
+			return all, err
+		}
+		if fit(r) != nil {
+			continue // whatever is said of it: others had the machine
+		}
+		h := healthyRun{kind: c.name, alarm: alarm(r), says: r.says()}
+		if h.alarm == "" {
+			h.alarm = blames(r)
+		}
+		all = append(all, h)
+		if h.alarm != "" {
+			_, _ = fmt.Fprintf(log, "FALSE ALARM  healthy run %d, %s: %s\n", len(all), h.kind, h.alarm)
+		} else if len(all)%20 == 0 {
+			_, _ = fmt.Fprintf(log, "%d healthy runs\n", len(all))
+		}
+	}
+	return all, ctx.Err()
+}
+
+// blames says which limit a run names that cannot be there: clients that think leave the service
+// idle. Where others used much of the CPU, it may be full.
+func blames(r *ran) string {
+	l := r.limit()
+	if r.peaks() {
+		return "a peak where there is none"
+	}
+	if strings.HasPrefix(l.Resource, "cpu") && r.foreign > crowded {
+		return ""
+	}
+	switch l.Resource {
+	case "", "latency", "none", "unknown":
+		return ""
+	}
+	return "limit " + l.Resource + " where there is none"
+}
+
+// healthyCases starts servers and returns what is done with them.
+func healthyCases(ctx context.Context, s *stage) (all []healthyCase, err error) {
+	add := func(name string, w *site, work, load, more string) {
+		files := ""
+		if strings.HasPrefix(work, "kind: read") || strings.Contains(work, "stat") {
+			if files, err = s.list(w, true); err != nil {
+				return
+			}
+		}
+		text := fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", w.url, files, work, load, calm, more)
+		all = append(all, healthyCase{name, text})
+	}
+	const one, two = "clients: [4], hold: 3s", "clients: [2, 4], hold: 3s"
+	c := lab.NginxConfig{}
+	c.TLS = true
+	w, nginx, err := s.nginx(ctx, c, 32, 64<<10)
+	if err != nil {
+		return nil, err
+	}
+	add("reads from nginx", w, "kind: read, think: 5ms", two, "")
+	add("writes to nginx", w, "kind: write, size: 64KiB, think: 5ms", one, "")
+	add("stats of nginx", w, "kind: mix, mix: {stat: 1}, think: 4ms", one, "")
+	add("open load on nginx", w, "kind: read", "rate: 200/s, hold: 3s", "")
+	secure := *w
+	secure.url = nginx.URLs["https"]
+	add("reads from nginx over TLS", &secure, "kind: read, think: 5ms", one, "auth: {ca_file: "+nginx.CAFile+"}\n")
+	x, xrd, err := s.xrootd(ctx, 32, 64<<10)
+	if err != nil {
+		return nil, err
+	}
+	add("reads from XRootD", x, "kind: read, think: 5ms", two, "")
+	add("writes to XRootD", x, "kind: write, size: 64KiB, think: 5ms", one, "")
+	http := *x
+	http.url = xrd.URLs["http"]
+	add("reads from XRootD by HTTP", &http, "kind: read, think: 5ms", one, "")
+	a, _, err := s.apache(ctx, 32, 64<<10)
+	if err != nil {
+		return nil, err
+	}
+	add("reads from Apache", a, "kind: read, think: 5ms", two, "")
+	l, _, err := s.lighttpd(ctx, 32, 64<<10, "")
+	if err != nil {
+		return nil, err
+	}
+	add("reads of parts from lighttpd", l, "kind: read, part: {size: 4KiB, count: 4}, think: 5ms", one, "")
+	f, err := s.faulty(spec{Delay: ms(3)})
+	if err != nil {
+		return nil, err
+	}
+	add("reads that are verified", f, "kind: read, verify: 50%, think: 3ms", one, "")
+	add("fresh sessions", f, "kind: read, session: fresh, think: 5ms", one, "")
+	sleep(ctx, 200*time.Millisecond) // what the servers do when they start is no part of a run
+	return all, err
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// backendRigs are of services of several servers.
+func backendRigs() []rig {
+	return []rig{
+		{
+			name: "one-backend-dead", needs: []string{"haproxy"},
+			situation: "HAProxy without health checks before two servers, of which one is not there.",
+			truth:     "Every second request fails. The result is invalid.",
+			play:      oneDead,
+		}, {
+			name:      "one-endpoint-slow",
+			situation: "Two equal endpoints, of which one needs 100 ms for each answer and the other 5.",
+			truth:     "One endpoint is twenty times slower than the other, and is named.",
+			play:      oneSlow,
+		}, {
+			name:      "one-endpoint-dead",
+			situation: "Two equal endpoints, of which one is not there.",
+			truth:     "Half of the clients get nothing. The result is invalid.",
+			play:      oneEndpointDead,
+		}, {
+			name:      "redirected",
+			situation: "The target redirects each GET to another node, as a CDN or a redirector does.",
+			truth:     "All bytes come from the other node, which is named.",
+			play:      redirected,
+		},
+	}
+}
+
+func oneDead(ctx context.Context, s *stage) error {
+	w, err := s.faulty(spec{Delay: ms(5)})
+	if err != nil {
+		return err
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	front, socket, err := s.haproxy(ctx, w, w.host(), "127.0.0.1:"+port)
+	if err != nil {
+		return err
+	}
+	s.ask(ctx, wrk(), front.file(), 4, 2)
+	files, err := s.list(front, true)
+	if err != nil {
+		return err
+	}
+	r, err := s.run(ctx, reads(front, files, "4, 8", "3s", ", verify: 0%")+"balancer: {haproxy: "+socket+"}\n")
+	if err != nil {
+		return err
+	}
+	s.invalid(r)
+	s.between("error ratio", r.step(1).ErrorRatio, 0.2, 0.9)
+	s.expect(r.findings != nil && r.Balance != nil, "the shares of the backends expected")
+	if r.findings != nil && r.Balance != nil {
+		for _, b := range r.Balance.Backends {
+			s.expect(!strings.Contains(b.Name, "s2") || b.Share < 0.1, "the dead backend %s has a share of %.2f", b.Name, b.Share)
+		}
+	}
+	return nil
+}
+
+// twoEndpoints runs reads on two endpoints of one service.
+func (s *stage) twoEndpoints(ctx context.Context, first, second *site) (*ran, error) {
+	files, err := s.list(first, true)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx, fmt.Sprintf("target: [%q, %q]\n%sworkload: {kind: read, verify: 0%%}\nload: {clients: [4, 8], hold: 3s, %s}\n", first.url, second.url, files, brief))
+}
+
+func oneSlow(ctx context.Context, s *stage) error {
+	fast, err := s.faulty(spec{Delay: ms(5)})
+	if err != nil {
+		return err
+	}
+	slow, err := s.faulty(spec{Delay: ms(100)})
+	if err != nil {
+		return err
+	}
+	r, err := s.twoEndpoints(ctx, fast, slow)
+	if err != nil {
+		return err
+	}
+	s.totals(r)
+	a, b := r.server(fast.host()), r.server(slow.host())
+	if a == nil || b == nil || a.Latency == nil || b.Latency == nil {
+		s.expect(false, "the latency of each endpoint expected")
+		return nil
+	}
+	s.between("slow endpoint's p50 over the fast one's", b.Latency.P50/a.Latency.P50, 6, 30)
+	return nil
+}
+
+// server returns what a data server did, nil if it is not there.
+func (f *findings) server(host string) *part {
+	if f == nil {
+		return nil
+	}
+	for i := range f.Servers {
+		if f.Servers[i].Name == host {
+			return &f.Servers[i]
+		}
+	}
+	return nil
+}
+
+func oneEndpointDead(ctx context.Context, s *stage) error {
+	w, err := s.faulty(spec{Delay: ms(5)})
+	if err != nil {
+		return err
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	dead := *w
+	dead.url = "http://127.0.0.1:" + port + "/data"
+	r, err := s.twoEndpoints(ctx, w, &dead)
+	if err != nil {
+		return err
+	}
+	s.totals(r)
+	s.notValid(r)
+	if r.findings == nil {
+		s.fails(r)
+		return nil
+	}
+	x := r.server(strings.TrimSuffix(dead.host(), "/"))
+	s.expect(x != nil && x.Errors > 0, "the dead endpoint's errors expected")
+	return nil
+}
+
+func redirected(ctx context.Context, s *stage) error {
+	node, err := s.faulty(spec{Delay: ms(2)})
+	if err != nil {
+		return err
+	}
+	c := spec{Redirect: strings.TrimSuffix(node.url, "/data")}
+	w, err := s.faulty(c)
+	if err != nil {
+		return err
+	}
+	s.ask(ctx, wrk(), w.file(), 4, 2)
+	files, err := s.list(w, true)
+	if err != nil {
+		return err
+	}
+	r, err := s.run(ctx, reads(w, files, "2, 4", "3s", ", think: 2ms"))
+	if err != nil {
+		return err
+	}
+	var moved int64
+	for _, p := range r.parts() {
+		if p.Name == node.host() {
+			moved = p.Moved
+		}
+	}
+	s.expect(moved > 0 && float64(moved) >= 0.99*float64(r.sum.moved), "all bytes from %s expected: %d of %d", node.host(), moved, r.sum.moved)
+	s.between("error ratio", r.best().ErrorRatio, 0, 0.001)
+	return nil
+}
+
+// parts are the data servers of a run.
+func (f *findings) parts() []part {
+	if f == nil {
+		return nil
+	}
+	return f.Servers
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"weir/lab"
+)
+
+// generatorRigs are of runs that the clients' own machine limits.
+func generatorRigs() []rig {
+	return []rig{
+		{
+			name: "generator-cpu", needs: []string{"nginx", "taskset"},
+			situation: "weir may use one core only and checks all that it reads; nginx sends files of 1 MiB from memory.",
+			truth:     "The generator is the limit, not the service.",
+			play:      generatorCPU,
+		}, {
+			name: "generator-files", short: true, needs: []string{"nginx", "prlimit"},
+			situation: "weir may have 64 open files (hard limit) and is to be 200 clients.",
+			truth:     "The generator cannot do it: it must say so, and not blame the service.",
+			play:      generatorFiles,
+		}, {
+			name: "generator-ports", needs: []string{"root", "ip", "sysctl"},
+			situation: "The generator's machine has 60 ports for outgoing connections, and each read opens one.",
+			truth:     "The generator's ports are the limit, not the service.",
+			play:      generatorPorts,
+		}, {
+			name:      "think-time",
+			situation: "Clients think 100 ms between reads that take 1 ms.",
+			truth:     "The clients' own pauses are the limit: throughput is in proportion to the clients, and the service is idle.",
+			play:      thinkTime,
+		},
+	}
+}
+
+func generatorCPU(ctx context.Context, s *stage) error {
+	w, _, err := s.nginx(ctx, lab.NginxConfig{}, 16, 1<<20)
+	if err != nil {
+		return err
+	}
+	if !s.short {
+		s.ask(ctx, wrk(), w.file(), 4, 2)
+	}
+	r, err := s.runAs(ctx, fmt.Sprintf("target: %s\nfiles: {make: {count: 16, size: 1MiB}}\nworkload: {kind: read, verify: 100%%}\nload: {clients: [1, 2, 4, 8], hold: 3s, %s}\n", w.url, brief),
+		how{wrap: []string{"taskset", "-c", "1"}})
+	if err != nil {
+		return err
+	}
+	s.expect(r.limit().Resource == "generator" || r.limit().Side == "client", "the generator as the limit expected, is %q (%s)", r.limit().Resource, r.limit().Side)
+	s.expect(r.check("generator") != "ok", "the check of the generator must not pass")
+	s.notValid(r)
+	return nil
+}
+
+func generatorFiles(ctx context.Context, s *stage) error {
+	w, _, err := s.nginx(ctx, lab.NginxConfig{}, 16, 64<<10)
+	if err != nil {
+		return err
+	}
+	files, err := s.list(w, true)
+	if err != nil {
+		return err
+	}
+	r, err := s.runAs(ctx, reads(w, files, "20, 200", "2s", ""), how{wrap: []string{"prlimit", "--nofile=64:64"}, flags: []string{"--processes", "1"}})
+	if err != nil {
+		return err
+	}
+	if r.findings == nil {
+		s.fails(r)
+		return nil
+	}
+	s.notValid(r)
+	s.expect(r.limit().Side != "server", "the service must not be blamed (limit %q)", r.limit().Resource)
+	return nil
+}
+
+func generatorPorts(ctx context.Context, s *stage) error {
+	name := fmt.Sprintf("weir-rig-%d", os.Getpid())
+	if out, err := exec.CommandContext(ctx, "ip", "netns", "add", name).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: no network namespace: %s", errSkip, out)
+	}
+	s.stops = append(s.stops, func() error { return exec.Command("ip", "netns", "delete", name).Run() }) //nolint:noctx // also after the rig's time
+	wrap := []string{"ip", "netns", "exec", name}
+	for _, argv := range [][]string{{"ip", "link", "set", "lo", "up"}, {"sysctl", "-q", "-w", "net.ipv4.ip_local_port_range=40000 40059"}} {
+		argv = append(append([]string{}, wrap...), argv...)
+		if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %w: %s", argv, err, out)
+		}
+	}
+	w, err := s.faulty(spec{Address: "127.0.0.1:30001"}, wrap...)
+	if err != nil {
+		return err
+	}
+	files, err := s.list(w, true)
+	if err != nil {
+		return err
+	}
+	r, err := s.runAs(ctx, reads(w, files, "4, 16, 64", "3s", ", session: fresh"), how{wrap: wrap})
+	if err != nil {
+		return err
+	}
+	s.totals(r)
+	s.notValid(r)
+	s.expect(r.limit().Resource == "ports" || r.check("generator") == "fail" || r.check("generator") == "warn",
+		"the generator's ports as the limit expected, is %q", r.limit().Resource)
+	s.expect(r.limit().Side != "server", "the service must not be blamed (limit %q)", r.limit().Resource)
+	return nil
+}
+
+func thinkTime(ctx context.Context, s *stage) error {
+	w, err := s.faulty(spec{Delay: ms(1)})
+	if err != nil {
+		return err
+	}
+	files, err := s.list(w, true)
+	if err != nil {
+		return err
+	}
+	r, err := s.run(ctx, reads(w, files, "4, 8, 16", "3s", ", think: 100ms"))
+	if err != nil {
+		return err
+	}
+	s.totals(r)
+	s.expect(!r.peaks(), "no peak expected")
+	s.near("throughput of 16 clients over that of 4", r.step(3).Throughput/max(1, r.step(1).Throughput), 4, 0.1)
+	return s.limited(r, "latency", "none")
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"weir/lab"
+)
+
+// nginx starts nginx with files of a size.
+func (s *stage) nginx(ctx context.Context, c lab.NginxConfig, files, size int) (*site, *lab.System, error) {
+	sys, err := lab.Nginx(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.system(sys, sys.URL, files, size)
+}
+
+// xrootd starts XRootD, whose files are read by root://.
+func (s *stage) xrootd(ctx context.Context, files, size int) (*site, *lab.System, error) {
+	sys, err := lab.XRootD(ctx, lab.XRootDConfig{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.system(sys, sys.URLs["root"], files, size)
+}
+
+// system makes a site of a system of package lab.
+func (s *stage) system(sys *lab.System, url string, files, size int) (*site, *lab.System, error) {
+	s.stops = append(s.stops, sys.Stop)
+	s.pids = append(s.pids, sys.Pids()...)
+	w := &site{url: url, files: files, size: size}
+	return w, sys, w.fill(sys.WriteFile)
+}
+
+// A daemon is a server that package lab does not have.
+type daemon struct {
+	argv    []string
+	address string
+	cmd     *exec.Cmd
+}
+
+// start starts the server and returns when it accepts connections.
+func (d *daemon) start(ctx context.Context) error {
+	d.cmd = exec.Command(d.argv[0], d.argv[1:]...) //nolint:noctx // ended by kill
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	var said strings.Builder
+	d.cmd.Stdout, d.cmd.Stderr = &said, &said
+	if err := d.cmd.Start(); err != nil {
+		return err
+	}
+	for try := time.Now(); time.Since(try) < 10*time.Second && ctx.Err() == nil; {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
+		if err == nil {
+			return conn.Close()
+		}
+		sleep(ctx, 5*time.Millisecond)
+	}
+	return errors.Join(d.kill(), fmt.Errorf("%s does not answer: %s", d.argv[0], said.String()))
+}
+
+// kill ends the server and its children at once.
+func (d *daemon) kill() error {
+	if d.cmd == nil {
+		return nil
+	}
+	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL) // or it is gone
+	_ = d.cmd.Wait()                                      // says only that it was killed
+	d.cmd = nil
+	return nil
+}
+
+// daemon starts a server with files of a size below a folder of its own. make
+// returns its command line from that folder and a port.
+func (s *stage) daemon(ctx context.Context, files, size int, make func(dir, port string) ([]string, error)) (*site, *daemon, error) {
+	s.count++
+	dir := filepath.Join(s.dir, fmt.Sprintf("server-%d", s.count))
+	if err := os.MkdirAll(filepath.Join(dir, "root/data"), 0o755); err != nil {
+		return nil, nil, err
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	argv, err := make(dir, port)
+	if err != nil {
+		return nil, nil, err
+	}
+	if argv[0], err = program(argv[0]); err != nil {
+		return nil, nil, err
+	}
+	d := &daemon{argv: argv, address: "127.0.0.1:" + port}
+	w := &site{url: "http://" + d.address + "/data", files: files, size: size}
+	err = w.fill(func(name string, content []byte) error {
+		return os.WriteFile(filepath.Join(dir, "root/data", name), content, 0o644)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.stops = append(s.stops, d.kill)
+	if err := d.start(ctx); err != nil {
+		return nil, nil, err
+	}
+	s.pids = append(s.pids, d.cmd.Process.Pid)
+	return w, d, nil
+}
+
+// freePort is a port at which nothing listens, below those that the kernel gives to clients: a
+// server can be away without a client taking its port.
+func freePort(ctx context.Context) (string, error) {
+	for port := 20000 + os.Getpid()%5000; port < 32000; port++ {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:"+strconv.Itoa(port))
+		if err == nil {
+			return strconv.Itoa(port), l.Close()
+		}
+	}
+	return "", errors.New("no free port from 20000 to 32000")
+}
+
+// apache starts Apache.
+func (s *stage) apache(ctx context.Context, files, size int) (*site, *daemon, error) {
+	return s.daemon(ctx, files, size, func(dir, port string) ([]string, error) {
+		conf := `ServerRoot ` + dir + `
+ServerName localhost
+Listen 127.0.0.1:` + port + `
+PidFile ` + dir + `/pid
+ErrorLog ` + dir + `/error.log
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+User nobody
+Group nogroup
+DocumentRoot ` + dir + `/root
+KeepAlive On
+MaxKeepAliveRequests 0
+<Directory ` + dir + `/root>
+Require all granted
+</Directory>
+`
+		path := filepath.Join(dir, "apache.conf")
+		return []string{"apache2", "-f", path, "-DFOREGROUND"}, os.WriteFile(path, []byte(conf), 0o644)
+	})
+}
+
+// lighttpd starts lighttpd; more are lines of its configuration.
+func (s *stage) lighttpd(ctx context.Context, files, size int, more string) (*site, *daemon, error) {
+	return s.daemon(ctx, files, size, func(dir, port string) ([]string, error) {
+		conf := fmt.Sprintf("server.document-root = %q\nserver.port = %s\nserver.bind = \"127.0.0.1\"\nserver.max-keep-alive-requests = 0\n%s\n", dir+"/root", port, more)
+		path := filepath.Join(dir, "lighttpd.conf")
+		return []string{"lighttpd", "-D", "-f", path}, os.WriteFile(path, []byte(conf), 0o644)
+	})
+}
+
+// python starts Python's http.server, which speaks HTTP/1.0 and closes each connection; each request
+// needs so much CPU time more. Without threads it serves one connection after the other.
+func (s *stage) python(ctx context.Context, files, size int, threads bool, burn time.Duration) (*site, *daemon, error) {
+	const script = `
+import http.server, sys, time
+class H(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, *a): super().__init__(*a, directory=sys.argv[1])
+    def log_message(self, *a): pass
+    def do_GET(self):
+        end = time.thread_time() + float(sys.argv[4])
+        while time.thread_time() < end: pass
+        super().do_GET()
+kind = http.server.ThreadingHTTPServer if sys.argv[3] == "true" else http.server.HTTPServer
+kind.request_queue_size = 512
+kind(("127.0.0.1", int(sys.argv[2])), H).serve_forever()
+`
+	return s.daemon(ctx, files, size, func(dir, port string) ([]string, error) {
+		return []string{"/usr/bin/python3", "-c", script, dir + "/root", port, strconv.FormatBool(threads), fmt.Sprint(burn.Seconds())}, nil
+	})
+}
+
+// haproxy starts HAProxy before servers; each of them may have a line of options.
+func (s *stage) haproxy(ctx context.Context, w *site, servers ...string) (*site, string, error) {
+	socket := filepath.Join(s.dir, "haproxy.sock")
+	front, _, err := s.daemon(ctx, 0, 0, func(dir, port string) ([]string, error) {
+		conf := "global\n stats socket " + socket + " mode 600 level operator\ndefaults\n mode http\n option contstats\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n timeout queue 30s\n retries 0\n" +
+			"frontend front\n bind 127.0.0.1:" + port + "\n default_backend back\nbackend back\n balance roundrobin\n option http-server-close\n"
+		for i, line := range servers {
+			conf += fmt.Sprintf(" server s%d %s\n", i+1, line)
+		}
+		path := filepath.Join(dir, "haproxy.cfg")
+		return []string{"haproxy", "-db", "-f", path}, os.WriteFile(path, []byte(conf), 0o644)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	front.files, front.size = w.files, w.size
+	return front, socket, nil
+}
+
+// host is the address of a site, as HOST:PORT.
+func (w *site) host() string {
+	_, rest, _ := strings.Cut(w.url, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
