@@ -150,7 +150,7 @@ func moving(groups []Group, m *Metric, loads []load) (judged []load, warnings []
 			judged = append(judged, l)
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is left out of the overall figure: %s without any %s there", l.text(of), say.Plural(lacks, "run"), m.Title))
+		warnings = append(warnings, fmt.Sprintf("the load of %s is left out of the overall figure: %s %s no %s there", l.text(of), say.Plural(lacks, "run"), say.Either(lacks, "has", "have"), m.Title))
 	}
 	return judged, warnings
 }

@@ -18,7 +18,7 @@ const (
 func (p *Pair) sentence(m *Metric, pairs int) string {
 	o := &p.Overall
 	if o.RunsA == 0 || o.RunsB == 0 {
-		return fmt.Sprintf("%s and %s cannot be compared by %s: no run of one of them tells it for all common steps.", p.A, p.B, m.Title)
+		return fmt.Sprintf("%s and %s cannot be compared by %s: there is no load at which all runs have one.", p.A, p.B, m.Title)
 	}
 	switch o.Result {
 	case TooFew:
@@ -92,11 +92,11 @@ func (p *Pair) method(m *Metric, loads int) string {
 	return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
 }
 
-// Ratios from here on, and from one over least on down, are written as multiples:
-// a percentage of hundreds, or of nearly hundred, is hard to read.
+// Ratios of large and more, and of least and less, are written as multiples: a
+// percentage of hundreds, or of nearly hundred, is hard to read.
 const (
 	large = 2
-	least = 0.1
+	least = 0.01
 )
 
 // way tells in which words a shift is said.

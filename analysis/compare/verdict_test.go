@@ -16,7 +16,7 @@ func TestShiftsInWords(t *testing.T) {
 		{m.Change(92.66), "93 x as high"}, {m.Change(2), "2.0 x as high"}, {m.Change(0.01), "1/100 x as high"}, {m.Change(math.MaxFloat64), "2e+308 x as high"},
 		{m.Signed(1.052), "+5.2%"}, {m.Signed(92.66), "93 x"}, {m.Signed(0.0001), "1/10000 x"}, {m.Signed(0.9), "-10.0%"},
 		{m.Span(1.03, 1.07), "3.0% to 7.0% higher"}, {m.Span(0.9, 0.95), "5.0% to 10.0% lower"}, {m.Span(80, 105), "80 x to 105 x as high"},
-		{m.Span(0.9, 92), "10.0% lower to 92 x as high"}, {m.Span(0.01, 0.05), "1/100 x to 1/20 x as high"}, {m.Span(1, 1), "none"},
+		{m.Span(0.9, 92), "10.0% lower to 92 x as high"}, {m.Span(0.001, 0.005), "1/1000 x to 1/200 x as high"}, {m.Span(1, 1), "none"},
 		{share.Change(3), "300% points higher"}, {share.Span(-0.1, -0.05), "5.0% points to 10.0% points lower"},
 	} {
 		if c.got != c.want {
