@@ -16,23 +16,29 @@ const (
 // sessions counts the sessions that clients made for each operation, and says so
 // where they were to keep theirs: a service may close each connection.
 func (d *data) sessions(f *Findings) {
-	made, ended := 0.0, 0.0
+	made, ended, done := 0.0, 0.0, int64(0)
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		made += s.SessionRate * s.Hold
 		ended += float64(s.Done + s.Errors)
+		done += s.Done
 	}
 	if ended == 0 {
 		return
 	}
 	each := made / ended
 	f.Sessions = &each
-	if d.plan.Work.Session != "kept" || d.plan.Work.Kind == "login" || each < sessionsInPart {
-		return
-	}
 	how := "kept in part"
-	if each >= sessionsNone {
+	switch {
+	case d.plan.Work.Session != "kept" || d.plan.Work.Kind == "login":
+		return
+	case done == 0:
+		f.Work = d.plan.WorkTextWith("session to be kept")
+		return
+	case each >= sessionsNone:
 		how = "not kept"
+	case each < sessionsInPart:
+		return
 	}
 	f.Work = d.plan.WorkTextWith(fmt.Sprintf("session %s (%s made per operation)", how, unit.Significant(each)))
 }

@@ -1,8 +1,11 @@
 package compare
 
 import (
+	"fmt"
+
 	"weir/analysis"
 	"weir/analysis/stats"
+	"weir/internal/say"
 )
 
 // A load is what steps are matched by: clients, or the rate of the open model,
@@ -127,4 +130,31 @@ func stepNumber(s *analysis.Step, m *Metric) (float64, bool) {
 		return 0, false
 	}
 	return m.scale(v)
+}
+
+// moving returns the loads at which all runs that held them have the metric, and
+// warnings of the others. To count only the runs that have it would be to judge a
+// service by the runs in which it worked.
+func moving(groups []Group, m *Metric, loads []load) (judged []load, warnings []string) {
+	of := loadName(groups)
+	for _, l := range loads {
+		lacks := 0
+		for _, g := range groups {
+			for _, r := range g.Runs {
+				by, _ := steps(r.Found)
+				if by[l] == nil {
+					continue
+				}
+				if _, ok := stepNumber(by[l], m); !ok {
+					lacks++
+				}
+			}
+		}
+		if lacks == 0 || m.PerRun() {
+			judged = append(judged, l)
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("the load of %s is left out of the overall figure: %s %s no %s there", l.text(of), say.Plural(lacks, "run"), say.Either(lacks, "has", "have"), m.Title))
+	}
+	return judged, warnings
 }

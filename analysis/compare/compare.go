@@ -45,6 +45,8 @@ type Pair struct {
 	PerRun  []Shift     `json:"per_run"` // metrics that are one number of a run
 	Scatter *float64    `json:"scatter"` // standard deviation from run to run of the first metric; of ratios
 	Finds   *float64    `json:"detectable"`
+
+	pooled int // degrees of freedom of the noise of all variants, where the pair was judged by it
 }
 
 // A StepShift is one step, of the same load in both groups.
@@ -131,16 +133,22 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	if len(loads) == 0 && !metrics[0].PerRun() {
 		return nil, fmt.Errorf("the runs have no step in common: %s; what is one number of a run can be compared: --metric peak,optimum,knee", held(groups))
 	}
-	for i := range groups {
-		values(&groups[i], &metrics[0], loads)
-	}
 	c.Warnings = warnings(groups, loads)
-	for i := range groups[1:] {
-		c.Pairs = append(c.Pairs, pair(&groups[0], &groups[i+1], metrics, loads))
+	judged, left := moving(groups, &metrics[0], loads)
+	c.Warnings = append(c.Warnings, left...)
+	for i := range groups {
+		values(&groups[i], &metrics[0], judged)
 	}
-	c.decide(&metrics[0], len(loads))
-	if n := len(varied(opts.Factors)); n > 1 { // one alone is what the pairs tell
-		c.Effects = effects(groups, opts.Factors, &metrics[0], loads)
+	for i := range groups[1:] {
+		c.Pairs = append(c.Pairs, pair(&groups[0], &groups[i+1], metrics, loads, judged))
+	}
+	several := len(varied(opts.Factors)) > 1 // one alone is what the pairs tell
+	if several {
+		c.pool(&metrics[0], judged)
+	}
+	c.decide(&metrics[0], len(judged))
+	if several {
+		c.Effects = effects(groups, opts.Factors, &metrics[0], judged)
 		c.Verdicts = append(c.Effects.sentences(&metrics[0]), c.Verdicts...)
 	}
 	return c, nil

@@ -177,14 +177,20 @@ func (f *linearFit) estimate(x *Effect, weights []float64, m *Metric) bool {
 	if m.Plain {
 		x.Kind = Difference
 	}
-	if f.degrees < 1 || !(f.deviation > 0) {
+	if f.degrees < 1 {
 		return true
 	}
 	spread := mat.NewVecDense(p, nil)
 	spread.MulVec(f.inverse, l)
 	deviation := f.deviation * math.Sqrt(max(0, mat.Dot(l, spread)))
 	half := stats.Student(float64(f.degrees)) * deviation
-	low, high, t := m.unscale(value-half), m.unscale(value+half), stats.StudentP(value/deviation, float64(f.degrees))
-	x.Low, x.High, x.P = &low, &high, &t
+	low, high, sure := m.unscale(value-half), m.unscale(value+half), 0.0
+	switch {
+	case deviation > 0:
+		sure = stats.StudentP(value/deviation, float64(f.degrees))
+	case math.Abs(value) < 1e-12: // all runs are the same
+		sure = 1
+	}
+	x.Low, x.High, x.P = &low, &high, &sure
 	return true
 }

@@ -151,11 +151,11 @@ func (e *Effects) sentences(m *Metric) []string {
 		head := fmt.Sprintf("%s %s instead of %s", x.Factor, quote(x.Level), quote(x.Against))
 		switch {
 		case x.Low == nil:
-			all = append(all, fmt.Sprintf("%s: %s %s, but how sure that is cannot be said.", head, m.Title, m.Change(x.Value)))
+			all = append(all, fmt.Sprintf("%s: there are too few runs to tell what it does to the %s; repeat the campaign.", head, m.Title))
 		case x.Result == NotShown || x.Result == Alone:
-			all = append(all, fmt.Sprintf("%s: no difference in %s is shown, %s (95%% interval: %s).", head, m.Title, m.Change(x.Value), m.Span(*x.Low, *x.High)))
+			all = append(all, fmt.Sprintf("%s: no difference in %s is shown (95%% interval: %s).", head, m.Title, m.Span(*x.Low, *x.High)))
 		default:
-			all = append(all, fmt.Sprintf("%s is %s: %s %s (95%% interval: %s).", head, x.Result, m.Title, m.Change(x.Value), m.Span(*x.Low, *x.High)))
+			all = append(all, fmt.Sprintf("%s is %s: its %s is %s (95%% interval: %s).", head, x.Result, m.Title, m.Change(x.Value), m.Span(*x.Low, *x.High)))
 		}
 	}
 	for i := range e.Interactions {

@@ -139,7 +139,7 @@ func TestEffectsOfLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !strings.Contains(e.Detail, "repeat the campaign") || !strings.Contains(c.Verdicts[0], "how sure that is cannot be said") {
+	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !strings.Contains(e.Detail, "repeat the campaign") || e.Main[0].Result != TooFew || c.Pairs[0].Result != TooFew {
 		t.Errorf("%+v\n%q", e, c.Verdicts)
 	}
 	// Broken off: two variants in different blocks alone share nothing.

@@ -7,13 +7,14 @@ import (
 	"weir/analysis/stats"
 )
 
-// pair compares b with a: one test of one number a run decides, the steps tell where.
-func pair(a, b *Group, metrics []Metric, loads []load) Pair {
+// pair compares b with a: one test of one number a run, over the loads that are
+// judged, decides; the steps tell where.
+func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 	p := Pair{A: a.Name, B: b.Name, RunsA: len(a.Runs), RunsB: len(b.Runs), Load: loadName([]Group{*a, *b}), Steps: []StepShift{}, PerRun: []Shift{}}
 	first := &metrics[0]
 	paired := blocks(a, b)
 	one := func(m *Metric) sampler {
-		return func(r *Run) (float64, bool) { return number(r, m, loads) }
+		return func(r *Run) (float64, bool) { return number(r, m, judged) }
 	}
 	s := sample(a, b, paired, one(first))
 	p.Blocks = len(s.differences)
@@ -92,7 +93,7 @@ type method struct {
 }
 
 // means tests one number a run, ranks each of many figures.
-func means() method { return method{stats.Permutation, stats.Signs, stats.Mean} }
+func means() method { return method{stats.Cautious, stats.Signs, stats.Mean} }
 func ranks() method { return method{stats.MannWhitney, stats.SignedRank, median} }
 
 func median(x []float64) float64 { return stats.Quantile(x, 0.5) }

@@ -18,37 +18,47 @@ const (
 func (p *Pair) sentence(m *Metric, pairs int) string {
 	o := &p.Overall
 	if o.RunsA == 0 || o.RunsB == 0 {
-		return fmt.Sprintf("%s and %s cannot be compared by %s: no run of one of them tells it for all common steps.", p.A, p.B, m.Title)
+		return fmt.Sprintf("%s and %s cannot be compared by %s: there is no load at which all runs have one.", p.A, p.B, m.Title)
 	}
-	change := m.Change(o.Value)
 	switch o.Result {
 	case TooFew:
-		return fmt.Sprintf("Whether %s and %s differ cannot be said: %s of %s is %s than of %s, but %s.", p.A, p.B, m.Title, p.B, change, p.A, p.tooFew())
+		return fmt.Sprintf("There are too few runs to tell whether %s and %s differ in %s: %s.", p.A, p.B, m.Title, p.tooFew())
 	case Equal:
 		return fmt.Sprintf("%s is the same in all runs of %s and %s.", m.Title, p.A, p.B)
 	}
-	figures := fmt.Sprintf("%s (95%% interval: %s), p %s", change, m.Span(*o.Low, *o.High), equals(*o.Adjusted))
+	sure := "p " + equals(*o.Adjusted)
 	if pairs > 1 {
-		figures += fmt.Sprintf(" corrected for %d comparisons", pairs)
+		sure += fmt.Sprintf(" corrected for %d comparisons", pairs)
 	}
 	if o.Result == NotShown || o.Result == Alone {
-		text := fmt.Sprintf("No difference in %s is shown between %s and %s: that of %s is %s.", m.Title, p.A, p.B, p.B, figures)
+		text := fmt.Sprintf("No difference in %s is shown between %s and %s: the 95%% interval of that of %s is %s, %s.", m.Title, p.A, p.B, p.B, m.Span(*o.Low, *o.High), sure)
 		if p.Finds != nil {
 			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter), unit.Percent(*p.Finds))
 		}
 		return text
 	}
-	return fmt.Sprintf("%s is %s than %s: its %s is %s.", p.B, o.Result, p.A, m.Title, figures)
+	return fmt.Sprintf("%s is %s %s: its %s is %s (95%% interval: %s), %s.", p.B, than(o.Result), p.A, m.Title, m.Change(o.Value), m.Span(*o.Low, *o.High), sure)
 }
 
 // tooFew says why there is no test, and what it takes.
 func (p *Pair) tooFew() string {
-	n, k := p.RunsA, p.RunsB
+	n, k := p.Overall.RunsA, p.Overall.RunsB
 	why := fmt.Sprintf("with %d against %d runs no p can be below %s", n, k, PText(min(1, 2/arrangements(n, k))))
-	if n == 1 && k == 1 {
+	switch {
+	case n == 1 && k == 1:
 		why = "one run each says nothing of how much two runs of the same differ by themselves"
+	case n == 1 || k == 1:
+		why = "one run alone says nothing of how much runs of the same differ by themselves"
 	}
 	return fmt.Sprintf("%s. It takes 4 runs of each; %d are recommended, which tell 5%% apart if runs scatter by 3%%", why, advisedFor)
+}
+
+// than is a result in a sentence: "better than", "different from".
+func than(result string) string {
+	if result == Different {
+		return result + " from"
+	}
+	return result + " than"
 }
 
 func arrangements(n, k int) float64 {
@@ -72,41 +82,62 @@ func (p *Pair) method(m *Metric, loads int) string {
 	switch {
 	case p.Overall.P == nil:
 		return number + "; no test"
+	case p.pooled > 0:
+		return fmt.Sprintf("%s; Student's tests with the noise of all variants (%d degrees of freedom) and with that of the pair, since it has too few runs for a permutation test", number, p.pooled)
 	case p.Blocked:
 		return fmt.Sprintf("%s; permutation test within %d blocks, since the level wandered from block to block", number, p.Blocks)
 	case p.Blocks >= fewestBlocks:
-		return fmt.Sprintf("%s; permutation test of the means, %d runs against %d; the level of the %d blocks did not wander", number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
+		return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d; the level of the %d blocks did not wander", number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
 	}
-	return fmt.Sprintf("%s; permutation test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
+	return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
 }
 
-// Change says a shift in words: "5.2% higher", "0.1 ms lower".
-func (m *Metric) Change(v float64) string {
-	size := m.size(v)
+// Ratios of large and more, and of least and less, are written as multiples: a
+// percentage of hundreds, or of nearly hundred, is hard to read.
+const (
+	large = 2
+	least = 0.01
+)
+
+// way tells in which words a shift is said.
+func (m *Metric) way(v float64) string {
 	switch {
-	case m.up(v) == 0:
-		return "no higher"
-	case m.up(v) > 0:
-		return size + " higher"
+	case !m.Plain && (v >= large || v <= least):
+		return " as high"
+	case m.up(v) < 0:
+		return " lower"
 	}
-	return size + " lower"
+	return " higher"
+}
+
+// Change says a shift in words: "5.2% higher", "0.1 points lower", "92 x as high".
+func (m *Metric) Change(v float64) string {
+	if m.up(v) == 0 {
+		return "no higher"
+	}
+	return m.size(v) + m.way(v)
 }
 
 // Span says an interval of a shift in words: "3.1% to 7.4% higher".
 func (m *Metric) Span(low, high float64) string {
-	switch a, b := m.up(low), m.up(high); {
-	case a > 0 && b > 0:
-		return fmt.Sprintf("%s to %s higher", m.size(low), m.size(high))
-	case a < 0 && b < 0:
-		return fmt.Sprintf("%s to %s lower", m.size(high), m.size(low))
+	a, b := m.up(low), m.up(high)
+	switch {
 	case a == 0 && b == 0:
 		return "none"
+	case a != 0 && b != 0 && m.way(low) == m.way(high):
+		if a < 0 && b < 0 && m.way(low) == " lower" {
+			low, high = high, low
+		}
+		return fmt.Sprintf("%s to %s", m.size(low), m.Change(high))
 	}
 	return fmt.Sprintf("%s to %s", m.Change(low), m.Change(high))
 }
 
-// Signed says a shift for tables: "+5.2%", "-0.3%"; of differences of shares, in points.
+// Signed says a shift for tables: "+5.2%", "-0.3%", "92 x"; of differences of shares, in points.
 func (m *Metric) Signed(v float64) string {
+	if m.way(v) == " as high" {
+		return m.size(v)
+	}
 	sign := "+"
 	if m.up(v) < 0 {
 		sign = "-"
@@ -124,10 +155,27 @@ func (m *Metric) up(v float64) float64 {
 
 // size is how large a shift is, without its sign.
 func (m *Metric) size(v float64) string {
-	if m.Plain {
+	switch {
+	case m.Plain:
 		return percent(math.Abs(v)) + " points"
+	case v >= large:
+		return multiple(v) + " x"
+	case v <= least:
+		return "1/" + multiple(1/v) + " x"
 	}
 	return percent(math.Abs(v - 1))
+}
+
+// multiple is a ratio of 2 or more: with one decimal below 10, and as a power of ten
+// beyond a million.
+func multiple(v float64) string {
+	switch {
+	case v < 9.95:
+		return fmt.Sprintf("%.1f", v)
+	case v < 1e6:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.0e", v)
 }
 
 // percent is a share with one decimal; two below a tenth of a percent, none
