@@ -103,24 +103,24 @@ func onTheWay(sources []count) []count {
 // judge says what the difference means. A source that others use and that has
 // more than the clients is no evidence against them, unless it is a link that
 // the test needs for itself.
-func (s *count) judge(c *Check) {
-	c.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(s.clients), s.source, unit.Bytes(s.there), 100*ratio(s.there-s.clients, s.clients))
-	if s.more > 0 {
-		c.Detail += fmt.Sprintf(", of which the server may have read %s for checksums", unit.Bytes(s.more))
+func (c *count) judge(k *Check) {
+	k.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there), 100*ratio(c.there-c.clients, c.clients))
+	if c.more > 0 {
+		k.Detail += fmt.Sprintf(", of which the server may have read %s for checksums", unit.Bytes(c.more))
 	}
-	switch off := s.off(); {
-	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && s.shared:
-		c.Status = OK
-	case off > 0 && s.more > 0: // how often it reads a file for a checksum is the server's to choose
-		c.unchecked(c.Detail+"; nothing else counted these bytes alone", "set workload.verify to 0, or leave the network interface to the test")
-	case off > 0 && s.shared && s.of.name == loopback:
-		c.unchecked(c.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
-	case off > 0 && s.shared:
-		c.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
-	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && s.seconds < leastLong:
-		c.worsen(Warn, "the throughput may be wrong by %s", unit.Percent(math.Abs(off)))
+	switch off := c.off(); {
+	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && c.shared:
+		k.Status = OK
+	case off > 0 && c.more > 0: // how often it reads a file for a checksum is the server's to choose
+		k.unchecked(k.Detail+"; nothing else counted these bytes alone", "set workload.verify to 0, or leave the network interface to the test")
+	case off > 0 && c.shared && c.of.name == loopback:
+		k.unchecked(k.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
+	case off > 0 && c.shared:
+		k.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
+	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && c.seconds < leastLong:
+		k.worsen(Warn, "the throughput may be wrong by %s", unit.Percent(math.Abs(off)))
 	default:
-		c.worsen(Fail, "the throughput is wrong by %s", unit.Percent(math.Abs(off)))
+		k.worsen(Fail, "the throughput is wrong by %s", unit.Percent(math.Abs(off)))
 	}
 }
 
