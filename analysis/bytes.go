@@ -34,6 +34,7 @@ type count struct {
 	source  string
 	clients float64 // bytes: of the load, and of checks that read back what was written
 	more    float64 // bytes that the source may count besides: of files that the server read again for a check
+	less    float64 // bytes that it may not count: what clients ask, where only answers are counted, and the reverse
 	edges   float64 // bytes of which it is not known whether they moved within the time that was compared
 	there   float64
 	seconds float64
@@ -49,7 +50,7 @@ type count struct {
 // off is by how much the source differs from the clients, as a share of their
 // bytes, beyond what checks and the edges of the time compared explain.
 func (c *count) off() float64 {
-	less, more := c.there+c.edges-c.clients, c.there-c.edges-c.clients-c.more
+	less, more := c.there+c.edges+c.less-c.clients, c.there-c.edges-c.clients-c.more
 	return ratio(min(0, less)+max(0, more), c.clients)
 }
 
@@ -79,30 +80,47 @@ func (d *data) checkBytes() Check {
 			"hold for 3 s or longer, and name the server's machine and processes in hosts")
 		return c
 	}
+	sources = onTheWay(sources)
 	slices.SortStableFunc(sources, func(a, b count) int { return cmp.Compare(math.Abs(a.off()), math.Abs(b.off())) })
 	sources[0].judge(&c)
 	return c
 }
 
+// onTheWay leaves out the interfaces of a host that carried less than the
+// clients moved, if another one of its interfaces carried as much.
+func onTheWay(sources []count) []count {
+	carries := map[string]bool{}
+	for i := range sources {
+		if s := &sources[i]; s.of.what == "interface" && s.off() >= -bytesWarn {
+			carries[s.of.host] = true
+		}
+	}
+	return slices.DeleteFunc(sources, func(s count) bool {
+		return s.of.what == "interface" && s.off() < -bytesWarn && carries[s.of.host]
+	})
+}
+
 // judge says what the difference means. A source that others use and that has
 // more than the clients is no evidence against them, unless it is a link that
 // the test needs for itself.
-func (s *count) judge(c *Check) {
-	c.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(s.clients), s.source, unit.Bytes(s.there), 100*ratio(s.there-s.clients, s.clients))
-	if s.more > 0 {
-		c.Detail += fmt.Sprintf(", of which the server may have read %s for checksums", unit.Bytes(s.more))
+func (c *count) judge(k *Check) {
+	k.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there), 100*ratio(c.there-c.clients, c.clients))
+	if c.more > 0 {
+		k.Detail += fmt.Sprintf(", of which the server may have read %s for checksums", unit.Bytes(c.more))
 	}
-	switch off := s.off(); {
-	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && s.shared:
-		c.Status = OK
-	case off > 0 && s.shared && s.of.name == loopback:
-		c.unchecked(c.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
-	case off > 0 && s.shared:
-		c.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
-	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && s.seconds < leastLong:
-		c.worsen(Warn, "the throughput may be wrong by %s", unit.Percent(math.Abs(off)))
+	switch off := c.off(); {
+	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && c.shared:
+		k.Status = OK
+	case off > 0 && c.more > 0: // how often it reads a file for a checksum is the server's to choose
+		k.unchecked(k.Detail+"; nothing else counted these bytes alone", "set workload.verify to 0, or leave the network interface to the test")
+	case off > 0 && c.shared && c.of.name == loopback:
+		k.unchecked(k.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
+	case off > 0 && c.shared:
+		k.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
+	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && c.seconds < leastLong:
+		k.worsen(Warn, "the throughput may be wrong by %s", unit.Percent(math.Abs(off)))
 	default:
-		c.worsen(Fail, "the throughput is wrong by %s", unit.Percent(math.Abs(off)))
+		k.worsen(Fail, "the throughput is wrong by %s", unit.Percent(math.Abs(off)))
 	}
 }
 
@@ -152,15 +170,16 @@ func (b *byteSums) add(of source, there, expected float64, s *span, like count) 
 		b.index[of] = i
 		like.source, like.of = of.String(), of
 		b.counts = append(b.counts, like)
-		b.counts[i].more = 0
+		b.counts[i].more, b.counts[i].less = 0, 0
 	}
-	b.counts[i].add(there, expected, like.more, s)
+	b.counts[i].more += like.more
+	b.counts[i].less += like.less
+	b.counts[i].add(there, expected, s)
 }
 
-func (c *count) add(there, expected, more float64, s *span) {
+func (c *count) add(there, expected float64, s *span) {
 	c.there += there
 	c.clients += expected
-	c.more += more
 	c.seconds += s.seconds
 	if s.from.Sub(c.until).Abs() <= contiguous {
 		c.edges -= c.open
@@ -201,7 +220,7 @@ func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 
 // addProc adds what the server process p, or the kernel about it, says.
 func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead float64) {
-	b := &d.watched.bytes
+	b, asked := &d.watched.bytes, v.moved*(overhead-1) // at most
 	if p.Sent+p.Received > 0 {
 		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), v.moved, v, count{role: s.Role})
 	}
@@ -211,10 +230,10 @@ func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead flo
 	// files themselves reads nothing else.
 	switch {
 	case d.up == 0:
-		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role})
+		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role, less: asked})
 		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), v.moved*overhead, v, count{partial: true, role: s.Role})
 	case d.down == 0: // a server need not read a file to send it, or to know its checksum, but it may
-		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v, count{partial: true, role: s.Role, more: v.readBack + v.summed})
+		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v, count{partial: true, role: s.Role, less: asked, more: v.readBack + v.summed})
 	}
 }
 
@@ -260,7 +279,8 @@ func (d *data) after(t time.Time) int {
 
 // edge returns how many of the bytes of the second that t divides may lie on
 // the other side of t than their part by time: as many as would still move in
-// either part at the highest rate of that step.
+// either part at the highest rate of that step, and as many as move at that rate
+// while a look at a busy machine is late, which is due at a whole second.
 func (d *data) edge(t time.Time) float64 {
 	i := d.after(t)
 	if i == len(d.seconds) || !d.seconds[i].start.Before(t) {
@@ -270,8 +290,15 @@ func (d *data) edge(t time.Time) float64 {
 	moved, before := float64(x.moved+x.readBack), min(t.Sub(x.start).Seconds(), x.seconds)
 	most := d.watched.bytes.fastest[x.step]
 	expected := moved * ratio(before, x.seconds)
-	return max(min(moved, most*before)-expected, expected-max(0, moved-most*(x.seconds-before)))
+	late := time.Duration(t.Nanosecond()).Seconds()
+	if late > mostLateLook {
+		late = 0 // it was a last look, which is not due at any time
+	}
+	return max(min(moved, most*before)-expected, expected-max(0, moved-most*(x.seconds-before))) + late*most
 }
+
+// mostLateLook is by how many seconds a look at a host is late at most.
+const mostLateLook = 0.5
 
 // fastest returns the highest rate of the seconds of each step, in bytes per second.
 func (d *data) fastest() map[int]float64 {

@@ -54,6 +54,7 @@ func summed(s sameSide, hosts map[string]*count) count {
 	sum := *hosts[names[0]]
 	longest, there := addUp(hosts)
 	sum.there, sum.clients, sum.seconds, sum.edges, sum.more = there, longest.clients, longest.seconds, longest.edges, longest.more
+	sum.less = longest.less
 	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
 	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
 	return sum
@@ -62,6 +63,7 @@ func summed(s sameSide, hosts map[string]*count) count {
 // widen has c cover the time that o covers, if that is longer.
 func (c *count) widen(o *count) {
 	c.clients, c.seconds, c.edges, c.more = max(c.clients, o.clients), max(c.seconds, o.seconds), max(c.edges, o.edges), max(c.more, o.more)
+	c.less = max(c.less, o.less)
 }
 
 // addUp adds what hosts saw, and returns the count that covers the longest

@@ -124,10 +124,10 @@ func (d *data) checkLittle(f *Findings) Check {
 		return c
 	}
 	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
-	if why != "" {
+	switch {
+	case why != "" && c.Status != OK:
 		c.Detail += ": " + why
-	}
-	if why != "" && c.Status == OK {
+	case why != "":
 		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "hold longer (load.hold)")
 	}
 	return c

@@ -96,9 +96,9 @@ func shareServers(hosts []HostFigure) {
 func (b *byteSums) addServer(s *monitor.Sample, expected float64, v *span, held bool) {
 	b.late = b.late || s.Service.Late
 	there := float64(s.Service.Received + s.Service.Sent)
-	entryOf(&b.whole, s.Host).add(there, expected, 0, v)
+	entryOf(&b.whole, s.Host).add(there, expected, v)
 	if held {
-		entryOf(&b.held, s.Host).add(there, expected, 0, v)
+		entryOf(&b.held, s.Host).add(there, expected, v)
 	}
 }
 

@@ -12,34 +12,34 @@ import (
 // read back, and what the server reads for checksums, is known traffic.
 func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 	t.Parallel()
-	targets := map[string]func(*testing.T) string{
-		"nginx":            func(t *testing.T) string { return lab.StartNginx(t, lab.NginxConfig{Workers: 2}).URL },
-		"xrootd":           func(t *testing.T) string { return lab.StartXRootD(t, lab.XRootDConfig{}).URLs["root"] },
-		"xrootd over http": func(t *testing.T) string { return lab.StartXRootD(t, lab.XRootDConfig{}).URLs["http"] },
-		"built-in":         func(*testing.T) string { return "built-in" },
-	}
-	loads := map[string][]string{
-		"reads":  {"files.make={count: 20, size: 1MiB}", "workload.verify=10%"},
-		"writes": {"workload={kind: write, size: 1MiB, verify: 100%}"},
-		"parts":  {"files.make={count: 5, size: 1MiB}", "workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}"},
-		"mix":    {"files.make={count: 20, size: 64KiB}", "workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%}"},
-	}
-	for server, start := range targets {
-		target := start(t)
-		for load, sets := range loads {
-			t.Run(server+" "+load, func(t *testing.T) {
-				args := []string{"--target", target, "--clients", "4", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=200ms"}
-				for _, set := range sets {
-					args = append(args, "--set", set)
+	nginx := lab.StartNginx(t, lab.NginxConfig{Workers: 2})
+	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
+	writes := []string{"workload={kind: write, size: 1MiB, verify: 100%}"}
+	parts := []string{"files.make={count: 5, size: 1MiB}", "workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}"}
+	mix := []string{"files.make={count: 20, size: 64KiB}", "workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%}"}
+	for _, c := range []struct {
+		name, target string
+		sets         []string
+	}{
+		{"writes to nginx", nginx.URL, writes},
+		{"parts of nginx", nginx.URL, parts},
+		{"mix at nginx", nginx.URL, mix},
+		{"writes to xrootd", xrootd.URLs["root"], writes},
+		{"writes to xrootd over http", xrootd.URLs["http"], writes},
+		{"writes to the built-in server", "built-in", writes},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := []string{"--target", c.target, "--clients", "4", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=200ms"}
+			for _, set := range c.sets {
+				args = append(args, "--set", set)
+			}
+			f := measureFor(t, args...)
+			for _, name := range []string{"data", "errors", "verification", "both ends agree", "monitoring"} {
+				if state, detail := status(f, name); state == analysis.Warn || state == analysis.Fail {
+					t.Errorf("%s: %s (%s)", name, state, detail)
 				}
-				f := measureFor(t, args...)
-				for _, name := range []string{"data", "errors", "verification", "both ends agree", "monitoring"} {
-					if state, detail := status(f, name); state == analysis.Warn || state == analysis.Fail {
-						t.Errorf("%s: %s (%s)", name, state, detail)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
