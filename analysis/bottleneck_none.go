@@ -48,7 +48,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	one, many := ratio(l.yield(0), l.load(0)), ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
 		b.Evidence = l.straight()
-		if !l.f.Open() && len(rest) == 0 {
+		if !l.f.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.crowded() }) { // what others fill does not hold it up
 			b.Resource = LimitLatency
 		}
 	} else {
