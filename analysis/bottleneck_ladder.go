@@ -315,7 +315,7 @@ func (l *ladder) limits(x *full) bool { return !x.idle() && l.early(x) && l.grow
 // room is by what factor more a resource could have been used.
 func (x *full) room() float64 {
 	switch x.resource {
-	case ResourceCPU, ResourceCore, ResourceReceived, ResourceSent, ResourceNetwork:
+	case ResourceCPU, ResourceCore, ResourceGenerator, ResourceReceived, ResourceSent, ResourceNetwork:
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
 	}
 	return 1

@@ -174,7 +174,7 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 		for i := from; i < len(uses); i++ {
 			u := uses[i]
 			doubted := slices.ContainsFunc(doubts, func(x full) bool { return resourceID{x.resource, x.host} == id })
-			if u == nil || fell[i] || !u.Undecided && !(doubted && u.Saturated) {
+			if u == nil || fell[i] || !u.Undecided && (!doubted || !u.Saturated) {
 				continue
 			}
 			if most == nil || shareOf(u.Share) > shareOf(most.Share) {
