@@ -73,7 +73,7 @@ func (l *ladder) sort(all []full) sorted {
 		case x.crowded():
 			crowded = append(crowded, x)
 			v.before = append(v.before, l.crowdedText(&x))
-		case grown <= efficiency && x.resource == ResourceCPU:
+		case grown <= efficiency && (x.resource == ResourceCPU || x.resource == ResourceGenerator):
 			v.causes = append(v.causes, l.grownUp(x))
 		default:
 			v.before = append(v.before, l.beforeText(&x))
@@ -90,8 +90,8 @@ func (l *ladder) sort(all []full) sorted {
 // precedence orders causes so that the answer does not hang on which of two
 // that belong together was seen first: a wire that is full is full whoever uses
 // the CPU; of a machine that clients and service share the CPU is the limit,
-// whichever of its parts is full with it; and a client machine's CPU is full
-// because of the generator.
+// whichever of its parts is full with it; and a client machine's CPU, or a core
+// of it, is full because of the generator.
 func (x *full) precedence(all []full) int {
 	generates := func(o full) bool { return o.resource == ResourceGenerator && o.host == x.host }
 	switch {
@@ -99,7 +99,7 @@ func (x *full) precedence(all []full) int {
 		return 0
 	case x.sharedCPU():
 		return 1
-	case x.resource == ResourceCPU && slices.ContainsFunc(all, generates):
+	case (x.resource == ResourceCPU || x.resource == ResourceCore) && slices.ContainsFunc(all, generates):
 		return 3
 	}
 	return 2

@@ -262,9 +262,10 @@ func deepens(uses []*Use, onset int) bool {
 // rank orders what is saturated at the same load: what causes comes before
 // what follows from it. A pool of threads is full because each of them waits
 // for something; the clients' own limit says nothing of the service. A wire that
-// is always sending is full, whoever keeps the cores busy meanwhile.
+// is always sending is full, whoever keeps the cores busy meanwhile. Waiting
+// for a disk is never full itself, but it cannot be ruled out either.
 func rank(resource string) int {
-	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
+	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads, ResourceIOWait}, resource)
 }
 
 // early tells whether x is full where the curve levels off, or at most one step
@@ -314,7 +315,7 @@ func (l *ladder) limits(x *full) bool { return !x.idle() && l.early(x) && l.grow
 // room is by what factor more a resource could have been used.
 func (x *full) room() float64 {
 	switch x.resource {
-	case ResourceCPU, ResourceCore, ResourceReceived, ResourceSent, ResourceNetwork:
+	case ResourceCPU, ResourceCore, ResourceGenerator, ResourceReceived, ResourceSent, ResourceNetwork:
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
 	}
 	return 1

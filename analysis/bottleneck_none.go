@@ -48,7 +48,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	one, many := ratio(l.yield(0), l.load(0)), ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
 		b.Evidence = l.straight()
-		if !l.f.Open() && len(rest) == 0 {
+		if !l.f.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.crowded() }) { // what others fill does not hold it up
 			b.Resource = LimitLatency
 		}
 	} else {
@@ -174,7 +174,7 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 		for i := from; i < len(uses); i++ {
 			u := uses[i]
 			doubted := slices.ContainsFunc(doubts, func(x full) bool { return resourceID{x.resource, x.host} == id })
-			if u == nil || fell[i] || !u.Undecided && !(doubted && u.Saturated) {
+			if u == nil || fell[i] || !u.Undecided && (!doubted || !u.Saturated) {
 				continue
 			}
 			if most == nil || shareOf(u.Share) > shareOf(most.Share) {

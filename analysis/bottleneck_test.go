@@ -131,6 +131,9 @@ func TestBottleneck(t *testing.T) {
 			busy(x, 0.2475*rate/most)
 			x.Procs[0].BusiestThread, x.Procs[0].AllowedCores = 0.3*rate/most, 1
 		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 8 threads) used 0.99 of the 1 core on which it may run, of 4"}},
+		"waiting for a disk that is not seen": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			x.CPU = &monitor.CPU{User: 0.1, IOWait: 0.4 * rate / most, Idle: 0.9 - 0.4*rate/most}
+		})), []string{"unknown   64"}, []string{"It may be the iowait of store.example.org: cores idled for 40% of the time while a disk was awaited"}},
 		"near to a threshold": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.86*rate/most) })),
 			[]string{"unknown   64"}, []string{"It may be the CPU of store.example.org: 86% busy"}},
 		"workers with one thread each": {limit(onServer(func(x *monitor.Sample, _, rate float64) {

@@ -37,6 +37,8 @@ func TestDocumentedThresholds(t *testing.T) {
 				want = bound{reached: busyThreads}
 			case ResourceGenerator:
 				want = bound{generatorFail, generatorWarn, generatorWarn}
+			case ResourceIOWait:
+				want = bound{}
 			case ResourceMemory:
 				want = bound{1 - leastMemory, 1 - 2*leastMemory, 1 - 2*leastMemory}
 			}
@@ -45,14 +47,17 @@ func TestDocumentedThresholds(t *testing.T) {
 			if want.holds == 0 {
 				text[1], text[2] = "", ""
 			}
+			if want.reached == 0 {
+				text[0] = ""
+			}
 			if got != text {
 				t.Errorf("%s: %q, want %q", name, got, text)
 			}
 			rows++
 		}
 	}
-	if rows != 11 {
-		t.Errorf("%d resources have thresholds on the page, want 11", rows)
+	if rows != 12 {
+		t.Errorf("%d resources have thresholds on the page, want 12", rows)
 	}
 	for _, text := range []string{
 		"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples), "+-" + unit.Percent(noInterval), fmt.Sprintf("at most %d times as large", efficiency),

@@ -126,7 +126,9 @@ func (h *HostFigure) side() string {
 func hostUses(h *HostFigure, s *Step) []Use {
 	all := cpuUses(h, s)
 	if h.IOWait != nil && *h.IOWait >= 0.005 {
-		all = append(all, use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores idled for %s of the time while a disk was awaited", unit.Percent(*h.IOWait)))
+		u := use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores idled for %s of the time while a disk was awaited", unit.Percent(*h.IOWait))
+		u.clear = *h.IOWait*float64(h.Cores) < partOfCore || !h.serves()
+		all = append(all, u)
 	}
 	if h.MemoryTotal > 0 && h.MemoryAvailable > 0 {
 		all = append(all, memoryUse(h))
