@@ -50,6 +50,7 @@ func parseError(b []byte) error {
 	_, e.is = meaning(e.code)
 	if e.code == erTLSRequired {
 		e.text += "; use roots://"
+		e.is = errors.Join(storage.ErrNeedsTLS, e.is)
 	}
 	return e
 }
