@@ -38,6 +38,11 @@ func (p *preparer) sizes(ctx context.Context, files []workload.File) error {
 			listed = append(listed, f)
 		}
 	}
+	if len(listed)+len(unknown) > 0 && !p.Plan.Files.Listing {
+		if err := p.contact(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.compareSizes(ctx, sample(listed, mostLooked)); err != nil {
 		return err
 	}

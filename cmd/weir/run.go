@@ -19,7 +19,7 @@ func runCommand(s streams, signals signalSource) *cobra.Command {
 		Short: "Drive a service with virtual clients and say what it carries",
 		Long: `Steps virtual clients up (and down) against a service, watches both sides, and
 writes a run directory with a report. Without a scenario the files below the
-target are listed and read; without a target, too, weir starts its own server.
+target are listed and read; without a target weir starts its own server.
 
 A scenario with repeat or matrix, or several scenarios, are a campaign: many runs,
 in blocks that have each variant once, in a folder of their own, compared at the

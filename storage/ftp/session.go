@@ -20,9 +20,6 @@ const (
 	maxInterim = 1 << 20
 	// patience is how long a client waits for why a data connection broke.
 	patience = 5 * time.Second
-	// longestGreeting is how long a server may take to greet a client that has
-	// connected: one that speaks another protocol waits for the client.
-	longestGreeting = 30 * time.Second
 )
 
 // A path stands for a file below the target in commands.
@@ -94,13 +91,9 @@ func (x *call) connect() error {
 
 // logIn hears the greeting, says who we are and sets the type of all transfers.
 func (x *call) logIn() error {
-	if soon := time.Now().Add(longestGreeting); x.deadline.IsZero() || soon.Before(x.deadline) {
-		_ = x.c.conn.SetDeadline(soon) // never fails
-	}
 	if err := x.hear(); err != nil {
 		return while("greeting", err)
 	}
-	_ = x.c.conn.SetDeadline(x.deadline) // never fails
 	if x.reply.code != 220 {
 		return while("greeting", x.refusal())
 	}
