@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"weir/storage"
 	"weir/workload"
@@ -24,8 +25,27 @@ const (
 // ErrNoFiles is wrapped by the error of Prepare if the target has no files.
 var ErrNoFiles = errors.New("no files")
 
+// contactTimeout is how long the target may take to answer its first client: a
+// server of another protocol often waits for ever.
+const contactTimeout = 30 * time.Second
+
+// contact fails if the target takes a connection and does not answer on it. All other
+// errors are left to the operations that follow.
+func (p *preparer) contact(ctx context.Context) error {
+	s := p.Service.Client()
+	_, err := s.Do(ctx, &storage.Op{Kind: storage.Login, Timeout: contactTimeout}, unheard{})
+	_ = s.Close() // nothing is left to be said
+	if storage.Classify(err) == storage.Timeout {
+		return fmt.Errorf("no answer within %v: %w", contactTimeout, err)
+	}
+	return nil
+}
+
 // list asks the target for all files below it, folder by folder.
 func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
+	if err := p.contact(ctx); err != nil {
+		return nil, err
+	}
 	s := p.Service.Client()
 	defer func() { _ = s.Close() }() // nothing is left to be said
 	var files []workload.File

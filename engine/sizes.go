@@ -38,6 +38,11 @@ func (p *preparer) sizes(ctx context.Context, files []workload.File) error {
 			listed = append(listed, f)
 		}
 	}
+	if len(listed)+len(unknown) > 0 && !p.Plan.Files.Listing {
+		if err := p.contact(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.compareSizes(ctx, sample(listed, mostLooked)); err != nil {
 		return err
 	}
@@ -89,8 +94,8 @@ func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed 
 }
 
 // sizeOf asks for the size of one file, and if the service answers without one, for
-// its first byte, with which some give it. The size
-// is negative beside an error, which wraps workload.ErrSizes if the service gives none.
+// its first byte, with which some give it. The size is negative beside an error,
+// which wraps workload.ErrSizes if the service gives none.
 func sizeOf(ctx context.Context, s storage.Client, path string) (int64, error) {
 	res, err := s.Do(ctx, &storage.Op{Kind: storage.Stat, Path: path, Size: -1, Timeout: prepareTimeout}, unheard{})
 	if err == nil && res.Size < 0 { // Apache's HEAD of an empty file has no length, that of content made on demand often has none

@@ -107,7 +107,7 @@ func (c *checker) target() {
 
 // door checks one URL.
 func (c *checker) door(path, target string) {
-	if like := withScheme(target); like != "" {
+	if like := WithScheme(target); like != "" {
 		c.say(path, "%s has no scheme: did you mean %s?", quote(target), like)
 		return
 	}
@@ -270,9 +270,9 @@ func (s *Scenario) needsFiles() bool {
 	return slices.ContainsFunc(s.operations(), func(k string) bool { return slices.Contains([]string{"read", "stat", "checksum", "locate", "run"}, k) })
 }
 
-// withScheme returns what was probably meant by a target without a scheme: a
+// WithScheme returns what was probably meant by a target without a scheme: a
 // path, or a host with a port or a dot. It returns "" for everything else.
-func withScheme(target string) string {
+func WithScheme(target string) string {
 	host, path, _ := strings.Cut(target, "/")
 	name, port, _ := strings.Cut(host, ":")
 	digits := port != "" && strings.Trim(port, "0123456789") == ""

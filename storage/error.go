@@ -22,6 +22,8 @@ var (
 	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
 	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
 	ErrRedirected = errors.New("the target redirects to another server")
+	ErrNeedsTLS   = errors.New("the server needs TLS")                // and the target's scheme has none
+	ErrNoTLS      = errors.New("the server has no TLS")               // and the target's scheme needs it
 	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
 )
 

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -165,13 +167,22 @@ func (f *scenarioFlags) readAll(args []string) ([]*scenario.Scenario, error) {
 }
 
 func (f *scenarioFlags) parse(args []string, vars map[string]string, sets []string) (*scenario.Scenario, error) {
-	if len(args) == 1 {
-		return scenario.Read(args[0], vars, sets)
+	target := f.target
+	switch {
+	case len(args) == 1 && isTarget(args[0]) && target != "":
+		return nil, exit{exitUsage, fmt.Errorf("%s and --target %s: name one target", line(args[0]), line(target))}
+	case len(args) == 1 && isTarget(args[0]):
+		target = args[0]
+	case len(args) == 1:
+		sc, err := scenario.Read(args[0], vars, sets)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
+			err = noScenario(args[0], err)
+		}
+		return sc, err
 	}
 	if len(vars) > 0 {
 		return nil, exit{exitUsage, errors.New("--var: only a scenario file has variables")}
 	}
-	target := f.target
 	if target == "" {
 		target = scenario.BuiltIn
 	}

@@ -14,7 +14,7 @@ func planCommand(s streams) *cobra.Command {
 	var part partFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "plan [SCENARIO.yaml ...]",
+		Use:   "plan [TARGET | SCENARIO.yaml ...]",
 		Short: "Say what would run, without running it",
 		Example: `  weir plan scenario.yaml
   weir plan scenario.yaml --set load.clients=[1,2,4] --json

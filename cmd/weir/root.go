@@ -48,9 +48,7 @@ weir help exit-codes lists the exit codes.`,
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command

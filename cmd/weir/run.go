@@ -15,11 +15,11 @@ import (
 func runCommand(s streams, signals signalSource) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run [SCENARIO.yaml ...]",
+		Use:   "run [TARGET | SCENARIO.yaml ...]",
 		Short: "Drive a service with virtual clients and say what it carries",
 		Long: `Steps virtual clients up (and down) against a service, watches both sides, and
 writes a run directory with a report. Without a scenario the files below the
-target are listed and read; without a target, too, weir starts its own server.
+target are listed and read; without a target weir starts its own server.
 
 A scenario with repeat or matrix, or several scenarios, are a campaign: many runs,
 in blocks that have each variant once, in a folder of their own, compared at the
@@ -28,7 +28,7 @@ end. --resume goes on with a run or a campaign that was broken off.
 Ctrl-C ends the run early and still reports (exit code 130); a second one stops
 at once. weir help exit-codes lists the exit codes.`,
 		Example: `  weir run
-  weir run --target http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
+  weir run http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4
   weir run scenario.yaml --set load.hold=30s --out runs/new-disks
   weir run scenario.yaml --watch                      # and look on in the browser

@@ -69,6 +69,7 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 // the run's: a run that was measured to its end has no other.
 func (r *session) run(dir string, conclude func() error) (err error) {
 	ctx := r.in.stop
+	defer func() { err = r.explain(ctx, err) }()
 	if err := r.plan.OnlyHere(); err != nil {
 		return exit{exitUsage, err}
 	}

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"weir/internal/content"
 	"weir/storage"
@@ -54,6 +55,9 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	}
 	root, err := os.OpenRoot(u.Path)
 	if err != nil {
+		if info, _ := os.Stat(u.Path); info != nil && !info.IsDir() {
+			err = fmt.Errorf("%s: %w", u.Path, syscall.ENOTDIR)
+		}
 		return nil, fmt.Errorf("local: target: %w", err)
 	}
 	base := url.URL{Scheme: "file", Path: strings.TrimSuffix(u.Path, "/")}

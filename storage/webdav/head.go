@@ -23,10 +23,11 @@ type head struct {
 	chunked  bool
 	keep     bool // the connection may carry another request
 	location []byte
-	digest   []byte // Digest (RFC 3230); the last, if there are several
-	repr     []byte // Repr-Digest (RFC 9530)
-	crange   []byte // Content-Range
-	ctype    []byte // Content-Type
+	digest   []byte    // Digest (RFC 3230); the last, if there are several
+	repr     []byte    // Repr-Digest (RFC 9530)
+	crange   []byte    // Content-Range
+	ctype    []byte    // Content-Type
+	asks     [4][]byte // WWW-Authenticate, the first few
 }
 
 // headEnd returns how many bytes of b the head takes, its empty line
@@ -145,12 +146,39 @@ func (h *head) parseLine(b []byte) error {
 		if is(name, "content-length") {
 			return h.parseLength(value)
 		}
+	case len("WWW-Authenticate"):
+		if is(name, "www-authenticate") {
+			h.ask(value)
+		}
 	case len("Transfer-Encoding"):
 		if is(name, "transfer-encoding") {
 			return h.parseEncoding(value)
 		}
 	}
 	return nil
+}
+
+// ask keeps a way to authenticate that the server names.
+func (h *head) ask(value []byte) {
+	for i := range h.asks {
+		if h.asks[i] == nil {
+			h.asks[i] = value
+			return
+		}
+	}
+}
+
+// offers returns the schemes of the WWW-Authenticate lines (RFC 9110, 11.6.1), of
+// each line the first.
+func (h *head) offers() []string {
+	all := []string{}
+	for _, value := range h.asks {
+		scheme, _, _ := bytes.Cut(value, []byte{' '})
+		if name := printable(bytes.TrimRight(scheme, ","), 40); name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // parseConnection reads a list; "close" wins over "keep-alive".

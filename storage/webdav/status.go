@@ -21,8 +21,16 @@ type statusError struct {
 	status int
 	reason string
 	line   string
-	cause  error // what it means, if anybody agrees
+	cause  error    // what it means, if anybody agrees
+	offers []string // of 401: ways to authenticate that the server names, not nil
 }
+
+// Offers returns the ways to authenticate that the server names: of answers other
+// than 401 nil.
+func (e *statusError) Offers() []string { return e.offers }
+
+// Status returns the answer's status.
+func (e *statusError) Status() int { return e.status }
 
 func (e *statusError) Error() string {
 	s := "HTTP status " + strconv.Itoa(e.status)
@@ -86,6 +94,9 @@ func (x *call) refuse(l *link) error { return x.refuseAs(l, meaning(x.head.statu
 // refuseAs is refuse where a status has a meaning of its own.
 func (x *call) refuseAs(l *link, cause error) error {
 	e := &statusError{status: x.head.status, reason: printable(x.head.reason, 80), cause: cause}
+	if e.status == http.StatusUnauthorized {
+		e.offers = x.head.offers()
+	}
 	x.line = x.line[:0]
 	if !isMarkup(x.head.ctype) {
 		bare := x.isBareNotRun()

@@ -52,7 +52,7 @@ func (x *call) login(l *link) error {
 	}
 	if l.server.secure || l.flags&flagGoToTLS != 0 {
 		if l.flags&(flagGoToTLS|flagHasTLS) == 0 {
-			return fmt.Errorf("%w: the server has no TLS, and roots:// goes nowhere without: use root://, or configure xrd.tls there", fs.ErrPermission)
+			return fmt.Errorf("%w: %w, and roots:// goes nowhere without: use root://, or configure xrd.tls there", fs.ErrPermission, storage.ErrNoTLS)
 		}
 		if l.pos != l.end { // nobody may put words into an encrypted session
 			return protocolError("%d bytes in the clear after the server has agreed on TLS", l.end-l.pos)

@@ -48,8 +48,12 @@ func parseError(b []byte) error {
 	e := &refusal{code: int32(binary.BigEndian.Uint32(b))} //nolint:gosec // a signed number, as the protocol has it
 	e.text = strings.TrimSpace(clip(bytes.TrimRight(b[4:], "\x00")))
 	_, e.is = meaning(e.code)
+	if e.code == erFSError && strings.Contains(strings.ToLower(e.text), "not a directory") {
+		e.is = syscall.ENOTDIR
+	}
 	if e.code == erTLSRequired {
 		e.text += "; use roots://"
+		e.is = errors.Join(storage.ErrNeedsTLS, e.is)
 	}
 	return e
 }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/lab"
+)
+
+// Part reads of files of a list without sizes, at servers that give no listing, ask
+// for all their parts.
+func TestPartsOfFilesWithoutSizes(t *testing.T) {
+	t.Parallel()
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	fill(t, s.Data, 4, 1<<20)
+	entries, err := os.ReadDir(s.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, e := range entries {
+		lines.WriteString(e.Name() + "\n")
+	}
+	list := filepath.Join(t.TempDir(), "list.txt")
+	if err := os.WriteFile(list, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=100ms",
+		"--set", "files.list="+list, "--set", "workload.part={size: 4KiB, count: 8}")
+	c := f.Curve[0]
+	if each := float64(c.Moved) / float64(max(c.Done, 1)); c.Errors > 0 || c.Done == 0 || each < 0.8*8*4096 || each > 1.2*8*4096 {
+		t.Errorf("%d bytes in %d reads, %.0f each, want 8 parts of 4096: %d errors", c.Moved, c.Done, each, c.Errors)
+	}
+}

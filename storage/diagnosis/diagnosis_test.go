@@ -1,0 +1,134 @@
+package diagnosis
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/storage"
+)
+
+func parsed(t *testing.T, target string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+var (
+	errNoFiles = errors.New("no files")
+	errNoSizes = errors.New("no sizes")
+)
+
+type asks struct{ names []string }
+
+func (*asks) Error() string      { return "401" }
+func (*asks) Unwrap() error      { return fs.ErrPermission }
+func (a *asks) Offers() []string { return a.names }
+
+// What errors mean follows from their types, however they are wrapped.
+func TestKindsOfErrors(t *testing.T) {
+	for want, err := range map[Kind]error{
+		Redirected:  &storage.RedirectError{To: "https://other.example/data/"},
+		NoListing:   fmt.Errorf("%w: %w", storage.ErrNoListing, fs.ErrPermission),
+		NoFiles:     errNoFiles,
+		NoSizes:     fmt.Errorf("%w: %w", errNoSizes, fs.ErrNotExist),
+		WrongSize:   storage.CheckSize(2, 1),
+		UnknownCA:   x509.UnknownAuthorityError{},
+		Expired:     x509.CertificateInvalidError{Reason: x509.Expired},
+		OtherName:   x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{}},
+		UnknownHost: &net.DNSError{Err: "no such host", Name: "a.example", IsNotFound: true},
+		Refused:     syscall.ECONNREFUSED,
+		IsFile:      syscall.ENOTDIR,
+		LocalFile:   &fs.PathError{Op: "open", Path: "/etc/shadow", Err: syscall.EACCES},
+		Credentials: &asks{[]string{"Basic", "Bearer"}},
+		Forbidden:   fs.ErrPermission,
+		Missing:     fs.ErrNotExist,
+		SpeaksTLS:   fmt.Errorf("%w: %w", storage.ErrNeedsTLS, fs.ErrPermission),
+		SpeaksNoTLS: fmt.Errorf("%w: %w", storage.ErrNoTLS, fs.ErrPermission),
+	} {
+		wrapped := fmt.Errorf("files.listing: %w", &storage.OpError{Kind: storage.List, URL: "http://a.example/", Err: err})
+		d, ok := Of(t.Context(), parsed(t, "http://a.example/data/f"), wrapped, Sentinels{NoFiles: errNoFiles, NoSizes: errNoSizes}, false)
+		if !ok || d.Kind != want || d.Hint() == "" || strings.Contains(d.Hint()+d.Text(), "\n") {
+			t.Errorf("%v: %q, %q, want %q", err, d.Kind, d.Hint(), want)
+		}
+	}
+	if d, ok := Of(t.Context(), parsed(t, "http://a.example/"), io.ErrUnexpectedEOF, Sentinels{}, false); ok {
+		t.Errorf("an end without a reason is %q", d.Kind)
+	}
+	if d, _ := Of(t.Context(), parsed(t, "http://a.example/"), os.ErrDeadlineExceeded, Sentinels{}, false); d.Kind != "" {
+		t.Errorf("without a look at the port, silence is %q", d.Kind)
+	}
+}
+
+// greeting serves a port that says text to whoever connects, and nothing else.
+func greeting(t *testing.T, text string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, text)
+			t.Cleanup(func() { _ = c.Close() })
+		}
+	}()
+	return l.Addr().String()
+}
+
+// What a port speaks is found out by a look at it.
+func TestProbes(t *testing.T) {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	plain, encrypted := httptest.NewServer(hello), httptest.NewTLSServer(hello)
+	t.Cleanup(plain.Close)
+	t.Cleanup(encrypted.Close)
+	web, tls := plain.Listener.Addr().String(), encrypted.Listener.Addr().String()
+	ftp, ssh, mute := greeting(t, "220 ready\r\n"), greeting(t, "SSH-2.0-x\r\n"), greeting(t, "")
+	for _, tt := range []struct {
+		target, speaks string
+		kind           Kind
+	}{
+		{"http://" + tls, "", SpeaksTLS},
+		{"dav://" + tls, "", SpeaksTLS},
+		{"ftp://" + tls, "", SpeaksTLS},
+		{"root://" + tls, "TLS", OtherProtocol},
+		{"https://" + web, "", SpeaksNoTLS},
+		{"davs://" + web, "", SpeaksNoTLS},
+		{"roots://" + web, "http", OtherProtocol},
+		{"ftp://" + web, "http", OtherProtocol},
+		{"https://" + ftp, "ftp", OtherProtocol},
+		{"root://" + ftp, "ftp", OtherProtocol},
+		{"http://" + ssh, "ssh", OtherProtocol},
+		{"http://" + mute, "", Silent},
+		{"http://" + web, "", Silent},
+	} {
+		t.Run(tt.target[:strings.Index(tt.target, ":")]+" "+string(tt.kind)+tt.speaks, func(t *testing.T) {
+			t.Parallel()
+			d, ok := Of(context.WithoutCancel(t.Context()), parsed(t, tt.target+"/data"), os.ErrDeadlineExceeded, Sentinels{}, true)
+			if !ok || d.Kind != tt.kind || d.Speaks != tt.speaks || d.Text() == "" || d.Hint() == "" {
+				t.Errorf("%q speaking %q, %q, want %q speaking %q", d.Kind, d.Speaks, d.Hint(), tt.kind, tt.speaks)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package diagnosis
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// patience is how long one look at a port may take.
+const patience = 3 * time.Second
+
+// secure tells whether connections of a scheme begin with TLS. Those of roots:// agree
+// on it later.
+func secure(scheme string) bool { return scheme == "https" || scheme == "davs" }
+
+// protocol is what a scheme speaks, in the words of Diagnosis.Speaks.
+func protocol(scheme string) string {
+	switch scheme {
+	case "http", "https", "dav", "davs":
+		return "http"
+	case "ftp":
+		return "ftp"
+	case "root", "roots", "xroot", "xroots":
+		return "root"
+	}
+	return scheme
+}
+
+// portOf returns host:port of a target.
+func portOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "dav": "80", "https": "443", "davs": "443", "ftp": "21"}[u.Scheme]
+	}
+	if port == "" {
+		port = "1094"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// probe finds out what address speaks, and sets Kind if that is not what the target
+// wants.
+func (d *Diagnosis) probe(ctx context.Context, address string) {
+	scheme := strings.ToLower(d.target.Scheme)
+	encrypted, said := speaksTLS(ctx, address)
+	if !encrypted && said == "" {
+		said = speaks(ctx, address)
+	}
+	switch {
+	case encrypted && protocol(scheme) == "root":
+		d.Kind, d.Speaks = OtherProtocol, "TLS"
+	case encrypted && !secure(scheme):
+		d.Kind = SpeaksTLS
+	case encrypted:
+	case said != "" && said != protocol(scheme):
+		d.Kind, d.Speaks = OtherProtocol, said
+	case secure(scheme) && said != "":
+		d.Kind = SpeaksNoTLS
+	}
+}
+
+// speaksTLS tells whether a port answers the beginning of TLS with TLS, be it an
+// alert. If it answers with something else, said names the protocol.
+func speaksTLS(ctx context.Context, address string) (encrypted bool, said string) {
+	conn, err := connect(ctx, address)
+	if err != nil {
+		return false, ""
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	heard := &hearing{Conn: conn}
+	host, _, _ := net.SplitHostPort(address)
+	err = tls.Client(heard, &tls.Config{ServerName: host, InsecureSkipVerify: true}).HandshakeContext(ctx) //nolint:gosec // nothing is sent but the handshake
+	var alert tls.AlertError
+	if err == nil || errors.As(err, &alert) {
+		return true, ""
+	}
+	first := heard.first
+	if len(first) > 2 && (first[0] == 0x15 || first[0] == 0x16) && first[1] == 3 { // alert or handshake of TLS
+		return true, ""
+	}
+	return false, named(first)
+}
+
+// speaks returns the protocol of a port that does not speak TLS, as it greets a
+// client or answers a request of HTTP, or "".
+func speaks(ctx context.Context, address string) string {
+	conn, err := connect(ctx, address)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	if _, err := io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+		return ""
+	}
+	first := make([]byte, 64)
+	n, _ := io.ReadAtLeast(conn, first, 8) // what came counts
+	return named(first[:n])
+}
+
+// named returns the protocol whose servers begin like that.
+func named(first []byte) string {
+	switch {
+	case bytes.HasPrefix(first, []byte("HTTP/")), bytes.HasPrefix(bytes.ToLower(first), []byte("<!doctype html")), bytes.HasPrefix(bytes.ToLower(first), []byte("<html")):
+		return "http"
+	case bytes.HasPrefix(first, []byte("220")):
+		return "ftp"
+	case bytes.HasPrefix(first, []byte("SSH-")):
+		return "ssh"
+	}
+	return ""
+}
+
+func connect(ctx context.Context, address string) (net.Conn, error) {
+	deadline := time.Now().Add(patience)
+	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.SetDeadline(deadline)
+}
+
+// A hearing keeps the first bytes that come.
+type hearing struct {
+	net.Conn
+	first []byte
+}
+
+// Read implements net.Conn.
+func (h *hearing) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if room := 64 - len(h.first); room > 0 {
+		h.first = append(h.first, p[:min(n, room)]...)
+	}
+	return n, err
+}
