@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"weir/internal/redact"
 	"weir/internal/screen"
 )
 
@@ -41,8 +42,9 @@ func (s signalSource) listen() <-chan os.Signal {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	quiet    bool    // no progress is shown
-	stream   *stream // what programs are told; nil: nothing
+	quiet    bool           // no progress is shown
+	stream   *stream        // what programs are told; nil: nothing
+	secrets  *redact.Values // that no error may repeat; nil: none are known
 }
 
 // Exit codes.
@@ -73,7 +75,8 @@ func (e exit) Unwrap() error { return e.err }
 // run is the whole command: arguments in, exit code out.
 func run(ctx context.Context, args []string, s streams, signals signalSource) int {
 	to := screen.New(s.err)
-	s.err, s.out = to, to.Beside(s.out)
+	s.err, s.out, s.secrets = to, to.Beside(s.out), new(redact.Values)
+	s.secrets.Learn(args...)
 	root := newRoot(s, signals)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -82,7 +85,7 @@ func run(ctx context.Context, args []string, s streams, signals signalSource) in
 	}
 	text, code := outcome(err)
 	if text != "" {
-		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(text)) // where else could it be told?
+		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(s.secrets.Text(text))) // where else could it be told?
 	}
 	return code
 }
