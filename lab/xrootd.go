@@ -148,7 +148,7 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) err
 	v.Port, v.Root = p.String(), filepath.Dir(server.Data)
 	v.Extra = v.Authorization + v.Extra
 	if c.IPv6 {
-		v.Families, v.Extra = "v6", "xrd.allow host ::1\n"+v.Extra
+		v.Families, v.Extra = "v6", "xrd.allow host [::1]\nxrd.allow host localhost\nxrd.allow host ip6-localhost\n"+v.Extra
 		s.URL = strings.Replace(s.URL, "127.0.0.1", "[::1]", 1)
 	}
 	return s.xrd(server.Name, v, program, askXRootD(p.address()))
