@@ -74,7 +74,8 @@ type Event struct {
 	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
 	Hold    float64 `json:"hold_seconds,omitempty"`    // of steps: as planned
 
-	Worker *Worker `json:"worker,omitempty"` // of kind worker
+	Worker  *Worker `json:"worker,omitempty"`          // of kind worker
+	Missing int     `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin
 }
 
 // A Sink takes what was measured. Its methods are called by one goroutine at
