@@ -110,12 +110,14 @@ const (
 // A Step is one point of the curve: what the hold time of one step gave.
 // Pointers are nil where the run does not tell.
 type Step struct {
-	Step          int     `json:"step"`
-	Clients       int     `json:"clients"`                   // as planned; those that were active where each is a job of a batch system
-	Planned       int     `json:"planned_clients,omitempty"` // where each client is a job of a batch system
-	Rate          float64 `json:"rate_per_second,omitempty"` // open model: planned arrivals
-	Hold          float64 `json:"hold_seconds"`              // measured
-	ActiveClients float64 `json:"active_clients"`            // mean
+	Step           int     `json:"step"`
+	Clients        int     `json:"clients"`                   // as planned; those that were active where each is a job of a batch system
+	Planned        int     `json:"planned_clients,omitempty"` // where each client is a job of a batch system
+	WorkersMissing int     `json:"workers_missing,omitempty"` // of a run on many machines: that never came, or were lost before its hold was over
+	ClientsMissing float64 `json:"clients_missing,omitempty"` // mean over the hold, where workers were missing: planned and not active
+	Rate           float64 `json:"rate_per_second,omitempty"` // open model: planned arrivals
+	Hold           float64 `json:"hold_seconds"`              // measured
+	ActiveClients  float64 `json:"active_clients"`            // mean
 
 	Throughput     float64  `json:"throughput_bytes_per_second"`
 	ThroughputLow  *float64 `json:"throughput_low"`  // 95% interval of the mean, bytes per second
@@ -331,6 +333,7 @@ func (d *data) findings() *Findings {
 	}
 	d.sessions(f)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
+	d.missingWorkers(f)
 	f.Transfers = d.told()
 	d.availability(f)
 	if d.plan.On.JobPerClient {

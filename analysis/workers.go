@@ -83,6 +83,41 @@ func (d *data) workers() []WorkerFigure {
 	return all
 }
 
+// missingWorkers notes for each step how many workers and clients were missing. Where
+// each client is a job of its own, the controller says how many did not begin.
+func (d *data) missingWorkers(f *Findings) {
+	begun := map[int]int{}
+	for _, e := range d.events {
+		begun[e.Step] += e.Missing
+	}
+	ends := d.holdEnds()
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		if s.WorkersMissing = begun[s.Step]; !d.plan.On.JobPerClient {
+			end := ends[s.Step].Sub(d.loadBegan()).Seconds()
+			for w := range f.Workers {
+				if came, gone := f.Workers[w].Came, f.Workers[w].Gone; came == nil || *came > end || gone != nil && f.Workers[w].State == measure.Lost && *gone < end {
+					s.WorkersMissing++
+				}
+			}
+		}
+		if s.WorkersMissing > 0 && !f.Open() {
+			s.ClientsMissing = max(0, float64(cmp.Or(s.Planned, s.Clients))-s.ActiveClients)
+		}
+	}
+}
+
+// holdEnds returns when the hold of each step ended.
+func (d *data) holdEnds() map[int]time.Time {
+	ends := map[int]time.Time{}
+	for i := range d.seconds {
+		if s := &d.seconds[i]; s.phase == measure.Hold {
+			ends[s.step] = s.end()
+		}
+	}
+	return ends
+}
+
 // loadBegan is when the first step began.
 func (d *data) loadBegan() time.Time {
 	for _, e := range d.events {
@@ -282,12 +317,7 @@ func (d *data) when(t time.Time) string {
 // missing returns the largest share of planned clients that were not there in
 // the hold of a step that ended after t, and that step; nil if there is none.
 func (d *data) missing(f *Findings, t time.Time) (share float64, worst *Step) {
-	ends := map[int]time.Time{}
-	for i := range d.seconds {
-		if s := &d.seconds[i]; s.phase == measure.Hold {
-			ends[s.step] = s.end()
-		}
-	}
+	ends := d.holdEnds()
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		planned := cmp.Or(s.Planned, s.Clients)

@@ -201,7 +201,7 @@ func (k *controller) overJobs() error {
 		if why := k.absent(); why != nil {
 			text += ": " + inLine(why)
 		}
-		err = errors.Join(err, k.warn(text))
+		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text, Missing: j.Clients - j.begun}))
 	}
 	return err
 }

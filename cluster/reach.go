@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"weir/internal/redact"
 )
 
 // A place is a server's name and port.
@@ -86,7 +88,7 @@ func reached(ctx context.Context, u *url.URL, reach func(context.Context, string
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("target %s: over a link the port has to be known: write it, as in %s://%s:1234/", u.Redacted(), u.Scheme, u.Hostname())
+		return nil, fmt.Errorf("target %s: over a link the port has to be known: write it, as in %s://%s:1234/", redact.URL(u.String()), u.Scheme, u.Hostname())
 	}
 	at, err := reach(ctx, u.Hostname(), uint16(n))
 	if err != nil {

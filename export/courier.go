@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/pause"
+	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/storage"
 )
@@ -159,7 +160,7 @@ const mostSaid = 400
 
 // brief is text of a receiver as people can be shown it: some send whole pages.
 func brief(text string) string {
-	runes := []rune(strings.TrimSpace(say.Plain(text)))
+	runes := []rune(strings.TrimSpace(say.Plain(redact.Text(text))))
 	if len(runes) > mostSaid {
 		return string(runes[:mostSaid]) + " ..."
 	}
@@ -171,7 +172,7 @@ func plainError(err error) error {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil || !strings.HasPrefix(err.Error(), "Post ") {
-			return err
+			return redact.Error(err)
 		}
 		err = inner
 	}

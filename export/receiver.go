@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"weir/internal/redact"
 	"weir/storage"
 )
 
@@ -26,7 +27,7 @@ const (
 func RemoteWrite(address string, auth storage.Auth) (Receiver, error) {
 	u, err := parse(address, "http://host:9090/api/v1/write")
 	if err == nil && strings.Trim(u.Path, "/") == "" {
-		err = fmt.Errorf("%s: say the path, too; Prometheus has /api/v1/write (and takes it when started with --web.enable-remote-write-receiver)", u.Redacted())
+		err = fmt.Errorf("%s: say the path, too; Prometheus has /api/v1/write (and takes it when started with --web.enable-remote-write-receiver)", redact.URL(u.String()))
 	}
 	return Receiver{URL: u, Auth: auth, kind: remoteWrite}, err
 }
@@ -43,7 +44,7 @@ func Influx(address string, auth storage.Auth) (Receiver, error) {
 	case strings.HasSuffix(u.Path, "/api/v2/write") && q.Get("bucket") != "":
 	case strings.HasSuffix(u.Path, "/write") && q.Get("db") != "":
 	default:
-		return Receiver{}, fmt.Errorf("%s: use http://host:8086/write?db=DATABASE (InfluxDB 1.x) or http://host:8086/api/v2/write?org=ORG&bucket=BUCKET (2.x)", u.Redacted())
+		return Receiver{}, fmt.Errorf("%s: use http://host:8086/write?db=DATABASE (InfluxDB 1.x) or http://host:8086/api/v2/write?org=ORG&bucket=BUCKET (2.x)", redact.URL(u.String()))
 	}
 	if q.Has("u") || q.Has("p") {
 		return Receiver{}, errors.New("leave user and password out of the address: give the password in a file")
@@ -60,10 +61,10 @@ func parse(address, like string) (*url.URL, error) {
 		return nil, fmt.Errorf("not an address such as %s", like) // err would print a password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%s: use an address such as %s", u.Redacted(), like)
+		return nil, fmt.Errorf("%s: use an address such as %s", redact.URL(u.String()), like)
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("%s: leave user and password out of the address: give the password in a file", u.Redacted())
+		return nil, fmt.Errorf("%s: leave user and password out of the address: give the password in a file", redact.URL(u.String()))
 	}
 	return u, nil
 }
@@ -77,7 +78,7 @@ func (t Receiver) encoder() encoder {
 }
 
 // String names the receiver for people.
-func (t Receiver) String() string { return t.kind + " at " + t.URL.Redacted() }
+func (t Receiver) String() string { return t.kind + " at " + redact.URL(t.URL.String()) }
 
 // Flag is the option of weir that names such a receiver.
 func (t Receiver) Flag() string {

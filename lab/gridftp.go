@@ -15,6 +15,7 @@ import (
 // GridFTPConfig says which GridFTP service is wanted; its zero value is a good one.
 type GridFTPConfig struct {
 	Config
+	IPv6 bool // one server, at [::1] instead of 127.0.0.1
 	// Servers is the number of servers behind HAProxy, at most MaxServers; 0
 	// means one server that stands alone.
 	Servers     int
@@ -75,12 +76,17 @@ func (s *System) gridftp(c GridFTPConfig, program string) error {
 	if err != nil {
 		return err
 	}
-	s.URL = "ftp://" + p.address() + s.Data
+	host := "127.0.0.1"
+	if c.IPv6 {
+		host = "::1"
+	}
+	address := net.JoinHostPort(host, p.String())
+	s.URL = "ftp://" + address + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
 	if c.Servers > 0 {
 		return s.balanced(c, program, p)
 	}
-	return s.part("gridftp", askFTP(p.address()), append([]string{program}, s.gridftpArgs(c, Server{Address: p.address(), DataAddress: "127.0.0.1"})...)...)
+	return s.part("gridftp", askFTP(address), append([]string{program}, s.gridftpArgs(c, Server{Address: address, DataAddress: host})...)...)
 }
 
 // gridftpArgs are the arguments of a server.

@@ -40,6 +40,8 @@ type XRootDConfig struct {
 	// at /data, and its JSON Web Key Set; without Issuer there is the lab's alone.
 	Issuer string
 	Keys   []byte
+	// IPv6 has one server without TLS answer at [::1] as well, which URL is of.
+	IPv6 bool
 	// Extra is lines for the configuration of each server, in XRootD's own
 	// language. Those that begin with "cms." reach cmsd, too.
 	Extra string
@@ -122,10 +124,11 @@ type xrootdValues struct {
 	Copies                                   bool
 	Protocol, Security, Authorization, Extra string
 	Asker                                    string
+	Families                                 string // of addresses, as xrootd's -I has them
 }
 
 func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) error {
-	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker, Copies: c.Copies}
+	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker, Copies: c.Copies, Families: "v4"}
 	if err := s.protect(ctx, c, &v); err != nil {
 		return err
 	}
@@ -144,6 +147,10 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) err
 	s.Servers, s.Data = []Server{server}, server.Data
 	v.Port, v.Root = p.String(), filepath.Dir(server.Data)
 	v.Extra = v.Authorization + v.Extra
+	if c.IPv6 {
+		v.Families, v.Extra = "v6", "xrd.allow host [::1]\nxrd.allow host localhost\nxrd.allow host ip6-localhost\n"+v.Extra
+		s.URL = strings.Replace(s.URL, "127.0.0.1", "[::1]", 1)
+	}
 	return s.xrd(server.Name, v, program, askXRootD(p.address()))
 }
 
@@ -189,7 +196,7 @@ func (s *System) xrd(server string, v xrootdValues, program string, ask func(con
 	}
 	// Beside the file of its process id it leaves another, else in /tmp.
 	pid := filepath.Join(s.Dir, "run", name, "pid")
-	if err := s.part(name, ask, program, "-I", "v4", "-n", server, "-s", pid, "-c", path); err != nil {
+	if err := s.part(name, ask, program, "-I", v.Families, "-n", server, "-s", pid, "-c", path); err != nil {
 		return err
 	}
 	s.parts[len(s.parts)-1].server = server

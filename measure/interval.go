@@ -80,7 +80,8 @@ type Event struct {
 	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
 	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run
 
-	Worker *Worker `json:"worker,omitempty"` // of kind worker
+	Worker  *Worker `json:"worker,omitempty"`          // of kind worker
+	Missing int     `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin
 }
 
 // A Sink takes what was measured. Its methods are called by one goroutine at

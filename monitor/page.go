@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"weir/internal/redact"
 	"weir/scenario"
 )
 
@@ -39,7 +40,7 @@ func newPage(h scenario.Host, clock func() moment) (*page, error) {
 		return nil, fmt.Errorf("host %s: node_exporter: %w", h.Name, err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("host %s: node_exporter %q is no URL such as http://%s:9100/metrics", h.Name, u.Redacted(), h.Name)
+		return nil, fmt.Errorf("host %s: node_exporter %q is no URL such as http://%s:9100/metrics", h.Name, redact.URL(u.String()), h.Name)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/metrics"
@@ -72,7 +73,7 @@ func (p *page) look(ctx context.Context) (*Sample, error) {
 	p.now.at = p.clock()
 	p.now.at.mono = (before.mono + p.now.at.mono) / 2 // somewhere in between its counters were read
 	if err := p.now.parse(p.body.Bytes()); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.url.Redacted(), err)
+		return nil, fmt.Errorf("%s: %w", redact.URL(p.url.String()), err)
 	}
 	p.speeds = p.now.speeds
 	if p.collect == "" && !p.whole {
@@ -135,22 +136,22 @@ func (p *page) get(ctx context.Context, query string) error {
 	req.Header.Set("Accept", "text/plain;version=0.0.4")
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return err
+		return redact.Error(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	p.body.Reset()
 	n, err := p.body.ReadFrom(io.LimitReader(resp.Body, pageLimit+1))
 	if resp.StatusCode != http.StatusOK {
-		return &statusError{resp.StatusCode, fmt.Sprintf("%s answers %s: %s", p.url.Redacted(), resp.Status, firstWords(p.body.Bytes()))}
+		return &statusError{resp.StatusCode, fmt.Sprintf("%s answers %s: %s", redact.URL(p.url.String()), resp.Status, firstWords(p.body.Bytes()))}
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", p.url.Redacted(), err)
+		return fmt.Errorf("read %s: %w", redact.URL(p.url.String()), err)
 	}
 	if n > pageLimit {
-		return fmt.Errorf("%s: the page is larger than %d MiB", p.url.Redacted(), pageLimit>>20)
+		return fmt.Errorf("%s: the page is larger than %d MiB", redact.URL(p.url.String()), pageLimit>>20)
 	}
 	if kind := resp.Header.Get("Content-Type"); strings.Contains(kind, "html") || strings.Contains(kind, "json") {
-		return fmt.Errorf("%s is no page of Prometheus metrics but %s: %s", p.url.Redacted(), kind, firstWords(p.body.Bytes()))
+		return fmt.Errorf("%s is no page of Prometheus metrics but %s: %s", redact.URL(p.url.String()), kind, firstWords(p.body.Bytes()))
 	}
 	return nil
 }

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
+
+	"weir/internal/redact"
 )
 
 // About says which program made a run, when, how it was called and on what
@@ -88,7 +89,7 @@ func (a About) complete(seed uint64) About {
 	if a.Run == "" {
 		a.Run = runName(a.Start, seed)
 	}
-	a.Command = withoutPasswords(a.Command)
+	a.Command = redact.Args(a.Command)
 	return a
 }
 
@@ -99,15 +100,4 @@ func runName(start time.Time, seed uint64) string {
 	host, _ := os.Hostname() // only one ingredient of several
 	_, _ = fmt.Fprint(h, host, os.Getpid(), start.UnixNano(), seed)
 	return fmt.Sprintf("%s-%06x", start.UTC().Format("20060102-150405"), h.Sum32()&0xffffff)
-}
-
-// withoutPasswords blots out the password of every URL in args, so that a
-// clumsy command line does not carry a secret into the run directory.
-func withoutPasswords(args []string) []string {
-	userinfo := regexp.MustCompile(`(://[^/@:\s]*):[^/\s]*@`)
-	out := make([]string, len(args))
-	for i, arg := range args {
-		out[i] = userinfo.ReplaceAllString(arg, "$1:xxxxx@")
-	}
-	return out
 }

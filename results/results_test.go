@@ -86,7 +86,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	if r.About.Format != FormatVersion || r.About.Run == "" || !strings.HasPrefix(r.About.Go, "go") || len(r.Torn) != 0 {
 		t.Errorf("about %+v, torn %q", r.About, r.Torn)
 	}
-	if got := r.About.Command[3]; got != "https://me:xxxxx@host/x" {
+	if got := r.About.Command[3]; got != "https://me:REDACTED@host/x" {
 		t.Errorf("command line kept a password: %s", got)
 	}
 	got := collect(t, r.Intervals())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/lock"
+	"weir/internal/redact"
 )
 
 // ErrBusy tells that a run directory is being written by another process.
@@ -27,7 +28,7 @@ func Resume(dir string) (*Writer, *Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &Writer{dir: dir, about: run.About}
+	w := &Writer{dir: dir, about: run.About, secrets: new(redact.Values)}
 	if err := w.reopen(); err != nil {
 		return nil, nil, fmt.Errorf("results: %s: %w", dir, err)
 	}

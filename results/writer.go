@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weir/internal/lock"
+	"weir/internal/redact"
 	"weir/measure"
 	"weir/monitor"
 	"weir/scenario"
@@ -24,6 +25,7 @@ import (
 type Writer struct {
 	dir       string
 	about     About
+	secrets   *redact.Values // of the plan; nil: none are known
 	intervals *lineFile
 	hosts     *lineFile
 	events    *lineFile
@@ -33,7 +35,8 @@ type Writer struct {
 var _ measure.Sink = (*Writer)(nil)
 
 // Create makes dir, with its parents, a run directory: about.json and
-// plan.json are whole and on disk when it returns. It refuses a folder that
+// plan.json are whole and on disk when it returns, without the secrets in URLs, which no
+// text of an event repeats either. It refuses a folder that
 // holds a run already or anything else that is not a run's own.
 func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -42,8 +45,9 @@ func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
 	if err := fresh(dir); err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, about: about.complete(plan.Seed)}
-	if err := w.begin(plan); err != nil {
+	w := &Writer{dir: dir, about: about.complete(plan.Seed), secrets: new(redact.Values)}
+	w.secrets.Learn(plan.Secrets()...)
+	if err := w.begin(plan.Public()); err != nil {
 		return nil, fmt.Errorf("results: %w", err)
 	}
 	return w, nil
@@ -113,6 +117,10 @@ func indented(v any) func(io.Writer) error {
 	}
 }
 
+// Hide has no event repeat the secrets of these addresses: of a run that is resumed, whose
+// plan.json does not have them.
+func (w *Writer) Hide(addresses ...string) { w.secrets.Learn(addresses...) }
+
 // Dir returns the run directory's path.
 func (w *Writer) Dir() string { return w.dir }
 
@@ -123,11 +131,18 @@ func (w *Writer) About() About { return w.about }
 func (w *Writer) Interval(iv *measure.Interval) error { return appendJSON(w.intervals, iv) }
 
 // Sample appends s to hosts.jsonl.
-func (w *Writer) Sample(s *monitor.Sample) error { return appendJSON(w.hosts, s) }
+func (w *Writer) Sample(s *monitor.Sample) error {
+	if s.Error != "" {
+		own := *s
+		own.Error = w.secrets.Text(s.Error)
+		s = &own
+	}
+	return appendJSON(w.hosts, s)
+}
 
 // Event appends e to events.jsonl.
 func (w *Writer) Event(e measure.Event) error {
-	e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
+	e.Text = w.secrets.Text(strings.ToValidUTF8(e.Text, "\uFFFD"))
 	return appendJSON(w.events, e)
 }
 

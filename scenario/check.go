@@ -125,11 +125,13 @@ func (c *checker) door(path, target string) {
 		return
 	}
 	for name := range u.Query() {
-		if slices.Contains([]string{"authz", "access_token", "token", "password", "secret", "x-amz-signature", "x-amz-credential"}, strings.ToLower(name)) {
+		if slices.Contains([]string{"authz", "access_token", "token", "password", "secret"}, strings.ToLower(name)) {
 			c.say(path, "a secret must not stand in a scenario: leave %s out, and use auth.token_file or auth.token_variable", name)
 		}
 	}
 	switch {
+	case u.Fragment != "":
+		c.say(path, "what follows the # of a URL is never sent to a server: leave it out; # in names is written %%23")
 	case u.Scheme == "":
 		c.say(path, "%s has no scheme: write it with its protocol, as in https://localhost:8443/data", quote(target))
 	case u.Host == "" && u.Scheme == "simulated":

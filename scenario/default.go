@@ -116,16 +116,21 @@ func defaultFor(target string) *Scenario {
 	return s
 }
 
-// nameOf makes a run's name of its target: the host, or the scheme.
+// nameOf makes a run's name of its target: the host, or the scheme. Of an IPv6 address
+// the groups are joined with dashes, as in ip6-fe80--1-eth0, since colons have a meaning in
+// file names of some systems and tools.
 func nameOf(u *url.URL) string {
 	name := cmp.Or(u.Hostname(), u.Scheme, "run")
+	if strings.Contains(name, ":") {
+		name = "ip6-" + strings.NewReplacer(":", "-", "%", "-").Replace(name)
+	}
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
 			return r
 		}
 		return '_'
 	}, name)
-	return cmp.Or(strings.TrimLeft(name[:min(len(name), 64)], ".-"), "run")
+	return cmp.Or(strings.TrimLeft(name[:min(len(name), 64)], "._-"), "run")
 }
 
 // DefaultWith returns defaultFor(target) with the --set of the command line. Its

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/redact"
 	"weir/internal/unit"
 	"weir/workload"
 )
@@ -37,7 +38,7 @@ func ReadList(path, target string) (List, error) {
 		return List{}, fmt.Errorf("files.list: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	l := &lister{path: path, target: strings.TrimSuffix(target, "/") + "/", seen: map[string]struct{}{}}
+	l := &lister{path: path, target: withoutQuery(target), seen: map[string]struct{}{}}
 	if err := l.read(f); err != nil {
 		return List{}, err
 	}
@@ -45,6 +46,12 @@ func ReadList(path, target string) (List, error) {
 		return List{}, fmt.Errorf("files.list: %s names no file: write one path a line", path)
 	}
 	return l.list, nil
+}
+
+// withoutQuery is the target as URLs of files below it begin, with a slash at its end.
+func withoutQuery(target string) string {
+	target, _, _ = strings.Cut(target, "?")
+	return strings.TrimSuffix(target, "/") + "/"
 }
 
 type lister struct {
@@ -118,7 +125,10 @@ func (l *lister) below(name string) (string, error) {
 	if strings.Contains(name, "://") {
 		rest, ok := strings.CutPrefix(name, l.target)
 		if !ok {
-			return "", fmt.Errorf("%s is not below the target %s", quote(name), l.target)
+			return "", fmt.Errorf("%s is not below the target %s", quote(redact.Text(name)), redact.URL(l.target))
+		}
+		if strings.ContainsAny(rest, "?#") {
+			return "", fmt.Errorf("%s has a query or a fragment: what all files share stands in the target; ? and # in names are written %%3F and %%23", quote(redact.Text(name)))
 		}
 		plain, err := url.PathUnescape(rest)
 		if err != nil {

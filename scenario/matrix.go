@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"weir/internal/redact"
 )
 
 // A Matrix says what a campaign varies: it has a run for each combination of
@@ -119,7 +121,7 @@ func (t *tree) factor(e entry) (Factor, bool) {
 	f := Factor{Key: e.key}
 	own := !slices.Contains(scenarioKeys(), top(e.key))
 	for i, item := range e.value.items {
-		level, ok := Level{Name: flow(item), set: []setting{{e.key, e.at, item}}}, true
+		level, ok := Level{Name: redact.Text(flow(item)), set: []setting{{e.key, e.at, item}}}, true
 		if own {
 			level, ok = t.named(e, item)
 		}

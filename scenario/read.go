@@ -110,10 +110,10 @@ func (p *Plan) scenario() *Scenario {
 	}
 }
 
-// WriteJSON writes the plan as ReadPlan reads it.
+// WriteJSON writes the plan as ReadPlan reads it, without secrets: see Public.
 func (p *Plan) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(p)
+	return e.Encode(p.Public())
 }

@@ -69,6 +69,7 @@ func (p *Plan) MostClients() int {
 // WriteText writes what the plan does for people: what, where, the steps, and
 // how long and how much it will be as far as that can be known before.
 func (p *Plan) WriteText(w io.Writer) error {
+	p = p.Public()
 	var b strings.Builder
 	row := func(name, format string, args ...any) { fmt.Fprintf(&b, name+"\t"+format+"\n", args...) }
 	row("name", "%s", p.Name)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -135,7 +134,7 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 	conf.Wait = 40 * time.Second // longer than a question for work waits for its answer
 	o := f.o
 	o.Coordinator, o.Version = conf, version()
-	o.Log = slog.New(slog.NewTextHandler(s.err, nil))
+	o.Log = s.log()
 	if !f.noDoor {
 		o.Door = &f.door
 	}

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -93,12 +93,12 @@ func (e *expedition) submit(ctx context.Context, state string) error {
 	if err := os.MkdirAll(e.parts, 0o755); err != nil {
 		return err
 	}
-	file := filepath.Join(e.parts, wholeFile)
-	var text bytes.Buffer
-	if err := bags.plan.WriteJSON(&text); err != nil {
-		return err
+	file := filepath.Join(state, wholeFile) // private: the plan has the secrets of its addresses
+	text, err := json.Marshal(bags.plan)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
 	}
-	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil { //nolint:gosec // a plan holds no secret
+	if err != nil {
 		return err
 	}
 	on := e.plan.On
@@ -134,7 +134,7 @@ func (e *expedition) wait() error {
 		select {
 		case err := <-ended:
 			if err != nil { // what was brought is merged all the same
-				e.say("weir: %s: %s\n", e.system.Name(), line(err.Error()))
+				e.say("weir: %s: %s\n", e.system.Name(), e.errorLine(err))
 				e.kept = append(e.kept, err)
 			}
 			return e.remove() // what is left of it elsewhere

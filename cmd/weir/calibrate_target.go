@@ -56,7 +56,7 @@ func (c *calibrator) list(refused error) ([]workload.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is nothing to read: files cannot be made (%w), nor found (%w); name a folder where you may write, or files that are there with --list FILE", refused, err)
 	}
-	c.say("no file may be made (%s): reading %d that are there\n", line(refused.Error()), len(files))
+	c.say("no file may be made (%s): reading %d that are there\n", c.errorLine(refused), len(files))
 	return files, nil
 }
 
@@ -112,7 +112,7 @@ func (c *calibrator) listen(ctx context.Context) {
 	}
 	servers, err := asks.Servers(ctx)
 	if err != nil {
-		c.say("the servers do not tell about themselves: %s\n", line(err.Error()))
+		c.say("the servers do not tell about themselves: %s\n", c.errorLine(err))
 		return
 	}
 	c.asks, c.asked = asks, servers

@@ -152,12 +152,12 @@ func (r *campaigner) one(run *campaign.Run) error {
 		r.extra += time.Since(r.begun) - one.of.spent - plan.Time()
 		return r.measured(run, dir)
 	case r.in.finish.Err() != nil: // it was asked for
-		r.say("run %d of %d: %s\n", run.Number, len(r.Runs), line(err.Error()))
+		r.say("run %d of %d: %s\n", run.Number, len(r.Runs), r.errorLine(err))
 		return nil
 	}
 	r.failed++
 	r.worse(exitError)
-	run.Error = line(err.Error())
+	run.Error = r.errorLine(err)
 	told := fmt.Errorf("run %d of %d (%s) failed: %w", run.Number, len(r.Runs), r.about(run), err)
 	err = campaign.Write(r.dir, r.Campaign)
 	switch {
@@ -166,7 +166,7 @@ func (r *campaigner) one(run *campaign.Run) error {
 	case r.failed == mostInARow:
 		return errors.Join(fmt.Errorf("%d runs in a row failed; weir run --resume %s tries them again; the last: %w", r.failed, r.dir, told), err)
 	}
-	r.say("weir: %s\n", line(told.Error()))
+	r.say("weir: %s\n", r.errorLine(told))
 	return err
 }
 

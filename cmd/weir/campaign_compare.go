@@ -36,7 +36,7 @@ func (r *campaigner) compare() error {
 	_, err := concludeCampaign(r.dir, r.Campaign, r.flags.json, r.streams)
 	var cannot *incomparable
 	if errors.As(err, &cannot) {
-		r.tell("weir: nothing can be compared: %s\n", line(err.Error()))
+		r.tell("weir: nothing can be compared: %s\n", r.errorLine(err))
 		return nil
 	}
 	return ignoreUnread(err)

@@ -32,8 +32,16 @@ func resumeCampaign(in interrupts, dir string, f runFlags, s streams) (err error
 		if !filepath.IsLocal(v) || filepath.Base(v) != v {
 			return fmt.Errorf("%s: variant %q is no name of a file", filepath.Join(dir, campaign.File), v)
 		}
-		if r.plans[v], err = scenario.ReadPlan(filepath.Join(dir, plansDir, v+".json")); err != nil {
+		plan, err := scenario.ReadPlan(filepath.Join(dir, plansDir, v+".json"))
+		if err != nil {
 			return err
+		}
+		target := f.target
+		if len(plan.Redacted()) == 0 {
+			target = "" // this one lacks nothing
+		}
+		if r.plans[v], err = plan.Complete(target); err != nil {
+			return exit{exitUsage, fmt.Errorf("--resume %s: variant %s: %w", dir, v, err)}
 		}
 	}
 	f.page.show(dir)
@@ -59,7 +67,7 @@ func (r *campaigner) look(run *campaign.Run) error {
 		return err
 	}
 	if err := r.tidy(dir, r.plans[run.Variant]); err != nil {
-		r.tell("weir: %s: %s (weir clean tries again)\n", dir, line(err.Error()))
+		r.tell("weir: %s: %s (weir clean tries again)\n", dir, r.errorLine(err))
 	}
 	if !ended || run.Error != "" {
 		return r.setAside(dir)
@@ -100,7 +108,7 @@ func (r *campaigner) tidy(dir string, plan *scenario.Plan) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.in.cleaning(), longestSweep)
 	defer cancel()
-	one, err := cleanRun(ctx, dir, r.streams)
+	one, err := cleanRun(ctx, dir, r.flags.target, r.streams)
 	return errors.Join(err, tellCleaned(r.err, []cleaned{one}, false))
 }
 

@@ -22,6 +22,7 @@ import (
 
 func cleanCommand(s streams, signals signalSource) *cobra.Command {
 	var asJSON bool
+	var target string
 	c := &cobra.Command{
 		Use:   "clean RUN|CAMPAIGN",
 		Short: "Remove what a run that was killed has left on its target",
@@ -44,13 +45,14 @@ jobs of killed runs have left on the same scratch disk of this machine go, too.`
 				}
 			}()
 			if !campaign.Is(args[0]) {
-				one, err := cleanRun(ctx, args[0], s)
+				one, err := cleanRun(ctx, args[0], target, s)
 				return afterSignal(ctx, errors.Join(err, tellCleaned(s.out, []cleaned{one}, asJSON)))
 			}
-			all, err := cleanCampaign(ctx, args[0], s)
+			all, err := cleanCampaign(ctx, args[0], target, s)
 			return afterSignal(ctx, errors.Join(err, tellCleaned(s.out, all, asJSON)))
 		},
 	}
+	c.Flags().StringVar(&target, "target", "", "the run's target as a whole `URL`, where it has a secret: run directories keep none")
 	jsonFlag(c, &asJSON, "print what was removed as JSON")
 	quietFlag(c, &s.quiet)
 	return c
@@ -89,14 +91,14 @@ func tellCleaned(out io.Writer, all []cleaned, asJSON bool) error {
 
 // cleanCampaign cleans all runs in the campaign's folder dir, those that were
 // set aside, too.
-func cleanCampaign(ctx context.Context, dir string, s streams) (all []cleaned, err error) {
+func cleanCampaign(ctx context.Context, dir, target string, s streams) (all []cleaned, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		run := filepath.Join(dir, e.Name())
 		if _, no := os.Stat(filepath.Join(run, results.AboutFile)); no != nil {
 			continue
 		}
-		one, e := cleanRun(ctx, run, s)
+		one, e := cleanRun(ctx, run, target, s)
 		if all = append(all, one); e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", run, e))
 		}
@@ -104,12 +106,13 @@ func cleanCampaign(ctx context.Context, dir string, s streams) (all []cleaned, e
 	return all, err
 }
 
-// cleanRun removes what the manifest of the run in dir says is left.
-func cleanRun(ctx context.Context, dir string, s streams) (c cleaned, err error) {
+// cleanRun removes what the manifest of the run in dir says is left. target is the
+// run's where the plan lacks its secrets, or "".
+func cleanRun(ctx context.Context, dir, target string, s streams) (c cleaned, err error) {
 	c.Run = dir
 	defer func() {
 		if err != nil {
-			c.Error = line(err.Error())
+			c.Error = s.errorLine(err)
 		}
 	}()
 	run, err := results.Open(dir)
@@ -136,13 +139,25 @@ func cleanRun(ctx context.Context, dir string, s streams) (c cleaned, err error)
 	if err := within(left, runFolder(run.About)); err != nil {
 		return c, err
 	}
-	service, err := cluster.OpenService(ctx, run.Plan, all.Drivers(), nil)
+	if len(left) == 0 {
+		c.Target = run.Plan.Target
+		return c, nil
+	}
+	if len(run.Plan.Redacted()) == 0 {
+		target = "" // this run needs none
+	}
+	plan, err := run.Plan.Complete(target)
+	if err != nil {
+		return c, exit{exitUsage, err}
+	}
+	s.secrets.Learn(plan.Secrets()...)
+	service, err := cluster.OpenService(ctx, plan, all.Drivers(), nil)
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
 	w := s.working("removing what " + dir + " has left")
-	failed, first := engine.Clean(ctx, engine.Config{Plan: run.Plan, Service: service, Manifest: m}, left, w.advance)
+	failed, first := engine.Clean(ctx, engine.Config{Plan: plan, Service: service, Manifest: m}, left, w.advance)
 	w.done()
 	c.Target, c.Named, c.Removed = run.Plan.Target, len(left), len(left)-failed
 	if failed > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -179,7 +178,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 			return err
 		}
 	}
-	conf.Version, conf.Log = version(), slog.New(slog.NewTextHandler(s.err, nil))
+	conf.Version, conf.Log = version(), s.log()
 	collectLess()
 	ctx, cancel := untilSignal(ctx, signals, s.in, f.stdin)
 	defer cancel()

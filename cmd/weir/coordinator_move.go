@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/db"
 	"weir/transfer/coordinator"
 )
 
@@ -56,7 +57,7 @@ it is. The coordinator is then started with the same --state and the new --db.`,
 			if err := t.Flush(); err != nil {
 				return err
 			}
-			s.tell("all is there. Start the coordinator with the same --state and --db %s; the old database stays as it was: never use both.\n", line(hidden(target)))
+			s.tell("all is there. Start the coordinator with the same --state and --db %s; the old database stays as it was: never use both.\n", line(db.Public(target)))
 			return nil
 		},
 	}

@@ -34,7 +34,7 @@ func (f *dbFlags) find(s streams) (string, error) {
 	case f.address != "" && f.file != "":
 		return "", exit{exitUsage, fmt.Errorf("--%s and --%s-file: choose one", f.flag, f.flag)}
 	case f.address != "":
-		if hidden(f.address) != f.address {
+		if db.Public(f.address) != f.address {
 			s.tell("weir: everybody on this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n", f.flag, f.flag)
 		}
 		return f.address, nil
@@ -52,27 +52,4 @@ func (f *dbFlags) find(s streams) (string, error) {
 		return "", fmt.Errorf("--%s-file %s: one line with the address of a database is expected", f.flag, line(f.file))
 	}
 	return address, nil
-}
-
-// hidden is an address without its password, and the address itself if it has
-// none.
-func hidden(address string) string {
-	if public := db.Public(address); strings.Contains(public, "xxxxx") {
-		return public
-	}
-	return address
-}
-
-// withoutSecrets is a command line that may be kept.
-func withoutSecrets(args []string) []string {
-	all := make([]string, len(args))
-	for i, a := range args {
-		name, value, found := strings.Cut(a, "=")
-		if found && strings.HasPrefix(name, "--") {
-			all[i] = name + "=" + hidden(value)
-		} else {
-			all[i] = hidden(a)
-		}
-	}
-	return all
 }

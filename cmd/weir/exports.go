@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/export"
+	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/storage"
 )
@@ -210,7 +211,7 @@ func sent(r export.Report, t export.Receiver, dir string, f exportFlags) string 
 		parts = append(parts, fmt.Sprintf("%s did not take %s: %s%s", t, values(r.Refused), r.Reason, hint(r.Reason)))
 	}
 	if r.Left > 0 {
-		again := "weir export " + dir + " " + t.Flag() + " '" + t.URL.String() + "'" + f.authOf(t)
+		again := "weir export " + dir + " " + t.Flag() + " '" + redact.URL(t.URL.String()) + "'" + f.authOf(t)
 		if r.Sent > 0 {
 			again += " --since " + r.Since.Format("2006-01-02T15:04:05.000Z")
 		}

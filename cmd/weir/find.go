@@ -72,6 +72,9 @@ shall have more --time. weir help exit-codes lists the exit codes.`,
 			s := f.withStream(s)
 			defer func() { err = s.stream.end(err) }()
 			if f.resume != "" {
+				if len(args) == 1 && !isScenario(args[0]) {
+					f.target, args = args[0], nil // its secrets are not in that folder
+				}
 				if err := f.onlyResume(c, args, "min", "hold", "on", "workers", "set", "var", "out"); err != nil {
 					return err
 				}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
@@ -41,9 +42,10 @@ type live struct {
 	known   string      // what a search knows so far
 	still   func()      // ends the rows that move
 	stream  *stream
-	dir     string        // of the run
-	wrong   int           // workers that were told of
-	workers func() string // who is there, and who is not; nil: the clients are on this machine
+	secrets *redact.Values // that no line may show; nil: none are known
+	dir     string         // of the run
+	wrong   int            // workers that were told of
+	workers func() string  // who is there, and who is not; nil: the clients are on this machine
 }
 
 // Where nothing moves, the step that runs is shown this often.
@@ -100,6 +102,7 @@ func (l *live) remember(v *measure.Interval) {
 func (l *live) Event(e measure.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	e.Text = l.secrets.Text(e.Text)
 	l.streams(e)
 	switch {
 	case e.Kind == "step":
@@ -278,10 +281,10 @@ func (l *live) start(dir string, processes int) {
 	if f := p.Find; f != nil {
 		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
 	}
-	tell(l.said, "", "%s: %s, %s%s, %s %v", p.Name, p.Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
+	tell(l.said, "", "%s: %s, %s%s, %s %v", p.Name, p.Public().Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
 	tell(l.said, "", "measuring into %s; Ctrl-C finishes early and still reports", dir)
 	l.stream.tell(streamed{Event: "start", Run: dir, Start: &streamedStart{
-		Name: p.Name, Target: p.Target, Steps: len(p.Steps), Planned: l.course.total.Seconds(), Processes: processes,
+		Name: p.Name, Target: p.Public().Target, Steps: len(p.Steps), Planned: l.course.total.Seconds(), Processes: processes,
 	}})
 	l.still = l.screen.Animate(l.draw)
 }

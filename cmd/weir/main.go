@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"weir/internal/redact"
 	"weir/internal/screen"
 )
 
@@ -39,14 +40,16 @@ func (s signalSource) listen() <-chan os.Signal {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	quiet    bool    // no progress is shown
-	stream   *stream // what programs are told; nil: nothing
+	quiet    bool           // no progress is shown
+	stream   *stream        // what programs are told; nil: nothing
+	secrets  *redact.Values // that no error may repeat; nil: none are known
 }
 
 // run is the whole command: arguments in, exit code out.
 func run(ctx context.Context, args []string, s streams, signals signalSource) exitCode {
 	to := screen.New(s.err)
-	s.err, s.out = to, to.Beside(s.out)
+	s.err, s.out, s.secrets = to, to.Beside(s.out), new(redact.Values)
+	s.secrets.Learn(args...)
 	root := newRoot(s, signals)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -55,7 +58,7 @@ func run(ctx context.Context, args []string, s streams, signals signalSource) ex
 	}
 	text, code := outcome(err)
 	if text != "" {
-		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(text)) // where else could it be told?
+		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(s.secrets.Text(text))) // where else could it be told?
 	}
 	return code
 }

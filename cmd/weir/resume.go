@@ -43,6 +43,11 @@ func resumeSession(in interrupts, dir string, f runFlags, s streams, next func(*
 	if err != nil {
 		return err
 	}
+	plan, err := run.run.Plan.Complete(f.target)
+	if err != nil {
+		return exit{exitUsage, errors.Join(fmt.Errorf("--resume %s: %w", dir, err), run.out.Close())}
+	}
+	run.run.Plan = plan
 	f.page.show(dir)
 	r := newSession(in, run.run.Plan, f, s)
 	r.resumed = run

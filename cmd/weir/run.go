@@ -64,9 +64,10 @@ at once. weir help exit-codes lists the exit codes.`,
 }
 
 // resume goes on with what was broken off. What it shall do stands in its
-// folder, so that no scenario, and no flag that changes one, is taken.
+// folder, so that no scenario, and no flag that changes one, is taken, but for the target,
+// whose secrets are not kept there.
 func resume(c *cobra.Command, args []string, f runFlags, s streams, signals signalSource) error {
-	if err := f.onlyResume(c, args, "target", "clients", "hold", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
+	if err := f.onlyResume(c, args, "clients", "hold", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
 		return err
 	}
 	return f.interruptible(c.Context(), s, signals, func(in interrupts) error {

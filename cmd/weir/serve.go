@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -122,7 +121,7 @@ func (f *serveFlags) config(args []string, s streams) (serve.Config, error) {
 	if err = f.rights.set(&conf); err != nil {
 		return conf, err
 	}
-	conf.Log = slog.New(slog.NewTextHandler(s.err, nil))
+	conf.Log = s.log()
 	return conf, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type session struct {
 }
 
 func newSession(in interrupts, plan *scenario.Plan, f runFlags, s streams) *session {
+	s.secrets.Learn(plan.Secrets()...)
 	return &session{streams: s, flags: f, plan: plan, drivers: all.Drivers(), in: in}
 }
 
@@ -124,8 +126,23 @@ func (r *session) readList() error {
 		return exit{exitUsage, err}
 	}
 	r.files = list.Files
+	r.secrets.Learn(queried(list.Files)...)
 	return nil
 }
+
+// queried returns the paths of files that hold a query, which may have a secret.
+func queried(files []workload.File) (paths []string) {
+	for i := range files {
+		if strings.ContainsAny(files[i].Path, "?=") && len(paths) < mostQueried {
+			paths = append(paths, files[i].Path)
+		}
+	}
+	return paths
+}
+
+// mostQueried bounds the secrets of a list of files that are known by what they are; of
+// others only those are removed from texts that show by their form.
+const mostQueried = 500
 
 // measure does all that ends with a complete run directory. What was measured
 // is kept, whatever goes wrong.
@@ -157,7 +174,9 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		to = io.Discard
 	}
 	r.live = newLive(r.in.finish, to, r.ahead(), r.of)
-	r.live.stream, r.live.dir = r.stream, dir
+	r.live.stream, r.live.dir, r.live.secrets = r.stream, dir, r.secrets
+	r.out.Hide(r.plan.Secrets()...)
+	r.out.Hide(queried(r.files)...)
 	if err := r.exports.begin(ctx, dir, sinceResumed(r.resumed != nil), to); err != nil {
 		return err
 	}

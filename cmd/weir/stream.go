@@ -50,8 +50,8 @@ type streamedStep struct {
 	Done       int64               `json:"done"`
 	Errors     int64               `json:"errors"`
 	Failed     int64               `json:"errors_all_phases"` // those of ramp, settle and drain included
-	Latency    *analysis.Quantiles `json:"latency_seconds"`  // nil: nothing ended well
-	Server     *float64            `json:"server_cpu_ratio"` // of the busiest host's cores, by the server's processes; nil: unknown
+	Latency    *analysis.Quantiles `json:"latency_seconds"`   // nil: nothing ended well
+	Server     *float64            `json:"server_cpu_ratio"`  // of the busiest host's cores, by the server's processes; nil: unknown
 	Client     *float64            `json:"client_cpu_ratio"`
 
 	Jobs       *analysis.JobCounts `json:"jobs,omitempty"` // nil: clients run none

@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"unicode"
 
 	"golang.org/x/term"
 
+	"weir/internal/redact"
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/report"
@@ -77,5 +79,21 @@ func plain(text string) string {
 		return r
 	}, text)
 }
+
+// log returns the log of a service, without secrets in its texts.
+func (s streams) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch v := a.Value.Any().(type) {
+		case string:
+			a.Value = slog.StringValue(redact.Text(v))
+		case error:
+			a.Value = slog.StringValue(redact.Text(v.Error()))
+		}
+		return a
+	}}))
+}
+
+// errorLine is an error in one line for people, without secrets.
+func (s streams) errorLine(err error) string { return line(s.secrets.Text(err.Error())) }
 
 func line(text string) string { return strings.ReplaceAll(plain(text), "\n", " ") }

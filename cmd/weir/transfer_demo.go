@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/redact"
 	plays "weir/scenarios/transfer"
 	"weir/transfer/trial"
 )
@@ -124,7 +125,7 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 		if len(fit[scenario]) == 0 {
 			continue
 		}
-		p := trial.Play{Scenario: scenario, Cases: fit[scenario], Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: database}, Weir: version(), Command: withoutSecrets(os.Args), Tell: func(text string) { s.say("%s\n", text) }}
+		p := trial.Play{Scenario: scenario, Cases: fit[scenario], Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: database}, Weir: version(), Command: redact.Args(os.Args), Tell: func(text string) { s.say("%s\n", text) }}
 		if database != "" {
 			p.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")
 		}

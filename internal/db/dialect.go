@@ -1,10 +1,11 @@
 package db
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+
+	"weir/internal/redact"
 )
 
 // A Dialect is a kind of database.
@@ -86,20 +87,11 @@ func dollars(query string) string {
 
 // Public returns the address of a database without its password.
 func Public(address string) string {
-	scheme, _, _ := strings.Cut(address, ":")
-	if scheme != "postgres" && scheme != "postgresql" && !strings.Contains(address, "://") {
-		return address
+	if strings.Contains(address, "://") {
+		return redact.URL(address)
 	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return scheme + "://..."
+	if scheme, _, _ := strings.Cut(address, ":"); scheme == "postgres" || scheme == "postgresql" {
+		return redact.Text(address)
 	}
-	q := u.Query()
-	for _, secret := range []string{"password", "sslpassword"} {
-		if q.Has(secret) {
-			q.Set(secret, "xxxxx")
-			u.RawQuery = q.Encode()
-		}
-	}
-	return u.Redacted()
+	return address
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/redact"
 	"weir/storage"
 )
 
@@ -27,7 +28,7 @@ func newPlace(u *url.URL) (place, error) {
 		return place{}, errors.New("a password in the target's URL would stand on the command line: name a file or variable with it in auth")
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return place{}, fmt.Errorf("target %s: the URL has more than a folder: leave ? and # away", u.Redacted())
+		return place{}, fmt.Errorf("target %s: the URL has more than a folder: leave ? and # away", redact.URL(u.String()))
 	}
 	if strings.ContainsRune(u.Path, 0) {
 		return place{}, errors.New("the target's URL contains a NUL byte")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"weir/internal/redact"
 	"weir/internal/tcp"
 	"weir/storage"
 )
@@ -43,7 +44,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s := &service{host: strings.ToLower(t.URL.Hostname()), port: 21, root: strings.TrimRight(t.URL.Path, "/"), linked: t.Reach != nil, dialer: tcp.NewDialer(t.Reach)}
 	if err := s.address(t.URL); err != nil {
-		return nil, fmt.Errorf("ftp: target %s: %w", t.URL.Redacted(), err)
+		return nil, fmt.Errorf("ftp: target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	if err := s.credentials(t); err != nil {
 		return nil, fmt.Errorf("ftp: target %s: %w", s.shown, err)

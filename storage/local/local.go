@@ -26,6 +26,7 @@ import (
 	"syscall"
 
 	"weir/internal/content"
+	"weir/internal/redact"
 	"weir/storage"
 )
 
@@ -47,11 +48,11 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	case u == nil || u.Scheme != "file":
 		return nil, errors.New("local: the target must be a file URL, such as file:///data/set1")
 	case u.Host != "" && u.Host != "localhost":
-		return nil, fmt.Errorf("local: %s names the host %q: write file:///folder with three slashes, the folder from /", u.Redacted(), u.Host)
+		return nil, fmt.Errorf("local: %s names the host %q: write file:///folder with three slashes, the folder from /", redact.URL(u.String()), u.Host)
 	case !filepath.IsAbs(u.Path):
-		return nil, fmt.Errorf("local: %s has no folder: write file:///folder, the folder from /", u.Redacted())
+		return nil, fmt.Errorf("local: %s has no folder: write file:///folder, the folder from /", redact.URL(u.String()))
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("local: %s has more than a folder; ? and # in names are written %%3F and %%23", u.Redacted())
+		return nil, fmt.Errorf("local: %s has more than a folder; ? and # in names are written %%3F and %%23", redact.URL(u.String()))
 	}
 	root, err := os.OpenRoot(u.Path)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/redact"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -58,7 +59,7 @@ func Parse(u *url.URL) (Config, error) {
 		return c, errors.New("simulated: the target must be a URL such as simulated://name?servers=4&service=10ms")
 	}
 	if u.Path != "" && u.Path != "/" || u.User != nil || u.Fragment != "" {
-		return c, fmt.Errorf("simulated: %s: after the name only ?key=value may follow", u.Redacted())
+		return c, fmt.Errorf("simulated: %s: after the name only ?key=value may follow", redact.URL(u.String()))
 	}
 	query, err := url.ParseQuery(percent(u.RawQuery))
 	if err != nil {

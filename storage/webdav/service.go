@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"weir/internal/redact"
 	"weir/internal/tcp"
 	"weir/storage"
 )
@@ -38,7 +39,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	home, err := originOf(t.URL)
 	if err != nil {
-		return nil, fmt.Errorf("webdav: target %s: %w", t.URL.Redacted(), err)
+		return nil, fmt.Errorf("webdav: target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	home.trusted = true
 	s := &service{

@@ -285,3 +285,18 @@ func TestWaitingCostsNothing(t *testing.T) {
 		t.Errorf("asked %d times in a second, error %v", n, err)
 	}
 }
+
+// Redirects to IPv6 addresses name them in brackets, with a zone or without.
+func TestRedirectsToIPv6(t *testing.T) {
+	for text, want := range map[string]redirection{
+		"\x00\x00\x04\x46[::1]":                      {host: "::1", port: 1094},
+		"\x00\x00\x04\x47[2001:db8::1]?a=b?c":        {host: "2001:db8::1", port: 1095, opaque: "a=b"},
+		"\xff\xff\xff\xffroots://[::1]:1099//p?x=y":  {host: "::1", port: 1099, opaque: "x=y", secure: true},
+		"\xff\xff\xff\xffroot://[fe80::1%25eth0]//p": {host: "fe80::1%eth0", port: 1094},
+		"\x00\x00\x04\x46[fe80::1%eth0]":             {host: "fe80::1%eth0", port: 1094},
+	} {
+		if got, err := parseRedirect([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}

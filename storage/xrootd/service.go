@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"weir/internal/redact"
 	"weir/internal/tcp"
 	"weir/storage"
 	"weir/storage/xrootd/security"
@@ -46,7 +47,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	home, err := serverOf(t.URL)
 	if err != nil {
-		return nil, fmt.Errorf("xrootd: target %s: %w", t.URL.Redacted(), err)
+		return nil, fmt.Errorf("xrootd: target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	s := &service{
 		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
@@ -54,7 +55,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s.root = strings.TrimRight(s.root, "/")
 	if err := checkPath(s.root); err != nil {
-		return nil, fmt.Errorf("xrootd: target %s: %w", t.URL.Redacted(), err)
+		return nil, fmt.Errorf("xrootd: target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	if s.methods, s.user, err = methodsOf(t); err != nil {
 		return nil, fmt.Errorf("xrootd: target %s: %w", s.shown(), err)

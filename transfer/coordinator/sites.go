@@ -14,6 +14,7 @@ import (
 
 	"weir/catalog"
 	"weir/catalog/store"
+	"weir/internal/redact"
 	"weir/internal/wire"
 	"weir/transfer"
 )
@@ -150,7 +151,7 @@ func doorURL(address string) error {
 	case err != nil:
 		return errors.New("this is no URL") // it may hold a password: it is not repeated
 	case u.User != nil:
-		return fmt.Errorf("%.200q: no user and no password: a site is shown a token", u.Redacted())
+		return fmt.Errorf("%.200q: no user and no password: a site is shown a token", redact.URL(u.String()))
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%.200q: it begins with https:// (or http://)", address)
 	case slices.Contains(strings.Split(u.Path, "/"), ".."):
