@@ -193,14 +193,26 @@ func TestChecksSeeFaults(t *testing.T) {
 		status, want string
 	}{
 		"clients count 3% too much": {off(1.03), "both ends agree", Warn, Suspect, "-2."},
-		"clients count twice":       {off(2), "both ends agree", Fail, Invalid, "can not be right"},
+		"clients count twice":       {off(2), "both ends agree", Fail, Invalid, "-50.00%"},
 		"clients miss 10%":          {off(0.9), "both ends agree", Fail, Invalid, "+11."},
 		"only an interface, other traffic": {sample(func(s *monitor.Sample) {
 			s.Procs = nil
 			for i := range s.Nets {
 				s.Nets[i].Sent *= 2
 			}
-		}), "both ends agree", Warn, Suspect, "other traffic"},
+		}), "both ends agree", Warn, Suspect, "+104"},
+		"only the loopback, other traffic": {sample(func(s *monitor.Sample) {
+			s.Procs = nil
+			for i := range s.Nets {
+				s.Nets[i].Name = loopback
+				s.Nets[i].Sent *= 2
+			}
+		}), "both ends agree", Skipped, Valid, "+104"},
+		"six operations":          {func(s *resultstest.Service) { s.Clients, s.Hold, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data", Warn, Suspect, "6 operations"},
+		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 }, "enough data", Warn, Suspect, "2 operations a client"},
+		"two seconds":             {func(s *resultstest.Service) { s.Hold = 2 }, "enough data", Warn, Suspect, "2 batch means"},
+		"a wide interval":         {func(s *resultstest.Service) { s.Clients, s.Noise, s.Hold = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
+
 		"the service counts for itself": {sample(func(s *monitor.Sample) {
 			for i := range s.Procs {
 				s.Procs[i].Sent, s.Procs[i].Written = s.Procs[i].Written, 0
@@ -244,17 +256,19 @@ func TestChecksSeeFaults(t *testing.T) {
 				iv.Failed = map[storage.Class]int64{storage.Checksummed: 1}
 			}
 		}), "verification", Fail, Invalid, "payloads were wrong"},
-		"nothing verified": {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Warn, Suspect, "was checked although"},
+		"nothing verified":          {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Skipped, Valid, "none of"},
+		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unproven = 0, 1 }), "verification", Skipped, Valid, "gave no checksum"},
 		"some errors": {hold(func(iv *measure.Interval) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 20}
 		}), "errors", Warn, Suspect, "timeout"},
 		"drift": {hold(func(iv *measure.Interval) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
 		}), "steadiness", Warn, "", "not steady while"},
-		"cut off":            {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
-		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
-		"noisy neighbor":     {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor 10%"},
-		"expensive":          {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
+		"cut off":               {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
+		"others use the CPU":    {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
+		"others use idle cores": {sample(func(s *monitor.Sample) { s.CPU = &monitor.CPU{User: 0.6, Idle: 0.4} }), "quiet machines", OK, Valid, "no core was idle 0%"},
+		"noisy neighbor":        {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor 10%"},
+		"expensive":             {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
 		"missing seconds": {hold(func(iv *measure.Interval) {
 			if iv.Start.Second()%10 == 5 {
 				iv.Seconds = 0.5
@@ -266,6 +280,9 @@ func TestChecksSeeFaults(t *testing.T) {
 			c.change(&s)
 			f := of(t, s)
 			got := find(t, f, c.check)
+			if unsound := got.Status == Warn || got.Status == Fail; unsound != (got.Effect != "") {
+				t.Errorf("%+v: a check that warns or fails names its effect, others do not", got)
+			}
 			if got.Status != c.state || !strings.Contains(got.Detail, c.want) || c.status != "" && f.Validity.Status != c.status {
 				t.Errorf("result %s, check %+v; want %s, %q, result %s", f.Validity.Status, got, c.state, c.want, c.status)
 				for _, x := range f.Validity.Checks {

@@ -124,11 +124,15 @@ type Use struct {
 	Resource  string   `json:"resource"` // ResourceCPU and the like
 	Host      string   `json:"host"`
 	Side      string   `json:"side"`      // server, client, both, other
-	Share     *float64 `json:"use_ratio"` // 1 is all there is of it; nil: nobody knows how much there is
+	Share     *float64 `json:"use_ratio"` // 1 is all there is of it; nil: its size is not known
+	Low       *float64 `json:"use_low"`   // 95% interval of Share over the step's samples; nil with Share
+	High      *float64 `json:"use_high"`
 	Saturated bool     `json:"saturated"` // it is used up at this load and at heavier ones
+	Undecided bool     `json:"undecided"` // whether it is used up cannot be told: its interval reaches from one bound to the other
 	Detail    string   `json:"detail"`    // in numbers, with units
 
-	reached, holds bool    // used up at this step; nearly so, as heavier steps need it
+	reached, holds bool    // used up at this step, by the lower end; nearly so, as heavier steps need it
+	near, clear    bool    // used up by the mean; not used up, by the upper end
 	foreign        float64 // part of the use that is known to be neither side's
 	own            float64 // part that may be: what interrupts take is nobody's where processes are watched
 	depth          float64 // of a disk: its queue
@@ -136,12 +140,37 @@ type Use struct {
 
 // A Bottleneck is what limits the curve from some load on.
 type Bottleneck struct {
-	Resource string   `json:"resource"` // as in Use; or LimitLatency and the like
+	Resource   string      `json:"resource"` // as in Use; or LimitLatency and the like
+	Host       string      `json:"host"`
+	Side       string      `json:"side"`
+	Step       int         `json:"step"`                    // the lightest at which it is saturated
+	From       int         `json:"from_clients"`            // of that step
+	Shared     bool        `json:"shared"`                  // clients and service use it together
+	Foreign    float64     `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
+	Reason     string      `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
+	Candidates []Candidate `json:"candidates,omitempty"`    // of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
+	Excluded   []string    `json:"excluded,omitempty"`      // of LimitInside: kinds of resources that are clearly not the limit
+	Evidence   []string    `json:"evidence"`                // sentences with numbers
+}
+
+// Values of Bottleneck.Reason.
+const (
+	ReasonUnwatched = "unwatched"      // the machines of the service, or the generator, were not watched, or only some of them
+	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to tell
+	ReasonGrowth    = "growth"         // whether the curve still grows cannot be told from its noise
+	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used what was left
+)
+
+// A Candidate is a resource that may be what limits a curve.
+type Candidate struct {
+	Resource string   `json:"resource"`
 	Host     string   `json:"host"`
 	Side     string   `json:"side"`
-	Step     int      `json:"step"`         // the lightest at which it is saturated
-	From     int      `json:"from_clients"` // of that step
-	Evidence []string `json:"evidence"`     // sentences with numbers
+	Step     int      `json:"step"`      // at which its use is told
+	Share    *float64 `json:"use_ratio"` // nil: its size is not known, or it was not watched
+	Low      *float64 `json:"use_low"`
+	High     *float64 `json:"use_high"`
+	Detail   string   `json:"detail"`
 }
 
 // A Subinterval is one of four equal parts of a step, from its first second to

@@ -42,10 +42,5 @@ func interval(batches []stats.Point) (low, high *float64) {
 // few: a stair, or waves longer than the hold.
 const persistent = 0.6
 
-// drift returns by how much the rate changes over all batches, as a share of
-// the mean, and whether that is more than chance at the 5% level; ok is false
-// below five batches.
-func drift(batches []stats.Point) (share float64, certain, ok bool) {
-	t, ok := stats.Slope(batches)
-	return t.Ratio, t.Certain() || t.Correlation >= persistent, ok
-}
+// certain tells whether a trend is more than chance at the 5% level.
+func certain(t stats.Trend) bool { return t.Certain() || t.Correlation >= persistent }

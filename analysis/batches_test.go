@@ -67,13 +67,13 @@ func TestDrift(t *testing.T) {
 		}
 		return obs
 	}
-	if share, certain, ok := drift(line(5)); !ok || !certain || math.Abs(share-0.5) > 0.02 {
-		t.Errorf("drift %v, %v", share, certain)
+	if trend, ok := stats.Slope(line(5)); !ok || !certain(trend) || math.Abs(trend.Ratio-0.5) > 0.02 {
+		t.Errorf("%+v", trend)
 	}
-	if _, certain, _ := drift(line(0)); certain {
+	if trend, _ := stats.Slope(line(0)); certain(trend) {
 		t.Error("noise is called a drift")
 	}
-	if _, _, ok := drift(line(1)[:4]); ok {
+	if _, ok := stats.Slope(line(1)[:4]); ok {
 		t.Error("four points are enough for a slope")
 	}
 }

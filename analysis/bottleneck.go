@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/internal/unit"
@@ -10,8 +12,8 @@ import (
 // Values of Bottleneck.Resource beside those of Use.Resource.
 const (
 	LimitLatency = "latency"           // nothing is full: each client waits for its own operations
-	LimitInside  = "inside the server" // nothing that was seen is full, and throughput does not grow
-	LimitUnknown = "unknown"           // the same, and the server was not watched
+	LimitInside  = "inside the server" // all that was watched is clearly not full, and throughput does not grow
+	LimitUnknown = "unknown"           // it cannot be told: see Bottleneck.Reason and Candidates
 	LimitNone    = "none"              // no limit was reached in the tested range
 )
 
@@ -21,55 +23,107 @@ const proportional = 0.8
 
 // bottleneck says what limits the curve: first what was saturated first as
 // the load grew, where the curve levels off, then what was saturated later.
-// It marks what is saturated in the steps.
+// It marks what is saturated, and what cannot be told, in the steps. Where the
+// evidence does not decide, the answer is LimitUnknown.
 func (d *data) bottleneck(f *Findings, best int) []Bottleneck {
 	l := f.ladder()
 	if best < 0 || len(l.steps) == 0 {
 		return []Bottleneck{}
 	}
 	all := l.saturated()
+	l.markUndecided()
 	switch {
 	case l.narrow():
 		return l.atOneLoad(all)
 	case l.level < 0:
 		return l.growing(all)
 	}
-	var causes, crowded, later []full
-	var before []string
+	v := l.sort(all)
+	if len(v.causes) == 0 {
+		return append([]Bottleneck{l.hidden(&v)}, l.following(v.later, -1)...)
+	}
+	return l.limited(v.causes, v.later, v.before)
+}
+
+// A sorted is what is saturated, by what it has to do with the curve.
+type sorted struct {
+	causes []full   // may be what limits; the first is named
+	later  []full   // is saturated beyond the place where the curve levels off only
+	doubts []full   // is saturated, but the curve grew too much since: it may burn what it has
+	before []string // sentences about what is saturated and does not limit
+}
+
+// sort finds what of all that is saturated can limit the curve. What others
+// crowd counts where nothing else is left.
+func (l *ladder) sort(all []full) sorted {
+	var v sorted
+	var crowded []full
 	for _, x := range all {
+		grown := l.grown(&x)
 		switch {
-		case l.limits(&x):
-			causes = append(causes, x)
-		case x.onset > max(l.level, l.top):
-			later = append(later, x)
+		case x.idle():
+			v.before = append(v.before, l.crowdedText(&x))
+			v.doubts = append(v.doubts, x)
+		case x.sharedCPU():
+			v.causes = append(v.causes, l.grownUp(x))
+		case !l.early(&x):
+			v.later = append(v.later, x)
+		case grown <= 1:
+			v.causes = append(v.causes, x)
 		case x.crowded():
-			if !x.idle() {
-				crowded = append(crowded, x)
-			}
-			before = append(before, l.crowdedText(&x))
+			crowded = append(crowded, x)
+			v.before = append(v.before, l.crowdedText(&x))
+		case grown <= efficiency && x.resource == ResourceCPU:
+			v.causes = append(v.causes, l.grownUp(x))
 		default:
-			before = append(before, l.beforeText(&x))
+			v.before = append(v.before, l.beforeText(&x))
+			v.doubts = append(v.doubts, x)
 		}
 	}
-	if len(causes) == 0 && len(crowded) > 0 {
-		causes, before = crowded[:1], before[:0] // what is left for the service follows from what others do
+	if len(v.causes) == 0 && len(crowded) > 0 {
+		v.causes, v.before = crowded[:1], nil // what is left for the service follows from what others do
 	}
-	if len(causes) == 0 {
-		return append([]Bottleneck{l.hidden(before)}, l.following(later, -1)...)
+	slices.SortStableFunc(v.causes, func(a, b full) int { return cmp.Compare(a.precedence(v.causes), b.precedence(v.causes)) })
+	return v
+}
+
+// precedence orders causes so that the answer does not hang on which of two
+// that belong together was seen first: a wire that is full is full whoever uses
+// the CPU; of a machine that clients and service share the CPU is the limit,
+// whichever of its parts is full with it; and a client machine's CPU is full
+// because of the generator.
+func (x *full) precedence(all []full) int {
+	generates := func(o full) bool { return o.resource == ResourceGenerator && o.host == x.host }
+	switch {
+	case x.resource == ResourceNetwork:
+		return 0
+	case x.sharedCPU():
+		return 1
+	case x.resource == ResourceCPU && slices.ContainsFunc(all, generates):
+		return 3
 	}
-	first := l.named(&causes[0])
-	first.Evidence = append(first.Evidence, l.growthText(causes[0].onset))
-	first.Evidence = append(first.Evidence, l.letText(&causes[0])...)
+	return 2
+}
+
+// limited makes the answer of causes that are certain.
+func (l *ladder) limited(causes, later []full, before []string) []Bottleneck {
+	x := &causes[0]
+	first := l.named(x)
+	first.Evidence = append(first.Evidence, l.growthText(x.onset))
+	first.Evidence = append(first.Evidence, l.letText(x)...)
 	first.Evidence = append(first.Evidence, l.context(causes)...)
 	first.Evidence = append(first.Evidence, before...)
-	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), causes[0].onset)...)
+	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), x.onset)...)
 }
 
 // named makes the Bottleneck of a full resource, with the first sentence.
 func (l *ladder) named(x *full) Bottleneck {
 	s := l.steps[x.onset]
-	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients}
-	b.Evidence = []string{fmt.Sprintf("With %s %s is saturated: %s.", l.f.at(s), b.Text(), x.use.Detail)}
+	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients, Shared: x.use.Side == "both"}
+	if x.crowded() {
+		b.Foreign = x.use.foreign
+	}
+	b.Evidence = []string{fmt.Sprintf("With %s %s is saturated: %s.", l.f.at(s), b.name()+b.of(), x.use.Detail)}
 	if x.onset > 0 {
 		for _, u := range l.steps[x.onset-1].Resources {
 			if u.Resource == x.resource && u.Host == x.host && u.Share != nil && !u.Saturated {
@@ -152,6 +206,11 @@ func (l *ladder) following(later []full, shown int) []Bottleneck {
 
 // crowded tells whether others than the clients and the service used much of it.
 func (x *full) crowded() bool { return x.use.foreign >= othersWarn }
+
+// sharedCPU tells whether x is the CPU of a machine that clients and service share.
+func (x *full) sharedCPU() bool {
+	return x.resource == ResourceCPU && x.use.Side == "both" && !x.idle()
+}
 
 // leastOwn is the part of a resource that clients and service use at least if
 // it can be what they wait for: of a CPU each program that wants it gets a part.

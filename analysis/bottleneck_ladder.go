@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"weir/analysis/shape"
@@ -13,6 +14,8 @@ const (
 	growthSlip = 0.05 // that noise may add to it
 	leastRange = 1.25 // factor between loads that can show anything
 	roomSlip   = 1.1  // what a resource that is full may give more than its room, by noise
+	efficiency = 2    // factor by which a CPU that is full may give more still, as each operation costs less in a crowd
+	noInterval = 0.1  // half of the interval of a yield that has none, as a share of it
 )
 
 // A ladder is the tested loads, the lightest first; of equal ones the first
@@ -20,8 +23,9 @@ const (
 type ladder struct {
 	f     *Findings
 	steps []*Step
-	level int // from here on the yield grows by less than half as much as the load; -1: nowhere
-	top   int // the lightest step that gives 95% of the best yield
+	level int  // from here on the yield grows by less than half as much as the load; -1: nowhere
+	sure  bool // that it does so is more than the yields' noise
+	top   int  // the lightest step that gives 95% of the best yield
 }
 
 func (f *Findings) ladder() *ladder {
@@ -42,7 +46,7 @@ func (f *Findings) ladder() *ladder {
 	}
 	l.top = slices.IndexFunc(l.steps, func(s *Step) bool { y, _, _ := f.yield(s); return y >= shape.NearBest*most })
 	l.top = max(0, l.top)
-	l.level = l.levels()
+	l.level, l.sure = l.levels()
 	return l
 }
 
@@ -53,23 +57,53 @@ func (l *ladder) last() int           { return len(l.steps) - 1 }
 // narrow tells whether the loads lie too near to each other to show a curve.
 func (l *ladder) narrow() bool { return l.load(l.last()) < leastRange*l.load(0) }
 
+// half is half of the interval of a step's yield.
+func (l *ladder) half(i int) float64 {
+	mean, low, high := l.f.yield(l.steps[i])
+	if low == nil || high == nil {
+		return noInterval * mean
+	}
+	return max(0, *high-mean) // the lower half is cut at zero
+}
+
+// exceeds compares the yield of step j with factor times that of step i, by
+// the 95% interval of the difference: +1 if it is more, -1 if it is less, 0 if
+// that cannot be told.
+func (l *ladder) exceeds(j int, factor float64, i int) int {
+	difference, half := l.yield(j)-factor*l.yield(i), math.Hypot(l.half(j), factor*l.half(i))
+	switch {
+	case difference > half:
+		return 1
+	case difference <= -half:
+		return -1
+	}
+	return 0
+}
+
 // levels returns the lightest step from which on the yield grows, to every
-// heavier step, by less than half as much as the load, -1 if there is none.
-func (l *ladder) levels() int {
+// heavier step, by less than half as much as the load, -1 if there is none;
+// and whether the yields' intervals agree. Where they agree of no step, it is
+// the lightest of which they do not say the contrary.
+func (l *ladder) levels() (level int, sure bool) {
+	perhaps := -1
 	for i := range l.steps {
 		if l.load(l.last()) < leastRange*l.load(i) {
 			break
 		}
-		flat := l.yield(i) > 0
-		for j := i + 1; j < len(l.steps) && flat; j++ {
+		most := -1 // the clearest growth beyond it
+		for j := i + 1; j < len(l.steps); j++ {
 			more := ratio(l.load(j), l.load(i)) - 1
-			flat = l.yield(j) <= l.yield(i)*(1+halfGrowth*more+growthSlip)
+			most = max(most, l.exceeds(j, 1+halfGrowth*more+growthSlip, i))
 		}
-		if flat {
-			return i
+		switch {
+		case l.yield(i) <= 0:
+		case most < 0:
+			return i, true
+		case most == 0 && perhaps < 0:
+			perhaps = i
 		}
 	}
-	return -1
+	return perhaps, false
 }
 
 // bestAfter returns the step beyond i that yields most, -1 if i is the last.
@@ -125,25 +159,33 @@ type full struct {
 	own            float64 // largest part of it that clients and service used from there on
 }
 
-// saturated finds what is used up from some load on and stays so, and marks
-// it in the steps. Loads at which a resource was not seen do not count, nor
-// do those at which the yield has fallen: what used it up gets less there.
-func (l *ladder) saturated() []full {
-	type key struct{ resource, host string }
-	seen := map[key][]*Use{}
+// uses returns each resource's use in all steps of the ladder, nil where it
+// was not seen.
+func (l *ladder) uses() map[resourceID][]*Use {
+	seen := map[resourceID][]*Use{}
 	for i, s := range l.steps {
 		for k := range s.Resources {
 			u := &s.Resources[k]
-			id := key{u.Resource, u.Host}
+			id := resourceID{u.Resource, u.Host}
 			if seen[id] == nil {
 				seen[id] = make([]*Use, len(l.steps))
 			}
 			seen[id][i] = u
 		}
 	}
+	return seen
+}
+
+// A resourceID names a resource of a host.
+type resourceID struct{ resource, host string }
+
+// saturated finds what is used up from some load on and stays so, and marks
+// it in the steps. Loads at which a resource was not seen do not count, nor
+// do those at which the yield has fallen: what used it up gets less there.
+func (l *ladder) saturated() []full {
 	var all []full
 	fell := l.fell()
-	for id, uses := range seen {
+	for id, uses := range l.uses() {
 		onset := onsetOf(uses, fell)
 		if onset < 0 || id.resource == ResourceDisk && !deepens(uses, onset) {
 			continue
@@ -168,8 +210,24 @@ func (l *ladder) saturated() []full {
 	return all
 }
 
+// markUndecided marks what is neither saturated nor clearly not.
+func (l *ladder) markUndecided() {
+	for id, uses := range l.uses() {
+		deep := id.resource != ResourceDisk
+		for i := range uses {
+			deep = deep || uses[i] != nil && deepens(uses, i)
+		}
+		for _, u := range uses {
+			if u != nil {
+				u.Undecided = !u.Saturated && !u.clear && deep && rank(u.Resource) >= 0
+			}
+		}
+	}
+}
+
 // onsetOf returns the place of the lightest step at which a resource is used
-// up and stays so at all heavier ones, -1 if there is none.
+// up and stays so at all heavier ones, -1 if there is none. That it is has to be
+// certain at one step; at those next to it the means are enough.
 func onsetOf(uses []*Use, fell []bool) int {
 	onset := -1
 	for i := len(uses) - 1; i >= 0; i-- {
@@ -177,7 +235,7 @@ func onsetOf(uses []*Use, fell []bool) int {
 		case uses[i] == nil || fell[i] && !uses[i].reached:
 		case !uses[i].holds && !uses[i].reached:
 			return onset
-		case uses[i].reached:
+		case uses[i].reached || onset >= 0 && uses[i].near:
 			onset = i
 		}
 	}
@@ -209,17 +267,49 @@ func rank(resource string) int {
 	return slices.Index([]string{ResourceGenerator, ResourceNetwork, ResourceCPU, ResourceCore, ResourceSent, ResourceReceived, ResourceDisk, ResourceMemory, ResourceFiles, ResourcePorts, ResourceThreads}, resource)
 }
 
+// early tells whether x is full where the curve levels off, or at most one step
+// later, or from there on was never clear of being full.
+func (l *ladder) early(x *full) bool {
+	from := max(l.level, l.top)
+	if x.onset <= from+1 {
+		return true
+	}
+	uses := l.uses()[resourceID{x.resource, x.host}]
+	return !slices.ContainsFunc(uses[from:x.onset], func(u *Use) bool { return u == nil || u.clear })
+}
+
+// grown is by what factor the yield certainly grew since x was full, more than
+// what was left of x allows (by the utilization law, U = X*D, it can grow by
+// 1/U); 1 if it did not.
+func (l *ladder) grown(x *full) float64 {
+	after := l.bestAfter(x.onset)
+	if after < 0 || l.exceeds(after, roomSlip*x.room(), x.onset) <= 0 {
+		return 1
+	}
+	return max(1, ratio(l.yield(after), l.yield(x.onset)*x.room()))
+}
+
+// grownUp moves the onset of x to the lightest load from which on the yield
+// grows no more than what is left of x allows.
+func (l *ladder) grownUp(x full) full {
+	uses := l.uses()[resourceID{x.resource, x.host}]
+	for i := x.onset; i < len(uses); i++ {
+		if uses[i] == nil || !uses[i].Saturated {
+			continue
+		}
+		moved := x
+		moved.onset, moved.use = i, uses[i]
+		if l.grown(&moved) <= 1 {
+			return moved
+		}
+	}
+	return x
+}
+
 // limits tells whether x can be what keeps the curve from growing: it is full
 // where the curve levels off, or before, and the yield never became larger
-// than what was left of it allows (by the utilization law, U = X*D, the yield
-// can grow by 1/U).
-func (l *ladder) limits(x *full) bool {
-	if x.onset > max(l.level, l.top)+1 || x.idle() {
-		return false
-	}
-	after := l.bestAfter(x.onset)
-	return after < 0 || l.yield(after) <= l.yield(x.onset)*roomSlip*x.room()
-}
+// than what was left of it allows.
+func (l *ladder) limits(x *full) bool { return !x.idle() && l.early(x) && l.grown(x) <= 1 }
 
 // room is by what factor more a resource could have been used.
 func (x *full) room() float64 {

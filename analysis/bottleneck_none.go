@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -18,30 +19,36 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	if len(all) == 0 {
 		return []Bottleneck{{Resource: LimitNone, Step: s.Step, From: s.Clients, Evidence: []string{alone, mostUsed(s)}}}
 	}
+	slices.SortStableFunc(all, func(a, b full) int { return cmp.Compare(a.precedence(all), b.precedence(all)) })
 	first := l.named(&all[0])
 	first.Evidence = append(first.Evidence, alone)
 	first.Evidence = append(first.Evidence, l.context(all)...)
 	return append([]Bottleneck{first}, l.following(all[1:], -1)...)
 }
 
-// growing is for curves that do not level off in the tested range.
+// growing is for curves that do not level off in the tested range. What is
+// full at the heaviest loads limits all the same, unless the curve grew more
+// since than it could.
 func (l *ladder) growing(all []full) []Bottleneck {
-	last := l.last()
-	grown := ratio(ratio(l.yield(last), l.yield(last-1))-1, ratio(l.load(last), l.load(last-1))-1)
-	for i := range all {
-		if x := &all[i]; grown < proportional && l.limits(x) {
-			first := l.named(x)
-			first.Evidence = append(first.Evidence, l.growthText(x.onset))
-			first.Evidence = append(first.Evidence, l.context(all[i:])...)
-			return append([]Bottleneck{first}, l.following(all[i+1:], -1)...)
+	var causes, rest []full
+	for _, x := range all {
+		if l.limits(&x) || x.sharedCPU() && (!x.crowded() || l.grown(&x) <= efficiency) {
+			causes = append(causes, l.grownUp(x))
+		} else {
+			rest = append(rest, x)
 		}
 	}
+	if len(causes) > 0 {
+		slices.SortStableFunc(causes, func(a, b full) int { return cmp.Compare(a.precedence(causes), b.precedence(causes)) })
+		return l.limited(causes, rest, nil)
+	}
+	last := l.last()
 	s := l.steps[last]
 	b := Bottleneck{Resource: LimitNone, Step: s.Step, From: s.Clients}
 	one, many := ratio(l.yield(0), l.load(0)), ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
 		b.Evidence = l.straight()
-		if !l.f.Open() {
+		if !l.f.Open() && len(rest) == 0 {
 			b.Resource = LimitLatency
 		}
 	} else {
@@ -49,8 +56,9 @@ func (l *ladder) growing(all []full) []Bottleneck {
 			say.Capital(l.noun()), l.unitOfLoad(), unit.Percent(ratio(many, one)), l.f.at(l.steps[0]))}
 	}
 	b.Evidence = append(b.Evidence, mostUsed(s))
-	for i := range all {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Full with %s, though the curve still grows: %s.", l.f.at(l.steps[all[i].onset]), all[i].use.Detail))
+	b.Candidates = l.candidates(last, rest)
+	for i := range rest {
+		b.Evidence = append(b.Evidence, fmt.Sprintf("Full with %s, though the curve still grows: %s.", l.f.at(l.steps[rest[i].onset]), rest[i].use.Detail))
 	}
 	return []Bottleneck{b}
 }
@@ -109,25 +117,126 @@ func mostUsed(s *Step) string {
 	return "No resource was watched."
 }
 
-// hidden is for curves that level off with nothing saturated.
-func (l *ladder) hidden(before []string) Bottleneck {
+// hidden is for curves that level off, or may do so, where nothing that is
+// saturated can be what limits. It is a limit inside the server only if all
+// else is ruled out.
+func (l *ladder) hidden(v *sorted) Bottleneck {
 	from := l.from()
-	s, heavy := l.steps[from], l.steps[l.last()]
-	b := Bottleneck{Resource: LimitInside, Side: server, Step: s.Step, From: s.Clients}
+	s := l.steps[from]
+	b := Bottleneck{Resource: LimitUnknown, Step: s.Step, From: s.Clients, Candidates: l.candidates(from, v.doubts)}
 	b.Evidence = []string{fmt.Sprintf("With %s %s is %s.", l.f.at(s), l.noun(), l.f.show(l.yield(from))), l.growthText(from)}
 	if text := l.queueText(from); text != "" {
 		b.Evidence = append(b.Evidence, text)
 	}
-	if !slices.ContainsFunc(l.steps[from:], sawServer) {
-		b.Resource, b.Side = LimitUnknown, ""
+	switch seen, there := machines(l.steps[l.last()]); {
+	case !slices.ContainsFunc(l.steps[from:], sawServer):
+		b.Reason = ReasonUnwatched
 		b.Evidence = append(b.Evidence, "No machine of the service was watched, so what is full there cannot be said: name it in the scenario under hosts, "+
 			"with role: server and the node_exporter of that machine, or run weir where it is.")
-	} else {
-		b.Evidence = append(b.Evidence, "Nothing that was watched is saturated there. "+mostUsed(heavy),
-			"So clients wait for a lock, or for a limit in the service's settings (processes, connections, a rate), or for a part of the way that was not watched.")
+	case seen < there:
+		b.Reason = ReasonUnwatched
+	case !slices.ContainsFunc(l.steps[from:], sawGenerator):
+		b.Reason = ReasonUnwatched
+		b.Evidence = append(b.Evidence, "The load generator was not watched, so it may be what limits.")
+	case slices.ContainsFunc(v.doubts, func(x full) bool { return x.crowded() }):
+		b.Reason = ReasonForeign
+	case len(b.Candidates) > 0:
+		b.Reason = ReasonNoise
+	case !l.sure:
+		b.Reason = ReasonGrowth
+		b.Evidence = append(b.Evidence, "Whether it still grows cannot be told from its noise: hold longer, or test heavier loads.")
+	default:
+		b.Resource, b.Side = LimitInside, server
+		b.Excluded = l.excluded(from, v.later)
+		b.Evidence = append(b.Evidence, mostUsed(l.steps[l.last()]),
+			"Clients wait for a lock, or for a limit in the service's settings (processes, connections, a rate), or for a part of the way that was not watched.")
+	}
+	for i := range b.Candidates {
+		c := &b.Candidates[i]
+		b.Evidence = append(b.Evidence, fmt.Sprintf("It may be %s: %s%s.", c.text(), c.Detail, c.interval()))
 	}
 	b.Evidence = append(b.Evidence, l.hints()...)
-	return Bottleneck{b.Resource, b.Host, b.Side, b.Step, b.From, append(b.Evidence, before...)}
+	b.Evidence = append(b.Evidence, v.before...)
+	return b
+}
+
+// mostCandidates is how many candidates are listed.
+const mostCandidates = 6
+
+// candidates lists what may limit from step from on: what is neither saturated
+// there nor clearly not, and what is, although the curve does not agree. Each is
+// listed with the load at which most of it was used.
+func (l *ladder) candidates(from int, doubts []full) []Candidate {
+	var all []Candidate
+	fell := l.fell()
+	for id, uses := range l.uses() {
+		var most *Candidate
+		for i := from; i < len(uses); i++ {
+			u := uses[i]
+			doubted := slices.ContainsFunc(doubts, func(x full) bool { return resourceID{x.resource, x.host} == id })
+			if u == nil || fell[i] || !u.Undecided && !(doubted && u.Saturated) {
+				continue
+			}
+			if most == nil || shareOf(u.Share) > shareOf(most.Share) {
+				most = &Candidate{Resource: u.Resource, Host: u.Host, Side: u.Side, Step: l.steps[i].Step, Share: u.Share, Low: u.Low, High: u.High, Detail: u.Detail}
+			}
+		}
+		if most != nil {
+			all = append(all, *most)
+		}
+	}
+	slices.SortFunc(all, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(shareOf(b.Share), shareOf(a.Share)), cmp.Compare(rank(a.Resource), rank(b.Resource)), cmp.Compare(a.Host, b.Host))
+	})
+	return all[:min(len(all), mostCandidates)]
+}
+
+// excluded lists the kinds of resources of the service's machines, and of the
+// way there, that were seen and are clearly not the limit.
+func (l *ladder) excluded(from int, later []full) []string {
+	seen := map[string]bool{}
+	for _, s := range l.steps[from:] {
+		for i := range s.Resources {
+			u := &s.Resources[i]
+			seen[kindOf(u.Resource)] = seen[kindOf(u.Resource)] || u.Side != client
+		}
+	}
+	for i := range later {
+		seen[kindOf(later[i].resource)] = false
+	}
+	all := []string{}
+	for _, kind := range []string{kindCPU, kindDisk, kindNetwork} {
+		if seen[kind] {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// Values of Bottleneck.Excluded.
+const (
+	kindCPU     = "cpu"
+	kindDisk    = "disk"
+	kindNetwork = "network"
+)
+
+func kindOf(resource string) string {
+	switch resource {
+	case ResourceCPU, ResourceCore:
+		return kindCPU
+	case ResourceDisk:
+		return kindDisk
+	case ResourceNetwork, ResourceReceived, ResourceSent:
+		return kindNetwork
+	}
+	return ""
+}
+
+// sawGenerator tells whether anything is known of a machine of the clients.
+func sawGenerator(s *Step) bool {
+	return slices.ContainsFunc(s.Hosts, func(h HostFigure) bool {
+		return h.ClientCores != nil || h.CPU != nil && (h.side() == client || h.side() == "both")
+	})
 }
 
 // sawServer tells whether anything is known of a machine of the service. What a

@@ -65,6 +65,9 @@ func busy(x *monitor.Sample, share float64) {
 	share = min(share, 1)
 	x.CPU = &monitor.CPU{User: share, Idle: 1 - share}
 	x.Procs[0].User = share * float64(x.Cores)
+	if x.Role == server { // evenly by its threads
+		x.Procs[0].MeasuredThreads, x.Procs[0].BusiestThread = x.Procs[0].Threads, x.Procs[0].User/float64(x.Procs[0].Threads)
+	}
 }
 
 func onServer(f func(x *monitor.Sample, n, rate float64)) func(*monitor.Sample, float64, float64) {
@@ -107,17 +110,34 @@ func TestBottleneck(t *testing.T) {
 		"one core by its mean": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.3*rate/most)
 			x.Core = []float64{0.05, 0.99 * rate / most, 0.06, 0.04}
+			x.Procs[0].MeasuredThreads = 0
 		})), []string{"core store.example.org server 64"}, []string{"one of 4 cores is 99% busy, all together 30%"}},
 		"one core that moves about": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.25*rate/most)
 			x.Core = []float64{0.25, 0.25, 0.25, 0.25}
-			x.Procs[0].Threads = 3
-		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 3 threads) used 1.00 of 4 cores, and 1 thread can use 1"}},
+			x.Procs[0].Threads, x.Procs[0].BusiestThread = 3, 0.98*rate/most
+		})), []string{"core store.example.org server 64"}, []string{"the busiest thread of stored (1 process, 3 threads) used 0.98 cores, of 4"}},
+		"as much as one core, by many threads": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			busy(x, 0.25*rate/most)
+			x.Core = []float64{0.25, 0.25, 0.25, 0.25}
+			x.Procs[0].BusiestThread = 0.3 * rate / most
+		})), []string{"inside the server  server 64"}, nil},
+		"threads that were not measured": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			busy(x, 0.25*rate/most)
+			x.Core = []float64{0.25, 0.25, 0.25, 0.25}
+			x.Procs[0].MeasuredThreads = 0
+		})), []string{"unknown   64"}, []string{"It may be one core of store.example.org"}},
+		"a core that is allowed": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
+			busy(x, 0.2475*rate/most)
+			x.Procs[0].BusiestThread, x.Procs[0].AllowedCores = 0.3*rate/most, 1
+		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 8 threads) used 0.99 of the 1 core on which it may run, of 4"}},
+		"near to a threshold": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.86*rate/most) })),
+			[]string{"unknown   64"}, []string{"It may be the CPU of store.example.org: 86% busy"}},
 		"workers with one thread each": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.Cores = 8
 			busy(x, 0.25*rate/most)
-			x.Procs[0].Count, x.Procs[0].Threads = 3, 3
-		})), []string{"core store.example.org server 64"}, []string{"stored (3 processes, 3 threads) used 2.00 of 8 cores, and 2 such processes can use 2"}},
+			x.Procs[0].Count, x.Procs[0].Threads, x.Procs[0].MeasuredThreads = 3, 3, 0
+		})), []string{"core store.example.org server 64"}, []string{"each of 2 processes of stored used 1.00 cores, of 8"}},
 		"disk": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			x.Disks = []monitor.Disk{{Name: "sda", Read: 4e8, Busy: min(1, rate/most), Queue: n / 10}}
 			x.CPU = &monitor.CPU{User: 0.02, IOWait: 0.3 * rate / most, Idle: 0.98 - 0.3*rate/most}
@@ -165,7 +185,7 @@ func TestBottleneck(t *testing.T) {
 		"full before, of which the service wants nothing": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.86, IRQ: 0.1, Idle: 0.04} // by others
 			x.Procs[0].User = 0.2 * rate / most
-		})), []string{"inside the server  server 64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 85.9% of it"}},
+		})), []string{"unknown   64"}, []string{"It is hardly the CPU of store.example.org, though other programs and guests used 85.9% of it"}},
 
 		"full before, of which the service takes a part": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU = &monitor.CPU{User: 0.98, Idle: 0.02}
@@ -174,7 +194,8 @@ func TestBottleneck(t *testing.T) {
 		"one thread beside programs that fill the rest": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			x.CPU, x.Core = &monitor.CPU{User: 0.99, Idle: 0.01}, []float64{0.99, 0.99, 0.99, 0.99}
 			x.Procs[0].User, x.Procs[0].Threads = 0.98*rate/most, 1
-		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 1 thread) used 0.98 of 4 cores", "With 32 clients it was at 78.4%", "Other programs and guests used 98.4% of the CPU"}},
+			x.Procs[0].MeasuredThreads, x.Procs[0].BusiestThread = 1, x.Procs[0].User
+		})), []string{"core store.example.org server 64"}, []string{"stored (1 process, 1 thread) used 0.98 cores", "With 32 clients it was at 78.4%", "Other programs and guests used 98.4% of the CPU"}},
 		"a disk that others fill": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.95*rate/most)
 			x.Disks = []monitor.Disk{{Name: "sda", Busy: 1, Queue: 40 + n}}
@@ -184,7 +205,7 @@ func TestBottleneck(t *testing.T) {
 			[]string{"cpu store.example.org server 64"}, []string{"It is the heaviest load that was tested"}},
 		"full at the last step of a straight curve": {station{clients: []int{1, 2, 4, 8, 16, 32}, latency: 0.1, most: 400,
 			sample: onServer(func(x *monitor.Sample, n, _ float64) { busy(x, 0.97*min(1, n/32)) })},
-			[]string{"latency   32"}, []string{"Full with 32 clients, though the curve still grows: 97% busy"}},
+			[]string{"cpu store.example.org server 32"}, []string{"It is the heaviest load that was tested"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := of(t, c.service())
@@ -304,7 +325,7 @@ func TestHintsOfALimitInside(t *testing.T) {
 	d := &data{}
 	d.resources(f)
 	got := d.bottleneck(f, 3)
-	if len(got) != 1 || got[0].Resource != LimitInside {
+	if len(got) != 1 || got[0].Resource != LimitUnknown || got[0].Reason != ReasonUnwatched {
 		t.Fatalf("%+v", got)
 	}
 	said := strings.Join(got[0].Evidence, "\n")
@@ -368,7 +389,7 @@ func TestBottleneckOfStrangeCurves(t *testing.T) {
 			for i, n := range []int{1, 1, 0, 4, 8} {
 				f.Curve = append(f.Curve, Step{Step: i, Clients: n, ActiveClients: x, Throughput: y, Done: int64(i), Latency: &Quantiles{Mean: x},
 					Hosts: []HostFigure{{Role: "both", CPU: &a, Cores: 2, MostUsedCore: &b, IOWait: &a, DiskBusy: &a, DiskQueue: &b, ClientCores: &a, ServerCores: &b,
-						groups: []groupFigure{{cores: a}}, ReceivedShare: &a, SentShare: &b, NetSpeed: b, unknownTraffic: a, Steal: &b, userSystem: &a,
+						groups: []groupFigure{{cores: ranged{mean: a}, measured: 1, busiest: ranged{b, a}}, {cores: ranged{mean: b}}}, ReceivedShare: &a, SentShare: &b, NetSpeed: b, unknownTraffic: a, Steal: &b, userSystem: &a,
 						Service: &ServerFigure{Threads: a, Busy: b, QueueMean: a, Connections: b, Cores: a}}}})
 			}
 			for n := range len(f.Curve) + 1 {

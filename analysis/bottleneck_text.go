@@ -13,13 +13,76 @@ func (b *Bottleneck) Text() string {
 	case LimitLatency:
 		return "the latency of single operations"
 	case LimitInside:
-		return "a lock or a limit inside the server"
+		return "the server (lock or internal limit)"
 	case LimitUnknown:
 		return "unknown"
 	case LimitNone:
 		return "nothing that was reached in the tested range"
 	}
-	return b.name() + b.of()
+	return b.name() + b.of() + b.sharers()
+}
+
+// sharers names who uses a CPU beside the service.
+func (b *Bottleneck) sharers() string {
+	if b.Resource != ResourceCPU {
+		return ""
+	}
+	var all []string
+	if b.Shared {
+		all = append(all, "clients and service")
+	}
+	if b.Foreign > 0 {
+		all = append(all, "other programs ("+unit.Percent(b.Foreign)+")")
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", shared by " + strings.Join(all, " and ")
+}
+
+// Clause says for a headline what limits: "limited by the server (lock or
+// internal limit), not by CPU, disk or network". It is "" where no limit was
+// reached.
+func (b *Bottleneck) Clause() string {
+	switch b.Resource {
+	case LimitLatency, LimitNone:
+		return ""
+	case LimitUnknown:
+		return "cannot tell what limits it"
+	}
+	text := "limited by " + b.Text()
+	if not := b.notBy(); not != "" {
+		text += ", not by " + not
+	}
+	return text
+}
+
+// notBy lists what is excluded: "CPU, disk or network".
+func (b *Bottleneck) notBy() string {
+	var names []string
+	for _, kind := range b.Excluded {
+		names = append(names, map[string]string{kindCPU: "CPU"}[kind])
+		if names[len(names)-1] == "" {
+			names[len(names)-1] = kind
+		}
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// text is that of its Bottleneck.
+func (c *Candidate) text() string {
+	return (&Bottleneck{Resource: c.Resource, Host: c.Host}).Text()
+}
+
+// interval writes the interval of its share.
+func (c *Candidate) interval() string {
+	if c.Low == nil || c.High == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s to %s)", unit.Percent(*c.Low), unit.Percent(min(1, *c.High)))
 }
 
 // text is that of its Bottleneck.
@@ -136,15 +199,39 @@ func (f *Findings) LimitText() string {
 	switch b.Resource {
 	case LimitLatency:
 		if f.OfJobs() {
-			return "Nothing is saturated: each job computes, and waits for its own requests only; more jobs would bring more."
+			return "No limit was reached: each job computes, and waits for its own requests only; more jobs would bring more."
 		}
-		return "Nothing is saturated: each client waits for its own operations only, and more clients would bring more."
+		return "No limit was reached: each client waits for its own operations only, and more clients would bring more."
 	case LimitInside:
-		return fmt.Sprintf("From %s on it is a lock or a limit inside the server: nothing that was watched is saturated.", f.limitAt(b))
+		text := fmt.Sprintf("From %s on %s limits it", f.limitAt(b), b.Text())
+		if not := b.notBy(); not != "" {
+			text += ", not " + not
+		}
+		return text + "."
 	case LimitUnknown:
-		return fmt.Sprintf("It levels off from %s on, and why is unknown: the service's machines were not watched.", f.limitAt(b))
+		return f.unknownText(b)
 	case LimitNone:
+		if len(b.Candidates) > 0 {
+			return "No limit was reached in the tested range, but " + b.Candidates[0].text() + " may be next."
+		}
 		return "No limit was reached in the tested range."
 	}
 	return fmt.Sprintf("From %s on %s limits it.", f.limitAt(b), b.Text())
+}
+
+// unknownText says why it cannot be told what limits.
+func (f *Findings) unknownText(b *Bottleneck) string {
+	why := map[string]string{
+		ReasonUnwatched: "the machines of the service or of the clients were not all watched",
+		ReasonGrowth:    "whether throughput still grows is within its noise",
+		ReasonForeign:   "other programs used the machine",
+	}[b.Reason]
+	if why == "" {
+		var names []string
+		for i := range min(3, len(b.Candidates)) {
+			names = append(names, b.Candidates[i].text())
+		}
+		why = strings.Join(names, " or ") + " may be full"
+	}
+	return fmt.Sprintf("It levels off from %s on; cannot tell what limits it: %s.", f.limitAt(b), why)
 }

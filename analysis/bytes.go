@@ -23,30 +23,40 @@ const headers = 66
 const (
 	bytesOK   = 0.01
 	bytesWarn = 0.05
+	bytesFail = 0.10 // beyond this the result is invalid, however short the time that was compared
 	inside    = 0.99 // share of a sample that must lie in one step's hold time
 	leastSeen = 1e6  // bytes; less is lost among everything else that a machine does
-	leastLong = 3.0  // seconds that must have been compared before a difference is a fault
+	leastLong = 3.0  // seconds that must have been compared before more than bytesWarn is a fault
 )
 
 // A count is what one source saw, and what the clients moved in the same time.
 type count struct {
 	source  string
-	clients float64 // bytes
+	clients float64 // bytes: of the load, and of checks that read back what was written
+	more    float64 // bytes that the source may count besides: of files that the server read again for a check
+	edges   float64 // bytes of which it is not known whether they moved within the time that was compared
 	there   float64
 	seconds float64
 	partial bool // it may see less than all: a process that uses other system calls
-	shared  bool // it may see more than all: others use it, too
+	shared  bool // it may see more than all: others use it
 	of      source
 	role    string // of its host
-	rereads bool   // it may see more than all: what was uploaded is read again for its checksum
+
+	until time.Time // end of the last sample
+	open  float64   // its part of edges, which is none if the next sample follows it
 }
 
-func (c *count) off() float64 { return ratio(c.there-c.clients, c.clients) }
+// off is by how much the source differs from the clients, as a share of their
+// bytes, beyond what checks and the edges of the time compared explain.
+func (c *count) off() float64 {
+	less, more := c.there+c.edges-c.clients, c.there-c.edges-c.clients-c.more
+	return ratio(min(0, less)+max(0, more), c.clients)
+}
 
 // checkBytes compares the payload that the clients counted with what the
 // kernel or the service counted in the same seconds of the hold times. It is
-// enough that one source agrees: an interface carries others' traffic, too,
-// and a process can move bytes by calls that the kernel does not charge to it.
+// enough that one source agrees: an interface carries others' traffic, and a
+// process can move bytes by calls that the kernel does not charge to it.
 func (d *data) checkBytes() Check {
 	if d.transfers != nil {
 		return d.checkEnds()
@@ -65,31 +75,35 @@ func (d *data) checkBytes() Check {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
 	if len(sources) == 0 {
-		c.Detail = "no interface or server process was watched that saw at least " + unit.Bytes(leastSeen) + " of this traffic, for a second within a hold time"
+		c.unchecked("no interface or server process was watched that saw at least "+unit.Bytes(leastSeen)+" of this traffic, for a second within a hold time",
+			"hold for 3 s or longer, and name the server's machine and processes in hosts")
 		return c
 	}
 	slices.SortStableFunc(sources, func(a, b count) int { return cmp.Compare(math.Abs(a.off()), math.Abs(b.off())) })
-	s := sources[0]
-	c.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(s.clients), s.source, unit.Bytes(s.there), 100*s.off())
-	switch off := s.off(); {
-	case math.Abs(off) <= bytesOK:
-		c.Status = OK
-	case math.Abs(off) <= bytesWarn:
-		c.Status = Warn
-	case off > 0 && s.shared:
-		c.Status = Warn
-		c.Detail += "; it may count other traffic, too"
-	case off > 0 && s.rereads:
-		c.Status = Warn
-		c.Detail += "; the process may have read files again to tell their checksums"
-	case s.seconds < leastLong:
-		c.Status = Warn
-		c.Detail += fmt.Sprintf("; only %.3g s could be compared", s.seconds)
-	default:
-		c.Status = Fail
-		c.Detail += "; the clients' figure can not be right"
-	}
+	sources[0].judge(&c)
 	return c
+}
+
+// judge says what the difference means. A source that others use and that has
+// more than the clients is no evidence against them, unless it is a link that
+// the test needs for itself.
+func (s *count) judge(c *Check) {
+	c.Detail = fmt.Sprintf("clients %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(s.clients), s.source, unit.Bytes(s.there), 100*ratio(s.there-s.clients, s.clients))
+	if s.more > 0 {
+		c.Detail += fmt.Sprintf(", of which the server may have read %s for checksums", unit.Bytes(s.more))
+	}
+	switch off := s.off(); {
+	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && s.shared:
+		c.Status = OK
+	case off > 0 && s.shared && s.of.name == loopback:
+		c.unchecked(c.Detail+"; other programs use this interface", "name the server's processes in hosts, or leave the loopback interface to the test")
+	case off > 0 && s.shared:
+		c.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
+	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && s.seconds < leastLong:
+		c.worsen(Warn, "the throughput may be wrong by %s", unit.Percent(math.Abs(off)))
+	default:
+		c.worsen(Fail, "the throughput is wrong by %s", unit.Percent(math.Abs(off)))
+	}
 }
 
 // A source is what a count comes from.
@@ -112,20 +126,49 @@ type byteSums struct {
 	index       map[source]int
 	held, whole map[string]*count
 	late        bool
+	fastest     map[int]float64 // by step: the highest rate of a second
 }
 
-func (b *byteSums) add(of source, there, clients, seconds float64, like count) {
+// A span is the time of a sample, and what the clients moved in it.
+type span struct {
+	from, to    time.Time
+	seconds     float64
+	moved       float64 // payload of the load, and what checks read back
+	readBack    float64 // of that, by checks
+	summed      float64 // size of files that checks asked the checksums of
+	first, last float64 // bytes that may lie on the other side of from, and of to
+}
+
+// contiguous is how far the next sample may begin after the end of the one
+// before and still follow it.
+const contiguous = 50 * time.Millisecond
+
+// add adds what a source counted in a span. expected is what the clients'
+// bytes are there.
+func (b *byteSums) add(of source, there, expected float64, s *span, like count) {
 	i, ok := b.index[of]
 	if !ok {
 		i = len(b.counts)
 		b.index[of] = i
 		like.source, like.of = of.String(), of
 		b.counts = append(b.counts, like)
+		b.counts[i].more = 0
 	}
-	c := &b.counts[i]
+	b.counts[i].add(there, expected, like.more, s)
+}
+
+func (c *count) add(there, expected, more float64, s *span) {
 	c.there += there
-	c.clients += clients
-	c.seconds += seconds
+	c.clients += expected
+	c.more += more
+	c.seconds += s.seconds
+	if s.from.Sub(c.until).Abs() <= contiguous {
+		c.edges -= c.open
+	} else {
+		c.edges += s.first
+	}
+	c.edges += s.last
+	c.until, c.open = s.to, s.last
 }
 
 // addBytes adds what the counters of s saw; held says that s lies within a
@@ -135,9 +178,9 @@ func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 	if !held && !server {
 		return
 	}
-	b, overhead, moved := &d.watched.bytes, d.overhead(), d.movedIn(from, s.Time)
+	b, overhead, v := &d.watched.bytes, d.overhead(), d.span(from, s)
 	if server {
-		b.addServer(s, overhead*moved, held)
+		b.addServer(s, overhead*v.moved, &v, held)
 	}
 	if !held {
 		return
@@ -147,57 +190,96 @@ func (d *data) addBytes(s *monitor.Sample, from time.Time, held bool) {
 		if n.Name != loopback {
 			there += payload(n.Received, n.PacketsIn)
 		}
-		b.add(source{"interface", n.Name, s.Host}, there, moved*overhead, s.Seconds, count{shared: true, role: s.Role})
+		b.add(source{"interface", n.Name, s.Host}, there, v.moved*overhead, &v, count{shared: true, role: s.Role})
 	}
 	for i := range s.Procs {
 		if p := &s.Procs[i]; p.Role == "server" {
-			d.addProc(s, p, moved, overhead)
+			d.addProc(s, p, &v, overhead)
 		}
 	}
 }
 
 // addProc adds what the server process p, or the kernel about it, says.
-func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, moved, overhead float64) {
+func (d *data) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead float64) {
 	b := &d.watched.bytes
 	if p.Sent+p.Received > 0 {
-		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), moved, s.Seconds, count{role: s.Role})
+		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), v.moved, v, count{role: s.Role})
 	}
 	// A read is written to a socket, a write is read from one. With both at
-	// once the calls for files and sockets can not be told apart. What clients ask
-	// is bytes, too, and of small reads not few; a server that does not read the
+	// once the calls for files and sockets cannot be told apart. What clients ask
+	// is bytes as well, and of small reads not few; a server that does not read the
 	// files themselves reads nothing else.
 	switch {
 	case d.up == 0:
-		b.add(source{"written", p.Name, s.Host}, float64(p.Written), moved*overhead, s.Seconds, count{partial: true, role: s.Role})
-		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), moved*overhead, s.Seconds, count{partial: true, role: s.Role})
-	case d.down == 0:
-		b.add(source{"read", p.Name, s.Host}, float64(p.Read), moved*overhead, s.Seconds, count{partial: true, role: s.Role, rereads: d.plan.Work.Verify > 0})
+		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role})
+		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), v.moved*overhead, v, count{partial: true, role: s.Role})
+	case d.down == 0: // a server need not read a file to send it, or to know its checksum, but it may
+		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v, count{partial: true, role: s.Role, more: v.readBack + v.summed})
 	}
 }
 
 func payload(bytes, packets int64) float64 { return max(0, float64(bytes)-headers*float64(packets)) }
 
 // overhead returns bytes on the wire for one byte of payload, by what the
-// drivers counted over the whole run; 1 where they can not.
+// drivers counted over the whole run; 1 where they cannot.
 func (d *data) overhead() float64 {
 	return max(1, ratio(float64(d.wire), float64(d.moved)))
 }
 
-// movedIn returns the payload that moved between two moments, intervals that
-// lie only partly between them counted by their part.
-func (d *data) movedIn(from, to time.Time) float64 {
-	i, _ := slices.BinarySearchFunc(d.seconds, from, func(s second, t time.Time) int { return s.end().Compare(t) })
-	sum := 0.0
-	for ; i < len(d.seconds) && d.seconds[i].start.Before(to); i++ {
-		s := &d.seconds[i]
-		a, b := s.start, s.end()
+// span returns the time of a sample that begins at from, with what the clients
+// moved in it: intervals that lie only partly in it count by their part.
+func (d *data) span(from time.Time, s *monitor.Sample) span {
+	v := span{from: from, to: s.Time, seconds: s.Seconds, first: d.edge(from), last: d.edge(s.Time)}
+	for i := d.after(from); i < len(d.seconds) && d.seconds[i].start.Before(v.to); i++ {
+		x := &d.seconds[i]
+		a, b := x.start, x.end()
 		if from.After(a) {
 			a = from
 		}
-		if to.Before(b) {
-			b = to
+		if v.to.Before(b) {
+			b = v.to
 		}
-		sum += float64(s.moved) * min(1, ratio(max(0, b.Sub(a).Seconds()), s.seconds))
+		part := min(1, ratio(max(0, b.Sub(a).Seconds()), x.seconds))
+		v.moved += part * float64(x.moved+x.readBack)
+		v.readBack += part * float64(x.readBack)
+		v.summed += part * float64(x.summed)
 	}
-	return sum
+	return v
+}
+
+// after returns the place of the first second that ends after t.
+func (d *data) after(t time.Time) int {
+	i, _ := slices.BinarySearchFunc(d.seconds, t, func(s second, t time.Time) int {
+		if s.end().After(t) {
+			return 1
+		}
+		return -1
+	})
+	return i
+}
+
+// edge returns how many of the bytes of the second that t divides may lie on
+// the other side of t than their part by time: as many as would still move in
+// either part at the highest rate of that step.
+func (d *data) edge(t time.Time) float64 {
+	i := d.after(t)
+	if i == len(d.seconds) || !d.seconds[i].start.Before(t) {
+		return 0
+	}
+	x := &d.seconds[i]
+	moved, before := float64(x.moved+x.readBack), min(t.Sub(x.start).Seconds(), x.seconds)
+	most := d.watched.bytes.fastest[x.step]
+	expected := moved * ratio(before, x.seconds)
+	return max(min(moved, most*before)-expected, expected-max(0, moved-most*(x.seconds-before)))
+}
+
+// fastest returns the highest rate of the seconds of each step, in bytes per second.
+func (d *data) fastest() map[int]float64 {
+	most := map[int]float64{}
+	for i := range d.seconds {
+		if x := &d.seconds[i]; x.seconds >= leastPiece {
+			most[x.step] = max(most[x.step], ratio(float64(x.moved+x.readBack), x.seconds))
+		}
+	}
+	return most
 }

@@ -22,14 +22,14 @@ func together(counts []count) []count {
 		}
 		one := hosts[s][c.of.host]
 		if one == nil {
-			one = &count{of: c.of, role: c.role, partial: c.partial, shared: c.shared, rereads: c.rereads}
+			one = &count{of: c.of, role: c.role, partial: c.partial, shared: c.shared}
 			hosts[s][c.of.host] = one
 		}
 		if c.of.what == "interface" && c.of.name == loopback {
 			continue
 		}
 		one.there += c.there
-		one.clients, one.seconds = max(one.clients, c.clients), max(one.seconds, c.seconds)
+		one.widen(&c)
 	}
 	var all []count
 	for _, c := range counts {
@@ -52,25 +52,32 @@ func together(counts []count) []count {
 func summed(s sameSide, hosts map[string]*count) count {
 	names := slices.Sorted(maps.Keys(hosts))
 	sum := *hosts[names[0]]
-	sum.there, sum.clients, sum.seconds = addUp(hosts)
+	longest, there := addUp(hosts)
+	sum.there, sum.clients, sum.seconds, sum.edges, sum.more = there, longest.clients, longest.seconds, longest.edges, longest.more
 	what := map[string]string{"interface": "interfaces", "service": "services themselves", "written": "processes (written)", "written and read": "processes (written and read)", "read": "processes (read)"}[s.what]
 	sum.source = fmt.Sprintf("%s of %d %s hosts", what, len(hosts), s.role)
 	return sum
 }
 
-// addUp adds what hosts saw. One that was silent for a while is counted as if
-// it had gone on as before.
-func addUp(hosts map[string]*count) (there, clients, seconds float64) {
+// widen has c cover the time that o covers, if that is longer.
+func (c *count) widen(o *count) {
+	c.clients, c.seconds, c.edges, c.more = max(c.clients, o.clients), max(c.seconds, o.seconds), max(c.edges, o.edges), max(c.more, o.more)
+}
+
+// addUp adds what hosts saw, and returns the count that covers the longest
+// time. A host that was silent for a while is counted as if it had gone on as before.
+func addUp(hosts map[string]*count) (longest *count, there float64) {
 	names := slices.Sorted(maps.Keys(hosts)) // sums do not depend on the order of a map
+	longest = hosts[names[0]]
 	for _, name := range names {
-		if h := hosts[name]; h.seconds > seconds {
-			seconds, clients = h.seconds, h.clients
+		if h := hosts[name]; h.seconds > longest.seconds {
+			longest = h
 		}
 	}
 	for _, name := range names {
-		there += hosts[name].there * ratio(seconds, hosts[name].seconds)
+		there += hosts[name].there * ratio(longest.seconds, hosts[name].seconds)
 	}
-	return there, clients, seconds
+	return longest, there
 }
 
 // wiresTogether replaces the interfaces of this machine that are each a backend's
@@ -99,7 +106,7 @@ func (d *data) wiresTogether(counts []count) []count {
 			all = append(all, c)
 		default:
 			all[sum].there += c.there
-			all[sum].clients, all[sum].seconds = max(all[sum].clients, c.clients), max(all[sum].seconds, c.seconds)
+			all[sum].widen(&c)
 		}
 		n++
 		all[sum].source = fmt.Sprintf("interfaces of %d backends", n)

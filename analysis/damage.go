@@ -35,10 +35,11 @@ func (d *data) repeats(second int, iv *measure.Interval) bool {
 	return again
 }
 
-// noteDamage tells what no run writes.
-func (d *data) noteDamage(f *Findings, note func(status, format string, args ...any)) {
+// tellDamage tells what no run writes.
+func (d *data) tellDamage(f *Findings, c *Check) {
 	if d.twice > 0 {
-		note(Warn, "%d intervals stand there twice and count twice", d.twice)
+		c.tell("%d intervals stand there twice and count twice", d.twice)
+		c.worsen(Warn, "their bytes and operations count twice")
 	}
 	empty, moved := 0, int64(0)
 	for i := range d.seconds {
@@ -47,7 +48,8 @@ func (d *data) noteDamage(f *Findings, note func(status, format string, args ...
 		}
 	}
 	if empty > 0 {
-		note(Warn, "%d intervals have no length but moved %d bytes", empty, moved)
+		c.tell("%d intervals have no length but moved %d bytes", empty, moved)
+		c.worsen(Warn, "their bytes count without their time")
 	}
 	var unplanned []string
 	for i := range f.Curve {
@@ -57,10 +59,8 @@ func (d *data) noteDamage(f *Findings, note func(status, format string, args ...
 		}
 	}
 	if len(unplanned) > 0 {
-		note(Warn, "steps that no plan lists were held: %s", strings.Join(head(unplanned, 4), ", "))
-	}
-	if host, silent := d.silent(); silent > 0 {
-		note(Warn, "no sample of %s in the last %.0f s", host, silent)
+		c.tell("steps that no plan lists were held: %s", strings.Join(head(unplanned, 4), ", "))
+		c.worsen(Warn, "their load is not known, only their clients")
 	}
 }
 

@@ -27,7 +27,7 @@ func TestDocumentedThresholds(t *testing.T) {
 	rows := 0
 	for _, line := range strings.Split(section, "\n") {
 		cells := strings.Split(line, "|")
-		if len(cells) != 6 || !strings.Contains(cells[1], "`") {
+		if len(cells) != 7 || !strings.Contains(cells[1], "`") {
 			continue
 		}
 		for _, name := range strings.Split(cells[1], ",") {
@@ -36,14 +36,14 @@ func TestDocumentedThresholds(t *testing.T) {
 			case ResourceThreads:
 				want = bound{reached: busyThreads}
 			case ResourceGenerator:
-				want = bound{generatorFail, generatorWarn}
+				want = bound{generatorFail, generatorWarn, generatorWarn}
 			case ResourceMemory:
-				want = bound{1 - leastMemory, 1 - 2*leastMemory}
+				want = bound{1 - leastMemory, 1 - 2*leastMemory, 1 - 2*leastMemory}
 			}
-			got := [2]string{strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3])}
-			text := [2]string{unit.Percent(want.reached), unit.Percent(want.holds)}
+			got := [3]string{strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])}
+			text := [3]string{unit.Percent(want.reached), unit.Percent(want.holds), unit.Percent(want.clear)}
 			if want.holds == 0 {
-				text[1] = ""
+				text[1], text[2] = "", ""
 			}
 			if got != text {
 				t.Errorf("%s: %q, want %q", name, got, text)
@@ -55,7 +55,8 @@ func TestDocumentedThresholds(t *testing.T) {
 		t.Errorf("%d resources have thresholds on the page, want 11", rows)
 	}
 	for _, text := range []string{
-		fmt.Sprintf("used more than %v", oneCore), fmt.Sprintf("at least %d requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
+		"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples), "+-" + unit.Percent(noInterval), fmt.Sprintf("at most %d times as large", efficiency),
+		fmt.Sprintf("at least %d requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
 		fmt.Sprintf("(%v on average)", waitingJobs), "more than " + unit.Percent(swapGrew) + " of it went to swap", "below " + unit.Percent(fallen) + " of a lighter one's",
 		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(shape.NearBest) + " of the best one", "with " + unit.Percent(roomSlip-1) + " for noise",
 		"at least " + unit.Percent(proportional) + " of what it brings", "used " + unit.Percent(othersWarn) + " of a CPU or more", "less than " + unit.Percent(leastOwn) + " of it",

@@ -6,7 +6,7 @@
 // damage read it; watched, hosts, usage, look and selfreport sum up its samples;
 // curve, batches, steady and windows make its steps; understand, optimum and
 // boundary say what the curve shows (by packages fit and shape); resources and
-// bottleneck what limits it; validity, generator, little, bytes, quiet and
+// bottleneck what limits it; sessions says whether they were kept; validity, generator, little, bytes, quiet and
 // workers check it; transfers says
 // what a record of transfers shows beside that; threshold and gate judge it; verdict puts it into words;
 // csv and rows write it; series is the run against time, with heat, hostseries and
@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/measure"
 	"weir/results"
 	"weir/storage"
 )
@@ -33,25 +34,27 @@ const (
 // Findings is what a run showed. Its JSON is findings.json; the keys are part
 // of the format. Quantities are in base units: seconds, bytes, counts.
 type Findings struct {
-	Version  int       `json:"version"`          // FindingsVersion
-	Source   string    `json:"source,omitempty"` // FromTable; "" is a run directory
-	Run      string    `json:"run"`
-	Name     string    `json:"name"`
-	Target   string    `json:"target"`
-	Work     string    `json:"workload"` // what each client did, in words
-	Start    time.Time `json:"start"`
-	Model    string    `json:"model"`            // closed or open
-	Measure  string    `json:"measure"`          // Throughput or Rate
-	Verdict  string    `json:"verdict"`          // in plain sentences
-	Search   string    `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
-	Validity Validity  `json:"validity"`
-	Curve    []Step    `json:"curve"`
-	Phases   []Phase   `json:"phases"`
-	Kinds    []Part    `json:"kinds"`   // hold time of all steps, by kind of operation
-	Servers  []Part    `json:"servers"` // the same, by data server
-	Knee     *Knee     `json:"knee"`
-	Optimum  *Optimum  `json:"optimum"`
-	Warnings []string  `json:"warnings"`
+	Version  int             `json:"version"`          // FindingsVersion
+	Source   string          `json:"source,omitempty"` // FromTable; "" is a run directory
+	Run      string          `json:"run"`
+	Name     string          `json:"name"`
+	Target   string          `json:"target"`
+	Work     string          `json:"workload"`               // what each client did, in words
+	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
+	Start    time.Time       `json:"start"`
+	Model    string          `json:"model"`            // closed or open
+	Measure  string          `json:"measure"`          // Throughput or Rate
+	Verdict  string          `json:"verdict"`          // in plain sentences
+	Search   string          `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
+	Validity Validity        `json:"validity"`
+	Ending   *measure.Ending `json:"ending"` // how the run ended; nil: it goes on, or was killed
+	Curve    []Step          `json:"curve"`
+	Phases   []Phase         `json:"phases"`
+	Kinds    []Part          `json:"kinds"`   // hold time of all steps, by kind of operation
+	Servers  []Part          `json:"servers"` // the same, by data server
+	Knee     *Knee           `json:"knee"`
+	Optimum  *Optimum        `json:"optimum"`
+	Warnings []string        `json:"warnings"`
 
 	Outages    []Outage   `json:"outages"`    // by time
 	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
@@ -75,21 +78,25 @@ type Findings struct {
 type Validity struct {
 	Status string  `json:"status"` // valid, suspect (a check warns), invalid (one fails); of tables unchecked
 	Checks []Check `json:"checks"`
+	Notes  []Note  `json:"notes"` // what could not be checked, which is no evidence of a problem
 }
 
 // States of a result.
 const (
-	Valid     = "valid"
-	Suspect   = "suspect"
-	Invalid   = "invalid"
+	Valid     = "valid"     // enough data, and no check has evidence that they are wrong
+	Suspect   = "suspect"   // evidence that the numbers may be wrong, or too little data to rely on
+	Invalid   = "invalid"   // evidence that the numbers are wrong, or nothing was measured
 	Unchecked = "unchecked" // of a table: nothing speaks against it, and nothing for it
 )
 
 // A Check is one reason to believe a result, or not to.
 type Check struct {
 	Name   string `json:"name"`
-	Status string `json:"status"` // ok, warn, fail, skipped
-	Detail string `json:"detail"` // with numbers
+	Status string `json:"status"`           // ok, warn, fail, skipped
+	Detail string `json:"detail"`           // with numbers
+	Effect string `json:"effect,omitempty"` // of warn and fail: what it means for the result
+
+	notes []Note
 }
 
 // States of a check.
@@ -179,6 +186,8 @@ type Step struct {
 	eachJob        bool      // its tasks are jobs of events
 	programs       bool      // its tasks are programs of the user's
 	oneByOne       bool      // what its jobs do comes one after the other: requests and computing
+	change         float64   // how likely its drift is by chance
+	warmed         float64   // the same of what was cut off from its beginning
 	bounded        bool      // it was to end with the last of so many jobs
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
@@ -244,6 +253,8 @@ type HostFigure struct {
 	NetReceived     float64  `json:"net_received_bytes_per_second"` // loopback apart from all others: the larger
 	NetSent         float64  `json:"net_sent_bytes_per_second"`
 	Retransmits     float64  `json:"retransmitted_segments_per_second"`
+	Contended       *float64 `json:"contended_cpu"` // share of all cores that processes which were not watched used while nearly no core was idle
+	saturated       float64  // share of the time in which nearly no core was idle
 	userSystem      *float64 // share of all cores in user and system mode
 
 	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is
@@ -260,8 +271,9 @@ type HostFigure struct {
 	ClientFiles    int      `json:"client_open_files"`
 	swapGrowth     int64    // from the first second to the last
 	irq            *float64
-	groups         []groupFigure // of the service's processes
-	unknownTraffic float64       // bytes per second of the busiest interface without a known speed, but loopback
+	groups         []groupFigure     // of the service's processes
+	spreads        map[string]ranged // of shares, by resource; of the generator in cores
+	unknownTraffic float64           // bytes per second of the busiest interface without a known speed, but loopback
 	unknownName    string
 
 	Service *ServerFigure `json:"service,omitempty"` // what a server says of itself
@@ -303,7 +315,7 @@ func (d *data) findings() *Findings {
 	f := &Findings{
 		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
 		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
-		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{},
+		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{}, Ending: d.ending(),
 	}
 	all := map[int][]second{}
 	for _, seconds := range d.bySteps() {
@@ -317,6 +329,7 @@ func (d *data) findings() *Findings {
 			f.Measure = Throughput
 		}
 	}
+	d.sessions(f)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	f.Transfers = d.told()
 	d.availability(f)

@@ -52,10 +52,11 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 		}
 	}
 	if !seen {
-		c.Detail = "its CPU was not watched and no starts were timed"
+		why, remedy := "its CPU was not watched, and no starts were timed", "name the clients' machines in hosts"
 		if len(f.Curve) > 0 && f.Curve[0].programs {
-			c.Detail = "its CPU is not told from that of the programs that it starts, and no starts were timed"
+			why, remedy = "its CPU is not told from that of the programs that it starts, and no starts were timed", ""
 		}
+		c.unchecked(why, remedy)
 		return c
 	}
 	c.Detail = fmt.Sprintf("it used at most %s of its machine's CPU", unit.Percent(topCPU))

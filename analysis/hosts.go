@@ -58,7 +58,7 @@ type hostSum struct {
 	HostFigure
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
-	retransmits, userSystem                         mean
+	retransmits, userSystem, contended, saturated   mean
 	used                                            usageSum
 	disks                                           map[string]*mean
 	server                                          *serverSum // nil: it told nothing of itself
@@ -113,6 +113,7 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	h.ServerRSS, h.ClientRSS = max(h.ServerRSS, k.serverRSS), max(h.ClientRSS, k.clientRSS)
 	if s.CPU != nil {
 		h.userSystem.add(s.CPU.User+s.CPU.System, weight)
+		h.contend(s, &k, weight)
 	}
 	if s.Memory != nil && (h.MemoryAvailable == 0 || k.available < h.MemoryAvailable) {
 		h.MemoryAvailable = k.available
@@ -151,10 +152,24 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	h.loSent.add(k.looped, weight)
 }
 
+// contend adds what processes used that were not watched, if s found the CPU used up.
+func (h *hostSum) contend(s *monitor.Sample, k *look, weight float64) {
+	lost, full := 0.0, 0.0
+	if k.cpu >= saturated {
+		watched := 0.0
+		for i := range s.Procs {
+			watched += ratio(s.Procs[i].User+s.Procs[i].System, s.Seconds)
+		}
+		full, lost = 1, max(0, s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores)))
+	}
+	h.saturated.add(full, weight)
+	h.contended.add(lost, weight)
+}
+
 func (h *hostSum) figure() HostFigure {
 	f := h.HostFigure
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
-	f.userSystem = h.userSystem.value()
+	f.userSystem, f.Contended, f.saturated = h.userSystem.value(), h.contended.value(), h.saturated.or0()
 	f.ServerCores, f.ClientCores = h.serverCPU.value(), h.clientCPU.value()
 	for name, busy := range h.disks {
 		if v := busy.value(); v != nil && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {

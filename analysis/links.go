@@ -26,12 +26,13 @@ type WayFigure struct {
 	Carried float64  `json:"carried_bytes_per_second"` // IP headers included
 	Rate    float64  `json:"rate_bits_per_second"`     // 0: without a limit
 	Busy    *float64 `json:"busy"`                     // share of the time in which the wire was sending; nil: it has no limit
-	Dropped float64  `json:"dropped_packets_per_second"`
-	Lost    float64  `json:"lost_packets_per_second"`
-	Cut     float64  `json:"cut_packets_per_second"`
-	Wait    float64  `json:"wait_p99_seconds"` // mean of the seconds' 99th percentiles
-	Late    float64  `json:"late_p99_seconds"` // the same; by the emulation's own fault
-	LateMax float64  `json:"late_max_seconds"`
+	busy    ranged
+	Dropped float64 `json:"dropped_packets_per_second"`
+	Lost    float64 `json:"lost_packets_per_second"`
+	Cut     float64 `json:"cut_packets_per_second"`
+	Wait    float64 `json:"wait_p99_seconds"` // mean of the seconds' 99th percentiles
+	Late    float64 `json:"late_p99_seconds"` // the same; by the emulation's own fault
+	LateMax float64 `json:"late_max_seconds"`
 }
 
 // A linkSum gathers one link's samples in one step.
@@ -42,6 +43,7 @@ type linkSum struct {
 
 type waySum struct {
 	carried, busy, dropped, lost, cut, wait, late mean
+	spread                                        spread // of busy
 	rate, lateMax                                 float64
 }
 
@@ -62,6 +64,7 @@ func (l *linkSum) add(s *monitor.Sample, weight float64) {
 			x.m.add(ratio(float64(x.n), s.Seconds), weight)
 		}
 		w.busy.add(t.Busy, weight)
+		w.spread.add(t.Busy, weight, weight >= inside*s.Seconds)
 		if t.Packets > 0 {
 			w.wait.add(t.Wait.P99, weight)
 			w.late.add(t.Late.P99, weight)
@@ -80,9 +83,18 @@ func (l *linkSum) figure() *LinkFigure {
 		}
 		if w.rate > 0 {
 			to.Busy = w.busy.value()
+			to.busy, _ = w.spread.interval()
 		}
 	}
 	return f
+}
+
+// share is that of the time in which the wire was sending.
+func (w *WayFigure) share() ranged {
+	if w.busy == (ranged{}) {
+		return ranged{mean: value(w.Busy)}
+	}
+	return w.busy
 }
 
 // linkUses are the two ways of an emulated link.
@@ -92,10 +104,10 @@ func linkUses(h *HostFigure) []Use {
 		way := []string{monitor.ToClients, monitor.FromClients}[i]
 		switch {
 		case w.Busy != nil && *w.Busy >= 0.001:
-			u := use(ResourceNetwork, h, *w.Busy, "its wire %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(*w.Busy), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
+			u := use(ResourceNetwork, h, w.share(), "its wire %s was sending for %s of the time: %s, headers included, of %s", way, unit.Percent(w.share().mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
 			if w.Dropped > 0 {
 				u.Detail += fmt.Sprintf("; %s packets/s found its queue full", unit.Count(w.Dropped))
-				u.reached = u.holds // it is idle between bursts, or before and after the load, but not enough
+				u.reached = *u.Low >= boundOf(ResourceNetwork).holds-doubtful && u.holds // it is idle between bursts, or before and after the load, but not enough
 			}
 			all = append(all, u)
 		case w.Busy == nil && w.Carried >= leastTraffic:

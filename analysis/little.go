@@ -80,8 +80,8 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 	switch {
 	case off <= littleWarn:
 		return OK, ""
-	case *s.Little > 1 && off <= more:
-		return Warn, fmt.Sprintf("more time than the clients had, but the hold is short beside operations of up to %.3g s, which its start cut: hold longer", s.Latency.Max)
+	case *s.Little > 1 && off <= more: // as it must be, which says nothing
+		return OK, fmt.Sprintf("recorded times are more than the clients had, as operations of up to %.3g s began before the hold, which is short beside them", s.Latency.Max)
 	case *s.Little < 1 && off <= less:
 		return Warn, fmt.Sprintf("the rest may be what %d failed operations took, up to %s each", s.Errors, d.plan.Work.Timeout)
 	case s.Jobs != nil && !s.oneByOne:
@@ -120,12 +120,15 @@ func (d *data) checkLittle(f *Findings) Check {
 		}
 	}
 	if judged == 0 {
-		c.Status, c.Detail = Skipped, fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed)
+		c.unchecked(fmt.Sprintf("no step has %d operations a client with at most %.0f%% errors", leastCycles, 100*mostUntimed), "hold longer (load.hold)")
 		return c
 	}
 	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the clients' time at worst (%s)", judged, len(f.Curve), unjudged(len(f.Curve)-judged), explained(&f.Curve[worst]), 100**f.Curve[worst].Little, f.at(&f.Curve[worst]))
 	if why != "" {
 		c.Detail += ": " + why
+	}
+	if why != "" && c.Status == OK {
+		c.note(fmt.Sprintf("whether clients lost time at %s: %s", f.at(&f.Curve[worst]), why), "hold longer (load.hold)")
 	}
 	return c
 }

@@ -26,6 +26,8 @@ type second struct {
 	doneBy   [storage.Kinds]int64
 	failed   [storage.Classes]int64 // without those that the end of the run canceled
 	p50, p99 float64                // latency, 0 if nothing ended
+	readBack int64                  // bytes that checks read back
+	summed   int64                  // bytes of files that checks asked the checksums of
 
 	firstDone, lastDone time.Time // of its operations that ended well; zero in runs that do not record it
 	paused              float64   // seconds that clients paused after failed tasks, summed
@@ -181,6 +183,8 @@ func (s *second) add(iv *measure.Interval) {
 	s.seconds = max(s.seconds, iv.Seconds)
 	s.clients = max(s.clients, iv.Clients)
 	s.moved += iv.Moved
+	s.readBack += iv.ReadBack
+	s.summed += iv.Summed
 	s.done += iv.Done
 	s.doneBy[iv.Kind] += iv.Done
 	s.paused += iv.Paused

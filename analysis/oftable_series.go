@@ -134,19 +134,14 @@ func (r *reader) pointOf(number int, rows []int, of []Subinterval) Step {
 	return s
 }
 
-// validity checks what a table can be checked for; the rest is skipped. That is
-// too little to call it valid.
+// validity checks what a table can be checked for. That is too little to call
+// it valid.
 func (r *reader) validity(f *Findings) Validity {
-	v := Validity{Status: Unchecked, Checks: []Check{r.checkRows(f), r.checkErrors(f), r.checkLittle(f)}}
+	checks := []Check{r.checkRows(f), r.checkErrors(f), r.checkLittle(f)}
 	for _, name := range []string{"clock", "verification", "both ends agree", "generator", "steadiness", "quiet machines", "monitoring"} {
-		v.Checks = append(v.Checks, Check{Name: name, Status: Skipped, Detail: "a table does not tell"})
+		checks = append(checks, Check{Name: name, Status: Skipped, Detail: "a table does not tell"})
 	}
-	for _, c := range v.Checks {
-		if c.Status == Warn {
-			v.Status = Suspect
-		}
-	}
-	return v
+	return judged(Unchecked, checks)
 }
 
 func (r *reader) checkRows(f *Findings) Check {
@@ -159,8 +154,7 @@ func (r *reader) checkRows(f *Findings) Check {
 	c := Check{Name: "data", Status: OK, Detail: fmt.Sprintf("%s make %s at %s",
 		say.Plural(r.Len(), "row"), say.Plural(len(f.Curve), "point"), say.Plural(different, "different load"))}
 	if different < shape.LeastLoads {
-		c.Status = Warn
-		c.Detail += fmt.Sprintf(": a knee takes %d", shape.LeastLoads)
+		c.note(fmt.Sprintf("whether the curve has a knee: that takes %d different loads", shape.LeastLoads), "measure more loads")
 	}
 	return c
 }

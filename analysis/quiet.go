@@ -2,22 +2,30 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 
 	"weir/internal/unit"
 )
 
+// othersWarn is the share of a machine's CPU, used by neither side's processes,
+// from which on others count as users of it.
+const othersWarn = 0.2
+
 // Bounds of the check whether the machines were left to the test.
 const (
-	othersWarn = 0.2  // share of a machine's CPU that neither side's processes used
-	stealWarn  = 0.05 // share that other guests of the hypervisor took
+	saturated     = 0.9  // share of a machine's CPU that is busy where more load must wait for it
+	contendedWarn = 0.1  // share of it that others used in such seconds, over the whole hold
+	stealWarn     = 0.05 // share that other guests of the hypervisor took
 )
 
-// checkQuiet asks whether anything else used the CPU of the watched hosts
-// while the load was held. It needs hosts of which all sides' processes were
+// checkQuiet asks whether others took CPU from the test while load was held:
+// programs that were not watched, in seconds in which the CPU of the machine was
+// used up, or other guests of its hypervisor. What they use while cores are idle
+// takes nothing from the test. It needs hosts of which all sides' processes were
 // watched. Time in interrupts belongs to no process and is left out.
 func checkQuiet(f *Findings) Check {
-	c := Check{Name: "quiet machines", Status: Skipped, Detail: "no host was watched together with the processes under test"}
-	var others, steal float64
+	c := Check{Name: "quiet machines", Status: Skipped}
+	var contended, others, steal float64
 	var where, whom string
 	for i := range f.Curve {
 		s := &f.Curve[i]
@@ -27,22 +35,32 @@ func checkQuiet(f *Findings) Check {
 			if !ok {
 				continue
 			}
-			if c.Status == Skipped || share > others {
-				others, where, whom = share, f.at(s), h.Host
+			lost := h.lost(s)
+			if c.Status == Skipped || lost+value(h.Steal) > contended+steal {
+				contended, steal, where, whom = lost, value(h.Steal), f.at(s), h.Host
 			}
-			steal = max(steal, value(h.Steal))
+			others = max(others, share)
 			c.Status = OK
 		}
 	}
 	if c.Status == Skipped {
+		c.unchecked("no host was watched together with the processes under test", "name the server's machine and its processes in hosts")
 		return c
 	}
-	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU of %s (%s), other guests of its hypervisor %s", unit.Percent(others), whom, where, unit.Percent(steal))
-	if others > othersWarn || steal > stealWarn {
-		c.Status = Warn
-		c.Detail += ": what is measured is what they left"
+	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and while no core was idle %s; other guests of its hypervisor %s", unit.Percent(others), unit.Percent(contended), unit.Percent(steal))
+	if contended > contendedWarn || steal > stealWarn {
+		c.Detail += fmt.Sprintf(" (%s, %s)", whom, where)
+		c.worsen(Warn, "with all of the CPU this step might give up to %s: stop the other programs, or measure again later", gain(1/(1-math.Min(contended+steal, 0.99))))
 	}
 	return c
+}
+
+// gain says in words how many times as much something is.
+func gain(factor float64) string {
+	if factor < 2 {
+		return fmt.Sprintf("%.0f%% more", 100*(factor-1))
+	}
+	return fmt.Sprintf("%.1f times as much", factor)
 }
 
 // others returns the share of h's CPU that no watched process used; ok is
@@ -53,9 +71,23 @@ func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && h.ClientCores == nil {
 		return 0, false
 	}
-	used := value(h.ServerCores) + value(h.ClientCores)
-	if loads && !s.programs {
-		used += s.ExternalCores
-	}
+	used := value(h.ServerCores) + value(h.ClientCores) + h.programs(s)
 	return max(0, *h.userSystem-ratio(used, float64(h.Cores))), true
+}
+
+// programs returns the cores that external client programs kept busy, which are
+// no watched processes.
+func (h *HostFigure) programs(s *Step) float64 {
+	if s.programs || h.Role != client && h.Role != "both" {
+		return 0
+	}
+	return s.ExternalCores
+}
+
+// lost returns the share of h's CPU that others used while it was used up.
+func (h *HostFigure) lost(s *Step) float64 {
+	if h.Contended == nil {
+		return 0
+	}
+	return max(0, *h.Contended-h.saturated*ratio(h.programs(s), float64(h.Cores)))
 }

@@ -29,25 +29,29 @@ const (
 	ResourcePorts       = "ports"
 )
 
-// A bound says from which share on a resource counts as used up, and what
-// share heavier steps must have for it to stay so.
-type bound struct{ reached, holds float64 }
+// A bound says from which share on a resource counts as used up, what share
+// heavier steps must have for it to stay so, and below which share, by the upper
+// end of its interval, it is certainly not what limits. In between it cannot be
+// told.
+type bound struct{ reached, holds, clear float64 }
+
+// doubtful is by how much the lower end of the interval of a share may be below
+// the bound that the share reaches.
+const doubtful = 0.05
 
 // bounds of the shares. Interfaces count neither preambles nor the gaps
 // between frames, and some not the headers of the frames that they cut large
 // packets into: 95% of the speed is all that can be seen of it.
 func boundOf(resource string) bound {
 	switch resource {
-	case ResourceCPU:
-		return bound{0.90, 0.80}
-	case ResourceReceived, ResourceSent, ResourceNetwork:
-		return bound{0.90, 0.80}
-	case ResourceCore, ResourceDisk:
-		return bound{0.95, 0.85}
+	case ResourceCPU, ResourceCore, ResourceDisk, ResourceReceived, ResourceSent, ResourceNetwork:
+		return bound{0.90, 0.80, 0.80}
+	case ResourceGenerator:
+		return bound{generatorFail, generatorWarn, generatorWarn}
 	case ResourceFiles, ResourcePorts:
-		return bound{0.98, 0.95}
+		return bound{0.98, 0.95, 0.95}
 	}
-	return bound{2, 2} // never by its share alone
+	return bound{2, 2, 2} // never by its share alone
 }
 
 // Bounds that are no shares.
@@ -59,20 +63,20 @@ const (
 	waitingJobs  = 0.5   // mean number of jobs that wait for a thread
 	leastMemory  = 0.03  // share of the memory that is available
 	swapGrew     = 0.005 // of the memory, in one step
-	oneCore      = 1.08  // cores that a group of processes uses at most if one thread is its limit; ticks are coarse
+	fewWaiting   = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
 	leastTraffic = 1e5   // bytes per second that are worth a line
+	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
 )
 
 // resources fills in the use of every resource that was seen in each step,
 // the most used first, those of unknown size last.
 func (d *data) resources(f *Findings) {
-	threads := threadsOf(f)
 	for i := range f.Curve {
 		s := &f.Curve[i]
 		s.Resources = []Use{}
 		for k := range s.Hosts {
 			h := &s.Hosts[k]
-			s.Resources = append(s.Resources, hostUses(h, s, threads)...)
+			s.Resources = append(s.Resources, hostUses(h, s)...)
 			s.Resources = append(s.Resources, serviceUses(h)...)
 		}
 		s.Resources = append(s.Resources, d.generatorUses(s)...)
@@ -90,17 +94,18 @@ func shareOf(p *float64) float64 {
 	return *p
 }
 
-// use makes the Use of a share; it is reached by the resource's bounds.
-func use(resource string, h *HostFigure, share float64, format string, args ...any) Use {
-	share = max(0, finite(share))
+// use makes the Use of a share, and judges it by its interval and the
+// resource's bounds.
+func use(resource string, h *HostFigure, v ranged, format string, args ...any) Use {
+	share, low, high := max(0, finite(v.mean)), max(0, finite(v.low())), max(0, finite(v.high()))
 	b := boundOf(resource)
-	return Use{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Detail: fmt.Sprintf(format, args...),
-		reached: share >= b.reached, holds: share >= b.holds}
+	return Use{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Low: &low, High: &high, Detail: fmt.Sprintf(format, args...),
+		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
 // amount makes the Use of what has no limit that is known.
 func amount(resource string, h *HostFigure, format string, args ...any) Use {
-	return Use{Resource: resource, Host: h.Host, Side: h.side(), Detail: fmt.Sprintf(format, args...)}
+	return Use{Resource: resource, Host: h.Host, Side: h.side(), Detail: fmt.Sprintf(format, args...), clear: true}
 }
 
 // side tells whose host it is, by its role or by the processes seen there.
@@ -118,10 +123,10 @@ func (h *HostFigure) side() string {
 	return "other"
 }
 
-func hostUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
-	all := cpuUses(h, s, threads)
+func hostUses(h *HostFigure, s *Step) []Use {
+	all := cpuUses(h, s)
 	if h.IOWait != nil && *h.IOWait >= 0.005 {
-		all = append(all, use(ResourceIOWait, h, *h.IOWait, "cores idled for %s of the time while a disk was awaited", unit.Percent(*h.IOWait)))
+		all = append(all, use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores idled for %s of the time while a disk was awaited", unit.Percent(*h.IOWait)))
 	}
 	if h.MemoryTotal > 0 && h.MemoryAvailable > 0 {
 		all = append(all, memoryUse(h))
@@ -149,24 +154,27 @@ func several(n int, one, many string) string {
 // memoryUse is reached where almost none is left and pages are swapped out.
 func memoryUse(h *HostFigure) Use {
 	left := ratio(float64(h.MemoryAvailable), float64(h.MemoryTotal))
-	u := use(ResourceMemory, h, 1-left, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)), unit.Bytes(float64(h.MemoryTotal)))
+	u := use(ResourceMemory, h, ranged{mean: 1 - left}, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)), unit.Bytes(float64(h.MemoryTotal)))
 	if h.Swapped > 0 {
 		u.Detail += fmt.Sprintf(", %s swapped out", unit.Bytes(float64(h.Swapped)))
 	}
 	u.reached = left < leastMemory && float64(h.swapGrowth) > swapGrew*float64(h.MemoryTotal)
-	u.holds = left < 2*leastMemory
+	u.near, u.holds = u.reached, left < 2*leastMemory
+	u.clear = left >= 2*leastMemory || h.swapGrowth <= 0
 	return u
 }
 
 // diskUse is reached where the disk is busy and has a queue; whether that
 // grows with the load is judged across steps.
 func diskUse(h *HostFigure) Use {
-	u := use(ResourceDisk, h, *h.DiskBusy, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(*h.DiskBusy), unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite))
+	v := h.share(ResourceDisk, *h.DiskBusy)
+	u := use(ResourceDisk, h, v, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(v.mean), unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite))
 	if h.DiskQueue != nil {
 		u.depth = *h.DiskQueue
 		u.Detail += fmt.Sprintf(", with %.3g requests in it or waiting", u.depth)
 	}
-	u.reached = u.reached && u.depth >= leastQueue
+	u.reached, u.near = u.reached && u.depth >= leastQueue, u.near && u.depth >= leastQueue
+	u.clear = u.clear || h.DiskQueue != nil && u.depth < leastQueue/2
 	return u
 }
 
@@ -180,11 +188,14 @@ func netUses(h *HostFigure) []Use {
 		share          *float64
 	}{{ResourceReceived, "received", h.ReceivedShare}, {ResourceSent, "sent", h.SentShare}} {
 		if way.share != nil && *way.share >= 0.001 {
-			all = append(all, use(way.resource, h, *way.share, "%s %s %s, headers included, of %s", h.Interface, way.verb, unit.Bits(*way.share*h.NetSpeed/8), unit.Bits(h.NetSpeed/8)))
+			v := h.share(way.resource, *way.share)
+			all = append(all, use(way.resource, h, v, "%s %s %s, headers included, of %s", h.Interface, way.verb, unit.Bits(v.mean*h.NetSpeed/8), unit.Bits(h.NetSpeed/8)))
 		}
 	}
 	if h.unknownTraffic >= leastTraffic {
-		all = append(all, amount(ResourceNetwork, h, "%s carried %s in one direction; its speed is not known", h.unknownName, unit.Bits(h.unknownTraffic)))
+		u := amount(ResourceNetwork, h, "%s carried %s in one direction; its speed is not known", h.unknownName, unit.Bits(h.unknownTraffic))
+		u.clear = h.unknownTraffic < slowest
+		all = append(all, u)
 	}
 	return all
 }
@@ -198,13 +209,14 @@ func serviceUses(h *HostFigure) []Use {
 	name := cmp.Or(v.Kind, "server")
 	var all []Use
 	if v.Threads > 0 {
-		u := use(ResourceThreads, h, ratio(v.Busy, v.Threads), "%.3g of the %.3g threads of this %s were busy, %.3g jobs waited for one (%d at most)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
+		u := use(ResourceThreads, h, ranged{mean: ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, %.3g jobs waited for one (%d at most)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
 		if v.Limited > 0 {
 			u.Detail += fmt.Sprintf("; it met its limit of threads %s times/s", unit.Count(v.Limited))
 		}
 		waiting := v.QueueMean >= waitingJobs || v.Limited > 0
 		u.reached = *u.Share >= busyThreads && waiting
-		u.holds = waiting || *u.Share >= busyThreads
+		u.near, u.holds = u.reached, waiting || *u.Share >= busyThreads
+		u.clear = v.QueueMean < fewWaiting && v.Limited == 0
 		all = append(all, u)
 	}
 	if v.Connections > 0 {

@@ -8,19 +8,21 @@ import (
 )
 
 // cpuUses are of all cores, and of single ones.
-func cpuUses(h *HostFigure, s *Step, threads map[groupName]int) []Use {
+func cpuUses(h *HostFigure, s *Step) []Use {
 	if h.CPU == nil || h.Cores == 0 {
 		return nil
 	}
-	u := use(ResourceCPU, h, *h.CPU, "%s busy, %.2f of %d cores: %s", unit.Percent(*h.CPU), *h.CPU*float64(h.Cores), h.Cores, h.whoseCPU(s))
+	v := h.share(ResourceCPU, *h.CPU)
+	u := use(ResourceCPU, h, v, "%s busy, %.2f of %d cores: %s", unit.Percent(v.mean), v.mean*float64(h.Cores), h.Cores, h.whoseCPU(s))
 	u.foreign, u.own = value(h.Steal), *u.Share-value(h.Steal)
-	if others, ok := h.others(s); ok {
+	others, known := h.others(s)
+	if known {
 		u.foreign += others
 		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+map[bool]float64{false: s.ExternalCores}[s.programs], float64(h.Cores))
 	}
 	all := []Use{u}
-	if core, thread := coreUse(h, threads, u.foreign >= othersWarn); core.Share != nil {
-		if u.reached && (!thread || u.foreign < othersWarn) { // all cores are full; but a thread that has one has all it can use, if others fill the rest
+	if core, thread := coreUse(h, others*float64(h.Cores)); core.Resource != "" {
+		if u.reached && (!thread || u.foreign < othersWarn || u.Side == "both") { // all cores are full; but a thread that has one has all it can use, if others fill the rest
 			core.reached = false
 		}
 		all = append(all, core)
@@ -55,59 +57,98 @@ func (h *HostFigure) whoseCPU(s *Step) string {
 	cores("interrupts", value(h.irq)*all)
 	cores("other guests of the hypervisor", value(h.Steal)*all)
 	if len(parts) == 0 {
-		return "nobody's processes were watched"
+		return "no processes were watched"
 	}
 	return strings.Join(parts, ", ")
 }
 
-// coreUse is the core that was busy for longest, or the processes of the
-// service that have as many threads as they kept cores busy: a thread that
-// moves from core to core fills none of them, and is full all the same; thread
-// tells whether it is these. Where others crowd the cores, how busy those are
-// tells nothing.
-func coreUse(h *HostFigure, threads map[groupName]int, crowded bool) (best Use, thread bool) {
-	if h.MostUsedCore != nil && h.Cores > 1 {
-		best = use(ResourceCore, h, *h.MostUsedCore, "one of %d cores is %s busy, all together %s", h.Cores, unit.Percent(*h.MostUsedCore), unit.Percent(*h.CPU))
-		best.Side = h.coreSide()
+// Cores that are too few to fill one.
+const (
+	partOfCore  = 0.5  // of other programs, and of interrupts: they cannot be what fills a core
+	threadTicks = 0.02 // what a thread's CPU time in ticks may lack, each second
+)
+
+// coreUse is the fullest of: the busiest thread that was measured, the cores on
+// which the service's processes may run, and the core that was busy for longest,
+// if no thread was measured or interrupts may fill it. foreign is how many
+// cores other programs used. thread tells whether it is a thread of the service,
+// which can use no more than one core wherever it runs. Where the CPU time of
+// threads is not known the upper end of the interval is what it may be.
+func coreUse(h *HostFigure, foreign float64) (best Use, thread bool) {
+	if h.Cores == 1 {
+		return best, false
+	}
+	most, measured := 0.0, len(h.groups) > 0
+	take := func(u Use, is bool) {
+		if best.Share == nil || *u.Share > *best.Share || u.reached && !best.reached {
+			best, thread = u, is
+		}
 	}
 	for i := range h.groups {
 		g := &h.groups[i]
-		n := threads[groupName{h.Host, g.name}]
-		if n == 0 || n >= h.Cores {
-			continue
+		v, text, known := g.busiestThread()
+		measured = measured && known
+		if known {
+			u := use(ResourceCore, h, v, "%s, of %d", text, h.Cores)
+			u.Side = server
+			u.clear = u.clear && min(g.cores.high(), g.other.high()) < boundOf(ResourceCore).clear
+			most = max(most, *u.High)
+			take(u, true)
+		} else {
+			most = max(most, min(1, g.cores.high()))
 		}
-		if share := g.cores / float64(n); best.Share == nil || share > *best.Share || crowded && !thread {
-			best = use(ResourceCore, h, min(1, share), "%s (%s) used %.2f of %d cores, and %s can use %d", g.name, g.size(), g.cores, h.Cores, g.atWork(n), n)
-			best.Side, thread = server, true
+		if g.allowed > 0 && g.allowed < h.Cores {
+			u := use(ResourceCore, h, g.cores.times(1/float64(g.allowed)), "%s (%s) used %.2f of the %s on which it may run, of %d",
+				g.name, g.size(), g.cores.mean, several(g.allowed, "core", "cores"), h.Cores)
+			u.Side = server
+			take(u, true)
 		}
 	}
+	if h.MostUsedCore != nil && (!measured || value(h.irq)*float64(h.Cores) >= partOfCore) {
+		v := h.share(ResourceCore, *h.MostUsedCore)
+		u := use(ResourceCore, h, v, "one of %d cores is %s busy, all together %s", h.Cores, unit.Percent(v.mean), unit.Percent(*h.CPU))
+		u.Side = h.coreSide()
+		u.reached = u.reached && foreign < partOfCore // else it may be theirs
+		take(u, false)
+	}
+	if len(h.groups) == 0 && h.serves() { // its processes were not watched: a thread may use as much as all together
+		most = max(most, min(1, h.share(ResourceCPU, *h.CPU).high()*float64(h.Cores)))
+	}
+	limit := boundOf(ResourceCore).clear
+	switch {
+	case best.Share == nil && most < limit:
+		return Use{}, false
+	case best.Share == nil:
+		best = amount(ResourceCore, h, "the CPU time of its threads is not known")
+	case most > *best.High:
+		best.Detail += "; the CPU time of all threads is not known"
+		best.High = &most
+	}
+	best.clear = best.clear && most < limit
 	return best, thread
 }
 
-// A groupName names a group of the service's processes.
-type groupName struct{ host, name string }
+// serves tells whether the service runs on h, as far as its role tells.
+func (h *HostFigure) serves() bool { return h.side() == server || h.side() == "both" }
 
-// threadsOf returns, for each group of the service's processes, how many cores
-// it can use, by the most that it had and used in any step; groups of which
-// that cannot be told are left out.
-func threadsOf(f *Findings) map[groupName]int {
-	most := map[groupName]groupFigure{}
-	for i := range f.Curve {
-		for k := range f.Curve[i].Hosts {
-			h := &f.Curve[i].Hosts[k]
-			for _, g := range h.groups {
-				m := most[groupName{h.Host, g.name}]
-				most[groupName{h.Host, g.name}] = groupFigure{cores: max(m.cores, g.cores), threads: max(m.threads, g.threads), processes: max(m.processes, g.processes)}
-			}
+// busiestThread returns the share of a core that the busiest thread of a group
+// used: as it was measured, or of processes known to have a single thread each
+// what each of them used, less one that only directs the others unless it is
+// seen to work. known is false where that cannot be told.
+func (g *groupFigure) busiestThread() (v ranged, text string, known bool) {
+	switch {
+	case g.measured > 0:
+		v = ranged{g.busiest.mean, max(g.busiest.half, threadTicks)}
+		return v, fmt.Sprintf("the busiest thread of %s (%s) used %.2f cores", g.name, g.size(), v.mean), true
+	case g.processes > 0 && g.threads == g.processes:
+		n := max(1, g.processes-1)
+		if g.cores.mean > float64(n)+threadTicks {
+			n = g.processes
 		}
+		v = g.cores.times(1 / float64(n))
+		return v, fmt.Sprintf("each of %s of %s used %.2f cores", several(n, "process", "processes"), g.name, v.mean), true
 	}
-	all := map[groupName]int{}
-	for name, g := range most {
-		if n := g.most(); n > 0 {
-			all[name] = n
-		}
-	}
-	return all
+	return ranged{}, "", false
 }
 
 // coreSide guesses whose core it is.
@@ -124,31 +165,6 @@ func (h *HostFigure) coreSide() string {
 	return "both"
 }
 
-// most returns how many cores a group can use: with one thread in each
-// process as many as it has processes, less one that only directs the others
-// unless it is seen to work, too; with more threads one, if it never used
-// more. It is 0 where that cannot be told.
-func (g *groupFigure) most() int {
-	if g.processes > 0 && g.threads == g.processes {
-		n := max(1, g.processes-1)
-		if g.cores > oneCore*float64(n) {
-			n = g.processes
-		}
-		return n
-	}
-	if g.cores <= oneCore {
-		return 1
-	}
-	return 0
-}
-
 func (g *groupFigure) size() string {
 	return fmt.Sprintf("%s, %s", several(g.processes, "process", "processes"), several(g.threads, "thread", "threads"))
-}
-
-func (g *groupFigure) atWork(n int) string {
-	if g.threads == g.processes {
-		return several(n, "such process", "such processes")
-	}
-	return several(n, "thread", "threads")
 }

@@ -63,18 +63,20 @@ func (d *data) generatorUses(s *Step) []Use {
 			allowed, of = s.clientMay, fmt.Sprintf("cores that it may use, of %d", h.Cores)
 		}
 		own := s.without(*h.ClientCores)
-		share := ratio(own, allowed)
-		u := Use{Resource: ResourceGenerator, Host: h.Host, Side: client, Share: &share,
-			Detail: fmt.Sprintf("it used %.2f of %.0f %s", own, allowed, of)}
+		v := h.share(ResourceGenerator, *h.ClientCores)
+		v.mean = *h.ClientCores
+		u := use(ResourceGenerator, h, v.times(ratio(own, allowed*max(1e-9, *h.ClientCores))), "it used %.2f of %.0f %s", own, allowed, of)
+		u.Side = client
 		if s.burned > 0 {
 			u.Detail += fmt.Sprintf(", beside the %.2f that its jobs kept busy on purpose", s.burnedOn(h))
 		}
 		if s.LateP99 != nil && s.timedStarts*timed >= s.Done && s.burned == 0 {
 			u.Detail += fmt.Sprintf(", %s late by %s (p99)", map[bool]string{true: "computing ended", false: "starts were"}[s.eachJob], unit.Seconds(*s.LateP99))
 		}
-		u.reached = share >= generatorFail || status == Fail
-		u.holds = share >= generatorWarn || status == Fail || status == Warn
-		if status == Fail && share < generatorFail {
+		u.reached = u.reached || status == Fail && *u.Share < generatorFail // it is late, or misses starts
+		u.holds = u.holds || status == Fail || status == Warn
+		u.clear = u.clear && status == OK
+		if status == Fail && *u.Share < generatorFail {
 			u.Detail += "; it " + strings.Join(reasons, ", ")
 		}
 		all = append(all, u)
@@ -98,7 +100,7 @@ func (s *Step) narrow(h *HostFigure) {
 	for i := range s.Resources {
 		u := &s.Resources[i]
 		if u.Resource == ResourceCPU && u.Host == h.Host && share > shareOf(u.Share) {
-			*u = use(ResourceCPU, h, share, "clients used %.2f of the %s that they may; of the whole machine %s",
+			*u = use(ResourceCPU, h, h.share(ResourceGenerator, *h.ClientCores).times(ratio(1, s.clientMay)), "clients used %.2f of the %s that they may; of the whole machine %s",
 				*h.ClientCores, say.Plural(int(s.clientMay), "core"), u.Detail)
 			u.Side, u.own = client, share
 		}
@@ -109,12 +111,12 @@ func (s *Step) narrow(h *HostFigure) {
 func tableUses(h *HostFigure, here surroundings) []Use {
 	var all []Use
 	if here.Files > 0 && h.ClientFiles > 0 {
-		u := use(ResourceFiles, h, ratio(float64(h.ClientFiles), here.Files), "the generator had %d files and sockets open, of %.0f that it may", h.ClientFiles, here.Files)
+		u := use(ResourceFiles, h, ranged{mean: ratio(float64(h.ClientFiles), here.Files)}, "the generator had %d files and sockets open, of %.0f that it may", h.ClientFiles, here.Files)
 		u.Side = client
 		all = append(all, u)
 	}
 	if ports := here.PortHigh - here.PortLow + 1; here.PortLow > 0 && ports > 1 && h.Connections > 0 && h.side() == client {
-		all = append(all, use(ResourcePorts, h, ratio(h.Connections, float64(ports)), "%.0f connections of at most %d to one address and port", h.Connections, ports))
+		all = append(all, use(ResourcePorts, h, ranged{mean: ratio(h.Connections, float64(ports))}, "%.0f connections of at most %d to one address and port", h.Connections, ports))
 	}
 	return all
 }
@@ -143,6 +145,6 @@ func (d *data) exhausted(s *Step, hosts []*HostFigure) []Use {
 
 func metLimit(resource, host string, e *measure.Event) Use {
 	one := 1.0
-	return Use{Resource: resource, Host: host, Side: client, Share: &one, reached: true, holds: true,
+	return Use{Resource: resource, Host: host, Side: client, Share: &one, Low: &one, High: &one, reached: true, holds: true,
 		Detail: fmt.Sprintf("operations failed in step %d and since: %.200s", e.Step, strings.TrimSpace(e.Text))}
 }

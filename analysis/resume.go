@@ -52,8 +52,8 @@ func (d *data) interrupted() (seconds float64) {
 	return seconds
 }
 
-// noteResumed tells that the run was resumed, which is no fault.
-func (d *data) noteResumed(note func(status, format string, args ...any)) {
+// tellResumed tells that the run was resumed, which is no fault.
+func (d *data) tellResumed(c *Check) {
 	var again []string
 	times := int64(0)
 	for _, e := range d.events {
@@ -72,7 +72,7 @@ func (d *data) noteResumed(note func(status, format string, args ...any)) {
 	if len(again) > 0 {
 		text += fmt.Sprintf("; what was held of step %s before it was broken off does not count", strings.Join(again, ", "))
 	}
-	note(OK, "%s", text)
+	c.tell("%s", text)
 }
 
 // search returns the last decision of a search, "" if the run was none.

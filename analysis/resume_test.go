@@ -54,7 +54,10 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 	d := resumedRun()
 	f := &Findings{Curve: []Step{{Step: 1}, {Step: 4}}}
 	d.plan = &scenario.Plan{Steps: []scenario.Step{{Number: 1}, {Number: 2}}}
-	d.noteDamage(f, func(_, format string, args ...any) { t.Errorf(format, args...) })
+	var damage Check
+	if d.tellDamage(f, &damage); damage.Detail != "" {
+		t.Error(damage.Detail)
+	}
 	if c := d.checkClock(); c.Status != OK {
 		t.Errorf("%+v", c)
 	}
@@ -64,23 +67,23 @@ func TestATimeBetweenTwoPartsIsNoFault(t *testing.T) {
 	if gap, step := d.gaps(); gap > 0 {
 		t.Errorf("%v s are missing in step %d", gap, step)
 	}
-	if d.finished() {
+	if d.ending() != nil {
 		t.Error("it has no end")
 	}
 	d.events = append(d.events, event("end", 4, 3613))
-	if !d.finished() {
+	if d.ending() == nil {
 		t.Error("it has an end")
 	}
-	if got := d.ending(); got != "ended by itself" {
+	if got := d.ending(); got.Outcome != measure.Complete {
 		t.Error(got)
 	}
 	early := event("end", 4, 3614)
 	early.Text = "ended early: finish was asked for"
-	if got := (&data{events: append(d.events, early)}).ending(); got != early.Text {
+	if got := (&data{events: append(d.events, early)}).ending(); got.Text != early.Text || got.Outcome != measure.Interrupted {
 		t.Error(got)
 	}
 	d.events = append(d.events, event("resume", 0, 3700))
-	if d.finished() {
+	if d.ending() != nil {
 		t.Error("it was resumed after its end")
 	}
 }

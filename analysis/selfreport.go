@@ -92,20 +92,13 @@ func shareServers(hosts []HostFigure) {
 	}
 }
 
-// addServer counts s, in whose span the clients moved so many bytes.
-func (b *byteSums) addServer(s *monitor.Sample, clients float64, held bool) {
+// addServer counts s, in whose span the clients' bytes are expected to be so many.
+func (b *byteSums) addServer(s *monitor.Sample, expected float64, v *span, held bool) {
 	b.late = b.late || s.Service.Late
-	for _, to := range []struct {
-		sums map[string]*count
-		is   bool
-	}{{b.whole, true}, {b.held, held}} {
-		if !to.is {
-			continue
-		}
-		one := entryOf(&to.sums, s.Host)
-		one.there += float64(s.Service.Received + s.Service.Sent)
-		one.clients += clients
-		one.seconds += s.Seconds
+	there := float64(s.Service.Received + s.Service.Sent)
+	entryOf(&b.whole, s.Host).add(there, expected, 0, v)
+	if held {
+		entryOf(&b.held, s.Host).add(there, expected, 0, v)
 	}
 }
 
@@ -120,7 +113,8 @@ func (b *byteSums) servers() []count {
 	if len(from) == 0 {
 		return nil
 	}
-	like.there, like.clients, like.seconds = addUp(from)
+	longest, there := addUp(from)
+	like.there, like.clients, like.seconds, like.edges = there, longest.clients, longest.seconds, longest.edges
 	if n := len(from); n > 1 {
 		like.source = fmt.Sprintf("%s of %d servers", like.source, n)
 	}

@@ -32,26 +32,28 @@ func (t *total) counted(x *second) float64 {
 // did: the beginning is cut off where MSER says that it was still warming up,
 // and what is left must have no slope.
 func (s *Step) steady(t *total) {
-	share, certain, ok := drift(batches(t.seconds, t.counted))
+	all := batches(t.seconds, t.counted)
+	trend, ok := stats.Slope(all)
 	if !ok {
 		return
 	}
-	s.Drift = &share
+	s.Drift, s.change = &trend.Ratio, chance(trend, len(all))
 	cut, found := warmUp(t)
 	rest := t.seconds[cut:]
 	left := batches(rest, t.counted)
 	if found && cut > 0 {
-		if again, sure, ok := drift(left); ok {
-			share, certain = again, sure
+		if again, ok := stats.Slope(left); ok {
+			trend, s.change = again, chance(again, len(left))
 		} else {
 			found = false
 		}
 	}
-	level := found && (math.Abs(share) < unsteady || !certain)
+	level := found && (math.Abs(trend.Ratio) < unsteady || !certain(trend))
 	s.Steady = &level
 	if !level {
 		return
 	}
+	s.warmed = apart(batches(t.seconds[:cut], t.counted), left)
 	var w window
 	for i := range rest {
 		w.add(&rest[i], 1)
@@ -65,6 +67,39 @@ func (s *Step) steady(t *total) {
 	}
 	s.SteadyPart = &p
 }
+
+// chance returns how likely a drift as large as that of a trend through n batches
+// is in a load that holds its level.
+func chance(trend stats.Trend, n int) float64 {
+	if n >= leastPersistent && trend.Correlation >= persistent {
+		return 0
+	}
+	return trend.P
+}
+
+// leastPersistent is how many batches it takes to tell that neighbors resemble
+// each other.
+const leastPersistent = 10
+
+// apart returns how likely it is that the mean of the first batches of a hold
+// differs as much from that of the rest in a load that holds its level. Where to
+// cut was chosen among half of all batches, each of which might have been it.
+func apart(first, rest []stats.Point) float64 {
+	n, m := float64(len(first)), float64(len(rest))
+	if n < 1 || m < 2 {
+		return 1
+	}
+	off := math.Abs(stats.Mean(means(first)) - stats.Mean(means(rest)))
+	spread := stats.Deviation(means(rest)) * math.Sqrt(1/n+1/m)
+	if spread <= 0 {
+		return map[bool]float64{true: 1}[off <= 0]
+	}
+	return min(1, stats.StudentP(off/spread, m-1)*(n+m)/2)
+}
+
+// mostFalse is how often a run may be called unsteady that is not, all its
+// steps together.
+const mostFalse = 0.01
 
 // warmUp returns how many seconds of a hold to leave out at its beginning;
 // found is false if more than half would have to be. By chance MSER would leave
@@ -108,14 +143,22 @@ func checkSteady(f *Findings) Check {
 	var drifted, warmed []string
 	judged, bounded := 0, false
 	for i := range f.Curve {
+		bounded = bounded || f.Curve[i].bounded
+		if f.Curve[i].Steady != nil {
+			judged++
+		}
+	}
+	rare := ratio(mostFalse, float64(judged)) // each step may be unlike by chance: so many are tested
+	for i := range f.Curve {
 		s := &f.Curve[i]
-		bounded = bounded || s.bounded
 		if s.Steady == nil {
 			continue
 		}
-		judged++
-		if !*s.Steady {
+		if !*s.Steady && math.Abs(*s.Drift) >= unsteady && s.change <= rare {
 			drifted = append(drifted, fmt.Sprintf("%s %+.0f%%", f.at(s), 100**s.Drift))
+			continue
+		}
+		if s.SteadyPart == nil || s.warmed > rare {
 			continue
 		}
 		all, _, _ := f.yield(s)
@@ -132,7 +175,7 @@ func checkSteady(f *Findings) Check {
 		return c
 	}
 	if judged == 0 {
-		c.Status, c.Detail = Skipped, "no step has the 5 s of hold time that a slope needs"
+		c.unchecked("no step has the 5 s of hold time that a slope needs", "hold longer (load.hold)")
 		return c
 	}
 	c.Detail = fmt.Sprintf("%d of %d steps judged, all held their level", judged, len(f.Curve))

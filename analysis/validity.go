@@ -2,94 +2,145 @@ package analysis
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"weir/internal/unit"
+	"weir/measure"
 	"weir/storage"
 )
 
 // validity runs all checks. One that fails makes the result invalid, one that
 // warns suspect.
 func (d *data) validity(f *Findings, best, left int) Validity {
-	v := Validity{Status: Valid, Checks: []Check{
-		d.checkData(f), d.checkClock(), f.checkAvailability(left), checkErrors(f, best), d.checkErrorPauses(f), d.checkVerification(f), d.checkBytes(),
+	checks := []Check{
+		d.checkData(f), d.checkClock(), f.checkAvailability(left), d.checkEnough(f, best), checkErrors(f, best), d.checkErrorPauses(f), d.checkVerification(f), d.checkBytes(),
 		d.checkGenerator(f, best), d.checkLittle(f), checkSteady(f), checkQuiet(f), d.checkCost(),
-	}}
+	}
 	for _, c := range []*Check{checkJobs(f, best), d.checkWorkers(f), d.checkLinks(f), d.checkBackends(f)} {
 		if c != nil {
-			v.Checks = append(v.Checks, *c)
+			checks = append(checks, *c)
 		}
 	}
-	for _, c := range v.Checks {
-		switch {
-		case c.Status == Fail:
+	return judged(Valid, checks)
+}
+
+// judged is the validity that follows from checks. status is that of a result
+// of which no check warns.
+func judged(status string, checks []Check) Validity {
+	v := Validity{Status: status, Checks: checks, Notes: []Note{}}
+	for i := range checks {
+		c := &checks[i]
+		v.Notes = append(v.Notes, c.notes...)
+		switch c.Status {
+		case Fail:
 			v.Status = Invalid
-		case c.Status == Warn && v.Status == Valid:
-			v.Status = Suspect
+		case Warn:
+			if v.Status != Invalid {
+				v.Status = Suspect
+			}
+		default:
+			continue
+		}
+		if c.Effect == "" {
+			c.Effect = effect(c.Name)
 		}
 	}
 	return v
 }
 
-// worse returns the more serious of two states.
-func worse(a, b string) string {
-	order := map[string]int{Skipped: 0, OK: 1, Warn: 2, Fail: 3}
-	if order[b] > order[a] {
-		return b
+// effect says what it means for the result that a check warns or fails, where
+// the check itself says nothing more exact.
+func effect(check string) string {
+	switch check {
+	case "availability":
+		return "steps in which the service was away are no part of the curve"
+	case "error pauses":
+		return "the step shows the clients' pauses, not the service"
+	case "errors":
+		return "the throughput is that of the operations that succeeded"
+	case "verification":
+		return "bytes that are not the files' content count as payload"
+	case "both ends agree":
+		return "the throughput may be wrong by as much"
+	case "generator":
+		return "the curve may be that of the load generator instead of the service"
+	case "Little's law":
+		return "the clients were not the load that the curve is drawn over"
+	case "steadiness":
+		return "the mean of these steps depends on when they were held"
+	case "monitoring":
+		return "watching took CPU time from the test"
+	case "jobs":
+		return "jobs that did not end well moved a part of their data only"
+	case "workers":
+		return "the load was not the planned one"
+	case "links":
+		return "the result is that of other links than were asked for"
+	case "backends agree":
+		return "the throughput, or the shares of the backends, may be wrong by as much"
 	}
-	return a
+	return "the result may be wrong"
 }
 
 // checkData asks whether the run directory is whole.
 func (d *data) checkData(f *Findings) Check {
 	c := Check{Name: "data", Status: OK}
-	var notes []string
-	note := func(status, format string, args ...any) {
-		c.Status = worse(c.Status, status)
-		notes = append(notes, fmt.Sprintf(format, args...))
-	}
 	if len(f.Curve) == 0 {
-		note(Fail, "no step was held: %d seconds of other phases were recorded", len(d.seconds))
+		c.tell("no step was held: %d seconds of other phases were recorded", len(d.seconds))
+		if end := d.ending(); end != nil && end.Outcome == measure.BrokenOff {
+			c.tell("run %s", end.Text)
+		}
+		c.worsen(Fail, "there is no result")
 	}
 	if gap, where := d.gaps(); gap > 0 {
-		note(Warn, "%.1f s are missing, the first in step %d", gap, where)
+		c.tell("%.1f s are missing, the first in step %d", gap, where)
+		c.worsen(Warn, "what happened in that time is not in the result")
 	}
 	if !d.goesOn {
-		d.noteMissing(f, note)
+		d.tellMissing(f, &c)
 	}
-	d.noteResumed(note)
-	d.noteDamage(f, note)
+	d.tellResumed(&c)
+	d.tellDamage(f, &c)
+	if host, silent := d.silent(); silent > 0 {
+		c.note(fmt.Sprintf("what %s went through in the last %.0f s, of which it sent no sample", host, silent), "keep its monitoring running until the run ends")
+	}
 	if c.Status == OK {
-		how := "run " + d.ending()
-		if d.goesOn {
+		how := "run ended by itself"
+		switch end := d.ending(); {
+		case d.goesOn:
 			how = "the run goes on"
+		case end.Outcome != measure.Complete:
+			how = "run " + end.Text
 		}
-		notes = append(notes, fmt.Sprintf("%d steps, %.0f s of hold time, nothing missing, %s", len(f.Curve), d.hold, how))
+		c.tell("%d steps, %.0f s of hold time, nothing missing, %s", len(f.Curve), d.hold, how)
 	}
-	c.Detail = strings.Join(notes, "; ")
 	return c
 }
 
-// noteMissing says what a run that is over should have and has not.
-func (d *data) noteMissing(f *Findings, note func(status, format string, args ...any)) {
+// tellMissing says what a run that is over should have and has not. Whether a
+// step that was held for less than planned was held long enough is a check by itself.
+func (d *data) tellMissing(f *Findings, c *Check) {
 	for _, torn := range d.torn {
-		note(Warn, "%s", torn)
+		c.tell("%s", torn)
+		c.worsen(Warn, "what the damaged lines held is not in the result")
 	}
-	if !d.finished() {
-		note(Warn, "the run was broken off: it has no end event")
+	if d.ending() == nil {
+		c.tell("the run was broken off: it has no end event")
+		c.worsen(Warn, "the curve ends where the run was broken off")
 	}
 	if n, planned := len(f.Curve), len(d.plan.Steps); n > 0 && n < planned {
 		why := ""
 		if d.plan.On.JobPerClient {
 			why = ": in the others the first clients left before the last came; hold longer than the batch system takes to start them all"
 		}
-		note(Warn, "only %d of %d planned steps were held%s", n, planned, why)
+		c.tell("only %d of %d planned steps were held%s", n, planned, why)
+		c.worsen(Warn, "the loads that were not held are not in the curve")
 	}
 	for i := range f.Curve {
 		for _, p := range d.plan.Steps {
 			if want := durationSeconds(p.Hold); p.Number == f.Curve[i].Step && p.Jobs == 0 && !d.plan.On.JobPerClient && f.Curve[i].Hold < 0.9*want-0.1 {
-				note(Warn, "step %d was held %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
+				c.tell("step %d was held %.1f s of %.1f s", p.Number, f.Curve[i].Hold, want)
 			}
 		}
 	}
@@ -97,26 +148,13 @@ func (d *data) noteMissing(f *Findings, note func(status, format string, args ..
 
 func durationSeconds(d unit.Duration) float64 { return float64(d) / 1e9 }
 
-// finished tells whether the run wrote its end, and was not resumed after it.
-func (d *data) finished() bool {
-	ended := false
+// ending is how the run ended, nil if it goes on or was killed.
+func (d *data) ending() *measure.Ending {
+	var end measure.EndTracker
 	for _, e := range d.events {
-		ended = e.Kind == "end" || ended && e.Kind != "resume"
+		end.Saw(e)
 	}
-	return ended
-}
-
-// ending says how a run that has an end came to it.
-func (d *data) ending() string {
-	for _, e := range slices.Backward(d.events) {
-		if e.Kind == "end" && strings.HasPrefix(e.Text, "ended early") {
-			return e.Text
-		}
-		if e.Kind == "end" {
-			break
-		}
-	}
-	return "ended by itself"
+	return end.Ending()
 }
 
 // gap is how far the next interval may begin after the end of the one before
@@ -158,20 +196,27 @@ func (d *data) checkClock() Check {
 	last := &d.seconds[len(d.seconds)-1]
 	wall := last.end().Sub(d.seconds[0].start).Seconds() - d.interrupted() - d.between()
 	off := ratio(sum-wall, wall)
+	if math.Abs(sum-wall) <= leastOff {
+		off = 0
+	}
 	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall clock", len(d.seconds), d.back, overlaps, sum, wall)
 	switch {
 	case d.back > 0 || overlaps > 0 || off > 0.01:
-		c.Status = Warn
-		if off > 0.05 {
-			c.Status = Fail
-		}
 		c.Detail += ": the clock was set back, or two writers shared the run"
+		c.worsen(Warn, "rates may be wrong by %s", unit.Percent(math.Abs(off)))
+		if off > 0.05 {
+			c.worsen(Fail, "rates may be wrong by %s", unit.Percent(off))
+		}
 	case off < -0.05:
-		c.Status = Warn
 		c.Detail += ": the clock was set forward, or seconds are missing"
+		c.worsen(Warn, "the clock jumped, or what happened in %.1f s is not in the result", wall-sum)
 	}
 	return c
 }
+
+// leastOff is how many seconds a clock must be off before it counts: it may be
+// adjusted by less in any run.
+const leastOff = 0.1
 
 // between is for how long there were no clients between steps whose clients are
 // jobs of a batch system, or that are cases of transfers: nobody measures then.
@@ -256,39 +301,6 @@ func classes(by map[storage.Class]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// checkVerification asks whether payloads were what they should be.
-func (d *data) checkVerification(f *Findings) Check {
-	c := Check{Name: "verification", Status: OK}
-	_, _, by := counts(f)
-	var checked, unproven, done int64
-	for i := range f.Curve {
-		checked += f.Curve[i].Verified
-		unproven += f.Curve[i].Unverified
-		done += f.Curve[i].Done
-	}
-	c.Detail = fmt.Sprintf("%d payloads of %d operations were checked and right", checked, done)
-	if unproven > 0 {
-		c.Detail += fmt.Sprintf(", %d more could not be: the service gave no checksum for them, or not in time", unproven)
-	}
-	switch wrong := by[storage.Checksummed]; {
-	case wrong > 0:
-		c.Status = Fail
-		c.Detail = fmt.Sprintf("%d payloads were wrong, %d right", wrong, checked)
-	case d.moved == 0:
-		c.Status, c.Detail = Skipped, "no payload was moved"
-	case checked == 0 && d.plan.Work.Verify <= 0:
-		c.Status, c.Detail = Skipped, "not asked for (workload.verify is 0)"
-	case checked == 0 && unproven > 0, d.plan.Work.Verify >= 1 && unproven > 0:
-		c.Status = Warn // a sample may have gaps, all of them may not
-	case checked == 0 && float64(d.plan.Work.Verify)*float64(done) > 10:
-		c.Status = Warn
-		c.Detail = fmt.Sprintf("none of %d payloads was checked although %s were to be", done, unit.Percent(float64(d.plan.Work.Verify)))
-	case checked == 0:
-		c.Status, c.Detail = Skipped, fmt.Sprintf("none of %d operations was chosen for it", done)
-	}
-	return c
-}
-
 func head(texts []string, n int) []string {
 	if len(texts) > n {
 		return append(texts[:n:n], fmt.Sprintf("and %d more", len(texts)-n))
@@ -301,7 +313,7 @@ func (d *data) checkCost() Check {
 	c := Check{Name: "monitoring", Status: OK}
 	w := &d.watched
 	if w.count == 0 {
-		c.Status, c.Detail = Skipped, "no host was watched"
+		c.unchecked("no host was watched", "")
 		return c
 	}
 	share := ratio(w.cost, w.span)
@@ -310,8 +322,7 @@ func (d *data) checkCost() Check {
 		c.Status = Warn
 	}
 	if w.broken > 0 {
-		c.Status = Warn
-		c.Detail += fmt.Sprintf("; %d of them are not whole", w.broken)
+		c.note(fmt.Sprintf("what %d of %d samples lack, which are not whole", w.broken, w.count), "let weir read the counters of these hosts: the samples name what failed (error)")
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,6 +21,10 @@ const missingFail = 0.1
 // blurred is how far the clock of a worker may be off before its seconds are not
 // those of the others.
 const blurred = 0.1
+
+// blurredHold is the share of a step's hold that such a clock must be off by
+// before the step's figures are wrong.
+const blurredHold = 0.05
 
 // A WorkerFigure is what became of one worker of a run on many machines. Times
 // are seconds since the load began.
@@ -125,12 +130,7 @@ func (d *data) checkWorkers(f *Findings) *Check {
 	} else {
 		said = append(said, late(f.Workers)...)
 	}
-	if text, bad := clocks(f.Workers); text != "" {
-		said = append(said, text)
-		if bad {
-			c.Status = worse(c.Status, Warn)
-		}
-	}
+	said = append(said, clocks(f, c)...)
 	c.Detail = strings.Join(said, "; ")
 	return c
 }
@@ -210,13 +210,14 @@ func late(workers []WorkerFigure) []string {
 	return []string{fmt.Sprintf("%d came late, the last one %s after the load began", n, unit.Seconds(last))}
 }
 
-// clocks tells how well the clocks of workers are known, "" where there are
-// none, and whether that is too little.
-func clocks(workers []WorkerFigure) (text string, bad bool) {
+// clocks tells how well the clocks of workers are known. Seconds of workers
+// whose clocks are further apart than is known are not the same ones: that
+// matters if it is much of a step's hold.
+func clocks(f *Findings, c *Check) []string {
 	most, doubt, known, came := 0.0, 0.0, 0, 0
 	hosts := map[string]bool{}
-	for i := range workers {
-		w := &workers[i]
+	for i := range f.Workers {
+		w := &f.Workers[i]
 		if w.Came == nil {
 			continue
 		}
@@ -229,15 +230,23 @@ func clocks(workers []WorkerFigure) (text string, bad bool) {
 	}
 	switch {
 	case came == 0 || known == 0 && len(hosts) < 2:
-		return "", false
+		return nil
 	case known == 0:
-		return "nobody compared the clocks of their machines", false
+		c.note("the clocks of the workers' machines, which were not compared", "run the workers under one controller, or keep the clocks by NTP")
+		return nil
 	}
-	text = fmt.Sprintf("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
-	if doubt > blurred {
-		return text + ", so that seconds of different workers are not the same ones", true
+	text := fmt.Sprintf("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
+	shortest := math.Inf(1)
+	for i := range f.Curve {
+		shortest = min(shortest, f.Curve[i].Hold)
 	}
-	return text, false
+	switch {
+	case doubt > blurredHold*shortest:
+		c.worsen(Warn, "up to %s of the shortest step may be of another load", unit.Percent(ratio(doubt, shortest)))
+	case doubt > blurred:
+		c.note(fmt.Sprintf("seconds of different workers against each other: their clocks are known within %s only", unit.Seconds(doubt)), "use a network or a controller with shorter delays")
+	}
+	return []string{text}
 }
 
 func abs(x float64) float64 { return max(x, -x) }

@@ -9,6 +9,7 @@ package calibration
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"weir/calibration/relay"
@@ -64,9 +65,10 @@ const (
 	WireByByte   = "interface_bytes_per_byte"
 )
 
-// A Figure is one quantity on both sides, nil where nobody could see it: those
-// of the round whose ratio is the median, so that they belong together; where
-// one side is not known, the median of the other.
+// A Figure is one quantity on both sides, nil where it is not known: those of
+// the round whose ratio is the median, so that they belong together; where one
+// side is not known, the median of the other. Both transfer times are those of
+// the round of Median, so that Slowest is never below it.
 type Figure struct {
 	Name  string   `json:"name"`
 	Weir  *float64 `json:"weir"`
@@ -81,8 +83,8 @@ type Figure struct {
 }
 
 // A Ratio is weir's figure over the program's: the median of the rounds'
-// ratios (of an even number the lower of the two in the middle) between the
-// least and the greatest of them.
+// ratios (of an even number the lower of the two in the middle; of Slowest the
+// ratio in the round of Median) between the least and the greatest of them.
 type Ratio struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -171,7 +173,7 @@ func (r *Result) compare() {
 		pairs := byClients[n]
 		point := Point{Clients: n, Rounds: len(pairs)}
 		for _, q := range quantities() {
-			if f := figure(q.name, pairs, q.of); f.Weir != nil || f.Real != nil {
+			if f := figure(q, pairs); f.Weir != nil || f.Real != nil {
 				point.Figures = append(point.Figures, f)
 			}
 		}
@@ -186,24 +188,42 @@ func (r *Result) compare() {
 type quantity struct {
 	name string
 	of   func(*Step) *float64
+	by   func(*Step) *float64 // the quantity whose median round it is taken of; nil: its own
 }
 
 func quantities() []quantity {
 	return []quantity{
-		{Throughput, func(s *Step) *float64 { return over(float64(s.span().Moved), s.span().Seconds) }},
-		{Rate, func(s *Step) *float64 { return over(float64(s.span().Done), s.span().Seconds) }},
-		{Median, func(s *Step) *float64 { return s.quantile(.5) }},
-		{Slowest, func(s *Step) *float64 { return s.quantile(.99) }},
-		{ClientByFile, func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Done)) }},
-		{ClientByGB, func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Moved)/1e9) }},
-		{ServerByFile, func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Done)) }},
-		{ServerByGB, func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Moved)/1e9) }},
-		{WireByByte, func(s *Step) *float64 { return over(float64(s.Net), float64(s.Moved)) }},
+		{name: Throughput, of: func(s *Step) *float64 { return over(float64(s.span().Moved), s.span().Seconds) }},
+		{name: Rate, of: func(s *Step) *float64 { return over(float64(s.span().Done), s.span().Seconds) }},
+		{name: Median, of: middle},
+		{name: Slowest, of: func(s *Step) *float64 { return s.quantile(.99) }, by: middle}, // or it might be below the median of another round
+		{name: ClientByFile, of: func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Done)) }},
+		{name: ClientByGB, of: func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Moved)/1e9) }},
+		{name: ServerByFile, of: func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Done)) }},
+		{name: ServerByGB, of: func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Moved)/1e9) }},
+		{name: WireByByte, of: func(s *Step) *float64 { return over(float64(s.Net), float64(s.Moved)) }},
 	}
 }
 
-func figure(name string, pairs []pair, of func(*Step) *float64) Figure {
-	var values [3][]*float64 // by side, one for each round
+func middle(s *Step) *float64 { return s.quantile(.5) }
+
+func figure(q quantity, pairs []pair) Figure {
+	values := inRounds(pairs, q.of)
+	by := values
+	if q.by != nil {
+		by = inRounds(pairs, q.by)
+	}
+	f := Figure{Name: q.name}
+	f.Weir, f.Real, f.Ratio = beside(values[0], values[1], by[0], by[1])
+	f.Paced, f.PacedReal, f.PacedRatio = beside(values[2], values[1], by[2], by[1])
+	if f.PacedRatio == nil {
+		f.Paced, f.PacedReal = nil, nil
+	}
+	return f
+}
+
+// inRounds returns a quantity of each side, one value for each round.
+func inRounds(pairs []pair, of func(*Step) *float64) (values [3][]*float64) {
 	for _, p := range pairs {
 		for i, s := range p {
 			var v *float64
@@ -213,18 +233,13 @@ func figure(name string, pairs []pair, of func(*Step) *float64) Figure {
 			values[i] = append(values[i], v)
 		}
 	}
-	f := Figure{Name: name}
-	f.Weir, f.Real, f.Ratio = beside(values[0], values[1])
-	f.Paced, f.PacedReal, f.PacedRatio = beside(values[2], values[1])
-	if f.PacedRatio == nil {
-		f.Paced, f.PacedReal = nil, nil
-	}
-	return f
+	return values
 }
 
-// beside holds the rounds of two sides against each other.
-func beside(a, b []*float64) (x, y *float64, r *Ratio) {
-	type round struct{ x, y, ratio float64 }
+// beside holds the rounds of two sides against each other. The figures are those
+// of the round in which the ratio of byA to byB is the median.
+func beside(a, b, byA, byB []*float64) (x, y *float64, r *Ratio) {
+	type round struct{ x, y, by float64 }
 	var rounds []round
 	var left, right []float64
 	for i := range a {
@@ -234,17 +249,24 @@ func beside(a, b []*float64) (x, y *float64, r *Ratio) {
 		if b[i] != nil {
 			right = append(right, *b[i])
 		}
-		if a[i] != nil && b[i] != nil && *a[i] > 0 && *b[i] > 0 {
-			rounds = append(rounds, round{*a[i], *b[i], *a[i] / *b[i]})
+		if known(a[i]) && known(b[i]) && known(byA[i]) && known(byB[i]) {
+			rounds = append(rounds, round{*a[i], *b[i], *byA[i] / *byB[i]})
 		}
 	}
 	if len(rounds) == 0 {
 		return median(left), median(right), nil
 	}
-	slices.SortFunc(rounds, func(p, q round) int { return cmp.Compare(p.ratio, q.ratio) })
+	slices.SortFunc(rounds, func(p, q round) int { return cmp.Compare(p.by, q.by) })
 	m := rounds[(len(rounds)-1)/2]
-	return &m.x, &m.y, &Ratio{Value: m.ratio, Low: rounds[0].ratio, High: rounds[len(rounds)-1].ratio}
+	r = &Ratio{Value: m.x / m.y, Low: math.Inf(1)}
+	for _, q := range rounds {
+		r.Low, r.High = min(r.Low, q.x/q.y), max(r.High, q.x/q.y)
+	}
+	return &m.x, &m.y, r
 }
+
+// known tells whether a ratio can be made of a value.
+func known(x *float64) bool { return x != nil && *x > 0 }
 
 // Figure returns the point's figure of a name; an empty one if there is none.
 func (p *Point) Figure(name string) Figure {

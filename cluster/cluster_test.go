@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,13 @@ func (n *notes) told(kind, text string) bool {
 		}
 	}
 	return false
+}
+
+// ended tells whether the run ended so.
+func (n *notes) ended(o measure.Outcome) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.events, func(e measure.Event) bool { return e.Kind == "end" && e.Outcome == o })
 }
 
 // hired is a worker in this process at the other end of two pipes.
@@ -197,7 +205,7 @@ func TestFinishReachesTheWorkers(t *testing.T) {
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
-	if !n.told("end", "finish") {
+	if !n.ended(measure.Interrupted) {
 		t.Errorf("events %v, want an early end", n.events)
 	}
 }

@@ -34,7 +34,7 @@ type controller struct {
 	ended   bool      // no more steps
 	alone   time.Time // since when no worker is there
 	said    string    // by a worker that was lost last
-	outcome string    // why the steps ended
+	ending  measure.Ending
 	ticked  time.Time
 	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
 	calm    time.Time // from when on there may be another one
@@ -75,12 +75,13 @@ func unbound(p *scenario.Plan, i int) *scenario.Plan {
 }
 
 // finish writes what is left, and how the run ended.
-func (k *controller) finish(err error) error {
+func (k *controller) finish(ctx context.Context, err error) error {
 	if err != nil {
-		k.outcome = fmt.Sprintf("broken off: %v", err)
+		k.ending = k.Ended(ctx, err)
+	} else if k.ending.Outcome == "" {
+		k.ending = measure.Completed()
 	}
-	end := measure.Event{Time: k.clock().UTC(), Kind: "end", Text: k.outcome}
-	return errors.Join(err, k.sum.flush(), k.Sink.Event(end))
+	return errors.Join(err, k.sum.flush(), k.Sink.Event(k.ending.Event(k.clock(), 0)))
 }
 
 func (k *controller) steer(ctx context.Context) error {
@@ -110,7 +111,7 @@ func (k *controller) steer(ctx context.Context) error {
 			err = k.begin(asking, a)
 		case <-finish:
 			finish = nil
-			err = k.leave("finish was asked for", cancel)
+			err = k.leave(k.Finished(), cancel)
 		case <-tick.C:
 			err = k.look(asking, cancel)
 		case <-ctx.Done():
@@ -183,12 +184,12 @@ func (k *controller) present() []*remote {
 }
 
 // leave has all clients leave before the steps are done.
-func (k *controller) leave(why string, cancel func()) error {
+func (k *controller) leave(why measure.Ending, cancel func()) error {
 	if k.leaving {
 		return nil
 	}
 	k.leaving = true
-	k.outcome = "ended early: " + why
+	k.ending = why
 	cancel() // the pilot need not think any more
 	k.tell(order{Leave: true})
 	return nil
@@ -216,7 +217,7 @@ func (k *controller) look(ctx context.Context, cancel func()) error {
 			}
 		}
 	}
-	if why := k.stop.Reason(now.Sub(k.loaded)); why != "" && !k.loaded.IsZero() {
+	if why, due := k.stop.Due(now.Sub(k.loaded)); due && !k.loaded.IsZero() {
 		return k.leave(why, cancel)
 	}
 	return k.proceed(ctx)

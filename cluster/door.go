@@ -151,7 +151,7 @@ func (d *Door) Control(ctx context.Context, c engine.Config, crew Crew) error {
 	}
 	close(d.begun)
 	d.mu.Unlock()
-	err = r.finish(r.steer(ctx))
+	err = r.finish(ctx, r.steer(ctx))
 	close(r.over)
 	d.farewell(r)
 	return err

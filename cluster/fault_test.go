@@ -346,7 +346,7 @@ func TestTheRunStopsForAll(t *testing.T) {
 	for _, j := range jobs {
 		j.end(t)
 	}
-	if n.done() < 500 || n.done() > 2500 || !n.told("end", "ended early: stop.count") {
+	if n.done() < 500 || n.done() > 2500 || !n.ended(measure.FinishedEarly) {
 		t.Errorf("%d operations; events %v", n.done(), n.events)
 	}
 }

@@ -51,8 +51,8 @@ func (k *controller) report(w *remote, r *report) error {
 	defer w.written(r.No)
 	switch {
 	case r.Event != nil && r.Event.Kind == "end":
-		if !k.leaving && k.outcome == "" {
-			k.outcome = r.Event.Text // all workers end for the same reason
+		if end := r.Event.Ending(); !k.leaving && k.ending.Outcome == "" && end.Outcome != measure.BrokenOff {
+			k.ending = end // all workers end for the same reason, but for one that is lost
 		}
 	case r.Event != nil && k.events[happenedOf(r.Event)]: // written before we were killed
 	case r.Event != nil:

@@ -100,7 +100,7 @@ func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}
-	if !n.told("end", "finish was asked for") {
+	if !n.ended(measure.Interrupted) {
 		t.Errorf("events %+v", n.events)
 	}
 }

@@ -65,7 +65,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 			left--
 		}
 	}
-	return k.finish(err)
+	return k.finish(ctx, err)
 }
 
 // A stream is a line to a process of this machine.

@@ -33,6 +33,7 @@ type Found struct {
 	Work       string          `json:"work"`
 	Search     string          `json:"search,omitempty"`
 	Checks     []FoundCheck    `json:"checks"`
+	Notes      []FoundNote     `json:"notes"`
 	Warnings   []string        `json:"warnings"`
 	Steps      []FoundStep     `json:"steps"`
 	Bottleneck []FoundLimit    `json:"bottleneck"`
@@ -47,6 +48,12 @@ type FoundCheck struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Detail string `json:"detail"`
+}
+
+// A FoundNote is what an analysis.Note says.
+type FoundNote struct {
+	Check string `json:"check"`
+	Text  string `json:"text"`
 }
 
 // A FoundStep is what the page shows of an analysis.Step.
@@ -98,9 +105,15 @@ func UnderstandHere(_ context.Context, dir string, goesOn bool) (*Found, error) 
 		return nil, err
 	}
 	out := &Found{Status: say.Plain(f.Validity.Status), Verdict: say.Plain(f.Verdict), Work: say.Plain(f.Work), Search: say.Plain(f.Search),
-		Warnings: plain(f.Warnings), Checks: []FoundCheck{}, Bottleneck: []FoundLimit{}, Thresholds: []FoundJudgment{}, Steps: stepsOf(f)}
-	for _, c := range f.Validity.Checks {
-		out.Checks = append(out.Checks, FoundCheck{say.Plain(c.Name), c.Status, say.Plain(c.Detail)})
+		Warnings: plain(f.Warnings), Checks: []FoundCheck{}, Notes: []FoundNote{}, Bottleneck: []FoundLimit{}, Thresholds: []FoundJudgment{}, Steps: stepsOf(f)}
+	for i := range f.Validity.Checks {
+		if c := &f.Validity.Checks[i]; !f.Validity.Noted(c) {
+			out.Checks = append(out.Checks, FoundCheck{say.Plain(c.Name), c.Status, say.Plain(c.Text())})
+		}
+	}
+	for i := range f.Validity.Notes {
+		n := &f.Validity.Notes[i]
+		out.Notes = append(out.Notes, FoundNote{say.Plain(n.Check), say.Plain(n.Text())})
 	}
 	for _, b := range f.Bottleneck {
 		out.Bottleneck = append(out.Bottleneck, FoundLimit{say.Plain(b.Resource), say.Plain(b.Host), b.From, plain(b.Evidence)})

@@ -115,17 +115,21 @@ func (s *shown) plain() plainPage {
 		}
 	}
 	for _, st := range s.h.steps {
-		p.Steps = append(p.Steps, st.plain())
+		p.Steps = append(p.Steps, st.plain(p.Now.State == running_ && st.Step == p.Now.Step))
 	}
 	return p
 }
 
-func (t *stepTally) plain() plainStep {
+// plain is the step as text; now tells whether it is the one that goes on.
+func (t *stepTally) plain(now bool) plainStep {
 	of := func(n int64) float64 { return float64(n) / max(t.Held, 1e-9) }
 	p := plainStep{Step: fmt.Sprint(t.Step), Load: fmt.Sprint(t.Clients), Held: unit.Seconds(t.Held), Errors: unit.Count(float64(t.Errors)),
 		Throughput: unit.Bits(of(t.Moved)), Operations: unit.Count(of(t.Done)) + "/s", P50: unit.Seconds(t.P50), P99: unit.Seconds(t.P99)}
 	if t.Rate > 0 {
 		p.Load = unit.Count(t.Rate) + "/s"
+	}
+	if now && t.Failing > 0 {
+		p.Errors += ", " + unit.Percent(t.Failing) + " in the last second"
 	}
 	if t.Broken {
 		p.Held += ", broken off"

@@ -8,12 +8,14 @@ import (
 	"weir/storage"
 )
 
-// A stepTally is what the hold time of one step gave so far.
+// A stepTally is what the hold time of one step gave so far, and the errors of all its phases.
 type stepTally struct {
 	seq   int64
 	begin time.Time
 	last  time.Time // start of the newest interval of the hold
 	held  bool      // an interval of the hold was read
+
+	failures measure.Failures
 
 	Step    int     `json:"step"`
 	Clients int     `json:"clients"`
@@ -23,8 +25,9 @@ type stepTally struct {
 	Broken  bool    `json:"broken,omitempty"`
 	Moved   int64   `json:"moved"` // bytes
 	Done    int64   `json:"done"`
-	Errors  int64   `json:"errors"`
-	P50     float64 `json:"p50,omitempty"` // seconds
+	Errors  int64   `json:"errors"`            // of all phases
+	Failing float64 `json:"failing,omitempty"` // share of the operations of the newest second that failed, where that is more than of the whole step
+	P50     float64 `json:"p50,omitempty"`     // seconds
 	P90     float64 `json:"p90,omitempty"`
 	P99     float64 `json:"p99,omitempty"`
 }
@@ -71,6 +74,14 @@ func (h *history) tally(iv *measure.Interval) {
 			h.errorOf(class).Count += n
 		}
 	}
+	s.failures.Add(iv)
+	s.Errors, s.Failing = s.failures.Count(), 0
+	if failed, all, worse := s.failures.Worse(); worse {
+		s.Failing = float64(failed) / float64(all)
+	}
+	if s.Errors > 0 {
+		s.seq = h.seq
+	}
 	if iv.Phase != measure.Hold {
 		return
 	}
@@ -81,7 +92,6 @@ func (h *history) tally(iv *measure.Interval) {
 	}
 	s.Moved += iv.Moved
 	s.Done += iv.Done
-	s.Errors += iv.Errors()
 	if s != h.summed {
 		h.summed = s
 		h.stepSum.Reset()

@@ -53,11 +53,34 @@ type Config struct {
 	Scratch  string          // folder of this machine for the copies of staged jobs, as package scratch makes it
 	Pilot    Pilot           // nil: the plan's steps, one after the other
 	Sink     measure.Sink
-	Pacer    Pacer            // nil: the most exact one that this system has
-	Clock    func() time.Time // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
-	Number   func(i int) int  // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
-	Homes    int              // numbers of clients from which on each makes its own folder: those below have theirs (0: all have)
-	Finish   <-chan struct{}  // closed: no new operations; the last ones may end (nil: never)
+	Pacer    Pacer                 // nil: the most exact one that this system has
+	Clock    func() time.Time      // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
+	Number   func(i int) int       // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
+	Homes    int                   // numbers of clients from which on each makes its own folder: those below have theirs (0: all have)
+	Finish   <-chan struct{}       // closed: no new operations; the last ones may end (nil: never)
+	Why      func() measure.Ending // why Finish was closed; nil: an interrupt
+}
+
+// Finished returns how a run ends whose Finish was closed.
+func (c *Config) Finished() measure.Ending {
+	if c.Why == nil {
+		return measure.InterruptedBy("")
+	}
+	return c.Why()
+}
+
+// Ended returns how a run ends with err: as Finished says if Finish was closed
+// before ctx ended.
+func (c *Config) Ended(ctx context.Context, err error) measure.Ending {
+	end := measure.Broken(err)
+	select {
+	case <-c.Finish:
+		if why := c.Finished(); ctx.Err() != nil && why.Outcome == measure.Interrupted {
+			end.Outcome, end.Reason = why.Outcome, why.Reason
+		}
+	default:
+	}
+	return end
 }
 
 // Run drives the plan's load to its end. It returns early, without an error,
@@ -88,9 +111,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	err = r.steps(ctx)
 	if err != nil {
-		r.outcome = fmt.Sprintf("broken off: %v", err)
+		r.ending = c.Ended(ctx, err)
 	}
-	return errors.Join(err, r.finish(ctx), r.event("end", r.outcome))
+	return errors.Join(err, r.finish(ctx), r.Sink.Event(r.ending.Event(r.Clock(), r.step.Number)))
 }
 
 // Alone is the pilot of an engine that works by itself: the plan's steps, one
@@ -119,7 +142,7 @@ type run struct {
 	wall     wall
 	step     scenario.Step
 	idle     storage.Kind // of intervals in which nothing ever ran
-	outcome  string       // why the steps ended
+	ending   measure.Ending
 	hard     context.Context
 	kill     context.CancelFunc
 	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
@@ -189,12 +212,23 @@ func (r *run) steps(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		r.outcome = measure.AllDone
+		r.ending = r.done()
 		return nil
 	case errors.Is(err, errFinished):
 		return nil
 	}
 	return err
+}
+
+// done is how a run ends whose pilot has no more steps: a pilot that was asked
+// while the run was told to finish has none because of that.
+func (r *run) done() measure.Ending {
+	select {
+	case <-r.Finish:
+		return r.Finished()
+	default:
+		return measure.Completed()
+	}
 }
 
 // crowded is from how many clients on what their start has left behind is
@@ -211,7 +245,7 @@ func (r *run) oneStep(ctx context.Context) error {
 	}
 	select {
 	case <-r.Finish: // what ends the run may be what the last step gave: this one has no clients yet
-		return r.early(measure.Ramp, "finish was asked for")
+		return r.early(measure.Ramp, r.Finished())
 	default:
 	}
 	if r.arrivals != nil {

@@ -275,13 +275,14 @@ func TestStopRulesAndFinishEndTheRunEarly(t *testing.T) {
 		stop   scenario.Stop
 		target string
 		finish bool
-		text   string
+		end    measure.Outcome
+		reason string
 	}{
-		"time":   {stop: scenario.Stop{Time: seconds(5)}, text: "stop.time"},
-		"count":  {stop: scenario.Stop{Count: 500}, text: "stop.count"},
-		"bytes":  {stop: scenario.Stop{Bytes: 500 << 10}, text: "stop.bytes"},
-		"errors": {stop: scenario.Stop{ErrorRatio: .3}, target: "&error=50%", text: "stop.error_ratio"},
-		"finish": {finish: true, text: "finish"},
+		"time":   {stop: scenario.Stop{Time: seconds(5)}, end: measure.FinishedEarly, reason: "stop.time"},
+		"count":  {stop: scenario.Stop{Count: 500}, end: measure.FinishedEarly, reason: "stop.count"},
+		"bytes":  {stop: scenario.Stop{Bytes: 500 << 10}, end: measure.FinishedEarly, reason: "stop.bytes"},
+		"errors": {stop: scenario.Stop{ErrorRatio: .3}, target: "&error=50%", end: measure.StoppedByRule, reason: "stop.error_ratio"},
+		"finish": {finish: true, end: measure.Interrupted, reason: "SIGTERM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -290,6 +291,7 @@ func TestStopRulesAndFinishEndTheRunEarly(t *testing.T) {
 				if c.finish {
 					finish = make(chan struct{})
 					conf.Finish = finish
+					conf.Why = func() measure.Ending { return measure.InterruptedBy("SIGTERM") }
 					time.AfterFunc(5*time.Second, func() { close(finish) })
 				}
 				begin := time.Now()
@@ -300,8 +302,8 @@ func TestStopRulesAndFinishEndTheRunEarly(t *testing.T) {
 					t.Errorf("ended after %v", gone)
 				}
 				end := n.events[len(n.events)-1]
-				if end.Kind != "end" || !strings.Contains(end.Text, c.text) {
-					t.Errorf("last event %+v, want an end because of %s", end, c.text)
+				if end.Kind != "end" || end.Outcome != c.end || end.Reason != c.reason {
+					t.Errorf("last event %+v, want an end because of %s", end, c.reason)
 				}
 			})
 		})

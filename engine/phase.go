@@ -39,7 +39,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-r.Finish:
-			return r.early(name, "finish was asked for")
+			return r.early(name, r.Finished())
 		}
 		now = r.Clock()
 		if ramp && span > 0 {
@@ -52,8 +52,8 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		if err := r.cut(name); err != nil {
 			return err
 		}
-		if reason := r.stop.Reason(r.rec.Now()); reason != "" {
-			return r.early(name, reason)
+		if why, now := r.stop.Due(r.rec.Now()); now {
+			return r.early(name, why)
 		}
 	}
 	if ramp {
@@ -77,11 +77,11 @@ func (r *run) lookRound() {
 }
 
 // early ends the steps before their time.
-func (r *run) early(phase, reason string) error {
+func (r *run) early(phase string, why measure.Ending) error {
 	if err := r.cut(phase); err != nil {
 		return err
 	}
-	r.outcome = "ended early: " + reason
+	r.ending = why
 	return errFinished
 }
 

@@ -108,7 +108,7 @@ func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 			return scenario.Step{}, ctx.Err()
 		case <-r.Finish:
 			leave()
-			return scenario.Step{}, r.early(measure.Drain, "finish was asked for")
+			return scenario.Step{}, r.early(measure.Drain, r.Finished())
 		}
 	}
 }
@@ -134,8 +134,8 @@ func (r *run) resting() error {
 	if err := r.cut(measure.Drain); err != nil {
 		return err
 	}
-	if reason := r.stop.Reason(r.rec.Now()); reason != "" {
-		r.outcome = "ended early: " + reason
+	if why, now := r.stop.Due(r.rec.Now()); now {
+		r.ending = why
 		return errFinished
 	}
 	return nil

@@ -165,7 +165,7 @@ func TestFinishWhileResting(t *testing.T) {
 			if gone := time.Since(begin); gone > after+time.Second {
 				t.Errorf("ended %v after the begin, want %v", gone, after)
 			}
-			if last := n.events[len(n.events)-1]; last.Kind != "end" || !strings.Contains(last.Text, "finish was asked for") {
+			if last := n.events[len(n.events)-1]; last.Kind != "end" || last.Outcome != measure.Interrupted {
 				t.Errorf("the end is %+v", last)
 			}
 		})

@@ -39,25 +39,27 @@ func (s *Stopper) Saw(v *measure.Interval) {
 	w.failed += v.Errors()
 }
 
-// Reason returns why the run shall end now, "" if it shall go on. spent is for
+// Due reports whether a rule of the plan ends the run now, and which. spent is for
 // how long there has been load.
-func (s *Stopper) Reason(spent time.Duration) string {
+func (s *Stopper) Due(spent time.Duration) (measure.Ending, bool) {
 	r := s.rule
+	early := func(key, format string, args ...any) (measure.Ending, bool) {
+		return measure.Early(measure.FinishedEarly, key, key+": "+fmt.Sprintf(format, args...)), true
+	}
 	switch {
 	case r.Time > 0 && spent >= time.Duration(r.Time):
-		return fmt.Sprintf("stop.time: %v have passed", r.Time)
+		return early("stop.time", "%v have passed", r.Time)
 	case r.Count > 0 && s.done >= r.Count:
-		return fmt.Sprintf("stop.count: %d operations are done", s.done)
+		return early("stop.count", "%d operations are done", s.done)
 	case r.Bytes > 0 && s.moved >= int64(r.Bytes):
-		return fmt.Sprintf("stop.bytes: %d bytes have moved", s.moved)
-	}
-	if r.ErrorRatio > 0 {
+		return early("stop.bytes", "%d bytes have moved", s.moved)
+	case r.ErrorRatio > 0:
 		return s.errors()
 	}
-	return ""
+	return measure.Ending{}, false
 }
 
-func (s *Stopper) errors() string {
+func (s *Stopper) errors() (measure.Ending, bool) {
 	newest := int64(0)
 	for _, w := range s.window {
 		newest = max(newest, w.second)
@@ -69,8 +71,9 @@ func (s *Stopper) errors() string {
 			failed += w.failed
 		}
 	}
-	if all := done + failed; all >= errorLeast && float64(failed) > float64(s.rule.ErrorRatio)*float64(all) {
-		return fmt.Sprintf("stop.error_ratio: %d of the last %d operations failed", failed, all)
+	if all := done + failed; all < errorLeast || float64(failed) <= float64(s.rule.ErrorRatio)*float64(all) {
+		return measure.Ending{}, false
 	}
-	return ""
+	const key = "stop.error_ratio"
+	return measure.Early(measure.StoppedByRule, key, fmt.Sprintf("%s: %d of the last %d operations failed", key, failed, done+failed)), true
 }

@@ -68,6 +68,7 @@ type cell struct {
 	dropped, wire, done                  int64
 	failed                               [storage.Classes]int64
 	retried, verified, unproven          int64
+	readBack, summed                     int64
 	tasks, sessions, missed              int64
 	waits, reopened                      int64
 	think, cpu, waited, failedTime       int64         // ns
@@ -92,6 +93,8 @@ func (c *cell) drain(v *Interval, date func(time.Duration) time.Time) {
 	v.Retried += take(&c.retried)
 	v.Verified += take(&c.verified)
 	v.Unproven += take(&c.unproven)
+	v.ReadBack += take(&c.readBack)
+	v.Summed += take(&c.summed)
 	v.Tasks += take(&c.tasks)
 	v.Sessions += take(&c.sessions)
 	v.Missed += take(&c.missed)
@@ -159,6 +162,8 @@ func (v *Interval) Add(o *Interval) {
 	v.Retried += o.Retried
 	v.Verified += o.Verified
 	v.Unproven += o.Unproven
+	v.ReadBack += o.ReadBack
+	v.Summed += o.Summed
 	v.Tasks += o.Tasks
 	v.Sessions += o.Sessions
 	v.Missed += o.Missed

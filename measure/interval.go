@@ -14,9 +14,6 @@ const (
 	Drain  = "drain"  // no new operations; the last ones end
 )
 
-// AllDone is the text of the event "end" of a run that came to its last step's end.
-const AllDone = "all steps are done"
-
 // An Interval is what the clients saw in one second of one phase of one step,
 // of one kind of operation on one data server. Intervals end at whole seconds
 // of the wall clock and where a phase ends, so they can be shorter. A second in
@@ -39,6 +36,8 @@ type Interval struct {
 	Retried    int64                   `json:"retried,omitempty"`
 	Verified   int64                   `json:"verified,omitempty"`             // operations whose payload was checked and right
 	Unproven   int64                   `json:"unverifiable,omitempty"`         // to be checked, but nobody knows what is right
+	ReadBack   int64                   `json:"read_back_bytes,omitempty"`      // payload that checks read back from the service, which is no load
+	Summed     int64                   `json:"checksummed_bytes,omitempty"`    // size of the files of which checks asked the service for the checksum
 	Tasks      int64                   `json:"tasks,omitempty"`                // tasks ended
 	Sessions   int64                   `json:"sessions,omitempty"`             // connections made
 	Missed     int64                   `json:"missed,omitempty"`               // open model: planned arrivals that never started
@@ -77,6 +76,9 @@ type Event struct {
 	Clients int     `json:"clients,omitempty"`         // of steps: virtual clients; in the open model the most
 	Rate    float64 `json:"rate_per_second,omitempty"` // of steps in the open model: arrivals
 	Hold    float64 `json:"hold_seconds,omitempty"`    // of steps: as planned
+
+	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
+	Reason  string  `json:"reason,omitempty"`  // of kind end: the signal, or the key of the plan, that ended the run
 
 	Worker *Worker `json:"worker,omitempty"` // of kind worker
 }

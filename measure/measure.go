@@ -93,6 +93,24 @@ func (r *Recorder) Checked(k storage.Kind, verified, unproven int64, err error) 
 	r.log.add(r, c.address, storage.Checksummed, err)
 }
 
+// ReadBack counts bytes of payload that a check of an operation of kind k reads
+// back from the service. They are no load, but the service and the network carry them.
+func (r *Recorder) ReadBack(k storage.Kind, bytes int64) {
+	c := r.shards[0].cell(address{kind: k})
+	c.mu.Lock()
+	c.readBack += bytes
+	c.mu.Unlock()
+}
+
+// Summed counts the size of a file of which a check of an operation of kind k
+// asks the service for the checksum: the service may have to read it again.
+func (r *Recorder) Summed(k storage.Kind, bytes int64) {
+	c := r.shards[0].cell(address{kind: k})
+	c.mu.Lock()
+	c.summed += bytes
+	c.mu.Unlock()
+}
+
 // Cut returns what happened since the last cut (or since the recorder was
 // made) as intervals of the given step and phase, one for each kind and data
 // server that was ever seen, and the errors to be kept whole. If no operation

@@ -60,6 +60,9 @@ func (g *group) take() Proc {
 		User: float64(u.user) / 1e6, System: float64(u.system) / 1e6,
 		Read: u.read, Written: u.written,
 	}
+	var allowed coreSet
+	known := true
+	gone := u.user + u.system // CPU time of processes that ended in the span
 	for e := range g.family.live {
 		if e.dead {
 			continue
@@ -68,6 +71,19 @@ func (g *group) take() Proc {
 		p.Threads += e.threads
 		p.RSS += e.rss
 		p.Files += e.files
+		p.MeasuredThreads += e.busiest.measured
+		p.BusiestThread = max(p.BusiestThread, float64(e.busiest.busiest)/1e6)
+		p.UnmeasuredThread = max(p.UnmeasuredThread, float64(e.busiest.rest)/1e6)
+		gone -= e.gain
+		known = known && e.knowsAllowed
+		allowed.join(&e.allowed)
+	}
+	if p.MeasuredThreads == 0 {
+		return p
+	}
+	p.UnmeasuredThread = max(p.UnmeasuredThread, float64(gone)/1e6)
+	if known {
+		p.AllowedCores = allowed.Count()
 	}
 	return p
 }

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	case "busy":
 		busy()
 		return
+	case "threads":
+		manyThreads()
+		return
 	case "idle":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return

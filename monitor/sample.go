@@ -84,18 +84,26 @@ type TCP struct {
 // A Proc is a group of processes that are watched together: the service's, or
 // the load generator's own.
 type Proc struct {
-	Name     string  `json:"name"`
-	Role     string  `json:"role"` // client, server
-	Count    int     `json:"processes"`
-	Threads  int     `json:"threads"`
-	User     float64 `json:"user_cpu_seconds"`   // of the span
-	System   float64 `json:"system_cpu_seconds"` // of the span
-	RSS      int64   `json:"resident_bytes"`
-	Files    int     `json:"open_files,omitempty"`
-	Read     int64   `json:"read_bytes"`           // by read-like system calls, files and sockets, in the span
-	Written  int64   `json:"written_bytes"`        // by write-like system calls (sendfile among them), in the span
-	Sent     int64   `json:"sent_bytes,omitempty"` // payload sent, as the service itself counts it
-	Received int64   `json:"received_bytes,omitempty"`
+	Name    string  `json:"name"`
+	Role    string  `json:"role"` // client, server
+	Count   int     `json:"processes"`
+	Threads int     `json:"threads"`
+	User    float64 `json:"user_cpu_seconds"`   // of the span
+	System  float64 `json:"system_cpu_seconds"` // of the span
+	RSS     int64   `json:"resident_bytes"`
+	Files   int     `json:"open_files,omitempty"`
+
+	// Of the service's processes only. Of a process with many threads the
+	// busiest are read, and the others in turn.
+	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // whose CPU time in the span is known; 0: none
+	BusiestThread    float64 `json:"busiest_thread_cpu_seconds,omitempty"`    // of the span: CPU time of the busiest of these
+	UnmeasuredThread float64 `json:"unmeasured_thread_cpu_seconds,omitempty"` // what any other thread used at most
+	AllowedCores     int     `json:"allowed_cores,omitempty"`                 // cores on which they may run, by affinity; 0: not known
+
+	Read     int64 `json:"read_bytes"`           // by read-like system calls, files and sockets, in the span
+	Written  int64 `json:"written_bytes"`        // by write-like system calls (sendfile among them), in the span
+	Sent     int64 `json:"sent_bytes,omitempty"` // payload sent, as the service itself counts it
+	Received int64 `json:"received_bytes,omitempty"`
 }
 
 // A Service is what one server of the service says of itself: XRootD's own

@@ -24,7 +24,12 @@ type entry struct {
 	threads, files  int
 	rss             int64
 	dead            bool
-	joined          bool // it was in a group before
+	joined          bool  // it was in a group before
+	gain            int64 // CPU time since the last look, microseconds
+	busiest         threadFigure
+	tasks           *threadTable // nil: its threads were not read
+	allowed         coreSet      // on which it may run
+	knowsAllowed    bool
 	group           *group
 }
 
@@ -217,6 +222,7 @@ func (t *table) join(e *entry, g *group) {
 	t.measure(e, &s)
 	if e.since == 1 || e.joined {
 		m.base, m.baseKids = m.self, m.kids
+		e.gain, e.busiest = 0, threadFigure{}
 	}
 }
 
@@ -231,6 +237,7 @@ func (t *table) measure(e *entry, s *procStat) {
 	g := e.group
 	m := g.family.live[e]
 	io := usage{read: m.self.read, written: m.self.written}
+	before := m.self.user + m.self.system
 	m.self = s.self.plus(io)
 	if g.follow {
 		m.kids = s.kids
@@ -240,6 +247,14 @@ func (t *table) measure(e *entry, s *procStat) {
 	}
 	if e.dead {
 		return // its files and bytes are gone already
+	}
+	if g.role == "server" {
+		cpu := m.self.user + m.self.system
+		e.gain = max(0, cpu-before)
+		e.busiest = t.threads(e, cpu, e.gain)
+		if !e.knowsAllowed || (t.look+e.pid)%often == 0 {
+			e.allowed, e.knowsAllowed = t.fs.allowedCores(e.pid)
+		}
 	}
 	e.files = t.fs.countFiles(e.pid, e.files, t.look)
 	b, err := t.fs.readPid(e.pid, "io")

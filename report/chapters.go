@@ -148,6 +148,7 @@ func checkChapter(f *analysis.Findings) chapter {
 	c := chapter{ID: s.ID, Title: s.Title, Mini: f.Validity.Status, Note: s.Note, Parts: []section{s}}
 	own := &c.Parts[0]
 	own.ID, own.Title, own.Note, own.Caption = "", "", "", s.Title
+	c.Parts = append(c.Parts, filled(noteSection(f))...)
 	return c
 }
 

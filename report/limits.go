@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"weir/analysis"
 	"weir/figure"
@@ -22,7 +21,7 @@ const (
 	nameWidth     = 34 // columns of a name in a text
 )
 
-const limitNote = "Use of each resource as a share of what there is of it; * is saturated. What has no size that is known is not in the table. " +
+const limitNote = "Use of each resource as a share of what there is of it; * is saturated, ? is too near to it or too noisy to tell. What has no size that is known is not in the table. " +
 	"docs/methods.md tells when something counts as saturated, and what cannot be seen."
 
 // A usedRow is one resource over all steps.
@@ -67,8 +66,11 @@ func usedCell(u *analysis.Use) string {
 		return "-"
 	}
 	text := strconv.FormatFloat(100**u.Share, 'f', 0, 64) + "%"
-	if u.Saturated {
+	switch {
+	case u.Saturated:
 		text += "*"
+	case u.Undecided:
+		text += "?"
 	}
 	return text
 }
@@ -217,5 +219,12 @@ func limitCard(f *analysis.Findings) (card, bool) {
 	if b.Host != "" {
 		note = say.Plain(b.Host) + ", " + note
 	}
-	return card{"Limited by", strings.ReplaceAll(b.Resource, analysis.LimitNone, "nothing yet"), note}, true
+	what := b.Resource
+	switch what {
+	case analysis.LimitNone:
+		what = "nothing yet"
+	case analysis.LimitUnknown:
+		what = "cannot tell"
+	}
+	return card{"Limited by", what, note}, true
 }

@@ -92,13 +92,28 @@ func partSection(id, title string, parts []analysis.Part) section {
 }
 
 func checkSection(f *analysis.Findings) section {
-	s := section{ID: "checks", Title: "Checks", Note: "One check that fails makes the result invalid, one that warns suspect. docs/methods.md tells what each of them catches.",
+	s := section{ID: "checks", Title: "Checks", Note: "A check that warns has evidence that the numbers may be wrong, or too little data: the result is suspect. One that fails makes it invalid. docs/methods.md tells what each of them catches.",
 		Head: heads("<check", "<status", "<detail")}
-	for _, c := range f.Validity.Checks {
-		s.row(false, c.Name, c.Status, c.Detail)
+	for i := range f.Validity.Checks {
+		c := &f.Validity.Checks[i]
+		if f.Validity.Noted(c) {
+			continue
+		}
+		s.row(false, c.Name, c.Status, c.Text())
 		last := s.Rows[len(s.Rows)-1].Cells
 		last[1].Class = "l " + figure.Class(c.Status)
 		last[2].Class = "w"
+	}
+	return s
+}
+
+// noteSection lists what could not be checked.
+func noteSection(f *analysis.Findings) section {
+	s := section{ID: "notes", Title: "What could not be checked", Note: "This says nothing against the result, and nothing for it.", Head: heads("<check", "<not checked", "<to check it")}
+	for _, n := range f.Validity.Notes {
+		s.row(false, n.Check, n.Unchecked, n.Remedy)
+		last := s.Rows[len(s.Rows)-1].Cells
+		last[1].Class, last[2].Class = "w", "w"
 	}
 	return s
 }

@@ -141,14 +141,25 @@ func (p printer) checks(f *analysis.Findings) {
 		}
 	}
 	p.line(p.paint(statusColor(f.Validity.Status), summary))
-	for _, c := range f.Validity.Checks {
-		head := fmt.Sprintf("  %-8s %-16s ", c.Status, say.Plain(c.Name))
-		indent := utf8.RuneCountInString(head)
-		lines := say.Wrap(say.Plain(c.Detail), p.opts.width()-indent)
-		p.line(p.paint(statusColor(c.Status), head) + lines[0])
-		for _, line := range lines[1:] {
-			p.line(strings.Repeat(" ", indent) + line)
+	for i := range f.Validity.Checks {
+		if c := &f.Validity.Checks[i]; !f.Validity.Noted(c) {
+			p.check(c.Status, c.Name, c.Text())
 		}
+	}
+	for i := range f.Validity.Notes {
+		n := &f.Validity.Notes[i]
+		p.check("note", n.Check, "not checked: "+n.Text())
+	}
+}
+
+// check writes a line of the list of checks and notes.
+func (p printer) check(status, name, text string) {
+	head := fmt.Sprintf("  %-8s %-16s ", status, say.Plain(name))
+	indent := utf8.RuneCountInString(head)
+	lines := say.Wrap(say.Plain(text), p.opts.width()-indent)
+	p.line(p.paint(statusColor(status), head) + lines[0])
+	for _, line := range lines[1:] {
+		p.line(strings.Repeat(" ", indent) + line)
 	}
 }
 

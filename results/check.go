@@ -30,7 +30,8 @@ func checkInterval(iv *measure.Interval) error {
 		n    int64
 	}{
 		{"moved_bytes", iv.Moved}, {"discarded_bytes", iv.Dropped}, {"wire_bytes", iv.Wire}, {"begun", iv.Begun}, {"done", iv.Done},
-		{"retried", iv.Retried}, {"verified", iv.Verified}, {"unverifiable", iv.Unproven}, {"tasks", iv.Tasks},
+		{"retried", iv.Retried}, {"verified", iv.Verified}, {"unverifiable", iv.Unproven},
+		{"read_back_bytes", iv.ReadBack}, {"checksummed_bytes", iv.Summed}, {"tasks", iv.Tasks},
 		{"sessions", iv.Sessions}, {"missed", iv.Missed}, {"waits", iv.Waits}, {"reopened", iv.Reopened},
 		{"program_memory_bytes", iv.Memory}, {"jobs_begun", iv.Started}, {"jobs_done", iv.Ended}, {"jobs_failed", iv.Broken},
 		{"jobs_crashed", iv.Crashed}, {"events", iv.Events}, {"used_bytes", iv.Used}, {"staged_bytes", iv.Staged},
@@ -153,7 +154,7 @@ func checkSample(s *monitor.Sample) error {
 	}
 	for i := range s.Procs {
 		p := &s.Procs[i]
-		w.check(p.User, p.System, float64(p.Read), float64(p.Written))
+		w.check(p.User, p.System, p.BusiestThread, p.UnmeasuredThread, float64(p.Read), float64(p.Written))
 	}
 	for i := range s.Nets {
 		n := &s.Nets[i]

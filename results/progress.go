@@ -9,11 +9,11 @@ import (
 // A Progress is how far a run came, all its parts together.
 type Progress struct {
 	Steps []Begun
-	Last  int           // largest number of a step, 0 if none began
-	Spent time.Duration // of all phases, summed
-	Done  int64         // operations that ended well
-	Moved int64         // payload bytes
-	Ended string        // what the last event "end" says; "" if the run was broken off
+	Last  int             // largest number of a step, 0 if none began
+	Spent time.Duration   // of all phases, summed
+	Done  int64           // operations that ended well
+	Moved int64           // payload bytes
+	Ended *measure.Ending // nil: the run was killed, or goes on
 }
 
 // A Begun is a step that began.
@@ -34,10 +34,13 @@ func (b Begun) Whole() bool {
 func (r *Run) Progress() (*Progress, error) {
 	p := &Progress{}
 	resumed := false
+	var end measure.EndTracker
 	for e, err := range r.Events() {
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
+		}
+		end.Saw(e)
+		switch {
 		case e.Kind == "step":
 			want := time.Duration(e.Hold * float64(time.Second))
 			for _, s := range r.Plan.Steps {
@@ -52,15 +55,28 @@ func (r *Run) Progress() (*Progress, error) {
 			p.Steps = append(p.Steps, Begun{Number: e.Step, Want: want})
 			p.Last = max(p.Last, e.Step)
 		case e.Kind == "resume":
-			p.Ended, resumed = "", true
+			resumed = true
 		case e.Kind == "end":
-			p.Ended = e.Text
-			if n := len(p.Steps); n > 0 && e.Text == measure.AllDone {
+			if n := len(p.Steps); n > 0 && e.Ending().Outcome == measure.Complete {
 				p.Steps[n-1].Passed = true // its jobs may have been done before its hold time was over
 			}
 		}
 	}
+	p.Ended = end.Ending()
 	return p, p.count(r)
+}
+
+// Ending reads how the run ended, nil if it goes on or was killed. A damaged line
+// is an error.
+func (r *Run) Ending() (*measure.Ending, error) {
+	var end measure.EndTracker
+	for e, err := range r.Events() {
+		if err != nil {
+			return nil, err
+		}
+		end.Saw(e)
+	}
+	return end.Ending(), nil
 }
 
 // count adds up the intervals.

@@ -164,6 +164,14 @@ func (p *Plan) writeSteps(w io.Writer) error {
 // WorkText says in words what each client does. Ways of working that make a
 // result incomparable with others are named.
 func (p *Plan) WorkText() string {
+	if p.Work.Session == "shared" {
+		return p.WorkTextWith("one shared session")
+	}
+	return p.WorkTextWith("session " + p.Work.Session)
+}
+
+// WorkTextWith is WorkText with session for what became of the clients' sessions.
+func (p *Plan) WorkTextWith(session string) string {
 	w := p.Work
 	if w.Kind == "copy" {
 		return "copy files between sites, each verified by " + w.Sum // a record of transfers: no client of ours
@@ -184,10 +192,6 @@ func (p *Plan) WorkText() string {
 	}
 	if w.Part != nil {
 		parts = append(parts, fmt.Sprintf("%s of %v", say.Plural(w.Part.Count, w.Part.Order+" part"), w.Part.Size))
-	}
-	session := "session " + w.Session
-	if w.Session == "shared" {
-		session = "one shared session"
 	}
 	parts = append(parts, "pick "+w.Pick, session)
 	parts = append(parts, p.waysText()...)

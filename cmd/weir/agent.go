@@ -160,7 +160,8 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 // that counts.
 func untilSignal(ctx context.Context, signals signalSource, in io.Reader, whileIn bool) (context.Context, context.CancelFunc) {
 	caught := signals.listen()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(nil) }
 	if whileIn {
 		go func() {
 			_, _ = io.Copy(io.Discard, in) // its end is what matters
@@ -169,8 +170,8 @@ func untilSignal(ctx context.Context, signals signalSource, in io.Reader, whileI
 	}
 	go func() {
 		select {
-		case <-caught:
-			cancel()
+		case by := <-caught:
+			end(interruption{by})
 		case <-ctx.Done():
 		}
 	}()

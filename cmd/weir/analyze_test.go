@@ -28,7 +28,7 @@ func TestAnalyzePage(t *testing.T) {
 			line = strings.TrimSuffix(line, "\n")
 			if command, ok := strings.CutPrefix(line, "$ weir "); ok {
 				ran++
-				var code int
+				var code exitCode
 				if code, said = weir(t, quoted(command)...); code != exitFine && !strings.Contains(command, "remark") {
 					t.Errorf("weir %s: exit code %d\n%s", command, code, said)
 				}

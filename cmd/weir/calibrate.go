@@ -57,7 +57,7 @@ is. Any key of a scenario can be set, for both sides: workload.think, auth.metho
 			}
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
-			return calibrate(in, args[0], f, s)
+			return afterSignal(in.finish, calibrate(in, args[0], f, s))
 		},
 	}
 	fs := c.Flags()

@@ -183,6 +183,7 @@ func (c *calibrator) step(ctx context.Context, s *side, step scenario.Step, paus
 		plan.Work.Think = workload.Span{Uniform: []unit.Duration{0, unit.Duration(2 * pause)}}
 	}
 	config.Plan, config.Files, config.Finish = &plan, c.files, c.in.finish.Done()
+	config.Why = c.in.ending
 	if writes := workload.Writes(plan.Work); writes {
 		if err := c.folders(config); err != nil {
 			return err
@@ -251,6 +252,7 @@ func (c *calibrator) conclude() error {
 			filepath.Join(c.sides[0].dir, results.ReportFile), filepath.Join(c.sides[1].dir, results.ReportFile))
 		err = errors.Join(err, werr)
 	}
+	err = ignoreUnread(err)
 	if err == nil && !r.Valid {
 		return exit{code: exitInvalid}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"weir/cluster"
@@ -34,7 +33,7 @@ type side struct {
 	last      time.Time       // end of the newest interval
 	pause     time.Duration   // after each file, of this step
 	rates     map[int]float64 // files/s of the last step with so many clients
-	ended     string          // why a step did not take its time
+	ended     *measure.Ending // why a step did not take its time; nil: all did
 }
 
 func newSide(ctx context.Context, dir, name string, p *scenario.Plan) (*side, error) {
@@ -75,11 +74,11 @@ func (s *side) close() error {
 	}
 	errs = append(errs, s.manifest.Close())
 	if s.out != nil {
-		ended := s.ended
-		if ended == "" {
-			ended = "all steps are done"
+		end := measure.Completed()
+		if s.ended != nil {
+			end = *s.ended
 		}
-		errs = append(errs, s.out.Event(measure.Event{Time: time.Now().UTC(), Kind: "end", Text: ended}), s.out.Close())
+		errs = append(errs, s.out.Event(end.Event(time.Now(), s.step)), s.out.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -112,8 +111,8 @@ func (s *side) kind() storage.Kind {
 func (s *side) Event(e measure.Event) error {
 	switch {
 	case e.Kind == "end":
-		if !strings.HasPrefix(e.Text, "all") {
-			s.ended = e.Text
+		if end := e.Ending(); end.Outcome != measure.Complete {
+			s.ended = &end
 		}
 		return nil
 	case e.Kind == "step" && s.pause > 0:

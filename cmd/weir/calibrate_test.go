@@ -191,7 +191,7 @@ func TestCalibrateInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir},
 		streams{in: strings.NewReader(""), out: &out, err: say}, func() <-chan os.Signal { return signals })
-	if code != exitFine || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "one round") {
+	if code != exitInterrupt || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "one round") {
 		t.Errorf("exit code %d:\n%s", code, out.String())
 	}
 	empty(t, s.Data)

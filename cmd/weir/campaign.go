@@ -36,8 +36,8 @@ type campaigner struct {
 	*campaign.Campaign
 	plans  map[string]*scenario.Plan // by variant
 	done   map[int]bool              // by number: whole already
-	worst  int                       // exit code
-	failed int                       // runs, in a row
+	worst  exitCode
+	failed int // runs, in a row
 	begun  time.Time
 	ran    int           // runs of this session that were measured
 	extra  time.Duration // what they took beyond their plans: files, rests, analysis
@@ -96,7 +96,6 @@ func runCampaign(in interrupts, scenarios []*scenario.Scenario, f runFlags, s st
 	if err := campaign.Write(r.dir, r.Campaign); err != nil {
 		return err
 	}
-	linkLatest(r.dir)
 	f.page.show(r.dir)
 	return r.run()
 }
@@ -174,7 +173,7 @@ func (r *campaigner) one(run *campaign.Run) error {
 // around is what comes before and after a run: the time of what comes is that
 // of the plans, and what runs took beyond theirs so far.
 func (r *campaigner) around(run *campaign.Run) series {
-	of := series{run: run.Number, runs: len(r.Runs), spent: time.Since(r.begun)}
+	of := series{dir: r.dir, run: run.Number, runs: len(r.Runs), spent: time.Since(r.begun)}
 	more := rest
 	if r.ran > 0 {
 		more = max(r.extra/time.Duration(r.ran), 0)
@@ -213,7 +212,7 @@ func (r *campaigner) judge(run *campaign.Run, dir string) error {
 
 // weigh keeps the worst that a run says of itself.
 func (r *campaigner) weigh(found *analysis.Findings) error {
-	err := validity(found)
+	err := r.flags.failOn.verdict(found)
 	var code exit
 	if errors.As(err, &code) {
 		r.worse(code.code)
@@ -221,11 +220,9 @@ func (r *campaigner) weigh(found *analysis.Findings) error {
 	return err
 }
 
-// worse keeps the worst exit code: an error before an invalid result before
-// a threshold that was not met.
-func (r *campaigner) worse(code int) {
-	rank := map[int]int{exitMissed: 1, exitInvalid: 2, exitError: 3}
-	if rank[code] > rank[r.worst] {
+// worse keeps the worst exit code.
+func (r *campaigner) worse(code exitCode) {
+	if code.rank() > r.worst.rank() {
 		r.worst = code
 	}
 }

@@ -23,6 +23,7 @@ const (
 // A summary is what the runs of a campaign show together.
 type summary struct {
 	file       string // its name, without the ending
+	status     string // of the least valid run
 	json, page func(io.Writer) error
 	text       func(io.Writer, report.Options) error
 }
@@ -32,25 +33,29 @@ func (r *campaigner) compare() error {
 	if r.left() == len(r.Runs) {
 		return nil // nothing to compare
 	}
-	err := concludeCampaign(r.dir, r.Campaign, r.flags.json, r.streams)
+	_, err := concludeCampaign(r.dir, r.Campaign, r.flags.json, r.streams)
 	var cannot *incomparable
 	if errors.As(err, &cannot) {
 		r.tell("weir: nothing can be compared: %s\n", line(err.Error()))
 		return nil
 	}
-	return err
+	return ignoreUnread(err)
 }
 
 // An incomparable campaign has runs that show nothing together.
 type incomparable struct{ error }
 
 // concludeCampaign writes and says what the runs of the campaign in dir show
-// together.
-func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) error {
+// together. status is that of the least valid run.
+func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) (status string, err error) {
 	sum, err := summarize(dir, c)
 	if err != nil {
-		return &incomparable{err}
+		return "", &incomparable{err}
 	}
+	return sum.status, sum.conclude(dir, c, asJSON, s)
+}
+
+func (sum *summary) conclude(dir string, c *campaign.Campaign, asJSON bool, s streams) error {
 	if err := results.WriteFile(dir, sum.file+".json", sum.json); err != nil {
 		return err
 	}
@@ -69,7 +74,7 @@ func concludeCampaign(dir string, c *campaign.Campaign, asJSON bool, s streams) 
 	if err := legend(s.out, c); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "\ncampaign       %s\nreport         %s\n", dir, filepath.Join(dir, sum.file+".html"))
+	_, err := fmt.Fprintf(s.out, "\ncampaign       %s\nreport         %s\n", dir, filepath.Join(dir, sum.file+".html"))
 	return err
 }
 
@@ -120,7 +125,7 @@ func summarize(dir string, c *campaign.Campaign) (*summary, error) {
 			return filepath.ToSlash(filepath.Join(filepath.Base(run), results.ReportFile))
 		}
 		return &summary{
-			file: repeatedFile,
+			file: repeatedFile, status: all.Status,
 			json: all.JSON,
 			page: func(w io.Writer) error { return report.RepeatedHTML(w, all, c.Name, link) },
 			text: func(w io.Writer, o report.Options) error { return report.Repeated(w, all, o) },
@@ -135,7 +140,7 @@ func summarize(dir string, c *campaign.Campaign) (*summary, error) {
 		return nil, err
 	}
 	return &summary{
-		file: comparedFile,
+		file: comparedFile, status: all.Status,
 		json: all.JSON,
 		page: func(w io.Writer) error { return report.ComparisonHTML(w, all) },
 		text: func(w io.Writer, o report.Options) error { return report.Comparison(w, all, o) },

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"weir/analysis"
 	"weir/internal/lock"
+	"weir/measure"
 	"weir/results"
 	"weir/results/campaign"
 	"weir/scenario"
@@ -81,17 +80,8 @@ func whole(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, ended, judged := "", false, false
-	for e, err := range run.Events() {
-		if err != nil {
-			return false, err
-		}
-		if e.Kind == "end" {
-			text, ended = e.Text, true
-		}
-		judged = judged || e.Kind == analysis.ThresholdEvent // which asked to finish
-	}
-	return ended && !strings.HasPrefix(text, "broken off") && (judged || !strings.HasSuffix(text, "finish was asked for")), nil
+	end, err := run.Ending()
+	return end != nil && !end.Outcome.Worse(measure.StoppedByRule), err
 }
 
 // tidy removes what a run has left on its target, as it would have done itself

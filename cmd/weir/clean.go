@@ -35,20 +35,20 @@ jobs of killed runs have left on the same scratch disk of this machine go, too.`
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, cancel := context.WithCancelCause(c.Context())
 			defer cancel(nil)
-			interrupted := signals.listen()
+			caught := signals.listen()
 			go func() {
 				select {
-				case <-interrupted:
-					cancel(errFinishing)
+				case by := <-caught:
+					cancel(interruption{by})
 				case <-ctx.Done():
 				}
 			}()
 			if !campaign.Is(args[0]) {
 				one, err := cleanRun(ctx, args[0], s)
-				return errors.Join(err, tellCleaned(s.out, []cleaned{one}, asJSON))
+				return afterSignal(ctx, errors.Join(err, tellCleaned(s.out, []cleaned{one}, asJSON)))
 			}
 			all, err := cleanCampaign(ctx, args[0], s)
-			return errors.Join(err, tellCleaned(s.out, all, asJSON))
+			return afterSignal(ctx, errors.Join(err, tellCleaned(s.out, all, asJSON)))
 		},
 	}
 	jsonFlag(c, &asJSON, "print what was removed as JSON")

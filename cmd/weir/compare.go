@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/analysis"
 	"weir/analysis/compare"
 	"weir/internal/unit"
 	"weir/report"
@@ -22,6 +21,7 @@ type compareFlags struct {
 	json    bool
 	html    string
 	regress string
+	failOn  failOn
 	figures figureFlags
 }
 
@@ -42,7 +42,8 @@ changes meanwhile meets both.
 With --regress 5% the exit code is 3 if B (or C ...) is worse than A by more than 5%
 beyond doubt: if the whole 95% interval lies beyond it. An interval that
 reaches over the limit passes; more runs make it narrower. Too few runs for an
-interval are an error (1), an invalid run among them is exit code 4.
+interval are an error (1), an invalid run among them is exit code 4
+(weir help exit-codes).
 
 With --figures DIR it draws all of them on one plot, for papers and wiki pages:
 throughput, that of each client, wall clock time, CPU, and how efficient each is.`,
@@ -62,6 +63,7 @@ throughput, that of each client, wall clock time, CPU, and how efficient each is
 	c.Flags().StringSliceVar(&f.metrics, "metric", nil, "`METRICS` to compare, the first decides: all, or some of "+strings.Join(compare.MetricNames(), ", "))
 	jsonFlag(c, &f.json, "print the comparison as JSON instead of the tables")
 	htmlFlag(c, &f.html)
+	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
 	c.Flags().StringVar(&f.regress, "regress", "", "exit code 3 if worse by more than this beyond doubt, as in `5%`")
 	return c
@@ -101,11 +103,11 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 	if f.figures.dir != "" {
 		err = errors.Join(err, f.figures.write(gallery.OfComparison(groups, version()), s))
 	}
-	return errors.Join(err, regression(c, float64(limit), s))
+	return errors.Join(err, regression(c, float64(limit), f.failOn, s))
 }
 
 // regression turns what c shows into the exit code.
-func regression(c *compare.Comparison, limit float64, s streams) error {
+func regression(c *compare.Comparison, limit float64, on failOn, s streams) error {
 	var worse bool
 	for i := range c.Pairs {
 		if limit < 0 {
@@ -120,8 +122,8 @@ func regression(c *compare.Comparison, limit float64, s streams) error {
 			s.tell("weir: %s is worse than %s by more than %s, beyond doubt\n", line(c.Pairs[i].B), line(c.Pairs[i].A), unit.Percent(limit)) // told by the exit code, too
 		}
 	}
-	if c.Status == analysis.Invalid {
-		return exit{code: exitInvalid}
+	if err := on.status(c.Status); err != nil {
+		return err
 	}
 	if worse {
 		return exit{code: exitMissed}

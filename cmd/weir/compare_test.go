@@ -20,11 +20,11 @@ func comparesTo(ts *testscript.TestScript, _ bool, args []string) {
 	code := exitFine
 	var exited *exec.ExitError
 	if err := ts.Exec("weir", append([]string{"compare"}, args[1:]...)...); errors.As(err, &exited) {
-		code = exited.ExitCode()
+		code = exitCode(exited.ExitCode())
 	} else {
 		ts.Check(err)
 	}
-	if code != want && code != exitInvalid {
+	if code != exitCode(want) && code != exitInvalid {
 		ts.Fatalf("exit code %d, want %d", code, want)
 	}
 }

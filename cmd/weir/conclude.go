@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"weir/analysis"
 	"weir/report"
@@ -13,12 +16,12 @@ import (
 
 // conclude analyses the run in dir, writes what can be made again, and says
 // what it showed.
-func conclude(dir string, asJSON bool, s streams) error {
+func conclude(dir string, asJSON bool, on failOn, s streams) error {
 	found, err := analyze(dir, s)
 	if err != nil {
 		return err
 	}
-	return show(dir, found, asJSON, s)
+	return show(dir, found, asJSON, on, s)
 }
 
 // analyze analyses the run in dir and writes what can be made again.
@@ -41,30 +44,33 @@ func analyzeBoth(dir string, s streams) (*analysis.Findings, *analysis.Series, e
 	return found, series, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
 }
 
-// show says what the run in dir showed. Its error is that of validity, too.
-func show(dir string, found *analysis.Findings, asJSON bool, s streams) error {
+// show says what the run in dir showed. Its error has the exit code of that.
+func show(dir string, found *analysis.Findings, asJSON bool, on failOn, s streams) error {
 	if s.stream != nil {
 		s.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
-		return validity(found)
+		return on.verdict(found)
 	}
+	return errors.Join(ignoreUnread(printFindings(dir, found, asJSON, s)), on.verdict(found))
+}
+
+// printFindings prints findings for programs or for people.
+func printFindings(dir string, found *analysis.Findings, asJSON bool, s streams) error {
 	if asJSON {
-		return errors.Join(report.JSON(s.out, found), validity(found))
+		return report.JSON(s.out, found)
 	}
 	if err := report.Text(s.out, found, look(s.out)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(s.out, "\nrun directory  %s\nreport         %s\n", dir, filepath.Join(dir, results.ReportFile))
-	return errors.Join(err, validity(found))
+	return err
 }
 
-// validity turns an invalid result, or a threshold that was not met, into its
-// exit code; both were told already.
-func validity(f *analysis.Findings) error {
-	if f.Validity.Status == analysis.Invalid {
-		return exit{code: exitInvalid}
+// ignoreUnread returns err unless it says that standard output is no longer read, which is
+// no error of a command that has done its work.
+func ignoreUnread(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path.Err, syscall.EPIPE) {
+		return nil
 	}
-	if f.Missed() {
-		return exit{code: exitMissed}
-	}
-	return nil
+	return err
 }

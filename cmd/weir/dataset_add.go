@@ -124,7 +124,7 @@ func (f *addFlags) run(ctx context.Context, d *desk, s streams, signals signalSo
 			rest = "the agent adds the others, and the same command waits for it again"
 		}
 		s.tell("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(all.files), "file"), rest)
-		return exit{code: exitMissed}
+		return afterSignal(ctx, nil)
 	case err != nil:
 		return err
 	case all.files == 0:

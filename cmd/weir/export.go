@@ -56,7 +56,7 @@ the time since when: --since sends only what is not older.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			in, release := interruptible(c.Context(), signals.listen(), io.Discard)
 			defer release()
-			return e.run(in.finish, args)
+			return afterSignal(in.finish, e.run(in.finish, args))
 		},
 	}
 	fs := c.Flags()

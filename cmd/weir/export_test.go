@@ -61,7 +61,7 @@ func TestNumbersOfARun(t *testing.T) {
 	cmd, page := metricsPage(t, "run", "--clients", "1,2,4", "--hold", "4s", "--out", dir,
 		"--metrics", "127.0.0.1:0", "--remote-write", to.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	from := lab.StartPrometheus(t, lab.PrometheusConfig{Scrape: []string{page}})
-	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() != exitInvalid {
+	if err := cmd.Wait(); err != nil && exitCode(cmd.ProcessState.ExitCode()) != exitInvalid {
 		t.Fatal(err)
 	}
 	w := exporttest.TruthOf(t, dir)

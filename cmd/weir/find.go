@@ -55,9 +55,9 @@ the service rests until it is as calm as before. It ends when the interval is
 narrow enough, when the top is found to be flat or without a maximum, or when the
 time is up. Without a target weir starts its own server.
 
-Ctrl-C ends the search early and reports what is known; a second one stops at
-once. --resume goes on with a search that was interrupted, or that shall have
-more --time.`,
+Ctrl-C ends the search early and reports what is known (exit code 130); a second
+one stops at once. --resume goes on with a search that was interrupted, or that
+shall have more --time. weir help exit-codes lists the exit codes.`,
 		Example: `  weir find davs://se.example.org/data --time 20m --max 2000
   weir find scenario.yaml --within 5%
   weir find --resume runs/se.example.org-20260301-120000 --time 30m

@@ -166,12 +166,12 @@ func (r *session) found(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = show(dir, found, r.flags.json, r.streams)
+	err = show(dir, found, r.flags.json, r.flags.failOn, r.streams)
 	if r.flags.json || r.stream != nil {
 		return err
 	}
 	_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", why, marks(found))
-	return errors.Join(writeErr, err)
+	return errors.Join(ignoreUnread(writeErr), err)
 }
 
 // ending says why the search ended, and what is known if it was interrupted.

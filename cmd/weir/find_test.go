@@ -77,7 +77,7 @@ func TestFindIsInterrupted(t *testing.T) {
 	untilHeld(t, dir, 3)
 	p.send(t, os.Interrupt)
 	code, said := p.ended()
-	if code != exitFine && code != exitInvalid {
+	if code != exitInterrupt {
 		t.Errorf("exit code %d", code)
 	}
 	if !strings.Contains(said, "search         it was interrupted: no maximum so far") {

@@ -78,6 +78,7 @@ type runFlags struct {
 	watch       watchFlags
 	page        *livePage // nil: none
 	stream      bool
+	failOn      failOn
 	export      exportFlags
 }
 
@@ -88,6 +89,7 @@ func (f *runFlags) addRun(c *cobra.Command, s *streams, resume, prints string) {
 	c.Flags().IntVar(&f.processes, "processes", 0, "use `N` client processes on this machine (default: as many as the open-file limit asks for)")
 	jsonFlag(c, &f.json, prints)
 	c.Flags().BoolVar(&f.stream, "json-stream", false, "print a line of JSON for each thing that happens: start, steps, warnings, findings")
+	failOnFlag(c, &f.failOn)
 	quietFlag(c, &s.quiet)
 	c.Flags().StringVar(&f.watch.address, "watch", "", "show the run in the browser; with `=HOST:PORT`, at that address (see weir watch --help)")
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"weir/analysis"
@@ -16,6 +17,16 @@ type gated struct {
 	gate   *analysis.Gate
 	finish context.Context // ends when the run is to end; nothing is judged any more
 	stop   context.CancelFunc
+
+	broken atomic.Pointer[string] // what the threshold that ended the run says; nil: none did
+}
+
+// ending is how a run ends whose finish, or in's, has ended.
+func (g *gated) ending(in interrupts) measure.Ending {
+	if broken := g.broken.Load(); broken != nil && in.finish.Err() == nil {
+		return measure.Early(measure.StoppedByRule, measure.ByThreshold, *broken)
+	}
+	return in.ending()
 }
 
 // Interval implements measure.Sink.
@@ -41,6 +52,7 @@ func (g *gated) close(reason string, step int) error {
 	if reason == "" {
 		return nil
 	}
+	g.broken.Store(&reason)
 	g.stop()
 	return g.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: analysis.ThresholdEvent, Step: step, Text: reason})
 }

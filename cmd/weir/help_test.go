@@ -20,7 +20,7 @@ import (
 
 // weir calls the command in this process and returns its exit code and what
 // it said.
-func weir(t *testing.T, args ...string) (code int, said string) {
+func weir(t *testing.T, args ...string) (code exitCode, said string) {
 	t.Helper()
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -54,9 +54,9 @@ func start(t *testing.T, dir, program string, args ...string) *process {
 }
 
 // ended waits for the process's end and returns its exit code and what it said.
-func (p *process) ended() (code int, said string) {
+func (p *process) ended() (code exitCode, said string) {
 	_ = p.Wait() // its code is returned
-	return p.ProcessState.ExitCode(), p.out.String()
+	return exitCode(p.ProcessState.ExitCode()), p.out.String()
 }
 
 // send sends a signal.
@@ -215,7 +215,7 @@ func TestOutcome(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		text string
-		code int
+		code exitCode
 	}{
 		{wrong, "no room", exitError}, {invalid, "", exitInvalid}, {exit{exitUsage, wrong}, "no room", exitUsage},
 		{errors.Join(wrong, invalid), "no room", exitInvalid}, {errors.Join(invalid, wrong), "no room", exitInvalid},

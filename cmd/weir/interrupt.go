@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"weir/internal/screen"
+	"weir/measure"
 )
 
 // What ends a run that is interrupted.
@@ -41,14 +42,15 @@ func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer)
 	go func() {
 		defer close(ended)
 		for n := 1; ; n++ {
+			var by interruption
 			select {
-			case <-signals:
+			case by.signal = <-signals:
 			case <-done:
 				return
 			}
 			switch n {
 			case 1:
-				finish(errFinishing) // before it is told: a terminal may be halted
+				finish(by) // before it is told: a terminal may be halted
 				screen.New(say).Fresh()
 				_, _ = fmt.Fprintln(say, "weir: finishing: the last operations may end; interrupt again to stop at once")
 			case 2:
@@ -67,6 +69,15 @@ func interruptible(ctx context.Context, signals <-chan os.Signal, say io.Writer)
 		unshield()
 		leave(nil)
 	}
+}
+
+// ending is how a run ends that finish has ended.
+func (in interrupts) ending() measure.Ending {
+	var by interruption
+	if errors.As(context.Cause(in.finish), &by) {
+		return measure.InterruptedBy(by.name())
+	}
+	return measure.InterruptedBy("")
 }
 
 // cleaning is the context in which a run removes what it has made: it ends

@@ -25,13 +25,13 @@ type keptLab struct {
 	out     *io.PipeReader
 	said    bytes.Buffer // by it on standard error, once it has ended
 	signals chan os.Signal
-	code    chan int
+	code    chan exitCode
 }
 
 func keepLab(t *testing.T, args ...string) *keptLab {
 	t.Helper()
 	r, w := io.Pipe()
-	k := &keptLab{out: r, signals: make(chan os.Signal, 4), code: make(chan int, 1)}
+	k := &keptLab{out: r, signals: make(chan os.Signal, 4), code: make(chan exitCode, 1)}
 	go func() {
 		k.code <- run(t.Context(), append([]string{"lab", "up"}, args...), streams{in: strings.NewReader(""), out: w, err: &k.said},
 			func() <-chan os.Signal { return k.signals })
@@ -41,7 +41,7 @@ func keepLab(t *testing.T, args ...string) *keptLab {
 }
 
 // end sends a signal and waits for the exit code.
-func (k *keptLab) end(t *testing.T, sig os.Signal) int {
+func (k *keptLab) end(t *testing.T, sig os.Signal) exitCode {
 	t.Helper()
 	k.signals <- sig
 	select {
@@ -178,7 +178,7 @@ func TestLabUpRunsACommand(t *testing.T) {
 	lab.Need(t, "nginx", "curl")
 	const use = `curl -sSf -T /etc/hostname "$WEIR_LAB_URL/f" && curl -sSf --cacert "$WEIR_LAB_CA" "$WEIR_LAB_URL_HTTPS/f" >/dev/null &&
 		cmp /etc/hostname "$WEIR_LAB_DATA/f" && echo "pid $PPID folder $WEIR_LAB_DATA"; `
-	for end, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137} {
+	for end, want := range map[string]exitCode{"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137} {
 		code, said := weir(t, "lab", "up", "nginx", "--tls", "--", "sh", "-c", use+end)
 		m := regexp.MustCompile(`folder (\S+)/root/data`).FindStringSubmatch(said)
 		if code != want || m == nil {
@@ -276,7 +276,7 @@ func TestLabUpInterruptedEarly(t *testing.T) {
 	lab.Need(t, "xrootd", "cmsd")
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("weir-lab-early-%d", os.Getpid()))
 	k := keepLab(t, "xrootd", "--servers", "3", "--dir", dir)
-	if code := k.end(t, os.Interrupt); code != exitError || !strings.Contains(k.said.String(), "interrupted before it was up") {
+	if code := k.end(t, os.Interrupt); code != exitInterrupt || !strings.Contains(k.said.String(), "interrupted before it was up") {
 		t.Errorf("exit code %d\n%s", code, k.said.String())
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {

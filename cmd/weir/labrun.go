@@ -87,8 +87,8 @@ func (f *labFlags) startUnless(ctx context.Context, cancel context.CancelCauseFu
 	go func() {
 		defer close(watched)
 		select {
-		case <-caught:
-			cancel(errors.New("interrupted before it was up"))
+		case by := <-caught:
+			cancel(exit{interruption{by}.code(), errors.New("interrupted before it was up")})
 		case <-started:
 		}
 	}()
@@ -159,9 +159,9 @@ func asExit(err error) error {
 		return err
 	}
 	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return exit{code: 128 + int(status.Signal())}
+		return exit{code: 128 + exitCode(status.Signal())}
 	}
-	return exit{code: ended.ExitCode()}
+	return exit{code: exitCode(ended.ExitCode())}
 }
 
 // labEnv is the environment of clients of the system, and where it is. What it

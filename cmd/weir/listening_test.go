@@ -28,7 +28,7 @@ func TestClumsyAddresses(t *testing.T) {
 	short := []string{"--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "1s", "--out", filepath.Join(dir, "run")}
 	for _, c := range []struct {
 		args []string
-		code int
+		code exitCode
 		want string
 	}{
 		{append([]string{"run", "--metrics", taken}, short...), exitError, "--metrics: another program listens at " + taken + ": choose another port"},

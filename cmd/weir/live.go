@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,9 +27,10 @@ type live struct {
 
 	mu      sync.Mutex
 	course  course
-	step    tally // hold phase of the current step
-	second  tally // the last whole second
-	next    tally // the second that is being told
+	step    tally            // hold phase of the current step
+	failed  measure.Failures // of the current step, in all phases
+	second  tally            // the last whole second
+	next    tally            // the second that is being told
 	busy    busy
 	history []float64   // throughput of the last seconds
 	last    tally       // the second after them
@@ -75,6 +75,7 @@ func (l *live) Interval(v *measure.Interval) error {
 		l.plain()
 	}
 	l.busy.interval(v)
+	l.failed.Add(v)
 	l.next.add(v)
 	l.remember(v)
 	if v.Phase == measure.Hold {
@@ -105,7 +106,7 @@ func (l *live) Event(e measure.Event) error {
 		l.course.begin(&e)
 		l.remote(&e)
 	case e.Worker != nil && !l.tellsOf(e.Worker): // it is counted
-	case e.Kind == "end" && strings.HasPrefix(e.Text, "all"):
+	case e.Kind == "end" && e.Ending().Outcome == measure.Complete:
 	case e.Kind == "error":
 		tell(l.said, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
 	default:
@@ -172,7 +173,7 @@ func (l *live) stop() {
 
 func (l *live) endStep() {
 	l.stays(func(columns []column) string { return l.row(columns, &l.step) })
-	l.stream.tell(streamed{Event: "step", Run: l.dir, Step: stepOf(&l.step, &l.busy)})
+	l.stream.tell(streamed{Event: "step", Run: l.dir, Step: stepOf(&l.step, &l.failed, &l.busy)})
 	l.step = tally{}
 	l.busy.next()
 }
@@ -194,8 +195,22 @@ func (l *live) plain() {
 	l.told = time.Now()
 	left, share := l.course.left(l.told)
 	l.stays(func(columns []column) string {
-		return fmt.Sprintf("%s  %3.0f%%, %s left", l.row(columns, &l.second), 100*share, screen.Clock(left))
+		text := fmt.Sprintf("%s  %3.0f%%, %s left", l.row(columns, &l.second), 100*share, screen.Clock(left))
+		if worse := l.worse(); worse != "" {
+			text += "; " + worse
+		}
+		return text
 	})
+}
+
+// worse says how many operations failed in the last second, "" unless it was worse
+// than the step so far.
+func (l *live) worse() string {
+	failed, all, worse := l.failed.Worse()
+	if !worse {
+		return ""
+	}
+	return fmt.Sprintf("last second: %d of %d operations failed", failed, all)
 }
 
 // print writes for people to see. A lost terminal must not end the run, so an

@@ -36,6 +36,7 @@ type course struct {
 // A series is the runs of a campaign around one of them. The zero value is a
 // run that stands alone.
 type series struct {
+	dir       string // of the campaign
 	run, runs int
 	spent     time.Duration // by the runs before
 	ahead     time.Duration // for the runs after, as far as that is known

@@ -25,6 +25,9 @@ func (l *live) draw(columns int) []string {
 			rows = append(rows, l.look.Paint(screen.Faint, head))
 		}
 		rows = append(rows, l.row(shown, &l.second))
+		if worse := l.worse(); worse != "" {
+			rows = append(rows, " "+l.look.Paint(screen.Red, worse))
+		}
 	}
 	if spark := l.spark(wide); spark != "" {
 		rows = append(rows, spark)

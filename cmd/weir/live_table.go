@@ -52,7 +52,7 @@ func usualTable() []column {
 		{"p50", 9, 3, func(_ *live, t *tally) string { return t.quantile(.5) }},
 		{"p95", 9, 6, func(_ *live, t *tally) string { return t.quantile(.95) }},
 		{"p99", 9, 1, func(_ *live, t *tally) string { return t.quantile(.99) }},
-		{"errors", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.wrong) }},
+		{"errors", 7, 1, func(l *live, _ *tally) string { return failures(l.failed.Count()) }},
 		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
 		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
 	}
@@ -73,10 +73,18 @@ func jobTable() []column {
 		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
 		{"p99", 9, 6, func(_ *live, t *tally) string { return t.quantile(.99) }},
 		{"done", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.jobs.done) }},
-		{"lost", 6, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.jobs.lost) }},
+		{"lost", 6, 0, func(l *live, _ *tally) string { return failures(l.failed.Lost()) }},
 		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
 		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
 	}
+}
+
+// failures is a number of failures that fits a narrow column.
+func failures(n int64) string {
+	if n < 1_000_000 {
+		return fmt.Sprint(n)
+	}
+	return unit.Count(float64(n))
 }
 
 // header is the table's first line.
@@ -93,7 +101,7 @@ func (l *live) row(columns []column, t *tally) string {
 	var b strings.Builder
 	for _, c := range columns {
 		text := fmt.Sprintf("%*s", c.width, c.cell(l, t))
-		if c.head == "errors" && t.wrong > 0 || c.head == "lost" && t.jobs.lost > 0 {
+		if c.head == "errors" && l.failed.Count() > 0 || c.head == "lost" && l.failed.Lost() > 0 {
 			text = l.look.Paint(screen.Red, text)
 		}
 		b.WriteString(text)

@@ -80,7 +80,7 @@ func TestHangup(t *testing.T) {
 		"--clients", "1,2", "--hold", "30s", "--set", "workload.think=10ms", "--out", dir)
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGHUP)
-	if code, said := p.ended(); code != exitFine && code != exitInvalid {
+	if code, said := p.ended(); code != exitHangup {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	empty(t, target)
@@ -155,4 +155,46 @@ func TestCourse(t *testing.T) {
 		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Done: 90})
 		tell("0:32 left") // a tenth of the operations is left
 	})
+}
+
+// Errors of a step stay in sight: those of its ramp, of seconds before the last one,
+// and in lines of files as in rows that move.
+func TestErrorsOfTheStepAreShown(t *testing.T) {
+	var out bytes.Buffer
+	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Hold: unit.Duration(time.Minute)}, {Number: 2, Clients: 8}}}
+	l := newLive(t.Context(), &out, plan, series{})
+	begin := time.Unix(1e9, 0)
+	second := func(n, step int, phase string, done, failed int64) {
+		v := &measure.Interval{Start: begin.Add(time.Duration(n) * time.Second), Seconds: 1, Step: step, Phase: phase, Clients: 4, Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}
+		if err := l.Interval(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	errorsShown := func() string {
+		for _, c := range usualTable() {
+			if c.head == "errors" {
+				return c.cell(l, &l.second)
+			}
+		}
+		return ""
+	}
+	second(0, 1, measure.Ramp, 0, 40_000)
+	second(1, 1, measure.Hold, 0, 6_807)
+	second(2, 1, measure.Hold, 500, 0)
+	second(3, 1, measure.Hold, 500, 0)
+	if got := errorsShown(); got != "46807" || l.worse() != "" {
+		t.Errorf("%s errors are shown, and %q", got, l.worse())
+	}
+	if s := stepOf(&l.step, &l.failed, &l.busy); s.Errors != 6_807 || s.Failed != 46_807 {
+		t.Errorf("the stream has %d errors, %d of all phases", s.Errors, s.Failed)
+	}
+	second(4, 2, measure.Hold, 900, 0)
+	second(5, 2, measure.Hold, 10, 20)
+	if got := errorsShown(); got != "20" || l.worse() == "" {
+		t.Errorf("%s errors are shown of the next step, and %q", got, l.worse())
+	}
+	l.stop()
+	if !strings.Contains(out.String(), "46807") {
+		t.Errorf("the step's line does not have its errors:\n%s", out.String())
+	}
 }

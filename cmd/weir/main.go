@@ -4,12 +4,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"weir/internal/screen"
@@ -21,7 +19,7 @@ func main() {
 		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 		return c
 	}
-	os.Exit(run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals))
+	os.Exit(int(run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals)))
 }
 
 // A signalSource begins to catch the signals that end a program. A command that
@@ -45,33 +43,8 @@ type streams struct {
 	stream   *stream // what programs are told; nil: nothing
 }
 
-// Exit codes.
-const (
-	exitFine    = 0
-	exitError   = 1
-	exitUsage   = 2
-	exitMissed  = 3 // ran, but a stated threshold was not met
-	exitInvalid = 4 // ran, but the result is invalid
-)
-
-// An exit is an error with its exit code. A nil err, which has been told
-// already, has no text.
-type exit struct {
-	code int
-	err  error
-}
-
-func (e exit) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exit) Unwrap() error { return e.err }
-
 // run is the whole command: arguments in, exit code out.
-func run(ctx context.Context, args []string, s streams, signals signalSource) int {
+func run(ctx context.Context, args []string, s streams, signals signalSource) exitCode {
 	to := screen.New(s.err)
 	s.err, s.out = to, to.Beside(s.out)
 	root := newRoot(s, signals)
@@ -85,14 +58,4 @@ func run(ctx context.Context, args []string, s streams, signals signalSource) in
 		_, _ = fmt.Fprintf(s.err, "weir: %s\n", plain(text)) // where else could it be told?
 	}
 	return code
-}
-
-// outcome is what is still to be told of err, and its exit code.
-func outcome(err error) (text string, code int) {
-	code = exitError
-	var e exit
-	if errors.As(err, &e) {
-		code = e.code
-	}
-	return strings.TrimSpace(err.Error()), code
 }

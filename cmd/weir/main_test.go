@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), ".weir-") { // as it travels with Slurm
 		os.Args[0] = "weir"
 	}
-	testscript.Main(m, map[string]func(){"weir": main})
+	testscript.Main(m, map[string]func(){"weir": main, "rigserver": rigServer})
 }
 
 func TestScript(t *testing.T) {
@@ -59,7 +59,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec("weir", args...)
 	var exited *exec.ExitError
-	invalid := errors.As(err, &exited) && exited.ExitCode() == exitInvalid
+	invalid := errors.As(err, &exited) && exitCode(exited.ExitCode()) == exitInvalid
 	if err != nil && !invalid {
 		ts.Fatalf("weir %v: %v", args, err)
 	}

@@ -63,15 +63,13 @@ func manDate() (string, error) {
 
 // manual is what the pages say beside the commands' help.
 func manual(root *cobra.Command, date string) *man.Manual {
+	var exits []man.Item
+	for _, c := range exitCodes() {
+		exits = append(exits, man.Item{Name: fmt.Sprint(int(c.code)), Text: c.means})
+	}
 	return &man.Manual{
 		Root: root, Version: "weir " + version(), Date: date,
-		Exit: []man.Item{
-			{Name: "0", Text: "All went well."},
-			{Name: "1", Text: "An error, which standard error tells."},
-			{Name: "2", Text: "A wrong call, or a mistake in a scenario."},
-			{Name: "3", Text: "It ran, but a threshold that was stated was not met."},
-			{Name: "4", Text: "It ran, but the result is invalid: the report says why."},
-		},
+		Exit: exits,
 		Env: []man.Item{
 			{Name: "NO_COLOR", Text: "If it is set, nothing is colored."},
 			{Name: "TERM", Text: "If it is dumb, nothing moves and nothing is colored."},

@@ -18,6 +18,7 @@ import (
 func mergeCommand(s streams) *cobra.Command {
 	var out string
 	var asJSON bool
+	var on failOn
 	c := &cobra.Command{
 		Use:   "merge RUN|RUN.tar.gz|FOLDER ...",
 		Short: "Make one run of several that were recorded apart, at the same time",
@@ -37,11 +38,12 @@ twice is refused, and so are runs of different plans.`,
 			if err := mergeRuns(args, dir, s); err != nil {
 				return err
 			}
-			return conclude(dir, asJSON, s)
+			return conclude(dir, asJSON, on, s)
 		},
 	}
 	outFlag(c, &out, "merged-TIME")
 	jsonFlag(c, &asJSON, jsonOfRun)
+	failOnFlag(c, &on)
 	quietFlag(c, &s.quiet)
 	return c
 }

@@ -107,7 +107,7 @@ func TestServerKilledInTheMiddle(t *testing.T) {
 	s := lab.StartNginx(t, lab.NginxConfig{})
 	fill(t, s.Data, 10, 64<<10)
 	dir := filepath.Join(t.TempDir(), "run")
-	ended := make(chan int, 1)
+	ended := make(chan exitCode, 1)
 	go func() {
 		code, said := weir(t, "run", "-q", "--out", dir, "--target", s.URL, "--clients", "4,4", "--hold", "5s", "--set", "load.ramp=100ms", "--set", "load.settle=500ms")
 		t.Log(said)

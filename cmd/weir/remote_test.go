@@ -147,7 +147,7 @@ func TestInterruptedWorkersGoHome(t *testing.T) {
 	untilHeld(t, r.run(), 1)
 	p.send(t, os.Interrupt)
 	code, said := p.ended()
-	if code != exitFine && code != exitInvalid || !strings.Contains(said, "finish was asked for") {
+	if code != exitInterrupt {
 		t.Errorf("exit code %d\n%s", code, said)
 	}
 	if f := findings(t, r.run()); len(f.Curve) != 1 || f.Curve[0].Done == 0 {
@@ -261,7 +261,7 @@ func TestRunApart(t *testing.T) {
 				p.send(t, os.Interrupt)
 			}
 			code, said := p.ended()
-			if code != exitFine && code != exitInvalid && (!interrupted || code != exitMissed) || !strings.Contains(said, "merged of 3 runs that began within") {
+			if interrupted && code != exitInterrupt || !interrupted && code != exitFine && code != exitInvalid || !strings.Contains(said, "merged of 3 runs that began within") {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}
 			f := findings(t, r.run())

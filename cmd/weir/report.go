@@ -11,6 +11,7 @@ import (
 
 func reportCommand(s streams) *cobra.Command {
 	var asJSON bool
+	var on failOn
 	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "report RUN|CAMPAIGN",
@@ -33,18 +34,19 @@ nothing is removed.`,
 			if err := figures.check(c); err != nil {
 				return err
 			}
-			return reportOf(args[0], asJSON, &figures, s)
+			return reportOf(args[0], asJSON, on, &figures, s)
 		},
 	}
 	figuresFlags(c, &figures)
 	jsonFlag(c, &asJSON, jsonOfMaybe)
+	failOnFlag(c, &on)
 	quietFlag(c, &s.quiet)
 	return c
 }
 
 // reportOf analyses what is in dir, draws it if a folder for figures is named,
 // and says what it showed.
-func reportOf(dir string, asJSON bool, figures *figureFlags, s streams) error {
+func reportOf(dir string, asJSON bool, on failOn, figures *figureFlags, s streams) error {
 	if campaign.Is(dir) {
 		c, err := campaign.Read(dir)
 		if err == nil && figures.dir != "" {
@@ -53,7 +55,8 @@ func reportOf(dir string, asJSON bool, figures *figureFlags, s streams) error {
 		if err != nil {
 			return err
 		}
-		return concludeCampaign(dir, c, asJSON, s)
+		status, err := concludeCampaign(dir, c, asJSON, s)
+		return errors.Join(err, on.status(status))
 	}
 	found, series, err := analyzeBoth(dir, s)
 	if err != nil {
@@ -62,5 +65,5 @@ func reportOf(dir string, asJSON bool, figures *figureFlags, s streams) error {
 	if figures.dir != "" {
 		err = figures.write(gallery.OfRun(found, series, version()), s)
 	}
-	return errors.Join(err, show(dir, found, asJSON, s))
+	return errors.Join(err, show(dir, found, asJSON, on, s))
 }

@@ -62,7 +62,7 @@ func resumeRun(in interrupts, dir string, f runFlags, s streams) error {
 		if err := r.resumed.refuse(); err != nil {
 			return exit{exitUsage, fmt.Errorf("%s: %w", dir, err)}
 		}
-		return r.run(dir, func() error { return conclude(dir, f.json, s) })
+		return r.run(dir, func() error { return conclude(dir, f.json, f.failOn, s) })
 	})
 }
 
@@ -106,7 +106,7 @@ func (run *resumed) over() error {
 // hanging tells whether workers may still wait to be told that the run is over,
 // with reports that nobody has taken: it was killed before it ended.
 func (run *resumed) hanging() bool {
-	if run.run.Plan.On.Batch == "" || run.progress.Ended != "" {
+	if run.run.Plan.On.Batch == "" || run.progress.Ended != nil {
 		return false
 	}
 	state, err := stateDir(run.run.About.Run)

@@ -23,8 +23,7 @@ func newRoot(s streams, signals signalSource) *cobra.Command {
 sides, and says what it saw: a curve with intervals, a verdict, and whether it
 can be believed. It also moves datasets between sites, and verifies each file.
 
-Exit codes: 0 fine, 1 error, 2 usage, 3 a threshold was not met or files are
-missing, 4 the result is invalid.`,
+weir help exit-codes lists the exit codes.`,
 		Example: `  weir run                                            # the built-in server, half a minute
   weir run --target davs://se.example.org/data --clients 1,10,100 --hold 10s
   weir run scenario.yaml --set load.hold=30s
@@ -67,7 +66,7 @@ missing, 4 the result is invalid.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals), partCommand(s, signals), keeperCommand(s, signals), moverCommand(s, signals), glanceCommand(s, signals))
+	root.AddCommand(exitCodesTopic(), schemaCommand(s), versionCommand(s), manCommand(s), workerCommand(s, signals), partCommand(s, signals), keeperCommand(s, signals), moverCommand(s, signals), glanceCommand(s, signals))
 	usage(root)
 	complete(root)
 	return root

@@ -25,7 +25,8 @@ A scenario with repeat or matrix, or several scenarios, are a campaign: many run
 in blocks that have each variant once, in a folder of their own, compared at the
 end. --resume goes on with a run or a campaign that was broken off.
 
-Ctrl-C ends the run early and still reports; a second one stops at once.`,
+Ctrl-C ends the run early and still reports (exit code 130); a second one stops
+at once. weir help exit-codes lists the exit codes.`,
 		Example: `  weir run
   weir run --target http://127.0.0.1:8080/data --clients 1,10,100 --hold 10s
   weir run --target file:///scratch --set workload.kind=write --set workload.size=1MiB --set load.clients=4

@@ -186,7 +186,7 @@ func TestStagedJobsInterrupted(t *testing.T) {
 	before := done()
 	waitFor(t, func() bool { return done() > before+1 })
 	p.send(t, os.Interrupt)
-	if code, said := p.ended(); code != exitFine && code != exitInvalid {
+	if code, said := p.ended(); code != exitInterrupt {
 		t.Errorf("exit code %d\n%s", code, said)
 	}
 	if c := findings(t, dir).Curve[0]; c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] > 0 {

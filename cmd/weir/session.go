@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"weir/analysis"
@@ -60,7 +61,7 @@ func runScenario(in interrupts, sc *scenario.Scenario, f runFlags, s streams) er
 	}
 	dir := outDir(f.out, plan.Name, time.Now())
 	f.page.show(dir)
-	return newSession(in, plan, f, s).run(dir, func() error { return conclude(dir, f.json, s) })
+	return newSession(in, plan, f, s).run(dir, func() error { return conclude(dir, f.json, f.failOn, s) })
 }
 
 // run measures what the plan says into dir, which is new or that of the run that
@@ -141,7 +142,6 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, r.out.Close()) }()
-	linkLatest(dir)
 	manifest, err := results.OpenManifest(dir)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	defer func() { err = errors.Join(err, manifest.Close()) }()
 	r.config = engine.Config{
 		Plan: r.plan, Service: service, Folder: runFolder(r.out.About()),
-		Manifest: manifest, Scratch: r.copies.path(), Finish: r.in.finish.Done(),
+		Manifest: manifest, Scratch: r.copies.path(), Finish: r.in.finish.Done(), Why: r.in.ending,
 	}
 	to := r.err
 	if r.quiet {
@@ -169,7 +169,19 @@ func (r *session) measure(ctx context.Context, dir string, processes int) (err e
 	if err = r.ready(manifest); err == nil {
 		err = r.drive(ctx, dir, processes)
 	}
+	if err != nil && !r.loaded && r.resumed == nil {
+		err = errors.Join(err, r.unloaded(err))
+	}
 	return errors.Join(err, r.clean(manifest))
+}
+
+// unloaded notes in the run directory why the load never began.
+func (r *session) unloaded(err error) error {
+	end := measure.Broken(fmt.Errorf("before the load began: %w", err))
+	if why := r.in.ending(); r.in.finish.Err() != nil {
+		end.Outcome, end.Reason = why.Outcome, why.Reason
+	}
+	return r.out.Event(end.Event(time.Now(), 0))
 }
 
 // ready does what comes before the load.
@@ -240,14 +252,15 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 	if err != nil {
 		return err
 	}
-	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch, links: r.links}
+	r.config.Sink = &tee{out: r.out, live: r.live, watch: watch, links: r.links, begins: r.begins(dir)}
 	r.links.watched(both{r.out, r.live, r.find})
 	defer r.links.watched(nil)
 	if g := analysis.NewGate(r.ahead()); g != nil {
 		finish, stop := context.WithCancel(r.in.finish)
 		defer stop()
-		r.config.Finish = finish.Done()
-		r.config.Sink = &gated{Sink: r.config.Sink, gate: g, finish: finish, stop: stop}
+		gate := &gated{Sink: r.config.Sink, gate: g, finish: finish, stop: stop}
+		r.config.Finish, r.config.Sink = finish.Done(), gate
+		r.config.Why = func() measure.Ending { return gate.ending(r.in) }
 	}
 	if begins(r.plan) && r.resumed == nil {
 		if err := r.tell("run", "the first step begins at "+r.plan.Steps[0].Begin.Local().Format("15:04:05")); err != nil {
@@ -267,6 +280,15 @@ func (r *session) drive(ctx context.Context, dir string, processes int) error {
 		err = nil // what was asked for; the run's end event tells it
 	}
 	return errors.Join(err, watch.Stop())
+}
+
+// begins is what is done when the load begins: from then on runs/latest leads to
+// the run, or to the campaign that it is of.
+func (r *session) begins(dir string) func() {
+	if r.of.dir != "" {
+		dir = r.of.dir
+	}
+	return sync.OnceFunc(func() { linkLatest(dir) })
 }
 
 // tell writes an event of a kind, and shows it to who looks on.

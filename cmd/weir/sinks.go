@@ -30,6 +30,8 @@ type tee struct {
 	live  *live
 	watch *monitor.Watch
 	links *links // nil: none are emulated
+
+	begins func() // called with each step
 }
 
 // Interval implements measure.Sink.
@@ -40,6 +42,7 @@ func (t *tee) Interval(v *measure.Interval) error {
 // Event implements measure.Sink.
 func (t *tee) Event(e measure.Event) error {
 	if e.Kind == "step" {
+		t.begins()
 		t.links.begin(e.Step)
 		t.watch.SetStep(e.Step)
 	}

@@ -49,6 +49,7 @@ type streamedStep struct {
 	Moved      int64               `json:"moved_bytes"`
 	Done       int64               `json:"done"`
 	Errors     int64               `json:"errors"`
+	Failed     int64               `json:"errors_all_phases"` // those of ramp, settle and drain included
 	Latency    *analysis.Quantiles `json:"latency_seconds"`  // nil: nothing ended well
 	Server     *float64            `json:"server_cpu_ratio"` // of the busiest host's cores, by the server's processes; nil: unknown
 	Client     *float64            `json:"client_cpu_ratio"`
@@ -85,10 +86,10 @@ func (s *stream) end(err error) error {
 }
 
 // stepOf is what the step of t gave.
-func stepOf(t *tally, b *busy) *streamedStep {
+func stepOf(t *tally, failed *measure.Failures, b *busy) *streamedStep {
 	s := &streamedStep{
 		Step: t.step, Hold: t.seconds, Clients: t.clients, Throughput: t.throughput(), Operations: t.rate(),
-		Moved: t.moved, Done: t.done, Errors: t.wrong, Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
+		Moved: t.moved, Done: t.done, Errors: t.wrong, Failed: failed.Count(), Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
 		Latency: analysis.QuantilesOf(&t.latency),
 	}
 	if j := &t.jobs; j.running > 0 || j.begun > 0 {

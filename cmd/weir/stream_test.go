@@ -18,7 +18,7 @@ import (
 )
 
 // said calls weir in this process and returns what it wrote where.
-func said(t *testing.T, args ...string) (code int, out, err string) {
+func said(t *testing.T, args ...string) (code exitCode, out, err string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code = run(t.Context(), args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}, nil)
@@ -179,7 +179,7 @@ func TestHangingReaders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	readOut, out := io.Pipe()
 	readErr, said := io.Pipe()
-	ended := make(chan int, 1)
+	ended := make(chan exitCode, 1)
 	go func() {
 		ended <- run(t.Context(), []string{
 			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}",

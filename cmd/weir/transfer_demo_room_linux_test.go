@@ -34,7 +34,7 @@ func TestDemoRoom(t *testing.T) {
 	if err := os.WriteFile(file, []byte(roomy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	begin := func(args ...string) (int, string) {
+	begin := func(args ...string) (exitCode, string) {
 		return started(t, append([]string{"transfer", "demo", file, "--dir", dir}, args...)...).ended()
 	}
 	code, said := begin("--dir", "B="+small)

@@ -79,12 +79,12 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 }
 
 // heap calls the command, and fails the test unless its heap stayed small.
-func (r *moving) heap(code int, args ...string) {
+func (r *moving) heap(code exitCode, args ...string) {
 	r.t.Helper()
 	cmd := exec.CommandContext(r.t.Context(), "weir", args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = append(r.Env(), "GODEBUG=gctrace=1"), &stdout, &stderr, r.Dir()
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != code {
+	if err := cmd.Run(); exitCode(cmd.ProcessState.ExitCode()) != code {
 		r.t.Errorf("weir %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	most, times := 0, 0

@@ -62,7 +62,7 @@ func logsIn(dir string) string {
 
 // weir calls the command as a user would, and returns its exit code and what it
 // said.
-func (r *moving) weir(args ...string) (code int, out, said string) {
+func (r *moving) weir(args ...string) (code exitCode, out, said string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
@@ -74,12 +74,12 @@ func (r *moving) weir(args ...string) (code int, out, said string) {
 	if err != nil && !errors.As(err, &exited) {
 		r.t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+	return exitCode(cmd.ProcessState.ExitCode()), stdout.String(), stderr.String()
 }
 
 // wants calls the command and fails the test unless it ends with the code and
 // says all of the words.
-func (r *moving) wants(code int, args []string, words ...string) string {
+func (r *moving) wants(code exitCode, args []string, words ...string) string {
 	r.t.Helper()
 	got, out, said := r.weir(args...)
 	if got != code {
@@ -507,7 +507,7 @@ func TestInterruptOfWaiting(t *testing.T) {
 	waitFor(t, func() bool { return strings.Contains(out.String(), "weir transfer approve 1") })
 	p.send(t, os.Interrupt)
 	_ = p.Wait() // its code tells
-	if p.ProcessState.ExitCode() != exitMissed || !strings.Contains(out.String(), "weir transfer show 1 --wait") {
+	if exitCode(p.ProcessState.ExitCode()) != exitInterrupt || !strings.Contains(out.String(), "weir transfer show 1 --wait") {
 		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), out.String())
 	}
 	r.wants(exitFine, words("transfer approve 1"))

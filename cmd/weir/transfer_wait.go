@@ -36,23 +36,19 @@ type waiting struct {
 // is an exit with its code unless every file is there.
 func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) error {
 	ended := signals.listen()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	left := make(chan struct{})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	go func() {
 		select {
-		case <-ended:
-			close(left)
-			cancel()
+		case by := <-ended:
+			cancel(interruption{by})
 		case <-ctx.Done():
 		}
 	}()
 	r, err := w.follow(ctx, s)
-	select {
-	case <-left:
+	if errors.Is(context.Cause(ctx), errFinishing) {
 		s.tell("\nweir: no longer waiting: request %d goes on. Wait again with: weir transfer show %d --wait; ask why it takes so long with: weir transfer explain %d; end it with: weir transfer cancel %d\n", w.id, w.id, w.id, w.id)
-		return exit{code: exitMissed}
-	default:
+		return afterSignal(ctx, nil)
 	}
 	if err != nil {
 		return err

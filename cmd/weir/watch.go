@@ -119,7 +119,7 @@ func (f *runFlags) interruptible(ctx context.Context, s streams, signals signalS
 		f.page = &livePage{page, s}
 	}
 	in, release := interruptible(ctx, signals.listen(), s.err)
-	err := do(in)
+	err := afterSignal(in.finish, do(in))
 	interrupted := in.finish.Err() != nil
 	release()
 	return f.page.end(ctx, err, interrupted, signals)

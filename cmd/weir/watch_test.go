@@ -68,7 +68,7 @@ func watchIn(t *testing.T, dir string, args ...string) *watching {
 }
 
 // end interrupts it, or waits for its own end, and returns its exit code.
-func (w *watching) end(t *testing.T, interrupt bool) (code int, said string) {
+func (w *watching) end(t *testing.T, interrupt bool) (code exitCode, said string) {
 	t.Helper()
 	if interrupt {
 		if err := w.Process.Signal(os.Interrupt); err != nil {
@@ -77,7 +77,7 @@ func (w *watching) end(t *testing.T, interrupt bool) (code int, said string) {
 	}
 	said = <-w.told
 	_ = w.Wait() // its code is returned
-	return w.ProcessState.ExitCode(), said
+	return exitCode(w.ProcessState.ExitCode()), said
 }
 
 // The page of a real run goes along with it, comes back with another server, and
@@ -180,7 +180,7 @@ func TestWatchIsInterrupted(t *testing.T) {
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() && !strings.Contains(lines.Text(), `"state":"running"`) {
 	}
-	if code, said := w.end(t, true); code != exitFine && code != exitInvalid {
+	if code, said := w.end(t, true); code != exitInterrupt {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	told := ""

@@ -50,7 +50,7 @@ func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent [
 	}
 	all = append(all, skew(parts, begin))
 	slices.SortStableFunc(all, func(a, b measure.Event) int { return a.Time.Compare(b.Time) })
-	all = append(all, measure.Event{Time: last, Kind: "end", Text: outcome(parts)})
+	all = append(all, ending(parts).Event(last, 0))
 	for _, e := range all {
 		if err := out.Event(e); err != nil {
 			return err
@@ -119,22 +119,27 @@ func skew(parts []*part, begin time.Time) measure.Event {
 	return measure.Event{Time: begin, Kind: "warning", Text: text}
 }
 
-// outcome is why the runs ended.
-func outcome(parts []*part) string {
+// ending is how the runs ended: as the one of which most may be missing, in the
+// words of all that did not come to their end.
+func ending(parts []*part) measure.Ending {
 	var why []string
+	all := measure.Completed()
 	for _, p := range parts {
-		text := "broken off: it has no end"
+		end := measure.Ending{Outcome: measure.BrokenOff, Text: "broken off: it has no end"}
 		for _, e := range p.events {
 			if e.Kind == "end" {
-				text = e.Text
+				end = e.Ending()
 			}
 		}
-		if text != measure.AllDone && !slices.Contains(why, text) {
-			why = append(why, text)
+		if end.Outcome.Worse(all.Outcome) {
+			all.Outcome, all.Reason = end.Outcome, end.Reason
+		}
+		if end.Outcome != measure.Complete && !slices.Contains(why, end.Text) {
+			why = append(why, end.Text)
 		}
 	}
-	if len(why) == 0 {
-		return measure.AllDone
+	if len(why) > 0 {
+		all.Text = strings.Join(why, "; ")
 	}
-	return strings.Join(why, "; ")
+	return all
 }

@@ -150,7 +150,7 @@ func (p *part) read() error {
 			}
 			p.steps[e.Step] = true
 		case "end":
-			p.ended, p.whole = true, e.Text == measure.AllDone
+			p.ended, p.whole = true, e.Ending().Outcome == measure.Complete
 		}
 		p.events, p.over = append(p.events, e), e.Time
 	}

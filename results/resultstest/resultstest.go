@@ -31,12 +31,15 @@ type Service struct {
 	Interval             func(*measure.Interval)                         // changes each interval before it is written; may be nil
 	Sample               func(*monitor.Sample)                           // changes each sample
 	More                 func(*measure.Interval) []*measure.Interval     // further intervals of the same second; may be nil
+	Seed                 uint64                                          // of the noise
 	Unfinished           bool                                            // no end event
 	Jobs                 *Jobs                                           // nil: clients run no jobs
 	Links                scenario.Links                                  // of the plan
 	Hosts                []scenario.Host                                 // of the plan
 	Balancer             scenario.Balancer                               // of the plan
 	MoreSamples          func(end time.Time, step int) []*monitor.Sample // further samples of the same second; may be nil
+	Event                func(now time.Time, step int) *measure.Event    // at the begin of each second; may be nil, or return nil
+	Environment          json.RawMessage                                 // of about.json; nil: a usual one
 }
 
 // Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
@@ -87,11 +90,14 @@ func (s Service) Plan() *scenario.Plan {
 func (s Service) Write(dir string) error {
 	about := results.About{Weir: "test", Go: "go", Run: "20260301-120000-abcdef", Start: Start(), Command: []string{"weir", "run", "--target", "http://store.example.org:8080/data"},
 		Clock: results.Clock{Source: "tsc", Read: 4e-8, Step: 2e-8}, Environment: json.RawMessage(`{"kernel":"6.12.0","cores":4,"congestion_control":"cubic","open_files":1048576,"port_range":[32768,60999]}`)}
+	if s.Environment != nil {
+		about.Environment = s.Environment
+	}
 	w, err := results.Create(dir, s.Plan(), about)
 	if err != nil {
 		return err
 	}
-	r := rand.New(rand.NewPCG(1, 2))
+	r := rand.New(rand.NewPCG(1+s.Seed, 2))
 	now := Start()
 	err = w.Event(measure.Event{Time: now, Kind: "run", Text: "begins"})
 	for i, n := range s.Clients {
@@ -104,6 +110,11 @@ func (s Service) Write(dir string) error {
 				phase, clients = measure.Ramp, float64(n)/2
 			case 1:
 				phase = measure.Settle
+			}
+			if s.Event != nil {
+				if e := s.Event(now, i+1); e != nil {
+					err = errors.Join(err, w.Event(*e))
+				}
 			}
 			err = errors.Join(err, s.second(w, r, now, i+1, phase, n, clients, &ended))
 			now = now.Add(time.Second)

@@ -168,7 +168,7 @@ func events(w *results.Writer, all []*taken) error {
 		list = append(list, t.failures()...)
 	}
 	slices.SortStableFunc(list, func(a, b measure.Event) int { return a.Time.Compare(b.Time) })
-	list = append(list, measure.Event{Time: all[len(all)-1].end, Kind: "end", Text: measure.AllDone})
+	list = append(list, measure.Completed().Event(all[len(all)-1].end, 0))
 	for _, e := range list {
 		if err := w.Event(e); err != nil {
 			return err

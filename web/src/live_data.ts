@@ -73,6 +73,7 @@ export interface Step {
   moved: number;
   done: number;
   errors: number;
+  failing?: number;
   p50?: number;
   p90?: number;
   p99?: number;
@@ -112,6 +113,7 @@ export interface Found {
   verdict: string;
   search?: string;
   checks: { name: string; status: string; detail: string }[] | null;
+  notes: { check: string; text: string }[] | null;
   warnings: string[] | null;
   steps: FoundStep[] | null;
   bottleneck: { resource: string; host: string; from: number; evidence: string[] }[] | null;

@@ -186,7 +186,7 @@ export class Page {
       const head = el("summary", "", b.resource === "none" ? "No limit was found" : `Limit ${from}: ${b.resource}${b.host ? ", " + b.host : ""}`);
       return el("details", "", "", head, el("p", "meta", (b.evidence ?? []).join(" ")));
     }));
-    list(this.checks, [...(f?.checks ?? []).map((c): [string, string, string] => [c.status, c.status, c.name + ": " + c.detail]), ...(f?.warnings ?? []).map((w): [string, string, string] => ["warn", "note", w])]);
+    list(this.checks, [...(f?.checks ?? []).map((c): [string, string, string] => [c.status, c.status, c.name + ": " + c.detail]), ...(f?.notes ?? []).map((n): [string, string, string] => ["skipped", "not checked", n.check + ": " + n.text]), ...(f?.warnings ?? []).map((w): [string, string, string] => ["warn", "note", w])]);
     this.checked.hidden = !f?.checks?.length;
     const [first, ...rest] = f?.curve ?? [];
     this.curve.show([first ?? null]);

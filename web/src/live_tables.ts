@@ -20,12 +20,14 @@ export function steps(d: Data): Cell[][] {
     const per = (n: number): number => (s.held > 0 ? n / s.held : 0);
     const show = payload ? bits : (x: number): string => count(x) + "/s";
     const notes = [f?.best ? (d.found?.final ? "best" : "best so far") : "", f && f.steady === false ? "not steady" : "", s.broken ? "broken off, held again" : ""].filter((t) => t !== "");
-    if (s.step === d.now?.step && d.now.state === "running") notes.unshift("now");
+    const now = s.step === d.now?.step && d.now.state === "running";
+    if (now) notes.unshift("now");
+    const failing = now && s.failing ? `, ${percent(s.failing)} in the last second` : "";
     return [
       cell(String(s.step)), cell(s.rate ? count(s.rate) + "/s" : count(s.clients)), cell(s.held > 0 ? bits(per(s.moved)) : "–"),
       cell(f?.low != null && f.high != null ? show(f.low) + " to " + show(f.high) : "–"),
       cell(s.held > 0 ? count(per(s.done)) + "/s" : "–"), cell(known(s.p50, seconds)), cell(known(s.p90, seconds)), cell(known(s.p99, seconds)),
-      cell(count(s.errors)), cell(known(f?.server, percent)), cell(known(f?.client, percent)),
+      cell(count(s.errors) + failing), cell(known(f?.server, percent)), cell(known(f?.client, percent)),
       cell(seconds(s.held) + (s.planned > 0 ? " of " + seconds(s.planned) : "")), word(notes.join(", ")),
     ].map((c) => ({ ...c, strong: !!f?.best }));
   });

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/measure"
+	"weir/results"
+)
+
+// Whatever measures and is ended by a signal exits with that signal's code, has
+// written its report and keeps what it measured.
+func TestSignalsAreExitCodes(t *testing.T) {
+	t.Parallel()
+	load := []string{"--hold", "10m", "--set", "workload.think=5ms", "--set", "load.ramp=0s", "--set", "load.settle=0s"}
+	simulated := []string{"--target", "simulated://x?servers=2&service=5ms&files=9x1KiB"}
+	for name, c := range map[string]struct {
+		args   []string
+		run    string // directory of the run that is interrupted, below the one that is named
+		signal syscall.Signal
+		twice  bool
+		code   exitCode
+	}{
+		"run, SIGINT":       {args: []string{"run", "--clients", "1,2"}, signal: syscall.SIGINT, code: exitInterrupt},
+		"run, SIGTERM":      {args: []string{"run", "--clients", "1,2"}, signal: syscall.SIGTERM, code: exitTerminated},
+		"run, twice":        {args: []string{"run", "--clients", "1,2"}, signal: syscall.SIGINT, twice: true, code: exitInterrupt},
+		"several processes": {args: []string{"run", "--clients", "2", "--processes", "2"}, signal: syscall.SIGTERM, code: exitTerminated},
+		"workers":           {args: []string{"run", "--on", "local", "--workers", "2", "--clients", "2"}, signal: syscall.SIGTERM, code: exitTerminated},
+		"find":              {args: []string{"find", peaked, "--hold", "1s"}, signal: syscall.SIGTERM, code: exitTerminated},
+		"campaign":          {args: append([]string{"run", "--repeat", "3", "--clients", "1"}, simulated...), run: "001-a", signal: syscall.SIGTERM, code: exitTerminated},
+		"threshold":         {args: append([]string{"run", "--clients", "1,2", "--set", "thresholds=[rate > 1000000/s at 1 client]"}, simulated...), signal: syscall.SIGINT, code: exitInterrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := filepath.Join(t.TempDir(), "run")
+			dir := filepath.Join(folder, c.run)
+			if c.args[0] == "run" {
+				c.args = append(c.args, load...)
+			}
+			p := started(t, append(c.args, "--out", folder)...)
+			untilHeld(t, dir, 1)
+			p.send(t, c.signal)
+			if c.twice {
+				p.send(t, c.signal)
+			}
+			code, said := p.ended()
+			if code != c.code {
+				t.Errorf("exit code %d, want %d\n%s", code, c.code, said)
+			}
+			if _, err := os.Stat(filepath.Join(dir, results.ReportFile)); err != nil {
+				t.Error(err)
+			}
+			f := findings(t, dir)
+			if f.Ending == nil || f.Ending.Outcome != measure.Interrupted || len(f.Curve) == 0 || f.Curve[0].Done == 0 {
+				t.Errorf("it ended by %+v, with the curve %+v", f.Ending, f.Curve)
+			}
+			if want := (interruption{c.signal}).name(); f.Ending != nil && f.Ending.Reason != want {
+				t.Errorf("it was ended by %s, want %s", f.Ending.Reason, want)
+			}
+		})
+	}
+}
+
+// A resumed run that is interrupted again exits as the first one.
+func TestResumedAndInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	p := started(t, "run", "--target", "simulated://x?servers=2&service=5ms&files=9x1KiB", "--clients", "1,2", "--hold", "10m", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--out", dir)
+	untilHeld(t, dir, 1)
+	p.send(t, syscall.SIGINT)
+	if code, said := p.ended(); code != exitInterrupt {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	p = started(t, "run", "--resume", dir)
+	untilHeld(t, dir, 3) // numbers of what is left are new ones
+	p.send(t, syscall.SIGTERM)
+	if code, said := p.ended(); code != exitTerminated {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if f := findings(t, dir); f.Ending == nil || f.Ending.Reason != "SIGTERM" {
+		t.Errorf("it ended by %+v", f.Ending)
+	}
+}
+
+// servedUntilKilled starts weir serve as a process of its own.
+func servedUntilKilled(t *testing.T) (url string, p *exec.Cmd) {
+	t.Helper()
+	p = exec.CommandContext(t.Context(), "weir", "serve", "--synthetic", "20x16KiB", "--listen", "127.0.0.1:0")
+	out, err := p.StdoutPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.TrimPrefix(line, "serving ")), p
+}
+
+// A service that is killed for good ends the run by the rule that the plan has for
+// that, with its own exit code, also where a threshold is not met or the result is invalid.
+func TestRulesThatEndARun(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]string{
+		"stop.error_ratio": "stop.error_ratio=0.5",
+		"thresholds":       "thresholds=[error_ratio < 50% or stop]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, server := servedUntilKilled(t)
+			dir := filepath.Join(t.TempDir(), "run")
+			p := started(t, "run", "--target", url, "--clients", "20,20", "--hold", "10m", "--set", "load.ramp=0s", "--set", "load.settle=0s", "--set", "workload.think=200ms", "--set", rule, "--out", dir)
+			untilHeld(t, dir, 1)
+			if err := server.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if code, said := p.ended(); code != exitStopped {
+				t.Errorf("exit code %d\n%s", code, said)
+			}
+			f := findings(t, dir)
+			if f.Ending == nil || f.Ending.Outcome != measure.StoppedByRule || f.Ending.Reason != name {
+				t.Errorf("it ended by %+v", f.Ending)
+			}
+			if code, _ := weir(t, "report", dir); code != exitStopped {
+				t.Errorf("the report's exit code is %d", code)
+			}
+		})
+	}
+}
+
+// A run that fails before it measured leaves runs/latest where it was, and notes why.
+func TestLatestIsTheLastThatMeasured(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	short := []string{"run", "--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=0s"}
+	latest := func() string {
+		to, _ := os.Readlink(filepath.Join(dir, "runs", "latest")) // there may be none
+		return to
+	}
+	broken := func(args ...string) {
+		t.Helper()
+		before := latest()
+		if code, said := start(t, dir, "weir", append([]string{"run", "--target", "http://127.0.0.1:1/"}, args...)...).ended(); code != exitError {
+			t.Fatalf("exit code %d\n%s", code, said)
+		}
+		if now := latest(); now != before {
+			t.Errorf("runs/latest went from %q to %q", before, now)
+		}
+	}
+	broken()
+	runs, err := filepath.Glob(filepath.Join(dir, "runs", "127*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	run, err := results.Open(runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end, err := run.Ending(); err != nil || end == nil || end.Outcome != measure.BrokenOff || !strings.Contains(end.Text, "refused") {
+		t.Errorf("it notes %+v, %v", end, err)
+	}
+	start(t, dir, "weir", short...).ended()
+	if now := latest(); !strings.HasPrefix(now, "x-") {
+		t.Errorf("runs/latest is %q after a run that measured", now)
+	}
+	broken()
+	broken("--repeat", "2")
+	start(t, dir, "weir", append(short, "--repeat", "2", "--set", "name=both")...).ended()
+	if now := latest(); !strings.HasPrefix(now, "both-") {
+		t.Errorf("runs/latest is %q after a campaign", now)
+	}
+}
+
+// --fail-on says from which state on a result fails: suspect is a run that held
+// one of two steps, invalid one that held none.
+func TestFailOn(t *testing.T) {
+	t.Parallel()
+	suspect, invalid := filepath.Join(t.TempDir(), "suspect"), filepath.Join(t.TempDir(), "invalid")
+	for _, dir := range []string{suspect, invalid} {
+		if err := os.CopyFS(dir, os.DirFS("../../results/testdata/untyped/interrupted")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(invalid, results.IntervalsFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir, on string
+		want    exitCode
+	}{
+		{suspect, "", exitFine}, {suspect, "suspect", exitInvalid}, {suspect, "invalid", exitFine}, {suspect, "never", exitFine},
+		{invalid, "", exitInvalid}, {invalid, "suspect", exitInvalid}, {invalid, "never", exitFine},
+		{suspect, "sometimes", exitUsage},
+	} {
+		args := []string{"report", c.dir}
+		if c.on != "" {
+			args = append(args, "--fail-on", c.on)
+		}
+		if code, said := weir(t, args...); code != c.want {
+			t.Errorf("%s --fail-on %s: exit code %d, want %d\n%s", filepath.Base(c.dir), c.on, code, c.want, said)
+		}
+	}
+	if f := findings(t, suspect); f.Validity.Status != "suspect" || f.Ending.Outcome != measure.Interrupted {
+		t.Errorf("%s, ended by %+v", f.Validity.Status, f.Ending)
+	}
+	for on, want := range map[string]exitCode{"suspect": exitInvalid, "invalid": exitFine} {
+		if code, said := weir(t, "compare", suspect, suspect, "--fail-on", on); code != want {
+			t.Errorf("compare --fail-on %s: exit code %d, want %d\n%s", on, code, want, said)
+		}
+	}
+}
+
+// A reader that goes away before the end, as head does, is no error of a command
+// that has measured.
+func TestReaderThatGoesAway(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "weir", "run", "-q", "--fail-on", "never", "--target", "simulated://x?service=1ms", "--clients", "1", "--hold", "1s", "--out", dir)
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = write, &said
+	if err := errors.Join(read.Close(), cmd.Start(), write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || said.String() != "" {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	findings(t, dir)
+}
+
+// A campaign has the exit code of its worst run, and a signal counts more than all.
+func TestRanksOfExitCodes(t *testing.T) {
+	for _, c := range []struct{ worse, than exitCode }{
+		{exitMissed, exitFine}, {exitInvalid, exitMissed}, {exitStopped, exitInvalid}, {exitError, exitStopped}, {exitInterrupt, exitError}, {exitTerminated, exitError},
+	} {
+		if c.worse.rank() <= c.than.rank() {
+			t.Errorf("%d does not count more than %d", c.worse, c.than)
+		}
+	}
+	r := &campaigner{}
+	for _, code := range []exitCode{exitMissed, exitStopped, exitFine, exitInvalid} {
+		r.worse(code)
+	}
+	if r.worst != exitStopped {
+		t.Errorf("the worst is %d", r.worst)
+	}
+}
+
+// The table of the docs and that of the help are the one in the code.
+func TestExitCodesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/seeing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1)
+	code, help := weir(t, "help", "exit-codes")
+	if code != exitFine || len(rows) != len(exitCodes()) {
+		t.Fatalf("exit code %d, %d rows", code, len(rows))
+	}
+	for i, c := range exitCodes() {
+		number := strconv.Itoa(int(c.code))
+		if rows[i][1] != number || strings.ReplaceAll(rows[i][2], "`", "") != c.means {
+			t.Errorf("docs/seeing.md: %q, want %s: %s", rows[i][0], number, c.means)
+		}
+		if c.code.rank() < 0 || !regexp.MustCompile(`(?m)^ +`+number+`  `).MatchString(help) {
+			t.Errorf("%d has no rank, or is not in the help:\n%s", c.code, help)
+		}
+	}
+}
+
+// Calibrate and commands that wait exit as runs do.
+func TestCalibrateTerminated(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "curl")
+	s := lab.StartNginx(t, lab.NginxConfig{})
+	dir := filepath.Join(t.TempDir(), "out")
+	p := started(t, "calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir)
+	untilHeld(t, filepath.Join(dir, "curl"), 1)
+	p.send(t, syscall.SIGTERM)
+	ended := time.Now()
+	if code, said := p.ended(); code != exitTerminated {
+		t.Errorf("exit code %d after %v\n%s", code, time.Since(ended), said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "calibration.json")); err != nil {
+		t.Error(err)
+	}
+}

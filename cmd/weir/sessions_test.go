@@ -1,0 +1,35 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A server that closes each connection, as those of HTTP/1.0 do, keeps no session,
+// and the report does not claim that it does.
+func TestSessionsThatAreNotKept(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 4, 4<<10)
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte("data-00.dat\ndata-01.dat\ndata-02.dat\ndata-03.dat\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, keeps := range []bool{true, false} {
+		s := httptest.NewUnstartedServer(http.FileServer(http.Dir(data)))
+		s.Config.SetKeepAlivesEnabled(keeps)
+		s.Start()
+		f := measureFor(t, "--target", s.URL, "--clients", "2", "--hold", "1s", "--set", "load.ramp=0s", "--set", "load.settle=200ms", "--set", "files.list="+list, "--set", "workload.think=5ms")
+		s.Close()
+		if f.Sessions == nil || keeps != (*f.Sessions < 0.05) || !keeps && (*f.Sessions < 0.9 || *f.Sessions > 1.1) {
+			t.Errorf("connections are kept: %v, and %v sessions were made per operation", keeps, f.Sessions)
+		}
+		if strings.Contains(f.Work, "session kept,") != keeps {
+			t.Errorf("connections are kept: %v, and the report says %q", keeps, f.Work)
+		}
+	}
+}

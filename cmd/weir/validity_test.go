@@ -1,0 +1,54 @@
+package main
+
+import (
+	"testing"
+
+	"weir/analysis"
+	"weir/lab"
+)
+
+// Healthy servers raise no alarm of the checks that a busy machine cannot
+// disturb, whatever clients do, and however much of it is checked: what checks
+// read back, and what the server reads for checksums, is known traffic.
+func TestHealthyServersRaiseNoAlarm(t *testing.T) {
+	t.Parallel()
+	targets := map[string]func(*testing.T) string{
+		"nginx":            func(t *testing.T) string { return lab.StartNginx(t, lab.NginxConfig{Workers: 2}).URL },
+		"xrootd":           func(t *testing.T) string { return lab.StartXRootD(t, lab.XRootDConfig{}).URLs["root"] },
+		"xrootd over http": func(t *testing.T) string { return lab.StartXRootD(t, lab.XRootDConfig{}).URLs["http"] },
+		"built-in":         func(*testing.T) string { return "built-in" },
+	}
+	loads := map[string][]string{
+		"reads":  {"files.make={count: 20, size: 1MiB}", "workload.verify=10%"},
+		"writes": {"workload={kind: write, size: 1MiB, verify: 100%}"},
+		"parts":  {"files.make={count: 5, size: 1MiB}", "workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%}"},
+		"mix":    {"files.make={count: 20, size: 64KiB}", "workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%}"},
+	}
+	for server, start := range targets {
+		target := start(t)
+		for load, sets := range loads {
+			t.Run(server+" "+load, func(t *testing.T) {
+				args := []string{"--target", target, "--clients", "4", "--hold", "3s", "--set", "load.ramp=100ms", "--set", "load.settle=200ms"}
+				for _, set := range sets {
+					args = append(args, "--set", set)
+				}
+				f := measureFor(t, args...)
+				for _, name := range []string{"data", "errors", "verification", "both ends agree", "monitoring"} {
+					if state, detail := status(f, name); state == analysis.Warn || state == analysis.Fail {
+						t.Errorf("%s: %s (%s)", name, state, detail)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Six operations are too few to rely on.
+func TestSixOperationsAreNotValid(t *testing.T) {
+	t.Parallel()
+	f := measureFor(t, "--target", "simulated://x?servers=1&service=500ms", "--clients", "1", "--hold", "3s", "--set", "load.ramp=0s", "--set", "load.settle=0s")
+	want(t, f, "enough data", analysis.Warn)
+	if f.Validity.Status != analysis.Suspect {
+		t.Errorf("%+v", f.Validity)
+	}
+}

@@ -1,0 +1,48 @@
+package measure
+
+import "time"
+
+// Failures counts the operations that failed in the newest step, in all its
+// phases, and in its newest second. The zero value has seen none.
+type Failures struct {
+	step          int
+	at            time.Time
+	whole, second ended
+	lost          int64 // jobs
+}
+
+// ended are operations that ended, and those of them that failed.
+type ended struct{ failed, all int64 }
+
+func (e *ended) add(v *Interval) {
+	failed := v.Errors()
+	e.failed += failed
+	e.all += failed + v.Done
+}
+
+func (e *ended) share() float64 { return float64(e.failed) / max(float64(e.all), 1) }
+
+// Add takes the next interval; one of another step begins anew.
+func (f *Failures) Add(v *Interval) {
+	if v.Step != f.step {
+		*f = Failures{step: v.Step}
+	}
+	if !v.Start.Equal(f.at) {
+		f.at, f.second = v.Start, ended{}
+	}
+	f.whole.add(v)
+	f.second.add(v)
+	f.lost += v.Broken + v.Crashed
+}
+
+// Count returns how many operations failed in the step so far.
+func (f *Failures) Count() int64 { return f.whole.failed }
+
+// Lost returns how many jobs crashed or failed in the step so far.
+func (f *Failures) Lost() int64 { return f.lost }
+
+// Worse returns how many operations of all that ended in the newest second failed,
+// and whether that is a larger share than in the whole step.
+func (f *Failures) Worse() (failed, all int64, worse bool) {
+	return f.second.failed, f.second.all, f.second.share() > f.whole.share()
+}
