@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -109,6 +108,3 @@ func (c *spec) rate(at time.Duration) float64 {
 	}
 	return r
 }
-
-// path names a file.
-func (c *spec) path(n int) string { return fmt.Sprintf("/data/f%d", n) }

@@ -48,14 +48,14 @@ type server struct {
 	delay atomic.Int64
 	total limiter
 
-	now, gets, bytes, failed, busy, sumsFailed, asked, askedSums, conns, sumAsks atomic.Int64
+	now, gets, bytes, failed, busy, sumsFailed, asked, conns, sumAsks atomic.Int64
 
 	mu   sync.Mutex
 	seen map[string]bool // files that were read
 	open map[net.Conn]bool
 }
 
-// block is by how many bytes the content of neighbouring files is displaced.
+// block is by how many bytes the content of neighboring files is displaced.
 const block = 4096
 
 // newServer makes the files of c.

@@ -83,56 +83,59 @@ func blames(r *ran) string {
 }
 
 // healthyCases starts servers and returns what is done with them.
-func healthyCases(ctx context.Context, s *stage) (all []healthyCase, err error) {
-	add := func(name string, w *site, work, load, more string) {
-		files := ""
-		if strings.HasPrefix(work, "kind: read") || strings.Contains(work, "stat") {
-			if files, err = s.list(w, true); err != nil {
-				return
-			}
-		}
-		text := fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", w.url, files, work, load, calm, more)
-		all = append(all, healthyCase{name, text})
-	}
-	const one, two = "clients: [4], hold: 3s", "clients: [2, 4], hold: 3s"
+func healthyCases(ctx context.Context, s *stage) ([]healthyCase, error) {
 	c := lab.NginxConfig{}
 	c.TLS = true
-	w, nginx, err := s.nginx(ctx, c, 32, 64<<10)
+	web, nginx, err := s.nginx(ctx, c, 32, 64<<10)
 	if err != nil {
 		return nil, err
 	}
-	add("reads from nginx", w, "kind: read, think: 5ms", two, "")
-	add("writes to nginx", w, "kind: write, size: 64KiB, think: 5ms", one, "")
-	add("stats of nginx", w, "kind: mix, mix: {stat: 1}, think: 4ms", one, "")
-	add("open load on nginx", w, "kind: read", "rate: 200/s, hold: 3s", "")
-	secure := *w
-	secure.url = nginx.URLs["https"]
-	add("reads from nginx over TLS", &secure, "kind: read, think: 5ms", one, "auth: {ca_file: "+nginx.CAFile+"}\n")
-	x, xrd, err := s.xrootd(ctx, 32, 64<<10)
+	xrd, xrootd, err := s.xrootd(ctx, 32, 64<<10)
 	if err != nil {
 		return nil, err
 	}
-	add("reads from XRootD", x, "kind: read, think: 5ms", two, "")
-	add("writes to XRootD", x, "kind: write, size: 64KiB, think: 5ms", one, "")
-	http := *x
-	http.url = xrd.URLs["http"]
-	add("reads from XRootD by HTTP", &http, "kind: read, think: 5ms", one, "")
-	a, _, err := s.apache(ctx, 32, 64<<10)
+	apache, _, err := s.apache(ctx, 32, 64<<10)
 	if err != nil {
 		return nil, err
 	}
-	add("reads from Apache", a, "kind: read, think: 5ms", two, "")
-	l, _, err := s.lighttpd(ctx, 32, 64<<10, "")
+	light, _, err := s.lighttpd(ctx, 32, 64<<10, "")
 	if err != nil {
 		return nil, err
 	}
-	add("reads of parts from lighttpd", l, "kind: read, part: {size: 4KiB, count: 4}, think: 5ms", one, "")
-	f, err := s.faulty(spec{Delay: ms(3)})
+	own, err := s.faulty(spec{Delay: ms(3)})
 	if err != nil {
 		return nil, err
 	}
-	add("reads that are verified", f, "kind: read, verify: 50%, think: 3ms", one, "")
-	add("fresh sessions", f, "kind: read, session: fresh, think: 5ms", one, "")
+	secure, http := *web, *xrd
+	secure.url, http.url = nginx.URLs["https"], xrootd.URLs["http"]
+	const one, two = "clients: [4], hold: 3s", "clients: [2, 4], hold: 3s"
+	var all []healthyCase
+	for _, x := range []struct {
+		name             string
+		on               *site
+		work, load, more string
+	}{
+		{"reads from nginx", web, "kind: read, think: 5ms", two, ""},
+		{"writes to nginx", web, "kind: write, size: 64KiB, think: 5ms", one, ""},
+		{"stats of nginx", web, "kind: mix, mix: {stat: 1}, think: 4ms", one, ""},
+		{"open load on nginx", web, "kind: read", "rate: 200/s, hold: 3s", ""},
+		{"reads from nginx over TLS", &secure, "kind: read, think: 5ms", one, "auth: {ca_file: " + nginx.CAFile + "}\n"},
+		{"reads from XRootD", xrd, "kind: read, think: 5ms", two, ""},
+		{"writes to XRootD", xrd, "kind: write, size: 64KiB, think: 5ms", one, ""},
+		{"reads from XRootD by HTTP", &http, "kind: read, think: 5ms", one, ""},
+		{"reads from Apache", apache, "kind: read, think: 5ms", two, ""},
+		{"reads of parts from lighttpd", light, "kind: read, part: {size: 4KiB, count: 4}, think: 5ms", one, ""},
+		{"reads that are verified", own, "kind: read, verify: 50%, think: 3ms", one, ""},
+		{"fresh sessions", own, "kind: read, session: fresh, think: 5ms", one, ""},
+	} {
+		files := ""
+		if !strings.HasPrefix(x.work, "kind: write") {
+			if files, err = s.list(x.on, true); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, healthyCase{x.name, fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", x.on.url, files, x.work, x.load, calm, x.more)})
+	}
 	sleep(ctx, 200*time.Millisecond) // what the servers do when they start is no part of a run
-	return all, err
+	return all, nil
 }

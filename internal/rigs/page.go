@@ -65,7 +65,7 @@ func (p *page) alarms() (n int) {
 const intro = `# What weir says, and what is true
 
 A result is worth as much as its worst false statement. This page lists situations whose truth is known, because each was built: a server with
-a fault at a known time, a known bottleneck, a neighbour with a known appetite. Each of these *rigs* was played to the whole program,
+a fault at a known time, a known bottleneck, a neighbor with a known appetite. Each of these *rigs* was played to the whole program,
 with real servers (nginx, Apache, lighttpd, XRootD, HAProxy, Python's http.server) wherever possible and a small server with a schedule of faults elsewhere.
 
 - *Naive tool* is what others report of the same situation: wrk, ab, hey or curl where they can measure it, and the raw totals of the run

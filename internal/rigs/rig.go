@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ type rig struct {
 
 // rigs are all of them, in the order of the page.
 func rigs() []rig {
-	return slices.Concat(errorRigs(), outageRigs(), stallRigs(), limitRigs(), generatorRigs(), noiseRigs(), contentRigs(), serverRigs(), driftRigs(), backendRigs(), commandRigs())
+	return slices.Concat(errorRigs(), outageRigs(), stallRigs(), limitRigs(), moreLimitRigs(), generatorRigs(), noiseRigs(), contentRigs(), serverRigs(), driftRigs(), backendRigs(), commandRigs())
 }
 
 // A result is what became of a rig.
@@ -65,7 +64,7 @@ func play(ctx context.Context, r *rig, o options, log io.Writer) result {
 		}
 		res.naive, res.says, res.missed = s.naive, s.says(), s.missed
 		if err == nil && len(s.missed) > 0 && o.keep != "" {
-			err = os.CopyFS(filepath.Join(o.keep, r.name), os.DirFS(s.dir))
+			err = s.save(filepath.Join(o.keep, r.name))
 		}
 		err = errors.Join(err, s.close())
 	}

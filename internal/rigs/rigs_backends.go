@@ -38,11 +38,11 @@ func oneDead(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort(ctx)
+	address, err := s.nowhere()
 	if err != nil {
 		return err
 	}
-	front, socket, err := s.haproxy(ctx, w, w.host(), "127.0.0.1:"+port)
+	front, socket, err := s.haproxy(ctx, w, w.host(), address)
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ func oneEndpointDead(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort(ctx)
+	address, err := s.nowhere()
 	if err != nil {
 		return err
 	}
 	dead := *w
-	dead.url = "http://127.0.0.1:" + port + "/data"
+	dead.url = "http://" + address + "/data"
 	r, err := s.twoEndpoints(ctx, w, &dead)
 	if err != nil {
 		return err

@@ -96,11 +96,11 @@ func latestStays(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort(ctx)
+	address, err := s.nowhere()
 	if err != nil {
 		return err
 	}
-	dead := "http://127.0.0.1:" + port + "/data"
+	dead := "http://" + address + "/data"
 	latest := func() string {
 		to, _ := filepath.EvalSymlinks(filepath.Join(s.dir, "runs", "latest")) // "" where there is none
 		return to

@@ -19,7 +19,7 @@ func contentRigs() []rig {
 			name:      "file-shorter",
 			situation: "The list says 64 KiB, the server sends 60 with a length that fits.",
 			truth:     "No file arrives whole.",
-			play:      func(ctx context.Context, s *stage) error { return lies(ctx, s, spec{CutBy: 4096}, "short") },
+			play:      func(ctx context.Context, s *stage) error { return lies(ctx, s, spec{CutBy: 4096}, "short", "size") },
 		}, {
 			name:      "file-longer",
 			situation: "The list says 64 KiB, the server sends 68.",

@@ -128,11 +128,11 @@ func failingSums(ctx context.Context, s *stage) error {
 const hammered = 50
 
 func allRefused(ctx context.Context, s *stage) error {
-	port, err := freePort(ctx)
+	address, err := s.nowhere()
 	if err != nil {
 		return err
 	}
-	w := &site{url: "http://127.0.0.1:" + port + "/data", files: 4, size: 1 << 20}
+	w := &site{url: "http://" + address + "/data", files: 4, size: 1 << 20}
 	s.ask(ctx, wrk(), w.file(), 8, 2)
 	files, err := s.list(w, true)
 	if err != nil {

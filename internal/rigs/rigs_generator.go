@@ -49,6 +49,9 @@ func generatorCPU(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
+	if err := fit(r); err != nil {
+		return err
+	}
 	s.expect(r.limit().Resource == "generator" || r.limit().Side == "client", "the generator as the limit expected, is %q (%s)", r.limit().Resource, r.limit().Side)
 	s.expect(r.check("generator") != "ok", "the check of the generator must not pass")
 	s.notValid(r)

@@ -55,7 +55,14 @@ func limitRigs() []rig {
 			situation: "lighttpd sends 20 MB/s to all clients of an address together, and no more.",
 			truth:     "A limit in the server's settings holds all loads at 20 MB/s; two clients are enough.",
 			play:      throttledAddress,
-		}, {
+		},
+	}
+}
+
+// moreLimitRigs are of connections, slots and disks.
+func moreLimitRigs() []rig {
+	return []rig{
+		{
 			name:      "throttled-connection",
 			situation: "A server sends 2 MB/s through each connection.",
 			truth:     "Each client waits for its own connection; more clients bring more in proportion, and there is no maximum.",

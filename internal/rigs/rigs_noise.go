@@ -33,10 +33,10 @@ func noiseRigs() []rig {
 	}
 	for _, share := range []float64{0.2, 0.5, 0.9} {
 		all = append(all, rig{
-			name:      fmt.Sprintf("neighbour-%.0f", 100*share),
+			name:      fmt.Sprintf("neighbor-%.0f", 100*share),
 			situation: fmt.Sprintf("Another program wants %.0f%% of every core while weir reads from the built-in server.", 100*share),
-			truth:     "The result is what the neighbour left: if it cost more than 15%, the run is not valid.",
-			play:      func(ctx context.Context, s *stage) error { return neighbours(ctx, s, share) },
+			truth:     "The result is what the neighbor left: if it cost more than 15%, the run is not valid.",
+			play:      func(ctx context.Context, s *stage) error { return neighbors(ctx, s, share) },
 		})
 	}
 	return all
@@ -56,6 +56,9 @@ func flatNoise(ctx context.Context, s *stage, seed uint64) error {
 		return err
 	}
 	s.naive = append(s.naive, "largest mean: "+bits(r.best().Throughput)+fmt.Sprintf(" with %d clients", r.best().Clients))
+	if err := fit(r); err != nil {
+		return err
+	}
 	s.flat(r, 2)
 	return s.limited(r, "inside the server", "unknown")
 }
@@ -79,20 +82,20 @@ func flatFind(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// builtIn reads from the built-in server as fast as it goes.
-func builtIn(clients, hold string) string {
-	return fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [%s], hold: %s, %s}\n", clients, hold, brief)
+// builtIn reads from the built-in server with four clients, as fast as it goes.
+func builtIn(hold string) string {
+	return fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [4], hold: %s, %s}\n", hold, brief)
 }
 
-func neighbours(ctx context.Context, s *stage, share float64) error {
-	alone, err := s.run(ctx, builtIn("4", "3s"))
+func neighbors(ctx context.Context, s *stage, share float64) error {
+	alone, err := s.run(ctx, builtIn("3s"))
 	if err != nil {
 		return err
 	}
-	if err := s.neighbour(share); err != nil {
+	if err := s.neighbor(share); err != nil {
 		return err
 	}
-	r, err := s.run(ctx, builtIn("4", "3s"))
+	r, err := s.run(ctx, builtIn("3s"))
 	if err != nil {
 		return err
 	}
@@ -107,11 +110,11 @@ func neighbours(ctx context.Context, s *stage, share float64) error {
 }
 
 func twoRuns(ctx context.Context, s *stage) error {
-	first, err := s.begin(ctx, builtIn("4", "5s"), how{title: "first"})
+	first, err := s.begin(ctx, builtIn("5s"), how{title: "first"})
 	if err != nil {
 		return err
 	}
-	second, err := s.begin(ctx, builtIn("4", "5s"), how{title: "second"})
+	second, err := s.begin(ctx, builtIn("5s"), how{title: "second"})
 	if err != nil {
 		_ = first.cmd.Process.Kill()
 		_, _ = first.wait()

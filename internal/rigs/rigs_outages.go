@@ -58,13 +58,13 @@ func outageRigs() []rig {
 	}
 }
 
-// during runs weir on a scenario and does something so long after a step began.
-func (s *stage) during(ctx context.Context, scenario string, number int, after time.Duration, do func() error) (*ran, error) {
+// during runs weir on a scenario and does something in a step, a second after its hold began.
+func (s *stage) during(ctx context.Context, scenario string, number int, do func() error) (*ran, error) {
 	r, err := s.begin(ctx, scenario, how{})
 	if err != nil {
 		return nil, err
 	}
-	r.at(ctx, number, after)
+	r.at(ctx, number, 1500*time.Millisecond)
 	if err := do(); err != nil {
 		_ = r.cmd.Process.Kill()
 		_, _ = r.wait()
@@ -92,7 +92,7 @@ func awayInStep(ctx context.Context, s *stage) error {
 		defer func() { away = time.Since(begin) }() // with the time that it takes to start
 		return d.start(ctx)
 	}
-	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "4s", ""), 2, 1500*time.Millisecond, leave)
+	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "4s", ""), 2, leave)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func xrootdAway(ctx context.Context, s *stage) error {
 		return err
 	}
 	var away time.Duration // with the time that it takes to start
-	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "4s", ""), 2, 1500*time.Millisecond, func() error {
+	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "4s", ""), 2, func() error {
 		begin := time.Now()
 		defer func() { away = time.Since(begin) }()
 		sys.Kill()
@@ -145,7 +145,7 @@ func (s *stage) killed(ctx context.Context, w *site, number int, err error, kill
 	if err != nil {
 		return err
 	}
-	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "3s", ""), number, 1500*time.Millisecond, func() error {
+	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "3s", ""), number, func() error {
 		kill()
 		return nil
 	})
@@ -179,7 +179,7 @@ func serverStopped(ctx context.Context, s *stage) error {
 		sleep(ctx, 2*time.Second)
 		return sys.Signal(syscall.SIGCONT)
 	}
-	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "4s", ""), 2, 1500*time.Millisecond, stop)
+	r, err := s.during(ctx, reads(w, files, "2, 4, 8", "4s", ""), 2, stop)
 	if err != nil {
 		return err
 	}

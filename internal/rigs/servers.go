@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/lab"
 )
 
@@ -124,6 +126,23 @@ func freePort(ctx context.Context) (string, error) {
 		}
 	}
 	return "", errors.New("no free port from 20000 to 32000")
+}
+
+// nowhere is an address at which nothing listens while the rig is played, and nothing can.
+func (s *stage) nowhere() (string, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	s.stops = append(s.stops, func() error { return unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return "", err
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port), nil
 }
 
 // apache starts Apache.

@@ -42,6 +42,15 @@ func (s *stage) close() error {
 	return errors.Join(s.stopAll(), os.RemoveAll(s.dir))
 }
 
+// save copies the run directories.
+func (s *stage) save(dir string) error {
+	runs, err := filepath.Glob(filepath.Join(s.dir, "run-*"))
+	for _, r := range runs {
+		err = errors.Join(err, os.CopyFS(filepath.Join(dir, filepath.Base(r)), os.DirFS(r)))
+	}
+	return err
+}
+
 // stopAll stops everything that was started.
 func (s *stage) stopAll() error {
 	var errs []error

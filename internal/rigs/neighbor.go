@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// busyWord is the first argument of this program as a neighbour.
-const busyWord = "busy-neighbour"
+// busyWord is the first argument of this program as a neighbor.
+const busyWord = "busy-neighbor"
 
 // runBusy keeps every core busy for a share of the time until its input ends.
 func runBusy(args []string, out io.Writer) error {
@@ -39,8 +39,8 @@ func runBusy(args []string, out io.Writer) error {
 	return err
 }
 
-// neighbour starts a program that wants a share of every core.
-func (s *stage) neighbour(share float64) error {
+// neighbor starts a program that wants a share of every core.
+func (s *stage) neighbor(share float64) error {
 	_, _, err := s.child(nil, busyWord, fmt.Sprint(share))
 	return err
 }
