@@ -58,7 +58,7 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 	names, place, _ := strings.Cut(m.Name, ": ")
 	var all []string
 	for _, name := range strings.Split(names, ", ") {
-		words := map[string]string{"highest": "the highest step", "cheapest": "the cheapest load", "most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
+		words := map[string]string{"most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
 		if words == "" {
 			words = "the " + name
 		}

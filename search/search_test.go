@@ -48,7 +48,7 @@ func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 		own += x * x / 4
 	}
 	own = s.within * long * math.Sqrt(own)
-	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Hold: hold.Seconds()}
+	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Batches: 5, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Hold: hold.Seconds()}
 	if s.failed != nil {
 		step.Failed = s.failed(float64(n))
 	}
@@ -72,7 +72,7 @@ func find(t testing.TB, s service, l Limits, time time.Duration, seed uint64) se
 	var f searched
 	for {
 		d := l.Next(f.steps, time-f.spent)
-		if d.End {
+		if d.End != "" {
 			f.end = d
 			return f
 		}
@@ -161,7 +161,7 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 			n.lost3++
 			t.Logf("%s (noise %.1f%%): best %d, found %d (%d to %d), %.1f%% less, %d steps: %s", s.name, 100*s.noise, at, o.Clients, o.Low, o.High, 100*lost, len(f.steps), f.end.Why)
 		}
-		if o.Open {
+		if f.end.End == Rising {
 			continue
 		}
 		n.peaks++
