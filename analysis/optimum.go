@@ -37,12 +37,16 @@ func (f *Findings) peak(fits *fit.Fits) *Estimate {
 		_, high := f.bounds(&f.Curve[i])
 		top = max(top, high)
 	}
-	if m.Max.Yield.Low != nil && *m.Max.Yield.Low > top {
+	if m.Max.Yield.Value > (1+disagree)*top {
 		return nil
 	}
 	at := Estimate(m.Max.Clients)
 	return &at
 }
+
+// disagree is by how much a model's maximum may lie above all that was measured for
+// its place to be believed.
+const disagree = 0.1
 
 // describes tells whether a model describes the curve.
 func describes(fits *fit.Fits) bool {
@@ -53,7 +57,7 @@ func describes(fits *fit.Fits) bool {
 // which the curve does; nil where it does not, or no model describes it.
 func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
 	lightest := f.load(&f.Curve[f.lightest()])
-	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" {
+	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" && len(fits.All()) > 1 {
 		return nil // the lightest load may give the best already, or what bends is noise
 	}
 	k, how := f.bend(points, fits)

@@ -18,7 +18,7 @@ func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
 	switch {
 	case f.best() < 0:
 		return Judgment{Detail: "no operation ended well, so there is no " + called(what)}
-	case (what == "optimum" || what == "knee" && f.Knee == nil) && f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
+	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside && f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
 		return f.beyond(t, what, name)
 	}
 	v := f.place(what, name)

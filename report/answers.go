@@ -180,7 +180,11 @@ func maximum(f *analysis.Findings, m *analysis.Fit) string {
 	if m.Max == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%s at %s%s", fitted(f, m.Max.Yield.Value), clients(f, m.Max.Clients.Value), between(m.Max.Clients.Low, m.Max.Clients.High))
+	height := fitted(f, m.Max.Yield.Value)
+	if low, high := m.Max.Yield.Low, m.Max.Yield.High; low != nil && high != nil {
+		height += fmt.Sprintf(" (%s to %s)", fitted(f, *low), fitted(f, *high))
+	}
+	return fmt.Sprintf("%s at %s%s", height, clients(f, m.Max.Clients.Value), between(m.Max.Clients.Low, m.Max.Clients.High))
 }
 
 func parameters(m *analysis.Fit) string {

@@ -142,7 +142,6 @@ func jobSection(f *analysis.Findings) section {
 		if x.UsedRatio != nil {
 			used = unit.Percent(*x.UsedRatio)
 		}
-		mark := remark(f, x)
 		s.row(isBest(f, x), loadCell(f, x), unit.Count(float64(x.Jobs.Done)), lostText(x.Jobs.Crashed, &x.JobFigures), lostText(x.Jobs.Failed, &x.JobFigures),
 			jobTime(&x.JobFigures), timesText(x, single), q[0], q[1], q[2], orDash(x.CPUEfficiency, unit.Percent), spanText(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent),
 			orDash(x.ClusterThroughput, unit.Significant), spanText(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant),

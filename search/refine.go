@@ -47,11 +47,12 @@ func (s *state) between(a, b int, factor float64) int {
 	return middle
 }
 
-// open tells whether the heaviest load is as good as the best one, so that
-// there is no maximum to be found.
+// open tells whether the heaviest load is as good as the best one, and not
+// certainly less, so that there is no maximum to be found.
 func (s *state) open() bool {
 	last := s.points[len(s.points)-1]
-	return last.yield >= level*s.points[s.best].yield
+	o := s.optimum()
+	return last.yield >= level*s.points[s.best].yield && (o == nil || !o.Inside)
 }
 
 // rise is what comes next where no maximum was found: the place is looked for
@@ -81,8 +82,11 @@ func (s *state) refine() Decision {
 		return s.fill()
 	}
 	o, loss := s.estimate(c)
+	narrow := o.high-o.low <= 1 || float64(o.high) <= (1+s.Within)*float64(o.low)
 	switch {
-	case s.refined() >= twice && (o.high-o.low <= 1 || float64(o.high) <= (1+s.Within)*float64(o.low)):
+	case s.refined() >= twice && narrow && s.untested(o):
+		return Decision{Clients: o.clients, Why: "at the peak"}
+	case s.refined() >= twice && narrow:
 		return end(Narrow, "the place of the peak is known closely enough")
 	case loss <= flat && s.refined() >= flatten:
 		return end(Flat, "the top is flat")
@@ -92,6 +96,12 @@ func (s *state) refine() Decision {
 		n = s.sharpest(c, o)
 	}
 	return Decision{Clients: n, Why: "where the peak is"}
+}
+
+// untested tells whether no load was held that is as near to the peak as its place
+// is known.
+func (s *state) untested(o *peak) bool {
+	return !slices.ContainsFunc(s.points, func(p point) bool { return p.clients >= o.low && p.clients <= o.high })
 }
 
 // beyond returns a load between the last one that the curve was laid through

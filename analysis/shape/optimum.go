@@ -27,8 +27,9 @@ const (
 	// FewErrors is the share of failed operations up to which a point is chosen.
 	FewErrors = 0.05
 	// NearBest is the share of the best that a mean must reach where there is no
-	// interval, and the share of the level from which on a load is enough.
+	// interval.
 	NearBest   = 0.95
+	enough     = 0.97 // of the equals' level, and of the lower end of the best one's interval
 	negligible = 0.01 // of the best, whatever the intervals say
 )
 
@@ -41,45 +42,63 @@ const (
 // at most 2.5% of cases, whichever point happens to be highest: Gupta's subset
 // selection (Technometrics 7, 1965) with Welch's intervals. Where a yield has no
 // interval, a load is less below 95% of another. All loads that are not less are
-// equal. Of these the lightest whose mean reaches 95% of their level is enough.
+// equal. Of these the lightest is enough whose mean reaches 97% of their level and of
+// the lower end of the best one's interval.
 func OptimumOf(points []Point) (o Optimum, ok bool) {
 	loads := byLoad(points)
 	chosen := candidates(loads)
 	if len(chosen) == 0 {
 		return o, false
 	}
-	var equals []*Point
-	best := chosen[0]
+	falling := slices.SortedStableFunc(slices.Values(chosen), func(a, b *rival) int { return cmp.Compare(b.Yield, a.Yield) })
+	var equals []*rival
+	best := falling[0]
 	for _, p := range chosen {
-		if !slices.ContainsFunc(chosen, func(other *Point) bool { return p.lessThan(other, len(chosen)-1) }) {
+		if !slices.ContainsFunc(falling, func(other *rival) bool { return p.lessThan(other, len(chosen)-1) }) {
 			equals = append(equals, p)
-		}
-		if p.Yield > best.Yield {
-			best = p
 		}
 	}
 	o.Level = level(equals)
-	o.Best, o.Least = best.place(points), -1
+	o.Best = best.place(points)
+	o.Least = -1
+	least := NearBest * o.Level
+	if best.Low != nil {
+		least = enough * max(o.Level, min(*best.Low, best.Yield))
+	}
 	for _, p := range equals {
 		at := p.place(points)
 		o.Equals = append(o.Equals, at)
-		if o.Least < 0 && p.Yield >= NearBest*o.Level {
+		if o.Least < 0 && p.Yield >= least {
 			o.Least = at
 		}
 	}
-	heaviest := &loads[len(loads)-1]
+	heaviest := newRival(&loads[len(loads)-1])
 	o.Inside = equals[len(equals)-1].Load < heaviest.Load && (heaviest.Errors <= FewErrors || heaviest.lessThan(best, len(chosen)))
 	return o, true
 }
 
+// A rival is a load with the standard error of its yield; known is false if there
+// is none.
+type rival struct {
+	*Point
+	error stats.Error
+	known bool
+}
+
+func newRival(p *Point) *rival {
+	r := &rival{Point: p}
+	r.error, r.known = p.deviation()
+	return r
+}
+
 // candidates are the loads that may be the best: those with few errors, else all
 // at which anything went well.
-func candidates(loads []Point) []*Point {
+func candidates(loads []Point) []*rival {
 	for _, most := range []float64{FewErrors, math.Nextafter(1, 0)} {
-		var all []*Point
+		var all []*rival
 		for i := range loads {
 			if loads[i].Yield > 0 && loads[i].Errors <= most {
-				all = append(all, &loads[i])
+				all = append(all, newRival(&loads[i]))
 			}
 		}
 		if len(all) > 0 {
@@ -91,27 +110,27 @@ func candidates(loads []Point) []*Point {
 
 // lessThan tells whether p certainly yields less than other, if p is compared
 // with so many.
-func (p *Point) lessThan(other *Point, pairs int) bool {
-	if other.Yield-p.Yield <= negligible*other.Yield {
+func (p *rival) lessThan(other *rival, pairs int) bool {
+	difference := other.Yield - p.Yield
+	if difference <= negligible*other.Yield {
 		return false
 	}
-	difference, half, ok := apart(other, 1, p, pairs)
-	if !ok {
+	if !p.known || !other.known {
 		return p.Yield < NearBest*other.Yield
 	}
-	return difference > half
+	// no interval is narrower than that of errors that are known exactly
+	return difference > 1.9*math.Hypot(p.error.Size, other.error.Size) && difference > stats.Welch(p.error, other.error, pairs)
 }
 
 // level is the mean yield of points, weighted by their intervals. It is a better
 // figure than the highest of them, which is the highest by chance as well.
 // Without intervals it is the highest.
-func level(points []*Point) float64 {
+func level(points []*rival) float64 {
 	errors := make([]float64, len(points))
 	most := 0.0
 	for i, p := range points {
-		e, ok := p.deviation()
-		most, errors[i] = max(most, p.Yield), e.Size
-		if !ok {
+		most, errors[i] = max(most, p.Yield), p.error.Size
+		if !p.known {
 			errors[i] = math.NaN()
 		}
 	}
