@@ -40,7 +40,7 @@ const (
 // 95% interval of their difference, which is wide enough for the comparisons of
 // one load with all others (Bonferroni). So the truly best load is called less in
 // at most 2.5% of cases, whichever point happens to be highest: Gupta's subset
-// selection (Technometrics 7, 1965) with Welch's intervals. Where a yield has no
+// selection (Technometrics 7, 1965) with Welch's intervals of moderated errors. Where a yield has no
 // interval, a load is less below 95% of another. All loads that are not less are
 // equal. Of these the lightest is enough whose mean reaches 97% of their level and of
 // the lower end of the best one's interval.
@@ -50,6 +50,7 @@ func OptimumOf(points []Point) (o Optimum, ok bool) {
 	if len(chosen) == 0 {
 		return o, false
 	}
+	moderate(chosen)
 	falling := slices.SortedStableFunc(slices.Values(chosen), func(a, b *rival) int { return cmp.Compare(b.Yield, a.Yield) })
 	var equals []*rival
 	best := falling[0]
@@ -89,6 +90,34 @@ func newRival(p *Point) *rival {
 	r := &rival{Point: p}
 	r.error, r.known = p.deviation()
 	return r
+}
+
+// prior is as how many degrees of freedom what all loads show of the noise counts
+// for each of them.
+const prior = 4
+
+// moderate makes the standard errors less a matter of the few batches of one load:
+// the relative variance of each becomes the mean of its own and of the median one,
+// weighted by their degrees of freedom (Smyth, Statistical Applications in Genetics
+// and Molecular Biology 3, 2004, with a fixed prior).
+func moderate(all []*rival) {
+	var relative []float64
+	for _, p := range all {
+		if p.known {
+			relative = append(relative, p.error.Size/p.Yield)
+		}
+	}
+	if len(relative) < 3 {
+		return
+	}
+	slices.Sort(relative)
+	typical := relative[len(relative)/2]
+	for _, p := range all {
+		if d := p.error.Degrees; p.known && !math.IsInf(d, 1) {
+			own := p.error.Size / p.Yield
+			p.error = stats.Error{Size: p.Yield * math.Sqrt((d*own*own+prior*typical*typical)/(d+prior)), Degrees: d + prior}
+		}
+	}
 }
 
 // candidates are the loads that may be the best: those with few errors, else all

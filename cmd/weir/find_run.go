@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
-	"weir/analysis"
 	"weir/engine"
-	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/results"
