@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -179,7 +180,7 @@ func (f *Findings) highestText() string {
 	if highest.Step == f.Optimum.Step {
 		return ""
 	}
-	return fmt.Sprintf("The highest mean is %s%s with %s: no more than chance above that.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
+	return fmt.Sprintf("The highest mean is %s%s with %s: within noise of that, or within 1%.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
 }
 
 // mean is what steps are compared by.
@@ -198,7 +199,7 @@ func (f *Findings) kneeText() string {
 	if f.Open() {
 		at = f.at(f.numbered(k.Step))
 	} else if k.ClientsLow != nil && k.ClientsHigh != nil && *k.ClientsHigh-*k.ClientsLow >= 1 {
-		at += fmt.Sprintf(" (%.0f to %.0f)", *k.ClientsLow, *k.ClientsHigh)
+		at += fmt.Sprintf(" (%.0f to %.0f)", math.Floor(*k.ClientsLow), math.Ceil(*k.ClientsHigh))
 	}
 	return fmt.Sprintf("The knee is at %s: beyond it each %s adds less than on average.", at, singular(f.Load()))
 }
@@ -214,7 +215,7 @@ func (f *Findings) peakText() string {
 	if p == nil {
 		return ""
 	}
-	return fmt.Sprintf("The fitted %s is highest at %.0f %s (%.0f to %.0f).", f.Fits.Best, p.Value, f.Load(), *p.Low, *p.High)
+	return fmt.Sprintf("The fitted %s is highest at %.0f %s (%.0f to %.0f).", f.Fits.Best, p.Value, f.Load(), math.Floor(*p.Low), math.Ceil(*p.High))
 }
 
 // cpuText tells what the optimum's step cost both sides.

@@ -68,6 +68,9 @@ func answers(f *analysis.Findings) []answer {
 	if x := f.Power; x != nil {
 		all = append(all, answer{"maximum power", where(f, x.Step, x.Clients), yieldText(f, x.Throughput, x.Operations), x.Method})
 	}
+	if f.Fits != nil && f.Fits.Unfit != "" {
+		all = append(all, answer{"best model", "none describes the curve", "", f.Fits.Detail})
+	}
 	if c := f.Collapse; c != nil {
 		all = append(all, answer{"collapse", where(f, c.Step, c.Clients), unit.Percent(c.Left) + " of the best is left", c.Detail})
 	}
