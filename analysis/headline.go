@@ -74,15 +74,15 @@ func (f *Findings) sameText() string {
 	s, things := &f.Curve[best], strings.TrimSuffix(f.Load(), "/s")
 	lightest, heaviest := &f.Curve[f.lightest()], &f.Curve[f.heaviest()]
 	low, high := f.numbered(o.Equals[0]), f.numbered(o.Equals[len(o.Equals)-1])
-	within := "the same within noise"
-	if mean, lower, _ := f.yield(s); lower == nil || mean == 0 {
-		within = "about the same"
+	within, growing := "the same within noise", "still growing there"
+	if _, lower, _ := f.yield(s); lower == nil {
+		within, growing = "about the same", "the most at the heaviest load"
 	}
 	switch {
 	case f.load(lightest) == f.load(heaviest):
 		return "no other load was tested"
 	case len(o.Equals) == 1 && f.load(s) == f.load(heaviest):
-		return "still growing there"
+		return growing
 	case len(o.Equals) == 1 && f.load(s) == f.load(lightest):
 		return "more " + things + " give less"
 	case len(o.Equals) == 1:
@@ -163,7 +163,7 @@ func (f *Findings) beyondText() string {
 		return fmt.Sprintf("Beyond %s too much fails: with %s it is %s, and %s end badly.", f.at(high), f.at(last), f.show(end), unit.Percent(last.unwell()))
 	case o.Inside && end < top:
 		return fmt.Sprintf("Beyond %s it falls, to %s with %s.", f.at(high), f.show(end), f.at(last))
-	case len(o.Equals) == 1:
+	case len(o.Equals) == 1 && o.Low != nil:
 		return "It still grows at the heaviest load: no maximum was found in the tested range."
 	}
 	return fmt.Sprintf("No maximum was found in the tested range, which ends with %s.", f.at(last))
@@ -180,7 +180,7 @@ func (f *Findings) highestText() string {
 	if highest.Step == f.Optimum.Step {
 		return ""
 	}
-	return fmt.Sprintf("The highest mean is %s%s with %s: within noise of that, or within 1%.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
+	return fmt.Sprintf("The highest mean is %s%s with %s: within noise of that, or within 1%%.", f.show(f.mean(highest)), f.between(highest), f.at(highest))
 }
 
 // mean is what steps are compared by.
