@@ -18,8 +18,10 @@ type Optimum struct {
 	Inside bool    // the heaviest load certainly gives less
 }
 
-// Low returns the place of the lightest of the equal loads, High of the heaviest.
-func (o *Optimum) Low() int  { return o.Equals[0] }
+// Low returns the place of the lightest of the equal loads.
+func (o *Optimum) Low() int { return o.Equals[0] }
+
+// High returns the place of the heaviest of the equal loads.
 func (o *Optimum) High() int { return o.Equals[len(o.Equals)-1] }
 
 // What counts as the same yield.
