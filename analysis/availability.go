@@ -321,32 +321,49 @@ func (f *Findings) exclusions() string {
 	return fmt.Sprintf("%d of %d steps do not count (%s)", len(loads), len(f.Curve), strings.Join(head(loads, 3), ", "))
 }
 
-// unavailable is the headline of a run in which steps were excluded, "" if none
-// was. left is how many steps count.
-func (f *Findings) unavailable(left int) string {
-	n := f.excluded()
-	if n == 0 {
+// tellOutages puts what was not available in front of the headline and the
+// verdict of the steps that count, of which there are left, and adds what
+// pauses after errors did.
+func (f *Findings) tellOutages(left int) {
+	lines := []string{f.Verdict}
+	if away := f.outageHeadline(left); away != "" {
+		f.Headline = away
+		lines = []string{away}
+		if left > 0 {
+			lines = append(lines, say.Capital(f.exclusions())+".", f.Verdict)
+		}
+	}
+	if paused := f.pauseText(); paused != "" {
+		lines = append(lines, paused)
+	}
+	f.Verdict = strings.Join(lines, "\n")
+}
+
+// outageHeadline is the headline of a run in which steps do not count, "" if
+// all do. left is how many count.
+func (f *Findings) outageHeadline(left int) string {
+	if f.excluded() == 0 {
 		return ""
 	}
 	const none = "no capacity can be stated"
 	if done, errors, by := counts(f); done == 0 && errors > 0 {
-		return fmt.Sprintf("All %d operations failed (%s): %s", errors, classes(by), none)
+		return fitting(fmt.Sprintf("All %d operations failed (%s): %s", errors, classes(by), none), fmt.Sprintf("All %d operations failed: %s", errors, none))
 	}
-	why := ""
-	for i := range f.Curve {
-		if why == "" {
-			why = f.Curve[i].Excluded
-		}
-	}
-	for i := range f.Outages { // the moment says more than a share of errors
-		if o := &f.Outages[i]; o.Kind == OutageFailed {
-			why = o.text()
-			break
-		}
-	}
-	what := f.exclusions()
+	why := f.firstExclusion()
 	if left == 0 {
-		what = none
+		return fitting(why+": "+none, why)
 	}
-	return say.Capital(why) + ": " + what
+	return fitting(why+": "+f.exclusions(), why)
+}
+
+// firstExclusion says why the first step that does not count does not: with the
+// moments of an outage, if there was one in which operations failed.
+func (f *Findings) firstExclusion() string {
+	for i := range f.Outages {
+		if o := &f.Outages[i]; o.Kind == OutageFailed {
+			return say.Capital(o.text())
+		}
+	}
+	i := slices.IndexFunc(f.Curve, func(s Step) bool { return s.Excluded != "" })
+	return say.Capital(f.Curve[i].Excluded)
 }

@@ -44,8 +44,8 @@ func (d *data) checkErrorPauses(f *Findings) Check {
 	return c
 }
 
-// pauseClause says so in the verdict, "" if pauses do not matter.
-func (f *Findings) pauseClause() string {
+// pauseText says so in the verdict, "" if pauses do not matter.
+func (f *Findings) pauseText() string {
 	s := f.mostPausedStep()
 	if s == nil || s.PausedShare <= mostPaused {
 		return ""

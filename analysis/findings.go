@@ -39,29 +39,32 @@ type Findings struct {
 	Run      string          `json:"run"`
 	Name     string          `json:"name"`
 	Target   string          `json:"target"`
-	Work     string          `json:"workload"`               // what each client did, in words
-	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
+	Work     string          `json:"workload"` // what each client did, in words
 	Start    time.Time       `json:"start"`
-	Model    string          `json:"model"`            // closed or open
-	Measure  string          `json:"measure"`          // Throughput or Rate
-	Verdict  string          `json:"verdict"`          // in plain sentences
-	Search   string          `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
+	Model    string          `json:"model"`                  // closed or open
+	Measure  string          `json:"measure"`                // Throughput or Rate
+	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
+	Ending   *measure.Ending `json:"ending"`                 // how the run ended; nil: it goes on, or was killed
+	Headline string          `json:"headline"`               // the result in one line of at most 100 letters where its numbers allow: value with interval, load, limit
+	Verdict  string          `json:"verdict"`                // begins with Headline; one fact a line
+	Search   string          `json:"search,omitempty"`       // of a run that searched: its last decision, how it ended that is
 	Validity Validity        `json:"validity"`
-	Ending   *measure.Ending `json:"ending"` // how the run ended; nil: it goes on, or was killed
 	Curve    []Step          `json:"curve"`
-	Phases   []Phase         `json:"phases"`
-	Kinds    []Part          `json:"kinds"`   // hold time of all steps, by kind of operation
-	Servers  []Part          `json:"servers"` // the same, by data server
-	Knee     *Knee           `json:"knee"`
-	Optimum  *Optimum        `json:"optimum"`
-	Warnings []string        `json:"warnings"`
+	// Correlation is that of neighboring batch means within the steps, by which all
+	// intervals are widened; 0: no more than chance.
+	Correlation float64  `json:"batch_correlation"`
+	Phases      []Phase  `json:"phases"`
+	Kinds       []Part   `json:"kinds"`   // hold time of all steps, by kind of operation
+	Servers     []Part   `json:"servers"` // the same, by data server
+	Knee        *Knee    `json:"knee"`
+	Optimum     *Optimum `json:"optimum"`
+	Warnings    []string `json:"warnings"`
 
 	Outages    []Outage   `json:"outages"`    // by time
 	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
 
 	Subintervals []Subinterval `json:"subintervals"`
 	Fits         *Fits         `json:"fits"`          // nil: too few steps
-	Cheapest     *Operating    `json:"cheapest"`      // least load that cannot be told from the best
 	Power        *Operating    `json:"maximum_power"` // most throughput over latency
 	Collapse     *Collapse     `json:"collapse"`      // nil: none
 	Hysteresis   []Hysteresis  `json:"hysteresis"`    // of loads that were held on the way up and down
@@ -310,7 +313,9 @@ func Curve(run *results.Run) (steps []Step, measure string, err error) {
 		}
 	}
 	d.availability(f)
-	return slices.DeleteFunc(f.Curve, func(s Step) bool { return s.Excluded != "" && s.ErrorRatio < mostlyFailed && s.Done > 0 }), f.Measure, nil
+	steps = slices.DeleteFunc(f.Curve, func(s Step) bool { return s.Excluded != "" && s.ErrorRatio < mostlyFailed && s.Done > 0 })
+	widen(steps)
+	return steps, f.Measure, nil
 }
 
 func (d *data) findings() *Findings {
@@ -332,10 +337,11 @@ func (d *data) findings() *Findings {
 		}
 	}
 	d.sessions(f)
+	d.availability(f)
+	f.Correlation = widen(f.Curve)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	d.missingWorkers(f)
 	f.Transfers = d.told()
-	d.availability(f)
 	if d.plan.On.JobPerClient {
 		f.Parts = f.partFits()
 	}
@@ -345,8 +351,10 @@ func (d *data) findings() *Findings {
 	f.Validity = d.validity(f, best, left)
 	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
 	f.Warnings = append(append(f.Warnings, d.warnings(f, best)...), d.strangers(f.Balance)...)
+	f.Headline = f.headline()
+	f.Verdict = f.verdict()
 	if f.Transfers != nil {
-		f.Verdict = f.transferVerdict()
+		f.Headline, f.Verdict = f.Transfers.Text(), f.transferVerdict()
 	}
 	f.Search = d.search()
 	return f
@@ -361,7 +369,8 @@ func (d *data) capacity(f *Findings) (best, left int) {
 	g.understand()
 	g.Bottleneck = d.bottleneck(g, at)
 	g.Boundaries = g.boundaries(d.plan.Boundaries)
-	g.Verdict = g.verdict(at)
+	g.Headline = g.headline()
+	g.Verdict = g.verdict()
 	best, left = at, len(g.Curve)
 	if at >= 0 {
 		best = f.indexOf(g.Curve[at].Step)
@@ -369,13 +378,6 @@ func (d *data) capacity(f *Findings) (best, left int) {
 	curve := f.Curve
 	*f = *g
 	f.Curve = curve
-	if away := f.unavailable(left); away != "" && left > 0 {
-		f.Verdict = away + ". " + f.Verdict
-	} else if away != "" {
-		f.Verdict = away + "."
-	}
-	if paused := f.pauseClause(); paused != "" {
-		f.Verdict += " " + paused
-	}
+	f.tellOutages(left)
 	return best, left
 }

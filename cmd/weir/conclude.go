@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"weir/analysis"
@@ -44,24 +45,26 @@ func analyzeBoth(dir string, s streams) (*analysis.Findings, *analysis.Series, e
 	return found, series, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
 }
 
-// show says what the run in dir showed. Its error has the exit code of that.
-func show(dir string, found *analysis.Findings, asJSON bool, on failOn, s streams) error {
+// show says what the run in dir showed, with further lines before the last, which
+// is the headline. Its error has the exit code of that.
+func show(dir string, found *analysis.Findings, asJSON bool, on failOn, s streams, more ...string) error {
 	if s.stream != nil {
 		s.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
 		return on.verdict(found)
 	}
-	return errors.Join(ignoreUnread(printFindings(dir, found, asJSON, s)), on.verdict(found))
+	return errors.Join(ignoreUnread(printFindings(dir, found, asJSON, s, more...)), on.verdict(found))
 }
 
 // printFindings prints findings for programs or for people.
-func printFindings(dir string, found *analysis.Findings, asJSON bool, s streams) error {
+func printFindings(dir string, found *analysis.Findings, asJSON bool, s streams, more ...string) error {
 	if asJSON {
 		return report.JSON(s.out, found)
 	}
 	if err := report.Text(s.out, found, look(s.out)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(s.out, "\nrun directory  %s\nreport         %s\n", dir, filepath.Join(dir, results.ReportFile))
+	lines := append([]string{"", "run directory  " + dir, "report         " + filepath.Join(dir, results.ReportFile)}, more...)
+	_, err := fmt.Fprintln(s.out, strings.Join(append(lines, report.Final(found)), "\n"))
 	return err
 }
 

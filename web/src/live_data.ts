@@ -110,7 +110,8 @@ export interface Found {
   final?: boolean;
   problem?: string;
   status: string;
-  verdict: string;
+  headline: string;
+  facts: string[] | null;
   search?: string;
   checks: { name: string; status: string; detail: string }[] | null;
   notes: { check: string; text: string }[] | null;
