@@ -351,8 +351,6 @@ func (d *data) findings() *Findings {
 	f.Validity = d.validity(f, best, left)
 	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
 	f.Warnings = append(append(f.Warnings, d.warnings(f, best)...), d.strangers(f.Balance)...)
-	f.Headline = f.headline()
-	f.Verdict = f.verdict()
 	if f.Transfers != nil {
 		f.Headline, f.Verdict = f.Transfers.Text(), f.transferVerdict()
 	}
