@@ -1,9 +1,14 @@
 package analysis
 
+import "weir/analysis/fit"
+
 // Fits are the models laid through the curve, by weighted least squares. A
 // model is nil where there are too few points for it.
 type Fits struct {
-	Best    string   `json:"best"` // name of the model with the least AICc among those that say something of scaling
+	Best string `json:"best"` // name of the model with the least AICc among those that say something of scaling
+	// Unfit says why even the best model does not describe the curve: one of
+	// UnfitConstant and so on. All models are nil then. "" if it does.
+	Unfit   string   `json:"unfit,omitempty"`
 	Detail  string   `json:"detail"`
 	Lacking []string `json:"lacking,omitempty"` // a sentence for each model that is nil
 	Line    *Fit     `json:"line"`
@@ -13,6 +18,13 @@ type Fits struct {
 	Decline *Fit     `json:"decline"`
 	Poly4   *Fit     `json:"poly4"`
 }
+
+// Values of Fits.Unfit.
+const (
+	UnfitConstant = fit.NoBetter // the best model is no better than a constant by more than chance
+	UnfitScatter  = fit.Scatter  // it explains less than half of the variance
+	UnfitMisfit   = fit.Misfit   // it misses the steps by more than their spread explains
+)
 
 // A Fit is one model with the parameters that suit the curve best. Its yield
 // is bytes per second, or operations per second where Findings.Measure is Rate.
@@ -47,38 +59,44 @@ type Maximum struct {
 	Yield   Estimate `json:"yield"` // as of the Fit
 }
 
-// Knee is where more clients stop to bring much more: the place of the curve
-// that is farthest above the straight way from its lightest step to its best.
+// Knee is where more clients begin to bring less each than they did on average:
+// the place of the curve that is farthest above the straight way from its lightest
+// step to its best.
 type Knee struct {
 	Clients     int      `json:"clients"`
 	ClientsLow  *float64 `json:"clients_low"` // 95% interval by bootstrap
 	ClientsHigh *float64 `json:"clients_high"`
-	Throughput  float64  `json:"throughput_bytes_per_second"`
+	Throughput  float64  `json:"throughput_bytes_per_second"` // between those of the tested steps around it
 	Operations  float64  `json:"operations_per_second"`
 	Step        int      `json:"tested_step"` // the tested step next to it
 	Tested      int      `json:"tested_clients"`
 	// Saturation is where the line of the lightest step meets the best
 	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM
 	// Computing Surveys 10, 1978): clients that could keep the service busy
-	// if none ever waited for another. Zero in the open model.
+	// if none ever waited for another. Zero in the open model, and where it lies
+	// beyond the tested range.
 	Saturation float64 `json:"saturation_clients"`
 	Method     string  `json:"method"`
 }
 
-// Optimum is the load that gives most.
+// Optimum is the least tested load that gives as much as any: what it gave, and
+// which loads cannot be told from it. Everything that names a best load takes it
+// from here.
 type Optimum struct {
-	Clients     int      `json:"clients"`
-	ClientsLow  int      `json:"clients_low"` // 95% interval; of a tested step: its equals
-	ClientsHigh int      `json:"clients_high"`
-	Throughput  float64  `json:"throughput_bytes_per_second"`
-	Low         *float64 `json:"throughput_low"`
+	Step        int      `json:"tested_step"`
+	Clients     int      `json:"clients"`                     // of that step
+	ClientsLow  int      `json:"clients_low"`                 // the lightest and the heaviest tested load that cannot be told from the best;
+	ClientsHigh int      `json:"clients_high"`                // the truly best one lies among them in 97.5% of cases
+	Equals      []int    `json:"equal_steps"`                 // these steps, the lightest first; one of each load
+	Throughput  float64  `json:"throughput_bytes_per_second"` // measured in that step, as what follows
+	Low         *float64 `json:"throughput_low"`              // 95% interval; nil: none
 	High        *float64 `json:"throughput_high"`
 	Operations  float64  `json:"operations_per_second"`
-	Step        int      `json:"tested_step"` // the best tested step
-	Tested      int      `json:"tested_clients"`
-	Inside      bool     `json:"inside_tested_range"` // false: no maximum was found, this is the highest step
-	Method      string   `json:"method"`
-	fitted      bool     // it is a model's maximum
+	Inside      bool     `json:"inside_tested_range"` // the heaviest load certainly gives less; false: no maximum was found
+	// Peak is the number of clients at which the model that describes the curve is
+	// highest; nil if no model does, or it has no maximum in the tested range.
+	Peak   *Estimate `json:"fitted_peak_clients"`
+	Method string    `json:"method"`
 }
 
 // An Operating point is a tested step that is singled out.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"weir/analysis/shape"
 	"weir/analysis/stats"
 	"weir/measure"
 )
@@ -88,6 +87,33 @@ func (s *Step) spread(t *total) {
 	s.OperationsLow, s.OperationsHigh = interval(done)
 }
 
+// widen makes the intervals of all steps as wide as is right for batches whose
+// neighbors resemble each other, and returns their correlation; 0 if that is no
+// more than chance.
+func widen(steps []Step) float64 {
+	series := make([][]float64, len(steps))
+	for i := range steps {
+		series[i] = steps[i].means
+	}
+	rho := stats.Persistence(series)
+	for i := range steps {
+		s := &steps[i]
+		factor := stats.Widening(rho, s.Batches)
+		s.ThroughputLow, s.ThroughputHigh = widened(s.Throughput, s.ThroughputHigh, factor)
+		s.OperationsLow, s.OperationsHigh = widened(s.Operations, s.OperationsHigh, factor)
+	}
+	return rho
+}
+
+// widened returns an interval by its mean and upper end, by a factor wider.
+func widened(mean float64, high *float64, factor float64) (l, h *float64) {
+	if high == nil {
+		return nil, nil
+	}
+	half := (*high - mean) * factor
+	return new(max(0, mean-half)), new(mean + half)
+}
+
 // means are the values of batches.
 func means(batches []stats.Point) []float64 {
 	out := make([]float64, len(batches))
@@ -144,9 +170,13 @@ func (f *Findings) bounds(s *Step) (low, high float64) {
 	return *l, *h
 }
 
-// best returns the place in the curve of the step that gave most, among those
-// with few errors if there are any; -1 if no operation ended well.
-func (f *Findings) best() int { return shape.Best(f.points()) }
+// best returns the place in the curve of the optimum's step; -1 if there is none.
+func (f *Findings) best() int {
+	if f.Optimum == nil {
+		return -1
+	}
+	return slices.IndexFunc(f.Curve, func(s Step) bool { return s.Step == f.Optimum.Step })
+}
 
 // load is where a step lies on the curve's axis: arrivals per second in the
 // open model, else clients.

@@ -108,7 +108,7 @@ func TestPromisedKeys(t *testing.T) {
 		in   map[string]json.RawMessage
 		keys []string
 	}{
-		{all, []string{"version", "run", "validity", "curve", "phases", "fits", "knee", "optimum", "cheapest", "bottleneck", "boundaries", "warnings"}},
+		{all, []string{"version", "run", "validity", "curve", "phases", "fits", "knee", "optimum", "bottleneck", "boundaries", "warnings"}},
 		{curve[0], []string{"clients", "throughput_bytes_per_second", "throughput_low", "throughput_high", "operations_per_second", "errors", "error_ratio",
 			"latency_seconds", "first_byte_seconds", "per_client_bytes_per_second", "steady", "job_seconds", "cpu_efficiency"}},
 	} {

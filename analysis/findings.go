@@ -41,22 +41,25 @@ type Findings struct {
 	Start    time.Time `json:"start"`
 	Model    string    `json:"model"`            // closed or open
 	Measure  string    `json:"measure"`          // Throughput or Rate
-	Verdict  string    `json:"verdict"`          // in plain sentences
+	Headline string    `json:"headline"`         // the result in one line of at most 100 letters where its numbers allow: value with interval, load, limit
+	Verdict  string    `json:"verdict"`          // begins with Headline; one fact a line
 	Search   string    `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
 	Validity Validity  `json:"validity"`
 	Curve    []Step    `json:"curve"`
-	Phases   []Phase   `json:"phases"`
-	Kinds    []Part    `json:"kinds"`   // hold time of all steps, by kind of operation
-	Servers  []Part    `json:"servers"` // the same, by data server
-	Knee     *Knee     `json:"knee"`
-	Optimum  *Optimum  `json:"optimum"`
-	Warnings []string  `json:"warnings"`
+	// Correlation is that of neighboring batch means within the steps, by which all
+	// intervals are widened; 0: no more than chance.
+	Correlation float64  `json:"batch_correlation"`
+	Phases      []Phase  `json:"phases"`
+	Kinds       []Part   `json:"kinds"`   // hold time of all steps, by kind of operation
+	Servers     []Part   `json:"servers"` // the same, by data server
+	Knee        *Knee    `json:"knee"`
+	Optimum     *Optimum `json:"optimum"`
+	Warnings    []string `json:"warnings"`
 
 	Thresholds []Judgment `json:"thresholds"` // of the scenario, in its order
 
 	Subintervals []Subinterval `json:"subintervals"`
 	Fits         *Fits         `json:"fits"`          // nil: too few steps
-	Cheapest     *Operating    `json:"cheapest"`      // least load that cannot be told from the best
 	Power        *Operating    `json:"maximum_power"` // most throughput over latency
 	Collapse     *Collapse     `json:"collapse"`      // nil: none
 	Hysteresis   []Hysteresis  `json:"hysteresis"`    // of loads that were held on the way up and down
@@ -286,6 +289,7 @@ func Curve(run *results.Run) (steps []Step, measure string, err error) {
 			measure = Throughput
 		}
 	}
+	widen(steps)
 	return steps, measure, nil
 }
 
@@ -307,10 +311,11 @@ func (d *data) findings() *Findings {
 			f.Measure = Throughput
 		}
 	}
+	f.Correlation = widen(f.Curve)
 	f.Kinds, f.Servers, f.Workers = parts(d.kinds), parts(d.servers), d.workers()
 	f.Transfers = d.told()
-	best := f.best()
 	f.understand()
+	best := f.best()
 	if d.plan.On.JobPerClient {
 		f.Parts = f.partFits()
 	}
@@ -321,9 +326,10 @@ func (d *data) findings() *Findings {
 	f.Thresholds = d.stopped(f.judged(d.plan.Thresholds))
 	f.Boundaries = f.boundaries(d.plan.Boundaries)
 	f.Warnings = append(append(f.Warnings, d.warnings(f, best)...), d.strangers(f.Balance)...)
-	f.Verdict = f.verdict(best)
+	f.Headline = f.headline()
+	f.Verdict = f.verdict()
 	if f.Transfers != nil {
-		f.Verdict = f.transferVerdict()
+		f.Headline, f.Verdict = f.Transfers.Text(), f.transferVerdict()
 	}
 	f.Search = d.search()
 	return f

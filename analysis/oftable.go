@@ -51,7 +51,8 @@ func OfTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f.Boundaries = f.boundaries(o.Boundaries)
 	f.Validity = r.validity(f)
 	f.Warnings = append(f.Warnings, r.notes(f)...)
-	f.Verdict = f.verdict(f.best())
+	f.Headline = f.headline()
+	f.Verdict = f.verdict()
 	return f, nil
 }
 

@@ -9,116 +9,79 @@ import (
 	"weir/internal/unit"
 )
 
-// optimum is the maximum of the model that describes the curve best, if it has
-// one in the tested range and the tested steps agree with it; else the best
-// tested step.
-func (f *Findings) optimum(best int, fits *fit.Fits) *Optimum {
-	if best < 0 {
+const optimumHow = "lightest tested load that cannot be told from the best: no other gives more by 1% and by more than the 95% interval of the difference, corrected for comparing with all"
+
+// optimum turns that of the points into what findings.json holds.
+func (f *Findings) optimum(o shape.Optimum) *Optimum {
+	s := &f.Curve[o.Least]
+	out := &Optimum{Step: s.Step, Clients: s.Clients, ClientsLow: f.Curve[o.Low()].Clients, ClientsHigh: f.Curve[o.High()].Clients,
+		Throughput: s.Throughput, Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Inside: o.Inside, Method: optimumHow}
+	for _, i := range o.Equals {
+		out.Equals = append(out.Equals, f.Curve[i].Step)
+	}
+	return out
+}
+
+// peak is where the model that describes the curve is highest, nil if that is not
+// sure, or the measured steps have their maximum elsewhere.
+func (f *Findings) peak(fits *fit.Fits) *Estimate {
+	if !f.Optimum.Inside || !describes(fits) {
 		return nil
 	}
-	o := f.bestTested(best)
-	if fits == nil {
-		return o
-	}
-	o.Inside = fits.Falls || f.declines(best)
 	m := fits.Named(fits.Best)
-	if m == nil || m.Max == nil || m.Max.Clients.Low == nil || m.Max.Clients.High == nil || !f.agrees(best, m) {
-		return o
+	if m.Max == nil || m.Max.Clients.Low == nil || m.Max.Clients.High == nil {
+		return nil
 	}
-	at, top := m.Max.Clients, m.Max.Yield
-	o.Clients, o.Inside = int(math.Round(at.Value)), true
-	o.ClientsLow, o.ClientsHigh = int(math.Floor(*at.Low)), int(math.Ceil(*at.High))
-	o.Method, o.fitted = "maximum of the fitted "+m.Name, true
-	scale := func(x float64) float64 { // of what is not fitted, in proportion
-		mean, _, _ := f.yield(&f.Curve[best])
-		return ratio(x*top.Value, mean)
-	}
-	if f.Measure == Rate {
-		o.Operations, o.Throughput, o.Low, o.High = top.Value, scale(o.Throughput), nil, nil
-		return o
-	}
-	o.Throughput, o.Low, o.High, o.Operations = top.Value, top.Low, top.High, scale(o.Operations)
-	return o
-}
-
-// bestTested is the best tested step as an optimum, with its equals.
-func (f *Findings) bestTested(best int) *Optimum {
-	s := &f.Curve[best]
-	low, _ := f.bounds(s)
-	o := &Optimum{Clients: s.Clients, ClientsLow: s.Clients, ClientsHigh: s.Clients, Throughput: s.Throughput,
-		Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Step: s.Step, Tested: s.Clients, Inside: f.declines(best),
-		Method: "best tested step; equals are those whose 95% intervals overlap its own"}
+	top := 0.0
 	for i := range f.Curve {
-		if _, high := f.bounds(&f.Curve[i]); high >= low && f.Curve[i].unwell() <= max(shape.FewErrors, s.unwell()) {
-			o.ClientsLow = min(o.ClientsLow, f.Curve[i].Clients)
-			o.ClientsHigh = max(o.ClientsHigh, f.Curve[i].Clients)
-		}
+		_, high := f.bounds(&f.Curve[i])
+		top = max(top, high)
 	}
-	return o
+	if m.Max.Yield.Value > (1+disagree)*top {
+		return nil
+	}
+	at := Estimate(m.Max.Clients)
+	return &at
 }
 
-// declines tells whether the heaviest load certainly gave less than the best one:
-// the 95% intervals are apart, and it is 5% or more.
-func (f *Findings) declines(best int) bool {
-	s := &f.Curve[best]
-	top, _, _ := f.yield(s)
-	low, _ := f.bounds(s)
-	heaviest := f.heaviest()
-	if f.load(&f.Curve[heaviest]) <= f.load(s) {
-		return false
-	}
-	mean, _, _ := f.yield(&f.Curve[heaviest])
-	_, high := f.bounds(&f.Curve[heaviest])
-	return mean < shape.NearBest*top && high < low
-}
-
-// disagree is by how much a fitted maximum may differ from the best tested step
-// before the step is believed rather than the model.
+// disagree is by how much a model's maximum may lie above all that was measured for
+// its place to be believed.
 const disagree = 0.1
 
-func (f *Findings) agrees(best int, m *fit.Fit) bool {
-	mean, _, _ := f.yield(&f.Curve[best])
-	low, high := f.bounds(&f.Curve[best])
-	near := func(x float64) bool { return math.Abs(x-mean) <= disagree*mean || x >= low && x <= high }
-	// a law that has its maximum far from the steps, as in a search that ended
-	// early, agrees if it tells what the best step gave
-	law := m.Name == fit.USL || m.Name == fit.Decline
-	return near(m.Max.Yield.Value) || law && m.Max.Yield.Value > mean && near(m.At(f.load(&f.Curve[best])))
+// describes tells whether a model describes the curve.
+func describes(fits *fit.Fits) bool {
+	return fits != nil && fits.Unfit == "" && fits.Named(fits.Best) != nil
 }
 
-// knee is where the model that describes the curve best bends, or the tested
-// step at which the curve does; nil where it does not.
-func (f *Findings) knee(best int, points []shape.Point, fits *fit.Fits) *Knee {
-	if best < 0 {
-		return nil
+// knee is where the model that describes the curve bends, or the tested step at
+// which the curve does; nil where it does not, or no model describes it.
+func (f *Findings) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
+	lightest := f.load(&f.Curve[f.lightest()])
+	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" && len(fits.All()) > 1 {
+		return nil // the lightest load may give the best already, or what bends is noise
 	}
 	k, how := f.bend(points, fits)
-	if k == nil {
+	if k == nil || math.Round(k.Load) <= lightest {
 		return nil
 	}
 	out := &Knee{Clients: int(math.Round(k.Load)), ClientsLow: k.Low, ClientsHigh: k.High, Method: how}
 	near := f.nearest(k.Load)
-	mean, _, _ := f.yield(near)
 	out.Step, out.Tested = near.Step, near.Clients
-	out.Throughput, out.Operations = ratio(near.Throughput*k.Yield, mean), ratio(near.Operations*k.Yield, mean)
+	out.Throughput, out.Operations = f.measured(k.Load)
 	if f.Open() {
 		out.Clients = near.Clients
 		return out
 	}
-	top := shape.Level(points, best)
-	if f.Optimum != nil && f.Optimum.fitted {
-		if top = f.Optimum.Throughput; f.Measure == Rate {
-			top = f.Optimum.Operations
-		}
+	if x := shape.Saturation(points, o.Level); x <= f.load(&f.Curve[f.heaviest()]) {
+		out.Saturation = x
 	}
-	out.Saturation = shape.Saturation(points, top)
 	return out
 }
 
 func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
 	// with so few points that a line has no rival, the best model is no reason
 	// to call the curve straight
-	if fits == nil || fits.Named(fits.Best) == nil || fits.Best == fit.Line && len(fits.All()) == 1 {
+	if !describes(fits) || fits.Best == fit.Line && len(fits.All()) == 1 {
 		k, _ = shape.KneeAmong(points)
 		return k, "tested step at which the curve is farthest above the straight way to its best (Kneedle)"
 	}
@@ -133,6 +96,39 @@ func (f *Findings) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, ho
 	}
 	k, _ = shape.KneeOf(m.At, m.From, m.To, len(loads), resampled)
 	return k, fmt.Sprintf("where the fitted %s is farthest above the straight way to its best (Kneedle)", m.Name)
+}
+
+// measured returns what was measured at a load: of the steps of that load, or on
+// the straight line between the next lighter and the next heavier ones.
+func (f *Findings) measured(load float64) (throughput, operations float64) {
+	left, right := math.Inf(-1), math.Inf(1)
+	for i := range f.Curve {
+		if x := f.load(&f.Curve[i]); x <= load {
+			left = max(left, x)
+		}
+		if x := f.load(&f.Curve[i]); x >= load {
+			right = min(right, x)
+		}
+	}
+	mean := func(at float64, of func(*Step) float64) float64 {
+		sum, n := 0.0, 0.0
+		for i := range f.Curve {
+			if f.load(&f.Curve[i]) == at {
+				sum, n = sum+of(&f.Curve[i]), n+1
+			}
+		}
+		return ratio(sum, n)
+	}
+	at := func(of func(*Step) float64) float64 {
+		switch {
+		case math.IsInf(left, 0):
+			return mean(right, of)
+		case math.IsInf(right, 0):
+			return mean(left, of)
+		}
+		return mean(left, of) + ratio(load-left, right-left)*(mean(right, of)-mean(left, of))
+	}
+	return at(func(s *Step) float64 { return s.Throughput }), at(func(s *Step) float64 { return s.Operations })
 }
 
 // nearest returns the step whose load is nearest to x, by ratio.

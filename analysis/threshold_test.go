@@ -20,16 +20,15 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		Latency: of(10), FirstByte: of(20), Connect: of(30), Login: of(40), Redirect: of(50), ServerCPU: ref(0.5), ClientCPU: ref(0.25), Balance: &StepBalance{Imbalance: 1.25},
 		JobFigures: JobFigures{Jobs: &JobCounts{}, JobSeconds: of(60), CPUEfficiency: ref(0.6), ClusterThroughput: ref(2.4), EventRate: 7, JobFailureRatio: ref(0.1), CrashRatio: ref(0.15)},
 	}}}
-	f.Optimum = &Optimum{Clients: 4, ClientsLow: 3, ClientsHigh: 5, Throughput: 4000, Operations: 40, Inside: true}
+	f.Optimum = &Optimum{Equals: []int{0}, Clients: 4, ClientsLow: 3, ClientsHigh: 5, Throughput: 4000, Operations: 40, Inside: true}
 	f.Knee = &Knee{Clients: 3, Throughput: 3500, Operations: 35}
-	f.Cheapest = &Operating{Clients: 2, Throughput: 3000, Operations: 30}
 	f.Power = &Operating{Clients: 1, Throughput: 1000, Operations: 10}
 	want := map[string]float64{
 		"throughput": 4000, "per_client": 1000, "rate": 40, "per_client_rate": 10, "error_ratio": 0.2, "missed_ratio": 0.2, "wait_ratio": 0.3,
 		"server_cpu": 0.5, "client_cpu": 0.25, "imbalance": 1.25,
 		"cpu_efficiency": 0.6, "cluster_throughput": 2.4, "events_rate": 7, "job_failure_ratio": 0.1, "crash_ratio": 0.15,
 		"optimum.clients": 4, "optimum.throughput": 4000, "optimum.rate": 40, "knee.clients": 3, "knee.throughput": 3500, "knee.rate": 35,
-		"cheapest.clients": 2, "cheapest.throughput": 3000, "cheapest.rate": 30,
+		"cheapest.clients": 4, "cheapest.throughput": 4000, "cheapest.rate": 40,
 		"maximum_power.clients": 1, "maximum_power.throughput": 1000, "maximum_power.rate": 10,
 	}
 	for i, of := range []string{"latency", "first_byte", "connect", "login", "redirect", "job"} {
@@ -64,10 +63,10 @@ func TestEveryMeasureIsFound(t *testing.T) {
 // A run whose range ended below the maximum tells that the optimum is not
 // lighter than its heaviest step, and nothing else.
 func TestThresholdsOfTheWholeRun(t *testing.T) {
-	rising := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1}, {Clients: 5000, Throughput: 4e8, Done: 1}}}
-	rising.Optimum = &Optimum{Clients: 5000, ClientsLow: 5000, ClientsHigh: 5000, Throughput: 4e8}
-	peak := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1}, {Clients: 3000, Throughput: 4e8, Done: 1}, {Clients: 5000, Throughput: 3e8, Done: 1}}}
-	peak.Optimum = &Optimum{Clients: 2161, ClientsLow: 1900, ClientsHigh: 2400, Throughput: 4e8, Low: ref(3.9e8), High: ref(4.1e8), Inside: true}
+	rising := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1}, {Step: 2, Clients: 5000, Throughput: 4e8, Done: 1}}}
+	rising.Optimum = &Optimum{Step: 2, Clients: 5000, ClientsLow: 5000, ClientsHigh: 5000, Throughput: 4e8}
+	peak := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1}, {Step: 2, Clients: 3000, Throughput: 4e8, Done: 1}, {Step: 3, Clients: 5000, Throughput: 3e8, Done: 1}}}
+	peak.Optimum = &Optimum{Step: 2, Clients: 2161, ClientsLow: 1900, ClientsHigh: 2400, Throughput: 4e8, Low: ref(3.9e8), High: ref(4.1e8), Inside: true}
 	for _, c := range []struct {
 		f       *Findings
 		text    string
@@ -83,7 +82,7 @@ func TestThresholdsOfTheWholeRun(t *testing.T) {
 		{rising, "optimum.throughput > 3 Gbit/s", true, nil, "3.20 Gbit/s or more"},
 		{rising, "knee.clients > 2000", true, nil, "still rises"},
 		{rising, "knee.clients < 2000", false, nil, "still rises"},
-		{rising, "cheapest.clients < 9000", false, nil, "was found"},
+		{rising, "cheapest.clients < 9000", true, ref(true), "5000 clients"},
 		{peak, "optimum.clients > 1800", true, ref(true), "2161 clients"},
 		{peak, "optimum.clients > 2000", true, ref(false), "not certain, its 95% interval is 1900 clients to 2400 clients"},
 		{peak, "optimum.clients < 2000", false, ref(false), "not certain"},

@@ -16,9 +16,9 @@ import (
 func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
 	what, name, _ := strings.Cut(t.Measure.Name, ".")
 	switch {
-	case what == "optimum" && f.Optimum == nil, f.best() < 0:
+	case f.best() < 0:
 		return Judgment{Detail: "no operation ended well, so there is no " + called(what)}
-	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside:
+	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside && f.load(&f.Curve[f.best()]) == f.load(&f.Curve[f.heaviest()]):
 		return f.beyond(t, what, name)
 	}
 	v := f.place(what, name)
@@ -30,7 +30,7 @@ func (f *Findings) judgeWhole(t scenario.Threshold) Judgment {
 }
 
 func called(what string) string {
-	return map[string]string{"optimum": "optimum", "knee": "knee", "cheapest": "cheapest load as good as the best", "maximum_power": "load of maximum power"}[what]
+	return map[string]string{"optimum": "optimum", "knee": "knee", "cheapest": "optimum", "maximum_power": "load of maximum power"}[what]
 }
 
 // beyond judges where the run shows that the place lies beyond its range.
@@ -71,7 +71,7 @@ func (f *Findings) place(what, name string) figure {
 		return clients
 	}
 	switch what {
-	case "optimum":
+	case "optimum", "cheapest":
 		o := f.Optimum
 		low, high := float64(o.ClientsLow), float64(o.ClientsHigh)
 		if name == "throughput" {
@@ -84,10 +84,7 @@ func (f *Findings) place(what, name string) figure {
 		}
 		return figure{}
 	}
-	at := f.Cheapest
-	if what == "maximum_power" {
-		at = f.Power
-	}
+	at := f.Power
 	if at == nil {
 		return figure{}
 	}

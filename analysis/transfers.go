@@ -403,7 +403,7 @@ func (f *Findings) transferVerdict() string {
 		loads[f.Curve[i].Clients] = true
 	}
 	if len(loads) >= rungs && len(loads) == len(f.Curve) {
-		return text + " " + f.Verdict
+		return text + "\n" + f.Verdict
 	}
 	best := f.Transfers.Cases[0]
 	for _, c := range f.Transfers.Cases {
@@ -412,9 +412,9 @@ func (f *Findings) transferVerdict() string {
 		}
 	}
 	if best.Throughput > 0 && len(f.Transfers.Cases) > 1 {
-		text += fmt.Sprintf(" The fastest case was %q with %s.", best.Case, unit.Bits(best.Throughput))
+		text += fmt.Sprintf("\nThe fastest case was %q with %s.", best.Case, unit.Bits(best.Throughput))
 	} else if best.Throughput > 0 {
-		text += fmt.Sprintf(" That is %s.", unit.Bits(best.Throughput))
+		text += fmt.Sprintf("\nThat is %s.", unit.Bits(best.Throughput))
 	}
 	return text
 }

@@ -6,29 +6,29 @@ import (
 
 	"weir/analysis/fit"
 	"weir/analysis/shape"
+	"weir/analysis/stats"
 )
 
-// understand fills in what the curve says: the models, the knee, the optimum and
-// the loads that are singled out.
+// understand fills in what the curve says: the optimum, the models, the knee and
+// the loads that are singled out. Without a step at which anything went well there
+// are none.
 func (f *Findings) understand() {
 	points := f.points()
-	best := f.best()
+	f.Hysteresis = f.hysteresis(points)
+	o, ok := shape.OptimumOf(points)
+	if !ok {
+		return
+	}
+	f.Optimum = f.optimum(o)
 	fits := f.fit()
 	if fits != nil {
 		f.Fits = f.models(fits)
 	}
-	f.Optimum = f.optimum(best, fits)
-	f.Knee = f.knee(best, points, fits)
-	f.Cheapest = f.operating(shape.Cheapest(points, best), cheapestHow)
-	if c := f.Cheapest; c != nil && c.Step == f.Curve[f.lightest()].Step {
-		f.Knee = nil // the lightest load gives the best already: what bends is noise
-	}
+	f.Optimum.Peak = f.peak(fits)
+	f.Knee = f.knee(o, points, fits)
 	f.Power = f.operating(shape.Power(points), "tested step with the most throughput over mean latency")
-	f.Collapse = f.collapse(points, best)
-	f.Hysteresis = f.hysteresis(points)
+	f.Collapse = f.collapse(points, o.Best)
 }
-
-const cheapestHow = "least tested load that cannot be told from the best: the 95% interval of the difference holds 0, or it is below 1%"
 
 // points are the steps as package shape sees them.
 func (f *Findings) points() []shape.Point {
@@ -59,6 +59,9 @@ func (f *Findings) fit() *fit.Fits {
 			continue
 		}
 		p := fit.Point{Clients: s.at(), Yield: mean, Batches: s.means}
+		if _, high := f.bounds(s); f.Correlation > 0 {
+			p.Error = ratio(high-mean, stats.Student(float64(s.Batches-1)))
+		}
 		if s.latencySeconds > 0 && s.thinkSeconds > 0 {
 			p.Busy = min(p.Clients, ratio(s.latencySeconds, s.Hold))
 		}
@@ -92,7 +95,11 @@ const drawn = 60
 
 // models turns fits into what findings.json holds.
 func (f *Findings) models(fits *fit.Fits) *Fits {
-	out := &Fits{Best: fits.Best, Detail: fits.Detail, Lacking: fits.Lacking}
+	out := &Fits{Best: fits.Best, Unfit: fits.Unfit, Detail: fits.Detail, Lacking: fits.Lacking}
+	if fits.Unfit != "" {
+		out.Best = ""
+		return out
+	}
 	for _, one := range []struct {
 		from *fit.Fit
 		to   **Fit

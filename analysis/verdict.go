@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/analysis/shape"
 	"weir/analysis/stats"
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -77,126 +76,6 @@ func (f *Findings) between(s *Step) string {
 	return fmt.Sprintf(" (%s to %s)", from, to)
 }
 
-// verdict says in one plain sentence what the run showed.
-func (f *Findings) verdict(best int) string {
-	if len(f.Curve) == 0 {
-		return "Nothing was measured: no step reached its hold time."
-	}
-	done, errors, by := counts(f)
-	if best < 0 && errors > 0 && done == 0 {
-		return fmt.Sprintf("All %d operations failed (%s), so there is nothing to show.", errors, classes(by))
-	}
-	if best < 0 {
-		return "No operation ended and no payload moved while the load was held, so there is nothing to show."
-	}
-	s := &f.Curve[best]
-	said := []string{f.turn(best, f.cpuClause(s)+errorClause(s)) + "."}
-	if o := f.Optimum; o != nil && o.fitted {
-		most := o.Throughput
-		if f.Measure == Rate {
-			most = o.Operations
-		}
-		said = append(said, fmt.Sprintf("The fitted curve has its maximum, %s, at %s (%d to %d).", f.show(most), f.count(o.Clients), o.ClientsLow, o.ClientsHigh))
-	}
-	_, low, _ := f.yield(s) // without an interval nothing can be told from anything
-	if c := f.Cheapest; c != nil && !f.Open() && c.Clients < s.Clients && low != nil {
-		who := fmt.Sprintf("%d give", c.Clients)
-		if c.Clients == 1 {
-			who = f.count(1) + " gives"
-		}
-		said = append(said, fmt.Sprintf("As far as can be told, %s as much.", who))
-	}
-	said = append(said, f.jobClauses(s)...)
-	if limit := f.limitClause(); limit != "" {
-		said = append(said, limit)
-	}
-	return strings.Join(said, " ")
-}
-
-// turn tells where the best step lies on the curve, what was there, and what
-// comes after it.
-func (f *Findings) turn(best int, there string) string {
-	s := &f.Curve[best]
-	what := "Throughput"
-	if f.Measure == Rate {
-		what = "The rate"
-	}
-	top, _, _ := f.yield(s)
-	value := f.show(top) + f.between(s)
-	if len(f.Curve) == 1 {
-		return fmt.Sprintf("%s is %s with %s%s; one step alone shows no maximum", what, value, f.at(s), there)
-	}
-	heaviest := f.heaviest()
-	last := &f.Curve[heaviest]
-	end, _, _ := f.yield(last)
-	level := f.levelsOff(best)
-	switch {
-	case end > top && s.unwell() <= shape.FewErrors && last.unwell() > shape.FewErrors:
-		return fmt.Sprintf("%s is %s with %s%s, the best of the steps at which at most %s end badly; with %s, where %s do, it is %s",
-			what, value, f.at(s), there, unit.Percent(shape.FewErrors), f.at(last), unit.Percent(last.unwell()), f.show(end))
-	case f.load(s) >= f.load(last) && level == "":
-		return fmt.Sprintf("%s still grows at the last step, %s with %s%s; no maximum was found in the tested range", what, value, f.at(s), there)
-	case f.load(s) >= f.load(last):
-		return fmt.Sprintf("%s %s, %s at the last step with %s%s; no maximum was found in the tested range", what, level, value, f.at(s), there)
-	case f.declines(best):
-		return fmt.Sprintf("%s peaks at %s with %s%s; beyond that it falls, to %s with %s", what, value, f.at(s), there, f.show(end), f.at(last))
-	case f.Optimum != nil && f.Optimum.Inside:
-		return fmt.Sprintf("%s peaks at %s with %s%s; beyond that it falls, but %s with %s may be the same", what, value, f.at(s), there, f.show(end), f.at(last))
-	case level == "":
-		level = "is much the same at all steps"
-		if least, _, _ := f.yield(&f.Curve[f.lightest()]); least < shape.NearBest*top {
-			level = "is much the same from " + f.at(s) + " on"
-		}
-	}
-	return fmt.Sprintf("%s %s: %s with %s%s; up to %s it changes by no more than chance, so no maximum was found in the tested range",
-		what, level, value, f.at(s), there, f.at(last))
-}
-
-// levelsOff says from where on more load brings little, "" if that is nowhere
-// before the best step.
-func (f *Findings) levelsOff(best int) string {
-	s := &f.Curve[best]
-	if k := f.Knee; k != nil && !f.Open() && float64(k.Clients) < f.load(s) {
-		return fmt.Sprintf("levels off from %s on", f.count(k.Clients))
-	}
-	top, _, _ := f.yield(s)
-	least := best
-	for i := range f.Curve {
-		if mean, _, _ := f.yield(&f.Curve[i]); mean >= shape.NearBest*top && f.load(&f.Curve[i]) < f.load(&f.Curve[least]) {
-			least = i
-		}
-	}
-	if c := f.Cheapest; c != nil && least == best { // its interval is wide
-		least = slices.IndexFunc(f.Curve, func(x Step) bool { return x.Step == c.Step })
-	}
-	if least < 0 || f.load(&f.Curve[least]) >= f.load(s) {
-		return ""
-	}
-	return fmt.Sprintf("is much the same from %s on", f.at(&f.Curve[least]))
-}
-
-// cpuClause tells what the best step cost both sides.
-func (f *Findings) cpuClause(s *Step) string {
-	who := "the server process"
-	if s.serverByHost {
-		who = "the server host"
-	}
-	text := ""
-	switch {
-	case s.ServerCPU != nil:
-		text = fmt.Sprintf(", where %s used %s of its machine's CPU", who, unit.Percent(*s.ServerCPU))
-	case s.ServerCores != nil:
-		text = fmt.Sprintf(", where %s kept %.2g cores busy", who, *s.ServerCores)
-	}
-	switch {
-	case s.ClientCPU == nil:
-		return text
-	case text == "":
-		return fmt.Sprintf(", where the clients used %s of their machine's CPU", unit.Percent(*s.ClientCPU))
-	}
-	return text + fmt.Sprintf(" and the clients %s", unit.Percent(*s.ClientCPU)) + busyClause(s)
-}
-
 // busyClause tells how busy a machine was that both sides share: the kernel's
 // work for the network is in no process's share.
 func busyClause(s *Step) string {
@@ -206,13 +85,6 @@ func busyClause(s *Step) string {
 		}
 	}
 	return ""
-}
-
-func errorClause(s *Step) string {
-	if s.ErrorRatio < 0.01 {
-		return ""
-	}
-	return fmt.Sprintf(" (%s of its operations failed)", unit.Percent(s.ErrorRatio))
 }
 
 // wide is the half width of an interval, as a share of its mean, that is worth a remark.

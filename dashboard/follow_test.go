@@ -62,7 +62,7 @@ func TestPageHasWhatTheRunHas(t *testing.T) {
 			t.Errorf("row %d is at %v, not %v", i, at, x.At)
 		}
 	}
-	if p.found.Verdict != found.Verdict || p.found.Status != found.Validity.Status || !p.found.Final || len(p.found.Curve) == 0 {
+	if p.found.Headline != found.Headline || p.found.Status != found.Validity.Status || !p.found.Final || len(p.found.Curve) == 0 {
 		t.Errorf("found %+v", p.found)
 	}
 	for i := range found.Curve {

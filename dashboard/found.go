@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"html/template"
+	"strings"
 	"time"
 
 	"weir/analysis"
@@ -29,7 +30,8 @@ type Found struct {
 	Problem string    `json:"problem,omitempty"`
 
 	Status     string          `json:"status"`
-	Verdict    string          `json:"verdict"`
+	Headline   string          `json:"headline"`
+	Facts      []string        `json:"facts"` // of the verdict, below the headline
 	Work       string          `json:"work"`
 	Search     string          `json:"search,omitempty"`
 	Checks     []FoundCheck    `json:"checks"`
@@ -97,7 +99,7 @@ func UnderstandHere(_ context.Context, dir string, goesOn bool) (*Found, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := &Found{Status: say.Plain(f.Validity.Status), Verdict: say.Plain(f.Verdict), Work: say.Plain(f.Work), Search: say.Plain(f.Search),
+	out := &Found{Status: say.Plain(f.Validity.Status), Headline: say.Plain(f.Headline), Facts: plain(strings.Split(f.Verdict, "\n")[1:]), Work: say.Plain(f.Work), Search: say.Plain(f.Search),
 		Warnings: plain(f.Warnings), Checks: []FoundCheck{}, Bottleneck: []FoundLimit{}, Thresholds: []FoundJudgment{}, Steps: stepsOf(f)}
 	for _, c := range f.Validity.Checks {
 		out.Checks = append(out.Checks, FoundCheck{say.Plain(c.Name), c.Status, say.Plain(c.Detail)})

@@ -74,9 +74,9 @@ func foundRows() shape[analysis.Findings] {
 	optimum := func(name, help string, value func(*analysis.Optimum) float64) {
 		s.gauge("optimum_"+name, help, of(func(v *f) *analysis.Optimum { return v.Optimum }, value))
 	}
-	optimum("clients", "The number of clients that gives most.", func(o *analysis.Optimum) float64 { return float64(o.Clients) })
-	optimum("clients_low", "Lower end of its 95% interval.", func(o *analysis.Optimum) float64 { return float64(o.ClientsLow) })
-	optimum("clients_high", "Upper end of its 95% interval.", func(o *analysis.Optimum) float64 { return float64(o.ClientsHigh) })
+	optimum("clients", "The least tested number of clients that gives as much as any.", func(o *analysis.Optimum) float64 { return float64(o.Clients) })
+	optimum("clients_low", "Lightest tested load that cannot be told from the best.", func(o *analysis.Optimum) float64 { return float64(o.ClientsLow) })
+	optimum("clients_high", "Heaviest tested load that cannot be told from the best.", func(o *analysis.Optimum) float64 { return float64(o.ClientsHigh) })
 	optimum("throughput_bytes_per_second", "Throughput at the optimum.", func(o *analysis.Optimum) float64 { return o.Throughput })
 	optimum("throughput_low_bytes_per_second", "Lower end of its 95% interval.", func(o *analysis.Optimum) float64 { return known(o.Low) })
 	optimum("throughput_high_bytes_per_second", "Upper end of its 95% interval.", func(o *analysis.Optimum) float64 { return known(o.High) })

@@ -57,22 +57,19 @@ func answers(f *analysis.Findings) []answer {
 	}
 	if o := f.Optimum; o != nil {
 		at := where(f, o.Step, o.Clients)
-		if o.ClientsLow != o.ClientsHigh {
-			at += fmt.Sprintf(" (%d to %d)", o.ClientsLow, o.ClientsHigh)
+		if len(o.Equals) > 1 {
+			at += fmt.Sprintf(" (%s to %s the same)", where(f, o.Equals[0], o.ClientsLow), where(f, o.Equals[len(o.Equals)-1], o.ClientsHigh))
 		}
-		name := "optimum"
-		if !o.Inside {
-			name = "highest step" // no maximum was found
+		all = append(all, answer{"optimum", at, yieldText(f, o.Throughput, o.Operations), o.Method})
+		if p := o.Peak; p != nil {
+			all = append(all, answer{"fitted peak", clients(f, p.Value) + between(p.Low, p.High), "", "where the fitted " + f.Fits.Best + " is highest"})
 		}
-		all = append(all, answer{name, at, yieldText(f, o.Throughput, o.Operations), o.Method})
 	}
-	for _, x := range []struct {
-		name string
-		of   *analysis.Operating
-	}{{"cheapest tested", f.Cheapest}, {"maximum power", f.Power}} {
-		if x.of != nil {
-			all = append(all, answer{x.name, where(f, x.of.Step, x.of.Clients), yieldText(f, x.of.Throughput, x.of.Operations), x.of.Method})
-		}
+	if x := f.Power; x != nil {
+		all = append(all, answer{"maximum power", where(f, x.Step, x.Clients), yieldText(f, x.Throughput, x.Operations), x.Method})
+	}
+	if f.Fits != nil && f.Fits.Unfit != "" {
+		all = append(all, answer{"best model", "none describes the curve", "", f.Fits.Detail})
 	}
 	if c := f.Collapse; c != nil {
 		all = append(all, answer{"collapse", where(f, c.Step, c.Clients), unit.Percent(c.Left) + " of the best is left", c.Detail})
@@ -186,7 +183,11 @@ func maximum(f *analysis.Findings, m *analysis.Fit) string {
 	if m.Max == nil {
 		return "none"
 	}
-	return fmt.Sprintf("%s at %s%s", fitted(f, m.Max.Yield.Value), clients(f, m.Max.Clients.Value), between(m.Max.Clients.Low, m.Max.Clients.High))
+	height := fitted(f, m.Max.Yield.Value)
+	if low, high := m.Max.Yield.Low, m.Max.Yield.High; low != nil && high != nil {
+		height += fmt.Sprintf(" (%s to %s)", fitted(f, *low), fitted(f, *high))
+	}
+	return fmt.Sprintf("%s at %s%s", height, clients(f, m.Max.Clients.Value), between(m.Max.Clients.Low, m.Max.Clients.High))
 }
 
 func parameters(m *analysis.Fit) string {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"weir/analysis"
@@ -138,8 +139,8 @@ func fitLines(f *analysis.Findings, top float64) []figure.Line {
 	return all
 }
 
-// curveMarks marks the knee, the optimum or the highest step, and the loads that
-// are cheapest and have most power.
+// curveMarks marks the knee, the optimum with the loads that cannot be told from
+// it, and the load with most power.
 func curveMarks(f *analysis.Findings) []figure.Mark {
 	_, place := load(f)
 	var all []figure.Mark
@@ -161,18 +162,14 @@ func curveMarks(f *analysis.Findings) []figure.Mark {
 	if k := f.Knee; k != nil {
 		add("knee", k.Step, k.Clients)
 	}
-	if o := f.Optimum; o != nil && o.Inside {
+	if o := f.Optimum; o != nil {
 		add("optimum", o.Step, o.Clients)
-		if low, high := float64(o.ClientsLow), float64(o.ClientsHigh); !f.Open() && low <= float64(o.Clients) && float64(o.Clients) <= high && low < high {
-			all[len(all)-1].Low, all[len(all)-1].High = &low, &high
+		if low, high := float64(o.ClientsLow), float64(o.ClientsHigh); !f.Open() && low < high {
+			i := slices.IndexFunc(all, func(m figure.Mark) bool { return m.X == float64(o.Clients) })
+			all[max(i, 0)].Low, all[max(i, 0)].High = &low, &high
 		}
-	} else if o != nil {
-		add("highest", o.Step, o.Clients)
 	}
 	all = append(all, polynomialMark(f)...)
-	if x := f.Cheapest; x != nil {
-		add("cheapest", x.Step, x.Clients)
-	}
 	if x := f.Power; x != nil {
 		add("most power", x.Step, x.Clients)
 	}

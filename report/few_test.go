@@ -53,7 +53,7 @@ func TestNoLatency(t *testing.T) {
 func TestCardsOfOpenLoad(t *testing.T) {
 	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2},
 		Curve: []analysis.Step{{Step: 1, Clients: 2000, Rate: 50}, {Step: 2, Clients: 2000, Rate: 400}}}
-	if c, _ := kneeCard(f); c.Value != "400 arrivals/s" || c.Note != "from there on more arrivals bring little" {
+	if c, _ := kneeCard(f); c.Value != "400 arrivals/s" || c.Note != "beyond it each adds less than on average" {
 		t.Errorf("the knee is told as %+v", c)
 	}
 }

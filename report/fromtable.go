@@ -2,7 +2,6 @@ package report
 
 import (
 	"strconv"
-	"strings"
 
 	"weir/analysis"
 	"weir/figure"
@@ -111,7 +110,7 @@ func pointSection(f *analysis.Findings) section {
 	s := section{ID: "steps", Title: "Points", Note: "What the table says, and what each client got of it."}
 	s.fill(pointTable(f))
 	for i := range s.Rows {
-		s.Rows[i].Best = strings.Contains(remark(f, &f.Curve[i]), "best")
+		s.Rows[i].Best = isBest(f, &f.Curve[i])
 	}
 	return s
 }
@@ -119,12 +118,9 @@ func pointSection(f *analysis.Findings) section {
 // tableCards are the figures on top of the page of a table.
 func tableCards(f *analysis.Findings, best *analysis.Step) []card {
 	all := []card{{"Best", yieldText(f, best.Throughput, best.Operations), "with " + at(f, best)}}
-	all = append(all, optimumCard(f)...)
+	all = append(all, rangeCard(f)...)
 	if c, ok := kneeCard(f); ok {
 		all = append(all, c)
-	}
-	if c := f.Cheapest; c != nil && c.Clients != best.Clients {
-		all = append(all, card{"Cheapest", where(f, c.Step, c.Clients), "cannot be told from the best"})
 	}
 	if best.Latency != nil {
 		all = append(all, card{"Latency there", unit.Seconds(best.Latency.Mean), "mean"})

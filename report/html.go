@@ -21,7 +21,8 @@ var pageText string
 type page struct {
 	pageHead
 	F                  *analysis.Findings
-	Target, Verdict    string
+	Target, Verdict    string // Verdict is the headline
+	Facts              []string
 	When, Run, Summary string
 	Work               string
 	Weir               string
@@ -41,9 +42,10 @@ func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 
 func newPage(f *analysis.Findings, s *analysis.Series) page {
 	f = inOrder(f)
-	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: say.Plain(f.Target), Verdict: say.Plain(f.Verdict), Work: say.Plain(f.Work),
+	p := page{F: f, pageHead: newHead(f.Name, f.Validity.Status), Target: say.Plain(f.Target), Work: say.Plain(f.Work),
 		When: f.Start.UTC().Format("2006-01-02 15:04 MST"), Run: say.Plain(f.Run), Summary: summary(f),
 		Cards: cards(f), Chapters: chapters(f, s)}
+	p.Verdict, p.Facts = verdictLines(f)
 	for _, warning := range f.Warnings {
 		p.Warnings = append(p.Warnings, say.Plain(warning))
 	}
@@ -106,11 +108,11 @@ func cards(f *analysis.Findings) []card {
 	} else {
 		all = append(all, card{"Operations there", unit.Count(best.Operations) + "/s", "with " + at(f, best)})
 	}
-	all = append(all, optimumCard(f)...)
+	all = append(all, rangeCard(f)...)
 	if c, ok := kneeCard(f); ok {
 		all = append(all, c)
 	} else {
-		all = append(all, card{"Knee", "not reached", "in the tested range"})
+		all = append(all, card{"Knee", "none", "found in the tested range"})
 	}
 	if q := best.Latency; q != nil {
 		all = append(all, card{"Latency there", unit.Seconds(q.P50), "median; mean " + unit.Seconds(q.Mean) + ", p99 " + unit.Seconds(q.P99)})
@@ -128,29 +130,35 @@ func cards(f *analysis.Findings) []card {
 	return append(all, card{"Failed operations", unit.Count(float64(errors)), "of " + unit.Count(float64(done+errors)) + " in all steps"})
 }
 
-func optimumCard(f *analysis.Findings) []card {
+// rangeCard shows the loads that cannot be told from the optimum.
+func rangeCard(f *analysis.Findings) []card {
 	o := f.Optimum
-	if !o.Inside || o.Tested == o.Clients {
+	if len(o.Equals) < 2 {
 		return nil
 	}
-	return []card{{"Optimum", where(f, o.Step, o.Clients), fmt.Sprintf("%d to %d, by the fitted curve", o.ClientsLow, o.ClientsHigh)}}
+	low, _, _ := strings.Cut(where(f, o.Equals[0], o.ClientsLow), " ")
+	return []card{{"The same within noise", low + " to " + where(f, o.Equals[len(o.Equals)-1], o.ClientsHigh), fmt.Sprintf("%d tested loads", len(o.Equals))}}
 }
 
 func kneeCard(f *analysis.Findings) (card, bool) {
 	if f.Knee == nil {
 		return card{}, false
 	}
-	return card{"Knee", where(f, f.Knee.Step, f.Knee.Clients), "from there on more " + strings.TrimSuffix(f.Load(), "/s") + " bring little"}, true
+	return card{"Knee", where(f, f.Knee.Step, f.Knee.Clients), "beyond it each adds less than on average"}, true
 }
 
 // bestStep returns the step that the optimum is at.
 func bestStep(f *analysis.Findings) *analysis.Step {
 	for i := range f.Curve {
-		if strings.Contains(remark(f, &f.Curve[i]), "best") {
+		if isBest(f, &f.Curve[i]) {
 			return &f.Curve[i]
 		}
 	}
 	return nil
+}
+
+func isBest(f *analysis.Findings, s *analysis.Step) bool {
+	return f.Optimum != nil && s.Step == f.Optimum.Step
 }
 
 // mostText is how many bytes of a plan or an environment are shown.

@@ -80,7 +80,7 @@ func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 		}
 		all = append(all, card{"A job takes", map[bool]string{true: "~"}[estimated] + unit.Seconds(t), note})
 	}
-	all = append(all, optimumCard(f)...)
+	all = append(all, rangeCard(f)...)
 	if c, ok := kneeCard(f); ok {
 		all = append(all, c)
 	}
@@ -142,8 +142,7 @@ func jobSection(f *analysis.Findings) section {
 		if x.UsedRatio != nil {
 			used = unit.Percent(*x.UsedRatio)
 		}
-		mark := remark(f, x)
-		s.row(strings.Contains(mark, "best"), loadCell(f, x), unit.Count(float64(x.Jobs.Done)), lostText(x.Jobs.Crashed, &x.JobFigures), lostText(x.Jobs.Failed, &x.JobFigures),
+		s.row(isBest(f, x), loadCell(f, x), unit.Count(float64(x.Jobs.Done)), lostText(x.Jobs.Crashed, &x.JobFigures), lostText(x.Jobs.Failed, &x.JobFigures),
 			jobTime(&x.JobFigures), timesText(x, single), q[0], q[1], q[2], orDash(x.CPUEfficiency, unit.Percent), spanText(x.CPUEfficiencyLow, x.CPUEfficiencyHigh, unit.Percent),
 			orDash(x.ClusterThroughput, unit.Significant), spanText(x.ClusterThroughputLow, x.ClusterThroughputHigh, unit.Significant),
 			unit.Count(x.EventRate), unit.Bits(x.Throughput), unit.Bytes(float64(x.Moved)), used, machineCPU(x, "server"), machineCPU(x, "client"))

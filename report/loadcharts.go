@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/analysis"
@@ -13,22 +14,19 @@ import (
 // curveWords says what the curve shows: how it goes, what is marked, and how well
 // the model follows it.
 func curveWords(f *analysis.Findings, points []figure.Point, show func(float64) string) string {
-	best, last := 0, len(points)-1
-	for i := range points {
-		if points[i].Y > points[best].Y {
-			best = i
-		}
-	}
+	best, last := slices.IndexFunc(f.Curve, func(s analysis.Step) bool { return isBest(f, &s) }), len(points)-1
 	tell := func(i int) string { return show(points[i].Y) + " with " + at(f, &f.Curve[i]) }
 	var text string
 	switch {
 	case last == 0:
 		text = tell(0) + "."
+	case best < 0:
+		text = fmt.Sprintf("It goes from %s to %s.", tell(0), tell(last))
 	case best == 0:
-		text = fmt.Sprintf("It is highest at the lightest load, %s, and ends at %s.", tell(0), tell(last))
+		text = fmt.Sprintf("No load certainly gives more than the lightest, %s; it ends at %s.", tell(0), tell(last))
 	case best == last:
 		text = fmt.Sprintf("It rises from %s to %s, the heaviest load.", tell(0), tell(last))
-	case points[last].Y > 0.95*points[best].Y:
+	case !f.Optimum.Inside:
 		text = fmt.Sprintf("It rises from %s to %s and stays near that up to %s.", tell(0), tell(best), tell(last))
 	default:
 		text = fmt.Sprintf("It rises from %s to %s, then falls to %s.", tell(0), tell(best), tell(last))
@@ -58,7 +56,7 @@ func markWords(f *analysis.Findings, m figure.Mark) string {
 	names, place, _ := strings.Cut(m.Name, ": ")
 	var all []string
 	for _, name := range strings.Split(names, ", ") {
-		words := map[string]string{"highest": "the highest step", "cheapest": "the cheapest load", "most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
+		words := map[string]string{"most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
 		if words == "" {
 			words = "the " + name
 		}

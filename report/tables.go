@@ -56,7 +56,7 @@ func stepSection(f *analysis.Findings) section {
 		if rates {
 			gave = []string{unit.Count(x.Operations), interval}
 		}
-		s.row(strings.Contains(mark, "best"), append(append([]string{loadCell(f, x)}, gave...), each,
+		s.row(isBest(f, x), append(append([]string{loadCell(f, x)}, gave...), each,
 			q[0], q[1], q[2], q[3], first,
 			failures(x), share(x.ServerCPU), share(x.ClientCPU), steady, mark)...)
 	}

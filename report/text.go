@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -59,9 +60,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	p.workers(f)
 	p.backends(f)
 	p.servers(f)
-	for _, line := range say.Wrap(say.Plain(f.Verdict), opts.width()) {
-		p.line(p.paint(bold, line))
-	}
+	p.verdict(f)
 	if f.Work != "" {
 		p.hanging("  each client: ", say.Plain(f.Work))
 	}
@@ -73,6 +72,32 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	}
 	return out.Flush()
 }
+
+// verdict writes the headline, and below it each fact on lines of its own.
+func (p printer) verdict(f *analysis.Findings) {
+	headline, facts := verdictLines(f)
+	for _, line := range say.Wrap(headline, p.opts.width()) {
+		p.line(p.paint(bold, line))
+	}
+	for _, fact := range facts {
+		p.hanging("  ", fact)
+	}
+}
+
+// verdictLines are the headline and the facts of a verdict.
+func verdictLines(f *analysis.Findings) (headline string, facts []string) {
+	for i, line := range strings.Split(f.Verdict, "\n") {
+		if i > 0 {
+			facts = append(facts, say.Plain(line))
+		}
+	}
+	headline, _, _ = strings.Cut(f.Verdict, "\n")
+	return say.Plain(headline), facts
+}
+
+// Final is the last line of a run's output: the headline and whether it can be
+// believed.
+func Final(f *analysis.Findings) string { return f.Validity.Status + ": " + say.Plain(f.Headline) }
 
 // Terminal escapes.
 const (
@@ -274,11 +299,15 @@ func failures(s *analysis.Step) string {
 	return fmt.Sprintf("%s (%s)", unit.Count(float64(s.Errors)), percent)
 }
 
-// remark marks the best step, and the one next to the knee.
+// remark marks the best step, those that cannot be told from it, and the one
+// next to the knee.
 func remark(f *analysis.Findings, s *analysis.Step) string {
 	var marks []string
-	if o := f.Optimum; o != nil && s.Step == o.Step {
+	switch o := f.Optimum; {
+	case isBest(f, s):
 		marks = append(marks, "best")
+	case o != nil && slices.Contains(o.Equals, s.Step):
+		marks = append(marks, "same")
 	}
 	if k := f.Knee; k != nil && s.Step == k.Step {
 		marks = append(marks, "knee")

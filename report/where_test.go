@@ -109,7 +109,7 @@ func TestNoRedirectsNoTable(t *testing.T) {
 		t.Errorf("a table without redirects: %s", ids)
 	}
 	f, series = analyzed(t, cluster())
-	if got := partIDs(newPage(f, series)); got != "load: steps answers fits where kinds; limits:; phases:; time:; latencies:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
+	if got := partIDs(newPage(f, series)); got != "load: steps answers where kinds; limits:; phases:; time:; latencies:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
 		t.Errorf("the page holds %s", got)
 	}
 }

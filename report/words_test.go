@@ -105,10 +105,16 @@ func TestEveryFigureIsTold(t *testing.T) {
 	}
 	f, _ := analyzed(t, resultstest.Typical())
 	c := yieldChart(f)
-	for _, want := range []string{"It rises from ", " with 1 client to ", ", then falls to ", "The knee is at ", "The optimum is at ", "shaded).", "the band around it is its 95% interval"} {
+	for _, want := range []string{"It rises from ", " with 1 client to ", ", then falls to ", "The knee is at ", "The optimum is at ", "the band around it is its 95% interval"} {
 		if !strings.Contains(c.Desc, want) {
 			t.Errorf("no %q in %s", want, c.Desc)
 		}
+	}
+	level := resultstest.Typical()
+	level.Sigma, level.Kappa = 0.5, 0
+	g, _ := analyzed(t, level)
+	if c := yieldChart(g); !strings.Contains(c.Desc, "shaded).") {
+		t.Errorf("the equal loads are not told: %s", c.Desc)
 	}
 	for i, s := range f.Curve {
 		if i == len(f.Curve)-1 && !strings.Contains(c.Desc, unit.Bits(s.Throughput)+" with 256 clients") {

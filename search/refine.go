@@ -1,7 +1,6 @@
 package search
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -48,11 +47,12 @@ func (s *state) between(a, b int, factor float64) int {
 	return middle
 }
 
-// open tells whether the heaviest load is as good as the best one, so that
-// there is no maximum to be found.
+// open tells whether the heaviest load is as good as the best one, and not
+// certainly less, so that there is no maximum to be found.
 func (s *state) open() bool {
 	last := s.points[len(s.points)-1]
-	return last.yield >= level*s.points[s.best].yield
+	o := s.optimum()
+	return last.yield >= level*s.points[s.best].yield && (o == nil || !o.Inside)
 }
 
 // rise is what comes next where no maximum was found: the place is looked for
@@ -63,50 +63,51 @@ func (s *state) rise() Decision {
 	for from > 0 && s.points[from-1].yield >= 0.95*top {
 		from--
 	}
-	o := &Optimum{Clients: s.points[s.best].clients, Low: s.points[from].clients, High: s.heaviest(), Open: true}
-	o.Flat = o.Low < o.High
-	if from > 0 && o.Flat {
+	level := from < len(s.points)-1
+	if from > 0 && level {
 		if n := s.between(s.points[from-1].clients, s.points[from].clients, kneeGap); n > 0 {
-			return Decision{Clients: n, Why: "where the growth ends", Optimum: o}
+			return Decision{Clients: n, Why: "where the growth ends"}
 		}
 	}
-	if p := s.points[len(s.points)-1]; p.steps < repeated && len(s.points) > 1 && !o.Flat {
-		return Decision{Clients: p.clients, Why: "the heaviest load again", Optimum: o}
+	if p := s.points[len(s.points)-1]; p.steps < repeated && len(s.points) > 1 && !level {
+		return Decision{Clients: p.clients, Why: "the heaviest load again"}
 	}
-	if o.Flat {
-		return s.end(o, fmt.Sprintf("no maximum up to %s: from %d on the throughput is the same within 5%%", clients(o.High), o.Low))
-	}
-	if len(s.points) == 1 {
-		return s.end(o, fmt.Sprintf("no maximum up to %s: nothing else was to be tested", clients(o.High)))
-	}
-	return s.end(o, fmt.Sprintf("no maximum up to %s: the throughput still grows there", clients(o.High)))
+	return end(Rising, "no maximum up to "+clients(s.heaviest()))
 }
 
-// refine narrows the interval of the optimum, with the step that narrows it most.
+// refine narrows the place of the peak, with the step that narrows it most.
 func (s *state) refine() Decision {
 	c := s.fit()
 	if c == nil {
 		return s.fill()
 	}
 	o, loss := s.estimate(c)
+	narrow := o.high-o.low <= 1 || float64(o.high) <= (1+s.Within)*float64(o.low)
 	switch {
-	case s.refined() >= twice && (o.High-o.Low <= 1 || float64(o.High) <= (1+s.Within)*float64(o.Low)):
-		return s.end(o, fmt.Sprintf("the optimum is %s (%d to %d)", clients(o.Clients), o.Low, o.High))
+	case s.refined() >= twice && narrow && s.untested(o):
+		return Decision{Clients: o.clients, Why: "at the peak"}
+	case s.refined() >= twice && narrow:
+		return end(Narrow, "the place of the peak is known closely enough")
 	case loss <= flat && s.refined() >= flatten:
-		o.Flat = true
-		return s.end(o, fmt.Sprintf("the top is flat: from %d to %s the throughput cannot be told from the best", o.Low, clients(o.High)))
+		return end(Flat, "the top is flat")
 	}
 	n := s.beyond(c, o)
 	if n == 0 {
 		n = s.sharpest(c, o)
 	}
-	return Decision{Clients: n, Optimum: o, Why: fmt.Sprintf("the optimum is between %d and %s", o.Low, clients(o.High))}
+	return Decision{Clients: n, Why: "where the peak is"}
+}
+
+// untested tells whether no load was held that is as near to the peak as its place
+// is known.
+func (s *state) untested(o *peak) bool {
+	return !slices.ContainsFunc(s.points, func(p point) bool { return p.clients >= o.low && p.clients <= o.high })
 }
 
 // beyond returns a load between the last one that the curve was laid through
 // and the next, if the peak may lie there, else 0.
-func (s *state) beyond(c *curve, o *Optimum) int {
-	if c.to == len(s.points) || o.High < s.points[c.to].clients-1 {
+func (s *state) beyond(c *curve, o *peak) int {
+	if c.to == len(s.points) || o.high < s.points[c.to].clients-1 {
 		return 0
 	}
 	return s.between(s.points[c.to-1].clients, s.points[c.to].clients, 1+s.Within/4)
@@ -124,14 +125,18 @@ func (s *state) refined() int {
 // fill holds loads beside the best one where there are too few to lay a curve
 // through.
 func (s *state) fill() Decision {
-	o := s.tested()
-	if n := s.between(o.Clients, o.High, 1+s.Within); n > 0 {
-		return Decision{Clients: n, Why: "beside the best load", Optimum: o}
+	at := s.points[s.best].clients
+	if s.best < len(s.points)-1 {
+		if n := s.between(at, s.points[s.best+1].clients, 1+s.Within); n > 0 {
+			return Decision{Clients: n, Why: "beside the best load"}
+		}
 	}
-	if n := s.between(o.Low, o.Clients, 1+s.Within); n > 0 {
-		return Decision{Clients: n, Why: "beside the best load", Optimum: o}
+	if s.best > 0 {
+		if n := s.between(s.points[s.best-1].clients, at, 1+s.Within); n > 0 {
+			return Decision{Clients: n, Why: "beside the best load"}
+		}
 	}
-	return s.end(o, fmt.Sprintf("the optimum is %s: its neighbors give less", clients(o.Clients)))
+	return end(Edge, "the neighbors of the best load give less")
 }
 
 // fit lays curves through the points around the best one, the nearest first: the
@@ -142,7 +147,7 @@ func (s *state) fill() Decision {
 func (s *state) fit() *curve {
 	top := s.points[s.best]
 	var best *curve
-	var near *Optimum // by the curve through the nearest points that are enough
+	var near *peak // by the curve through the nearest points that are enough
 	var wide float64
 	for w := about; w <= window; w *= math.Sqrt2 {
 		from, to := s.best, s.best+1
@@ -157,8 +162,8 @@ func (s *state) fit() *curve {
 			continue
 		}
 		o, _ := s.estimate(c)
-		open := float64(o.High) / float64(max(o.Low, 1))
-		if near == nil || c.misfit <= explained && open < wide && o.Clients >= near.Low && o.Clients <= near.High {
+		open := float64(o.high) / float64(max(o.low, 1))
+		if near == nil || c.misfit <= explained && open < wide && o.clients >= near.low && o.clients <= near.high {
 			best, wide = c, open
 		}
 		if near == nil && c.steps >= enough && c.to-c.from > 3 {
@@ -179,9 +184,13 @@ func (s *state) near(p, top point, w float64) bool {
 	return p.yield >= least*top.yield && far <= w && far >= 1/w
 }
 
-// estimate returns the optimum by the curve with its 95% interval, and the loss
+// A peak is where a curve through some of the points is highest, with its 95%
+// interval: it says where the next step tells most, and is no result.
+type peak struct{ clients, low, high int }
+
+// estimate returns the peak of the curve with its 95% interval, and the loss
 // of throughput at the worse end of that, as a share, with 95% confidence.
-func (s *state) estimate(c *curve) (*Optimum, float64) {
+func (s *state) estimate(c *curve) (*peak, float64) {
 	low, high := float64(s.points[c.from].clients), float64(s.points[c.to-1].clients)
 	var peaks, losses []float64
 	draws := c.draws(drawn)
@@ -196,15 +205,15 @@ func (s *state) estimate(c *curve) (*Optimum, float64) {
 	}
 	slices.Sort(losses)
 	at := c.peak(c.beta, low, high)
-	o := &Optimum{Clients: int(math.Round(at)), Low: int(math.Round(from)), High: int(math.Round(to))}
-	o.Low, o.High = min(o.Low, o.Clients), max(o.High, o.Clients)
+	o := &peak{clients: int(math.Round(at)), low: int(math.Round(from)), high: int(math.Round(to))}
+	o.low, o.high = min(o.low, o.clients), max(o.high, o.clients)
 	// Beyond its points the curve says nothing: the peak may lie anywhere up to
 	// the next load that was held.
 	if from <= low*1.001 && c.from > 0 {
-		o.Low = s.points[c.from-1].clients + 1
+		o.low = s.points[c.from-1].clients + 1
 	}
 	if to >= high/1.001 && c.to < len(s.points) {
-		o.High = s.points[c.to].clients - 1
+		o.high = s.points[c.to].clients - 1
 	}
 	return o, quantile(losses, 0.95)
 }
@@ -214,12 +223,12 @@ func (s *state) estimate(c *curve) (*Optimum, float64) {
 // Optimal Experiments, 1972). Of two that are nearly as good, the one on the
 // other side of the peak than the last step is taken, so that a drift of the
 // service does not look like a slope.
-func (s *state) sharpest(c *curve, o *Optimum) int {
+func (s *state) sharpest(c *curve, o *peak) int {
 	last := s.done[len(s.done)-1].Clients
 	best, gain := 0, 0.0
 	for _, n := range s.candidates(c, o) {
 		g := c.gain(float64(n), typical(s.done))
-		if (n < o.Clients) == (last < o.Clients) {
+		if (n < o.clients) == (last < o.clients) {
 			g *= 0.8
 		}
 		if n == last {
@@ -230,16 +239,16 @@ func (s *state) sharpest(c *curve, o *Optimum) int {
 		}
 	}
 	if best == 0 {
-		best = o.Clients
+		best = o.clients
 	}
 	return best
 }
 
 // candidates are loads around the peak, within what is allowed.
-func (s *state) candidates(c *curve, o *Optimum) (all []int) {
+func (s *state) candidates(c *curve, o *peak) (all []int) {
 	low, high := float64(s.points[c.from].clients), float64(s.points[c.to-1].clients)
 	for k := -octaves; k <= octaves; k++ {
-		x := float64(o.Clients) * math.Pow(about, float64(k)/octaves)
+		x := float64(o.clients) * math.Pow(about, float64(k)/octaves)
 		if x < low/1.001 || x > high*1.001 || c.at(c.beta, x) < least*c.top {
 			continue
 		}

@@ -9,8 +9,11 @@ package search
 
 import (
 	"fmt"
+	"math"
 	"time"
 
+	"weir/analysis/shape"
+	"weir/analysis/stats"
 	"weir/internal/say"
 )
 
@@ -29,6 +32,7 @@ type Step struct {
 	Clients int
 	Yield   float64 // bytes or operations per second, mean of the hold
 	Error   float64 // standard error of Yield; 0 is unknown
+	Batches int     // independent means that Error stands on; 0: taken as many
 	Failed  float64 // share of its operations, 0 to 1
 	Latency float64 // mean of its operations, seconds; 0 is unknown
 	Done    int64   // operations that ended well
@@ -37,20 +41,34 @@ type Step struct {
 
 // A Decision is the next step, or the end.
 type Decision struct {
-	End     bool
+	End     Reason        // why the search is over; "": it goes on
 	Clients int           // of the next step
 	Hold    time.Duration // of the next step
 	Why     string        // of the step or of the end, in words
 
-	Optimum *Optimum // as far as it is known; nil: nothing was moved yet
+	Optimum *Optimum // by the steps so far; nil: nothing was moved yet
 }
 
-// An Optimum is the load that gives most.
+// A Reason is why a search is over.
+type Reason string
+
+// Reasons.
+const (
+	Narrow   Reason = "narrow"  // the place of the peak is known as well as was asked for
+	Flat     Reason = "flat"    // the top is flat
+	Edge     Reason = "edge"    // the neighbors of the best load give less
+	Rising   Reason = "rising"  // no maximum was found up to the heaviest load
+	TimeUp   Reason = "time"    // no time is left for another step
+	Enough   Reason = "steps"   // no search takes more steps
+	Gone     Reason = "gone"    // the service serves no more
+	NoResult Reason = "nothing" // no step moved anything without errors
+)
+
+// An Optimum is shape.OptimumOf the steps, as package analysis reports it.
 type Optimum struct {
-	Clients   int
-	Low, High int  // 95% interval, or the range whose throughput cannot be told apart
-	Flat      bool // Low to High is such a range
-	Open      bool // no maximum was found up to High
+	Clients   int  // the least load that gives as much as any
+	Low, High int  // lightest and heaviest load that cannot be told from the best
+	Inside    bool // the heaviest load certainly gives less
 }
 
 // A search never takes more steps than this.
@@ -61,21 +79,18 @@ const mostSteps = 100
 func (l Limits) Next(done []Step, left time.Duration) Decision {
 	s := &state{Limits: l, done: done, left: left, points: merge(done)}
 	s.best = s.highest()
-	if why := s.gone(); why != "" {
-		return s.end(nil, why)
-	}
 	d := s.decide()
-	if d.End {
-		return d
+	if d.End == "" {
+		d.Clients = min(max(d.Clients, l.Min), l.Max)
+		d.Hold = s.hold(d.Clients)
+		switch {
+		case d.Hold < l.Hold:
+			d = end(TimeUp, "the time is up")
+		case len(done) >= mostSteps:
+			d = end(Enough, fmt.Sprintf("%d steps are enough", mostSteps))
+		}
 	}
-	d.Clients = min(max(d.Clients, l.Min), l.Max)
-	d.Hold = s.hold(d.Clients)
-	switch {
-	case d.Hold < l.Hold:
-		return s.end(d.Optimum, "the time is up: "+s.sofar(d.Optimum))
-	case len(done) >= mostSteps:
-		return s.end(d.Optimum, fmt.Sprintf("%d steps are enough: %s", mostSteps, s.sofar(d.Optimum)))
-	}
+	d.Optimum = s.optimum()
 	return d
 }
 
@@ -92,14 +107,17 @@ func (s *state) decide() Decision {
 	if len(s.done) == 0 {
 		return Decision{Clients: s.Min, Why: "the ladder begins"}
 	}
+	if why := s.gone(); why != "" {
+		return end(Gone, why)
+	}
 	if next, why := s.ladder(); next > 0 {
-		return Decision{Clients: next, Why: why, Optimum: s.tested()}
+		return Decision{Clients: next, Why: why}
 	}
 	if s.best < 0 {
-		return s.end(nil, "no step moved anything without errors")
+		return end(NoResult, "no step moved anything without errors")
 	}
 	if n := s.cliff(); n > 0 {
-		return Decision{Clients: n, Why: "where it breaks down", Optimum: s.tested()}
+		return Decision{Clients: n, Why: "where it breaks down"}
 	}
 	if s.open() {
 		return s.rise()
@@ -123,39 +141,33 @@ func (s *state) gone() string {
 	return ""
 }
 
-func (s *state) end(o *Optimum, why string) Decision {
-	return Decision{End: true, Why: why, Optimum: o}
-}
+func end(r Reason, why string) Decision { return Decision{End: r, Why: why} }
 
-// tested is the optimum before anything was fitted: the best load, and its
-// neighbors as what is known of it.
-func (s *state) tested() *Optimum {
-	if s.best < 0 {
+// optimum is that of the steps done, by the rule that package analysis has.
+func (s *state) optimum() *Optimum {
+	points := make([]shape.Point, len(s.done))
+	for i, step := range s.done {
+		points[i] = step.point()
+	}
+	o, ok := shape.OptimumOf(points)
+	if !ok {
 		return nil
 	}
-	o := &Optimum{Clients: s.points[s.best].clients}
-	o.Low, o.High = o.Clients, o.Clients
-	if s.best > 0 {
-		o.Low = s.points[s.best-1].clients
-	}
-	if s.best < len(s.points)-1 {
-		o.High = s.points[s.best+1].clients
-	}
-	o.Open = s.best == len(s.points)-1
-	return o
+	return &Optimum{Clients: s.done[o.Least].Clients, Low: s.done[o.Low()].Clients, High: s.done[o.High()].Clients, Inside: o.Inside}
 }
 
-// sofar says what is known when a search ends before it is done.
-func (s *state) sofar(o *Optimum) string {
-	switch {
-	case o == nil:
-		return "nothing was moved"
-	case o.Open:
-		return fmt.Sprintf("no maximum up to %s", clients(s.heaviest()))
-	case o.Low == o.High:
-		return "the optimum is " + clients(o.Clients)
+// point is the step as package shape sees it.
+func (s Step) point() shape.Point {
+	p := shape.Point{Load: float64(s.Clients), Yield: s.Yield, Batches: s.Batches, Latency: s.Latency, Errors: s.Failed}
+	if s.Error > 0 {
+		degrees := math.Inf(1)
+		if s.Batches > 1 {
+			degrees = float64(s.Batches - 1)
+		}
+		half := stats.Student(degrees) * s.Error
+		p.Low, p.High = new(max(0, s.Yield-half)), new(s.Yield+half)
 	}
-	return fmt.Sprintf("the optimum is between %d and %s", o.Low, clients(o.High))
+	return p
 }
 
 func (s *state) heaviest() int { return s.points[len(s.points)-1].clients }

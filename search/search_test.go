@@ -48,7 +48,7 @@ func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 		own += x * x / 4
 	}
 	own = s.within * long * math.Sqrt(own)
-	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Hold: hold.Seconds()}
+	step := Step{Clients: n, Yield: max(seen, y/10), Error: own * y, Batches: 5, Latency: float64(n) / y, Done: int64(y * hold.Seconds()), Hold: hold.Seconds()}
 	if s.failed != nil {
 		step.Failed = s.failed(float64(n))
 	}
@@ -72,7 +72,7 @@ func find(t testing.TB, s service, l Limits, time time.Duration, seed uint64) se
 	var f searched
 	for {
 		d := l.Next(f.steps, time-f.spent)
-		if d.End {
+		if d.End != "" {
 			f.end = d
 			return f
 		}
@@ -129,8 +129,12 @@ func random(r *rand.Rand) service {
 
 // tally is how a number of searches did.
 type tally struct {
-	lost3, lost1, peaks, inside, steps, most int
-	share                                    float64 // of the time allowed, most used
+	lost10     int // the load that was named gives over 10% less than the best
+	held       int // the truly best of the tested loads is in the range that was named
+	missed3    int // no load was tested that gives the best less 3%
+	steps, all int
+	most       int
+	share      float64 // of the time allowed, most used
 }
 
 // many searches on made-up services.
@@ -145,49 +149,53 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 		}
 		f := find(t, s, l, allowed, i)
 		n.share = max(n.share, float64(f.spent)/float64(allowed))
+		n.all++
 		n.steps += len(f.steps)
 		n.most = max(n.most, len(f.steps))
-		at, top := s.best()
 		o := f.end.Optimum
 		if o == nil || o.Low > o.Clients || o.High < o.Clients || o.Low < 1 || o.High > l.Max {
 			t.Errorf("%s: %+v: %s", s.name, o, f.end.Why)
 			continue
 		}
-		lost := 1 - s.good(o.Clients)/top
-		if lost > 0.01 {
-			n.lost1++
+		best := f.steps[0].Clients
+		for _, step := range f.steps {
+			if s.good(step.Clients) > s.good(best)*(1+1e-12) {
+				best = step.Clients
+			}
 		}
-		if lost > 0.03 {
-			n.lost3++
-			t.Logf("%s (noise %.1f%%): best %d, found %d (%d to %d), %.1f%% less, %d steps: %s", s.name, 100*s.noise, at, o.Clients, o.Low, o.High, 100*lost, len(f.steps), f.end.Why)
+		if best >= o.Low && best <= o.High || s.good(best) <= 1.01*max(s.good(o.Low), s.good(o.High)) {
+			n.held++
+		} else {
+			t.Logf("%s (noise %.1f%%): of the tested %d is best, %d (%d to %d) was named, %.1f%% less, %d steps: %s", s.name, 100*s.noise, best, o.Clients, o.Low, o.High, 100-100*s.good(o.Clients)/s.good(best), len(f.steps), f.end.End)
 		}
-		if o.Open {
-			continue
+		if s.good(o.Clients) < 0.9*s.good(best) {
+			n.lost10++
+			t.Logf("%s (noise %.1f%%): of the tested %d is best, %d (%d to %d) was named, %.1f%% less, %d steps: %s", s.name, 100*s.noise, best, o.Clients, o.Low, o.High, 100-100*s.good(o.Clients)/s.good(best), len(f.steps), f.end.End)
 		}
-		n.peaks++
-		if at >= o.Low && at <= o.High || lost < 0.01 {
-			n.inside++
+		if _, top := s.best(); s.good(best) < 0.97*top {
+			n.missed3++
 		}
 	}
 	return n
 }
 
-// Over 200 random curves: what a search names gives nearly the best throughput,
-// in a bounded number of steps, and never takes longer than allowed. The page
-// that describes the method has these very numbers.
+// Over 200 random curves: a load near the best is tested, it is in the range that
+// is named, and what leads gives nearly as much, in a bounded number of steps and
+// never in more time than allowed. The page that describes the method has these
+// very numbers.
 func TestSearchFindsTheBest(t *testing.T) {
 	n := many(t, 200, 5, 20*time.Minute, nil)
 	t.Logf("%+v", n)
-	if n.lost3 > 200/20 || n.inside < n.peaks*95/100 || n.share > 1 {
-		t.Errorf("%+v: want at most 10 that lose more than 3%%, 95%% of the peaks in their intervals, no more than the time", n)
+	if n.missed3 > 200/20 || n.held < 200*95/100 || n.lost10 > 200/20 || n.share > 1 {
+		t.Errorf("%+v: want 95%% of the best in the range, at most 10 that miss the best by 3%%, no more than the time", n)
 	}
 	page, err := os.ReadFile("../docs/methods.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("the load that was named gives more than 3%% less than the best on %d of them and more than 1%% less on %d; "+
-		"%d of %d peaks lie in their interval or within 1%% of what was named; it took %.1f steps in the mean, %d at most.",
-		n.lost3, n.lost1, n.inside, n.peaks, float64(n.steps)/200, n.most)
+	want := fmt.Sprintf("on %d of them no load was tested that gives the best less 3%%; the best of the tested loads is in the range that was named on %d; "+
+		"the load that was named gives more than 10%% less on %d; it took %.1f steps in the mean, %d at most.",
+		n.missed3, n.held, n.lost10, float64(n.steps)/200, n.most)
 	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
 		t.Errorf("docs/methods.md does not say: %s", want)
 	}
@@ -198,10 +206,10 @@ func TestSearchKeepsToItsLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		allowed time.Duration
 		change  func(*service, *Limits)
-		lost    int // of 100 at most
+		missed  int // of 100 at most
 	}{
 		"others":        {20 * time.Minute, nil, 5},
-		"five minutes":  {5 * time.Minute, nil, 45},
+		"five minutes":  {5 * time.Minute, nil, 40},
 		"one minute":    {time.Minute, nil, 100},
 		"a drift":       {20 * time.Minute, func(s *service, _ *Limits) { s.drift = 0.002 }, 8},
 		"coarse enough": {20 * time.Minute, func(_ *service, l *Limits) { l.Within = 0.5 }, 12},
@@ -210,8 +218,8 @@ func TestSearchKeepsToItsLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := many(t, 100, 99, c.allowed, c.change)
 			t.Logf("%+v", n)
-			if n.lost3 > c.lost || n.share > 1 || n.inside < n.peaks*85/100 {
-				t.Errorf("%+v: %d lose more than 3%%, at most %d are expected, and 85%% of the intervals true", n, n.lost3, c.lost)
+			if n.missed3 > c.missed || n.share > 1 || n.held < 90 || n.lost10 > 10 {
+				t.Errorf("%+v: at most %d are to miss the best by 3%%, 90 ranges are to hold it", n, c.missed)
 			}
 		})
 	}

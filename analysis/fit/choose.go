@@ -93,7 +93,7 @@ func (c *curve) conclude(fits *Fits, all []*candidate) {
 	}
 	top := best(all)
 	fits.Best = top.name
-	fits.Falls = top.certain(0)
+	fits.Unfit = c.unfit(top)
 	fits.Detail = fits.detail(top)
 }
 
@@ -169,6 +169,13 @@ func (c *curve) refuses(a *candidate) string {
 // detail says what the best model is worth, in one sentence.
 func (f *Fits) detail(a *candidate) string {
 	m := f.Named(a.name)
+	if why := map[string]string{
+		NoBetter: "it is no better than a constant by more than chance",
+		Scatter:  "the points scatter too much around it",
+		Misfit:   "it misses the points by more than their spread explains",
+	}[f.Unfit]; why != "" {
+		return fmt.Sprintf("no model describes the %d points: the best is %s, which explains %.2g%% of the variance, and %s", m.Points, a.name, 100*max(0, m.R2), why)
+	}
 	text := fmt.Sprintf("%s describes the %d points best (Akaike weight %.0f%%", a.name, m.Points, 100*a.weight)
 	if p := f.Poly4; p != nil && p.AICc < m.AICc {
 		text += fmt.Sprintf("; %s, which says nothing of scaling, has %.0f%%", p.Name, 100*p.Weight)

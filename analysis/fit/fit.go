@@ -43,11 +43,9 @@ type Options struct {
 // Fits are the models of a curve. A model is nil where there are too few
 // points for it; Lacking says so.
 type Fits struct {
-	Best   string // name of the model that describes the curve best
-	Detail string // a sentence: how sure that is, and the maximum
-	// Falls tells whether the points themselves, without any model, come down
-	// after they rose, by more than their noise explains.
-	Falls   bool
+	Best    string   // name of the model that describes the curve best
+	Detail  string   // a sentence: how sure that is, and the maximum
+	Unfit   string   // NoBetter, Scatter or Misfit: even the best does not describe the curve; "": it does
 	Lacking []string // a sentence for each model that is nil
 
 	Line, Plateau, Amdahl, USL, Decline, Poly4 *Fit

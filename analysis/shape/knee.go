@@ -133,23 +133,19 @@ func refine(f Curve, x []float64, at, end int) *Knee {
 
 // KneeAmong finds the knee among tested points where no curve could be fitted:
 // Kneedle with a sensitivity of 1 on the points up to the heaviest one that is
-// as good as the best. It has to stand out of the noise of the points; why tells
+// as good as the best. The lightest load has to give certainly less than the best
+// one, and the knee has to stand out of the noise of the points; why tells
 // why there is none.
 func KneeAmong(points []Point) (k *Knee, why string) {
 	loads := byLoad(points)
 	if len(loads) < LeastLoads {
 		return nil, fmt.Sprintf("%d loads were tested: a knee takes %d", len(loads), LeastLoads)
 	}
-	best := Best(loads)
-	if best <= 0 {
+	o, ok := OptimumOf(loads)
+	if !ok || o.Low() == 0 {
 		return nil, "the curve does not rise"
 	}
-	end := best
-	for i := best + 1; i < len(loads); i++ {
-		if loads[i].sameAs(&loads[best]) {
-			end = i
-		}
-	}
+	end := o.High()
 	var x, y []float64
 	for _, p := range loads[:end+1] {
 		x, y = append(x, p.Load), append(y, p.Yield)
@@ -157,19 +153,20 @@ func KneeAmong(points []Point) (k *Knee, why string) {
 	if at, bend := bendOf(x, y); at > 0 && bend >= leastBend && stands(loads, at, end) {
 		return &Knee{Load: x[at], Yield: y[at], Bend: bend}, ""
 	}
-	from, to := loads[0].Load, loads[len(loads)-1].Load
-	if left := 1 - (loads[best].Load-from)/(to-from); left >= leastBend {
-		return &Knee{Load: loads[best].Load, Yield: loads[best].Yield, Bend: left}, ""
+	from, to, top := loads[0].Load, loads[len(loads)-1].Load, &loads[o.Least]
+	if left := 1 - (top.Load-from)/(to-from); o.Inside && left >= leastBend {
+		return &Knee{Load: top.Load, Yield: top.Yield, Bend: left}, ""
 	}
 	return nil, "the points do not bend by more than their spread in the tested range"
 }
 
 // stands tells whether a point is above the straight way from the first to the
-// end by more than the 95% interval of that distance; without intervals it does.
+// end by more than the 95% interval of that distance, which is wide enough for
+// all points that may be the knee; without intervals it does.
 func stands(loads []Point, at, end int) bool {
 	share := (loads[at].Load - loads[0].Load) / (loads[end].Load - loads[0].Load)
 	height := loads[at].Yield - (1-share)*loads[0].Yield - share*loads[end].Yield
-	sum := 0.0
+	sum, degrees := 0.0, math.Inf(1)
 	for _, part := range []struct {
 		of     int
 		weight float64
@@ -179,6 +176,8 @@ func stands(loads []Point, at, end int) bool {
 			return true
 		}
 		sum += part.weight * part.weight * e.Size * e.Size
+		degrees = min(degrees, e.Degrees)
 	}
-	return height > stats.Student(math.Inf(1))*math.Sqrt(sum)
+	known := stats.Error{Degrees: math.Inf(1)}
+	return height > stats.Welch(stats.Error{Size: math.Sqrt(sum), Degrees: degrees}, known, end-1)
 }

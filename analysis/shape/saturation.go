@@ -96,27 +96,3 @@ func atOne(loads []Point, errors []float64) float64 {
 	}
 	return y - slope*x
 }
-
-// Level returns the yield of the points that cannot be told from the best one,
-// as Cheapest takes them: their mean, weighted by their intervals. Where the
-// curve is flat it is a better figure than the best point, which is the best by
-// luck, too. Without intervals it is the best point's.
-func Level(points []Point, best int) float64 {
-	if best < 0 {
-		return 0
-	}
-	var sum, weights float64
-	for i := range points {
-		p := &points[i]
-		if !p.usable() || p.Errors > max(FewErrors, points[best].Errors) || i != best && !p.sameAs(&points[best]) {
-			continue
-		}
-		e, ok := p.deviation()
-		if !ok || !(e.Size > 0) {
-			return points[best].Yield
-		}
-		weight := 1 / (e.Size * e.Size)
-		sum, weights = sum+weight*p.Yield, weights+weight
-	}
-	return sum / weights
-}

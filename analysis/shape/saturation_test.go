@@ -29,11 +29,11 @@ func TestSaturationTakesAllLightSteps(t *testing.T) {
 	for range runs {
 		k := 10 + r.IntN(50)
 		points := noisy(r, k, 4000)
-		best := Best(points)
-		if got := Saturation(points, Level(points, best)); math.Abs(got/float64(k)-1) <= 0.05 {
+		o, _ := OptimumOf(points)
+		if got := Saturation(points, o.Level); math.Abs(got/float64(k)-1) <= 0.05 {
 			near++
 		}
-		if got := points[best].Yield * points[0].Load / points[0].Yield; math.Abs(got/float64(k)-1) <= 0.05 {
+		if got := points[o.Best].Yield * points[0].Load / points[0].Yield; math.Abs(got/float64(k)-1) <= 0.05 {
 			nearOne++
 		}
 	}
@@ -52,7 +52,8 @@ func TestSaturationIsDrawnBackToOneClient(t *testing.T) {
 		low, high := y*0.999, y*1.001
 		points = append(points, Point{Load: n, Yield: y, Low: &low, High: &high})
 	}
-	top := points[Best(points)].Yield
+	o, _ := OptimumOf(points)
+	top := points[o.Best].Yield
 	if got := Saturation(points, top); math.Abs(got/(top/lambda)-1) > 0.03 {
 		t.Errorf("%v clients, want %v", got, top/lambda)
 	}
@@ -60,17 +61,14 @@ func TestSaturationIsDrawnBackToOneClient(t *testing.T) {
 
 func TestLevel(t *testing.T) {
 	points := []Point{{Load: 1, Yield: 50}, {Load: 2, Yield: 97}, {Load: 3, Yield: 103}, {Load: 4, Yield: 100, Errors: 0.5}, {Load: 5, Yield: math.NaN()}}
-	if got := Level(points, 2); got != 103 {
-		t.Errorf("without intervals: %v, want the best", got)
+	if o, _ := OptimumOf(points); o.Level != 103 {
+		t.Errorf("without intervals: %v, want the best", o.Level)
 	}
 	for i := range points {
 		low, high := points[i].Yield-10, points[i].Yield+10
 		points[i].Low, points[i].High = &low, &high
 	}
-	if got := Level(points, 2); math.Abs(got-100) > 1e-9 {
-		t.Errorf("level %v, want 100", got)
-	}
-	if got := Level(nil, -1); got != 0 {
-		t.Errorf("level %v of nothing", got)
+	if o, _ := OptimumOf(points); math.Abs(o.Level-100) > 1e-9 {
+		t.Errorf("level %v, want 100", o.Level)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -163,33 +164,6 @@ func TestNoKneeInNoise(t *testing.T) {
 	}
 }
 
-func TestCheapest(t *testing.T) {
-	failing := curve(1, 1, 10, 8, 80, 16, 81)
-	failing[1].Errors = 0.2
-	for _, c := range []struct {
-		name   string
-		points []Point
-		want   int
-	}{
-		{"told apart", curve(1, 1, 10, 8, 75, 16, 81, 32, 80), 2},
-		{"not told apart", curve(5, 1, 10, 8, 77, 16, 81, 32, 80), 1},
-		{"overlapping intervals that differ for certain", curve(3, 1, 10, 8, 76, 16, 81, 32, 80), 2},
-		{"less than 1% apart, however certain", curve(0.01, 1, 10, 8, 80.3, 16, 81, 32, 80), 1},
-		{"a wide interval is no equal", curve(60, 1, 10, 8, 70, 16, 81, 32, 80), 2},
-		{"no intervals", bare(curve(1, 1, 10, 8, 77, 16, 81, 32, 80)), 1},
-		{"no intervals, too low", bare(curve(1, 1, 10, 8, 76, 16, 81, 32, 80)), 2},
-		{"with errors", failing, 2},
-		{"one", curve(1, 1, 10), 0},
-	} {
-		if got := Cheapest(c.points, Best(c.points)); got != c.want {
-			t.Errorf("%s: point %d, want %d", c.name, got, c.want)
-		}
-	}
-	if Best(nil) != -1 || Cheapest(nil, -1) != -1 {
-		t.Error("of nothing there is a best or a cheapest")
-	}
-}
-
 // Of a station with one server, service time S, and a closed load without pause
 // X/R is largest where X just reaches 1/S: at one client. With think time Z the
 // asymptotes cross at (S+Z)/S clients (Denning and Buzen, 1978).
@@ -240,7 +214,11 @@ func TestCollapse(t *testing.T) {
 		{"on the way down only", curve(1, 1, 10, 8, 80, 16, 81, 8, 20), nil},
 		{"nothing", nil, nil},
 	} {
-		got := Collapse(c.points, Best(c.points))
+		best := -1
+		if o, ok := OptimumOf(c.points); ok {
+			best = o.Best
+		}
+		got := Collapse(c.points, best)
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
@@ -342,14 +320,20 @@ func FuzzShape(f *testing.F) {
 			}
 			points = append(points, p)
 		}
-		best := Best(points)
+		best := -1
+		o, ok := OptimumOf(points)
+		if ok {
+			best = o.Best
+		}
 		within := func(i int) {
 			if i < -1 || i >= len(points) {
 				t.Fatalf("place %d of %d points", i, len(points))
 			}
 		}
 		within(best)
-		within(Cheapest(points, best))
+		if ok && (math.IsNaN(o.Level) || !slices.Contains(o.Equals, o.Least) || !slices.Contains(o.Equals, o.Best)) {
+			t.Fatalf("optimum %+v", o)
+		}
 		within(Power(points))
 		KneeAmong(points)
 		if s := Saturation(points, 100); math.IsNaN(s) || math.IsInf(s, 0) {

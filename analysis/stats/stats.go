@@ -124,6 +124,19 @@ func StudentP(t, degrees float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: degrees}.CDF(-math.Abs(t)))
 }
 
+// FisherP returns the chance that a ratio of two mean squares with these degrees
+// of freedom is f or more where both estimate the same variance; 1 where that makes
+// no sense.
+func FisherP(f, above, below float64) float64 {
+	if !(above > 0 && below > 0) || math.IsNaN(f) || f <= 0 {
+		return 1
+	}
+	if math.IsInf(f, 1) {
+		return 0
+	}
+	return distuv.F{D1: above, D2: below}.Survival(f)
+}
+
 // Lag1 returns the autocorrelation of lag 1: how much neighbors in a series
 // resemble each other, -1 to 1. It is 0 for series that are constant or
 // shorter than three.

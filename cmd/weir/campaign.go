@@ -204,7 +204,7 @@ func (r *campaigner) judge(run *campaign.Run, dir string) error {
 		return err
 	}
 	if !r.quiet {
-		tell(r.err, "", "run %d of %d: %s: %s", run.Number, len(r.Runs), found.Validity.Status, found.Verdict)
+		tell(r.err, "", "run %d of %d: %s: %s", run.Number, len(r.Runs), found.Validity.Status, found.Headline)
 		r.say("\n")
 	}
 	r.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})

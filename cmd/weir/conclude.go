@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"weir/analysis"
 	"weir/report"
@@ -41,8 +42,9 @@ func analyzeBoth(dir string, s streams) (*analysis.Findings, *analysis.Series, e
 	return found, series, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
 }
 
-// show says what the run in dir showed. Its error is that of validity, too.
-func show(dir string, found *analysis.Findings, asJSON bool, s streams) error {
+// show says what the run in dir showed, with further lines before the last, which
+// is the headline. Its error is that of validity, too.
+func show(dir string, found *analysis.Findings, asJSON bool, s streams, more ...string) error {
 	if s.stream != nil {
 		s.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
 		return validity(found)
@@ -53,7 +55,8 @@ func show(dir string, found *analysis.Findings, asJSON bool, s streams) error {
 	if err := report.Text(s.out, found, look(s.out)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(s.out, "\nrun directory  %s\nreport         %s\n", dir, filepath.Join(dir, results.ReportFile))
+	lines := append([]string{"", "run directory  " + dir, "report         " + filepath.Join(dir, results.ReportFile)}, more...)
+	_, err := fmt.Fprintln(s.out, strings.Join(append(lines, report.Final(found)), "\n"))
 	return errors.Join(err, validity(found))
 }
 

@@ -50,9 +50,9 @@ func findCommand(s streams, signals signalSource) *cobra.Command {
 		Short: "Search for the number of clients that gives most",
 		Long: `Searches by itself for the number of virtual clients with the highest throughput:
 a ladder of loads (1, 2, 4 ...) until it has clearly stopped growing, then steps
-around the peak, each where it narrows the optimum's interval most. Between steps
-the service rests until it is as calm as before. It ends when the interval is
-narrow enough, when the top is found to be flat or without a maximum, or when the
+around the peak, each where it narrows the peak's place most. Between steps
+the service rests until it is as calm as before. It ends when that is
+known closely enough, when the top is found to be flat or without a maximum, or when the
 time is up. Without a target weir starts its own server.
 
 Ctrl-C ends the search early and reports what is known; a second one stops at
@@ -90,7 +90,7 @@ more --time.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.time, "time", "10m", "search for so long at most, as in `10m`")
-	fs.StringVar(&f.within, "within", "10%", "how narrow the interval of the optimum is to be, as in `10%`")
+	fs.StringVar(&f.within, "within", "10%", "how closely the place of the peak is to be known, as in `10%`")
 	fs.IntVar(&f.min, "min", 1, "begin with `N` clients")
 	fs.IntVar(&f.max, "max", 0, "never go beyond `N` clients (default 10000, or what this machine allows)")
 	fs.StringVar(&f.hold, "hold", "", "how long each step counts, as in `10s`; noise and large files make it longer (default 8s)")

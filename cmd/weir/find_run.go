@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
-	"weir/analysis"
 	"weir/engine"
-	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/results"
@@ -71,7 +68,7 @@ func resumeFind(in interrupts, f findFlags, changed func(string) bool, s streams
 		if err != nil {
 			return err
 		}
-		if d.End {
+		if d.End != "" {
 			return exit{exitUsage, fmt.Errorf("%s: the search is over: %s (--time, --within or --max can make it go on)", dir, d.Why)}
 		}
 		return r.run(dir, func() error { return r.found(dir) })
@@ -122,7 +119,7 @@ func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
 	}
 	f.live.knows(d.Optimum)
 	text := d.Why
-	if !d.End {
+	if d.End == "" {
 		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Hold), d.Why)
 	}
 	e := measure.Event{Time: time.Now().UTC(), Kind: "search", Step: f.number, Text: text}
@@ -130,7 +127,7 @@ func (f *finder) Next(ctx context.Context) (scenario.Step, error) {
 	if err := f.out.Event(e); err != nil {
 		return scenario.Step{}, err
 	}
-	if d.End {
+	if d.End != "" {
 		f.mu.Lock()
 		f.end = &d
 		f.mu.Unlock()
@@ -156,57 +153,22 @@ func (f *finder) decide(run *results.Run) (search.Decision, error) {
 	return l.Next(steps, f.left()), nil
 }
 
-// found says what the search has found, also one that was interrupted.
+// found says what the search has found, also one that was interrupted. What the
+// optimum is, the findings say.
 func (r *session) found(dir string) error {
-	why, err := r.find.ending()
-	if err != nil {
-		return err
-	}
 	found, err := analyze(dir, r.streams)
 	if err != nil {
 		return err
 	}
-	err = show(dir, found, r.flags.json, r.streams)
-	if r.flags.json || r.stream != nil {
-		return err
-	}
-	_, writeErr := fmt.Fprintf(r.streams.out, "search         %s%s\n", why, marks(found))
-	return errors.Join(writeErr, err)
+	return show(dir, found, r.flags.json, r.streams, "search         "+r.find.ending())
 }
 
-// ending says why the search ended, and what is known if it was interrupted.
-func (f *finder) ending() (string, error) {
+// ending says why the search ended.
+func (f *finder) ending() string {
 	f.mu.Lock()
-	end := f.end
-	f.mu.Unlock()
-	if end != nil {
-		return end.Why, nil
+	defer f.mu.Unlock()
+	if f.end == nil {
+		return "it was interrupted"
 	}
-	run, err := results.Open(f.dir)
-	if err != nil {
-		return "", err
-	}
-	f.limits.Time = 0 // no time is left: it says what is known
-	d, err := f.decide(run)
-	why := "it was interrupted"
-	switch {
-	case d.Optimum == nil:
-	case d.Optimum.Open:
-		why += ": no maximum so far"
-	default:
-		why += fmt.Sprintf(": the optimum is between %d and %d clients", d.Optimum.Low, d.Optimum.High)
-	}
-	return why, err
-}
-
-// marks names the points of the curve that matter besides the optimum.
-func marks(f *analysis.Findings) string {
-	text := ""
-	if f.Knee != nil {
-		text += "; the knee is at " + say.Plural(f.Knee.Clients, "client")
-	}
-	if o := f.Optimum; f.Cheapest != nil && (o == nil || f.Cheapest.Clients <= o.ClientsHigh) {
-		text += "; the cheapest tested load that cannot be told from the best is " + say.Plural(f.Cheapest.Clients, "client")
-	}
-	return text
+	return f.end.Why
 }

@@ -34,7 +34,7 @@ func stepsOf(run *results.Run, sure func(number int) bool) ([]search.Step, error
 
 // searched is what a search wants to know of a step.
 func searched(s *analysis.Step, measure string) search.Step {
-	out := search.Step{Clients: s.Clients, Done: s.Done, Hold: s.Hold, Failed: s.ErrorRatio, Yield: s.Operations}
+	out := search.Step{Clients: s.Clients, Batches: s.Batches, Done: s.Done, Hold: s.Hold, Failed: s.ErrorRatio, Yield: s.Operations}
 	low, high := s.OperationsLow, s.OperationsHigh
 	if measure == analysis.Throughput {
 		out.Yield, low, high = s.Throughput, s.ThroughputLow, s.ThroughputHigh

@@ -205,14 +205,11 @@ func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.said, fo
 // knows tells what a search knows so far.
 func (l *live) knows(o *search.Optimum) {
 	text := ""
-	switch {
-	case o == nil:
-	case o.Open:
-		text = "so far: no maximum up to " + say.Plural(o.High, "client")
-	case o.Flat:
-		text = fmt.Sprintf("so far: %d to %d clients give the same", o.Low, o.High)
-	default:
-		text = fmt.Sprintf("so far: the optimum is between %d and %d clients", o.Low, o.High)
+	if o != nil {
+		text = "so far: the optimum is " + say.Plural(o.Clients, "client")
+		if o.Low < o.High {
+			text += fmt.Sprintf("; %d to %d the same within noise", o.Low, o.High)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -120,8 +120,8 @@ func TestWatchInBrowser(t *testing.T) {
 	var verdict, report string
 	p.Eval(`document.querySelector(".verdict").textContent`, &verdict)
 	p.Eval(`document.querySelector("a.report").href`, &report)
-	if !strings.HasSuffix(verdict, found.Verdict) {
-		t.Errorf("the page says %q, not %q", verdict, found.Verdict)
+	if !strings.HasSuffix(verdict, found.Headline) {
+		t.Errorf("the page says %q, not %q", verdict, found.Headline)
 	}
 	opened := browser.Open(t, report, 1200, 900)
 	opened.Wait(`document.querySelector(".verdict") || document.body.textContent.length > 1000`)

@@ -130,11 +130,11 @@ func TestTwentyPoints(t *testing.T) {
 	if m := marked["poly4: 2161 clients"]; m == nil || math.Abs(m.X-2161) > 1 {
 		t.Errorf("marks %v", marked)
 	}
-	if m := marked["optimum: 1686 clients"]; m == nil || m.Low == nil || *m.Low != 1382 || *m.High != 2151 {
+	if m := marked["optimum: 1992 clients"]; m == nil || m.Low == nil || *m.Low != 1992 || *m.High != 2884 {
 		t.Errorf("optimum %v", m)
 	}
 	caption := set.Caption(curve)
-	for _, want := range []string{"2161 clients", "1382 to 2151", "Y = a0 + a1 N + a2 N^2 + a3 N^3 + a4 N^4", "n = 20 points", "throughput (Gbit/s)", "AverageThroughput.csv", "unchecked", "weir 1.2.3"} {
+	for _, want := range []string{"2161 clients", "1992 to 2884", "Y = a0 + a1 N + a2 N^2 + a3 N^3 + a4 N^4", "n = 20 points", "throughput (Gbit/s)", "AverageThroughput.csv", "unchecked", "weir 1.2.3"} {
 		if !strings.Contains(caption, want) {
 			t.Errorf("no %q in: %s", want, caption)
 		}

@@ -108,7 +108,7 @@ func mainMarks(marks []figure.Mark) []figure.Mark {
 	var kept []figure.Mark
 	for _, m := range marks {
 		what, where, _ := strings.Cut(m.Name, ": ")
-		names := slices.DeleteFunc(strings.Split(what, ", "), func(n string) bool { return n == "cheapest" || n == "most power" })
+		names := slices.DeleteFunc(strings.Split(what, ", "), func(n string) bool { return n == "most power" })
 		if len(names) > 0 {
 			m.Name = strings.Join(names, ", ") + ": " + where
 			kept = append(kept, m)

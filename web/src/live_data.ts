@@ -109,7 +109,8 @@ export interface Found {
   final?: boolean;
   problem?: string;
   status: string;
-  verdict: string;
+  headline: string;
+  facts: string[] | null;
   search?: string;
   checks: { name: string; status: string; detail: string }[] | null;
   warnings: string[] | null;

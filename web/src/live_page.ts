@@ -31,6 +31,7 @@ export class Page {
   private readonly sentence = el("span");
   private readonly of = el("p", "meta");
   private readonly verdict = el("p", "verdict", "", this.stamp, this.sentence);
+  private readonly facts = el("ul", "facts");
   private readonly search = el("p", "meta");
   private readonly report = el("a", "report", "The report");
   private readonly cards = el("div", "cards");
@@ -72,7 +73,7 @@ export class Page {
     this.more.type = "button";
     this.more.addEventListener("click", () => { this.allHosts = !this.allHosts; this.moreHosts(null); });
     const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.wire)), this.state, this.bar, this.problem);
-    const says = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.search, this.judged, this.limits, this.checked, this.report), this.curve.root);
+    const says = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.facts, this.search, this.judged, this.limits, this.checked, this.report), this.curve.root);
     says.setAttribute("aria-label", "Verdict");
     this.hostPart = part("Hosts", this.hosts.root, this.more);
     this.storePart = part("Data servers", this.stores.root);
@@ -178,7 +179,8 @@ export class Page {
     write(this.stamp, f && !f.problem ? f.status : "");
     this.stamp.className = "stamp " + (f?.status ?? "");
     this.stamp.hidden = !f || !!f.problem;
-    write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.verdict);
+    write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.headline);
+    this.facts.replaceChildren(...(f?.problem ? [] : f?.facts ?? []).map((text) => el("li", "", text)));
     write(this.search, f?.search ? "Search: " + f.search : "");
     list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", (t.met ? "met" : "not met") + (f?.final ? "" : " so far"), t.threshold + ": " + t.detail]));
     this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
