@@ -28,7 +28,7 @@ func listingOf(t *testing.T, target string, w workload.Work) ([]workload.File, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // only read
+	defer s.Close()
 	return Prepare(t.Context(), Config{Service: s, Plan: &scenario.Plan{Work: w, Target: target, Files: scenario.Files{Listing: true}}}, nil, nil)
 }
 

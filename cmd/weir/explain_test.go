@@ -70,8 +70,8 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/elsewhere/", http.StatusFound)
 	case "/sizes", "/elsewhere", "/empty":
 		w.Header().Set("Content-Type", "text/html")
-		switch {
-		case r.Method == http.MethodHead || r.Method == http.MethodGet:
+		switch r.Method {
+		case http.MethodHead, http.MethodGet:
 			_, _ = io.WriteString(w, map[string]string{"/empty": "<html>"}[path]+`<a href="../">..</a><a href="`+map[string]string{"/sizes": "a", "/elsewhere": "a"}[path]+`">`)
 		default:
 			w.WriteHeader(http.StatusMethodNotAllowed)

@@ -79,9 +79,6 @@ func Of(ctx context.Context, target *url.URL, err error, s Sentinels, reach bool
 // known is what the types of err tell; "" if they do not.
 func (d *Diagnosis) known(err error, s Sentinels) Kind {
 	var redirect *storage.RedirectError
-	var authority x509.UnknownAuthorityError
-	var certificate x509.CertificateInvalidError
-	var name x509.HostnameError
 	var dns *net.DNSError
 	switch {
 	case err == nil:
@@ -101,13 +98,6 @@ func (d *Diagnosis) known(err error, s Sentinels) Kind {
 		return NoFiles
 	case s.NoSizes != nil && errors.Is(err, s.NoSizes):
 		return NoSizes
-	case errors.As(err, &authority):
-		return UnknownCA
-	case errors.As(err, &certificate) && certificate.Reason == x509.Expired:
-		return Expired
-	case errors.As(err, &name):
-		d.path = name.Host
-		return OtherName
 	case errors.As(err, &dns) && (dns.IsNotFound || !dns.IsTimeout):
 		return UnknownHost
 	case errors.Is(err, syscall.ENOTDIR):
@@ -118,6 +108,23 @@ func (d *Diagnosis) known(err error, s Sentinels) Kind {
 		return d.denied(err)
 	case errors.Is(err, fs.ErrNotExist):
 		return Missing
+	}
+	return d.certificate(err)
+}
+
+// certificate is what err tells of the server's certificate; "" if it does not.
+func (d *Diagnosis) certificate(err error) Kind {
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &authority):
+		return UnknownCA
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return Expired
+	case errors.As(err, &name):
+		d.path = name.Host
+		return OtherName
 	}
 	return ""
 }

@@ -37,12 +37,8 @@ func (d *Diagnosis) Hint() string {
 		return "check the port and the scheme of target"
 	case Silent:
 		return "check the port and the scheme of target"
-	case UnknownCA:
-		return "name the certificate authority with auth.ca_file (PEM) or auth.ca_dir, such as /etc/grid-security/certificates; auth.insecure: true trusts any"
-	case Expired:
-		return "renew the server's certificate, and compare the clocks of both machines; auth.insecure: true trusts any certificate"
-	case OtherName:
-		return "use the host name of the certificate in target instead of " + d.path + "; auth.insecure: true trusts any certificate"
+	case UnknownCA, Expired, OtherName:
+		return d.trust()
 	case Credentials:
 		return credentials(d.Offers)
 	case Forbidden:
@@ -69,6 +65,18 @@ func (d *Diagnosis) Hint() string {
 		return "give this user the right to " + d.path + ", or name another file or folder"
 	}
 	return ""
+}
+
+// trust says what to do about a certificate.
+func (d *Diagnosis) trust() string {
+	const insecure = "; for tests, auth.insecure: true trusts any certificate"
+	switch d.Kind {
+	case UnknownCA:
+		return "name the certificate authority with auth.ca_file (PEM) or auth.ca_dir, such as /etc/grid-security/certificates" + insecure
+	case Expired:
+		return "renew the server's certificate, and compare the clocks of both machines" + insecure
+	}
+	return "use the host name of the certificate in target instead of " + d.path + insecure
 }
 
 // with returns the target with another scheme, without credentials and query.
