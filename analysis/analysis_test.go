@@ -177,7 +177,7 @@ func TestVerdicts(t *testing.T) {
 					*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Failed: map[storage.Class]int64{storage.Refused: 5}}
 				}
 			}
-		}, turned{16, 16, 16, true, false}, Invalid},
+		}, turned{16, 16, 16, false, false}, Suspect},
 		"nothing happens": {func(s *resultstest.Service) {
 			s.Interval = func(iv *measure.Interval) {
 				*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase}
