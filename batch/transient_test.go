@@ -35,7 +35,7 @@ func TestTransientAnswers(t *testing.T) {
 			t.Errorf("%s: %q: transient %v, want %v", c.system, c.answer, got, c.transient)
 		}
 	}
-	for _, e := range transients {
+	for _, e := range transients() {
 		if e.Answer != strings.ToLower(e.Answer) || e.Means == "" || e.System == "" {
 			t.Errorf("%+v: an answer is in lower case, and means something", e)
 		}

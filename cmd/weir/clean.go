@@ -17,6 +17,8 @@ import (
 	"weir/engine/scratch"
 	"weir/results"
 	"weir/results/campaign"
+	"weir/scenario"
+	"weir/storage"
 	"weir/storage/all"
 )
 
@@ -143,15 +145,7 @@ func cleanRun(ctx context.Context, dir, target string, s streams) (c cleaned, er
 		c.Target = run.Plan.Target
 		return c, nil
 	}
-	if len(run.Plan.Redacted()) == 0 {
-		target = "" // this run needs none
-	}
-	plan, err := run.Plan.Complete(target)
-	if err != nil {
-		return c, exit{exitUsage, err}
-	}
-	s.secrets.Learn(plan.Secrets()...)
-	service, err := cluster.OpenService(ctx, plan, all.Drivers(), nil)
+	plan, service, err := reach(ctx, run.Plan, target, s)
 	if err != nil {
 		return c, err
 	}
@@ -164,6 +158,20 @@ func cleanRun(ctx context.Context, dir, target string, s streams) (c cleaned, er
 		return c, fmt.Errorf("%d are left: %w", failed, first)
 	}
 	return c, nil
+}
+
+// reach opens the service of a run's plan, with the secrets that target has.
+func reach(ctx context.Context, plan *scenario.Plan, target string, s streams) (*scenario.Plan, storage.Service, error) {
+	if len(plan.Redacted()) == 0 {
+		target = "" // it needs none
+	}
+	plan, err := plan.Complete(target)
+	if err != nil {
+		return nil, nil, exit{exitUsage, err}
+	}
+	s.secrets.Learn(plan.Secrets()...)
+	service, err := cluster.OpenService(ctx, plan, all.Drivers(), nil)
+	return plan, service, err
 }
 
 // within refuses paths that a run cannot have made: all that it makes lies in

@@ -210,10 +210,10 @@ func (f *finder) address(text string) string {
 		end += "]" // of an IPv6 address
 	}
 	after := text[len(end):]
-	switch {
-	case end[0] == '?':
+	switch end[0] {
+	case '?':
 		return "?" + f.query(end[1:]) + after
-	case end[0] == '%':
+	case '%':
 		return f.escaped(end) + after
 	}
 	return f.url(end) + after
