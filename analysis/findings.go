@@ -363,8 +363,8 @@ func (d *data) findings() *Findings {
 // them in the curve, -1 if there is none, and how many count.
 func (d *data) capacity(f *Findings) (best, left int) {
 	g := f.Counting()
-	at := g.best()
 	g.understand()
+	at := g.best()
 	g.Bottleneck = d.bottleneck(g, at)
 	g.Boundaries = g.boundaries(d.plan.Boundaries)
 	g.Headline = g.headline()
