@@ -85,7 +85,8 @@ func (p *page) render() string {
 	caught, missed := p.count()
 	fmt.Fprintf(&b, "Played on %s with commit %s on a machine with %d cores (Linux %s), whose load average was %s when the rigs began.\n\n",
 		p.about.date, p.about.commit, p.about.cores, p.about.kernel, p.about.load)
-	fmt.Fprintf(&b, "**%d of %d rigs caught; %d false alarms in %d healthy runs.** The bar is 39 of 40, and 1 in 100.\n\n", caught, caught+missed, p.alarms(), len(p.healthy))
+	fmt.Fprintf(&b, "**%d of %d rigs caught, %d not played; %d false alarms in %d healthy runs.** The bar is 39 of 40, and 1 in 100.\n\n",
+		caught, caught+missed, len(p.results)-caught-missed, p.alarms(), len(p.healthy))
 	b.WriteString("To repeat it: `make rigs` (about half an hour). `go run ./internal/rigs -rig NAME -healthy 0` plays those whose name matches, `-keep DIR` keeps\nthe run directories of missed ones, and `go test ./internal/rigs` plays a short form.\n\n")
 	b.WriteString("## Rigs\n\n| rig | situation and truth | naive tool | weir says | |\n|---|---|---|---|---|\n")
 	for i := range p.results {
