@@ -20,6 +20,8 @@ const (
 	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
 	repeatedStalls   = 3    // so many stalls without failures are how the service works, not outages
 	outageShare      = 0.01 // of a step's hold time: a step that lost more does not count
+	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
+	leastWrong       = 5    // wrong payloads: fewer say little of all
 	mostlyFailed     = 0.9  // share of failed operations from which a step does not count
 	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
 )
@@ -73,6 +75,9 @@ func (d *data) availability(f *Findings) {
 		if reason == "" && s.Done+s.Errors > 0 && s.ErrorRatio >= mostlyFailed {
 			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), classes(s.ErrorsBy))
 		}
+		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong && float64(wrong) >= mostlyFailed*float64(wrong+s.Verified) {
+			reason = fmt.Sprintf("%d of %d payloads that were checked were wrong", wrong, wrong+s.Verified)
+		}
 		s.Excluded = reason
 	}
 }
@@ -94,10 +99,11 @@ func (d *data) heldWithin(step int, from, to time.Time) (sum float64) {
 }
 
 // A pace sums what a step, or the run, got done.
-type pace struct{ done, clientSeconds, seconds float64 }
+type pace struct{ done, moved, clientSeconds, seconds float64 }
 
 func (p *pace) add(s *second) {
-	p.done, p.clientSeconds, p.seconds = p.done+float64(s.done), p.clientSeconds+s.clients*s.seconds, p.seconds+s.seconds
+	p.done, p.moved = p.done+float64(s.done), p.moved+float64(s.moved)
+	p.clientSeconds, p.seconds = p.clientSeconds+s.clients*s.seconds, p.seconds+s.seconds
 }
 
 // without returns the operations per second, and the seconds that one client
@@ -128,7 +134,7 @@ func (d *data) outages() []Outage {
 		if last.IsZero() || s.start.Sub(d.seconds[i-1].end()).Seconds() > gap {
 			last, first = s.start, i
 		}
-		from, to, any := s.progress(d.plan.Work.Kind)
+		from, to, any := s.progress(d.plan.Work.Kind, byStep[s.step])
 		if any && from.After(last) || i+1 == len(d.seconds) || d.seconds[i+1].phase == measure.Drain {
 			end := s.end()
 			if any {
@@ -146,12 +152,13 @@ func (d *data) outages() []Outage {
 }
 
 // progress returns the span of a second in which the service got something
-// done. Programs of the user's may run for longer than any step.
-func (s *second) progress(kind string) (from, to time.Time, any bool) {
+// done. step is the pace of its step. Programs of the user's may run for longer than any step.
+func (s *second) progress(kind string, step *pace) (from, to time.Time, any bool) {
+	flows := float64(s.moved) > leastFlow*ratio(step.moved, step.seconds)*s.seconds
 	switch {
 	case s.done > 0 && !s.lastDone.IsZero():
 		return s.firstDone, s.lastDone, true
-	case s.done > 0, s.moved > 0 && s.errors == 0, s.work > 0, s.events > 0, kind == "command-job" && s.running > 0 && s.errors == 0:
+	case s.done > 0, flows && s.errors == 0, s.work > 0, s.events > 0, kind == "command-job" && s.running > 0 && s.errors == 0:
 		return s.start, s.end(), true
 	}
 	return s.start, s.start, false

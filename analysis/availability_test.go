@@ -176,3 +176,30 @@ func TestPausesAfterErrorsAreJudged(t *testing.T) {
 		}
 	}
 }
+
+// A few bytes that buffers still held are no sign of life.
+func TestStoppedServerWhoseBuffersDrain(t *testing.T) {
+	s := flat()
+	from := stepAt(&s, 1).Add(1800 * time.Millisecond)
+	hide := away(from, 2*time.Second, storage.None)
+	s.Interval = func(iv *measure.Interval) {
+		moved := iv.Moved
+		if hide(iv); iv.Moved == 0 {
+			iv.Moved = moved / 1000
+		}
+	}
+	if f := of(t, s); len(f.Outages) != 1 || f.Outages[0].Seconds < 1.99 || f.Curve[1].Excluded == "" {
+		t.Errorf("%+v", f.Outages)
+	}
+}
+
+// A step whose payloads are wrong shows no capacity, though all operations end well.
+func TestWrongPayloadsDoNotCount(t *testing.T) {
+	s := flat()
+	s.Interval = func(iv *measure.Interval) {
+		iv.Verified, iv.Failed = 0, map[storage.Class]int64{storage.Checksummed: 2}
+	}
+	if f := of(t, s); f.excluded() != 4 || f.Optimum != nil || f.Validity.Status != Invalid {
+		t.Errorf("%d steps excluded, optimum %+v, %s", f.excluded(), f.Optimum, f.Validity.Status)
+	}
+}

@@ -37,18 +37,18 @@ func (s *Step) steady(t *total) {
 	if !ok {
 		return
 	}
-	s.Drift, s.change = &trend.Ratio, chance(trend, len(all))
+	s.Drift, s.change = &trend.Ratio, chance(trend, all)
 	cut, found := warmUp(t)
 	rest := t.seconds[cut:]
 	left := batches(rest, t.counted)
 	if found && cut > 0 {
 		if again, ok := stats.Slope(left); ok {
-			trend, s.change = again, chance(again, len(left))
+			trend, s.change = again, chance(again, left)
 		} else {
 			found = false
 		}
 	}
-	level := found && (math.Abs(trend.Ratio) < unsteady || !certain(trend))
+	level := found && (math.Abs(trend.Ratio) < unsteady || !certain(trend) && s.change > mostFalse)
 	s.Steady = &level
 	if !level {
 		return
@@ -68,13 +68,20 @@ func (s *Step) steady(t *total) {
 	s.SteadyPart = &p
 }
 
-// chance returns how likely a drift as large as that of a trend through n batches
-// is in a load that holds its level.
-func chance(trend stats.Trend, n int) float64 {
-	if n >= leastPersistent && trend.Correlation >= persistent {
-		return 0
+// chance returns how likely a drift as large as that of a trend through batches
+// is in a load that holds its level. A line through few batches leaves residuals
+// that look dependent where the load has a step or a bend, which hides the slope:
+// there, a rank test and a test for two levels are asked as well.
+func chance(trend stats.Trend, batches []stats.Point) float64 {
+	if len(batches) >= leastPersistent {
+		if trend.Correlation >= persistent {
+			return 0
+		}
+		return trend.P
 	}
-	return trend.P
+	x := means(batches)
+	const tests = 3
+	return min(1, tests*min(trend.P, stats.MannKendall(x), stats.Shift(x)))
 }
 
 // leastPersistent is how many batches it takes to tell that neighbors resemble

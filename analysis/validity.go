@@ -240,6 +240,10 @@ func (f *Findings) mostErrors() *Step {
 	return most
 }
 
+// mostFailed is the share of failed operations at the best step from which on
+// that step is no measure of the service.
+const mostFailed = 0.25
+
 // checkErrors judges the share of failed operations at the best step and over all.
 func checkErrors(f *Findings, best int) Check {
 	c := Check{Name: "errors", Status: OK}
@@ -272,7 +276,7 @@ func checkErrors(f *Findings, best int) Check {
 		c.Detail += fmt.Sprintf("; %s with %s", unit.Percent(s.ErrorRatio), f.at(s))
 		c.Status = worse(c.Status, Warn)
 	}
-	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > 0.5 {
+	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > mostFailed {
 		c.Status = Fail
 	}
 	return c

@@ -271,7 +271,7 @@ func (r *run) oneStep(ctx context.Context) error {
 			debug.FreeOSMemory()
 		}
 		if p.name == measure.Hold && r.deserted {
-			return r.event("warning", fmt.Sprintf("all jobs of step %d ended before its hold began, so nothing of it was measured: use load.ramp: 0 and load.settle: 0", r.step.Number))
+			return r.warn(fmt.Sprintf("all jobs of step %d ended before its hold began, so nothing of it was measured: use load.ramp: 0 and load.settle: 0", r.step.Number))
 		}
 		if err := r.phase(ctx, p.name, p.span, end); err != nil {
 			return err
@@ -290,8 +290,9 @@ func describe(s scenario.Step) string {
 	return say.Plural(s.Clients, "client")
 }
 
-func (r *run) event(kind, text string) error {
-	return r.Sink.Event(measure.Event{Time: r.Clock().UTC(), Kind: kind, Step: r.step.Number, Text: text})
+// warn records a warning of the step that is held.
+func (r *run) warn(text string) error {
+	return r.Sink.Event(measure.Event{Time: r.Clock().UTC(), Kind: "warning", Step: r.step.Number, Text: text})
 }
 
 // The questions for checksums that wait when the last client has gone home are
@@ -312,7 +313,7 @@ func (r *run) finish(ctx context.Context) error {
 		case <-home:
 			waiting = false
 		case <-drain.C:
-			err = errors.Join(err, r.event("warning", fmt.Sprintf("operations still running %v after the last step were broken off", r.Plan.Drain)))
+			err = errors.Join(err, r.warn(fmt.Sprintf("operations still running %v after the last step were broken off", r.Plan.Drain)))
 			r.kill()
 		case <-ctx.Done():
 			r.kill()

@@ -114,7 +114,7 @@ type interruption struct{ signal os.Signal }
 func (i interruption) Error() string { return errFinishing.Error() }
 
 // Is makes every interruption errFinishing.
-func (i interruption) Is(err error) bool { return err == errFinishing } //nolint:errorlint // as errors.Is asks
+func (i interruption) Is(err error) bool { return err == errFinishing }
 
 // name is the signal's, as in kill -l.
 func (i interruption) name() string {
