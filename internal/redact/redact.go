@@ -167,14 +167,14 @@ func (f *finder) escaped(path string) string {
 }
 
 // named are words after which a secret follows.
-const named = `access[_-]?token|api[_-]?key|authz?|client[_-]?secret|credential|jwt|passphrase|passwd|password|private[_-]?key|secret|session[_-]?token|sig(?:nature)?|token|x-amz-(?:credential|security-token|signature)`
+const named = `access[_-]?token|api[_-]?key|authz|client[_-]?secret|credential|jwt|passphrase|passwd|password|private[_-]?key|secret|session[_-]?token|sig(?:nature)?|token|x-amz-(?:credential|security-token|signature)`
 
 // A text may hold URLs, paths with a query (its ? may be escaped), lines of headers and
 // pairs of a name and a secret.
 var (
 	addresses = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\x60]+|\?[^\s"'<>\x60?=]*=[^\s"'<>\x60]*|(?i:%3F)[^\s"'<>\x60/]*(?i:=|%3D)[^\s"'<>\x60]*`)
 	headers   = regexp.MustCompile(`(?i)\b(authorization:\s*(?:basic|bearer|negotiate|digest)?|bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{8,})`)
-	pairs     = regexp.MustCompile(`(?i)(\b(?:` + named + `)\s*[=:]\s*["']?)([^\s"'&;,<>]{4,})`)
+	pairs     = regexp.MustCompile(`(?i)(\b(?:` + named + `)(?:\s*=\s*["']?|["']\s*:\s*["']))([^\s"'&;,<>]{4,})`)
 	tokens    = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?`)
 )
 

@@ -55,21 +55,23 @@ func TestURL(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
-		"read http://h/a b: HTTP status 404 Not Found":             "read http://h/a b: HTTP status 404 Not Found",
-		`Get "http://h/m?tok=x1y2": dial tcp [::1]:9: refused`:     `Get "http://h/m?tok=REDACTED": dial tcp [::1]:9: refused`,
-		"see (https://h/x?sig=ab), and https://h/y?sig=cd.":        "see (https://h/x?sig=REDACTED), and https://h/y?sig=REDACTED.",
-		"served by http://[::1]: why":                              "served by http://[::1]: why",
-		"GET /data/x?sig=abcdef HTTP/1.1":                          "GET /data/x?sig=REDACTED HTTP/1.1",
-		"read /data/x%3Fsig=abcdef: no such file":                  "read /data/x%3FREDACTED: no such file",
-		"Authorization: Bearer abcdefgh.ijkl":                      "Authorization: Bearer REDACTED",
-		"bearer abcdefghij is wrong":                               "bearer REDACTED is wrong",
-		"the token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc fails": "the token REDACTED fails",
-		"password=hunter2 is wrong":                                "password=REDACTED is wrong",
-		`{"token": "abcdef"}`:                                      `{"token": "abcdef"}`,
-		"throughput: 5 Gbit/s; p50=3 ms":                           "throughput: 5 Gbit/s; p50=3 ms",
-		"what? a=b":                                                "what? a=b",
-		"--target=ftp://a:secret@h/d":                              "--target=ftp://a:REDACTED@h/d",
-		"target=[https://a/?sig=one,https://b/?sig=two]":           "target=[https://a/?sig=REDACTED?sig=REDACTED]",
+		"read http://h/a b: HTTP status 404 Not Found":                 "read http://h/a b: HTTP status 404 Not Found",
+		`Get "http://h/m?tok=x1y2": dial tcp [::1]:9: refused`:         `Get "http://h/m?tok=REDACTED": dial tcp [::1]:9: refused`,
+		"see (https://h/x?sig=ab), and https://h/y?sig=cd.":            "see (https://h/x?sig=REDACTED), and https://h/y?sig=REDACTED.",
+		"served by http://[::1]: why":                                  "served by http://[::1]: why",
+		"GET /data/x?sig=abcdef HTTP/1.1":                              "GET /data/x?sig=REDACTED HTTP/1.1",
+		"read /data/x%3Fsig=abcdef: no such file":                      "read /data/x%3FREDACTED: no such file",
+		"Authorization: Bearer abcdefgh.ijkl":                          "Authorization: Bearer REDACTED",
+		"bearer abcdefghij is wrong":                                   "bearer REDACTED is wrong",
+		"the token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc fails":     "the token REDACTED fails",
+		"password=hunter2 is wrong":                                    "password=REDACTED is wrong",
+		`{"token": "abcdef"}`:                                          `{"token": "REDACTED"}`,
+		"throughput: 5 Gbit/s; p50=3 ms":                               "throughput: 5 Gbit/s; p50=3 ms",
+		"--remote-write-auth: unknown field \"token\": use token_file": "--remote-write-auth: unknown field \"token\": use token_file",
+		"auth.password: leave it out":                                  "auth.password: leave it out",
+		"what? a=b":                                                    "what? a=b",
+		"--target=ftp://a:secret@h/d":                                  "--target=ftp://a:REDACTED@h/d",
+		"target=[https://a/?sig=one,https://b/?sig=two]":               "target=[https://a/?sig=REDACTED?sig=REDACTED]",
 	} {
 		if got := Text(in); got != want {
 			t.Errorf("%s\n got %s\nwant %s", in, got, want)
