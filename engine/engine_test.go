@@ -108,7 +108,7 @@ func closed(t *testing.T, target string, work workload.Work, steps ...scenario.S
 	for i := range 100 {
 		files = append(files, workload.File{Path: simulated.FileName(i), Size: int64(size)})
 	}
-	p := &scenario.Plan{Model: "closed", Work: work, Steps: steps, Seed: 7, Drain: seconds(30), Target: target}
+	p := &scenario.Plan{Model: "closed", Work: work, Steps: steps, Seed: 7, Drain: seconds(30), ErrorPause: seconds(1), Target: target}
 	return Config{Plan: p, Service: service, Files: files, Folder: "weir-test", Sink: n, Pacer: Timers(), Manifest: &remembered{}}, n
 }
 
