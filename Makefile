@@ -58,7 +58,7 @@ demo: build ## half a minute of load on the built-in server, then a verdict and 
 	$(BIN)/weir run
 
 test: needs build ## all tests; installs the real servers and clients that they use
-	go test -timeout 30m ./...
+	go test -timeout 45m ./...
 
 needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt), HTCondor (lab/condor.txt)
 	@sh lab/needs.sh
