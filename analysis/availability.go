@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/link"
 	"weir/measure"
 	"weir/storage"
 )
@@ -67,12 +68,12 @@ func (d *data) availability(f *Findings) {
 			o := &f.Outages[k]
 			lost := d.heldWithin(s.Step, o.From, o.To)
 			s.Unavailable += lost
-			recurring := o.Kind == OutageStalled && stalls[0] >= repeatedStalls
+			recurring := o.Kind == OutageStalled && stalls[0] >= repeatedStalls || d.plannedOutages()
 			if lost > outageShare*s.Hold && !recurring && reason == "" {
 				reason = o.text()
 			}
 		}
-		if reason == "" && s.Done+s.Errors > 0 && s.ErrorRatio >= mostlyFailed {
+		if reason == "" && !d.plannedOutages() && s.Done+s.Errors > 0 && s.ErrorRatio >= mostlyFailed {
 			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), classes(s.ErrorsBy))
 		}
 		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong && float64(wrong) >= mostlyFailed*float64(wrong+s.Verified) {
@@ -80,6 +81,12 @@ func (d *data) availability(f *Findings) {
 		}
 		s.Excluded = reason
 	}
+}
+
+// plannedOutages tells whether the plan itself cuts a link: what comes of that
+// is what the run is to show.
+func (d *data) plannedOutages() bool {
+	return slices.ContainsFunc(d.plan.Links, func(l link.Named) bool { return len(l.Spec.Outages) > 0 })
 }
 
 // heldWithin returns how many seconds of a step's hold time lie between from and to.

@@ -276,7 +276,7 @@ func checkErrors(f *Findings, best int) Check {
 		c.Detail += fmt.Sprintf("; %s with %s", unit.Percent(s.ErrorRatio), f.at(s))
 		c.Status = worse(c.Status, Warn)
 	}
-	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > mostFailed {
+	if done == 0 || best >= 0 && f.Curve[best].ErrorRatio > mostFailed && f.Transfers == nil {
 		c.Status = Fail
 	}
 	return c

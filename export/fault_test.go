@@ -165,7 +165,7 @@ func TestReceiverOfManyWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := s.Finish(300*time.Millisecond, 0)
+		r := s.Finish(3*time.Second, 0)
 		front.Close()
 		said := r.Reason + r.Trouble
 		if len(said) == 0 || len(said) > 2000 || strings.ContainsAny(said, "\x1b\u202e") {

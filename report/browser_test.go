@@ -170,7 +170,7 @@ func TestData(t *testing.T) {
 		p.Press(place + " .chart-data button")
 		p.Wait(`!document.querySelector('` + place + ` .chart-table')`)
 	}
-	n, _ := number(t, f, s, "curve")
+	n, _ := number(t, f, s, "latency") // it has several lines
 	first := fmt.Sprintf(`figure[data-figure="%d"] .legend-entry`, n)
 	p.Press(first)
 	p.Wait(`document.querySelector('` + first + `').getAttribute("aria-pressed") === "false"`)

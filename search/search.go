@@ -143,17 +143,25 @@ func (s *state) gone() string {
 
 func end(r Reason, why string) Decision { return Decision{End: r, Why: why} }
 
-// optimum is that of the steps done, by the rule that package analysis has.
+// mostlyFailed is the share of failed operations from which a step does not
+// count for the optimum, as in package analysis.
+const mostlyFailed = 0.9
+
+// optimum is that of the steps done that count, by the rule that package
+// analysis has.
 func (s *state) optimum() *Optimum {
-	points := make([]shape.Point, len(s.done))
-	for i, step := range s.done {
-		points[i] = step.point()
+	var points []shape.Point
+	for _, step := range s.done {
+		if step.Failed < mostlyFailed {
+			points = append(points, step.point())
+		}
 	}
 	o, ok := shape.OptimumOf(points)
 	if !ok {
 		return nil
 	}
-	return &Optimum{Clients: s.done[o.Least].Clients, Low: s.done[o.Low()].Clients, High: s.done[o.High()].Clients, Inside: o.Inside}
+	at := func(i int) int { return int(points[i].Load) }
+	return &Optimum{Clients: at(o.Least), Low: at(o.Low()), High: at(o.High()), Inside: o.Inside}
 }
 
 // point is the step as package shape sees it.

@@ -200,7 +200,7 @@ func TestGlance(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	code, said := started(t, "glance", dir).ended()
-	if code != exitFine || !strings.HasPrefix(said, `{"at":`) || !strings.Contains(said, `"verdict":"`) {
+	if code != exitFine || !strings.HasPrefix(said, `{"at":`) || !strings.Contains(said, `"headline":"`) {
 		t.Errorf("exit code %d: %.300s", code, said)
 	}
 	if code, said := started(t, "glance", filepath.Dir(dir)).ended(); code != exitError || !strings.Contains(said, "is not a run directory") {

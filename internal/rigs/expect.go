@@ -26,7 +26,7 @@ func (s *stage) fails(r *ran) { s.expect(r.exit != 0, "an exit code other than 0
 const crowded = 0.15
 
 // tooCrowded is the share beyond which delays are those of the machine.
-const tooCrowded = 0.4
+const tooCrowded = 0.3
 
 // valid expects a run to be valid and to end with 0. A check of quiet machines may warn where others
 // did use the CPU, and where they used much of it the rig is not played.

@@ -168,7 +168,7 @@ func TestImpostors(t *testing.T) {
 		"no end of file":      {parallel(block(0, 10, 0) + "0123456789"), wide, storage.Short, "ended early"},
 		"an end of nothing":   {parallel(block(endOfFile, 0, 0)), wide, storage.Other, "end of file"},
 		"an end of too many":  {parallel(block(endOfFile, 0, 1<<40)), wide, storage.Other, "end of file"},
-		"a block half a file": {parallel(block(0, 5, 0) + "01234" + block(endOfFile|endOfData, 0, 1)), wide, storage.Short, "5 bytes"},
+		"a block half a file": {parallel(block(0, 5, 0) + "01234" + block(endOfFile|endOfData, 0, 1)), wide, storage.Short, "fewer bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
