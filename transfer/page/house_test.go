@@ -127,7 +127,11 @@ func (h *house) fill(site, dataset string, from, to int) {
 			h.t.Fatal(err)
 		}
 	}
-	state, err := h.admin.Scan(h.t.Context(), transfer.NewScan{Dataset: dataset, Site: site, Path: dataset[1:]})
+	scan := transfer.NewScan{Dataset: dataset, Site: site, Path: dataset[1:]}
+	state, err := h.admin.Scan(h.t.Context(), scan)
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); state, err = h.admin.Scan(h.t.Context(), scan) {
+		<-time.After(20 * time.Millisecond) // the site's agent has not signed in yet
+	}
 	for end := time.Now().Add(time.Minute); err == nil && !state.Done; state, err = h.admin.ScanState(h.t.Context(), state.ID) {
 		if time.Now().After(end) {
 			h.t.Fatalf("the scan does not end: %+v", state)
