@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/analysis/shape"
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/link"
@@ -23,7 +24,6 @@ const (
 	outageShare      = 0.01 // of a step's hold time: a step that lost more does not count
 	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
 	leastWrong       = 5    // wrong payloads: fewer say little of all
-	mostlyFailed     = 0.9  // share of failed operations from which a step does not count
 	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
 )
 
@@ -54,11 +54,10 @@ func (d *data) availability(f *Findings) {
 	if d.transfers == nil {
 		f.Outages = append(f.Outages, d.outages()...)
 	}
-	stalls := map[int]int{}
+	stalls, planned := 0, d.plannedOutages()
 	for i := range f.Outages {
-		if o := &f.Outages[i]; o.Kind == OutageStalled {
-			stalls[o.Step]++
-			stalls[0]++
+		if f.Outages[i].Kind == OutageStalled {
+			stalls++
 		}
 	}
 	for i := range f.Curve {
@@ -68,15 +67,15 @@ func (d *data) availability(f *Findings) {
 			o := &f.Outages[k]
 			lost := d.heldWithin(s.Step, o.From, o.To)
 			s.Unavailable += lost
-			recurring := o.Kind == OutageStalled && stalls[0] >= repeatedStalls || d.plannedOutages()
+			recurring := o.Kind == OutageStalled && stalls >= repeatedStalls || planned
 			if lost > outageShare*s.Hold && !recurring && reason == "" {
 				reason = o.text()
 			}
 		}
-		if reason == "" && !d.plannedOutages() && s.Done+s.Errors > 0 && s.ErrorRatio >= mostlyFailed {
+		if reason == "" && !planned && s.Done+s.Errors > 0 && s.ErrorRatio >= shape.MostErrors {
 			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), classes(s.ErrorsBy))
 		}
-		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong && float64(wrong) >= mostlyFailed*float64(wrong+s.Verified) {
+		if wrong := s.ErrorsBy[storage.Checksummed]; reason == "" && wrong >= leastWrong && float64(wrong) >= shape.MostErrors*float64(wrong+s.Verified) {
 			reason = fmt.Sprintf("%d of %d payloads that were checked were wrong", wrong, wrong+s.Verified)
 		}
 		s.Excluded = reason

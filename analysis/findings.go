@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/analysis/shape"
 	"weir/measure"
 	"weir/results"
 	"weir/storage"
@@ -313,7 +314,7 @@ func Curve(run *results.Run) (steps []Step, measure string, err error) {
 		}
 	}
 	d.availability(f)
-	steps = slices.DeleteFunc(f.Curve, func(s Step) bool { return s.Excluded != "" && s.ErrorRatio < mostlyFailed && s.Done > 0 })
+	steps = slices.DeleteFunc(f.Curve, func(s Step) bool { return s.Excluded != "" && s.ErrorRatio < shape.MostErrors && s.Done > 0 })
 	widen(steps)
 	return steps, f.Measure, nil
 }

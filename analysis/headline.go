@@ -99,7 +99,7 @@ func (f *Findings) sameText() string {
 
 // numbered returns the step of the curve with a number.
 func (f *Findings) numbered(step int) *Step {
-	return &f.Curve[max(0, slices.IndexFunc(f.Curve, func(s Step) bool { return s.Step == step }))]
+	return &f.Curve[max(0, f.indexOf(step))]
 }
 
 // gaps tells whether a load between the equals is none of them.

@@ -143,16 +143,12 @@ func (s *state) gone() string {
 
 func end(r Reason, why string) Decision { return Decision{End: r, Why: why} }
 
-// mostlyFailed is the share of failed operations from which a step does not
-// count for the optimum, as in package analysis.
-const mostlyFailed = 0.9
-
 // optimum is that of the steps done that count, by the rule that package
 // analysis has.
 func (s *state) optimum() *Optimum {
 	var points []shape.Point
 	for _, step := range s.done {
-		if step.Failed < mostlyFailed {
+		if step.Failed < shape.MostErrors {
 			points = append(points, step.point())
 		}
 	}

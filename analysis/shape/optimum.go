@@ -28,6 +28,9 @@ func (o *Optimum) High() int { return o.Equals[len(o.Equals)-1] }
 const (
 	// FewErrors is the share of failed operations up to which a point is chosen.
 	FewErrors = 0.05
+	// MostErrors is the share of failed operations from which a point does not
+	// count at all: what it gave is not the service's yield.
+	MostErrors = 0.9
 	// NearBest is the share of the best that a mean must reach where there is no
 	// interval.
 	NearBest   = 0.95

@@ -148,11 +148,7 @@ func redirected(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.ask(ctx, wrk(), w.file(), 4, 2)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4", "3s", ", think: 2ms"))
+	r, err := s.read(ctx, w, "2, 4", "3s", ", think: 2ms")
 	if err != nil {
 		return err
 	}

@@ -61,11 +61,7 @@ func lies(ctx context.Context, s *stage, c spec, classes ...string) error {
 		return err
 	}
 	s.ask(ctx, wrk(), w.file(), 4, 2)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4", "2s", ", verify: 100%"))
+	r, err := s.read(ctx, w, "2, 4", "2s", ", verify: 100%")
 	if err != nil {
 		return err
 	}
@@ -85,11 +81,7 @@ func fileLonger(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.ask(ctx, wrk(), w.file(), 4, 2)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4", "2s", ", verify: 100%"))
+	r, err := s.read(ctx, w, "2, 4", "2s", ", verify: 100%")
 	if err != nil {
 		return err
 	}
@@ -105,11 +97,7 @@ func compressed(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.ask(ctx, curl(), w.file(), 1, 3)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4", "2s", ", verify: 100%"))
+	r, err := s.read(ctx, w, "2, 4", "2s", ", verify: 100%")
 	if err != nil {
 		return err
 	}
@@ -129,11 +117,7 @@ func chunked(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.ask(ctx, wrk(), w.file(), 4, 2)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "1, 2", "3s", ", think: 5ms"))
+	r, err := s.read(ctx, w, "1, 2", "3s", ", think: 5ms")
 	if err != nil {
 		return err
 	}

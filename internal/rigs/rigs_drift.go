@@ -74,11 +74,7 @@ func drifts(ctx context.Context, s *stage, c spec) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "8", "8s", ", verify: 0%"))
+	r, err := s.read(ctx, w, "8", "8s", ", verify: 0%")
 	if err != nil {
 		return err
 	}
@@ -97,11 +93,7 @@ func tooShort(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4", "300ms", ""))
+	r, err := s.read(ctx, w, "2, 4", "300ms", "")
 	if err != nil {
 		return err
 	}
@@ -168,11 +160,7 @@ func steppedClock(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	base, err := s.run(ctx, reads(w, files, "2, 4", "3s", ", think: 2ms"))
+	base, err := s.read(ctx, w, "2, 4", "3s", ", think: 2ms")
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,15 @@ func reads(w *site, files, clients, hold, more string) string {
 	return fmt.Sprintf("target: %s\n%sworkload: {kind: read%s}\nload: {clients: [%s], hold: %s, %s}\n", w.url, files, more, clients, hold, brief)
 }
 
+// read runs weir with that scenario on the files of w, listed with their sizes.
+func (s *stage) read(ctx context.Context, w *site, clients, hold, more string) (*ran, error) {
+	files, err := s.list(w, true)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx, reads(w, files, clients, hold, more))
+}
+
 // errorRigs are of operations that fail.
 func errorRigs() []rig {
 	return []rig{
@@ -134,11 +143,7 @@ func allRefused(ctx context.Context, s *stage) error {
 	}
 	w := &site{url: "http://" + address + "/data", files: 4, size: 1 << 20}
 	s.ask(ctx, wrk(), w.file(), 8, 2)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 8", "2s", ""))
+	r, err := s.read(ctx, w, "2, 8", "2s", "")
 	if err != nil {
 		return err
 	}
@@ -156,11 +161,7 @@ func allBusy(ctx context.Context, s *stage) error {
 	}
 	w.url = sys.URLs["code"] + "/503"
 	s.ask(ctx, wrk(), w.file(), 8, 2)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 8", "2s", ""))
+	r, err := s.read(ctx, w, "2, 8", "2s", "")
 	if err != nil {
 		return err
 	}
@@ -176,11 +177,7 @@ func errorsAtHighLoad(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "4, 8, 48", "3s", ""))
+	r, err := s.read(ctx, w, "4, 8, 48", "3s", "")
 	if err != nil {
 		return err
 	}
@@ -205,11 +202,7 @@ func hiddenRetries(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "4", "4s", ", retries: 3"))
+	r, err := s.read(ctx, w, "4", "4s", ", retries: 3")
 	if err != nil {
 		return err
 	}

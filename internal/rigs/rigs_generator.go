@@ -118,11 +118,7 @@ func thinkTime(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "4, 8, 16", "3s", ", think: 100ms"))
+	r, err := s.read(ctx, w, "4, 8, 16", "3s", ", think: 100ms")
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,7 @@ func flatNoise(ctx context.Context, s *stage, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4, 8, 16, 32", "3s", ""))
+	r, err := s.read(ctx, w, "2, 4, 8, 16, 32", "3s", "")
 	if err != nil {
 		return err
 	}

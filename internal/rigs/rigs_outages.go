@@ -201,11 +201,7 @@ func neverAnswers(ctx context.Context, s *stage) error {
 		return err
 	}
 	s.ask(ctx, wrk(), w.file(), 4, 3)
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "2, 4", "3s", ", timeout: 1s"))
+	r, err := s.read(ctx, w, "2, 4", "3s", ", timeout: 1s")
 	if err != nil {
 		return err
 	}
@@ -225,11 +221,7 @@ func awayTwice(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "4, 8", "4s", ""))
+	r, err := s.read(ctx, w, "4, 8", "4s", "")
 	if err != nil {
 		return err
 	}
@@ -267,11 +259,7 @@ func stallClosed(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, reads(w, files, "10", "8s", ""))
+	r, err := s.read(ctx, w, "10", "8s", "")
 	if err != nil {
 		return err
 	}
