@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -71,7 +72,7 @@ func (d *data) checkBytes() Check {
 		c.Detail = "the payload crosses no network"
 		return c
 	}
-	sources := append(d.watched.bytes.servers(), together(d.wiresTogether(d.watched.bytes.counts))...)
+	sources := append(d.watched.bytes.servers(), together(d.watched.bytes.counts)...)
 	sources = slices.DeleteFunc(sources, func(s count) bool {
 		return s.clients < leastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
@@ -87,17 +88,35 @@ func (d *data) checkBytes() Check {
 }
 
 // onTheWay leaves out the interfaces of a host that carried less than the
-// clients moved, if another one of its interfaces carried as much.
+// clients moved, if another one of its interfaces carried as much. Where none
+// did, what moved was spread over them: their sum replaces them.
 func onTheWay(sources []count) []count {
-	carries := map[string]bool{}
+	carries, spread := map[string]bool{}, map[string]*count{}
+	var all []count
 	for i := range sources {
 		if s := &sources[i]; s.of.what == "interface" && s.off() >= -bytesWarn {
 			carries[s.of.host] = true
 		}
 	}
-	return slices.DeleteFunc(sources, func(s count) bool {
-		return s.of.what == "interface" && s.off() < -bytesWarn && carries[s.of.host]
-	})
+	for i := range sources {
+		s := &sources[i]
+		switch sum := spread[s.of.host]; {
+		case s.of.what != "interface" || s.off() >= -bytesWarn:
+			all = append(all, *s)
+		case carries[s.of.host]:
+		case sum == nil:
+			spread[s.of.host] = s
+		default:
+			sum.there += s.there
+			sum.of.name += ", " + s.of.name
+			sum.widen(s)
+			sum.source = "interfaces " + sum.of.name + " of " + s.of.host
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(spread)) {
+		all = append(all, *spread[host])
+	}
+	return all
 }
 
 // judge says what the difference means. A source that others use and that has

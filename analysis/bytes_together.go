@@ -81,38 +81,3 @@ func addUp(hosts map[string]*count) (longest *count, there float64) {
 	}
 	return longest, there
 }
-
-// wiresTogether replaces the interfaces of this machine that are each a backend's
-// by their sum, for each of them saw only a part of what the clients moved.
-func (d *data) wiresTogether(counts []count) []count {
-	wires := map[string]bool{}
-	if d.backends != nil {
-		for i := range d.backends.hosts {
-			if h := &d.backends.hosts[i]; h.NodeExporter == "" && h.Interface != "" {
-				wires[h.Interface] = true
-			}
-		}
-	}
-	if len(wires) < 2 {
-		return counts
-	}
-	var all []count
-	sum, n := -1, 0
-	for _, c := range counts {
-		switch {
-		case c.of.what != "interface" || !wires[c.of.name]:
-			all = append(all, c)
-			continue
-		case sum < 0:
-			sum = len(all)
-			all = append(all, c)
-		default:
-			all[sum].there += c.there
-			all[sum].widen(&c)
-		}
-		n++
-		all[sum].source = fmt.Sprintf("interfaces of %d backends", n)
-		all[sum].of.name = all[sum].source
-	}
-	return all
-}

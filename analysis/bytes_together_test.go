@@ -50,3 +50,36 @@ func TestHostsAreSummed(t *testing.T) {
 		t.Errorf("one host alone was changed: %+v", got)
 	}
 }
+
+// What moved over several interfaces of a host agrees with their sum only, and
+// a sum that is too small is still a fault.
+func TestInterfacesAreSummed(t *testing.T) {
+	carried := func(name string, there float64) count {
+		return count{of: source{"interface", name, "a"}, source: name, shared: true, clients: 100e6, there: there, seconds: 10}
+	}
+	for _, c := range []struct {
+		there []float64
+		want  string
+	}{
+		{[]float64{50e6, 50e6}, OK},
+		{[]float64{40e6, 39e6, 21e6}, OK},
+		{[]float64{50e6, 100e6}, OK},
+		{[]float64{50e6, 30e6}, Fail},
+		{[]float64{50e6}, Fail},
+		{[]float64{60e6, 60e6}, Warn},
+	} {
+		var all []count
+		for i, there := range c.there {
+			all = append(all, carried([]string{"eth0", "eth1", "eth2"}[i], there))
+		}
+		got := onTheWay(all)
+		if len(got) != 1 {
+			t.Fatalf("%v: %+v", c.there, got)
+		}
+		var k Check
+		got[0].judge(&k)
+		if k.Status != c.want {
+			t.Errorf("%v: %+v", c.there, k)
+		}
+	}
+}

@@ -44,6 +44,9 @@ func TestGridFTP(t *testing.T) {
 					t.Errorf("%d verified, %d unverifiable", c.Verified, c.Unverified)
 				}
 			}
+			if state, detail := status(f, "both ends agree"); state == analysis.Warn || state == analysis.Fail {
+				t.Errorf("two servers' bytes are not summed: %s", detail)
+			}
 			for _, server := range data {
 				if !slices.ContainsFunc(f.Servers, func(p analysis.Part) bool { return p.Name == server }) {
 					t.Errorf("no bytes came from %s: %+v", server, f.Servers)
