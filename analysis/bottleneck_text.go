@@ -40,25 +40,11 @@ func (b *Bottleneck) sharers() string {
 	return ", shared by " + strings.Join(all, " and ")
 }
 
-// Clause says for a headline what limits: "limited by the server (lock or
-// internal limit), not by CPU, disk or network". It is "" where no limit was
-// reached.
-func (b *Bottleneck) Clause() string {
-	switch b.Resource {
-	case LimitLatency, LimitNone:
+// notClause lists what is excluded: ", not CPU, disk or network".
+func (b *Bottleneck) notClause() string {
+	if len(b.Excluded) == 0 {
 		return ""
-	case LimitUnknown:
-		return "cannot tell what limits it"
 	}
-	text := "limited by " + b.Text()
-	if not := b.notBy(); not != "" {
-		text += ", not by " + not
-	}
-	return text
-}
-
-// notBy lists what is excluded: "CPU, disk or network".
-func (b *Bottleneck) notBy() string {
 	var names []string
 	for _, kind := range b.Excluded {
 		names = append(names, map[string]string{kindCPU: "CPU"}[kind])
@@ -66,10 +52,11 @@ func (b *Bottleneck) notBy() string {
 			names[len(names)-1] = kind
 		}
 	}
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+	last := len(names) - 1
+	if last == 0 {
+		return ", not " + names[0]
 	}
-	return strings.Join(names, "")
+	return ", not " + strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // text is that of its Bottleneck.
@@ -186,7 +173,7 @@ func (f *Findings) limitClause() string {
 	case LimitNone, LimitUnknown, LimitLatency:
 		return ""
 	}
-	return fmt.Sprintf("What limits it, from %s on: %s.", f.limitAt(b), b.Text())
+	return fmt.Sprintf("What limits it, from %s on: %s%s.", f.limitAt(b), b.Text(), b.notClause())
 }
 
 // LimitText says in one sentence what limits the curve, "" where that was not
@@ -203,11 +190,7 @@ func (f *Findings) LimitText() string {
 		}
 		return "No limit was reached: each client waits for its own operations only, and more clients would bring more."
 	case LimitInside:
-		text := fmt.Sprintf("From %s on %s limits it", f.limitAt(b), b.Text())
-		if not := b.notBy(); not != "" {
-			text += ", not " + not
-		}
-		return text + "."
+		return fmt.Sprintf("From %s on %s limits it%s.", f.limitAt(b), b.Text(), b.notClause())
 	case LimitUnknown:
 		return f.unknownText(b)
 	case LimitNone:

@@ -87,11 +87,8 @@ func busyClause(s *Step) string {
 	return ""
 }
 
-// wide is the half width of an interval, as a share of its mean, that is worth a remark.
-const wide = 0.1
-
 // warnings are remarks that do not touch the validity of the result.
-func (d *data) warnings(f *Findings, best int) []string {
+func (d *data) warnings(f *Findings) []string {
 	var all []string
 	all = append(all, d.firstErrors()...)
 	few := 0
@@ -102,14 +99,6 @@ func (d *data) warnings(f *Findings, best int) []string {
 	}
 	if few > 0 {
 		all = append(all, fmt.Sprintf("%d of %d steps were held for less than %d s: they have no interval", few, len(f.Curve), stats.LeastBatches))
-	}
-	if best >= 0 {
-		s := &f.Curve[best]
-		mean, _, _ := f.yield(s)
-		low, high := f.bounds(s)
-		if half := ratio(high-low, 2*mean); half > wide {
-			all = append(all, fmt.Sprintf("the best step is known to +-%.0f%% only: hold longer, or quieten the machines", 100*half))
-		}
 	}
 	if host := shared(f); host != "" {
 		all = append(all, "clients and service share the CPU of "+host+": the curve is that of both together")

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"weir/analysis/shape"
 	"weir/analysis/stats"
 	"weir/internal/say"
 )
@@ -190,7 +191,8 @@ func (r *Repeated) verdict(m *Metric) string {
 	return what + ")."
 }
 
-// best is the step with the best mean of m, or m itself if it is one number of a run.
+// best is the step that is the optimum of m over all runs (shape.OptimumOf), with
+// the least mean where less is better, or m itself if it is one number of a run.
 func (r *Repeated) best(m *Metric) (best *Across, at string) {
 	if m.PerRun() {
 		if i := slices.IndexFunc(r.PerRun, func(a Across) bool { return a.Metric == m.Name }); i >= 0 {
@@ -198,17 +200,30 @@ func (r *Repeated) best(m *Metric) (best *Across, at string) {
 		}
 		return nil, ""
 	}
+	var points []shape.Point
+	var steps []*RepeatedStep
+	least := -1
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		a := s.Metric(m.Name)
 		if a == nil {
 			continue
 		}
-		if best == nil || m.Better == Lower && a.Mean < best.Mean || m.Better != Lower && a.Mean > best.Mean {
-			best, at = a, load{s.Clients, s.Rate, s.Again}.text(r.Load)
+		if least < 0 || a.Mean < points[least].Yield {
+			least = len(points)
 		}
+		points = append(points, shape.Point{Load: max(s.Rate, float64(s.Clients)), Yield: a.Mean, Low: a.Low, High: a.High, Batches: len(a.Values)})
+		steps = append(steps, s)
 	}
-	return best, at
+	chosen := least
+	if o, ok := shape.OptimumOf(points); ok && m.Better != Lower {
+		chosen = o.Least
+	}
+	if chosen < 0 {
+		return nil, ""
+	}
+	s := steps[chosen]
+	return s.Metric(m.Name), load{s.Clients, s.Rate, s.Again}.text(r.Load)
 }
 
 // Metric returns the step's figures of the metric of that name, nil if it has none.
