@@ -65,7 +65,9 @@ func (k *look) devices(s *monitor.Sample) {
 		if !(k.diskBusy >= d.Busy) {
 			k.diskBusy = d.Busy
 		}
-		k.diskRead, k.diskWrite = k.diskRead+d.Read, k.diskWrite+d.Write
+		if !d.Repeats() {
+			k.diskRead, k.diskWrite = k.diskRead+d.Read, k.diskWrite+d.Write
+		}
 	}
 	for i := range s.Nets {
 		n := &s.Nets[i]

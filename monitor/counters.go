@@ -176,6 +176,9 @@ func disksSince(now, before []diskCount, seconds float64) []Disk {
 		if d.ops < was.ops || d.read < was.read || d.write < was.write {
 			was = &diskCount{} // another device under the same name
 		}
+		if isLoop(d.name) && d.ops == was.ops && d.queue == was.queue {
+			continue // an image that is mounted and not used, of which some machines have dozens
+		}
 		out = append(out, Disk{
 			Name:  d.name,
 			Read:  float64(d.read-was.read) / seconds,

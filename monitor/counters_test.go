@@ -119,3 +119,15 @@ func TestPayload(t *testing.T) {
 		t.Error("less than the headers:", got)
 	}
 }
+
+// Loop devices are seen while they are used: an image that is mounted and idle, of
+// which machines have dozens, is not.
+func TestLoopDevicesInUse(t *testing.T) {
+	listed := func(used int64) []diskCount {
+		return realDisks([]diskCount{{name: "loop0", ops: 10}, {name: "loop1", ops: 10 + used, read: 4096 * used}, {name: "loop2"}, {name: "vda", ops: 5}, {name: "vda1", ops: 5}})
+	}
+	got := disksSince(listed(3), listed(0), 1)
+	if len(got) != 2 || got[0].Name != "loop1" || !got[0].Repeats() || got[0].Read != 3*4096 || got[1].Name != "vda" || got[1].Repeats() {
+		t.Errorf("%+v", got)
+	}
+}

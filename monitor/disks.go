@@ -2,22 +2,24 @@ package monitor
 
 import "strings"
 
-// realDisks drops, in place, what is no disk of its own: memory and loop
-// devices, partitions, and layers (device mapper, md) that repeat what the
-// disks under them do.
+// realDisks drops, in place, what is no disk of its own: memory, partitions,
+// layers (device mapper, md) that repeat what the disks under them do, and loop
+// devices that were never used.
 func realDisks(disks []diskCount) []diskCount {
 	keep := disks[:0]
 	for i := range disks {
 		name := disks[i].name
-		if !isLayer(name) && !isPartition(disks, name) {
+		if isLoop(name) && disks[i].ops > 0 || !isLoop(name) && !isLayer(name) && !isPartition(disks, name) {
 			keep = append(keep, disks[i])
 		}
 	}
 	return keep
 }
 
+func isLoop(name string) bool { return strings.HasPrefix(name, "loop") }
+
 func isLayer(name string) bool {
-	for _, p := range [...]string{"loop", "ram", "zram", "fd", "sr", "dm-"} {
+	for _, p := range [...]string{"ram", "zram", "fd", "sr", "dm-"} {
 		if strings.HasPrefix(name, p) {
 			return true
 		}

@@ -38,6 +38,7 @@ func TestCountersOfFixture(t *testing.T) {
 		memory:    Memory{Total: 16384000 << 10, Available: 8192000 << 10, Swapped: 1024000 << 10},
 		hasMemory: true,
 		disks: []diskCount{
+			{"loop0", 40 * 512, 0, 5, 0.001, 0.001},
 			{"sda", 20000 * 512, 40000 * 512, 3000, 1.2, 2.5},
 			{"nvme0n1", 400 * 512, 480 * 512, 110, 0.02, 0.022},
 			{"xvda1", 56 * 512, 64 * 512, 15, 0.002, 0.002},

@@ -63,6 +63,10 @@ type Disk struct {
 	Busy  float64 `json:"busy"`  // share of time with a request in service
 }
 
+// Repeats tells that what the device moves, a disk under it moves as well: it is
+// a loop device, whose file lies on one. Sums leave it out.
+func (d *Disk) Repeats() bool { return isLoop(d.Name) }
+
 // A Net is one network interface. Bytes and packets are of the span, not per second.
 type Net struct {
 	Name       string  `json:"name"`

@@ -59,6 +59,9 @@ func inShort(m *monitor.Sample) transfer.Sample {
 		out.Memory = 1 - float64(m.Memory.Available)/float64(m.Memory.Total)
 	}
 	for _, d := range m.Disks {
+		if d.Repeats() {
+			continue
+		}
 		out.Read += d.Read
 		out.Write += d.Write
 	}
