@@ -20,7 +20,9 @@ const (
 	leastExpected    = 20.0 // successes that the rate of the other seconds promises in that time: by chance none of them happens once in 10^8
 	fewestExpected   = 5.0  // the same where operations failed in that time
 	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
-	repeatedStalls   = 3    // so many stalls without failures are how the service works, not outages
+	repeatedStalls   = 3    // so many stalls without failures are how the service works, and exclude no step
+	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
+	burstShare       = 0.25 // of a step's hold time that passes between bursts, at least
 	outageShare      = 0.01 // of a step's hold time: a step that lost more does not count
 	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
 	leastWrong       = 5    // wrong payloads: fewer say little of all
@@ -52,7 +54,7 @@ type Outage struct {
 func (d *data) availability(f *Findings) {
 	f.Outages = []Outage{}
 	if d.transfers == nil {
-		f.Outages = append(f.Outages, d.outages()...)
+		f.Outages = d.withoutBursts(f, d.outages())
 	}
 	stalls, planned := 0, d.plannedOutages()
 	for i := range f.Outages {
@@ -80,6 +82,27 @@ func (d *data) availability(f *Findings) {
 		}
 		s.Excluded = reason
 	}
+}
+
+// withoutBursts leaves out the stalls of steps in which the service works in
+// bursts, as one does that grants bytes anew each second, and has the steps say so.
+func (d *data) withoutBursts(f *Findings, all []Outage) []Outage {
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		n, lost, longest := 0, 0.0, 0.0
+		for k := range all {
+			if o := &all[k]; o.Step == s.Step && o.Kind == OutageStalled {
+				n, lost, longest = n+1, lost+d.heldWithin(s.Step, o.From, o.To), max(longest, o.Seconds)
+			}
+		}
+		if n >= repeatedStalls && lost >= burstShare*s.Hold && longest <= longestBurst {
+			s.burst = longest
+		}
+	}
+	return slices.DeleteFunc(append([]Outage{}, all...), func(o Outage) bool {
+		i := f.indexOf(o.Step)
+		return o.Kind == OutageStalled && i >= 0 && f.Curve[i].burst > 0
+	})
 }
 
 // plannedOutages tells whether the plan itself cuts a link: what comes of that
@@ -311,6 +334,9 @@ func (f *Findings) checkAvailability(left int) Check {
 		c.Status = Warn
 	default:
 		c.Detail = fmt.Sprintf("operations succeeded throughout: no %s without a success", unit.Seconds(leastOutage))
+		if at, longest := f.bursts(); longest > 0 {
+			c.Detail = fmt.Sprintf("the service works in bursts (%s): none ends for up to %s", at, unit.Seconds(longest))
+		}
 		return c
 	}
 	if n > 0 {
@@ -318,6 +344,18 @@ func (f *Findings) checkAvailability(left int) Check {
 	}
 	c.Detail = strings.Join(head(texts, 4), "; ")
 	return c
+}
+
+// bursts names the loads at which the service works in bursts, and returns how
+// long it takes from one to the next at most, 0 if there are none.
+func (f *Findings) bursts() (at string, longest float64) {
+	var loads []string
+	for i := range f.Curve {
+		if s := &f.Curve[i]; s.burst > 0 {
+			loads, longest = append(loads, f.at(s)), max(longest, s.burst)
+		}
+	}
+	return strings.Join(head(loads, 3), ", "), longest
 }
 
 // exclusions names the steps that do not count by their loads.

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,22 @@ func TestRecurringStallsAreTheService(t *testing.T) {
 	}
 }
 
+// A service that grants bytes anew each second works in bursts: that is no outage.
+func TestBurstsAreNoOutages(t *testing.T) {
+	s := flat()
+	s.Hold = 8
+	s.Interval = func(iv *measure.Interval) {
+		iv.FirstDone, iv.LastDone = iv.Start.Add(time.Millisecond), iv.Start.Add(20*time.Millisecond)
+		if iv.Start.Unix()%2 == 0 {
+			iv.FirstDone, iv.LastDone = iv.Start.Add(30*time.Millisecond), iv.Start.Add(40*time.Millisecond)
+		}
+	}
+	f := of(t, s)
+	if c := find(t, f, "availability"); len(f.Outages) != 0 || f.excluded() != 0 || c.Status != OK || !strings.Contains(c.Detail, "in bursts (1 client") {
+		t.Errorf("%+v, %d excluded: %+v", f.Outages, f.excluded(), c)
+	}
+}
+
 // The generator's own pause is not the service's.
 func TestSuspendedGeneratorIsNotTheService(t *testing.T) {
 	s := flat()
@@ -155,7 +172,7 @@ func TestPausesAfterErrorsAreJudged(t *testing.T) {
 		s.Interval = func(iv *measure.Interval) {
 			if iv.Step == 2 {
 				iv.Paused = c.share * iv.Clients
-				iv.Latency = measure.Histogram{} // what is left of the clients' time
+				iv.Latency, iv.Late = measure.Histogram{}, measure.Histogram{} // what is left of the clients' time
 				for range iv.Done {
 					iv.Latency.Record(time.Duration((1 - c.share) * iv.Clients / float64(iv.Done) * 1e9))
 				}

@@ -46,7 +46,7 @@ func (t *total) step() Step {
 		Waits: t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: QuantilesOf(&t.redirect), Servers: t.shares(),
 		Latency: QuantilesOf(&t.latency), FirstByte: QuantilesOf(&t.firstByte),
 		Connect: QuantilesOf(&t.connect), Login: QuantilesOf(&t.login),
-		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think,
+		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think, lateSeconds: t.lateBy.Sum(),
 		Paused: finite(t.paused), failedSeconds: t.failedSeconds,
 	}
 	if q := QuantilesOf(&t.lateBy); q != nil {

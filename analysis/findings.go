@@ -186,6 +186,7 @@ type Step struct {
 	serverByHost   bool         // ServerCPU is of whole hosts, not of processes
 	latencySeconds float64      // summed over operations done
 	thinkSeconds   float64
+	lateSeconds    float64   // by which starts after pauses were late, summed
 	failedSeconds  float64   // that failed operations took, summed
 	computeSeconds float64   // that jobs computed, summed
 	burned         float64   // cores that jobs kept busy on purpose, by computing
@@ -195,6 +196,7 @@ type Step struct {
 	change         float64   // how likely its drift is by chance
 	warmed         float64   // the same of what was cut off from its beginning
 	bounded        bool      // it was to end with the last of so many jobs
+	burst          float64   // s from one burst of operations to the next, at most; 0: it does not work in bursts
 	clientMay      float64   // cores that the generator may use, where that is fewer than its machine has
 	timedStarts    int64     // tasks whose planned start was known
 	means          []float64 // batch means of what steps are compared by

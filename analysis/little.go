@@ -20,7 +20,8 @@ const (
 // little returns the share of the clients' time that the recorded operations
 // and pauses explain: N = X*(R+Z) with N the mean number of active clients, X*R
 // the operations in progress (latencies summed over the hold time) and X*Z the
-// clients in pauses. It is nil where that says nothing: in the open model, with
+// clients in pauses, which end late on a busy machine: how late is recorded, and the
+// generator's check judges it. It is nil where that says nothing: in the open model, with
 // few operations a client, and, in runs that do not record the time of failed operations, where more than a few failed.
 //
 // The latencies are summed rather than averaged, so it does not matter how
@@ -39,8 +40,11 @@ func (d *data) little(s *Step) *float64 {
 	if failed == 0 && s.Jobs != nil { // runs of weir before it recorded the time of failed operations
 		failed = float64(s.ErrorsBy[storage.Timeout]) * time.Duration(d.plan.Work.Timeout).Seconds()
 	}
-	share := ratio(s.latencySeconds+failed+s.thinkSeconds+s.Paused+s.computeSeconds, s.Hold*s.ActiveClients)
-	return &share
+	sum := s.latencySeconds + failed + s.thinkSeconds + s.Paused + s.computeSeconds
+	if s.Jobs == nil {
+		sum += s.lateSeconds
+	}
+	return part(sum, s.Hold*s.ActiveClients)
 }
 
 // inRequests tells whether a job's time is the sum of what its requests took

@@ -126,6 +126,9 @@ func (s Service) Write(dir string) error {
 	return errors.Join(err, w.Close())
 }
 
+// late is by how much each start is late.
+const late = 50 * time.Microsecond
+
 // second writes one second: an interval and a sample of each of the two hosts.
 func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int, phase string, n int, clients float64, ended *float64) error {
 	rate := s.Rate(n) * clients / float64(n)
@@ -139,12 +142,14 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 	if s.Jobs != nil {
 		iv.Tasks, latency = 0, latency-s.Jobs.each()
 		s.Jobs.put(&s, iv, n, ended)
+	} else {
+		latency -= min(late.Seconds(), latency/2)
 	}
 	for i := range done {
 		x := latency * (0.5 + (float64(i)+0.5)/float64(done)) // even from half the mean to one and a half
 		iv.Latency.Record(time.Duration(x * 1e9))
 		iv.FirstByte.Record(time.Duration(x * 2e8))
-		iv.Late.Record(50 * time.Microsecond)
+		iv.Late.Record(late)
 	}
 	if s.Interval != nil {
 		s.Interval(iv)
