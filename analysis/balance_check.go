@@ -123,19 +123,20 @@ func (d *data) compareBackends(b *Balance, source string, clients map[int]float6
 	if who != "" {
 		note += fmt.Sprintf(" (%+.1f%% at most, of %s)", 100*worst, who)
 	}
-	if math.Abs(off) <= slack(source, backendsOK) && math.Abs(worst) <= slack(source, backendsEach) {
+	if math.Abs(off) <= d.slack(source, backendsOK) && math.Abs(worst) <= d.slack(source, backendsEach) {
 		return note, OK
 	}
 	return note + others(off), Warn
 }
 
-// slack is how much a source may differ: all but the log count headers or what
-// clients ask, too.
-func slack(source string, bound float64) float64 {
+// slack is by how much a source may differ: all but the log count headers or what
+// clients ask, too, and count until a look that may be late, which matters in short runs.
+func (d *data) slack(source string, bound float64) float64 {
 	if source == ByLog {
 		return bound
 	}
-	return 2 * bound
+	run := d.backends.whole[0]
+	return 2*bound + ratio(mostLateLook/2, run.to.Sub(run.from).Seconds())
 }
 
 func others(off float64) string {
