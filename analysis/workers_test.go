@@ -60,6 +60,34 @@ func TestLostWorkers(t *testing.T) {
 	}
 }
 
+// Of a step it is recorded how many workers, and how many clients on average, it lacked.
+func TestMissingWorkersAreCounted(t *testing.T) {
+	came := func(name string, after time.Duration) measure.Event {
+		return measure.Event{Kind: "worker", Time: resultstest.Start().Add(after), Worker: &measure.Worker{Name: name, State: measure.Came}}
+	}
+	gone := came("3", 12500*time.Millisecond)
+	gone.Worker.State = measure.Lost
+	begin := measure.Event{Kind: "step", Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
+	for name, c := range map[string]struct {
+		share          float64
+		events         []measure.Event
+		first, second  int
+		clientsMissing float64
+	}{
+		"none":         {0, []measure.Event{begin, came("3", 0), came("4", 0)}, 0, 0, 0},
+		"lost":         {0.25, []measure.Event{begin, came("3", 0), came("4", 0), gone}, 0, 1, 4},
+		"came late":    {0, []measure.Event{begin, came("3", 0), came("4", 9*time.Second)}, 1, 0, 0},
+		"not begun":    {0.5, []measure.Event{begin, {Kind: "warning", Step: 2, Time: resultstest.Start(), Text: "pending", Missing: 3}}, 0, 3, 8},
+		"left orderly": {0, []measure.Event{begin, came("3", 0), {Kind: "worker", Time: gone.Time, Worker: &measure.Worker{Name: "3", State: measure.Left}}}, 0, 0, 0},
+	} {
+		f := told(t, c.share, c.events...)
+		a, b := &f.Curve[0], &f.Curve[1]
+		if a.WorkersMissing != c.first || b.WorkersMissing != c.second || b.ClientsMissing < c.clientsMissing-0.01 || b.ClientsMissing > c.clientsMissing+0.01 {
+			t.Errorf("%s: %d, then %d workers and %g clients are missing", name, a.WorkersMissing, b.WorkersMissing, b.ClientsMissing)
+		}
+	}
+}
+
 // A generator that may use one core of four is full at one core.
 func TestGeneratorWithAQuota(t *testing.T) {
 	s := limit(nil)
