@@ -32,6 +32,11 @@ func commandRigs() []rig {
 			truth:     "The run ended by its rule: neither success nor a usage error.",
 			play:      stopRule,
 		}, {
+			name:      "gate",
+			situation: "Six operations, which are too few, with --fail-on suspect and without it.",
+			truth:     "A gate for suspect results ends with 4; without it only an invalid one does.",
+			play:      gate,
+		}, {
 			name:      "latest-stays",
 			situation: "A good run, then one whose target does not answer at all.",
 			truth:     "runs/latest is still the good run, or says why it is not.",
@@ -84,6 +89,31 @@ func stopRule(ctx context.Context, s *stage) error {
 	s.expect(!slices.Contains([]int{0, 1, 2, 3}, r.exit), "an exit code of its own expected, is %d", r.exit)
 	s.expect(r.findings != nil, "findings expected")
 	s.notValid(r)
+	return nil
+}
+
+func gate(ctx context.Context, s *stage) error {
+	w, err := s.faulty(spec{Delay: ms(900)})
+	if err != nil {
+		return err
+	}
+	files, err := s.list(w, true)
+	if err != nil {
+		return err
+	}
+	for _, h := range []how{{title: "plain"}, {title: "gate", flags: []string{"--fail-on", "suspect"}}} {
+		r, err := s.runAs(ctx, fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: 2, hold: 3s, ramp: 0s, settle: 0s, drain: 2s}\n", w.url, files), h)
+		if err != nil {
+			return err
+		}
+		s.totals(r)
+		want := 0
+		if h.flags != nil || r.status() == "invalid" {
+			want = 4
+		}
+		s.notValid(r)
+		s.expect(r.exit == want, "%s: exit code %d expected, is %d", h.title, want, r.exit)
+	}
 	return nil
 }
 
