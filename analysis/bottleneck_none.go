@@ -16,7 +16,17 @@ import (
 func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	const alone = "One load alone does not show whether more would bring more: test several, from light to heavy."
 	s := l.steps[l.last()]
-	if len(all) == 0 {
+	var idle []full // others fill it, and clients and service want little of it
+	all = slices.DeleteFunc(all, func(x full) bool {
+		if x.idle() {
+			idle = append(idle, x)
+		}
+		return x.idle()
+	})
+	switch {
+	case len(all) == 0 && len(idle) > 0:
+		return []Bottleneck{{Resource: LimitUnknown, Reason: ReasonForeign, Step: s.Step, From: s.Clients, Candidates: l.candidates(l.last(), idle), Evidence: []string{alone, l.crowdedText(&idle[0])}}}
+	case len(all) == 0:
 		return []Bottleneck{{Resource: LimitNone, Step: s.Step, From: s.Clients, Evidence: []string{alone, mostUsed(s)}}}
 	}
 	slices.SortStableFunc(all, func(a, b full) int { return cmp.Compare(a.precedence(all), b.precedence(all)) })

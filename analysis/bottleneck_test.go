@@ -107,6 +107,10 @@ func TestBottleneck(t *testing.T) {
 			[]string{"cpu store.example.org server 64"},
 			[]string{"With 64 clients the CPU of store.example.org is saturated: 97% busy, 3.88 of 4 cores: the service's processes 3.88.",
 				"With 32 clients it was at 77.6%", "does not grow (3.36 Gbit/s, then at most 3.36 Gbit/s) while the clients grow 4-fold (to 256 clients)"}},
+		"others fill the CPU at the only load, and both sides want little of it": {station{clients: []int{2}, latency: 0.1, most: 400, sample: func(x *monitor.Sample, _, _ float64) {
+			both(x, 0.01, 0.01, 0)
+			x.CPU = &monitor.CPU{User: 1}
+		}}, []string{"unknown   2"}, []string{"It is hardly the CPU of one.example.org, though other programs and guests used 99% of it"}},
 		"one core by its mean": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.3*rate/most)
 			x.Core = []float64{0.05, 0.99 * rate / most, 0.06, 0.04}

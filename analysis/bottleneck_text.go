@@ -216,5 +216,8 @@ func (f *Findings) unknownText(b *Bottleneck) string {
 		}
 		why = strings.Join(names, " or ") + " may be full"
 	}
+	if f.load(&f.Curve[f.lightest()]) == f.load(&f.Curve[f.heaviest()]) {
+		return fmt.Sprintf("Cannot tell what limits it: %s.", why)
+	}
 	return fmt.Sprintf("It levels off from %s on; cannot tell what limits it: %s.", f.limitAt(b), why)
 }

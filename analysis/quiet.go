@@ -57,8 +57,11 @@ func checkQuiet(f *Findings) Check {
 
 // gain says in words how many times as much something is.
 func gain(factor float64) string {
-	if factor < 2 {
+	switch {
+	case factor < 2:
 		return fmt.Sprintf("%.0f%% more", 100*(factor-1))
+	case factor > 10:
+		return "many times as much"
 	}
 	return fmt.Sprintf("%.1f times as much", factor)
 }
