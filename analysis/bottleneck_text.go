@@ -27,17 +27,16 @@ func (b *Bottleneck) sharers() string {
 	if b.Resource != ResourceCPU {
 		return ""
 	}
-	var all []string
-	if b.Shared {
-		all = append(all, "clients and service")
+	others := "other programs (" + unit.Percent(b.Foreign) + ")"
+	switch {
+	case b.Shared && b.Foreign > 0:
+		return ", shared by clients, service and " + others
+	case b.Shared:
+		return ", shared by clients and service"
+	case b.Foreign > 0:
+		return ", shared by " + others
 	}
-	if b.Foreign > 0 {
-		all = append(all, "other programs ("+unit.Percent(b.Foreign)+")")
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return ", shared by " + strings.Join(all, " and ")
+	return ""
 }
 
 // notClause lists what is excluded: ", not CPU, disk or network".
