@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
@@ -369,4 +370,44 @@ func BenchmarkWrite(b *testing.B) {
 			})
 		}
 	})
+}
+
+// Readers whose contexts end at any moment, also within BEGIN, leave the database
+// as it was: others read on, and write.
+func TestBrokenOffReads(t *testing.T) {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
+		t.Run(name, func(t *testing.T) {
+			d, err := db.Open(t.Context(), url(t), db.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if err := d.Migrate(t.Context(), "things", files()); err != nil {
+				t.Fatal(err)
+			}
+			names := func(x *db.Tx) error {
+				_, err := db.Column[string](x, "SELECT name FROM thing")
+				return err
+			}
+			var wait sync.WaitGroup
+			for i := range 8 {
+				wait.Go(func() {
+					for n := range 1000 {
+						ctx, cancel := context.WithTimeout(t.Context(), time.Duration((n*8+i)%400)*time.Microsecond)
+						_ = d.Read(ctx, names)
+						if n%10 == 0 {
+							_ = d.Write(ctx, insert(fmt.Sprint(i, "-", n)))
+						}
+						cancel()
+					}
+				})
+			}
+			wait.Wait()
+			for range 16 {
+				if err := errors.Join(d.Read(t.Context(), names), d.Write(t.Context(), func(*db.Tx) error { return nil })); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
 }

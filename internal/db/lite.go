@@ -28,8 +28,14 @@ type lite struct {
 	conns   int // readers that were opened
 }
 
-// pragmas of all connections. Keys are checked as PostgreSQL always does.
-const pragmas = `PRAGMA busy_timeout=10000; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;`
+// Pragmas of all connections, and those of readers and of the writer. Keys are
+// checked as PostgreSQL always does. The log is folded into the file every 4000
+// pages, and cut to 64 MiB.
+const (
+	pragmas = "PRAGMA busy_timeout=10000; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;"
+	reading = "PRAGMA query_only=ON; PRAGMA cache_size=-16384;"
+	writing = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-65536;"
+)
 
 func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) {
 	if path == "" || strings.HasPrefix(path, ":") {
@@ -60,15 +66,14 @@ func openLite(ctx context.Context, path string, o Options) (_ *lite, err error) 
 		return nil, err
 	}
 	if !o.ReadOnly {
-		// The log is folded into the file every 4000 pages, and cut to 64 MiB.
-		c, err := l.connect(ctx, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-65536;")
+		c, err := l.connect(ctx, writing)
 		if err != nil {
 			return nil, err
 		}
-		l.writer = newWriter(c, l.fold(path+"-wal"))
+		l.writer = newWriter(c, func(ctx context.Context, c *liteConn) error { return l.begin(ctx, c, "BEGIN IMMEDIATE", writing) }, l.fold(path+"-wal"))
 	}
 	for range conns {
-		c, err := l.connect(ctx, "PRAGMA query_only=ON; PRAGMA cache_size=-16384;")
+		c, err := l.connect(ctx, reading)
 		if err != nil {
 			return nil, err
 		}
@@ -138,12 +143,34 @@ func (l *lite) read(ctx context.Context, f func(*Tx) error) error {
 		return ErrClosed
 	}
 	defer func() { l.readers <- c }()
-	if _, err := c.exec(ctx, "BEGIN", nil); err != nil {
+	if err := l.begin(ctx, c, "BEGIN", reading); err != nil {
 		return err
 	}
 	// A COMMIT that only read cannot fail; what does not end is rolled back.
 	defer func() { _, _ = c.exec(context.WithoutCancel(ctx), "ROLLBACK", nil) }()
 	return (&Tx{ctx: ctx, conn: c, texts: l.texts}).run(f)
+}
+
+// begin begins a transaction. The end of ctx does not break it off: the driver
+// would report it although the transaction had begun, which would then stay open. A
+// connection on which none can be begun is replaced.
+func (l *lite) begin(ctx context.Context, c *liteConn, how, pragmas string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	_, err := c.exec(ctx, how, nil)
+	if err == nil || errors.Is(err, ErrBusy) {
+		return err
+	}
+	fresh, lost := l.connect(ctx, pragmas)
+	if lost != nil {
+		return liteError(errors.Join(err, lost))
+	}
+	_ = c.close() // nothing hangs on it any more
+	*c = *fresh
+	_, err = c.exec(ctx, how, nil)
+	return err
 }
 
 // The log is as long as this before readers are made to wait for it, and they

@@ -18,7 +18,8 @@ type writer struct {
 	quit  chan struct{}
 	gone  chan struct{}
 	once  sync.Once
-	after func(*liteConn) // each commit
+	begin func(context.Context, *liteConn) error // a transaction that writes
+	after func(*liteConn)                        // each commit
 }
 
 // An asking is one who wants to write.
@@ -36,8 +37,8 @@ const (
 	groupTime = 20 * time.Millisecond
 )
 
-func newWriter(c *liteConn, after func(*liteConn)) *writer {
-	w := &writer{conn: c, asked: make(chan *asking), quit: make(chan struct{}), gone: make(chan struct{}), after: after}
+func newWriter(c *liteConn, begin func(context.Context, *liteConn) error, after func(*liteConn)) *writer {
+	w := &writer{conn: c, asked: make(chan *asking), quit: make(chan struct{}), gone: make(chan struct{}), begin: begin, after: after}
 	go w.run()
 	return w
 }
@@ -85,7 +86,7 @@ func (w *writer) run() {
 // group runs and commits a transaction of many.
 func (w *writer) group(a *asking) {
 	ctx := context.Background() // what one asked for is not interrupted for another
-	if _, err := w.conn.exec(ctx, "BEGIN IMMEDIATE", nil); err != nil {
+	if err := w.begin(ctx, w.conn); err != nil {
 		a.done <- err
 		return
 	}

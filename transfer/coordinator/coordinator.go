@@ -86,6 +86,7 @@ type Coordinator struct {
 	work  signal // requests wait for what Queue.Work does
 	happy signal // there may be new events
 	told  *health
+	alive *liveness      // of the database
 	third sync.WaitGroup // copies that third parties make
 	lost  lostOnes
 
@@ -109,6 +110,7 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	c.begun = c.now()
 	c.lost.next, c.lost.more = map[int64]time.Time{}, newSignal()
 	c.told = newHealth(c.log)
+	c.alive = newLiveness(func(ctx context.Context) error { _, err := c.queue.Destinations(ctx); return err })
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("coordinator: %w", err), c.Close())

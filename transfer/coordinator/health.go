@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -80,9 +81,47 @@ func without(err, kind error) string {
 	return strings.TrimSuffix(text, ": "+kind.Error())
 }
 
+// A liveness answers whether something serves. It asks no more than once a second, and
+// one question at a time, however many want to know: who asks cannot break the
+// question off, nor make many of it.
+type liveness struct {
+	ask  func(context.Context) error
+	turn chan struct{} // holds one token: who has it may ask
+	at   time.Time     // of the last answer
+	said error
+}
+
+const (
+	livenessEach = time.Second
+	livenessTime = 5 * time.Second
+)
+
+func newLiveness(ask func(context.Context) error) *liveness {
+	p := &liveness{ask: ask, turn: make(chan struct{}, 1)}
+	p.turn <- struct{}{}
+	return p
+}
+
+// answer returns what became of the last question, or the end of ctx.
+func (p *liveness) answer(ctx context.Context) error {
+	select {
+	case <-p.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { p.turn <- struct{}{} }()
+	if time.Since(p.at) >= livenessEach {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), livenessTime)
+		defer cancel()
+		p.said = p.ask(ctx)
+		p.at = time.Now()
+	}
+	return p.said
+}
+
 // healthy answers whether the coordinator serves.
 func (c *Coordinator) healthy(w http.ResponseWriter, r *http.Request) {
-	if _, err := c.queue.Destinations(r.Context()); err != nil {
+	if err := c.alive.answer(r.Context()); err != nil {
 		w.Header().Set("Retry-After", "2")
 		http.Error(w, "the database cannot serve now", http.StatusServiceUnavailable)
 		return
