@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/catalog"
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
 	"weir/transfer"
@@ -180,5 +181,37 @@ func TestReportsOfOthers(t *testing.T) {
 			w.t.Errorf("%+v %+v, %v", r, attempts, err)
 		}
 		w.audit()
+	})
+}
+
+// A replica under another path is found there again, and stays a source there.
+func TestCheckKeepsPath(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		mapped := func(yield func(catalog.Entry, error) bool) {
+			for e, err := range entries("/d", 0, 2) {
+				e.Path = "incoming" + e.Name
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+		_, err := w.store.Register(w.ctx, "/d", "A", "test", mapped)
+		w.must(err)
+		r := w.submit(transfer.Submission{Dataset: "/d", To: "A"})
+		for _, l := range w.lease("A", 10) {
+			if l.Mode != transfer.Check || l.Source.Path != "incoming"+l.Name {
+				w.t.Fatalf("%+v", l)
+			}
+			w.report(success(l))
+		}
+		if r = w.get(r.ID); r.Count.Skipped != 2 {
+			w.t.Fatalf("%+v", r)
+		}
+		w.submit(transfer.Submission{Dataset: "/d", To: "B"})
+		for _, l := range w.lease("B", 10) {
+			if l.Source.Path != "incoming"+l.Name {
+				w.t.Errorf("the check forgot the path: %+v", l.Source)
+			}
+		}
 	})
 }

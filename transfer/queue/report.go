@@ -180,6 +180,9 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	case "":
 		by := "request " + number(f.request)
 		p := store.Placement{File: f.in, Site: l.dest}
+		if l.source == l.dest { // a check: it lies where it was looked at
+			p.Path = l.path
+		}
 		if o.Verified {
 			p.Verified, p.By = e.now, by
 		}
