@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -89,32 +88,38 @@ func (d *data) checkBytes() Check {
 
 // onTheWay leaves out the interfaces of a host that carried less than the
 // clients moved, if another one of its interfaces carried as much. Where none
-// did, what moved was spread over them: their sum replaces them.
+// did, what moved was spread over them: their sum replaces them, but for loopback,
+// whose traffic may be that of other programs.
 func onTheWay(sources []count) []count {
-	carries, spread := map[string]bool{}, map[string]*count{}
-	var all []count
+	type way struct {
+		host string
+		back bool
+	}
+	carries := map[string]bool{}
 	for i := range sources {
 		if s := &sources[i]; s.of.what == "interface" && s.off() >= -bytesWarn {
 			carries[s.of.host] = true
 		}
 	}
-	for i := range sources {
-		s := &sources[i]
-		switch sum := spread[s.of.host]; {
+	var all []count
+	spread := map[way]int{} // place of the sum
+	for _, s := range sources {
+		w := way{s.of.host, s.of.name == loopback}
+		i, begun := spread[w]
+		switch {
 		case s.of.what != "interface" || s.off() >= -bytesWarn:
-			all = append(all, *s)
+			all = append(all, s)
 		case carries[s.of.host]:
-		case sum == nil:
-			spread[s.of.host] = s
+		case !begun:
+			spread[w] = len(all)
+			all = append(all, s)
 		default:
+			sum := &all[i]
 			sum.there += s.there
 			sum.of.name += ", " + s.of.name
-			sum.widen(s)
+			sum.widen(&s)
 			sum.source = "interfaces " + sum.of.name + " of " + s.of.host
 		}
-	}
-	for _, host := range slices.Sorted(maps.Keys(spread)) {
-		all = append(all, *spread[host])
 	}
 	return all
 }
@@ -319,12 +324,19 @@ func (d *data) edge(t time.Time) float64 {
 // mostLateLook is by how many seconds a look at a host is late at most.
 const mostLateLook = 0.5
 
-// fastest returns the highest rate of the seconds of each step, in bytes per second.
+// fastest returns the highest rate of the seconds of each step, in bytes per second;
+// where the service had clients wait, which they may do together, that of the time in
+// which they did not.
 func (d *data) fastest() map[int]float64 {
 	most := map[int]float64{}
 	for i := range d.seconds {
 		if x := &d.seconds[i]; x.seconds >= leastPiece {
 			most[x.step] = max(most[x.step], ratio(float64(x.moved+x.readBack), x.seconds))
+		}
+	}
+	for step, t := range d.steps {
+		if active := 1 - ratio(t.waited, t.latency.Sum()); active < 1 {
+			most[step] /= max(active, 0.01)
 		}
 	}
 	return most

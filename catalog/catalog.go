@@ -31,8 +31,9 @@ type File struct {
 	Name  string `json:"name"`
 	Block string `json:"block,omitempty"`
 	Size  int64  `json:"size_bytes"`
-	Adler string `json:"adler32,omitempty"`   // 8 hex digits
-	More  string `json:"checksums,omitempty"` // others, as "sha256=...,md5=..."
+	Adler string `json:"adler32,omitempty"`    // 8 hex digits
+	By    string `json:"adler32_by,omitempty"` // who read it first, where the file was registered without it
+	More  string `json:"checksums,omitempty"`  // others, as "sha256=...,md5=..."
 }
 
 // A Replica is a file at a site.

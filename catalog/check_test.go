@@ -14,7 +14,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("/\xff", "\n", int64(0), "123456789", "a=b,,")
 	f.Add("/a", "", int64(0), "", "md5=aa,md5=bb")
 	f.Fuzz(func(t *testing.T, name, block string, size int64, sum, more string) {
-		got, err := Check(File{name, block, size, sum, more})
+		got, err := Check(File{Name: name, Block: block, Size: size, Adler: sum, More: more})
 		if err != nil {
 			if !errors.Is(err, ErrBad) || !utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\n\r\x00\x1b") {
 				t.Errorf("%q", err)

@@ -99,7 +99,7 @@ type Placed struct {
 	Replicas []catalog.Replica `json:"replicas,omitempty"`
 }
 
-const fileColumns = "SELECT f.id, f.name, b.name, f.size, f.adler, f.more FROM file f JOIN block b ON b.id = f.block "
+const fileColumns = "SELECT f.id, f.name, b.name, f.size, f.adler, f.adler_by, f.more FROM file f JOIN block b ON b.id = f.block "
 
 // Files returns up to n files (0: 1000) of a dataset with their replicas, by name
 // after the given one.
@@ -148,7 +148,7 @@ func placed(t *db.Tx, query string, args ...any) ([]Placed, error) {
 	place := map[int64]int{}
 	all, err := db.All(t, func(r *db.Rows) (p Placed, err error) {
 		var id int64
-		err = r.Scan(&id, &p.Name, &p.Block, &p.Size, &p.Adler, &p.More)
+		err = r.Scan(&id, &p.Name, &p.Block, &p.Size, &p.Adler, &p.By, &p.More)
 		place[id] = len(ids)
 		ids = append(ids, id)
 		return p, err

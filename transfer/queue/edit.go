@@ -36,7 +36,8 @@ type edit struct {
 	over     []int64 // leases that end
 	placed   []store.Placement
 	spoiled  []store.Spoiled
-	full     map[string]string // destinations: why; "" is that one took a file
+	learned  map[int64]store.Learned // checksums, by file
+	full     map[string]string       // destinations: why; "" is that one took a file
 	events   []transfer.Event
 	after    []func() // when it is committed
 
@@ -55,7 +56,7 @@ func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	var e *edit
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
 		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, files: map[int64]*file{}, was: map[int64]file{},
-			lanes: map[int64]map[string]*lane{}, more: map[int64]int64{}, full: map[string]string{}}
+			lanes: map[int64]map[string]*lane{}, more: map[int64]int64{}, full: map[string]string{}, learned: map[int64]store.Learned{}}
 		if err := f(e); err != nil {
 			return err
 		}

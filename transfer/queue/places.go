@@ -2,6 +2,8 @@ package queue
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"weir/catalog"
@@ -51,6 +53,22 @@ func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 }
 
 func (e *edit) replicas(files []*file) (map[int64][]replica, error) { return readReplicas(e.tx, files) }
+
+// informed gives files whose checksums were not known when they were asked for
+// those that the catalog has learned since.
+func (e *edit) informed(files []*file) error {
+	var without []*file
+	for _, f := range files {
+		if f.adler == "" && f.in != 0 {
+			without = append(without, f)
+		}
+	}
+	known, err := store.Checksums(e.tx, numbers(without))
+	for _, f := range without {
+		f.adler = known[f.in]
+	}
+	return err
+}
 
 // A dataset is one, or one of its blocks, that files are asked of.
 type dataset struct {
@@ -115,6 +133,9 @@ func (d *dataset) named(tx *db.Tx, names []string) ([]*file, error) {
 
 // savePlaced tells the catalog what files' attempts have shown of replicas.
 func (e *edit) savePlaced() error {
+	if err := store.Learn(e.tx, slices.Collect(maps.Values(e.learned))); err != nil {
+		return err
+	}
 	if err := store.Place(e.tx, e.placed); err != nil {
 		return err
 	}

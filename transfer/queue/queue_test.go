@@ -215,3 +215,55 @@ func TestCheckKeepsPath(t *testing.T) {
 		}
 	})
 }
+
+// Files that were registered without a checksum keep the one that was read first,
+// for later requests and for those that run.
+func TestChecksumsAreLearned(t *testing.T) {
+	each(t, Options{}, func(w *world) {
+		bare := func(yield func(catalog.Entry, error) bool) {
+			for e, err := range entries("/d", 0, 2) {
+				e.Adler = ""
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+		_, err := w.store.Register(w.ctx, "/d", "A", "test", bare)
+		w.must(err)
+		w.submit(transfer.Submission{Dataset: "/d", To: "B"})
+		other := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
+		read := func(l transfer.Lease, adler string) transfer.Outcome {
+			o := success(l)
+			o.Adler = adler
+			return o
+		}
+		first, second := w.lease("B", 2), w.lease("C", 2)
+		if len(first) != 2 || len(second) != 2 || first[0].Adler != "" {
+			w.t.Fatalf("%+v, %+v", first, second)
+		}
+		w.report(read(first[0], "0000aaaa"))
+		w.report(read(first[1], "0000bbbb"), read(second[1], "0000cccc"))
+		w.report(read(second[0], "0000aaaa"))
+		all := w.all(other.ID)
+		if all[0].State != transfer.Done || all[1].State == transfer.Done || all[1].Fault != transfer.Checksum {
+			w.t.Errorf("read at the same time: %+v", all)
+		}
+		files, err := w.store.Files(w.ctx, "/d", "", 0)
+		w.must(err)
+		for i, want := range []string{"0000aaaa", "0000bbbb"} {
+			if f := files[i]; f.Adler != want || f.By != "request 1" {
+				w.t.Errorf("%+v, want %s", f.File, want)
+			}
+		}
+		again := w.submit(transfer.Submission{Dataset: "/d", To: "B"})
+		for _, l := range w.lease("B", 10) {
+			if l.Adler == "" {
+				w.t.Errorf("the checksum was forgotten: %+v", l)
+			}
+			w.report(success(l))
+		}
+		if again = w.get(again.ID); again.Status != transfer.Completed || again.Count.Skipped != 2 {
+			w.t.Errorf("%+v", again)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -130,13 +131,17 @@ func (e *edit) tell(changes []Change) {
 
 // settle does what follows from the outcomes of leases.
 func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error {
-	var files []*file
+	var files, all []*file
 	for _, o := range outcomes {
+		all = append(all, e.files[o.Item])
 		if o.Fault != "" || o.Size != e.files[o.Item].size {
 			files = append(files, e.files[o.Item])
 		}
 	}
 	replicas, err := e.replicas(files)
+	if err == nil {
+		err = e.informed(all)
+	}
 	if err != nil {
 		return err
 	}
@@ -144,7 +149,7 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 	for _, o := range outcomes {
 		f, l := e.files[o.Item], held[o.Item]
 		r := e.requests[f.request]
-		f.source, f.mode = l.source, l.mode
+		f.source, f.mode, f.adler = l.source, l.mode, cmp.Or(f.adler, e.learned[f.in].Adler)
 		o = e.doubted(l.source, o)
 		without := *f
 		without.trail = f.trail.add(l.source, 0, true)
@@ -185,6 +190,7 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 		}
 		if o.Verified {
 			p.Verified, p.By = e.now, by
+			e.know(f, o.Adler, by)
 		}
 		e.placed = append(e.placed, p)
 		if f.again && o.Verified && !o.Existed { // what was asked once more has proved to be good
@@ -195,6 +201,13 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 		e.spoiled = append(e.spoiled, store.Spoiled{File: f.in, Site: l.source, Why: o.Reason})
 	case transfer.DestFull:
 		e.full[l.dest] = o.Reason
+	}
+}
+
+// know has the catalog keep a checksum that it did not have.
+func (e *edit) know(f *file, adler, by string) {
+	if e.was[f.id].adler == "" && adler != "" && e.learned[f.in].Adler == "" {
+		e.learned[f.in] = store.Learned{File: f.in, Adler: adler, By: by}
 	}
 }
 

@@ -49,6 +49,9 @@ func (e *edit) take(choices []Choice) ([]transfer.Lease, error) {
 	}
 	files = slices.DeleteFunc(files, func(f *file) bool { return f.state != ready || !e.requests[f.request].open() })
 	replicas, err := e.replicas(files)
+	if err == nil {
+		err = e.informed(files)
+	}
 	if err != nil {
 		return nil, err
 	}
