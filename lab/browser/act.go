@@ -81,14 +81,20 @@ type Box struct{ X, Y, Width, Height float64 }
 // the window and returns where it is then.
 func (p *Page) Box(selector string) Box {
 	p.t.Helper()
-	var b *Box
-	p.Eval(`(() => { const e = document.querySelector(`+strconv.Quote(selector)+`); if (!e) return null;
-		e.scrollIntoView({block: "center", behavior: "instant"}); const r = e.getBoundingClientRect();
-		return {X: r.x, Y: r.y, Width: r.width, Height: r.height}; })()`, &b)
+	b := p.find(selector)
 	if b == nil {
 		p.t.Fatalf("browser: nothing is %s", selector)
 	}
 	return *b
+}
+
+// find is Box that returns nil if there is no such element.
+func (p *Page) find(selector string) (b *Box) {
+	p.t.Helper()
+	p.Eval(`(() => { const e = document.querySelector(`+strconv.Quote(selector)+`); if (!e) return null;
+		e.scrollIntoView({block: "center", behavior: "instant"}); const r = e.getBoundingClientRect();
+		return {X: r.x, Y: r.y, Width: r.width, Height: r.height}; })()`, &b)
+	return b
 }
 
 // Move moves the mouse to a place in the window, in CSS pixels.
@@ -120,15 +126,19 @@ func (p *Page) Click(x, y float64, n int) {
 func (p *Page) Press(selector string) {
 	p.t.Helper()
 	b := p.Box(selector)
-	p.Click(b.X+b.Width/2, b.Y+b.Height/2, 1)
+	p.press(&b)
 }
+
+func (p *Page) press(b *Box) { p.Click(b.X+b.Width/2, b.Y+b.Height/2, 1) }
 
 // PressFor presses an element, as Press does, until a JavaScript expression is true: a
 // page that is drawn anew in that moment misses a press, as it would a person's.
 func (p *Page) PressFor(selector, js string) {
 	p.t.Helper()
 	for range 5 {
-		p.Press(selector)
+		if b := p.find(selector); b != nil {
+			p.press(b)
+		}
 		if p.waitFor(js, patience/10) {
 			return
 		}

@@ -113,7 +113,7 @@ func TestCoordinatorAway(t *testing.T) {
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{one, two}})
 	until(t, "the orders", func() bool { all, _ := to.hands.holding(); return len(all) == 2 || len(b.outcomesOf()) > 0 })
 	b.set(func() { b.away = true })
-	until(t, "the files", func() bool { _, err := os.Stat(filepath.Join(to.root, "store/f2")); return err == nil })
+	until(t, "the files", func() bool { all, _ := filepath.Glob(filepath.Join(to.root, "store/f?")); return len(all) == 2 })
 	if err := to.stop(); err != nil {
 		t.Fatal(err)
 	}
