@@ -22,7 +22,8 @@ const (
 	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
 	repeatedStalls   = 3    // so many stalls without failures are how the service works, and exclude no step
 	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
-	burstShare       = 0.25 // of a step's hold time that passes between bursts, at least
+	burstShare       = 0.25 // of the seconds in which operations ended, between the first and the last of each: less of it is bursts
+	leastBursts      = 3    // seconds to judge by
 	outageShare      = 0.01 // of a step's hold time: a step that lost more does not count
 	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
 	leastWrong       = 5    // wrong payloads: fewer say little of all
@@ -87,22 +88,26 @@ func (d *data) availability(f *Findings) {
 // withoutBursts leaves out the stalls of steps in which the service works in
 // bursts, as one does that grants bytes anew each second, and has the steps say so.
 func (d *data) withoutBursts(f *Findings, all []Outage) []Outage {
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		n, lost, longest := 0, 0.0, 0.0
-		for k := range all {
-			if o := &all[k]; o.Step == s.Step && o.Kind == OutageStalled {
-				n, lost, longest = n+1, lost+d.heldWithin(s.Step, o.From, o.To), max(longest, o.Seconds)
-			}
-		}
-		if n >= repeatedStalls && lost >= burstShare*s.Hold && longest <= longestBurst {
-			s.burst = longest
-		}
-	}
 	return slices.DeleteFunc(append([]Outage{}, all...), func(o Outage) bool {
 		i := f.indexOf(o.Step)
-		return o.Kind == OutageStalled && i >= 0 && f.Curve[i].burst > 0
+		if o.Kind != OutageStalled || o.Seconds > longestBurst || i < 0 || !d.steps[o.Step].inBursts() {
+			return false
+		}
+		f.Curve[i].burst = max(f.Curve[i].burst, o.Seconds)
+		return true
 	})
+}
+
+// inBursts tells whether operations ended in a small part of each second only, so
+// many that by chance they would be spread over it.
+func (t *total) inBursts() bool {
+	n, active, seconds := 0, 0.0, 0.0
+	for i := range t.seconds {
+		if s := &t.seconds[i]; s.done >= leastExpected && !s.lastDone.IsZero() {
+			n, active, seconds = n+1, active+s.lastDone.Sub(s.firstDone).Seconds(), seconds+s.seconds
+		}
+	}
+	return n >= leastBursts && active < burstShare*seconds
 }
 
 // plannedOutages tells whether the plan itself cuts a link: what comes of that

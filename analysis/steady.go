@@ -37,7 +37,8 @@ func (s *Step) steady(t *total) {
 	if !ok {
 		return
 	}
-	s.Drift, s.change = &trend.Ratio, chance(trend, all)
+	whole := chance(trend, all)
+	s.Drift, s.change = &trend.Ratio, whole
 	cut, found := warmUp(t)
 	rest := t.seconds[cut:]
 	left := batches(rest, t.counted)
@@ -53,7 +54,9 @@ func (s *Step) steady(t *total) {
 	if !level {
 		return
 	}
-	s.warmed = apart(batches(t.seconds[:cut], t.counted), left)
+	// Either shows that what was cut off is another level: that it is, and that the whole hold has a trend.
+	const tests = 2
+	s.warmed = min(1, tests*min(whole, apart(batches(t.seconds[:cut], t.counted), left)))
 	var w window
 	for i := range rest {
 		w.add(&rest[i], 1)

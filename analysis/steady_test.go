@@ -106,17 +106,25 @@ func TestSteadyOfLittle(t *testing.T) {
 }
 
 func TestSteadinessTellsOfWarmUp(t *testing.T) {
-	f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 8}}}
-	f.Curve[0].steady(held(func(i int) float64 {
+	stair := func(i int) float64 {
 		if i < 20 {
 			return 5e5
 		}
 		return 1e6 + float64(i%3)
-	}, 60))
-	f.Curve[0].Throughput = 833e3
-	if c := checkSteady(f); c.Status != Warn || c.Detail == "" {
-		t.Errorf("check %+v", c)
-	} else {
-		t.Log(c.Detail)
+	}
+	slow := []float64{3.8e6, 13.3e6, 19.8e6, 26.4e6, 33e6, 38.9e6, 40.1e6, 39.9e6} // as one has been measured
+	for _, c := range []struct {
+		rate func(i int) float64
+		n    int
+		mean float64
+	}{{stair, 60, 833e3}, {func(i int) float64 { return slow[i] }, len(slow), 26.9e6}} {
+		f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 8}}}
+		f.Curve[0].steady(held(c.rate, c.n))
+		f.Curve[0].Throughput = c.mean
+		if c := checkSteady(f); c.Status != Warn || c.Detail == "" {
+			t.Errorf("check %+v", c)
+		} else {
+			t.Log(c.Detail)
+		}
 	}
 }

@@ -36,6 +36,7 @@ const (
 	NearBest   = 0.95
 	enough     = 0.97 // of the equals' level, and of the lower end of the best one's interval
 	negligible = 0.01 // of the best, whatever the intervals say
+	collapsed  = 0.8  // of the best: where there is no interval, only less than that is certainly less
 )
 
 // OptimumOf returns the optimum among the points with few errors, if there are
@@ -80,6 +81,9 @@ func OptimumOf(points []Point) (o Optimum, ok bool) {
 	}
 	heaviest := newRival(&loads[len(loads)-1])
 	o.Inside = equals[len(equals)-1].Load < heaviest.Load && (heaviest.Errors <= FewErrors || heaviest.lessThan(best, len(chosen)))
+	if !heaviest.known || !best.known {
+		o.Inside = o.Inside && heaviest.Yield < collapsed*best.Yield
+	}
 	return o, true
 }
 
