@@ -34,7 +34,7 @@ const (
 const (
 	OutageFailed    = "failed"    // operations failed, none succeeded
 	OutageStalled   = "stalled"   // operations waited, none failed and none succeeded
-	OutageGenerator = "generator" // the load generator itself did not run
+	OutageGenerator = "generator" // the load generator itself did not run, or had no ports or files left
 )
 
 // An Outage is a time in which clients tried and no operation succeeded.
@@ -237,6 +237,9 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 		if rate*length < fewestExpected && float64(o.Failed) < fewestExpected {
 			return nil
 		}
+		if ranOut(o.Error) != "" {
+			o.Kind = OutageGenerator
+		}
 	case rate*length < leastExpected || length < leastCyclesAway*cycle:
 		return nil
 	}
@@ -263,6 +266,9 @@ func (o *Outage) text() string {
 	length := unit.Seconds(o.Seconds)
 	switch o.Kind {
 	case OutageGenerator:
+		if what := ranOut(o.Error); what != "" {
+			return fmt.Sprintf("the load generator had no %s left %s UTC (%s)", what, span, length)
+		}
 		return fmt.Sprintf("the load generator did not run %s UTC (%s)", span, length)
 	case OutageStalled:
 		return fmt.Sprintf("no operation ended %s UTC (%s; none failed)", span, length)

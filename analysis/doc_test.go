@@ -61,7 +61,7 @@ func TestDocumentedThresholds(t *testing.T) {
 	}
 	for _, text := range []string{
 		"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples), "+-" + unit.Percent(noInterval), fmt.Sprintf("at most %d times as large", efficiency),
-		fmt.Sprintf("at least %d requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
+		fmt.Sprintf("at least %v requests", leastQueue), fmt.Sprintf("queue %v times as long as one step before, or %d", queueGrows, deepQueue),
 		fmt.Sprintf("(%v on average)", waitingJobs), "more than " + unit.Percent(swapGrew) + " of it went to swap", "below " + unit.Percent(fallen) + " of a lighter one's",
 		"(and " + unit.Percent(growthSlip) + " for noise)", "that gives " + unit.Percent(shape.NearBest) + " of the best one", "with " + unit.Percent(roomSlip-1) + " for noise",
 		"at least " + unit.Percent(proportional) + " of what it brings", "used " + unit.Percent(othersWarn) + " of a CPU or more", "less than " + unit.Percent(leastOwn) + " of it",

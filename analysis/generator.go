@@ -66,6 +66,12 @@ func (d *data) checkGenerator(f *Findings, best int) Check {
 	if topLate > 0 {
 		c.Detail += fmt.Sprintf("; %s late by at most %s (p99)", what, unit.Seconds(topLate))
 	}
+	for i := range f.Outages {
+		if what := ranOut(f.Outages[i].Error); what != "" {
+			c.worsen(Fail, "operations failed because it had no %s left: use more machines, or several addresses of them", what)
+			break
+		}
+	}
 	if len(notes) > 0 {
 		c.Detail += "; it may have been the limit: " + strings.Join(head(notes, 3), "; ")
 	}

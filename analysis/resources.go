@@ -56,7 +56,7 @@ func boundOf(resource string) bound {
 
 // Bounds that are no shares.
 const (
-	leastQueue   = 2     // requests at a disk: fewer, and a second one would not have waited
+	leastQueue   = 1.5   // requests at a disk: with fewer a second one would hardly have waited
 	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves at a time
 	queueGrows   = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
 	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for one

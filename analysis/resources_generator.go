@@ -128,19 +128,28 @@ func (d *data) exhausted(s *Step, hosts []*HostFigure) []Use {
 	if len(hosts) == 1 {
 		host = hosts[0].Host
 	}
+	met := map[string]bool{}
 	var all []Use
-	for _, limit := range []struct{ resource, text string }{
-		{ResourceFiles, "socket: too many open files"},
-		{ResourcePorts, "cannot assign requested address"},
-	} {
-		for _, e := range d.events {
-			if e.Kind == "error" && e.Step > 0 && e.Step <= s.Step && strings.Contains(e.Text, limit.text) && s.Errors > 0 {
-				all = append(all, metLimit(limit.resource, host, e))
-				break
-			}
+	for _, e := range d.events {
+		resource := ranOut(e.Text)
+		if e.Kind == "error" && e.Step > 0 && e.Step <= s.Step && resource != "" && !met[resource] && s.Errors > 0 {
+			met[resource] = true
+			all = append(all, metLimit(resource, host, e))
 		}
 	}
 	return all
+}
+
+// ranOut returns what the generator's machine had no more of when an error came of
+// that, "" for all other errors.
+func ranOut(text string) string {
+	switch {
+	case strings.Contains(text, "socket: too many open files"):
+		return ResourceFiles
+	case strings.Contains(text, "cannot assign requested address"):
+		return ResourcePorts
+	}
+	return ""
 }
 
 func metLimit(resource, host string, e *measure.Event) Use {

@@ -13,8 +13,8 @@ import (
 func generatorRigs() []rig {
 	return []rig{
 		{
-			name: "generator-cpu", needs: []string{"nginx", "taskset"},
-			situation: "weir may use one core only and checks all that it reads; nginx sends files of 1 MiB from memory.",
+			name: "generator-cpu", needs: []string{"taskset"},
+			situation: "weir may use one core only, and the simulated service takes 1 ms for any number of operations at once.",
 			truth:     "The generator is the limit, not the service.",
 			play:      generatorCPU,
 		}, {
@@ -37,18 +37,12 @@ func generatorRigs() []rig {
 }
 
 func generatorCPU(ctx context.Context, s *stage) error {
-	w, _, err := s.nginx(ctx, lab.NginxConfig{}, 16, 1<<20)
-	if err != nil {
-		return err
-	}
-	if !s.short {
-		s.ask(ctx, wrk(), w.file(), 4, 2)
-	}
-	r, err := s.runAs(ctx, fmt.Sprintf("target: %s\nfiles: {make: {count: 16, size: 1MiB}}\nworkload: {kind: read, verify: 100%%}\nload: {clients: [1, 2, 4, 8], hold: 3s, %s}\n", w.url, brief),
+	r, err := s.runAs(ctx, fmt.Sprintf("target: simulated://s?servers=100000&service=1ms\nworkload: {kind: read, verify: 0}\nload: {clients: [64, 512, 2048, 8192], hold: 3s, %s}\n", brief),
 		how{wrap: []string{"taskset", "-c", "1"}})
 	if err != nil {
 		return err
 	}
+	s.totals(r)
 	if err := fit(r); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (s *stage) bottleneck(ctx context.Context, w *site, err error, clients stri
 }
 
 func cpuShared(ctx context.Context, s *stage) error {
-	r, err := s.run(ctx, fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [1, 2, 4, 8], hold: 3s, %s}\n", brief))
+	r, err := s.run(ctx, fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [1, 4, 16, 64, 256], hold: 3s, %s}\n", brief))
 	if err != nil {
 		return err
 	}
