@@ -120,10 +120,10 @@ func TestBurstsAreNoOutages(t *testing.T) {
 		s := flat()
 		s.Interval = func(iv *measure.Interval) {
 			first, length := time.Millisecond, span
-			switch second := iv.Start.Sub(stepAt(&s, 0)) / time.Second; {
-			case second == 2:
+			switch iv.Start.Sub(stepAt(&s, 0)) / time.Second {
+			case 2:
 				length = min(span, 50*time.Millisecond)
-			case second == 3: // 1.2 s after that, or more
+			case 3: // 1.2 s after that, or more
 				first, length = 300*time.Millisecond, min(span, 600*time.Millisecond)
 			}
 			iv.FirstDone = iv.Start.Add(first)

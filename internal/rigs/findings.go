@@ -48,6 +48,8 @@ type step struct {
 	Clients     int              `json:"clients"`
 	Hold        float64          `json:"hold_seconds"`
 	Throughput  float64          `json:"throughput_bytes_per_second"`
+	Low         float64          `json:"throughput_low"`
+	High        float64          `json:"throughput_high"`
 	Operations  float64          `json:"operations_per_second"`
 	Moved       int64            `json:"moved_bytes"`
 	Done        int64            `json:"done"`
