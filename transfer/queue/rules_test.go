@@ -482,6 +482,17 @@ func TestKeys(t *testing.T) {
 				w.t.Errorf("%+v: %v", s, err)
 			}
 		}
+		one := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "one", Files: []string{fileName("/d", 0)}})
+		if again := w.submit(transfer.Submission{Dataset: "/d", To: "C", Key: "one", Files: []string{fileName("/d", 0), fileName("/d", 0)}}); again.ID != one.ID {
+			w.t.Errorf("%+v", again)
+		}
+		for _, s := range []transfer.Submission{{}, {Files: []string{fileName("/d", 1)}}, {Files: []string{fileName("/d", 0), fileName("/d", 1)}},
+			{Files: one.Files, From: []string{"A"}}, {Files: one.Files, Mode: transfer.Pull}, {Files: one.Files, Unchecked: true}} {
+			s.Dataset, s.To, s.Key = "/d", "C", "one"
+			if _, err := w.Submit(w.ctx, "alice", s); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "use another key") {
+				w.t.Errorf("%+v: %v", s, err)
+			}
+		}
 		if other, err := w.Submit(w.ctx, "bob", transfer.Submission{Dataset: "/e", To: "C", Key: "k"}); err != nil || other.ID == first.ID {
 			w.t.Errorf("%+v, %v", other, err)
 		}

@@ -224,15 +224,43 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 }
 
 // keyed is the request of a user that has the key of a submission. One that asks
-// for something else is no answer: who waits for it would take another dataset, or
+// for something else is no answer: who waits for it would take other files, or
 // another site, for what he asked for.
 func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
 	var was transfer.Submission
-	err = e.tx.Row("SELECT id, dataset, block, dest FROM request WHERE made_by = ? AND key = ?", by, s.Key).Scan(&id, &was.Dataset, &was.Block, &was.To)
-	if err == nil && (was.Dataset != s.Dataset || was.Block != s.Block || was.To != s.To) {
-		err = refused("key %q is that of request %d, which asks for %s at %s: use another key", s.Key, id, &dataset{name: was.Dataset, block: was.Block}, was.To)
+	var sources string
+	err = e.tx.Row("SELECT id, dataset, block, dest, sources, mode, unchecked FROM request WHERE made_by = ? AND key = ?", by, s.Key).
+		Scan(&id, &was.Dataset, &was.Block, &was.To, &sources, &was.Mode, &was.Unchecked)
+	if err != nil {
+		return id, err
+	}
+	other := func(format string, args ...any) error {
+		return refused("key %q is that of request %d, which asks for %s: use another key", s.Key, id, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case was.Dataset != s.Dataset || was.Block != s.Block || was.To != s.To:
+		return id, other("%s at %s", &dataset{name: was.Dataset, block: was.Block}, was.To)
+	case sources != list(s.From):
+		return id, other("other sources")
+	case was.Mode != s.Mode || was.Unchecked != s.Unchecked:
+		return id, other("another mode, or for another check of checksums")
+	}
+	names, err := db.Column[string](e.tx, "SELECT name FROM wanted WHERE request = ? ORDER BY name", id)
+	if err == nil && !slices.Equal(names, s.Files) {
+		err = other("%s", otherFiles(names))
 	}
 	return id, err
+}
+
+// otherFiles says what a request with these names asks for; none: all files.
+func otherFiles(names []string) string {
+	switch len(names) {
+	case 0:
+		return "all files"
+	case 1:
+		return "file " + names[0] + " only"
+	}
+	return fmt.Sprintf("%d files, %s among them", len(names), names[0])
 }
 
 // known asks the catalog for everything that a submission names.
