@@ -181,10 +181,8 @@ func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.W
 	if err := c.ended(r.Context(), "", never); err != nil {
 		return transfer.Work{}, c.refusal(err)
 	}
-	if in.Free >= 0 {
-		if err := c.siteFree(r.Context(), in.Site, in.Free); err != nil {
-			return transfer.Work{}, c.refusal(err)
-		}
+	if err := c.siteFree(r.Context(), in.Site, max(in.Free, -1)); err != nil {
+		return transfer.Work{}, c.refusal(err)
 	}
 	c.wake.give()
 	late := time.NewTimer(patience)

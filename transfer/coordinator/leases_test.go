@@ -258,6 +258,36 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	}
 }
 
+// An agent that was silent is up again when it asks for work, also where it cannot
+// tell its free space.
+func TestSilentAgentComesBack(t *testing.T) {
+	t.Parallel()
+	var later atomic.Int64
+	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
+	r := h.robot("A")
+	ask := transfer.WorkAsk{Site: "A", Session: r.session, Slots: 1, Free: -1}
+	if _, err := r.ask.Hello(t.Context(), transfer.Hello{Site: "A", Session: r.session, Slots: 1, Free: -1}); err != nil {
+		t.Fatal(err)
+	}
+	up := func() bool {
+		s, err := h.catalog.Site(t.Context(), "A")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Up
+	}
+	later.Add(int64(silence + time.Second))
+	if err := h.watchSites(t.Context()); err != nil || up() {
+		t.Fatalf("a silent agent is up: %v", err)
+	}
+	if _, err := r.ask.Work(t.Context(), ask); err != nil {
+		t.Fatal(err)
+	}
+	if !up() {
+		t.Error("it asks for work, and is down")
+	}
+}
+
 // An agent speaks for its own site only, also about copies.
 func TestAgentsSpeakForThemselves(t *testing.T) {
 	t.Parallel()

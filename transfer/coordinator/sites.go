@@ -82,7 +82,8 @@ func (c *Coordinator) siteCame(ctx context.Context, in *transfer.Hello) error {
 	return c.learnSites(ctx)
 }
 
-// siteFree notes how much space an agent has, now and then.
+// siteFree notes that an agent is there and how much space it has, -1 if it cannot
+// tell, now and then.
 func (c *Coordinator) siteFree(ctx context.Context, site string, free int64) error {
 	c.hub.mu.Lock()
 	s, known := c.hub.sites[site]
@@ -93,7 +94,7 @@ func (c *Coordinator) siteFree(ctx context.Context, site string, free int64) err
 		return nil
 	}
 	a.free = free
-	little := abs(free-s.Free) < max(s.Free/100, 1<<20)
+	little := abs(free-s.Free) < max(s.Free/100, 1<<20) && (free < 0) == (s.Free < 0)
 	if !known || s.Up && little && now.Sub(s.Seen) < silence/2 {
 		c.hub.mu.Unlock()
 		return nil
