@@ -197,7 +197,11 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 	if _, err := fmt.Fprintf(s.out, "coordinator at %s\n", address(c.URL(), c.Pin())); err != nil {
 		return err
 	}
-	s.tell("its page, for who is at this machine: %s\n", c.Link(admin))
+	if isTerminal(s.err) { // logs are read by others
+		s.tell("its page, for who is at this machine: %s\n", c.Link(admin))
+	} else {
+		s.tell("its page: %s (weir coordinator link prints an address that signs in)\n", c.URL())
+	}
 	return c.Run(ctx)
 }
 

@@ -13,7 +13,7 @@ func linkCommand(s streams) *cobra.Command {
 		Short: "Print an address that opens the coordinator's page, once",
 		Long: `Prints the address of the coordinator's page for browsers. It ends in a code that
 signs a browser in with the rights of the token that this command shows: once, within
-an hour. Somebody else is better given a token of his own, which he pastes into the
+ten minutes. Somebody else is better given a token of his own, which he pastes into the
 page.
 
 A coordinator's certificate is its own unless it was given one: the browser then warns,

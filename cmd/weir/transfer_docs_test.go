@@ -62,6 +62,9 @@ func (n *newcomer) stays(command string) (cmd *exec.Cmd, said string) {
 	}
 	n.t.Cleanup(func() {
 		_ = in.Close()
+		if strings.Contains(out.String(), "#code=") {
+			n.t.Errorf("%s: who reads the log can sign in: %s", command, out.String())
+		}
 		if err := cmd.Wait(); err != nil || n.t.Failed() {
 			n.t.Logf("%s: %v\n%s", command, err, out.String())
 		}

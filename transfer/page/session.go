@@ -18,7 +18,7 @@ import (
 
 const (
 	sessionLife  = 7 * 24 * time.Hour // at most: a token may end before
-	codeLife     = time.Hour
+	codeLife     = 10 * time.Minute
 	mostCodes    = 1000    // links that were printed and not opened
 	longestToken = 2800    // bytes: a cookie has room for 4096
 	longestAsk   = 8 << 10 // bytes
@@ -59,7 +59,7 @@ func sealer(key []byte) (cipher.AEAD, error) {
 	return seal, nil
 }
 
-// Code returns a code that a browser can exchange once, within the hour, for a
+// Code returns a code that a browser can exchange once, within ten minutes, for a
 // session with the rights of token. The link is the page's address and #code=CODE.
 func (p *Page) Code(token string) string {
 	p.mu.Lock()
@@ -164,7 +164,7 @@ func (p *Page) begin(w http.ResponseWriter, r *http.Request) {
 	if in.Code != "" {
 		var ok bool
 		if token, ok = p.redeem(in.Code); !ok {
-			refuse(w, wire.Refuse(http.StatusUnauthorized, "This link was opened already, or is older than an hour."))
+			refuse(w, wire.Refuse(http.StatusUnauthorized, "This link was opened already, or is older than ten minutes."))
 			return
 		}
 	}
