@@ -61,12 +61,23 @@ func retrying() decision {
 	}
 }
 
-// stands says where a request is, if that was not said already.
+// stands says what became of a request, and where it is, if that was not said already.
 func stands(done string, at transfer.Status) string {
-	if strings.HasSuffix(done, string(at)) {
-		return ""
+	switch {
+	case strings.HasSuffix(done, string(at)):
+		return done
+	case done == ending().done && !at.Ended():
+		return "is being cancelled: copies that run are broken off"
 	}
-	return ": " + string(at)
+	return done + ": " + string(at)
+}
+
+// ofRequest says which request an error is of, if it does not say so itself.
+func ofRequest(id int64, err error) error {
+	if strings.Contains(err.Error(), fmt.Sprintf("request %d ", id)) {
+		return err
+	}
+	return fmt.Errorf("request %d: %w", id, err)
 }
 
 func decisionCommand(s streams, what decision) *cobra.Command {
@@ -89,11 +100,11 @@ func decisionCommand(s streams, what decision) *cobra.Command {
 				for _, id := range ids {
 					r, err := what.do(c.Context(), d, id, reason)
 					if err != nil {
-						return fmt.Errorf("request %d: %w", id, err)
+						return ofRequest(id, err)
 					}
 					all = append(all, r)
 					if !f.json {
-						_, _ = fmt.Fprintf(s.out, "request %d %s%s\n", r.ID, what.done, stands(what.done, r.Status))
+						_, _ = fmt.Fprintf(s.out, "request %d %s\n", r.ID, stands(what.done, r.Status))
 					}
 				}
 				if f.json {

@@ -460,7 +460,7 @@ func TestCancelReachesTheCopy(t *testing.T) {
 	id, release := r.held(f)
 	defer release()
 	begin := time.Now()
-	r.wants(exitFine, []string{"transfer", "cancel", strconv.FormatInt(id, 10), "--reason", "wrong site"}, "is cancelled")
+	r.wants(exitFine, []string{"transfer", "cancel", strconv.FormatInt(id, 10), "--reason", "wrong site"}, "cancelled")
 	waitFor(t, func() bool { return arrived(r.Root("B")) == 0 })
 	t.Logf("%v from the command to the end of the copy", time.Since(begin))
 	r.wants(exitMissed, []string{"transfer", "show", strconv.FormatInt(id, 10), "--wait"}, "is cancelled", "wrong site")
