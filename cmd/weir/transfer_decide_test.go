@@ -30,3 +30,20 @@ func TestDecisionsInWords(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An attempt that was told too late is no success.
+func TestLateAttemptsInWords(t *testing.T) {
+	done := transfer.Outcome{Verified: true}
+	for _, c := range []struct {
+		a    transfer.Attempt
+		want string
+	}{
+		{transfer.Attempt{Outcome: done}, "done, verified"},
+		{transfer.Attempt{Late: true, Outcome: done}, "told too late, another attempt counts"},
+		{transfer.Attempt{Late: true, Outcome: transfer.Outcome{Fault: transfer.Transient, Reason: "reset"}}, "transient: reset"},
+	} {
+		if got := outcomeOf(&c.a); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

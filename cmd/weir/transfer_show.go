@@ -248,14 +248,17 @@ func tellAttempts(w io.Writer, r *requestShown) error {
 			name = fmt.Sprintf("number %d", a.Item)
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%s -> %s\t%s\t%s\t%s\t%s\t%s\t%s: %s\n", when(a.Begin), line(a.Source), line(a.Dest), a.Mode,
-			unit.Bytes(float64(a.Moved)), unit.Bytes(float64(a.Resumed)), unit.Seconds(took), speed, name, outcomeOf(&a.Outcome))
+			unit.Bytes(float64(a.Moved)), unit.Bytes(float64(a.Resumed)), unit.Seconds(took), speed, name, outcomeOf(&a))
 	}
 	return t.Flush()
 }
 
-// outcomeOf says how an attempt ended.
-func outcomeOf(o *transfer.Outcome) string {
+// outcomeOf says how an attempt ended. One that was told after its lease had been
+// given up brought nothing: what counts is the attempt that followed it.
+func outcomeOf(o *transfer.Attempt) string {
 	switch {
+	case o.Late && o.Fault == "":
+		return "told too late, another attempt counts"
 	case o.Fault != "":
 		return fmt.Sprintf("%s: %s", o.Fault, line(o.Reason))
 	case o.Existed:
@@ -287,6 +290,9 @@ func transferListCommand(s streams) *cobra.Command {
 				all, err := d.Requests(c.Context(), want)
 				if err != nil {
 					return err
+				}
+				if len(all) == want.Limit {
+					s.tell("weir: the newest %d are listed: there may be more (--most, up to 1000)\n", want.Limit)
 				}
 				return printList(s.out, f.json, "requests", all, tellRequests)
 			})
