@@ -55,7 +55,7 @@ type Outage struct {
 func (d *data) availability(f *Findings) {
 	f.Outages = []Outage{}
 	if d.transfers == nil {
-		f.Outages = d.withoutBursts(f, d.outages())
+		f.Outages = append(f.Outages, d.withoutBursts(f, d.outages())...)
 	}
 	stalls, planned := 0, d.plannedOutages()
 	for i := range f.Outages {
@@ -88,7 +88,7 @@ func (d *data) availability(f *Findings) {
 // withoutBursts leaves out the stalls of steps in which the service works in
 // bursts, as one does that grants bytes anew each second, and has the steps say so.
 func (d *data) withoutBursts(f *Findings, all []Outage) []Outage {
-	return slices.DeleteFunc(append([]Outage{}, all...), func(o Outage) bool {
+	return slices.DeleteFunc(all, func(o Outage) bool {
 		i := f.indexOf(o.Step)
 		if o.Kind != OutageStalled || o.Seconds > longestBurst || i < 0 || !d.steps[o.Step].inBursts() {
 			return false

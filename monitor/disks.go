@@ -9,7 +9,8 @@ func realDisks(disks []diskCount) []diskCount {
 	keep := disks[:0]
 	for i := range disks {
 		name := disks[i].name
-		if isLoop(name) && disks[i].ops > 0 || !isLoop(name) && !isLayer(name) && !isPartition(disks, name) {
+		unused := isLoop(name) && disks[i].ops == 0
+		if !unused && !isLayer(name) && !isPartition(disks, name) {
 			keep = append(keep, disks[i])
 		}
 	}

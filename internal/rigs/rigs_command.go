@@ -46,11 +46,7 @@ func commandRigs() []rig {
 }
 
 func interrupted(ctx context.Context, s *stage, sig syscall.Signal) error {
-	w, err := s.faulty(spec{Delay: ms(2)})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{Delay: ms(2)})
 	if err != nil {
 		return err
 	}
@@ -73,11 +69,7 @@ func interrupted(ctx context.Context, s *stage, sig syscall.Signal) error {
 }
 
 func stopRule(ctx context.Context, s *stage) error {
-	w, err := s.faulty(spec{Every: 2, Delay: ms(2)})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{Every: 2, Delay: ms(2)})
 	if err != nil {
 		return err
 	}
@@ -93,16 +85,12 @@ func stopRule(ctx context.Context, s *stage) error {
 }
 
 func gate(ctx context.Context, s *stage) error {
-	w, err := s.faulty(spec{Delay: ms(900)})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	scenario, err := s.fewOperations("2")
 	if err != nil {
 		return err
 	}
 	for _, h := range []how{{title: "plain"}, {title: "gate", flags: []string{"--fail-on", "suspect"}}} {
-		r, err := s.runAs(ctx, fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: 2, hold: 3s, ramp: 0s, settle: 0s, drain: 2s}\n", w.url, files), h)
+		r, err := s.runAs(ctx, scenario, h)
 		if err != nil {
 			return err
 		}
@@ -118,11 +106,7 @@ func gate(ctx context.Context, s *stage) error {
 }
 
 func latestStays(ctx context.Context, s *stage) error {
-	w, err := s.faulty(spec{Delay: ms(2)})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{Delay: ms(2)})
 	if err != nil {
 		return err
 	}

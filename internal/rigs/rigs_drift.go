@@ -102,16 +102,21 @@ func tooShort(ctx context.Context, s *stage) error {
 	return nil
 }
 
+// fewOperations is a scenario of six operations in all.
+func (s *stage) fewOperations(clients string) (string, error) {
+	w, files, err := s.faultyFiles(spec{Delay: ms(900)})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: %s, hold: 3s, ramp: 0s, settle: 0s, drain: 2s}\n", w.url, files, clients), nil
+}
+
 func sixOperations(ctx context.Context, s *stage) error {
-	w, err := s.faulty(spec{Delay: ms(900)})
+	scenario, err := s.fewOperations("[1, 1]")
 	if err != nil {
 		return err
 	}
-	files, err := s.list(w, true)
-	if err != nil {
-		return err
-	}
-	r, err := s.run(ctx, fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: [1, 1], hold: 3s, ramp: 0s, settle: 0s, drain: 2s}\n", w.url, files))
+	r, err := s.run(ctx, scenario)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,15 @@ func (s *stage) read(ctx context.Context, w *site, clients, hold, more string) (
 	return s.run(ctx, reads(w, files, clients, hold, more))
 }
 
+// faultyFiles starts a faulty server and lists its files with their sizes.
+func (s *stage) faultyFiles(c spec, wrap ...string) (w *site, files string, err error) {
+	if w, err = s.faulty(c, wrap...); err != nil {
+		return nil, "", err
+	}
+	files, err = s.list(w, true)
+	return w, files, err
+}
+
 // errorRigs are of operations that fail.
 func errorRigs() []rig {
 	return []rig{
@@ -107,11 +116,7 @@ func (s *stage) pair(ctx context.Context, a, b spec, clients, hold, more string)
 
 func failingSums(ctx context.Context, s *stage) error {
 	const clients, think = 4, 0.005
-	w, err := s.faulty(spec{EverySum: 16})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{EverySum: 16})
 	if err != nil {
 		return err
 	}

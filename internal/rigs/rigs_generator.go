@@ -87,11 +87,7 @@ func generatorPorts(ctx context.Context, s *stage) error {
 			return fmt.Errorf("%v: %w: %s", argv, err, out)
 		}
 	}
-	w, err := s.faulty(spec{Address: "127.0.0.1:30001"}, wrap...)
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{Address: "127.0.0.1:30001"}, wrap...)
 	if err != nil {
 		return err
 	}

@@ -60,11 +60,7 @@ func flatNoise(ctx context.Context, s *stage, seed uint64) error {
 }
 
 func flatFind(ctx context.Context, s *stage) error {
-	w, err := s.faulty(spec{Total: 30e6, Noise: 0.1, Seed: 3})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{Total: 30e6, Noise: 0.1, Seed: 3})
 	if err != nil {
 		return err
 	}

@@ -270,11 +270,7 @@ func stallClosed(ctx context.Context, s *stage) error {
 }
 
 func stallOpen(ctx context.Context, s *stage) error {
-	w, err := s.faulty(stalls())
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(stalls())
 	if err != nil {
 		return err
 	}

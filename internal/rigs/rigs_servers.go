@@ -148,11 +148,7 @@ func listOf(files string) string {
 }
 
 func secrets(ctx context.Context, s *stage) error {
-	w, err := s.faulty(spec{Delay: ms(1)})
-	if err != nil {
-		return err
-	}
-	files, err := s.list(w, true)
+	w, files, err := s.faultyFiles(spec{Delay: ms(1)})
 	if err != nil {
 		return err
 	}
