@@ -15,7 +15,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test lint needs bench rigs chaos golden clean web
+.PHONY: build demo test test-xrootd lint needs bench rigs chaos golden clean web
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -60,10 +60,10 @@ demo: build ## half a minute of load on the built-in server, then a verdict and 
 test: needs build ## all tests; installs the real servers and clients that they use
 	go test -timeout 45m ./...
 
-needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt), HTCondor (lab/condor.txt)
+needs: ## what the tests use: Debian packages (lab/packages.txt), Python packages (lab/python.txt), HTCondor and later XRootDs (lab/condor.txt, lab/xrootd-*.txt)
 	@sh lab/needs.sh
 	@sh lab/python.sh
-	@sh lab/condor.sh
+	@for each in lab/condor.txt lab/xrootd-*.txt; do sh lab/unpack.sh $$(basename $$each .txt) || exit 1; done
 
 web: ## the pages' scripts, where there is Node; elsewhere plots stand still
 	@sh web/build
@@ -76,10 +76,12 @@ $(LINT): Makefile
 	@touch $@
 
 bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (about forty minutes)
-	go run ./internal/bench -weir $(BIN)/weir -out docs/benchmarks.md
+	mkdir -p $(BUILD)
+	go test ./bench -run '^$$' -bench Peers -timeout 3h -weir $(CURDIR)/$(BIN)/weir | tee $(BUILD)/bench.txt
+	go test ./bench -run TestWritePage -count 1 -results $(CURDIR)/$(BUILD)/bench.txt -out $(CURDIR)/docs/benchmarks.md
 
 rigs: needs build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (about half an hour)
-	go run ./internal/rigs -weir $(BIN)/weir -out docs/truth.md
+	go test ./bench/rigs -run TestRigs -full -timeout 2h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
 
 screenshots: build ## the pictures of the pages, docs/*.png (four minutes; best on a machine that does nothing else)
 	WEIR_SCREENSHOTS=$(CURDIR)/docs go test ./cmd/weir -run 'TestScreenshots|TestFigureOfDocs' -count 1 -v
@@ -88,8 +90,12 @@ chaos: needs ## faults, for as long as they take: of runs on many machines (thre
 	WEIR_LONG=1 go test ./cluster -run 'TestWorkersAreKilled|TestTheNetworkIsCut|TestAKilledController|TestJobsThatEnd|TestAControllerKilled' -count 1 -v
 	WEIR_LONG=1 go test ./transfer/chaos -timeout 40m -count 1 -v
 
+test-xrootd: needs build ## whatever is tested on XRootD, on each of its versions (seven minutes)
+	WEIR_REQUIRE=all WEIR_XROOTD=all go test ./lab ./storage/xrootd/... ./storage/webdav ./internal/tpc ./serve ./transfer/coordinator ./cmd/weir \
+		-run 'XRootD|Suite|Redirect|Demand|Signed|Cluster|Copies|Killed|Checksums' -timeout 45m -count 1
+
 golden: ## rewrite the expected outputs of tests after looking at them
-	go test ./... -run 'Golden|Script' -update
+	go test ./report ./scenario ./internal/content -update
 
 clean:
 	rm -rf $(BIN) $(BUILD) runs web/dist/*.js web/dist/*.css

@@ -19,7 +19,7 @@ import (
 // of writes the made-up run s and analyses it.
 func of(t *testing.T, s resultstest.Service) *Findings {
 	t.Helper()
-	f, err := Of(written(t, s))
+	f, err := Analyze(written(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,20 +161,28 @@ func TestVerdicts(t *testing.T) {
 			turned{128, 128, 128, true, true}, Valid},
 		"all errors": {func(s *resultstest.Service) {
 			s.Interval = func(iv *measure.Interval) {
-				*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients,
-					Failed: map[storage.Class]int64{storage.NotFound: 5}}
+				*iv = measure.Interval{
+					Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients,
+					Sum: measure.Sum{
+						Failed: map[storage.Class]int64{storage.NotFound: 5},
+					},
+				}
 			}
 		}, turned{}, Invalid},
 		"all errors, though something moved": {func(s *resultstest.Service) {
 			s.Interval = func(iv *measure.Interval) {
-				*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Moved: 920 * int64(iv.Step),
-					Failed: map[storage.Class]int64{storage.Refused: 5}}
+				*iv = measure.Interval{
+					Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients,
+					Sum: measure.Sum{
+						Moved: 920 * int64(iv.Step), Failed: map[storage.Class]int64{storage.Refused: 5},
+					},
+				}
 			}
 		}, turned{}, Invalid},
 		"only errors beyond a load": {func(s *resultstest.Service) {
 			s.Interval = func(iv *measure.Interval) {
 				if iv.Step > 5 {
-					*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Failed: map[storage.Class]int64{storage.Refused: 5}}
+					*iv = measure.Interval{Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Sum: measure.Sum{Failed: map[storage.Class]int64{storage.Refused: 5}}}
 				}
 			}
 		}, turned{16, 16, 16, false, false}, Suspect},
@@ -244,7 +252,11 @@ func TestChecksSeeFaults(t *testing.T) {
 		"six operations":          {func(s *resultstest.Service) { s.Clients, s.Hold, s.Lambda, s.Sigma = []int{1}, 6, 1, 0 }, "enough data", Warn, Suspect, "6 operations"},
 		"two operations a client": {func(s *resultstest.Service) { s.Clients, s.Lambda, s.Sigma, s.Kappa = []int{200}, 0.25, 0, 0 }, "enough data", Warn, Suspect, "2 operations a client"},
 		"two seconds":             {func(s *resultstest.Service) { s.Hold = 2 }, "enough data", Warn, Suspect, "2 batch means"},
-		"a wide interval":         {func(s *resultstest.Service) { s.Clients, s.Noise, s.Hold = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
+		"names, and files of one byte": {func(s *resultstest.Service) {
+			s.File = 1
+			s.Interval = func(iv *measure.Interval) { iv.Wire = 300 * iv.Moved }
+		}, "both ends agree", Skipped, Valid, "requests and answers are nearly all of it"},
+		"a wide interval": {func(s *resultstest.Service) { s.Clients, s.Noise, s.Hold = []int{8}, 0.9, 5 }, "enough data", Warn, Suspect, "interval"},
 
 		"the service counts for itself": {sample(func(s *monitor.Sample) {
 			for i := range s.Procs {
@@ -290,15 +302,19 @@ func TestChecksSeeFaults(t *testing.T) {
 			}
 		}), "verification", Fail, Invalid, "payloads were wrong"},
 		"nothing verified":          {hold(func(iv *measure.Interval) { iv.Verified = 0 }), "verification", Skipped, Valid, "none of"},
-		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unproven = 0, 1 }), "verification", Skipped, Valid, "gave no checksum"},
+		"service without checksums": {hold(func(iv *measure.Interval) { iv.Verified, iv.Unverifiable = 0, 1 }), "verification", Skipped, Valid, "gave no checksum"},
 		"some errors": {hold(func(iv *measure.Interval) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 20}
 		}), "errors", Warn, Suspect, "timeout"},
 		"drift": {hold(func(iv *measure.Interval) {
 			iv.Moved = int64(float64(iv.Moved) * (1 + 0.05*float64(iv.Start.Unix()%10)))
 		}), "steadiness", Warn, "", "not steady while"},
-		"cut off":               {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
-		"others use the CPU":    {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
+		"cut off":            {func(s *resultstest.Service) { s.Unfinished = true }, "data", Warn, Suspect, "broken off"},
+		"others use the CPU": {sample(func(s *monitor.Sample) { s.CPU.User += 0.3 }), "quiet machines", Warn, Suspect, "other programs used at most 32.5%"},
+		"others behind interrupts": {sample(func(s *monitor.Sample) { // which count as the processes' time
+			half := s.CPU.System / 2
+			s.CPU.System, s.CPU.IRQ, s.Others = half, s.CPU.IRQ+half, 0.25*s.Seconds*float64(s.Cores)
+		}), "quiet machines", Warn, Suspect, "other programs used at most 25%"},
 		"others use idle cores": {sample(func(s *monitor.Sample) { s.CPU = &monitor.CPU{User: 0.6, Idle: 0.4} }), "quiet machines", OK, Valid, "no core was idle 0%"},
 		"noisy neighbor":        {sample(func(s *monitor.Sample) { s.CPU.Steal = 0.1 }), "quiet machines", Warn, Suspect, "hypervisor 10%"},
 		"expensive":             {sample(func(s *monitor.Sample) { s.Cost = 0.2 }), "monitoring", Warn, Suspect, "20%"},
@@ -339,7 +355,7 @@ func TestOpenModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10, Phase: measure.Hold, Clients: 3, Moved: 50 << 20, Done: 50}
+		iv := &measure.Interval{Start: resultstest.Start().Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1 + i/10, Phase: measure.Hold, Clients: 3, Sum: measure.Sum{Moved: 50 << 20, Done: 50}}
 		if i >= 10 {
 			iv.Missed = 50
 		}
@@ -347,14 +363,14 @@ func TestOpenModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Event(measure.Event{Kind: "end"}), w.Close()); err != nil {
+	if err := errors.Join(w.Event(measure.Event{Kind: measure.EventEnd}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	run, err := results.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Of(run)
+	f, err := Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,8 +137,8 @@ type Boundary struct {
 	Detail    string   `json:"detail"`
 }
 
-// A Use is how much one resource was used in one step.
-type Use struct {
+// A ResourceUsage is how much one resource was used in one step.
+type ResourceUsage struct {
 	Resource  string   `json:"resource"` // ResourceCPU and the like
 	Host      string   `json:"host"`
 	Side      string   `json:"side"`      // server, client, both, other
@@ -158,7 +158,7 @@ type Use struct {
 
 // A Bottleneck is what limits the curve from some load on.
 type Bottleneck struct {
-	Resource   string      `json:"resource"` // as in Use; or LimitLatency and the like
+	Resource   string      `json:"resource"` // as in ResourceUsage; or LimitLatency and the like
 	Host       string      `json:"host"`
 	Side       string      `json:"side"`
 	Step       int         `json:"step"`                    // the lightest at which it is saturated

@@ -12,6 +12,7 @@ import (
 	"weir/link"
 	"weir/measure"
 	"weir/storage"
+	"weir/workload"
 )
 
 // Bounds of outages.
@@ -187,7 +188,7 @@ func (d *data) outages() []Outage {
 
 // progress returns the span of a second in which the service got something
 // done. step is the pace of its step. Programs of the user's may run for longer than any step.
-func (s *second) progress(kind string, step *pace) (from, to time.Time, any bool) {
+func (s *second) progress(kind workload.Kind, step *pace) (from, to time.Time, any bool) {
 	flows := float64(s.moved) > leastFlow*ratio(step.moved, step.seconds)*s.seconds
 	switch {
 	case s.done > 0 && !s.lastDone.IsZero():
@@ -250,7 +251,7 @@ func (d *data) outage(first, last int, begin, end time.Time, ended bool, step, a
 // and to, "" if none was.
 func (d *data) errorWithin(class storage.Class, from, to time.Time) string {
 	for _, e := range d.events {
-		if e.Kind == "error" && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
+		if e.Kind == measure.EventError && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
 			return e.Text
 		}
 	}

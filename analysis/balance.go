@@ -42,7 +42,7 @@ type BackendLimit struct {
 	Backend  string `json:"backend"`
 	Step     int    `json:"step"`
 	From     int    `json:"clients"`
-	Resource string `json:"resource"` // one of Use.Resource, or LimitSessions, LimitYield
+	Resource string `json:"resource"` // one of ResourceUsage.Resource, or LimitSessions, LimitYield
 	Detail   string `json:"detail"`
 }
 
@@ -82,19 +82,14 @@ type StepBalance struct {
 }
 
 // byClients fills in what clients saw of a step's data servers, by place.
-func (d *data) byClients(t *total) map[int]*served {
-	all := map[int]*served{}
+func (d *data) byClients(t *total) map[int]*measure.Sum {
+	all := map[int]*measure.Sum{}
 	for name, s := range t.servers {
 		if name == "" || name == measure.Others {
 			continue
 		}
 		place := d.backends.place(name)
-		if all[place] == nil {
-			all[place] = &served{}
-		}
-		all[place].moved += s.moved
-		all[place].done += s.done
-		all[place].errors += s.errors
+		entryOf(&all, place).AddCounts(s)
 	}
 	return all
 }
@@ -102,7 +97,7 @@ func (d *data) byClients(t *total) map[int]*served {
 // balance finds how the backends shared the load, and puts what each did into
 // the steps. It returns nil where fewer than two are known.
 func (d *data) balance(f *Findings) *Balance {
-	seen := map[int]map[int]*served{}
+	seen := map[int]map[int]*measure.Sum{}
 	for _, t := range d.held() {
 		seen[t.number] = d.byClients(t)
 	}
@@ -134,12 +129,12 @@ func (d *data) balance(f *Findings) *Balance {
 // saw at work, or fail; without these, those that a balancer tells of. Where
 // clients and a balancer call the same servers otherwise, only hosts of the plan
 // with name and address say so.
-func (d *data) places(seen map[int]map[int]*served) []int {
+func (d *data) places(seen map[int]map[int]*measure.Sum) []int {
 	b := d.backends
 	named, told := map[int]bool{}, map[int]bool{}
 	for _, all := range seen {
 		for place, s := range all {
-			if place >= b.declared && s.moved+s.done+s.errors > 0 {
+			if place >= b.declared && did(s) > 0 {
 				named[place] = true
 			}
 		}
@@ -174,7 +169,7 @@ const untimely = 0.2
 
 // source chooses what shares are of: the first that tells of most of what the
 // clients moved, and when they moved it.
-func (d *data) source(f *Findings, seen map[int]map[int]*served, places []int) string {
+func (d *data) source(f *Findings, seen map[int]map[int]*measure.Sum, places []int) string {
 	all := 0.0
 	sums := map[string]float64{}
 	late := map[string]bool{}
@@ -206,10 +201,10 @@ func (x *BackendFigure) bySource() map[string]*float64 {
 }
 
 // backend is what is known of one backend in one step.
-func (d *data) backend(s *Step, place int, seen *served) BackendFigure {
+func (d *data) backend(s *Step, place int, seen *measure.Sum) BackendFigure {
 	x := BackendFigure{Name: d.backends.names[place]}
 	if seen != nil {
-		x.Clients, x.Operations, x.Errors = new(ratio(float64(seen.moved), s.Hold)), new(ratio(float64(seen.done), s.Hold)), seen.errors
+		x.Clients, x.Operations, x.Errors = new(ratio(float64(seen.Moved), s.Hold)), new(ratio(float64(seen.Done), s.Hold)), seen.Errors()
 	}
 	if sum := d.backends.steps[s.Step][place]; sum != nil {
 		x.take(sum, s.Hold, d.backends.balancer != "")

@@ -2,11 +2,15 @@ package analysis
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
+	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/measure"
 )
 
-// Values of BackendLimit.Resource beside those of Use.Resource.
+// Values of BackendLimit.Resource beside those of ResourceUsage.Resource.
 const (
 	LimitSessions = "sessions" // as many as it may have, or some wait for it
 	LimitYield    = "yield"    // it gives hardly more at any heavier load
@@ -104,4 +108,140 @@ func (s *Step) fullBackend(x *BackendFigure) (resource, detail string) {
 		return LimitSessions, fmt.Sprintf("it has %s of at most %d sessions", unit.Count(*x.Sessions), x.Limit)
 	}
 	return "", ""
+}
+
+// Bounds of the check that what is told of the backends agrees.
+const (
+	backendsOK   = 0.02 // of the bytes of all backends together
+	backendsEach = 0.05 // of those of each
+)
+
+// checkBackends compares what the clients saw of each backend with what its log,
+// its interface, it itself and the balancer say, over the whole run. It returns
+// nil where fewer than two sources tell of bytes.
+func (d *data) checkBackends(f *Findings) *Check {
+	if f.Balance == nil {
+		return nil
+	}
+	clients := map[int]float64{}
+	for name, counts := range d.service.names {
+		if name == "" || name == measure.Others {
+			continue
+		}
+		for _, c := range counts {
+			clients[d.backends.place(name)] += float64(c.moved)
+		}
+	}
+	c := &Check{Name: "backends agree", Status: OK}
+	var notes []string
+	for _, source := range []string{ByLog, ByInterface, ByItself, ByBalancer} {
+		note, status := d.compareBackends(f.Balance, source, clients)
+		if note == "" {
+			continue
+		}
+		notes = append(notes, note)
+		c.Status = worse(c.Status, status)
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	for i, n := range notes {
+		c.Detail += map[bool]string{true: "; "}[i > 0] + n
+	}
+	return c
+}
+
+// strangers warns of data servers that are none of the backends that the plan
+// names, though it names some.
+func (d *data) strangers(b *Balance) []string {
+	if b == nil || d.backends.declared == 0 {
+		return nil
+	}
+	var names []string
+	for _, x := range b.Backends[d.backends.declared:] {
+		names = append(names, x.Name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of the servers that share the load %s no host of the scenario by name or address: %s", say.Capital(fmt.Sprint(len(names))),
+		map[bool]string{true: "is", false: "are"}[len(names) == 1], strings.Join(head(names, 4), ", "))}
+}
+
+// ofRun is what a source says of a backend over the whole run; false if it
+// says nothing.
+func (d *data) ofRun(source string, place int) (float64, bool) {
+	s := d.backends.steps[0][place]
+	if s == nil {
+		return 0, source == ByLog && place < d.backends.declared && d.backends.hosts[place].TransferLog != ""
+	}
+	switch source {
+	case ByLog:
+		return s.logged, s.hasLog || place < d.backends.declared && d.backends.hosts[place].TransferLog != ""
+	case ByInterface:
+		return s.wire, s.hasWire
+	case ByItself:
+		return s.told, s.hasTold
+	}
+	return s.late, d.backends.balancer != "" && s.sessions.weight > 0
+}
+
+// compareBackends holds a source against the clients: backend by backend where
+// these tell data servers apart, else all together.
+func (d *data) compareBackends(b *Balance, source string, clients map[int]float64) (note, status string) {
+	var there, seen, all float64
+	worst, who, told := 0.0, "", 0
+	for _, n := range clients {
+		all += n
+	}
+	apart := all >= leastTold*float64(d.moved)
+	for i := range b.Backends {
+		n, ok := d.ofRun(source, b.Backends[i].place)
+		if !ok {
+			continue
+		}
+		told++
+		there += n
+		own := clients[b.Backends[i].place]
+		seen += own
+		if off := ratio(n-own, own); apart && own >= leastSeen && math.Abs(off) > math.Abs(worst) {
+			worst, who = off, b.Backends[i].Name
+		}
+	}
+	if !apart {
+		seen = float64(d.moved)
+	}
+	name := map[string]string{ByLog: "transfer logs", ByInterface: "interfaces", ByItself: "the servers themselves", ByBalancer: "the balancer"}[source]
+	switch {
+	case told == 0 || seen < leastSeen || there == 0 && source != ByLog || !apart && told < len(b.Backends):
+		return "", OK
+	case source != ByLog && there < leastTold*seen && source != ByInterface:
+		return fmt.Sprintf("%s saw %s of %s, for the files went another way", name, unit.Bytes(there), unit.Bytes(seen)), OK
+	}
+	off := ratio(there-seen, seen)
+	note = fmt.Sprintf("clients %s, %s of %d backends %s: %+.1f%%", unit.Bytes(seen), name, told, unit.Bytes(there), 100*off)
+	if who != "" {
+		note += fmt.Sprintf(" (%+.1f%% at most, of %s)", 100*worst, who)
+	}
+	if math.Abs(off) <= d.slack(source, backendsOK) && math.Abs(worst) <= d.slack(source, backendsEach) {
+		return note, OK
+	}
+	return note + others(off), Warn
+}
+
+// slack is by how much a source may differ: all but the log count headers or what
+// clients ask, too, and count until a look that may be late, which matters in short runs.
+func (d *data) slack(source string, bound float64) float64 {
+	if source == ByLog {
+		return bound
+	}
+	run := d.backends.whole[0]
+	return 2*bound + ratio(mostLateLook/2, run.to.Sub(run.from).Seconds())
+}
+
+func others(off float64) string {
+	if off > 0 {
+		return ", as if others used the backends, too"
+	}
+	return ", as if clients were served by others, too"
 }

@@ -183,7 +183,7 @@ func TestSessionsFillABackend(t *testing.T) {
 
 func TestBackendSeries(t *testing.T) {
 	s := resultstest.Balanced(0.25, 0.75)
-	f, series, err := Both(written(t, s))
+	f, series, err := AnalyzeWithSeries(written(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}

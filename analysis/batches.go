@@ -1,6 +1,10 @@
 package analysis
 
-import "weir/analysis/stats"
+import (
+	"math"
+
+	"weir/analysis/stats"
+)
 
 // ratio returns a/b, and 0 where that is no finite number.
 func ratio(a, b float64) float64 { return stats.Ratio(a, b) }
@@ -44,3 +48,69 @@ const persistent = 0.6
 
 // certain tells whether a trend is more than chance at the 5% level.
 func certain(t stats.Trend) bool { return t.Certain() || t.Correlation >= persistent }
+
+// What is known of a share before its first sample: samples of machines that
+// other programs use as well deviate by about this, as sure as if so many
+// samples more had said so. It keeps two samples that happen to agree from
+// being taken for certainty.
+const (
+	usualDeviation = 0.02
+	usualSamples   = 4
+	perSample      = 0.5 // of an independent one that a sample counts for: a second is like the one before it
+	leastWhole     = 0.3 // share of the time that samples inside of the hold must cover to stand for it
+)
+
+// A spread gathers the samples of a share in one step. Those that lie inside
+// of the hold count; those that its edges cut count where there are no others,
+// since a part of them is not of the hold. The zero value is empty.
+type spread struct{ whole, cut spreadSum }
+
+// A spreadSum holds what mean and variance follow from, in any order of the samples.
+type spreadSum struct{ weight, weights2, sum, squares float64 }
+
+// add counts a sample of x whose span shares weight seconds with the hold;
+// whole tells whether that is all of it.
+func (s *spread) add(x, weight float64, whole bool) {
+	if math.IsNaN(x) || weight <= 0 {
+		return
+	}
+	if whole {
+		s.whole.add(x, weight)
+		return
+	}
+	s.cut.add(x, weight)
+}
+
+func (s *spreadSum) add(x, weight float64) {
+	s.weight += weight
+	s.weights2 += weight * weight
+	s.sum += weight * x
+	s.squares += weight * x * x
+}
+
+// interval returns the mean and half of its 95% interval; ok is false if
+// nothing was added.
+func (s *spread) interval() (v ranged, ok bool) {
+	of := &s.whole
+	if of.weight < leastWhole*(of.weight+s.cut.weight) {
+		of = &s.cut
+	}
+	if of.weight <= 0 {
+		return ranged{}, false
+	}
+	mean := of.sum / of.weight
+	variance := max(0, of.squares/of.weight-mean*mean)
+	n := max(1, perSample*of.weight*of.weight/of.weights2) // independent samples of equal weight that tell as much
+	degrees := usualSamples + n - 1
+	size := math.Sqrt((usualSamples*usualDeviation*usualDeviation + n*variance) / degrees / n)
+	return ranged{mean, stats.Student(degrees) * size}, true
+}
+
+// A ranged is a mean with half of its 95% interval.
+type ranged struct{ mean, half float64 }
+
+func (v ranged) low() float64  { return max(0, v.mean-v.half) }
+func (v ranged) high() float64 { return v.mean + v.half }
+func (v ranged) times(x float64) ranged {
+	return ranged{v.mean * x, v.half * math.Abs(x)}
+}

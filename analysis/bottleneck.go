@@ -9,7 +9,7 @@ import (
 	"weir/internal/unit"
 )
 
-// Values of Bottleneck.Resource beside those of Use.Resource.
+// Values of Bottleneck.Resource beside those of ResourceUsage.Resource.
 const (
 	LimitLatency = "latency"           // nothing is full: each client waits for its own operations
 	LimitInside  = "inside the server" // all that was watched is clearly not full, and throughput does not grow

@@ -153,22 +153,22 @@ func (l *ladder) fell() []bool {
 // A full resource is one that is saturated from some load on.
 type full struct {
 	resource, host string
-	onset          int     // place in the ladder
-	use            *Use    // there
-	let            int     // a heavier step at which less was used, as the yield had fallen; -1: none
-	own            float64 // largest part of it that clients and service used from there on
+	onset          int            // place in the ladder
+	use            *ResourceUsage // there
+	let            int            // a heavier step at which less was used, as the yield had fallen; -1: none
+	own            float64        // largest part of it that clients and service used from there on
 }
 
 // uses returns each resource's use in all steps of the ladder, nil where it
 // was not seen.
-func (l *ladder) uses() map[resourceID][]*Use {
-	seen := map[resourceID][]*Use{}
+func (l *ladder) uses() map[resourceID][]*ResourceUsage {
+	seen := map[resourceID][]*ResourceUsage{}
 	for i, s := range l.steps {
 		for k := range s.Resources {
 			u := &s.Resources[k]
 			id := resourceID{u.Resource, u.Host}
 			if seen[id] == nil {
-				seen[id] = make([]*Use, len(l.steps))
+				seen[id] = make([]*ResourceUsage, len(l.steps))
 			}
 			seen[id][i] = u
 		}
@@ -228,7 +228,7 @@ func (l *ladder) markUndecided() {
 // onsetOf returns the place of the lightest step at which a resource is used
 // up and stays so at all heavier ones, -1 if there is none. That it is has to be
 // certain at one step; at those next to it the means are enough.
-func onsetOf(uses []*Use, fell []bool) int {
+func onsetOf(uses []*ResourceUsage, fell []bool) int {
 	onset := -1
 	for i := len(uses) - 1; i >= 0; i-- {
 		switch {
@@ -243,7 +243,7 @@ func onsetOf(uses []*Use, fell []bool) int {
 }
 
 // deepens tells whether a disk's queue grows with the load, or is deep.
-func deepens(uses []*Use, onset int) bool {
+func deepens(uses []*ResourceUsage, onset int) bool {
 	before, most := uses[onset].depth, 0.0
 	for i := onset - 1; i >= 0; i-- {
 		if uses[i] != nil {
@@ -276,7 +276,7 @@ func (l *ladder) early(x *full) bool {
 		return true
 	}
 	uses := l.uses()[resourceID{x.resource, x.host}]
-	return !slices.ContainsFunc(uses[from:x.onset], func(u *Use) bool { return u == nil || u.clear })
+	return !slices.ContainsFunc(uses[from:x.onset], func(u *ResourceUsage) bool { return u == nil || u.clear })
 }
 
 // grown is by what factor the yield certainly grew since x was full, more than

@@ -150,6 +150,11 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 		b.Evidence = append(b.Evidence, "The load generator was not watched, so it may be what limits.")
 	case slices.ContainsFunc(v.doubts, func(x full) bool { return x.crowded() }):
 		b.Reason = ReasonForeign
+	case l.waitedFor(b.Candidates):
+		c := b.Candidates[0]
+		b.Resource, b.Host, b.Side, b.Candidates = c.Resource, c.Host, c.Side, nil
+		b.Evidence = append(b.Evidence, fmt.Sprintf("Of all that was watched only %s comes near to its limit: %s%s. During %s of the time something that could run waited for a core there.",
+			c.text(), c.Detail, c.interval(), unit.Percent(l.waits(&c))))
 	case len(b.Candidates) > 0:
 		b.Reason = ReasonNoise
 	case !l.sure:
@@ -168,6 +173,32 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 	b.Evidence = append(b.Evidence, l.hints()...)
 	b.Evidence = append(b.Evidence, v.before...)
 	return b
+}
+
+// coresWanted is the share of time from which on something that could run waits for a
+// core where cores are what is wanting: on machines whose cores are full it is 64% to 75%.
+const coresWanted = 0.6
+
+// waitedFor tells whether all that may be the limit is the CPU of one machine, which
+// may be full, and for whose cores something waits for most of the time.
+func (l *ladder) waitedFor(all []Candidate) bool {
+	if len(all) != 1 || all[0].Resource != ResourceCPU || all[0].High == nil {
+		return false
+	}
+	return *all[0].High >= boundOf(ResourceCPU).reached && l.waits(&all[0]) >= coresWanted
+}
+
+// waits is the share of time in which something waited for a core of a candidate's
+// machine at its step; 0 if that is not known.
+func (l *ladder) waits(c *Candidate) float64 {
+	for _, s := range l.steps {
+		for i := range s.Hosts {
+			if h := &s.Hosts[i]; s.Step == c.Step && h.Host == c.Host && h.CPUWaits != nil {
+				return *h.CPUWaits
+			}
+		}
+	}
+	return 0
 }
 
 // mostCandidates is how many candidates are listed.

@@ -84,6 +84,12 @@ func asXRootD(x *monitor.Sample, v monitor.Service) {
 	*x = monitor.Sample{Time: x.Time, Seconds: x.Seconds, Step: x.Step, Host: v.Name, Role: server, Service: &v, Cost: x.Cost}
 }
 
+// nearlyBusy is a CPU that is 80% busy in one second and 92% in the next, at its most.
+func nearlyBusy(x *monitor.Sample, part, waits float64) {
+	busy(x, part*(0.86+0.06*float64(1-2*(x.Time.Unix()%2))))
+	x.Waits = &waits
+}
+
 // both puts the service on the machine of the clients.
 func both(x *monitor.Sample, serves, loads, kernel float64) {
 	x.Host, x.Role, x.Cores = "one.example.org", "both", 2
@@ -111,6 +117,10 @@ func TestBottleneck(t *testing.T) {
 			both(x, 0.01, 0.01, 0)
 			x.CPU = &monitor.CPU{User: 1}
 		}}, []string{"unknown   2"}, []string{"It is hardly the CPU of one.example.org, though other programs and guests used 99% of it"}},
+		"a CPU that may be full, for which something waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) { nearlyBusy(x, rate/most, 0.66) })),
+			[]string{"cpu store.example.org server 64"}, []string{"With 64 clients", "only the CPU of store.example.org comes near to its limit", "During 66% of the time something that could run waited for a core"}},
+		"a CPU that may be full, for which little waits": {limit(onServer(func(x *monitor.Sample, _, rate float64) { nearlyBusy(x, rate/most, 0.2) })),
+			[]string{"unknown   64"}, []string{"It may be the CPU of store.example.org"}},
 		"one core by its mean": {limit(onServer(func(x *monitor.Sample, _, rate float64) {
 			busy(x, 0.3*rate/most)
 			x.Core = []float64{0.05, 0.99 * rate / most, 0.06, 0.04}
@@ -266,10 +276,10 @@ func TestFilesRunOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.events = append(d.events, &measure.Event{Kind: "error", Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: too many open files"})
+	d.events = append(d.events, &measure.Event{Kind: measure.EventError, Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: too many open files"})
 	for n, step := range d.steps {
 		if n >= 7 {
-			step.errors, step.failed = 3, map[storage.Class]int64{storage.Other: 3}
+			step.Failed = map[storage.Class]int64{storage.Other: 3}
 		}
 	}
 	f := d.findings()
@@ -296,7 +306,7 @@ func TestCPUOfACollapse(t *testing.T) {
 	}
 }
 
-// Of many servers that are full the most used stands for all.
+// Analyze many servers that are full the most used stands for all.
 func TestManyServersAreOneBottleneck(t *testing.T) {
 	f := &Findings{Measure: Throughput, Model: "closed"}
 	for i, n := range []int{8, 16, 32, 64} {

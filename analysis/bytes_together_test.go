@@ -20,7 +20,7 @@ func TestManyHostsAreComparedTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Of(run)
+	f, err := Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}

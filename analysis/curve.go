@@ -7,6 +7,8 @@ import (
 
 	"weir/analysis/stats"
 	"weir/measure"
+	"weir/scenario"
+	"weir/storage"
 )
 
 // step turns the sums of a step's hold time into its point of the curve.
@@ -38,25 +40,25 @@ func (d *data) step(t *total) Step {
 func (t *total) step() Step {
 	s := Step{
 		Step: t.number, Hold: t.span,
-		Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
-		Moved: t.moved, Discarded: t.discarded, Done: t.done, Errors: t.errors, Canceled: t.canceled,
-		ErrorRatio: ratio(float64(t.errors), float64(t.done+t.errors)), ErrorsBy: t.failed,
-		Retried: t.retried, Verified: t.verified, Unverified: t.unverified, Missed: t.missed,
-		SessionRate: ratio(float64(t.sessions), t.span), Tasks: t.tasks,
-		Waits: t.waits, Waited: finite(t.waited), Reopened: t.reopened, Redirect: QuantilesOf(&t.redirect), Servers: t.shares(),
-		Latency: QuantilesOf(&t.latency), FirstByte: QuantilesOf(&t.firstByte),
-		Connect: QuantilesOf(&t.connect), Login: QuantilesOf(&t.login),
-		ExternalCores: ratio(t.cpu, t.span), latencySeconds: t.latency.Sum(), thinkSeconds: t.think, lateSeconds: t.lateBy.Sum(),
-		Paused: finite(t.paused), failedSeconds: t.failedSeconds,
+		Throughput: ratio(float64(t.Moved), t.span), Operations: ratio(float64(t.Done), t.span),
+		Moved: t.Moved, Discarded: t.Discarded, Done: t.Done, Errors: t.Errors(), Canceled: t.Failed[storage.Canceled],
+		ErrorRatio: ratio(float64(t.Errors()), float64(t.Done+t.Errors())), ErrorsBy: t.Failures(),
+		Retried: t.Retried, Verified: t.Verified, Unverified: t.Unverifiable, Missed: t.Missed,
+		SessionRate: ratio(float64(t.Sessions), t.span), Tasks: t.Tasks,
+		Waits: t.Waits, Waited: finite(t.Waited), Reopened: t.Reopened, Redirect: QuantilesOf(&t.Redirect), Servers: t.shares(),
+		Latency: QuantilesOf(&t.Latency), FirstByte: QuantilesOf(&t.FirstByte),
+		Connect: QuantilesOf(&t.Connect), Login: QuantilesOf(&t.Login),
+		ExternalCores: ratio(t.CPU, t.span), latencySeconds: t.Latency.Sum(), thinkSeconds: t.Think, lateSeconds: t.Late.Sum(),
+		Paused: finite(t.Paused), failedSeconds: t.FailedTime, closingSeconds: t.Closing,
 	}
-	if q := QuantilesOf(&t.lateBy); q != nil {
+	if q := QuantilesOf(&t.Late); q != nil {
 		s.LateP99, s.timedStarts = &q.P99, q.Count
 	}
 	for _, sec := range t.seconds {
 		s.ActiveClients += sec.clients * sec.seconds
 	}
 	s.ActiveClients = ratio(s.ActiveClients, t.span)
-	s.PausedShare = min(1, ratio(t.paused, s.ActiveClients*t.span))
+	s.PausedShare = min(1, ratio(t.Paused, s.ActiveClients*t.span))
 	s.PerClient = ratio(s.Throughput, s.ActiveClients)
 	s.PerClientRate = ratio(s.Operations, s.ActiveClients)
 	s.spread(t)
@@ -67,7 +69,7 @@ func (t *total) step() Step {
 // taskSeconds is the mean wall clock time of a task by Little's law: the time of
 // all clients, less their pauses, over the tasks that ended.
 func (d *data) taskSeconds(s *Step) *float64 {
-	if d.plan.Model == "open" || s.Tasks <= 0 {
+	if d.plan.Model == scenario.OpenModel || s.Tasks <= 0 {
 		return nil
 	}
 	seconds := (s.ActiveClients*s.Hold - s.thinkSeconds - s.Paused) / float64(s.Tasks)
@@ -82,7 +84,7 @@ func (s *Step) spread(t *total) {
 	moved, done := batches(t.seconds, movedIn), batches(t.seconds, doneIn)
 	s.Batches = len(moved)
 	s.means = means(moved)
-	if t.moved == 0 {
+	if t.Moved == 0 {
 		s.means = means(done)
 	}
 	s.ThroughputLow, s.ThroughputHigh = interval(moved)
@@ -148,8 +150,8 @@ func finite(x float64) float64 {
 func parts(m map[string]*total) []Part {
 	all := []Part{}
 	for _, t := range m {
-		all = append(all, Part{Name: t.name, Throughput: ratio(float64(t.moved), t.span), Operations: ratio(float64(t.done), t.span),
-			Moved: t.moved, Done: t.done, Errors: t.errors, ErrorsBy: t.failed, Latency: QuantilesOf(&t.latency)})
+		all = append(all, Part{Name: t.name, Throughput: ratio(float64(t.Moved), t.span), Operations: ratio(float64(t.Done), t.span),
+			Moved: t.Moved, Done: t.Done, Errors: t.Errors(), ErrorsBy: t.Failures(), Latency: QuantilesOf(&t.Latency)})
 	}
 	slices.SortFunc(all, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(b.Moved, a.Moved), cmp.Compare(b.Done, a.Done), cmp.Compare(a.Name, b.Name))
@@ -195,7 +197,7 @@ func (f *Findings) load(s *Step) float64 {
 }
 
 // Open tells whether the load was planned as arrivals per second.
-func (f *Findings) Open() bool { return f.Model == "open" }
+func (f *Findings) Open() bool { return f.Model == scenario.OpenModel }
 
 // heaviest returns the place of the step with the largest load.
 func (f *Findings) heaviest() int {

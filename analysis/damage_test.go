@@ -41,7 +41,7 @@ func withFile(t *testing.T, run *results.Run, name string, b []byte) (*Findings,
 	if err != nil {
 		return nil, err
 	}
-	return Of(other)
+	return Analyze(other)
 }
 
 func content(t *testing.T, run *results.Run, name string) []byte {

@@ -13,7 +13,7 @@ import (
 
 func TestDocumentedKeys(t *testing.T) {
 	keys.Compare(t, "../docs/results.md", "findings.json", Findings{}, Outage{}, Validity{}, Check{}, Step{}, Quantiles{}, Phase{}, Part{}, Share{}, HostFigure{}, ServerFigure{}, LinkFigure{}, WayFigure{},
-		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, Use{}, Bottleneck{}, Subinterval{}, Window{}, SteadyPart{}, JobCounts{}, SiteFigure{}, DiskFigure{}, WorkerFigure{}, PartFits{}, TransferFigures{}, TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
+		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, ResourceUsage{}, Bottleneck{}, Subinterval{}, Window{}, SteadyPart{}, JobCounts{}, SiteFigure{}, DiskFigure{}, WorkerFigure{}, PartFits{}, TransferFigures{}, TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
 }
 
 // The thresholds of docs/methods.md are those of the code.

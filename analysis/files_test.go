@@ -136,7 +136,7 @@ func TestBrokenOffRunIsAnalysed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := Of(cut)
+		f, err := Analyze(cut)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,15 +2,14 @@
 // spread, the best step, the knee, and whether the numbers can be believed.
 // Its functions are pure: the same run gives the same findings.
 //
-// The files, in the order in which a run goes through them: load, resume and
-// damage read it; watched, hosts, usage, look and selfreport sum up its samples;
-// curve, batches, steady and windows make its steps; understand, optimum and
-// boundary say what the curve shows (by packages fit and shape); resources and
-// bottleneck what limits it; sessions says whether they were kept; validity, generator, little, bytes, quiet and
-// workers check it; transfers says
-// what a record of transfers shows beside that; threshold and gate judge it; verdict puts it into words;
-// csv and rows write it; series is the run against time, with heat, hostseries and
-// serverseries, cut by timebins. oftable does the same for a table.
+// A run passes through the files in this order: load reads it into sums, hosts,
+// usage and selfreport sum up its samples; curve, batches, steady and windows make
+// its steps; understand, optimum and boundary interpret the curve with packages
+// fit and shape; resources and bottleneck find what limits it; validity, checks
+// and the files named after what they check judge the data; threshold and gate
+// compare it with the scenario's thresholds; headline and verdict put the result
+// into words; csv and rows write it; series is the run against time. table.go
+// analyzes a table that another program has written.
 package analysis
 
 import (
@@ -20,7 +19,9 @@ import (
 	"weir/analysis/shape"
 	"weir/measure"
 	"weir/results"
+	"weir/scenario"
 	"weir/storage"
+	"weir/workload"
 )
 
 // FindingsVersion is the version of the format of findings.json.
@@ -42,7 +43,7 @@ type Findings struct {
 	Target   string          `json:"target"`
 	Work     string          `json:"workload"` // what each client did, in words
 	Start    time.Time       `json:"start"`
-	Model    string          `json:"model"`                  // closed or open
+	Model    scenario.Model  `json:"model"`                  // closed or open
 	Measure  string          `json:"measure"`                // Throughput or Rate
 	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
 	Ending   *measure.Ending `json:"ending"`                 // how the run ended; nil: it goes on, or was killed
@@ -163,21 +164,21 @@ type Step struct {
 
 	PerClient     float64  `json:"per_client_bytes_per_second"`
 	PerClientRate float64  `json:"per_client_operations_per_second"`
-	Steady        *bool    `json:"steady"`            // nil: too few seconds to tell
+	Steady        *bool    `json:"steady"`            // nil: too few seconds, or too wide an interval, to tell
 	Drift         *float64 `json:"drift_ratio"`       // change from the start of the hold to its end, of the mean
 	Little        *float64 `json:"littles_law_ratio"` // X*(R+Z)/N, 1 when nothing was lost
 
-	ServerCPU     *float64     `json:"server_cpu_share"`   // of all cores of the server's hosts, 0 to 1
-	ServerCores   *float64     `json:"server_cpu_cores"`   // cores that the service kept busy
-	ClientCPU     *float64     `json:"client_cpu_share"`   // of all cores of the clients' hosts
-	ClientCores   *float64     `json:"client_cpu_cores"`   // cores that the load generator kept busy
-	ExternalCores float64      `json:"external_cpu_cores"` // cores that external client programs kept busy
-	Hosts         []HostFigure `json:"hosts"`
-	Resources     []Use        `json:"resources"`         // the most used first
-	SteadyPart    *SteadyPart  `json:"steady_part"`       // nil: too few seconds, or none is steady
-	AllActive     *Window      `json:"all_active"`        // while all the step's clients were there
-	WithTail      *Window      `json:"with_tail"`         // from the step's first second to its last
-	Servers       []Share      `json:"servers,omitempty"` // data servers, by name
+	ServerCPU     *float64        `json:"server_cpu_share"`   // of all cores of the server's hosts, 0 to 1
+	ServerCores   *float64        `json:"server_cpu_cores"`   // cores that the service kept busy
+	ClientCPU     *float64        `json:"client_cpu_share"`   // of all cores of the clients' hosts
+	ClientCores   *float64        `json:"client_cpu_cores"`   // cores that the load generator kept busy
+	ExternalCores float64         `json:"external_cpu_cores"` // cores that external client programs kept busy
+	Hosts         []HostFigure    `json:"hosts"`
+	Resources     []ResourceUsage `json:"resources"`         // the most used first
+	SteadyPart    *SteadyPart     `json:"steady_part"`       // nil: too few seconds, or none is steady
+	AllActive     *Window         `json:"all_active"`        // while all the step's clients were there
+	WithTail      *Window         `json:"with_tail"`         // from the step's first second to its last
+	Servers       []Share         `json:"servers,omitempty"` // data servers, by name
 
 	Backends []BackendFigure `json:"backends,omitempty"` // in the order of Balance.Backends
 	Balance  *StepBalance    `json:"balance,omitempty"`  // nil: fewer than two, or they did nothing
@@ -188,6 +189,7 @@ type Step struct {
 	thinkSeconds   float64
 	lateSeconds    float64   // by which starts after pauses were late, summed
 	failedSeconds  float64   // that failed operations took, summed
+	closingSeconds float64   // that clients took to close sessions, summed
 	computeSeconds float64   // that jobs computed, summed
 	burned         float64   // cores that jobs kept busy on purpose, by computing
 	eachJob        bool      // its tasks are jobs of events
@@ -242,28 +244,30 @@ type Part struct {
 
 // A HostFigure is the mean of what one host went through in one step's hold time.
 type HostFigure struct {
-	Host            string   `json:"host"`
-	Role            string   `json:"role"`
-	Cores           int      `json:"cores"`
-	CPU             *float64 `json:"cpu_busy"` // share of all cores
-	IOWait          *float64 `json:"iowait"`
-	Steal           *float64 `json:"steal"`
-	BusiestCore     *float64 `json:"busiest_core"` // mean of the busiest core's share
-	ServerCores     *float64 `json:"server_cpu_cores"`
-	ClientCores     *float64 `json:"client_cpu_cores"`
-	ServerRSS       int64    `json:"server_resident_bytes"` // largest seen
-	ClientRSS       int64    `json:"client_resident_bytes"`
-	MemoryAvailable int64    `json:"memory_available_bytes"` // smallest seen
-	Disk            string   `json:"busiest_disk,omitempty"`
-	DiskBusy        *float64 `json:"disk_busy"` // of the busiest disk
-	DiskRead        float64  `json:"disk_read_bytes_per_second"`
-	DiskWrite       float64  `json:"disk_write_bytes_per_second"`
-	NetReceived     float64  `json:"net_received_bytes_per_second"` // loopback apart from all others: the larger
-	NetSent         float64  `json:"net_sent_bytes_per_second"`
-	Retransmits     float64  `json:"retransmitted_segments_per_second"`
-	Contended       *float64 `json:"contended_cpu"` // share of all cores that processes which were not watched used while nearly no core was idle
-	saturated       float64  // share of the time in which nearly no core was idle
-	userSystem      *float64 // share of all cores in user and system mode
+	Host            string        `json:"host"`
+	Role            scenario.Role `json:"role"`
+	Cores           int           `json:"cores"`
+	CPU             *float64      `json:"cpu_busy"` // share of all cores
+	IOWait          *float64      `json:"iowait"`
+	Steal           *float64      `json:"steal"`
+	BusiestCore     *float64      `json:"busiest_core"` // mean of the busiest core's share
+	ServerCores     *float64      `json:"server_cpu_cores"`
+	ClientCores     *float64      `json:"client_cpu_cores"`
+	ServerRSS       int64         `json:"server_resident_bytes"` // largest seen
+	ClientRSS       int64         `json:"client_resident_bytes"`
+	MemoryAvailable int64         `json:"memory_available_bytes"` // smallest seen
+	Disk            string        `json:"busiest_disk,omitempty"`
+	DiskBusy        *float64      `json:"disk_busy"` // of the busiest disk
+	DiskRead        float64       `json:"disk_read_bytes_per_second"`
+	DiskWrite       float64       `json:"disk_write_bytes_per_second"`
+	NetReceived     float64       `json:"net_received_bytes_per_second"` // loopback apart from all others: the larger
+	NetSent         float64       `json:"net_sent_bytes_per_second"`
+	Retransmits     float64       `json:"retransmitted_segments_per_second"`
+	CPUWaits        *float64      `json:"cpu_waits,omitempty"` // share of time in which something that could run waited for a core
+	Contended       *float64      `json:"contended_cpu"`       // share of all cores that processes which were not watched used while nearly no core was idle
+	saturated       float64       // share of the time in which nearly no core was idle, seconds with few idle cores in part
+	userSystem      *float64      // share of all cores in user and system mode
+	unwatched       float64       // share of all cores of programs that were seen and not watched
 
 	MostUsedCore   *float64 `json:"most_used_core"` // largest mean of one core: not biased as BusiestCore is
 	DiskQueue      *float64 `json:"disk_queue"`     // of the busiest disk: mean requests waiting or in service
@@ -288,9 +292,9 @@ type HostFigure struct {
 	Link    *LinkFigure   `json:"link,omitempty"`    // what an emulated link went through
 }
 
-// Of analyses run. Weird runs (no steps, only errors, no hosts) give findings
+// Analyze analyses run. Weird runs (no steps, only errors, no hosts) give findings
 // that say so; an error means that the directory can not be read.
-func Of(run *results.Run) (*Findings, error) {
+func Analyze(run *results.Run) (*Findings, error) {
 	d, err := load(run)
 	if err != nil {
 		return nil, err
@@ -298,7 +302,7 @@ func Of(run *results.Run) (*Findings, error) {
 	return d.findings(), nil
 }
 
-// Curve returns the steps of run as Of does, but none of what they show
+// Curve returns the steps of run as Analyze does, but none of what they show
 // together, and by what they are compared: Throughput or Rate. It costs a
 // fraction of Of, so that a search can ask after each step. Steps during a part
 // of which the service was away are left out; one in which it refused
@@ -308,12 +312,9 @@ func Curve(run *results.Run) (steps []Step, measure string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	f := &Findings{Measure: Rate}
+	f := &Findings{Measure: d.measure()}
 	for _, t := range d.held() {
 		f.Curve = append(f.Curve, d.step(t))
-		if t.moved > 0 {
-			f.Measure = Throughput
-		}
 	}
 	d.availability(f)
 	steps = slices.DeleteFunc(f.Curve, func(s Step) bool { return s.Excluded != "" && s.ErrorRatio < shape.MostErrors && s.Done > 0 })
@@ -321,10 +322,27 @@ func Curve(run *results.Run) (steps []Step, measure string, err error) {
 	return steps, f.Measure, nil
 }
 
+// leastPayload is how many bytes the operations of a mix move, on the mean, where
+// throughput is what counts.
+const leastPayload = 512
+
+// measure says by what steps are compared: where no payload is moved, and in a mix that
+// moves next to none, by operations.
+func (d *data) measure() string {
+	var moved, done int64
+	for _, t := range d.held() {
+		moved, done = moved+t.Moved, done+t.Done
+	}
+	if moved > 0 && (d.plan.Work.Kind != workload.MixWork || moved >= leastPayload*done) {
+		return Throughput
+	}
+	return Rate
+}
+
 func (d *data) findings() *Findings {
 	f := &Findings{
 		Version: FindingsVersion, Run: d.about.Run, Name: d.plan.Name, Target: d.plan.Target, Work: d.plan.WorkText(), Start: d.about.Start,
-		Model: d.plan.Model, Measure: Rate, Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
+		Model: d.plan.Model, Measure: d.measure(), Warnings: []string{}, Curve: []Step{}, Phases: d.phases(),
 		Subintervals: d.subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []Bottleneck{}, Ending: d.ending(),
 	}
 	all := map[int][]second{}
@@ -335,9 +353,6 @@ func (d *data) findings() *Findings {
 		step := d.step(s)
 		d.windows(&step, all[s.number])
 		f.Curve = append(f.Curve, step)
-		if s.moved > 0 {
-			f.Measure = Throughput
-		}
 	}
 	d.sessions(f)
 	d.availability(f)

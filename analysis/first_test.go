@@ -16,7 +16,7 @@ import (
 	"weir/workload"
 )
 
-// Both ends may differ by a little in a second or two, and a few bytes prove nothing.
+// AnalyzeWithSeries ends may differ by a little in a second or two, and a few bytes prove nothing.
 func TestShortRunsAreNotProvenWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		hold        int
@@ -80,7 +80,7 @@ func TestFirstErrorsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Of(run)
+	f, err := Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 	} {
 		p := resultstest.Typical().Plan()
 		p.Work.Verify, p.Work.Part, p.Files.Make = 1, c.part, c.make
-		d := &data{plan: p, moved: 1, kinds: map[string]*total{c.kind.String(): {done: 50, unverified: 10}}}
+		d := &data{plan: p, moved: 1, kinds: map[string]*total{c.kind.String(): {Sum: measure.Sum{Done: 50, Unverifiable: 10}}}}
 		got := d.checkVerification(&Findings{Curve: []Step{{Done: 50, Verified: 40, Unverified: 10}}})
 		if got.Status != OK || len(got.notes) != 1 || !strings.Contains(got.notes[0].Remedy, c.remedy) {
 			t.Errorf("%s: %+v", name, got)
@@ -153,10 +153,36 @@ func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 
 // Operations without payload are none that should have been checked.
 func TestOnlyPayloadsAreToBeChecked(t *testing.T) {
-	d := &data{plan: resultstest.Typical().Plan(), moved: 71, kinds: map[string]*total{"read": {done: 2}, "stat": {done: 4882}}}
+	d := &data{plan: resultstest.Typical().Plan(), moved: 71, kinds: map[string]*total{"read": {Sum: measure.Sum{Done: 2}}, "stat": {Sum: measure.Sum{Done: 4882}}}}
 	c := d.checkVerification(&Findings{Curve: []Step{{Done: 4884}}})
 	if c.Status != Skipped || !strings.Contains(c.Detail, "none of 2 ") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// In a mix with next to no payload operations count: 736 bit/s says nothing of names.
+func TestMeasureOfSmallPayload(t *testing.T) {
+	for size, want := range map[int64]string{0: Rate, 1: Rate, 511: Rate, 512: Throughput, 1 << 20: Throughput} {
+		s := resultstest.Typical()
+		s.File, s.Clients = size, []int{1, 2}
+		run := written(t, s)
+		run.Plan.Work.Kind = "mix"
+		f, err := Analyze(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, measure, err := Curve(run); f.Measure != want || measure != want || err != nil {
+			t.Errorf("files of %d bytes: by %s and %s (%v), want %s", size, f.Measure, measure, err, want)
+		}
+	}
+}
+
+// Closing sessions is a part of the clients' time: of 8 clients for 5 s, 15% here.
+func TestLittlesLawKnowsClosingSessions(t *testing.T) {
+	d := &data{plan: &scenario.Plan{}}
+	s := &Step{Hold: 5, ActiveClients: 8, Done: 10_000, latencySeconds: 34, closingSeconds: 6}
+	if n := d.little(s); n == nil || *n != 1 {
+		t.Errorf("%v of the clients' time is explained, want all", n)
 	}
 }
 

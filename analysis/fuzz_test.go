@@ -50,7 +50,7 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			return
 		}
-		found, _, err := Both(run)
+		found, _, err := AnalyzeWithSeries(run)
 		if err != nil {
 			return
 		}
@@ -77,15 +77,19 @@ func FuzzNumbers(f *testing.F) {
 	f.Add(0.0, 0.0, int64(0), int64(0), 0, 0, 0.0, 0, 0.0, "")
 	f.Fuzz(func(t *testing.T, seconds, clients float64, moved, done int64, step, planned int, rate float64, cores int, cpu float64, model string) {
 		dir := t.TempDir()
-		plan := scenario.Plan{Version: 1, Model: model, Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Hold: unit.Duration(moved)}}}
+		plan := scenario.Plan{Version: 1, Model: scenario.Model(model), Steps: []scenario.Step{{Number: step, Clients: planned, Rate: unit.Rate(rate), Hold: unit.Duration(moved)}}}
 		w, err := results.Create(dir, &plan, results.About{})
 		if err != nil {
 			return // no JSON for it
 		}
 		at := resultstest.Start()
 		for i := range 7 {
-			iv := &measure.Interval{Start: at, Seconds: seconds, Step: step + i/4, Phase: measure.Hold, Clients: clients, Moved: moved, Wire: done, Done: done, Begun: done,
-				Think: seconds, Failed: map[storage.Class]int64{storage.Class(i): done}, Missed: moved}
+			iv := &measure.Interval{
+				Start: at, Seconds: seconds, Step: step + i/4, Phase: measure.Hold, Clients: clients,
+				Sum: measure.Sum{
+					Moved: moved, Wire: done, Done: done, Begun: done, Think: seconds, Failed: map[storage.Class]int64{storage.Class(i): done}, Missed: moved,
+				},
+			}
 			iv.Latency.Record(duration(seconds))
 			s := &monitor.Sample{Time: at.Add(duration(seconds)), Seconds: seconds, Host: "h", Role: "both", Cores: cores, CPU: &monitor.CPU{User: cpu}, Core: []float64{cpu},
 				Nets:  []monitor.Net{{Name: loopback, Sent: moved, PacketsOut: done}},
@@ -102,7 +106,7 @@ func FuzzNumbers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, _, err := Both(run)
+		found, _, err := AnalyzeWithSeries(run)
 		if err != nil {
 			return
 		}

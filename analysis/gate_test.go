@@ -32,7 +32,7 @@ func gateOf(t *testing.T, thresholds ...string) *Gate {
 func feed(g *Gate, start time.Time, step int, phase string, m made) string {
 	said := ""
 	for _, server := range []string{"a", "b"} {
-		v := &measure.Interval{Start: start, Seconds: 1, Step: step, Phase: phase, Clients: float64(10 * step), Server: server, Moved: m.bytes / 2}
+		v := &measure.Interval{Start: start, Seconds: 1, Step: step, Phase: phase, Clients: float64(10 * step), Server: server, Sum: measure.Sum{Moved: m.bytes / 2}}
 		if server == "a" {
 			v.Done, v.Failed = int64(m.done), map[storage.Class]int64{storage.Busy: int64(m.errors), storage.Canceled: 7}
 			for range m.done {
@@ -194,7 +194,7 @@ func TestGateRarelyStopsForNothing(t *testing.T) {
 
 func ExampleGate() {
 	g := NewGate(&scenario.Plan{Thresholds: []string{"rate > 10/s or stop"}, Steps: []scenario.Step{{Number: 1, Clients: 3}}})
-	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Hold, Done: 4}) == "")
+	fmt.Println(g.Saw(&measure.Interval{Start: time.Unix(1, 0), Seconds: 1, Step: 1, Phase: measure.Hold, Sum: measure.Sum{Done: 4}}) == "")
 	fmt.Println(g.End())
 	// Output:
 	// true

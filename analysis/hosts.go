@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/monitor"
+	"weir/scenario"
 )
 
 // Roles of hosts and of watched processes.
@@ -58,7 +59,8 @@ type hostSum struct {
 	HostFigure
 	cpu, iowait, steal, core, serverCPU, clientCPU  mean
 	read, write, received, sent, loReceived, loSent mean
-	retransmits, userSystem, contended, saturated   mean
+	retransmits, userSystem, others                 mean
+	contended, saturated, waits                     mean
 	used                                            usageSum
 	disks                                           map[string]*mean
 	server                                          *serverSum // nil: it told nothing of itself
@@ -152,16 +154,18 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	h.loSent.add(k.looped, weight)
 }
 
-// contend adds what processes used that were not watched, if s found the CPU used up.
+// contend adds what processes used that were not watched, as far as s found the CPU
+// used up: from almostFull on in part, from saturated on as a whole.
 func (h *hostSum) contend(s *monitor.Sample, k *look, weight float64) {
-	lost, full := 0.0, 0.0
-	if k.cpu >= saturated {
-		watched := 0.0
-		for i := range s.Procs {
-			watched += ratio(s.Procs[i].User+s.Procs[i].System, s.Seconds)
-		}
-		full, lost = 1, max(0, s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores)))
+	h.others.add(k.others, weight)
+	if s.Waits != nil {
+		h.waits.add(*s.Waits, weight)
 	}
+	full, watched := min(max(0, (k.cpu-almostFull)/(saturated-almostFull)), 1), 0.0
+	for i := range s.Procs {
+		watched += ratio(s.Procs[i].User+s.Procs[i].System, s.Seconds)
+	}
+	lost := full * max(s.CPU.User+s.CPU.System-ratio(watched, float64(s.Cores)), k.others, 0)
 	h.saturated.add(full, weight)
 	h.contended.add(lost, weight)
 }
@@ -169,7 +173,9 @@ func (h *hostSum) contend(s *monitor.Sample, k *look, weight float64) {
 func (h *hostSum) figure() HostFigure {
 	f := h.HostFigure
 	f.CPU, f.IOWait, f.Steal, f.BusiestCore = h.cpu.value(), h.iowait.value(), h.steal.value(), h.core.value()
-	f.userSystem, f.Contended, f.saturated = h.userSystem.value(), h.contended.value(), h.saturated.or0()
+	f.CPUWaits = h.waits.value()
+	f.userSystem, f.unwatched = h.userSystem.value(), h.others.or0()
+	f.Contended, f.saturated = h.contended.value(), h.saturated.or0()
 	f.ServerCores, f.ClientCores = h.serverCPU.value(), h.clientCPU.value()
 	for name, busy := range h.disks {
 		if v := busy.value(); v != nil && (f.DiskBusy == nil || *v > *f.DiskBusy || *v == *f.DiskBusy && name < f.Disk) {
@@ -213,7 +219,7 @@ func (d *data) hosts(s *Step, t *total) {
 // hosts' cores: of the watched processes where there are any, else of whole
 // hosts that have this role alone. The share is of whole hosts, too, where it
 // is not known how many cores the hosts of the processes have.
-func sideCPU(hosts []HostFigure, role string, procs func(*HostFigure) *float64) (cores, share *float64, byHost bool) {
+func sideCPU(hosts []HostFigure, role scenario.Role, procs func(*HostFigure) *float64) (cores, share *float64, byHost bool) {
 	sum := func(of func(*HostFigure) *float64) (*float64, *float64) {
 		var used, all float64
 		found, known := false, true

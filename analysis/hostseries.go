@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"weir/monitor"
+	"weir/scenario"
 )
 
 // A HostSeries is one host against time.
 type HostSeries struct {
-	Host, Role string
-	Link       bool // it is an emulated link: it sends to the clients, and receives from them
-	Cores      int
-	Memory     int64 // bytes that it has; 0: not known
-	Points     []HostPoint
+	Host   string
+	Role   scenario.Role
+	Link   bool // it is an emulated link: it sends to the clients, and receives from them
+	Cores  int
+	Memory int64 // bytes that it has; 0: not known
+	Points []HostPoint
 
 	width float64 // seconds that are joined to one point; 0: each sample is one
 	last  float64 // seconds from the begin to the last sample
@@ -98,7 +100,8 @@ func (h *HostSeries) sort() {
 	slices.SortStableFunc(h.Points, func(a, b HostPoint) int { return cmp.Compare(a.At, b.At) })
 }
 
-func hostPoint(s *monitor.Sample, start time.Time) HostPoint {
+// NewHostPoint returns the point of s in the Series of a run that began at start.
+func NewHostPoint(s *monitor.Sample, start time.Time) HostPoint {
 	k := lookAt(s)
 	known := func(x float64) float64 {
 		if math.IsNaN(x) {

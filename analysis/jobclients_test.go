@@ -61,11 +61,11 @@ func TestClientsThatAreJobs(t *testing.T) {
 	}
 	for _, step := range plan.Steps {
 		now = now.Add(7 * time.Second) // the queue
-		tell(measure.Event{Kind: "step", Step: step.Number, Clients: step.Clients, Text: "begins", Hold: 10})
+		tell(measure.Event{Kind: measure.EventStep, Step: step.Number, Clients: step.Clients, Text: "begins", Hold: 10})
 		there := min(step.Clients, slots)
 		for range there {
 			name++
-			tell(measure.Event{Kind: measure.WorkerEvent, Text: "came", Worker: &measure.Worker{Name: fmt.Sprint(name), State: measure.Came, Host: "slot", Clients: 1, Offset: 0.01, Doubt: 0.002}})
+			tell(measure.Event{Kind: measure.EventWorker, Text: "came", Worker: &measure.Worker{Name: fmt.Sprint(name), State: measure.Came, Host: "slot", Clients: 1, Offset: 0.01, Doubt: 0.002}})
 		}
 		for k := range 20 { // five seconds each: they come, are there twice, leave
 			phase, active := measure.Hold, float64(there)
@@ -75,7 +75,7 @@ func TestClientsThatAreJobs(t *testing.T) {
 			case k >= 15:
 				phase, active = measure.Drain, float64(there)*(19.5-float64(k))/5
 			}
-			v := &measure.Interval{Start: now, Seconds: 1, Step: step.Number, Phase: phase, Clients: active, Kind: storage.Read, Moved: int64(active * (100 - active) * 1e4), Done: int64(active), Tasks: int64(active)}
+			v := &measure.Interval{Start: now, Seconds: 1, Step: step.Number, Phase: phase, Clients: active, Kind: storage.Read, Sum: measure.Sum{Moved: int64(active * (100 - active) * 1e4), Done: int64(active), Tasks: int64(active)}}
 			for range int(active) {
 				v.Latency.Record(time.Second)
 			}
@@ -85,10 +85,10 @@ func TestClientsThatAreJobs(t *testing.T) {
 			now = now.Add(time.Second)
 		}
 		for i := range there {
-			tell(measure.Event{Kind: measure.WorkerEvent, Text: "left", Worker: &measure.Worker{Name: fmt.Sprint(name - i), State: measure.Left, Host: "slot", Seconds: 15}})
+			tell(measure.Event{Kind: measure.EventWorker, Text: "left", Worker: &measure.Worker{Name: fmt.Sprint(name - i), State: measure.Left, Host: "slot", Seconds: 15}})
 		}
 	}
-	tell(measure.Event{Kind: "end", Text: measure.AllDone})
+	tell(measure.Event{Kind: measure.EventEnd, Text: measure.AllDone})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestClientsThatAreJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Of(run)
+	f, err := Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -244,7 +244,7 @@ func TestBoundedSteps(t *testing.T) {
 	for i := range run.Plan.Steps {
 		run.Plan.Steps[i].Hold *= 100
 	}
-	f, err := Of(run)
+	f, err := Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,8 +98,8 @@ func (w *WayFigure) share() ranged {
 }
 
 // linkUses are the two ways of an emulated link.
-func linkUses(h *HostFigure) []Use {
-	var all []Use
+func linkUses(h *HostFigure) []ResourceUsage {
+	var all []ResourceUsage
 	for i, w := range []*WayFigure{&h.Link.ToClients, &h.Link.FromClients} {
 		way := []string{monitor.ToClients, monitor.FromClients}[i]
 		switch {

@@ -5,7 +5,9 @@ import (
 	"math"
 	"time"
 
+	"weir/scenario"
 	"weir/storage"
+	"weir/workload"
 )
 
 // Bounds of the check by Little's law.
@@ -19,8 +21,8 @@ const (
 
 // little returns the share of the clients' time that the recorded operations
 // and pauses explain: N = X*(R+Z) with N the mean number of active clients, X*R
-// the operations in progress (latencies summed over the hold time) and X*Z the
-// clients in pauses, which end late on a busy machine: how late is recorded, and the
+// the operations in progress (latencies summed over the hold time, and closing sessions
+// after them) and X*Z the clients in pauses, which end late on a busy machine: how late is recorded, and the
 // generator's check judges it. It is nil where that says nothing: in the open model, with
 // few operations a client, and, in runs that do not record the time of failed operations, where more than a few failed.
 //
@@ -29,18 +31,18 @@ const (
 // whole, those cut by its end not at all: in a steady state the two cancel but
 // for about one part in the operations a client.
 func (d *data) little(s *Step) *float64 {
-	if s.Jobs != nil && d.plan.Model != "open" && s.ActiveClients >= littleEnough && !s.oneByOne {
-		return part(s.RunningJobs*s.Hold+s.thinkSeconds+s.Paused, s.Hold*s.ActiveClients)
+	if s.Jobs != nil && d.plan.Model != scenario.OpenModel && s.ActiveClients >= littleEnough && !s.oneByOne {
+		return part(s.RunningJobs*s.Hold+s.thinkSeconds+s.Paused+s.closingSeconds, s.Hold*s.ActiveClients)
 	}
 	cycles := ratio(float64(s.Done+s.Errors), s.ActiveClients)
-	if d.plan.Model == "open" || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed && s.failedSeconds == 0 {
+	if d.plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough || cycles < leastCycles || s.ErrorRatio > mostUntimed && s.failedSeconds == 0 {
 		return nil
 	}
 	failed := s.failedSeconds
 	if failed == 0 && s.Jobs != nil { // runs of weir before it recorded the time of failed operations
 		failed = float64(s.ErrorsBy[storage.Timeout]) * time.Duration(d.plan.Work.Timeout).Seconds()
 	}
-	sum := s.latencySeconds + failed + s.thinkSeconds + s.Paused + s.computeSeconds
+	sum := s.latencySeconds + failed + s.thinkSeconds + s.Paused + s.computeSeconds + s.closingSeconds
 	if s.Jobs == nil {
 		sum += s.lateSeconds
 	}
@@ -53,7 +55,7 @@ func (d *data) little(s *Step) *float64 {
 // program: of these jobs as a whole are held against the clients' time.
 func (d *data) inRequests() bool {
 	j := d.plan.Work.Job
-	return d.plan.Work.Kind == "job" && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
+	return d.plan.Work.Kind == workload.JobWork && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn
 }
 
 // untold returns what part of the clients' time the hold could have more, or
@@ -106,7 +108,7 @@ func (d *data) judgeLittle(s *Step) (status, why string) {
 // operations, hidden retries and wrong clocks.
 func (d *data) checkLittle(f *Findings) Check {
 	c := Check{Name: "Little's law", Status: OK}
-	if d.plan.Model == "open" {
+	if d.plan.Model == scenario.OpenModel {
 		c.Status, c.Detail = Skipped, "the open model has no fixed number of clients"
 		return c
 	}

@@ -43,23 +43,16 @@ func (s *second) end() time.Time { return s.start.Add(duration(s.seconds)) }
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// A total sums intervals of one step, one kind or one data server.
+// A total sums intervals of one step, one kind or one data server. Only those
+// of steps have histograms other than Latency, and what follows span.
 type total struct {
-	name                                       string
-	number                                     int
-	seconds                                    []second // hold time only, in order; steps only
-	moved, discarded, done, errors, canceled   int64
-	retried, verified, unverified, missed      int64
-	sessions, tasks, waits, reopened           int64
-	think, cpu, span, waited, paused           float64
-	failedSeconds                              float64 // that failed operations took, summed
-	failed                                     map[storage.Class]int64
-	latency, firstByte, connect, login, lateBy measure.Histogram
-	redirect                                   measure.Histogram
-	servers                                    map[string]*served // steps only
-	memory                                     int64
-	jobs                                       measure.Jobs      // summed; Running tells only whether there were any
-	sites                                      map[string]*total // steps only; their seconds, moved, cpu and jobs
+	measure.Sum
+	name    string
+	number  int
+	span    float64                 // s of hold time
+	seconds []second                // hold time only, in order
+	servers map[string]*measure.Sum // without histograms
+	sites   map[string]*total       // their seconds, Moved, CPU and Jobs
 }
 
 // data is a run in memory, its histograms summed by step.
@@ -198,7 +191,7 @@ func (s *second) add(iv *measure.Interval) {
 	s.work += worked(iv)
 	s.events += iv.Events
 	s.ended += iv.Ended
-	s.broken += iv.Broken + iv.Crashed
+	s.broken += iv.Lost()
 	s.sites = addSites(s.sites, iv, (*second).add)
 	for class, n := range iv.Failed {
 		if class.Failure() {
@@ -222,70 +215,20 @@ func (d *data) count(iv *measure.Interval) {
 	case storage.Write:
 		d.up += iv.Moved
 	}
-	step := entry(d.steps, iv.Step)
+	step := entryOf(&d.steps, iv.Step)
 	step.number = iv.Step
-	step.add(iv)
-	step.addTimes(iv)
-	step.sites = addSites(step.sites, iv, (*total).add)
-	entryOf(&step.servers, iv.Server).add(iv)
+	step.Add(&iv.Sum)
+	step.sites = addSites(step.sites, iv, func(t *total, iv *measure.Interval) { t.Add(&iv.Sum) })
+	entryOf(&step.servers, iv.Server).AddCounts(&iv.Sum)
 	for _, of := range []struct {
 		m    map[string]*total
 		name string
 	}{{d.kinds, iv.Kind.String()}, {d.servers, iv.Server}} {
-		t := entry(of.m, of.name)
+		t := entryOf(&of.m, of.name)
 		t.name = of.name
-		t.add(iv)
+		t.AddCounts(&iv.Sum)
+		t.Latency.Merge(&iv.Latency)
 	}
-}
-
-func entry[K comparable](m map[K]*total, k K) *total {
-	if m[k] == nil {
-		m[k] = &total{failed: map[storage.Class]int64{}}
-	}
-	return m[k]
-}
-
-func (t *total) add(iv *measure.Interval) {
-	t.moved += iv.Moved
-	t.discarded += iv.Dropped
-	t.done += iv.Done
-	t.retried += iv.Retried
-	t.verified += iv.Verified
-	t.unverified += iv.Unproven
-	t.missed += iv.Missed
-	t.sessions += iv.Sessions
-	t.tasks += iv.Tasks
-	t.waits += iv.Waits
-	t.waited += iv.Waited
-	t.reopened += iv.Reopened
-	t.think += iv.Think
-	t.paused += iv.Paused
-	t.failedSeconds += iv.FailedTime
-	t.cpu += iv.CPU
-	t.memory = max(t.memory, iv.Memory)
-	if iv.Any() {
-		t.jobs.Add(&iv.Jobs)
-	}
-	for class, n := range iv.Failed {
-		switch class {
-		case storage.None:
-		case storage.Canceled:
-			t.canceled += n
-		default:
-			t.failed[class] += n
-			t.errors += n
-		}
-	}
-	t.latency.Merge(&iv.Latency)
-}
-
-// addTimes merges the histograms that only steps show.
-func (t *total) addTimes(iv *measure.Interval) {
-	t.firstByte.Merge(&iv.FirstByte)
-	t.connect.Merge(&iv.Connect)
-	t.login.Merge(&iv.Login)
-	t.lateBy.Merge(&iv.Late)
-	t.redirect.Merge(&iv.Redirect)
 }
 
 // finish puts all seconds in order of time and gives each step its seconds.
@@ -293,7 +236,7 @@ func (d *data) finish() {
 	slices.SortStableFunc(d.seconds, func(a, b second) int { return a.start.Compare(b.start) })
 	for _, s := range d.seconds {
 		if s.phase == measure.Hold && s.seconds > 0 {
-			t := entry(d.steps, s.step)
+			t := entryOf(&d.steps, s.step)
 			t.seconds = append(t.seconds, s)
 			t.span += s.seconds
 			t.heldSites(&s)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/monitor"
+	"weir/scenario"
 )
 
 // A look is what one sample says of its host: what hostSum averages
@@ -12,6 +13,7 @@ import (
 type look struct {
 	cpu, iowait, steal, core     float64 // shares
 	serverCores, clientCores     float64
+	others                       float64 // share of the CPU that programs used which were seen and not watched
 	serverRSS, clientRSS         int64
 	available                    int64
 	diskBusy                     float64 // of the busiest
@@ -35,6 +37,7 @@ func lookAt(s *monitor.Sample) look {
 	if s.TCP != nil {
 		k.retransmits = ratio(float64(s.TCP.Retransmits), s.Seconds)
 	}
+	k.others = min(ratio(s.Others/float64(max(1, s.Cores)), s.Seconds), k.cpu) // a process that begins to work is seen late, with all it used
 	k.serverCores, k.serverRSS = processes(s, server)
 	k.clientCores, k.clientRSS = processes(s, client)
 	if s.Service == nil {
@@ -44,7 +47,7 @@ func lookAt(s *monitor.Sample) look {
 }
 
 // processes sums the processes of one role; cores is NaN if there are none.
-func processes(s *monitor.Sample, role string) (cores float64, resident int64) {
+func processes(s *monitor.Sample, role scenario.Role) (cores float64, resident int64) {
 	found := false
 	for i := range s.Procs {
 		if p := &s.Procs[i]; p.Role == role {

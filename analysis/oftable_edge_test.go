@@ -163,7 +163,7 @@ func TestTablePoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for points, want := range map[string]string{"steps": "t.csv: points of steps take a column of times", "weeks": `points of "weeks": use rows, steps or subintervals`} {
-		if _, err := OfTable(tab, TableOptions{Points: points}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := AnalyzeTable(tab, TableOptions{Points: points}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", points, err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestTablePoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OfTable(tab, TableOptions{}); err == nil || !strings.Contains(err.Error(), "3000 points are too many for a curve, at most 2000") {
+	if _, err := AnalyzeTable(tab, TableOptions{}); err == nil || !strings.Contains(err.Error(), "3000 points are too many for a curve, at most 2000") {
 		t.Error(err)
 	}
 }
@@ -194,7 +194,7 @@ func FuzzOfTable(f *testing.F) {
 		if err != nil {
 			return
 		}
-		found, err := OfTable(tab, TableOptions{Points: points})
+		found, err := AnalyzeTable(tab, TableOptions{Points: points})
 		if err != nil {
 			return
 		}

@@ -23,7 +23,7 @@ func tableOf(t *testing.T, file string, o TableOptions) *Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := OfTable(tab, o)
+	f, err := AnalyzeTable(tab, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func tableText(t *testing.T, text string, o TableOptions) *Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := OfTable(tab, o)
+	f, err := AnalyzeTable(tab, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ const othersWarn = 0.2
 // Bounds of the check whether the machines were left to the test.
 const (
 	saturated     = 0.9  // share of a machine's CPU that is busy where more load must wait for it
+	almostFull    = 0.8  // the same where some of it begins to wait
 	contendedWarn = 0.1  // share of it that others used in such seconds, over the whole hold
 	stealWarn     = 0.05 // share that other guests of the hypervisor took
 )
@@ -22,7 +23,10 @@ const (
 // programs that were not watched, in seconds in which the CPU of the machine was
 // used up, or other guests of its hypervisor. What they use while cores are idle
 // takes nothing from the test. It needs hosts of which all sides' processes were
-// watched. Time in interrupts belongs to no process and is left out.
+// watched. What others used is what the cores did and the watched processes did not,
+// or, if that is more, what the other processes themselves show: many kernels count
+// time in interrupts as the time of the process that was interrupted, too, so that
+// the difference is too small.
 func checkQuiet(f *Findings) Check {
 	c := Check{Name: "quiet machines", Status: Skipped}
 	var contended, others, steal float64
@@ -74,8 +78,9 @@ func (h *HostFigure) others(s *Step) (share float64, ok bool) {
 	if h.userSystem == nil || h.Cores == 0 || !serves && !loads || serves && h.ServerCores == nil || loads && h.ClientCores == nil {
 		return 0, false
 	}
-	used := value(h.ServerCores) + value(h.ClientCores) + h.programs(s)
-	return max(0, *h.userSystem-ratio(used, float64(h.Cores))), true
+	programs := ratio(h.programs(s), float64(h.Cores))
+	watched := ratio(value(h.ServerCores)+value(h.ClientCores), float64(h.Cores))
+	return max(0, *h.userSystem-watched-programs, h.unwatched-programs), true
 }
 
 // programs returns the cores that external client programs kept busy, which are

@@ -9,7 +9,7 @@ import (
 	"weir/internal/unit"
 )
 
-// Values of Use.Resource.
+// Values of ResourceUsage.Resource.
 const (
 	ResourceCPU         = "cpu"  // of all cores of a host
 	ResourceCore        = "core" // one core, or the cores that processes of one thread each can use, while others idle
@@ -73,14 +73,14 @@ const (
 func (d *data) resources(f *Findings) {
 	for i := range f.Curve {
 		s := &f.Curve[i]
-		s.Resources = []Use{}
+		s.Resources = []ResourceUsage{}
 		for k := range s.Hosts {
 			h := &s.Hosts[k]
 			s.Resources = append(s.Resources, hostUses(h, s)...)
 			s.Resources = append(s.Resources, serviceUses(h)...)
 		}
 		s.Resources = append(s.Resources, d.generatorUses(s)...)
-		slices.SortStableFunc(s.Resources, func(a, b Use) int {
+		slices.SortStableFunc(s.Resources, func(a, b ResourceUsage) int {
 			return cmp.Or(cmp.Compare(shareOf(b.Share), shareOf(a.Share)), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Host, b.Host))
 		})
 	}
@@ -94,18 +94,18 @@ func shareOf(p *float64) float64 {
 	return *p
 }
 
-// use makes the Use of a share, and judges it by its interval and the
+// use makes the ResourceUsage of a share, and judges it by its interval and the
 // resource's bounds.
-func use(resource string, h *HostFigure, v ranged, format string, args ...any) Use {
+func use(resource string, h *HostFigure, v ranged, format string, args ...any) ResourceUsage {
 	share, low, high := max(0, finite(v.mean)), max(0, finite(v.low())), max(0, finite(v.high()))
 	b := boundOf(resource)
-	return Use{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Low: &low, High: &high, Detail: fmt.Sprintf(format, args...),
+	return ResourceUsage{Resource: resource, Host: h.Host, Side: h.side(), Share: &share, Low: &low, High: &high, Detail: fmt.Sprintf(format, args...),
 		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
-// amount makes the Use of what has no limit that is known.
-func amount(resource string, h *HostFigure, format string, args ...any) Use {
-	return Use{Resource: resource, Host: h.Host, Side: h.side(), Detail: fmt.Sprintf(format, args...), clear: true}
+// amount makes the ResourceUsage of what has no limit that is known.
+func amount(resource string, h *HostFigure, format string, args ...any) ResourceUsage {
+	return ResourceUsage{Resource: resource, Host: h.Host, Side: h.side(), Detail: fmt.Sprintf(format, args...), clear: true}
 }
 
 // side tells whose host it is, by its role or by the processes seen there.
@@ -114,7 +114,7 @@ func (h *HostFigure) side() string {
 	case h.Role == "both" || h.ServerCores != nil && h.ClientCores != nil:
 		return "both"
 	case h.Role == server || h.Role == client:
-		return h.Role
+		return string(h.Role)
 	case h.ServerCores != nil:
 		return server
 	case h.ClientCores != nil:
@@ -123,7 +123,7 @@ func (h *HostFigure) side() string {
 	return "other"
 }
 
-func hostUses(h *HostFigure, s *Step) []Use {
+func hostUses(h *HostFigure, s *Step) []ResourceUsage {
 	all := cpuUses(h, s)
 	if h.IOWait != nil && *h.IOWait >= 0.005 {
 		u := use(ResourceIOWait, h, ranged{mean: *h.IOWait}, "cores idled for %s of the time while a disk was awaited", unit.Percent(*h.IOWait))
@@ -154,7 +154,7 @@ func several(n int, one, many string) string {
 }
 
 // memoryUse is reached where almost none is left and pages are swapped out.
-func memoryUse(h *HostFigure) Use {
+func memoryUse(h *HostFigure) ResourceUsage {
 	left := ratio(float64(h.MemoryAvailable), float64(h.MemoryTotal))
 	u := use(ResourceMemory, h, ranged{mean: 1 - left}, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)), unit.Bytes(float64(h.MemoryTotal)))
 	if h.Swapped > 0 {
@@ -168,7 +168,7 @@ func memoryUse(h *HostFigure) Use {
 
 // diskUse is reached where the disk is busy and has a queue; whether that
 // grows with the load is judged across steps.
-func diskUse(h *HostFigure) Use {
+func diskUse(h *HostFigure) ResourceUsage {
 	v := h.share(ResourceDisk, *h.DiskBusy)
 	u := use(ResourceDisk, h, v, "%s is %s busy, reads %s/s, writes %s/s", h.Disk, unit.Percent(v.mean), unit.Bytes(h.DiskRead), unit.Bytes(h.DiskWrite))
 	if h.DiskQueue != nil {
@@ -180,11 +180,11 @@ func diskUse(h *HostFigure) Use {
 	return u
 }
 
-func netUses(h *HostFigure) []Use {
+func netUses(h *HostFigure) []ResourceUsage {
 	if h.Link != nil {
 		return linkUses(h)
 	}
-	var all []Use
+	var all []ResourceUsage
 	for _, way := range []struct {
 		resource, verb string
 		share          *float64
@@ -203,13 +203,13 @@ func netUses(h *HostFigure) []Use {
 }
 
 // serviceUses is what a server tells of itself.
-func serviceUses(h *HostFigure) []Use {
+func serviceUses(h *HostFigure) []ResourceUsage {
 	v := h.Service
 	if v == nil {
 		return nil
 	}
 	name := cmp.Or(v.Kind, "server")
-	var all []Use
+	var all []ResourceUsage
 	if v.Threads > 0 {
 		u := use(ResourceThreads, h, ranged{mean: ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, %.3g jobs waited for one (%d at most)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
 		if v.Limited > 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // cpuUses are of all cores, and of single ones.
-func cpuUses(h *HostFigure, s *Step) []Use {
+func cpuUses(h *HostFigure, s *Step) []ResourceUsage {
 	if h.CPU == nil || h.Cores == 0 {
 		return nil
 	}
@@ -20,7 +20,7 @@ func cpuUses(h *HostFigure, s *Step) []Use {
 		u.foreign += others
 		u.own = ratio(value(h.ServerCores)+value(h.ClientCores)+map[bool]float64{false: s.ExternalCores}[s.programs], float64(h.Cores))
 	}
-	all := []Use{u}
+	all := []ResourceUsage{u}
 	if core, thread := coreUse(h, others*float64(h.Cores)); core.Resource != "" {
 		if u.reached && (!thread || u.foreign < othersWarn || u.Side == "both") { // all cores are full; but a thread that has one has all it can use, if others fill the rest
 			core.reached = false
@@ -74,12 +74,12 @@ const (
 // cores other programs used. thread tells whether it is a thread of the service,
 // which can use no more than one core wherever it runs. Where the CPU time of
 // threads is not known the upper end of the interval is what it may be.
-func coreUse(h *HostFigure, foreign float64) (best Use, thread bool) {
+func coreUse(h *HostFigure, foreign float64) (best ResourceUsage, thread bool) {
 	if h.Cores == 1 {
 		return best, false
 	}
 	most, measured := 0.0, len(h.groups) > 0
-	take := func(u Use, is bool) {
+	take := func(u ResourceUsage, is bool) {
 		if best.Share == nil || *u.Share > *best.Share || u.reached && !best.reached {
 			best, thread = u, is
 		}
@@ -117,7 +117,7 @@ func coreUse(h *HostFigure, foreign float64) (best Use, thread bool) {
 	limit := boundOf(ResourceCore).clear
 	switch {
 	case best.Share == nil && most < limit:
-		return Use{}, false
+		return ResourceUsage{}, false
 	case best.Share == nil:
 		best = amount(ResourceCore, h, "the CPU time of its threads is not known")
 	case most > *best.High:

@@ -46,8 +46,8 @@ func (s *Step) burnedOn(h *HostFigure) float64 {
 
 // generatorUses is what the load generator used of what it may. Whether it is
 // used up is judged as the check of the generator does.
-func (d *data) generatorUses(s *Step) []Use {
-	var all []Use
+func (d *data) generatorUses(s *Step) []ResourceUsage {
+	var all []ResourceUsage
 	hosts, here := generators(s), d.surroundings()
 	if len(hosts) == 1 && here.Cores == hosts[0].Cores && here.CoresUsed > 0 && here.CoresUsed < here.Cores {
 		s.clientMay = float64(here.CoresUsed)
@@ -108,8 +108,8 @@ func (s *Step) narrow(h *HostFigure) {
 }
 
 // tableUses is of what the kernel allows the generator to have at a time.
-func tableUses(h *HostFigure, here surroundings) []Use {
-	var all []Use
+func tableUses(h *HostFigure, here surroundings) []ResourceUsage {
+	var all []ResourceUsage
 	if here.Files > 0 && h.ClientFiles > 0 {
 		u := use(ResourceFiles, h, ranged{mean: ratio(float64(h.ClientFiles), here.Files)}, "the generator had %d files and sockets open, of %.0f that it may", h.ClientFiles, here.Files)
 		u.Side = client
@@ -123,16 +123,16 @@ func tableUses(h *HostFigure, here surroundings) []Use {
 
 // exhausted tells of limits of the generator's machine that errors name. An
 // error is recorded when it is seen first; from then on the limit is met.
-func (d *data) exhausted(s *Step, hosts []*HostFigure) []Use {
+func (d *data) exhausted(s *Step, hosts []*HostFigure) []ResourceUsage {
 	host := ""
 	if len(hosts) == 1 {
 		host = hosts[0].Host
 	}
 	met := map[string]bool{}
-	var all []Use
+	var all []ResourceUsage
 	for _, e := range d.events {
 		resource := ranOut(e.Text)
-		if e.Kind == "error" && e.Step > 0 && e.Step <= s.Step && resource != "" && !met[resource] && s.Errors > 0 {
+		if e.Kind == measure.EventError && e.Step > 0 && e.Step <= s.Step && resource != "" && !met[resource] && s.Errors > 0 {
 			met[resource] = true
 			all = append(all, metLimit(resource, host, e))
 		}
@@ -152,8 +152,8 @@ func ranOut(text string) string {
 	return ""
 }
 
-func metLimit(resource, host string, e *measure.Event) Use {
+func metLimit(resource, host string, e *measure.Event) ResourceUsage {
 	one := 1.0
-	return Use{Resource: resource, Host: host, Side: client, Share: &one, Low: &one, High: &one, reached: true, holds: true,
+	return ResourceUsage{Resource: resource, Host: host, Side: client, Share: &one, Low: &one, High: &one, reached: true, holds: true,
 		Detail: fmt.Sprintf("operations failed in step %d and since: %.200s", e.Step, strings.TrimSpace(e.Text))}
 }

@@ -12,7 +12,7 @@ import (
 // that names its load.
 func (d *data) announced(step int) *measure.Event {
 	for _, e := range d.events {
-		if e.Kind == "step" && e.Step == step && e.Clients > 0 {
+		if e.Kind == measure.EventStep && e.Step == step && e.Clients > 0 {
 			return e
 		}
 	}
@@ -27,7 +27,7 @@ func (d *data) repeated(step int) bool {
 		later = later || t.number > step && t.span > 0
 	}
 	for _, e := range d.events {
-		if e.Kind == "resume" && e.Step == step && step > 0 {
+		if e.Kind == measure.EventResume && e.Step == step && step > 0 {
 			return later
 		}
 	}
@@ -38,7 +38,7 @@ func (d *data) repeated(step int) bool {
 // resumed: from the last interval before each resume to the first one after it.
 func (d *data) interrupted() (seconds float64) {
 	for _, e := range d.events {
-		if e.Kind != "resume" {
+		if e.Kind != measure.EventResume {
 			continue
 		}
 		for i := 1; i < len(d.seconds); i++ {
@@ -57,7 +57,7 @@ func (d *data) tellResumed(c *Check) {
 	var again []string
 	times := int64(0)
 	for _, e := range d.events {
-		if e.Kind != "resume" {
+		if e.Kind != measure.EventResume {
 			continue
 		}
 		times++
@@ -79,7 +79,7 @@ func (d *data) tellResumed(c *Check) {
 func (d *data) search() string {
 	text := ""
 	for _, e := range d.events {
-		if e.Kind == "search" {
+		if e.Kind == measure.EventSearch {
 			text = e.Text
 		}
 	}

@@ -13,12 +13,12 @@ func heldSeconds(d *data, step, from, n int) {
 	for i := range n {
 		s := second{start: time.Unix(int64(1_700_000_000+from+i), 0), seconds: 1, step: step, phase: measure.Hold, clients: 4}
 		d.seconds = append(d.seconds, s)
-		t := entry(d.steps, step)
+		t := entryOf(&d.steps, step)
 		t.number, t.span = step, t.span+1
 	}
 }
 
-func event(kind string, step, at int) *measure.Event {
+func event(kind measure.EventKind, step, at int) *measure.Event {
 	return &measure.Event{Kind: kind, Step: step, Time: time.Unix(int64(1_700_000_000+at), 0), Clients: 10 * step}
 }
 

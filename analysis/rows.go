@@ -104,7 +104,7 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	r.float(iv.Clients)
 	r.text(iv.Kind.String())
 	r.text(iv.Server)
-	for _, n := range [...]int64{iv.Moved, iv.Dropped, iv.Wire, iv.Begun, iv.Done, iv.Retried, iv.Verified, iv.Sessions, iv.Missed} {
+	for _, n := range [...]int64{iv.Moved, iv.Discarded, iv.Wire, iv.Begun, iv.Done, iv.Retried, iv.Verified, iv.Sessions, iv.Missed} {
 		r.int(n)
 	}
 	for _, x := range [...]float64{iv.Latency.Quantile(0.5), iv.Latency.Quantile(0.99), iv.Latency.Max(), iv.FirstByte.Quantile(0.5),
@@ -115,7 +115,7 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	r.float(iv.Waited)
 	r.int(iv.Reopened)
 	r.float(iv.Running)
-	for _, n := range [...]int64{iv.Started, iv.Ended, iv.Broken, iv.Crashed, iv.Events, iv.Used, iv.Staged} {
+	for _, n := range [...]int64{iv.Started, iv.Ended, iv.JobsFailed, iv.Crashed, iv.Events, iv.Used, iv.Staged} {
 		r.int(n)
 	}
 	r.float(iv.Compute)
@@ -149,7 +149,7 @@ func hostRow(out []byte, s *monitor.Sample) []byte {
 	r.time(s.Time)
 	r.float(s.Seconds)
 	r.text(s.Host)
-	r.text(s.Role)
+	r.text(string(s.Role))
 	r.int(int64(s.Cores))
 	for _, x := range [...]float64{k.cpu, user, system, k.iowait, k.steal, k.core, s.Load} {
 		r.float(x)

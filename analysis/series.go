@@ -49,8 +49,8 @@ type Point struct {
 	JobsDone, JobsLost float64 // per second: that came to their end; that crashed or failed
 }
 
-// Both analyses run as Of does, and returns its time series besides.
-func Both(run *results.Run) (*Findings, *Series, error) {
+// AnalyzeWithSeries analyses run as Analyze does, and returns its time series besides.
+func AnalyzeWithSeries(run *results.Run) (*Findings, *Series, error) {
 	d, err := load(run)
 	if err != nil {
 		return nil, nil, err
@@ -61,8 +61,8 @@ func Both(run *results.Run) (*Findings, *Series, error) {
 
 func (d *data) series(f *Findings) *Series {
 	s := &Series{Plan: d.plan, About: d.about, Start: d.begin(), Hosts: d.watched.hostSeries(), Programs: d.watched.programs()}
-	s.Latencies = d.distributions(func(t *total) *measure.Histogram { return &t.latency })
-	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.jobs.Wall })
+	s.Latencies = d.distributions(func(t *total) *measure.Histogram { return &t.Latency })
+	s.JobTimes = d.distributions(func(t *total) *measure.Histogram { return &t.Wall })
 	var seen [storage.Kinds]bool
 	var failed [storage.Classes]bool
 	for i := range d.seconds {

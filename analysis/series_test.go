@@ -161,7 +161,7 @@ func TestHostSeriesIsJoined(t *testing.T) {
 func TestTaskSeconds(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients, s.Think, s.Noise = []int{4, 64}, 0.5, 0
-	f, series, err := Both(written(t, s))
+	f, series, err := AnalyzeWithSeries(written(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestTaskSeconds(t *testing.T) {
 
 // The best model has a band that holds its own curve, others have none.
 func TestBandOfTheBestModel(t *testing.T) {
-	f, _, err := Both(written(t, resultstest.Typical()))
+	f, _, err := AnalyzeWithSeries(written(t, resultstest.Typical()))
 	if err != nil {
 		t.Fatal(err)
 	}

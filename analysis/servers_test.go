@@ -30,8 +30,12 @@ func cluster() resultstest.Service {
 		other := *iv
 		other.Server, other.Done, other.Moved, other.Waits, other.Waited = "ds2:1094", iv.Done/3, iv.Moved/3, 0, 0
 		other.Failed = map[storage.Class]int64{storage.Reset: 1}
-		return []*measure.Interval{&other, {Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Kind: iv.Kind,
-			Begun: iv.Done, Failed: map[storage.Class]int64{storage.Busy: 2, storage.Canceled: 1}}}
+		return []*measure.Interval{&other, {
+			Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Kind: iv.Kind,
+			Sum: measure.Sum{
+				Begun: iv.Done, Failed: map[storage.Class]int64{storage.Busy: 2, storage.Canceled: 1},
+			},
+		}}
 	}
 	return s
 }
@@ -110,7 +114,7 @@ func TestSeriesTellKindsAndDistributions(t *testing.T) {
 		return []*measure.Interval{&write}
 	}
 	run := written(t, s)
-	f, series, err := Both(run)
+	f, series, err := AnalyzeWithSeries(run)
 	if err != nil {
 		t.Fatal(err)
 	}

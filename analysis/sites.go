@@ -76,7 +76,7 @@ func (d *data) sites(s *Step, t *total) []SiteFigure {
 	}
 	var all []SiteFigure
 	for name, sum := range t.sites {
-		f := SiteFigure{Site: name, Throughput: ratio(float64(sum.moved), sum.span)}
+		f := SiteFigure{Site: name, Throughput: ratio(float64(sum.Moved), sum.span)}
 		i, planned := place[name]
 		if !planned {
 			place[name] = len(d.plan.Links) // after the others

@@ -13,7 +13,7 @@ import (
 // step is not called steady if the drift is more than chance.
 const unsteady = 0.1
 
-// Of a hold with this many seconds or more, MSER averages five of them (MSER-5);
+// Analyze a hold with this many seconds or more, MSER averages five of them (MSER-5);
 // of shorter ones as many as leave it the batches that it needs.
 const (
 	mserSize  = 5
@@ -22,7 +22,7 @@ const (
 
 // counted returns what a second adds to what steps are compared by.
 func (t *total) counted(x *second) float64 {
-	if t.moved == 0 {
+	if t.Moved == 0 {
 		return doneIn(x)
 	}
 	return movedIn(x)
@@ -50,6 +50,9 @@ func (s *Step) steady(t *total) {
 		}
 	}
 	level := found && (math.Abs(trend.Ratio) < unsteady || !certain(trend) && s.change > mostFalse)
+	if level && wide(left) {
+		return // a drift as large could hide in it
+	}
 	s.Steady = &level
 	if !level {
 		return
@@ -65,10 +68,16 @@ func (s *Step) steady(t *total) {
 	for i := range t.seconds[:cut] {
 		p.From += t.seconds[i].seconds
 	}
-	if t.moved > 0 {
+	if t.Moved > 0 {
 		p.Low, p.High = interval(batches(rest, movedIn))
 	}
 	s.SteadyPart = &p
+}
+
+// wide tells whether the mean of batches is known too badly to be relied on.
+func wide(batches []stats.Point) bool {
+	mean, v, ok := stats.BatchInterval(batches)
+	return ok && (v.High-v.Low)/2 > LeastData().HalfWidth*mean
 }
 
 // chance returns how likely a drift as large as that of a trend through batches
@@ -147,17 +156,26 @@ func warmUp(t *total) (cut int, found bool) {
 // the whole hold to be worth a remark.
 const otherwise = 0.05
 
+// steadiness counts the steps whose steadiness is known; unclear are those that varied
+// too much to tell, and bounded says that a step goes on until its work is done.
+func (f *Findings) steadiness() (n int, bounded bool, unclear []string) {
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		bounded = bounded || s.bounded
+		if s.Steady != nil {
+			n++
+		} else if s.Drift != nil {
+			unclear = append(unclear, f.at(s))
+		}
+	}
+	return n, bounded, unclear
+}
+
 // checkSteady lists the steps whose load drifted while it should have held.
 func checkSteady(f *Findings) Check {
 	c := Check{Name: "steadiness", Status: OK}
 	var drifted, warmed []string
-	judged, bounded := 0, false
-	for i := range f.Curve {
-		bounded = bounded || f.Curve[i].bounded
-		if f.Curve[i].Steady != nil {
-			judged++
-		}
-	}
+	judged, bounded, unclear := f.steadiness()
 	rare := ratio(mostFalse, float64(judged)) // each step may be unlike by chance: so many are tested
 	for i := range f.Curve {
 		s := &f.Curve[i]
@@ -184,22 +202,25 @@ func checkSteady(f *Findings) Check {
 		c.Status, c.Detail = Skipped, "each step goes on until the last of its jobs is done, so the jobs become fewer towards its end"
 		return c
 	}
-	if judged == 0 {
-		c.unchecked("no step has the 5 s of hold time that a slope needs", "hold longer (load.hold)")
+	switch longer := "hold longer (load.hold)"; {
+	case judged+len(unclear) == 0:
+		c.unchecked("no step has the 5 s of hold time that a slope needs", longer)
 		return c
+	case judged == 0:
+		c.unchecked("the throughput varied too much to tell whether it held its level", longer)
+		return c
+	case len(unclear) > 0:
+		c.note("whether the throughput held its level with "+strings.Join(head(unclear, 4), ", ")+": it varied too much", longer)
 	}
-	c.Detail = fmt.Sprintf("%d of %d steps judged, all held their level", judged, len(f.Curve))
+	c.Detail = fmt.Sprintf("%d of %d steps could be judged: no drift beyond chance", judged, len(f.Curve))
 	if len(drifted)+len(warmed) > 0 {
 		c.Status, c.Detail = Warn, ""
 	}
 	if len(drifted) > 0 {
-		c.Detail = fmt.Sprintf("%d of %d steps were not steady while they were held: %s; settle or hold longer", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
+		c.tell("%d of %d steps were not steady while they were held: %s; settle or hold longer", len(drifted), judged, strings.Join(head(drifted, 4), ", "))
 	}
 	if len(warmed) > 0 {
-		if c.Detail != "" {
-			c.Detail += "; "
-		}
-		c.Detail += fmt.Sprintf("%d of %d steps were still warming up when their hold began (%s): settle longer", len(warmed), judged, strings.Join(head(warmed, 3), "; "))
+		c.tell("%d of %d steps were still warming up when their hold began (%s): settle longer", len(warmed), judged, strings.Join(head(warmed, 3), "; "))
 	}
 	return c
 }

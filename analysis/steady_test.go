@@ -14,7 +14,7 @@ func held(rate func(i int) float64, seconds int) *total {
 	for i := range seconds {
 		moved := int64(rate(i))
 		t.seconds = append(t.seconds, second{seconds: 1, step: 1, phase: measure.Hold, clients: 10, moved: moved})
-		t.moved += moved
+		t.Moved += moved
 		t.span++
 	}
 	return t
@@ -102,6 +102,25 @@ func TestSteadyOfLittle(t *testing.T) {
 	s.steady(held(func(int) float64 { return 0 }, 20))
 	if s.Steady == nil || !*s.Steady {
 		t.Errorf("nothing moved, steadily: %v", s.Steady)
+	}
+}
+
+// Where the throughput varies so much that a large drift could hide in it, nobody
+// says that it was steady: a burst that ends in the middle of a second, as measured.
+func TestSteadinessCannotBeTold(t *testing.T) {
+	burst := []float64{48e6, 26.5e6, 5e6, 5e6, 5e6, 5e6, 5e6, 5.1e6}
+	f := &Findings{Measure: Throughput, Curve: []Step{{Clients: 8}}}
+	f.Curve[0].steady(held(func(i int) float64 { return burst[i] }, len(burst)))
+	if s := f.Curve[0]; s.Steady != nil || s.SteadyPart != nil || s.Drift == nil {
+		t.Errorf("steady %v, drift %v, steady part %+v", s.Steady, s.Drift, s.SteadyPart)
+	}
+	if c := checkSteady(f); c.Status != Skipped || len(c.notes) != 1 {
+		t.Errorf("check %+v", c)
+	}
+	f.Curve = append(f.Curve, Step{Clients: 16})
+	f.Curve[1].steady(held(func(i int) float64 { return 1e6 + float64(i%3) }, 8))
+	if c := checkSteady(f); c.Status != OK || len(c.notes) != 1 {
+		t.Errorf("check beside a step that can be judged: %+v", c)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 
 // What ended a run stays broken, whatever the last seconds did.
 func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
-	d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"}, {Kind: ThresholdEvent, Text: "p99 < 1s or stop: step 2 was stopped"}}}
+	d := &data{events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"}, {Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped"}}}
 	got := d.stopped([]Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
 	if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped" {
 		t.Errorf("%+v", got)

@@ -30,9 +30,9 @@ func transferred(t *testing.T, lost int64) *Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(w.Event(measure.Event{Time: begin, Kind: "step", Step: 1, Clients: 2, Text: "three files"}))
+	err = errors.Join(w.Event(measure.Event{Time: begin, Kind: measure.EventStep, Step: 1, Clients: 2, Text: "three files"}))
 	for second := range 2 {
-		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 2, Kind: storage.Copy, Server: "A", Moved: 1e9, Begun: 1, Done: 1, Verified: 1}))
+		err = errors.Join(err, w.Interval(&measure.Interval{Start: at(float64(second)), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 2, Kind: storage.Copy, Server: "A", Sum: measure.Sum{Moved: 1e9, Begun: 1, Done: 1, Verified: 1}}))
 		for _, site := range []string{"A", "C"} {
 			proc := monitor.Proc{Name: "weir agent", Role: "server", Count: 1, User: 0.25 * float64(second+1), RSS: 1 << 30}
 			if site == "A" {
@@ -56,7 +56,7 @@ func transferred(t *testing.T, lost int64) *Findings {
 	write("/f1", 1, 1.5, 900_000_000, storage.None, true)
 	gone := one
 	gone.File, gone.Source, gone.End, gone.Last, gone.Reason = "/f3", "", at(2), true, "no site has it"
-	err = errors.Join(err, w.Transfer(&gone), w.Event(measure.Event{Time: at(2), Kind: "end", Text: measure.AllDone}), w.Close())
+	err = errors.Join(err, w.Transfer(&gone), w.Event(measure.Event{Time: at(2), Kind: measure.EventEnd, Text: measure.AllDone}), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func transferred(t *testing.T, lost int64) *Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Of(run)
+	f, err := Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}

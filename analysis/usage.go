@@ -93,9 +93,9 @@ func (u *usageSum) add(s *monitor.Sample, weight float64) {
 	}
 }
 
-func entryOf[T any](m *map[string]*T, name string) *T {
+func entryOf[K comparable, T any](m *map[K]*T, name K) *T {
 	if *m == nil {
-		*m = map[string]*T{}
+		*m = map[K]*T{}
 	}
 	if (*m)[name] == nil {
 		(*m)[name] = new(T)

@@ -3,10 +3,14 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"weir/internal/unit"
 	"weir/measure"
+	"weir/scenario"
 	"weir/storage"
 )
 
@@ -329,4 +333,149 @@ func (d *data) checkCost() Check {
 		c.note(fmt.Sprintf("what %d of %d samples lack, which are not whole", w.broken, w.count), "let weir read the counters of these hosts: the samples name what failed (error)")
 	}
 	return c
+}
+
+// checkVerification asks whether payloads were what they should be. One that
+// was wrong is evidence; those that could not be judged are not.
+func (d *data) checkVerification(f *Findings) Check {
+	c := Check{Name: "verification", Status: OK}
+	_, _, by := counts(f)
+	var checked int64
+	for i := range f.Curve {
+		checked += f.Curve[i].Verified
+	}
+	payloads, share := d.payloads(), float64(d.plan.Work.Verify)
+	c.Detail = fmt.Sprintf("%d payloads of %d were checked and right", checked, payloads)
+	d.noteUnverified(&c)
+	switch wrong := by[storage.Checksummed]; {
+	case wrong > 0:
+		c.Detail = fmt.Sprintf("%d payloads were wrong, %d right", wrong, checked)
+		c.worsen(Fail, "bytes that are not the files' content count as payload")
+	case d.moved == 0:
+		c.Status, c.Detail = Skipped, "no payload was moved"
+	case checked > 0:
+	case len(c.notes) > 0:
+		c.Status, c.Detail = Skipped, c.notes[0].Unchecked
+	case share <= 0:
+		c.unchecked("payloads: workload.verify is 0", "set workload.verify")
+	default:
+		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, of which %s were to be", payloads, unit.Percent(share)), "hold longer, or raise workload.verify")
+	}
+	return c
+}
+
+// payloads returns how many operations of the hold times moved payloads or told their checksums.
+func (d *data) payloads() (n int64) {
+	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum} {
+		if t := d.kinds[kind.String()]; t != nil {
+			n += t.Done
+		}
+	}
+	return n
+}
+
+// noteUnverified tells of payloads that were to be checked and could not be.
+func (d *data) noteUnverified(c *Check) {
+	for _, kind := range []storage.Kind{storage.Read, storage.Write} {
+		t := d.kinds[kind.String()]
+		if t == nil || t.Unverifiable == 0 {
+			continue
+		}
+		why, remedy := "the service gave no checksum for them, or not in time", "let the run make its files (files.make), or have the service give checksums"
+		switch {
+		case kind == storage.Write:
+			why, remedy = "the service gave their checksum more slowly than they came, or not before the run ended", "lower workload.verify"
+		case d.inParts():
+			why, remedy = "only parts of files were read, and a service's checksum is that of a whole file", "let the run make its files (files.make): then the content of each part is known"
+		case d.plan.Files.Make != nil:
+			remedy = "lower workload.verify"
+		}
+		c.note(fmt.Sprintf("%d payloads of %d (%s): %s", t.Unverifiable, t.Done, kind, why), remedy)
+	}
+}
+
+// inParts tells whether clients read parts of files.
+func (d *data) inParts() bool { return d.plan.Work.Part != nil || d.plan.Work.Job != nil }
+
+// A place is what at most one interval of a second is of.
+type place struct {
+	kind   storage.Kind
+	server string
+}
+
+// A trace is what the last interval of a place counted, and in which second.
+type trace struct {
+	second             int
+	moved, begun, done int64
+}
+
+// repeats tells whether iv stands in the file a second time, as after a copy
+// that went wrong: the same second, place and counts, none of them zero.
+func (d *data) repeats(second int, iv *measure.Interval) bool {
+	p, t := place{iv.Kind, iv.Server}, trace{second, iv.Moved, iv.Begun, iv.Done}
+	if d.traces == nil {
+		d.traces = map[place]trace{}
+	}
+	again := d.traces[p] == t && iv.Moved+iv.Begun+iv.Done > 0
+	d.traces[p] = t
+	return again
+}
+
+// tellDamage tells what no run writes.
+func (d *data) tellDamage(f *Findings, c *Check) {
+	if d.twice > 0 {
+		c.tell("%d intervals stand there twice and count twice", d.twice)
+		c.worsen(Warn, "their bytes and operations count twice")
+	}
+	empty, moved := 0, int64(0)
+	for i := range d.seconds {
+		if s := &d.seconds[i]; s.seconds <= 0 && s.moved+s.done > 0 {
+			empty, moved = empty+1, moved+s.moved
+		}
+	}
+	if empty > 0 {
+		c.tell("%d intervals have no length but moved %d bytes", empty, moved)
+		c.worsen(Warn, "their bytes count without their time")
+	}
+	var unplanned []string
+	for i := range f.Curve {
+		step := f.Curve[i].Step
+		if !slices.ContainsFunc(d.plan.Steps, func(p scenario.Step) bool { return p.Number == step }) && d.announced(step) == nil {
+			unplanned = append(unplanned, strconv.Itoa(step))
+		}
+	}
+	if len(unplanned) > 0 {
+		c.tell("steps that no plan lists were held: %s", strings.Join(head(unplanned, 4), ", "))
+		c.worsen(Warn, "their load is not known, only their clients")
+	}
+}
+
+// Bounds from which a host that was watched counts as lost: so many seconds,
+// and such a part of the run.
+const (
+	leastSilent = 10.0
+	partSilent  = 0.05
+)
+
+// silent returns the host whose last sample lies the longest before the end of
+// the last interval, and how many seconds; 0 if none was lost.
+func (d *data) silent() (host string, seconds float64) {
+	if len(d.seconds) == 0 {
+		return "", 0
+	}
+	var end time.Time
+	for i := range d.seconds {
+		if e := d.seconds[i].end(); e.After(end) {
+			end = e
+		}
+	}
+	last := end.Sub(d.begin()).Seconds()
+	for _, h := range d.watched.hostSeries() { // by name, so that the same one is named each time
+		if len(h.Points) > 0 {
+			if gone := last - h.last; gone > max(seconds, leastSilent, partSilent*last) {
+				host, seconds = h.Host, gone
+			}
+		}
+	}
+	return host, seconds
 }

@@ -10,6 +10,7 @@ import (
 	"weir/analysis/stats"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/measure"
 	"weir/storage"
 )
 
@@ -116,7 +117,7 @@ func (d *data) warnings(f *Findings) []string {
 		all = append(all, fmt.Sprintf("%d operations were tried again", retried))
 	}
 	for _, e := range d.events {
-		if text := strings.TrimSpace(e.Text); e.Kind == "warning" && len(all) < 20 && !slices.Contains(all, text) { // workers may say the same
+		if text := strings.TrimSpace(e.Text); e.Kind == measure.EventWarning && len(all) < 20 && !slices.Contains(all, text) { // workers may say the same
 			all = append(all, text)
 		}
 	}
@@ -127,7 +128,7 @@ func (d *data) warnings(f *Findings) []string {
 func (d *data) firstErrors() (all []string) {
 	seen := map[storage.Class]bool{}
 	for _, e := range d.events {
-		if e.Kind == "error" && e.Class != storage.Canceled && !seen[e.Class] {
+		if e.Kind == measure.EventError && e.Class != storage.Canceled && !seen[e.Class] {
 			seen[e.Class] = true
 			all = append(all, fmt.Sprintf("the first error %q: %.300s", e.Class, strings.TrimSpace(e.Text)))
 		}

@@ -107,7 +107,7 @@ func (w *watched) point(s *monitor.Sample) {
 	if s.Memory != nil {
 		h.Memory = max(h.Memory, s.Memory.Total)
 	}
-	h.add(hostPoint(s, w.begin))
+	h.add(NewHostPoint(s, w.begin))
 }
 
 // hostSeries lists the hosts by role and name, each in order of time.

@@ -142,7 +142,7 @@ func TestSeriesAreInOrderOfTime(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients = s.Clients[:2]
 	s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(time.Duration(x.Time.Second()%3) * -7 * time.Second) }
-	_, series, err := Both(written(t, s))
+	_, series, err := AnalyzeWithSeries(written(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package analysis
 
-import "weir/analysis/fit"
+import (
+	"weir/analysis/fit"
+	"weir/scenario"
+)
 
 // A window is what was counted in a stretch of a step's time.
 type window struct{ seconds, clients, moved, done float64 } // clients in client seconds
@@ -157,7 +160,7 @@ func (d *data) windows(s *Step, seconds []second) {
 		w := whole.figure()
 		s.WithTail = &w
 	}
-	if active.seconds > 0 && d.plan.Model != "open" {
+	if active.seconds > 0 && d.plan.Model != scenario.OpenModel {
 		w := active.figure()
 		s.AllActive = &w
 	}

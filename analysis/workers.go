@@ -121,7 +121,7 @@ func (d *data) holdEnds() map[int]time.Time {
 // loadBegan is when the first step began.
 func (d *data) loadBegan() time.Time {
 	for _, e := range d.events {
-		if e.Kind == "step" {
+		if e.Kind == measure.EventStep {
 			return e.Time
 		}
 	}
@@ -179,7 +179,7 @@ func (d *data) lost() (who []string, first time.Time) {
 		case e.Worker != nil && e.Worker.State == measure.Lost:
 			name = "worker " + e.Worker.Name
 			at = at.Add(-time.Duration(e.Worker.Silent * float64(time.Second))) // it was given up only then
-		case !ok || e.Kind != "warning" || !strings.HasPrefix(name, "worker "):
+		case !ok || e.Kind != measure.EventWarning || !strings.HasPrefix(name, "worker "):
 			continue
 		}
 		if len(who) == 0 || at.Before(first) {
@@ -286,15 +286,23 @@ func clocks(f *Findings, c *Check) []string {
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// processes returns how many processes the events say that steps ran in.
+// inProcesses reads how many processes a step of an older run had, whose events say so
+// in their text alone.
+var inProcesses = regexp.MustCompile(`clients in (\d{1,6}) processes$`)
+
+// processes returns the largest number of processes of one machine that the clients of
+// a step were in.
 func (d *data) processes() int {
-	in := regexp.MustCompile(`clients in (\d{1,6}) processes$`)
 	most := 0
 	for _, e := range d.events {
-		if m := in.FindStringSubmatch(e.Text); e.Kind == "step" && m != nil {
-			n, _ := strconv.Atoi(m[1]) // digits, by the expression
-			most = max(most, n)
+		if e.Kind != measure.EventStep {
+			continue
 		}
+		n := e.Processes
+		if m := inProcesses.FindStringSubmatch(e.Text); n == 0 && m != nil {
+			n, _ = strconv.Atoi(m[1]) // digits, by the expression
+		}
+		most = max(most, n)
 	}
 	return most
 }

@@ -32,8 +32,8 @@ func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
 }
 
 func TestLostWorkers(t *testing.T) {
-	begin := measure.Event{Kind: "step", Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
-	lost := measure.Event{Kind: "warning", Time: resultstest.Start().Add(12500 * time.Millisecond), Text: "worker 3 was lost: signal: killed; its clients are missing from here on"}
+	begin := measure.Event{Kind: measure.EventStep, Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
+	lost := measure.Event{Kind: measure.EventWarning, Time: resultstest.Start().Add(12500 * time.Millisecond), Text: "worker 3 was lost: signal: killed; its clients are missing from here on"}
 	for name, c := range map[string]struct {
 		gone   float64
 		events []measure.Event
@@ -60,14 +60,14 @@ func TestLostWorkers(t *testing.T) {
 	}
 }
 
-// Of a step it is recorded how many workers, and how many clients on average, it lacked.
+// Analyze a step it is recorded how many workers, and how many clients on average, it lacked.
 func TestMissingWorkersAreCounted(t *testing.T) {
 	came := func(name string, after time.Duration) measure.Event {
-		return measure.Event{Kind: "worker", Time: resultstest.Start().Add(after), Worker: &measure.Worker{Name: name, State: measure.Came}}
+		return measure.Event{Kind: measure.EventWorker, Time: resultstest.Start().Add(after), Worker: &measure.Worker{Name: name, State: measure.Came}}
 	}
 	gone := came("3", 12500*time.Millisecond)
 	gone.Worker.State = measure.Lost
-	begin := measure.Event{Kind: "step", Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
+	begin := measure.Event{Kind: measure.EventStep, Step: 1, Time: resultstest.Start(), Text: "step 1: 8 clients in 4 processes"}
 	for name, c := range map[string]struct {
 		share          float64
 		events         []measure.Event

@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"weir/internal/durable"
 )
 
-// A state is what a door keeps of itself, besides its identity.
+// A state is what a server keeps of itself, besides its identity.
 type state struct {
 	Run  string `json:"run"`
 	Port int    `json:"port"` // 0: not known yet
@@ -43,14 +45,10 @@ func (s state) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	draft := filepath.Join(dir, stateFile+".new")
-	if err := os.WriteFile(draft, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(draft, filepath.Join(dir, stateFile))
+	return durable.Write(filepath.Join(dir, stateFile), text, 0o600)
 }
 
-// where says at which address a door listens, and under which names workers
+// where says at which address a server listens, and under which names workers
 // look for it. port is the one of before, 0 if there was none.
 func where(address string, port int) (listen string, hosts []string, err error) {
 	host, text, err := net.SplitHostPort(address)

@@ -10,7 +10,7 @@ import (
 )
 
 // find returns a session that is there.
-func (d *Door) find(id string) (*run, *session, error) {
+func (d *Server) find(id string) (*run, *session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.run == nil || d.run.sessions[id] == nil || d.run.sessions[id].away() {
@@ -25,7 +25,7 @@ func (d *Door) find(id string) (*run, *session, error) {
 }
 
 // orders answers when there are orders for a worker, or after a while.
-func (d *Door) orders(ctx context.Context, l *listening) (*taken, error) {
+func (d *Server) orders(ctx context.Context, l *listening) (*taken, error) {
 	r, s, err := d.find(l.Session)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (d *Door) orders(ctx context.Context, l *listening) (*taken, error) {
 }
 
 // reports takes what a worker tells.
-func (d *Door) reports(_ context.Context, t *told) (*taken, error) {
+func (d *Server) reports(_ context.Context, t *told) (*taken, error) {
 	r, s, err := d.find(t.Session)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (d *Door) reports(_ context.Context, t *told) (*taken, error) {
 }
 
 // making writes down what a worker is about to make, or has removed.
-func (d *Door) making(_ context.Context, m *making) (*nothing, error) {
+func (d *Server) making(_ context.Context, m *making) (*nothing, error) {
 	r, _, err := d.find(m.Session)
 	if err != nil {
 		return nil, err

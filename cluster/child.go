@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 )
 
@@ -18,7 +20,7 @@ type Child struct {
 // to be. Its standard error goes to log. The caller stops it, or closes In and
 // waits for it.
 func Start(command []string, log io.Writer) (*Child, error) {
-	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // ends when its input does; killing it would lose what it knows
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Args[0] = "weir"
 	cmd.Stderr = log
 	detach(cmd)
@@ -41,3 +43,12 @@ func (c *Child) Wait() error { return c.cmd.Wait() }
 
 // Stop ends the child and waits for it.
 func (c *Child) Stop() error { return errors.Join(c.In.Close(), c.Wait()) }
+
+// SelfCommand returns the path of this program with args behind it.
+func SelfCommand(args ...string) ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("where is this program? %w", err)
+	}
+	return append([]string{exe}, args...), nil
+}

@@ -6,7 +6,7 @@
 // by second and writes when all workers have told theirs. The two talk in JSON:
 // over pairs of streams, to processes of this machine (Local), or over HTTPS, to
 // workers that come in by themselves from wherever a batch system has started
-// them (Door, Join). Only how messages travel differs.
+// them (Server, Join). Only how messages travel differs.
 //
 // Over a network every report has a number. It is taken once, and acknowledged
 // when what it tells has been written; until then the worker keeps it. So nothing

@@ -44,7 +44,7 @@ func (n *notes) Event(e measure.Event) error {
 	return nil
 }
 
-func (n *notes) told(kind, text string) bool {
+func (n *notes) told(kind measure.EventKind, text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range n.events {
@@ -59,7 +59,7 @@ func (n *notes) told(kind, text string) bool {
 func (n *notes) ended(o measure.Outcome) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.ContainsFunc(n.events, func(e measure.Event) bool { return e.Kind == "end" && e.Outcome == o })
+	return slices.ContainsFunc(n.events, func(e measure.Event) bool { return e.Kind == measure.EventEnd && e.Outcome == o })
 }
 
 // hired is a worker in this process at the other end of two pipes.
@@ -241,7 +241,7 @@ func TestACanceledControllerReturns(t *testing.T) {
 }
 
 func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
-	for session, want := range map[string]bool{"kept": false, "fresh": false, "shared": true} {
+	for session, want := range map[workload.Session]bool{workload.KeptSession: false, workload.FreshSession: false, workload.SharedSession: true} {
 		var got storage.Target
 		driver := storage.Driver{Name: "d", Open: func(_ context.Context, t storage.Target) (storage.Service, error) {
 			got = t
@@ -262,7 +262,7 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	s := newSum(told)
 	at := time.Unix(100, 0)
 	tell := func(by line, phase, server string, from, to time.Duration, clients float64) {
-		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server, Clients: clients, Done: 1}
+		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server, Clients: clients, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}
 	const ms = time.Millisecond
@@ -310,7 +310,7 @@ func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	s.phase = func(int64) string { return measure.Hold }
 	early, late := &stream{}, &stream{}
 	tell := func(by line, from, seconds float64) {
-		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Hold, Kind: storage.Read, Clients: 1, Done: 1}
+		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Hold, Kind: storage.Read, Clients: 1, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}
 	tell(late, 0.5, 2.5)

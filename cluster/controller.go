@@ -16,7 +16,7 @@ import (
 // that knows how things are; others tell it through heard.
 type controller struct {
 	engine.Config
-	crew    Crew
+	crew    WorkerOptions
 	clock   func() time.Time
 	began   time.Time // of clock
 	workers []*remote // all that ever came
@@ -41,7 +41,7 @@ type controller struct {
 	here    machine
 	roll    *roll // nil: nobody will ask
 
-	past    *Past
+	past    *ResumeState
 	before  *jobStep             // of the step that was broken off, where clients are jobs
 	events  map[happened]bool    // that were written before
 	others  map[string]bool      // versions of workers that are not ours, and were told of
@@ -51,9 +51,9 @@ type controller struct {
 	skip    bool                 // the pilot's next answer is the step that workers still hold
 }
 
-func newController(c engine.Config, crew Crew, clock func() time.Time) *controller {
-	if c.Pilot == nil {
-		c.Pilot = engine.Alone(c.Plan)
+func newController(c engine.Config, crew WorkerOptions, clock func() time.Time) *controller {
+	if c.Steps == nil {
+		c.Steps = engine.FixedSteps(c.Plan)
 	}
 	now, here := clock(), thisMachine()
 	if crew.away {
@@ -102,7 +102,7 @@ func (k *controller) steer(ctx context.Context) error {
 		var err error
 		select {
 		case h := <-k.heard:
-			err = k.hear(asking, h)
+			err = k.handle(asking, h)
 			if h.done != nil {
 				h.done <- struct{}{}
 			}

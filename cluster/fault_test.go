@@ -38,7 +38,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	if long() { // more workers than are killed in a step, which would end with its last one
 		patience, every, workers, kills, span = 30*time.Second, 5*time.Second, 8, 12, 25
 	}
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	var mu sync.Mutex
 	var all, living []*job
 	hire := func() {
@@ -69,7 +69,7 @@ func TestWorkersAreKilled(t *testing.T) {
 			hire()
 		}
 	}()
-	err := control(t, d, conf, Crew{Want: workers, patience: patience})
+	err := control(t, d, conf, WorkerOptions{Want: workers, patience: patience})
 	close(over)
 	<-killing
 	if err != nil {
@@ -107,7 +107,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	if long() {
 		patience, first, second = 30*time.Second, 12, 30
 	}
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	r, over := between(t, d.Pass())
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience), submit(t, over, patience)}
 	conf, n := plan(hold(9, first), hold(6, second)), &notes{}
@@ -122,7 +122,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 			})
 		}
 	}
-	if err := control(t, d, conf, Crew{Want: 3, patience: patience}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 3, patience: patience}); err != nil {
 		t.Fatal(err)
 	}
 	<-mended
@@ -143,7 +143,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 	t.Parallel()
 	const patience = 3 * time.Second
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	r, over := between(t, d.Pass())
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, over, patience)}
 	conf, n := plan(hold(8, 8), hold(8, 3)), &notes{}
@@ -157,7 +157,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 			})
 		}
 	}
-	if err := control(t, d, conf, Crew{Want: 2, patience: patience}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 2, patience: patience}); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs {
@@ -182,12 +182,12 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 func TestClocksAreOff(t *testing.T) {
 	t.Parallel()
 	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
-	d := open(t, DoorOptions{clock: ahead})
+	d := open(t, ServerOptions{clock: ahead})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n := plan(hold(6, 2), hold(4, 2)), &notes{}
 	conf.Sink = n
 	begin, calm := ahead(), watchCalm(t)
-	if err := control(t, d, conf, Crew{Want: 2}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 2}); err != nil {
 		t.Fatal(err)
 	}
 	timely := calm()
@@ -223,12 +223,12 @@ func TestClocksAreOff(t *testing.T) {
 // never saw between.
 func TestAWorkerThatReportsTwice(t *testing.T) {
 	t.Parallel()
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	p := d.Pass()
 	conf, n := plan(hold(1, 1)), &notes{}
 	conf.Sink = n
 	ended := make(chan error, 1)
-	go func() { ended <- control(t, d, conf, Crew{Want: 1}) }()
+	go func() { ended <- control(t, d, conf, WorkerOptions{Want: 1}) }()
 	c := wire.NewClient(p.URLs, p.Token, p.Pin, time.Minute)
 	defer c.Close()
 	ask := func(path string, in, out any) {
@@ -253,7 +253,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	}
 	start := orders.Orders[0].Order.Step.Begin.Truncate(time.Second)
 	second := func(no int64) json.RawMessage {
-		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 1, Done: no}})
+		return raw(report{No: no, Interval: &measure.Interval{Start: start.Add(time.Duration(no) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 1, Sum: measure.Sum{Done: no}}})
 	}
 	var wg sync.WaitGroup
 	for _, batch := range [][]json.RawMessage{
@@ -273,7 +273,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 			t.Errorf("%s was taken: %v", bad, err)
 		}
 	}
-	last := told{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: "error", Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
+	last := told{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: measure.EventError, Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
 	ask(reportsPath, last, &taken{})
 	ask(reportsPath, last, &taken{})
 	ask(reportsPath, told{h.Session, []json.RawMessage{raw(report{No: 9, Done: true})}}, &taken{})
@@ -290,15 +290,15 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 // there, says so, and takes in who comes later at the next step.
 func TestFewerWorkersThanWanted(t *testing.T) {
 	t.Parallel()
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n := plan(hold(6, 2), hold(6, 2)), &notes{}
 	conf.Sink = n
-	conf.Pilot = &afterAll{Pilot: engine.Alone(conf.Plan), ready: func() bool { return n.told("worker", "worker 3 came in") }}
+	conf.Steps = &afterAll{StepSource: engine.FixedSteps(conf.Plan), ready: func() bool { return n.told("worker", "worker 3 came in") }}
 	var late sync.Once
 	n.seen = func(*measure.Interval) { late.Do(func() { jobs = append(jobs, submit(t, d.Pass(), patience)) }) }
 	absent := func() []string { return []string{"job 7.2 is held: Disk quota exceeded"} }
-	if err := control(t, d, conf, Crew{Want: 3, Wait: 3 * time.Second, Absent: absent}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 3, Wait: 3 * time.Second, Absent: absent}); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs {
@@ -316,7 +316,7 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 
 // afterAll names the steps after the first when something has come true.
 type afterAll struct {
-	engine.Pilot
+	engine.StepSource
 	ready func() bool
 	asked int
 }
@@ -329,18 +329,18 @@ func (p *afterAll) Next(ctx context.Context) (scenario.Step, error) {
 			return scenario.Step{}, ctx.Err()
 		}
 	}
-	return p.Pilot.Next(ctx)
+	return p.StepSource.Next(ctx)
 }
 
 // Stop rules are those of all workers together.
 func TestTheRunStopsForAll(t *testing.T) {
 	t.Parallel()
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n := plan(hold(6, 600)), &notes{}
 	conf.Sink = n
 	conf.Plan.Stop = scenario.Stop{Count: 500}
-	if err := control(t, d, conf, Crew{Want: 3}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 3}); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs {
@@ -353,7 +353,7 @@ func TestTheRunStopsForAll(t *testing.T) {
 
 // Numbers of clients are never given twice.
 func TestNumbersOfClients(t *testing.T) {
-	k := newController(engine.Config{Plan: &scenario.Plan{First: 100}}, Crew{}, time.Now)
+	k := newController(engine.Config{Plan: &scenario.Plan{First: 100}}, WorkerOptions{}, time.Now)
 	seen := map[int]bool{}
 	a, b, c := &remote{}, &remote{}, &remote{}
 	for _, ask := range []struct {

@@ -21,7 +21,7 @@ func errGone() error {
 const early = 5 * time.Second
 
 // hello takes in a worker.
-func (d *Door) hello(ctx context.Context, h *hello) (*welcome, error) {
+func (d *Server) hello(ctx context.Context, h *hello) (*welcome, error) {
 	select {
 	case <-d.begun:
 	case <-ctx.Done():
@@ -44,7 +44,7 @@ func (d *Door) hello(ctx context.Context, h *hello) (*welcome, error) {
 
 // sessionOf returns the session of who says hello, and whether the controller
 // does not know that it is there.
-func (d *Door) sessionOf(h *hello) (s *session, comes bool, err error) {
+func (d *Server) sessionOf(h *hello) (s *session, comes bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s, known := d.run.sessions[h.Session]
@@ -89,7 +89,7 @@ func (k *controller) greet(w *remote) error {
 		from += ", job " + w.about.Job
 	}
 	return k.Sink.Event(measure.Event{
-		Time: k.clock().UTC(), Kind: "worker", Step: k.number,
+		Time: k.clock().UTC(), Kind: measure.EventWorker, Step: k.number,
 		Text: fmt.Sprintf("worker %s came in from %s; its clock is %s ours, give or take %v", w.name, from, apart(w.about.Offset), w.about.Doubt.Round(time.Microsecond)),
 		Worker: &measure.Worker{Name: w.name, State: measure.Came, Host: w.about.Host, Job: w.about.Job, Clients: w.room,
 			Offset: -w.about.Offset.Seconds(), Doubt: w.about.Doubt.Seconds()},

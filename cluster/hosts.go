@@ -89,7 +89,7 @@ func (g *guard) stop() error {
 }
 
 // Pids returns the processes of the workers that are on this machine.
-func (d *Door) Pids() []int {
+func (d *Server) Pids() []int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.run == nil {

@@ -50,7 +50,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 	t.Parallel()
 	const patience = 3 * time.Second
 	ahead := func() time.Time { return time.Now().Add(90 * time.Second) }
-	d := open(t, DoorOptions{clock: ahead})
+	d := open(t, ServerOptions{clock: ahead})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n, l := plan(hold(4, 12)), &notes{}, &looks{}
 	conf.Sink = n
@@ -61,7 +61,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 			kill.Do(func() { go jobs[0].kill() }) // the watcher is one of the two
 		}
 	}
-	if err := control(t, d, conf, Crew{Want: 2, patience: patience, Samples: l, away: true}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 2, patience: patience, Samples: l, away: true}); err != nil {
 		t.Fatal(err)
 	}
 	host, _ := os.Hostname()
@@ -108,7 +108,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	t.Parallel()
 	const patience = 3 * time.Second
 	dir := t.TempDir()
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n, l := plan(hold(20, 2), hold(20, 3)), &notes{}, &ledgers{made: map[string]int{}}
 	conf.Sink = n
@@ -126,7 +126,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 	var kill sync.Once
 	n.seen = func(*measure.Interval) { kill.Do(jobs[0].kill) }
 	calm := watchCalm(t)
-	if err := control(t, d, conf, Crew{Want: 2, Manifest: l, patience: patience}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 2, Manifest: l, patience: patience}); err != nil {
 		t.Fatal(err)
 	}
 	timely := calm()

@@ -91,7 +91,7 @@ func (k *controller) nextJobs(ctx context.Context) error {
 		if err := k.resume(false); err != nil {
 			return err
 		}
-		k.answers = engine.Ask(ctx, k.Pilot)
+		k.answers = engine.Ask(ctx, k.Steps)
 		return nil
 	}
 	for _, w := range k.present() {
@@ -179,7 +179,7 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 	}
 	k.number = step.Number
 	err := k.Sink.Event(measure.Event{
-		Time: k.clock().UTC(), Kind: "step", Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
+		Time: k.clock().UTC(), Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
 		Clients: step.Clients, Hold: time.Duration(step.Hold).Seconds(),
 	})
 	if k.crew.Call != nil {
@@ -201,7 +201,7 @@ func (k *controller) overJobs() error {
 		if why := k.absent(); why != nil {
 			text += ": " + inLine(why)
 		}
-		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text, Missing: j.Clients - j.begun}))
+		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWarning, Step: k.number, Text: text, Missing: j.Clients - j.begun}))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/trust"
 	"weir/internal/wire"
 	"weir/storage"
 )
@@ -153,7 +154,7 @@ func (m *member) comeIn(ctx context.Context) error {
 // refused makes a sentence of what the controller says against us.
 func refused(err error) error {
 	switch {
-	case errors.Is(err, wire.ErrPin):
+	case errors.Is(err, trust.ErrPin):
 		return fmt.Errorf("worker: this is not the controller that the pass is for: %w", err)
 	case wire.Status(err) == http.StatusUnauthorized:
 		return fmt.Errorf("worker: the controller does not know this pass, which is of another run: %w", err)

@@ -18,7 +18,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	s := newSum(n)
 	a, b := newSession(0), newSession(0)
 	second := func(at int64, done int64, step int) *measure.Interval {
-		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Hold, Clients: 2, Done: done}
+		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Hold, Clients: 2, Sum: measure.Sum{Done: done}}
 	}
 	tell := func(by line, v *measure.Interval, want fate) {
 		t.Helper()
@@ -55,11 +55,11 @@ func TestAReportThatComesTooLate(t *testing.T) {
 // It is told, once for each worker.
 func TestALateWorkerIsTold(t *testing.T) {
 	n := &notes{}
-	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, Crew{}, time.Now)
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
 	w := &remote{line: newSession(0), name: "7", there: true, held: true}
 	k.sum.mark = 100
 	for range 3 {
-		if err := k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Done: 1}, 1); err != nil {
+		if err := k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Sum: measure.Sum{Done: 1}}, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,8 +77,8 @@ func (s *samples) Sample(v *monitor.Sample) error { *s = append(*s, v.Time); ret
 func TestSamplesAreWrittenOnce(t *testing.T) {
 	var got samples
 	at := time.Unix(1000, 0)
-	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, Crew{Samples: &got}, time.Now)
-	past := &Past{
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{Samples: &got}, time.Now)
+	past := &ResumeState{
 		Intervals: func(func(*measure.Interval, error) bool) {}, Events: func(func(*measure.Event, error) bool) {},
 		Samples: func(yield func(*monitor.Sample, error) bool) {
 			_ = yield(&monitor.Sample{Host: "a", Time: at}, nil) && yield(&monitor.Sample{Host: "b", Time: at.Add(time.Second)}, nil)
@@ -99,14 +99,14 @@ func TestSamplesAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// Workers of a run that goes on at another door have names of their own.
+// Workers of a run that goes on at another server have names of their own.
 func TestNamesAreGivenOnce(t *testing.T) {
 	t.Parallel()
-	d := open(t, DoorOptions{State: filepath.Join(t.TempDir(), "state"), Came: 5})
+	d := open(t, ServerOptions{State: filepath.Join(t.TempDir(), "state"), Came: 5})
 	worker := enter(t, d.Pass(), JoinOptions{})
 	conf, n := plan(hold(1, 1)), &notes{}
 	conf.Sink = n
-	if err := control(t, d, conf, Crew{Want: 1}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-worker; err != nil || !n.told("worker", "worker 6 came in") {

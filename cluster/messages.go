@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Questions of workers to a Door, and its answers. All are sent by POST but for
+// Questions of workers to a Server, and its answers. All are sent by POST but for
 // begin, which is the same for all and may be large.
 const (
 	clockPath    = "/clock"

@@ -41,7 +41,7 @@ func ReadPass(path string) (p Pass, err error) {
 	if err != nil {
 		return p, fmt.Errorf("pass: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read from
+	defer f.Close()
 	if err := json.NewDecoder(io.LimitReader(f, longestPass)).Decode(&p); err != nil {
 		return p, fmt.Errorf("pass: %s: %w", filepath.Base(path), err)
 	}

@@ -13,14 +13,14 @@ import (
 // ramp, hold and drain follow from what the pool lets run.
 func TestClientsAreJobs(t *testing.T) {
 	t.Parallel()
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	slots := make(chan struct{}, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	conf, n := plan(hold(10, 7), hold(4, 4)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	err := control(t, d, conf, Crew{JobPerClient: true, patience: 6 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
+	err := control(t, d, conf, WorkerOptions{JobPerClient: true, patience: 6 * time.Second, Call: func(_ context.Context, s scenario.Step) error {
 		go func() {
 			for range s.Clients {
 				select {

@@ -194,7 +194,7 @@ func (n *notes) done() (sum int64) {
 // much as four that are driven over pipes.
 func TestFourProcessesOverTheNetwork(t *testing.T) {
 	t.Parallel()
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	var jobs []*job
 	for range 4 {
 		jobs = append(jobs, submit(t, d.Pass(), patience))
@@ -202,7 +202,7 @@ func TestFourProcessesOverTheNetwork(t *testing.T) {
 	conf, n := plan(hold(40, 2), hold(12, 1)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	if err := control(t, d, conf, Crew{Want: 4}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: 4}); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs {

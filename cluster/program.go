@@ -22,7 +22,7 @@ type jobService struct {
 }
 
 // withFiles returns own with the help of the driver of t's scheme, if there is one.
-func withFiles(own storage.Service, driver string, t storage.Target, drivers []storage.Driver) storage.Service {
+func withFiles(own storage.Service, driver storage.DriverName, t storage.Target, drivers []storage.Driver) storage.Service {
 	i := slices.IndexFunc(drivers, func(d storage.Driver) bool {
 		return d.Name != driver && slices.Contains(d.Schemes, t.URL.Scheme)
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"weir/measure"
 )
 
 // A relay passes connections on to a server. While it is cut nothing passes, in
@@ -22,7 +24,7 @@ type relay struct {
 	wg   sync.WaitGroup
 }
 
-// between returns a relay to the door whose pass p is, and the pass by which it is
+// between returns a relay to the server whose pass p is, and the pass by which it is
 // reached over that.
 func between(t *testing.T, p Pass) (*relay, Pass) {
 	t.Helper()
@@ -107,7 +109,7 @@ func (g gated) Write(b []byte) (int, error) {
 	return g.w.Write(b)
 }
 
-func (n *notes) count(kind, text string) (many int) {
+func (n *notes) count(kind measure.EventKind, text string) (many int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, e := range n.events {

@@ -53,7 +53,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	conf, n := plan(), &notes{}
 	conf.Plan.Find = &scenario.Find{Max: 7}
 	pilot := &reader{notes: n, steps: []scenario.Step{one, two}, think: 1200 * time.Millisecond}
-	conf.Sink, conf.Pilot = n, pilot
+	conf.Sink, conf.Steps = n, pilot
 	calm := watchCalm(t)
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	conf.Finish = finish
 	pilot := &reader{notes: n, steps: []scenario.Step{one, one}, think: 0}
 	conf.Sink = n
-	conf.Pilot = &closing{reader: pilot, finish: finish}
+	conf.Steps = &closing{reader: pilot, finish: finish}
 	if err := Control(t.Context(), conf, peers(workers), ""); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ const coolEnv = "WEIR_TEST_COOL"
 func beController(dir string) error {
 	conf := longPlan()
 	run := filepath.Join(dir, "run")
-	crew := Crew{Want: 3, Wait: time.Minute, patience: patient}
+	crew := WorkerOptions{Want: 3, Wait: time.Minute, patience: patient}
 	if cool, err := time.ParseDuration(os.Getenv(coolEnv)); err == nil {
 		for i := range conf.Plan.Steps {
 			conf.Plan.Steps[i].Cool = unit.Duration(cool)
@@ -54,11 +54,11 @@ func beController(dir string) error {
 		return err
 	}
 	conf.Sink = out
-	d, err := OpenDoor(DoorOptions{Address: "127.0.0.1", State: filepath.Join(dir, "state")})
+	d, err := NewServer(ServerOptions{Address: "127.0.0.1", State: filepath.Join(dir, "state")})
 	if err != nil {
 		return err
 	}
-	if pass := filepath.Join(dir, "pass"); crew.Past == nil {
+	if pass := filepath.Join(dir, "pass"); crew.ResumeState == nil {
 		if err := errors.Join(d.Pass().Write(pass+".new"), os.Rename(pass+".new", pass)); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func beController(dir string) error {
 }
 
 // goOn steers a run to where it was, as weir run --resume does.
-func goOn(conf *engine.Config, crew *Crew, old *results.Run) error {
+func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 	p, err := old.Progress()
 	if err != nil {
 		return err
@@ -80,8 +80,8 @@ func goOn(conf *engine.Config, crew *Crew, old *results.Run) error {
 	for i := range left {
 		left[i].Number = p.Last + 1 + i
 	}
-	conf.Pilot = engine.Alone(&scenario.Plan{Steps: left})
-	crew.Past = &Past{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
+	conf.Steps = engine.FixedSteps(&scenario.Plan{Steps: left})
+	crew.ResumeState = &ResumeState{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
 	return nil
 }
 
@@ -190,7 +190,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 // What a worker says that ends before it was given a step is of no step.
 func TestIntervalsOfNoStep(t *testing.T) {
 	n := &notes{}
-	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, Crew{}, time.Now)
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
 	s := newSession(0)
 	w := &remote{line: s, there: true}
 	s.taken, s.open[1] = 1, struct{}{}
@@ -205,8 +205,8 @@ func TestIntervalsOfNoStep(t *testing.T) {
 // A worker that comes back keeps seconds of the step that it held, and may be
 // given the next one before it has told of them: others do not get ahead of it.
 func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
-	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, Crew{Past: &Past{Broken: 1}}, time.Now)
-	k.past = k.crew.Past
+	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{ResumeState: &ResumeState{Broken: 1}}, time.Now)
+	k.past = k.crew.ResumeState
 	old, fresh := &remote{line: newSession(0), there: true, absent: true, in: true, held: true}, &remote{line: newSession(0), there: true}
 	if err := k.back(old, &hello{Step: 1, Ready: true}); err != nil {
 		t.Fatal(err)

@@ -27,14 +27,14 @@ func beCrowd(path string, n int) error {
 	if err != nil {
 		return err
 	}
-	return Pretense{Workers: n}.Run(context.Background(), p)
+	return FakeWorkers{Workers: n}.Run(context.Background(), p)
 }
 
 // A step change reaches all workers before the step begins, or nearly so.
 func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	t.Parallel()
 	const workers = 100
-	d := open(t, DoorOptions{})
+	d := open(t, ServerOptions{})
 	var mu sync.Mutex
 	first, last, got := map[int]time.Time{}, map[int]time.Time{}, map[int]int{}
 	want := int64(0) // operations: a hundred of each worker on each server in each second that it has a part of
@@ -54,7 +54,7 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 			t.Errorf("step %d came %v after its begin", s.Number, late)
 		}
 	}
-	crowds := []Pretense{
+	crowds := []FakeWorkers{
 		{Workers: workers / 2, Got: func(s scenario.Step, at time.Time) { seen(1, s, at) }},
 		{Workers: workers / 2, Got: func(s scenario.Step, at time.Time) { seen(2, s, at) }, Once: true, Machines: true, Servers: 2},
 	}
@@ -65,7 +65,7 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	conf, n := plan(hold(500, 2), hold(100, 2)), &notes{}
 	conf.Sink = n
 	calm := watchCalm(t)
-	if err := control(t, d, conf, Crew{Want: workers}); err != nil {
+	if err := control(t, d, conf, WorkerOptions{Want: workers}); err != nil {
 		t.Fatal(err)
 	}
 	timely := calm()
@@ -172,7 +172,7 @@ func beScale(dir string) error {
 	if err != nil {
 		return err
 	}
-	d, err := OpenDoor(DoorOptions{Address: "127.0.0.1", State: filepath.Join(dir, "state")})
+	d, err := NewServer(ServerOptions{Address: "127.0.0.1", State: filepath.Join(dir, "state")})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func beScale(dir string) error {
 	if err := d.Pass().Write(filepath.Join(dir, "pass")); err != nil {
 		return err
 	}
-	if err := errors.Join(d.Control(context.Background(), conf, Crew{Want: want, Wait: time.Minute}), d.Close()); err != nil {
+	if err := errors.Join(d.Control(context.Background(), conf, WorkerOptions{Want: want, Wait: time.Minute}), d.Close()); err != nil {
 		return err
 	}
 	c.Seconds = time.Since(begun).Seconds()
@@ -202,7 +202,7 @@ type watching struct {
 }
 
 func (w watching) Event(e measure.Event) error {
-	if e.Kind == "step" && e.Step == 1 {
+	if e.Kind == measure.EventStep && e.Step == 1 {
 		w.begun()
 	}
 	return w.Writer.Event(e)

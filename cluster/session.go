@@ -9,7 +9,7 @@ import (
 	"weir/internal/wire"
 )
 
-// A session is a worker that has come in over the network, as its Door sees it.
+// A session is a worker that has come in over the network, as its Server sees it.
 type session struct {
 	worker *remote
 	turn   sync.Mutex // held while reports are handed on: they stay in order

@@ -52,7 +52,7 @@ func (k *controller) next(ctx context.Context) error {
 			return err
 		}
 	}
-	k.answers = engine.Ask(ctx, k.Pilot)
+	k.answers = engine.Ask(ctx, k.Steps)
 	return nil
 }
 
@@ -176,14 +176,14 @@ func (k *controller) allot(w *remote, n int) []span {
 
 // announce tells of a step that begins.
 func (k *controller) announce(step scenario.Step, workers int) error {
-	where := fmt.Sprintf("in %d processes", workers)
+	where, processes := fmt.Sprintf("in %d processes", workers), workers
 	if !k.crew.closed {
-		where = "on " + say.Plural(workers, "worker")
+		where, processes = "on "+say.Plural(workers, "worker"), 0
 	}
 	return k.Sink.Event(measure.Event{
-		Time: k.clock().UTC(), Kind: "step", Step: step.Number,
+		Time: k.clock().UTC(), Kind: measure.EventStep, Step: step.Number,
 		Text:    fmt.Sprintf("step %d: %d clients %s", step.Number, step.Clients, where),
-		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(),
+		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(), Processes: processes,
 	})
 }
 
@@ -207,5 +207,5 @@ func (k *controller) fewer(step scenario.Step, clients, workers int, first bool)
 }
 
 func (k *controller) warn(text string) error {
-	return k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: "warning", Step: k.number, Text: text})
+	return k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWarning, Step: k.number, Text: text})
 }

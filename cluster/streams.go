@@ -26,11 +26,11 @@ type Peer struct {
 
 // Control drives the run c with workers, each with its share of the plan, and
 // returns when all have ended. manifest is the run directory whose manifest the
-// workers write, "" for none. Of c it uses Plan, Files, Folder, Scratch, Pilot,
+// workers write, "" for none. Of c it uses Plan, Files, Folder, Scratch, Steps,
 // Sink and Finish. A worker that is lost is an event, and the run goes on with
 // the others as long as there are any.
 func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
-	k := newController(c, Crew{Want: len(peers), closed: true}, time.Now)
+	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
 		w := &remote{line: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
 		if n := len(c.Plan.Links); n > 0 {

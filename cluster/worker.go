@@ -14,6 +14,7 @@ import (
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
+	"weir/workload"
 )
 
 // Manifests opens the manifest of a run directory for a worker.
@@ -72,8 +73,8 @@ func newWorker(send func(report) error) *worker {
 }
 
 var (
-	_ engine.Gatherer = (*worker)(nil)
-	_ measure.Sink    = (*worker)(nil)
+	_ engine.StepBarrier = (*worker)(nil)
+	_ measure.Sink       = (*worker)(nil)
 )
 
 func (w *worker) say(r report) error {
@@ -87,13 +88,13 @@ func (w *worker) Interval(v *measure.Interval) error { return w.say(report{Inter
 
 // Event implements measure.Sink. Steps are announced by the controller.
 func (w *worker) Event(e measure.Event) error {
-	if e.Kind == "step" {
+	if e.Kind == measure.EventStep {
 		return nil
 	}
 	return w.say(report{Event: &e})
 }
 
-// Next implements engine.Pilot.
+// Next implements engine.StepSource.
 func (w *worker) Next(ctx context.Context) (scenario.Step, error) {
 	w.mu.Lock()
 	w.asks = true
@@ -132,7 +133,7 @@ func (w *worker) number(i int) int {
 	return -1 // there is no such client
 }
 
-// Gone implements engine.Gatherer. If nobody can be told any more, the run is
+// Gone implements engine.StepBarrier. If nobody can be told any more, the run is
 // about to be broken off.
 func (w *worker) Gone(step int) <-chan struct{} {
 	over := make(chan struct{})
@@ -203,7 +204,7 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 	defer func() { _ = service.Close() }() // its clients are gone, nothing is left to be lost
 	c := engine.Config{
 		Clock: w.own.Clock, Manifest: w.own.Manifest, Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder, Scratch: b.Scratch,
-		Pilot: w, Sink: w, Finish: w.finish, Number: w.number, Homes: b.Homes,
+		Steps: w, Sink: w, Finish: w.finish, Number: w.number, Homes: b.Homes,
 	}
 	if b.Manifest != "" {
 		m, closer, err := open(b.Manifest)
@@ -230,9 +231,9 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	if i < 0 {
 		return nil, fmt.Errorf("no driver %q in this program", p.Driver)
 	}
-	var doors []storage.Door
+	var endpoints []storage.Endpoint
 	for _, target := range p.Doors() {
-		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == "shared", Reach: reach}
+		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == workload.SharedSession, Reach: reach}
 		if t.URL, err = url.Parse(target); err != nil {
 			err = fmt.Errorf("target: %w", err)
 			break
@@ -241,16 +242,16 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 		if s, err = opened(ctx, p, drivers[i], t, drivers); err != nil {
 			break
 		}
-		doors = append(doors, storage.Door{Name: t.URL.Host, Service: s})
+		endpoints = append(endpoints, storage.Endpoint{Name: t.URL.Host, Service: s})
 	}
 	switch {
 	case err != nil:
-		_ = storage.Doors(doors).Close() // nothing was done with them
+		_ = storage.MultiEndpoint(endpoints).Close() // nothing was done with them
 		return nil, err
-	case len(doors) == 1:
-		return doors[0].Service, nil
+	case len(endpoints) == 1:
+		return endpoints[0].Service, nil
 	}
-	return storage.Doors(doors), nil
+	return storage.MultiEndpoint(endpoints), nil
 }
 
 // opened opens t with the driver d.
@@ -262,7 +263,7 @@ func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.T
 		}
 	}
 	s, err := d.Open(ctx, there)
-	if err == nil && p.Work.Kind == "command-job" {
+	if err == nil && p.Work.Kind == workload.CommandJobWork {
 		s = withFiles(s, d.Name, t, drivers)
 	}
 	return s, err

@@ -65,7 +65,7 @@ func TestBurningIsBrokenOff(t *testing.T) {
 	for _, v := range n.intervals {
 		all.Add(v)
 	}
-	if all.Started != 9 || all.Ended+all.Broken+all.Crashed != 0 || all.Compute <= 0 {
-		t.Errorf("%d begun, %d done, %d failed, %d crashed, %v s computed", all.Started, all.Ended, all.Broken, all.Crashed, all.Compute)
+	if all.Started != 9 || all.Ended+all.JobsFailed+all.Crashed != 0 || all.Compute <= 0 {
+		t.Errorf("%d begun, %d done, %d failed, %d crashed, %v s computed", all.Started, all.Ended, all.JobsFailed, all.Crashed, all.Compute)
 	}
 }

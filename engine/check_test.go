@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"weir/internal/content"
 	"weir/storage"
 	"weir/workload"
 )
@@ -53,7 +54,7 @@ func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := n.held(1)
-			asked, summed := float64(v.Unproven+v.Verified+v.Failed[storage.Checksummed])/float64(v.Done+v.Failed[storage.Checksummed]), s.summed.Load()
+			asked, summed := float64(v.Unverifiable+v.Verified+v.Failed[storage.Checksummed])/float64(v.Done+v.Failed[storage.Checksummed]), s.summed.Load()
 			switch {
 			case asked < .45 || asked > .55:
 				t.Errorf("made %v: %.2f of the operations were to be checked, want half of them", made, asked)
@@ -91,15 +92,24 @@ func (c *mixedUpClient) Do(ctx context.Context, op *storage.Op, p storage.Progre
 
 // A payload is wrong only if the service says so on a fresh connection.
 func TestWrongChecksumIsAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		work := workload.Work{Kind: "read", Session: "kept", Verify: .2, Sum: "adler32"}
-		conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 10))
-		conf.Service = mixedUp{conf.Service}
-		if err := Run(t.Context(), conf); err != nil {
-			t.Fatal(err)
-		}
-		if v := n.held(1); v.Failed[storage.Checksummed] > 0 || v.Verified < 10 {
-			t.Errorf("%d payloads are called wrong, %d right", v.Failed[storage.Checksummed], v.Verified)
-		}
-	})
+	for _, kind := range []string{"read", "checksum"} {
+		synctest.Test(t, func(t *testing.T) {
+			work := workload.Work{Kind: "mix", Mix: map[string]float64{kind: 1}, Session: "kept", Verify: .2, Sum: "adler32"}
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 10))
+			conf.Service = mixedUp{conf.Service}
+			for i := range conf.Files {
+				conf.Files[i].Made, conf.Files[i].Seed = kind == "checksum", content.Seed(1, conf.Files[i].Path)
+			}
+			if err := Run(t.Context(), conf); err != nil {
+				t.Fatal(err)
+			}
+			v := n.held(1)
+			if v.Failed[storage.Checksummed] > 0 || kind == "read" && v.Verified < 10 {
+				t.Errorf("%s: %d payloads are called wrong, %d right", kind, v.Failed[storage.Checksummed], v.Verified)
+			}
+			if asked := v.Failed[storage.Other] > 10; asked != (kind == "checksum") {
+				t.Errorf("%s: %d answers are called mixed up", kind, v.Failed[storage.Other])
+			}
+		})
+	}
 }

@@ -69,8 +69,8 @@ func (c *client) Wake() {
 	}
 }
 
-// life is what all clients of a run live by.
-type life struct {
+// A clientRunner runs the operations of clients. All clients of a run share it.
+type clientRunner struct {
 	*run
 	seed  uint64
 	fresh bool                 // a session lasts one task
@@ -81,8 +81,8 @@ type life struct {
 	due   <-chan time.Duration // open model: planned starts
 }
 
-// start is one client's whole life.
-func (l *life) start(c *client) {
+// start runs a client from its first operation to its last.
+func (l *clientRunner) start(c *client) {
 	if err := l.born(c); err != nil {
 		l.rec.Meter().Fail(l.idle, err)
 		return
@@ -96,7 +96,7 @@ func (l *life) start(c *client) {
 	c.session = nil
 }
 
-func (l *life) born(c *client) error {
+func (l *clientRunner) born(c *client) error {
 	c.meter = l.rec.Meter()
 	number := l.Number(c.number)
 	c.session = storage.ClientOf(l.Service, number)
@@ -115,7 +115,7 @@ func (l *life) born(c *client) error {
 
 // loop is the closed model: task, pause, task, until told to leave, or until
 // all of its tasks are done.
-func (l *life) loop(c *client) {
+func (l *clientRunner) loop(c *client) {
 	for !c.leaving.Load() {
 		c.work.Next(c.rand, &c.task)
 		if !l.do(c, -1) {
@@ -136,7 +136,7 @@ func (l *life) loop(c *client) {
 }
 
 // sleep waits for d, or until c is to leave, and counts how late c woke.
-func (l *life) sleep(c *client, d time.Duration) {
+func (l *clientRunner) sleep(c *client, d time.Duration) {
 	if d <= 0 || c.leaving.Load() {
 		return
 	}
@@ -149,7 +149,7 @@ func (l *life) sleep(c *client, d time.Duration) {
 }
 
 // serve is the open model: a task for each arrival.
-func (l *life) serve(c *client) {
+func (l *clientRunner) serve(c *client) {
 	for planned := range l.due {
 		l.rec.Active(1)
 		c.work.Next(c.rand, &c.task)
@@ -166,7 +166,7 @@ func (l *life) serve(c *client) {
 // do runs the task; planned is the reading of the clock at which
 // the task should have begun, negative for now. It returns false if the run
 // was broken off.
-func (l *life) do(c *client, planned time.Duration) bool {
+func (l *clientRunner) do(c *client, planned time.Duration) bool {
 	var class storage.Class
 	if l.jobs {
 		class = l.job(c, planned)
@@ -177,7 +177,9 @@ func (l *life) do(c *client, planned time.Duration) bool {
 		return false
 	}
 	if l.fresh {
+		ended := l.rec.Now()
 		_ = c.session.Close() // a broken session is already counted by its operation
+		c.meter.Closed(c.task.Ops[0].Kind, l.rec.Now()-ended)
 	}
 	if c.task.Failed = class != storage.None; c.task.Failed {
 		c.failed++
@@ -189,7 +191,7 @@ func (l *life) do(c *client, planned time.Duration) bool {
 
 // operations runs the task's operations one after the other, up to the first
 // that fails, and returns the class of the last.
-func (l *life) operations(c *client, planned time.Duration) storage.Class {
+func (l *clientRunner) operations(c *client, planned time.Duration) storage.Class {
 	for i := range c.task.Ops {
 		if class := l.operation(c, &c.task.Ops[i], planned); class != storage.None {
 			return class
@@ -200,7 +202,7 @@ func (l *life) operations(c *client, planned time.Duration) storage.Class {
 }
 
 // operation runs one operation, again if it failed and the plan allows it.
-func (l *life) operation(c *client, op *storage.Op, planned time.Duration) storage.Class {
+func (l *clientRunner) operation(c *client, op *storage.Op, planned time.Duration) storage.Class {
 	for try := 0; ; try++ {
 		err := l.remember(op) // before the clock of the operation starts: a manifest may be far away
 		now := l.rec.Now()
@@ -226,7 +228,7 @@ func (l *life) operation(c *client, op *storage.Op, planned time.Duration) stora
 // remember writes down what op is about to create.
 //
 //go:noinline
-func (l *life) remember(op *storage.Op) error {
+func (l *clientRunner) remember(op *storage.Op) error {
 	switch {
 	case l.Manifest == nil:
 		return nil
@@ -243,7 +245,7 @@ func (l *life) remember(op *storage.Op) error {
 // forget crosses out what op has made go away.
 //
 //go:noinline
-func (l *life) forget(op *storage.Op) error {
+func (l *clientRunner) forget(op *storage.Op) error {
 	switch {
 	case l.Manifest == nil:
 		return nil
@@ -257,8 +259,8 @@ func (l *life) forget(op *storage.Op) error {
 
 // entry is how the manifest writes what clients remove or move: folders, which
 // end in a slash, are all that kind metadata makes.
-func (l *life) entry(path string) string {
-	if l.Plan.Work.Kind == "metadata" {
+func (l *clientRunner) entry(path string) string {
+	if l.Plan.Work.Kind == workload.MetadataWork {
 		return path + "/"
 	}
 	return path
@@ -274,7 +276,7 @@ func again(class storage.Class) bool {
 // us who broke the operation off.
 //
 //go:noinline
-func (l *life) brokenOff(err error) error {
+func (l *clientRunner) brokenOff(err error) error {
 	if l.soft.Err() != nil && !errors.Is(err, context.Canceled) {
 		return errors.Join(err, context.Canceled)
 	}
@@ -283,7 +285,7 @@ func (l *life) brokenOff(err error) error {
 
 // attempt fills in res, which is not returned: copies of it would make the
 // stack of each client larger than it needs to be.
-func (l *life) attempt(c *client, op *storage.Op, res *storage.Result) error {
+func (l *clientRunner) attempt(c *client, op *storage.Op, res *storage.Result) error {
 	if c.task.Verify && l.unknowable(c, op) {
 		op.Sum = ""
 	}

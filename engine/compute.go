@@ -18,16 +18,16 @@ const longestPart = 200 * time.Millisecond
 // A computer is what a client's jobs compute on. It has a meter and an alarm of
 // its own, so that a job can compute while its client reads.
 type computer struct {
-	life  *life
-	meter *measure.Meter
-	wake  chan struct{} // holds at most one token; see Sleeper
-	spent uint64        // what burning has come to, so that it is for something
+	runner *clientRunner
+	meter  *measure.Meter
+	wake   chan struct{} // holds at most one token; see Sleeper
+	spent  uint64        // what burning has come to, so that it is for something
 }
 
 // computer returns what c's jobs compute on.
-func (l *life) computer(c *client) *computer {
+func (l *clientRunner) computer(c *client) *computer {
 	if c.computer == nil {
-		c.computer = &computer{life: l, meter: l.rec.Meter(), wake: make(chan struct{}, 1)}
+		c.computer = &computer{runner: l, meter: l.rec.Meter(), wake: make(chan struct{}, 1)}
 	}
 	return c.computer
 }
@@ -45,7 +45,7 @@ func (k *computer) Wake() {
 func (k *computer) work(p workload.Piece) bool {
 	whole := true
 	if p.Compute > 0 {
-		if k.life.cores != nil {
+		if k.runner.cores != nil {
 			whole = k.burn(p.Compute)
 		} else {
 			whole = k.sleep(p.Compute)
@@ -76,7 +76,7 @@ func (k *computer) beside() (work func(workload.Piece) bool, finish func() bool)
 
 // sleep spends d without a processor, as one of many machines would.
 func (k *computer) sleep(d time.Duration) bool {
-	l := k.life
+	l := k.runner
 	begin, done := l.rec.Now(), time.Duration(0)
 	for done < d {
 		part := min(d-done, longestPart)
@@ -94,7 +94,7 @@ func (k *computer) sleep(d time.Duration) bool {
 // until waits for the given reading of the clock, or returns false as soon as
 // the run is broken off.
 func (k *computer) until(due time.Duration) bool {
-	l := k.life
+	l := k.runner
 	l.Pacer.Sleep(k, l.rec.Time(due))
 	for l.rec.Now() < due {
 		select {
@@ -109,7 +109,7 @@ func (k *computer) until(due time.Duration) bool {
 // burn keeps a core busy until it has had d of its time. Where more jobs burn
 // than there are cores, they take turns, and each takes longer.
 func (k *computer) burn(d time.Duration) bool {
-	l := k.life
+	l := k.runner
 	for done := time.Duration(0); done < d; {
 		if !l.cores.enter(l.soft) {
 			return false

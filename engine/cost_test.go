@@ -8,7 +8,7 @@ import (
 )
 
 // oneClient returns a client of a run that has not begun.
-func oneClient(t *testing.T, work workload.Work) (*life, *client) {
+func oneClient(t *testing.T, work workload.Work) (*clientRunner, *client) {
 	t.Helper()
 	conf, _ := closed(t, "simulated://x?servers=100&service=0ms&dist=constant&files=100x1MiB", work, scenario.Step{Clients: 1, Hold: seconds(1)})
 	for i := range conf.Files {
@@ -21,10 +21,10 @@ func oneClient(t *testing.T, work workload.Work) (*life, *client) {
 	}
 	t.Cleanup(func() { r.kill(); r.checker.close() })
 	c := newClient(0, 0, nil)
-	if err := r.life.born(c); err != nil {
+	if err := r.runner.born(c); err != nil {
 		t.Fatal(err)
 	}
-	return r.life, c
+	return r.runner, c
 }
 
 // A task without jobs allocates nothing because there are jobs, and a job's

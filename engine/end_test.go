@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,8 +80,8 @@ func TestQuestionsThatNobodyAnswersDoNotHoldUpTheEnd(t *testing.T) {
 		if len(n.events) > 2 {
 			t.Logf("%+v", n.events)
 		}
-		if sum.Done == 0 || sum.Verified != 0 || sum.Unproven != sum.Done {
-			t.Errorf("%d written, %d verified, %d unverifiable, want all of them unverifiable", sum.Done, sum.Verified, sum.Unproven)
+		if sum.Done == 0 || sum.Verified != 0 || sum.Unverifiable != sum.Done {
+			t.Errorf("%d written, %d verified, %d unverifiable, want all of them unverifiable", sum.Done, sum.Verified, sum.Unverifiable)
 		}
 	})
 }
@@ -114,10 +115,10 @@ func TestListingsThatDoNotEndAreRefused(t *testing.T) {
 // A folder whose name a manifest gives is removed only while it is empty.
 func TestRemoveLeavesFoldersWithFilesOfOthersAlone(t *testing.T) {
 	s := &shelf{entries: map[string][]storage.Entry{"mine": {{Name: "theirs", Size: 1}}}}
-	if err := remove(t.Context(), s, "mine", true); err == nil || !strings.Contains(err.Error(), "theirs") || len(s.removed) > 0 {
+	if err := new(cleaner).remove(t.Context(), s, "mine", true); err == nil || !strings.Contains(err.Error(), "theirs") || len(s.removed) > 0 {
 		t.Errorf("error %v, removed %v: want the folder left alone", err, s.removed)
 	}
-	if err := remove(t.Context(), s, "gone", true); err != nil || len(s.removed) > 0 {
+	if err := new(cleaner).remove(t.Context(), s, "gone", true); err != nil || len(s.removed) > 0 {
 		t.Errorf("error %v, removed %v: a folder that is gone is no error", err, s.removed)
 	}
 }
@@ -139,4 +140,33 @@ func (s *shelf) Do(_ context.Context, op *storage.Op, _ storage.Progress) (stora
 		return storage.Result{}, fs.ErrNotExist
 	}
 	return storage.Result{Entries: entries}, nil
+}
+
+// lingering is a service whose sessions take 5 ms to close.
+type lingering struct{ storage.Service }
+
+func (s lingering) Client() storage.Client { return lingeringClient{s.Service.Client()} }
+
+type lingeringClient struct{ storage.Client }
+
+func (c lingeringClient) Close() error {
+	time.Sleep(5 * time.Millisecond)
+	return c.Client.Close()
+}
+
+// The time that closing sessions takes is told: it is the clients' time, too.
+func TestClosingSessionsIsTold(t *testing.T) {
+	for session, want := range map[workload.Session]float64{workload.FreshSession: 4 * 10 * 5. / 15, workload.KeptSession: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			work := workload.Work{Kind: "read", Session: session}
+			conf, n := closed(t, "simulated://x?servers=9&service=10ms&dist=constant&files=100x1B", work, hold(4, 10))
+			conf.Service = lingering{conf.Service}
+			if err := Run(t.Context(), conf); err != nil {
+				t.Fatal(err)
+			}
+			if v := n.held(1); math.Abs(v.Closing-want) > .02*want {
+				t.Errorf("%s: %.2f s, want %.2f", session, v.Closing, want)
+			}
+		})
+	}
 }

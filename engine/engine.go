@@ -1,7 +1,7 @@
 // Package engine steps virtual clients up and down and keeps them busy with
 // tasks of a workload, while meters count.
 //
-// It runs alone or as one of many: which step comes next is asked of a Pilot,
+// It runs alone or as one of many: which step comes next is asked of a StepSource,
 // and what was seen goes to a measure.Sink, wherever these two may be.
 package engine
 
@@ -21,16 +21,16 @@ import (
 	"weir/workload"
 )
 
-// A Pilot says which step comes next. Next waits until the step shall begin;
+// A StepSource says which step comes next. Next waits until the step shall begin;
 // it returns io.EOF after the last one. After a step with a cool time it is
 // called in another goroutine than Run's, and its ctx ends with Config.Finish.
-type Pilot interface {
+type StepSource interface {
 	Next(ctx context.Context) (scenario.Step, error)
 }
 
-// A Gatherer is a Pilot of several engines, whose steps end together.
-type Gatherer interface {
-	Pilot
+// A StepBarrier is a StepSource of several engines, whose steps end together.
+type StepBarrier interface {
+	StepSource
 	// Gone tells that all clients of a step have done their tasks and left. It
 	// returns at once; what it returns is closed when the other engines' have, too.
 	Gone(step int) <-chan struct{}
@@ -51,7 +51,7 @@ type Config struct {
 	Folder   string          // below the target, for files that clients write
 	Manifest Manifest        // nil if the workload writes nothing
 	Scratch  string          // folder of this machine for the copies of staged jobs, as package scratch makes it
-	Pilot    Pilot           // nil: the plan's steps, one after the other
+	Steps    StepSource      // nil: the plan's steps, one after the other
 	Sink     measure.Sink
 	Pacer    Pacer                 // nil: the most exact one that this system has
 	Clock    func() time.Time      // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
@@ -89,8 +89,8 @@ func (c *Config) Ended(ctx context.Context, err error) measure.Ending {
 // everything that was measured in each case. All goroutines have ended when
 // Run returns; the service stays open.
 func Run(ctx context.Context, c Config) error {
-	if c.Pilot == nil {
-		c.Pilot = Alone(c.Plan)
+	if c.Steps == nil {
+		c.Steps = FixedSteps(c.Plan)
 	}
 	if c.Pacer == nil {
 		p, err := NewPacer()
@@ -106,7 +106,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if j := c.Plan.Work.Job; j != nil && j.Burn {
 		var back func()
-		r.life.cores, back = newCores()
+		r.runner.cores, back = newCores()
 		defer back()
 	}
 	err = r.steps(ctx)
@@ -116,13 +116,13 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(err, r.finish(ctx), r.Sink.Event(r.ending.Event(r.Clock(), r.step.Number)))
 }
 
-// Alone is the pilot of an engine that works by itself: the plan's steps, one
+// FixedSteps is the StepSource of an engine that works by itself: the steps of the plan, one
 // after the other.
-func Alone(p *scenario.Plan) Pilot { return &alone{steps: p.Steps} }
+func FixedSteps(p *scenario.Plan) StepSource { return &fixedSteps{steps: p.Steps} }
 
-type alone struct{ steps []scenario.Step }
+type fixedSteps struct{ steps []scenario.Step }
 
-func (a *alone) Next(ctx context.Context) (scenario.Step, error) {
+func (a *fixedSteps) Next(ctx context.Context) (scenario.Step, error) {
 	if len(a.steps) == 0 {
 		return scenario.Step{}, io.EOF
 	}
@@ -135,7 +135,7 @@ func (a *alone) Next(ctx context.Context) (scenario.Step, error) {
 type run struct {
 	Config
 	rec      *measure.Recorder
-	crowd    *crowd
+	pool     *clientPool
 	arrivals *arrivals // open model only
 	checker  *checker
 	stop     *Stopper
@@ -147,7 +147,7 @@ type run struct {
 	kill     context.CancelFunc
 	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
 	breakOff context.CancelFunc
-	life     *life
+	runner   *clientRunner
 
 	others   <-chan struct{} // closed when the step's clients have left everywhere; nil while there are some here
 	deserted bool            // it is closed
@@ -173,16 +173,16 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.soft, r.breakOff = context.WithCancel(r.hard)
 	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work.Sum)
 	kind := c.Plan.Work.Kind
-	life := &life{
-		run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == "fresh" || kind == "login",
+	runner := &clientRunner{
+		run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == workload.FreshSession || kind == "login",
 		jobs: kind == "job" || kind == "command-job",
 	}
-	if c.Plan.Model == "open" {
+	if c.Plan.Model == scenario.OpenModel {
 		r.arrivals = newArrivals(r.rec, c.Pacer, r.idle, c.Plan.Seed+uint64(c.Plan.First))
-		life.due = r.arrivals.due
+		runner.due = r.arrivals.due
 	}
-	r.life = life
-	r.crowd = newCrowd(life.start, r.rec, r.arrivals == nil)
+	r.runner = runner
+	r.pool = newClientPool(runner.start, r.rec, r.arrivals == nil)
 	return r, nil
 }
 
@@ -190,7 +190,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 func mainKind(w workload.Work) storage.Kind {
 	var k storage.Kind
 	switch {
-	case w.Kind == "command-job":
+	case w.Kind == workload.CommandJobWork:
 		return storage.Run
 	case k.UnmarshalText([]byte(w.Kind)) != nil:
 		return storage.Read // mix, metadata, job
@@ -202,7 +202,7 @@ func mainKind(w workload.Work) storage.Kind {
 var errFinished = errors.New("finished early")
 
 func (r *run) steps(ctx context.Context) error {
-	step, err := r.Pilot.Next(ctx)
+	step, err := r.Steps.Next(ctx)
 	r.rec.Cut(0, measure.Drain, r.idle) // how long the first step was waited for belongs to none
 	for ; err == nil; step, err = r.next(ctx) {
 		r.step = step
@@ -237,7 +237,7 @@ const crowded = 10_000
 
 func (r *run) oneStep(ctx context.Context) error {
 	err := r.Sink.Event(measure.Event{
-		Time: r.Clock().UTC(), Kind: "step", Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
+		Time: r.Clock().UTC(), Kind: measure.EventStep, Step: r.step.Number, Text: fmt.Sprintf("step %d: %s", r.step.Number, describe(r.step)),
 		Clients: r.step.Clients, Rate: float64(r.step.Rate), Hold: time.Duration(r.step.Hold).Seconds(),
 	})
 	if err != nil {
@@ -249,9 +249,9 @@ func (r *run) oneStep(ctx context.Context) error {
 	default:
 	}
 	if r.arrivals != nil {
-		r.arrivals.step(r.step, r.crowd)
+		r.arrivals.step(r.step, r.pool)
 	}
-	r.crowd.step(r.step.Jobs)
+	r.pool.step(r.step.Jobs)
 	r.others, r.deserted = nil, false
 	end := r.step.Begin
 	if end.IsZero() {
@@ -266,7 +266,7 @@ func (r *run) oneStep(ctx context.Context) error {
 		{measure.Hold, time.Duration(r.step.Hold)},
 	} {
 		end = end.Add(p.span)
-		if p.name == measure.Settle && p.span > 0 && r.crowd.size() >= crowded {
+		if p.name == measure.Settle && p.span > 0 && r.pool.size() >= crowded {
 			runtime.GC() // what lies in pools goes with the second
 			debug.FreeOSMemory()
 		}
@@ -292,7 +292,7 @@ func describe(s scenario.Step) string {
 
 // warn records a warning of the step that is held.
 func (r *run) warn(text string) error {
-	return r.Sink.Event(measure.Event{Time: r.Clock().UTC(), Kind: "warning", Step: r.step.Number, Text: text})
+	return r.Sink.Event(measure.Event{Time: r.Clock().UTC(), Kind: measure.EventWarning, Step: r.step.Number, Text: text})
 }
 
 // The questions for checksums that wait when the last client has gone home are

@@ -346,7 +346,7 @@ func TestClientsPauseAfterFailures(t *testing.T) {
 }
 
 func TestSessionsAreKeptOrFresh(t *testing.T) {
-	for session, want := range map[string]int64{"kept": 0, "fresh": 1} {
+	for session, want := range map[workload.Session]int64{workload.KeptSession: 0, workload.FreshSession: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			conf, n := closed(t, "simulated://x?servers=9&service=10ms&connect=5ms&files=100x1KiB", workload.Work{Kind: "read", Session: session}, hold(4, 30))
 			if err := Run(t.Context(), conf); err != nil {
@@ -407,7 +407,7 @@ func TestDrainIsBounded(t *testing.T) {
 		if gone := time.Since(begin); gone < time.Minute || gone > 62*time.Second {
 			t.Errorf("ended after %v, want 20 s + 10 s + 30 s of drain", gone)
 		}
-		if e := n.events[len(n.events)-2]; e.Kind != "warning" {
+		if e := n.events[len(n.events)-2]; e.Kind != measure.EventWarning {
 			t.Errorf("last event but one %+v, want a warning", e)
 		}
 		canceled := int64(0)

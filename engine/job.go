@@ -12,7 +12,7 @@ type reader func(op *storage.Op) storage.Class
 
 // job runs the task as one job from its first request to its last, or to the
 // one that ended it. planned is as in do. It returns the class of the job's end.
-func (l *life) job(c *client, planned time.Duration) storage.Class {
+func (l *clientRunner) job(c *client, planned time.Duration) storage.Class {
 	kind := c.task.Ops[0].Kind
 	begin := c.meter.JobBegin(kind)
 	if planned >= 0 {
@@ -34,7 +34,7 @@ func (l *life) job(c *client, planned time.Duration) storage.Class {
 }
 
 // direct is a job that asks the service for each of its pieces.
-func (l *life) direct(c *client, planned time.Duration) storage.Class {
+func (l *clientRunner) direct(c *client, planned time.Duration) storage.Class {
 	return l.events(c, func(op *storage.Op) storage.Class {
 		c.task.Verify = op.Sum != ""
 		class := l.operation(c, op, planned)
@@ -47,7 +47,7 @@ func (l *life) direct(c *client, planned time.Duration) storage.Class {
 // read-ahead, it computes on each piece while the next one is read. It returns
 // the class of the request that ended it, None after the last, or Canceled if
 // the run was broken off.
-func (l *life) events(c *client, read reader) storage.Class {
+func (l *clientRunner) events(c *client, read reader) storage.Class {
 	g, op, k := c.task.Job, &c.task.Ops[0], l.computer(c)
 	work, finish := k.work, func() bool { return true }
 	if g.Job().Ahead > 0 {

@@ -34,7 +34,7 @@ type act struct {
 func (d *director) Interval(v *measure.Interval) error {
 	d.all.Add(v)
 	if len(d.acts) > 0 && d.acts[0].until(v) {
-		d.t.Logf("%s: %d jobs done, %d failed, %d crashed", d.acts[0].name, d.all.Ended, d.all.Broken, d.all.Crashed)
+		d.t.Logf("%s: %d jobs done, %d failed, %d crashed", d.acts[0].name, d.all.Ended, d.all.JobsFailed, d.all.Crashed)
 		d.wg.Go(d.acts[0].then)
 		d.acts = d.acts[1:]
 	}
@@ -72,7 +72,7 @@ func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 		{"a quiet start", func(v *measure.Interval) bool { return v.Ended > 0 }, func() { must(s.Signal(syscall.SIGSTOP)) }},
 		{"it hangs", func(v *measure.Interval) bool { return v.Crashed > 0 }, func() { must(s.Signal(syscall.SIGCONT)) }},
 		{"it goes on", func(v *measure.Interval) bool { return v.Ended > 0 }, s.Kill},
-		{"it is dead", func(v *measure.Interval) bool { return v.Broken > 0 }, func() { must(s.Restart(t.Context())) }},
+		{"it is dead", func(v *measure.Interval) bool { return v.JobsFailed > 0 }, func() { must(s.Restart(t.Context())) }},
 		{"it is back", func(v *measure.Interval) bool { return v.Ended > 0 }, func() { close(finish) }},
 	}}
 	c := Config{Plan: p, Service: service, Folder: "weir-test", Sink: d, Manifest: &remembered{}, Finish: finish}
@@ -88,8 +88,8 @@ func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 		t.Fatalf("after %v: %d acts never ended, the first is: %s; %+v", time.Since(begin), len(d.acts), d.acts[0].name, d.all.Failed)
 	}
 	v := &d.all
-	if v.Crashed != v.Failed[storage.Timeout] || v.Broken != v.Errors()-v.Failed[storage.Timeout] || v.Started < v.Ended+v.Broken+v.Crashed {
-		t.Errorf("%d begun, %d done, %d failed, %d crashed; failed requests %v", v.Started, v.Ended, v.Broken, v.Crashed, v.Failed)
+	if v.Crashed != v.Failed[storage.Timeout] || v.JobsFailed != v.Errors()-v.Failed[storage.Timeout] || v.Started < v.Ended+v.JobsFailed+v.Crashed {
+		t.Errorf("%d begun, %d done, %d failed, %d crashed; failed requests %v", v.Started, v.Ended, v.JobsFailed, v.Crashed, v.Failed)
 	}
 	if v.Verified == 0 || v.Events < 20*v.Ended {
 		t.Errorf("%d requests verified, %d events in %d jobs", v.Verified, v.Events, v.Ended)

@@ -110,8 +110,8 @@ func TestComputingCountsWhileItGoesOn(t *testing.T) {
 			all.Add(i)
 		}
 		near(t, "all compute time", all.Compute, 36.6, .001) // the drain's is of jobs that were broken off
-		if all.Started != 2 || all.Ended+all.Broken+all.Crashed > 0 || all.Events > 0 {
-			t.Errorf("of 2 jobs that were broken off %d begun, %d done, %d failed, %d crashed, %d events", all.Started, all.Ended, all.Broken, all.Crashed, all.Events)
+		if all.Started != 2 || all.Ended+all.JobsFailed+all.Crashed > 0 || all.Events > 0 {
+			t.Errorf("of 2 jobs that were broken off %d begun, %d done, %d failed, %d crashed, %d events", all.Started, all.Ended, all.JobsFailed, all.Crashed, all.Events)
 		}
 		near(t, "the run's time", time.Since(begin).Seconds(), 18.3, .001) // the sleep ended at once
 	})
@@ -128,8 +128,8 @@ func TestOutcomesOfJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			v, _ := n.jobs(1)
-			if v.Ended > 0 || (v.Crashed > 0) != (want == "crashed") || (v.Broken > 0) != (want == "failed") || v.Crashed+v.Broken != v.Failed[class] {
-				t.Errorf("%v: %d done, %d crashed, %d failed; %v failed requests", class, v.Ended, v.Crashed, v.Broken, v.Failed)
+			if v.Ended > 0 || (v.Crashed > 0) != (want == "crashed") || (v.JobsFailed > 0) != (want == "failed") || v.Crashed+v.JobsFailed != v.Failed[class] {
+				t.Errorf("%v: %d done, %d crashed, %d failed; %v failed requests", class, v.Ended, v.Crashed, v.JobsFailed, v.Failed)
 			}
 		})
 	}
@@ -198,8 +198,8 @@ func TestJobsOnShortFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, _ := n.jobs(1)
-		if v.Ended == 0 || v.Broken < v.Ended-1 || v.Broken != v.Failed[storage.Short] || v.Moved != v.Used || v.Used < 80<<10*v.Ended {
-			t.Errorf("%d jobs done, %d failed, %v, %d bytes moved, %d used", v.Ended, v.Broken, v.Failed, v.Moved, v.Used)
+		if v.Ended == 0 || v.JobsFailed < v.Ended-1 || v.JobsFailed != v.Failed[storage.Short] || v.Moved != v.Used || v.Used < 80<<10*v.Ended {
+			t.Errorf("%d jobs done, %d failed, %v, %d bytes moved, %d used", v.Ended, v.JobsFailed, v.Failed, v.Moved, v.Used)
 		}
 		told := false
 		for _, e := range n.events {

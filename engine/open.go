@@ -29,7 +29,7 @@ type arrivals struct {
 
 	mu      sync.Mutex
 	ended   bool
-	crowd   *crowd
+	pool    *clientPool
 	now     scenario.Step
 	from    float64       // rate before the step, per second
 	began   time.Duration // when the step did
@@ -53,11 +53,11 @@ func (a *arrivals) Wake() {
 }
 
 // step goes over to the step's rate, evenly over its ramp.
-func (a *arrivals) step(s scenario.Step, w *crowd) {
+func (a *arrivals) step(s scenario.Step, w *clientPool) {
 	a.mu.Lock()
 	now := a.rec.Now()
 	a.from = a.rate(now)
-	a.began, a.now, a.crowd = now, s, w
+	a.began, a.now, a.pool = now, s, w
 	first := !a.started
 	a.started = true
 	a.mu.Unlock()
@@ -84,7 +84,7 @@ func (a *arrivals) loop(planned time.Duration) {
 	need := a.need()
 	for {
 		a.mu.Lock()
-		ended, rate, crowd, most := a.ended, a.rate(planned), a.crowd, a.now.Clients
+		ended, rate, pool, most := a.ended, a.rate(planned), a.pool, a.now.Clients
 		a.mu.Unlock()
 		if ended {
 			return
@@ -107,7 +107,7 @@ func (a *arrivals) loop(planned time.Duration) {
 			}
 		}
 		if need <= 0 {
-			a.offer(planned, crowd, most)
+			a.offer(planned, pool, most)
 			need = a.need()
 		}
 	}
@@ -130,7 +130,7 @@ func (a *arrivals) need() float64 {
 
 // offer gives an arrival to a client, a new one if none is idle and there may
 // be more.
-func (a *arrivals) offer(planned time.Duration, w *crowd, most int) {
+func (a *arrivals) offer(planned time.Duration, w *clientPool, most int) {
 	if a.idle.Add(-1) < 0 && w.size() < most {
 		a.idle.Add(1)
 		w.resize(w.size() + 1)

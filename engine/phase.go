@@ -9,7 +9,7 @@ import (
 	"weir/measure"
 )
 
-// While clients are started or stopped the crowd is adjusted this often.
+// While clients are started or stopped the number of clients is adjusted this often.
 const rampTick = 5 * time.Millisecond
 
 // phase keeps up one phase of the current step, planned to last for span, until
@@ -18,7 +18,7 @@ const rampTick = 5 * time.Millisecond
 // A phase of clients that do some tasks and leave ends with the last of them.
 func (r *run) phase(ctx context.Context, name string, span time.Duration, end time.Time) error {
 	begin := r.Clock()
-	from, to := r.crowd.size(), r.step.Clients
+	from, to := r.pool.size(), r.step.Clients
 	ramp := name == measure.Ramp && r.arrivals == nil
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -32,7 +32,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		timer.Reset(next.Sub(r.Clock()))
 		select {
 		case <-timer.C:
-		case <-r.crowd.empty:
+		case <-r.pool.empty:
 			continue // look closer
 		case <-r.others:
 			r.deserted = true
@@ -44,7 +44,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		now = r.Clock()
 		if ramp && span > 0 {
 			share := min(max(1-float64(end.Sub(now))/float64(span), 0), 1)
-			r.crowd.resize(int(math.Round(float64(from) + float64(to-from)*share)))
+			r.pool.resize(int(math.Round(float64(from) + float64(to-from)*share)))
 		}
 		if now.Before(cut) && now.Before(end) && !r.deserted {
 			continue
@@ -57,17 +57,17 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 		}
 	}
 	if ramp {
-		r.crowd.resize(to)
+		r.pool.resize(to)
 	}
 	return nil
 }
 
 // lookRound notices when the clients of a step have done their tasks and left.
 func (r *run) lookRound() {
-	if r.others != nil || r.step.Jobs == 0 || r.crowd.there.Load() > 0 || r.crowd.size() < r.step.Clients {
+	if r.others != nil || r.step.Jobs == 0 || r.pool.there.Load() > 0 || r.pool.size() < r.step.Clients {
 		return
 	}
-	if g, ok := r.Pilot.(Gatherer); ok {
+	if g, ok := r.Steps.(StepBarrier); ok {
 		r.others = g.Gone(r.step.Number)
 		return
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +16,7 @@ import (
 )
 
 // Files are made, looked at and removed by so many clients at once, each of
-// whose operations may take so long. Clients that the service tells to wait, as
+// whose operations, but for removals, may take so long. Clients that the service tells to wait, as
 // a redirector does for each new file, load nobody meanwhile: for each of them
 // another one starts, up to the second figure.
 const (
@@ -181,89 +179,4 @@ func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.Fi
 		return wrong(&op, want, res.Sum)
 	}
 	return nil
-}
-
-// Clean removes what is left of a run, by the manifest's own paths: files first,
-// then folders (paths that end in a slash), the deepest first; only what left
-// names. What is gone already is no error, nor is a
-// folder that holds files of somebody else. It returns how many things it could
-// not remove, with the first reason.
-func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed int, first error) {
-	p := &preparer{Config: c, advance: adv}
-	var files, folders []string
-	for _, path := range left {
-		if dir, ok := strings.CutSuffix(path, "/"); ok {
-			folders = append(folders, dir)
-		} else {
-			files = append(files, path)
-		}
-	}
-	var mu sync.Mutex
-	var gone atomic.Int64
-	fail := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if first == nil {
-			first = err
-		}
-	}
-	remove := func(paths []string, suffix string) error {
-		return p.each(ctx, len(paths), "removed", func(ctx context.Context, s storage.Client, i int) error {
-			if err := remove(ctx, s, paths[i], suffix != ""); err != nil {
-				fail(err)
-				return nil
-			}
-			gone.Add(1)
-			return p.Manifest.Removed(paths[i] + suffix)
-		})
-	}
-	err := remove(files, "")
-	for _, level := range byDepth(folders) {
-		err = errors.Join(err, remove(level, "/"))
-	}
-	if err != nil {
-		fail(err)
-	}
-	return len(left) - int(gone.Load()), first
-}
-
-// remove removes one file or empty folder. A folder is looked into first:
-// WebDAV's DELETE would take along whatever somebody else has put there.
-func remove(ctx context.Context, s storage.Client, path string, folder bool) error {
-	if folder {
-		res, err := s.Do(ctx, &storage.Op{Kind: storage.List, Path: path, Timeout: prepareTimeout}, unheard{})
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return fmt.Errorf("is the folder empty? %w", err)
-		case res.Incomplete:
-			return fmt.Errorf("%s: left alone: the listing may lack files, so the folder may not be empty: %w", path, errors.ErrUnsupported)
-		case len(res.Entries) > 0:
-			return fmt.Errorf("%s: left alone: it holds %q, which this run did not make", path, res.Entries[0].Name)
-		}
-	}
-	_, err := s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Folder: folder, Timeout: prepareTimeout}, unheard{})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// byDepth groups folders by their depth, the deepest first.
-func byDepth(folders []string) [][]string {
-	deep := map[int][]string{}
-	most := 0
-	for _, f := range folders {
-		n := strings.Count(f, "/")
-		deep[n] = append(deep[n], f)
-		most = max(most, n)
-	}
-	var levels [][]string
-	for n := most; n >= 0; n-- {
-		if len(deep[n]) > 0 {
-			levels = append(levels, deep[n])
-		}
-	}
-	return levels
 }

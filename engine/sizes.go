@@ -155,7 +155,7 @@ func (p *preparer) compareSizes(ctx context.Context, files []*workload.File) err
 	return p.each(ctx, len(files), "sizes compared", func(ctx context.Context, s storage.Client, i int) error {
 		size, err := sizeOf(ctx, s, files[i].Path)
 		if err != nil {
-			return nil //nolint:nilerr // see above
+			return nil
 		}
 		if err := storage.CheckSize(files[i].Size, size); err != nil {
 			return fmt.Errorf("files.list: %.200q: %w", files[i].Path, err)

@@ -26,7 +26,7 @@ func (c *Config) checkScratch() error {
 // staged is a job that works on a copy of its file, which it makes first and
 // removes at its end, whatever has become of it. Only the copying is an
 // operation of the service.
-func (l *life) staged(c *client, planned time.Duration) storage.Class {
+func (l *clientRunner) staged(c *client, planned time.Duration) storage.Class {
 	g, op := c.task.Job, &c.task.Ops[0]
 	path := scratch.Copy(l.Scratch, l.Number(c.number))
 	defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
@@ -76,7 +76,7 @@ const largestRead = 1 << 20
 
 // readCopy reads what op wants from the copy, as a program would: a system call
 // for each page.
-func (l *life) readCopy(f copyFile, op *storage.Op, job *workload.Job) error {
+func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) error {
 	page := min(int64(job.Page), largestRead)
 	buf := l.page(page)
 	defer l.pages.Put(buf)
@@ -96,7 +96,7 @@ func (l *life) readCopy(f copyFile, op *storage.Op, job *workload.Job) error {
 }
 
 // page returns a buffer for a page, which goes back to l.pages.
-func (l *life) page(size int64) *[]byte {
+func (l *clientRunner) page(size int64) *[]byte {
 	if b, ok := l.pages.Get().(*[]byte); ok {
 		return b
 	}

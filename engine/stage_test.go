@@ -63,8 +63,8 @@ func TestStagedJobs(t *testing.T) {
 		if want := jobs * (400 << 10); all.Staged != want || all.Moved != want || all.Used != want || all.Done != jobs || all.Verified != jobs || all.Events != 10*jobs {
 			t.Errorf("%d jobs of 400 KiB: %d staged, %d moved, %d used, %d reads, %d verified, %d events", jobs, all.Staged, all.Moved, all.Used, all.Done, all.Verified, all.Events)
 		}
-		if all.Dropped > 0 || all.Errors() > 0 {
-			t.Errorf("%d bytes discarded, errors %v", all.Dropped, all.Failed)
+		if all.Discarded > 0 || all.Errors() > 0 {
+			t.Errorf("%d bytes discarded, errors %v", all.Discarded, all.Failed)
 		}
 		nothingLeft(t, conf.Scratch)
 	})
@@ -115,11 +115,11 @@ func TestStagedJobsThatFail(t *testing.T) {
 				first := c.class == storage.Scratch && name == "full disk" // whose links the first jobs have removed
 				switch {
 				case first:
-					if v.Broken != 3 || v.Failed[c.class] != 3 || v.Ended < 200 {
-						t.Errorf("%d done, %d failed: %v, want 3 failed", v.Ended, v.Broken, v.Failed)
+					if v.JobsFailed != 3 || v.Failed[c.class] != 3 || v.Ended < 200 {
+						t.Errorf("%d done, %d failed: %v, want 3 failed", v.Ended, v.JobsFailed, v.Failed)
 					}
-				case v.Ended > 0 || v.Crashed+v.Broken < 10 || v.Crashed+v.Broken != v.Failed[c.class] || (v.Crashed > 0) != (c.class == storage.Timeout):
-					t.Errorf("%d done, %d crashed, %d failed: %v, want all %v", v.Ended, v.Crashed, v.Broken, v.Failed, c.class)
+				case v.Ended > 0 || v.Crashed+v.JobsFailed < 10 || v.Crashed+v.JobsFailed != v.Failed[c.class] || (v.Crashed > 0) != (c.class == storage.Timeout):
+					t.Errorf("%d done, %d crashed, %d failed: %v, want all %v", v.Ended, v.Crashed, v.JobsFailed, v.Failed, c.class)
 				}
 				if c.query != "" && v.Staged > 0 {
 					t.Errorf("%d bytes staged", v.Staged)
@@ -148,8 +148,8 @@ func TestStagedJobsBrokenOff(t *testing.T) {
 		if err := Run(t.Context(), conf); err != nil {
 			t.Fatal(err)
 		}
-		if all := n.sum(); all.Moved == 0 || all.Ended+all.Broken+all.Crashed > 4 {
-			t.Errorf("%d bytes moved, %d jobs done, %d failed, %d crashed", all.Moved, all.Ended, all.Broken, all.Crashed)
+		if all := n.sum(); all.Moved == 0 || all.Ended+all.JobsFailed+all.Crashed > 4 {
+			t.Errorf("%d bytes moved, %d jobs done, %d failed, %d crashed", all.Moved, all.Ended, all.JobsFailed, all.Crashed)
 		}
 		nothingLeft(t, conf.Scratch)
 	})
@@ -167,7 +167,7 @@ func TestReadingACopyAllocatesNothing(t *testing.T) {
 	}
 }
 
-func copyOf(t testing.TB, size, page int) (*life, copyFile, *storage.Op, *workload.Job) {
+func copyOf(t testing.TB, size, page int) (*clientRunner, copyFile, *storage.Op, *workload.Job) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy")
 	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
@@ -178,7 +178,7 @@ func copyOf(t testing.TB, size, page int) (*life, copyFile, *storage.Op, *worklo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	return &life{}, f, &storage.Op{Kind: storage.Read, Ranges: make([]storage.Range, 1)}, &workload.Job{Page: unit.Size(page)}
+	return &clientRunner{}, f, &storage.Op{Kind: storage.Read, Ranges: make([]storage.Range, 1)}, &workload.Job{Page: unit.Size(page)}
 }
 
 // BenchmarkCopyPages compares pages of a copy with the barest loop of the same

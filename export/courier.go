@@ -97,7 +97,7 @@ func (c *courier) once(ctx context.Context, p payload) (again time.Duration, err
 	if err != nil {
 		return 0, plainError(err)
 	}
-	defer resp.Body.Close()                                      //nolint:errcheck // only read
+	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 2<<10))      // it only explains
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
 	if resp.StatusCode/100 == 2 {

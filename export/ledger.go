@@ -38,8 +38,8 @@ type ledger struct {
 
 // A span is the durations of one kind of operation.
 type span struct {
-	*entity[durations]
-	second durations
+	*entity[measure.Sum]
+	second measure.Sum
 }
 
 // newLedger begins the ledger of run. Points before since are not told.
@@ -52,7 +52,7 @@ func newLedger(run *results.Run, to sink, since time.Time) *ledger {
 		l.since = since.UnixMilli()
 	}
 	l.about.start = float64(run.About.Start.UnixMilli()) / 1000
-	l.info = l.t.info.of(l, run.Plan.Target, string(run.Plan.Work.Kind), run.Plan.Model, run.Plan.Driver, run.About.Weir)
+	l.info = l.t.info.of(l, run.Plan.Target, string(run.Plan.Work.Kind), string(run.Plan.Model), string(run.Plan.Driver), run.About.Weir)
 	return l
 }
 

@@ -66,7 +66,7 @@ func fetched(t *testing.T, p *export.Page, accept string) (code int, kind, text 
 func TestPage(t *testing.T) {
 	lab.Need(t, "promtool")
 	p := page(t, made(t))
-	p.Linger(t.Context(), analysis.Of, func(time.Duration) { t.Error("nobody is to be waited for") }) // adds what the run shows
+	p.Linger(t.Context(), analysis.Analyze, func(time.Duration) { t.Error("nobody is to be waited for") }) // adds what the run shows
 	code, kind, text := fetched(t, p, "")
 	if code != http.StatusOK || !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
 		t.Fatalf("%d %s %s", code, kind, text)
@@ -129,7 +129,7 @@ func TestPageLingers(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		p.Linger(t.Context(), analysis.Of, func(time.Duration) {})
+		p.Linger(t.Context(), analysis.Analyze, func(time.Duration) {})
 	}()
 	for {
 		_, _, text := fetched(t, p, "")

@@ -96,7 +96,7 @@ func TestBlocksOfPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(export.OpenMetrics(out, dir, analysis.Of), out.Close()); err != nil {
+	if err := errors.Join(export.OpenMetrics(out, dir, analysis.Analyze), out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")

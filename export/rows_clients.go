@@ -54,8 +54,7 @@ func unlessZero(x float64) float64 {
 func eventRows() shape[measure.Event] {
 	s := shape[measure.Event]{group: "events"}
 	s.each("events_total", "Things that happened once, by what they were.", Counter, true, "event",
-		[]string{"run", "step", "phase", "error", "warning", "threshold", "search", "link", "resume", "end"},
-		func(e *measure.Event, kind string) float64 { return flag(e.Kind == kind) })
+		measure.EventKinds(), func(e *measure.Event, kind string) float64 { return flag(string(e.Kind) == kind) })
 	return s
 }
 
@@ -70,10 +69,10 @@ func operationRows() shape[measure.Interval] {
 	s.counter("tasks", "Tasks ended; a task is the operations between two pauses.", func(v *iv) float64 { return float64(v.Tasks) })
 	s.counter("sessions", "Connections made.", func(v *iv) float64 { return float64(v.Sessions) })
 	s.seldom("wire_bytes", "Bytes on connections, both ways, of operations that ended.", func(v *iv) float64 { return float64(v.Wire) })
-	s.seldom("discarded_bytes", "Payload that was counted but never copied to memory, of operations that ended.", func(v *iv) float64 { return float64(v.Dropped) })
+	s.seldom("discarded_bytes", "Payload that was counted but never copied to memory, of operations that ended.", func(v *iv) float64 { return float64(v.Discarded) })
 	s.seldom("operations_retried", "Operations tried again.", func(v *iv) float64 { return float64(v.Retried) })
 	s.seldom("operations_verified", "Operations whose payload was checked and right.", func(v *iv) float64 { return float64(v.Verified) })
-	s.seldom("operations_unverifiable", "Operations to be checked of which nobody knows what is right.", func(v *iv) float64 { return float64(v.Unproven) })
+	s.seldom("operations_unverifiable", "Operations to be checked of which nobody knows what is right.", func(v *iv) float64 { return float64(v.Unverifiable) })
 	s.seldom("arrivals_missed", "Open model: planned arrivals that never started.", func(v *iv) float64 { return float64(v.Missed) })
 	s.seldom("waits", "Times that the service told a client to wait and ask again.", func(v *iv) float64 { return float64(v.Waits) })
 	s.seldom("waited_seconds", "How long clients did so, summed.", func(v *iv) float64 { return v.Waited })
@@ -83,7 +82,7 @@ func operationRows() shape[measure.Interval] {
 	s.seldom("client_program_cpu_seconds", "CPU time of external client programs that ended.", func(v *iv) float64 { return v.CPU })
 	s.seldom("jobs_begun", "Jobs begun.", func(v *iv) float64 { return float64(v.Started) })
 	s.seldom("jobs_done", "Jobs that came to their end.", func(v *iv) float64 { return float64(v.Ended) })
-	s.seldom("jobs_failed", "Jobs that a failure ended, but for those that crashed.", func(v *iv) float64 { return float64(v.Broken) })
+	s.seldom("jobs_failed", "Jobs that a failure ended, but for those that crashed.", func(v *iv) float64 { return float64(v.JobsFailed) })
 	s.seldom("jobs_crashed", "Jobs that ended because a request was not answered in time.", func(v *iv) float64 { return float64(v.Crashed) })
 	s.seldom("events_done", "Events that jobs were through with.", func(v *iv) float64 { return float64(v.Events) })
 	s.seldom("used_bytes", "Payload that jobs worked on.", func(v *iv) float64 { return float64(v.Used) })
@@ -107,44 +106,26 @@ func failures(s *shape[measure.Interval]) {
 	}
 }
 
-// durations are those of one kind of operation in one second, on all servers
-// together: buckets of each server would be more than most databases like.
-type durations struct{ latency, firstByte, connect, login, redirect, late, job measure.Histogram }
-
-func (d *durations) add(v *measure.Interval) {
-	d.latency.Merge(&v.Latency)
-	d.firstByte.Merge(&v.FirstByte)
-	d.connect.Merge(&v.Connect)
-	d.login.Merge(&v.Login)
-	d.redirect.Merge(&v.Redirect)
-	d.late.Merge(&v.Late)
-	d.job.Merge(&v.Wall)
-}
-
-func (d *durations) reset() {
-	for _, h := range []*measure.Histogram{&d.latency, &d.firstByte, &d.connect, &d.login, &d.redirect, &d.late, &d.job} {
-		h.Reset()
-	}
-}
-
-func durationRows() shape[durations] {
-	s := shape[durations]{group: "durations", labels: []string{"kind"}}
-	s.histogram("latency_seconds", "Duration of operations ended well; open model: from their planned start.", func(d *durations) *measure.Histogram { return &d.latency })
-	s.histogram("first_byte_seconds", "From the start of operations to their first byte.", func(d *durations) *measure.Histogram { return &d.firstByte })
-	s.histogram("connect_seconds", "From the start of sessions to their transport connection.", func(d *durations) *measure.Histogram { return &d.connect })
-	s.histogram("login_seconds", "From the start of sessions to their authentication.", func(d *durations) *measure.Histogram { return &d.login })
-	s.histogram("redirect_seconds", "From the start of operations to being sent to another server.", func(d *durations) *measure.Histogram { return &d.redirect })
-	s.histogram("late_seconds", "Actual minus planned start of tasks: the load generator's own delay.", func(d *durations) *measure.Histogram { return &d.late })
-	s.histogram("job_seconds", "Wall clock time of jobs that came to their end.", func(d *durations) *measure.Histogram { return &d.job })
+// durationRows has the histograms of one kind of operation in one second, on all
+// servers together: buckets of each server would be more than most databases like.
+func durationRows() shape[measure.Sum] {
+	s := shape[measure.Sum]{group: "durations", labels: []string{"kind"}}
+	s.histogram("latency_seconds", "Duration of operations ended well; open model: from their planned start.", func(d *measure.Sum) *measure.Histogram { return &d.Latency })
+	s.histogram("first_byte_seconds", "From the start of operations to their first byte.", func(d *measure.Sum) *measure.Histogram { return &d.FirstByte })
+	s.histogram("connect_seconds", "From the start of sessions to their transport connection.", func(d *measure.Sum) *measure.Histogram { return &d.Connect })
+	s.histogram("login_seconds", "From the start of sessions to their authentication.", func(d *measure.Sum) *measure.Histogram { return &d.Login })
+	s.histogram("redirect_seconds", "From the start of operations to being sent to another server.", func(d *measure.Sum) *measure.Histogram { return &d.Redirect })
+	s.histogram("late_seconds", "Actual minus planned start of tasks: the load generator's own delay.", func(d *measure.Sum) *measure.Histogram { return &d.Late })
+	s.histogram("job_seconds", "Wall clock time of jobs that came to their end.", func(d *measure.Sum) *measure.Histogram { return &d.Wall })
 	for _, q := range []struct {
 		name, what string
 		share      float64
 	}{{"p50", "Median", 0.5}, {"p90", "90% quantile", 0.9}, {"p99", "99% quantile", 0.99}, {"max", "Longest", 1}} {
-		s.gauge("latency_"+q.name+"_seconds", q.what+" of the latencies of the last second, within 1%.", func(d *durations) float64 {
-			if d.latency.Count() == 0 {
+		s.gauge("latency_"+q.name+"_seconds", q.what+" of the latencies of the last second, within 1%.", func(d *measure.Sum) float64 {
+			if d.Latency.Count() == 0 {
 				return math.NaN()
 			}
-			return d.latency.Quantile(q.share)
+			return d.Latency.Quantile(q.share)
 		})
 	}
 	return s

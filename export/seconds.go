@@ -9,7 +9,7 @@ import (
 
 // event keeps e until its second is told.
 func (l *ledger) event(e *measure.Event) {
-	if e.Kind == "step" {
+	if e.Kind == measure.EventStep {
 		l.planned[e.Step] = *e
 	}
 	l.coming = append(l.coming, measure.Event{Time: e.Time, Kind: e.Kind})
@@ -54,7 +54,7 @@ func (l *ledger) interval(v *measure.Interval) {
 		d = &span{entity: l.t.spans.of(l, kind)}
 		l.spans[kind] = d
 	}
-	d.second.add(v)
+	d.second.Add(&v.Sum)
 	if !d.dirty {
 		d.dirty = true
 		l.timed = append(l.timed, d)
@@ -81,7 +81,7 @@ func (l *ledger) flush() {
 	}
 	for _, d := range l.timed {
 		d.say(l, &d.second, begin, end)
-		d.second.reset()
+		d.second.Reset()
 		d.dirty = false
 	}
 	l.dirty, l.timed = l.dirty[:0], l.timed[:0]
@@ -104,18 +104,18 @@ func (l *ledger) sample(v *monitor.Sample) {
 		l.t.transfers.of(l, v.Host).say(l, v.Transfers, begin, end)
 		return
 	}
-	l.t.host.of(l, v.Host, v.Role).say(l, v, begin, end)
+	l.t.host.of(l, v.Host, string(v.Role)).say(l, v, begin, end)
 	for i := range v.Disks {
 		d := &diskSecond{v.Disks[i], v.Seconds}
-		l.t.disk.of(l, v.Host, v.Role, d.Name).say(l, d, begin, end)
+		l.t.disk.of(l, v.Host, string(v.Role), d.Name).say(l, d, begin, end)
 	}
 	for i := range v.Nets {
 		n := &v.Nets[i]
-		l.t.net.of(l, v.Host, v.Role, n.Name).say(l, n, begin, end)
+		l.t.net.of(l, v.Host, string(v.Role), n.Name).say(l, n, begin, end)
 	}
 	for i := range v.Procs {
 		p := &v.Procs[i]
-		l.t.process.of(l, v.Host, p.Role, p.Name).say(l, p, begin, end)
+		l.t.process.of(l, v.Host, string(p.Role), p.Name).say(l, p, begin, end)
 	}
 	if s := v.Service; s != nil {
 		l.t.service.of(l, v.Host, s.Kind, s.Program).say(l, s, begin, end)

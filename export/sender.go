@@ -2,8 +2,11 @@ package export
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -46,7 +49,7 @@ type Report struct {
 type Options struct {
 	Since time.Time     // what is earlier is not sent; zero: all
 	Every time.Duration // between two looks at the run directory; 0: 2 s
-	Find  Finder        // what the run shows; nil: analysis.Of
+	Find  Finder        // what the run shows; nil: analysis.Analyze
 }
 
 // Send begins to follow the run in dir and to send it to t, until Finish or the
@@ -70,7 +73,7 @@ func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, erro
 		s.wait = 2 * time.Second
 	}
 	if s.find == nil {
-		s.find = analysis.Of
+		s.find = analysis.Analyze
 	}
 	go func() {
 		defer close(s.ended)
@@ -237,8 +240,34 @@ func (e *stepEnds) look(l *ledger, run *results.Run) {
 		return // nothing has ended yet
 	}
 	begin := time.Now()
-	if f, err := analysis.Of(run); err == nil { // an error is told at the end
+	if f, err := analysis.Analyze(run); err == nil { // an error is told at the end
 		l.findings(f)
 	}
 	e.slow = time.Since(begin) > quickLook
+}
+
+// A Finder says what a run shows.
+type Finder func(*results.Run) (*analysis.Findings, error)
+
+// Written is a Finder that takes findings.json if it was written after the
+// last second of the run, and analyses the run if not.
+func Written(run *results.Run) (*analysis.Findings, error) {
+	found := filepath.Join(run.Dir, results.FindingsFile)
+	made, err := os.Stat(found)
+	if err != nil {
+		return analysis.Analyze(run)
+	}
+	last, err := os.Stat(filepath.Join(run.Dir, results.IntervalsFile))
+	if err != nil || made.ModTime().Before(last.ModTime()) {
+		return analysis.Analyze(run)
+	}
+	text, err := os.ReadFile(found)
+	var f analysis.Findings
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil || f.Version != analysis.FindingsVersion || f.Run != run.About.Run {
+		return analysis.Analyze(run)
+	}
+	return &f, nil
 }

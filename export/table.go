@@ -78,7 +78,7 @@ type tables struct {
 	run       shape[moment]
 	events    shape[measure.Event]
 	clients   shape[measure.Interval]
-	spans     shape[durations]
+	spans     shape[measure.Sum]
 	host      shape[monitor.Sample]
 	disk      shape[diskSecond]
 	net       shape[monitor.Net]

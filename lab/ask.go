@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ func dial(ctx context.Context, address string, from net.Addr) (net.Conn, error) 
 
 // askListener returns a question that is answered when something listens at
 // all of these addresses: paths of Unix sockets or host:port.
-func askListener(addresses ...string) func(context.Context) error {
+func askListener(addresses ...string) question {
 	return func(ctx context.Context) error {
 		for _, address := range addresses {
 			if filepath.IsAbs(address) {
@@ -79,13 +80,13 @@ const unixAccepts = 1 << 16
 
 // askXRootD returns a question that is answered when the server at address
 // completes the initial handshake of the XRootD protocol.
-func askXRootD(address string) func(context.Context) error {
+func askXRootD(address string) question {
 	return func(ctx context.Context) error {
 		conn, err := dial(ctx, address, nil)
 		if err != nil {
 			return err
 		}
-		defer conn.Close() //nolint:errcheck // nothing was written that matters
+		defer conn.Close()
 		return greet(conn)
 	}
 }
@@ -108,8 +109,9 @@ func greet(conn net.Conn) error {
 
 // Requests of the XRootD protocol.
 const (
-	xrdLogin  = 3007
-	xrdLocate = 3027
+	xrdProtocol = 3006
+	xrdLogin    = 3007
+	xrdLocate   = 3027
 )
 
 // locate asks the redirector at address which data servers it can send clients
@@ -119,14 +121,27 @@ func locate(ctx context.Context, address string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing was written that matters
+	defer conn.Close()
 	return dataServers(conn)
 }
 
-// dataServers logs in without a credential and asks who serves everything.
+// dataServers logs in without a credential and asks who serves everything: over TLS,
+// where the redirector has that, since it may demand it.
 func dataServers(conn net.Conn) (map[string]bool, error) {
 	if err := greet(conn); err != nil {
 		return nil, err
+	}
+	able := [16]byte{2: 0x05, 3: 0x11, 4: 0x02 | 0x04, 5: 0x03} // version 5.1.1, TLS is wanted, a login follows
+	said, err := xrdRequest(conn, xrdProtocol, able, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(said) >= 8 && said[4]&0x40 != 0 { // kXR_gotoTLS
+		secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+		if err := secure.Handshake(); err != nil {
+			return nil, err
+		}
+		conn = secure
 	}
 	login := [16]byte{4: 'w', 'e', 'i', 'r', 14: 4} // process 0, name, version
 	session, err := xrdRequest(conn, xrdLogin, login, "")

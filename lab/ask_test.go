@@ -37,7 +37,10 @@ func told(t testing.TB, said string) (map[string]bool, error) {
 	return found, err
 }
 
-const hello = "\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x05\x11\x00\x00\x00\x00"
+// hello answers the handshake and the question for the protocol: a server
+// without TLS.
+var hello = "\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x05\x11\x00\x00\x00\x00" +
+	answer(0, "\x00\x00\x05\x11\x00\x00\x00\x01")
 
 func TestDataServers(t *testing.T) {
 	login := answer(0, strings.Repeat("s", 16))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"time"
@@ -56,46 +55,41 @@ const userName = "ada"
 
 // protect makes what the authentication of c needs and fills in v what the
 // servers' configurations say about it.
-func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) error {
+func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	s.Auth, s.User = c.Auth, userName
-	if err := s.private("client"); err != nil {
-		return err
-	}
-	var err error
+	s.private("client")
 	if c.TLS || c.Auth == "gsi" {
-		cert, key, err := s.certificate(c.Auth == "gsi", c.Authority)
-		if err != nil {
-			return err
-		}
+		s.hostCert, s.hostKey = s.certificate(c.Auth == "gsi", c.Authority)
 		if v.Names = c.Servers > 0; v.Names {
 			if err := resolvable(ctx); err != nil {
-				return fmt.Errorf("lab: %s: %w", s.Name, err)
+				s.fail(fmt.Errorf("lab: %s: %w", s.Name, err))
 			}
 		}
 		s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
 		s.set("ca_dir", s.CADir)
 		if c.TLS {
-			v.Cert, v.Key, v.CADir = cert, key, s.CADir
+			v.Cert, v.Key, v.CADir = s.hostCert, s.hostKey, s.CADir
 		}
-		s.hostCert, s.hostKey = cert, key
+	}
+	if s.err != nil {
+		return
 	}
 	switch c.Auth {
 	case "unix":
-		err = s.unix(v)
+		s.unix(v)
 	case "krb5":
-		err = s.krb5(ctx, c, v)
+		s.krb5(ctx, c, v)
 	case "gsi":
-		err = s.gsi(v)
+		s.gsi(v)
 	case "ztn":
-		err = s.ztn(ctx, c, v)
+		s.ztn(ctx, c, v)
 	}
-	if err != nil {
-		return fmt.Errorf("lab: %s: authentication %s: %w", s.Name, c.Auth, err)
+	if s.err != nil {
+		s.err = fmt.Errorf("lab: %s: authentication %s: %w", s.Name, c.Auth, s.err)
 	}
 	if v.Protocol != "" {
 		s.Env = append(s.Env, "XrdSecPROTOCOL="+v.Protocol)
 	}
-	return nil
 }
 
 // resolvable tells whether redirectors will find the name of 127.0.0.1 that
@@ -119,34 +113,28 @@ func (s *System) set(key, value string) {
 }
 
 // unix lets the user in who started the system, by the name that clients say.
-func (s *System) unix(v *xrootdValues) error {
-	me, err := user.Current()
-	if err != nil {
-		return err
-	}
-	s.User = me.Username
+func (s *System) unix(v *xrootdValues) {
+	s.User = s.me().Username
 	s.set("method", "unix")
 	s.set("user", s.User)
-	rules, err := s.write("authdb", []byte("u "+s.User+" /data a\n"))
 	v.Protocol, v.Security = "unix", "sec.protocol unix"
-	v.Authorization = "ofs.authorize\nacc.authdb " + rules + "\n"
-	return err
+	v.Authorization = "ofs.authorize\nacc.authdb " + s.file("authdb", []byte("u "+s.User+" /data a\n")) + "\n"
 }
 
 // private makes a folder of Dir that is ours: for what only clients read.
-func (s *System) private(name string) error {
-	dir := filepath.Join(s.Dir, name)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+func (s *System) private(name string) {
+	if err := os.Mkdir(filepath.Join(s.Dir, name), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		s.fail(err)
 	}
-	return nil
 }
 
-// clientFile writes a file for clients alone: many refuse a credential that
-// others could read.
-func (s *System) clientFile(name string, content []byte) (string, error) {
+// clientFile writes a file for clients alone: many refuse a credential that others could read.
+func (s *System) clientFile(name string, content []byte) string {
 	path := filepath.Join(s.Dir, "client", name)
-	return path, os.WriteFile(path, content, 0o600)
+	if s.err == nil {
+		s.fail(os.WriteFile(path, content, 0o600))
+	}
+	return path
 }
 
 // newClientFile writes one more file whose name begins with a prefix.

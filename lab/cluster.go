@@ -33,52 +33,30 @@ type Server struct {
 // cluster makes a redirector and its data servers. Their order is what makes
 // them ready in three seconds: a data server that finds no manager, and an
 // xrootd that finds no cmsd, tries again after ten.
-func (s *System) cluster(c XRootDConfig, v xrootdValues, xrootd string) error {
-	cmsd, err := c.program("cmsd")
-	if err != nil {
-		return err
-	}
-	front, err := s.port(true)
-	if err != nil {
-		return err
-	}
-	manager, err := s.port(true)
-	if err != nil {
-		return err
-	}
+func (s *System) cluster(c XRootDConfig, v xrootdValues, programs map[string][]string) {
+	front, manager := s.newPort(true), s.newPort(true)
 	s.point(c, front)
 	s.Servers = []Server{{Name: Redirector, Role: Redirector, Address: front.address(), URL: s.URL}}
 	v.Manager = manager.address()
 	head := v
 	head.Role, head.Lookup = "manager", c.Lookup
-	if err := s.member(Redirector, head, front, manager.String(), []string{cmsd, xrootd}); err != nil {
-		return err
-	}
+	s.member(Redirector, head, front, manager.String(), programs)
 	for i := range c.Servers {
-		p, err := s.port(true)
-		if err != nil {
-			return err
-		}
+		p := s.newPort(true)
 		name := fmt.Sprintf("ds%d", i+1)
-		server, err := s.dataServer(name, p, name)
-		if err != nil {
-			return err
-		}
+		server := s.dataServer(name, p, name)
 		s.Servers = append(s.Servers, server)
 		v := v
 		v.Root = filepath.Dir(server.Data)
 		v.Extra = v.Authorization + v.Extra
-		if err := s.member(name, v, p, "any", []string{cmsd, xrootd}); err != nil {
-			return err
-		}
+		s.member(name, v, p, "any", programs)
 	}
 	s.Data = s.Servers[1].Data
 	s.settled = s.knowsAll
-	return nil
 }
 
 // member adds the cmsd and the xrootd of one server.
-func (s *System) member(name string, v xrootdValues, p *port, cms string, programs []string) error {
+func (s *System) member(name string, v xrootdValues, p *port, cms string, programs map[string][]string) {
 	socket := filepath.Join(s.Dir, "admin", name, ".olb", "olbd.admin")
 	listen := []string{socket}
 	if v.Role == "manager" {
@@ -86,16 +64,13 @@ func (s *System) member(name string, v xrootdValues, p *port, cms string, progra
 		listen = []string{socket, v.Manager}
 	}
 	if len(socket) > 107 {
-		return fmt.Errorf("lab: %s: folder %s is too long a name for the servers' sockets: give a shorter one", s.Name, s.Dir)
+		s.fail(fmt.Errorf("lab: %s: folder %s is too long a name for the servers' sockets: give a shorter one", s.Name, s.Dir))
 	}
 	c := v
 	c.Program, c.Port, c.Extra = "cmsd", cms, linesOf(v.Extra, "cms.")
-	if err := s.xrd(name, c, programs[0], askListener(listen...)); err != nil {
-		return err
-	}
-	s.parts[len(s.parts)-1].stale = socket
+	s.xrd(name, c, programs, askListener(listen...)).stale = socket
 	v.Port = p.String()
-	return s.xrd(name, v, programs[1], askXRootD(p.address()))
+	s.xrd(name, v, programs, askXRootD(p.address()))
 }
 
 // linesOf returns the lines of text that begin with a prefix.

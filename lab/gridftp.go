@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"testing"
 )
 
 // GridFTPConfig says which GridFTP service is wanted; its zero value is a good one.
@@ -39,7 +38,7 @@ func GridFTP(ctx context.Context, c GridFTPConfig) (*System, error) {
 	if c.Servers < 0 || c.Servers > MaxServers {
 		return nil, fmt.Errorf("lab: gridftp: %d servers: use 0 (one server alone) to %d", c.Servers, MaxServers)
 	}
-	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) error { return s.gridftp(c, program) })
+	return c.launch(ctx, "gridftp", "globus-gridftp-server", func(s *System, program string) { s.gridftp(c, program) })
 }
 
 // needs are the programs of a service like this one.
@@ -54,28 +53,13 @@ func (c GridFTPConfig) needs() []string {
 	}
 }
 
-func (s *System) gridftp(c GridFTPConfig, program string) error {
-	// The server wants an entry in passwd for the user that it runs under.
-	if s.user >= 0 {
-		nobody, err := user.Lookup("nobody")
-		if err != nil {
-			return fmt.Errorf("lab: gridftp: a plain user to run under: %w", err)
-		}
-		if s.user, err = strconv.Atoi(nobody.Uid); err != nil {
-			return fmt.Errorf("lab: gridftp: user nobody: %w", err)
-		}
-	}
-	s.Data = filepath.Join(s.Dir, "data")
-	if err := s.mkdir(s.Data); err != nil {
-		return err
-	}
+func (s *System) gridftp(c GridFTPConfig, program string) {
+	s.account() // the server wants an entry in passwd for the user that it runs under
+	s.Data = s.newDir("data")
 	if c.Connections <= 0 {
 		c.Connections = 1000
 	}
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
+	p := s.newPort(false)
 	host := "127.0.0.1"
 	if c.IPv6 {
 		host = "::1"
@@ -84,9 +68,10 @@ func (s *System) gridftp(c GridFTPConfig, program string) error {
 	s.URL = "ftp://" + address + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
 	if c.Servers > 0 {
-		return s.balanced(c, program, p)
+		s.balanced(c, program, p)
+		return
 	}
-	return s.part("gridftp", askFTP(address), append([]string{program}, s.gridftpArgs(c, Server{Address: address, DataAddress: host})...)...)
+	s.part("gridftp", askFTP(address), append([]string{program}, s.gridftpArgs(c, Server{Address: address, DataAddress: host})...)...)
 }
 
 // gridftpArgs are the arguments of a server.
@@ -105,15 +90,48 @@ func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
 	}
 }
 
+// GridFTPWithProxies starts one GridFTP server that lets in who has a grid
+// proxy: Proxy, CADir, Env and Settings say with what. URL is a gsiftp:// URL of
+// the full path of Data, which all may read and write that are let in.
+func GridFTPWithProxies(ctx context.Context, c Config) (*System, error) {
+	return c.launch(ctx, "gridftp", "globus-gridftp-server", (*System).gridftpWithProxies)
+}
+
+// StartGridFTPWithProxies is GridFTPWithProxies for a test, as StartNginx is Nginx.
+func StartGridFTPWithProxies(t testing.TB, c Config) *System {
+	t.Helper()
+	return startFor(t, []string{"globus-gridftp-server"}, func(ctx context.Context) (*System, error) { return GridFTPWithProxies(ctx, c) })
+}
+
+func (s *System) gridftpWithProxies(program string) {
+	// The server is not root, so it can only map clients to its own user.
+	s.Auth, s.User = "gsi", s.account().Username
+	s.private("client")
+	cert, key := s.certificate(true, nil)
+	s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
+	s.set("ca_dir", s.CADir)
+	var v xrootdValues // what XRootD would be told
+	s.gsi(&v)
+	s.Data = s.newDir("data")
+	p := s.newPort(false)
+	s.URL = "gsiftp://" + p.local() + s.Data
+	s.URLs = map[string]string{"gsiftp": s.URL}
+	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir, "GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
+	s.part("gridftp", askFTP(p.address()), program,
+		"-c", "/dev/null", "-disable-usage-stats",
+		"-port", p.String(), "-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1", "-hostname", "localhost",
+		"-home-dir", s.Data, "-log-level", "ERROR,WARN")
+}
+
 // askFTP returns a question that is answered when the server at address
 // greets with 220.
-func askFTP(address string) func(context.Context) error {
+func askFTP(address string) question {
 	return func(ctx context.Context) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
-		defer conn.Close() //nolint:errcheck // nothing was written that matters
+		defer conn.Close()
 		if deadline, ok := ctx.Deadline(); ok {
 			_ = conn.SetDeadline(deadline)
 		}

@@ -17,7 +17,25 @@ import (
 const gridUser = "weir lab user"
 
 // gsi makes a user with certificate and proxy.
-func (s *System) gsi(v *xrootdValues) error {
+func (s *System) gsi(v *xrootdValues) {
+	if s.err != nil {
+		return
+	}
+	s.fail(s.gridUser())
+	if s.err != nil {
+		return
+	}
+	gridmap := s.file("grid-mapfile", []byte(`"/CN=`+gridUser+`" `+s.User+"\n"))
+	v.Protocol = "gsi"
+	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
+		" -crl:0 -gridmap:" + gridmap + " -gmapopt:1 -dlgpxy:0"
+	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy)
+	s.set("method", "x509")
+	s.set("proxy_file", s.Proxy)
+}
+
+// gridUser makes the user's certificate, key and proxy.
+func (s *System) gridUser() error {
 	user := s.ca.entity(gridUser, x509.ExtKeyUsageClientAuth)
 	key, err := s.ca.newKey()
 	if err != nil {
@@ -30,31 +48,14 @@ func (s *System) gsi(v *xrootdValues) error {
 	if s.grid.cert, err = x509.ParseCertificate(der); err != nil {
 		return err
 	}
-	s.grid.key = key
-	if s.UserCert, err = s.clientFile("usercert.pem", certPEM(der)); err != nil {
-		return err
-	}
 	text, err := keyPEM(key)
 	if err != nil {
 		return err
 	}
-	if s.UserKey, err = s.clientFile("userkey.pem", text); err != nil {
-		return err
-	}
-	if s.Proxy, err = s.ProxyFor(month); err != nil {
-		return err
-	}
-	gridmap, err := s.write("grid-mapfile", []byte(`"/CN=`+gridUser+`" `+s.User+"\n"))
-	if err != nil {
-		return err
-	}
-	v.Protocol = "gsi"
-	v.Security = "sec.protocol gsi -certdir:" + s.CADir + " -cert:" + s.hostCert + " -key:" + s.hostKey +
-		" -crl:0 -gridmap:" + gridmap + " -gmapopt:1 -dlgpxy:0"
-	s.Env = append(s.Env, "X509_USER_PROXY="+s.Proxy)
-	s.set("method", "x509")
-	s.set("proxy_file", s.Proxy)
-	return nil
+	s.grid.key = key
+	s.UserCert, s.UserKey = s.clientFile("usercert.pem", certPEM(der)), s.clientFile("userkey.pem", text)
+	s.Proxy, err = s.ProxyFor(month)
+	return err
 }
 
 // gridMember is the user of gsi: who signs proxies.

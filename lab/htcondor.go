@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ func HTCondor(ctx context.Context, c HTCondorConfig) (*System, error) {
 	if c.Ready <= 0 {
 		c.Ready = time.Minute // six daemons, on a machine that may be busy
 	}
-	return c.launch(ctx, "htcondor", "unshare", func(s *System, _ string) error { return s.htcondor(c) },
+	return c.launch(ctx, "htcondor", "unshare", func(s *System, _ string) { s.htcondor(c) },
 		"pool/log", "pool/spool", "pool/execute", "pool/run", "pool/lock", "etc", "root", "bin")
 }
 
@@ -66,91 +65,53 @@ type condorValues struct {
 	Root                   bool
 }
 
-func (s *System) htcondor(c HTCondorConfig) error {
-	if _, err := c.programs(condorPrograms()); err != nil {
-		return err
-	}
+func (s *System) htcondor(c HTCondorConfig) {
+	_, err := c.programs(condorPrograms())
+	s.fail(err)
 	unpacked, err := unpackedCondor()
-	if err != nil {
-		return err
+	s.fail(err)
+	v := condorValues{Dir: s.Dir, Port: s.newPort(false).String(), Extra: c.Extra, Slots: c.Slots, Root: os.Geteuid() == 0, User: "weir", UID: plainUser, GID: plainUser}
+	if !v.Root {
+		v.User, v.UID, v.GID = s.me().Username, os.Geteuid(), os.Getegid()
 	}
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
-	v := condorValues{Dir: s.Dir, Port: p.String(), Extra: c.Extra, Slots: c.Slots, Root: os.Geteuid() == 0}
 	if v.Slots <= 0 {
 		v.Slots = 200
 	}
-	v.Memory = v.Slots * 64 // MB that nobody looks for
-	if err := v.who(); err != nil {
-		return err
-	}
-	if err := s.condorFiles(v, unpacked); err != nil {
-		return err
-	}
+	v.Memory = v.Slots * 64 // MB, which nothing checks
+	s.condorFiles(v, unpacked)
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	s.Batch = "htcondor"
 	s.settled = s.poolReady(v.Slots)
-	if err := s.part("pool", askFiles(filepath.Join(s.Dir, "pool/spool/.schedd_address"), filepath.Join(s.Dir, "pool/log/.startd_address")),
-		"/bin/sh", "-c", poolScript, "pool", unpacked, s.Dir, fmt.Sprint(v.UID), fmt.Sprint(v.GID)); err != nil {
-		return err
-	}
-	s.parts[len(s.parts)-1].apart = true
-	return nil
+	s.part("pool", askFiles(filepath.Join(s.Dir, "pool/spool/.schedd_address"), filepath.Join(s.Dir, "pool/log/.startd_address")),
+		"/bin/sh", "-c", poolScript, "pool", unpacked, s.Dir, fmt.Sprint(v.UID), fmt.Sprint(v.GID)).apart = true
 }
 
-// who finds out whom the pool's programs are to run as.
-func (v *condorValues) who() error {
-	v.User, v.UID, v.GID = "weir", plainUser, plainUser
-	if v.Root {
-		return nil
-	}
-	me, err := user.Current()
-	if err != nil {
-		return err
-	}
-	v.User, v.UID, v.GID = me.Username, os.Geteuid(), os.Getegid()
-	return nil
-}
-
-// condorFiles writes the pool's configuration, what it sees in /etc, and the
-// programs with which it is used from outside.
-func (s *System) condorFiles(v condorValues, unpacked string) error {
+// condorFiles writes the pool's configuration, what it sees in /etc, and the programs with which it is used from outside.
+func (s *System) condorFiles(v condorValues, unpacked string) {
 	host, err := os.Hostname()
-	if err != nil {
-		return err
-	}
+	s.fail(err)
 	for name, text := range map[string]string{
 		"etc/passwd":        "root:x:0:0:root:/root:/bin/bash\n{{.User}}:x:{{.UID}}:{{.GID}}:weir:{{.Dir}}:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
 		"etc/group":         "root:x:0:\n{{.User}}:x:{{.GID}}:\nnogroup:x:65534:\n",
 		"etc/hosts":         "127.0.0.1 localhost " + host + ".weir.test " + host + "\n",
 		"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 		"condor_config":     condorConf,
-		"bin/condor_submit": condorTool,
 	} {
-		content, err := render(text, v)
-		if err != nil {
-			return err
-		}
-		if _, err := s.write(name, content); err != nil {
-			return err
-		}
+		s.config(name, text, v)
 	}
-	tool := filepath.Join(s.Dir, "bin/condor_submit")
+	tool := s.openFile("bin/condor_submit", s.render(condorTool, v), 0o755)
 	tools, err := filepath.Glob(filepath.Join(unpacked, "usr/bin/condor_*"))
-	errs := []error{err, os.Chmod(tool, 0o755)}
+	s.fail(err)
 	for _, t := range tools {
-		if filepath.Base(t) != filepath.Base(tool) {
-			errs = append(errs, os.Symlink(filepath.Base(tool), filepath.Join(s.Dir, "bin", filepath.Base(t))))
+		if name := filepath.Base(t); name != filepath.Base(tool) && s.err == nil {
+			s.fail(os.Symlink(filepath.Base(tool), filepath.Join(s.Dir, "bin", name)))
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // poolReady returns a question that is answered when the pool's collector knows
 // of all slots and of the daemon that takes jobs.
-func (s *System) poolReady(slots int) func(context.Context) error {
+func (s *System) poolReady(slots int) question {
 	return func(ctx context.Context) error {
 		out, err := exec.CommandContext(ctx, filepath.Join(s.Dir, "bin/condor_status"), "-any", "-af", "MyType", "TotalCpus").CombinedOutput()
 		if err != nil {
@@ -167,7 +128,7 @@ func (s *System) poolReady(slots int) func(context.Context) error {
 }
 
 // askFiles returns a question that is answered when all of these files are there.
-func askFiles(paths ...string) func(context.Context) error {
+func askFiles(paths ...string) question {
 	return func(context.Context) error {
 		for _, p := range paths {
 			if _, err := os.Stat(p); err != nil {

@@ -27,104 +27,57 @@ const Realm = "WEIR.TEST"
 const servicePrincipal = "xrootd/localhost@" + Realm
 
 // krb5 adds a KDC of the system's own, with a user and a service, as a part.
-func (s *System) krb5(ctx context.Context, c XRootDConfig, v *xrootdValues) error {
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
-	if err := s.krb5Files(p); err != nil {
-		return err
-	}
+func (s *System) krb5(ctx context.Context, c XRootDConfig, v *xrootdValues) {
+	p := s.newPort(false)
+	s.krb5Files(p)
 	keytab := filepath.Join(s.Dir, "kdc/xrootd.keytab")
-	if err := s.principals(ctx, c, keytab); err != nil {
-		return err
-	}
-	kdc, err := c.program("krb5kdc")
-	if err != nil {
-		return err
-	}
-	kinit, err := c.program("kinit")
-	if err != nil {
-		return err
-	}
-	s.kinit, s.TicketCache = kinit, filepath.Join(s.Dir, "client/tickets")
-	ask := func(ctx context.Context) error {
+	s.principals(ctx, c, keytab)
+	kdc := s.program(c.Config, "krb5kdc")
+	s.kinit, s.TicketCache = s.program(c.Config, "kinit"), filepath.Join(s.Dir, "client/tickets")
+	s.part("kdc", func(ctx context.Context) error {
 		if err := askListener(p.address())(ctx); err != nil {
 			return err
 		}
 		return s.ticket(ctx, s.TicketCache, month)
-	}
-	if err := s.part("kdc", ask, kdc, "-n"); err != nil {
-		return err
-	}
+	}, kdc, "-n")
 	v.Protocol, v.Security = "krb5", "sec.protocol krb5 "+keytab+" "+servicePrincipal
 	s.Env = append(s.Env, "KRB5_CONFIG="+s.Krb5Conf, "KRB5CCNAME=FILE:"+s.TicketCache)
 	for key, value := range map[string]string{"method": "krb5", "user": s.User, "keytab_file": s.Keytab, "krb5_file": s.Krb5Conf} {
 		s.set(key, value)
 	}
-	return nil
 }
 
-// krb5Files writes the configurations of clients and of the KDC at p, and has
-// all parts use them.
-func (s *System) krb5Files(p *port) error {
-	if err := s.mkdir(filepath.Join(s.Dir, "kdc")); err != nil {
-		return err
-	}
+// krb5Files writes the configurations of clients and of the KDC at p, and has all parts use them.
+func (s *System) krb5Files(p *port) {
+	s.newDir("kdc")
 	values := map[string]string{"Realm": Realm, "KDC": p.address(), "Dir": s.Dir}
-	conf, err := render(krb5Conf, values)
-	if err != nil {
-		return err
-	}
-	if s.Krb5Conf, err = s.write("krb5.conf", conf); err != nil {
-		return err
-	}
-	if err := s.own(s.Krb5Conf, 0o644); err != nil {
-		return err
-	}
-	if conf, err = render(kdcConf, values); err != nil {
-		return err
-	}
-	profile, err := s.write("kdc/kdc.conf", conf)
-	s.env = append(s.env, "KRB5_CONFIG="+s.Krb5Conf, "KRB5_KDC_PROFILE="+profile)
-	return err
+	s.Krb5Conf = s.openFile("krb5.conf", s.render(krb5Conf, values), 0o644)
+	s.env = append(s.env, "KRB5_CONFIG="+s.Krb5Conf, "KRB5_KDC_PROFILE="+s.config("kdc/kdc.conf", kdcConf, values))
 }
 
 // principals makes the KDC's database and the keys of user and service.
-func (s *System) principals(ctx context.Context, c XRootDConfig, keytab string) error {
-	util, err := c.program("kdb5_util")
-	if err != nil {
-		return err
-	}
-	admin, err := c.program("kadmin.local")
-	if err != nil {
-		return err
-	}
+func (s *System) principals(ctx context.Context, c XRootDConfig, keytab string) {
 	s.Principal = s.User + "@" + Realm
 	userKeys := filepath.Join(s.Dir, "kdc/user.keytab")
-	for _, argv := range [][]string{
-		{util, "create", "-r", Realm, "-s", "-P", "weir-lab"},
-		{admin, "-r", Realm, "-p", "root/admin@" + Realm, "addprinc", "-randkey", s.Principal},
-		{admin, "-r", Realm, "-p", "root/admin@" + Realm, "addprinc", "-randkey", servicePrincipal},
-		{admin, "-r", Realm, "-p", "root/admin@" + Realm, "ktadd", "-k", userKeys, s.Principal},
-		{admin, "-r", Realm, "-p", "root/admin@" + Realm, "ktadd", "-k", keytab, servicePrincipal},
+	s.tool(ctx, s.user, s.env, s.program(c.Config, "kdb5_util"), "create", "-r", Realm, "-s", "-P", "weir-lab")
+	admin := s.program(c.Config, "kadmin.local")
+	for _, ask := range [][]string{
+		{"addprinc", "-randkey", s.Principal}, {"addprinc", "-randkey", servicePrincipal},
+		{"ktadd", "-k", userKeys, s.Principal}, {"ktadd", "-k", keytab, servicePrincipal},
 	} {
-		if err := s.tool(ctx, s.user, s.env, argv...); err != nil {
-			return err
-		}
+		s.tool(ctx, s.user, s.env, append([]string{admin, "-r", Realm, "-p", "root/admin@" + Realm}, ask...)...)
 	}
-	keys, err := os.ReadFile(userKeys)
-	if err != nil {
-		return err
+	if s.err == nil {
+		keys, err := os.ReadFile(userKeys)
+		s.fail(err)
+		s.Keytab = s.clientFile("user.keytab", keys)
 	}
-	s.Keytab, err = s.clientFile("user.keytab", keys)
-	return err
 }
 
 // ticket asks the KDC for the user's ticket.
 func (s *System) ticket(ctx context.Context, cache string, lifetime time.Duration) error {
 	seconds := fmt.Sprintf("%ds", max(1, int(lifetime/time.Second)))
-	return s.tool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+cache, s.Principal)
+	return s.runTool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+cache, s.Principal)
 }
 
 // TicketFor makes one more ticket cache of the user, good for lifetime in
@@ -148,8 +101,15 @@ func (s *System) TicketFor(ctx context.Context, lifetime time.Duration) (string,
 	return cache, ctx.Err()
 }
 
-// tool runs a program that ends by itself, as a user or, with -1, as we are.
-func (s *System) tool(ctx context.Context, user int, env []string, argv ...string) error {
+// tool runs a program while the system is put together.
+func (s *System) tool(ctx context.Context, user int, env []string, argv ...string) {
+	if s.err == nil {
+		s.fail(s.runTool(ctx, user, env, argv...))
+	}
+}
+
+// runTool runs a program that ends by itself, as a user or, with -1, as we are.
+func (s *System) runTool(ctx context.Context, user int, env []string, argv ...string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, &out, &out

@@ -58,6 +58,7 @@ type System struct {
 	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
 	sweeper *sweeper
 	stopped bool
+	err     error // of putting it together
 }
 
 // Config is what all systems have in common.
@@ -87,19 +88,22 @@ const plainUser = 20124
 
 // launch makes a system of one program, has build say how it runs, and starts
 // it. Nothing is left of one that does not come up.
-func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string) error, folders ...string) (*System, error) {
-	path, err := c.program(program)
-	if err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
+func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string), folders ...string) (*System, error) {
+	path := ""
+	if program != "" {
+		var err error
+		if path, err = c.program(program); err != nil {
+			return nil, fmt.Errorf("lab: %w", err)
+		}
 	}
 	s, err := newSystem(name, c, folders...)
 	if err != nil {
 		return nil, err
 	}
-	if err = build(s, path); err == nil {
-		err = s.start(ctx)
+	if build(s, path); s.err == nil {
+		s.fail(s.start(ctx))
 	}
-	if err != nil {
+	if err := s.err; err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil

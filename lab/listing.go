@@ -15,10 +15,30 @@ func ListingServers() []string { return []string{"apache2", "caddy", "lighttpd",
 //go:embed listing.conf
 var listingConf string
 
+// WebDAVServers are those that serve a folder by WebDAV without telling checksums,
+// beside nginx: the values that WebDAV takes.
+func WebDAVServers() []string { return []string{"apache2", "rclone"} }
+
 // Listing starts one of the ListingServers. It serves Data read-only, with ranges
 // where the server has them (python3 has none). URLs has "http".
 func Listing(ctx context.Context, server string, c Config) (*System, error) {
-	return c.launch(ctx, server, server, func(s *System, program string) error { return s.listing(server, program) }, "root/data", "tmp", "home")
+	return c.folder(ctx, folderServer{name: server})
+}
+
+// WebDAV starts one of the WebDAVServers, which lets everybody write to Data. URLs
+// has "http".
+func WebDAV(ctx context.Context, server string, c Config) (*System, error) {
+	return c.folder(ctx, folderServer{name: server, dav: true})
+}
+
+// A folderServer serves a folder, read-only or by WebDAV.
+type folderServer struct {
+	name string
+	dav  bool
+}
+
+func (c Config) folder(ctx context.Context, f folderServer) (*System, error) {
+	return c.launch(ctx, f.name, f.name, func(s *System, program string) { s.folder(f, program) }, "root/data", "tmp", "home")
 }
 
 // StartListing is Listing for a test, as StartNginx is Nginx.
@@ -27,45 +47,33 @@ func StartListing(t testing.TB, server string) *System {
 	return startFor(t, []string{server}, func(ctx context.Context) (*System, error) { return Listing(ctx, server, Config{}) })
 }
 
-func (s *System) listing(server, program string) error {
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
-	s.Data = filepath.Join(s.Dir, "root/data")
-	s.URL = "http://" + p.address() + "/data"
-	s.URLs["http"] = s.URL
-	argv, err := s.listingCommand(server, program, p)
-	if err != nil {
-		return err
-	}
-	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
-	return s.part(server, askHTTP(s.URL+"/", ""), argv...)
+// StartWebDAV is WebDAV for a test, as StartNginx is Nginx.
+func StartWebDAV(t testing.TB, server string) *System {
+	t.Helper()
+	return startFor(t, []string{server}, func(ctx context.Context) (*System, error) { return WebDAV(ctx, server, Config{}) })
 }
 
-func (s *System) listingCommand(server, program string, p *port) ([]string, error) {
+func (s *System) folder(f folderServer, program string) {
+	p := s.newPort(false)
 	root := filepath.Join(s.Dir, "root")
-	switch server {
-	case "python3":
-		return []string{program, "-m", "http.server", p.String(), "--bind", "127.0.0.1", "--directory", root}, nil
-	case "rclone":
-		return []string{program, "serve", "http", "--config", "", "--dir-cache-time", "1ns", "--addr", p.address(), root}, nil
+	s.Data = filepath.Join(root, "data")
+	s.URL = "http://" + p.address() + "/data"
+	s.URLs["http"] = s.URL
+	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
+	conf := s.config(f.name+".conf", listingConf, map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root, "Port": p.String()})
+	args := map[string][]string{
+		"apache2":  {"-X", "-f", conf},
+		"caddy":    {"run", "--config", conf, "--adapter", "caddyfile"},
+		"lighttpd": {"-D", "-f", conf},
+		"python3":  {"-m", "http.server", p.String(), "--bind", "127.0.0.1", "--directory", root},
+		"rclone":   {"serve", "http", "--config", "", "--dir-cache-time", "1ns", "--addr", p.address(), root},
+	}[f.name]
+	if args == nil {
+		s.fail(fmt.Errorf("lab: server %q: use one of %v", f.name, ListingServers()))
+		return
 	}
-	conf, err := render(listingConf, map[string]string{"Server": server, "Dir": s.Dir, "Root": root, "Port": p.String()})
-	if err != nil {
-		return nil, err
+	if f.name == "rclone" && f.dav {
+		args[1] = "webdav"
 	}
-	path, err := s.write(server+".conf", conf)
-	if err != nil {
-		return nil, err
-	}
-	switch server {
-	case "apache2":
-		return []string{program, "-X", "-f", path}, nil
-	case "lighttpd":
-		return []string{program, "-D", "-f", path}, nil
-	case "caddy":
-		return []string{program, "run", "--config", path, "--adapter", "caddyfile"}, nil
-	}
-	return nil, fmt.Errorf("lab: server %q: use one of %v", server, ListingServers())
+	s.part(f.name, askHTTP(s.URL+"/", ""), append([]string{program}, args...)...)
 }

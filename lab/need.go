@@ -2,7 +2,11 @@ package lab
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,4 +104,35 @@ func startFor(t testing.TB, programs []string, start func(context.Context) (*Sys
 		}
 	})
 	return s
+}
+
+// Get returns what a server answers to a GET of url, and fails t unless that is
+// a success.
+func Get(t testing.TB, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v: %s", url, resp.Status, err, text)
+	}
+	return string(text)
+}
+
+// Python returns the folder with python3 and the programs of the Python
+// packages that tests use (python.txt, installed by `make needs`). Where they are not there
+// it skips t, or fails it, as Need does.
+func Python(t testing.TB) string {
+	t.Helper()
+	made, err := built("python")
+	if err != nil {
+		Without(t, "python", "the Python packages of lab/python.txt are not there: "+err.Error())
+	}
+	return filepath.Join(made, "bin")
 }

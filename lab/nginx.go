@@ -3,7 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // the form of password that nginx reads
+	"crypto/sha1"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"text/template"
 )
 
 //go:embed nginx.conf
@@ -36,10 +35,10 @@ type NginxConfig struct {
 // below with that code; 444 closes the connection without an answer) and
 // "status" (nginx's own counters).
 func Nginx(ctx context.Context, c NginxConfig) (*System, error) {
-	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) error { return s.nginx(c, program) }, "root/data", "tmp", "run/nginx")
+	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { s.nginx(c, program) }, "root/data", "tmp", "run/nginx")
 }
 
-func (s *System) nginx(c NginxConfig, program string) error {
+func (s *System) nginx(c NginxConfig, program string) {
 	s.Data = filepath.Join(s.Dir, "root/data")
 	v := nginxValues{
 		Dir: s.Dir, Workers: max(1, c.Workers), Connections: c.Connections, SlowRate: c.SlowRate, Extra: c.Extra, HTTP: c.HTTP,
@@ -52,30 +51,25 @@ func (s *System) nginx(c NginxConfig, program string) error {
 		v.SlowRate = 1 << 20
 	}
 	v.Files = v.Connections*2 + 64
-	if err := s.nginxListen(c, &v); err != nil {
-		return err
+	v.Plain = s.newPort(false).address()
+	base := "http://" + v.Plain
+	s.URL = base + "/data"
+	s.URLs = map[string]string{"http": s.URL, "slow": base + "/slow", "code": base + "/code", "status": base + "/status"}
+	if c.TLS {
+		v.Cert, v.Key = s.certificate(false, nil)
+		p := s.newPort(false)
+		v.Secure = p.address()
+		s.URLs["https"] = "https://" + p.local() + "/data"
 	}
 	if c.User != "" {
 		if strings.ContainsAny(c.User, ":\n") {
-			return fmt.Errorf("lab: nginx: user %q: a colon or a line's end cannot stand in a user's name", c.User)
+			s.fail(fmt.Errorf("lab: nginx: user %q: a colon or a line's end cannot stand in a user's name", c.User))
 		}
-		hash := sha1.Sum([]byte(c.Password)) //nolint:gosec // see above
-		line := c.User + ":{SHA}" + base64.StdEncoding.EncodeToString(hash[:]) + "\n"
-		path, err := s.write("passwords", []byte(line))
-		if err != nil {
-			return err
-		}
-		v.Passwords = path
+		hash := sha1.Sum([]byte(c.Password))
+		v.Passwords = s.file("passwords", []byte(c.User+":{SHA}"+base64.StdEncoding.EncodeToString(hash[:])+"\n"))
 	}
-	conf, err := render(nginxConf, v)
-	if err != nil {
-		return err
-	}
-	path, err := s.write("nginx.conf", conf)
-	if err != nil {
-		return err
-	}
-	return s.part("nginx", askHTTP(s.URLs["status"], "Active connections"), program, "-p", s.Dir, "-e", "stderr", "-c", path)
+	conf := s.config("nginx.conf", nginxConf, v)
+	s.part("nginx", askHTTP(s.URLs["status"], "Active connections"), program, "-p", s.Dir, "-e", "stderr", "-c", conf)
 }
 
 type nginxValues struct {
@@ -84,44 +78,9 @@ type nginxValues struct {
 	Codes                                                 []int
 }
 
-// nginxListen reserves the ports and says what lies where.
-func (s *System) nginxListen(c NginxConfig, v *nginxValues) error {
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
-	v.Plain = p.address()
-	base := "http://" + v.Plain
-	s.URL = base + "/data"
-	s.URLs = map[string]string{"http": s.URL, "slow": base + "/slow", "code": base + "/code", "status": base + "/status"}
-	if !c.TLS {
-		return nil
-	}
-	if v.Cert, v.Key, err = s.certificate(false, nil); err != nil {
-		return err
-	}
-	if p, err = s.port(false); err != nil {
-		return err
-	}
-	v.Secure = p.address()
-	s.URLs["https"] = "https://" + p.local() + "/data"
-	return nil
-}
-
-// render fills a configuration file in.
-func render(text string, values any) ([]byte, error) {
-	t, err := template.New("").Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, values)
-	return b.Bytes(), err
-}
-
 // askHTTP returns a question that is answered when a GET of url gives 200 and
 // a body that contains word.
-func askHTTP(url, word string) func(context.Context) error {
+func askHTTP(url, word string) question {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -132,7 +91,7 @@ func askHTTP(url, word string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close() //nolint:errcheck // only read
+		defer resp.Body.Close()
 		body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 		if err != nil {
 			return err

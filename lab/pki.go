@@ -6,7 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // names of files, as OpenSSL computes them
+	"crypto/sha1"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -67,12 +67,18 @@ func (a *authority) entity(name string, uses ...x509.ExtKeyUsage) *x509.Certific
 
 // certificate makes an authority, unless it is that of another system, and a host
 // certificate signed by it below Dir, sets CAFile and CADir, and returns the files of certificate and key.
-func (s *System) certificate(rsaKeys bool, of *System) (cert, key string, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("lab: %s: certificate: %w", s.Name, err)
-		}
-	}()
+func (s *System) certificate(rsaKeys bool, of *System) (cert, key string) {
+	if s.err != nil {
+		return "", ""
+	}
+	cert, key, err := s.makeCertificate(rsaKeys, of)
+	if err != nil {
+		s.fail(fmt.Errorf("lab: %s: certificate: %w", s.Name, err))
+	}
+	return cert, key
+}
+
+func (s *System) makeCertificate(rsaKeys bool, of *System) (cert, key string, err error) {
 	if of != nil {
 		s.ca = of.ca
 	} else if s.ca, err = newAuthority(rsaKeys); err != nil {
@@ -165,6 +171,6 @@ func subjectHash(commonName string) (string, error) {
 	if _, err := asn1.Unmarshal(der, &inner); err != nil {
 		return "", err
 	}
-	sum := sha1.Sum(inner.Bytes) //nolint:gosec // see above
+	sum := sha1.Sum(inner.Bytes)
 	return fmt.Sprintf("%08x", binary.LittleEndian.Uint32(sum[:4])), nil
 }

@@ -64,14 +64,5 @@ func (p *port) String() string { return strconv.Itoa(p.number) }
 // address is where clients connect to.
 func (p *port) address() string { return net.JoinHostPort("127.0.0.1", p.String()) }
 
-// port reserves one more port for s.
-func (s *System) port(all bool) (*port, error) {
-	p, err := reserve(all)
-	if err == nil {
-		s.ports = append(s.ports, p)
-	}
-	return p, err
-}
-
 // local is the address under the name that certificates are made for.
 func (p *port) local() string { return net.JoinHostPort("localhost", p.String()) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -37,35 +36,20 @@ func PostgreSQL(ctx context.Context, c PostgreSQLConfig) (*System, error) {
 		c.Ready = time.Minute // the cluster's first files are synced to disk
 	}
 	c.as = nobody
-	return c.launch(ctx, "postgresql", "postgres", func(s *System, program string) error { return s.postgres(ctx, c, program) }, "run")
+	return c.launch(ctx, "postgresql", "postgres", func(s *System, program string) { s.postgres(ctx, c, program) }, "run")
 }
 
 // nobody is a user that every Debian has: initdb wants one with a name.
 const nobody = 65534
 
-func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) error {
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
+func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) {
+	p := s.newPort(false)
 	password := rand.Text()
 	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.address(), Path: "/postgres", RawQuery: "sslmode=disable"}).String()
 	s.URLs["postgres"] = s.URL
-	file, err := s.write("password", []byte(password+"\n"))
-	if err != nil {
-		return err
-	}
 	data := filepath.Join(s.Dir, "cluster")
-	if err := s.initdb(ctx, c, data, file); err != nil {
-		return err
-	}
-	if err := os.Remove(file); err != nil {
-		return err
-	}
-	ready, err := c.program("pg_isready")
-	if err != nil {
-		return err
-	}
+	s.initdb(ctx, c, data, s.file("password", []byte(password+"\n")))
+	ready := s.program(c.Config, "pg_isready")
 	s.Env = append(s.Env, "PGHOST=127.0.0.1", "PGPORT="+p.String(), "PGUSER=weir", "PGPASSWORD="+password, "PGDATABASE=postgres")
 	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c", "max_connections=200"}
 	settings := c.Settings
@@ -75,38 +59,28 @@ func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program strin
 	for _, set := range settings {
 		argv = append(argv, "-c", set)
 	}
-	err = s.part("postgres", func(ctx context.Context) error {
+	server := s.part("postgres", func(ctx context.Context) error {
 		return exec.CommandContext(ctx, ready, "-q", "-h", "127.0.0.1", "-p", p.String()).Run()
 	}, argv...)
-	if err == nil {
-		// Asked to end by SIGINT it ends its sessions; by SIGTERM it waits for them.
-		p := s.parts[len(s.parts)-1]
-		p.end = syscall.SIGINT
-		p.home, err = filepath.EvalSymlinks(data)
+	// Asked to end by SIGINT it ends its sessions; by SIGTERM it waits for them.
+	server.end = syscall.SIGINT
+	if s.err == nil {
+		home, err := filepath.EvalSymlinks(data)
+		s.fail(err)
+		server.home = home
 	}
-	return err
 }
 
-// initdb makes the cluster, as the user that the server will run as.
-func (s *System) initdb(ctx context.Context, c PostgreSQLConfig, data, password string) error {
-	program, err := c.program("initdb")
-	if err != nil {
-		return err
-	}
-	argv := []string{"-D", data, "-U", "weir", "--pwfile=" + password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
+// initdb makes the cluster, as the user that the server will run as, and removes the file with the password.
+func (s *System) initdb(ctx context.Context, c PostgreSQLConfig, data, password string) {
+	argv := []string{s.program(c.Config, "initdb"), "-D", data, "-U", "weir", "--pwfile=" + password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
 	if c.Careless {
 		argv = append(argv, "--no-sync")
 	}
-	cmd := exec.CommandContext(ctx, program, argv...)
-	cmd.Dir = s.Dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "LC_ALL=C"}
-	if s.user >= 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(s.user), Gid: uint32(s.user)}}
+	s.tool(ctx, s.user, nil, argv...)
+	if s.err == nil {
+		s.fail(os.Remove(password))
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, out)
-	}
-	return nil
 }
 
 // findPostgres looks for a program of the newest PostgreSQL, which Debian keeps

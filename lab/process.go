@@ -17,6 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A question returns nil when a server gives a right answer of its protocol.
+type question func(ctx context.Context) error
+
 // A process is one server: a program that leads its own process group.
 type process struct {
 	name   string
@@ -31,26 +34,11 @@ type process struct {
 	home   string         // folder in which only it and its children work, if these leave its group
 	end    syscall.Signal // how it is asked to end; 0 is SIGTERM
 	wire   *wire          // to a network of its own, if it is to have one: only for what is apart
-	// ask returns nil when the server gives a right answer of its protocol.
-	ask func(ctx context.Context) error
+	ask    question
 
 	pid  int
 	done chan struct{} // closed when the process and its group are gone
 	exit error         // valid after done
-}
-
-// part adds a process to s that runs in a scratch folder of its own.
-func (s *System) part(name string, ask func(context.Context) error, argv ...string) error {
-	run := filepath.Join(s.Dir, "run", name)
-	if err := s.mkdir(run); err != nil {
-		return err
-	}
-	log, err := s.write(name+".out", nil)
-	s.parts = append(s.parts, &process{
-		name: name, argv: argv, ask: ask, dir: run, log: log, user: s.user,
-		env: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + run, "TMPDIR=" + run, "LC_ALL=C"}, s.env...),
-	})
-	return err
 }
 
 func (p *process) running() bool {
@@ -79,7 +67,7 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(p.argv[0], p.argv[1:]...) //nolint:noctx // lives until stop
+	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.env, out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: p.goodbye()}
 	if p.apart {
@@ -124,7 +112,7 @@ const namespaces = "namespaces"
 
 // tryApart is nil when processes can be set apart here.
 func tryApart() error {
-	cmd := exec.Command("/bin/sh", "-c", "mount --make-rslave / && mount -t proc proc /proc") //nolint:noctx // ends at once
+	cmd := exec.Command("/bin/sh", "-c", "mount --make-rslave / && mount -t proc proc /proc")
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	setApart(cmd.SysProcAttr)
@@ -142,7 +130,7 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
-	defer out.Close() //nolint:errcheck // only inherited, never written here
+	defer out.Close()
 	if err := cmd.Start(); err != nil {
 		p.exit = err
 		started <- err
@@ -272,62 +260,4 @@ func lastLines(file string) string {
 	lines := strings.Split(string(b), "\n")
 	lines = lines[max(0, len(lines)-12):]
 	return "\n\t" + strings.Join(lines, "\n\t")
-}
-
-// program finds name as c says, or in PATH and the folders of daemons.
-func (c Config) program(name string) (string, error) {
-	if p := c.Programs[name]; p != "" {
-		return exec.LookPath(p)
-	}
-	return find(name)
-}
-
-// programs finds several by their names.
-func (c Config) programs(names []string) (map[string]string, error) {
-	found := map[string]string{}
-	for _, name := range names {
-		path, err := c.program(name)
-		if err != nil {
-			return nil, err
-		}
-		found[name] = path
-	}
-	return found, nil
-}
-
-// find looks for a program in PATH, then where daemons lie, which the PATH
-// of an ordinary user often leaves out; for a name that ends in .so, where
-// libraries lie.
-func find(name string) (string, error) {
-	switch name {
-	case "condor_master":
-		dir, err := unpackedCondor()
-		return filepath.Join(dir, "usr/sbin", name), err
-	case namespaces:
-		return "", tryApart()
-	case "python3": // the system's: another may be in a folder that a plain user cannot enter
-		if isFile("/usr/bin/python3") {
-			return "/usr/bin/python3", nil
-		}
-	case "postgres", "initdb", "pg_isready":
-		if path, ok := findPostgres(name); ok {
-			return path, nil
-		}
-	}
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/sbin"} {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path, nil
-		}
-	}
-	if strings.HasSuffix(name, ".so") {
-		for _, dir := range []string{"/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib*"} {
-			if found, _ := filepath.Glob(filepath.Join(dir, name)); len(found) > 0 {
-				return found[0], nil
-			}
-		}
-	}
-	return "", &MissingError{Program: name, Package: packageOf(name)}
 }

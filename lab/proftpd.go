@@ -2,11 +2,11 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,7 +24,7 @@ type ProFTPDConfig struct {
 // ftp:// URL of the full path of Data. It has a process for each connection, and
 // after one has ended it takes no other for up to 0.4 s.
 func ProFTPD(ctx context.Context, c ProFTPDConfig) (*System, error) {
-	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) error { return s.proftpd(ctx, c, program) })
+	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) { s.proftpd(ctx, c, program) })
 }
 
 // StartProFTPD is ProFTPD for a test, as StartNginx is Nginx.
@@ -33,38 +33,24 @@ func StartProFTPD(t testing.TB, c ProFTPDConfig) *System {
 	return startFor(t, []string{"proftpd", "openssl"}, func(ctx context.Context) (*System, error) { return ProFTPD(ctx, c) })
 }
 
-func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) error {
-	account, err := s.account()
-	if err != nil {
-		return err
+func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
+	account := s.account()
+	if s.err != nil {
+		return
 	}
 	group, err := user.LookupGroupId(account.Gid)
 	if err != nil {
-		return fmt.Errorf("lab: proftpd: %w", err)
+		s.fail(fmt.Errorf("lab: proftpd: %w", err))
+		return
 	}
-	if s.User = c.User; s.User == "" {
-		s.User = userName
-	}
-	if c.Password == "" {
-		c.Password = "secret"
-	}
+	s.User = cmp.Or(c.User, userName)
 	if c.Clients <= 0 {
 		c.Clients = 1000
 	}
-	s.Data = filepath.Join(s.Dir, "data")
-	for _, dir := range []string{s.Data, filepath.Join(s.Dir, "state")} {
-		if err := s.mkdir(dir); err != nil {
-			return err
-		}
-	}
-	passwords, err := s.ftpPasswords(ctx, c, account)
-	if err != nil {
-		return err
-	}
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
+	s.Data = s.newDir("data")
+	s.newDir("state")
+	passwords := s.ftpPasswords(ctx, c, account)
+	p := s.newPort(false)
 	s.URL = "ftp://" + p.address() + s.Data
 	s.URLs = map[string]string{"ftp": s.URL}
 	conf := []string{
@@ -78,41 +64,49 @@ func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) e
 	if c.Old {
 		conf = append(conf, "<Limit MLST MLSD>", "DenyAll", "</Limit>")
 	}
-	path, err := s.write("proftpd.conf", []byte(strings.Join(conf, "\n")+"\n"))
-	if err != nil {
-		return err
-	}
-	return s.part("proftpd", askFTP(p.address()), program, "--nodaemon", "--config", path)
+	path := s.file("proftpd.conf", []byte(strings.Join(conf, "\n")+"\n"))
+	s.part("proftpd", askFTP(p.address()), program, "--nodaemon", "--config", path)
 }
 
-// account is the entry in passwd of whom the servers run under; for root it is
-// nobody, since lab's own plain user has none.
-func (s *System) account() (*user.User, error) {
+// account has the servers run under a user with an entry in passwd, and returns it. For root that is nobody, since lab's
+// own plain user has none.
+func (s *System) account() *user.User {
 	if s.user < 0 {
-		return user.Current()
+		return s.me()
 	}
 	nobody, err := user.Lookup("nobody")
+	if err == nil {
+		s.user, err = strconv.Atoi(nobody.Uid)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("lab: %s: a plain user to run under: %w", s.Name, err)
+		s.fail(fmt.Errorf("lab: %s: a plain user to run under: %w", s.Name, err))
+		return &user.User{}
 	}
-	if s.user, err = strconv.Atoi(nobody.Uid); err != nil {
-		return nil, fmt.Errorf("lab: %s: user nobody: %w", s.Name, err)
+	return nobody
+}
+
+// me is the user of this process.
+func (s *System) me() *user.User {
+	me, err := user.Current()
+	if err != nil {
+		s.fail(err)
+		return &user.User{}
 	}
-	return nobody, nil
+	return me
 }
 
 // ftpPasswords makes a file of one user, whose password is hashed as crypt(3) does.
-func (s *System) ftpPasswords(ctx context.Context, c ProFTPDConfig, account *user.User) (string, error) {
-	program, err := c.program("openssl")
-	if err != nil {
-		return "", fmt.Errorf("lab: proftpd: %w", err)
+func (s *System) ftpPasswords(ctx context.Context, c ProFTPDConfig, account *user.User) string {
+	program := s.program(c.Config, "openssl")
+	if s.err != nil {
+		return ""
 	}
 	cmd := exec.CommandContext(ctx, program, "passwd", "-5", "-stdin")
-	cmd.Stdin = strings.NewReader(c.Password + "\n")
+	cmd.Stdin = strings.NewReader(cmp.Or(c.Password, "secret") + "\n")
 	hash, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("lab: proftpd: hash of a password: %w", err)
+		s.fail(fmt.Errorf("lab: proftpd: hash of a password: %w", err))
 	}
 	line := strings.Join([]string{s.User, string(bytes.TrimSpace(hash)), account.Uid, account.Gid, "", s.Data, "/bin/false"}, ":")
-	return s.write("passwd", []byte(line+"\n"))
+	return s.file("passwd", []byte(line+"\n"))
 }

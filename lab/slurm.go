@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func Slurm(ctx context.Context, c SlurmConfig) (*System, error) {
 	if c.Ready <= 0 {
 		c.Ready = time.Minute
 	}
-	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) error { return s.slurm(c, program) }, "state", "spool", "log", "run")
+	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) { s.slurm(c, program) }, "state", "spool", "log", "run")
 }
 
 // slurmPrograms are what Slurm needs.
@@ -53,65 +52,33 @@ type slurmValues struct {
 	CPUs, Memory           int
 }
 
-func (s *System) slurm(c SlurmConfig, slurmctld string) error {
+func (s *System) slurm(c SlurmConfig, slurmctld string) {
 	found, err := c.programs(slurmPrograms())
-	if err != nil {
-		return err
-	}
-	v := slurmValues{Dir: s.Dir, Extra: c.Extra, CPUs: c.CPUs}
+	s.fail(err)
+	host, err := os.Hostname()
+	s.fail(err)
+	host, _, _ = strings.Cut(host, ".")
+	v := slurmValues{Dir: s.Dir, Host: host, User: s.me().Username, Extra: c.Extra, CPUs: c.CPUs, Control: s.newPort(false), Node: s.newPort(false)}
 	if v.CPUs <= 0 {
 		v.CPUs = 256
 	}
-	v.Memory = v.CPUs * 64 // MB that nobody looks for
-	if err := s.slurmFiles(&v); err != nil {
-		return err
-	}
+	v.Memory = v.CPUs * 64 // MB, which nothing checks
+	key := make([]byte, 128)
+	_, _ = rand.Read(key) // never fails
+	s.config("slurm.conf", slurmConf, v)
+	s.file("cgroup.conf", nil)
+	s.file("munge.key", key)
 	argv := []string{"/bin/sh", "-c", slurmScript, "slurm", s.Dir, found["munged"], slurmctld, found["slurmd"]}
 	if os.Geteuid() != 0 {
 		argv = append(argv, found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid()))
 	}
 	s.Batch = "slurm"
 	s.Env = append(s.Env, "SLURM_CONF="+filepath.Join(s.Dir, "slurm.conf"))
-	if err := s.part("slurm", s.askSlurm(found["sinfo"]), argv...); err != nil {
-		return err
-	}
-	s.parts[len(s.parts)-1].apart = true
-	return nil
-}
-
-// slurmFiles chooses ports and writes the configuration and munged's key.
-func (s *System) slurmFiles(v *slurmValues) error {
-	me, err := user.Current()
-	if err != nil {
-		return err
-	}
-	v.User = me.Username
-	if v.Host, err = os.Hostname(); err != nil {
-		return err
-	}
-	v.Host, _, _ = strings.Cut(v.Host, ".")
-	if v.Control, err = s.port(false); err != nil {
-		return err
-	}
-	if v.Node, err = s.port(false); err != nil {
-		return err
-	}
-	conf, err := render(slurmConf, v)
-	if err != nil {
-		return err
-	}
-	key := make([]byte, 128)
-	_, _ = rand.Read(key) // never fails
-	for name, content := range map[string][]byte{"slurm.conf": conf, "cgroup.conf": nil, "munge.key": key} {
-		if _, err := s.write(name, content); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.part("slurm", s.askSlurm(found["sinfo"]), argv...).apart = true
 }
 
 // askSlurm returns a question that is answered when the machine takes jobs.
-func (s *System) askSlurm(sinfo string) func(context.Context) error {
+func (s *System) askSlurm(sinfo string) question {
 	return func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, sinfo, "--noheader", "--format=%t")
 		cmd.Env = append(os.Environ(), s.Env...)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -43,7 +42,7 @@ func SSH(ctx context.Context, c SSHConfig) (*System, error) {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
 	}
 	c.ours = true
-	return c.launch(ctx, "ssh", "sshd", func(s *System, program string) error { return s.ssh(ctx, c, program) }, "bin")
+	return c.launch(ctx, "ssh", "sshd", func(s *System, program string) { s.ssh(ctx, c, program) }, "bin")
 }
 
 // sshPrograms are what machines to log in to need.
@@ -51,71 +50,38 @@ func sshPrograms() []string {
 	return []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen", "mount", "unshare", "hostname", namespaces}
 }
 
-func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) error {
+func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) {
 	found, err := c.programs(sshPrograms())
-	if err != nil {
-		return err
-	}
-	me, err := user.Current()
-	if err != nil {
-		return err
-	}
+	s.fail(err)
+	me := s.me()
 	for _, key := range []string{"host_key", "key"} {
-		cmd := exec.CommandContext(ctx, found["ssh-keygen"], "-q", "-t", "ed25519", "-N", "", "-C", "weir-lab", "-f", filepath.Join(s.Dir, key))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("ssh-keygen: %w: %s", err, out)
-		}
+		s.tool(ctx, -1, nil, found["ssh-keygen"], "-q", "-t", "ed25519", "-N", "", "-C", "weir-lab", "-f", filepath.Join(s.Dir, key))
 	}
 	var extra []string
 	if os.Geteuid() != 0 {
 		extra = []string{found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid())}
 	}
 	for n := range max(1, c.Nodes) {
-		if err := s.node(fmt.Sprintf("node%d", n+1), me, sshd, extra); err != nil {
-			return err
-		}
+		s.node(fmt.Sprintf("node%d", n+1), me, sshd, extra)
 	}
 	s.Batch = "ssh"
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return s.sshClients(me, found)
+	s.sshClients(me, found)
 }
 
 // node adds one machine to log in to.
-func (s *System) node(name string, me *user.User, sshd string, extra []string) error {
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(s.Dir, name)
-	home := filepath.Join(dir, "home")
-	if err := s.mkdir(home); err != nil {
-		return err
-	}
-	conf, err := render(sshdConfig, map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username})
-	if err != nil {
-		return err
-	}
+func (s *System) node(name string, me *user.User, sshd string, extra []string) {
+	p := s.newPort(false)
+	home := s.newDir(filepath.Join(name, "home"))
 	passwd, err := os.ReadFile("/etc/passwd")
-	if err != nil {
-		return err
-	}
-	for file, content := range map[string][]byte{"sshd_config": conf, "passwd": rehome(passwd, me, home)} {
-		path, err := s.write(filepath.Join(name, file), content)
-		if err != nil {
-			return err
-		}
-		if err := os.Chmod(path, 0o644); err != nil {
-			return err
-		}
-	}
+	s.fail(err)
+	conf := s.render(sshdConfig, map[string]string{"Address": p.address(), "Lab": s.Dir, "User": me.Username})
+	s.openFile(filepath.Join(name, "sshd_config"), conf, 0o644)
+	s.openFile(filepath.Join(name, "passwd"), rehome(passwd, me, home), 0o644)
 	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.address(), Data: home})
-	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", dir, name, sshd}, extra...)
-	if err := s.part(name, askSSH(p.address()), argv...); err != nil {
-		return err
-	}
-	part := s.parts[len(s.parts)-1]
+	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", filepath.Join(s.Dir, name), name, sshd}, extra...)
+	part := s.part(name, askSSH(p.address()), argv...)
 	part.server, part.apart = name, true
-	return nil
 }
 
 // rehome returns a file like /etc/passwd in which one user has another home and a
@@ -132,11 +98,12 @@ func rehome(passwd []byte, who *user.User, home string) []byte {
 }
 
 // sshClients writes what ssh and its companions need to know of the nodes.
-func (s *System) sshClients(me *user.User, found map[string]string) error {
-	key, err := os.ReadFile(filepath.Join(s.Dir, "host_key.pub"))
-	if err != nil {
-		return err
+func (s *System) sshClients(me *user.User, found map[string]string) {
+	if s.err != nil {
+		return
 	}
+	key, err := os.ReadFile(filepath.Join(s.Dir, "host_key.pub"))
+	s.fail(err)
 	var config, known strings.Builder
 	for _, n := range s.Servers {
 		_, port, _ := net.SplitHostPort(n.Address)
@@ -145,32 +112,22 @@ func (s *System) sshClients(me *user.User, found map[string]string) error {
 	}
 	fmt.Fprintf(&config, "Host *\n\tUser %s\n\tIdentityFile %s/key\n\tIdentitiesOnly yes\n\tIdentityAgent none\n\tUserKnownHostsFile %s/known_hosts\n"+
 		"\tGlobalKnownHostsFile none\n\tStrictHostKeyChecking yes\n", me.Username, s.Dir, s.Dir)
-	for name, content := range map[string]string{"ssh_config": config.String(), "known_hosts": known.String()} {
-		if _, err := s.write(name, []byte(content)); err != nil {
-			return err
-		}
-	}
+	s.file("ssh_config", []byte(config.String()))
+	s.file("known_hosts", []byte(known.String()))
 	for _, name := range []string{"ssh", "scp", "sftp"} {
-		path, err := s.write(filepath.Join("bin", name), []byte("#!/bin/sh\nexec '"+found[name]+"' -F '"+s.Dir+"/ssh_config' \"$@\"\n"))
-		if err != nil {
-			return err
-		}
-		if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // a program
-			return err
-		}
+		s.openFile("bin/"+name, []byte("#!/bin/sh\nexec '"+found[name]+"' -F '"+s.Dir+"/ssh_config' \"$@\"\n"), 0o755)
 	}
-	return nil
 }
 
 // askSSH returns a question that is answered when the server at address says
 // that it speaks SSH.
-func askSSH(address string) func(context.Context) error {
+func askSSH(address string) question {
 	return func(ctx context.Context) error {
 		conn, err := dial(ctx, address, nil)
 		if err != nil {
 			return err
 		}
-		defer conn.Close() //nolint:errcheck // nothing was written that matters
+		defer conn.Close()
 		line, err := bufio.NewReader(conn).ReadString('\n')
 		if err == nil && !strings.HasPrefix(line, "SSH-2.0-") {
 			err = fmt.Errorf("%s greets with %q", address, line)

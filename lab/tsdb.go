@@ -27,34 +27,22 @@ type PrometheusConfig struct {
 // Prometheus starts a Prometheus server that takes remote write. URL is its
 // own address; URLs has "write", where remote write goes.
 func Prometheus(ctx context.Context, c PrometheusConfig) (*System, error) {
-	return c.launch(ctx, "prometheus", "prometheus", func(s *System, program string) error { return s.prometheus(c, program) }, "data")
+	return c.launch(ctx, "prometheus", "prometheus", func(s *System, program string) { s.prometheus(c, program) }, "data")
 }
 
-func (s *System) prometheus(c PrometheusConfig, program string) error {
-	p, err := s.port(false)
-	if err != nil {
-		return err
-	}
+func (s *System) prometheus(c PrometheusConfig, program string) {
+	p := s.newPort(false)
 	s.URL = "http://" + p.address()
 	s.URLs["write"] = s.URL + "/api/v1/write"
 	if c.Every <= 0 {
 		c.Every = time.Second
 	}
-	conf, err := render(prometheusYML, c)
-	if err != nil {
-		return err
-	}
-	path, err := s.write("prometheus.yml", conf)
-	if err != nil {
-		return err
-	}
+	conf := s.config("prometheus.yml", prometheusYML, c)
 	data := filepath.Join(s.Dir, "data")
-	if c.Blocks != "" {
-		if err := s.copyIn(data, c.Blocks); err != nil {
-			return err
-		}
+	if c.Blocks != "" && s.err == nil {
+		s.fail(s.copyIn(data, c.Blocks))
 	}
-	return s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+path, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y",
+	s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+conf, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y",
 		"--web.listen-address="+p.address(), "--web.enable-remote-write-receiver", "--log.level=warn")
 }
 
@@ -78,28 +66,14 @@ type InfluxConfig struct {
 
 // InfluxDB starts an InfluxDB 1.x server without databases. URL is its address.
 func InfluxDB(ctx context.Context, c InfluxConfig) (*System, error) {
-	return c.launch(ctx, "influxdb", "influxd", func(s *System, program string) error { return s.influx(program) }, "meta", "data", "wal")
+	return c.launch(ctx, "influxdb", "influxd", (*System).influx, "meta", "data", "wal")
 }
 
-func (s *System) influx(program string) error {
-	web, err := s.port(false)
-	if err != nil {
-		return err
-	}
-	rpc, err := s.port(false) // backup and restore
-	if err != nil {
-		return err
-	}
+func (s *System) influx(program string) {
+	web, rpc := s.newPort(false), s.newPort(false) // rpc: backup and restore
 	s.URL = "http://" + web.address()
-	conf, err := render(influxConf, map[string]string{"Dir": s.Dir, "Web": web.address(), "RPC": rpc.address()})
-	if err != nil {
-		return err
-	}
-	path, err := s.write("influxdb.conf", conf)
-	if err != nil {
-		return err
-	}
-	return s.part("influxd", askHTTP(s.URL+"/query?q=SHOW+DATABASES", "results"), program, "-config", path)
+	conf := s.config("influxdb.conf", influxConf, map[string]string{"Dir": s.Dir, "Web": web.address(), "RPC": rpc.address()})
+	s.part("influxd", askHTTP(s.URL+"/query?q=SHOW+DATABASES", "results"), program, "-config", conf)
 }
 
 // StartPrometheus is Prometheus for a test, as StartNginx is Nginx.

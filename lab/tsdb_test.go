@@ -52,7 +52,7 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 // post returns what the server answers.
 func post(t *testing.T, to, kind, body string) string {
 	t.Helper()
-	resp, err := http.Post(to, kind, strings.NewReader(body)) //nolint:noctx // bounded by the test
+	resp, err := http.Post(to, kind, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"crypto/rand"
 	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,6 +22,9 @@ const MaxServers = 64
 // one: a single server that asks for no credential.
 type XRootDConfig struct {
 	Config
+	// Version is that of this system's XRootD or one of XRootDVersions, or more of its
+	// number, as 6.2; "" is this system's.
+	Version string
 	// Servers is the number of data servers behind a redirector, at most MaxServers; 0
 	// makes one server that stands alone.
 	Servers int
@@ -40,11 +45,16 @@ type XRootDConfig struct {
 	// at /data, and its JSON Web Key Set; without Issuer there is the lab's alone.
 	Issuer string
 	Keys   []byte
+	// Macaroons has each server make and take macaroons: they allow what these rules
+	// (an authdb, as in "u * / a") allow to whoever asks. "" is a server without them.
+	Macaroons string
 	// IPv6 has one server without TLS answer at [::1] as well, which URL is of.
 	IPv6 bool
 	// Extra is lines for the configuration of each server, in XRootD's own
 	// language. Those that begin with "cms." reach cmsd, too.
 	Extra string
+
+	root string // of what was unpacked of Version
 }
 
 // XRootD starts an XRootD service that speaks root:// and HTTP on the same
@@ -67,7 +77,11 @@ func XRootD(ctx context.Context, c XRootDConfig) (*System, error) {
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("lab: %w", errors.Join(errs...))
 	}
-	return c.launch(ctx, "xrootd", "xrootd", func(s *System, program string) error { return s.xrootd(ctx, c, program) }, "admin", "run")
+	program := "xrootd"
+	if c.root != "" {
+		program = "" // of this system's
+	}
+	return c.launch(ctx, "xrootd", program, func(s *System, program string) { s.xrootd(ctx, c, program) }, "admin", "run")
 }
 
 // complete fills in what is left to us and refuses what cannot be.
@@ -87,6 +101,13 @@ func (c *XRootDConfig) complete() error {
 	if c.Lookup == 0 {
 		c.Lookup = 1
 	}
+	if c.Version != "" {
+		root, full, err := findXRootD(c.Version)
+		if err != nil {
+			return err
+		}
+		c.root, c.Version = root, full
+	}
 	c.TLS = c.TLS || c.Auth == "ztn" || c.Copies
 	if c.Authority != nil && c.Authority.ca == nil {
 		return fmt.Errorf("the authority of %s: it has none, start it with TLS", c.Authority.Name)
@@ -99,18 +120,24 @@ func XRootDAuths() []string { return []string{"none", "unix", "krb5", "gsi", "zt
 
 // needs lists the programs and libraries of the service.
 func (c XRootDConfig) needs() []string {
-	programs := []string{"xrootd"}
-	if c.Servers > 0 {
-		programs = append(programs, "cmsd")
-	}
-	if c.Copies {
-		programs = append(programs, "libXrdHttpTPC-5.so")
+	var programs []string
+	if c.Version == "" {
+		programs = append(programs, "xrootd")
+		if c.Servers > 0 {
+			programs = append(programs, "cmsd")
+		}
+		if c.Copies {
+			programs = append(programs, "libXrdHttpTPC-5.so")
+		}
+		if c.Auth == "ztn" {
+			programs = append(programs, "libXrdAccSciTokens-5.so")
+		}
 	}
 	switch c.Auth {
 	case "krb5":
 		programs = append(programs, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 	case "ztn":
-		programs = append(programs, "sqlite3", "libXrdAccSciTokens-5.so")
+		programs = append(programs, "sqlite3")
 	}
 	return programs
 }
@@ -127,23 +154,20 @@ type xrootdValues struct {
 	Families                                 string // of addresses, as xrootd's -I has them
 }
 
-func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) error {
+func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) {
 	v := xrootdValues{Dir: s.Dir, Program: "xrootd", Role: "server", Extra: c.Extra, Asker: asker, Copies: c.Copies, Families: "v4"}
-	if err := s.protect(ctx, c, &v); err != nil {
-		return err
+	s.protect(ctx, c, &v)
+	programs := s.xrootdPrograms(c, program)
+	if c.Macaroons != "" {
+		s.macaroons(c.Macaroons, &v)
 	}
 	if c.Servers > 0 {
-		return s.cluster(c, v, program)
+		s.cluster(c, v, programs)
+		return
 	}
-	p, err := s.port(true)
-	if err != nil {
-		return err
-	}
+	p := s.newPort(true)
 	s.point(c, p)
-	server, err := s.dataServer("xrootd", p, "root")
-	if err != nil {
-		return err
-	}
+	server := s.dataServer("xrootd", p, "root")
 	s.Servers, s.Data = []Server{server}, server.Data
 	v.Port, v.Root = p.String(), filepath.Dir(server.Data)
 	v.Extra = v.Authorization + v.Extra
@@ -151,7 +175,17 @@ func (s *System) xrootd(ctx context.Context, c XRootDConfig, program string) err
 		v.Families, v.Extra = "v6", "xrd.allow host [::1]\nxrd.allow host localhost\nxrd.allow host ip6-localhost\n"+v.Extra
 		s.URL = strings.Replace(s.URL, "127.0.0.1", "[::1]", 1)
 	}
-	return s.xrd(server.Name, v, program, askXRootD(p.address()))
+	s.xrd(server.Name, v, programs, askXRootD(p.address()))
+}
+
+// macaroons has a server make and take macaroons under rules.
+func (s *System) macaroons(rules string, v *xrootdValues) {
+	secret := make([]byte, 64)
+	_, _ = rand.Read(secret) // never fails
+	key := s.file("macaroons.key", []byte(base64.StdEncoding.EncodeToString(secret)+"\n"))
+	authdb := s.file("macaroons.rules", []byte(rules+"\n"))
+	v.Extra += fmt.Sprintf("\nhttp.exthandler xrdmacaroons libXrdMacaroons.so\nmacaroons.secretkey %s\nall.sitename LAB\n"+
+		"ofs.authorize 1\nofs.authlib libXrdMacaroons.so\nacc.authdb %s\nhttp.header2cgi Authorization authz\n", key, authdb)
 }
 
 // point tells the URLs of the service at p. A name where a certificate is
@@ -174,31 +208,21 @@ func (s *System) point(c XRootDConfig, p *port) {
 }
 
 // dataServer makes the folder of a data server at p.
-func (s *System) dataServer(name string, p *port, folder string) (Server, error) {
-	data := filepath.Join(s.Dir, folder, "data")
+func (s *System) dataServer(name string, p *port, folder string) Server {
 	address := p.address()
-	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data", Data: data}, s.mkdir(data)
+	return Server{Name: name, Role: DataServer, Address: address, URL: "root://" + address + "//data", Data: s.newDir(filepath.Join(folder, "data"))}
 }
 
 // xrd adds one program of a server as a part.
-func (s *System) xrd(server string, v xrootdValues, program string, ask func(context.Context) error) error {
-	conf, err := render(xrootdConf, v)
-	if err != nil {
-		return err
-	}
+func (s *System) xrd(server string, v xrootdValues, programs map[string][]string, ask question) *process {
 	name := server
 	if v.Manager != "" {
 		name += "-" + v.Program
 	}
-	path, err := s.write(name+".cfg", conf)
-	if err != nil {
-		return err
-	}
+	conf := s.config(name+".cfg", xrootdConf, v)
 	// Beside the file of its process id it leaves another, else in /tmp.
 	pid := filepath.Join(s.Dir, "run", name, "pid")
-	if err := s.part(name, ask, program, "-I", v.Families, "-n", server, "-s", pid, "-c", path); err != nil {
-		return err
-	}
-	s.parts[len(s.parts)-1].server = server
-	return nil
+	p := s.part(name, ask, append(slices.Clone(programs[v.Program]), "-I", v.Families, "-n", server, "-s", pid, "-c", conf)...)
+	p.server = server
+	return p
 }

@@ -33,75 +33,52 @@ type issuer struct{ key *rsa.PrivateKey }
 
 // ztn makes an issuer of tokens whose key the servers know already: they ask
 // nobody.
-func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) error {
+func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return err
+		s.fail(err)
+		return
 	}
 	s.issuer, s.Issuer = &issuer{key}, tokenIssuer
-	if s.TokenFile, err = s.TokenFor(month, ""); err != nil {
-		return err
-	}
-	conf, err := render(scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User, "Other": c.Issuer})
-	if err != nil {
-		return err
-	}
-	path, err := s.write("scitokens.cfg", conf)
-	if err != nil {
-		return err
-	}
-	if err := s.keyCache(ctx, c); err != nil {
-		return err
-	}
+	s.TokenFile, err = s.TokenFor(month, "")
+	s.fail(err)
+	path := s.config("scitokens.cfg", scitokensConf, map[string]string{"Audience": tokenAudience, "Issuer": tokenIssuer, "User": s.User, "Other": c.Issuer})
+	s.keyCache(ctx, c)
 	v.Protocol = "ztn"
 	v.Security = "xrootd.tls capable all\nsec.protocol ztn\nofs.authorize 1\nofs.authlib libXrdAccSciTokens.so config=" + path
 	s.Env = append(s.Env, "BEARER_TOKEN_FILE="+s.TokenFile)
 	s.set("method", "token")
 	s.set("token_file", s.TokenFile)
-	return nil
 }
 
 // keyCache writes the issuer's public key where the servers' token library
 // keeps the keys it has fetched.
-func (s *System) keyCache(ctx context.Context, c XRootDConfig) error {
+func (s *System) keyCache(ctx context.Context, c XRootDConfig) {
 	public := s.issuer.key.PublicKey
 	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]string{
 		"kty": "RSA", "use": "sig", "alg": "RS256", "kid": tokenKey,
 		"n": b64(public.N.Bytes()), "e": b64(big.NewInt(int64(public.E)).Bytes()),
 	}}})
-	if err != nil {
-		return err
+	s.fail(err)
+	rows := s.keyRow(tokenIssuer, keys)
+	if c.Issuer != "" {
+		rows += ", " + s.keyRow(c.Issuer, c.Keys)
 	}
-	rows, err := keyRow(tokenIssuer, keys)
-	if err == nil && c.Issuer != "" {
-		var other string
-		other, err = keyRow(c.Issuer, c.Keys)
-		rows += ", " + other
-	}
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(s.Dir, "cache/scitokens")
-	if err := s.mkdir(dir); err != nil {
-		return err
-	}
-	sqlite, err := c.program("sqlite3")
-	if err != nil {
-		return err
-	}
+	dir := s.newDir("cache/scitokens")
 	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Dir(dir))
-	return s.tool(ctx, s.user, nil, sqlite, "-batch", filepath.Join(dir, "scitokens_cpp.sqllite"),
+	s.tool(ctx, s.user, nil, s.program(c.Config, "sqlite3"), "-batch", filepath.Join(dir, "scitokens_cpp.sqllite"),
 		"CREATE TABLE keycache (issuer text UNIQUE PRIMARY KEY NOT NULL, keys text NOT NULL);"+
 			"INSERT INTO keycache VALUES "+rows+";")
 }
 
 // keyRow is what the library keeps of an issuer.
-func keyRow(issuer string, keys json.RawMessage) (string, error) {
+func (s *System) keyRow(issuer string, keys json.RawMessage) string {
 	now := time.Now().Unix()
 	entry, err := json.Marshal(map[string]any{
 		"expires": now + int64(12*month/time.Second), "next_update": now + int64(11*month/time.Second), "jwks": keys})
+	s.fail(err)
 	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")", err
+	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")"
 }
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

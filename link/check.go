@@ -68,8 +68,14 @@ func (c *checker) say(key, format string, args ...any) {
 	c.errs = append(c.errs, &KeyError{Key: c.at + key, Text: fmt.Sprintf(format, args...)})
 }
 
+// congestionName matches the name of a congestion control.
+var congestionName = regexp.MustCompile(`^[a-z0-9_]{0,15}$`)
+
+// linkName matches the name of a link.
+var linkName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+
 func (c *checker) name(name string, seen map[string]bool) {
-	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`).MatchString(name) {
+	if !linkName.MatchString(name) {
 		c.say("", "%q is no name for a link: use up to 32 letters, digits, _ and -", short(name))
 	} else if slices.Contains(Keys(), name) {
 		c.say("", "%s is a key of a link and cannot be the name of one", name)
@@ -99,7 +105,7 @@ func (c *checker) spec(s Spec) {
 	if !(s.Share >= 0) || math.IsInf(s.Share, 0) {
 		c.say("share", "%g: use a number above 0, such as 1", s.Share)
 	}
-	if !regexp.MustCompile(`^[a-z0-9_]{0,15}$`).MatchString(s.Congestion) {
+	if !congestionName.MatchString(s.Congestion) {
 		c.say("congestion", "%q: use the name of one, such as cubic, reno or bbr", short(s.Congestion))
 	}
 	c.outages(s.Outages)

@@ -61,7 +61,7 @@ func Broken(err error) Ending {
 
 // Event returns the event "end" that says so, of a run whose last step is step.
 func (e Ending) Event(at time.Time, step int) Event {
-	return Event{Time: at.UTC(), Kind: "end", Step: step, Text: e.Text, Outcome: e.Outcome, Reason: e.Reason}
+	return Event{Time: at.UTC(), Kind: EventEnd, Step: step, Text: e.Text, Outcome: e.Outcome, Reason: e.Reason}
 }
 
 // Texts of endings, by which those of runs are known that have no Outcome.
@@ -120,11 +120,11 @@ type EndTracker struct {
 // Saw takes the next event. A run that is resumed goes on.
 func (t *EndTracker) Saw(e *Event) {
 	switch e.Kind {
-	case "resume":
+	case EventResume:
 		*t = EndTracker{}
-	case "threshold":
+	case EventThreshold:
 		t.judged = true
-	case "end":
+	case EventEnd:
 		end := e.Ending()
 		if end.Reason == ByFinish && t.judged {
 			end.Outcome, end.Reason = StoppedByRule, ByThreshold

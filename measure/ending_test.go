@@ -22,7 +22,7 @@ func TestEndings(t *testing.T) {
 		{Ending{StoppedByRule, "stop.error_ratio", "ended early: stop.time: 5s; ended early: stop.error_ratio: 3 of 4; ended early: stop.count: 4"}, Ending{Outcome: StoppedByRule, Reason: "stop.error_ratio"}},
 	} {
 		e := c.end.Event(time.Now(), 3)
-		if got := e.Ending(); got != c.end || e.Kind != "end" || e.Step != 3 {
+		if got := e.Ending(); got != c.end || e.Kind != EventEnd || e.Step != 3 {
 			t.Errorf("%+v came back as %+v", c.end, got)
 		}
 		e.Outcome, e.Reason = "", ""
@@ -34,7 +34,7 @@ func TestEndings(t *testing.T) {
 
 func TestEndTracker(t *testing.T) {
 	end := Completed().Event(time.Now(), 1)
-	asked := Event{Kind: "end", Text: "ended early: finish was asked for"}
+	asked := Event{Kind: EventEnd, Text: "ended early: finish was asked for"}
 	for name, c := range map[string]struct {
 		events []Event
 		want   *Ending

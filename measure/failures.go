@@ -1,6 +1,12 @@
 package measure
 
-import "time"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/storage"
+)
 
 // Failures counts the operations that failed in the newest step, in all its
 // phases, and in its newest second. The zero value has seen none.
@@ -32,7 +38,7 @@ func (f *Failures) Add(v *Interval) {
 	}
 	f.whole.add(v)
 	f.second.add(v)
-	f.lost += v.Broken + v.Crashed
+	f.lost += v.Lost()
 }
 
 // Count returns how many operations failed in the step so far.
@@ -45,4 +51,46 @@ func (f *Failures) Lost() int64 { return f.lost }
 // and whether that is a larger share than in the whole step.
 func (f *Failures) Worse() (failed, all int64, worse bool) {
 	return f.second.failed, f.second.all, f.second.share() > f.whole.share()
+}
+
+// How many errors are kept whole between two cuts of the same step and class.
+const examplesPerClass = 3
+
+// examples keeps the first errors of each class in each step.
+type examples struct {
+	seen [storage.Classes]atomic.Int32 // in this step
+	mu   sync.Mutex
+	step int
+	kept []Event
+}
+
+func (x *examples) add(r *Recorder, at address, class storage.Class, err error) {
+	if err == nil || x.seen[class].Load() >= examplesPerClass {
+		return
+	}
+	if x.seen[class].Add(1) > examplesPerClass {
+		return
+	}
+	x.mu.Lock()
+	x.kept = append(x.kept, Event{Time: r.date(r.Now()), Kind: EventError, Text: err.Error(), Class: class, On: at.server, What: at.kind.String()})
+	x.mu.Unlock()
+}
+
+// take returns the errors kept since the last call, which belong to step, and
+// begins anew when the step differs from the last call's.
+func (x *examples) take(step int) []Event {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	kept := x.kept
+	x.kept = nil
+	for i := range kept {
+		kept[i].Step = step
+	}
+	if step != x.step {
+		x.step = step
+		for i := range x.seen {
+			x.seen[i].Store(0)
+		}
+	}
+	return kept
 }

@@ -40,7 +40,7 @@ func (h *Histogram) Record(d time.Duration) {
 
 // Merge adds o's counts to h.
 func (h *Histogram) Merge(o *Histogram) {
-	if o.hdr == nil && o.total == 0 {
+	if o.Count() == 0 {
 		return
 	}
 	if h.hdr == nil {

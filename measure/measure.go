@@ -74,18 +74,18 @@ func (r *Recorder) Paused(n int) { r.paused.add(r.Now(), n) }
 func (r *Recorder) Missed(k storage.Kind, n int64) {
 	c := r.shards[0].cell(address{kind: k})
 	c.mu.Lock()
-	c.missed += n
+	c.sum.Missed += n
 	c.mu.Unlock()
 }
 
 // Checked counts operations whose payload was looked at after they had ended:
-// verified ones were right, unproven ones could not be judged, and wrong ones
+// verified ones were correct, unverifiable ones could not be judged, and wrong ones
 // are failures of class Checksummed, err being the first of them.
-func (r *Recorder) Checked(k storage.Kind, verified, unproven int64, err error) {
+func (r *Recorder) Checked(k storage.Kind, verified, unverifiable int64, err error) {
 	c := r.shards[0].cell(address{kind: k})
 	c.mu.Lock()
-	c.verified += verified
-	c.unproven += unproven
+	c.sum.Verified += verified
+	c.sum.Unverifiable += unverifiable
 	if err != nil {
 		c.failed[storage.Checksummed]++
 	}
@@ -98,7 +98,7 @@ func (r *Recorder) Checked(k storage.Kind, verified, unproven int64, err error) 
 func (r *Recorder) ReadBack(k storage.Kind, bytes int64) {
 	c := r.shards[0].cell(address{kind: k})
 	c.mu.Lock()
-	c.readBack += bytes
+	c.sum.ReadBack += bytes
 	c.mu.Unlock()
 }
 
@@ -107,7 +107,7 @@ func (r *Recorder) ReadBack(k storage.Kind, bytes int64) {
 func (r *Recorder) Summed(k storage.Kind, bytes int64) {
 	c := r.shards[0].cell(address{kind: k})
 	c.mu.Lock()
-	c.summed += bytes
+	c.sum.Summed += bytes
 	c.mu.Unlock()
 }
 
@@ -121,8 +121,10 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	now := r.Now()
 	clients := r.gauge.mean(now)
 	blank := Interval{
-		Start: r.date(r.last), Seconds: (now - r.last).Seconds(),
-		Step: step, Phase: phase, Clients: clients, Jobs: Jobs{Running: r.jobs.mean(now)},
+		Start: r.date(r.last), Seconds: (now - r.last).Seconds(), Step: step, Phase: phase, Clients: clients,
+		Sum: Sum{
+			Jobs: Jobs{Running: r.jobs.mean(now)},
+		},
 	}
 	r.last = now
 	byAddress := map[address]*Interval{}

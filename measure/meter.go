@@ -107,38 +107,38 @@ func (m *Meter) End(res *storage.Result, err error) storage.Class {
 	}
 	c := m.cell
 	c.mu.Lock()
-	c.dropped += res.Discarded
-	c.wire += res.Wire
+	c.sum.Discarded += res.Discarded
+	c.sum.Wire += res.Wire
 	if res.Process != nil {
-		c.cpu += int64(res.Process.User + res.Process.System)
-		c.memory = max(c.memory, res.Process.MaxRSS)
+		c.sum.CPU += (res.Process.User + res.Process.System).Seconds()
+		c.sum.Memory = max(c.sum.Memory, res.Process.MaxRSS)
 	}
-	c.waits += int64(res.Waits)
-	c.waited += int64(res.Waited)
-	c.reopened += int64(res.Reopened)
+	c.sum.Waits += int64(res.Waits)
+	c.sum.Waited += res.Waited.Seconds()
+	c.sum.Reopened += int64(res.Reopened)
 	if m.redirect > 0 {
-		c.redirect.Record(m.redirect)
+		c.sum.Redirect.Record(m.redirect)
 	}
 	if m.connect > 0 {
-		c.sessions++
-		c.connect.Record(m.connect)
+		c.sum.Sessions++
+		c.sum.Connect.Record(m.connect)
 	}
 	if m.login > 0 {
-		c.login.Record(m.login)
+		c.sum.Login.Record(m.login)
 	}
 	if class == storage.None {
-		c.done++
-		c.latency.Record(m.end - m.start)
+		c.sum.Done++
+		c.sum.Latency.Record(m.end - m.start)
 		if c.lastDone = max(c.lastDone, m.end); c.firstDone == 0 || m.end < c.firstDone {
 			c.firstDone = m.end
 		}
 		if m.first > 0 {
-			c.first.Record(m.first)
+			c.sum.FirstByte.Record(m.first)
 		}
 	} else {
 		c.failed[class]++
 		if class.Failure() {
-			c.failedTime += int64(m.end - m.begin)
+			c.sum.FailedTime += (m.end - m.begin).Seconds()
 		}
 	}
 	c.mu.Unlock()
@@ -160,14 +160,14 @@ func (m *Meter) blame(err error) {
 // Verified counts the last operation's payload as checked and right.
 func (m *Meter) Verified() {
 	m.cell.mu.Lock()
-	m.cell.verified++
+	m.cell.sum.Verified++
 	m.cell.mu.Unlock()
 }
 
 // Retried counts one more try of the same operation.
 func (m *Meter) Retried() {
 	m.cell.mu.Lock()
-	m.cell.retried++
+	m.cell.sum.Retried++
 	m.cell.mu.Unlock()
 }
 
@@ -178,8 +178,8 @@ func (m *Meter) Task(think time.Duration) {
 		return // a task without operations
 	}
 	m.cell.mu.Lock()
-	m.cell.tasks++
-	m.cell.think += int64(think)
+	m.cell.sum.Tasks++
+	m.cell.sum.Think += think.Seconds()
 	m.cell.mu.Unlock()
 }
 
@@ -187,7 +187,15 @@ func (m *Meter) Task(think time.Duration) {
 func (m *Meter) Late(k storage.Kind, d time.Duration) {
 	c := m.of(k)
 	c.mu.Lock()
-	c.late.Record(max(d, 0))
+	c.sum.Late.Record(max(d, 0))
+	c.mu.Unlock()
+}
+
+// Closed counts how long the client took to close its session after a task of kind k.
+func (m *Meter) Closed(k storage.Kind, d time.Duration) {
+	c := m.of(k)
+	c.mu.Lock()
+	c.sum.Closing += max(d, 0).Seconds()
 	c.mu.Unlock()
 }
 

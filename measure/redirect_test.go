@@ -46,7 +46,7 @@ func TestRedirectsAndWaitsAreCounted(t *testing.T) {
 
 // A worker's lines carry them, and leave out what was not seen.
 func TestRedirectsSurviveJSON(t *testing.T) {
-	v := Interval{Waits: 2, Waited: 1.5, Reopened: 3}
+	v := Interval{Sum: Sum{Waits: 2, Waited: 1.5, Reopened: 3}}
 	b, err := json.Marshal(&v)
 	if err != nil || strings.Contains(string(b), "redirect_seconds") {
 		t.Fatalf("%s, %v", b, err)

@@ -1,14 +1,17 @@
 package measure
 
 import (
+	"bytes"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"io"
 	"math"
 	"math/bits"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"weir/internal/inflate"
 	"weir/internal/scan"
 )
 
@@ -45,10 +48,11 @@ func top(value int64) int64 {
 // A HistogramReader reads many histograms with the memory for one. The zero
 // value is ready. It is not safe for concurrent use.
 type HistogramReader struct {
-	line     scan.Line
-	packed   []byte
-	inflater inflate.Inflater
-	plain    []byte
+	line   scan.Line
+	packed []byte
+	source bytes.Reader
+	unzip  io.ReadCloser // of source; nil before the first histogram
+	plain  []byte
 }
 
 // Read does what h.UnmarshalJSON(b) does, in the memory that h has: copies of
@@ -74,20 +78,20 @@ func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
 	l := &d.line
 	l.Reset(b)
 	l.Open()
-	if l.Key(`"count":`) {
+	if l.Key("count") {
 		l.Int()
 	}
-	if l.Key(`"sum":`) {
+	if l.Key("sum") {
 		sum = nanoseconds(l.Float())
 	}
-	if l.Key(`"min":`) {
-		l.Number()
+	if l.Key("min") {
+		l.Skip()
 	}
-	if l.Key(`"max":`) {
-		l.Number()
+	if l.Key("max") {
+		l.Skip()
 	}
 	var text []byte
-	if l.Key(`"hdr":`) {
+	if l.Key("hdr") {
 		text = l.Bytes()
 	}
 	l.Close()
@@ -112,8 +116,21 @@ func (d *HistogramReader) unpack(text []byte) bool {
 		return false
 	}
 	const most = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters // bytes that can be right
-	d.plain, err = d.inflater.Zlib(d.plain[:0], d.packed[head:head+size], most)
-	return err == nil && ours(d.plain)
+	d.source.Reset(d.packed[head : head+size])
+	if d.unzip == nil {
+		d.plain = make([]byte, most+1)
+		d.unzip, err = zlib.NewReader(&d.source)
+	} else {
+		err = d.unzip.(zlib.Resetter).Reset(&d.source, nil)
+	}
+	if err != nil {
+		return false
+	}
+	for d.plain = d.plain[:0]; err == nil && len(d.plain) < cap(d.plain); {
+		n, err = d.unzip.Read(d.plain[len(d.plain):cap(d.plain)])
+		d.plain = d.plain[:len(d.plain)+n]
+	}
+	return errors.Is(err, io.EOF) && ours(d.plain)
 }
 
 // ours tells whether the head of the histogram b is of our geometry.

@@ -1,9 +1,5 @@
 package measure
 
-// WorkerEvent is the kind of the events that tell what became of a worker of a
-// run on many machines.
-const WorkerEvent = "worker"
-
 // What can become of a worker, as it stands in Worker.State.
 const (
 	Came   = "came"   // it is there, and takes part from the next step on

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"weir/scenario"
 )
 
 // A Reporter asks the servers of the service about themselves, in the
@@ -150,7 +152,7 @@ func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 			continue
 		}
 		if tries.failed(clock().mono) {
-			w.tell(hostPort(o.Target), "server", fmt.Sprintf("the servers of the service do not tell about themselves: %v", err))
+			w.tell(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("the servers of the service do not tell about themselves: %v", err))
 		}
 		timer.Reset(max(tooSoon, tries.next-clock().mono))
 	}
@@ -179,7 +181,7 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 			continue
 		}
 		if known[server] = true; len(known) > mostServers {
-			w.tell(hostPort(o.Target), "server", fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
+			w.tell(hostPort(o.Target), scenario.RoleServer, fmt.Sprintf("there are %d servers: only %d of them are asked", len(list), mostServers))
 			return
 		}
 		a := &asked{reporter: o.Reporter, server: server, kind: DataServer, servers: o.servers, clock: clock}
@@ -189,13 +191,13 @@ func (w *Watch) enlist(ctx context.Context, list []string, known map[string]bool
 		if addr, ok := localTarget(ctx, server); ok {
 			a.place = o.servers.place(addr)
 		}
-		r := &runner{watch: w, host: server, role: "server", timeout: o.Timeout, probe: a}
+		r := &runner{watch: w, host: server, role: scenario.RoleServer, timeout: o.Timeout, probe: a}
 		w.runs.Go(func() { r.run(ctx) })
 	}
 }
 
 // tell gives a sample that only says something.
-func (w *Watch) tell(host, role, text string) {
+func (w *Watch) tell(host string, role scenario.Role, text string) {
 	w.emit(&Sample{Time: time.Now().Round(0), Host: host, Role: role, Error: text})
 }
 

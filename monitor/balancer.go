@@ -85,16 +85,7 @@ func grown(now, before int64) int64 { return min(growth(now, before), mostCounte
 
 // find returns the same server among others, first where it is likely.
 func find(all []Balanced, s *Balanced, likely int) *Balanced {
-	same := func(o *Balanced) bool { return o.Name == s.Name && o.Service == s.Service }
-	if likely < len(all) && same(&all[likely]) {
-		return &all[likely]
-	}
-	for i := range all {
-		if same(&all[i]) {
-			return &all[i]
-		}
-	}
-	return nil
+	return findNear(all, likely, func(o *Balanced) bool { return o.Name == s.Name && o.Service == s.Service })
 }
 
 // only leaves the servers of one service, and sums what they did; all of them

@@ -1,6 +1,9 @@
 package monitor
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // counters is what a host has counted up to one moment. Two of them make a
 // sample. Lists are empty and has* false where the host does not tell.
@@ -8,6 +11,8 @@ type counters struct {
 	at        moment
 	clock     float64 // the host's own wall clock in seconds; 0 unknown
 	cores     []coreTime
+	waits     float64 // seconds in which something waited for a core, since boot
+	hasWaits  bool
 	load      float64
 	memory    Memory
 	hasMemory bool
@@ -51,6 +56,10 @@ func (c *counters) since(p *counters) *Sample {
 	seconds := c.secondsSince(p)
 	s := &Sample{Time: c.at.wall, Seconds: seconds, Cores: len(c.cores), Load: c.load}
 	s.CPU, s.Core = cpuSince(c.cores, p.cores)
+	if c.hasWaits && p.hasWaits && seconds > 0 {
+		waits := min(share(growth(c.waits, p.waits), seconds), 1)
+		s.Waits = &waits
+	}
 	if c.hasMemory {
 		m := c.memory
 		s.Memory = &m
@@ -99,11 +108,11 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 	var sum CPU
 	core := make([]float64, len(now))
 	for i := range now {
-		was, ok := coreOf(before, now[i].id, i)
-		if !ok {
+		was := findNear(before, i, func(c *coreTime) bool { return c.id == now[i].id })
+		if was == nil {
 			continue
 		}
-		d := modesSince(&now[i].mode, was)
+		d := modesSince(&now[i].mode, &was.mode)
 		if t := total(&d); t > 0 {
 			core[i] = share(d.Busy(), t)
 		}
@@ -122,17 +131,26 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 // share rounds to a millionth: ticks tell no more, and files get shorter.
 func share(part, whole float64) float64 { return math.Round(part/whole*1e6) / 1e6 }
 
-// coreOf finds a core, first where it is likely.
-func coreOf(list []coreTime, id, likely int) (*CPU, bool) {
-	if likely < len(list) && list[likely].id == id {
-		return &list[likely].mode, true
+// findNear returns the element that is meant, first looked for where it is
+// likely; nil if there is none.
+func findNear[T any](list []T, likely int, is func(*T) bool) *T {
+	if likely < len(list) && is(&list[likely]) {
+		return &list[likely]
 	}
 	for i := range list {
-		if list[i].id == id {
-			return &list[i].mode, true
+		if is(&list[i]) {
+			return &list[i]
 		}
 	}
-	return nil, false
+	return nil
+}
+
+func findDisk(list []diskCount, name string, likely int) *diskCount {
+	return findNear(list, likely, func(d *diskCount) bool { return d.name == name })
+}
+
+func findNet(list []netCount, name string, likely int) *netCount {
+	return findNear(list, likely, func(n *netCount) bool { return n.name == name })
 }
 
 // modesSince differs from growth in each mode: Linux lets iowait and idle
@@ -198,18 +216,6 @@ func wrapped(now, before float64) float64 {
 	return growth(now, before)
 }
 
-func findDisk(list []diskCount, name string, likely int) *diskCount {
-	if likely < len(list) && list[likely].name == name {
-		return &list[likely]
-	}
-	for i := range list {
-		if list[i].name == name {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 // netsSince leaves out interfaces that never carried a byte.
 func netsSince(now, before []netCount) []Net {
 	var out []Net
@@ -235,14 +241,44 @@ func netsSince(now, before []netCount) []Net {
 	return out
 }
 
-func findNet(list []netCount, name string, likely int) *netCount {
-	if likely < len(list) && list[likely].name == name {
-		return &list[likely]
-	}
-	for i := range list {
-		if list[i].name == name {
-			return &list[i]
+// realDisks drops, in place, what is no disk of its own: memory, partitions,
+// layers (device mapper, md) that repeat what the disks under them do, and loop
+// devices that were never used.
+func realDisks(disks []diskCount) []diskCount {
+	keep := disks[:0]
+	for i := range disks {
+		name := disks[i].name
+		unused := isLoop(name) && disks[i].ops == 0
+		if !unused && !isLayer(name) && !isPartition(disks, name) {
+			keep = append(keep, disks[i])
 		}
 	}
-	return nil
+	return keep
 }
+
+func isLoop(name string) bool { return strings.HasPrefix(name, "loop") }
+
+func isLayer(name string) bool {
+	for _, p := range [...]string{"ram", "zram", "fd", "sr", "dm-"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "md") && len(name) > 2 && (isDigit(name[2]) || name[2] == '_')
+}
+
+// isPartition tells whether the disk that name would be a part of is listed:
+// sda1 of sda, nvme0n1p2 of nvme0n1. A lone xvda1, as some clouds have it, is
+// a disk.
+func isPartition(disks []diskCount, name string) bool {
+	whole := strings.TrimRight(name, "0123456789")
+	if whole == name || whole == "" {
+		return false
+	}
+	if n := len(whole); n > 1 && whole[n-1] == 'p' && isDigit(whole[n-2]) {
+		whole = whole[:n-1]
+	}
+	return findDisk(disks, whole, 0) != nil
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

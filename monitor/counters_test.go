@@ -108,18 +108,6 @@ func TestUntilNext(t *testing.T) {
 	}
 }
 
-func TestPayload(t *testing.T) {
-	if got := Payload(1_000_000+66*700, 700, false); got != 1_000_000 {
-		t.Error(got)
-	}
-	if got := Payload(1_000_000+86*700, 700, true); got != 1_000_000 {
-		t.Error(got)
-	}
-	if got := Payload(60, 1, false); got != 0 {
-		t.Error("less than the headers:", got)
-	}
-}
-
 // Loop devices are seen while they are used: an image that is mounted and idle, of
 // which machines have dozens, is not.
 func TestLoopDevicesInUse(t *testing.T) {

@@ -89,9 +89,7 @@ func (e *Environment) setCPU(f *procFS) {
 // parseCPUInfo reads the first core's model from /proc/cpuinfo, and whether a
 // hypervisor is under it.
 func parseCPUInfo(b []byte) (cpu string, hypervisor bool) {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		key, value, _ := bytes.Cut(line, []byte{':'})
 		switch string(bytes.TrimSpace(key)) {
 		case "model name", "cpu model", "cpu", "Processor":
@@ -108,9 +106,7 @@ func parseCPUInfo(b []byte) (cpu string, hypervisor bool) {
 // parseBoot reads the time of the boot in Unix seconds from /proc/stat, 0 if
 // it is not there.
 func parseBoot(b []byte) int64 {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		if name, rest := cutField(line); string(name) == "btime" {
 			at, _, _ := cutNumber(rest)
 			return at

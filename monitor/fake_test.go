@@ -57,6 +57,7 @@ type fakeProcess struct {
 	kidsSystem      int64
 	read, written   int64
 	ignores         bool // SIGCHLD
+	kernel          bool
 }
 
 func (f *fakeProc) process(p fakeProcess) {
@@ -64,9 +65,13 @@ func (f *fakeProc) process(p fakeProcess) {
 	if p.state == "" {
 		p.state = "S"
 	}
+	flags := 4194304
+	if p.kernel {
+		flags |= kernelThread
+	}
 	dir := fmt.Sprint(p.pid)
-	f.write(dir+"/stat", fmt.Sprintf("%d (%s) %s %d %d 1 0 -1 4194304 9 0 0 0 %d %d %d %d 20 -5 3 0 %d 3133440 408 1844\n",
-		p.pid, p.comm, p.state, p.ppid, p.pgrp, p.user, p.system, p.kidsUser, p.kidsSystem, p.start))
+	f.write(dir+"/stat", fmt.Sprintf("%d (%s) %s %d %d 1 0 -1 %d 9 0 0 0 %d %d %d %d 20 -5 3 0 %d 3133440 408 1844\n",
+		p.pid, p.comm, p.state, p.ppid, p.pgrp, flags, p.user, p.system, p.kidsUser, p.kidsSystem, p.start))
 	f.write(dir+"/io", fmt.Sprintf("rchar: %d\nwchar: %d\nsyscr: 1\nsyscw: 1\n", p.read, p.written))
 	mask := "0000000000001000"
 	if p.ignores {

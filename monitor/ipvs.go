@@ -63,9 +63,7 @@ func parseIPVS(b []byte) (*balancing, error) {
 	out := &balancing{kind: IPVS}
 	service := ""
 	_, b = cutLine(b)
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		f := strings.Fields(string(line))
 		switch {
 		case len(f) < 2 || f[0] == "Prot" || f[0] == "->" && strings.HasPrefix(f[1], "RemoteAddress"):
@@ -160,9 +158,7 @@ func (b *balancing) totals(text []byte) error {
 // bytes in and out. Lines that are otherwise are passed over.
 func (b *balancing) bytesOf(text []byte) {
 	service := ""
-	for len(text) > 0 {
-		var line []byte
-		line, text = cutLine(text)
+	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 		f := strings.Fields(string(line))
 		if len(f) == 7 && f[0] != "->" && f[0] != "Prot" {
 			service = f[1]

@@ -141,41 +141,6 @@ func TestOwnListener(t *testing.T) {
 	}
 }
 
-func TestInterfaceFor(t *testing.T) {
-	for _, addr := range []string{"127.0.0.1", "127.0.0.1:80", "http://127.0.0.1:8080/x", "localhost:1094", "root://localhost//data"} {
-		if name, err := InterfaceFor(addr); err != nil || name != "lo" {
-			t.Errorf("%s: %s, %v", addr, name, err)
-		}
-	}
-	for _, bad := range []string{"", "file:///tmp", "http://no.such.host.invalid/"} {
-		if name, err := InterfaceFor(bad); err == nil {
-			t.Errorf("%q: %s", bad, name)
-		}
-	}
-	own, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range own {
-		ip := netip.MustParsePrefix(a.String()).Addr()
-		if !ip.Is4() || ip.IsLoopback() {
-			continue
-		}
-		near, err := InterfaceFor(ip.String())
-		name, err2 := interfaceOf(ip)
-		_, err3 := net.InterfaceByName(name)
-		if now, err := net.InterfaceAddrs(); err != nil || !slices.ContainsFunc(now, func(b net.Addr) bool { return b.String() == a.String() }) {
-			continue // it was of a system that others' tests had started
-		}
-		if err != nil || near != "lo" {
-			t.Errorf("this machine's %s: %s, %v", ip, near, err)
-		}
-		if err2 != nil || err3 != nil {
-			t.Errorf("%s belongs to %q: %v, %v", ip, name, err2, err3)
-		}
-	}
-}
-
 func TestSplitTarget(t *testing.T) {
 	for _, c := range []struct {
 		target, host string

@@ -33,7 +33,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 		fs: f, clock: clock, table: newTable(f), servers: o.servers,
 		speeds: map[string]float64{}, now: &counters{}, last: &counters{}, noted: map[string]bool{},
 	}
-	self := newGroup("weir", "client")
+	self := newGroup("weir", scenario.RoleClient)
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
 	l.self, l.with = self, o.With
@@ -41,7 +41,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 		l.table.groups = append(l.table.groups, processesOf(b))
 	}
 	if len(o.Apart) > 0 {
-		links := newGroup("links", "other")
+		links := newGroup("links", scenario.RoleOther)
 		links.pids, links.follow = o.Apart, false
 		l.table.groups = append(l.table.groups, links)
 	}
@@ -51,7 +51,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	if target.IsValid() {
 		l.servers.place(target)
 	}
-	l.service = newGroup("", "server")
+	l.service = newGroup("", scenario.RoleServer)
 	l.service.discovered = true
 	l.table.groups = append(l.table.groups, l.service)
 	return l
@@ -60,8 +60,8 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 // configured returns the groups that a host's settings ask for, the most
 // exact rules first.
 func configured(h scenario.Host) []*group {
-	role := "server" // what is named is the service, on the client's machine, too
-	if h.Role == "other" {
+	role := scenario.RoleServer // what is named is the service, on the client's machine, too
+	if h.Role == scenario.RoleOther {
 		role = h.Role
 	}
 	var groups []*group
@@ -85,7 +85,7 @@ func configured(h scenario.Host) []*group {
 
 // processesOf returns the group of a backend's processes on this machine.
 func processesOf(h scenario.Host) *group {
-	g := newGroup(h.Name, "server")
+	g := newGroup(h.Name, scenario.RoleServer)
 	g.pids, g.pgrps = h.Pids, h.Groups
 	for _, name := range h.Processes {
 		g.programs = append(g.programs, filepath.Base(name))
@@ -120,6 +120,7 @@ func (l *local) look(_ context.Context) (*Sample, error) {
 	problems = append(problems, said...)
 	if s != nil {
 		s.Procs = procs
+		s.Others = float64(l.table.others) / 1e6
 	}
 	return s, l.news(problems)
 }
@@ -156,6 +157,9 @@ func (l *local) count() (problems []string) {
 		}
 	}
 	read("stat", func(b []byte) error { return parseCPU(b, c) })
+	if b, err := l.fs.read("pressure/cpu"); err == nil { // kernels before 4.20, and some later ones, do not have it
+		_ = parsePressure(b, c) // then it is not told
+	}
 	read("net/dev", func(b []byte) error { return parseNets(b, c, &l.names) })
 	read("diskstats", func(b []byte) error { return parseDisks(b, c, &l.names) })
 	read("loadavg", func(b []byte) error { return parseLoad(b, c) })

@@ -19,7 +19,7 @@ import (
 type page struct {
 	url       *url.URL
 	name      string // of the processes
-	role      string
+	role      scenario.Role
 	client    *http.Client
 	transport *http.Transport
 	clock     func() moment
@@ -49,8 +49,8 @@ func newPage(h scenario.Host, clock func() moment) (*page, error) {
 	if len(h.Processes) > 0 {
 		p.name = h.Processes[0]
 	}
-	if p.role == "both" || p.role == "" {
-		p.role = "server"
+	if p.role == scenario.RoleBoth || p.role == "" {
+		p.role = scenario.RoleServer
 	}
 	p.transport = &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,

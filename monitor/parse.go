@@ -12,9 +12,7 @@ const tick = 0.01
 // parseCPU reads /proc/stat into c.cores. Times as guest are part of user
 // time already.
 func parseCPU(b []byte, c *counters) error {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		name, rest := cutField(line)
 		if len(name) <= 3 || string(name[:3]) != "cpu" {
 			if len(c.cores) > 0 {
@@ -39,6 +37,19 @@ func parseCPU(b []byte, c *counters) error {
 	if len(c.cores) == 0 {
 		return fmt.Errorf("no core in it")
 	}
+	return nil
+}
+
+// parsePressure reads /proc/pressure/cpu, whose first line tells the microseconds in
+// which something waited for a core: "some avg10=0.12 avg60=0.05 avg300=0.01 total=123".
+func parsePressure(b []byte, c *counters) error {
+	line, _ := cutLine(b)
+	_, total, found := bytes.Cut(line, []byte("total="))
+	n, ok := number(total)
+	if !found || !ok || !bytes.HasPrefix(line, []byte("some ")) {
+		return fmt.Errorf("no total of some in %q", clip(line))
+	}
+	c.waits, c.hasWaits = float64(n)/1e6, true
 	return nil
 }
 
@@ -89,9 +100,7 @@ func parseMemory(b []byte, c *counters) error {
 // parseDisks reads /proc/diskstats. names keeps one copy of each name.
 func parseDisks(b []byte, c *counters, names *interned) error {
 	const sector = 512 // whatever the device's own block size
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		name, rest := cutField(skipFields(line, 2))
 		if len(name) == 0 {
 			continue
@@ -112,9 +121,7 @@ func parseDisks(b []byte, c *counters, names *interned) error {
 
 // parseNets reads /proc/net/dev.
 func parseNets(b []byte, c *counters, names *interned) error {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		i := bytes.LastIndexByte(line, ':') // an alias may have a colon in its name
 		if i < 0 {
 			continue // the two lines of heading

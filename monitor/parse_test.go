@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -113,6 +114,31 @@ func TestCountersAgreeWithProcfs(t *testing.T) {
 
 func libTotal(c procfs.CPUStat) float64 {
 	return c.User + c.Nice + c.System + c.Idle + c.Iowait + c.IRQ + c.SoftIRQ + c.Steal
+}
+
+// TestPressure: what waited for a core, and kernels that do not tell.
+func TestPressure(t *testing.T) {
+	var before, now counters
+	for c, text := range map[*counters]string{
+		&before: "some avg10=4.23 avg60=35.40 avg300=49.88 total=1000000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
+		&now:    "some avg10=9.99 avg60=35.40 avg300=49.88 total=2500000\n",
+	} {
+		if err := parsePressure([]byte(text), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now.at.mono = 2 * time.Second
+	if s := now.since(&before); s.Waits == nil || *s.Waits != 0.75 {
+		t.Errorf("%v", s.Waits)
+	}
+	if s := now.since(&counters{}); s.Waits != nil {
+		t.Errorf("told without a first look: %v", *s.Waits)
+	}
+	for _, text := range []string{"", "some\n", "full total=5\n", "some avg10=0.00 total=\n", "some total=many\n"} {
+		if err := parsePressure([]byte(text), &now); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
 }
 
 func TestBrokenFixtureGivesClearErrors(t *testing.T) {

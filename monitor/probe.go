@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/scenario"
 )
 
 // A probe looks at one host. Its look may return a sample, an error, or both:
@@ -26,7 +30,7 @@ type result struct {
 type runner struct {
 	watch   *Watch
 	host    string
-	role    string
+	role    scenario.Role
 	probe   probe
 	timeout time.Duration
 	pending chan result // of a look that is under way, nil if none is
@@ -188,3 +192,13 @@ func (t *throttle) bad(now time.Time) bool {
 }
 
 func (t *throttle) good() { t.row = 0 }
+
+// threadCPU returns the CPU time that the calling thread used, in user mode
+// and in the kernel. The caller has locked its goroutine to the thread.
+func threadCPU() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}

@@ -13,11 +13,15 @@ type procStat struct {
 	pid, ppid, pgrp int
 	comm            []byte // 15 bytes at most; good until the next read
 	dead            bool   // ended, not yet waited for
+	kernel          bool   // a thread of the kernel
 	start           int64  // ticks after boot; with pid it names the process for ever
 	threads         int
 	rss             int64 // bytes
 	self, kids      usage // CPU only; kids: of the children that were waited for
 }
+
+// kernelThread is PF_KTHREAD of Linux's include/linux/sched.h, in a process's flags.
+const kernelThread = 0x00200000
 
 // A usage is what a process used: CPU time in microseconds, and bytes.
 type usage struct{ user, system, read, written int64 }
@@ -51,7 +55,12 @@ func parseProcStat(b []byte) (procStat, error) {
 		return s, fmt.Errorf("start of %q", clip(b))
 	}
 	var utime, stime, cutime, cstime, threads, start, rss, skip int64
-	rest = skipFields(rest, 10) // ppid to cmajflt; the terminal's group may be -1
+	rest = skipFields(rest, 5) // ppid to the terminal's group, which may be -1
+	var flags int64
+	if numbers(rest, &flags) < 1 {
+		return s, fmt.Errorf("flags in %q", clip(b))
+	}
+	rest = skipFields(rest, 5) // these, and four counts of page faults
 	if numbers(rest, &utime, &stime, &cutime, &cstime) < 4 {
 		return s, fmt.Errorf("CPU times in %q", clip(b))
 	}
@@ -65,6 +74,7 @@ func parseProcStat(b []byte) (procStat, error) {
 	const us = 10_000 // microseconds a tick
 	s.pid, s.ppid, s.pgrp = int(pid), int(ppid), int(pgrp)
 	s.dead = state[0] == 'Z' || state[0] == 'X'
+	s.kernel = flags&kernelThread != 0
 	s.start, s.threads, s.rss = start, int(threads), rss*int64(os.Getpagesize())
 	s.self = usage{user: utime * us, system: stime * us}
 	s.kids = usage{user: cutime * us, system: cstime * us}
@@ -73,9 +83,7 @@ func parseProcStat(b []byte) (procStat, error) {
 
 // parseProcIO reads /proc/PID/io.
 func parseProcIO(b []byte) (read, written int64, err error) {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		name, rest := cutField(line)
 		n, _, ok := cutNumber(rest)
 		switch string(name) {
@@ -99,9 +107,7 @@ func parseProcIO(b []byte) (read, written int64, err error) {
 // parseIgnored tells from /proc/PID/status whether a process ignores the end
 // of its children, so that the kernel forgets what they used.
 func parseIgnored(b []byte) bool {
-	for len(b) > 0 {
-		var line []byte
-		line, b = cutLine(b)
+	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		mask, found := bytes.CutPrefix(line, []byte("SigIgn:"))
 		if !found {
 			continue

@@ -138,6 +138,36 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 	}
 }
 
+// TestOthersAreSeen: a program that nobody asked to watch, as the kernel says at
+// its end.
+func TestOthersAreSeen(t *testing.T) {
+	k := &keep{}
+	w, err := Start(context.Background(), []scenario.Host{{Name: "here"}}, Options{}, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked(t, k)
+	cmd, in, out := playing(t, "busy")
+	if _, err := out.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	others := 0.0
+	for _, s := range k.of("here") {
+		others += s.Others
+	}
+	// the machine's other programs count, too
+	if used := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(); others < 0.97*used {
+		t.Errorf("%v CPU seconds of others, the program used %v", others, used)
+	}
+}
+
 // TestOwnCPUWithPrograms: this process and the programs that it starts and
 // waits for are one, if that is wanted, and not if not.
 func TestOwnCPUWithPrograms(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 type reports struct {
 	watch   *Watch
 	name    string // of the scenario's entry, for what is said of the port itself
-	role    string
+	role    scenario.Role
 	conn    *net.UDPConn
 	where   string // the port's address, for what is said of it
 	servers *servers

@@ -1,26 +1,36 @@
 package monitor
 
-import "time"
+import (
+	"time"
+
+	"weir/link"
+	"weir/scenario"
+)
 
 // A Sample is what one host, or some processes of it, went through between
 // two looks, usually one second. Rates are per second of Seconds; shares are
 // fractions, 0 to 1. What a probe cannot see stays absent.
 type Sample struct {
-	Time    time.Time `json:"time"`             // end of the span
-	Seconds float64   `json:"duration_seconds"` // length of the span
-	Host    string    `json:"host"`
-	Role    string    `json:"role"` // client, server, both, other
-	Step    int       `json:"step,omitempty"`
+	Time    time.Time     `json:"time"`             // end of the span
+	Seconds float64       `json:"duration_seconds"` // length of the span
+	Host    string        `json:"host"`
+	Role    scenario.Role `json:"role"`
+	Step    int           `json:"step,omitempty"`
 
 	Cores  int       `json:"cores,omitempty"`
 	CPU    *CPU      `json:"cpu,omitempty"`       // of all cores together
 	Core   []float64 `json:"core_busy,omitempty"` // busy share of each core
+	Waits  *float64  `json:"cpu_waits,omitempty"` // share of time in which something that could run waited for a core (pressure stall information); nil: not told
 	Load   float64   `json:"load1,omitempty"`
 	Memory *Memory   `json:"memory,omitempty"`
 	Disks  []Disk    `json:"disks,omitempty"`
 	Nets   []Net     `json:"nets,omitempty"`
 	TCP    *TCP      `json:"tcp,omitempty"`
 	Procs  []Proc    `json:"processes,omitempty"` // named processes, one entry a group of them
+
+	// CPU seconds of the span that programs used which are in no group. Programs
+	// that began and ended between two looks are not in it.
+	Others float64 `json:"others_cpu_seconds,omitempty"`
 
 	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
 	Link    *Link    `json:"link,omitempty"`    // what an emulated link went through; Host is its name then
@@ -88,14 +98,14 @@ type TCP struct {
 // A Proc is a group of processes that are watched together: the service's, or
 // the load generator's own.
 type Proc struct {
-	Name    string  `json:"name"`
-	Role    string  `json:"role"` // client, server
-	Count   int     `json:"processes"`
-	Threads int     `json:"threads"`
-	User    float64 `json:"user_cpu_seconds"`   // of the span
-	System  float64 `json:"system_cpu_seconds"` // of the span
-	RSS     int64   `json:"resident_bytes"`
-	Files   int     `json:"open_files,omitempty"`
+	Name    string        `json:"name"`
+	Role    scenario.Role `json:"role"`
+	Count   int           `json:"processes"`
+	Threads int           `json:"threads"`
+	User    float64       `json:"user_cpu_seconds"`   // of the span
+	System  float64       `json:"system_cpu_seconds"` // of the span
+	RSS     int64         `json:"resident_bytes"`
+	Files   int           `json:"open_files,omitempty"`
 
 	// Of the service's processes only. Of a process with many threads the
 	// busiest are read, and the others in turn.
@@ -157,3 +167,19 @@ func (s *Service) Operations() int64 {
 	}
 	return sum
 }
+
+// A Link is what an emulated link went through in the span. What it carried to
+// the clients is what the interface "to clients" of its sample has sent, and
+// from them, what "from clients" has received.
+type Link struct {
+	Down        bool         `json:"down,omitempty"` // at the end of the span
+	ToClients   link.Traffic `json:"to_clients"`
+	FromClients link.Traffic `json:"from_clients"`
+	Cost        float64      `json:"emulation_cpu_seconds"` // CPU time that the emulation took; 0 where the kernel does it
+}
+
+// Interfaces of a link's sample.
+const (
+	ToClients   = "to clients"
+	FromClients = "from clients"
+)

@@ -1,16 +1,20 @@
 package monitor
 
+import "weir/scenario"
+
 import "os"
 
 // A table is what is known of the processes of this machine. Watched ones are
-// read at every look; of the others only the new ones, and each of them again
-// now and then, for a process can change its name and its group.
+// read at every look; of the others the new ones and those that used CPU when they
+// were read last, and each of them again now and then, for a process can change its
+// name and its group.
 type table struct {
 	fs     *procFS
 	known  map[int]*entry
 	pids   []int
 	look   int
 	groups []*group
+	others int64 // CPU time of programs in no group in the last look, microseconds
 }
 
 // An entry is a process that was seen.
@@ -25,7 +29,10 @@ type entry struct {
 	rss             int64
 	dead            bool
 	joined          bool  // it was in a group before
-	gain            int64 // CPU time since the last look, microseconds
+	cpu             int64 // CPU time so far, microseconds
+	used            int64 // of it since it was read before
+	kernel          bool  // a thread of the kernel, no program
+	gain            int64 // CPU time since the last look, microseconds; of a server's processes
 	busiest         threadFigure
 	tasks           *threadTable // nil: its threads were not read
 	allowed         coreSet      // on which it may run
@@ -55,8 +62,12 @@ func (t *table) update() error {
 		}
 	}
 	t.bury()
+	t.others = 0
 	for _, e := range fresh {
 		t.classify(e)
+		if e.group == nil && !e.kernel {
+			t.others += e.used
+		}
 	}
 	return nil
 }
@@ -86,7 +97,12 @@ func (t *table) visit(pid int) *entry {
 		t.known[pid] = e
 	}
 	e.seen = t.look
-	e.ppid, e.pgrp, e.threads, e.rss, e.dead = s.ppid, s.pgrp, s.threads, s.rss, s.dead
+	e.ppid, e.pgrp, e.threads, e.rss, e.dead, e.kernel = s.ppid, s.pgrp, s.threads, s.rss, s.dead, s.kernel
+	before := e.cpu
+	e.cpu = s.self.user + s.self.system
+	if e.used = e.cpu - before; e.since == t.look && t.look == 1 {
+		e.used = 0 // of the time before the watch
+	}
 	if e.comm != string(s.comm) {
 		e.comm = string(s.comm)
 		e.argv0, e.exe = t.fs.programNames(pid)
@@ -100,8 +116,8 @@ func (t *table) visit(pid int) *entry {
 
 // due tells whether a process that is not watched is to be read again.
 func (t *table) due(e *entry) bool {
-	isYoung := e.since > 1 && t.look-e.since < young
-	return isYoung || (t.look+e.pid)%often == 0
+	isYoung := t.look == e.since+1 || e.since > 1 && t.look-e.since < young
+	return isYoung || e.used > 0 || (t.look+e.pid)%often == 0
 }
 
 // bury ends the processes that this look did not see. Children go before
@@ -248,7 +264,7 @@ func (t *table) measure(e *entry, s *procStat) {
 	if e.dead {
 		return // its files and bytes are gone already
 	}
-	if g.role == "server" {
+	if g.role == scenario.RoleServer {
 		cpu := m.self.user + m.self.system
 		e.gain = max(0, cpu-before)
 		e.busiest = t.threads(e, cpu, e.gain)

@@ -53,6 +53,49 @@ func TestChildThatIsWaitedForCountsOnce(t *testing.T) {
 	}
 }
 
+// TestOthers: programs in no group count from their birth or from the first look
+// on, threads of the kernel do not, nor does what joins a group.
+func TestOthers(t *testing.T) {
+	f := newFakeProc(t)
+	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 1000})
+	f.process(fakeProcess{pid: 21, ppid: 1, comm: "cron", start: 5, user: 4000})
+	f.process(fakeProcess{pid: 22, ppid: 2, comm: "kworker", start: 5, kernel: true})
+	tab, g := watchOf(f, func(g *group) { g.programs = []string{"server"} })
+	others := func(want int64) {
+		t.Helper()
+		look(t, tab, g)
+		if have := tab.others / 10_000; have != want {
+			t.Errorf("look %d: %d ticks of others, not %d", tab.look, have, want)
+		}
+	}
+	others(0)
+	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 1050})
+	f.process(fakeProcess{pid: 11, ppid: 10, comm: "helper", start: 90, user: 20})
+	f.process(fakeProcess{pid: 22, ppid: 2, comm: "kworker", start: 5, system: 90, kernel: true})
+	f.process(fakeProcess{pid: 30, ppid: 1, comm: "make", start: 90, user: 7})
+	others(7)
+	f.process(fakeProcess{pid: 30, ppid: 1, comm: "make", start: 90, user: 17})
+	others(10)
+	f.process(fakeProcess{pid: 21, ppid: 1, comm: "cron", start: 5, user: 4030})
+	sum := int64(0)
+	for range often {
+		look(t, tab, g)
+		sum += tab.others
+	}
+	if sum != 30*10_000 {
+		t.Errorf("%d us of a program that was idle", sum)
+	}
+	f.process(fakeProcess{pid: 30, ppid: 1, comm: "make", start: 91, user: 3}) // the same number, another process
+	for range often {
+		if look(t, tab, g); tab.others != 0 {
+			break
+		}
+	}
+	if tab.others != 30_000 {
+		t.Errorf("%d us of a process with the number of another", tab.others)
+	}
+}
+
 func TestChildThatNobodyWaitsFor(t *testing.T) {
 	f := newFakeProc(t)
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, ignores: true})

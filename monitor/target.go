@@ -89,49 +89,6 @@ func here(a netip.Addr) bool {
 	return false
 }
 
-// InterfaceFor returns the name of the interface through which this machine
-// reaches an address: a host name, an IP address, host:port or a URL. For the
-// machine itself, by whichever of its addresses, that is "lo". It follows the
-// routing table at this moment and sends nothing. Traffic may come back
-// through another interface where routes are not symmetric.
-func InterfaceFor(addr string) (string, error) {
-	host, _, err := splitTarget(addr)
-	if err != nil || host == "" {
-		return "", fmt.Errorf("interface for %q: no host in it", addr)
-	}
-	// Connecting a datagram socket asks for a route and sends no packet.
-	conn, err := net.DialTimeout("udp", net.JoinHostPort(strings.Trim(host, "[]"), "9"), 2*time.Second)
-	if err != nil {
-		return "", fmt.Errorf("interface for %q: %w", addr, err)
-	}
-	defer func() { _ = conn.Close() }()
-	to := conn.RemoteAddr().(*net.UDPAddr).AddrPort().Addr()
-	if here(to) {
-		return "lo", nil
-	}
-	from := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap().WithZone("")
-	return interfaceOf(from)
-}
-
-func interfaceOf(from netip.Addr) (string, error) {
-	list, err := net.Interfaces()
-	if err != nil {
-		return "", fmt.Errorf("list the interfaces: %w", err)
-	}
-	for _, i := range list {
-		addrs, err := i.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().WithZone("") == from {
-				return i.Name, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("no interface has the address %s", from)
-}
-
 // Bytes of headers in each TCP segment as interfaces count it: 14 of
 // Ethernet (the loopback interface counts them too), 20 of IPv4 or 40 of
 // IPv6, and 32 of TCP with timestamps.
@@ -139,16 +96,3 @@ const (
 	HeaderBytes4 = 14 + 20 + 32
 	HeaderBytes6 = 14 + 40 + 32
 )
-
-// Payload estimates the TCP payload in what an interface counted in one
-// direction: bytes - 66 x packets for IPv4, bytes - 86 x packets for IPv6. An
-// acknowledgment without payload so counts nothing. Packets that the kernel
-// splits or joins below the interface's counters (segmentation offload) have
-// one header there and are counted with one. Other traffic on the interface
-// is in it, and SYN and SACK options make it a few bytes too high.
-func Payload(bytes, packets int64, ipv6 bool) int64 {
-	if ipv6 {
-		return max(0, bytes-HeaderBytes6*packets)
-	}
-	return max(0, bytes-HeaderBytes4*packets)
-}

@@ -132,7 +132,7 @@ func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*W
 
 // balanced returns the runners of the balancer and of the backends' logs.
 func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) (all []*runner, err error) {
-	add := func(host, role string, p probe) {
+	add := func(host string, role scenario.Role, p probe) {
 		all = append(all, &runner{watch: w, host: host, role: role, timeout: o.Timeout, probe: p})
 	}
 	for _, h := range hosts {
@@ -152,7 +152,7 @@ func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) 
 	if err != nil {
 		return all, err
 	}
-	add(balancerName, "other", b)
+	add(balancerName, scenario.RoleOther, b)
 	return all, nil
 }
 
@@ -222,7 +222,7 @@ func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
 				h.Name = u.Hostname()
 			}
 			if h.Role == "" {
-				h.Role = "other"
+				h.Role = scenario.RoleOther
 			}
 			out = append(out, h)
 			continue
@@ -241,9 +241,9 @@ func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
 		out[self].Name = name
 	}
 	if out[self].Role == "" {
-		out[self].Role = "client"
+		out[self].Role = scenario.RoleClient
 		if serves {
-			out[self].Role = "both"
+			out[self].Role = scenario.RoleBoth
 		}
 	}
 	return out
@@ -254,7 +254,7 @@ func join(to *scenario.Host, h scenario.Host) {
 		to.Name = h.Name
 	}
 	if h.Role != "" && to.Role != "" && h.Role != to.Role {
-		to.Role = "both"
+		to.Role = scenario.RoleBoth
 	} else if to.Role == "" {
 		to.Role = h.Role
 	}

@@ -299,7 +299,7 @@ func TestWithSelf(t *testing.T) {
 	} {
 		var roles []string
 		for _, h := range withSelf(c.hosts, c.serves) {
-			roles = append(roles, h.Role)
+			roles = append(roles, string(h.Role))
 			if h.Name == "" {
 				t.Errorf("%s: a host without a name", c.name)
 			}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/internal/say"
 	"weir/internal/unit"
 )
 
@@ -144,12 +143,21 @@ func significantLoad(f *analysis.Findings, x float64) string {
 	return number
 }
 
-func answerSection(f *analysis.Findings) section {
-	s := section{ID: "answers", Title: "What the curve says", Head: heads("<", "<where", "<what it gives", "<how it was found")}
-	for _, a := range answers(f) {
-		s.row(false, a.name, a.at, a.gives, a.how)
-		s.Rows[len(s.Rows)-1].Cells[3].Class = "w"
+func answerSection(f *analysis.Findings, m medium) section {
+	s := section{ID: "answers", Title: "What the curve says"}
+	all := answers(f)
+	if f.Fits != nil && m == onTerminal { // a page has a table of them
+		for _, x := range models(f) {
+			if x.Name == f.Fits.Best {
+				all = append(all, answer{"best model", x.Name, "R2 " + r2(x.R2), ""})
+			}
+		}
 	}
+	tabulate(&s, m, all, func(answer) bool { return false },
+		field[answer]{"<", "<", func(a answer) string { return a.name }, nil},
+		field[answer]{"<where", "<where", func(a answer) string { return a.at }, nil},
+		field[answer]{"<what it gives", "<what it gives", func(a answer) string { return a.gives }, nil},
+		field[answer]{"~how it was found", absent, func(a answer) string { return a.how }, nil})
 	return s
 }
 
@@ -167,15 +175,22 @@ func models(f *analysis.Findings) []*analysis.Fit {
 	return all
 }
 
-func fitSection(f *analysis.Findings) section {
-	s := section{ID: "fits", Title: "Models laid through the curve", Head: heads("<model", "<formula", "R2", "AICc", "weight", "<maximum in the tested range", "<parameters, 95% interval")}
+// fitSection lists all models: which of them is the best is a matter of a few
+// points, and others may want to be compared with an older figure.
+func fitSection(f *analysis.Findings, m medium) section {
+	s := section{ID: "fits", Title: "Models laid through the curve"}
 	if f.Fits != nil {
 		s.Note = f.Fits.Detail
 	}
-	for _, m := range models(f) {
-		s.row(m.Name == f.Fits.Best, m.Name, m.Formula, r2(m.R2), unit.Significant(m.AICc), unit.Percent(m.Weight), maximum(f, m), parameters(m))
-		s.Rows[len(s.Rows)-1].Cells[6].Class = "w"
-	}
+	type fit = *analysis.Fit
+	tabulate(&s, m, models(f), func(x fit) bool { return x.Name == f.Fits.Best },
+		field[fit]{"<model", "<model", func(x fit) string { return x.Name }, nil},
+		field[fit]{"<formula", absent, func(x fit) string { return x.Formula }, nil},
+		field[fit]{"R2", "R2", func(x fit) string { return r2(x.R2) }, nil},
+		field[fit]{"AICc", absent, func(x fit) string { return unit.Significant(x.AICc) }, nil},
+		field[fit]{"weight", "weight", func(x fit) string { return unit.Percent(x.Weight) }, nil},
+		field[fit]{"<maximum in the tested range", "<maximum in the tested range", func(x fit) string { return maximum(f, x) }, nil},
+		field[fit]{"~parameters, 95% interval", absent, parameters, nil})
 	return s
 }
 
@@ -212,57 +227,4 @@ func r2(x float64) string {
 		return "below 0"
 	}
 	return strconv.FormatFloat(x, 'f', 4, 64)
-}
-
-// subintervalSection shows each step in four equal parts, and besides what it
-// gave while all its clients were there, in its steady part, and in all.
-func subintervalSection(f *analysis.Findings) section {
-	s := section{Title: "Parts of the steps", Note: "Four equal parts, from the first second of a step to its last; then what it gave while all its clients were active, in the steady part of its hold, and in all, with the seconds in which clients came and left.",
-		Head: heads("step", "<part", "seconds", "clients", "throughput", "each client", "operations/s")}
-	steps := map[int]*analysis.Step{}
-	for i := range f.Curve {
-		steps[f.Curve[i].Step] = &f.Curve[i]
-	}
-	row := func(step int, part string, w *analysis.Window) {
-		if w == nil {
-			return
-		}
-		each := 0.0
-		if w.Clients > 0 {
-			each = w.Throughput / w.Clients
-		}
-		s.row(false, fmt.Sprint(step), part, unit.Significant(w.Seconds), unit.Significant(w.Clients), unit.Bits(w.Throughput), unit.Bits(each), unit.Count(w.Operations))
-	}
-	for _, p := range f.Subintervals {
-		row(p.Step, fmt.Sprintf("%d: %s", p.Number, p.Name), &analysis.Window{Seconds: p.Seconds, Clients: p.Clients, Throughput: p.Throughput, Operations: p.Operations})
-		x := steps[p.Step]
-		if p.Number != 4 || x == nil {
-			continue
-		}
-		row(p.Step, "all clients active", x.AllActive)
-		if x.SteadyPart != nil {
-			row(p.Step, "steady part, after "+unit.Seconds(x.SteadyPart.From), &x.SteadyPart.Window)
-		}
-		row(p.Step, "in all", x.WithTail)
-	}
-	return s
-}
-
-// answers writes what the curve says for a terminal.
-func (p printer) answers(f *analysis.Findings) {
-	if len(f.Curve) < 2 {
-		return
-	}
-	t := table{head: []string{"", "where", "what it gives"}, left: true}
-	for _, a := range answers(f) {
-		t.rows = append(t.rows, []string{say.Plain(a.name), say.Plain(a.at), say.Plain(a.gives)})
-	}
-	for _, m := range models(f) {
-		if m.Name == f.Fits.Best {
-			t.rows = append(t.rows, []string{"best model", m.Name, "R2 " + r2(m.R2)})
-		}
-	}
-	p.title(f, "What the curve says")
-	p.table(t)
-	p.line("")
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // mostBackends is how many backends one plot tells apart: there are so many colors.
@@ -20,18 +20,13 @@ func backendCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if !balanced(f) {
 		return nil
 	}
-	var all []figure.Figure
-	for _, c := range []*figure.Figure{
+	all := those(
 		backendStack(f), imbalanceChart(f),
 		backendLoad(f, "backendsessions", "Sessions of each backend against load", "sessions", "Sessions at once", func(x *analysis.BackendFigure) *float64 { return x.Sessions }, unit.Significant),
 		backendLoad(f, "backendcpu", "CPU of each backend against load", "% of its cores", "Share of all cores of a backend's machine that were busy", func(x *analysis.BackendFigure) *float64 { return x.CPU }, unit.Percent),
 		backendLoad(f, "backendcores", "Cores of each backend against load", "cores", "CPU time that a backend's own processes used", func(x *analysis.BackendFigure) *float64 { return x.Cores }, unit.Significant),
 		backendLoad(f, "backendnet", "Network of each backend against load", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed", func(x *analysis.BackendFigure) *float64 { return x.Network }, unit.Percent),
-	} {
-		if c != nil {
-			all = append(all, *c)
-		}
-	}
+	)
 	if s == nil || len(s.Backends) == 0 || len(s.Backends) != len(f.Balance.Backends) || len(s.Points) == 0 {
 		return all
 	}

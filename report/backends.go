@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // balanced tells whether more is known of the servers that share the load than
@@ -206,7 +206,7 @@ func backendSteps(f *analysis.Findings) section {
 	for _, c := range columns {
 		head = append(head, c.name)
 	}
-	s := section{ID: "backendsteps", Title: "Backends, step by step", Head: heads(head...),
+	s := section{ID: "backendsteps", Title: "Backends, step by step", table: table{Head: heads(head...)},
 		Note: "Throughput is payload; what others than the clients tell of it may hold headers and questions, too. Sessions are those at once, network is of the interface's speed."}
 	for i := range f.Curve {
 		for k := range f.Curve[i].Backends {
@@ -224,7 +224,7 @@ func backendSteps(f *analysis.Findings) section {
 // backendSection is what each backend did in all steps together, and from where on
 // it was full.
 func backendSection(f *analysis.Findings) section {
-	s := section{ID: "backendswhole", Title: "All steps together", Head: heads("<backend", "throughput", "share", "<full from", "<because")}
+	s := section{ID: "backendswhole", Title: "All steps together", table: table{Head: heads("<backend", "throughput", "share", "<full from", "~because")}}
 	for i := range f.Balance.Backends {
 		x := &f.Balance.Backends[i]
 		from, why := "-", ""
@@ -232,7 +232,6 @@ func backendSection(f *analysis.Findings) section {
 			from, why = stepWords(f, x.Saturated), x.Saturated.Detail
 		}
 		s.row(f.Balance.First != nil && x.Name == f.Balance.First.Backend, x.Name, orDash(x.Throughput, unit.Bits), unit.Percent(x.Share), from, why)
-		s.Rows[len(s.Rows)-1].Cells[4].Class = "w"
 	}
 	return s
 }
@@ -241,8 +240,8 @@ func backendSection(f *analysis.Findings) section {
 func imbalanceSection(f *analysis.Findings) section {
 	name, _ := load(f)
 	s := section{ID: "imbalances", Title: "How even each step was",
-		Note: "Imbalance is the largest share over the mean, variation the shares' standard deviation over their mean. By chance: what so many random choices give on average, and exceed in one case of twenty.",
-		Head: heads(name, "all together", "each client", "imbalance", "variation", "by chance", "p95", "choices")}
+		Note:  "Imbalance is the largest share over the mean, variation the shares' standard deviation over their mean. By chance: what so many random choices give on average, and exceed in one case of twenty.",
+		table: table{Head: heads(name, "all together", "each client", "imbalance", "variation", "by chance", "p95", "choices")}}
 	for i := range f.Curve {
 		x := &f.Curve[i]
 		b := x.Balance
@@ -258,41 +257,37 @@ func imbalanceSection(f *analysis.Findings) section {
 	return s
 }
 
-// backends writes what the backends did at the best step, and which is full first.
-func (p printer) backends(f *analysis.Findings) {
+// backendShares is what the backends did at the best step, and which is full first.
+func backendShares(f *analysis.Findings) section {
 	s := reference(f)
 	if !balanced(f) || s == nil || len(s.Backends) == 0 {
-		return
+		return section{}
+	}
+	out := section{Title: "Backends, with " + at(f, s), Points: []string{balanceWords(f, s)}}
+	if text := firstWords(f); text != "" {
+		out.Points = append(out.Points, text)
 	}
 	shown := []string{"throughput", "share", "sessions", "waiting", "CPU", "cores", "network"}
 	columns := slices.DeleteFunc(backendColumns(f), func(c backendColumn) bool { return !slices.Contains(shown, c.name) })
-	t := table{}
+	var names []string
 	for _, c := range columns {
-		t.head = append(t.head, c.name)
+		names = append(names, c.name)
 	}
-	t.head = append(t.head, "backend")
+	out.Head = heads(append(names, "<backend")...)
 	for i := range s.Backends {
+		cells := make([]string, len(columns), len(columns)+1)
 		if i == mostServers {
-			row := make([]string, len(t.head))
-			row[len(row)-1] = fmt.Sprintf("and %d more", len(s.Backends)-i)
-			t.rows = append(t.rows, row)
+			out.row(false, append(cells, fmt.Sprintf("and %d more", len(s.Backends)-i))...)
 			break
 		}
-		var row []string
-		for _, c := range columns {
-			row = append(row, cmp.Or(c.cell(&s.Backends[i]), "-"))
+		for k, c := range columns {
+			cells[k] = cmp.Or(c.cell(&s.Backends[i]), "-")
 		}
-		name := say.Plain(s.Backends[i].Name)
+		name := s.Backends[i].Name
 		if st := s.Backends[i].Status; st != "" && st != "UP" && st != "no check" {
-			name += " (" + say.Plain(st) + ")"
+			name += " (" + st + ")"
 		}
-		t.rows = append(t.rows, append(row, name))
+		out.row(false, append(cells, name)...)
 	}
-	p.title(f, "Backends, with "+at(f, s))
-	p.table(t)
-	p.hanging("  ", balanceWords(f, s))
-	if text := firstWords(f); text != "" {
-		p.hanging("  ", text)
-	}
-	p.line("")
+	return out
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/measure"
 	"weir/monitor"
+	"weir/report/figure"
 	"weir/results"
 	"weir/results/resultstest"
 )
@@ -26,7 +26,7 @@ func shared(t *testing.T, s resultstest.Service) (*analysis.Findings, *analysis.
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, series, err := analysis.Both(run)
+	f, series, err := analysis.AnalyzeWithSeries(run)
 	if err != nil {
 		t.Fatal(err)
 	}

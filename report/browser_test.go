@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/unit"
 	"weir/lab/browser"
 	"weir/measure"
 	"weir/monitor"
+	"weir/report/figure"
 	"weir/results/resultstest"
 	"weir/storage"
 )
@@ -233,7 +233,7 @@ func TestHostileNamesInABrowser(t *testing.T) {
 	f, s := analyzed(t, x)
 	f.Name, f.Run, f.Target, f.Work, f.Verdict = evil, evil, evil, evil, evil
 	f.Warnings = append(f.Warnings, evil)
-	s.Events = append(s.Events, measure.Event{Kind: "error", Text: evil})
+	s.Events = append(s.Events, measure.Event{Kind: measure.EventError, Text: evil})
 	s.Plan.Name = evil
 	s.About.Weir = evil
 	p := open(t, f, s, 1600, 900)

@@ -3,23 +3,11 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
+	"weir/report/figure"
 )
-
-// A chapter of a page answers one question: with sentences, plots and parts.
-type chapter struct {
-	ID, Title string
-	Mini      string // the stamp beside the title; "": none
-	Lead      string
-	Points    []string
-	Note      string
-	Charts    []drawing
-	Parts     []section
-}
 
 // chapters are those of a report in the order in which people ask. Those that
 // nothing is known for are left out.
@@ -45,51 +33,18 @@ func chapters(f *analysis.Findings, s *analysis.Series) []chapter {
 	return all
 }
 
-// filled leaves out sections without a row.
-func filled(all ...section) []section {
-	return slices.DeleteFunc(all, func(s section) bool { return len(s.Rows) == 0 && s.Text == "" && len(s.Charts) == 0 })
-}
-
 func loadChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	c := chapter{ID: "load", Title: "Against load", Charts: drawings(plots)}
 	if noErrors(f) {
 		c.Note = "No operation failed."
 	}
-	steps := stepSection(f)
+	steps := stepSection(f, onPage)
 	if f.Source == analysis.FromTable {
 		steps = pointSection(f)
 	}
-	c.Parts = append([]section{steps}, filled(answerSection(f), fitSection(f))...)
-	if redirected(f) {
-		c.Parts = append(c.Parts, whereSection(f))
-	}
-	c.Parts = append(c.Parts, filled(partSection("kinds", "Kinds of operations", f.Kinds))...)
+	c.Parts = append([]section{steps}, filled(answerSection(f, onPage), fitSection(f, onPage))...)
+	c.Parts = append(c.Parts, filled(whereSection(f), partSection("kinds", "Kinds of operations", f.Kinds))...)
 	return c
-}
-
-func phaseChapter(f *analysis.Findings, plots []figure.Figure) chapter {
-	c := chapter{ID: "phases", Title: "Phases of the steps", Charts: drawings(plots), Parts: filled(subintervalSection(f), phaseSection(f))}
-	for i := range c.Parts {
-		c.Parts[i].Folded = i > 0 || len(c.Parts[i].Rows) > mostOpenRows
-	}
-	if s := reference(f); s != nil {
-		c.Lead = phaseWords(f, s)
-	}
-	return c
-}
-
-// phaseWords says what the four parts of a step gave, "" if they are not known.
-func phaseWords(f *analysis.Findings, s *analysis.Step) string {
-	var said []string
-	for _, p := range f.Subintervals {
-		if p.Step == s.Step {
-			said = append(said, fmt.Sprintf("%s %s (%s)", p.Name, yieldText(f, p.Throughput, p.Operations), clients(f, p.Clients)))
-		}
-	}
-	if len(said) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("The four parts of the step with %s gave: %s.", at(f, s), strings.Join(said, ", "))
 }
 
 // latencyChapter has the plots that are seen at once, and the other steps folded.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // curveCharts plots the steps against their load.
@@ -25,8 +25,14 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 	if len(g.Curve) < len(f.Curve) {
 		addExcluded(&curve, f)
 	}
-	all := []figure.Figure{curve, perClientChart(g)}
-	for _, c := range []*figure.Figure{efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g), errorChart(f), cpuChart(f)} {
+	each := perClientChart(g)
+	return those(&curve, &each, efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g), errorChart(f), cpuChart(f))
+}
+
+// those returns the figures that are not nil: those that something is known for.
+func those(figures ...*figure.Figure) []figure.Figure {
+	var all []figure.Figure
+	for _, c := range figures {
 		if c != nil {
 			all = append(all, *c)
 		}

@@ -23,7 +23,8 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 		p.hanging("  ", groupText(&g))
 	}
 	p.line("")
-	p.outcomes(c)
+	outcomes := outcomeSection(c)
+	p.section(c.Status, &outcomes)
 	for i, v := range c.Verdicts {
 		if brevity(c) && i >= len(c.Verdicts)-len(c.Pairs) {
 			break // they are in the overview
@@ -80,15 +81,15 @@ func methods(c *compare.Comparison) []string {
 // overview is one line for each of many pairs.
 func (p printer) overview(c *compare.Comparison) {
 	m := compare.MetricOf(c.Metrics[0])
-	t := table{head: []string{"group", "runs", m.Title, "shift", "95% interval", "p", ""}}
 	first := &c.Pairs[0]
-	t.rows = append(t.rows, []string{brief(first.A), fmt.Sprint(first.RunsA), m.Format(first.Overall.A), "", "", "", ""})
+	s := section{Title: "All against " + brief(first.A), table: table{Head: heads("group", "runs", m.Title, "shift", "95% interval", "p", "<")}}
+	s.row(false, brief(first.A), fmt.Sprint(first.RunsA), m.Format(first.Overall.A), "", "", "", "")
 	for i := range c.Pairs {
 		row := shiftRow("", &c.Pairs[i].Overall, m, false)
-		t.rows = append(t.rows, append([]string{brief(c.Pairs[i].B), fmt.Sprint(c.Pairs[i].RunsB)}, row[2:]...))
+		s.row(false, append([]string{brief(c.Pairs[i].B), fmt.Sprint(c.Pairs[i].RunsB)}, row[2:]...)...)
 	}
-	p.line(p.paint(bold, fmt.Sprintf("All against %s", brief(first.A))) + p.paint(statusColor(c.Status), " ("+c.Status+")"))
-	p.table(t)
+	p.title(c.Status, s.Title)
+	p.table(&s.table)
 	p.how(c)
 	p.line("  --html and --json have them step by step")
 	p.line("")
@@ -122,7 +123,7 @@ func (p printer) pair(c *compare.Comparison, pair *compare.Pair) {
 	for _, name := range c.Metrics {
 		m := compare.MetricOf(name)
 		t := shiftTable(pair, m, single)
-		if len(t.rows) == 0 {
+		if len(t.Rows) == 0 {
 			continue
 		}
 		if same, value := allEqual(pair, m); same {
@@ -131,9 +132,7 @@ func (p printer) pair(c *compare.Comparison, pair *compare.Pair) {
 			continue
 		}
 		title := fmt.Sprintf("%s, %s against %s", m.Title, brief(pair.B), brief(pair.A))
-		p.line(p.paint(bold, title) + p.paint(statusColor(c.Status), " ("+c.Status+")"))
-		p.table(t)
-		p.line("")
+		p.section(c.Status, &section{Title: title, table: t})
 	}
 }
 
@@ -156,22 +155,22 @@ func allEqual(pair *compare.Pair, m *compare.Metric) (same bool, value string) {
 
 // shiftTable has one row for each step that has the metric.
 func shiftTable(pair *compare.Pair, m *compare.Metric, single bool) table {
-	t := table{head: []string{pair.Load, brief(pair.A), brief(pair.B), "shift", "95% interval", "p", ""}}
+	t := table{Head: heads(pair.Load, brief(pair.A), brief(pair.B), "shift", "95% interval", "p", "<")}
 	if single {
-		t.head = []string{pair.Load, brief(pair.A), "within", brief(pair.B), "within", "shift", ""}
+		t.Head = heads(pair.Load, brief(pair.A), "within", brief(pair.B), "within", "shift", "<")
 	}
 	for i := range pair.Steps {
 		step := &pair.Steps[i]
 		for k := range step.Metrics {
 			if s := &step.Metrics[k]; s.Metric == m.Name {
-				t.rows = append(t.rows, shiftRow(loadText(step), s, m, single))
+				t.row(false, shiftRow(loadText(step), s, m, single)...)
 			}
 		}
 	}
 	for i := range pair.PerRun {
 		if s := &pair.PerRun[i]; s.Metric == m.Name {
-			t.head[0] = ""
-			t.rows = append(t.rows, shiftRow("run", s, m, single))
+			t.Head[0].Text = ""
+			t.row(false, shiftRow("run", s, m, single)...)
 		}
 	}
 	return t
@@ -232,9 +231,9 @@ func (p printer) effects(c *compare.Comparison) {
 		return
 	}
 	m := compare.MetricOf(e.Metric)
-	p.line(p.paint(bold, "What the factors do to the "+m.Title) + p.paint(statusColor(c.Status), " ("+c.Status+")"))
+	p.title(c.Status, "What the factors do to the "+m.Title)
 	for _, t := range effectTables(e, m) {
-		p.table(t)
+		p.table(&t)
 	}
 	p.hanging("  ", say.Plain(e.Detail))
 	p.line("")
@@ -245,19 +244,19 @@ const mostInteractions = 10
 
 // effectTables are the main effects and the interactions, if there are any.
 func effectTables(e *compare.Effects, m *compare.Metric) []table {
-	main := table{head: []string{"factor", "level", "against", "shift", "95% interval", "p", ""}, left: true}
+	main := table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<")}
 	for i := range e.Main {
 		x := &e.Main[i]
-		main.rows = append(main.rows, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...))
+		main.row(false, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...)...)
 	}
-	both := table{head: []string{"interaction", "with", "shift", "95% interval", "p", ""}, left: true}
+	both := table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<")}
 	for i := range e.Interactions[:min(len(e.Interactions), mostInteractions)] {
 		x := &e.Interactions[i]
-		both.rows = append(both.rows, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...))
+		both.row(false, append([]string{brief(x.Factor) + " " + brief(x.Level), brief(x.With.Factor) + " " + brief(x.With.Level)}, shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)...)...)
 	}
 	var tables []table
 	for _, t := range []table{main, both} {
-		if len(t.rows) > 0 {
+		if len(t.Rows) > 0 {
 			tables = append(tables, t)
 		}
 	}

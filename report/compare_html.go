@@ -9,6 +9,7 @@ import (
 
 	"weir/analysis/compare"
 	"weir/internal/say"
+	"weir/report/figure/draw"
 )
 
 //go:embed compare.html.tmpl
@@ -66,11 +67,7 @@ func newComparisonPage(c *compare.Comparison) comparisonPage {
 		p.Effects = effectPart(c)
 	}
 	p.Beside, p.Unlike = besideEachOther(c), conditionSection(c)
-	if t := outcomeTable(c); len(t.rows) > 0 {
-		p.Outcomes = section{ID: "outcomes", Title: "What became of the jobs", Stamp: c.Status, Caption: "Jobs of all steps and runs of each group, by how they ended",
-			Note: "Of all steps and runs of a group: jobs that ended while load was held. Lost are those that crashed or failed."}
-		p.Outcomes.fill(t)
-	}
+	p.Outcomes = outcomeSection(c)
 	for i := range c.Pairs {
 		p.Pairs = append(p.Pairs, newPairPart(c, i))
 	}
@@ -107,7 +104,7 @@ func conditionSection(c *compare.Comparison) section {
 		names = append(names, "<meant")
 	}
 	for _, g := range c.Groups {
-		names = append(names, "<"+brief(g.Name))
+		names = append(names, "~"+brief(g.Name))
 	}
 	s.Head = heads(names...)
 	for _, x := range c.Conditions {
@@ -115,14 +112,10 @@ func conditionSection(c *compare.Comparison) section {
 		if planned {
 			texts = append(texts, map[bool]string{true: "yes", false: "no"}[x.Meant])
 		}
-		at := len(texts)
 		for _, v := range x.Values {
 			texts = append(texts, cmp.Or(v, "-"))
 		}
 		s.row(x.Meant, texts...)
-		for cells := s.Rows[len(s.Rows)-1].Cells; at < len(cells); at++ {
-			cells[at].Class = "w"
-		}
 	}
 	return s
 }
@@ -131,7 +124,7 @@ func conditionSection(c *compare.Comparison) section {
 func groupSection(c *compare.Comparison) section {
 	m := compare.MetricOf(c.Metrics[0])
 	s := section{ID: "runs", Title: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title + " over all common steps.",
-		Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}
+		table: table{Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}}
 	for _, g := range c.Groups {
 		for _, r := range g.Runs {
 			block := "-"
@@ -151,7 +144,7 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 	for _, name := range c.Metrics {
 		m := compare.MetricOf(name)
 		t := shiftTable(pair, m, single)
-		if len(t.rows) == 0 {
+		if len(t.Rows) == 0 {
 			continue
 		}
 		if same, value := allEqual(pair, m); same {
@@ -159,24 +152,44 @@ func newPairPart(c *compare.Comparison, i int) pairPart {
 			continue
 		}
 		f := pairForest(pair, m)
-		f.id, f.stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
-		part.Plots = append(part.Plots, drawing{Title: say.Capital(m.Title), Desc: f.desc, Still: f.svg()})
-		s := section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: say.Capital(m.Title), Stamp: c.Status}
-		s.fill(t)
-		part.Tables = append(part.Tables, s)
+		f.ID, f.Stamp = fmt.Sprintf("f%d-%s", i, m.Name), c.Status
+		part.Plots = append(part.Plots, drawing{Title: say.Capital(m.Title), Desc: f.Desc, Forest: f})
+		part.Tables = append(part.Tables, section{ID: fmt.Sprintf("t%d-%s", i, m.Name), Title: say.Capital(m.Title), Stamp: c.Status, table: t})
 	}
 	return part
 }
 
+// newForest returns a forest plot of shifts of m without rows.
+func newForest(m *compare.Metric, title, desc string) *draw.Forest {
+	f := &draw.Forest{Title: title, Desc: desc, Log: !m.Plain, Least: 0.02, Signed: m.Signed}
+	if m.Plain {
+		f.Least = 0.001
+	}
+	return f
+}
+
+// resultClass is the color of a result.
+func resultClass(result string) string {
+	switch result {
+	case compare.Better:
+		return "ok"
+	case compare.Worse:
+		return "fail"
+	case compare.Different:
+		return "c0"
+	}
+	return "skipped"
+}
+
 // pairForest has a row for each step with the metric, and the overall one.
-func pairForest(pair *compare.Pair, m *compare.Metric) *forest {
-	f := &forest{metric: m, title: m.Title, desc: fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), better(m))}
+func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
+	f := newForest(m, m.Title, fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), better(m)))
 	add := func(name string, s *compare.Shift) {
 		if s.Metric != m.Name || s.RunsA == 0 || s.RunsB == 0 {
 			return
 		}
-		f.rows = append(f.rows, forestRow{name: name, result: s.Result, value: s.Value, low: s.Low, high: s.High,
-			note: fmt.Sprintf("%s: %s to %s, %s; %s", name, m.Format(s.A), m.Format(s.B), m.Signed(s.Value), s.Result)})
+		f.Rows = append(f.Rows, draw.ForestRow{Name: name, Class: resultClass(s.Result), Value: s.Value, Low: s.Low, High: s.High,
+			Note: fmt.Sprintf("%s: %s to %s, %s; %s", name, m.Format(s.A), m.Format(s.B), m.Signed(s.Value), s.Result)})
 	}
 	for i := range pair.Steps {
 		name := loadText(&pair.Steps[i]) + " " + pair.Load
@@ -205,20 +218,19 @@ func better(m *compare.Metric) string {
 func effectPart(c *compare.Comparison) *pairPart {
 	m := compare.MetricOf(c.Effects.Metric)
 	part := &pairPart{Title: "What the factors do to the " + m.Title}
-	f := &forest{id: "effects", stamp: c.Status, metric: m, title: "Effects of factors", desc: "Shift by each level against the first one of its factor, over all levels of the others, with its 95% interval. " + better(m)}
+	f := newForest(m, "Effects of factors", "Shift by each level against the first one of its factor, over all levels of the others, with its 95% interval. "+better(m))
+	f.ID, f.Stamp = "effects", c.Status
 	for i := range c.Effects.Main {
 		x := &c.Effects.Main[i]
 		name := x.Factor + " " + x.Level
-		f.rows = append(f.rows, forestRow{name: name, result: x.Result, value: x.Value, low: x.Low, high: x.High,
-			note: fmt.Sprintf("%s against %s: %s; %s", name, x.Against, m.Signed(x.Value), x.Result)})
+		f.Rows = append(f.Rows, draw.ForestRow{Name: name, Class: resultClass(x.Result), Value: x.Value, Low: x.Low, High: x.High,
+			Note: fmt.Sprintf("%s against %s: %s; %s", name, x.Against, m.Signed(x.Value), x.Result)})
 	}
-	if len(f.rows) > 0 {
-		part.Plots = append(part.Plots, drawing{Title: "Main effects", Desc: f.desc, Still: f.svg()})
+	if len(f.Rows) > 0 {
+		part.Plots = append(part.Plots, drawing{Title: "Main effects", Desc: f.Desc, Forest: f})
 	}
 	for i, t := range effectTables(c.Effects, m) {
-		s := section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: say.Plain(c.Effects.Detail)}
-		s.fill(t)
-		part.Tables = append(part.Tables, s)
+		part.Tables = append(part.Tables, section{ID: fmt.Sprintf("e%d", i), Title: []string{"Main effects", "Interactions"}[i], Stamp: c.Status, Note: say.Plain(c.Effects.Detail), table: t})
 	}
 	return part
 }

@@ -3,10 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // mostColumns is how many columns a histogram has.
@@ -18,13 +19,7 @@ func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figur
 	if s == nil {
 		return nil
 	}
-	var all []figure.Figure
-	for _, c := range []*figure.Figure{heatChart(f, s), tailChart(f, s)} {
-		if c != nil {
-			all = append(all, *c)
-		}
-	}
-	return append(append(jobHistograms(f, s, true), all...), histograms(f, s, true)...)
+	return slices.Concat(jobHistograms(f, s, true), those(heatChart(f, s), tailChart(f, s)), histograms(f, s, true))
 }
 
 // histograms are those of the best step and of the last one, or those of all

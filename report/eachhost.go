@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // eachHost plots every host by itself, the busiest first.
@@ -32,7 +32,7 @@ func eachHost(f *analysis.Findings, s *analysis.Series) []HostPlots {
 			}
 		}
 		if len(plots) > 0 {
-			all = append(all, HostPlots{Host: say.Plain(h.Host), Role: say.Plain(h.Role), Words: hostWords(h), Figures: plots})
+			all = append(all, HostPlots{Host: say.Plain(h.Host), Role: say.Plain(string(h.Role)), Words: hostWords(h), Figures: plots})
 		}
 	}
 	return all

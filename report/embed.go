@@ -9,12 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"math"
 	"slices"
 	"strings"
 
-	"weir/figure"
 	"weir/internal/say"
+	"weir/report/figure"
 	"weir/web"
 )
 
@@ -97,19 +96,7 @@ type packed struct {
 // A packedFigure is a figure whose lines name their column of x.
 type packedFigure struct {
 	figure.Figure
-	Lines []packedLine `json:"lines,omitempty"`
-}
-
-type packedLine struct {
-	Name  string         `json:"name"`
-	Color int            `json:"color"`
-	Dash  bool           `json:"dash,omitempty"`
-	Dots  bool           `json:"dots,omitempty"`
-	Loose bool           `json:"loose,omitempty"`
-	X     int            `json:"x"` // index into packed.X
-	Y     figure.Numbers `json:"y"`
-	Low   figure.Numbers `json:"low,omitempty"`
-	High  figure.Numbers `json:"high,omitempty"`
+	Lines []figure.Columns `json:"lines,omitempty"`
 }
 
 func pack(figures []*figure.Figure) packed {
@@ -127,7 +114,7 @@ func pack(figures []*figure.Figure) packed {
 	for _, drawn := range figures {
 		f := packedFigure{Figure: printableFigure(*drawn)}
 		for i := range drawn.Lines {
-			f.Lines = append(f.Lines, packLine(&drawn.Lines[i], column))
+			f.Lines = append(f.Lines, packLine(drawn.Lines[i], column))
 		}
 		f.Figure.Lines = nil
 		b, err := json.Marshal(f)
@@ -153,30 +140,13 @@ func printableFigure(f figure.Figure) figure.Figure {
 	return f
 }
 
-func packLine(l *figure.Line, column func(figure.Numbers) int) packedLine {
-	points := l.Points
+// packLine returns l with the number of its column of x.
+func packLine(l figure.Line, column func(figure.Numbers) int) figure.Columns {
 	if !l.Dots {
-		points = figure.ThinTo(points, mostEmbedded)
+		l.Points = figure.ThinTo(l.Points, mostEmbedded)
 	}
-	out := packedLine{Name: say.Plain(l.Name), Color: l.Color, Dash: l.Dash, Dots: l.Dots, Loose: l.Loose, Y: figure.Numbers{}}
-	x, low, high := figure.Numbers{}, figure.Numbers{}, figure.Numbers{}
-	spread := false
-	for i := range points {
-		p := &points[i]
-		x, out.Y = append(x, p.X), append(out.Y, p.Y)
-		low, high = append(low, orNaN(p.Low)), append(high, orNaN(p.High))
-		spread = spread || p.Low != nil && p.High != nil
-	}
-	if spread {
-		out.Low, out.High = low, high
-	}
-	out.X = column(x)
-	return out
-}
-
-func orNaN(p *float64) float64 {
-	if p == nil {
-		return math.NaN()
-	}
-	return *p
+	l.Name = say.Plain(l.Name)
+	c, x := l.Columns()
+	c.X = column(x)
+	return c
 }

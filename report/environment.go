@@ -40,15 +40,14 @@ func quote(word string) string {
 
 // thresholdSection is what was asked for, and whether it was met.
 func thresholdSection(f *analysis.Findings) section {
-	t := section{ID: "thresholds", Title: "Thresholds", Head: heads("<", "<threshold", "<detail")}
+	t := section{ID: "thresholds", Title: "Thresholds", table: table{Head: heads("<", "<threshold", "~detail")}}
 	for _, x := range f.Thresholds {
 		result, class := "not met", "l fail"
 		if x.Met {
 			result, class = "met", "l ok"
 		}
 		t.row(false, result, x.Threshold, x.Detail)
-		cells := t.Rows[len(t.Rows)-1].Cells
-		cells[0].Class, cells[2].Class = class, "w"
+		t.paint(0, class)
 	}
 	return t
 }
@@ -81,11 +80,10 @@ type surroundings struct {
 // environmentSection tells on what machine the clients ran, in words.
 func environmentSection(s *analysis.Series) section {
 	about := &s.About
-	t := section{ID: "environment", Title: "Where the clients ran", Head: heads("<", "<")}
+	t := section{ID: "environment", Title: "Where the clients ran", table: table{Head: heads("<", "~")}}
 	add := func(name, text string) {
 		if text != "" {
 			t.row(false, name, text)
-			t.Rows[len(t.Rows)-1].Cells[1].Class = "w"
 		}
 	}
 	add("weir", strings.TrimSpace(about.Weir+" ("+about.Go+")"))
@@ -149,7 +147,7 @@ func joinWords(words ...string) string {
 
 // programSection lists the versions of the servers that were seen.
 func programSection(s *analysis.Series) section {
-	t := section{ID: "programs", Title: "Servers that told their version", Head: heads("<server", "<kind", "<program", "<version")}
+	t := section{ID: "programs", Title: "Servers that told their version", table: table{Head: heads("<server", "<kind", "<program", "<version")}}
 	for _, p := range s.Programs {
 		t.row(false, p.Server, p.Kind, p.Name, p.Version)
 	}

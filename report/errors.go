@@ -93,12 +93,10 @@ func errorChapter(f *analysis.Findings, s *analysis.Series) chapter {
 }
 
 func meaningSection(classes []storage.Class, sums map[storage.Class]int64, failed int64) section {
-	t := section{ID: "classes", Title: "What failed, and what it means", Head: heads("<class", "failed", "share", "<what it means", "<what to look at")}
+	t := section{ID: "classes", Title: "What failed, and what it means", table: table{Head: heads("<class", "failed", "share", "~what it means", "~what to look at")}}
 	for _, class := range classes {
 		means, look := meaning(class)
 		t.row(false, class.String(), unit.Count(float64(sums[class])), unit.Percent(float64(sums[class])/float64(failed)), means, look)
-		cells := t.Rows[len(t.Rows)-1].Cells
-		cells[3].Class, cells[4].Class = "w", "w"
 	}
 	return t
 }
@@ -106,9 +104,9 @@ func meaningSection(classes []storage.Class, sums map[storage.Class]int64, faile
 // classSection is the table of classes by step.
 func classSection(f *analysis.Findings, classes []storage.Class) section {
 	name, _ := load(f)
-	t := section{ID: "bystep", Title: "Errors step by step", Note: "Failed operations of each class, and their share of all that ended.", Head: heads("<" + name)}
+	t := section{ID: "bystep", Title: "Errors step by step", Note: "Failed operations of each class, and their share of all that ended.", table: table{Head: heads("<" + name)}}
 	for i := range f.Curve {
-		t.Head = append(t.Head, cell{Text: loadCell(f, &f.Curve[i])})
+		t.Head = append(t.Head, column{Text: loadCell(f, &f.Curve[i])})
 	}
 	for _, class := range classes {
 		texts := []string{class.String()}
@@ -135,7 +133,7 @@ func classSection(f *analysis.Findings, classes []storage.Class) section {
 // in each step.
 func exampleSection(f *analysis.Findings, s *analysis.Series) section {
 	t := section{ID: "examples", Title: "Examples", Note: "The first errors of each class in each step, as they were told.",
-		Head: heads("<class", "<with", "<time", "<server", "<operation", "<text")}
+		table: table{Head: heads("<class", "<with", "<time", "<server", "<operation", "~text")}}
 	found := 0
 	for i := range s.Events {
 		e := &s.Events[i]
@@ -150,8 +148,6 @@ func exampleSection(f *analysis.Findings, s *analysis.Series) section {
 			with = at(f, step)
 		}
 		t.row(false, e.Class.String(), with, clock(e.Time), failedOn(e), e.What, cutText(e.Text, mostErrorText))
-		cells := t.Rows[len(t.Rows)-1].Cells
-		cells[len(cells)-1].Class = "w"
 	}
 	if found > mostExamples {
 		t.Note += fmt.Sprintf(" %d of %d are shown; events.jsonl has all.", mostExamples, found)

@@ -23,8 +23,8 @@ func TestEveryClassHasAMeaning(t *testing.T) {
 func TestErrorsAreToldWithExamples(t *testing.T) {
 	f, series := analyzed(t, cluster())
 	series.Events = append(series.Events,
-		measure.Event{Time: series.Start.Add(9 * time.Second), Kind: "error", Step: 2, Class: storage.Reset, On: "ds2.example.org:1094", What: "write", Text: "<b>connection</b> reset\x1b[2J"},
-		measure.Event{Kind: "error", Step: 99, Class: storage.Busy, What: "read", Text: strings.Repeat("x", 5000)})
+		measure.Event{Time: series.Start.Add(9 * time.Second), Kind: measure.EventError, Step: 2, Class: storage.Reset, On: "ds2.example.org:1094", What: "write", Text: "<b>connection</b> reset\x1b[2J"},
+		measure.Event{Kind: measure.EventError, Step: 99, Class: storage.Busy, What: "read", Text: strings.Repeat("x", 5000)})
 	page := page1(t, f, series)
 	_, chapter, _ := strings.Cut(page, `<h2 id="failures">`)
 	chapter, _, _ = strings.Cut(chapter, "</section>")

@@ -2,7 +2,7 @@ package report
 
 import (
 	"weir/analysis"
-	"weir/figure"
+	"weir/report/figure"
 )
 
 // Plots are the figures of one run, by what lies on their x axis. Every
@@ -36,10 +36,7 @@ type HostPlots struct {
 // Neither argument is changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Backends: backendCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f), Links: linkCharts(f, s), Parts: partCharts(f)}
-	if c := resourceChart(f); c != nil {
-		p.Limits = []figure.Figure{*c}
-	}
+	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s), Backends: backendCharts(f, s), Servers: serverCharts(f, s), Papers: paperCharts(f), Links: linkCharts(f, s), Parts: partCharts(f), Limits: those(resourceChart(f))}
 	if s != nil {
 		p.Hosts, p.EachHost, p.OtherSteps = hostCharts(f, s), eachHost(f, s), append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}

@@ -24,7 +24,7 @@ func TestFromTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := analysis.OfTable(tab, analysis.TableOptions{Boundaries: []string{"p99 < 600s"}})
+		f, err := analysis.AnalyzeTable(tab, analysis.TableOptions{Boundaries: []string{"p99 < 600s"}})
 		if err != nil {
 			t.Fatal(err)
 		}

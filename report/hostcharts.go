@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // Bounds of what is plotted of hosts, so that a page of many stays small.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/analysis"
-	"weir/figure"
+	"weir/report/figure"
 )
 
 // manyHosts gives a run's series so many hosts with a point a second.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 //go:embed report.html.tmpl
@@ -62,7 +62,7 @@ func drawings(charts []figure.Figure) []drawing {
 	var all []drawing
 	for i := range charts {
 		c := &charts[i]
-		all = append(all, drawing{Title: c.Title, Desc: say.Plain(c.Desc), Still: c.Still(), Data: c})
+		all = append(all, drawing{Title: c.Title, Desc: say.Plain(c.Desc), Data: c})
 	}
 	return all
 }
@@ -145,20 +145,6 @@ func kneeCard(f *analysis.Findings) (card, bool) {
 		return card{}, false
 	}
 	return card{"Knee", where(f, f.Knee.Step, f.Knee.Clients), "beyond it each adds less than on average"}, true
-}
-
-// bestStep returns the step that the optimum is at.
-func bestStep(f *analysis.Findings) *analysis.Step {
-	for i := range f.Curve {
-		if isBest(f, &f.Curve[i]) {
-			return &f.Curve[i]
-		}
-	}
-	return nil
-}
-
-func isBest(f *analysis.Findings, s *analysis.Step) bool {
-	return f.Optimum != nil && s.Step == f.Optimum.Step
 }
 
 // mostText is how many bytes of a plan or an environment are shown.

@@ -28,7 +28,7 @@ func farm(t *testing.T, change func(*resultstest.Service)) (*analysis.Findings, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, series, err := analysis.Both(run)
+	f, series, err := analysis.AnalyzeWithSeries(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
+	"weir/report/figure"
 )
 
 // How much of what was used is shown.
@@ -29,7 +29,7 @@ type usedRow struct {
 	name  string
 	most  float64
 	full  bool
-	steps []*analysis.Use // as the curve's; nil: not seen
+	steps []*analysis.ResourceUsage // as the curve's; nil: not seen
 }
 
 // used lists the resources, what is saturated first, then the most used.
@@ -44,7 +44,7 @@ func used(f *analysis.Findings) []*usedRow {
 				continue
 			}
 			if rows[id] == nil {
-				rows[id] = &usedRow{name: u.Resource + ", " + u.Host, steps: make([]*analysis.Use, len(f.Curve))}
+				rows[id] = &usedRow{name: u.Resource + ", " + u.Host, steps: make([]*analysis.ResourceUsage, len(f.Curve))}
 				all = append(all, rows[id])
 			}
 			r := rows[id]
@@ -61,7 +61,7 @@ func used(f *analysis.Findings) []*usedRow {
 	return all
 }
 
-func usedCell(u *analysis.Use) string {
+func usedCell(u *analysis.ResourceUsage) string {
 	if u == nil {
 		return "-"
 	}
@@ -86,14 +86,7 @@ func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	if len(f.Bottleneck) == 0 {
 		return chapter{}
 	}
-	c := chapter{ID: "limits", Title: "What limits it", Mini: f.Validity.Status, Lead: say.Plain(f.LimitText())}
-	for i, b := range f.Bottleneck {
-		for k, text := range b.Evidence {
-			if i == 0 || k == 0 {
-				c.Points = append(c.Points, say.Plain(text))
-			}
-		}
-	}
+	c := chapter{ID: "limits", Title: "What limits it", Mini: f.Validity.Status, Lead: say.Plain(f.LimitText()), Points: evidence(f)}
 	if n := len(c.Points) - mostEvidence; n > 1 {
 		c.Points = append(c.Points[:mostEvidence], fmt.Sprintf("And %d more like these; findings.json has them.", n))
 	}
@@ -101,12 +94,25 @@ func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	return c
 }
 
+// evidence is that of what limits the curve, and the first of what does so next.
+func evidence(f *analysis.Findings) []string {
+	var all []string
+	for i, b := range f.Bottleneck {
+		for k, text := range b.Evidence {
+			if i == 0 || k == 0 {
+				all = append(all, say.Plain(text))
+			}
+		}
+	}
+	return all
+}
+
 // limitSection is the table of what was used, step by step.
 func limitSection(f *analysis.Findings) section {
 	name, _ := load(f)
-	s := section{Title: "How much of each resource was used", Note: limitNote, Head: heads("<" + name)}
+	s := section{Title: "How much of each resource was used", Note: limitNote, table: table{Head: heads("<" + name)}}
 	for i := range f.Curve {
-		s.Head = append(s.Head, cell{Text: loadCell(f, &f.Curve[i])})
+		s.Head = append(s.Head, column{Text: loadCell(f, &f.Curve[i])})
 	}
 	for i, r := range used(f) {
 		if i == mostResources {
@@ -120,7 +126,7 @@ func limitSection(f *analysis.Findings) section {
 		s.row(false, texts...)
 		for k, u := range r.steps {
 			if u != nil && u.Saturated {
-				s.Rows[len(s.Rows)-1].Cells[k+1].Class = "warn"
+				s.paint(k+1, "warn")
 			}
 		}
 	}
@@ -132,17 +138,13 @@ func (p printer) limits(f *analysis.Findings) {
 	if len(f.Bottleneck) == 0 {
 		return
 	}
-	p.title(f, "What limits it")
+	p.title(f.Validity.Status, "What limits it")
 	p.hanging("  ", say.Plain(f.LimitText()))
-	for i, b := range f.Bottleneck {
-		for k, text := range b.Evidence {
-			if i == 0 || k == 0 {
-				p.hanging("  - ", say.Plain(text))
-			}
-		}
+	for _, text := range evidence(f) {
+		p.hanging("  - ", text)
 	}
-	if t := limitTable(f, p.opts.width()); len(t.rows) > 0 {
-		p.table(t)
+	if t := limitTable(f, p.opts.width()); len(t.Rows) > 0 {
+		p.table(&t)
 	}
 	p.line("")
 }
@@ -151,21 +153,20 @@ func (p printer) limits(f *analysis.Findings) {
 // last among them.
 func limitTable(f *analysis.Findings, width int) table {
 	steps := chosenSteps(f, max(2, (width-nameWidth-2)/cellWidth))
-	var t table
+	var names []string
 	for _, i := range steps {
-		t.head = append(t.head, loadCell(f, &f.Curve[i]))
+		names = append(names, loadCell(f, &f.Curve[i]))
 	}
-	name, _ := load(f)
-	t.head = append(t.head, name)
+	t := table{Head: heads(append(names, "<"+f.Load())...)}
 	for n, r := range used(f) {
 		if n == textResources {
 			break
 		}
-		var row []string
+		var cells []string
 		for _, i := range steps {
-			row = append(row, usedCell(r.steps[i]))
+			cells = append(cells, usedCell(r.steps[i]))
 		}
-		t.rows = append(t.rows, append(row, cut(say.Plain(r.name), nameWidth)))
+		t.row(false, append(cells, cut(say.Plain(r.name), nameWidth))...)
 	}
 	return t
 }

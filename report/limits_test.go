@@ -16,7 +16,7 @@ func limited(n, full int) *analysis.Findings {
 	f.Validity.Status = analysis.Valid
 	for i := range n {
 		share := min(0.97, 0.97*float64(i+1)/float64(full+1))
-		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Resources: []analysis.Use{
+		f.Curve = append(f.Curve, analysis.Step{Step: i + 1, Clients: 10 * (i + 1), Resources: []analysis.ResourceUsage{
 			{Resource: analysis.ResourceCPU, Host: "a-host-with-a-rather-long-name.cluster.example.org", Side: "server", Share: &share, Saturated: i >= full},
 			{Resource: analysis.ResourceConnections, Host: "store", Side: "server", Detail: "7"},
 		}})

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // linkChapter tells of emulated links: what they are like, how much of them was
@@ -43,7 +43,7 @@ func wayText(way string) string {
 
 // linkPlanSection is what the links are like.
 func linkPlanSection(s *analysis.Series) section {
-	t := section{ID: "linkplan", Title: "What the links are like", Head: heads("<link", "<properties", "share of the clients")}
+	t := section{ID: "linkplan", Title: "What the links are like", table: table{Head: heads("<link", "~properties", "share of the clients")}}
 	sum := 0.0
 	share := func(x float64) float64 {
 		if x == 0 {
@@ -60,7 +60,6 @@ func linkPlanSection(s *analysis.Series) section {
 			name = "the only one"
 		}
 		t.row(false, name, l.Spec.String(), unit.Percent(share(l.Spec.Share)/sum))
-		t.Rows[len(t.Rows)-1].Cells[1].Class = "w"
 	}
 	return t
 }
@@ -70,7 +69,7 @@ func linkSection(f *analysis.Findings) section {
 	name, _ := load(f)
 	s := section{ID: "linktable", Title: "Links, step by step", Note: "Headers of IP are included. Busy is the share of the time in which the wire was sending; packets are dropped where they find the queue full. " +
 		"Waiting is for the wire, being late the emulation's own fault: both are means of the 99% quantiles of seconds.",
-		Head: heads(name, "<link", "to clients", "busy", "dropped/s", "lost/s", "waited", "from clients", "busy", "dropped/s", "lost/s", "waited", "late", "down")}
+		table: table{Head: heads(name, "<link", "to clients", "busy", "dropped/s", "lost/s", "waited", "from clients", "busy", "dropped/s", "lost/s", "waited", "late", "down")}}
 	for i := range f.Curve {
 		for _, h := range f.Curve[i].Hosts {
 			l := h.Link
@@ -92,10 +91,7 @@ const mostLinks = 6
 
 // linkCharts plots the use of links against load, and against time.
 func linkCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
-	var all []figure.Figure
-	if c := linkLoadChart(f); c != nil {
-		all = append(all, *c)
-	}
+	all := those(linkLoadChart(f))
 	if s != nil && len(s.Points) > 0 {
 		all = append(all, overTime(f, s, linkTimeCharts(s))...)
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // curveWords says what the curve shows: how it goes, what is marked, and how well

@@ -9,9 +9,9 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/stats"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // A Side is one of several groups of runs that are shown on one plot. Every
@@ -46,7 +46,7 @@ func Overlay(sides []Side) []figure.Figure {
 		note += fmt.Sprintf(" The first %d of %d are shown.", mostSides, mostSides+n)
 	}
 	var all []figure.Figure
-	for _, m := range overlays(first) {
+	for _, m := range quantities(first) {
 		if c := m.chart(first, same); c != nil {
 			c.Desc += note
 			c.Stamp = leastValid(same)
@@ -68,8 +68,8 @@ func leastValid(sides []Side) string {
 	return order[worst]
 }
 
-// An overlay is a quantity that sides are compared by.
-type overlay struct {
+// A quantity is something that each step has, which is plotted against load.
+type quantity struct {
 	id, title, name, desc string
 	of                    func(f *analysis.Findings, s *analysis.Step) (float64, bool)
 	own                   func(f *analysis.Findings, s *analysis.Step) (low, high *float64) // of a single run; nil: not known
@@ -77,8 +77,8 @@ type overlay struct {
 	show                  func(float64) string
 }
 
-func overlays(f *analysis.Findings) []overlay {
-	return slices.Concat(jobOverlays(f), yieldOverlays(f), timeOverlays(f), []overlay{
+func quantities(f *analysis.Findings) []quantity {
+	return slices.Concat(jobQuantities(f), yieldQuantities(f), timeQuantities(f), []quantity{
 		{id: "p50", title: "Median latency against load", name: "median latency", desc: "The time that half of the operations took longer than",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) {
 				if s.Latency == nil {
@@ -104,13 +104,13 @@ func overlays(f *analysis.Findings) []overlay {
 	})
 }
 
-// timeOverlays are how long things took, and how much of that they computed, in
-// runs without jobs; those of jobs are among jobOverlays.
-func timeOverlays(f *analysis.Findings) []overlay {
+// timeQuantities are how long things took, and how much of that they computed, in
+// runs without jobs; those of jobs are among jobQuantities.
+func timeQuantities(f *analysis.Findings) []quantity {
 	if f.OfJobs() {
 		return nil
 	}
-	return []overlay{
+	return []quantity{
 		{id: "walltime", title: "Mean wall clock time against load", name: "mean wall clock time", desc: "Mean time that a task, or an operation, took from its start to its end",
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
 		{id: "cpuefficiency", title: "CPU efficiency of clients against load", name: "CPU efficiency", desc: "CPU time of the client programs as a share of the time for which they ran",
@@ -118,15 +118,15 @@ func timeOverlays(f *analysis.Findings) []overlay {
 	}
 }
 
-// yieldOverlays are throughput, or operations where nothing is moved, of all
+// yieldQuantities are throughput, or operations where nothing is moved, of all
 // clients and of each.
-func yieldOverlays(f *analysis.Findings) []overlay {
+func yieldQuantities(f *analysis.Findings) []quantity {
 	y := yieldOf(f)
 	show, what := unit.Bits, "Payload that %s moved each second"
 	if f.Measure == analysis.Rate {
 		show, what = perSecond, "Operations of %s each second"
 	}
-	return []overlay{
+	return []quantity{
 		{id: "curve", title: say.Capital(y.name) + " against load", name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis,
 			of:  func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true },
 			own: func(_ *analysis.Findings, s *analysis.Step) (low, high *float64) { return y.ends(s) }},
@@ -135,13 +135,34 @@ func yieldOverlays(f *analysis.Findings) []overlay {
 	}
 }
 
+// against draws the quantity of one run, with the intervals of means; nil if it
+// has none of it.
+func (q *quantity) against(f *analysis.Findings) *figure.Figure {
+	l := series(f, "measured", 0, func(s *analysis.Step) (float64, bool) { return q.of(f, s) }, q.show)
+	i := 0
+	for _, s := range steps(f) {
+		if _, ok := q.of(f, s); ok {
+			l.Points[i].Low, l.Points[i].High = q.own(f, s)
+			i++
+		}
+	}
+	c := figure.Figure{ID: q.id, Title: q.title, X: stepAxis(f), Lines: []figure.Line{l}}
+	if highest(c.Lines) <= 0 {
+		return nil
+	}
+	c.Y = q.axis(c.Lines)
+	c.Y.Name = q.name
+	c.Desc = q.desc + ": " + summit(f, &l, q.show) + ". Bars are 95% intervals of the mean."
+	return &c
+}
+
 // chart draws the quantity of all sides; nil if none has any of it.
-func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
-	c := figure.Figure{ID: o.id, Title: o.title, Desc: o.desc + "."}
+func (q *quantity) chart(first *analysis.Findings, sides []Side) *figure.Figure {
+	c := figure.Figure{ID: q.id, Title: q.title, Desc: q.desc + "."}
 	var loads []float64
 	var said []string
 	for i, side := range sides {
-		l := o.line(side, i)
+		l := q.line(side, i)
 		if len(l.Points) == 0 {
 			continue
 		}
@@ -152,9 +173,9 @@ func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 		last := &l.Points[len(l.Points)-1]
 		text := fmt.Sprintf("%s has ", l.Name)
 		if most := highest([]figure.Line{{Points: bare(l.Points)}}); most > last.Y {
-			text += o.show(most) + " at most, and "
+			text += q.show(most) + " at most, and "
 		}
-		said = append(said, text+fmt.Sprintf("%s with %g %s", o.show(last.Y), last.X, first.Load()))
+		said = append(said, text+fmt.Sprintf("%s with %g %s", q.show(last.Y), last.X, first.Load()))
 	}
 	if highest(c.Lines) <= 0 {
 		return nil
@@ -166,8 +187,8 @@ func (o *overlay) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 	c.Desc += " " + strings.Join(said, "; ") + "." + apart(c.Lines, first.Load())
 	axis := stepAxis(first)
 	c.X = figure.LoadAxis(axis.Label, axis.Unit, loads)
-	c.Y = o.axis(c.Lines)
-	c.Y.Name = o.name
+	c.Y = q.axis(c.Lines)
+	c.Y.Name = q.name
 	return &c
 }
 
@@ -224,7 +245,7 @@ func bare(points []figure.Point) []figure.Point {
 }
 
 // line has a point for each load: the mean over the side's runs.
-func (o *overlay) line(side Side, color int) figure.Line {
+func (q *quantity) line(side Side, color int) figure.Line {
 	l := figure.Line{Name: side.Name, Color: color % 6, Dots: true}
 	values := map[float64][]float64{} // of runs, by load
 	only := map[float64]*analysis.Step{}
@@ -233,7 +254,7 @@ func (o *overlay) line(side Side, color int) figure.Line {
 		of := map[float64][]float64{} // of steps: one load may be held twice
 		for i := range f.Curve {
 			s := &f.Curve[i]
-			if y, ok := o.of(f, s); ok {
+			if y, ok := q.of(f, s); ok {
 				of[place(s)] = append(of[place(s)], y)
 				only[place(s)] = s
 			}
@@ -253,10 +274,10 @@ func (o *overlay) line(side Side, color int) figure.Line {
 				low, high := max(0, v.Low), v.High
 				p.Low, p.High = &low, &high
 			}
-		case len(side.Runs) == 1 && o.own != nil && only[x] != nil:
-			p.Low, p.High = o.own(side.Runs[0], only[x])
+		case len(side.Runs) == 1 && q.own != nil && only[x] != nil:
+			p.Low, p.High = q.own(side.Runs[0], only[x])
 		}
-		p.Note = fmt.Sprintf("%g: %s %s", x, side.Name, o.show(p.Y))
+		p.Note = fmt.Sprintf("%g: %s %s", x, side.Name, q.show(p.Y))
 		l.Points = append(l.Points, p)
 	}
 	slices.SortFunc(l.Points, func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })

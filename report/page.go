@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
-	"weir/figure"
 	"weir/internal/say"
+	"weir/report/figure"
+	"weir/report/figure/draw"
 	"weir/web"
 )
 
@@ -24,36 +24,25 @@ type pageHead struct{ Title, Status string }
 // newHead is for a page about what has that name.
 func newHead(name, status string) pageHead { return pageHead{"weir: " + say.Plain(name), status} }
 
-// A drawing is a plot on a page: as it stands still, and as data for the page's script,
-// which puts a chart in its place.
+// A drawing is a plot on a page: drawn as it stands still, and given as data to the
+// page's script, which puts a chart in its place.
 type drawing struct {
 	Title, Desc string
-	Still       template.HTML
-	Data        *figure.Figure // nil: it stays as it is
-	Under       bool           // its title is one of a part of a chapter
+	Data        *figure.Figure // nil: a forest, which stays as it is
+	Forest      *draw.Forest
+	Bare        bool // without the names of its lines
+	Under       bool // its title is one of a part of a chapter
 }
 
-// A section is a table, a text, or plots, with a title.
-type section struct {
-	ID, Title, Note, Text string
-	Stamp                 string // whether the run can be believed; of tables
-	Lead                  string // what the table shows, in a sentence
-	Points                []string
-	Charts                []drawing
-	Brief                 string // beside the title: what it comes to
-	Caption               string // names the table for those who do not see what is above it
-	Folded                bool   // only the title is seen until it is opened
-	Screen                bool   // folded, and not printed: there are too many of them
-	Head                  []cell
-	Rows                  []cells
+func (d *drawing) still(p *draw.Page) template.HTML {
+	switch {
+	case d.Forest != nil:
+		return p.Forest(d.Forest)
+	case d.Bare:
+		return p.SVG(d.Data)
+	}
+	return p.Still(d.Data)
 }
-
-type cells struct {
-	Best  bool
-	Cells []cell
-}
-
-type cell struct{ Text, Class string }
 
 // writePage executes the template of a page, which may use the parts of all.
 func writePage(w io.Writer, text string, page any) error {
@@ -64,9 +53,14 @@ func writePage(w io.Writer, text string, page any) error {
 func writePageWith(w io.Writer, text string, page any, b bundle) error {
 	style := web.Theme() + styleText + b.style
 	var figures []*figure.Figure // in the order in which the page shows them
+	drawn, err := draw.NewPage()
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.HTML { return template.HTML("<style>" + style + "</style>") }, // our own files
 		"policy": func() string { return policy(b.script, style) },
+		"still":  func(d drawing) template.HTML { return d.still(drawn) },
 		"number": func(f *figure.Figure) int { figures = append(figures, f); return len(figures) - 1 },
 		"script": func() (template.HTML, error) { return script(b, figures) },
 	}).Parse(partsText)
@@ -82,42 +76,6 @@ func writePageWith(w io.Writer, text string, page any, b bundle) error {
 	return nil
 }
 
-func heads(names ...string) []cell {
-	out := make([]cell, len(names))
-	for i, name := range names {
-		class := ""
-		if strings.HasPrefix(name, "<") { // left-aligned
-			class, name = "l", name[1:]
-		}
-		out[i] = cell{name, class}
-	}
-	return out
-}
-
-// row makes a table row whose cells are aligned as the heads are.
-func (s *section) row(best bool, texts ...string) {
-	if len(s.Rows) >= mostRows {
-		s.Note = fmt.Sprintf("The first %d lines are shown; findings.json has all.", mostRows)
-		return
-	}
-	r := cells{Best: best}
-	for i, text := range texts {
-		r.Cells = append(r.Cells, cell{say.Plain(text), s.Head[i].Class})
-	}
-	s.Rows = append(s.Rows, r)
-}
-
-// fill makes t the table of the section, aligned as it is in a text.
-func (s *section) fill(t table) {
-	names := make([]string, len(t.head))
-	for i, name := range t.head {
-		if t.left || i == len(t.head)-1 {
-			name = "<" + name
-		}
-		names[i] = name
-	}
-	s.Head = heads(names...)
-	for _, row := range t.rows {
-		s.row(false, row...)
-	}
-}
+// Style returns the style sheet of the report, for pages that show its figures
+// as SVG.
+func Style() string { return styleText }

@@ -7,9 +7,9 @@ import (
 	"io"
 
 	"weir/analysis/compare"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // Repeated writes what repetitions show together: the verdict, and a table for
@@ -22,10 +22,8 @@ func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 		p.line(p.paint(bold, line))
 	}
 	p.line("")
-	for _, s := range repeatedTables(r) {
-		p.line(p.paint(bold, s.title) + p.paint(statusColor(r.Status), " ("+r.Status+")"))
-		p.table(s.table)
-		p.line("")
+	for _, s := range repeatedSections(r) {
+		p.section(r.Status, &s)
 	}
 	for _, warning := range r.Warnings {
 		p.hanging("  note  ", say.Plain(warning))
@@ -33,45 +31,36 @@ func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 	return out.Flush()
 }
 
-type titled struct {
-	title string
-	table table
-}
-
-// repeatedTables returns one table for each metric of steps, and one of those
+// repeatedSections returns one table for each metric of steps, and one of those
 // that are a number of each run.
-func repeatedTables(r *compare.Repeated) []titled {
-	var all []titled
-	runs := table{head: repeatedHead("")}
+func repeatedSections(r *compare.Repeated) []section {
+	empty := func(title, first string) section {
+		return section{Title: title, Stamp: r.Status, table: table{Head: heads(first, "mean", "95% interval", "scatter", "within", "<runs")}}
+	}
+	var all []section
+	runs := empty("Each run as a whole", "")
 	for _, name := range r.Metrics {
 		m := compare.MetricOf(name)
 		if m == nil {
 			continue
 		}
-		t, none := table{head: repeatedHead(r.Load)}, m.Plain
+		s, none := empty(say.Capital(m.Title), r.Load), m.Plain
 		for i := range r.Steps {
 			if a := r.Steps[i].Metric(name); a != nil {
 				none = none && a.Mean == 0
-				t.rows = append(t.rows, acrossRow(stepName(&r.Steps[i]), a, m))
+				s.row(false, acrossRow(stepName(&r.Steps[i]), a, m)...)
 			}
 		}
 		for i := range r.PerRun {
 			if r.PerRun[i].Metric == name {
-				runs.rows = append(runs.rows, acrossRow(m.Title, &r.PerRun[i], m))
+				runs.row(false, acrossRow(m.Title, &r.PerRun[i], m)...)
 			}
 		}
-		if len(t.rows) > 0 && !none { // no errors need no table
-			all = append(all, titled{say.Capital(m.Title), t})
+		if !none { // no errors need no table
+			all = append(all, s)
 		}
 	}
-	if len(runs.rows) > 0 {
-		all = append(all, titled{"Each run as a whole", runs})
-	}
-	return all
-}
-
-func repeatedHead(first string) []string {
-	return []string{first, "mean", "95% interval", "scatter", "within", "runs"}
+	return filled(append(all, runs)...)
 }
 
 func acrossRow(name string, a *compare.Across, m *compare.Metric) []string {
@@ -105,14 +94,9 @@ func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir 
 		Charts  []drawing
 		Tables  []section
 		Runs    []runLink
-	}{pageHead: newHead(title, r.Status), Verdict: say.Plain(r.Verdict), Charts: repeatedFigures(r)}
+	}{pageHead: newHead(title, r.Status), Verdict: say.Plain(r.Verdict), Charts: repeatedFigures(r), Tables: repeatedSections(r)}
 	for _, text := range r.Warnings {
 		page.Notes = append(page.Notes, say.Plain(text))
-	}
-	for _, t := range repeatedTables(r) {
-		s := section{Title: t.title, Stamp: r.Status}
-		s.fill(t.table)
-		page.Tables = append(page.Tables, s)
 	}
 	for _, run := range r.Runs {
 		page.Runs = append(page.Runs, runLink{link(run.Dir), say.Plain(run.Dir), run.Status})
@@ -156,7 +140,7 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 	most := highest(c.Lines)
 	c.X, c.Y = figure.LoadAxis(r.Load, r.Load, places), axisOf(m, most)
 	c.Desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
-	return []drawing{{Title: c.Title, Desc: c.Desc, Still: c.SVG(), Data: &c}}
+	return []drawing{{Title: c.Title, Desc: c.Desc, Data: &c, Bare: true}}
 }
 
 // axisOf is the axis of a metric's values.

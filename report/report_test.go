@@ -59,7 +59,7 @@ func both(t testing.TB, dir string) (*analysis.Findings, *analysis.Series) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, series, err := analysis.Both(run)
+	f, series, err := analysis.AnalyzeWithSeries(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,12 @@ func cluster() resultstest.Service {
 		write := *iv
 		write.Kind, write.Server, write.Done, write.Moved, write.Waits, write.Waited = storage.Write, "ds2.example.org:1094", iv.Done/3, iv.Moved/3, 0, 0
 		write.Failed = map[storage.Class]int64{storage.Reset: int64(iv.Step - 1)}
-		return []*measure.Interval{&write, {Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Kind: iv.Kind,
-			Begun: iv.Done, Failed: map[storage.Class]int64{storage.Busy: 3}}}
+		return []*measure.Interval{&write, {
+			Start: iv.Start, Seconds: 1, Step: iv.Step, Phase: iv.Phase, Clients: iv.Clients, Kind: iv.Kind,
+			Sum: measure.Sum{
+				Begun: iv.Done, Failed: map[storage.Class]int64{storage.Busy: 3},
+			},
+		}}
 	}
 	return s
 }
@@ -247,7 +251,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 func checkSVG(t *testing.T, text string) {
 	t.Helper()
 	ids := map[string]bool{}
-	for _, at := range regexp.MustCompile(`<svg viewBox="0 0 560`).FindAllStringIndex(text, -1) {
+	for _, at := range regexp.MustCompile(`<svg viewBox="0 0 270`).FindAllStringIndex(text, -1) {
 		svg := text[at[0]:]
 		d := xml.NewDecoder(strings.NewReader(svg))
 		for depth := 0; ; {
@@ -293,7 +297,7 @@ func TestLongRunStaysSmall(t *testing.T) {
 		}
 	}
 	for i := range 10_000 {
-		series.Events = append(series.Events, measure.Event{Kind: "error", Text: fmt.Sprint(i, strings.Repeat("x", 2000))})
+		series.Events = append(series.Events, measure.Event{Kind: measure.EventError, Text: fmt.Sprint(i, strings.Repeat("x", 2000))})
 		f.Phases = append(f.Phases, f.Phases[0])
 	}
 	if n := len(page1(t, f, series)); n > 1<<20 {

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // mostServerLines is how many data servers one plot shows.
@@ -19,12 +19,7 @@ const mostServerLines = 5
 // serverCharts plots the data servers beside each other: against load by what
 // each step's hold gave, and against time if s is not nil.
 func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
-	var all []figure.Figure
-	for _, c := range []*figure.Figure{shareChart(f), serverRateChart(f), serverErrorChart(f)} {
-		if c != nil {
-			all = append(all, *c)
-		}
-	}
+	all := those(shareChart(f), serverRateChart(f), serverErrorChart(f))
 	if s == nil || len(s.Servers) < 2 || len(s.Points) == 0 {
 		return all
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // sites are the names of all sites that jobs ran at, in their order; none where
@@ -68,7 +68,7 @@ func siteSection(f *analysis.Findings) section {
 	name, _ := load(f)
 	s := section{ID: "sitetable", Title: "Jobs at each site, step by step", Note: "A site is the far end of a link; of its jobs all is told as in the table above. " +
 		"Busy is the share of the time in which the link's wire to the site was sending.",
-		Head: heads(name, "<site", "running", "done", "crashed", "failed", "mean time", "p50", "p90", "CPU efficiency", "interval", "events/s", "throughput", "link busy")}
+		table: table{Head: heads(name, "<site", "running", "done", "crashed", "failed", "mean time", "p50", "p90", "CPU efficiency", "interval", "events/s", "throughput", "link busy")}}
 	for i := range f.Curve {
 		x := &f.Curve[i]
 		for k := range x.Sites {
@@ -78,8 +78,8 @@ func siteSection(f *analysis.Findings) section {
 			}
 			q := jobTook(at.JobSeconds)
 			s.row(false, loadCell(f, x), say.Plain(at.Site), unit.Significant(at.RunningJobs), unit.Count(float64(at.Jobs.Done)),
-				lostText(at.Jobs.Crashed, &at.JobFigures), lostText(at.Jobs.Failed, &at.JobFigures), jobTime(&at.JobFigures), q[0], q[1],
-				orDash(at.CPUEfficiency, unit.Percent), spanText(at.CPUEfficiencyLow, at.CPUEfficiencyHigh, unit.Percent),
+				lostText(at.Jobs.Crashed, &at.JobFigures), lostText(at.Jobs.Failed, &at.JobFigures), jobTime(&at.JobFigures, unit.Seconds), q[0], q[1],
+				orDash(at.CPUEfficiency, unit.Percent), span(at.CPUEfficiencyLow, at.CPUEfficiencyHigh, unit.Percent),
 				unit.Count(at.EventRate), unit.Bits(at.Throughput), orDash(linkBusy(x, at.Site), unit.Percent))
 		}
 	}
@@ -120,11 +120,11 @@ func linkBusy(s *analysis.Step, site string) *float64 {
 	return nil
 }
 
-// sites writes the mean wall clock time at each site, and how many jobs it lost.
-func (p printer) sites(f *analysis.Findings) {
+// siteTimes is the mean wall clock time at each site, and how many jobs it lost.
+func siteTimes(f *analysis.Findings) section {
 	names, more := shownSites(f)
 	if len(names) == 0 {
-		return
+		return section{}
 	}
 	longest := 0.0
 	for i := range f.Curve {
@@ -134,31 +134,28 @@ func (p printer) sites(f *analysis.Findings) {
 		}
 	}
 	by := figure.Seconds(longest)
-	name, _ := load(f)
-	t := table{head: []string{name}}
+	columns := []string{f.Load()}
 	for _, n := range names {
-		t.head = append(t.head, brief(n)+" "+by.Unit)
+		columns = append(columns, brief(n)+" "+by.Unit)
 	}
+	s := section{Title: "Mean wall clock time of a job at each site", table: table{Head: heads(columns...)}}
 	lost := false
-	for i := range f.Curve {
-		cells := []string{loadCell(f, &f.Curve[i])}
+	for _, x := range steps(f) {
+		cells := []string{loadCell(f, x)}
 		for _, n := range names {
-			cell, missing := siteCell(f.Curve[i].Site(n), by)
+			cell, missing := siteCell(x.Site(n), by)
 			lost = lost || missing
 			cells = append(cells, cell)
 		}
-		t.rows = append(t.rows, cells)
+		s.row(false, cells...)
 	}
-	title := "Mean wall clock time of a job at each site"
 	if lost {
-		title += ", and how many crashed or failed there"
+		s.Title += ", and how many crashed or failed there"
 	}
-	p.title(f, title)
-	p.table(t)
 	if more != "" {
-		p.line(" " + more)
+		s.Points = []string{strings.TrimSpace(more)}
 	}
-	p.line("")
+	return s
 }
 
 // siteCell is the mean time of a job at a site, with a ~ where it is an
@@ -167,10 +164,7 @@ func siteCell(at *analysis.SiteFigure, by figure.Scale) (text string, lost bool)
 	if at == nil || at.Jobs == nil {
 		return "-", false
 	}
-	text = "-"
-	if t, estimated, ok := at.MeanJob(); ok {
-		text = map[bool]string{true: "~"}[estimated] + by.Text(t)
-	}
+	text = jobTime(&at.JobFigures, by.Text)
 	if n := at.Jobs.Crashed + at.Jobs.Failed; n > 0 {
 		return fmt.Sprintf("%s (%s lost)", text, unit.Count(float64(n))), true
 	}

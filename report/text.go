@@ -4,15 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
-	"weir/internal/unit"
 )
 
 // Texts use so many columns unless told otherwise, and never fewer than narrow.
@@ -40,26 +36,27 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	f = inOrder(f)
 	out := bufio.NewWriter(w)
 	p := printer{out, opts}
-	switch {
-	case f.Source == analysis.FromTable:
-		p.fromTable(f)
-	case len(f.Curve) > 0:
-		p.transfers(f)
-		p.jobs(f)
-		p.sites(f)
-		p.title(f, "Steps")
-		p.table(curveTable(f))
-		p.line("")
+	sections := func(all ...section) {
+		for i := range all {
+			p.section(f.Validity.Status, &all[i])
+		}
 	}
-	p.answers(f)
 	if f.Source == analysis.FromTable {
-		p.models(f)
+		p.fromTable(f)
+	} else {
+		p.transfers(f)
+		sections(jobSection(f, onTerminal), siteTimes(f), stepSection(f, onTerminal))
+	}
+	if len(f.Curve) > 1 {
+		sections(answerSection(f, onTerminal))
+	}
+	if f.Source == analysis.FromTable {
+		sections(fitSection(f, onTerminal))
 	}
 	p.limits(f)
-	p.where(f)
+	sections(whereSection(f))
 	p.workers(f)
-	p.backends(f)
-	p.servers(f)
+	sections(backendShares(f), serverShares(f))
 	p.verdict(f)
 	if f.Work != "" {
 		p.hanging("  each client: ", say.Plain(f.Work))
@@ -125,8 +122,8 @@ func (p printer) paint(color, s string) string {
 
 // title writes the title of a table, stamped with whether the run can be
 // believed: whoever copies the table copies it, too.
-func (p printer) title(f *analysis.Findings, text string) {
-	p.line(p.paint(bold, text) + p.paint(statusColor(f.Validity.Status), " ("+f.Validity.Status+")"))
+func (p printer) title(status, text string) {
+	p.line(p.paint(bold, text) + p.paint(statusColor(status), " ("+status+")"))
 }
 
 // hanging writes text behind head, its further lines under its first.
@@ -210,124 +207,45 @@ func statusColor(status string) string {
 	return faint
 }
 
-// A table has a head and rows of equal length; all cells are right-aligned
-// but the last column's, or none.
-type table struct {
-	head []string
-	rows [][]string
-	left bool // all left-aligned
+// section writes the title of a section, stamped, its table and its points.
+func (p printer) section(status string, s *section) {
+	if len(s.Rows) == 0 {
+		return
+	}
+	p.title(status, s.Title)
+	p.table(&s.table)
+	for _, text := range s.Points {
+		p.hanging("  ", text)
+	}
+	p.line("")
 }
 
 // table writes t with the columns as wide as they need to be.
-func (p printer) table(t table) {
-	widths := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+func (p printer) table(t *table) {
+	widths := make([]int, len(t.Head))
+	head := row{}
+	for _, c := range t.Head {
+		head.Cells = append(head.Cells, cell{Text: c.Text})
+	}
+	for _, r := range append([]row{head}, t.Rows...) {
+		for i, c := range r.Cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
 		}
 	}
-	write := func(row []string) string {
+	write := func(r row) string {
 		var b strings.Builder
-		for i, cell := range row {
-			if i == len(row)-1 {
-				b.WriteString("  " + cell)
-				break
+		for i, c := range r.Cells {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text))
+			if t.Head[i].Class == "" {
+				b.WriteString("  " + pad + c.Text)
+			} else {
+				b.WriteString("  " + c.Text + pad)
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if t.left {
-				b.WriteString("  " + cell + pad)
-				continue
-			}
-			b.WriteString("  " + pad + cell)
 		}
 		return strings.TrimRight(b.String(), " ")
 	}
-	p.line(p.paint(bold, write(t.head)))
-	for _, row := range t.rows {
-		p.line(write(row))
+	p.line(p.paint(bold, write(head)))
+	for _, r := range t.Rows {
+		p.line(write(r))
 	}
-}
-
-// curveTable is the table of steps.
-func curveTable(f *analysis.Findings) table {
-	var most, fastest, slowest float64
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		most, fastest = max(most, s.Throughput), max(fastest, s.Operations)
-		if s.Latency != nil {
-			slowest = max(slowest, s.Latency.P50)
-		}
-	}
-	byBits, byCount, byTime := figure.Bits(most), figure.Scale{Factor: 1, Unit: things(f)}, figure.Seconds(slowest)
-	if fastest >= 1e5 {
-		byCount = figure.Decimal(fastest, " "+things(f))
-	}
-	name, of := load(f)
-	t := table{head: []string{name, byBits.Unit, "95% interval", byCount.Unit}}
-	if f.Measure == analysis.Rate {
-		t.head = []string{name, byCount.Unit, "95% interval"}
-	}
-	t.head = append(t.head, "p50 "+byTime.Unit, "p99 "+byTime.Unit, "errors", "server CPU", "client CPU", "")
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64)}
-		if f.Measure == analysis.Rate {
-			row = append(row, byCount.Text(s.Operations), span(byCount, s.OperationsLow, s.OperationsHigh))
-		} else {
-			row = append(row, byBits.Text(s.Throughput), span(byBits, s.ThroughputLow, s.ThroughputHigh), byCount.Text(s.Operations))
-		}
-		p50, p99 := "-", "-"
-		if s.Latency != nil {
-			p50, p99 = byTime.Text(s.Latency.P50), byTime.Text(s.Latency.P99)
-		}
-		t.rows = append(t.rows, append(row, p50, p99, failures(s), share(s.ServerCPU), share(s.ClientCPU), remark(f, s)))
-	}
-	return t
-}
-
-func span(s figure.Scale, low, high *float64) string {
-	if low == nil || high == nil {
-		return "-"
-	}
-	return s.Text(*low) + " to " + s.Text(*high)
-}
-
-func share(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(100**x, 'f', 0, 64) + "%"
-}
-
-func failures(s *analysis.Step) string {
-	if s.Errors == 0 {
-		return "0"
-	}
-	percent := strconv.FormatFloat(100*s.ErrorRatio, 'f', 1, 64) + "%"
-	if s.ErrorRatio < 0.001 {
-		percent = "<0.1%"
-	}
-	return fmt.Sprintf("%s (%s)", unit.Count(float64(s.Errors)), percent)
-}
-
-// remark marks the best step, those that cannot be told from it, and the one
-// next to the knee.
-func remark(f *analysis.Findings, s *analysis.Step) string {
-	var marks []string
-	switch o := f.Optimum; {
-	case isBest(f, s):
-		marks = append(marks, "best")
-	case o != nil && slices.Contains(o.Equals, s.Step):
-		marks = append(marks, "same")
-	}
-	if k := f.Knee; k != nil && s.Step == k.Step {
-		marks = append(marks, "knee")
-	}
-	if s.Excluded != "" {
-		marks = append(marks, "does not count")
-	}
-	if s.Clients < s.Planned {
-		marks = append(marks, fmt.Sprintf("of %d planned", s.Planned))
-	}
-	return strings.Join(marks, ", ")
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/measure"
+	"weir/report/figure"
 )
 
 // timeCharts plots the run against time.

@@ -18,40 +18,32 @@ func transferChapter(f *analysis.Findings) chapter {
 		return chapter{}
 	}
 	c := chapter{ID: "transfers", Title: "Transfers between sites", Lead: t.Text()}
-	cases := section{ID: "cases", Title: "Each case", Note: "A case takes from the first submission to the last end: waiting, verifying and what the coordinator does are in it. " +
-		"At once is how many copies there were at most; spread is the time from the first file's arrival to the last one's."}
-	cases.fill(caseTable(t))
-	ends := section{ID: "ends", Title: "Source and destination", Note: "Of each site's agent: 100% CPU is one core; the mean is over the case, the maximum over its seconds; " +
-		"CPU time is minutes:seconds.hundredths from a second on. Agents that do nothing use less than a hundredth of a core."}
-	ends.fill(endTable(t))
-	files := section{ID: "files", Title: "Each file", Note: "Times of the attempt that decided, by the coordinator's clock. Throughput is of that attempt alone: those of files that were copied one after the other add up to more than the network carries."}
-	files.fill(fileTable(t))
-	if t.Left > 0 {
-		files.Note += fmt.Sprintf(" %s more are in transfers.jsonl.", say.Plural(t.Left, "file"))
-	}
+	files := fileSection(t)
 	files.Folded = len(files.Rows) > mostOpenRows
-	c.Parts = filled(cases, ends, missingSection(t), files)
+	c.Parts = filled(caseSection(t), endSection(t), missingSection(t), files)
 	return c
 }
 
-func caseTable(t *analysis.TransferFigures) table {
-	out := table{head: []string{"files", "arrived", "size", "in sum", "at once", "start", "end", "took", "MB/s", "Mbit/s", "spread", "failed", "case"}}
+func caseSection(t *analysis.TransferFigures) section {
+	s := section{ID: "cases", Title: "Each case", Note: "A case takes from the first submission to the last end: waiting, verifying and what the coordinator does are in it. " +
+		"At once is how many copies there were at most; spread is the time from the first file's arrival to the last one's.",
+		table: table{Head: heads("files", "arrived", "size", "in sum", "at once", "start", "end", "took", "MB/s", "Mbit/s", "spread", "failed", "<case")}}
 	for i := range t.Cases {
 		c := &t.Cases[i]
 		size := unit.Bytes(float64(c.Largest))
 		if c.Smallest != c.Largest {
 			size = unit.Bytes(float64(c.Smallest)) + " to " + size
 		}
-		out.rows = append(out.rows, []string{
-			fmt.Sprint(c.Files), fmt.Sprint(c.Arrived), size, unit.Bytes(float64(c.Bytes)), fmt.Sprint(c.AtOnce), ofDay(c.Begin), ofDay(c.End), unit.Seconds(c.Seconds),
-			megabytes(c.Throughput), megabits(c.Throughput), unit.Seconds(c.Spread), fmt.Sprint(c.Failures), say.Plain(c.Case),
-		})
+		s.row(false, fmt.Sprint(c.Files), fmt.Sprint(c.Arrived), size, unit.Bytes(float64(c.Bytes)), fmt.Sprint(c.AtOnce), ofDay(c.Begin), ofDay(c.End), unit.Seconds(c.Seconds),
+			megabytes(c.Throughput), megabits(c.Throughput), unit.Seconds(c.Spread), fmt.Sprint(c.Failures), c.Case)
 	}
-	return out
+	return s
 }
 
-func endTable(t *analysis.TransferFigures) table {
-	out := table{head: []string{"site", "is", "size", "moved", "CPU max", "CPU mean", "memory", "memory %", "CPU time", "s/GB", "case"}}
+func endSection(t *analysis.TransferFigures) section {
+	s := section{ID: "ends", Title: "Source and destination", Note: "Of each site's agent: 100% CPU is one core; the mean is over the case, the maximum over its seconds; " +
+		"CPU time is minutes:seconds.hundredths from a second on. Agents that do nothing use less than a hundredth of a core.",
+		table: table{Head: heads("site", "is", "size", "moved", "CPU max", "CPU mean", "memory", "memory %", "CPU time", "s/GB", "<case")}}
 	for i := range t.Cases {
 		c := &t.Cases[i]
 		for k := range c.Ends {
@@ -66,59 +58,56 @@ func endTable(t *analysis.TransferFigures) table {
 				}
 				return unit.Significant(cpu / float64(e.Moved) * 1e9)
 			}
-			out.rows = append(out.rows, []string{
-				say.Plain(e.Site), e.Role, unit.Bytes(float64(c.Largest)), unit.Bytes(float64(e.Moved)), orDash(e.CPUMax, unit.Percent), orDash(e.CPUMean, unit.Percent),
-				resident, orDash(e.Memory, unit.Percent), orDash(e.CPU, cpuTime), orDash(e.CPU, perGB), say.Plain(c.Case),
-			})
+			s.row(false, e.Site, e.Role, unit.Bytes(float64(c.Largest)), unit.Bytes(float64(e.Moved)), orDash(e.CPUMax, unit.Percent), orDash(e.CPUMean, unit.Percent),
+				resident, orDash(e.Memory, unit.Percent), orDash(e.CPU, cpuTime), orDash(e.CPU, perGB), c.Case)
 		}
 	}
-	return out
+	return s
 }
 
-func fileTable(t *analysis.TransferFigures) table {
-	out := table{head: []string{"step", "size", "start", "end", "took", "MB/s", "Mbit/s", "tries", "way", "file"}}
-	sum := func(step int) {
-		for i := range t.Cases {
-			if c := &t.Cases[i]; c.Step == step && c.Files > 1 {
-				out.rows = append(out.rows, []string{
-					fmt.Sprint(step), unit.Bytes(float64(c.Bytes)), ofDay(c.Begin), ofDay(c.End), unit.Seconds(c.Seconds), megabytes(c.Throughput), megabits(c.Throughput),
-					fmt.Sprint(c.Attempts), "", fmt.Sprintf("all %d (their own throughputs, summed: %s MB/s)", c.Files, megabytes(c.SumOfFiles)),
-				})
-			}
-		}
-	}
+func fileSection(t *analysis.TransferFigures) section {
+	s := section{ID: "files", Title: "Each file", Note: "Times of the attempt that decided, by the coordinator's clock. Throughput is of that attempt alone: those of files that were copied one after the other add up to more than the network carries.",
+		table: table{Head: heads("step", "size", "start", "end", "took", "MB/s", "Mbit/s", "tries", "way", "<file")}}
 	for i := range t.Files {
 		x := &t.Files[i]
 		way := x.Source + " -> " + x.Dest
 		if x.Mode != "" {
 			way += ", " + x.Mode
 		}
-		row := []string{fmt.Sprint(x.Step), unit.Bytes(float64(x.Size)), ofDay(x.Begin), ofDay(x.End), "-", "-", "-", fmt.Sprint(x.Tries), way, x.File}
+		took, bytes, bits, file := "-", "-", "-", x.File
 		if !x.Begin.IsZero() {
-			row[4] = unit.Seconds(x.Seconds)
+			took = unit.Seconds(x.Seconds)
 		}
 		switch {
 		case !x.Done:
-			row[9] += ": has not arrived"
+			file += ": has not arrived"
 		case x.Begin.IsZero():
-			row[9] += ": was there"
+			file += ": was there"
 		default:
-			row[5], row[6] = megabytes(x.Throughput), megabits(x.Throughput)
+			bytes, bits = megabytes(x.Throughput), megabits(x.Throughput)
 		}
-		out.rows = append(out.rows, row)
-		if i == len(t.Files)-1 || t.Files[i+1].Step != x.Step {
-			sum(x.Step)
+		s.row(false, fmt.Sprint(x.Step), unit.Bytes(float64(x.Size)), ofDay(x.Begin), ofDay(x.End), took, bytes, bits, fmt.Sprint(x.Tries), way, file)
+		if i < len(t.Files)-1 && t.Files[i+1].Step == x.Step {
+			continue
+		}
+		for k := range t.Cases {
+			if c := &t.Cases[k]; c.Step == x.Step && c.Files > 1 {
+				s.row(false, fmt.Sprint(c.Step), unit.Bytes(float64(c.Bytes)), ofDay(c.Begin), ofDay(c.End), unit.Seconds(c.Seconds), megabytes(c.Throughput), megabits(c.Throughput),
+					fmt.Sprint(c.Attempts), "", fmt.Sprintf("all %d (their own throughputs, summed: %s MB/s)", c.Files, megabytes(c.SumOfFiles)))
+			}
 		}
 	}
-	return out
+	if t.Left > 0 {
+		s.Note += fmt.Sprintf(" %s more are in transfers.jsonl.", say.Plural(t.Left, "file"))
+	}
+	return s
 }
 
 func missingSection(t *analysis.TransferFigures) section {
-	s := section{ID: "missing", Title: "Files that have not arrived", Head: heads("step", "<file", "tries", "<why")}
+	s := section{ID: "missing", Title: "Files that have not arrived", table: table{Head: heads("step", "<file", "tries", "~why")}}
 	for i := range t.Missing {
 		x := &t.Missing[i]
 		s.row(false, fmt.Sprint(x.Step), x.File, fmt.Sprint(x.Tries), x.Reason)
-		s.Rows[len(s.Rows)-1].Cells[3].Class = "w"
 	}
 	return s
 }
@@ -151,12 +140,10 @@ func (p printer) transfers(f *analysis.Findings) {
 	if t == nil {
 		return
 	}
-	p.title(f, "Transfers between sites")
-	p.table(caseTable(t))
-	p.line("")
-	p.title(f, "Source and destination")
-	p.table(endTable(t))
-	p.line("")
+	cases, ends := caseSection(t), endSection(t)
+	cases.Title = "Transfers between sites"
+	p.section(f.Validity.Status, &cases)
+	p.section(f.Validity.Status, &ends)
 	p.hanging("", t.Text())
 	for i := range t.Missing {
 		if i == mostWorkers {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"weir/analysis"
@@ -37,34 +36,25 @@ func stages() []stage {
 const whereNote = "Each from the operation's begin: to the end of the login (of new sessions), to the redirector's answer, to the first byte, to the end. " +
 	"A slow redirector shows in redirect, a slow data server in what comes after it."
 
-// whereRows are the rows of the table of where the time goes.
-func whereRows(f *analysis.Findings) (head []string, rows [][]string) {
-	name, of := load(f)
-	head = []string{name}
-	for _, st := range stages() {
-		head = append(head, st.name+" p50", "p99")
-	}
-	head = append(head, "waits")
-	for i := range f.Curve {
-		s := &f.Curve[i]
-		row := []string{strconv.FormatFloat(of(s), 'g', 6, 64)}
-		for _, st := range stages() {
-			p50, p99 := "-", "-"
-			if q := st.of(s); q != nil {
-				p50, p99 = unit.Seconds(q.P50), unit.Seconds(q.P99)
-			}
-			row = append(row, p50, p99)
-		}
-		rows = append(rows, append(row, unit.Count(float64(s.Waits))))
-	}
-	return head, rows
-}
-
+// whereSection is the table of where the time goes; without rows where the
+// service sends clients nowhere.
 func whereSection(f *analysis.Findings) section {
-	head, rows := whereRows(f)
-	s := section{ID: "where", Title: "Where the time goes", Note: strings.Join(append([]string{whereNote}, waits(f)...), " "), Head: heads(head...)}
-	for _, row := range rows {
-		s.row(false, row...)
+	s := section{ID: "where", Title: "Where the time goes", Note: whereNote, Points: waits(f)}
+	if !redirected(f) {
+		return s
+	}
+	names := []string{f.Load()}
+	for _, st := range stages() {
+		names = append(names, st.name+" p50", "p99")
+	}
+	s.Head = heads(append(names, "waits")...)
+	for _, x := range steps(f) {
+		cells := []string{loadCell(f, x)}
+		for _, st := range stages() {
+			q := took(st.of(x))
+			cells = append(cells, q[0], q[1])
+		}
+		s.row(false, append(cells, unit.Count(float64(x.Waits)))...)
 	}
 	return s
 }
@@ -98,24 +88,6 @@ func ofLatency(s *analysis.Step) string {
 	return "; that is " + unit.Percent(share) + " of the latency"
 }
 
-// where writes the table and the sentences for a terminal.
-func (p printer) where(f *analysis.Findings) {
-	if !redirected(f) {
-		return
-	}
-	p.title(f, "Where the time goes")
-	head, rows := whereRows(f)
-	t := table{head: append(head, "")}
-	for _, row := range rows {
-		t.rows = append(t.rows, append(row, ""))
-	}
-	p.table(t)
-	for _, text := range waits(f) {
-		p.hanging("  ", text)
-	}
-	p.line("")
-}
-
 // classes lists failures by class, "busy 12, reset 1".
 func classes(by map[storage.Class]int64) string {
 	var all []string
@@ -136,8 +108,8 @@ func serverName(name string) string {
 func serverSteps(f *analysis.Findings) section {
 	name, _ := load(f)
 	s := section{ID: "shares", Title: "Data servers, step by step",
-		Note: "Shares of each step's throughput and operations. Failures of a server that could not even be reached are its own; those of the target itself are the redirector's.",
-		Head: heads(name, "<server", "throughput", "share", "operations/s", "share", "failed", "<")}
+		Note:  "Shares of each step's throughput and operations. Failures of a server that could not even be reached are its own; those of the target itself are the redirector's.",
+		table: table{Head: heads(name, "<server", "throughput", "share", "operations/s", "share", "failed", "<")}}
 	for i := range f.Curve {
 		for _, x := range f.Curve[i].Servers {
 			s.row(false, at(f, &f.Curve[i]), serverName(x.Name), unit.Bits(x.Throughput), unit.Percent(x.ThroughputShare),
@@ -150,29 +122,25 @@ func serverSteps(f *analysis.Findings) section {
 // mostServers is how many data servers a terminal shows.
 const mostServers = 12
 
-// servers writes the shares at the best step, and wherever something failed.
-func (p printer) servers(f *analysis.Findings) {
-	s := bestStep(f)
-	if s == nil && len(f.Curve) > 0 {
-		s = &f.Curve[len(f.Curve)-1]
-	}
+// serverShares is what each data server did at the best step, or at the last
+// one. Where it says no more than the backends do, it has no rows.
+func serverShares(f *analysis.Findings) section {
+	s := reference(f)
 	failed := s != nil && slices.ContainsFunc(s.Servers, func(x analysis.Share) bool { return x.Errors > 0 })
-	if s == nil || len(s.Servers) < 2 || balanced(f) && !failed { // backends tell the same, and more
-		return
+	if s == nil || len(s.Servers) < 2 || balanced(f) && !failed {
+		return section{}
 	}
-	t := table{head: []string{"throughput", "ops", "failed", "data server"}}
+	out := section{Title: "Data servers, with " + at(f, s), table: table{Head: heads("throughput", "ops", "failed", "<data server")}}
 	for i, x := range s.Servers {
 		if i == mostServers {
-			t.rows = append(t.rows, []string{"", "", "", fmt.Sprintf("and %d more", len(s.Servers)-i)})
+			out.row(false, "", "", "", fmt.Sprintf("and %d more", len(s.Servers)-i))
 			break
 		}
-		name := say.Plain(serverName(x.Name))
+		name := serverName(x.Name)
 		if by := classes(x.ErrorsBy); by != "" {
 			name += " (" + by + ")"
 		}
-		t.rows = append(t.rows, []string{unit.Percent(x.ThroughputShare), unit.Percent(x.OperationsShare), unit.Count(float64(x.Errors)), name})
+		out.row(false, unit.Percent(x.ThroughputShare), unit.Percent(x.OperationsShare), unit.Count(float64(x.Errors)), name)
 	}
-	p.title(f, "Data servers, with "+at(f, s))
-	p.table(t)
-	p.line("")
+	return out
 }

@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 
-	"weir/figure"
 	"weir/internal/unit"
+	"weir/report/figure"
 )
 
 // course says how a line goes, for those who do not see it: where what it shows

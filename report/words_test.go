@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"weir/analysis"
-	"weir/figure"
 	"weir/internal/unit"
+	"weir/report/figure"
 	"weir/results/resultstest"
 )
 

@@ -17,7 +17,7 @@ func workerChapter(f *analysis.Findings) chapter {
 	}
 	c := chapter{ID: "workers", Title: "Workers", Lead: workerWords(f)}
 	t := section{ID: "workers", Title: "Each worker", Note: "Times since the load began. A clock's offset is how far it was ahead of the controller's when the worker came; what it measured is told in the controller's time.",
-		Head: heads("<worker", "<machine", "<job", "came", "left", "clock ahead", "clients", "seconds told", "<")}
+		table: table{Head: heads("<worker", "<machine", "<job", "came", "left", "clock ahead", "clients", "seconds told", "<")}}
 	for i := range f.Workers {
 		w := &f.Workers[i]
 		t.row(false, w.Name, w.Host, w.Job, moment(w.Came), moment(w.Gone), offsetText(w), fmt.Sprint(w.Clients), fmt.Sprint(w.Told), workerRemark(w))

@@ -6,6 +6,7 @@ import (
 
 	"weir/measure"
 	"weir/monitor"
+	"weir/storage"
 )
 
 // Bounds of what one line can say. They are far beyond any machine and keep
@@ -25,44 +26,43 @@ func checkInterval(iv *measure.Interval) error {
 	if iv.Step < 0 || iv.Step > 1e6 {
 		return fmt.Errorf("damaged line: step %d is impossible", iv.Step)
 	}
-	for _, c := range [...]struct {
-		name string
-		n    int64
-	}{
-		{"moved_bytes", iv.Moved}, {"discarded_bytes", iv.Dropped}, {"wire_bytes", iv.Wire}, {"begun", iv.Begun}, {"done", iv.Done},
-		{"retried", iv.Retried}, {"verified", iv.Verified}, {"unverifiable", iv.Unproven},
-		{"read_back_bytes", iv.ReadBack}, {"checksummed_bytes", iv.Summed}, {"tasks", iv.Tasks},
-		{"sessions", iv.Sessions}, {"missed", iv.Missed}, {"waits", iv.Waits}, {"reopened", iv.Reopened},
-		{"program_memory_bytes", iv.Memory}, {"jobs_begun", iv.Started}, {"jobs_done", iv.Ended}, {"jobs_failed", iv.Broken},
-		{"jobs_crashed", iv.Crashed}, {"events", iv.Events}, {"used_bytes", iv.Used}, {"staged_bytes", iv.Staged},
-	} {
-		if c.n < 0 || c.n > mostCount {
-			return fmt.Errorf("damaged line: %s %d is impossible", c.name, c.n)
+	if iv.Seconds < 0 || iv.Seconds > mostSeconds {
+		return fmt.Errorf("damaged line: duration_seconds %v is impossible", iv.Seconds)
+	}
+	for _, f := range iv.Fields() {
+		if err := checkField(f); err != nil {
+			return err
 		}
 	}
-	for class, n := range iv.Failed {
-		if n < 0 || n > mostCount {
-			return fmt.Errorf("damaged line: failed %s %d is impossible", class, n)
-		}
-	}
-	for _, c := range [...]struct {
-		name string
-		v    float64
-	}{
-		{"think_seconds", iv.Think / mostClients}, {"paused_seconds", iv.Paused / mostClients}, {"failed_seconds", iv.FailedTime / mostClients}, {"waited_seconds", iv.Waited / mostClients},
-		{"client_cpu_seconds", iv.CPU}, {"compute_seconds", iv.Compute / mostClients}, {"duration_seconds", iv.Seconds},
-	} {
-		if c.v < 0 || c.v > mostSeconds {
-			return fmt.Errorf("damaged line: %s %v is impossible", c.name, c.v)
-		}
-	}
-	if iv.Clients < 0 || iv.Clients > mostClients || iv.Running < 0 || iv.Running > mostClients {
+	if iv.Clients < 0 || iv.Clients > mostClients || iv.Running > mostClients {
 		return fmt.Errorf("damaged line: clients %v, or jobs_running %v, is impossible", iv.Clients, iv.Running)
 	}
-	if err := checkSites(iv); err != nil {
-		return err
+	return checkSites(iv)
+}
+
+// checkField refuses what a quantity of an interval cannot be.
+func checkField(f measure.Field) error {
+	switch v := f.Value.(type) {
+	case *int64:
+		if *v < 0 || *v > mostCount {
+			return fmt.Errorf("damaged line: %s %d is impossible", f.Key, *v)
+		}
+	case *float64:
+		if *v < 0 || *v > mostSeconds*mostClients {
+			return fmt.Errorf("damaged line: %s %v is impossible", f.Key, *v)
+		}
+	case *map[storage.Class]int64:
+		for class, n := range *v {
+			if n < 0 || n > mostCount {
+				return fmt.Errorf("damaged line: failed %s %d is impossible", class, n)
+			}
+		}
+	case *measure.Histogram:
+		if n := v.Count(); n < 0 || n > mostCount || v.Sum() < 0 || math.IsInf(v.Sum(), 0) {
+			return fmt.Errorf("damaged line: %s is impossible", f.Key)
+		}
 	}
-	return checkHistograms(iv)
+	return nil
 }
 
 // checkSites refuses what is impossible in any interval.
@@ -76,22 +76,6 @@ func checkSites(iv *measure.Interval) error {
 		}
 		if part := s.Interval(iv); checkInterval(&part) != nil {
 			return fmt.Errorf("site %q: %w", name, checkInterval(&part))
-		}
-	}
-	return nil
-}
-
-func checkHistograms(iv *measure.Interval) error {
-	for _, c := range [...]struct {
-		name string
-		h    *measure.Histogram
-	}{
-		{"latency_seconds", &iv.Latency}, {"first_byte_seconds", &iv.FirstByte}, {"connect_seconds", &iv.Connect},
-		{"login_seconds", &iv.Login}, {"late_seconds", &iv.Late}, {"redirect_seconds", &iv.Redirect},
-		{"job_seconds", &iv.Wall},
-	} {
-		if n := c.h.Count(); n < 0 || n > mostCount || c.h.Sum() < 0 || math.IsInf(c.h.Sum(), 0) {
-			return fmt.Errorf("damaged line: %s is impossible", c.name)
 		}
 	}
 	return nil
@@ -143,7 +127,7 @@ func checkSample(s *monitor.Sample) error {
 		return fmt.Errorf("damaged line: cores %d is impossible", s.Cores)
 	}
 	w := worst(math.NaN())
-	w.check(s.Load)
+	w.check(s.Load, s.Others)
 	if s.CPU != nil {
 		w.check(s.CPU.User, s.CPU.System, s.CPU.IRQ, s.CPU.IOWait, s.CPU.Steal, s.CPU.Idle)
 	}

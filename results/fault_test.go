@@ -99,7 +99,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the error must name the reason and the file: %v", err)
 	}
 	w.intervals.f = kept
-	if err := errors.Join(full.Close(), w.Event(measure.Event{Time: time.Now(), Kind: "end"}), w.Close()); err != nil {
+	if err := errors.Join(full.Close(), w.Event(measure.Event{Time: time.Now(), Kind: measure.EventEnd}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(collect(t, open(t, dir).Intervals())); n != 1 {

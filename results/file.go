@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"weir/internal/durable"
 )
 
 // WriteFile writes one of the files that are made after a run, whole or not at
@@ -17,19 +19,8 @@ func WriteFile(dir, name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
 		return fmt.Errorf("results: %s is a folder, and a file was to be written", filepath.Join(dir, name))
 	}
-	f, err := os.CreateTemp(dir, "."+name+".*")
-	if err != nil {
-		return fmt.Errorf("results: %w", err)
-	}
-	err = fill(f, write)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		return fmt.Errorf("results: %s: %w", name, errors.Join(err, os.Remove(f.Name())))
+	if err := durable.WriteFunc(filepath.Join(dir, name), 0o644, write); err != nil {
+		return fmt.Errorf("results: %s: %w", name, err)
 	}
 	return nil
 }

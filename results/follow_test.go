@@ -122,7 +122,7 @@ func TestFollowerReadsWhatAppearsInPieces(t *testing.T) {
 		for i := range 60 {
 			texts[IntervalsFile] += string(line(t, testInterval(i))) + "\n" + strings.Repeat("\n", r.IntN(8)/7)
 			texts[HostsFile] += string(line(t, &monitor.Sample{Time: time.Unix(int64(i+1), 0).UTC(), Host: strings.Repeat("é", r.IntN(40))})) + "\n"
-			texts[EventsFile] += string(line(t, measure.Event{Time: time.Unix(int64(i+1), 0).UTC(), Kind: "error", Text: "a\nb"})) + "\n"
+			texts[EventsFile] += string(line(t, measure.Event{Time: time.Unix(int64(i+1), 0).UTC(), Kind: measure.EventError, Text: "a\nb"})) + "\n"
 		}
 		dir := bare(t)
 		f, got := follow(t, dir), seen{}
@@ -154,7 +154,7 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 			if f.Over() {
 				t.Error("over while it is written")
 			}
-			if err := errors.Join(w.Interval(testInterval(1)), w.Event(measure.Event{Kind: "step", Step: 1})); err != nil {
+			if err := errors.Join(w.Interval(testInterval(1)), w.Event(measure.Event{Kind: measure.EventStep, Step: 1})); err != nil {
 				t.Fatal(err)
 			}
 			rest(t, f, got.takers(t))
@@ -178,7 +178,7 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 			if f.Over() {
 				t.Error("over while it is resumed")
 			}
-			if err := errors.Join(w.Event(measure.Event{Kind: "resume"}), w.Interval(testInterval(2)), w.Interval(testInterval(3)), w.Event(measure.Event{Kind: "end"}), w.Close()); err != nil {
+			if err := errors.Join(w.Event(measure.Event{Kind: measure.EventResume}), w.Interval(testInterval(2)), w.Interval(testInterval(3)), w.Event(measure.Event{Kind: measure.EventEnd}), w.Close()); err != nil {
 				t.Fatal(err)
 			}
 			rest(t, f, got.takers(t))

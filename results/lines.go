@@ -53,7 +53,7 @@ func eachLine(path string, f func(number int, line []byte, whole bool) (bool, er
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read from
+	defer file.Close()
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
 		line, err := readLine(r)
@@ -111,7 +111,7 @@ func torn(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // only read from
+	defer f.Close()
 	_, tail, err := lastLine(f)
 	if rest := bytes.TrimSpace(tail); err != nil || len(rest) == 0 || json.Valid(rest) {
 		return "", err

@@ -41,7 +41,7 @@ func (r *Run) Progress() (*Progress, error) {
 		}
 		end.Saw(e)
 		switch e.Kind {
-		case "step":
+		case measure.EventStep:
 			want := time.Duration(e.Hold * float64(time.Second))
 			for _, s := range r.Plan.Steps {
 				if want == 0 && s.Number == e.Step {
@@ -54,9 +54,9 @@ func (r *Run) Progress() (*Progress, error) {
 			resumed = false
 			p.Steps = append(p.Steps, Begun{Number: e.Step, Want: want})
 			p.Last = max(p.Last, e.Step)
-		case "resume":
+		case measure.EventResume:
 			resumed = true
-		case "end":
+		case measure.EventEnd:
 			if n := len(p.Steps); n > 0 && e.Ending().Outcome == measure.Complete {
 				p.Steps[n-1].Passed = true // its jobs may have been done before its hold time was over
 			}

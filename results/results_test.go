@@ -28,9 +28,12 @@ func testPlan() *scenario.Plan {
 }
 
 func testInterval(i int) *measure.Interval {
-	iv := &measure.Interval{Start: time.Unix(int64(1_700_000_000+i), 0).UTC(), Seconds: 1, Step: 1, Phase: measure.Hold,
-		Clients: 4, Kind: storage.Read, Server: "localhost:1", Moved: int64(1000 + i), Done: 3,
-		Failed: map[storage.Class]int64{storage.NotFound: 2}}
+	iv := &measure.Interval{
+		Start: time.Unix(int64(1_700_000_000+i), 0).UTC(), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 4, Kind: storage.Read, Server: "localhost:1",
+		Sum: measure.Sum{
+			Moved: int64(1000 + i), Done: 3, Failed: map[storage.Class]int64{storage.NotFound: 2},
+		},
+	}
 	iv.Latency.Record(3 * time.Millisecond)
 	return iv
 }
@@ -70,7 +73,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	w, dir := create(t)
 	sample := &monitor.Sample{Time: time.Unix(1_700_000_001, 0).UTC(), Seconds: 1, Host: "a<b>&c", Role: "both", Cores: 2,
 		CPU: &monitor.CPU{User: 0.5, Idle: 0.5}, Procs: []monitor.Proc{{Name: "nginx", Role: "server", Written: 1 << 40}}}
-	event := measure.Event{Time: time.Unix(1_700_000_002, 0).UTC(), Kind: "error", Step: 1, Text: "a\nb", Class: storage.Denied}
+	event := measure.Event{Time: time.Unix(1_700_000_002, 0).UTC(), Kind: measure.EventError, Step: 1, Text: "a\nb", Class: storage.Denied}
 	for i := range 3 {
 		if err := w.Interval(testInterval(i)); err != nil {
 			t.Fatal(err)

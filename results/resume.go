@@ -101,7 +101,7 @@ func unattended(path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only looked at
+	defer f.Close()
 	for range 100 {
 		if !taken(f) { // which takes a tenth of a second
 			return nil

@@ -43,7 +43,7 @@ func TestResumeCutsOnlyWhatIsTorn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, dir := create(t)
 			sample := &monitor.Sample{Time: time.Unix(1_700_000_001, 0), Host: "h"}
-			if err := errors.Join(w.Interval(testInterval(1)), w.Sample(sample), w.Event(measure.Event{Kind: "step", Step: 1}), w.Close()); err != nil {
+			if err := errors.Join(w.Interval(testInterval(1)), w.Sample(sample), w.Event(measure.Event{Kind: measure.EventStep, Step: 1}), w.Close()); err != nil {
 				t.Fatal(err)
 			}
 			endAll(t, dir, c.end)
@@ -54,7 +54,7 @@ func TestResumeCutsOnlyWhatIsTorn(t *testing.T) {
 			if len(run.Torn) > 0 || w.About().Run == "" {
 				t.Errorf("torn %v, run %q", run.Torn, w.About().Run)
 			}
-			if err := errors.Join(w.Interval(testInterval(2)), w.Event(measure.Event{Kind: "resume"}), w.Close()); err != nil {
+			if err := errors.Join(w.Interval(testInterval(2)), w.Event(measure.Event{Kind: measure.EventResume}), w.Close()); err != nil {
 				t.Fatal(err)
 			}
 			r := open(t, dir)
@@ -93,7 +93,7 @@ func TestResumeRefusesARunThatIsWritten(t *testing.T) {
 // part writes the hold of a step, whole or not, second by second.
 func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	t.Helper()
-	if err := w.Event(measure.Event{Kind: "step", Step: step, Hold: want}); err != nil {
+	if err := w.Event(measure.Event{Kind: measure.EventStep, Step: step, Hold: want}); err != nil {
 		t.Fatal(err)
 	}
 	for range seconds {
@@ -121,7 +121,7 @@ func TestAStepThatEndedWithItsJobsIsOver(t *testing.T) {
 		}
 		at := 0
 		part(t, w, &at, 1, 5, 3600)
-		if err := errors.Join(w.Event(measure.Event{Kind: "end", Text: text}), w.Close()); err != nil {
+		if err := errors.Join(w.Event(measure.Event{Kind: measure.EventEnd, Text: text}), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		p, err := open(t, dir).Progress()
@@ -168,7 +168,7 @@ func TestProgressTellsWhereARunStopped(t *testing.T) {
 			for i, p := range c.parts {
 				if i > 0 {
 					if w, _, err = Resume(dir); err == nil {
-						err = w.Event(measure.Event{Kind: "resume"})
+						err = w.Event(measure.Event{Kind: measure.EventResume})
 					}
 					if err != nil {
 						t.Fatal(err)

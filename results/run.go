@@ -27,6 +27,12 @@ type Run struct {
 	GoesOn bool
 }
 
+// IsRun reports whether dir is a run directory.
+func IsRun(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, AboutFile))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Open reads what dir is about. It refuses a folder that is no run directory
 // and one that a newer version of the program wrote.
 func Open(dir string) (*Run, error) {

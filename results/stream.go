@@ -124,7 +124,7 @@ func stream[T any](path string, reader func() lineReader[T], take func(v *T, row
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read from
+	defer file.Close()
 	workers := runtime.GOMAXPROCS(0)
 	free, work, order := make(chan *batch[T], 2*workers), make(chan *batch[T], 2*workers), make(chan *batch[T], 2*workers)
 	for range 2 * workers {

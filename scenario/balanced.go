@@ -177,7 +177,7 @@ func (c *checker) backend(path string, h Host) {
 	if h.Interface != "" && (len(h.Interface) > 15 || strings.ContainsAny(h.Interface, "/ \t\n")) {
 		c.say(path+".interface", "%s is no interface: write its name, as in eth0", quote(h.Interface))
 	}
-	if h.Backend() && h.Role == "client" {
+	if h.Backend() && h.Role == RoleClient {
 		c.say(path+".role", "a backend (address, interface, transfer_log) is a server: leave role out")
 	}
 }

@@ -2,10 +2,15 @@ package scenario
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"weir/internal/unit"
 	"weir/storage"
+	"weir/workload"
 )
 
 // Plan decides all that is left to decide. drivers are the protocols that
@@ -31,7 +36,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Balancer: s.Balancer, Driver: driver.Name,
 		Command: s.inputs(), Auth: s.Auth, Seed: s.Seed, Files: s.Files, Work: s.Work, Links: slices.Clone(s.Links), On: s.On,
-		Model: "closed", Drain: s.Load.Drain, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
+		Model: ClosedModel, Drain: s.Load.Drain, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts), Thresholds: slices.Clone(s.Thresholds),
 		Boundaries: slices.Clone(s.Boundaries),
 	}
 	l := s.Load
@@ -39,7 +44,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		p.Steps = append(p.Steps, Step{Number: i + 1, Clients: n, Jobs: l.Jobs, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold})
 	}
 	for i, r := range l.Rate {
-		p.Model = "open"
+		p.Model = OpenModel
 		p.Steps = append(p.Steps, Step{
 			Number: i + 1, Clients: l.MaxClients, Rate: r, Poisson: l.Arrivals == "poisson", Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold,
 		})
@@ -61,20 +66,16 @@ func (c *checker) one() {
 	}
 }
 
-// commandDriver is the name of the driver that runs external programs, and
-// serverScheme is what weir's own server speaks.
-const (
-	commandDriver = "command"
-	serverScheme  = "http"
-)
+// serverScheme is the scheme of weir's own server.
+const serverScheme = "http"
 
 // driver finds the driver of the target and checks that it can do the work.
 func (c *checker) driver(drivers []storage.Driver) storage.Driver {
 	scheme := c.scheme()
-	find := func(d storage.Driver) bool { return slices.Contains(d.Schemes, scheme) && d.Name != commandDriver }
+	find := func(d storage.Driver) bool { return slices.Contains(d.Schemes, scheme) && d.Name != storage.Command }
 	key := "target"
 	if len(c.Client.Command) > 0 {
-		find = func(d storage.Driver) bool { return d.Name == commandDriver }
+		find = func(d storage.Driver) bool { return d.Name == storage.Command }
 		key = "client"
 	}
 	i := slices.IndexFunc(drivers, find)
@@ -101,7 +102,7 @@ func (c *checker) driver(drivers []storage.Driver) storage.Driver {
 // ownCommand checks that a command of the user's own does what the workload
 // asks for: with {source} it writes, without it reads.
 func (c *checker) ownCommand() {
-	if c.Work.Kind == commandJob || len(c.Client.Command) == 0 || slices.Contains(words()["client"], c.Client.Command[0]) && len(c.Client.Command) == 1 {
+	if c.Work.Kind == workload.CommandJobWork || !c.Client.own() {
 		return
 	}
 	writes := slices.ContainsFunc(c.Client.Command, func(arg string) bool { return strings.Contains(arg, "{source}") })
@@ -123,7 +124,7 @@ func nobody(key, scheme string, drivers []storage.Driver) string {
 	}
 	var known []string
 	for _, d := range drivers {
-		if d.Name != commandDriver {
+		if d.Name != storage.Command {
 			known = append(known, d.Schemes...)
 		}
 	}
@@ -143,4 +144,55 @@ func kindList(kinds []storage.Kind) string {
 		names[i] = k.String()
 	}
 	return strings.Join(names, ", ")
+}
+
+// programTimeout is workload.timeout of a command-job: an analysis takes longer
+// than a request.
+const programTimeout = unit.Duration(3600e9)
+
+// transferPlaceholder matches a placeholder of commands that read or write a file.
+var transferPlaceholder = regexp.MustCompile(`\{(source|dest|offset|length)\}`)
+
+// checkProgram checks what the program of kind command-job is given.
+func (c *checker) checkProgram() {
+	if c.Work.Kind != workload.CommandJobWork {
+		return
+	}
+	for _, arg := range c.Client.Command {
+		name := transferPlaceholder.FindString(strings.ReplaceAll(arg, "{{", ""))
+		if name != "" {
+			c.say("client.command", "%s: a job is given {url}, {path} and {size}, and does what it likes with them; %s is for kinds read and write", name, name)
+		}
+	}
+}
+
+// inputs returns the client's command. That of a command-job starts in a folder of its own,
+// so what names a file of the scenario is made its whole path: an argument
+// such as analysis.py, or analysis.C("{url}") up to the parenthesis.
+func (s *Scenario) inputs() []string {
+	command := slices.Clone(s.Client.Command)
+	if s.Work.Kind != workload.CommandJobWork {
+		return command
+	}
+	folder := ""
+	if at := s.where["client.command"]; s.file != "" && at.set == "" && !at.outside {
+		folder = filepath.Dir(s.file)
+	}
+	for i, arg := range command {
+		if i == 0 && !strings.Contains(arg, "/") {
+			continue // looked for where programs are
+		}
+		name := arg
+		if n := strings.IndexAny(arg, "+({"); n >= 0 {
+			name = arg[:n]
+		}
+		whole, err := filepath.Abs(filepath.Join(folder, name))
+		if err != nil || name == "" || filepath.IsAbs(name) {
+			continue
+		}
+		if info, err := os.Stat(whole); err == nil && info.Mode().IsRegular() {
+			command[i] = strings.NewReplacer("{", "{{", "}", "}}").Replace(whole) + arg[len(name):]
+		}
+	}
+	return command
 }

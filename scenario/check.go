@@ -44,7 +44,7 @@ func (s *Scenario) check(told Mistakes) Mistakes {
 			c.say(fmt.Sprintf("boundaries.%d", i), "%v", err)
 		}
 	}
-	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(s.Name) {
+	if !scenarioName.MatchString(s.Name) {
 		c.say("name", "%s: use up to 64 letters, digits, dots, _ and -", quote(s.Name))
 	}
 	return c.found
@@ -141,12 +141,17 @@ func (c *checker) door(path, target string) {
 	}
 }
 
+// scenarioName matches the name of a scenario.
+var scenarioName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// secretArgument matches the usual forms of an argument that holds a secret.
+var secretArgument = regexp.MustCompile(`(?i)^--?(password|passwd|token|secret)=.|authorization: *\S|bearer +\S|://[^/@ ]+:[^/@ ]+@`)
+
 // command refuses arguments that hold secrets. It cannot see all, but the
 // usual ones.
 func (c *checker) command() {
-	secret := regexp.MustCompile(`(?i)^--?(password|passwd|token|secret)=.|authorization: *\S|bearer +\S|://[^/@ ]+:[^/@ ]+@`)
 	for i, arg := range c.Client.Command {
-		if secret.MatchString(arg) {
+		if secretArgument.MatchString(arg) {
 			c.say(fmt.Sprintf("client.command.%d", i), "a secret must not stand in a scenario: let the program read it from a file or a variable of the environment")
 		}
 	}
@@ -184,13 +189,13 @@ func (c *checker) work() {
 
 // jobs checks who can do jobs.
 func (c *checker) jobs() {
-	own := len(c.Client.Command) > 0 && (len(c.Client.Command) > 1 || !slices.Contains(words()["client"], c.Client.Command[0]))
+	own := c.Client.own()
 	switch {
-	case c.Work.Kind == commandJob && !own && len(c.Client.Command) == 0:
+	case c.Work.Kind == workload.CommandJobWork && !own && len(c.Client.Command) == 0:
 		c.say("workload.kind", "a command-job is a program of your own: name it, as in client: {command: [python3, analysis.py, \"{url}\"]}")
-	case c.Work.Kind == commandJob && !own:
+	case c.Work.Kind == workload.CommandJobWork && !own:
 		c.say("client", "%s reads or writes files: name the program that does a job, as in {command: [python3, analysis.py, \"{url}\"]}, or use workload.kind read", c.Client.Command[0])
-	case c.Work.Kind == "job" && len(c.Client.Command) > 0 && (c.Work.Job == nil || c.Work.Job.Access != workload.Staged):
+	case c.Work.Kind == workload.JobWork && len(c.Client.Command) > 0 && (c.Work.Job == nil || c.Work.Job.Access != workload.Staged):
 		c.say("workload.kind", "jobs of kind job are done by weir's own clients: leave client out, use access: staged to have the program copy files, or command-job for a program of your own")
 	}
 }
@@ -199,18 +204,18 @@ func (c *checker) jobs() {
 func (c *checker) session() {
 	w, external := c.Work, len(c.Client.Command) > 0
 	switch scheme := c.scheme(); {
-	case !slices.Contains(words()["workload.session"], w.Session):
-		c.say("workload.session", "unknown session %s: use kept, fresh or shared", quote(w.Session))
-	case w.Session != "shared":
+	case !slices.Contains(words()["workload.session"], string(w.Session)):
+		c.say("workload.session", "unknown session %s: use kept, fresh or shared", quote(string(w.Session)))
+	case w.Session != workload.SharedSession:
 	case external:
 		c.say("workload.session", "external programs cannot share a session: use kept or fresh, or leave client out")
-	case w.Kind == "login":
+	case w.Kind == workload.LoginWork:
 		c.say("workload.session", "each operation of kind login is a session of its own: use fresh")
 	case !rooted(scheme) && scheme != "simulated":
 		c.say("workload.session", "clients of %s:// cannot share a session, only those of root:// and roots:// can: use kept or fresh", scheme)
 	}
 	if most := inFlight(w.Session); rooted(c.scheme()) && !external && w.InFlight > most {
-		c.say("workload.in_flight", "%d: a session of root:// has up to %d requests in flight here (%d where it is shared)", w.InFlight, inFlight(""), inFlight("shared"))
+		c.say("workload.in_flight", "%d: a session of root:// has up to %d requests in flight here (%d where it is shared)", w.InFlight, inFlight(""), inFlight(workload.SharedSession))
 	}
 	if external && w.Plain {
 		c.say("workload.plain", "an external program reads and writes in its own way: leave plain out, or client")
@@ -222,8 +227,8 @@ func (c *checker) session() {
 
 // inFlight is how many requests the driver for root:// has under way for one
 // client at most.
-func inFlight(session string) int {
-	if session == "shared" {
+func inFlight(session workload.Session) int {
+	if session == workload.SharedSession {
 		return 63
 	}
 	return 256
@@ -250,13 +255,13 @@ func rooted(scheme string) bool {
 func (s *Scenario) operations() []string {
 	w := s.Work
 	switch w.Kind {
-	case "job":
+	case workload.JobWork:
 		return []string{"read"}
-	case commandJob:
+	case workload.CommandJobWork:
 		return []string{"run"}
-	case "mix", "metadata":
+	case workload.MixWork, workload.MetadataWork:
 	default:
-		return []string{w.Kind}
+		return []string{string(w.Kind)}
 	}
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(w.Mix)) {

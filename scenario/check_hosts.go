@@ -7,14 +7,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/storage"
 )
 
 func (c *checker) hosts() {
 	seen := map[string]bool{}
 	for i, h := range c.Hosts {
 		path := fmt.Sprintf("hosts.%d", i)
-		if !slices.Contains(words()["hosts.[].role"], h.Role) {
-			c.say(path+".role", "%s: use one of %s", quote(h.Role), strings.Join(words()["hosts.[].role"], ", "))
+		if !slices.Contains(words()["hosts.[].role"], string(h.Role)) {
+			c.say(path+".role", "%s: use one of %s", quote(string(h.Role)), strings.Join(words()["hosts.[].role"], ", "))
 		}
 		if h.Name == "" {
 			c.say(path+".name", "missing: a host that is watched from afar needs a name")
@@ -67,8 +69,8 @@ func (c *checker) report(path string, h Host) {
 
 func (c *checker) auth() {
 	a := c.Auth
-	if a.Method != "" && !slices.Contains(words()["auth.method"], a.Method) {
-		c.say("auth.method", "unknown method %s%s", quote(a.Method), meant(a.Method, words()["auth.method"]))
+	if name, known := string(a.Method), words()["auth.method"]; name != "" && !slices.Contains(known, name) {
+		c.say("auth.method", "unknown method %s%s", quote(name), meant(name, known))
 	}
 	if a.PasswordFile != "" && a.PasswordVariable != "" {
 		c.say("auth.password_variable", "password_file and password_variable exclude each other: keep one")
@@ -78,11 +80,11 @@ func (c *checker) auth() {
 	}
 	password := a.PasswordFile != "" || a.PasswordVariable != ""
 	switch {
-	case a.Method == "token" && a.TokenFile == "" && a.TokenVariable == "":
+	case a.Method == storage.TokenAuth && a.TokenFile == "" && a.TokenVariable == "":
 		c.say("auth.method", "token needs token_file or token_variable")
-	case a.Method == "basic" && (a.User == "" || !password):
+	case a.Method == storage.BasicAuth && (a.User == "" || !password):
 		c.say("auth.method", "basic needs user, and password_file or password_variable")
-	case a.Method == "x509" && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
+	case a.Method == storage.X509Auth && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
 		c.say("auth.method", "x509 needs cert_file and key_file, or proxy_file")
 	case a.KeytabFile != "" && a.TicketFile != "":
 		c.say("auth.ticket_file", "keytab_file and ticket_file exclude each other: keep one")
@@ -90,7 +92,7 @@ func (c *checker) auth() {
 		c.say("auth.keytab_file", "needs user: the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
 	case a.KeytabFile != "" && len(c.Client.Command) > 0:
 		c.say("auth.keytab_file", "an external program needs a ticket: fetch one with kinit -k -t, and name its cache with ticket_file")
-	case a.Method != "krb5" && a.KeytabFile+a.TicketFile+a.Krb5File != "":
+	case a.Method != storage.KerberosAuth && a.KeytabFile+a.TicketFile+a.Krb5File != "":
 		c.say("auth.method", "keytab_file, ticket_file and krb5_file are for method: krb5")
 	case a.KeyFile != "" && a.CertFile == "":
 		c.say("auth.key_file", "needs cert_file, too")

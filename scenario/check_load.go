@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/workload"
 )
 
 func (c *checker) files() {
@@ -30,7 +31,7 @@ func (c *checker) files() {
 	}
 	if _, err := f.Make.Size.Sampler(); err != nil {
 		c.say("files.make.size", "%v", err)
-	} else if j := c.Work.Job; c.Work.Kind == "job" && j != nil && distMost(f.Make.Size) < j.Bytes() {
+	} else if j := c.Work.Job; c.Work.Kind == workload.JobWork && j != nil && distMost(f.Make.Size) < j.Bytes() {
 		c.say("files.make.size", "%s: a job goes through %d events of %v: make files of %s or more, or leave size out", distText(f.Make.Size), j.Events, j.Event, unit.Size(j.Bytes()))
 	}
 }

@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"cmp"
+	"encoding"
 	"math"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +50,7 @@ func defaultMetadata() map[string]float64 {
 func (s *Scenario) complete() {
 	w, f := &s.Work, &s.Files
 	s.completeOn()
-	if w.Kind == "metadata" && len(w.Mix) == 0 {
+	if w.Kind == workload.MetadataWork && len(w.Mix) == 0 {
 		w.Mix = defaultMetadata()
 	}
 	if unset(w.Size) && slices.Contains(s.operations(), "write") {
@@ -57,10 +59,10 @@ func (s *Scenario) complete() {
 	if w.Pick == "zipf" && w.Skew == 0 {
 		w.Skew = defaultSkew
 	}
-	if w.Kind == commandJob && s.where != nil && !s.given("workload.timeout") {
+	if w.Kind == workload.CommandJobWork && s.where != nil && !s.given("workload.timeout") {
 		w.Timeout = programTimeout
 	}
-	if w.Kind == "job" {
+	if w.Kind == workload.JobWork {
 		w.Job = completeJob(w.Job)
 	}
 	s.completeJobs()
@@ -72,7 +74,7 @@ func (s *Scenario) complete() {
 	}
 	if f.Make != nil && unset(f.Make.Size) {
 		f.Make.Size.Fixed = defaultSize
-		if w.Kind == "job" && w.Job.Events > 0 && w.Job.Event > 0 {
+		if w.Kind == workload.JobWork && w.Job.Events > 0 && w.Job.Event > 0 {
 			f.Make.Size.Fixed = unit.Size(w.Job.Bytes())
 		}
 	}
@@ -91,13 +93,13 @@ func (s *Scenario) completeHosts() {
 			h.Name = thisMachine
 		}
 		if h := &s.Hosts[i]; h.Role == "" && h.Backend() {
-			h.Role = "server"
+			h.Role = RoleServer
 		}
 	}
 	if len(s.Hosts) == 0 || s.onlyBackendsHere() {
-		role := "client"
+		role := RoleClient
 		if s.near() {
-			role = "both"
+			role = RoleBoth
 		}
 		s.Hosts = append(s.Hosts, Host{Name: thisMachine, Role: role})
 	}
@@ -149,4 +151,101 @@ func DefaultWith(target string, sets []string) (*Scenario, error) {
 		t.apply(root, set)
 	}
 	return t.finish(root, nil, s)
+}
+
+// defaultJob is the job of the MONARC tests of 1999: 3000 events of 40 KB, read
+// one page of 8 KB at a time.
+func defaultJob() workload.Job {
+	return workload.Job{Access: workload.Direct, Events: 3000, Event: 40 << 10, Page: 8 << 10, Skim: 1, Slim: 1}
+}
+
+// defaultCopy is the longest that a staged job's copy may take.
+const defaultCopy = unit.Duration(time.Hour)
+
+// completeJob returns j with the defaults of what it leaves out.
+func completeJob(j *workload.Job) *workload.Job {
+	whole := defaultJob()
+	if j == nil {
+		return &whole
+	}
+	out := *j
+	out.Access = cmp.Or(out.Access, whole.Access)
+	out.Events = cmp.Or(out.Events, whole.Events)
+	out.Event = cmp.Or(out.Event, whole.Event)
+	out.Page = cmp.Or(out.Page, min(whole.Page, out.Event))
+	out.Skim = cmp.Or(out.Skim, unit.Fraction(1))
+	out.Slim = cmp.Or(out.Slim, unit.Fraction(1))
+	if out.Access == workload.Staged {
+		out.Copy = cmp.Or(out.Copy, defaultCopy)
+	}
+	return &out
+}
+
+// completeJobs fills in the defaults of a load of a number of jobs: all of each
+// counts, and no job that could be done is cut off.
+func (s *Scenario) completeJobs() {
+	l, usual := &s.Load, defaults().Load
+	if l.Jobs <= 0 {
+		return
+	}
+	if l.Cool == 0 {
+		l.Cool = defaultCool
+	}
+	for _, k := range []struct {
+		key      string
+		at       *unit.Duration
+		usual, d unit.Duration
+	}{{"ramp", &l.Ramp, usual.Ramp, 0}, {"settle", &l.Settle, usual.Settle, 0}, {"hold", &l.Hold, usual.Hold, defaultJobsHold}} {
+		if !s.given("load."+k.key) && *k.at == k.usual {
+			*k.at = k.d
+		}
+	}
+}
+
+// Defaults of a load of a number of jobs.
+const (
+	defaultCool     = unit.Duration(time.Second)
+	defaultJobsHold = unit.Duration(time.Hour)
+)
+
+// defaultValues returns the values of keys that are left out, by their dotted
+// paths: texts with units, numbers and true or false. Keys that are simply
+// off are not among them.
+func defaultValues() map[string]any {
+	s := defaults()
+	out := map[string]any{}
+	flatten(out, "", reflect.ValueOf(s).Elem())
+	job := defaultJob()
+	job.Copy = defaultCopy
+	flatten(out, "workload.job", reflect.ValueOf(job))
+	out["load.clients"] = "1,2,4,8,16,32,64,128,256"
+	out["workload.think"] = "0s"
+	out["workload.retries"] = 0
+	out["workload.skew"] = defaultSkew
+	out["workload.size"], out["files.make.size"] = defaultSize.String(), defaultSize.String()
+	out["workload.part.count"], out["workload.part.order"] = 1, "random"
+	return out
+}
+
+func flatten(out map[string]any, path string, v reflect.Value) {
+	for _, name := range fieldNames(v.Type()) {
+		f, _ := fieldOf(v, name)
+		full := join(path, name)
+		if f.IsZero() {
+			continue
+		}
+		if m, ok := f.Interface().(encoding.TextMarshaler); ok {
+			if text, err := m.MarshalText(); err == nil {
+				out[full] = string(text)
+			}
+			continue
+		}
+		switch f.Kind() {
+		case reflect.Struct:
+			flatten(out, full, f)
+		case reflect.Slice, reflect.Map, reflect.Pointer: // none has a default that is written whole
+		default:
+			out[full] = f.Interface()
+		}
+	}
 }

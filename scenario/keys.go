@@ -1,6 +1,11 @@
 package scenario
 
-import "slices"
+import (
+	"slices"
+
+	"weir/internal/content"
+	"weir/workload"
+)
 
 // A key is one line of the format's reference.
 type key struct {
@@ -40,7 +45,7 @@ func authKeys() []key {
 		{"auth.krb5_file", "Kerberos configuration. Left out: KRB5_CONFIG, or /etc/krb5.conf."},
 		{"auth.ca_file", "Certificate authorities to trust, PEM."},
 		{"auth.ca_dir", "Folder of certificate authorities to trust."},
-		{"auth.insecure", "Trust any server certificate."},
+		{"auth.insecure", "Trust any server certificate, and let tokens and passwords go over plain http."},
 	}
 }
 
@@ -177,5 +182,23 @@ func campaignKeys() []key {
 	return []key{
 		{"repeat", "How often each combination is run: one block of runs after the other."},
 		{"matrix", "Keys and the values that they take in turn: a run for each combination, as in {workload.session: [kept, fresh]}."},
+	}
+}
+
+// words returns the values that a key takes if it takes only some, by its
+// path; [] stands for any number in a list.
+func words() map[string][]string {
+	return map[string][]string{
+		"client":              {"xrdcp", "gfal-copy", "curl", "globus-url-copy"},
+		"auth.method":         {"none", "unix", "krb5", "x509", "token", "basic", "s3"},
+		"workload.kind":       workload.Kinds(),
+		"workload.job.access": {"direct", "staged"},
+		"workload.session":    {"kept", "fresh", "shared"},
+		"workload.pick":       {"random", "sequential", "zipf"},
+		"workload.part.order": {"random", "sequential"},
+		"workload.checksum":   content.Algorithms(),
+		"load.arrivals":       {"constant", "poisson"},
+		"on.batch":            Batches(),
+		"hosts.[].role":       {"client", "server", "both", "other"},
 	}
 }

@@ -37,7 +37,7 @@ func ReadList(path, target string) (List, error) {
 	if err != nil {
 		return List{}, fmt.Errorf("files.list: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	l := &lister{path: path, target: withoutQuery(target), seen: map[string]struct{}{}}
 	if err := l.read(f); err != nil {
 		return List{}, err

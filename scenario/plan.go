@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"time"
 
 	"weir/internal/unit"
@@ -12,32 +13,41 @@ import (
 // all steps listed, the seed fixed. Two equal plans do the same work. It holds
 // no secret and can be written, sent and read again.
 type Plan struct {
-	Version    int           `json:"version"` // of the plan's format: PlanVersion
-	Name       string        `json:"name"`
-	Target     string        `json:"target"`                  // URL; of several doors the first
-	Others     []string      `json:"other_targets,omitempty"` // URLs of the other doors, which are equal to Target
-	Balancer   Balancer      `json:"balancer,omitzero"`
-	Driver     string        `json:"driver"` // name of the storage driver
-	Command    []string      `json:"command,omitempty"`
-	Auth       storage.Auth  `json:"auth,omitzero"`
-	Seed       uint64        `json:"seed"`
-	Files      Files         `json:"files,omitzero"`
-	Work       workload.Work `json:"workload"`
-	Links      Links         `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
-	On         On            `json:"on,omitzero"`     // which machines the clients are on
-	Model      string        `json:"model"`           // closed or open
-	Steps      []Step        `json:"steps"`
-	Find       *Find         `json:"find,omitempty"` // the steps are searched for; then Steps is empty
-	Drain      unit.Duration `json:"drain"`          // how long the last operations may take
-	ErrorPause unit.Duration `json:"error_pause"`    // longest pause of a client whose tasks go on failing; 0: none
-	Stop       Stop          `json:"stop,omitzero"`
-	Hosts      []Host        `json:"hosts,omitempty"`
-	Thresholds []string      `json:"thresholds,omitempty"` // what the result must meet
-	Boundaries []string      `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
-	First      int           `json:"first_client"`         // number of this share's first client
-	BuiltIn    bool          `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
-	Part       *Part         `json:"part,omitempty"`       // nil: it is no part of another plan
+	Version    int                `json:"version"` // of the plan's format: PlanVersion
+	Name       string             `json:"name"`
+	Target     string             `json:"target"`                  // URL; of several doors the first
+	Others     []string           `json:"other_targets,omitempty"` // URLs of the other doors, which are equal to Target
+	Balancer   Balancer           `json:"balancer,omitzero"`
+	Driver     storage.DriverName `json:"driver"` // name of the storage driver
+	Command    []string           `json:"command,omitempty"`
+	Auth       storage.Auth       `json:"auth,omitzero"`
+	Seed       uint64             `json:"seed"`
+	Files      Files              `json:"files,omitzero"`
+	Work       workload.Work      `json:"workload"`
+	Links      Links              `json:"links,omitempty"` // emulated, between clients and service; none: the network as it is
+	On         On                 `json:"on,omitzero"`     // which machines the clients are on
+	Model      Model              `json:"model"`
+	Steps      []Step             `json:"steps"`
+	Find       *Find              `json:"find,omitempty"` // the steps are searched for; then Steps is empty
+	Drain      unit.Duration      `json:"drain"`          // how long the last operations may take
+	ErrorPause unit.Duration      `json:"error_pause"`    // longest pause of a client whose tasks go on failing; 0: none
+	Stop       Stop               `json:"stop,omitzero"`
+	Hosts      []Host             `json:"hosts,omitempty"`
+	Thresholds []string           `json:"thresholds,omitempty"` // what the result must meet
+	Boundaries []string           `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
+	First      int                `json:"first_client"`         // number of this share's first client
+	BuiltIn    bool               `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
+	Part       *Part              `json:"part,omitempty"`       // nil: it is no part of another plan
 }
+
+// A Model is what the load of a step is set by.
+type Model string
+
+// Load models.
+const (
+	ClosedModel Model = "closed" // a number of clients, each of which waits for its operations
+	OpenModel   Model = "open"   // a rate of arrivals, whether operations have ended or not
+)
 
 // A Part says of which plan a plan is a part, that a machine carries out by
 // itself; see Apart.
@@ -91,10 +101,21 @@ type Stop struct {
 	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" yaml:"error_ratio,omitempty"` // of the last ten seconds
 }
 
+// A Role is what a host or a group of processes is in a run.
+type Role string
+
+// Roles. Processes are never RoleBoth.
+const (
+	RoleClient Role = "client" // makes the load
+	RoleServer Role = "server" // serves it
+	RoleBoth   Role = "both"   // does both
+	RoleOther  Role = "other"  // neither
+)
+
 // A Host is a machine that is watched while the run goes on.
 type Host struct {
 	Name         string   `json:"name"                    yaml:"name"`
-	Role         string   `json:"role"                    yaml:"role"`                    // client, server, both, other
+	Role         Role     `json:"role"                    yaml:"role"`
 	NodeExporter string   `json:"node_exporter,omitempty" yaml:"node_exporter,omitempty"` // URL of a Prometheus page; empty means this machine's /proc
 	XRootDReport string   `json:"xrootd_report,omitempty" yaml:"xrootd_report,omitempty"` // [HOST]:PORT here to which XRootD servers send what xrd.report makes
 	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"`     // names of the service's programs
@@ -104,4 +125,38 @@ type Host struct {
 	Address     []string `json:"address,omitempty"      yaml:"address,omitempty"`      // HOST or HOST:PORT at which clients get data from this backend
 	Interface   string   `json:"interface,omitempty"    yaml:"interface,omitempty"`    // whose counters are the backend's: of NodeExporter, or of this machine
 	TransferLog string   `json:"transfer_log,omitempty" yaml:"transfer_log,omitempty"` // file here to which a GridFTP server writes a line for each transfer
+}
+
+// A Find says how the load that gives most is searched for. It stands in a
+// plan in place of steps.
+type Find struct {
+	Min    int           `json:"min_clients"` // the search begins here
+	Max    int           `json:"max_clients"` // and never goes beyond
+	Within unit.Fraction `json:"within"`      // the optimum is known well enough when its interval is no wider, as a share
+	Time   unit.Duration `json:"time"`        // at most, from the first step on, all interrupted parts together
+
+	Ramp    unit.Duration `json:"ramp"`
+	Settle  unit.Duration `json:"settle"`
+	Hold    unit.Duration `json:"hold"`         // of most steps
+	Longest unit.Duration `json:"longest_hold"` // of those that large files or noise make longer
+	Cool    unit.Duration `json:"cool"`         // rest between steps, at least
+	Calm    unit.Duration `json:"longest_cool"` // rest at most, if the servers are still busy
+}
+
+// Check refuses what no search can keep to.
+func (f *Find) Check() error {
+	switch {
+	case f.Min < 1 || f.Max < f.Min || f.Max > maxClients:
+		return fmt.Errorf("a search from %d to %d clients: begin with 1 or more, and end with as many or more, %d at most", f.Min, f.Max, maxClients)
+	case !(f.Within > 0) || f.Within >= 1:
+		return fmt.Errorf("within %v: use more than 0 and less than 100%%", f.Within)
+	case f.Hold <= 0 || f.Longest < f.Hold || f.Cool <= 0 || f.Calm < f.Cool || min(f.Ramp, f.Settle) < 0:
+		return fmt.Errorf("hold %v to %v, cool %v to %v, ramp %v, settle %v: hold and cool are above 0, and the longest are not shorter",
+			f.Hold, f.Longest, f.Cool, f.Calm, f.Ramp, f.Settle)
+	case time.Duration(max(f.Time, f.Longest, f.Calm, f.Ramp, f.Settle)) > longest:
+		return fmt.Errorf("time %v: use up to 366d", f.Time)
+	case f.Time < f.Ramp+f.Settle+f.Hold:
+		return fmt.Errorf("time %v: too short, one step takes %v", f.Time, f.Ramp+f.Settle+f.Hold)
+	}
+	return nil
 }

@@ -112,27 +112,27 @@ func (q Quantity) Parse(text string) (value float64, err error) {
 		f, err := unit.ParseFraction(text)
 		return float64(f), err
 	case Clients:
-		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSuffix(text, " clients"), " client"), 64)
-		if err != nil || !(x >= 0 && x <= math.MaxInt32) {
-			return 0, fmt.Errorf("%s: a number of clients is a number such as 2000", quote(text))
-		}
-		return x, nil
+		return plainNumber(text, "client", "a number of clients is a number such as 2000")
 	case Jobs:
-		x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSuffix(text, " jobs"), " job"), 64)
-		if err != nil || !(x >= 0 && x <= math.MaxInt32) {
-			return 0, fmt.Errorf("%s: a cluster throughput is a number of jobs such as 45", quote(text))
-		}
-		return x, nil
-	}
-	if q.Unit == Number {
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(x >= 0 && x <= math.MaxInt32) {
-			return 0, fmt.Errorf("%s: an imbalance is a number such as 1.2: the largest share over the mean", quote(text))
-		}
-		return x, nil
+		return plainNumber(text, "job", "a cluster throughput is a number of jobs such as 45")
+	case Number:
+		return plainNumber(text, "", "an imbalance is a number such as 1.2: the largest share over the mean")
 	}
 	d, err := unit.ParseDuration(text)
 	return float64(d) / 1e9, err
+}
+
+// plainNumber reads a number that the name of what is counted may follow.
+func plainNumber(text, of, want string) (float64, error) {
+	digits := text
+	if of != "" {
+		digits = strings.TrimSuffix(strings.TrimSuffix(text, " "+of+"s"), " "+of)
+	}
+	x, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(x >= 0 && x <= math.MaxInt32) {
+		return 0, fmt.Errorf("%s: %s", quote(text), want)
+	}
+	return x, nil
 }
 
 // Format prints a value of the quantity in its unit.

@@ -20,7 +20,7 @@ func ReadPlan(path string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -64,8 +64,8 @@ func parsePlan(data []byte) (*Plan, error) {
 // share may have them.
 func (p *Plan) check() error {
 	s := p.scenario()
-	if p.Model != "closed" && p.Model != "open" {
-		return fmt.Errorf("plan: model %s: use closed or open", quote(p.Model))
+	if p.Model != ClosedModel && p.Model != OpenModel {
+		return fmt.Errorf("plan: model %s: use closed or open", quote(string(p.Model)))
 	}
 	if p.Find != nil {
 		if err := p.Find.Check(); err != nil {
@@ -83,9 +83,9 @@ func (p *Plan) check() error {
 			return fmt.Errorf("plan: step %d: %d clients: use up to %d", i+1, step.Clients, maxClients)
 		case step.Hold <= 0 || min(step.Ramp, step.Settle, step.Cool) < 0 || time.Duration(max(step.Hold, step.Ramp, step.Settle, step.Cool)) > longest:
 			return fmt.Errorf("plan: step %d: hold %v, ramp %v, settle %v, cool %v: use up to 366d, and more than 0 to hold", i+1, step.Hold, step.Ramp, step.Settle, step.Cool)
-		case step.Jobs < 0 || step.Jobs > 0 && p.Model == "open":
+		case step.Jobs < 0 || step.Jobs > 0 && p.Model == OpenModel:
 			return fmt.Errorf("plan: step %d: jobs %d: use 0 or more, and 0 in the open model", i+1, step.Jobs)
-		case p.Model == "open" && step.Clients > 0 && !(step.Rate > 0):
+		case p.Model == OpenModel && step.Clients > 0 && !(step.Rate > 0):
 			return fmt.Errorf("plan: step %d: an open step needs a rate", i+1)
 		}
 	}

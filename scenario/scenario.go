@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"weir/internal/unit"
 	"weir/storage"
@@ -56,6 +57,11 @@ type Command struct {
 	Command []string `yaml:"command"`
 }
 
+// own reports whether the program is one that weir does not know how to call.
+func (c Command) own() bool {
+	return len(c.Command) > 1 || len(c.Command) == 1 && !slices.Contains(words()["client"], c.Command[0])
+}
+
 // A Load says how much is asked for, and for how long.
 type Load struct {
 	Clients    Counts        `yaml:"clients"`     // closed model: one step each
@@ -85,7 +91,7 @@ func Read(path string, vars map[string]string, sets []string) (*Scenario, error)
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)

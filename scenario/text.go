@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/workload"
 )
 
 // Time returns how long all steps take, without the drain after them; 0 < t.
@@ -79,7 +80,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		row("client", "%s", strings.Join(p.Command, " "))
 	}
 	if p.Auth.Method != "" {
-		row("auth", "%s", strings.TrimSpace(p.Auth.Method+" "+p.Auth.User))
+		row("auth", "%s", strings.TrimSpace(string(p.Auth.Method)+" "+p.Auth.User))
 	}
 	row("workload", "%s", p.WorkText())
 	if p.Work.Job != nil {
@@ -97,7 +98,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		atMost = "at most "
 	}
 	row("time", "%s%v in %s, then up to %v to drain", atMost, unit.Duration(p.Time()), say.Plural(len(p.Steps), "step"), p.Drain)
-	if p.Model != "open" {
+	if p.Model != OpenModel {
 		row("error pause", "%s", p.errorPauseText())
 	}
 	row("amount", "%s", p.amountText(mean))
@@ -143,7 +144,7 @@ func aligned(w io.Writer, table string, flags uint) error {
 }
 
 func (p *Plan) writeSteps(w io.Writer) error {
-	open := p.Model == "open"
+	open := p.Model == OpenModel
 	head := "step\tclients\tramp\tsettle\thold\tfrom\t\n"
 	if open {
 		head = "step\trate\tclients, at most\tramp\tsettle\thold\tfrom\t\n"
@@ -165,19 +166,19 @@ func (p *Plan) writeSteps(w io.Writer) error {
 // WorkText says in words what each client does. Ways of working that make a
 // result incomparable with others are named.
 func (p *Plan) WorkText() string {
-	if p.Work.Session == "shared" {
+	if p.Work.Session == workload.SharedSession {
 		return p.WorkTextWith("one shared session")
 	}
-	return p.WorkTextWith("session " + p.Work.Session)
+	return p.WorkTextWith("session " + string(p.Work.Session))
 }
 
 // WorkTextWith is WorkText with session for what became of the clients' sessions.
 func (p *Plan) WorkTextWith(session string) string {
 	w := p.Work
-	if w.Kind == "copy" {
+	if w.Kind == workload.CopyWork {
 		return "copy files between sites, each verified by " + w.Sum // a record of transfers: no client of ours
 	}
-	parts := []string{w.Kind}
+	parts := []string{string(w.Kind)}
 	if len(w.Mix) > 0 {
 		var mix []string
 		for _, k := range slices.Sorted(maps.Keys(w.Mix)) {
@@ -252,7 +253,7 @@ func (p *Plan) Jobs() (n int64) {
 func (p *Plan) endsWithJobs() bool { return len(p.Steps) > 0 && p.Steps[0].Jobs > 0 }
 
 func (p *Plan) loadText() string {
-	if p.Model == "open" {
+	if p.Model == OpenModel {
 		how := "evenly spaced"
 		if p.Steps[0].Poisson {
 			how = "Poisson"

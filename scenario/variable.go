@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// variableName matches the name of a variable.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // variables fills ${NAME} and ${NAME:-default} in the values of a scenario.
 // Values come from --var, then, for names that the file lists as null, from
 // the environment, then from the file, then from the default in place.
@@ -16,12 +19,11 @@ type variables struct {
 	given  map[string]string // --var
 	listed map[string]*node  // the block variables
 	used   map[string]bool
-	name   *regexp.Regexp
 }
 
 // fill takes the block variables out of root and fills all other values.
 func (t *tree) fill(root *node, given map[string]string) {
-	v := &variables{tree: t, given: given, listed: map[string]*node{}, used: map[string]bool{}, name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)}
+	v := &variables{tree: t, given: given, listed: map[string]*node{}, used: map[string]bool{}}
 	v.list(root)
 	v.walk(root)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -54,7 +56,7 @@ func (v *variables) list(root *node) {
 	}
 	for _, e := range block.entries {
 		switch {
-		case !v.name.MatchString(e.key):
+		case !variableName.MatchString(e.key):
 			v.say(e.at, "variables: %s is not a name: use letters, digits and _", quote(e.key))
 		case secretName(e.key):
 			v.say(e.at, "variables.%s: %s", e.key, secretVariable)
@@ -112,7 +114,7 @@ func (v *variables) expand(n *node) string {
 
 func (v *variables) value(n *node, ref string) string {
 	name, fallback, optional := strings.Cut(ref, ":-")
-	if !v.name.MatchString(name) {
+	if !variableName.MatchString(name) {
 		v.say(n.at, "%s is not a variable: write ${NAME} or ${NAME:-default}", quote("${"+ref+"}"))
 		return ""
 	}

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"weir/internal/token"
+	"weir/internal/trust"
 )
 
 // Rights are what somebody may do. Paths begin with a slash. *token.Claims has them.
@@ -137,15 +137,11 @@ func (r *request) must(op token.Op, name string) bool {
 // authorities reads the certificates of Config.ClientCA.
 func (c *Config) authorities() (*x509.CertPool, error) {
 	if c.ClientCA == "" {
-		return nil, nil //nolint:nilnil // none are asked for
+		return nil, nil
 	}
-	text, err := os.ReadFile(c.ClientCA)
+	pool, err := trust.Authorities(c.ClientCA)
 	if err != nil {
 		return nil, fmt.Errorf("authorities of clients: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("authorities of clients: %s has no certificate in PEM", c.ClientCA)
 	}
 	return pool, nil
 }

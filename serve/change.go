@@ -211,7 +211,7 @@ func (s *Server) copy(r *request, to string, replace bool) (created bool, err er
 	if err != nil {
 		return false, err
 	}
-	defer from.close() //nolint:errcheck // only read
+	defer from.close()
 	if from.dir {
 		return false, errIsDir
 	}

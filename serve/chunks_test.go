@@ -18,7 +18,7 @@ import (
 // chunksOf asks for the checksums of a file's chunks.
 func chunksOf(t *testing.T, url string) (code int, sums chunkSums) {
 	t.Helper()
-	resp, err := http.Get(url) //nolint:gosec,noctx // a server of the test
+	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestTLS(t *testing.T) {
 	if got := s.metrics.payloadOut.Load(); got != size {
 		t.Errorf("%d bytes counted, want %d", got, size)
 	}
-	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true} //nolint:gosec // must be refused
+	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}
 	if c, err := (&tls.Dialer{Config: old}).DialContext(t.Context(), "tcp", s.Addr().String()); err == nil {
 		t.Error("TLS 1.1 is accepted")
 		_ = c.Close()

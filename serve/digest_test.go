@@ -152,10 +152,10 @@ func FuzzWanted(f *testing.F) {
 		h := http.Header{"Want-Digest": {value}, "Want-Repr-Digest": {value}, "Digest": {value}, "Repr-Digest": {value}, "Content-Digest": {value}}
 		instance, repr := wants(h)
 		for _, n := range []digestName{instance, repr} {
-			if n.alg == "" {
+			if n.name == "" {
 				continue
 			}
-			if _, err := content.NewHash(n.alg); err != nil || !strings.Contains(strings.ToLower(value), n.name) {
+			if _, err := content.NewHash(n.Name); err != nil || !strings.Contains(strings.ToLower(value), n.name) {
 				t.Errorf("%q gives %+v (%v)", value, n, err)
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"weir/internal/durable"
 )
 
 // A dirTree is a folder of this machine. All its names go through an os.Root.
@@ -77,7 +79,7 @@ func (t *dirTree) list(name string, each func(entry) error) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	for {
 		some, err := f.ReadDir(512)
 		for _, d := range some {
@@ -137,7 +139,11 @@ func (t *dirTree) mkdir(name string) error {
 	if err := t.parent(name); err != nil {
 		return err
 	}
-	return t.root.Mkdir(name, 0o777)
+	err := t.root.Mkdir(name, 0o777)
+	if err == nil && t.sync {
+		err = t.syncFolder(path.Dir(name))
+	}
+	return err
 }
 
 func (t *dirTree) remove(name string) error { return t.root.Remove(name) }
@@ -173,14 +179,12 @@ func (t *dirTree) move(from, to string, replace bool) (created bool, err error) 
 			return false, err
 		}
 	}
-	if created && !replace {
-		// other programs write into this folder, too: a link never replaces what came meanwhile
-		switch err := t.root.Link(from, to); {
-		case err == nil:
-			return true, t.root.Remove(from)
-		case errors.Is(err, fs.ErrExist):
-			return false, errExists
-		} // folders, and file systems without links, are renamed
+	if created && !replace { // other programs write into this folder, too
+		err := durable.RenameNew(t.root, nil, nil, from, to)
+		if errors.Is(err, fs.ErrExist) {
+			err = errExists
+		}
+		return err == nil, err
 	}
 	return created, t.root.Rename(from, to)
 }

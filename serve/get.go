@@ -22,7 +22,7 @@ func (s *Server) get(r *request) {
 		r.failed(err)
 		return
 	}
-	defer f.close() //nolint:errcheck // only read
+	defer f.close()
 	if f.dir && !r.chunks && r.Method == http.MethodGet {
 		need = token.List
 	}

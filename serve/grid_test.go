@@ -23,7 +23,7 @@ func (g *grid) environment(t *testing.T, raw string) {
 // a door and XRootD, pulled and pushed, with checksums compared.
 func TestGridClientsHaveDoorsCopy(t *testing.T) {
 	gfal, davix := need(t, "gfal-copy"), need(t, "davix-cp")
-	g := newGrid(t)
+	g := newGrid(t, "")
 	second := t.TempDir()
 	c := g.door.conf
 	c.Dir = second

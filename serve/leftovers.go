@@ -115,7 +115,7 @@ func (l *leftovers) cleanFolder(folder string, log *slog.Logger) {
 	if err != nil {
 		return // removed since
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	names, _ := f.Readdirnames(-1)
 	for _, name := range names {
 		if !strings.HasPrefix(name, hidden+"-") || !strings.HasSuffix(name, partSuffix) {

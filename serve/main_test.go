@@ -51,7 +51,7 @@ func child(what string) error {
 // startChild starts a server process and returns its URL.
 func startChild(t testing.TB, what string) (cmd *exec.Cmd, url string) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0]) //nolint:noctx // ended below
+	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+what)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

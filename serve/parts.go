@@ -141,7 +141,7 @@ func (s *Server) goOn(r *request) {
 		r.failed(err)
 		return
 	}
-	defer f.close() //nolint:errcheck // only read
+	defer f.close()
 	if f.dir {
 		r.failed(errIsDir)
 		return

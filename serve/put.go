@@ -89,7 +89,7 @@ func (s *Server) replaceable(r *request, name string) error {
 // hashesFor returns hashes for the checksums that a PUT states or asks for.
 func hashesFor(h http.Header) map[string]hash.Hash {
 	instance, repr := wants(h)
-	algs := []string{instance.alg, repr.alg}
+	algs := []string{instance.Name, repr.Name}
 	for alg := range stated(h) {
 		algs = append(algs, alg)
 	}

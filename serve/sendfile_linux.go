@@ -93,7 +93,7 @@ func ignoreInterrupt(err error) error {
 // failures do not matter.
 func unpaced(_, address string, c syscall.RawConn) error {
 	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().IsLoopback() {
-		return nil //nolint:nilerr // a name is not looked up for this
+		return nil
 	}
 	return c.Control(func(fd uintptr) { _ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") })
 }

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/lab"
 )
 
@@ -130,7 +131,7 @@ func TestPinsOfOthers(t *testing.T) {
 	pin, wrong := hex.EncodeToString(sum[:]), strings.Repeat("0", 64)
 	a := start(t, Config{Synthetic: []Set{{1, 1000}}, Certificate: &pair})
 	host := strings.TrimPrefix(a.URL(), "https://")
-	known, err := tpc.ReadPins([]string{host + "=" + strings.ToUpper(pin)})
+	known, err := trust.ReadPins([]string{host + "=" + strings.ToUpper(pin)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +153,11 @@ func TestPinsOfOthers(t *testing.T) {
 		check(t, b, exchange{method: "COPY", path: "/bad", header: map[string]string{"Source": o.Passive.URL, "Weir-Pin": "nonsense"}, code: 400})
 	}
 	for _, bad := range []string{"", "host", "host=", "host:1=00", "=" + pin, ":1=" + pin, "[::1=" + pin, "h=" + pin + "0"} {
-		if pins, err := tpc.ReadPins([]string{bad}); err == nil {
+		if pins, err := trust.ReadPins([]string{bad}); err == nil {
 			t.Errorf("%q: %v", bad, pins)
 		}
 	}
-	if pins, err := tpc.ReadPins([]string{"Host=" + pin, "[::1]:8443=" + pin}); err != nil || pins["host:443"] != pin || pins["[::1]:8443"] != pin {
+	if pins, err := trust.ReadPins([]string{"Host=" + pin, "[::1]:8443=" + pin}); err != nil || pins["host:443"] != pin || pins["[::1]:8443"] != pin {
 		t.Errorf("%v, %v", pins, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,10 +25,10 @@ type grid struct {
 	roots       *x509.CertPool
 }
 
-func newGrid(t *testing.T) *grid {
+func newGrid(t *testing.T, version string) *grid {
 	t.Helper()
 	g := &grid{dir: t.TempDir(), issuer: newIssuer(t)}
-	g.xrootd = lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: g.issuer.URL(), Keys: g.issuer.Keys()})
+	g.xrootd = lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Auth: "ztn", Issuer: g.issuer.URL(), Keys: g.issuer.Keys()})
 	text, err := os.ReadFile(g.xrootd.CAFile)
 	if err != nil {
 		t.Fatal(err)
@@ -56,81 +57,89 @@ func (g *grid) token(t *testing.T, scopes ...string) string {
 // Files go between a door and a real XRootD: pulled and pushed, with either of them as
 // the active party, over http and https, with tokens of one issuer for one path each.
 func TestCopiesWithXRootD(t *testing.T) {
-	g := newGrid(t)
-	text := made(1, 5_000_000)
-	want, _ := tpc.Adler(sumOf(t, text))
-	write(t, text, g.dir, "here")
-	if err := os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, scheme := range []string{"http", "https"} {
-		door := g.plain.URL()
-		if scheme == "https" {
-			door = g.door.URL()
-		}
-		there := g.xrootd.URLs[scheme]
-		for name, o := range map[string]tpc.Order{
-			"door-pulls":  {Active: tpc.Target{URL: door + "/A"}, Passive: tpc.Target{URL: there + "/there"}, Verify: true},
-			"door-pushes": {Active: tpc.Target{URL: door + "/here"}, Passive: tpc.Target{URL: there + "/A"}, Push: true, Verify: true},
-			"xrd-pulls":   {Active: tpc.Target{URL: there + "/A"}, Passive: tpc.Target{URL: door + "/here"}},
-			"xrd-pushes":  {Active: tpc.Target{URL: there + "/there"}, Passive: tpc.Target{URL: door + "/A"}, Push: true},
-			"4-streams":   {Active: tpc.Target{URL: there + "/A"}, Passive: tpc.Target{URL: door + "/here"}, Streams: 4},
-		} {
-			source, dest := &o.Passive, &o.Active
-			if o.Push {
-				source, dest = dest, source
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			g := newGrid(t, version)
+			text := made(1, 5_000_000)
+			want := strings.TrimPrefix(sumOf(t, text), "adler32:")
+			write(t, text, g.dir, "here")
+			if err := os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
 			}
-			file := "/" + name + "-" + scheme
-			dest.URL = dest.URL[:len(dest.URL)-2] + file
-			source.Token, dest.Token = g.token(t, "storage.read:/"), g.token(t, token.Path("create", file), token.Path("read", file)) // XRootD needs read for HEAD
-			if err := g.client.Drive(t.Context(), o, nil); err != nil {
-				t.Errorf("%s over %s: %v", name, scheme, err)
-				continue
+			for _, scheme := range []string{"http", "https"} {
+				door := g.plain.URL()
+				if scheme == "https" {
+					door = g.door.URL()
+				}
+				there := g.xrootd.URLs[scheme]
+				for name, o := range map[string]tpc.Order{
+					"door-pulls":  {Active: tpc.Target{URL: door + "/A"}, Passive: tpc.Target{URL: there + "/there"}, Verify: true},
+					"door-pushes": {Active: tpc.Target{URL: door + "/here"}, Passive: tpc.Target{URL: there + "/A"}, Push: true, Verify: true},
+					"xrd-pulls":   {Active: tpc.Target{URL: there + "/A"}, Passive: tpc.Target{URL: door + "/here"}},
+					"xrd-pushes":  {Active: tpc.Target{URL: there + "/there"}, Passive: tpc.Target{URL: door + "/A"}, Push: true},
+					"4-streams":   {Active: tpc.Target{URL: there + "/A"}, Passive: tpc.Target{URL: door + "/here"}, Streams: 4},
+				} {
+					source, dest := &o.Passive, &o.Active
+					if o.Push {
+						source, dest = dest, source
+					}
+					file := "/" + name + "-" + scheme
+					dest.URL = dest.URL[:len(dest.URL)-2] + file
+					source.Token, dest.Token = g.token(t, "storage.read:/"), g.token(t, token.Path("create", file), token.Path("read", file)) // XRootD needs read for HEAD
+					if err := g.client.Drive(t.Context(), o, nil); err != nil {
+						t.Errorf("%s over %s: %v", name, scheme, err)
+						continue
+					}
+					info, err := g.client.Checksum(t.Context(), *dest, tpc.Wish{Patience: time.Minute})
+					if err != nil || info.Adler != want || info.Size != int64(len(text)) {
+						t.Errorf("%s over %s: %+v, %v", name, scheme, info, err)
+					}
+					moved := *dest // as after a copy to a temporary name
+					moved.Token = g.token(t, token.Path("create", file), token.Path("read", file), token.Path("create", file+".moved"), token.Path("read", file+".moved"))
+					if err := g.client.Move(t.Context(), moved, dest.URL+".moved"); err != nil {
+						t.Errorf("%s over %s: %v", name, scheme, err)
+					}
+					o.Active.Token = g.token(t, "storage.read:/elsewhere")
+					if err := g.client.Drive(t.Context(), o, nil); tpc.KindOf(err) != tpc.Denied {
+						t.Errorf("%s over %s with a token for another path: %v (%s)", name, scheme, err, tpc.KindOf(err))
+					}
+				}
 			}
-			info, err := g.client.Stat(t.Context(), *dest, true, time.Minute)
-			if err != nil || info.Adler != want || info.Size != int64(len(text)) {
-				t.Errorf("%s over %s: %+v, %v", name, scheme, info, err)
-			}
-			moved := *dest // as after a copy to a temporary name
-			moved.Token = g.token(t, token.Path("create", file), token.Path("read", file), token.Path("create", file+".moved"), token.Path("read", file+".moved"))
-			if err := g.client.Move(t.Context(), moved, dest.URL+".moved"); err != nil {
-				t.Errorf("%s over %s: %v", name, scheme, err)
-			}
-			o.Active.Token = g.token(t, "storage.read:/elsewhere")
-			if err := g.client.Drive(t.Context(), o, nil); tpc.KindOf(err) != tpc.Denied {
-				t.Errorf("%s over %s with a token for another path: %v (%s)", name, scheme, err, tpc.KindOf(err))
-			}
-		}
+		})
 	}
 }
 
 // What a real XRootD says when its source fails is understood.
 func TestXRootDTellsOfBadSources(t *testing.T) {
-	g := newGrid(t)
-	dest := tpc.Target{URL: g.xrootd.URLs["http"] + "/x", Token: g.token(t, "storage.modify:/")}
-	for name, tt := range map[string]struct {
-		path, raw string
-		kind      tpc.Kind
-	}{
-		"missing": {"/none", g.token(t, "storage.read:/"), tpc.Missing},
-		"denied":  {"/none", g.token(t, "storage.read:/other"), tpc.Denied},
-		"nobody":  {"/none", "nonsense", tpc.Denied},
-	} {
-		err := g.client.Drive(t.Context(), tpc.Order{Active: dest, Passive: at(g.plain, tt.path, tt.raw), Overwrite: true}, nil)
-		if tpc.KindOf(err) != tt.kind {
-			t.Errorf("%s: %v (%s)", name, err, tpc.KindOf(err))
-		}
-	}
-	early := source(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", "1000000")
-		if r.Method == http.MethodGet {
-			_, _ = w.Write(make([]byte, 1000))
-			panic(http.ErrAbortHandler)
-		}
-	})
-	if err := g.client.Drive(t.Context(), tpc.Order{Active: dest, Passive: early, Overwrite: true}, nil); err == nil {
-		t.Error("a source that ended early was taken")
-	} else {
-		t.Log(err)
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			g := newGrid(t, version)
+			dest := tpc.Target{URL: g.xrootd.URLs["http"] + "/x", Token: g.token(t, "storage.modify:/")}
+			for name, tt := range map[string]struct {
+				path, raw string
+				kind      tpc.Kind
+			}{
+				"missing": {"/none", g.token(t, "storage.read:/"), tpc.Missing},
+				"denied":  {"/none", g.token(t, "storage.read:/other"), tpc.Denied},
+				"nobody":  {"/none", "nonsense", tpc.Denied},
+			} {
+				err := g.client.Drive(t.Context(), tpc.Order{Active: dest, Passive: at(g.plain, tt.path, tt.raw), Overwrite: true}, nil)
+				if tpc.KindOf(err) != tt.kind {
+					t.Errorf("%s: %v (%s)", name, err, tpc.KindOf(err))
+				}
+			}
+			early := source(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", "1000000")
+				if r.Method == http.MethodGet {
+					_, _ = w.Write(make([]byte, 1000))
+					panic(http.ErrAbortHandler)
+				}
+			})
+			if err := g.client.Drive(t.Context(), tpc.Order{Active: dest, Passive: early, Overwrite: true}, nil); err == nil {
+				t.Error("a source that ended early was taken")
+			} else {
+				t.Log(err)
+			}
+		})
 	}
 }

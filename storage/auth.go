@@ -6,35 +6,50 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Auth says how clients prove who they are. It holds names of files and
-// variables, never a secret, so that it can stand in a plan.
+// An AuthMethod is a way to authenticate; "" takes what the target offers.
+type AuthMethod string
+
+// Ways to authenticate.
+const (
+	NoAuth       AuthMethod = "none"
+	UnixAuth     AuthMethod = "unix" // a name alone
+	KerberosAuth AuthMethod = "krb5"
+	X509Auth     AuthMethod = "x509" // a certificate or a proxy
+	TokenAuth    AuthMethod = "token"
+	BasicAuth    AuthMethod = "basic"
+	S3Auth       AuthMethod = "s3"
+)
+
+// Auth says how clients authenticate. It holds the names of files and
+// environment variables and no secrets, so that it can be part of a plan.
 type Auth struct {
-	Method           string `json:"method,omitempty"            yaml:"method,omitempty"            jsonschema:"enum=none,enum=unix,enum=krb5,enum=x509,enum=token,enum=basic,enum=s3"`
-	User             string `json:"user,omitempty"              yaml:"user,omitempty"`
-	PasswordFile     string `json:"password_file,omitempty"     yaml:"password_file,omitempty"`
-	PasswordVariable string `json:"password_variable,omitempty" yaml:"password_variable,omitempty"`
-	TokenFile        string `json:"token_file,omitempty"        yaml:"token_file,omitempty"`
-	TokenVariable    string `json:"token_variable,omitempty"    yaml:"token_variable,omitempty"`
-	CertFile         string `json:"cert_file,omitempty"         yaml:"cert_file,omitempty"`
-	KeyFile          string `json:"key_file,omitempty"          yaml:"key_file,omitempty"`
-	ProxyFile        string `json:"proxy_file,omitempty"        yaml:"proxy_file,omitempty"`
-	KeytabFile       string `json:"keytab_file,omitempty"       yaml:"keytab_file,omitempty"`
-	TicketFile       string `json:"ticket_file,omitempty"       yaml:"ticket_file,omitempty"`
-	Krb5File         string `json:"krb5_file,omitempty"         yaml:"krb5_file,omitempty"`
-	CAFile           string `json:"ca_file,omitempty"           yaml:"ca_file,omitempty"`
-	CADir            string `json:"ca_dir,omitempty"            yaml:"ca_dir,omitempty"`
-	Insecure         bool   `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
+	Method           AuthMethod `json:"method,omitempty"            yaml:"method,omitempty"            jsonschema:"enum=none,enum=unix,enum=krb5,enum=x509,enum=token,enum=basic,enum=s3"`
+	User             string     `json:"user,omitempty"              yaml:"user,omitempty"`
+	PasswordFile     string     `json:"password_file,omitempty"     yaml:"password_file,omitempty"`
+	PasswordVariable string     `json:"password_variable,omitempty" yaml:"password_variable,omitempty"`
+	TokenFile        string     `json:"token_file,omitempty"        yaml:"token_file,omitempty"`
+	TokenVariable    string     `json:"token_variable,omitempty"    yaml:"token_variable,omitempty"`
+	CertFile         string     `json:"cert_file,omitempty"         yaml:"cert_file,omitempty"`
+	KeyFile          string     `json:"key_file,omitempty"          yaml:"key_file,omitempty"`
+	ProxyFile        string     `json:"proxy_file,omitempty"        yaml:"proxy_file,omitempty"`
+	KeytabFile       string     `json:"keytab_file,omitempty"       yaml:"keytab_file,omitempty"`
+	TicketFile       string     `json:"ticket_file,omitempty"       yaml:"ticket_file,omitempty"`
+	Krb5File         string     `json:"krb5_file,omitempty"         yaml:"krb5_file,omitempty"`
+	CAFile           string     `json:"ca_file,omitempty"           yaml:"ca_file,omitempty"`
+	CADir            string     `json:"ca_dir,omitempty"            yaml:"ca_dir,omitempty"`
+	Insecure         bool       `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
 }
 
-// Credentials are an Auth with its files and variables read. They never
-// leave the process.
+// Credentials are the contents of the files and variables that an Auth names.
+// They never leave the process.
 type Credentials struct {
-	Method   string // as in Auth; "" is none
+	Method   AuthMethod // as in Auth; "" is none
 	User     string
 	Password string
 	Token    string      // bearer token
@@ -42,7 +57,7 @@ type Credentials struct {
 	From     Auth        // what they were read from, for drivers that hand files to programs
 }
 
-// Read reads the files and variables that a names.
+// Read returns the contents of the files and variables that a names.
 func (a Auth) Read() (Credentials, error) {
 	c := Credentials{Method: a.Method, User: a.User, From: a}
 	var err error
@@ -56,19 +71,32 @@ func (a Auth) Read() (Credentials, error) {
 		return c, fmt.Errorf("auth: %w", err)
 	}
 	switch a.Method {
-	case "token":
+	case TokenAuth:
 		if c.Token == "" {
 			if a.TokenFile != "" {
 				return c, fmt.Errorf("auth: token: %s is empty", a.TokenFile)
 			}
 			return c, errors.New("auth: method token needs token_file or token_variable")
 		}
-	case "basic":
+	case BasicAuth:
 		if c.User == "" || c.Password == "" {
 			return c, errors.New("auth: method basic needs user and password_file or password_variable")
 		}
 	}
 	return c, nil
+}
+
+// InClear returns an error if a token or password for the target would be sent
+// to another machine over plain HTTP, unless auth.insecure allows that.
+func (t *Target) InClear() error {
+	host := t.URL.Hostname()
+	ip, err := netip.ParseAddr(host)
+	secret := t.Cred.Token != "" || t.Cred.Method == BasicAuth || t.Cred.Method == "" && t.URL.User != nil
+	switch {
+	case t.URL.Scheme != "http" && t.URL.Scheme != "dav", !secret, t.Cred.From.Insecure, host == "localhost", err == nil && ip.IsLoopback():
+		return nil
+	}
+	return fmt.Errorf("a token or password is not sent to %s over plain http: use https, or allow it with auth.insecure: true", host)
 }
 
 func secret(file, variable string) (string, error) {
@@ -94,7 +122,7 @@ func (a Auth) tls() (*tls.Config, error) {
 	if cert == "" && a.CAFile == "" && a.CADir == "" && !a.Insecure {
 		return nil, nil
 	}
-	conf := &tls.Config{InsecureSkipVerify: a.Insecure} //nolint:gosec // asked for by the scenario's own key
+	conf := &tls.Config{InsecureSkipVerify: a.Insecure}
 	if cert != "" {
 		if key == "" {
 			key = cert

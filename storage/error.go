@@ -27,7 +27,7 @@ var (
 	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
 )
 
-// An OpError says which operation failed where, in the manner of fs.PathError.
+// An OpError records an error with the operation and the place that caused it, like fs.PathError.
 type OpError struct {
 	Kind   Kind
 	URL    string // without credentials
@@ -53,7 +53,7 @@ type Class uint8
 // The classes of failures. None is no failure.
 const (
 	None        Class = iota
-	Refused           // nobody listens, or the network has no way there
+	Refused           // nothing listens at the address, or there is no route to it
 	Timeout           // nothing happened in time
 	Reset             // the connection broke
 	Denied            // credentials missing, wrong or not enough
@@ -72,11 +72,11 @@ func classNames() [Classes]string {
 	return [Classes]string{"none", "refused", "timeout", "reset", "denied", "not found", "busy", "checksum", "short", "size", "scratch", "other", "canceled"}
 }
 
-// Failure tells whether an operation of the class failed: it did not end well,
-// and it was not the run that ended it.
+// Failure reports whether an operation of the class failed. One that the end of
+// the run has canceled did not.
 func (c Class) Failure() bool { return c != None && c != Canceled }
 
-// String returns the class's words, as they stand in results.
+// String returns the text of the class in results.
 func (c Class) String() string {
 	if c >= Classes {
 		return fmt.Sprintf("class(%d)", c)
@@ -84,10 +84,10 @@ func (c Class) String() string {
 	return classNames()[c]
 }
 
-// MarshalText writes the class's words.
+// MarshalText implements encoding.TextMarshaler.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads the class's words.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Class) UnmarshalText(text []byte) error {
 	names := classNames()
 	i := slices.Index(names[:], string(text))
@@ -98,7 +98,7 @@ func (c *Class) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Classify maps any error of a client to its class; nil to None.
+// Classify returns the class of a client's error, None for nil.
 func Classify(err error) Class {
 	if err == nil {
 		return None // the hot path, which allocates nothing
@@ -139,9 +139,9 @@ func classify(err error) Class {
 	return Other
 }
 
-// CheckSize compares the size that a service gives for a file with the expected
-// one (Op.Size), both in bytes; one that is negative is unknown and fits any. The
-// error wraps ErrSize, and ErrShort if the file is smaller than expected.
+// CheckSize returns an error that wraps ErrSize if the size of a file differs
+// from the expected one (Op.Size), and ErrShort too if it is smaller. Both are in
+// bytes; a negative one is unknown and matches any.
 func CheckSize(expected, size int64) error {
 	switch {
 	case expected < 0 || size < 0 || size == expected:
@@ -152,11 +152,11 @@ func CheckSize(expected, size int64) error {
 	return fmt.Errorf("%w: the file has %d bytes, not the %d expected", ErrSize, size, expected)
 }
 
-// A RedirectError says that the target itself redirects to another server, which
-// should be the target instead. It wraps ErrRedirected.
+// A RedirectError is returned if the target itself redirects to another server,
+// which should be the target instead. It wraps ErrRedirected.
 type RedirectError struct{ To string } // URL without query
 
-// Error names where the target redirects to.
+// Error returns the message with the URL that the target redirects to.
 func (e *RedirectError) Error() string { return ErrRedirected.Error() + ": " + e.To }
 
 // Unwrap returns ErrRedirected.

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// A Kind is what an operation does. Its text is the word used in scenarios
-// and results.
+// A Kind is what an operation does. Its text is that of scenarios and results.
 type Kind uint8
 
 // The kinds of operations.
 const (
-	Read     Kind = iota // bring a file, or parts of it
+	Read     Kind = iota // read a file, or parts of it
 	Write                // create a file
 	Stat                 // size and existence of a file
 	List                 // names in a folder
@@ -24,7 +23,7 @@ const (
 	Move                 // give a file or folder another name
 	Locate               // which servers have a file
 	Ping                 // ask whether the service is there, on the session as it is
-	Run                  // a program of the user's does its work on a file
+	Run                  // run a program of the user on a file
 	Kinds                // how many kinds there are
 )
 
@@ -32,7 +31,7 @@ func kindNames() [Kinds]string {
 	return [Kinds]string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "copy", "login", "move", "locate", "ping", "run"}
 }
 
-// String returns the kind's word.
+// String returns the text of the kind.
 func (k Kind) String() string {
 	if k >= Kinds {
 		return fmt.Sprintf("kind(%d)", k)
@@ -40,10 +39,10 @@ func (k Kind) String() string {
 	return kindNames()[k]
 }
 
-// MarshalText writes the kind's word.
+// MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads the kind's word.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(text []byte) error {
 	names := kindNames()
 	i := slices.Index(names[:], string(text))
@@ -61,9 +60,25 @@ type Phase uint8
 const (
 	Connected     Phase = iota // the transport connection is up
 	Secured                    // TLS is agreed
-	Authenticated              // the service knows who we are
+	Authenticated              // the service has accepted the credentials
 	Redirected                 // another server was named
 	Opened                     // the file is open, or the answer's head is there
 	FirstByte                  // the first payload byte has arrived
 	Phases                     // how many phases there are
 )
+
+// A PhaseTracker has the bit 1<<Phase set for each phase that an operation has
+// reported. Its zero value belongs to an operation that has just begun.
+type PhaseTracker uint16
+
+// Reached reports phase p to progress unless it was reported before. Once the
+// file is open, earlier phases are not reported any more: they belong to later
+// requests of the same operation.
+func (t *PhaseTracker) Reached(progress Progress, p Phase) {
+	const opened = 1<<Opened | 1<<FirstByte
+	late := p < Opened && *t&opened != 0
+	if !late && *t&(1<<p) == 0 {
+		*t |= 1 << p
+		progress.Reached(p)
+	}
+}

@@ -1,8 +1,9 @@
-// Package storage says what a client can ask of a data service: an Op is the
-// question, a Client answers it, a Driver brings the clients of a protocol.
+// Package storage defines what a client can ask of a data service. An Op is a
+// request, a Client carries it out, and a Driver provides the clients of one
+// protocol.
 //
-// It knows no protocol and no load. Drivers live in the folders below it and
-// never learn who drives them; workloads make Ops, the engine runs them.
+// The package knows neither protocols nor load. Drivers are in the packages
+// below it; package workload creates Ops and package engine runs them.
 package storage
 
 import (
@@ -16,7 +17,8 @@ import (
 )
 
 // An Op is one operation of one client. It is plain data, so that it can be
-// planned, seeded, sent to another machine and handed to an external command.
+// planned, reproduced from a seed, sent to another machine and passed to an
+// external program.
 type Op struct {
 	Kind    Kind
 	Path    string        // below the target's URL, unescaped, without a leading slash
@@ -35,7 +37,7 @@ type Op struct {
 	Timeout time.Duration // the whole operation; 0 means none
 }
 
-// Deadline returns until when o may last that begins now, zero for ever.
+// Deadline returns when o times out if it begins now, or the zero time if it never does.
 func (o *Op) Deadline() time.Time {
 	if o.Timeout == 0 {
 		return time.Time{}
@@ -43,8 +45,8 @@ func (o *Op) Deadline() time.Time {
 	return time.Now().Add(o.Timeout)
 }
 
-// CheckPath refuses paths that would leave the target: those with . or .. for
-// one of their elements. Its error wraps fs.ErrInvalid.
+// CheckPath returns an error that wraps fs.ErrInvalid if path has an element .
+// or .., with which it could leave the target.
 func CheckPath(path string) error {
 	if !strings.Contains(path, ".") {
 		return nil
@@ -63,7 +65,15 @@ type Range struct {
 	Length int64 // bytes
 }
 
-// A Result is what an operation brought back besides payload.
+// Check returns an error that wraps fs.ErrInvalid if no file can have the range.
+func (r Range) Check() error {
+	if r.Offset < 0 || r.Length < 0 || r.Offset+r.Length < 0 {
+		return fmt.Errorf("range of %d bytes at %d: %w", r.Length, r.Offset, fs.ErrInvalid)
+	}
+	return nil
+}
+
+// A Result is what an operation returned besides payload.
 type Result struct {
 	Size       int64         // Stat, Read: bytes the whole file has, negative if unknown
 	Sum        string        // Read with Op.Sum, Checksum: "algorithm:hex", lower case
@@ -85,45 +95,46 @@ type Entry struct {
 	Dir  bool
 }
 
-// Usage is what the operating system charged an external program.
+// Usage is the resource usage of an external program, as the operating system reports it.
 type Usage struct {
 	User, System time.Duration // CPU time
 	MaxRSS       int64         // bytes
 	ExitCode     int
 }
 
-// A Client is one virtual client's session with one service. It connects
-// when its first operation asks for it, and again after its connection broke.
-// It is used by one goroutine at a time.
+// A Client is one virtual client's session with one service. It connects for
+// its first operation, and again after its connection broke. It must be used by
+// one goroutine at a time.
 type Client interface {
-	// Do runs op to its end and tells p what happens as it happens. It
-	// returns soon after ctx ends or op.Timeout passes, whichever is first.
+	// Do runs op to its end and reports to p as it proceeds. It returns soon
+	// after ctx ends or op.Timeout has passed, whichever comes first.
 	// Its error is an *OpError around a sentinel of this package or of the
 	// standard library (fs.ErrNotExist, fs.ErrPermission, errors.ErrUnsupported).
-	// The Result's Wire and Discarded are filled in also beside an error.
+	// The Result's Wire and Discarded are also set if there is an error.
 	Do(ctx context.Context, op *Op, p Progress) (Result, error)
 	// Close ends the session. The client may be used again: it reconnects.
 	Close() error
 }
 
-// Progress hears what only the protocol can know. It is called by the
-// goroutine that called Do (or by one that Do waits for, never two at once).
+// Progress receives what only the driver knows while an operation runs. Its
+// methods are called by the goroutine that called Do, or by others that Do waits
+// for, but never by two at once.
 type Progress interface {
-	Reached(Phase)        // once for each phase that the operation went through
+	Reached(Phase)        // once for each phase that the operation passes
 	Moved(n int)          // n more payload bytes crossed the wire
 	ServedBy(host string) // host:port of the data server, once redirects are followed; "" means the target itself
 }
 
-// A Service is one target, opened by its driver: what all its clients share
-// (resolved names, TLS settings, credentials). It is safe for concurrent use.
+// A Service is a target that its driver has opened, with what all its clients
+// share: resolved names, TLS settings, credentials. It is safe for concurrent use.
 type Service interface {
 	// Client returns a new client. It does not touch the network.
 	Client() Client
-	// Close frees what the service holds; its clients are closed before.
+	// Close releases the service's resources. Its clients must be closed before.
 	Close() error
 }
 
-// A Target is what a driver needs to know to open a service.
+// A Target is what a driver needs to open a service.
 type Target struct {
 	URL     *url.URL
 	Cred    Credentials
@@ -132,27 +143,66 @@ type Target struct {
 	Reach   Reach    // nil: servers are reached at their own addresses
 }
 
-// A Reach says where a client connects to get to a server, which keeps its
-// name for all else (TLS, Kerberos, the protocol itself). It is asked for each
-// connection, for servers that the target redirects to as well, by many
-// goroutines at once.
+// A Reach returns the address to which a client connects to reach a server. The
+// server keeps its name for everything else (TLS, Kerberos, the protocol
+// itself). It is called for each connection, including those to servers that the
+// target redirects to, and by many goroutines at once.
 type Reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 
-// A Reporter is a Service whose protocol can ask servers about themselves.
+// A Reporter is a Service whose protocol has servers report on themselves.
 type Reporter interface {
-	// Servers returns host:port of the target itself and, if it is a
-	// redirector, of all data servers that it knows; the target comes first.
+	// Servers returns host:port of the target and, if it is a redirector, of
+	// all data servers that it knows. The target comes first.
 	Servers(ctx context.Context) ([]string, error)
-	// Report returns what one of them says of itself, in the protocol's own
-	// format (XRootD: the XML of kXR_query stats).
+	// Report returns the report of one of them in the protocol's own format
+	// (XRootD: the XML of kXR_query stats).
 	Report(ctx context.Context, server string) ([]byte, error)
 }
 
-// A Driver opens services for the URL schemes it serves.
+// A DriverName identifies a driver in plans and results.
+type DriverName string
+
+// The drivers.
+const (
+	WebDAV    DriverName = "webdav"
+	XRootD    DriverName = "xrootd"
+	FTP       DriverName = "ftp"
+	Local     DriverName = "local"
+	Command   DriverName = "command"
+	Simulated DriverName = "simulated"
+)
+
+// A Driver opens services for its URL schemes.
 type Driver struct {
-	Name    string
+	Name    DriverName
 	Schemes []string
 	Kinds   []Kind // what its clients can do; checked when the plan is made
-	// Open checks t without touching the network and returns its service.
+	// OpenFiles returns how many open files (connections, pipes, local files) a
+	// client with inFlight concurrent requests needs at most. It is nil if the
+	// service is part of this process and clients open nothing.
+	OpenFiles func(inFlight int) int
+	Ports     bool // each session needs a TCP port of this machine
+	External  bool // clients are external programs
+	// Open checks t, without network access, and returns its service.
 	Open func(ctx context.Context, t Target) (Service, error)
+}
+
+// ClientFiles returns how many open files a client with inFlight concurrent
+// requests needs at most.
+func (d *Driver) ClientFiles(inFlight int) int {
+	if d.OpenFiles == nil {
+		return 0
+	}
+	return d.OpenFiles(inFlight)
+}
+
+// DriverNamed returns the driver of the given name. It returns the zero Driver
+// if there is none.
+func DriverNamed(drivers []Driver, name DriverName) Driver {
+	for i := range drivers {
+		if drivers[i].Name == name {
+			return drivers[i]
+		}
+	}
+	return Driver{}
 }

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -9,11 +10,11 @@ import (
 // token of the site. An agent that the coordinator does not know (any more) is
 // answered 410, and says hello again.
 const (
-	HelloPath   = "/api/v1/agent/hello"   // Hello, answered by Welcome
-	GoodbyePath = "/api/v1/agent/goodbye" // Goodbye, answered by {}
-	WorkPath    = "/api/v1/agent/work"    // WorkAsk, answered by Work: at once if there is any, else after a while
-	ReportPath  = "/api/v1/agent/report"  // Report, answered by Ack
-	ClockPath   = "/api/v1/agent/clock"   // {}, answered by Clock
+	RegisterPath   = "/api/v1/agent/hello"   // Hello, answered by Welcome
+	DeregisterPath = "/api/v1/agent/goodbye" // Goodbye, answered by {}
+	WorkPath       = "/api/v1/agent/work"    // WorkAsk, answered by Work: at once if there is any, else after a while
+	ReportPath     = "/api/v1/agent/report"  // Report, answered by Ack
+	ClockPath      = "/api/v1/agent/clock"   // {}, answered by Clock
 )
 
 // A Hold is an attempt that an agent knows of: it runs, or its outcome was not
@@ -23,9 +24,9 @@ type Hold struct {
 	Epoch int64 `json:"epoch"`
 }
 
-// A Hello is how an agent comes in. One that comes in with another Session is
+// A Register is how an agent comes in. One that comes in with another Session is
 // another process: what the one before held, and this one does not name, is lost.
-type Hello struct {
+type Register struct {
 	Site    string `json:"site"`
 	Session string `json:"session"` // random, of this process
 	Version string `json:"version"`
@@ -35,11 +36,20 @@ type Hello struct {
 	Slots   int    `json:"slots"`         // copies at once
 	Free    int64  `json:"free_bytes"`    // of its root; -1: not known
 	Holding []Hold `json:"holding,omitempty"`
+	Root    string `json:"root,omitempty"`     // what its root is called, a random text that is kept there; "": it is read only
+	NewRoot bool   `json:"new_root,omitempty"` // the site's root may be another one than before
 }
 
-// A Goodbye says that an agent ends. Leases that it does not hold go elsewhere, or
+// Hidden is the folder of temporaries below the root of a site.
+const Hidden = ".weir"
+
+// PartName is what a file is called while an agent writes it, below the root of its
+// destination.
+func PartName(item, epoch int64) string { return fmt.Sprintf("%s/%d.%d.part", Hidden, item, epoch) }
+
+// A Deregister says that an agent ends. Leases that it does not hold go elsewhere, or
 // wait for its next process.
-type Goodbye struct {
+type Deregister struct {
 	Site    string `json:"site"`
 	Session string `json:"session"`
 	Holding []Hold `json:"holding,omitempty"` // what it could not tell the end of
@@ -59,9 +69,9 @@ type Clock struct {
 	Now time.Time `json:"now"`
 }
 
-// A WorkAsk asks for something to do. Holding is all that the agent knows of: a
+// A PollRequest asks for something to do. Holding is all that the agent knows of: a
 // lease of its site that is not in it was not received, or is forgotten.
-type WorkAsk struct {
+type PollRequest struct {
 	Site    string  `json:"site"`
 	Session string  `json:"session"`
 	Slots   int     `json:"slots"`      // how many leases it can begin now

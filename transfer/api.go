@@ -60,20 +60,20 @@ type Counts struct {
 
 // An Item is one file of a request.
 type Item struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name"`
-	Size      int64     `json:"size_bytes"`
-	Adler     string    `json:"adler32,omitempty"`
-	State     State     `json:"state"`
-	Tries     int       `json:"tries"`
-	Source    string    `json:"source,omitempty"` // of the last attempt
-	Mode      Mode      `json:"mode,omitempty"`
-	Stage     Stage     `json:"stage,omitempty"`
-	Moved     int64     `json:"moved_bytes,omitempty"`
-	NotBefore time.Time `json:"not_before,omitzero"`
-	Fault     Fault     `json:"fault,omitempty"`
-	Reason    string    `json:"reason,omitempty"` // why it failed, or why it does not move now
-	Ended     time.Time `json:"ended,omitzero"`
+	ID        int64      `json:"id"`
+	Name      string     `json:"name"`
+	Size      int64      `json:"size_bytes"`
+	Adler     string     `json:"adler32,omitempty"`
+	State     State      `json:"state"`
+	Tries     int        `json:"tries"`
+	Source    string     `json:"source,omitempty"` // of the last attempt
+	Mode      Mode       `json:"mode,omitempty"`
+	Stage     Stage      `json:"stage,omitempty"`
+	Moved     int64      `json:"moved_bytes,omitempty"`
+	NotBefore time.Time  `json:"not_before,omitzero"`
+	Fault     ErrorClass `json:"fault,omitempty"`
+	Reason    string     `json:"reason,omitempty"` // why it failed, or why it does not move now
+	Ended     time.Time  `json:"ended,omitzero"`
 }
 
 // An Attempt is one try at one file. It is written once, when it ended.
@@ -92,9 +92,9 @@ type Link struct {
 	Dest    string  `json:"dest"`
 	Active  int     `json:"active"`
 	Limit   int     `json:"limit"`
-	Why     string  `json:"why"` // the limit is what it is
-	Rate    float64 `json:"rate_bytes_per_second"`
-	Success float64 `json:"success"` // of recent attempts, 0 to 1
+	Why     string  `json:"why"`                   // the limit is what it is
+	Rate    float64 `json:"rate_bytes_per_second"` // of the last seconds; 0 while nothing is copied
+	Success float64 `json:"success"`               // of recent attempts, 0 to 1
 }
 
 // A Manifest is what a request came to: each file, and the digest of the list,

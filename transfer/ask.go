@@ -3,7 +3,7 @@ package transfer
 import (
 	"time"
 
-	"weir/catalog"
+	"weir/transfer/catalog"
 )
 
 // A Filter says which requests are wanted. Empty fields want all.
@@ -49,6 +49,9 @@ type NewSite struct {
 	Token string `json:"token,omitempty"` // bearer of the endpoint; kept encrypted, never shown
 	Pin   string `json:"pin,omitempty"`   // SHA-256 of its certificate, if that is self-made
 	Max   int    `json:"max,omitempty"`   // copies at once
+
+	Servers []string `json:"servers,omitempty"`    // data servers that it redirects to, which may see the token: "host", "host:port", "*.domain"
+	Lend    bool     `json:"lend_token,omitempty"` // agents and other sites that copy from or to it get the token
 }
 
 // NewFiles are files of a dataset that a site has. Files that the dataset has

@@ -54,6 +54,9 @@ type End struct {
 	URL   string `json:"url,omitempty"`   // of the file there; "" if the site has no door
 	Token string `json:"token,omitempty"` // bearer, for this path, for a short time; a secret
 	Pin   string `json:"pin,omitempty"`   // SHA-256 of the door's certificate, if it is self-made
+
+	Temp    string   `json:"temp,omitempty"`    // path of the file under way, below the root; "": PartName
+	Servers []string `json:"servers,omitempty"` // that Token may be shown to, too, if the URL's server redirects there: "host", "host:port", "*.domain"
 }
 
 // A Stage is what a mover is doing with a file.
@@ -79,9 +82,11 @@ type Progress struct {
 type Outcome struct {
 	Item     int64         `json:"item"`
 	Epoch    int64         `json:"epoch"`
-	Fault    Fault         `json:"fault,omitempty"`
+	Fault    ErrorClass    `json:"fault,omitempty"`
 	Reason   string        `json:"reason,omitempty"`   // a sentence for people; no secret
 	After    time.Duration `json:"after_ns,omitempty"` // Throttled: when to come again
+	At       string        `json:"at,omitempty"`       // the site that the fault is about, as far as the mover knows: the source or the destination
+	Status   int           `json:"status,omitempty"`   // of HTTP, with which At has refused; 0: none
 	Size     int64         `json:"size_bytes"`
 	Adler    string        `json:"adler32,omitempty"` // read back at the destination
 	Verified bool          `json:"verified"`

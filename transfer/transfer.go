@@ -44,22 +44,24 @@ const (
 // Final tells whether a file's state will not change any more.
 func (s State) Final() bool { return s == Done || s == Skipped || s == Lost || s == Dropped }
 
-// A Fault is the kind of failure of one attempt: it decides what is tried next.
-type Fault string
+// An ErrorClass is the kind of failure of one attempt: it decides what is tried next.
+type ErrorClass string
 
 // The kinds of failures.
 const (
-	Transient  Fault = "transient"  // network, a busy server: again, later
-	Away       Fault = "away"       // nobody answers at the other end: again when it is back, which uses up no try
-	Throttled  Fault = "throttled"  // the server said when to come again
-	SourceBad  Fault = "source"     // missing, truncated or spoiled there: another replica
-	DestFull   Fault = "full"       // no space at the destination
-	Denied     Fault = "denied"     // credentials or paths refused
-	Checksum   Fault = "checksum"   // what arrived is not what was sent: again
-	Permanent  Fault = "permanent"  // no use in trying again
-	LeaseLost  Fault = "lease lost" // the mover was not heard of in time
-	Occupied   Fault = "occupied"   // another file has this name at the destination: never replaced
-	Stopped    Fault = "cancelled"  // the request was cancelled
-	Left       Fault = "left"       // the mover was ended in an orderly way: again at once, where it was
-	Unverified Fault = "unverified" // the endpoint tells no checksum, and the request requires one
+	Transient  ErrorClass = "transient"  // network, a busy server: again, later
+	Away       ErrorClass = "away"       // nobody answers at the other end: again when it is back, which uses up no try
+	Throttled  ErrorClass = "throttled"  // the server said when to come again
+	SourceBad  ErrorClass = "source"     // missing, truncated or spoiled there: another replica
+	DestFull   ErrorClass = "full"       // no space at the destination
+	Denied     ErrorClass = "denied"     // credentials or paths refused
+	Checksum   ErrorClass = "checksum"   // what arrived is not what was sent: again
+	AtSite     ErrorClass = "site"       // the site does not let us work, whatever the file: it waits until that is over, which uses up nothing
+	Unable     ErrorClass = "unable"     // the ends cannot copy it in this way: another one, or another source
+	Permanent  ErrorClass = "permanent"  // no use in trying again
+	LeaseLost  ErrorClass = "lease lost" // the mover was not heard of in time
+	Occupied   ErrorClass = "occupied"   // another file has this name at the destination: never replaced
+	Stopped    ErrorClass = "cancelled"  // the request was cancelled
+	Left       ErrorClass = "left"       // the mover was ended in an orderly way: again at once, where it was
+	Unverified ErrorClass = "unverified" // the endpoint tells no checksum, and the request requires one
 )

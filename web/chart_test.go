@@ -12,8 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/figure"
 	"weir/lab/browser"
+	"weir/report/figure"
+	"weir/report/figure/draw"
 )
 
 // charts shows figures as a report holds them, and returns when all are drawn.
@@ -26,6 +27,10 @@ func charts(t *testing.T, width int, figures ...figure.Figure) *browser.Page {
 			t.Fatal("web/dist is empty: make web fills it")
 		}
 		t.Skip("web/dist is empty: make web fills it")
+	}
+	drawn, err := draw.NewPage()
+	if err != nil {
+		t.Fatal(err)
 	}
 	columns, packed := [][]any{}, []map[string]any{}
 	var places strings.Builder
@@ -44,7 +49,7 @@ func charts(t *testing.T, width int, figures ...figure.Figure) *browser.Page {
 			l.(map[string]any)["x"] = len(columns) - 1
 		}
 		packed = append(packed, m)
-		fmt.Fprintf(&places, `<figure data-figure="%d"><h3>%s</h3>%s</figure>`, i, f.Title, f.SVG())
+		fmt.Fprintf(&places, `<figure data-figure="%d"><h3>%s</h3>%s</figure>`, i, f.Title, drawn.SVG(&f))
 	}
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/figure"
 	"weir/internal/unit"
 	"weir/lab"
+	"weir/report/figure"
 )
 
 // node runs a script that may import the modules of src, and returns what it

@@ -40,23 +40,19 @@ func Check(w Work) error {
 
 type sayer func(key, format string, args ...any)
 
-func kinds() []string {
-	return []string{"read", "write", "mix", "metadata", "login", "job", "command-job"}
-}
-
 // mixable returns what the key mix may weigh.
-func mixable(kind string) []string {
-	if kind == "metadata" {
+func mixable(kind Kind) []string {
+	if kind == MetadataWork {
 		return []string{"stat", "list", "mkdir", "remove", "move", "locate", "ping"}
 	}
 	return []string{"read", "write", "stat", "list", "mkdir", "remove", "checksum", "login", "move", "locate", "ping"}
 }
 
 func checkKind(w Work, say sayer) {
-	if !slices.Contains(kinds(), w.Kind) {
-		say("kind", "unknown kind %q: use one of %s", w.Kind, strings.Join(kinds(), ", "))
+	if kinds := Kinds(); !slices.Contains(kinds, string(w.Kind)) {
+		say("kind", "unknown kind %q: use one of %s", w.Kind, strings.Join(kinds, ", "))
 	}
-	weighed := w.Kind == "mix" || w.Kind == "metadata"
+	weighed := w.Kind == MixWork || w.Kind == MetadataWork
 	switch {
 	case weighed && len(w.Mix) == 0:
 		say("mix", "kind %s needs weights, such as {%s: 9, %s: 1}", w.Kind, mixable(w.Kind)[0], mixable(w.Kind)[1])
@@ -66,7 +62,7 @@ func checkKind(w Work, say sayer) {
 }
 
 func checkMix(w Work, say sayer) {
-	if w.Kind != "mix" && w.Kind != "metadata" || len(w.Mix) == 0 {
+	if w.Kind != MixWork && w.Kind != MetadataWork || len(w.Mix) == 0 {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Mix)) {
@@ -80,9 +76,9 @@ func checkMix(w Work, say sayer) {
 	for _, of := range [...]struct{ kind, done string }{{"remove", "removed"}, {"move", "moved"}} {
 		switch {
 		case w.Mix[of.kind] <= 0:
-		case w.Kind == "mix" && w.Mix["write"] <= 0:
+		case w.Kind == MixWork && w.Mix["write"] <= 0:
 			say("mix."+of.kind, "only files that this run wrote are %s: give write a weight, too", of.done)
-		case w.Kind == "metadata" && w.Mix["mkdir"] <= 0:
+		case w.Kind == MetadataWork && w.Mix["mkdir"] <= 0:
 			say("mix."+of.kind, "only folders that this run made are %s: give mkdir a weight, too", of.done)
 		}
 	}
@@ -114,7 +110,7 @@ func checkPick(w Work, say sayer) {
 	if !slices.Contains([]string{"", "random", "sequential"}, p.Order) {
 		say("part.order", "unknown order %q: use random or sequential", p.Order)
 	}
-	if !choose(w).has(storage.Read) && w.Kind != "command-job" {
+	if !choose(w).has(storage.Read) && w.Kind != CommandJobWork {
 		say("part", "kind %s reads no files", w.Kind)
 	}
 }
@@ -128,10 +124,10 @@ func checkWays(w Work, say sayer) {
 	if w.Sync && !c.has(storage.Write) {
 		say("sync", "kind %s writes no files: leave it out", w.Kind)
 	}
-	if w.KeepOpen && !c.has(storage.Read) && w.Kind != "command-job" {
+	if w.KeepOpen && !c.has(storage.Read) && w.Kind != CommandJobWork {
 		say("keep_open", "kind %s reads no files: leave it out", w.Kind)
 	}
-	if w.KeepOpen && w.Session == "fresh" {
+	if w.KeepOpen && w.Session == FreshSession {
 		say("keep_open", "files stay open as long as a session: use session: kept, or leave it out")
 	}
 }

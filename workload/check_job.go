@@ -19,15 +19,15 @@ const (
 func checkJob(w Work, say sayer) {
 	j := w.Job
 	switch {
-	case w.Kind != "job" && j != nil:
+	case w.Kind != JobWork && j != nil:
 		say("job", "is for kind job: kind %s has no use for it", w.Kind)
 		return
-	case w.Kind != "job" && w.Kind != "command-job":
+	case w.Kind != JobWork && w.Kind != CommandJobWork:
 		return
 	case w.KeepOpen:
 		say("keep_open", "a job opens its file and closes it: leave it out")
 	}
-	if w.Kind == "command-job" {
+	if w.Kind == CommandJobWork {
 		checkCommandJob(w, say)
 		return
 	}

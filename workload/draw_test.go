@@ -103,7 +103,7 @@ func TestMixFollowsItsWeights(t *testing.T) {
 
 func TestVerifyIsAShare(t *testing.T) {
 	for _, kind := range []string{"read", "write"} {
-		t.Run(kind, func(t *testing.T) { verifyIsAShare(t, Work{Kind: kind, Size: Dist{Fixed: 1}, Sum: "crc32c"}) })
+		t.Run(kind, func(t *testing.T) { verifyIsAShare(t, Work{Kind: Kind(kind), Size: Dist{Fixed: 1}, Sum: "crc32c"}) })
 	}
 }
 

@@ -15,7 +15,7 @@ var ErrSizes = errors.New("sizes of files are not known")
 // NeedsSizes says whether what w reads depends on the sizes of the files: where the
 // parts of a file lie, and where in it a job begins.
 func NeedsSizes(w Work) bool {
-	if w.Kind == "job" {
+	if w.Kind == JobWork {
 		return w.Job != nil && w.Job.Access != Staged
 	}
 	return w.Part != nil && choose(w).has(storage.Read)
@@ -25,7 +25,7 @@ func NeedsSizes(w Work) bool {
 // chunks, whose clients would ask for them during the load, and for staged jobs,
 // which would copy files that are too small for them.
 func UsesSizes(w Work) bool {
-	return NeedsSizes(w) || w.Kind == "job" || w.Chunk > 0 && choose(w).has(storage.Read)
+	return NeedsSizes(w) || w.Kind == JobWork || w.Chunk > 0 && choose(w).has(storage.Read)
 }
 
 // Enough returns nil if the files serve for w. Its error wraps ErrSizes if w needs
@@ -49,7 +49,7 @@ func Enough(w Work, files []File) error {
 		return fmt.Errorf("%w: %d of %s, the first is %.200q", ErrSizes, unknown, say.Plural(len(files), "file"), first)
 	case unknown > 0:
 		return nil
-	case w.Kind == "job" && w.Job != nil && !w.Job.fits(most):
+	case w.Kind == JobWork && w.Job != nil && !w.Job.fits(most):
 		return fmt.Errorf("workload.job: a job goes through %d events of %v, and the largest of the %s holds %s: use larger files, or fewer events",
 			w.Job.Events, w.Job.Event, say.Plural(len(files), "file"), say.Plural(int(most/int64(w.Job.Event)), "event"))
 	case w.Part != nil && most == 0:

@@ -16,12 +16,12 @@ func FuzzNext(f *testing.F) {
 	f.Add("metadata", "sequential", "", 3.0, 0.0, int64(0), 0, int64(-1), int64(0), int64(0), 0.0)
 	f.Add("write", "", "", math.NaN(), math.Inf(1), int64(7), -1, int64(math.MaxInt64-1), int64(math.MaxInt64-1), int64(math.MaxInt64), 2.0)
 	f.Fuzz(func(t *testing.T, kind, pick, order string, weight, skew float64, part int64, count int, from, to, size int64, verify float64) {
-		w := Work{Kind: kind, Pick: pick, Skew: skew, Sum: "adler32", Verify: unit.Fraction(verify),
+		w := Work{Kind: Kind(kind), Pick: pick, Skew: skew, Sum: "adler32", Verify: unit.Fraction(verify),
 			Size:  Dist{Uniform: []unit.Size{unit.Size(from), unit.Size(to)}},
 			Think: Span{Uniform: []unit.Duration{unit.Duration(from), unit.Duration(to)}}}
 		if kind == "mix" || kind == "metadata" {
 			w.Mix = map[string]float64{}
-			for i, k := range mixable(kind) {
+			for i, k := range mixable(Kind(kind)) {
 				w.Mix[k] = weight * float64(i+1)
 			}
 		}

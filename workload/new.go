@@ -35,7 +35,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 		return nil, fmt.Errorf("workload.size: %w", err)
 	}
 	s := &stream{
-		choice: choice, dirs: w.Kind == "metadata",
+		choice: choice, dirs: w.Kind == MetadataWork,
 		files: files, pick: newPicker(w, len(files), client), part: newParts(w.Part),
 		size: size, names: names{home: Home(dir, client)}, homely: Writes(w),
 		chunk: int(w.Chunk), ahead: w.InFlight, plain: w.Plain, sync: w.Sync, keep: w.KeepOpen, timeout: time.Duration(w.Timeout),
@@ -267,14 +267,14 @@ func choose(w Work) choice {
 }
 
 // operation is the kind of operation that work of a kind consists of.
-func operation(kind string) string {
+func operation(kind Kind) string {
 	switch kind {
-	case "job":
+	case JobWork:
 		return storage.Read.String()
-	case "command-job":
+	case CommandJobWork:
 		return storage.Run.String()
 	}
-	return kind
+	return string(kind)
 }
 
 func parent(path string) string {

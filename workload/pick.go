@@ -1,6 +1,90 @@
 package workload
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"weir/storage"
+)
+
+// parts turns picked files into reads of the whole or of ranges.
+type parts struct {
+	size    int64 // 0: whole files
+	count   int64
+	inOrder bool
+	ranges  []storage.Range // reused: an Op's Ranges are valid until the next task
+	file    *File           // in order: the file being walked through
+	at      int64           // in order: where the next range starts
+}
+
+func newParts(p *Part) parts {
+	if p == nil {
+		return parts{}
+	}
+	n := max(p.Count, 1)
+	return parts{size: int64(p.Size), count: int64(n), inOrder: p.Order == "sequential", ranges: make([]storage.Range, 0, n)}
+}
+
+// next picks the file of the next read and sets op's ranges.
+func (p *parts) next(r *rand.Rand, files []File, pick *picker, op *storage.Op) *File {
+	if p.size > 0 && p.inOrder {
+		return p.walk(r, files, pick, op)
+	}
+	f := &files[pick.next(r)]
+	if p.size > 0 && f.Size != 0 { // an empty file has no part: it is read whole
+		p.scatter(r, f.Size)
+		op.Ranges = p.ranges
+	}
+	return f
+}
+
+// walk goes on where the task before ended, and to the next file at the end
+// of one. The last range of a file ends with it.
+func (p *parts) walk(r *rand.Rand, files []File, pick *picker, op *storage.Op) *File {
+	if p.file == nil || p.at >= p.file.Size {
+		p.file, p.at = &files[pick.next(r)], 0
+	}
+	f := p.file
+	p.ranges = p.ranges[:0]
+	if f.Size < 0 {
+		p.unknown()
+	}
+	for int64(len(p.ranges)) < p.count && p.at < f.Size {
+		n := min(p.size, f.Size-p.at)
+		p.ranges = append(p.ranges, storage.Range{Offset: p.at, Length: n})
+		p.at += n
+	}
+	if len(p.ranges) > 0 {
+		op.Ranges = p.ranges
+	}
+	return f
+}
+
+// scatter draws one range in each of count equal stretches of the file, so
+// that ranges ascend and never overlap, as in vector reads of real analyses
+// and as servers demand of a request with many ranges. A file too small for
+// count ranges gets fewer; one smaller than a range is wanted whole.
+func (p *parts) scatter(r *rand.Rand, size int64) {
+	p.ranges = p.ranges[:0]
+	if size < 0 {
+		p.unknown()
+		return
+	}
+	if size < p.size {
+		p.ranges = append(p.ranges, storage.Range{Length: size})
+		return
+	}
+	n := min(p.count, size/p.size)
+	stretch := size / n
+	for k := range n {
+		at := k*stretch + r.Int64N(stretch-p.size+1)
+		p.ranges = append(p.ranges, storage.Range{Offset: at, Length: p.size})
+	}
+}
+
+// unknown asks for a range that every driver refuses: where the parts of a file
+// lie depends on its size, and any other range would pass for them. Enough keeps
+// such files out of a run.
+func (p *parts) unknown() { p.ranges = append(p.ranges, storage.Range{Length: -1}) }
 
 // A picker chooses files of a set of n.
 type picker struct {

@@ -4,11 +4,46 @@ import (
 	"weir/internal/unit"
 )
 
+// A Kind is what the clients of a run do.
+type Kind string
+
+// Kinds of work.
+const (
+	ReadWork       Kind = "read"
+	WriteWork      Kind = "write"
+	MixWork        Kind = "mix"         // reads and writes, by weight
+	MetadataWork   Kind = "metadata"    // operations on names, by weight
+	LoginWork      Kind = "login"       // sessions that do nothing else
+	JobWork        Kind = "job"         // analysis jobs
+	CommandJobWork Kind = "command-job" // the user's own program
+	CopyWork       Kind = "copy"        // of a record of transfers: third-party copies, no clients of weir
+)
+
+// Kinds returns the kinds of work that a scenario can ask for.
+func Kinds() []string {
+	all := []Kind{ReadWork, WriteWork, MixWork, MetadataWork, LoginWork, JobWork, CommandJobWork}
+	names := make([]string, len(all))
+	for i, k := range all {
+		names[i] = string(k)
+	}
+	return names
+}
+
+// A Session says how long a client's connections and logins last.
+type Session string
+
+// Sessions of clients.
+const (
+	KeptSession   Session = "kept"   // until the client ends
+	FreshSession  Session = "fresh"  // for one task
+	SharedSession Session = "shared" // those of all clients of a process are the same
+)
+
 // Work says what clients do. It is the scenario's key workload.
 type Work struct {
-	Kind     string             `json:"kind"                yaml:"kind"`                // read write mix metadata login job command-job
-	Mix      map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"`       // kind of operation: weight; for mix and metadata
-	Session  string             `json:"session"             yaml:"session"`             // kept, fresh, shared
+	Kind     Kind               `json:"kind"                yaml:"kind"`
+	Mix      map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"` // kind of operation: weight; for mix and metadata
+	Session  Session            `json:"session"             yaml:"session"`
 	Pick     string             `json:"pick"                yaml:"pick"`                // random, sequential, zipf
 	Skew     float64            `json:"skew,omitempty"      yaml:"skew,omitempty"`      // zipf's exponent s, > 1
 	Think    Span               `json:"think"               yaml:"think"`               // pause after a task

@@ -305,7 +305,7 @@ func TestNewNeedsFiles(t *testing.T) {
 }
 
 func TestWrites(t *testing.T) {
-	for kind, want := range map[string]bool{"read": false, "login": false, "write": true} {
+	for kind, want := range map[Kind]bool{ReadWork: false, LoginWork: false, WriteWork: true} {
 		if got := Writes(Work{Kind: kind}); got != want {
 			t.Errorf("Writes(%s) = %v", kind, got)
 		}

@@ -40,7 +40,7 @@ func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Fi
 	host := hostText(about.Environment)
 	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
 	r.facts = []fact{
-		{"target", f.Target}, {"workload", f.Work}, {"load model", f.Model}, {"files", filesText(plan.Files)},
+		{"target", f.Target}, {"workload", f.Work}, {"load model", string(f.Model)}, {"files", filesText(plan.Files)},
 		{"ramp and settle", settleText(plan.Steps)}, {"version of weir", about.Weir}, {"host that generates the load", host},
 	}
 	return r

@@ -37,7 +37,11 @@ const (
 	enough     = 0.97 // of the equals' level, and of the lower end of the best one's interval
 	negligible = 0.01 // of the best, whatever the intervals say
 	surely     = 5    // times as many comparisons: a maximum in the tested range is claimed with 99% intervals
-	collapsed  = 0.8  // of the best: where there is no interval, only less than that is certainly less
+	collapsed  = 0.8  // of the best: where an interval is of fewer batches than the next figure, only less than that is certainly less
+
+	// manyBatches is from how many batches an interval is taken for what it says:
+	// three or four can lie close together by chance.
+	manyBatches = 5
 )
 
 // OptimumOf returns the optimum among the points with few errors, if there are
@@ -82,7 +86,7 @@ func OptimumOf(points []Point) (o Optimum, ok bool) {
 	}
 	heaviest := newRival(&loads[len(loads)-1])
 	o.Inside = equals[len(equals)-1].Load < heaviest.Load && heaviest.lessThan(best, surely*len(chosen))
-	if !heaviest.known || !best.known {
+	if min(heaviest.batches(), best.batches()) < manyBatches {
 		o.Inside = o.Inside && heaviest.Yield < collapsed*best.Yield
 	}
 	return o, true
@@ -100,6 +104,16 @@ func newRival(p *Point) *rival {
 	r := &rival{Point: p}
 	r.error, r.known = p.deviation()
 	return r
+}
+
+// batches returns how many batches p's interval comes from, 0 where there is none,
+// infinite where it is known exactly.
+func (p *rival) batches() float64 {
+	if !p.known {
+		return 0
+	}
+	e, _ := p.deviation() // before it was moderated
+	return e.Degrees + 1
 }
 
 // prior is as how many degrees of freedom what all loads show of the noise counts

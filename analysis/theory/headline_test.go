@@ -95,7 +95,7 @@ func (c noisyCurve) run(t *testing.T, r *rand.Rand) *analysis.Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := analysis.Of(run)
+	f, err := analysis.Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func measured(t *testing.T, p *scenario.Plan, driver storage.Driver) *analysis.F
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := analysis.Of(run)
+	f, err := analysis.Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (j *joining) Interval(v *measure.Interval) error {
 }
 
 func (j *joining) Event(e measure.Event) error {
-	if e.Kind == "end" {
+	if e.Kind == measure.EventEnd {
 		if err := j.flush(); err != nil {
 			return err
 		}

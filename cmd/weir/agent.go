@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +14,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/monitor"
 	"weir/transfer/agent"
 )
 
 // agentFlags are agent.Options as the command line says it.
 type agentFlags struct {
-	coordFlags
+	clientFlags
 	o      agent.Options
-	door   agent.DoorOptions
+	door   agent.EndpointOptions
 	noDoor bool
 	most   string
 	pins   []string
@@ -56,7 +57,7 @@ way, resumes what it had begun when it is started again.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
-				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+				return usageError(c, err)
 			}
 			if c.Flags().Changed("allow-private") {
 				f.o.Private = &f.near
@@ -69,6 +70,7 @@ way, resumes what it had begun when it is started again.`,
 	fs.StringVar(&f.o.Site, "site", "", "`NAME` of the site")
 	fs.StringVar(&f.o.Root, "root", "", "the `DIR` that all files of the site are below")
 	fs.StringVar(&f.o.State, "state", "", "keep journal and keys in this `DIR` (default: a hidden one in the root)")
+	fs.BoolVar(&f.o.NewRoot, "new-root", false, "the site has another root than before: what the catalog believes to be there is looked for when it is needed")
 	fs.StringVar(&f.o.SiteCA, "site-ca", "", "PEM `FILE` of authorities of other sites' certificates, besides those of the system; agents are known by their pins")
 	fs.IntVar(&f.o.Slots, "slots", 32, "copy at most `N` files at once")
 	fs.BoolVar(&f.noDoor, "no-door", false, "only dial out: nobody can connect to this site")
@@ -107,7 +109,7 @@ func (f *agentFlags) check() error {
 		return fmt.Errorf("--slots %d: use 1 or more", f.o.Slots)
 	}
 	var err error
-	if f.door.Pins, err = tpc.ReadPins(f.pins); err != nil {
+	if f.door.Pins, err = trust.ReadPins(f.pins); err != nil {
 		return fmt.Errorf("--tpc-pin: %w", err)
 	}
 	if f.door.MaxFile, err = maxFile(f.most); err != nil {
@@ -127,16 +129,21 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 	if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 		return err
 	}
-	conf, err := f.find()
+	conf, err := f.config()
 	if err != nil {
 		return err
+	}
+	if path := cmp.Or(f.tokenFile, os.Getenv("WEIR_TOKEN_FILE")); path != "" {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			s.tell("weir: the token in %s can be read by others (mode %04o): chmod 600 %s\n", path, info.Mode().Perm(), path)
+		}
 	}
 	conf.Wait = 40 * time.Second // longer than a question for work waits for its answer
 	o := f.o
 	o.Coordinator, o.Version = conf, version()
 	o.Log = s.log()
 	if !f.noDoor {
-		o.Door = &f.door
+		o.Endpoint = &f.door
 	}
 	ctx, cancel := untilSignal(ctx, signals, s.in, f.stdin)
 	defer cancel()
@@ -151,8 +158,7 @@ func (f *agentFlags) run(ctx context.Context, s streams, signals signalSource) e
 	if _, err := fmt.Fprintf(s.out, "site %s %s\n", o.Site, where); err != nil {
 		return errors.Join(err, a.Close())
 	}
-	d := desk{at: conf.URLs[0]}
-	return errors.Join(d.explain(a.Run(ctx)), a.Close())
+	return errors.Join(withAdvice(conf.URLs[0], a.Run(ctx)), a.Close())
 }
 
 // untilSignal is ctx until the first signal, or the end of standard input if

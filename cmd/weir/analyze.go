@@ -93,7 +93,7 @@ func analyzeTable(name string, f analyzeFlags, s streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := analysis.OfTable(read, analysis.TableOptions{Points: f.points, Boundaries: f.boundaries})
+	found, err := analysis.AnalyzeTable(read, analysis.TableOptions{Points: f.points, Boundaries: f.boundaries})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func readTable(name string, o table.Options, s streams) (*table.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder: weir report analyzes a run directory, weir analyze a table", name)
 	}

@@ -19,7 +19,7 @@ import (
 
 // behindBalancer are the arguments for a run against a lab's balanced service.
 func behindBalancer(s *lab.System) []string {
-	return []string{"--target", s.URL, "--set", "balancer=" + labBalancer(s), "--set", "hosts=[" + strings.Join(labHosts(s), ", ") + "]",
+	return []string{"--target", s.URL, "--set", "balancer=" + s.BalancerBlock(), "--set", "hosts=[" + strings.Join(s.HostsBlock(), ", ") + "]",
 		"--set", "load.ramp=100ms", "--set", "load.settle=500ms"}
 }
 
@@ -49,7 +49,7 @@ func TestBackendsOfGridFTP(t *testing.T) {
 				for i := range 12 {
 					name := fmt.Sprintf("f%d", i)
 					names += name + "\n"
-					if err := os.WriteFile(filepath.Join(s.Data, name), make([]byte, 1<<20), 0o644); err != nil { //nolint:gosec // the servers are other users
+					if err := os.WriteFile(filepath.Join(s.Data, name), make([]byte, 1<<20), 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}

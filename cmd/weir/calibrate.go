@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"weir/results"
+	"weir/run"
+	"weir/run/calibration"
 	"weir/scenario"
 	"weir/storage/all"
 )
@@ -57,7 +62,7 @@ is. Any key of a scenario can be set, for both sides: workload.think, auth.metho
 			}
 			in, release := interruptible(c.Context(), signals.listen(), s.err)
 			defer release()
-			return afterSignal(in.finish, calibrate(in, args[0], f, s))
+			return afterSignal(in.Finish, calibrate(in, args[0], f, s))
 		},
 	}
 	fs := c.Flags()
@@ -162,9 +167,9 @@ func (f *calibrateFlags) plan(target string, sets []string) (*scenario.Plan, err
 		return nil, exit{exitUsage, err}
 	}
 	switch {
-	case p.Model == "open":
+	case p.Model == scenario.OpenModel:
 		return nil, exit{exitUsage, errors.New("calibrate compares numbers of clients: use --clients, not load.rate")}
-	case p.Work.Kind != f.kind:
+	case string(p.Work.Kind) != f.kind:
 		return nil, exit{exitUsage, errors.New("use --kind instead of --set workload.kind")}
 	case len(p.Steps) > 20:
 		return nil, exit{exitUsage, fmt.Errorf("--clients: %d numbers; use up to 20", len(p.Steps))}
@@ -208,7 +213,7 @@ func (f *calibrateFlags) environment(p *scenario.Plan) map[string]string {
 func (f *calibrateFlags) release(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	said, _ := exec.CommandContext(ctx, f.client, "--version").CombinedOutput() //nolint:gosec // one of three
+	said, _ := exec.CommandContext(ctx, f.client, "--version").CombinedOutput()
 	first, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 	return line(first[:min(len(first), 60)])
 }
@@ -221,4 +226,55 @@ func spent(steps []scenario.Step) time.Duration {
 		sum += 3 * time.Duration(s.Ramp+s.Settle+s.Hold)
 	}
 	return sum.Round(time.Second)
+}
+
+// calibrate measures both sides, and shows how they compare.
+func calibrate(in run.Interrupts, target string, f calibrateFlags, s streams) error {
+	own, program, err := f.plans(target)
+	if err != nil {
+		return err
+	}
+	defer setEnv(f.environment(own))()
+	dir := run.NewDir(f.out, "calibrate-"+own.Name, time.Now())
+	s.say("%s: weir and %s take turns, %d rounds with %s clients, about %v; Ctrl-C finishes early and still compares\nmeasuring into %s\n",
+		line(target), f.client, f.rounds, f.clients, spent(own.Steps), dir)
+	r, sides, err := calibration.Run(calibration.Config{
+		Own: own, Program: program, Client: f.client, Release: f.release(in.Stop), Rounds: f.rounds,
+		Dir: dir, Version: version(), Console: s.console(), Interrupts: in,
+	})
+	if r == nil {
+		return err
+	}
+	if f.json {
+		err = errors.Join(err, ignoreUnread(r.WriteJSON(s.out)))
+	} else {
+		err = errors.Join(err, ignoreUnread(r.WriteText(s.out, width(s.out))))
+		_, unread := fmt.Fprintf(s.out, "\ndirectory  %s\nreports    %s, %s\n", dir, filepath.Join(sides[0], results.ReportFile), filepath.Join(sides[1], results.ReportFile))
+		err = errors.Join(err, ignoreUnread(unread))
+	}
+	if err == nil && !r.Valid {
+		return exit{code: exitInvalid}
+	}
+	return err
+}
+
+// setEnv sets variables for the programs that are started; the function that
+// it returns puts the old ones back.
+func setEnv(env map[string]string) func() {
+	old := map[string]string{}
+	for name, value := range env {
+		if was, ok := os.LookupEnv(name); ok {
+			old[name] = was
+		}
+		_ = os.Setenv(name, value) // fails only for names that are none
+	}
+	return func() {
+		for name := range env {
+			if was, ok := old[name]; ok {
+				_ = os.Setenv(name, was)
+			} else {
+				_ = os.Unsetenv(name)
+			}
+		}
+	}
 }

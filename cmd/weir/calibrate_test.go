@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/calibration"
 	"weir/lab"
 	"weir/results"
+	"weir/run/calibration"
 )
 
 // calibrated runs weir calibrate in a process of its own that asks no name
@@ -23,13 +22,19 @@ import (
 // speed is no business of a test.
 func calibrated(t *testing.T, args ...string) (*calibration.Result, string) {
 	t.Helper()
+	return calibratedWith(t, lab.NoDNS, args...)
+}
+
+// calibratedWith is calibrated with other name servers, if names can give it those.
+func calibratedWith(t *testing.T, names func(*exec.Cmd) error, args ...string) (*calibration.Result, string) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	args = append([]string{"calibrate", "--out", dir, "--json", "--set", "load.settle=200ms"}, args...)
 	cmd := exec.CommandContext(ctx, "weir", args...)
-	if err := lab.NoDNS(cmd); err != nil {
-		t.Logf("with name servers: %v", err)
+	if err := names(cmd); err != nil {
+		t.Logf("with the name servers of this machine: %v", err)
 	}
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -189,7 +194,7 @@ func TestCalibrateInterrupted(t *testing.T) {
 	say := &waker{text: "round 1 of 90", wake: func() { signals <- os.Interrupt }}
 	dir := filepath.Join(t.TempDir(), "out")
 	var out bytes.Buffer
-	code := run(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir},
+	code := execute(t.Context(), []string{"calibrate", s.URL, "--rounds", "90", "--clients", "1", "--hold", "300ms", "--set", "load.settle=100ms", "--out", dir},
 		streams{in: strings.NewReader(""), out: &out, err: say}, func() <-chan os.Signal { return signals })
 	if code != exitInterrupt || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "one round") {
 		t.Errorf("exit code %d:\n%s", code, out.String())
@@ -257,41 +262,16 @@ func TestCalibrateRefuses(t *testing.T) {
 	})
 }
 
-func TestPauses(t *testing.T) {
-	c := &calibrator{}
-	for i := range c.sides {
-		c.sides[i] = &side{rates: map[int]float64{}}
-	}
-	if _, ok := c.slowDown(2, 8); ok {
-		t.Error("slowed down to nobody's rate")
-	}
-	c.sides[0].rates[8], c.sides[1].rates[8] = 1000, 100
-	if pause, ok := c.slowDown(2, 8); !ok || pause != 72*time.Millisecond { // 80 ms a turn, 8 of them the file's
-		t.Errorf("%v %v", pause, ok)
-	}
-	c.sides[1].rates[8] = 2000
-	if _, ok := c.slowDown(2, 8); ok {
-		t.Error("slowed down to a faster one")
-	}
-	if _, ok := c.slowDown(0, 8); !ok {
-		t.Error("a side without a pause")
-	}
-	if err := errors.Join(setUnset(t)...); err != nil {
-		t.Error(err)
-	}
-}
-
-// setUnset checks that the environment is as it was.
-func setUnset(t *testing.T) (errs []error) {
+// The environment of the program is set for it only.
+func TestCalibrateRestoresTheEnvironment(t *testing.T) {
 	t.Setenv("WEIR_TEST_A", "old")
 	setEnv(map[string]string{"WEIR_TEST_A": "new", "WEIR_TEST_B": "new"})()
 	if os.Getenv("WEIR_TEST_A") != "old" {
-		errs = append(errs, errors.New("a variable has another value"))
+		t.Error("a variable has another value")
 	}
 	if _, ok := os.LookupEnv("WEIR_TEST_B"); ok {
-		errs = append(errs, errors.New("a variable is left"))
+		t.Error("a variable is left")
 	}
-	return errs
 }
 
 // Every weir command of docs/calibration.md works, cut short.

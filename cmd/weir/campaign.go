@@ -3,49 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
-	"weir/analysis"
-	"weir/internal/pause"
-	"weir/results"
-	"weir/results/campaign"
+	"weir/internal/unit"
+	"weir/run"
+	"weir/run/campaign"
 	"weir/scenario"
 	"weir/storage/all"
 )
-
-// plansDir is the folder of a campaign with the plan of each variant.
-const plansDir = "plans"
-
-// rest is the pause between two runs, so that a service closes what it had
-// open. Services in memory need none.
-const rest = time.Second
-
-// mostInARow is how many runs may fail one after the other.
-const mostInARow = 3
-
-// A campaigner carries out the runs of a campaign.
-type campaigner struct {
-	streams
-	in    interrupts
-	flags runFlags
-	dir   string
-	*campaign.Campaign
-	plans  map[string]*scenario.Plan // by variant
-	done   map[int]bool              // by number: whole already
-	worst  exitCode
-	failed int // runs, in a row
-	begun  time.Time
-	ran    int           // runs of this session that were measured
-	extra  time.Duration // what they took beyond their plans: files, rests, analysis
-}
-
-func newCampaigner(in interrupts, dir string, c *campaign.Campaign, plans map[string]*scenario.Plan, f runFlags, s streams) *campaigner {
-	return &campaigner{streams: s, in: in, flags: f, dir: dir, Campaign: c, plans: plans, done: map[int]bool{}}
-}
 
 // isCampaign says whether scenarios ask for more than one run.
 func isCampaign(scenarios []*scenario.Scenario) bool {
@@ -73,180 +41,120 @@ func planCampaign(scenarios []*scenario.Scenario) (*campaign.Planned, map[string
 	return p, plans, nil
 }
 
-// runCampaign carries out all runs of the scenarios, in a folder of its own.
-func runCampaign(in interrupts, scenarios []*scenario.Scenario, f runFlags, s streams) (err error) {
+// runCampaign does all runs of the scenarios, in a folder of its own.
+func runCampaign(in run.Interrupts, scenarios []*scenario.Scenario, f runFlags, s streams) error {
 	p, plans, err := planCampaign(scenarios)
 	if err != nil {
 		return err
 	}
-	r := newCampaigner(in, outDir(f.out, p.Name, time.Now()), &p.Campaign, plans, f, s)
-	if err := r.create(); err != nil {
-		return err
-	}
-	unlock, err := lockFolder(r.dir)
+	return f.campaign(in, run.NewDir(f.out, p.Name, time.Now()), len(p.Runs), s, func(c run.CampaignConfig) error {
+		return run.Campaign(c, &p.Campaign, plans)
+	})
+}
+
+// resumeCampaign continues a campaign.
+func resumeCampaign(in run.Interrupts, f runFlags, s streams) error {
+	c, err := campaign.Read(f.resume)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	for variant, plan := range plans {
-		if err := results.WriteFile(filepath.Join(r.dir, plansDir), variant+".json", plan.WriteJSON); err != nil {
-			return err
+	return f.campaign(in, f.resume, len(c.Runs), s, func(c run.CampaignConfig) error { return run.ResumeCampaign(c, f.target) })
+}
+
+// campaign has do measure into dir, and returns the worst exit code of its runs.
+func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, do func(run.CampaignConfig) error) error {
+	f.page.show(dir)
+	worst := exitFine
+	c := run.CampaignConfig{Config: f.config(in, dir, s)}
+	c.Judge = func(number int, r run.Result, again bool) {
+		if !s.quiet && !again {
+			tell(s.err, "", "run %d of %d: %s: %s", number, runs, r.Findings.Validity.Status, r.Findings.Headline)
+			s.say("\n")
+		}
+		if !again {
+			s.stream.tell(streamed{Event: "findings", Run: r.Dir, Findings: r.Findings})
+		}
+		if code := (exit{}); errors.As(f.failOn.verdict(r.Findings), &code) {
+			worst = worst.worse(code.code)
 		}
 	}
-	if err := campaign.Write(r.dir, r.Campaign); err != nil {
+	c.Conclude = func(c *campaign.Campaign, left int, failed bool) error {
+		if failed {
+			worst = worst.worse(exitError)
+		}
+		if left == len(c.Runs) {
+			return nil // nothing to compare
+		}
+		_, err := concludeCampaign(dir, c, f.json, s)
+		if cannot := (*incomparable)(nil); errors.As(err, &cannot) {
+			s.tell("weir: nothing can be compared: %s\n", s.errorLine(err))
+			return nil
+		}
+		return ignoreUnread(err)
+	}
+	if err := do(c); err != nil {
 		return err
 	}
-	f.page.show(r.dir)
-	return r.run()
-}
-
-// create makes the campaign's folder, which must be new or empty.
-func (r *campaigner) create() error {
-	if campaign.Is(r.dir) {
-		return fmt.Errorf("%s holds a campaign already: weir run --resume %s goes on with it; or name another folder: %w", r.dir, r.dir, fs.ErrExist)
-	}
-	entries, err := os.ReadDir(r.dir)
-	if err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s is not empty (it has %q): name an empty or new folder: %w", r.dir, entries[0].Name(), fs.ErrExist)
-	}
-	return os.MkdirAll(filepath.Join(r.dir, plansDir), 0o755)
-}
-
-// run does all runs that are not done yet, and compares them.
-func (r *campaigner) run() error {
-	r.begin()
-	r.begun = time.Now()
-	ran := 0
-	for i := range r.Runs {
-		run := &r.Runs[i]
-		if r.done[run.Number] {
-			continue
-		}
-		if ran > 0 && !strings.HasPrefix(r.plans[run.Variant].Target, "simulated:") {
-			pause.For(r.in.finish, rest)
-		}
-		if r.in.finish.Err() != nil {
-			break
-		}
-		if err := r.one(run); err != nil {
-			return err
-		}
-		ran++
-	}
-	return r.conclude()
-}
-
-// one does one run. Its error ends the campaign.
-func (r *campaigner) one(run *campaign.Run) error {
-	r.say("run %d of %d: %s\n", run.Number, len(r.Runs), r.about(run))
-	plan := *r.plans[run.Variant]
-	plan.Seed = campaign.SeedOf(r.Seed, run.Block)
-	dir := filepath.Join(r.dir, run.Dir)
-	one := newSession(r.in, &plan, r.flags, r.streams)
-	one.of = r.around(run)
-	err := one.run(dir, func() error { return r.judge(run, dir) })
-	var code exit
-	switch {
-	case err == nil || errors.As(err, &code) && code.err == nil:
-		r.ran++
-		r.extra += time.Since(r.begun) - one.of.spent - plan.Time()
-		return r.measured(run, dir)
-	case r.in.finish.Err() != nil: // it was asked for
-		r.say("run %d of %d: %s\n", run.Number, len(r.Runs), r.errorLine(err))
-		return nil
-	}
-	r.failed++
-	r.worse(exitError)
-	run.Error = r.errorLine(err)
-	told := fmt.Errorf("run %d of %d (%s) failed: %w", run.Number, len(r.Runs), r.about(run), err)
-	err = campaign.Write(r.dir, r.Campaign)
-	switch {
-	case len(r.done) == 0 && r.failed == 1:
-		return errors.Join(told, err)
-	case r.failed == mostInARow:
-		return errors.Join(fmt.Errorf("%d runs in a row failed; weir run --resume %s tries them again; the last: %w", r.failed, r.dir, told), err)
-	}
-	r.say("weir: %s\n", r.errorLine(told))
-	return err
-}
-
-// around is what comes before and after a run: the time of what comes is that
-// of the plans, and what runs took beyond theirs so far.
-func (r *campaigner) around(run *campaign.Run) series {
-	of := series{dir: r.dir, run: run.Number, runs: len(r.Runs), spent: time.Since(r.begun)}
-	more := rest
-	if r.ran > 0 {
-		more = max(r.extra/time.Duration(r.ran), 0)
-	}
-	for i := range r.Runs {
-		if next := &r.Runs[i]; next.Number > run.Number && !r.done[next.Number] {
-			of.ahead += r.plans[next.Variant].Time() + more
-		}
-	}
-	return of
-}
-
-// measured notes that a run was measured, to its end or until an interrupt.
-func (r *campaigner) measured(run *campaign.Run, dir string) (err error) {
-	r.failed = 0
-	if r.done[run.Number], err = whole(dir); err != nil || run.Error == "" {
-		return err
-	}
-	run.Error = ""
-	return campaign.Write(r.dir, r.Campaign)
-}
-
-// judge analyses the run in dir and says in a line what it showed.
-func (r *campaigner) judge(run *campaign.Run, dir string) error {
-	found, err := analyze(dir, r.streams)
-	if err != nil {
-		return err
-	}
-	if !r.quiet {
-		tell(r.err, "", "run %d of %d: %s: %s", run.Number, len(r.Runs), found.Validity.Status, found.Headline)
-		r.say("\n")
-	}
-	r.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
-	return r.weigh(found)
-}
-
-// weigh keeps the worst that a run says of itself.
-func (r *campaigner) weigh(found *analysis.Findings) error {
-	err := r.flags.failOn.verdict(found)
-	var code exit
-	if errors.As(err, &code) {
-		r.worse(code.code)
-	}
-	return err
-}
-
-// worse keeps the worst exit code.
-func (r *campaigner) worse(code exitCode) {
-	if code.rank() > r.worst.rank() {
-		r.worst = code
-	}
-}
-
-// conclude tells what is done and what is not, and compares.
-func (r *campaigner) conclude() error {
-	if left := r.left(); left > 0 {
-		r.tell("weir: %d of %d runs are not done; weir run --resume %s goes on with them\n", left, len(r.Runs), r.dir)
-	}
-	if err := r.compare(); err != nil {
-		return err
-	}
-	if r.worst != exitFine {
-		return exit{code: r.worst}
+	if worst != exitFine {
+		return exit{code: worst}
 	}
 	return nil
 }
 
-func (r *campaigner) left() int {
-	n := 0
-	for _, run := range r.Runs {
-		if !r.done[run.Number] {
-			n++
-		}
+// showCampaign says what a campaign would do: its runs, their order and time,
+// and the plan of its first variant.
+func showCampaign(w io.Writer, scenarios []*scenario.Scenario, asJSON bool) error {
+	p, plans, err := planCampaign(scenarios)
+	if err != nil {
+		return err
 	}
-	return n
+	if asJSON {
+		return writeJSON(w, map[string]any{"campaign": p.Campaign, "plans": plans})
+	}
+	if _, err := fmt.Fprintf(w, "%s, seed %d\n\n", run.CampaignText(&p.Campaign, plans, len(p.Runs)), p.Seed); err != nil {
+		return err
+	}
+	if err := writeRuns(w, &p.Campaign, plans); err != nil {
+		return err
+	}
+	first := p.Variants()[0]
+	if _, err := fmt.Fprintf(w, "\nVariant %s%s:\n\n", first, differs(p.Factors)); err != nil {
+		return err
+	}
+	return plans[first].WriteText(w)
+}
+
+func differs(factors []campaign.Factor) string {
+	if len(factors) == 0 {
+		return ""
+	}
+	return ", from which the others differ as their levels say"
+}
+
+// writeRuns writes a line for each run, with the time from the campaign's
+// start as far as it can be planned.
+func writeRuns(w io.Writer, c *campaign.Campaign, plans map[string]*scenario.Plan) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	head := "run\tblock\tvariant\t"
+	for _, f := range c.Factors {
+		head += line(f.Key) + "\t"
+	}
+	if _, err := fmt.Fprintln(t, head+"from\ttime"); err != nil {
+		return err
+	}
+	var from time.Duration
+	for i := range c.Runs {
+		r := &c.Runs[i]
+		cells := []string{fmt.Sprint(r.Number), fmt.Sprint(r.Block), r.Variant}
+		for _, f := range c.Factors {
+			cells = append(cells, line(r.Levels[f.Key]))
+		}
+		each := plans[r.Variant].Time()
+		cells = append(cells, unit.Duration(from.Round(time.Second)).String(), unit.Duration(each).String())
+		if _, err := fmt.Fprintln(t, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+		from += each + run.Rest
+	}
+	return t.Flush()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,7 +9,7 @@ import (
 	"weir/analysis/compare"
 	"weir/report"
 	"weir/results"
-	"weir/results/campaign"
+	"weir/run/campaign"
 )
 
 // What a campaign's folder has besides: made again whenever a campaign ends,
@@ -26,20 +25,6 @@ type summary struct {
 	status     string // of the least valid run
 	json, page func(io.Writer) error
 	text       func(io.Writer, report.Options) error
-}
-
-// compare says what the campaign's runs show together, and writes it down.
-func (r *campaigner) compare() error {
-	if r.left() == len(r.Runs) {
-		return nil // nothing to compare
-	}
-	_, err := concludeCampaign(r.dir, r.Campaign, r.flags.json, r.streams)
-	var cannot *incomparable
-	if errors.As(err, &cannot) {
-		r.tell("weir: nothing can be compared: %s\n", r.errorLine(err))
-		return nil
-	}
-	return ignoreUnread(err)
 }
 
 // An incomparable campaign has runs that show nothing together.
@@ -97,7 +82,7 @@ func legend(w io.Writer, c *campaign.Campaign) error {
 	told := map[string]bool{}
 	for i := range c.Runs {
 		r := &c.Runs[i]
-		if told[r.Variant] || len(c.Factors) == 0 || variantName(c, r) != r.Variant {
+		if told[r.Variant] || len(c.Factors) == 0 || c.VariantName(r) != r.Variant {
 			continue
 		}
 		told[r.Variant] = true
@@ -112,7 +97,7 @@ func legend(w io.Writer, c *campaign.Campaign) error {
 // if all are repetitions of one plan.
 func summarize(dir string, c *campaign.Campaign) (*summary, error) {
 	if len(c.Variants()) == 1 {
-		g, err := group(dir)
+		g, err := campaign.Group(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +116,7 @@ func summarize(dir string, c *campaign.Campaign) (*summary, error) {
 			text: func(w io.Writer, o report.Options) error { return report.Repeated(w, all, o) },
 		}, nil
 	}
-	groups, factors, err := variants(dir)
+	groups, factors, err := campaign.VariantGroups(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"weir/measure"
 	"weir/results"
-	"weir/results/campaign"
+	"weir/run/campaign"
 )
 
 // A campaign that was killed in the middle of a run goes on: what was whole is
@@ -62,8 +63,12 @@ func testKilledCampaign(t *testing.T, clean bool) {
 		t.Error("what was measured before the kill was touched")
 	}
 	for _, r := range planned.Runs {
-		if ended, err := whole(filepath.Join(dir, r.Dir)); err != nil || !ended {
-			t.Errorf("run %d: %v, %v", r.Number, ended, err)
+		run, err := results.Open(filepath.Join(dir, r.Dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, err := run.Ending(); err != nil || end == nil || end.Outcome != measure.Complete {
+			t.Errorf("run %d: %v, %v", r.Number, end, err)
 		}
 		if f := findings(t, filepath.Join(dir, r.Dir)); f.Curve[0].Done == 0 {
 			t.Errorf("run %d measured nothing", r.Number)

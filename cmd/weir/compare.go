@@ -14,6 +14,7 @@ import (
 	"weir/report"
 	"weir/report/gallery"
 	"weir/results"
+	"weir/run/campaign"
 )
 
 type compareFlags struct {
@@ -82,9 +83,12 @@ func compareRuns(args []string, f compareFlags, s streams) error {
 			return exit{exitUsage, fmt.Errorf("--metric: there is no %q: use all, or some of %s", name, strings.Join(compare.MetricNames(), ", "))}
 		}
 	}
+	if len(args) == 1 && !campaign.Is(args[0]) {
+		return exit{exitUsage, fmt.Errorf("%s alone cannot be compared: name two or more runs, or the folder of a campaign", args[0])}
+	}
 	w := s.working("reading runs and comparing them")
 	defer w.done()
-	groups, factors, err := groupsOf(args)
+	groups, factors, err := campaign.Groups(args)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,8 +8,12 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"weir/results/campaign"
+	"weir/analysis/compare"
+	"weir/report/figure/draw"
+	"weir/results"
+	"weir/run/campaign"
 	"weir/scenario"
 )
 
@@ -27,7 +30,7 @@ func completeRuns(most int) completer {
 		var runs, folders []string
 		for _, dir := range foldersLike(typed) {
 			switch {
-			case isRun(dir) || campaign.Is(dir):
+			case results.IsRun(dir) || campaign.Is(dir):
 				if !slices.Contains(args, dir) {
 					runs = append(runs, dir)
 				}
@@ -73,7 +76,7 @@ func holdsRuns(dir string) bool {
 			return false // a folder with a name that is a broken pattern
 		}
 		for _, d := range below[:min(len(below), 1000)] {
-			if isRun(d) || campaign.Is(d) {
+			if results.IsRun(d) || campaign.Is(d) {
 				return true
 			}
 		}
@@ -137,76 +140,115 @@ func completeVariables(_ *cobra.Command, args []string, _ string) ([]string, cob
 	return slices.Compact(offers), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeKeys offers the keys of a scenario with what they mean, and behind
-// a key the values that it may have.
+// completeKeys offers the keys of a scenario with their descriptions, and after the =
+// of a key its values.
 func completeKeys(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	const more = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	text, err := scenario.Schema()
-	var root schemaNode
-	if err != nil || json.Unmarshal(text, &root) != nil {
-		return nil, more
-	}
+	keys, _ := scenario.SettableKeys() // without them nothing is offered
 	key, _, hasValue := strings.Cut(typed, "=")
 	var offers []string
-	root.walk("", func(path string, n *schemaNode) {
+	for _, k := range keys {
 		switch {
-		case hasValue && path == key:
-			for _, v := range n.values() {
+		case hasValue && k.Path == key:
+			for _, v := range k.Values {
 				offers = append(offers, key+"="+v)
 			}
-		case !hasValue && strings.HasPrefix(path, typed):
-			about, _, _ := strings.Cut(n.Description, "\n")
-			offers = append(offers, path+"=\t"+about)
+		case !hasValue && strings.HasPrefix(k.Path, typed):
+			offers = append(offers, k.Path+"=\t"+k.About)
 		}
-	})
+	}
 	slices.Sort(offers)
-	offers = slices.Compact(offers) // a key may be written in several ways
+	offers = slices.Compact(offers)
 	if hasValue {
 		return offers, cobra.ShellCompDirectiveNoFileComp
 	}
-	return offers, more
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// A schemaNode is what completion needs of a JSON Schema.
-type schemaNode struct {
-	Properties  map[string]*schemaNode `json:"properties"`
-	AnyOf       []*schemaNode          `json:"anyOf"`
-	OneOf       []*schemaNode          `json:"oneOf"`
-	Enum        []any                  `json:"enum"`
-	Const       any                    `json:"const"`
-	Type        any                    `json:"type"`
-	Description string                 `json:"description"`
-	Ref         string                 `json:"$ref"`
-}
-
-// walk calls f with each key below n that can be set, and its path.
-func (n *schemaNode) walk(path string, f func(string, *schemaNode)) {
-	for name, below := range n.Properties {
-		full := strings.TrimPrefix(path+"."+name, ".")
-		f(full, below)
-		below.walk(full, f)
+// complete makes c and its subcommands complete what users type. A command's
+// own completion of a flag stays.
+func complete(c *cobra.Command) {
+	if f := argumentsOf(c); f != nil && c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
+		c.ValidArgsFunction = f
 	}
-	for _, one := range slices.Concat(n.AnyOf, n.OneOf) {
-		one.walk(path, f)
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() != "bool" {
+			_ = c.RegisterFlagCompletionFunc(f.Name, valuesOf(c, f)) // fails where there is one already
+		}
+	})
+	for _, sub := range c.Commands() {
+		complete(sub)
 	}
 }
 
-// values are the words that n may be.
-func (n *schemaNode) values() []string {
-	var all []string
-	for _, v := range n.Enum {
-		if text, ok := v.(string); ok {
-			all = append(all, text)
+// argumentsOf completes what c works on, nil where the shell does that well.
+func argumentsOf(c *cobra.Command) completer {
+	switch c.Name() {
+	case "run", "plan":
+		return completeFiles(0, "yaml", "yml")
+	case "find":
+		return completeFiles(1, "yaml", "yml")
+	case "report", "clean", "watch", "export":
+		return completeRuns(1)
+	case "compare", "merge":
+		return completeRuns(0)
+	case "analyze":
+		return completeFiles(1, "csv", "tsv", "txt", "dat")
+	case "calibrate":
+		return completeTargets
+	case "serve", "man":
+		return completeFolders
+	case "doctor", "schema", "version", "list":
+		return cobra.NoFileCompletions
+	}
+	return nil
+}
+
+// valuesOf completes the value of a flag of c: by its name, or by what its help
+// calls the value.
+func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
+	switch f.Name {
+	case "set":
+		return completeKeys
+	case "var":
+		return completeVariables
+	case "target":
+		return completeTargets
+	case "on":
+		return completeWords(false, scenario.Batches()...)
+	case "resume":
+		return completeRuns(0)
+	case "metric":
+		return completeWords(true, append(compare.MetricNames(), "all")...)
+	case "points":
+		return completeWords(false, "rows", "steps", "subintervals")
+	case "separator":
+		return completeWords(false, "comma", "semicolon", "tab", "blank")
+	case "client":
+		return completeWords(false, "xrdcp", "curl", "gfal-copy")
+	case "format":
+		return completeWords(true, draw.Formats()...)
+	case "size":
+		if c.Name() != "calibrate" { // there it is one of files
+			return completeWords(false, "column", "wide")
+		}
+	case "html":
+		return completeFiles(0, "html")
+	}
+	if f.Name == "kind" && c.Name() == "calibrate" {
+		return completeWords(false, "read", "write")
+	}
+	switch value, _ := pflag.UnquoteUsage(f); {
+	case strings.Contains(value, "DIR"):
+		return completeFolders
+	case strings.Contains(value, "FILE"):
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
 		}
 	}
-	if text, ok := n.Const.(string); ok {
-		all = append(all, text)
-	}
-	if n.Type == "boolean" {
-		all = append(all, "false", "true")
-	}
-	for _, one := range slices.Concat(n.AnyOf, n.OneOf) {
-		all = append(all, one.values()...)
-	}
-	return all
+	return cobra.NoFileCompletions
+}
+
+// completeFolders offers folders.
+func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }

@@ -3,69 +3,45 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
-	"weir/analysis"
 	"weir/report"
 	"weir/results"
+	"weir/run"
 )
 
-// conclude analyses the run in dir, writes what can be made again, and says
-// what it showed.
+// conclude analyzes the run in dir, shows the result, and returns its verdict as
+// an exit code.
 func conclude(dir string, asJSON bool, on failOn, s streams) error {
-	found, err := analyze(dir, s)
+	r, err := run.Analyze(dir, s.console())
 	if err != nil {
 		return err
 	}
-	return show(dir, found, asJSON, on, s)
+	return errors.Join(show(r, asJSON, s), on.verdict(r.Findings))
 }
 
-// analyze analyses the run in dir and writes what can be made again.
-func analyze(dir string, s streams) (*analysis.Findings, error) {
-	found, _, err := analyzeBoth(dir, s)
-	return found, err
-}
-
-// analyzeBoth is analyze, and returns the run's seconds, too.
-func analyzeBoth(dir string, s streams) (*analysis.Findings, *analysis.Series, error) {
-	defer s.working("analyzing " + dir).done()
-	run, err := results.Open(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, series, err := analysis.Write(run)
-	if found == nil {
-		return nil, nil, err
-	}
-	return found, series, errors.Join(err, results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, found, series) }))
-}
-
-// show says what the run in dir showed, with further lines before the last, which
-// is the headline. Its error has the exit code of that.
-func show(dir string, found *analysis.Findings, asJSON bool, on failOn, s streams, more ...string) error {
+// show prints a result for programs or for people.
+func show(r run.Result, asJSON bool, s streams) error {
 	if s.stream != nil {
-		s.stream.tell(streamed{Event: "findings", Run: dir, Findings: found})
-		return on.verdict(found)
+		s.stream.tell(streamed{Event: "findings", Run: r.Dir, Findings: r.Findings})
+		return nil
 	}
-	return errors.Join(ignoreUnread(printFindings(dir, found, asJSON, s, more...)), on.verdict(found))
-}
-
-// printFindings prints findings for programs or for people.
-func printFindings(dir string, found *analysis.Findings, asJSON bool, s streams, more ...string) error {
 	if asJSON {
-		return report.JSON(s.out, found)
+		return ignoreUnread(report.JSON(s.out, r.Findings))
 	}
-	if err := report.Text(s.out, found, look(s.out)); err != nil {
-		return err
+	if err := report.Text(s.out, r.Findings, look(s.out)); err != nil {
+		return ignoreUnread(err)
 	}
-	lines := append([]string{"", "run directory  " + dir, "report         " + filepath.Join(dir, results.ReportFile)}, more...)
-	_, err := fmt.Fprintln(s.out, strings.Join(append(lines, report.Final(found)), "\n"))
-	return err
+	lines := []string{"", "run directory  " + r.Dir, "report         " + filepath.Join(r.Dir, results.ReportFile)}
+	if r.Search != "" {
+		lines = append(lines, "search         "+r.Search)
+	}
+	_, err := fmt.Fprintln(s.out, strings.Join(append(lines, report.Final(r.Findings)), "\n"))
+	return ignoreUnread(err)
 }
 
 // ignoreUnread returns err unless it says that standard output is no longer read, which is

@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/db"
 	"weir/internal/unit"
-	"weir/internal/wire"
+
 	"weir/monitor"
 	"weir/transfer/client"
 	"weir/transfer/coordinator"
@@ -52,11 +52,11 @@ that is printed, unless --cert names one.`,
 		Example: `  weir coordinator
   weir coordinator --listen :9443 --url https://weir.example.org:9443 --approve-up-to 1TB
   weir coordinator --db postgres://weir@db.example.org/weir --share production=3 --share users=1
-  weir coordinator token --site B --life 365d > b.token`,
+  weir coordinator token --site B --life 365d --out b.token`,
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
-				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+				return usageError(c, err)
 			}
 			return f.run(c.Context(), s, signals)
 		},
@@ -179,7 +179,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 		}
 	}
 	conf.Version, conf.Log = version(), s.log()
-	collectLess()
+	coordinator.TuneMemory()
 	ctx, cancel := untilSignal(ctx, signals, s.in, f.stdin)
 	defer cancel()
 	c, err := coordinator.Open(ctx, conf)
@@ -191,10 +191,9 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 	if err != nil {
 		return err
 	}
-	if err := forThisUser(ctx, client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}, s); err != nil {
-		s.tell("weir: commands on this machine do not find the coordinator by themselves: %v\n", err)
-	}
-	if _, err := fmt.Fprintf(s.out, "coordinator at %s\n", address(c.URL(), c.Pin())); err != nil {
+	local := client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}
+	claim(ctx, local, s)
+	if _, err := fmt.Fprintf(s.out, "coordinator at %s\n", local.Address()); err != nil {
 		return err
 	}
 	if isTerminal(s.err) { // logs are read by others
@@ -205,76 +204,83 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams, signals signalSou
 	return c.Run(ctx)
 }
 
-// What a coordinator keeps on its heap is a few megabytes, and what it makes for each
-// question is garbage soon: with Go's settings it would be collected many times a
-// second, which takes a sixth of the CPU time while a million files are leased.
-const (
-	heapGrowth = 300       // percent of what lives
-	heapMost   = 256 << 20 // bytes, above which it is collected as often as need be
-)
-
-// collectLess sets that, unless the user has set something else.
-func collectLess() {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(heapGrowth)
-		debug.SetMemoryLimit(heapMost)
-	}
-}
-
-// address is how a coordinator is named: with its pin, if it has one.
-func address(at, pin string) string {
-	if pin == "" {
-		return at
-	}
-	return at + "#" + pin
-}
-
-// forThisUser leaves where the coordinator is for agents and commands of this user
-// on this machine. What is said there of one elsewhere stays, and so does what is said
-// of one here that answers.
-func forThisUser(ctx context.Context, conf client.Config, s streams) error {
+// claim makes commands and agents of this user on this machine find the coordinator.
+func claim(ctx context.Context, conf client.Config, s streams) {
 	path, err := client.File()
 	if err != nil {
-		return err
+		s.tell(claimFailed, err)
+		return
 	}
-	known, err := client.Read(path)
-	if err != nil || len(known.URLs) == 0 || known.URLs[0] == conf.URLs[0] {
-		return conf.Save(path)
-	}
-	moved := known.Pin == conf.Pin && conf.Pin != ""
-	switch {
-	case !isHere(known.URLs[0]):
-		s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator and --token-file for this one\n", path, line(known.URLs[0]))
-		return nil
-	case !moved && answers(ctx, known):
+	done, other, err := conf.Claim(ctx, path)
+	switch other = line(other); {
+	case err != nil:
+		s.tell(claimFailed, err)
+	case done == client.OtherRemote:
+		s.tell("weir: %s names another coordinator, %s: it stays so; use --coordinator and --token-file for this one\n", path, other)
+	case done == client.OtherLocal:
 		s.tell("weir: commands of this user ask another coordinator, which runs at %s: it stays so\n"+
-			"weir: for this one start it, and what is to ask it, with a file of its own in the environment: WEIR_CONFIG=FILE\n", line(known.URLs[0]))
-		return nil
+			"weir: for this one start it, and what is to ask it, with a file of its own in the environment: WEIR_CONFIG=FILE\n", other)
+	case done == client.Replaced:
+		s.tell("weir: commands of this user ask this coordinator from now on: the one at %s does not answer any more\n", other)
 	}
-	if err := conf.Save(path); err != nil || moved {
-		return err
-	}
-	s.tell("weir: commands of this user ask this coordinator from now on: the one at %s does not answer any more\n", line(known.URLs[0]))
-	return nil
 }
 
-// answers tells whether a coordinator is there. One that accepts a connection and is
-// slow to answer is there: only an address that refuses one, or cannot be reached, is free.
-func answers(ctx context.Context, conf client.Config) bool {
-	conf.Wait = 3 * time.Second
-	c, err := client.New(conf)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	_, err = c.Sites(ctx)
-	var slow net.Error
-	return err == nil || wire.Status(err) != 0 || errors.As(err, &slow) && slow.Timeout()
-}
+const claimFailed = "weir: commands on this machine do not find the coordinator by themselves: %v\n"
 
-// isHere tells whether a URL is of this machine.
-func isHere(at string) bool {
-	u, err := url.Parse(at)
-	name, _ := os.Hostname() // else it has none
-	return err == nil && (u.Hostname() != "" && u.Hostname() == name || u.Hostname() == "localhost" || u.Hostname() == "::1" || strings.HasPrefix(u.Hostname(), "127."))
+func moveDBCommand(s streams, signals signalSource) *cobra.Command {
+	var state string
+	var from, to dbFlags
+	c := &cobra.Command{
+		Use:   "move-db --to ADDRESS",
+		Short: "Copy all that a coordinator keeps into another database",
+		Long: `Copies sites, datasets, requests, files, leases and attempts from one database into
+another one, which is empty: from SQLite to PostgreSQL when a site grows, or back.
+The coordinator is stopped meanwhile; agents wait for it, and copies go on. It is all
+or nothing, and what is there is read again and compared. The old database stays as
+it is. The coordinator is then started with the same --state and the new --db.`,
+		Example: `  weir coordinator move-db --to postgres://weir@db.example.org/weir
+  weir coordinator move-db --state /var/lib/weir --to-file db.address
+  weir coordinator move-db --from-file db.address --to sqlite:weir.db`,
+		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			source, err := from.find(s)
+			if err != nil {
+				return err
+			}
+			target, err := to.find(s)
+			if err != nil {
+				return err
+			}
+			if target == "" {
+				return usageError(c, errors.New("name the database to copy to: --to postgres://USER@HOST/NAME"))
+			}
+			if state == "" {
+				if state, err = stateFolder("coordinator"); err != nil {
+					return err
+				}
+			}
+			ctx, cancel := untilSignal(c.Context(), signals, nil, false)
+			defer cancel()
+			all, err := coordinator.MoveDB(ctx, state, source, target, func(table string) { s.say("%s\n", table) })
+			if err != nil {
+				return fmt.Errorf("nothing was copied: %w", err)
+			}
+			t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+			_, _ = fmt.Fprintln(t, "ROWS\t TABLE") // Flush tells
+			for _, one := range all {
+				_, _ = fmt.Fprintf(t, "%d\t %s\n", one.Rows, one.Table)
+			}
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			s.tell("all is there. Start the coordinator with the same --state and --db %s; the old database stays as it was: never use both.\n", line(db.Public(target)))
+			return nil
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&state, "state", "", "the `DIR` of the coordinator's state (default ~/.local/state/weir/coordinator)")
+	from.add(fs, "from", "", "copy this database: a `FILE`, or postgres://USER@HOST/NAME (default: the file in the state folder)")
+	to.add(fs, "to", "", "into this one, which is empty: a `FILE`, or postgres://USER@HOST/NAME, with the password in ~/.pgpass or PGPASSWORD")
+	quietFlag(c, &s.quiet)
+	return c
 }

@@ -14,7 +14,7 @@ func TestLinkOfPage(t *testing.T) {
 	r := rooms(t, trial.Options{})
 	link := strings.TrimSpace(r.wants(0, words("coordinator link"), "/#code="))
 	at, code, _ := strings.Cut(link, "/#code=")
-	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // as somebody who has looked at the fingerprint
+	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer browser.CloseIdleConnections()
 	for _, want := range []int{http.StatusOK, http.StatusUnauthorized} {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/session", strings.NewReader(`{"code":"`+code+`"}`))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"weir/transfer"
-	"weir/transfer/client"
 )
 
 // says runs a command as the newcomer, and returns what it says, and whether it went well.
@@ -98,25 +96,5 @@ func TestSecondCoordinator(t *testing.T) {
 	_, said = n.stays("weir coordinator --listen 127.0.0.1:0 --state s4")
 	if !strings.Contains(said, "does not answer any more") || kept() == before {
 		t.Errorf("%s\n%s", said, kept())
-	}
-}
-
-// A coordinator that is too busy to answer is there: another one does not take its
-// place. One whose port is closed is not.
-func TestBusyCoordinatorStays(t *testing.T) {
-	t.Parallel()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts, and nothing answers
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf := client.Config{URLs: []string{"https://" + l.Addr().String()}, Pin: strings.Repeat("0", 64), Token: "x"}
-	if !answers(t.Context(), conf) {
-		t.Error("a coordinator that accepts connections is taken for one that has gone")
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if answers(t.Context(), conf) {
-		t.Error("a closed port is taken for a coordinator")
 	}
 }

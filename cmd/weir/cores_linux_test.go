@@ -16,7 +16,7 @@ import (
 func TestServeOnOneCore(t *testing.T) {
 	t.Parallel()
 	cmd, url := serving(t, "serve", "--events", "100x40KiB", "--cores", "1", "--while-stdin")
-	resp, err := http.Get(url + "/file000000.dat") //nolint:noctx // bounded by the test
+	resp, err := http.Get(url + "/file000000.dat")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,22 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"net/url"
+	"os"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/catalog"
 	"weir/internal/say"
 	"weir/internal/screen"
 	"weir/internal/unit"
+	"weir/storage"
+	"weir/storage/all"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/importer"
+	"weir/transfer/client"
 )
 
 // addFlags say which files become a dataset's, and how they are known.
 type addFlags struct {
-	coordFlags
+	clientFlags
 	name, site, path         string
 	local, csv, list, secret string
 	sums                     bool
@@ -51,9 +59,9 @@ path and checksums.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.name = strings.TrimSuffix(args[0], "/")
 			if err := f.check(c.Flags().Changed("path")); err != nil {
-				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+				return usageError(c, err)
 			}
-			return f.with(func(d *desk) error { return f.run(c.Context(), d, s, signals) })
+			return f.call(func(co *client.Client) error { return f.run(c.Context(), co, s, signals) })
 		},
 	}
 	f.add(c, "print the dataset as JSON")
@@ -96,91 +104,154 @@ func (f *addFlags) check(hasPath bool) error {
 	return nil
 }
 
-// A found is how many files were added, and what was left out.
-type found struct {
+// A count is how many files were added, and which were left out.
+type count struct {
 	files, bytes int64
 	problems     []string
 }
 
-func (f *addFlags) run(ctx context.Context, d *desk, s streams, signals signalSource) error {
+// leaveOut notes a file that was left out; of many the first hundred.
+func (n *count) leaveOut(path string, err error) {
+	if len(n.problems) < 100 {
+		n.problems = append(n.problems, fmt.Sprintf("%s: %v", path, err))
+	}
+}
+
+func (f *addFlags) run(ctx context.Context, co *client.Client, s streams, signals signalSource) error {
 	ctx, cancel := untilSignal(ctx, signals, nil, false)
 	defer cancel()
-	how := f.bring
+	var files, bytes atomic.Int64
+	update := func(nowFiles, nowBytes int64) { files.Store(nowFiles); bytes.Store(nowBytes) }
+	stop := f.animate(s, func() (int64, int64) { return files.Load(), bytes.Load() })
+	add, rest := f.addHere, "the same command adds the others"
 	if f.local+f.csv+f.list == "" {
-		how = f.scan
+		add, rest = f.addThere, "the agent adds the others, and the same command waits for it again"
 	}
-	var n found
-	var mu sync.Mutex
-	stop := f.show(s, func() found { mu.Lock(); defer mu.Unlock(); return n })
-	all, err := how(ctx, d, func(now found) { mu.Lock(); n = now; mu.Unlock() })
+	n, err := add(ctx, co, update)
 	stop()
-	for _, p := range all.problems {
+	for _, p := range n.problems {
 		tell(s.err, "", "weir: %s: %s", f.site, p)
 	}
 	switch {
 	case ctx.Err() != nil:
-		rest := "the same command adds the others"
-		if f.local+f.csv+f.list == "" {
-			rest = "the agent adds the others, and the same command waits for it again"
-		}
-		s.tell("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(all.files), "file"), rest)
+		s.tell("\nweir: no longer waiting; %s were added so far: %s\n", say.Plural(int(files.Load()), "file"), rest)
 		return afterSignal(ctx, nil)
 	case err != nil:
 		return err
-	case all.files == 0:
+	case n.files == 0:
 		return fmt.Errorf("no file was added: site %s has none in %s", line(f.site), line("/"+f.path))
 	}
-	one, err := d.Dataset(ctx, f.name)
+	d, err := co.Dataset(ctx, f.name)
 	if err != nil {
 		return err
 	}
-	if err := f.tellAdded(s, &one, all); err != nil {
-		return err
-	}
-	if len(all.problems) > 0 {
-		return exit{code: exitMissed}
-	}
-	return nil
-}
-
-func (f *addFlags) tellAdded(s streams, d *catalog.Dataset, n found) error {
 	if f.json {
-		return writeJSON(s.out, d)
+		err = writeJSON(s.out, d)
+	} else {
+		_, err = fmt.Fprintf(s.out, "%s, %s, of %s are at %s; it has %s, %s\n", say.Plural(int(n.files), "file"), unit.Bytes(float64(n.bytes)), line(d.Name), line(f.site),
+			say.Plural(int(d.Files), "file"), unit.Bytes(float64(d.Bytes)))
 	}
-	_, err := fmt.Fprintf(s.out, "%s, %s, of %s are at %s; it has %s, %s\n", say.Plural(int(n.files), "file"), unit.Bytes(float64(n.bytes)), line(d.Name), line(f.site),
-		say.Plural(int(d.Files), "file"), unit.Bytes(float64(d.Bytes)))
+	if err == nil && len(n.problems) > 0 {
+		err = exit{code: exitMissed}
+	}
 	return err
 }
 
-// show shows how many files were found, where rows can move, until stop is called.
-func (f *addFlags) show(s streams, now func() found) (stop func()) {
+// animate shows on a terminal how many files were added, until stop is called.
+func (f *addFlags) animate(s streams, now func() (files, bytes int64)) (stop func()) {
 	to := screen.New(s.err)
 	if s.quiet || !to.Moves() {
 		return func() {}
 	}
 	begun := time.Now()
 	return to.Animate(func(int) []string {
-		n := now()
-		rate := float64(n.bytes) / time.Since(begun).Seconds()
-		return []string{fmt.Sprintf(" %s, %s, %s/s", say.Plural(int(n.files), "file"), unit.Bytes(float64(n.bytes)), unit.Bytes(rate))}
+		files, bytes := now()
+		rate := float64(bytes) / time.Since(begun).Seconds()
+		return []string{fmt.Sprintf(" %s, %s, %s/s", say.Plural(int(files), "file"), unit.Bytes(float64(bytes)), unit.Bytes(rate))}
 	})
 }
 
-// scan has the agent of the site read the files.
-func (f *addFlags) scan(ctx context.Context, d *desk, note func(found)) (n found, err error) {
-	state, err := d.Scan(ctx, transfer.NewScan{Dataset: f.name, Site: f.site, Path: f.path})
-	tick := time.NewTicker(lookEvery / 4)
-	defer tick.Stop()
-	for err == nil && !state.Done {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return n, ctx.Err()
-		}
-		state, err = again(ctx, true, func() (transfer.ScanState, error) { return d.ScanState(ctx, state.ID) })
-		n = found{files: state.Files, bytes: state.Bytes}
-		note(n)
+// addThere has the agent of the site read and add the files.
+func (f *addFlags) addThere(ctx context.Context, co *client.Client, update func(files, bytes int64)) (count, error) {
+	state, err := co.FollowScan(ctx, transfer.NewScan{Dataset: f.name, Site: f.site, Path: f.path},
+		func(s transfer.ScanState) { update(s.Files, s.Bytes) })
+	return count{state.Files, state.Bytes, state.Problem}, err
+}
+
+// addHere adds the files that this command finds itself.
+func (f *addFlags) addHere(ctx context.Context, co *client.Client, update func(files, bytes int64)) (n count, err error) {
+	entries, release, err := f.entries(ctx, importer.Options{Dataset: f.name, Wrong: n.leaveOut})
+	if err != nil {
+		return n, err
 	}
-	n = found{state.Files, state.Bytes, state.Problem}
+	defer release()
+	to := transfer.NewFiles{Dataset: f.name, Site: f.site}
+	if f.local != "" {
+		host, _ := os.Hostname() // without a name it is said without one
+		to.By = "weir dataset add on " + host
+	}
+	err = co.AddEntries(ctx, to, entries, func(files, bytes int64) {
+		n.files, n.bytes = files, bytes
+		update(files, bytes)
+	})
 	return n, err
+}
+
+// entries opens the list of files. The caller calls release.
+func (f *addFlags) entries(ctx context.Context, o importer.Options) (all iter.Seq2[catalog.Entry, error], release func(), err error) {
+	switch {
+	case f.local != "":
+		root, err := os.OpenRoot(f.local)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--local: %w", err)
+		}
+		return importer.Folder(ctx, root, f.path, o), func() { _ = root.Close() }, nil // only read
+	case f.csv != "":
+		table, err := os.Open(f.csv)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--csv: %w", err)
+		}
+		return named(f.csv, importer.CSV(table)), func() { _ = table.Close() }, nil // only read
+	}
+	service, err := f.service(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--list: %w", err)
+	}
+	return importer.Listing(ctx, importer.Remote{Service: service, Folder: f.path, Sums: f.sums, Fresh: !strings.HasPrefix(f.list, "root")}, o), func() { _ = service.Close() }, nil // nothing was written
+}
+
+// named puts the name of the file that is read before its errors.
+func named(path string, of iter.Seq2[catalog.Entry, error]) iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
+		for e, err := range of {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// service opens the storage service that lists the files.
+func (f *addFlags) service(ctx context.Context) (storage.Service, error) {
+	u, err := url.Parse(f.list)
+	if err != nil {
+		return nil, err
+	}
+	drivers := all.Drivers()
+	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return slices.Contains(d.Schemes, u.Scheme) })
+	if i < 0 || u.Host == "" && u.Path == "" {
+		return nil, errors.New("name a storage service, such as davs://se.example.org/data or root://se.example.org//data")
+	}
+	auth := storage.Auth{}
+	if f.secret != "" {
+		auth = storage.Auth{Method: "token", TokenFile: f.secret}
+	}
+	cred, err := auth.Read()
+	if err != nil {
+		return nil, err
+	}
+	return drivers[i].Open(ctx, storage.Target{URL: u, Cred: cred})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,50 +33,73 @@ func section(t *testing.T, page, heading string) string {
 	return regexp.MustCompile(fmt.Sprintf(`\n#{2,%d} `, len(level))).Split(after, 2)[0]
 }
 
-// Every weir command of the README works as it stands there, in its order, but
-// for addresses, which are those of real servers here, and times, which are
-// shorter.
+// TestREADME runs every line of README.md as printed, in order, in one folder, with
+// the servers that the page starts. Only the ports differ, which others may use here.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := lab.StartNginx(t, lab.NginxConfig{})
-	fill(t, web.Data, 5, 1<<20)
-	xrd := lab.StartXRootD(t, lab.XRootDConfig{})
-	fill(t, xrd.Data, 5, 1<<20)
-	lab.Need(t, "xrdcp")
-	here := strings.NewReplacer(
-		"http://127.0.0.1:8080/data", web.URL, "root://127.0.0.1:1094//data", xrd.URLs["root"],
-		"127.0.0.1:8080", "127.0.0.1:0", "hold: 30s", "hold: 2s", "hold 10s", "hold 1s", "time 15m", "time 10s", "hold=10s", "hold=1s",
-		"1000x1MiB", "10x1MiB --while-stdin", "50000x40KiB --listen 127.0.0.1:8081", "50000x40KiB --while-stdin", "count: 100", "count: 10",
-		"load: {clients: [4, 16], hold: 30s}", "load: {clients: 4, ramp: 0s, settle: 0s, hold: 1s}",
-	)
+	lab.Need(t, "xrdcp", "haproxy")
+	ports := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &", "weir coordinator --listen "+freeAddress(t)+" &")
 	dir := t.TempDir()
 	ran := 0
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		text := here.Replace(block[2])
+		text := ports.Replace(block[2])
 		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
 			if err := os.WriteFile(filepath.Join(dir, name[1]), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for line := range strings.Lines(text) {
-			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ weir ")
-			if block[1] != "console" || !ok {
+			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+			if block[1] != "console" || !ok || strings.HasPrefix(command, "make ") {
 				continue
 			}
 			ran++
-			code, said := start(t, dir, "weir", short(command)...).ended()
-			if code != exitFine && code != exitInvalid {
-				t.Errorf("weir %s: exit code %d\n%s", command, code, said)
+			command, background := strings.CutSuffix(command, " &")
+			p := start(t, dir, "env", "XDG_STATE_HOME="+filepath.Join(dir, "state"), "WEIR_CONFIG="+filepath.Join(dir, "config.json"), "bash", "-c", command)
+			if background {
+				p.serves(t)
+				continue
+			}
+			if code, said := p.ended(); code != exitFine && code != exitInvalid {
+				t.Errorf("%s: exit code %d\n%s", command, code, said)
 			}
 		}
 	}
-	if ran < 6 {
+	if ran < 25 {
 		t.Errorf("only %d commands found in README.md", ran)
 	}
+	for _, arrived := range []string{"partial.yaml", "old.csv"} {
+		if _, err := os.Stat(filepath.Join(dir, "b/store/run1", arrived)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// serves waits until the process has said where it serves, and ends it with t.
+func (p *process) serves(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		p.send(t, os.Interrupt)
+		_ = p.Wait() // it was interrupted
+	})
+	waitFor(t, func() bool {
+		return regexp.MustCompile(`(?m)^(serving|coordinator at|site \S+ at) `).MatchString(p.out.String())
+	})
+}
+
+// freeAddress returns a loopback address with a port that was free a moment ago.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // short cuts a command of a page into words, and makes its run take less time.

@@ -9,11 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/cluster"
 	"weir/internal/unit"
 	"weir/link"
 	"weir/link/emulator"
 	"weir/monitor"
 	"weir/results"
+	"weir/run"
 )
 
 func doctorCommand(s streams) *cobra.Command {
@@ -64,7 +66,7 @@ func looked(good bool, what, is, advice string) finding {
 
 func examine(e monitor.Environment, c results.Clock) []finding {
 	ports := max(e.PortHigh-e.PortLow+1, 0)
-	clients := int64(e.FilesSoft) - spareFiles
+	clients := int64(e.FilesSoft) - run.SpareFiles
 	return []finding{
 		looked(e.FilesSoft >= 10000, "open files", fmt.Sprintf("%d a process", e.FilesSoft),
 			"raise the hard limit (ulimit -Hn, LimitNOFILE): until then runs of more clients use several processes"),
@@ -88,7 +90,7 @@ func examine(e monitor.Environment, c results.Clock) []finding {
 
 // linkFinding tries which way of emulated links is possible here.
 func linkFinding(ctx context.Context) finding {
-	probe, err := selfCommand("mover", "--probe")
+	probe, err := cluster.SelfCommand("mover", "--probe")
 	if err != nil {
 		probe = nil
 	}

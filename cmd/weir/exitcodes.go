@@ -14,6 +14,7 @@ import (
 	"weir/analysis"
 	"weir/internal/say"
 	"weir/measure"
+	"weir/run"
 )
 
 // An exitCode is how a command ends. docs/seeing.md has the same table.
@@ -60,6 +61,14 @@ func (c exitCode) rank() int {
 	return slices.Index([]exitCode{exitFine, exitMissed, exitInvalid, exitStopped, exitUsage, exitError, exitHangup, exitInterrupt, exitTerminated}, c)
 }
 
+// worse returns the one of c and other that has the higher rank.
+func (c exitCode) worse(other exitCode) exitCode {
+	if other.rank() > c.rank() {
+		return other
+	}
+	return c
+}
+
 // exitCodesTopic is the help topic of that name.
 func exitCodesTopic() *cobra.Command {
 	text := "How a command ended:\n"
@@ -102,8 +111,11 @@ func (e exit) Unwrap() error { return e.err }
 func outcome(err error) (text string, code exitCode) {
 	code = exitError
 	var e exit
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
 		code = e.code
+	case errors.As(err, new(*run.UsageError)):
+		code = exitUsage
 	}
 	return strings.TrimSpace(err.Error()), code
 }
@@ -111,13 +123,13 @@ func outcome(err error) (text string, code exitCode) {
 // An interruption is the signal that ended a command, as the cause of its context.
 type interruption struct{ signal os.Signal }
 
-func (i interruption) Error() string { return errFinishing.Error() }
+func (i interruption) Error() string { return run.ErrInterrupted.Error() }
 
-// Is makes every interruption errFinishing.
-func (i interruption) Is(err error) bool { return err == errFinishing }
+// Is makes every interruption a run.ErrInterrupted.
+func (i interruption) Is(err error) bool { return err == run.ErrInterrupted }
 
-// name is the signal's, as in kill -l.
-func (i interruption) name() string {
+// SignalName returns the signal's name, as in kill -l.
+func (i interruption) SignalName() string {
 	return map[os.Signal]string{os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[i.signal]
 }
 
@@ -138,7 +150,7 @@ func afterSignal(ctx context.Context, err error) error {
 	if !errors.As(context.Cause(ctx), &by) {
 		return err
 	}
-	if errors.Is(err, context.Canceled) && !errors.Is(err, errFinishing) {
+	if errors.Is(err, context.Canceled) && !errors.Is(err, run.ErrInterrupted) {
 		err = nil
 	}
 	return exit{by.code(), err}

@@ -64,7 +64,7 @@ func TestSignalsAreExitCodes(t *testing.T) {
 			if f.Ending == nil || f.Ending.Outcome != measure.Interrupted || len(f.Curve) == 0 || f.Curve[0].Done == 0 {
 				t.Errorf("it ended by %+v, with the curve %+v", f.Ending, f.Curve)
 			}
-			if want := (interruption{c.signal}).name(); f.Ending != nil && f.Ending.Reason != want {
+			if want := (interruption{c.signal}).SignalName(); f.Ending != nil && f.Ending.Reason != want {
 				t.Errorf("it was ended by %s, want %s", f.Ending.Reason, want)
 			}
 		})
@@ -254,12 +254,12 @@ func TestRanksOfExitCodes(t *testing.T) {
 			t.Errorf("%d does not count more than %d", c.worse, c.than)
 		}
 	}
-	r := &campaigner{}
+	worst := exitFine
 	for _, code := range []exitCode{exitMissed, exitStopped, exitFine, exitInvalid} {
-		r.worse(code)
+		worst = worst.worse(code)
 	}
-	if r.worst != exitStopped {
-		t.Errorf("the worst is %d", r.worst)
+	if worst != exitStopped {
+		t.Errorf("the worst is %d", worst)
 	}
 }
 

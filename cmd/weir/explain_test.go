@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"weir/lab"
+	"weir/run"
 	"weir/storage/diagnosis"
 )
 
@@ -45,7 +46,7 @@ func certified(t *testing.T, h http.Handler, until time.Time) (target, ca string
 		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(h)
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}} //nolint:gosec // for clients of today
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -138,7 +139,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{diagnosis.UnknownHost, "http://no-such-host.invalid/data", nil},
 	} {
 		err := firstError(t, tt.target, tt.sets)
-		var e *explained
+		var e *run.Explained
 		if !errors.As(err, &e) || e.Kind != tt.kind {
 			t.Errorf("%s: %v, want kind %q", tt.target, err, tt.kind)
 			continue
@@ -169,7 +170,7 @@ func firstError(t *testing.T, target string, sets []string) error {
 func golden(t *testing.T, path, text string) {
 	t.Helper()
 	if os.Getenv("WEIR_UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // no secret
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,14 +206,14 @@ func TestProtocolsMixedUp(t *testing.T) {
 		{as("http", ftp.URL), diagnosis.OtherProtocol},
 		{as("root", ftp.URL), diagnosis.OtherProtocol},
 	} {
-		var e *explained
+		var e *run.Explained
 		if err := firstError(t, tt.target, nil); !errors.As(err, &e) || e.Kind != tt.kind {
 			t.Errorf("%s: %v, want kind %q", tt.target, err, tt.kind)
 		}
 	}
 	fill(t, xrd.Data, 1, 1000)
 	file := firstError(t, xrd.URLs["root"]+"/"+only(t, xrd.Data), nil)
-	var e *explained
+	var e *run.Explained
 	if !errors.As(file, &e) || e.Kind != diagnosis.IsFile {
 		t.Errorf("a file at XRootD as the target: %v", file)
 	}

@@ -15,7 +15,7 @@ import (
 	"weir/analysis"
 	"weir/export"
 	"weir/results"
-	"weir/results/campaign"
+	"weir/run/campaign"
 )
 
 // exporter is weir export.
@@ -56,7 +56,7 @@ the time since when: --since sends only what is not older.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			in, release := interruptible(c.Context(), signals.listen(), io.Discard)
 			defer release()
-			return afterSignal(in.finish, e.run(in.finish, args))
+			return afterSignal(in.Finish, e.run(in.Finish, args))
 		},
 	}
 	fs := c.Flags()
@@ -89,7 +89,7 @@ func (e *exporter) run(ctx context.Context, args []string) error {
 	if e.metrics != "" && !e.follow {
 		return exit{exitUsage, errors.New("--metrics shows a run that goes on: it needs --follow")}
 	}
-	out, err := e.open(ctx, analysis.Of)
+	out, err := e.open(ctx, analysis.Analyze, e.streams)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (e *exporter) campaign(ctx context.Context, folder string, out *exports, si
 	var errs []error
 	for i := range c.Runs {
 		dir := filepath.Join(folder, c.Runs[i].Dir)
-		if isRun(dir) {
+		if results.IsRun(dir) {
 			errs = append(errs, e.live(ctx, dir, "", out, since))
 		}
 	}
@@ -156,7 +156,7 @@ func (e *exporter) live(ctx context.Context, dir, lines string, out *exports, si
 		return err
 	}
 	if lines != "" {
-		err = e.file(lines, func(w io.Writer) error { return export.Lines(ctx, w, dir, e.follow, analysis.Of) })
+		err = e.file(lines, func(w io.Writer) error { return export.Lines(ctx, w, dir, e.follow, analysis.Analyze) })
 	}
 	if e.follow && err == nil {
 		_, err = export.Wait(ctx, dir)
@@ -181,7 +181,7 @@ func (e *exporter) sent(r export.Report, t export.Receiver, dir string) error {
 func (e *exporter) after(dir string) error {
 	var errs []error
 	if e.prometheus != "" {
-		errs = append(errs, e.file(e.prometheus, func(w io.Writer) error { return export.OpenMetrics(w, dir, analysis.Of) }))
+		errs = append(errs, e.file(e.prometheus, func(w io.Writer) error { return export.OpenMetrics(w, dir, analysis.Analyze) }))
 	}
 	if e.csv != "" {
 		errs = append(errs, e.tables(dir))

@@ -97,11 +97,12 @@ type exports struct {
 	receivers []export.Receiver
 	page      *export.Page
 	senders   []*export.Sender
+	to        streams
 }
 
 // open opens the page, and looks whether all can be sent.
-func (f *exportFlags) open(ctx context.Context, find export.Finder) (*exports, error) {
-	e := &exports{flags: *f, find: find}
+func (f *exportFlags) open(ctx context.Context, find export.Finder, s streams) (*exports, error) {
+	e := &exports{flags: *f, find: find, to: s}
 	var err error
 	if e.receivers, err = f.receivers(); err != nil {
 		return nil, err
@@ -132,15 +133,15 @@ func (e *exports) begin(ctx context.Context, dir string, since func(export.Recei
 	return nil
 }
 
-// sinceResumed leaves out what a resumed run had measured before, for those who
-// take nothing twice.
-func sinceResumed(resumed bool) func(export.Receiver) time.Time {
-	return func(t export.Receiver) time.Time {
+// Begin exports the run in dir. Receivers that take nothing twice are not sent
+// what a resumed run had measured before.
+func (e *exports) Begin(ctx context.Context, dir string, resumed bool) error {
+	return e.begin(ctx, dir, func(t export.Receiver) time.Time {
 		if resumed && t.Once() {
 			return time.Now()
 		}
 		return time.Time{}
-	}
+	}, e.to.progress())
 }
 
 // How long the end of a run waits for receivers.
@@ -149,13 +150,10 @@ const (
 	exportMost     = 30 * time.Second // in all
 )
 
-// finish sends what is left of a run that is over, and says what could not be
+// Finish sends what is left of a run that is over, and says what could not be
 // sent. That is no error of the run.
-func (e *exports) finish(ctx context.Context, to io.Writer, quiet bool) {
-	note := to
-	if quiet {
-		note = io.Discard
-	}
+func (e *exports) Finish(ctx context.Context) {
+	note := e.to.progress()
 	if len(e.senders) > 0 {
 		late := time.AfterFunc(time.Second, func() {
 			_, _ = fmt.Fprintln(note, "weir: export: sending what is left") // only a comfort
@@ -164,7 +162,7 @@ func (e *exports) finish(ctx context.Context, to io.Writer, quiet bool) {
 	}
 	for i, r := range finished(e.senders, exportPatience, exportMost) {
 		if told := sent(r, e.receivers[i], e.dir, e.flags); told != "" {
-			_, _ = fmt.Fprintf(to, "weir: export: %s\n", told) // nobody can be told
+			e.to.tell("weir: export: %s\n", told)
 		}
 	}
 	if e.dir != "" {

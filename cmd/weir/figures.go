@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/analysis/compare"
-	"weir/figure/paper"
 	"weir/internal/say"
+	"weir/report/figure/draw"
 	"weir/report/gallery"
-	"weir/results/campaign"
+	"weir/run/campaign"
 )
 
 // figureFlags say which figures are written, and how they look.
@@ -25,10 +25,10 @@ type figureFlags struct {
 
 // figuresFlags adds the flags of every command that can draw.
 func figuresFlags(c *cobra.Command, f *figureFlags) {
-	usual := paper.Defaults()
+	usual := draw.Defaults()
 	fs := c.Flags()
 	fs.StringVar(&f.dir, "figures", "", "write figures for papers and wiki pages into `DIR`: one file for each and each format, with captions and numbers")
-	fs.StringSliceVar(&f.formats, "format", paper.Formats(), "`FORMATS` of the figures, some of "+strings.Join(paper.Formats(), ", "))
+	fs.StringSliceVar(&f.formats, "format", draw.Formats(), "`FORMATS` of the figures, some of "+strings.Join(draw.Formats(), ", "))
 	fs.StringVar(&f.size, "size", "column", "`SIZE` of the figures: column (one of a paper), wide (two columns), or millimeters as in 120x80")
 	fs.IntVar(&f.dpi, "dpi", usual.DPI, "pixels per inch of PNG figures: `N` from 50 to 1200")
 	fs.BoolVar(&f.titles, "titles", false, "write its title above each figure; papers have captions below")
@@ -50,15 +50,15 @@ func (f *figureFlags) check(c *cobra.Command) error {
 }
 
 func (f *figureFlags) options() (gallery.Options, error) {
-	o := gallery.Options{Options: paper.Options{DPI: f.dpi, Title: f.titles}}
+	o := gallery.Options{Options: draw.Options{DPI: f.dpi, Title: f.titles}}
 	var err error
 	if o.Formats, err = gallery.ParseFormats(f.formats); err != nil {
 		return o, exit{exitUsage, fmt.Errorf("--format: %w", err)}
 	}
-	if o.Size, err = paper.ParseSize(f.size); err != nil {
+	if o.Size, err = draw.ParseSize(f.size); err != nil {
 		return o, exit{exitUsage, fmt.Errorf("--size: %w", err)}
 	}
-	if _, err = paper.New(o.Options); err != nil {
+	if _, err = draw.New(o.Options); err != nil {
 		return o, exit{exitUsage, fmt.Errorf("--dpi: %w", err)}
 	}
 	return o, nil
@@ -89,10 +89,10 @@ func (f *figureFlags) campaign(dir string, c *campaign.Campaign, s streams) erro
 	var groups []compare.Group
 	var err error
 	if len(c.Variants()) > 1 {
-		groups, _, err = variants(dir)
+		groups, _, err = campaign.VariantGroups(dir)
 	} else {
 		groups = make([]compare.Group, 1)
-		groups[0], err = group(dir)
+		groups[0], err = campaign.Group(dir)
 		groups[0].Name = filepath.Base(filepath.Clean(dir))
 	}
 	if err != nil {

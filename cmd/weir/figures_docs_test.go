@@ -54,7 +54,7 @@ func TestSeeingPageFigures(t *testing.T) {
 	if snippet == nil {
 		t.Fatal("no snippet")
 	}
-	said := exec.CommandContext(t.Context(), python, "-c", strings.ReplaceAll("\n"+snippet[1], "\n  ", "\n")) //nolint:gosec // our own page
+	said := exec.CommandContext(t.Context(), python, "-c", strings.ReplaceAll("\n"+snippet[1], "\n  ", "\n"))
 	said.Dir = dir
 	out, err := said.CombinedOutput()
 	if err != nil || !slices.Contains(strings.Fields(string(out)), "8") {
@@ -74,7 +74,7 @@ func TestFigureOfDocs(t *testing.T) {
 	if to := os.Getenv("WEIR_SCREENSHOTS"); to != "" {
 		b, err := os.ReadFile(drawn)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(to, "figure.png"), b, 0o644) //nolint:gosec // a picture for everybody
+			err = os.WriteFile(filepath.Join(to, "figure.png"), b, 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)

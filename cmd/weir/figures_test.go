@@ -38,7 +38,7 @@ func TestFiguresOfARun(t *testing.T) {
 		"latency-heat-map-vs-time":         {"latency", "time since the start (seconds)", "operations"},
 	}
 	for name, want := range labels {
-		text := exec.CommandContext(t.Context(), "pdftotext", filepath.Join(figures, name+".pdf"), "-") //nolint:gosec // our own file
+		text := exec.CommandContext(t.Context(), "pdftotext", filepath.Join(figures, name+".pdf"), "-")
 		said, err := text.CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, said)

@@ -3,16 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/unit"
-	"weir/monitor"
+	"weir/run"
 	"weir/scenario"
 	"weir/storage/all"
 )
@@ -38,7 +36,6 @@ const (
 	longestHold = 6
 	longestCool = 15
 	usualHold   = 8 * time.Second
-	usualCool   = 2 * time.Second
 	leastCool   = 500 * time.Millisecond
 	mostByFind  = 10_000 // clients, if nobody says how many
 )
@@ -79,15 +76,8 @@ shall have more --time. weir help exit-codes lists the exit codes.`,
 					return err
 				}
 			}
-			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
-				if f.resume != "" {
-					return resumeFind(in, f, c.Flags().Changed, s)
-				}
-				plan, err := f.plan(args, c.Flags().Changed)
-				if err != nil {
-					return err
-				}
-				return runFind(in, plan, f, s)
+			return f.interruptible(c.Context(), s, signals, func(in run.Interrupts) error {
+				return f.search(in, args, c.Flags().Changed, s)
 			})
 		},
 	}
@@ -102,6 +92,23 @@ shall have more --time. weir help exit-codes lists the exit codes.`,
 	varFlag(c, &f.vars)
 	f.addRun(c, &s, "go on with the search in `DIR`; --time, --within and --max may change", jsonOfRun)
 	return c
+}
+
+// search does a search, or continues one. changed tells which flags were given.
+func (f *findFlags) search(in run.Interrupts, args []string, changed func(string) bool, s streams) error {
+	if f.resume != "" {
+		return f.measure(in, f.resume, s, func(c run.Config) error {
+			return run.ResumeSearch(c, f.target, func(p *scenario.Plan) error { return f.limits(p, changed) })
+		})
+	}
+	plan, err := f.plan(args, changed)
+	if err != nil {
+		return err
+	}
+	return f.measure(in, run.NewDir(f.out, plan.Name, time.Now()), s, func(c run.Config) error {
+		c.Plan = plan
+		return run.Run(c)
+	})
 }
 
 // plan makes the plan of a search of what the command line names. Flags have
@@ -136,7 +143,7 @@ func (f *findFlags) plan(args []string, changed func(string) bool) (*scenario.Pl
 	plan.Steps = []scenario.Step{}
 	cool := l.Cool
 	if cool == 0 {
-		cool = unit.Duration(usualCool)
+		cool = unit.Duration(run.DefaultCool)
 	}
 	plan.Find = &scenario.Find{
 		Min: f.min, Max: f.max, Ramp: l.Ramp, Settle: l.Settle, Hold: l.Hold, Longest: longestHold * l.Hold, Cool: cool, Calm: longestCool * cool,
@@ -174,7 +181,7 @@ func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error
 		}
 		l.Within = x
 	}
-	most, why := machineMost(plan)
+	most, why := run.MostClients(plan)
 	switch {
 	case changed("max") && f.max > most:
 		return exit{exitUsage, fmt.Errorf("--max %d: this machine can be %d clients of this target: %s", f.max, most, why)}
@@ -189,26 +196,4 @@ func (f *findFlags) limits(plan *scenario.Plan, changed func(string) bool) error
 		return exit{exitUsage, err}
 	}
 	return nil
-}
-
-// machineMost is how many clients of the plan's target this machine can be, and
-// what allows no more.
-func machineMost(plan *scenario.Plan) (int, string) {
-	if plan.On.Batch != "" {
-		return math.MaxInt32, ""
-	}
-	soft, _, err := monitor.RaiseOpenFiles()
-	files := filesPerClient(plan.Driver, plan.Work.InFlight)
-	if err != nil || files == 0 {
-		return math.MaxInt32, ""
-	}
-	room := int(min(soft, 1<<20)) - spareFiles
-	most, why := max(room, 0)*(max(room, 0)/filesPerWorker)/files, fmt.Sprintf("%d open files a process", soft)
-	if slices.Contains([]string{"webdav", "xrootd", "ftp"}, plan.Driver) {
-		e := monitor.About()
-		if ports := int(e.PortHigh - e.PortLow + 1); ports > 1 && plan.Work.Session != "shared" && ports < most {
-			most, why = ports, fmt.Sprintf("it has %d ports for connections to one address (net.ipv4.ip_local_port_range)", ports)
-		}
-	}
-	return max(most, 1), why
 }

@@ -15,7 +15,7 @@ import (
 
 	"weir/analysis"
 	"weir/results"
-	"weir/results/campaign"
+	"weir/run/campaign"
 )
 
 // weir calls the command in this process and returns its exit code and what
@@ -25,7 +25,7 @@ func weir(t *testing.T, args ...string) (code exitCode, said string) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	code = run(ctx, args, streams{in: strings.NewReader(""), out: &out, err: &out}, nil)
+	code = execute(ctx, args, streams{in: strings.NewReader(""), out: &out, err: &out}, nil)
 	return code, out.String()
 }
 

@@ -102,7 +102,7 @@ func TestIPv6(t *testing.T) {
 	t.Run("redirect", func(t *testing.T) {
 		t.Parallel()
 		l := loopback6(t)
-		data := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.FileServer(http.Dir(t.TempDir()))}} //nolint:gosec // a test's
+		data := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.FileServer(http.Dir(t.TempDir()))}}
 		data.Start()
 		t.Cleanup(data.Close)
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

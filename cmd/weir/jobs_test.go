@@ -10,7 +10,7 @@ import (
 
 	"weir/analysis"
 	"weir/results"
-	"weir/results/campaign"
+	"weir/run/campaign"
 )
 
 // byLevel runs a campaign of one factor and returns the findings of each level.
@@ -53,6 +53,10 @@ func TestLANAndWAN(t *testing.T) {
 		"WAN 2 Mbit/s":    {analysis.ResourceNetwork},
 	} {
 		f := runs[network]
+		if len(f.Bottleneck) > 0 && f.Bottleneck[0].Reason == analysis.ReasonForeign { // the right answer beside programs that fill this machine
+			t.Logf("%s: %s", network, f.Bottleneck[0].Text())
+			continue
+		}
 		if len(f.Bottleneck) == 0 || !slices.Contains(want, f.Bottleneck[0].Resource) || want[0] == analysis.ResourceNetwork != (f.Bottleneck[0].Host == "link") {
 			t.Errorf("%s: %+v limits it, want %v\n%s", network, f.Bottleneck, want, said)
 		}

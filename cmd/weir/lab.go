@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -29,15 +29,12 @@ of HTCondor, a Slurm, machines to log in to with ssh.`,
 	return c
 }
 
-// labFlags say which system is wanted.
+// labFlags are the options of the system to start.
 type labFlags struct {
-	servers int
-	slots   int
-	lookup  time.Duration
-	auth    string
-	tls     bool
-	dir     string
-	json    bool
+	lab.Options
+	tls  bool
+	dir  string
+	json bool
 }
 
 func labUpCommand(s streams, signals signalSource) *cobra.Command {
@@ -62,6 +59,7 @@ command finds there, too:
   WEIR_LAB_HOSTS      the hosts block of a scenario: the servers behind it
   WEIR_LAB_ON         the on block of a scenario, of what runs jobs`,
 		Example: `  weir lab up xrootd --servers 3 --auth krb5
+  weir lab up xrootd --version 6
   weir lab up nginx --tls --json
   weir lab up gridftp --servers 6
   weir lab up htcondor --slots 500 -- condor_status
@@ -75,21 +73,23 @@ command finds there, too:
 		RunE: func(c *cobra.Command, args []string) error {
 			kind, command, err := f.split(c, args)
 			if err != nil {
-				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+				return usageError(c, err)
 			}
 			return f.up(c.Context(), kind, command, s, signals)
 		},
 	}
 	fs := c.Flags()
-	fs.IntVar(&f.servers, "servers", 0, "`N` data servers behind a redirector (xrootd) or HAProxy (gridftp), or machines (ssh); 0: one alone")
-	fs.IntVar(&f.slots, "slots", 0, "`N` jobs that run at once; 0: 200 (htcondor), 256 (slurm)")
-	fs.DurationVar(&f.lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
-	fs.StringVar(&f.auth, "auth", "none", "`HOW` clients prove who they are: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd)")
+	fs.IntVar(&f.Servers, "servers", 0, "`N` data servers behind a redirector (xrootd) or HAProxy (gridftp), or machines (ssh); 0: one alone")
+	fs.IntVar(&f.Slots, "slots", 0, "`N` jobs that run at once; 0: 200 (htcondor), 256 (slurm)")
+	fs.DurationVar(&f.Lookup, "lookup", time.Second, "how long the redirector makes clients wait for each new file, as in `5s` (xrootd)")
+	fs.StringVar(&f.Auth, "auth", "none", "`HOW` clients prove who they are: "+strings.Join(lab.XRootDAuths(), ", ")+" (xrootd)")
+	fs.StringVar(&f.Version, "version", "", "`V` of the server, as in 5.8 or 6; left out: this system's (xrootd)")
 	fs.BoolVar(&f.tls, "tls", false, "speak TLS, too (nginx, xrootd)")
 	fs.StringVar(&f.dir, "dir", "", "an empty or missing folder `DIR` for all that the service has on disk; emptied at the end")
 	quietFlag(c, &s.quiet)
 	fs.BoolVar(&f.json, "json", false, "print what there is as JSON")
-	_ = c.RegisterFlagCompletionFunc("auth", cobra.FixedCompletions(lab.XRootDAuths(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = c.RegisterFlagCompletionFunc("version", cobra.FixedCompletions(lab.XRootDVersions(), cobra.ShellCompDirectiveNoFileComp)) // as below
+	_ = c.RegisterFlagCompletionFunc("auth", cobra.FixedCompletions(lab.XRootDAuths(), cobra.ShellCompDirectiveNoFileComp))       // the flag is there
 	return c
 }
 
@@ -101,7 +101,7 @@ func labKinds() []string {
 	return names
 }
 
-// split tells the system from the command after --, and refuses what cannot be.
+// split separates the kind of system from the command after --, and checks both.
 func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, command []string, err error) {
 	if n := c.ArgsLenAtDash(); n >= 0 {
 		args, command = args[:n], args[n:]
@@ -123,7 +123,7 @@ func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, comman
 	return kind, nil, fmt.Errorf("no service %q here: use one of %s", args[0], strings.Join(labKinds(), ", "))
 }
 
-// fits tells whether k has what the flags ask for.
+// fits returns an error if k does not have what the flags ask for.
 func (f *labFlags) fits(c *cobra.Command, k lab.Kind) error {
 	for _, flag := range []struct {
 		name string
@@ -134,30 +134,31 @@ func (f *labFlags) fits(c *cobra.Command, k lab.Kind) error {
 		{"lookup", func(k lab.Kind) bool { return k.Name == "xrootd" }},
 		{"auth", func(k lab.Kind) bool { return len(k.Auths) > 1 }},
 		{"tls", func(k lab.Kind) bool { return k.TLS }},
+		{"version", func(k lab.Kind) bool { return k.Version }},
 	} {
 		if c.Flags().Changed(flag.name) && !flag.of(k) {
 			return fmt.Errorf("--%s is for %s, not for %s", flag.name, labKindsThat(flag.of), k.Name)
 		}
 	}
-	if c.Flags().Changed("lookup") && f.servers == 0 {
+	if c.Flags().Changed("lookup") && f.Servers == 0 {
 		return errors.New("--lookup is the redirector's: add --servers 3")
 	}
-	if f.lookup < time.Second || f.lookup%time.Second != 0 {
-		return fmt.Errorf("--lookup %v: use whole seconds, at least 1s", f.lookup)
+	if f.Lookup < time.Second || f.Lookup%time.Second != 0 {
+		return fmt.Errorf("--lookup %v: use whole seconds, at least 1s", f.Lookup)
 	}
-	if f.servers < 0 || f.servers > lab.MaxServers {
-		return fmt.Errorf("--servers %d: use 0 (one server alone) to %d", f.servers, lab.MaxServers)
+	if f.Servers < 0 || f.Servers > lab.MaxServers {
+		return fmt.Errorf("--servers %d: use 0 (one server alone) to %d", f.Servers, lab.MaxServers)
 	}
-	if f.slots < 0 || f.slots > lab.MaxSlots {
-		return fmt.Errorf("--slots %d: use 1 to %d", f.slots, lab.MaxSlots)
+	if f.Slots < 0 || f.Slots > lab.MaxSlots {
+		return fmt.Errorf("--slots %d: use 1 to %d", f.Slots, lab.MaxSlots)
 	}
-	if !slices.Contains(k.Auths, f.auth) {
-		return fmt.Errorf("--auth %s: use one of %s", f.auth, strings.Join(k.Auths, ", "))
+	if !slices.Contains(k.Auths, f.Auth) {
+		return fmt.Errorf("--auth %s: use one of %s", f.Auth, strings.Join(k.Auths, ", "))
 	}
 	return nil
 }
 
-// labKindsThat names the systems of which something is true, as in "gridftp and xrootd".
+// labKindsThat lists the kinds that satisfy a condition, as in "gridftp and xrootd".
 func labKindsThat(is func(lab.Kind) bool) string {
 	var names []string
 	for _, k := range lab.Kinds() {
@@ -172,52 +173,30 @@ func labKindsThat(is func(lab.Kind) bool) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// start brings the system up and tells its progress.
-func (f *labFlags) start(ctx context.Context, k lab.Kind, to streams) (*lab.System, error) {
-	if missing := k.Missing(f.auth, f.servers); len(missing) > 0 {
-		err := errors.Join(asErrors(missing)...)
-		if how := lab.Install(missing); how != "" {
-			err = fmt.Errorf("%w\nTo install what is missing: %s", err, how)
+func labListCommand(s streams) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the services that can be started, and what is missing for them",
+		Example: "  weir lab list", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return printList(s.out, asJSON, "services", lab.Offers(), printOffers)
+		},
+	}
+	jsonFlag(c, &asJSON, "print the list as JSON")
+	return c
+}
+
+func printOffers(w io.Writer, all []lab.Offer) error {
+	t := newTable(w)
+	for _, o := range all {
+		name := o.Name
+		switch {
+		case o.Servers > 0:
+			name = "  --servers N"
+		case o.Auth != "none":
+			name = "  --auth " + o.Auth
 		}
-		return nil, err
+		t.row(name, o.What, o.Readiness())
 	}
-	begin := time.Now()
-	to.say("weir: starting %s\n", k.Name)
-	defer to.working("starting " + k.Name).done()
-	c := lab.Config{Dir: f.dir, TLS: f.tls, Progress: func(part string) {
-		to.say("weir: %s is up\n", part)
-	}}
-	s, err := f.system(ctx, k, c)
-	if err == nil {
-		to.say("weir: ready after %.1f s\n", time.Since(begin).Seconds())
-	}
-	return s, err
-}
-
-// system starts what k is.
-func (f *labFlags) system(ctx context.Context, k lab.Kind, c lab.Config) (*lab.System, error) {
-	switch k.Name {
-	case "gridftp":
-		return lab.GridFTP(ctx, lab.GridFTPConfig{Config: c, Servers: f.servers})
-	case "htcondor":
-		return lab.HTCondor(ctx, lab.HTCondorConfig{Config: c, Slots: f.slots})
-	case "nginx":
-		return lab.Nginx(ctx, lab.NginxConfig{Config: c})
-	case "postgresql":
-		return lab.PostgreSQL(ctx, lab.PostgreSQLConfig{Config: c})
-	case "slurm":
-		return lab.Slurm(ctx, lab.SlurmConfig{Config: c, CPUs: f.slots})
-	case "ssh":
-		return lab.SSH(ctx, lab.SSHConfig{Config: c, Nodes: f.servers})
-	default:
-		return lab.XRootD(ctx, lab.XRootDConfig{Config: c, Servers: f.servers, Lookup: int(f.lookup / time.Second), Auth: f.auth})
-	}
-}
-
-func asErrors(list []*lab.MissingError) []error {
-	var errs []error
-	for _, m := range list {
-		errs = append(errs, m)
-	}
-	return errs
+	return t.Flush()
 }

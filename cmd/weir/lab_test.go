@@ -33,7 +33,7 @@ func keepLab(t *testing.T, args ...string) *keptLab {
 	r, w := io.Pipe()
 	k := &keptLab{out: r, signals: make(chan os.Signal, 4), code: make(chan exitCode, 1)}
 	go func() {
-		k.code <- run(t.Context(), append([]string{"lab", "up"}, args...), streams{in: strings.NewReader(""), out: w, err: &k.said},
+		k.code <- execute(t.Context(), append([]string{"lab", "up"}, args...), streams{in: strings.NewReader(""), out: w, err: &k.said},
 			func() <-chan os.Signal { return k.signals })
 		_ = w.Close()
 	}()
@@ -56,7 +56,7 @@ func (k *keptLab) end(t *testing.T, sig os.Signal) exitCode {
 func TestLabUpForPrograms(t *testing.T) {
 	lab.Need(t, "nginx")
 	k := keepLab(t, "nginx", "--tls", "--json")
-	var state labState
+	var state lab.State
 	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
 		t.Fatal(err, k.said.String())
 	}
@@ -155,7 +155,7 @@ func TestLabUpHangsUp(t *testing.T) {
 	}
 	lab.Need(t, "nginx")
 	k := keepLab(t, "nginx", "--json")
-	var state labState
+	var state lab.State
 	if err := json.NewDecoder(k.out).Decode(&state); err != nil {
 		t.Fatal(err, k.said.String())
 	}

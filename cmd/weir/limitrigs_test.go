@@ -58,7 +58,7 @@ func rigServer() {
 		panic(err)
 	}
 	body := []byte(strings.Repeat("x", 1<<10))
-	panic(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // of a test
+	panic(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serve()
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		if r.Method == http.MethodGet {

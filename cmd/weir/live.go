@@ -13,8 +13,9 @@ import (
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
+	"weir/run"
+	"weir/run/search"
 	"weir/scenario"
-	"weir/search"
 )
 
 // A live shows a run while it goes on: a line for each step that has ended
@@ -28,19 +29,19 @@ type live struct {
 
 	mu      sync.Mutex
 	course  course
-	step    tally            // hold phase of the current step
+	step    measure.Window   // hold phase of the current step
 	failed  measure.Failures // of the current step, in all phases
-	second  tally            // the last whole second
-	next    tally            // the second that is being told
+	second  measure.Window   // the last whole second
+	next    measure.Window   // the second that is being told
 	busy    busy
-	history []float64   // throughput of the last seconds
-	last    tally       // the second after them
-	loaded  bool        // there is load, or there was
-	making  preparation // what is made or removed; zero while there is load
-	head    string      // of the table, as it was written last
-	told    time.Time   // when the last line was written
-	known   string      // what a search knows so far
-	still   func()      // ends the rows that move
+	history []float64      // throughput of the last seconds
+	last    measure.Window // the second after them
+	loaded  bool           // there is load, or there was
+	making  preparation    // what is made or removed; zero while there is load
+	head    string         // of the table, as it was written last
+	told    time.Time      // when the last line was written
+	known   string         // what a search knows so far
+	still   func()         // ends the rows that move
 	stream  *stream
 	secrets *redact.Values // that no line may show; nil: none are known
 	dir     string         // of the run
@@ -56,7 +57,7 @@ const mostHistory = 300
 
 // newLive shows a run of p until finish ends, which ends the load early, and
 // stop is called.
-func newLive(finish context.Context, out io.Writer, p *scenario.Plan, of series) *live {
+func newLive(finish context.Context, out io.Writer, p *scenario.Plan, of run.Series) *live {
 	s := screen.New(out)
 	return &live{
 		screen: s, said: screen.NewQueue(s), look: lookOf(s), course: course{plan: p, total: p.Time(), begun: time.Now(), of: of, finish: finish},
@@ -69,19 +70,19 @@ func (l *live) Interval(v *measure.Interval) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.course.interval(v)
-	if l.step.step != 0 && v.Step != l.step.step {
+	if l.step.Step != 0 && v.Step != l.step.Step {
 		l.endStep()
 	}
-	if !v.Start.Equal(l.next.at) && l.next.seconds > 0 {
-		l.second, l.next = l.next, tally{}
+	if !v.Start.Equal(l.next.At) && l.next.Seconds > 0 {
+		l.second, l.next = l.next, measure.Window{}
 		l.plain()
 	}
 	l.busy.interval(v)
 	l.failed.Add(v)
-	l.next.add(v)
+	l.next.Add(v)
 	l.remember(v)
 	if v.Phase == measure.Hold {
-		l.step.add(v)
+		l.step.Add(v)
 	}
 	return nil
 }
@@ -90,12 +91,12 @@ func (l *live) Interval(v *measure.Interval) error {
 // phase ends, intervals are shorter.
 func (l *live) remember(v *measure.Interval) {
 	second := v.Start.Truncate(time.Second)
-	if !second.Equal(l.last.at) && !l.last.at.IsZero() {
-		l.history = append(l.history[max(len(l.history)-mostHistory, 0):], float64(l.last.moved))
-		l.last.moved = 0
+	if !second.Equal(l.last.At) && !l.last.At.IsZero() {
+		l.history = append(l.history[max(len(l.history)-mostHistory, 0):], float64(l.last.Moved))
+		l.last.Moved = 0
 	}
-	l.last.at = second
-	l.last.moved += v.Moved
+	l.last.At = second
+	l.last.Moved += v.Moved
 }
 
 // Event implements measure.Sink.
@@ -105,12 +106,12 @@ func (l *live) Event(e measure.Event) error {
 	e.Text = l.secrets.Text(e.Text)
 	l.streams(e)
 	switch {
-	case e.Kind == "step":
+	case e.Kind == measure.EventStep:
 		l.course.begin(&e)
 		l.remote(&e)
 	case e.Worker != nil && !l.tellsOf(e.Worker): // it is counted
-	case e.Kind == "end" && e.Ending().Outcome == measure.Complete:
-	case e.Kind == "error":
+	case e.Kind == measure.EventEnd && e.Ending().Outcome == measure.Complete:
+	case e.Kind == measure.EventError:
 		tell(l.said, "  ", "%s, %v: %s", e.Time.Local().Format("15:04:05"), e.Class, e.Text)
 	default:
 		tell(l.said, "  ", "%s %s", e.Time.Local().Format("15:04:05"), e.Text)
@@ -158,18 +159,18 @@ func (l *live) Sample(s *monitor.Sample) error {
 	return nil
 }
 
-// end tells the last step, or that a preparation is over.
-func (l *live) end() {
+// End tells the last step, or that a preparation is over.
+func (l *live) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.step.step != 0 {
+	if l.step.Step != 0 {
 		l.endStep()
 	}
 	l.making = preparation{}
 }
 
-// stop removes what moves, and returns when all was told.
-func (l *live) stop() {
+// Stop removes what moves, and returns when all was told.
+func (l *live) Stop() {
 	_ = l.said.Close() // a lost terminal is nobody's business
 	l.still()
 }
@@ -177,14 +178,14 @@ func (l *live) stop() {
 func (l *live) endStep() {
 	l.stays(func(columns []column) string { return l.row(columns, &l.step) })
 	l.stream.tell(streamed{Event: "step", Run: l.dir, Step: stepOf(&l.step, &l.failed, &l.busy)})
-	l.step = tally{}
+	l.step = measure.Window{}
 	l.busy.next()
 }
 
 // streams tells programs what happened.
 func (l *live) streams(e measure.Event) {
-	kind := e.Kind
-	if kind == "step" {
+	kind := string(e.Kind)
+	if e.Kind == measure.EventStep {
 		kind = "begin" // a step's end has that name
 	}
 	l.stream.tell(streamed{Event: kind, Run: l.dir, Time: e.Time, Happened: &e})
@@ -220,8 +221,9 @@ func (l *live) worse() string {
 // error is nobody's business.
 func (l *live) print(format string, args ...any) { _, _ = fmt.Fprintf(l.said, format, args...) }
 
-// knows tells what a search knows so far.
-func (l *live) knows(o *search.Optimum) {
+// Search tells what a search knows so far, and by an event why its next step comes.
+func (l *live) Search(e measure.Event, o *search.Optimum) {
+	l.streams(e)
 	text := ""
 	if o != nil {
 		text = "so far: the optimum is " + say.Plural(o.Clients, "client")
@@ -234,24 +236,24 @@ func (l *live) knows(o *search.Optimum) {
 	l.known = text
 }
 
-// crewed has the workers on other machines shown.
-func (l *live) crewed(summary func() string) {
+// Workers has the workers on other machines shown.
+func (l *live) Workers(summary func() string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workers = summary
 }
 
-// load tells that the load begins.
-func (l *live) load() {
+// Load tells that the load begins.
+func (l *live) Load() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.making, l.loaded = preparation{}, true
 	l.course.begun, l.told = time.Now(), time.Now()
 }
 
-// advance tells how far a preparation is. Where nothing moves a line now and
+// Advance tells how far a preparation is. Where nothing moves a line now and
 // then does.
-func (l *live) advance(what string, done, total int) {
+func (l *live) Advance(what string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.making.advance(what, done, total)
@@ -262,8 +264,8 @@ func (l *live) advance(what string, done, total int) {
 	l.print(" %s\n", l.preparing(l.told).Where)
 }
 
-// start tells what the run will be.
-func (l *live) start(dir string, processes int) {
+// Start tells what the run will be.
+func (l *live) Start(processes int) {
 	if !l.screen.Moves() {
 		l.told = time.Now()
 	}
@@ -279,8 +281,8 @@ func (l *live) start(dir string, processes int) {
 		steps, about = fmt.Sprintf("a search from %d to %d clients", f.Min, f.Max), "at most"
 	}
 	tell(l.said, "", "%s: %s, %s%s, %s %v", p.Name, p.Public().Target, steps, how, about, unit.Duration(l.course.total.Round(time.Second)))
-	tell(l.said, "", "measuring into %s; Ctrl-C finishes early and still reports", dir)
-	l.stream.tell(streamed{Event: "start", Run: dir, Start: &streamedStart{
+	tell(l.said, "", "measuring into %s; Ctrl-C finishes early and still reports", l.dir)
+	l.stream.tell(streamed{Event: "start", Run: l.dir, Start: &streamedStart{
 		Name: p.Name, Target: p.Public().Target, Steps: len(p.Steps), Planned: l.course.total.Seconds(), Processes: processes,
 	}})
 	l.still = l.screen.Animate(l.draw)

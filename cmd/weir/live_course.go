@@ -9,6 +9,7 @@ import (
 	"weir/internal/screen"
 	"weir/internal/unit"
 	"weir/measure"
+	"weir/run"
 	"weir/scenario"
 )
 
@@ -16,7 +17,7 @@ import (
 type course struct {
 	plan   *scenario.Plan
 	total  time.Duration // planned
-	of     series
+	of     run.Series
 	finish context.Context // ends when the load is to end early
 
 	begun time.Time // of the load
@@ -31,15 +32,6 @@ type course struct {
 	gone  int64   // of these, before the step
 	most  float64 // share that was shown: a bar does not go back
 	pad   int     // columns of the longest words beside the bar
-}
-
-// A series is the runs of a campaign around one of them. The zero value is a
-// run that stands alone.
-type series struct {
-	dir       string // of the campaign
-	run, runs int
-	spent     time.Duration // by the runs before
-	ahead     time.Duration // for the runs after, as far as that is known
 }
 
 // begin notes that a step begins.
@@ -66,7 +58,7 @@ func (c *course) interval(v *measure.Interval) {
 	}
 	c.moved += v.Moved
 	c.done += v.Done
-	c.jobs += v.Ended + v.Broken + v.Crashed
+	c.jobs += v.Ended + v.Lost()
 }
 
 // left is how long the load will go on, and how much of it is behind.
@@ -78,12 +70,12 @@ func (c *course) left(now time.Time) (left time.Duration, share float64) {
 			left = min(left, time.Duration(float64(gone)*max(float64(stop.all-stop.done)/float64(stop.done), 0)))
 		}
 	}
-	left += c.of.ahead
-	gone += c.of.spent
+	left += c.of.Ahead
+	gone += c.of.Spent
 	if all := gone + left; all > 0 {
 		c.most = max(c.most, float64(gone)/float64(all))
 	}
-	if all := c.plan.Jobs(); all > 0 && c.of.runs == 0 { // how long they take nobody knows
+	if all := c.plan.Jobs(); all > 0 && c.of.All == 0 { // how long they take nobody knows
 		c.most = max(c.most, float64(c.jobs)/float64(all))
 	}
 	if left == 0 {
@@ -99,7 +91,7 @@ func (c *course) progress(now time.Time) screen.Progress {
 	switch {
 	case c.ends(now):
 		p.Where += "the last operations end"
-		if c.of.runs == 0 {
+		if c.of.All == 0 {
 			p.Share, p.Left, p.Most = 1, max(time.Duration(c.plan.Drain)-now.Sub(c.over), 0), true
 		}
 	case c.since.IsZero() && c.plan.On.Batch != "":
@@ -134,10 +126,10 @@ func (c *course) ends(now time.Time) bool {
 
 // where says which run of a campaign this is.
 func (c *course) where() string {
-	if c.of.runs == 0 {
+	if c.of.All == 0 {
 		return ""
 	}
-	return fmt.Sprintf("run %d of %d, ", c.of.run, c.of.runs)
+	return fmt.Sprintf("run %d of %d, ", c.of.Number, c.of.All)
 }
 
 // phaseText is the phase in the words of people.

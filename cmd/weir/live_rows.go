@@ -19,7 +19,7 @@ func (l *live) draw(columns int) []string {
 		return append(l.crew(), l.preparing(now).Row(wide, l.look))
 	}
 	rows := l.crew()
-	if l.second.seconds > 0 {
+	if l.second.Seconds > 0 {
 		shown := l.liveColumns(columns)
 		if head := header(shown); l.head != head {
 			rows = append(rows, l.look.Paint(screen.Faint, head))

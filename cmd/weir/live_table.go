@@ -7,6 +7,8 @@ import (
 
 	"weir/internal/screen"
 	"weir/internal/unit"
+	"weir/measure"
+	"weir/workload"
 )
 
 // A column of the live table. Those of the lowest rank are left out last where
@@ -15,7 +17,7 @@ type column struct {
 	head  string
 	width int // with the blank before it
 	rank  int
-	cell  func(l *live, t *tally) string
+	cell  func(l *live, t *measure.Window) string
 }
 
 // usualColumns are those of a terminal of 80 columns, and of a file.
@@ -25,7 +27,7 @@ const usualColumns = 80
 // the machines' CPU.
 func (l *live) liveColumns(columns int) []column {
 	all := usualTable()
-	if kind := l.course.plan.Work.Kind; kind == "job" || kind == "command-job" {
+	if kind := l.course.plan.Work.Kind; kind == workload.JobWork || kind == workload.CommandJobWork {
 		all = jobTable()
 	}
 	for rank := 7; rank > 0; rank-- {
@@ -44,38 +46,38 @@ func (l *live) liveColumns(columns int) []column {
 // usualTable is of runs whose clients run no jobs.
 func usualTable() []column {
 	return []column{
-		{"step", 5, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.step) }},
-		{"clients", 8, 0, func(_ *live, t *tally) string { return fmt.Sprintf("%.0f", t.clients) }},
-		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
-		{"moved", 9, 7, func(_ *live, t *tally) string { return unit.Bytes(float64(t.moved)) }},
-		{"rate", 9, 2, func(_ *live, t *tally) string { return perSecond(t.rate()) }},
-		{"p50", 9, 3, func(_ *live, t *tally) string { return t.quantile(.5) }},
-		{"p95", 9, 6, func(_ *live, t *tally) string { return t.quantile(.95) }},
-		{"p99", 9, 1, func(_ *live, t *tally) string { return t.quantile(.99) }},
-		{"errors", 7, 1, func(l *live, _ *tally) string { return failures(l.failed.Count()) }},
-		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
-		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
+		{"step", 5, 0, func(_ *live, t *measure.Window) string { return fmt.Sprint(t.Step) }},
+		{"clients", 8, 0, func(_ *live, t *measure.Window) string { return fmt.Sprintf("%.0f", t.Clients) }},
+		{"throughput", 12, 0, func(_ *live, t *measure.Window) string { return unit.Bits(t.Throughput()) }},
+		{"moved", 9, 7, func(_ *live, t *measure.Window) string { return unit.Bytes(float64(t.Moved)) }},
+		{"rate", 9, 2, func(_ *live, t *measure.Window) string { return perSecond(t.Rate()) }},
+		{"p50", 9, 3, func(_ *live, t *measure.Window) string { return quantile(t, .5) }},
+		{"p95", 9, 6, func(_ *live, t *measure.Window) string { return quantile(t, .95) }},
+		{"p99", 9, 1, func(_ *live, t *measure.Window) string { return quantile(t, .99) }},
+		{"errors", 7, 1, func(l *live, _ *measure.Window) string { return failures(l.failed.Count()) }},
+		{"CPU server", 11, 4, func(l *live, _ *measure.Window) string { return l.busy.text(serverSide) }},
+		{"client", 7, 5, func(l *live, _ *measure.Window) string { return l.busy.text(clientSide) }},
 	}
 }
 
 // jobTable is of runs whose clients run jobs.
 func jobTable() []column {
 	return []column{
-		{"step", 5, 0, func(_ *live, t *tally) string { return fmt.Sprint(t.step) }},
-		{"jobs", 7, 0, func(_ *live, t *tally) string { return unit.Significant(t.jobs.running / max(t.seconds, 1e-9)) }},
-		{"efficiency", 11, 1, func(_ *live, t *tally) string {
-			if e := t.jobs.efficiency(); e >= 0 {
+		{"step", 5, 0, func(_ *live, t *measure.Window) string { return fmt.Sprint(t.Step) }},
+		{"jobs", 7, 0, func(_ *live, t *measure.Window) string { return unit.Significant(t.JobSeconds / max(t.Seconds, 1e-9)) }},
+		{"efficiency", 11, 1, func(_ *live, t *measure.Window) string {
+			if e := t.Efficiency(); e >= 0 {
 				return unit.Percent(e)
 			}
 			return "-"
 		}},
-		{"events", 10, 2, func(_ *live, t *tally) string { return perSecond(float64(t.jobs.events) / max(t.seconds, 1e-9)) }},
-		{"throughput", 12, 0, func(_ *live, t *tally) string { return unit.Bits(t.throughput()) }},
-		{"p99", 9, 6, func(_ *live, t *tally) string { return t.quantile(.99) }},
-		{"done", 7, 1, func(_ *live, t *tally) string { return fmt.Sprint(t.jobs.done) }},
-		{"lost", 6, 0, func(l *live, _ *tally) string { return failures(l.failed.Lost()) }},
-		{"CPU server", 11, 4, func(l *live, _ *tally) string { return l.busy.text(serverSide) }},
-		{"client", 7, 5, func(l *live, _ *tally) string { return l.busy.text(clientSide) }},
+		{"events", 10, 2, func(_ *live, t *measure.Window) string { return perSecond(float64(t.Events) / max(t.Seconds, 1e-9)) }},
+		{"throughput", 12, 0, func(_ *live, t *measure.Window) string { return unit.Bits(t.Throughput()) }},
+		{"p99", 9, 6, func(_ *live, t *measure.Window) string { return quantile(t, .99) }},
+		{"done", 7, 1, func(_ *live, t *measure.Window) string { return fmt.Sprint(t.Ended) }},
+		{"lost", 6, 0, func(l *live, _ *measure.Window) string { return failures(l.failed.Lost()) }},
+		{"CPU server", 11, 4, func(l *live, _ *measure.Window) string { return l.busy.text(serverSide) }},
+		{"client", 7, 5, func(l *live, _ *measure.Window) string { return l.busy.text(clientSide) }},
 	}
 }
 
@@ -97,7 +99,7 @@ func header(columns []column) string {
 }
 
 // row is one line of the table.
-func (l *live) row(columns []column, t *tally) string {
+func (l *live) row(columns []column, t *measure.Window) string {
 	var b strings.Builder
 	for _, c := range columns {
 		text := fmt.Sprintf("%*s", c.width, c.cell(l, t))

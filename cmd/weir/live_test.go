@@ -16,6 +16,7 @@ import (
 	"weir/internal/unit"
 	"weir/measure"
 	"weir/monitor"
+	"weir/run"
 	"weir/scenario"
 	"weir/storage"
 )
@@ -24,9 +25,9 @@ import (
 // their machines over the whole step, and shows foreign text as text.
 func TestLiveTable(t *testing.T) {
 	var out bytes.Buffer
-	l := newLive(t.Context(), &out, &scenario.Plan{Name: "x\x1b[2J\u202e", Target: "http://x\n\x9b", Steps: make([]scenario.Step, 2)}, series{})
-	l.start("runs/x", 1)
-	l.load()
+	l := newLive(t.Context(), &out, &scenario.Plan{Name: "x\x1b[2J\u202e", Target: "http://x\n\x9b", Steps: make([]scenario.Step, 2)}, run.Series{})
+	l.Start(1)
+	l.Load()
 	at := time.Unix(1e9, 0)
 	for i := range 3 { // half and, in the last second, all of two cores; two server processes
 		user := 1.0
@@ -36,8 +37,12 @@ func TestLiveTable(t *testing.T) {
 		sample := monitor.Sample{Time: at.Add(time.Duration(i+1) * time.Second), Host: "here", Seconds: 1, Cores: 2, Procs: []monitor.Proc{
 			{Role: "server", User: user / 2}, {Role: "server", System: user / 2}, {Role: "client", User: .1},
 		}}
-		interval := measure.Interval{Start: at.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold,
-			Clients: 100_000, Moved: 123_456_789_012, Done: 1_000_000, Failed: map[storage.Class]int64{storage.Busy: 100_000}}
+		interval := measure.Interval{
+			Start: at.Add(time.Duration(i) * time.Second), Seconds: 1, Step: 1, Phase: measure.Hold, Clients: 100_000,
+			Sum: measure.Sum{
+				Moved: 123_456_789_012, Done: 1_000_000, Failed: map[storage.Class]int64{storage.Busy: 100_000},
+			},
+		}
 		interval.Latency.Record(1234 * time.Millisecond)
 		if err := l.Sample(&sample); err != nil {
 			t.Fatal(err)
@@ -46,11 +51,11 @@ func TestLiveTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Event(measure.Event{Kind: "error", Class: storage.Other, Text: "bad\x1b[31m\nname"}); err != nil {
+	if err := l.Event(measure.Event{Kind: measure.EventError, Class: storage.Other, Text: "bad\x1b[31m\nname"}); err != nil {
 		t.Fatal(err)
 	}
-	l.end()
-	l.stop()
+	l.End()
+	l.Stop()
 	said := out.String()
 	for _, want := range []string{"other: bad?[31m name\n", " 67% ", "   5%\n", " 300000 "} {
 		if !strings.Contains(said, want) {
@@ -97,7 +102,7 @@ func TestStopped(t *testing.T) {
 	untilHeld(t, dir, 1)
 	p.send(t, syscall.SIGSTOP)
 	began := time.Now()
-	waitFor(t, func() bool { return time.Since(began) > 3*stoppedFor })
+	waitFor(t, func() bool { return time.Since(began) > 1500*time.Millisecond })
 	p.send(t, syscall.SIGCONT)
 	code, said := p.ended()
 	if code != exitFine && code != exitInvalid || !strings.Contains(said, "weir was stopped for") {
@@ -128,7 +133,7 @@ func TestCourse(t *testing.T) {
 		}
 		tell("the load begins", "0%", "0:20 left")
 		for _, s := range p.Steps {
-			c.begin(&measure.Event{Kind: "step", Step: s.Number, Clients: s.Clients, Hold: 8})
+			c.begin(&measure.Event{Kind: measure.EventStep, Step: s.Number, Clients: s.Clients, Hold: 8})
 			tell(fmt.Sprintf("step %d of 2: ramp", s.Number))
 			time.Sleep(5 * time.Second)
 			c.interval(&measure.Interval{Step: s.Number, Phase: measure.Hold})
@@ -140,19 +145,19 @@ func TestCourse(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		tell("at most 0:40 left")
 
-		c = course{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context(), of: series{run: 2, runs: 3, spent: 30 * time.Second, ahead: 30 * time.Second}}
-		c.begin(&measure.Event{Kind: "step", Step: 2, Clients: 2, Hold: 8})
+		c = course{plan: p, total: p.Time(), begun: time.Now(), finish: t.Context(), of: run.Series{Number: 2, All: 3, Spent: 30 * time.Second, Ahead: 30 * time.Second}}
+		c.begin(&measure.Event{Kind: measure.EventStep, Step: 2, Clients: 2, Hold: 8})
 		c.begun = c.begun.Add(-10 * time.Second)
 		time.Sleep(5 * time.Second)
 		tell("run 2 of 3, step 2 of 2: ramp", "56%  0:35 left") // 45 s of 80 s
 		c.step.Jobs = 3
-		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Jobs: measure.Jobs{Ended: 4, Crashed: 1}})
+		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Sum: measure.Sum{Jobs: measure.Jobs{Ended: 4, Crashed: 1}}})
 		if got := c.progress(time.Now()); got.Detail != " 5 of 6 jobs" || !got.Most {
 			t.Errorf("a step of jobs: %+v", got)
 		}
 		c.step.Jobs = 0
 		p.Stop.Count = 100
-		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Done: 90})
+		c.interval(&measure.Interval{Step: 2, Phase: measure.Hold, Sum: measure.Sum{Done: 90}})
 		tell("0:32 left") // a tenth of the operations is left
 	})
 }
@@ -162,10 +167,10 @@ func TestCourse(t *testing.T) {
 func TestErrorsOfTheStepAreShown(t *testing.T) {
 	var out bytes.Buffer
 	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Hold: unit.Duration(time.Minute)}, {Number: 2, Clients: 8}}}
-	l := newLive(t.Context(), &out, plan, series{})
+	l := newLive(t.Context(), &out, plan, run.Series{})
 	begin := time.Unix(1e9, 0)
 	second := func(n, step int, phase string, done, failed int64) {
-		v := &measure.Interval{Start: begin.Add(time.Duration(n) * time.Second), Seconds: 1, Step: step, Phase: phase, Clients: 4, Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}
+		v := &measure.Interval{Start: begin.Add(time.Duration(n) * time.Second), Seconds: 1, Step: step, Phase: phase, Clients: 4, Sum: measure.Sum{Done: done, Failed: map[storage.Class]int64{storage.Refused: failed}}}
 		if err := l.Interval(v); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +198,7 @@ func TestErrorsOfTheStepAreShown(t *testing.T) {
 	if got := errorsShown(); got != "20" || l.worse() == "" {
 		t.Errorf("%s errors are shown of the next step, and %q", got, l.worse())
 	}
-	l.stop()
+	l.Stop()
 	if !strings.Contains(out.String(), "46807") {
 		t.Errorf("the step's line does not have its errors:\n%s", out.String())
 	}

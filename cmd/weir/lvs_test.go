@@ -42,8 +42,8 @@ func TestClientsAsJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			code, said := r.start(t, "run", scenario, "--on", s.name, "--target", ftp.URL, "--set", "balancer="+labBalancer(ftp),
-				"--set", "hosts=["+strings.Join(labHosts(ftp), ",")+"]", "--set", "on.submit="+s.submit, "--hold", "8s", "--out", "run").ended()
+			code, said := r.start(t, "run", scenario, "--on", s.name, "--target", ftp.URL, "--set", "balancer="+ftp.BalancerBlock(),
+				"--set", "hosts=["+strings.Join(ftp.HostsBlock(), ",")+"]", "--set", "on.submit="+s.submit, "--hold", "8s", "--out", "run").ended()
 			if code != exitFine && code != exitInvalid {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}

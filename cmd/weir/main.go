@@ -20,7 +20,7 @@ func main() {
 		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 		return c
 	}
-	os.Exit(int(run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals)))
+	os.Exit(int(execute(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals)))
 }
 
 // A signalSource begins to catch the signals that end a program. A command that
@@ -45,8 +45,8 @@ type streams struct {
 	secrets  *redact.Values // that no error may repeat; nil: none are known
 }
 
-// run is the whole command: arguments in, exit code out.
-func run(ctx context.Context, args []string, s streams, signals signalSource) exitCode {
+// execute is the whole command: arguments in, exit code out.
+func execute(ctx context.Context, args []string, s streams, signals signalSource) exitCode {
 	to := screen.New(s.err)
 	s.err, s.out, s.secrets = to, to.Beside(s.out), new(redact.Values)
 	s.secrets.Learn(args...)

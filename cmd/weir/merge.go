@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/monitor"
+	"weir/results"
 	"weir/results/merge"
+	"weir/run"
 )
 
 func mergeCommand(s streams) *cobra.Command {
@@ -34,8 +34,15 @@ twice is refused, and so are runs of different plans.`,
   weir merge parts/ -o runs/together`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := outDir(out, "merged", time.Now())
-			if err := mergeRuns(args, dir, s); err != nil {
+			runs, err := runsIn(args)
+			if err != nil {
+				return err
+			}
+			dir := run.NewDir(out, "merged", time.Now())
+			w := s.working("merging")
+			err = run.Merge(dir, runs, version())
+			w.done()
+			if err != nil {
 				return err
 			}
 			return conclude(dir, asJSON, on, s)
@@ -48,44 +55,6 @@ twice is refused, and so are runs of different plans.`,
 	return c
 }
 
-// mergeRuns adds up into dir the runs that args name.
-func mergeRuns(args []string, dir string, s streams) (err error) {
-	defer s.working("merging").done()
-	if _, _, err := monitor.RaiseOpenFiles(); err != nil { // two of each run
-		return err
-	}
-	named, err := runsIn(args)
-	if err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp("", "weir-merge-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	var dirs []string
-	for i, name := range named {
-		if strings.HasSuffix(name, merge.Ending) {
-			to := filepath.Join(temp, fmt.Sprint(i+1)+"-"+filepath.Base(filepath.Dir(name))+"-"+filepath.Base(name))
-			if err := merge.Unpack(name, to); err != nil {
-				return err
-			}
-			name = to
-		}
-		dirs = append(dirs, name)
-	}
-	a, err := about(false)
-	if err != nil {
-		return err
-	}
-	if err = merge.Runs(dir, dirs, a); err != nil {
-		for i, name := range named { // as it was called
-			err = errors.New(strings.ReplaceAll(err.Error(), dirs[i], name))
-		}
-	}
-	return err
-}
-
 // runsIn returns the runs that args name: as they are, or in folders.
 func runsIn(args []string) (all []string, err error) {
 	for _, arg := range args {
@@ -95,7 +64,7 @@ func runsIn(args []string) (all []string, err error) {
 			return nil, err
 		case !info.IsDir() && !strings.HasSuffix(arg, merge.Ending):
 			return nil, exit{exitUsage, fmt.Errorf("%s is neither a run directory nor one that is packed (%s)", arg, merge.Ending)}
-		case !info.IsDir() || isRun(arg):
+		case !info.IsDir() || results.IsRun(arg):
 			all = append(all, arg)
 			continue
 		}
@@ -107,7 +76,7 @@ func runsIn(args []string) (all []string, err error) {
 			}
 			slices.SortFunc(found, natural)
 			for _, name := range found {
-				if strings.HasSuffix(name, merge.Ending) || isRun(name) {
+				if strings.HasSuffix(name, merge.Ending) || results.IsRun(name) {
 					all = append(all, name)
 				}
 			}

@@ -34,7 +34,7 @@ fi
 for a in "$@"; do printf '%s\0' "$a" >>"$WEIR_LOG"; done
 printf '\n' >>"$WEIR_LOG"
 `
-	if err := os.WriteFile(filepath.Join(bin, "weir"), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(bin, "weir"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("WEIR_LAB_URL", "root://localhost:1094//data")

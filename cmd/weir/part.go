@@ -1,17 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/engine"
-	"weir/internal/pause"
-	"weir/internal/unit"
 	"weir/scenario"
 )
 
@@ -75,40 +70,4 @@ func beginTime(text string, now time.Time) (time.Time, error) {
 		return at, nil
 	}
 	return now, exit{exitUsage, fmt.Errorf("--begin %s: write a time of the day, as in 14:30 or 14:30:15, or one with its day, as in %s", text, now.Format(time.RFC3339))}
-}
-
-// begins tells whether the plan says when its steps begin.
-func begins(p *scenario.Plan) bool { return len(p.Steps) > 0 && !p.Steps[0].Begin.IsZero() }
-
-// A punctual pilot begins each step when the plan says. A step that it would
-// only begin when others hold it already is left out: it joins at the next one.
-type punctual struct {
-	engine.Pilot
-	finish context.Context
-	warn   func(string) error
-	any    bool
-}
-
-// Next implements engine.Pilot.
-func (p *punctual) Next(ctx context.Context) (scenario.Step, error) {
-	for {
-		s, err := p.Pilot.Next(ctx)
-		if errors.Is(err, io.EOF) && !p.any {
-			return s, errors.New("all steps were to be over by now: nothing was measured")
-		}
-		if err != nil || s.Begin.IsZero() {
-			return s, err
-		}
-		if late := time.Since(s.Begin); late > time.Duration(s.Ramp+s.Settle)+time.Second {
-			if err := p.warn(fmt.Sprintf("step %d was to begin %v ago: it is left out", s.Number, unit.Duration(late.Round(time.Second)))); err != nil {
-				return s, err
-			}
-			continue
-		}
-		p.any = true
-		if !pause.For(p.finish, time.Until(s.Begin)) && p.finish.Err() != nil {
-			return s, io.EOF
-		}
-		return s, ctx.Err()
-	}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/report/gallery"
-	"weir/results/campaign"
+	"weir/run"
+	"weir/run/campaign"
 )
 
 func reportCommand(s streams) *cobra.Command {
@@ -58,12 +59,12 @@ func reportOf(dir string, asJSON bool, on failOn, figures *figureFlags, s stream
 		status, err := concludeCampaign(dir, c, asJSON, s)
 		return errors.Join(err, on.status(status))
 	}
-	found, series, err := analyzeBoth(dir, s)
+	r, err := run.Analyze(dir, s.console())
 	if err != nil {
 		return err
 	}
 	if figures.dir != "" {
-		err = figures.write(gallery.OfRun(found, series, version()), s)
+		err = figures.write(gallery.OfRun(r.Findings, r.Series, version()), s)
 	}
-	return errors.Join(err, show(dir, found, asJSON, on, s))
+	return errors.Join(err, show(r, asJSON, s), on.verdict(r.Findings))
 }

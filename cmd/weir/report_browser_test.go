@@ -27,7 +27,7 @@ func TestReportOfARealRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, s, err := analysis.Both(run)
+	f, s, err := analysis.AnalyzeWithSeries(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,12 +86,14 @@ func usage(c *cobra.Command) {
 	}
 }
 
+// cobraArguments matches what cobra says of a wrong number of arguments.
+var cobraArguments = regexp.MustCompile(`^(accepts|requires) .*arg\(s\),( only)? received \d+`)
+
 // plainUsage says what is wrong with arguments, and what would be right: cobra counts
 // "arg(s)", and has suggestions for the first word only.
 func plainUsage(c *cobra.Command, args []string, err error) string {
-	counted := regexp.MustCompile(`^(accepts|requires) .*arg\(s\),( only)? received \d+`)
-	if text := err.Error(); counted.MatchString(text) { // there may be a hint behind it
-		return counted.ReplaceAllLiteralString(text, say.Plural(len(args), "argument")+" given: use it as "+c.UseLine())
+	if text := err.Error(); cobraArguments.MatchString(text) { // there may be a hint behind it
+		return cobraArguments.ReplaceAllLiteralString(text, say.Plural(len(args), "argument")+" given: use it as "+c.UseLine())
 	}
 	if c.HasParent() && c.HasSubCommands() && len(args) > 0 {
 		c.SuggestionsMinimumDistance = 2

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/results/campaign"
+	"weir/engine"
+	"weir/export"
+	"weir/run"
+	"weir/run/campaign"
+	"weir/scenario"
+	"weir/storage/all"
 )
 
 func runCommand(s streams, signals signalSource) *cobra.Command {
@@ -42,18 +45,18 @@ at once. weir help exit-codes lists the exit codes.`,
 			if f.resume != "" {
 				return resume(c, args, f, s, signals)
 			}
-			all, err := f.readAll(args)
+			scenarios, err := f.readAll(args)
 			if err != nil {
 				return f.watch.apart(args, err)
 			}
-			return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
-				if isCampaign(all) {
+			return f.interruptible(c.Context(), s, signals, func(in run.Interrupts) error {
+				if isCampaign(scenarios) {
 					if f.apart.part+f.apart.begin != "" {
 						return exit{exitUsage, errors.New("--part and --begin are of one run, and this is a campaign: start its runs one by one")}
 					}
-					return runCampaign(in, all, f, s)
+					return runCampaign(in, scenarios, f, s)
 				}
-				return runScenario(in, all[0], f, s)
+				return runScenario(in, scenarios[0], f, s)
 			})
 		},
 	}
@@ -63,44 +66,78 @@ at once. weir help exit-codes lists the exit codes.`,
 	return c
 }
 
-// resume goes on with what was broken off. What it shall do stands in its
-// folder, so that no scenario, and no flag that changes one, is taken, but for the target,
+// runScenario does one run.
+func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams) error {
+	plan, err := sc.Plan(all.Drivers())
+	if err != nil {
+		return exit{exitUsage, err}
+	}
+	if plan, err = f.apart.of(plan, time.Now()); err != nil {
+		return err
+	}
+	return f.measure(in, run.NewDir(f.out, plan.Name, time.Now()), s, func(c run.Config) error {
+		c.Plan = plan
+		return run.Run(c)
+	})
+}
+
+// resume continues a run or a campaign. Its folder has all settings, so that
+// neither a scenario nor flags that change one are taken, except the target,
 // whose secrets are not kept there.
 func resume(c *cobra.Command, args []string, f runFlags, s streams, signals signalSource) error {
 	if err := f.onlyResume(c, args, "clients", "hold", "repeat", "on", "workers", "part", "begin", "set", "var", "out"); err != nil {
 		return err
 	}
-	return f.interruptible(c.Context(), s, signals, func(in interrupts) error {
-		if !campaign.Is(f.resume) {
-			return resumeRun(in, f.resume, f, s)
+	return f.interruptible(c.Context(), s, signals, func(in run.Interrupts) error {
+		if campaign.Is(f.resume) {
+			return resumeCampaign(in, f, s)
 		}
-		return resumeCampaign(in, f.resume, f, s)
+		return f.measure(in, f.resume, s, func(c run.Config) error { return run.Resume(c, f.target) })
 	})
 }
 
-// outDir returns the directory to measure into: out, or a new one below runs.
-func outDir(out, name string, now time.Time) string {
-	if out != "" {
-		return out
+// measure has do measure into dir and shows the result.
+func (f *runFlags) measure(in run.Interrupts, dir string, s streams, do func(run.Config) error) error {
+	f.page.show(dir)
+	c := f.config(in, dir, s)
+	var verdict error
+	c.Report = func(r run.Result) error {
+		verdict = f.failOn.verdict(r.Findings)
+		return show(r, f.json, s)
 	}
-	out = filepath.Join("runs", name+"-"+now.Format("20060102-150405"))
-	for i := 2; ; i++ {
-		if _, err := os.Lstat(out); err != nil {
-			return out
-		}
-		out = filepath.Join("runs", fmt.Sprintf("%s-%s-%d", name, now.Format("20060102-150405"), i))
+	if err := do(c); err != nil {
+		return err
+	}
+	return verdict
+}
+
+// config returns the configuration of all runs of these flags.
+func (f *runFlags) config(in run.Interrupts, dir string, s streams) run.Config {
+	return run.Config{
+		Dir: dir, Processes: f.processes, Version: version(), Console: s.console(), Interrupts: in, View: s.view(in),
+		Export: func(ctx context.Context) (run.Exporter, error) {
+			e, err := f.export.open(ctx, export.Written, s)
+			if errors.As(err, new(exit)) {
+				err = &run.UsageError{Err: err}
+			}
+			return e, err
+		},
 	}
 }
 
-// linkLatest points runs/latest at dir. It is a comfort: where links cannot be
-// made, or another thing has that name, there is none.
-func linkLatest(dir string) {
-	link := filepath.Join("runs", "latest")
-	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
-		return
+// view returns what shows a run that in ends.
+func (s streams) view(in run.Interrupts) func(string, *scenario.Plan, run.Series) run.View {
+	return func(dir string, plan *scenario.Plan, of run.Series) run.View {
+		l := newLive(in.Finish, s.progress(), plan, of)
+		l.stream, l.dir, l.secrets = s.stream, dir, s.secrets
+		return l
 	}
-	if filepath.Dir(dir) == "runs" {
-		_ = os.Remove(link)                      // it may not be there
-		_ = os.Symlink(filepath.Base(dir), link) // comfort only
-	}
+}
+
+// console returns how packages speak with people.
+func (s streams) console() run.Console {
+	return run.Console{Stderr: s.err, Secrets: s.secrets, Say: s.say, Warn: s.tell, Working: func(what string) (engine.Advance, func()) {
+		w := s.working(what)
+		return w.advance, w.done
+	}}
 }

@@ -74,11 +74,11 @@ func TestScalePage(t *testing.T) {
 		t.Errorf("workers: %s: %s", s, detail)
 	}
 	r.left(t)
-	list, err := exec.CommandContext(t.Context(), "go", "run", "weir/internal/bench", "-list").CombinedOutput()
+	list, err := exec.CommandContext(t.Context(), "go", "test", "weir/bench", "-run", "TestNames", "-v").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, list)
 	}
-	names := regexp.MustCompile(`-case '\^\(([^)]*)\)\$'`).FindStringSubmatch(page)
+	names := regexp.MustCompile(`-bench 'Peers/\^\(([^)]*)\)\$'`).FindStringSubmatch(page)
 	if names == nil {
 		t.Fatal("no benchmarks are named")
 	}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/lab"
 	"weir/lab/browser"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/trial"
 )
 

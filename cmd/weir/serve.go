@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -62,9 +61,8 @@ says so.`,
 					return fmt.Errorf("--cores: %w", err)
 				}
 			}
-			ctx, cancel := context.WithCancel(c.Context())
+			ctx, cancel := untilSignal(c.Context(), signals, s.in, f.whileStdin)
 			defer cancel()
-			go f.until(ctx, s.in, signals.listen(), cancel)
 			return serveUntil(ctx, conf, s)
 		},
 	}
@@ -159,21 +157,6 @@ func bytesPerSecond(text string) (int64, error) {
 	}
 	r, err := unit.ParseBitrate(text)
 	return int64(r / 8), err
-}
-
-// until cancels when a signal comes, or standard input ends and that counts.
-func (f *serveFlags) until(ctx context.Context, in io.Reader, signals <-chan os.Signal, cancel func()) {
-	if f.whileStdin {
-		go func() {
-			_, _ = io.Copy(io.Discard, in) // its end is what matters
-			cancel()
-		}()
-	}
-	select {
-	case <-signals:
-	case <-ctx.Done():
-	}
-	cancel()
 }
 
 func serveUntil(ctx context.Context, conf serve.Config, s streams) error {

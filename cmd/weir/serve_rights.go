@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/serve"
 )
@@ -74,19 +74,15 @@ func (f *rightsFlags) set(conf *serve.Config) (err error) {
 		return nil
 	}
 	conf.Copy = &serve.Copying{Guard: f.guard, Most: f.most}
-	if conf.Copy.Pins, err = tpc.ReadPins(f.pins); err != nil {
+	if conf.Copy.Pins, err = trust.ReadPins(f.pins); err != nil {
 		return fmt.Errorf("--tpc-pin: %w", err)
 	}
 	if f.authorities == "" {
 		return nil
 	}
-	text, err := os.ReadFile(f.authorities)
+	pool, err := trust.Authorities(f.authorities)
 	if err != nil {
 		return fmt.Errorf("--tpc-ca: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return fmt.Errorf("--tpc-ca: %s has no certificate in PEM", f.authorities)
 	}
 	conf.Copy.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return nil

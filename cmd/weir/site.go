@@ -1,20 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/catalog"
 	"weir/internal/unit"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/client"
 )
 
 // siteCommand is about where datasets can be.
@@ -35,17 +37,18 @@ StoRM or EOS. The coordinator then has these copy among each other.`,
 }
 
 func siteAddCommand(s streams) *cobra.Command {
-	var f coordFlags
+	var f clientFlags
 	var new transfer.NewSite
 	var secret string
 	c := &cobra.Command{
 		Use:   "add NAME --url URL",
 		Short: "Add a site without an agent, or change it",
 		Long: `Adds an endpoint that speaks HTTP third-party copy. Files of a dataset are looked for
-below the URL. The token is kept encrypted by the coordinator and shown to no user; it
-is sent to that endpoint, and for a copy to who reads from it or writes to it: the
-agent, or the other endpoint (TransferHeaderAuthorization). Give it no more rights, and
-no longer a life, than these need.`,
+below the URL. The token is kept encrypted by the coordinator, shown to no user, and
+sent to that endpoint alone. An agent, or another site, that reads from it or writes to
+it gets a macaroon for one folder and some hours, where the site makes them. Where it
+does not, the coordinator has the site push and pull by itself, if it can; else
+--lend-token gives them the token: whoever has it can then do what the token allows.`,
 		Example: `  weir site add cern --url https://eos.example.org:8444/eos/data --site-token-file cern.token
   weir site add lab --url https://127.0.0.1:1094/data --pin 8f3c... --max 10`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
@@ -54,7 +57,7 @@ no longer a life, than these need.`,
 			u, err := url.Parse(new.URL)
 			switch {
 			case new.URL == "":
-				return exit{exitUsage, fmt.Errorf("where is it? Name its URL: --url https://HOST:PORT/FOLDER\nSee: %s --help", c.CommandPath())}
+				return usageError(c, errors.New("where is it? Name its URL: --url https://HOST:PORT/FOLDER"))
 			case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 				return exit{exitUsage, fmt.Errorf("--url %s: write it as https://HOST:PORT/FOLDER", line(new.URL))}
 			case u.User != nil:
@@ -63,17 +66,11 @@ no longer a life, than these need.`,
 			if new.Token, err = fileText(secret); err != nil {
 				return fmt.Errorf("--site-token-file: %w", err)
 			}
-			return f.with(func(d *desk) error {
-				site, err := d.AddSite(c.Context(), new)
-				switch {
-				case err != nil:
+			return ask(&f, s, func(co *client.Client) (catalog.Site, error) { return co.AddSite(c.Context(), new) },
+				func(w io.Writer, site catalog.Site) error {
+					_, err := fmt.Fprintf(w, "site %s is at %s\n", line(site.Name), line(site.URL))
 					return err
-				case f.json:
-					return writeJSON(s.out, site)
-				}
-				_, err = fmt.Fprintf(s.out, "site %s is at %s\n", line(site.Name), line(site.URL))
-				return err
-			})
+				})
 		},
 	}
 	f.add(c, "print the site as JSON")
@@ -81,41 +78,32 @@ no longer a life, than these need.`,
 	fs.StringVar(&new.URL, "url", "", "`URL` of the folder below which the files are")
 	fs.StringVar(&secret, "site-token-file", "", "show the bearer token in `FILE` to the site")
 	fs.StringVar(&new.Pin, "pin", "", "`SHA256` of the site's certificate, if that is self-made")
+	fs.BoolVar(&new.Lend, "lend-token", false, "give the token itself to agents and other sites that copy from or to this one, for as long as it lives; without, they get macaroons where the site makes them")
+	fs.StringSliceVar(&new.Servers, "servers", nil, "show the token to these data servers, too, when the site redirects to them: `HOST`, HOST:PORT or *.DOMAIN")
 	fs.IntVar(&new.Max, "max", 0, "at most `N` copies at once (default: what the links carry)")
 	return c
 }
 
 func siteListCommand(s streams) *cobra.Command {
-	var f coordFlags
+	var f clientFlags
 	c := &cobra.Command{
 		Use: "list", Short: "List sites", Example: "  weir site list\n  weir site list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return f.with(func(d *desk) error {
-				sites, err := d.Sites(c.Context())
-				if err != nil {
-					return err
-				}
-				return printList(s.out, f.json, "sites", sites, tellSites)
-			})
+			return askList(&f, s, "sites", func(co *client.Client) ([]catalog.Site, error) { return co.Sites(c.Context()) }, printSites)
 		},
 	}
 	f.add(c, "print them as JSON")
 	return c
 }
 
-func tellSites(w io.Writer, sites []catalog.Site) error {
+func printSites(w io.Writer, sites []catalog.Site) error {
 	if len(sites) == 0 {
 		_, err := fmt.Fprintln(w, "no sites: start an agent with `weir agent`, or add an endpoint with `weir site add`")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "SITE\tKIND\tSTATE\tFREE\tSEEN\tDOOR") // Flush tells
+	t := newTable(w, "SITE", "KIND", "STATE", "FREE", "SEEN", "DOOR")
 	for _, site := range sites {
-		door := line(site.URL)
-		if door == "" {
-			door = "none: it only dials out"
-		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", line(site.Name), line(site.Kind), siteState(&site), free(site.Free), seen(site.Seen), door)
+		t.row(site.Name, site.Kind, siteState(&site), freeSpace(site.Free), lastSeen(site.Seen), cmp.Or(site.URL, "none: it only dials out"))
 	}
 	return t.Flush()
 }
@@ -126,19 +114,19 @@ func siteState(site *catalog.Site) string {
 		text = "down"
 	}
 	if site.Problem != "" {
-		text += ": " + line(site.Problem)
+		text += ": " + site.Problem
 	}
 	return text
 }
 
-func free(bytes int64) string {
+func freeSpace(bytes int64) string {
 	if bytes < 0 {
 		return "not known"
 	}
 	return unit.Bytes(float64(bytes))
 }
 
-func seen(t time.Time) string {
+func lastSeen(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
@@ -146,91 +134,95 @@ func seen(t time.Time) string {
 }
 
 func siteShowCommand(s streams) *cobra.Command {
-	var f coordFlags
+	var f clientFlags
 	c := &cobra.Command{
 		Use: "show NAME", Short: "Show a site, and the links to and from it",
 		Long:    "Shows a site, and of the links to and from it how many copies they carry at once and why.",
 		Example: "  weir site show A", Args: cobra.ExactArgs(1), ValidArgsFunction: completeOneSite,
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.with(func(d *desk) error { return showSite(c.Context(), d, args[0], f.json, s) })
+			return ask(&f, s, func(co *client.Client) (siteShown, error) { return findSite(c.Context(), co, args[0]) }, printSite)
 		},
 	}
 	f.add(c, "print it as JSON")
 	return c
 }
 
-// siteShown is what weir site show prints as JSON.
+// siteShown is a site with the links to and from it.
 type siteShown struct {
 	Site  catalog.Site    `json:"site"`
 	Links []transfer.Link `json:"links"`
 }
 
-func showSite(ctx context.Context, d *desk, name string, asJSON bool, s streams) error {
-	sites, err := d.Sites(ctx)
+func findSite(ctx context.Context, co *client.Client, name string) (siteShown, error) {
+	out := siteShown{Links: []transfer.Link{}}
+	sites, err := co.Sites(ctx)
 	if err != nil {
-		return err
+		return out, err
 	}
-	var out siteShown
-	var names []string
-	for _, site := range sites {
-		if site.Name == name {
-			out.Site = site
-		}
-		names = append(names, site.Name)
+	i := slices.IndexFunc(sites, func(s catalog.Site) bool { return s.Name == name })
+	if i < 0 {
+		return out, fmt.Errorf("there is no site %s: %s", line(name), existing(sites))
 	}
-	if out.Site.Name == "" {
-		return fmt.Errorf("there is no site %s: %s", line(name), choices(names, "there is none yet"))
-	}
-	links, err := d.Links(ctx)
-	if err != nil {
-		return err
-	}
-	out.Links = []transfer.Link{}
+	out.Site = sites[i]
+	links, err := co.Links(ctx)
 	for _, l := range links {
 		if l.Source == name || l.Dest == name {
 			out.Links = append(out.Links, l)
 		}
 	}
-	if asJSON {
-		return writeJSON(s.out, out)
-	}
-	if err := tellSites(s.out, []catalog.Site{out.Site}); err != nil || len(out.Links) == 0 {
-		return err
-	}
-	return tellLinks(s.out, out.Links)
+	return out, err
 }
 
-func tellLinks(w io.Writer, links []transfer.Link) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "\nLINK\tMOVING\tAT ONCE\tSPEED\tSUCCESS\tWHY") // Flush tells
-	for _, l := range links {
-		_, _ = fmt.Fprintf(t, "%s -> %s\t%d\t%d\t%s/s\t%s\t%s\n", line(l.Source), line(l.Dest), l.Active, l.Limit, unit.Bytes(l.Rate), unit.Percent(l.Success), line(l.Why))
+func printSite(w io.Writer, s siteShown) error {
+	if err := printSites(w, []catalog.Site{s.Site}); err != nil || len(s.Links) == 0 {
+		return err
+	}
+	_, _ = fmt.Fprintln(w) // Flush returns the error
+	t := newTable(w, "LINK", "MOVING", "AT ONCE", "SPEED", "SUCCESS", "WHY")
+	for _, l := range s.Links {
+		t.row(l.Source+" -> "+l.Dest, l.Active, l.Limit, unit.Bytes(l.Rate)+"/s", unit.Percent(l.Success), l.Why)
 	}
 	return t.Flush()
 }
 
+// existing names some of the sites that there are.
+func existing(sites []catalog.Site) string {
+	const most = 10
+	var names []string
+	for _, s := range sites {
+		names = append(names, line(s.Name))
+	}
+	switch n := len(names); {
+	case n == 0:
+		return "there is none yet"
+	case n == 1:
+		return "there is " + names[0]
+	case n > most:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
 func siteRemoveCommand(s streams) *cobra.Command {
-	var f coordFlags
+	var f clientFlags
 	c := &cobra.Command{
 		Use: "remove NAME", Short: "Forget a site and what it has; no file is touched",
 		Example: "  weir site remove A", Args: cobra.ExactArgs(1), ValidArgsFunction: completeOneSite,
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.with(func(d *desk) error {
-				sites, err := d.Sites(c.Context())
+			runs := false
+			return ask(&f, s, func(co *client.Client) (removed, error) {
+				sites, err := co.Sites(c.Context())
 				if err != nil {
-					return err
+					return removed{}, err
 				}
-				if err := d.RemoveSite(c.Context(), args[0]); err != nil {
-					return err
-				}
-				if f.json {
-					return writeJSON(s.out, map[string]string{"removed": args[0]})
-				}
-				text := fmt.Sprintf("site %s is forgotten; its files are where they were\n", line(args[0]))
-				if slices.ContainsFunc(sites, func(s catalog.Site) bool { return s.Name == args[0] && s.Up && s.Kind == "agent" }) {
+				runs = slices.ContainsFunc(sites, func(s catalog.Site) bool { return s.Name == args[0] && s.Up && s.Kind == catalog.AgentSite })
+				return removed{args[0]}, co.RemoveSite(c.Context(), args[0])
+			}, func(w io.Writer, r removed) error {
+				text := fmt.Sprintf("site %s is forgotten; its files are where they were\n", line(r.Name))
+				if runs {
 					text += "its agent runs: until that is ended the site comes back, without its datasets\n"
 				}
-				_, err = fmt.Fprint(s.out, text)
+				_, err := io.WriteString(w, text)
 				return err
 			})
 		},
@@ -239,24 +231,7 @@ func siteRemoveCommand(s streams) *cobra.Command {
 	return c
 }
 
-// choices says which names there are, a few of them.
-func choices(names []string, none string) string {
-	const most = 10
-	if len(names) == 0 {
-		return none
-	}
-	text := "there are "
-	if len(names) == 1 {
-		text = "there is "
-	}
-	for i, n := range names[:min(len(names), most)] {
-		if i > 0 {
-			text += ", "
-		}
-		text += line(n)
-	}
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return text
+// removed is what commands that remove something print as JSON.
+type removed struct {
+	Name string `json:"removed"`
 }

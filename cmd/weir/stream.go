@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"time"
 
 	"weir/analysis"
@@ -86,15 +85,15 @@ func (s *stream) end(err error) error {
 }
 
 // stepOf is what the step of t gave.
-func stepOf(t *tally, failed *measure.Failures, b *busy) *streamedStep {
+func stepOf(t *measure.Window, failed *measure.Failures, b *busy) *streamedStep {
 	s := &streamedStep{
-		Step: t.step, Hold: t.seconds, Clients: t.clients, Throughput: t.throughput(), Operations: t.rate(),
-		Moved: t.moved, Done: t.done, Errors: t.wrong, Failed: failed.Count(), Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
-		Latency: analysis.QuantilesOf(&t.latency),
+		Step: t.Step, Hold: t.Seconds, Clients: t.Clients, Throughput: t.Throughput(), Operations: t.Rate(),
+		Moved: t.Moved, Done: t.Done, Errors: t.Errors(), Failed: failed.Count(), Server: known(b.share(serverSide)), Client: known(b.share(clientSide)),
+		Latency: analysis.QuantilesOf(&t.Latency),
 	}
-	if j := &t.jobs; j.running > 0 || j.begun > 0 {
-		s.Jobs = &analysis.JobCounts{Begun: j.begun, Done: j.done, Failed: j.failed, Crashed: j.crashed}
-		s.Running, s.Events, s.Efficiency = j.running/max(t.seconds, 1e-9), float64(j.events)/max(t.seconds, 1e-9), known(j.efficiency())
+	if t.JobSeconds > 0 || t.Started > 0 {
+		s.Jobs = &analysis.JobCounts{Begun: t.Started, Done: t.Ended, Failed: t.JobsFailed, Crashed: t.Crashed}
+		s.Running, s.Events, s.Efficiency = t.JobSeconds/max(t.Seconds, 1e-9), float64(t.Events)/max(t.Seconds, 1e-9), known(t.Efficiency())
 	}
 	return s
 }
@@ -105,21 +104,4 @@ func known(x float64) *float64 {
 		return nil
 	}
 	return &x
-}
-
-// printList prints things as tell does it for people, or for programs as JSON: a list,
-// empty if there is none, under its name.
-func printList[T any](w io.Writer, asJSON bool, name string, all []T, tell func(io.Writer, []T) error) error {
-	if asJSON {
-		return writeJSON(w, map[string]any{name: append([]T{}, all...)})
-	}
-	return tell(w, all)
-}
-
-// writeJSON prints v as programs read it and people can.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

@@ -21,7 +21,7 @@ import (
 func said(t *testing.T, args ...string) (code exitCode, out, err string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}, nil)
+	code = execute(t.Context(), args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}, nil)
 	return code, stdout.String(), stderr.String()
 }
 
@@ -124,7 +124,7 @@ func TestJSONStreamLost(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	var say bytes.Buffer
-	code := run(t.Context(), []string{
+	code := execute(t.Context(), []string{
 		"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms",
 		"--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: 1}",
 	}, streams{in: strings.NewReader(""), out: lostPipe{}, err: &say}, nil)
@@ -181,7 +181,7 @@ func TestHangingReaders(t *testing.T) {
 	readErr, said := io.Pipe()
 	ended := make(chan exitCode, 1)
 	go func() {
-		ended <- run(t.Context(), []string{
+		ended <- execute(t.Context(), []string{
 			"run", "--json-stream", "--out", dir, "--target", "simulated://x?service=1ms", "--set", "load={ramp: 0s, settle: 0s, hold: 1s, clients: [1, 2]}",
 		}, streams{in: strings.NewReader(""), out: out, err: said}, nil)
 		_, _ = out.Close(), said.Close()

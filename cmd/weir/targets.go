@@ -13,11 +13,13 @@ import (
 	"weir/scenario"
 )
 
+// urlScheme matches the beginning of a URL.
+var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
 // isTarget tells whether an argument is a target instead of a scenario's file: a
 // URL, or the word for weir's own server, that is no file.
 func isTarget(arg string) bool {
-	url := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	if !url.MatchString(arg) && arg != scenario.BuiltIn {
+	if !urlScheme.MatchString(arg) && arg != scenario.BuiltIn {
 		return false
 	}
 	_, err := os.Lstat(arg)

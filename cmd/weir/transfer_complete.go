@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/transfer"
+	"weir/transfer/client"
 )
 
 // openRequests stands, among statuses, for all of requests that have not ended.
@@ -18,33 +19,32 @@ const openRequests = "open"
 
 // offered asks the coordinator for what a user may type. One that does not answer
 // soon offers nothing.
-func offered(c *cobra.Command, ask func(context.Context, *desk) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func offered(c *cobra.Command, query func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	text := func(name string) string {
 		if f := c.Flags().Lookup(name); f != nil {
 			return f.Value.String()
 		}
 		return ""
 	}
-	f := coordFlags{address: text("coordinator"), tokenFile: text("token-file"), ca: text("coordinator-ca"), cert: text("client-cert"), key: text("client-key")}
-	d, err := f.open()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer d.Close()
+	f := clientFlags{address: text("coordinator"), tokenFile: text("token-file"), ca: text("coordinator-ca"), cert: text("client-cert"), key: text("client-key")}
 	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Second)
 	defer cancel()
-	all, _ := ask(ctx, d) // what it did not tell is not offered
+	var all []string
+	_ = f.call(func(co *client.Client) (err error) { // what it did not tell is not offered
+		all, err = query(ctx, co)
+		return err
+	})
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeSites offers the names of sites.
 func completeSites(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1] // of a list
-	return offered(c, func(ctx context.Context, d *desk) ([]string, error) {
-		sites, err := d.Sites(ctx)
+	return offered(c, func(ctx context.Context, co *client.Client) ([]string, error) {
+		sites, err := co.Sites(ctx)
 		var names []string
 		for _, s := range sites {
-			names = append(names, before+s.Name+"\t"+s.Kind+" "+line(s.URL))
+			names = append(names, before+s.Name+"\t"+string(s.Kind)+" "+line(s.URL))
 		}
 		return names, err
 	})
@@ -63,8 +63,8 @@ func completeDatasets(c *cobra.Command, args []string, typed string) ([]string, 
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return offered(c, func(ctx context.Context, d *desk) ([]string, error) {
-		all, err := d.Datasets(ctx, typed[:max(len(typed)-1, 0)], 1000) // names begin after what is shorter
+	return offered(c, func(ctx context.Context, co *client.Client) ([]string, error) {
+		all, err := co.Datasets(ctx, typed[:max(len(typed)-1, 0)], 1000) // names begin after what is shorter
 		var names []string
 		for _, one := range all {
 			if strings.HasPrefix(one.Name, typed) {
@@ -83,8 +83,8 @@ func completeRequests(status string) completer {
 		if !want.Open {
 			want.Status = transfer.Status(status)
 		}
-		return offered(c, func(ctx context.Context, d *desk) ([]string, error) {
-			all, err := d.Requests(ctx, want)
+		return offered(c, func(ctx context.Context, co *client.Client) ([]string, error) {
+			all, err := co.Requests(ctx, want)
 			var ids []string
 			for _, r := range all {
 				if id := strconv.FormatInt(r.ID, 10); !slices.Contains(args, id) {

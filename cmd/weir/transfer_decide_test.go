@@ -19,7 +19,7 @@ func TestDecisionsInWords(t *testing.T) {
 		{"goes on", transfer.Running, "goes on: running"},
 		{"is cancelled", transfer.Completed, "is cancelled: completed"},
 	} {
-		if got := stands(c.done, c.at); got != c.want {
+		if got := decided(c.done, c.at); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/cluster"
+	"weir/engine/scratch"
 	"weir/internal/redact"
+	"weir/internal/say"
+	"weir/internal/unit"
 	plays "weir/scenarios/transfer"
 	"weir/transfer/trial"
 )
@@ -22,7 +27,7 @@ type demoFlags struct {
 	scale string
 	db    dbFlags
 	dir   []string
-	dirs  demoDirs
+	dirs  trial.Folders
 	fits  bool
 	out   string
 	json  bool
@@ -106,9 +111,72 @@ func demos(args []string) ([]*trial.Scenario, error) {
 	return all, nil
 }
 
+// parseDemoDirs reads the values of --dir, each DIR or SITE=DIR. A folder must exist:
+// otherwise the space of another disk would be used.
+func parseDemoDirs(given []string, scenarios []*trial.Scenario) (trial.Folders, error) {
+	d := trial.Folders{Default: os.TempDir(), Site: map[string]string{}}
+	var sites []string
+	for _, s := range scenarios {
+		sites = append(sites, s.Sites...)
+	}
+	slices.Sort(sites)
+	sites = slices.Compact(sites)
+	for _, g := range given {
+		name, dir, ofSite := strings.Cut(g, "=")
+		if ofSite = ofSite && slices.Contains(sites, name); !ofSite {
+			dir = g
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return d, fmt.Errorf("--dir %s: there is no folder %s: use DIR, or SITE=DIR for one of the sites %s", g, dir, strings.Join(sites, ", "))
+		}
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return d, err
+		}
+		if ofSite {
+			d.Site[name] = dir
+		} else {
+			d.Default = dir
+		}
+	}
+	return d, nil
+}
+
+// disk is the file system of a folder and what is free there.
+func disk(folder string) (filesystem string, free int64) {
+	d := scratch.On(folder)
+	return d.Number, d.Free
+}
+
+// room returns the cases to play, before anything is made. Without --what-fits there
+// must be room for all of them.
+func (f *demoFlags) room(all []*trial.Scenario) (fit map[*trial.Scenario][]*trial.Case, left []string, err error) {
+	fit, short := f.dirs.Fit(all, f.seed(), disk)
+	for _, s := range short {
+		left = append(left, s.String())
+	}
+	if len(short) == 0 || f.fits && len(fit) > 0 {
+		return fit, left, nil
+	}
+	cases := 0
+	for _, s := range all {
+		cases += len(s.Cases)
+	}
+	text := fmt.Sprintf("there is no room for %d of %s:\n  %s\nuse --dir DIR or --dir SITE=DIR to name folders with more room", len(left), say.Plural(cases, "case"), strings.Join(left, "\n  "))
+	if len(fit) > 0 {
+		text += ", or --what-fits to play the others only"
+	}
+	if there := f.dirs.Leftovers(); len(there) > 0 {
+		text += "\nthese are of demos that run, or were killed: " + strings.Join(there, ", ")
+	}
+	return nil, nil, errors.New(text)
+}
+
+func (f *demoFlags) seed() bool { return f.scale == "seed" }
+
 // run plays the scenarios one after the other.
 func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) error {
-	command, err := selfCommand()
+	command, err := cluster.SelfCommand()
 	if err != nil {
 		return err
 	}
@@ -120,12 +188,15 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 	if err != nil {
 		return err
 	}
-	var played []demoPlayed
+	rows := []trial.Row{}
 	for _, scenario := range all {
 		if len(fit[scenario]) == 0 {
 			continue
 		}
-		p := trial.Play{Scenario: scenario, Cases: fit[scenario], Seed: f.scale == "seed", Options: trial.Options{Program: command, DB: database}, Weir: version(), Command: redact.Args(os.Args), Tell: func(text string) { s.say("%s\n", text) }}
+		p := trial.Play{
+			Scenario: scenario, Cases: fit[scenario], Seed: f.seed(), Options: trial.Options{Program: command, DB: database},
+			Weir: version(), Command: redact.Args(os.Args), Tell: func(text string) { s.say("%s\n", text) },
+		}
 		if database != "" {
 			p.Prefix = "/store/demo-" + time.Now().UTC().Format("20060102-150405.000")
 		}
@@ -139,14 +210,18 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 		if err != nil {
 			return err
 		}
-		played = append(played, demoPlayed{scenario, results, p.Out})
+		rows = append(rows, p.Rows(results)...)
 	}
 	if f.json {
-		err = writeJSON(s.out, demoJSON(played, left))
+		about := map[string]any{"cases": rows}
+		if len(left) > 0 {
+			about["left_out"] = left
+		}
+		err = writeJSON(s.out, about)
 	} else {
-		err = tellDemo(s.out, played, left)
+		err = printDemo(s.out, rows, left)
 	}
-	if err == nil && demoProblems(played) > 0 {
+	if err == nil && slices.ContainsFunc(rows, func(r trial.Row) bool { return len(r.Problems) > 0 }) {
 		err = exit{code: exitMissed}
 	}
 	return err
@@ -154,10 +229,42 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, s streams) e
 
 // play plays one scenario in folders of its own.
 func (f *demoFlags) play(ctx context.Context, p *trial.Play) (results []trial.Result, err error) {
-	remove, err := f.dirs.make(p)
+	remove, err := f.dirs.Make(p)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	return p.Run(ctx)
+}
+
+// printDemo prints one table of all cases, and below it what is not as expected.
+func printDemo(w io.Writer, rows []trial.Row, left []string) error {
+	t := newTable(w, "SCENARIO", "CASE", "FILES", "EXPECTED", "OUTCOME", "TOOK", "SPEED", "SPREAD", "")
+	good := 0
+	var below, runs []string
+	for _, r := range rows {
+		mark := "as expected"
+		if len(r.Problems) > 0 {
+			mark = "NOT AS EXPECTED"
+		} else {
+			good++
+		}
+		t.row(r.Scenario, r.Case, fmt.Sprintf("%d x %s", r.Files, unit.Bytes(float64(r.Size))), r.Expected, r.Outcome,
+			unit.Seconds(r.Seconds), unit.Bytes(r.Rate)+"/s", unit.Seconds(r.Spread), mark)
+		for _, problem := range r.Problems {
+			below = append(below, fmt.Sprintf("%s, %s: %s\n", r.Scenario, r.Case, problem))
+		}
+		if r.Run != "" {
+			runs = append(runs, fmt.Sprintf("run directory  %s\n", r.Run))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	below = append(below, fmt.Sprintf("\n%d of %s as expected. Each file was read again where it has arrived. Spread: from the first\nfile's arrival to the last one's.\n", good, say.Plural(len(rows), "case")))
+	for _, why := range left {
+		below = append(below, fmt.Sprintf("left out: %s\n", why))
+	}
+	_, err := io.WriteString(w, strings.Join(append(below, slices.Compact(runs)...), ""))
+	return err
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"weir/internal/unit"
+	"weir/transfer/trial"
 )
 
 const roomy = `name: roomy
@@ -41,7 +41,7 @@ func TestDemoRoom(t *testing.T) {
 	if code != exitError || !strings.Contains(said, "no room for 1 of 2 cases") || !strings.Contains(said, "roomy, much: needs 10.1 MB in "+small+", which has ") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
-	killed := filepath.Join(small, demoFolder+"1")
+	killed := filepath.Join(small, trial.FolderPrefix+"1")
 	if err := os.Mkdir(killed, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -63,32 +63,6 @@ func TestDemoRoom(t *testing.T) {
 	for _, d := range []string{dir, small} {
 		if left, err := filepath.Glob(filepath.Join(d, "weir-trial-*")); err != nil || len(left) > 0 {
 			t.Errorf("left: %v (%v)", left, err)
-		}
-	}
-}
-
-// What sites of one disk need is added up; what two of them have is there once.
-func TestDemoNeeds(t *testing.T) {
-	t.Parallel()
-	all, err := demos([]string{"growing", "sources", "site-off"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dirs, err := parseDemoDirs([]string{t.TempDir()}, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range map[int]float64{0: 30.3e9, 1: 22.22e9, 2: 22.22e9} {
-		c := &all[i].Cases[0]
-		if i == 0 {
-			c = &all[i].Cases[3]
-		}
-		need, free := dirs.needs(all[i], c, true)
-		if len(need) == 0 {
-			t.Skip("this system does not tell what is free")
-		}
-		if got := need[dirs.all]; float64(got) != want || len(need) != 1 || free[dirs.all] <= 0 {
-			t.Errorf("%s: %s in all, want %s: %v %v", all[i].Name, unit.Bytes(float64(got)), unit.Bytes(want), need, free)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/transfer"
-	"weir/transfer/queue"
+	"weir/transfer/catalog"
 	"weir/transfer/trial"
 )
 
@@ -36,7 +34,7 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 	}
 	const files = 60_000
 	for _, site := range []string{"A", "B"} {
-		if _, err := c.Hello(t.Context(), transfer.Hello{Site: site, Session: "one"}); err != nil {
+		if _, err := c.Register(t.Context(), transfer.Register{Site: site, Session: "one"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +68,7 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var m transfer.Manifest
-	if err := json.Unmarshal(text, &m); err != nil || len(m.Items) != files || m.Digest != queue.Digest(m.Items) || m.Request.Status != transfer.Cancelled {
+	if err := json.Unmarshal(text, &m); err != nil || len(m.Items) != files || m.Digest != digestOf(m.Items) || m.Request.Status != transfer.Cancelled {
 		t.Errorf("the file has %d files, %+v, digest %s: %v", len(m.Items), m.Request, m.Digest, err)
 	}
 	if parts, _ := filepath.Glob(file + ".*"); len(parts) > 0 {
@@ -102,35 +100,11 @@ func (r *moving) heap(code exitCode, args ...string) {
 	}
 }
 
-// A file that could not be written as a whole is not there, and what was there
-// before stays.
-func TestWriteWhole(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file, link := filepath.Join(dir, "a.json"), filepath.Join(dir, "link.json")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink("a.json", link)); err != nil {
-		t.Fatal(err)
+// digestOf returns the digest of a manifest with these files, which are sorted by name.
+func digestOf(items []transfer.Item) string {
+	sum := transfer.NewSum()
+	for _, one := range items {
+		sum.Add(one)
 	}
-	for _, path := range []string{file, link, filepath.Join(dir, "new.json"), os.DevNull} {
-		broken := errors.New("it broke")
-		if err := writeWhole(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken }); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "before" {
-		t.Errorf("%q, %v", text, err)
-	}
-	if err := writeWhole(link, func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }); err != nil {
-		t.Error(err)
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "after" {
-		t.Errorf("%q, %v", text, err)
-	}
-	names, err := os.ReadDir(dir)
-	if err != nil || len(names) != 2 {
-		t.Errorf("%v, %v", names, err)
-	}
-	if err := writeWhole(filepath.Join(dir, "none", "a.json"), nil); err == nil {
-		t.Error("a folder that is not there was made")
-	}
+	return sum.Digest()
 }

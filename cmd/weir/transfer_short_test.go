@@ -25,7 +25,7 @@ func TestShortlistIsShort(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := l.tell(&out, 7); err != nil {
+	if err := l.print(&out, 7); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -8,18 +8,22 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/say"
+	"weir/internal/screen"
 	"weir/internal/unit"
+	"weir/run"
 	"weir/transfer"
+	"weir/transfer/client"
 )
 
 // submitFlags are a transfer.Submission as the command line says it.
 type submitFlags struct {
-	coordFlags
+	clientFlags
 	what     transfer.Submission
 	mode     string
 	filesOf  string
@@ -49,9 +53,9 @@ The same --key is the same request, however often it is submitted.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			sub, err := f.submission(args[0])
 			if err != nil {
-				return exit{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, c.CommandPath())}
+				return usageError(c, err)
 			}
-			return f.with(func(d *desk) error { return f.submit(c.Context(), d, sub, s, signals) })
+			return f.call(func(co *client.Client) error { return f.submit(c.Context(), co, sub, s, signals) })
 		},
 	}
 	f.add(c, "print the request as JSON; with --wait, its manifest")
@@ -143,7 +147,7 @@ func namesIn(path string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if name := strings.TrimSpace(lines.Text()); name != "" {
@@ -153,11 +157,11 @@ func namesIn(path string) (names []string, err error) {
 	return names, lines.Err()
 }
 
-func (f *submitFlags) submit(ctx context.Context, d *desk, sub transfer.Submission, s streams, signals signalSource) error {
+func (f *submitFlags) submit(ctx context.Context, co *client.Client, sub transfer.Submission, s streams, signals signalSource) error {
 	if sub.Key == "" { // so that asking again is harmless
 		sub.Key = "weir-" + rand.Text()
 	}
-	r, err := again(ctx, false, func() (transfer.Request, error) { return d.Submit(ctx, sub) })
+	r, err := client.Retry(ctx, false, func() (transfer.Request, error) { return co.Submit(ctx, sub) })
 	if err != nil {
 		return err
 	}
@@ -165,21 +169,147 @@ func (f *submitFlags) submit(ctx context.Context, d *desk, sub transfer.Submissi
 		if f.json {
 			return writeJSON(s.out, r)
 		}
-		return tellSubmitted(s, &r)
+		return printSubmitted(s, &r)
 	}
 	s.say("request %d: %s to %s\n", r.ID, line(r.Dataset), line(r.To))
 	if r.Status == transfer.Awaiting {
 		s.say("It waits for approval: weir transfer approve %d\n", r.ID)
 	}
-	w := waiting{desk: d, id: r.ID, json: f.json, file: f.manifest}
+	w := waiting{Client: co, id: r.ID, json: f.json, manifest: f.manifest}
 	return w.wait(ctx, s, signals)
 }
 
-func tellSubmitted(s streams, r *transfer.Request) error {
+func printSubmitted(s streams, r *transfer.Request) error {
 	_, err := fmt.Fprintf(s.out, "request %d: %s to %s: %s\n", r.ID, line(r.Dataset), line(r.To), r.Status)
 	if r.Status == transfer.Awaiting {
 		s.say("approve it with: weir transfer approve %d\n", r.ID)
 	}
 	s.say("see how far it is with: weir transfer show %d --wait\n", r.ID)
 	return err
+}
+
+// waiting waits for the end of a request.
+type waiting struct {
+	*client.Client
+	id       int64
+	json     bool
+	manifest string // the file to write it into; "": none
+
+	mu   sync.Mutex
+	last client.Progress
+}
+
+// wait shows the progress of the request until it ends, then its manifest. It returns
+// an exit with its code unless every file arrived.
+func (w *waiting) wait(ctx context.Context, s streams, signals signalSource) error {
+	ctx, cancel := untilSignal(ctx, signals, nil, false)
+	defer cancel()
+	r, err := w.follow(ctx, s)
+	if errors.Is(context.Cause(ctx), run.ErrInterrupted) {
+		s.tell("\nweir: no longer waiting: request %d goes on. Wait again with: weir transfer show %d --wait; ask why it takes so long with: weir transfer explain %d; end it with: weir transfer cancel %d\n", w.id, w.id, w.id, w.id)
+		return afterSignal(ctx, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.result(ctx, s, r); err != nil {
+		return err
+	}
+	if r.Status != transfer.Completed {
+		return exit{code: exitMissed}
+	}
+	return nil
+}
+
+func (w *waiting) follow(ctx context.Context, s streams) (transfer.Request, error) {
+	to := screen.New(s.err)
+	moves := !s.quiet && to.Moves()
+	if moves {
+		look := lookOf(to)
+		defer to.Animate(func(columns int) []string { return w.rows(columns, look) })()
+	}
+	return w.Follow(ctx, w.id, moves, func(p client.Progress) { w.note(p, s) })
+}
+
+// note keeps p for the rows and prints what changed.
+func (w *waiting) note(p client.Progress, s streams) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before, r := w.last, &p.Request
+	w.last = p
+	switch {
+	case p.Err != nil && before.Err == nil:
+		s.say("weir: the coordinator does not answer: still waiting (%v)\n", line(p.Err.Error()))
+		return
+	case p.Err == nil && before.Err != nil:
+		s.say("weir: the coordinator answers again\n")
+	}
+	if r.Status != before.Request.Status && before.Request.ID != 0 && !r.Status.Ended() {
+		s.say("request %d is %s: %s, %s\n", r.ID, r.Status, say.Plural(int(r.Count.Files), "file"), unit.Bytes(float64(r.Count.Bytes)))
+	}
+}
+
+// rows show the progress on a terminal.
+func (w *waiting) rows(columns int, look screen.Look) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, c := &w.last.Request, &w.last.Request.Count
+	if r.ID == 0 {
+		return nil
+	}
+	p := screen.Progress{
+		Where: fmt.Sprintf("request %d: %s", r.ID, r.Status), Share: screen.Unknown, Left: screen.Unknown, Now: time.Now(),
+	}
+	if c.Bytes > 0 {
+		p.Share = float64(w.last.Bytes) / float64(c.Bytes)
+	} else if c.Files > 0 {
+		p.Share = float64(c.Done+c.Skipped) / float64(c.Files)
+	}
+	if w.last.Speed > 0 {
+		p.Left = time.Duration(float64(c.Bytes-w.last.Bytes) / w.last.Speed * float64(time.Second))
+	}
+	text := fmt.Sprintf(" %d of %s, %s of %s, %s/s; %d moving, %d waiting", c.Done+c.Skipped, say.Plural(int(c.Files), "file"),
+		unit.Bytes(float64(w.last.Bytes)), unit.Bytes(float64(c.Bytes)), unit.Bytes(w.last.Speed), c.Leased, c.Queued)
+	for _, n := range []struct {
+		of   int64
+		what string
+	}{{c.NoSource, "without a source"}, {c.Failed, "failed"}, {c.Cancelled, "cancelled"}} {
+		if n.of > 0 {
+			text += fmt.Sprintf(", %d %s", n.of, n.what)
+		}
+	}
+	if w.last.Err != nil {
+		text += " (the coordinator does not answer)"
+	}
+	return []string{p.Row(columns, look), text[:min(len(text), columns)]}
+}
+
+// result prints the result of the request and writes its manifest into a file if that
+// was asked for. However many files it has, only those that are shown are in memory.
+func (w *waiting) result(ctx context.Context, s streams, r transfer.Request) (err error) {
+	var short shortlist
+	anew := func() func(transfer.Item) error {
+		short = shortlist{}
+		return short.add
+	}
+	var m transfer.Manifest
+	switch {
+	case w.manifest != "":
+		if m, err = w.SaveManifest(ctx, w.manifest, w.id, anew); err != nil {
+			err = fmt.Errorf("--manifest: %w", err)
+		}
+	case !w.json:
+		m, err = client.Retry(ctx, true, func() (transfer.Manifest, error) { return w.EachItem(ctx, w.id, anew()) })
+	}
+	if err == nil && w.json {
+		return streamManifest(ctx, w.Client, s.out, w.id, true)
+	}
+	if err == nil {
+		err = short.print(s.out, w.id)
+	}
+	if err != nil {
+		return err
+	}
+	m.Request = r
+	return printSum(s.out, &m)
 }

@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"weir/dashboard"
+	"weir/cluster"
 	"weir/internal/pause"
+	"weir/report/dashboard"
+	"weir/run"
 )
 
 // watchFlags say where the live page is.
@@ -107,7 +111,7 @@ type livePage struct {
 
 // interruptible calls do, which signals can end, with the live page that the
 // flags ask for.
-func (f *runFlags) interruptible(ctx context.Context, s streams, signals signalSource, do func(in interrupts) error) error {
+func (f *runFlags) interruptible(ctx context.Context, s streams, signals signalSource, do func(in run.Interrupts) error) error {
 	if f.watch.address == "" && f.watch.tokenFile != "" {
 		return exit{exitUsage, errors.New("--watch-token-file is for --watch")}
 	}
@@ -119,8 +123,8 @@ func (f *runFlags) interruptible(ctx context.Context, s streams, signals signalS
 		f.page = &livePage{page, s}
 	}
 	in, release := interruptible(ctx, signals.listen(), s.err)
-	err := afterSignal(in.finish, do(in))
-	interrupted := in.finish.Err() != nil
+	err := afterSignal(in.Finish, do(in))
+	interrupted := in.Finish.Err() != nil
 	release()
 	return f.page.end(ctx, err, interrupted, signals)
 }
@@ -176,7 +180,7 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool, signals
 // aside analyzes a run in a process of its own that gives way to all others, so
 // that the page does not disturb what it shows.
 func aside(ctx context.Context, dir string, goesOn bool) (*dashboard.Found, error) {
-	command, err := selfCommand("glance", fmt.Sprintf("--goes-on=%v", goesOn), "--", dir)
+	command, err := cluster.SelfCommand("glance", fmt.Sprintf("--goes-on=%v", goesOn), "--", dir)
 	if err != nil {
 		return nil, err
 	}
@@ -221,4 +225,37 @@ func glanceCommand(s streams, signals signalSource) *cobra.Command {
 	}
 	c.Flags().BoolVar(&goesOn, "goes-on", false, "the run is still being written")
 	return c
+}
+
+// listening explains why nothing can listen at an address.
+func listening(what string, err error) error {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Addr == nil {
+		return err
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: another program listens at %v: choose another port", what, op.Addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s: %v is no address of this machine", what, op.Addr)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: this user may not listen at %v: choose a port above 1023", what, op.Addr)
+	}
+	return err
+}
+
+// apart says what was meant where --watch ADDRESS was written instead of
+// --watch=ADDRESS, so that the address was taken for a scenario.
+func (f *watchFlags) apart(args []string, err error) error {
+	for _, arg := range args {
+		if _, missing := os.Lstat(arg); f.address != watchHere || missing == nil {
+			continue
+		}
+		if _, _, bad := net.SplitHostPort(arg); bad == nil {
+			if _, bad := dashboard.ParseAddress(arg); bad == nil {
+				return exit{exitUsage, fmt.Errorf("%w; if that is where the live page shall be, write --watch=%s", err, line(arg))}
+			}
+		}
+	}
+	return err
 }

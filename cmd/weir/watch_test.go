@@ -111,7 +111,7 @@ func TestWatchInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, series, err := analysis.Both(run)
+	found, series, err := analysis.AnalyzeWithSeries(run)
 	if err != nil {
 		t.Fatal(err)
 	}

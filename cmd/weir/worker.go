@@ -14,6 +14,7 @@ import (
 	"weir/link/emulator"
 	"weir/monitor"
 	"weir/results"
+	"weir/run"
 	"weir/storage/all"
 )
 
@@ -66,7 +67,7 @@ func keeperCommand(s streams, signals signalSource) *cobra.Command {
 			if _, _, err := monitor.RaiseOpenFiles(); err != nil {
 				return err
 			}
-			mover, err := selfCommand("mover")
+			mover, err := cluster.SelfCommand("mover")
 			if err != nil {
 				return err
 			}
@@ -89,6 +90,19 @@ func moverCommand(s streams, signals signalSource) *cobra.Command {
 	}
 	c.Flags().BoolVar(&probe, "probe", false, "say as JSON what is possible here")
 	return c
+}
+
+// partCommand is a worker that measures its part of a run by itself.
+func partCommand(s streams, signals signalSource) *cobra.Command {
+	return &cobra.Command{
+		Use: "part PLAN.json", Short: "One part of a run, measured apart (started by weir run)", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in, release := interruptible(c.Context(), signals.listen(), s.err)
+			defer release()
+			s.quiet = true
+			return run.Part(run.Config{Version: version(), Console: s.console(), Interrupts: in, View: s.view(in)}, args[0])
+		},
+	}
 }
 
 func openManifest(dir string) (engine.Manifest, io.Closer, error) {

@@ -59,7 +59,7 @@ func leftover(folder string) (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer dir.Close() //nolint:errcheck // only looked into
+	defer dir.Close()
 	info, err := dir.Stat(".")
 	if err != nil || !lock.Mine(info) {
 		return 0, fmt.Errorf("%s stays: it is another user's", folder)

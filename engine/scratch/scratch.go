@@ -94,7 +94,7 @@ func sweep(folder string, copies int) (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer dir.Close() //nolint:errcheck // only looked into
+	defer dir.Close()
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return 0, err

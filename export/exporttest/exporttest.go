@@ -70,7 +70,7 @@ func TruthOf(t testing.TB, dir string) Truth {
 			w.received += float64(n.Received)
 		}
 	}
-	if w.Found, err = analysis.Of(run); err != nil {
+	if w.Found, err = analysis.Analyze(run); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -184,7 +184,7 @@ func NewDatabase(t testing.TB, server, name string) {
 	t.Helper()
 	text := ""
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		resp, err := http.PostForm(server+"/query", url.Values{"q": {"CREATE DATABASE " + name}}) //nolint:noctx // bounded by the test
+		resp, err := http.PostForm(server+"/query", url.Values{"q": {"CREATE DATABASE " + name}})
 		if err != nil {
 			t.Fatal(err)
 		}

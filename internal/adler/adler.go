@@ -1,6 +1,6 @@
-// Package adler computes the checksum adler32 (RFC 1950, section 8.2) as fast
-// as memory is read, where the processor has AVX2, and as package
-// hash/adler32 elsewhere. It also puts the checksums of two parts together.
+// Package adler computes Adler-32 checksums (RFC 1950, section 8.2) at memory
+// speed on processors with AVX2, and at the speed of hash/adler32 elsewhere. It
+// also combines the checksums of two adjacent parts.
 package adler
 
 import (
@@ -18,9 +18,6 @@ const (
 	mod  = 65521 // the largest prime below 65536
 )
 
-// Checksum returns the checksum of p.
-func Checksum(p []byte) uint32 { return Update(1, p) }
-
 // Update returns the checksum of what has the checksum sum, followed by p.
 // The checksum of nothing is 1. It allocates nothing.
 func Update(sum uint32, p []byte) uint32 { return update(sum, p) }
@@ -35,8 +32,8 @@ func Combine(first, second uint32, n int64) uint32 {
 	a, b := uint64(first&0xffff), uint64(first>>16)
 	c, d := uint64(second&0xffff), uint64(second>>16)
 	low := (a + c + mod - 1) % mod
-	high := (b + d + uint64(n%mod)*((a+mod-1)%mod)) % mod //nolint:gosec // n is not negative
-	return uint32(high<<16 | low)                         //nolint:gosec // both are below 65536
+	high := (b + d + uint64(n%mod)*((a+mod-1)%mod)) % mod
+	return uint32(high<<16 | low)
 }
 
 // Text returns sum as catalogs and Digest headers have it: 8 digits, lower case.

@@ -29,5 +29,5 @@ func update(sum uint32, p []byte) uint32 {
 		a = (a + s) % mod
 		p = p[n*block:]
 	}
-	return portable(uint32(b<<16|a), p) //nolint:gosec // both are below 65521
+	return portable(uint32(b<<16|a), p)
 }

@@ -198,3 +198,6 @@ func timed(f func(), n int) time.Duration {
 	}
 	return time.Since(start)
 }
+
+// Checksum returns the checksum of p.
+func Checksum(p []byte) uint32 { return Update(1, p) }

@@ -233,7 +233,7 @@ func appendValues(line []byte, values []any) ([]byte, error) {
 				line[len(line)-1] = '1'
 			}
 		case int64:
-			line = binary.BigEndian.AppendUint64(append(line, 'i'), uint64(v)) //nolint:gosec // its bits
+			line = binary.BigEndian.AppendUint64(append(line, 'i'), uint64(v))
 		case float64:
 			line = binary.BigEndian.AppendUint64(append(line, 'f'), math.Float64bits(v))
 		case string:

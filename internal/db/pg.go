@@ -80,7 +80,7 @@ func (p *postgres) again(ctx context.Context, o pgx.TxOptions, f func(*Tx) error
 		if err == nil || try == tries || !errors.Is(err, ErrBusy) || errors.Is(err, ErrUnsure) || !passes(err) {
 			return err
 		}
-		wait := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) << try))) //nolint:gosec // jitter
+		wait := time.NewTimer(time.Duration(rand.Int64N(int64(10*time.Millisecond) << try)))
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

@@ -77,7 +77,7 @@ func (c pgConn) bulk(ctx context.Context, table string, columns []string, rows i
 	n, err := c.tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
 		row, ok := next()
 		if !ok {
-			return nil, nil //nolint:nilnil // how pgx wants to be told of the end
+			return nil, nil
 		}
 		return row, nil
 	}))

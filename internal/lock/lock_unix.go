@@ -4,7 +4,9 @@ package lock
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,4 +48,10 @@ func flock(f *os.File, how int) error {
 		}
 	})
 	return errors.Join(err, os.NewSyscallError("flock", lockErr))
+}
+
+// Mine tells whether a file or folder is this user's.
+func Mine(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
 }

@@ -41,7 +41,7 @@ func (m *Manual) write(dir string, c *cobra.Command) ([]string, error) {
 	var b strings.Builder
 	m.page(&b, c)
 	name := pageName(c) + ".1"
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o644); err != nil { //nolint:gosec // a page is for all
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o644); err != nil {
 		return nil, err
 	}
 	names := []string{name}

@@ -46,8 +46,8 @@ func (l *Line) Open() { l.take('{'); l.first = true }
 // Close reads the end of an object.
 func (l *Line) Close() { l.take('}'); l.first = false }
 
-// Key reads a key if it is the next one; k is the key with its quotes and its
-// colon. If another one follows, nothing is read.
+// Key reads the key k if it is the next one. If another one follows, nothing is
+// read.
 func (l *Line) Key(k string) bool {
 	i := l.i
 	if !l.first {
@@ -56,10 +56,11 @@ func (l *Line) Key(k string) bool {
 		}
 		i++
 	}
-	if l.refused || len(l.b)-i < len(k) || string(l.b[i:i+len(k)]) != k {
+	end := i + len(k) + len(`"":`)
+	if l.refused || end > len(l.b) || l.b[i] != '"' || l.b[end-2] != '"' || l.b[end-1] != ':' || string(l.b[i+1:end-2]) != k {
 		return false
 	}
-	l.i, l.first = i+len(k), false
+	l.i, l.first = end, false
 	return true
 }
 
@@ -152,8 +153,8 @@ func (l *Line) Float() float64 {
 	return x
 }
 
-// Number passes over a number that is far from the largest a float64 can hold.
-func (l *Line) Number() {
+// Skip passes over a number that is far from the largest a float64 can hold.
+func (l *Line) Skip() {
 	from := l.i
 	for l.i < len(l.b) && inNumber(l.b[l.i]) {
 		l.i++
@@ -273,4 +274,25 @@ func (l *Line) Object() []byte {
 	}
 	l.i += end + 1
 	return l.b[from:l.i]
+}
+
+// Number reads a whole number into n if k is the next key.
+func Number[N int | int64](l *Line, k string, n *N) {
+	if l.Key(k) {
+		*n = N(l.Int())
+	}
+}
+
+// Fraction reads a number into x if k is the next key.
+func Fraction(l *Line, k string, x *float64) {
+	if l.Key(k) {
+		*x = l.Float()
+	}
+}
+
+// Name reads a string into s if k is the next key.
+func Name[S ~string](l *Line, k string, s *S) {
+	if l.Key(k) {
+		*s = S(l.Text())
+	}
 }

@@ -69,7 +69,7 @@ func (s *socket) discardSome(fd uintptr) bool {
 
 // gather sets the mark at which the kernel wakes us.
 func (s *socket) gather(fd uintptr, c *Conn) syscall.Errno {
-	mark := int32(min(c.long.left, c.watch.share())) //nolint:gosec // at most gulp
+	mark := int32(min(c.long.left, c.watch.share()))
 	if !s.flowing || mark < small && s.lowat <= 1 {
 		return 0
 	}

@@ -31,7 +31,7 @@ func (s *socket) connect(to netip.AddrPort) error {
 	s.mu.Lock()
 	deadline := s.deadline
 	s.mu.Unlock()
-	conn, err := (&net.Dialer{Deadline: deadline}).Dial("tcp", to.String()) //nolint:noctx // the deadline is the context's, too
+	conn, err := (&net.Dialer{Deadline: deadline}).Dial("tcp", to.String())
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func server(t testing.TB, address string, treat func(c *net.TCPConn)) uint16 {
 				return
 			}
 			all.Go(func() { <-end; _ = c.Close() })
-			all.Go(func() { treat(c.(*net.TCPConn)) }) //nolint:forcetypeassert // it listens on TCP
+			all.Go(func() { treat(c.(*net.TCPConn)) })
 		}
 	})
 	t.Cleanup(func() {
@@ -42,7 +42,7 @@ func server(t testing.TB, address string, treat func(c *net.TCPConn)) uint16 {
 		}
 		all.Wait()
 	})
-	return uint16(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert,gosec // a TCP port
+	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
 func dialer(t testing.TB) *Dialer {
@@ -106,7 +106,7 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := uint16(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert,gosec // a TCP port
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ type watch struct {
 }
 
 type group struct {
-	ctx   context.Context //nolint:containedctx // the context is what the group is about
+	ctx   context.Context
 	done  <-chan struct{}
 	stop  func() bool
 	first *Conn

@@ -121,7 +121,7 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", address, res.Status)
 	}

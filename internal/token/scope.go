@@ -150,3 +150,12 @@ func (s scope) allows(op Op, path []string, folder, file bool) bool {
 func under(path, top []string) bool {
 	return len(path) >= len(top) && slices.Equal(path[:len(top)], top)
 }
+
+// Roles returns the scopes that are roles of weir (they begin with "weir."), if
+// the issuer is trusted to give them.
+func (c *Claims) Roles() []string {
+	if !c.roles {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.words), func(w string) bool { return !isRole(w) })
+}

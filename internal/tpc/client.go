@@ -2,21 +2,22 @@ package tpc
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"weir/internal/trust"
 )
 
 // A Target is a file at an endpoint, and what opens it.
@@ -24,6 +25,11 @@ type Target struct {
 	URL   string // http or https
 	Token string // bearer token; "" is none. A secret
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
+
+	// Servers are others that may see Token and Header where the URL's server
+	// redirects, such as the data servers of its cluster; written as in Guard.Hosts.
+	// All others that a redirect leads to are asked without.
+	Servers []string
 
 	Guard  *Guard      // who may be asked for it, besides the client's own; nil: whoever the URL names
 	Header http.Header // sent with every question about it, in this case; may be nil
@@ -40,9 +46,12 @@ type Options struct {
 // A Client asks endpoints. Its methods may be called by many goroutines at once.
 // Close ends it.
 type Client struct {
-	o    Options
-	mu   sync.Mutex
-	ways map[way]*http.Transport
+	o       Options
+	nearest map[Area]*Guard // of redirects, by where they come from
+	mu      sync.Mutex
+	ways    map[way]*http.Transport
+	silent  map[string]silence // endpoints that tell no checksums, by HOST:PORT
+	sums    Sums
 }
 
 // A way is how an endpoint is reached.
@@ -50,6 +59,7 @@ type way struct {
 	pin   string
 	once  bool // on a connection of its own
 	guard *Guard
+	near  *Guard // of redirects
 }
 
 // mostWays bounds the ways that are kept: clients of a COPY may say any pin.
@@ -60,7 +70,11 @@ func New(o Options) *Client {
 	if o.Name == "" {
 		o.Name = "weir"
 	}
-	return &Client{o: o, ways: map[way]*http.Transport{}}
+	c := &Client{o: o, nearest: map[Area]*Guard{}, ways: map[way]*http.Transport{}, silent: map[string]silence{}}
+	for _, area := range []Area{Public, Network, Loopback} {
+		c.nearest[area] = &Guard{Hosts: []string{"*"}, Upto: area}
+	}
+	return c
 }
 
 // Close gives back connections that nobody uses.
@@ -101,7 +115,7 @@ func (c *Client) way(to way) *http.Transport {
 	pin := to.pin
 	dialer := &net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}
 	dialer.Control = func(network, address string, raw syscall.RawConn) error {
-		for _, g := range []*Guard{c.o.Guard, to.guard} {
+		for _, g := range []*Guard{c.o.Guard, to.guard, to.near} {
 			if g == nil {
 				continue
 			}
@@ -120,8 +134,7 @@ func (c *Client) way(to way) *http.Transport {
 		conf.ClientSessionCache = tls.NewLRUClientSessionCache(256)
 	}
 	if pin != "" {
-		conf.InsecureSkipVerify = true //nolint:gosec // the pin is checked instead of names and authorities
-		conf.VerifyConnection = func(s tls.ConnectionState) error { return pinned(s, pin) }
+		trust.Pin(conf, pin)
 	}
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true) // HTTP/2 is slower here, and XRootD before 5.7 has trouble with it
@@ -135,18 +148,6 @@ func (c *Client) way(to way) *http.Transport {
 	return w
 }
 
-var errPin = errors.New("the endpoint has another certificate than the one that it is known by: it is not the one to talk to, or somebody is in between")
-
-func pinned(s tls.ConnectionState, pin string) error {
-	if len(s.PeerCertificates) > 0 {
-		sum := sha256.Sum256(s.PeerCertificates[0].Raw)
-		if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(strings.ToLower(pin))) == 1 {
-			return nil
-		}
-	}
-	return errPin
-}
-
 // A Request is one question to an endpoint.
 type Request struct {
 	Method string
@@ -154,25 +155,39 @@ type Request struct {
 	Header http.Header                   // written as it is here, in this case; may be nil
 	Body   func() (io.ReadCloser, error) // asked again after a redirect; nil is none
 	Length int64                         // of Body
+
+	near  *Guard // of redirects
+	alone bool   // on a connection of its own
 }
 
 // maxRedirects is how often an endpoint may send us on.
 const maxRedirects = 5
 
-// Do asks. It follows redirects itself, with the same method, headers and token: a
-// redirector's data servers want them all; never from https to http. The caller
-// closes the answer's body. An error is an *Error, also if ctx ended.
+// Do asks. It follows redirects itself, with the same method and headers; never from
+// https to http, and never nearer to this machine than the server is that redirects
+// (from the public internet to a private network, or to this machine). Credentials
+// stay with the URL's scheme, host and port, and with the target's Servers. The
+// caller closes the answer's body. An error is an *Error, also if ctx ended.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	at, err := url.Parse(r.Target.URL)
 	if err != nil {
 		return nil, &Error{Kind: Unsupported, Text: fmt.Sprintf("%s: the URL cannot be read", r.Method), Err: errors.New("no URL")}
 	}
+	home := at
 	for range maxRedirects + 1 {
-		res, err := c.once(ctx, r, at)
-		if err != nil {
-			return nil, err
+		hop, known := r, r.Target.trusts(home, at)
+		if !known {
+			hop = r.bare()
 		}
-		if !redirects(res.StatusCode) {
+		res, from, err := c.once(ctx, hop, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case !redirects(res.StatusCode):
+			if !known && kindOfStatus(res.StatusCode) == Denied {
+				end(res)
+				return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects to %s, which answers %d: credentials for %s are not shown to it", r.Method, home.Host, at.Host, res.StatusCode, home.Host)}
+			}
 			return res, nil
 		}
 		to, err := at.Parse(res.Header.Get("Location"))
@@ -186,9 +201,61 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		if hostPort(to) != hostPort(at) {
 			r.Target.Pin = "" // it is that of one server
 		}
+		if r.lends() && !r.Target.trusts(home, to) {
+			return nil, &Error{Kind: Denied, Status: res.StatusCode, Text: fmt.Sprintf("%s: %s redirects to %s, which may not see the other site's credentials: not followed", r.Method, home.Host, to.Host)}
+		}
+		r.near = c.nearer(from)
 		at = to
 	}
 	return nil, &Error{Kind: Broken, Text: fmt.Sprintf("%s: %s redirects more than %d times", r.Method, at.Host, maxRedirects)}
+}
+
+// trusts tells whether the server of a URL may see the target's credentials, which
+// are for home.
+func (t *Target) trusts(home, at *url.URL) bool {
+	if at.Scheme == home.Scheme && hostPort(at) == hostPort(home) {
+		return true
+	}
+	return (at.Scheme == "https" || home.Scheme == "http") && slices.ContainsFunc(t.Servers, func(s string) bool { return matches(s, at) })
+}
+
+// TokenAt returns what a server that a redirect leads to is shown of the target's
+// Token: that, or "".
+func (t *Target) TokenAt(at *url.URL) string {
+	home, err := url.Parse(t.URL)
+	if err != nil || !t.trusts(home, at) {
+		return ""
+	}
+	return t.Token
+}
+
+// lends tells whether a request has another site's credentials in its headers.
+func (r *Request) lends() bool {
+	for name := range r.Header {
+		if _, ok := Forwarded(name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// bare is a request without the target's credentials.
+func (r Request) bare() Request {
+	r.Target.Token, r.Target.Header = "", nil
+	return r
+}
+
+// nearer is the guard of who is redirected from an address: he is not led nearer to
+// this machine than the server there is.
+func (c *Client) nearer(from net.Addr) *Guard {
+	area := Public
+	if at, ok := from.(*net.TCPAddr); ok {
+		area = AreaOf(at.AddrPort().Addr())
+	}
+	if area == Special { // link-local: a neighbor
+		area = Network
+	}
+	return c.nearest[area]
 }
 
 // hostPort is the server of a URL, as HOST:PORT in lower case.
@@ -208,21 +275,23 @@ func redirects(code int) bool {
 	return false
 }
 
-func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Response, error) {
+// once asks one server, without redirects. from is the address that it has.
+func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Response, from net.Addr, err error) {
 	refuse := func(err error) error {
 		return &Error{Kind: Denied, Text: fmt.Sprintf("%s %s: %v", r.Method, at.Host, err), Err: err}
 	}
-	for _, g := range []*Guard{c.o.Guard, r.Target.Guard} {
-		if g == nil {
+	for i, g := range []*Guard{c.o.Guard, r.Target.Guard, r.near} {
+		if g == nil || i == 2 && at.Scheme != "http" && at.Scheme != "https" { // that is told below
 			continue
 		}
 		if err := g.Check(at); err != nil {
-			return nil, refuse(err)
+			return nil, nil, refuse(err)
 		}
 	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { from = i.Conn.RemoteAddr() }})
 	req, err := http.NewRequestWithContext(ctx, r.Method, at.String(), nil)
 	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return nil, &Error{Kind: Unsupported, Text: fmt.Sprintf("%s: the URL cannot be used", r.Method)}
+		return nil, nil, &Error{Kind: Unsupported, Text: fmt.Sprintf("%s: the URL cannot be used", r.Method)}
 	}
 	req.URL.User = nil
 	maps.Copy(req.Header, r.Target.Header)
@@ -233,7 +302,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 	}
 	if r.Body != nil {
 		if req.Body, err = r.Body(); err != nil {
-			return nil, &Error{Kind: Failed, Text: fmt.Sprintf("%s: the file cannot be read", r.Method), Err: err}
+			return nil, nil, &Error{Kind: Failed, Text: fmt.Sprintf("%s: the file cannot be read", r.Method), Err: err}
 		}
 		if req.ContentLength = r.Length; r.Length == 0 {
 			_ = req.Body.Close()
@@ -247,14 +316,14 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (*http.Respon
 	if known := c.o.Pins[hostPort(at)]; known != "" {
 		pin = known
 	}
-	res, err := c.way(way{pin, !twice(r.Method), r.Target.Guard}).RoundTrip(req)
+	res, err = c.way(way{pin, r.alone || !twice(r.Method), r.Target.Guard, r.near}).RoundTrip(req)
 	if errors.Is(err, ErrRefused) {
-		return nil, refuse(err)
+		return nil, nil, refuse(err)
 	}
 	if err != nil {
-		return nil, unreachable(r.Method, at.Host, err)
+		return nil, nil, unreachable(r.Method, at.Host, err)
 	}
-	return res, nil
+	return res, from, nil
 }
 
 // unreachable tells what went wrong without the whole URL, which may have secrets.
@@ -263,7 +332,7 @@ func unreachable(method, host string, err error) *Error {
 	var op *net.OpError
 	var name *net.DNSError
 	var cert *tls.CertificateVerificationError
-	if errors.As(err, &op) && op.Op == "dial" || errors.As(err, &name) || errors.As(err, &cert) || errors.Is(err, errPin) {
+	if errors.As(err, &op) && op.Op == "dial" || errors.As(err, &name) || errors.As(err, &cert) || errors.Is(err, trust.ErrPin) {
 		e.Kind, e.Begun = Unreachable, false
 	}
 	return e
@@ -277,8 +346,10 @@ func readSome(r io.Reader) string {
 	return string(b)
 }
 
-// firstLine is the first line with something in it, without control characters, not too long.
-func firstLine(text string) string {
+// FirstLine is the first line of what an endpoint says that has something in it, without
+// control characters and not too long; "" of a page of HTML, which says nothing that the
+// status does not.
+func FirstLine(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(strings.Map(func(r rune) rune {
 			if r < ' ' || r == 0x7f || r == '\uFFFD' {
@@ -286,8 +357,11 @@ func firstLine(text string) string {
 			}
 			return r
 		}, line))
-		if line == "" || strings.HasPrefix(line, "<") { // pages of HTML say nothing that the status does not
+		if line == "" {
 			continue
+		}
+		if strings.HasPrefix(line, "<") {
+			break
 		}
 		if len(line) > 300 {
 			line = strings.ToValidUTF8(line[:300], "") + "..."

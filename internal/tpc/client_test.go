@@ -2,6 +2,12 @@ package tpc
 
 import (
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,5 +24,87 @@ func TestPinsAreForgotten(t *testing.T) {
 	kept := way{pin: fmt.Sprintf("%064x", 3*mostWays-1)}
 	if c.way(kept) != c.ways[kept] {
 		t.Error("the last one is not used again")
+	}
+}
+
+// TestCredentialsStayAtHome: a server that redirects to another host or port does
+// not give it the token, the headers that belong to the target, or those for another
+// site, unless it is one of the target's servers.
+func TestCredentialsStayAtHome(t *testing.T) {
+	var mu sync.Mutex
+	var shown []string
+	status := http.StatusOK
+	other := peer(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		for name, values := range r.Header {
+			if strings.Contains(strings.Join(values, ""), "secret") {
+				shown = append(shown, r.Method+" "+name)
+			}
+		}
+		w.WriteHeader(status)
+	})
+	home := peer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s at home without the token", r.Method)
+		}
+		http.Redirect(w, r, other+r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	c := client(t, Options{})
+	at, err := url.Parse(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lending := http.Header{"TransferHeaderAuthorization": {"Bearer another secret"}}
+	for _, tt := range []struct {
+		name, method string
+		servers      []string
+		header       http.Header
+		status       int
+		kind         Kind
+		shown        int
+	}{
+		{"another port", http.MethodHead, nil, nil, 200, "", 0},
+		{"another port that wants them", http.MethodGet, nil, nil, 401, Denied, 0},
+		{"a copy", "COPY", nil, lending, 200, Denied, 0},
+		{"another cluster", http.MethodHead, []string{"*.example.org", "127.0.0.1:1"}, nil, 200, "", 0},
+		{"a data server", http.MethodHead, []string{at.Host}, nil, 200, "", 2},
+		{"a copy at a data server", "COPY", []string{at.Host}, lending, 200, "", 3},
+	} {
+		shown, status = nil, tt.status
+		res, err := c.Do(t.Context(), Request{Method: tt.method, Header: tt.header,
+			Target: Target{URL: home + "/f", Token: "secret", Header: http.Header{"X-Key": {"secret"}}, Servers: tt.servers}})
+		if err == nil {
+			end(res)
+		}
+		if KindOf(err) != tt.kind || len(shown) != tt.shown {
+			t.Errorf("%s: %v; shown %q", tt.name, err, shown)
+		}
+	}
+}
+
+// TestRedirectsDoNotComeNearer: who is redirected by a server of the public internet
+// is not led to a private network, nor by one of that to this machine.
+func TestRedirectsDoNotComeNearer(t *testing.T) {
+	c := client(t, Options{})
+	to := func(at string) *url.URL { return &url.URL{Scheme: "https", Host: at} }
+	for from, allowed := range map[string][]bool{ // 8.8.8.8, 10.0.0.1, 127.0.0.1, 169.254.169.254
+		"9.9.9.9": {true, false, false, false}, "192.168.1.1": {true, true, false, false}, "127.0.0.1": {true, true, true, false},
+		"fe80::1": {true, true, false, false},
+	} {
+		g := c.nearer(&net.TCPAddr{IP: net.ParseIP(from), Port: 443})
+		for i, host := range []string{"8.8.8.8", "10.0.0.1", "127.0.0.1", "169.254.169.254"} {
+			if err := g.Check(to(host)); (err == nil) != allowed[i] {
+				t.Errorf("%s redirects to %s: %v", from, host, err)
+			}
+		}
+	}
+	inside := peer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a secret of this machine") })
+	at, err := url.Parse(inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.once(t.Context(), Request{Method: http.MethodGet, near: c.nearest[Network]}, at); KindOf(err) != Denied {
+		t.Errorf("this machine was asked: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close()                      //nolint:errcheck // closing tells the endpoint to stop, if it did not
+	defer res.Body.Close()
 	if res.StatusCode == http.StatusNoContent { // a whole answer of RFC 4918: done
 		return nil
 	}
@@ -82,8 +82,9 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 	return nil
 }
 
-// unknown is how XRootD's redirectors refuse to have a file pulled that they do not
-// know yet: by then they have asked their data servers, so that the next try succeeds.
+// unknown is how XRootD's redirectors refuse to have a file pulled that they do not know
+// yet (400, since version 6 with 403): by then they have asked their data servers, so that
+// the next try succeeds.
 const unknown = "Failed to open local resource"
 
 // begin sends the COPY. It returns an answer of 2xx, whose body the caller closes.
@@ -96,17 +97,30 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 		if res.StatusCode >= 200 && res.StatusCode <= 299 {
 			return res, nil
 		}
-		e := Answered("COPY", res)
+		e, text := answered("COPY", res)
 		end(res)
+		done, verdict := judge(text)
 		switch {
-		case e.Status != http.StatusBadRequest:
-			return nil, e
-		case !strings.Contains(e.Text, unknown):
+		case strings.Contains(text, unknown) && (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden):
+			if try == 3 || !pause.For(ctx, firstAsk) {
+				return nil, e
+			}
+			continue
+		case done && verdict != nil: // XRootD from 5.8 on, before anything was begun
+			var told *Error
+			if errors.As(verdict, &told) {
+				told.Status, told.Begun = e.Status, false
+				if told.Kind == Failed {
+					told.Kind = e.Kind
+				}
+			}
+			return nil, verdict
+		case e.Status == http.StatusNotFound && !o.Push, e.Status == http.StatusBadGateway && o.Push:
+			e.Kind = Unsupported // RFC 4918 of a server that does not know Source (Apache), or does not copy to others
+		case e.Status == http.StatusBadRequest:
 			e.Kind = Unsupported // what XRootD without its plugin says, and what no second try changes
-			return nil, e
-		case try == 3 || !pause.For(ctx, firstAsk):
-			return nil, e
 		}
+		return nil, e
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/trust"
 )
 
 // peer is an endpoint that behaves as a test says.
@@ -52,7 +54,7 @@ func TestDriveTakesWhatEndpointsAnswer(t *testing.T) {
 		"failure in a 201":  {code: 201, body: "failure: Remote side failed with status code 404\n", kind: Missing, begun: true},
 		"401":               {code: 401, kind: Denied},
 		"403":               {code: 403, body: "no", kind: Denied},
-		"404":               {code: 404, kind: Missing},
+		"404":               {code: 404, kind: Unsupported}, // Apache takes it for a copy of the file that is not there
 		"412":               {code: 412, kind: Exists},
 		"507":               {code: 507, kind: Full},
 		"429":               {code: 429, head: map[string]string{"Retry-After": "7"}, kind: Busy},
@@ -129,7 +131,7 @@ func TestHeadersKeepTheirCase(t *testing.T) {
 	}
 }
 
-// A redirector's data server is asked with the same method, headers and token.
+// A data server of the same site is asked with the same method, headers and token.
 func TestRedirectsKeepEverything(t *testing.T) {
 	data := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != "COPY" || r.Header.Get("Authorization") != "Bearer t1" || r.Header.Get("Destination") == "" || r.URL.RawQuery != "authz=x" {
@@ -141,7 +143,7 @@ func TestRedirectsKeepEverything(t *testing.T) {
 	at := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, data+"/f?authz=x", http.StatusTemporaryRedirect)
 	})
-	o := Order{Active: Target{URL: at + "/f", Token: "t1"}, Passive: Target{URL: "http://x/g"}, Push: true}
+	o := Order{Active: Target{URL: at + "/f", Token: "t1", Servers: []string{"127.0.0.1"}}, Passive: Target{URL: "http://x/g"}, Push: true}
 	if err := client(t, Options{}).Drive(t.Context(), o, nil); err != nil {
 		t.Error(err)
 	}
@@ -156,15 +158,15 @@ func TestNoWayFromTLSToPlain(t *testing.T) {
 	defer s.Close()
 	sum := sha256.Sum256(s.Certificate().Raw)
 	c := client(t, Options{})
-	_, err := c.Stat(t.Context(), Target{URL: s.URL, Token: "secret", Pin: hex.EncodeToString(sum[:])}, false, 0)
+	_, err := c.Stat(t.Context(), Target{URL: s.URL, Token: "secret", Pin: hex.EncodeToString(sum[:])})
 	if KindOf(err) != Denied || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v", err)
 	}
-	_, err = c.Stat(t.Context(), Target{URL: s.URL, Pin: strings.Repeat("0", 64)}, false, 0)
-	if KindOf(err) != Unreachable || !errors.Is(err, errPin) {
+	_, err = c.Stat(t.Context(), Target{URL: s.URL, Pin: strings.Repeat("0", 64)})
+	if KindOf(err) != Unreachable || !errors.Is(err, trust.ErrPin) {
 		t.Errorf("a wrong pin: %v", err)
 	}
-	_, err = c.Stat(t.Context(), Target{URL: s.URL}, false, 0)
+	_, err = c.Stat(t.Context(), Target{URL: s.URL})
 	if KindOf(err) != Unreachable {
 		t.Errorf("a certificate of nobody: %v", err)
 	}
@@ -193,7 +195,7 @@ func TestGuardedClients(t *testing.T) {
 		"in short":                   {Guard{Hosts: []string{"*"}}, "http://127.1:" + port},
 		"in IPv6":                    {Guard{Hosts: []string{"*"}}, "http://[::ffff:127.0.0.1]:" + port},
 	} {
-		_, err := client(t, Options{Guard: &tt.guard}).Stat(t.Context(), Target{URL: tt.url}, false, 0)
+		_, err := client(t, Options{Guard: &tt.guard}).Stat(t.Context(), Target{URL: tt.url})
 		if kind := KindOf(err); kind != Denied && kind != Unreachable {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -292,11 +294,11 @@ func TestPatience(t *testing.T) {
 		}
 	})
 	c := client(t, Options{})
-	info, err := c.Stat(t.Context(), Target{URL: at}, true, time.Minute)
+	info, err := c.Checksum(t.Context(), Target{URL: at}, Wish{Patience: time.Minute})
 	if err != nil || info.Adler != "062d01d6" || info.Size != 5 || asked != 3 {
 		t.Errorf("%+v, %v after %d questions", info, err, asked)
 	}
-	if info, err = c.Stat(t.Context(), Target{URL: at}, true, 0); err != nil || info.Adler != "" || asked != 4 {
+	if info, err = c.Checksum(t.Context(), Target{URL: at}, Wish{}); err != nil || info.Adler != "" || asked != 4 {
 		t.Errorf("%+v, %v after %d questions", info, err, asked)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/digest"
 	"weir/internal/pause"
 )
 
@@ -29,41 +30,138 @@ const (
 // firstAsk is the wait before a checksum is asked for again; it doubles.
 const firstAsk = 500 * time.Millisecond
 
-// Stat asks about a file with HEAD. With adler it asks for the checksum, too; an
-// endpoint that has the file but does not tell it yet, as some do right after a
-// copy, is asked again for up to patience.
-func (c *Client) Stat(ctx context.Context, t Target, adler bool, patience time.Duration) (Info, error) {
-	h, limit := http.Header{}, shortAnswer
-	if adler {
-		AskAdler(h)
-		limit = longAnswer
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// Stat asks about a file with HEAD.
+func (c *Client) Stat(ctx context.Context, t Target) (Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
 	defer cancel()
-	until := time.Now().Add(patience)
+	res, err := c.Do(ctx, Request{Method: http.MethodHead, Target: t})
+	if err != nil {
+		return Info{}, err
+	}
+	end(res)
+	return c.info(ctx, t, res)
+}
+
+// info reads what an answer to HEAD tells.
+func (c *Client) info(ctx context.Context, t Target, res *http.Response) (info Info, err error) {
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
+		return Info{}, Answered("HEAD", res)
+	}
+	info = Info{Size: res.ContentLength, ETag: res.Header.Get("Etag")}
+	if info.Size < 0 { // Apache tells no length of an empty file
+		info.Size, err = c.length(ctx, t)
+	}
+	return info, err
+}
+
+// A Wish is for a checksum.
+type Wish struct {
+	Size     int64         // of the file, as far as it is known
+	Want     string        // what it should be, as Info.Adler; "" if nobody knows
+	Patience time.Duration // how long an endpoint that has the file but tells no checksum is asked again
+}
+
+// Checksum is Stat with the file's checksum. An endpoint that does not tell it yet, as
+// some do right after a copy, is asked again for up to the wish's patience: half of that
+// for each time in a row that it told none at all. On a connection that had other
+// questions XRootD before 5.5.4 may tell another file's checksum, so that one which is
+// not wanted is asked for again on a connection of its own.
+func (c *Client) Checksum(ctx context.Context, t Target, w Wish) (Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, longAnswer)
+	defer cancel()
+	info, err := c.checksum(ctx, t, w, w.Want == "")
+	var e *Error
+	refused := errors.As(err, &e) && (e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) // so does XRootD up to 6.2
+	if w.Want != "" && (refused || err == nil && info.Adler != "" && info.Adler != w.Want) {
+		info, err = c.checksum(ctx, t, w, true)
+	}
+	return info, err
+}
+
+func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (Info, error) {
+	ask := Request{Method: http.MethodHead, Target: t, Header: http.Header{}, alone: alone}
+	AskAdler(ask.Header)
+	began := time.Now()
+	until := began.Add(w.Patience >> c.silence(t.URL))
 	for wait := firstAsk; ; wait *= 2 {
-		res, err := c.Do(ctx, Request{Method: http.MethodHead, Target: t, Header: h})
+		var res *http.Response
+		err := c.sums.Ask(ctx, server(t.URL), w.Size, func(ctx context.Context) (err error) {
+			if res, err = c.Do(ctx, ask); err == nil { //nolint:bodyclose // end does
+				end(res)
+			}
+			return err
+		})
 		if err != nil {
 			return Info{}, err
 		}
-		end(res)
-		again := adler && time.Now().Add(wait).Before(until)
-		switch {
-		case res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNoContent:
-			info := Info{Size: res.ContentLength, ETag: res.Header.Get("Etag")}
-			if adler {
-				info.Adler = ToldAdler(res.Header)
+		adler := digest.Adler32().InHeader(res.Header)
+		if again := adler == "" && time.Now().Add(wait).Before(until); !again || res.StatusCode/100 != 2 { // 202: dCache is computing it
+			info, err := c.info(ctx, t, res)
+			if err == nil {
+				c.heard(t.URL, adler != "", began)
+				info.Adler = adler
 			}
-			if !adler || info.Adler != "" || !again {
-				return info, nil
-			}
-		case res.StatusCode != http.StatusAccepted || !again: // 202: dCache, the checksum is being computed
-			return Info{}, Answered("HEAD", res)
+			return info, err
 		}
 		if !pause.For(ctx, wait) {
 			return Info{}, fmt.Errorf("HEAD: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// length asks for a file's length with GET; -1 if that does not tell it either.
+func (c *Client) length(ctx context.Context, t Target) (int64, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // its bytes are not wanted
+	res, err := c.Do(ctx, Request{Method: http.MethodGet, Target: t})
+	if err != nil {
+		return -1, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return -1, Answered("GET", res)
+	}
+	return res.ContentLength, nil
+}
+
+// A silence is how often in a row an endpoint told no checksum, and when it was last
+// seen to.
+type silence struct {
+	times int
+	last  time.Time
+}
+
+// mostSilence is enough for no patience to be left.
+const mostSilence = 30
+
+func (c *Client) silence(at string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent[server(at)].times
+}
+
+// heard notes whether an endpoint told a checksum that it was asked for since began.
+// Questions that were asked side by side count once.
+func (c *Client) heard(at string, told bool, began time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := server(at)
+	s := c.silent[name]
+	switch {
+	case told:
+		delete(c.silent, name)
+	case s.last.Before(began) && (s.times > 0 || len(c.silent) < mostWays):
+		c.silent[name] = silence{min(s.times+1, mostSilence), time.Now()}
+	}
+}
+
+// server is that of a URL, as HOST:PORT.
+func server(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return at
+	}
+	return hostPort(u)
 }
 
 // maxDepth bounds the folders above a file that are made.
@@ -85,16 +183,26 @@ func (c *Client) parents(ctx context.Context, t Target, u url.URL, depth int) er
 		return nil
 	}
 	u.Path, u.RawPath = dir+"/", ""
-	err := c.mkcol(ctx, t, u.String())
-	var e *Error
-	if errors.As(err, &e) && (e.Status == http.StatusConflict || e.Status == http.StatusNotFound) {
-		if err := c.parents(ctx, t, u, depth-1); err != nil {
+	for try := 0; ; try++ {
+		err := c.mkcol(ctx, t, u.String())
+		var e *Error
+		if !errors.As(err, &e) || e.Status == 0 || try == mostFolders || ctx.Err() != nil {
 			return err
 		}
-		err = c.mkcol(ctx, t, u.String())
+		switch {
+		case e.Status == http.StatusConflict || e.Status == http.StatusNotFound:
+			if err := c.parents(ctx, t, u, depth-1); err != nil {
+				return err
+			}
+		case e.Status == http.StatusUnauthorized || !pause.For(ctx, 50*time.Millisecond<<try):
+			return err
+		}
 	}
-	return err
 }
+
+// mostFolders is how often a folder is made anew: others may make it just then, for
+// which Apache answers 403, rclone 423 and other servers something else.
+const mostFolders = 3
 
 // mkcol makes a folder, or finds that there is one.
 func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
@@ -118,7 +226,7 @@ func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
 func (c *Client) Move(ctx context.Context, t Target, to string) error {
 	taken := t
 	taken.URL = to
-	switch _, err := c.Stat(ctx, taken, false, 0); {
+	switch _, err := c.Stat(ctx, taken); {
 	case err == nil:
 		return &Error{Kind: Exists, Text: "MOVE: a file of this name is there already"}
 	case KindOf(err) != Missing && KindOf(err) != Denied: // who may not look may perhaps move
@@ -171,7 +279,7 @@ func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
 	if res.StatusCode >= 300 {
 		return Abilities{}, Answered("OPTIONS", res)
 	}
-	a := Abilities{Server: firstLine(res.Header.Get("Server"))}
+	a := Abilities{Server: FirstLine(res.Header.Get("Server"))}
 	for _, line := range res.Header.Values("Allow") {
 		for method := range strings.SplitSeq(line, ",") {
 			switch strings.TrimSpace(method) {
@@ -183,4 +291,11 @@ func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
 		}
 	}
 	return a, nil
+}
+
+// AskAdler sets the headers that ask an endpoint for adler32: RFC 3230's, which all
+// storage servers know, and RFC 9530's.
+func AskAdler(h http.Header) {
+	h.Set("Want-Digest", "adler32")
+	h.Set("Want-Repr-Digest", "adler=5")
 }

@@ -52,6 +52,15 @@ func (g *Guard) Check(u *url.URL) error {
 	return nil
 }
 
+// IsHosts tells whether a text names servers as Guard.Hosts does.
+func IsHosts(text string) bool {
+	if text == "*" {
+		return true
+	}
+	u, err := url.Parse("https://" + strings.TrimPrefix(text, "*."))
+	return err == nil && u.Hostname() != "" && u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(u.Host, "* ")
+}
+
 func matches(entry string, u *url.URL) bool {
 	if entry == "*" {
 		return true

@@ -5,10 +5,73 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// MarkerEvery is how often a server that copies tells how far it is. Clients wait
+// for at least half a minute.
+const MarkerEvery = 5 * time.Second
+
+// A Marker is how far a copy is.
+type Marker struct {
+	At     time.Time
+	Moved  int64    // bytes
+	Remote net.Addr // the passive endpoint's address; nil is not known
+}
+
+// Write writes the marker as an answer to COPY has it: one stripe of one.
+func (m Marker) Write(w io.Writer) error {
+	remote := ""
+	if m.Remote != nil {
+		remote = "RemoteConnections: tcp:" + m.Remote.String() + "\n"
+	}
+	_, err := fmt.Fprintf(w, "Perf Marker\nTimestamp: %d\nStripe Index: 0\nStripe Bytes Transferred: %d\nTotal Stripe Count: 1\n%sEnd\n",
+		m.At.Unix(), m.Moved, remote)
+	return err
+}
+
+// Success writes the last line of an answer whose copy is there.
+func Success(w io.Writer) error {
+	_, err := io.WriteString(w, "success: Created\n")
+	return err
+}
+
+// Failure writes the last line of an answer whose copy is not there, and why, on
+// one line.
+func Failure(w io.Writer, why string) error {
+	if why = FirstLine(strings.Join(strings.Fields(why), " ")); why == "" {
+		why = "no reason known"
+	}
+	_, err := io.WriteString(w, "failure: "+why+"\n")
+	return err
+}
+
+// PinHeader is where the client of a COPY may say by which certificate (SHA-256 in hex)
+// the active endpoint knows the passive one, if authorities do not vouch for it. Only
+// weir knows it; others pass it over.
+const PinHeader = "Weir-Pin"
+
+// Forwarded tells whether a header of a COPY is meant for the passive endpoint, and
+// what it is called there. Headers that make up the request itself are not passed on.
+func Forwarded(name string) (string, bool) {
+	const prefix = "TransferHeader"
+	if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
+		return "", false
+	}
+	name = http.CanonicalHeaderKey(name[len(prefix):])
+	switch name {
+	case "Host", "Content-Length", "Content-Range", "Transfer-Encoding", "Connection", "Expect", "Range", "Te", "Trailer", "Upgrade",
+		"Keep-Alive", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding",
+		"Want-Digest", "Want-Repr-Digest", "Digest", "Repr-Digest":
+		return "", false
+	}
+	return name, !strings.HasPrefix(name, "Proxy-")
+}
 
 const (
 	maxLine    = 8 << 10 // of an answer to COPY; what is longer is cut
@@ -83,7 +146,7 @@ func readLine(r *bufio.Reader) (string, error) {
 // judge tells whether a line is a verdict, and which.
 func judge(line string) (done bool, verdict error) {
 	word, text, _ := strings.Cut(line, ":")
-	text = firstLine(text)
+	text = FirstLine(text)
 	switch strings.ToLower(strings.TrimSpace(word)) {
 	case "success":
 		return true, nil
@@ -93,6 +156,9 @@ func judge(line string) (done bool, verdict error) {
 	return false, nil
 }
 
+// httpStatus matches an HTTP status in a text: three digits that are no port and no part of an address.
+var httpStatus = regexp.MustCompile(`(?:^|[^:.\w-])([45]\d\d)(?:[^\w.:]|[.:](?:\s|$)|$)`)
+
 // failure makes the error of what an endpoint says went wrong. Endpoints have no
 // codes for that, but their words mostly have the passive one's status in them.
 func failure(text string) *Error {
@@ -100,9 +166,8 @@ func failure(text string) *Error {
 		text = "no reason given"
 	}
 	e := &Error{Kind: Failed, Begun: true, Text: "the endpoint says that the copy failed: " + text}
-	low := strings.ToLower(text)
-	// a number of three digits that is no port and no part of an address
-	if m := regexp.MustCompile(`(?:^|[^:.\w-])([45]\d\d)(?:[^\w.:]|[.:](?:\s|$)|$)`).FindStringSubmatch(low); m != nil {
+	low, _, _ := strings.Cut(strings.ToLower(text), ", local=") // names of files follow, at XRootD
+	if m := httpStatus.FindStringSubmatch(low); m != nil {
 		e.Remote, _ = strconv.Atoi(m[1])
 		e.Kind = kindOfStatus(e.Remote)
 	}
@@ -117,6 +182,10 @@ func failure(text string) *Error {
 	switch {
 	case says("checksum", "digest", "adler"):
 		e.Kind = Mismatch
+	case says("file exists"):
+		e.Kind = Exists
+	case says("permission denied"):
+		e.Kind = Denied
 	case says("no space", "disk quota", "quota exceeded"):
 		e.Kind = Full
 	case says("cancel", "aborted by client"):

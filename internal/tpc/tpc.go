@@ -90,8 +90,14 @@ func kindOfStatus(code int) Kind {
 // Answered makes the error of an answer that is none, of which it reads a little. what
 // was asked.
 func Answered(what string, res *http.Response) *Error {
-	text := firstLine(readSome(res.Body))
-	e := &Error{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode}
+	e, _ := answered(what, res)
+	return e
+}
+
+// answered is Answered, and the line that the answer's body begins with.
+func answered(what string, res *http.Response) (e *Error, text string) {
+	text = FirstLine(readSome(res.Body))
+	e = &Error{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode}
 	e.Text = fmt.Sprintf("%s: %s answers %d %s", what, res.Request.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
 	if text != "" && !strings.EqualFold(text, http.StatusText(res.StatusCode)) {
 		e.Text += ": " + text
@@ -99,5 +105,5 @@ func Answered(what string, res *http.Response) *Error {
 	if e.Kind == Busy {
 		e.After = pause.After(res.Header.Get("Retry-After"), time.Now(), 24*time.Hour)
 	}
-	return e
+	return e, text
 }

@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"crypto/subtle"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"weir/internal/pause"
+	"weir/internal/trust"
 )
 
 // longestAnswer is the most bytes of an answer that are read.
@@ -55,18 +55,9 @@ func NewClientTLS(urls []string, token string, secure *tls.Config, timeout time.
 // Pinned returns a configuration that knows a server by the pin of its
 // certificate, whatever its name is and whoever signed it.
 func Pinned(pin string) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, ServerName: "weir",
-		InsecureSkipVerify:    true, //nolint:gosec // the pin is checked instead of names and authorities
-		VerifyPeerCertificate: nil, VerifyConnection: func(s tls.ConnectionState) error { return pinned(s, pin) },
-	}
-}
-
-func pinned(s tls.ConnectionState, pin string) error {
-	if len(s.PeerCertificates) == 0 || subtle.ConstantTimeCompare([]byte(fingerprint(s.PeerCertificates[0].Raw)), []byte(pin)) != 1 {
-		return ErrPin
-	}
-	return nil
+	conf := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: "weir"}
+	trust.Pin(conf, pin)
+	return conf
 }
 
 // Close gives back connections that nobody uses.
@@ -116,7 +107,7 @@ func (c *Client) ask(ctx context.Context, url string, body []byte, out any) erro
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // it was read
+	defer res.Body.Close()
 	text := io.LimitReader(res.Body, longestAnswer)
 	if res.StatusCode == http.StatusOK {
 		if err := json.NewDecoder(text).Decode(out); err != nil {
@@ -160,7 +151,7 @@ func (c *Client) Insist(ctx context.Context, path string, in, out any, limit tim
 	for {
 		err := c.Ask(ctx, path, in, out)
 		status := Status(err)
-		if err == nil || ctx.Err() != nil || errors.Is(err, ErrPin) || status != 0 && status != http.StatusTooManyRequests && status < 500 {
+		if err == nil || ctx.Err() != nil || errors.Is(err, trust.ErrPin) || status != 0 && status != http.StatusTooManyRequests && status < 500 {
 			return err
 		}
 		if time.Since(begin) > limit {
@@ -171,4 +162,62 @@ func (c *Client) Insist(ctx context.Context, path string, in, out any, limit tim
 		}
 		wait = min(2*wait, longestWait)
 	}
+}
+
+// silence is how long a stream may say nothing. Servers send beats.
+const silence = time.Minute
+
+// Stream asks with GET for an answer without an end, such as events. It asks one
+// server only, that which answered last. Who gets the stream closes it; its end
+// is an error if nothing was heard for a minute.
+func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.urls[int(c.best.Load())%len(c.urls)]+path, http.NoBody)
+	if err != nil {
+		stop(nil)
+		return nil, err
+	}
+	c.sign(req)
+	patient := c.http
+	patient.Timeout = 0
+	s := &stream{stop: stop, timer: time.AfterFunc(silence, func() { stop(errSilent) }), ctx: ctx}
+	res, err := patient.Do(req) //nolint:bodyclose // the stream closes it
+	if err != nil {
+		s.timer.Stop()
+		stop(nil)
+		return nil, err
+	}
+	s.body = res.Body
+	if res.StatusCode != http.StatusOK {
+		defer s.Close()
+		return nil, refusal(res)
+	}
+	return s, nil
+}
+
+// A stream is an answer that ends by itself when nothing is heard for long.
+type stream struct {
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	timer *time.Timer
+	body  io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	if n > 0 {
+		s.timer.Reset(silence)
+	}
+	if cause := context.Cause(s.ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.timer.Stop()
+	s.stop(nil)
+	return s.body.Close()
 }

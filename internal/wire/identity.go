@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -17,6 +16,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"weir/internal/durable"
+	"weir/internal/trust"
 )
 
 // An Identity is what a server proves itself by, and what it asks of others.
@@ -43,7 +45,7 @@ func Keep(dir string) (*Identity, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if text, err = makeIdentity(); err == nil {
-			err = write(path, text)
+			err = durable.Write(path, text, 0o600)
 		}
 	}
 	if err != nil {
@@ -54,15 +56,6 @@ func Keep(dir string) (*Identity, error) {
 		return nil, fmt.Errorf("wire: %s: %w", path, err)
 	}
 	return id, nil
-}
-
-// write has the file whole or not at all.
-func write(path string, text []byte) error {
-	draft := path + ".new"
-	if err := os.WriteFile(draft, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(draft, path)
 }
 
 func makeIdentity() ([]byte, error) {
@@ -104,7 +97,7 @@ func readIdentity(text []byte) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := &Identity{Cert: cert, Pin: fingerprint(cert.Certificate[0])}
+	id := &Identity{Cert: cert, Pin: trust.Fingerprint(cert.Certificate[0])}
 	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
 		if b.Type == tokenBlock {
 			id.Token = hex.EncodeToString(b.Bytes)
@@ -114,9 +107,4 @@ func readIdentity(text []byte) (*Identity, error) {
 		return nil, errors.New("it holds no token: remove it, and a new one is made")
 	}
 	return id, nil
-}
-
-func fingerprint(der []byte) string {
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
 }

@@ -78,7 +78,7 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
 	s := &Server{mux: http.NewServeMux(), public: http.NewServeMux(), ended: make(chan struct{}), check: c.Check, refused: c.Refused}
-	s.listener = &turnstile{Listener: l, room: make(chan struct{}, strangers), closed: make(chan struct{})}
+	s.listener = newPreAuthLimiter(l, strangers)
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // whatever knocks at an open port is no affair of the run
@@ -145,7 +145,8 @@ func (s *Server) Close() error {
 // serve lets in who passes the check. Of others not even the question is read,
 // unless it is one that everybody may ask.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff") // should it be a browser
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest)) // connections of this server can; streams move it
+	w.Header().Set("X-Content-Type-Options", "nosniff")                         // should it be a browser
 	w.Header().Set("Cache-Control", "no-store")
 	if _, pattern := s.public.Handler(r); pattern != "" {
 		s.public.ServeHTTP(w, r)
@@ -223,7 +224,6 @@ func Answer[In, Out any](s *Server, pattern string, most int64, f func(r *http.R
 func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict bool) error {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // connections of this server can
-	_ = c.SetWriteDeadline(time.Now().Add(slowest))
 	body := http.MaxBytesReader(w, r.Body, most)
 	d := json.NewDecoder(body)
 	if strict {
@@ -254,7 +254,6 @@ func HandleBytes(s *Server, path string, f func() ([]byte, error)) {
 			fail(w, max(Status(err), http.StatusBadRequest), err)
 			return
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest))
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(b) // who is gone asks again

@@ -46,8 +46,4 @@ func Status(err error) int {
 	return 0
 }
 
-// ErrPin tells that a server has another certificate than the one that was to
-// be asked.
-var ErrPin = errors.New("the server has another certificate than the one that was named: it is not the one to talk to, or somebody is in between")
-
 var errSilent = errors.New("nothing was heard from the server for a minute")

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/trust"
 )
 
 type word struct {
@@ -69,7 +71,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	other := NewClient([]string{url}, id.Token, strings.Repeat("0", 64), time.Minute)
 	defer other.Close()
-	if err := other.Insist(t.Context(), "/echo", word{}, &word{}, time.Minute); !errors.Is(err, ErrPin) {
+	if err := other.Insist(t.Context(), "/echo", word{}, &word{}, time.Minute); !errors.Is(err, trust.ErrPin) {
 		t.Errorf("a wrong certificate: %v", err)
 	}
 }

@@ -49,7 +49,9 @@ func evaluate(js string, out any) func(ctx context.Context) error {
 func (p *Page) Wait(js string) {
 	p.t.Helper()
 	if !p.waitFor(js, patience) {
-		p.t.Fatalf("browser: %s did not become true; the page complained: %q", js, p.Errors())
+		var shown string
+		p.Eval(`[location.href, ...[...document.querySelectorAll("dialog")].map((d) => "dialog: " + d.innerText), document.body.innerText].join("\n").slice(0, 4000)`, &shown)
+		p.t.Fatalf("browser: %s did not become true; the page complained: %q, and shows:\n%s", js, p.Errors(), shown)
 	}
 }
 
@@ -186,7 +188,7 @@ func (p *Page) Screenshot(path string) {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(path, b, 0o644) //nolint:gosec // a picture is for everybody
+		return os.WriteFile(path, b, 0o644)
 	})
 }
 

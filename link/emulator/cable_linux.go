@@ -51,7 +51,7 @@ func newCable(name string, s setting, service, site int, seed uint64) (*cable, e
 	}
 	c := &cable{name: name, ends: [2]int{service, site}, stop: stop, samps: make(chan cableSample, 4), now: s}
 	for i, p := range s.both() {
-		c.ways[i] = newWay(p, seed+uint64(i)) //nolint:gosec // 0 or 1
+		c.ways[i] = newWay(p, seed+uint64(i))
 	}
 	return c, nil
 }
@@ -134,8 +134,8 @@ func (c *cable) run() error {
 	b := beat{base: monotonic(), used: threadTime()}
 	b.aim(0)
 	fds := []unix.PollFd{
-		{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN}, //nolint:gosec // descriptors are small
-		{Fd: int32(c.stop), Events: unix.POLLIN}, //nolint:gosec // descriptors are small
+		{Fd: int32(c.ends[0]), Events: unix.POLLIN}, {Fd: int32(c.ends[1]), Events: unix.POLLIN},
+		{Fd: int32(c.stop), Events: unix.POLLIN},
 	}
 	for {
 		more, err := c.round(&b, fds)

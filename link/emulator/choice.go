@@ -25,8 +25,8 @@ type Choice struct {
 	Isolated bool
 	// Why says, a sentence each, why what is better is not possible.
 	Why []string
-	// Blind says, a sentence each, what the links will not show.
-	Blind []string
+	// Limitations says, a sentence each, what the links will not show.
+	Limitations []string
 }
 
 // Possible says why something is not possible here; empty is possible.
@@ -45,7 +45,7 @@ func choose(links []link.Named, here Possible, isolated *Possible) Choice {
 	if c.settle(links, here, false) || isolated != nil && c.settle(links, *isolated, true) {
 		return c
 	}
-	c.Way, c.Blind = Proxy, proxyBlind(links)
+	c.Way, c.Limitations = Proxy, proxyLimitations(links)
 	return c
 }
 
@@ -68,10 +68,10 @@ func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 			c.Why = append(c.Why, why)
 			return false
 		}
-		c.Way, c.Blind = Kernel, kernelBlind(links)
+		c.Way, c.Limitations = Kernel, kernelLimitations(links)
 	}
 	if c.Isolated = isolated; isolated {
-		c.Blind = append(c.Blind, "the service is outside of that network and is reached through a gate, where the link's TCP connections end")
+		c.Limitations = append(c.Limitations, "the service is outside of that network and is reached through a gate, where the link's TCP connections end")
 	}
 	return true
 }
@@ -88,7 +88,7 @@ func (p *Possible) kernel(links []link.Named) string {
 	return ""
 }
 
-func kernelBlind(links []link.Named) []string {
+func kernelLimitations(links []link.Named) []string {
 	out := []string{"how long packets waited in queues is not known"}
 	if slices.ContainsFunc(links, func(l link.Named) bool { return l.Spec.Jitter > 0 }) {
 		out = append(out, "jitter is drawn for each packet, so that packets may overtake each other, as they seldom do in networks")
@@ -96,7 +96,7 @@ func kernelBlind(links []link.Named) []string {
 	return out
 }
 
-func proxyBlind(links []link.Named) []string {
+func proxyLimitations(links []link.Named) []string {
 	out := []string{
 		"TCP runs over the loopback: its slow start, windows, and recovery from loss are not those of the link",
 		"a connection is there at once; what it would have waited for comes before its first byte",
@@ -124,7 +124,7 @@ func (c Choice) String() string {
 	for i, why := range c.Why {
 		b.WriteString(map[bool]string{true: ", since ", false: "; and "}[i == 0] + why)
 	}
-	for i, blind := range c.Blind {
+	for i, blind := range c.Limitations {
 		b.WriteString(map[bool]string{true: ". This does not show all: ", false: "; "}[i == 0] + blind)
 	}
 	return b.String()

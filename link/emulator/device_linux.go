@@ -129,7 +129,7 @@ func setSpeed(name string, rate unit.Bitrate) {
 		return
 	}
 	defer func() { _ = unix.Close(fd) }()
-	cmd := ethtoolCmd{cmd: unix.ETHTOOL_SSET, speed: uint16(mbit), speedHigh: uint16(mbit >> 16)} //nolint:gosec // two halves
+	cmd := ethtoolCmd{cmd: unix.ETHTOOL_SSET, speed: uint16(mbit), speedHigh: uint16(mbit >> 16)}
 	_ = ethtool(fd, name, &cmd)
 }
 

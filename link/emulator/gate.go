@@ -25,7 +25,7 @@ type gate struct {
 	listener net.Listener
 	to       string
 	outside  Dial
-	ctx      context.Context //nolint:containedctx // ends with the gate, not with a call
+	ctx      context.Context
 	stop     context.CancelFunc
 	group    sync.WaitGroup
 }
@@ -90,13 +90,13 @@ func (n *gate) accept() {
 
 // pass copies both ways until both have ended, or one has failed.
 func (n *gate) pass(c *net.TCPConn) {
-	defer c.Close() //nolint:errcheck // both ends know already
+	defer c.Close()
 	s, err := n.dial()
 	if err != nil {
 		_ = c.SetLinger(0) // so that the client sees that it was refused
 		return
 	}
-	defer s.Close() //nolint:errcheck // the same
+	defer s.Close()
 	stop := context.AfterFunc(n.ctx, func() { _, _ = c.Close(), s.Close() })
 	defer stop()
 	var both sync.WaitGroup

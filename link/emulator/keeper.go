@@ -75,7 +75,7 @@ type reached struct {
 func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	k := &keeping{enc: json.NewEncoder(out)}
+	k := &keeping{jsonWriter: newJSONWriter(out)}
 	dec := json.NewDecoder(in)
 	var first request
 	if err := dec.Decode(&first); err != nil {
@@ -95,18 +95,12 @@ func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log 
 }
 
 type keeping struct {
-	mu    sync.Mutex
-	enc   *json.Encoder
-	door  *Door
-	net   *Network
-	posts []*exec.Cmd
-	group sync.WaitGroup // answers
-}
+	*jsonWriter // takes messages
 
-func (k *keeping) say(m message) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.enc.Encode(m)
+	dialer *HostDialer
+	net    *Network
+	posts  []*exec.Cmd
+	group  sync.WaitGroup // answers
 }
 
 // begin makes the links and starts what is to run at their sites.
@@ -122,17 +116,17 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 		}
 	}()
 	o := Options{Mover: mover, Log: log, Seed: b.Seed, Take: func(s *Sample) { _ = k.say(message{Sample: s}) }} // nobody is left to tell
-	if k.door, err = Enter(); err != nil {
+	if k.dialer, err = Enter(); err != nil {
 		return err
 	}
-	if k.door != nil {
-		o.Outside = k.door.Dial
+	if k.dialer != nil {
+		o.Outside = k.dialer.Dial
 	}
 	if k.net, err = Up(ctx, Choice{Way: b.Way}, b.Links, o); err != nil {
 		return err
 	}
 	for i, p := range b.Posts {
-		cmd := exec.Command(p.Command[0], p.Command[1:]...) //nolint:noctx,gosec // ends when its input does; it is this program
+		cmd := exec.Command(p.Command[0], p.Command[1:]...)
 		cmd.Args[0] = "weir"
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = streams[2*i], streams[2*i+1], log
 		ownGroup(cmd)
@@ -202,8 +196,8 @@ func (k *keeping) close() error {
 	if k.net != nil {
 		err = errors.Join(err, k.net.Close())
 	}
-	if k.door != nil {
-		err = errors.Join(err, k.door.Close())
+	if k.dialer != nil {
+		err = errors.Join(err, k.dialer.Close())
 	}
 	return err
 }

@@ -29,9 +29,10 @@ type Kept struct {
 	gone chan struct{} // closed when the links are gone before Close
 	over chan struct{} // closed when the keeper has ended
 
+	out  *jsonWriter // takes requests
+	take func(*Sample)
+
 	mu      sync.Mutex
-	enc     *json.Encoder
-	take    func(*Sample)
 	last    int
 	waiting map[int]chan reached
 	err     error // why the links are gone
@@ -60,7 +61,7 @@ type KeptOptions struct {
 // sites. The caller closes it.
 func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
 	k := &Kept{gone: make(chan struct{}), over: make(chan struct{}), take: o.Take, waiting: map[int]chan reached{}}
-	k.cmd = exec.Command(o.Keeper[0], o.Keeper[1:]...) //nolint:noctx,gosec // ends when its input does; it is this program
+	k.cmd = exec.Command(o.Keeper[0], o.Keeper[1:]...)
 	k.cmd.Args[0] = "weir"
 	k.cmd.Stderr, k.cmd.WaitDelay = o.Log, 10*time.Second
 	ownGroup(k.cmd)
@@ -87,7 +88,7 @@ func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
 	if err := k.start(o.Choice.Isolated, ready); err != nil {
 		return nil, err
 	}
-	err = k.say(request{Begin: &beginning{Way: o.Choice.Way, Links: o.Links, Seed: o.Seed, Posts: o.Posts}})
+	err = k.out.say(request{Begin: &beginning{Way: o.Choice.Way, Links: o.Links, Seed: o.Seed, Posts: o.Posts}})
 	select {
 	case <-ready:
 	case <-k.gone:
@@ -104,19 +105,19 @@ func (k *Kept) start(isolated bool, ready chan struct{}) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	k.in, k.enc = in, json.NewEncoder(in)
-	var door *Door
+	k.in, k.out = in, newJSONWriter(in)
+	var dialer *HostDialer
 	if isolated {
 		var err error
-		if door, err = Isolate(k.cmd); err != nil {
+		if dialer, err = Isolate(k.cmd); err != nil {
 			return err
 		}
 	}
 	if err := k.cmd.Start(); err != nil {
 		k.done = true
 		close(k.over)
-		if door != nil {
-			err = errors.Join(err, door.Close())
+		if dialer != nil {
+			err = errors.Join(err, dialer.Close())
 		}
 		return fmt.Errorf("start what keeps links: %w", err)
 	}
@@ -124,8 +125,8 @@ func (k *Kept) start(isolated bool, ready chan struct{}) error {
 		k.listen(out, ready)
 		k.fail(errKeeper)
 		err := k.cmd.Wait()
-		if door != nil {
-			_ = door.Close() // nobody is inside any more
+		if dialer != nil {
+			_ = dialer.Close() // nobody is inside any more
 		}
 		k.ended(err)
 	}()
@@ -197,12 +198,6 @@ func (k *Kept) Err() error {
 // goes on: it ends with its input, as at Close.
 func (k *Kept) Gone() <-chan struct{} { return k.gone }
 
-func (k *Kept) say(r request) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.enc.Encode(r)
-}
-
 // Reach is Site.Reach of the site of that place.
 func (k *Kept) Reach(ctx context.Context, site int, address string) (string, error) {
 	answer := make(chan reached, 1)
@@ -214,9 +209,8 @@ func (k *Kept) Reach(ctx context.Context, site int, address string) (string, err
 	k.last++
 	id := k.last
 	k.waiting[id] = answer
-	err := k.enc.Encode(request{Reach: &reaching{ID: id, Site: site, Address: address}})
 	k.mu.Unlock()
-	if err != nil {
+	if err := k.out.say(request{Reach: &reaching{ID: id, Site: site, Address: address}}); err != nil {
 		return "", err
 	}
 	select {
@@ -233,7 +227,7 @@ func (k *Kept) Reach(ctx context.Context, site int, address string) (string, err
 // SetDown is Site.SetDown of the site of that place. It returns before the
 // link has changed, by less than a millisecond.
 func (k *Kept) SetDown(site int, down bool) error {
-	return k.say(request{Down: &cut{Site: site, Down: down}})
+	return k.out.say(request{Down: &cut{Site: site, Down: down}})
 }
 
 // Close ends what runs at the sites, takes the links away, and returns when

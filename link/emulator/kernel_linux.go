@@ -35,7 +35,13 @@ func (s *star) kernel(o Options) error {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		watch(stop, watched, o.Take)
+		eachSecond(stop, func(now time.Time, span time.Duration) {
+			for _, c := range watched {
+				if s := c.sample(now, span); s != nil && o.Take != nil {
+					o.Take(s)
+				}
+			}
+		})
 	}()
 	s.closers = append(s.closers, func() error { close(stop); <-over; return nil })
 	return nil
@@ -124,12 +130,12 @@ func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) netlink.Qdisc {
 			limit = uint64(max(10, way.Seconds()*float64(rate)/8/float64(spec.MTU)))
 		}
 		return netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
-			Latency: uint32(time.Duration(spec.RTT / 2).Microseconds()), Jitter: uint32(time.Duration(spec.Jitter).Microseconds()), //nolint:gosec // at most 10 s
-			Loss: float32(100 * spec.Loss), Limit: uint32(limit), Rate64: bytes, //nolint:gosec // at most a million packets
+			Latency: uint32(time.Duration(spec.RTT / 2).Microseconds()), Jitter: uint32(time.Duration(spec.Jitter).Microseconds()),
+			Loss: float32(100 * spec.Loss), Limit: uint32(limit), Rate64: bytes,
 		})
 	case rate > 0:
-		burst := uint32(max(2*float64(spec.MTU+frame), burstTime*float64(bytes)))   //nolint:gosec // at most 50 MB
-		limit := burst + uint32(time.Duration(spec.Queue).Seconds()*float64(bytes)) //nolint:gosec // at most 256 MB
+		burst := uint32(max(2*float64(spec.MTU+frame), burstTime*float64(bytes)))
+		limit := burst + uint32(time.Duration(spec.Queue).Seconds()*float64(bytes))
 		return &netlink.Tbf{QdiscAttrs: attrs, Rate: bytes, Limit: limit, Buffer: netlink.Xmittime(bytes, burst)}
 	}
 	attrs.Handle = netlink.MakeHandle(4, 0)
@@ -143,26 +149,6 @@ const burstTime = 0.004
 
 // needsNetem tells whether tbf is not enough.
 func needsNetem(s link.Spec) bool { return s.RTT > 0 || s.Loss > 0 || s.Jitter > 0 }
-
-// watch takes a sample of each link at each whole second.
-func watch(stop chan struct{}, all []*cords, take func(*Sample)) {
-	last := time.Now()
-	for {
-		now := time.Now()
-		select {
-		case <-stop:
-			return
-		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		}
-		now = time.Now().UTC()
-		for _, c := range all {
-			if s := c.sample(now, now.Sub(last)); s != nil && take != nil {
-				take(s)
-			}
-		}
-		last = now
-	}
-}
 
 // sample is nil while the counters cannot be read.
 func (c *cords) sample(now time.Time, span time.Duration) *Sample {
@@ -182,8 +168,8 @@ func (c *cords) sample(now time.Time, span time.Duration) *Sample {
 			continue // another queue
 		}
 		to.Packets = int64(stats.Basic.Packets - last.Basic.Packets)
-		to.Bytes = int64(stats.Basic.Bytes-last.Basic.Bytes) - frame*to.Packets //nolint:gosec // of a second
-		to.Dropped = int64(stats.Queue.Drops - last.Queue.Drops)                // netem counts what it loses here, too
+		to.Bytes = int64(stats.Basic.Bytes-last.Basic.Bytes) - frame*to.Packets
+		to.Dropped = int64(stats.Queue.Drops - last.Queue.Drops) // netem counts what it loses here, too
 		if rates[i] > 0 {
 			to.Busy = min(1, 8*float64(to.Bytes)/float64(rates[i])/span.Seconds())
 		}

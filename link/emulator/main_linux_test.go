@@ -65,7 +65,7 @@ func rerunHost() error {
 
 // rerun runs cmd, this program, isolated, to its end, and returns
 // what cmd.Wait does. When ctx ends cmd gets SIGTERM, and is waited for. It
-// learns from Door.Gone when this process is killed.
+// learns from HostDialer.Gone when this process is killed.
 func rerun(ctx context.Context, cmd *exec.Cmd) error {
 	d, err := Isolate(cmd)
 	if err != nil {

@@ -49,8 +49,8 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("mover: first order: %w", err)
 	}
 	runtime.GOMAXPROCS(len(first.Links) + 2) // no link waits for another
-	hasten(len(first.Links))
-	m := &mover{enc: json.NewEncoder(out)}
+	raisePriority(len(first.Links))
+	m := &mover{jsonWriter: newJSONWriter(out)}
 	defer m.wait()
 	for i, l := range first.Links {
 		c, err := newCable(l.Name, l.Setting, firstDevice+2*i, firstDevice+2*i+1, l.Seed)
@@ -79,16 +79,10 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 type mover struct {
-	mu     sync.Mutex
-	enc    *json.Encoder
+	*jsonWriter // takes reports
+
 	cables []*cable
 	group  sync.WaitGroup
-}
-
-func (m *mover) say(r report) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.enc.Encode(r)
 }
 
 func (m *mover) start(c *cable) {

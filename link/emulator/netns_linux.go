@@ -61,7 +61,7 @@ func (s *space) in(f func() error) error {
 			done <- err
 			return
 		}
-		defer back.Close() //nolint:errcheck // was only read
+		defer back.Close()
 		if err := unix.Setns(int(s.file.Fd()), unix.CLONE_NEWNET); err != nil {
 			runtime.UnlockOSThread()
 			done <- fmt.Errorf("enter a network namespace: %w", os.NewSyscallError("setns", err))

@@ -27,7 +27,7 @@ type Options struct {
 	// Seed is the start of all that is drawn: losses and jitter.
 	Seed uint64
 
-	// Outside makes connections for an isolated process, as Door.Dial does, to
+	// Outside makes connections for an isolated process, as HostDialer.Dial does, to
 	// what it does not reach itself; nil elsewhere.
 	Outside Dial
 
@@ -169,4 +169,21 @@ func Up(ctx context.Context, how Choice, links []link.Named, o Options) (*Networ
 		return newProxies(links, o)
 	}
 	return newStar(ctx, how.Way, links, o)
+}
+
+// The two ways of a link.
+const (
+	toClients   = 0
+	fromClients = 1
+)
+
+// A setting is what can be changed while a link is up.
+type setting struct {
+	Spec link.Spec `json:"spec"`
+	Down bool      `json:"down"`
+}
+
+// both returns the parameters to and from the clients.
+func (s setting) both() [2]params {
+	return [2]params{paramsOf(s.Spec, s.Spec.Rate, s.Down), paramsOf(s.Spec, s.Spec.FromClients(), s.Down)}
 }

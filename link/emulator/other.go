@@ -26,23 +26,25 @@ func Best(_ context.Context, links []link.Named, _ []string) Choice {
 // Probe tells that only a proxy is possible.
 func Probe() Possible { return Possible{nowhere, nowhere, nowhere, nowhere} }
 
-// A Door is not possible on this system.
-type Door struct{}
+// A HostDialer is not possible on this system.
+type HostDialer struct{}
 
 // Isolate is not possible on this system.
-func Isolate(*exec.Cmd) (*Door, error) { return nil, errors.New(nowhere) }
+func Isolate(*exec.Cmd) (*HostDialer, error) { return nil, errors.New(nowhere) }
 
 // Close does nothing.
-func (d *Door) Close() error { return nil }
+func (d *HostDialer) Close() error { return nil }
 
 // Gone returns nil.
-func (d *Door) Gone() <-chan struct{} { return nil }
+func (d *HostDialer) Gone() <-chan struct{} { return nil }
 
 // Enter tells that this process is not isolated.
-func Enter() (*Door, error) { return nil, nil } //nolint:nilnil // as elsewhere, where it is not isolated
+func Enter() (*HostDialer, error) { return nil, nil }
 
 // Dial is not possible on this system.
-func (d *Door) Dial(context.Context, string) (*net.TCPConn, error) { return nil, errors.New(nowhere) }
+func (d *HostDialer) Dial(context.Context, string) (*net.TCPConn, error) {
+	return nil, errors.New(nowhere)
+}
 
 // Move is not possible on this system.
 func Move(context.Context, io.Reader, io.Writer) error { return errors.New(nowhere) }

@@ -60,7 +60,7 @@ func probeWith(device string) Possible {
 		p.Userspace, p.Netem, p.Tbf = p.Spaces, p.Spaces, p.Spaces
 		return p
 	}
-	defer s.close() //nolint:errcheck // only read
+	defer s.close()
 	// The service's end is made where we are.
 	t, err := newTun(device)
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 
 // A proxyLink is a link of the way Proxy.
 type proxyLink struct {
-	ctx   context.Context //nolint:containedctx // ends with the link, not with a call
+	ctx   context.Context
 	wires [2]*wire
 
 	mu        sync.Mutex
@@ -42,34 +42,22 @@ func newProxies(links []link.Named, o Options) (*Network, error) {
 	for i, l := range links {
 		p := &proxyLink{ctx: ctx, now: setting{Spec: l.Spec}, listeners: map[string]net.Listener{}}
 		for k, params := range p.now.both() {
-			p.wires[k] = newWire(params, o.Seed+uint64(2*i+k)) //nolint:gosec // small
+			p.wires[k] = newWire(params, o.Seed+uint64(2*i+k))
 			p.movers.Go(p.wires[k].run)
 		}
 		all = append(all, p)
 		n.Sites = append(n.Sites, &Site{Name: l.Name, now: p.now, over: p})
 	}
 	if o.Take != nil {
-		looker.Go(func() { lookAt(ctx, links, all, o.Take) })
+		looker.Go(func() {
+			eachSecond(ctx.Done(), func(now time.Time, span time.Duration) {
+				for i, p := range all {
+					o.Take(p.sample(links[i].Name, now, span))
+				}
+			})
+		})
 	}
 	return n, nil
-}
-
-// lookAt takes a sample of each link at each whole second.
-func lookAt(ctx context.Context, links []link.Named, all []*proxyLink, take func(*Sample)) {
-	last := time.Now()
-	for {
-		now := time.Now()
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		}
-		now = time.Now().UTC()
-		for i, p := range all {
-			take(p.sample(links[i].Name, now, now.Sub(last)))
-		}
-		last = now
-	}
 }
 
 func (p *proxyLink) sample(name string, now time.Time, span time.Duration) *Sample {
@@ -149,7 +137,7 @@ func (p *proxyLink) accept(l net.Listener, to string) {
 
 // serve is the life of one connection.
 func (p *proxyLink) serve(c *net.TCPConn, to string) {
-	defer c.Close() //nolint:errcheck // both ends know already
+	defer c.Close()
 	born := time.Now()
 	p.mu.Lock()
 	rtt := time.Duration(p.now.Spec.RTT)
@@ -160,7 +148,7 @@ func (p *proxyLink) serve(c *net.TCPConn, to string) {
 		return
 	}
 	s := there.(*net.TCPConn)
-	defer s.Close() //nolint:errcheck // the same
+	defer s.Close()
 	stop := context.AfterFunc(p.ctx, func() { _, _ = c.Close(), s.Close() })
 	defer stop()
 	var both sync.WaitGroup

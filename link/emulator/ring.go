@@ -57,7 +57,7 @@ func (r *ring) push(n int, at int64) {
 	if i >= len(r.slots) {
 		i -= len(r.slots)
 	}
-	r.slots[i] = slot{at: at, off: int32(r.tail), len: int32(n)} //nolint:gosec // a ring is far below 2 GB
+	r.slots[i] = slot{at: at, off: int32(r.tail), len: int32(n)}
 	r.tail += n
 	r.count++
 }

@@ -42,7 +42,7 @@ func (h *histogram) add(ns, times int64) {
 // highest four bits and how far they are shifted.
 func bucket(x uint64) int {
 	shift := max(bits.Len64(x)-4, 0)
-	return shift*8 + int(x>>shift) //nolint:gosec // below 16
+	return shift*8 + int(x>>shift)
 }
 
 // top returns the largest value of a bucket.
@@ -73,4 +73,21 @@ func (h *histogram) quantile(q float64) float64 {
 type tally struct {
 	link.Traffic
 	wait, late histogram
+}
+
+// eachSecond calls take at each whole second of the wall clock with the time
+// since it did before, until stop is closed.
+func eachSecond(stop <-chan struct{}, take func(now time.Time, span time.Duration)) {
+	last := time.Now()
+	for {
+		now := time.Now()
+		select {
+		case <-stop:
+			return
+		case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		}
+		now = time.Now().UTC()
+		take(now, now.Sub(last))
+		last = now
+	}
 }

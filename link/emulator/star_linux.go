@@ -173,7 +173,7 @@ func (s *star) try(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen at the service's end of the links: %w", err)
 	}
-	defer l.Close() //nolint:errcheck // nobody uses it
+	defer l.Close()
 	for _, sp := range s.spokes {
 		most := patience + 10*time.Duration(sp.spec.RTT)
 		err := sp.space.in(func() error {

@@ -94,13 +94,13 @@ func (s super) mend(b []byte, from, until int) {
 	ip := b[virtioSize:]
 	at := int(ip[0]&15) * 4
 	tcp := ip[at:]
-	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip))) //nolint:gosec // shorter than the whole, which fits
+	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	id := binary.BigEndian.Uint16(ip[4:])
-	binary.BigEndian.PutUint16(ip[4:], id+uint16(from)) //nolint:gosec // wraps as it should
+	binary.BigEndian.PutUint16(ip[4:], id+uint16(from))
 	ip[10], ip[11] = 0, 0
 	binary.BigEndian.PutUint16(ip[10:], ^fold(sum(ip[:at])))
 	seq := binary.BigEndian.Uint32(tcp[4:])
-	binary.BigEndian.PutUint32(tcp[4:], seq+uint32(from*s.payload)) //nolint:gosec // wraps as it should
+	binary.BigEndian.PutUint32(tcp[4:], seq+uint32(from*s.payload))
 	if until < s.segments {
 		tcp[13] &^= 0x01 | 0x08 // FIN and PSH belong to the last
 	}
@@ -108,7 +108,7 @@ func (s super) mend(b []byte, from, until int) {
 		tcp[13] &^= 0x80 // CWR belongs to the first
 	}
 	if b[0]&needsSum != 0 {
-		pseudo := sum(ip[12:20]) + 6 + uint32(len(tcp)) //nolint:gosec // at most 64 KB
+		pseudo := sum(ip[12:20]) + 6 + uint32(len(tcp))
 		binary.BigEndian.PutUint16(tcp[16:], fold(pseudo))
 	}
 }
@@ -126,5 +126,5 @@ func fold(total uint32) uint16 {
 	for total>>16 != 0 {
 		total = total&0xffff + total>>16
 	}
-	return uint16(total) //nolint:gosec // folded
+	return uint16(total)
 }

@@ -27,7 +27,7 @@ func (s *star) userspace(n *Network, o Options) error {
 		if err != nil {
 			return err
 		}
-		first.Links = append(first.Links, orderLink{Name: sp.name, Setting: sp.first(), Seed: o.Seed + 2*uint64(i)}) //nolint:gosec // small
+		first.Links = append(first.Links, orderLink{Name: sp.name, Setting: sp.first(), Seed: o.Seed + 2*uint64(i)})
 	}
 	c, err := startCarrier(o, files, first)
 	if err != nil {
@@ -79,8 +79,9 @@ type carrier struct {
 	take func(*Sample)
 	over chan struct{} // closed when it has ended
 
+	*jsonWriter // takes orders
+
 	mu     sync.Mutex
-	enc    *json.Encoder
 	err    error // why it has ended
 	closed bool
 }
@@ -91,7 +92,7 @@ func startCarrier(o Options, files []*os.File, first order) (*carrier, error) {
 	if len(o.Mover) == 0 {
 		return nil, errors.New("no program was named that carries packets")
 	}
-	cmd := exec.Command(o.Mover[0], o.Mover[1:]...) //nolint:noctx // ends when its input does
+	cmd := exec.Command(o.Mover[0], o.Mover[1:]...)
 	cmd.Args[0], cmd.ExtraFiles, cmd.Stderr = "weir", files, o.Log
 	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
@@ -105,7 +106,7 @@ func startCarrier(o Options, files []*os.File, first order) (*carrier, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start what carries packets: %w", err)
 	}
-	c := &carrier{cmd: cmd, in: in, take: o.Take, over: make(chan struct{}), enc: json.NewEncoder(in)}
+	c := &carrier{cmd: cmd, in: in, take: o.Take, over: make(chan struct{}), jsonWriter: newJSONWriter(in)}
 	ready := make(chan struct{})
 	go c.listen(out, ready)
 	err = c.say(first)
@@ -117,12 +118,6 @@ func startCarrier(o Options, files []*os.File, first order) (*carrier, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
-}
-
-func (c *carrier) say(o order) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.enc.Encode(o)
 }
 
 // listen takes what the mover says until it ends.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"weir/figure"
-	"weir/figure/paper"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/report/figure"
+	"weir/report/figure/draw"
 )
 
 // Caption says all that a reader must know of f: what it shows, its axes with
@@ -155,7 +155,7 @@ func tex(w io.Writer, s Set, names []string, o Options) error {
 	put := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush tells
 	put("%% Figures of %s. Needs \\usepackage{graphicx}; pdflatex takes the PDF files, or PNG.\n", texText(say.Plain(s.Title)))
 	environment, width := "figure", `\columnwidth`
-	column, _ := paper.ParseSize("column") // known
+	column, _ := draw.ParseSize("column") // known
 	if o.Size.Width > 1.2*column.Width {
 		environment, width = "figure*", `\textwidth`
 	}

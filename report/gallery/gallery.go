@@ -14,8 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"weir/figure"
-	"weir/figure/paper"
+	"weir/report/figure"
+	"weir/report/figure/draw"
 	"weir/results"
 )
 
@@ -29,8 +29,8 @@ type Set struct {
 
 // Options say what is written, and how it is drawn.
 type Options struct {
-	paper.Options
-	Formats  []string              // of paper.Formats; none: only numbers and captions
+	draw.Options
+	Formats  []string              // of draw.Formats; none: only numbers and captions
 	Progress func(done, total int) // nil: nobody wants to know; many goroutines call it
 }
 
@@ -45,8 +45,8 @@ func ParseFormats(list []string) ([]string, error) {
 	var all []string
 	for _, f := range list {
 		f = strings.ToLower(strings.TrimSpace(f))
-		if !slices.Contains(paper.Formats(), f) {
-			return nil, fmt.Errorf("format %q: use some of %s", f, strings.Join(paper.Formats(), ", "))
+		if !slices.Contains(draw.Formats(), f) {
+			return nil, fmt.Errorf("format %q: use some of %s", f, strings.Join(draw.Formats(), ", "))
 		}
 		if !slices.Contains(all, f) {
 			all = append(all, f)
@@ -69,7 +69,7 @@ func Write(dir string, set Set, o Options) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(dir, results.AboutFile)); err == nil {
 		return nil, fmt.Errorf("%s is a run directory: name a folder of its own, such as %s", dir, filepath.Join(dir, "figures"))
 	}
-	d, err := paper.New(o.Options)
+	d, err := draw.New(o.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Write(dir string, set Set, o Options) ([]string, error) {
 }
 
 // jobs is what there is to write, but the captions.
-func jobs(dir string, set Set, names []string, d *paper.Drawer, o Options) []func() error {
+func jobs(dir string, set Set, names []string, d *draw.Drawer, o Options) []func() error {
 	var all []func() error
 	for i := range set.Figures {
 		f, name := &set.Figures[i], names[i]

@@ -17,14 +17,14 @@ import (
 	"weir/analysis"
 	"weir/analysis/compare"
 	"weir/analysis/table"
-	"weir/figure"
-	"weir/figure/paper"
+	"weir/report/figure"
+	"weir/report/figure/draw"
 	"weir/results"
 	"weir/results/resultstest"
 )
 
 func options(formats ...string) Options {
-	o := Options{Options: paper.Defaults(), Formats: formats}
+	o := Options{Options: draw.Defaults(), Formats: formats}
 	o.DPI = 72
 	return o
 }
@@ -41,7 +41,7 @@ func run(t *testing.T) Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, series, err := analysis.Both(r)
+	f, series, err := analysis.AnalyzeWithSeries(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func twenty(t *testing.T) Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := analysis.OfTable(read, analysis.TableOptions{})
+	f, err := analysis.AnalyzeTable(read, analysis.TableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

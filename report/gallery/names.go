@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"weir/figure"
+	"weir/report/figure"
 )
 
 // Names returns the names of the figures' files, without an ending. They are

@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 
-	"weir/figure"
 	"weir/internal/say"
+	"weir/report/figure"
 )
 
 // Numbers writes what f shows as CSV, in the units of its axes, so that anybody

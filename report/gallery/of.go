@@ -8,9 +8,9 @@ import (
 
 	"weir/analysis"
 	"weir/analysis/compare"
-	"weir/figure"
 	"weir/internal/say"
 	"weir/report"
+	"weir/report/figure"
 )
 
 // OfRun is the set of a run's figures; drawn is the version of weir that draws them.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/durable"
 	"weir/results"
 )
 
@@ -33,30 +34,17 @@ const (
 )
 
 // Pack writes the run directory dir as one file, whole or not at all.
-func Pack(dir, file string) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, temp.Close(), os.Remove(temp.Name()))
+func Pack(dir, file string) error {
+	return durable.WriteFunc(file, 0o644, func(w io.Writer) error {
+		zip := gzip.NewWriter(w)
+		out := tar.NewWriter(zip)
+		for _, name := range files() {
+			if err := packFile(out, dir, name); err != nil {
+				return err
+			}
 		}
-	}()
-	zip := gzip.NewWriter(temp)
-	out := tar.NewWriter(zip)
-	for _, name := range files() {
-		if err := packFile(out, dir, name); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(out.Close(), zip.Close(), temp.Sync(), temp.Chmod(0o644)); err != nil {
-		return err
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), file)
+		return errors.Join(out.Close(), zip.Close())
+	})
 }
 
 // packFile adds one file of the run, if it is there.
@@ -68,7 +56,7 @@ func packFile(out *tar.Writer, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read from
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -88,7 +76,7 @@ func Unpack(file, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // only read from
+	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -106,7 +94,7 @@ func Unpack(file, dir string) (err error) {
 	if err := unpack(in, min(info.Size()*mostRatio+freeBytes, mostBytes), temp); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", file, err), os.RemoveAll(temp))
 	}
-	if err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir)); err != nil { //nolint:gosec // as any run directory
+	if err := errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dir)); err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
 	return nil
@@ -166,7 +154,7 @@ func unpack(in io.Reader, most int64, dir string) error {
 }
 
 func unpackFile(in io.Reader, path string, size int64) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as any file of a run
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}

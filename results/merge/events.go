@@ -21,11 +21,11 @@ func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent [
 	for _, p := range parts {
 		for _, e := range p.events {
 			switch e.Kind {
-			case "step":
+			case measure.EventStep:
 				if have, ok := steps[e.Step]; !ok || e.Time.Before(have.Time) {
 					steps[e.Step] = *e
 				}
-			case "run", "phase", "end":
+			case measure.EventRun, measure.EventPhase, measure.EventEnd:
 			default:
 				told := *e
 				told.Text = fmt.Sprintf("worker %s%s: %s", p.name, on(p.host), e.Text)
@@ -45,7 +45,7 @@ func addEvents(out *results.Writer, plan *scenario.Plan, parts []*part, absent [
 	}
 	begin, last := bounds(parts)
 	for _, n := range absent {
-		all = append(all, measure.Event{Time: begin, Kind: measure.WorkerEvent, Text: fmt.Sprintf("part %d is missing: its clients were not there, or nobody knows what they did", n),
+		all = append(all, measure.Event{Time: begin, Kind: measure.EventWorker, Text: fmt.Sprintf("part %d is missing: its clients were not there, or nobody knows what they did", n),
 			Worker: &measure.Worker{Name: fmt.Sprint(n), State: measure.Absent}})
 	}
 	all = append(all, skew(parts, begin))
@@ -72,7 +72,7 @@ func (p *part) workers() []measure.Event {
 	gone := measure.Worker{Name: p.name, State: measure.Left, Host: p.host, Seconds: p.told}
 	if p.told == 0 {
 		came.State = measure.Absent
-		return []measure.Event{{Time: p.About.Start, Kind: measure.WorkerEvent, Text: fmt.Sprintf("worker %s%s (run %s) has recorded nothing", p.name, on(p.host), p.About.Run), Worker: &came}}
+		return []measure.Event{{Time: p.About.Start, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) has recorded nothing", p.name, on(p.host), p.About.Run), Worker: &came}}
 	}
 	text := fmt.Sprintf("worker %s%s (run %s) came to its end", p.name, on(p.host), p.About.Run)
 	switch {
@@ -82,8 +82,8 @@ func (p *part) workers() []measure.Event {
 		gone.State, text = measure.Lost, fmt.Sprintf("worker %s%s (run %s) ended before its time: its clients are missing from here on", p.name, on(p.host), p.About.Run)
 	}
 	return []measure.Event{
-		{Time: p.first, Kind: measure.WorkerEvent, Text: fmt.Sprintf("worker %s%s (run %s) began, by its own clock", p.name, on(p.host), p.About.Run), Worker: &came},
-		{Time: p.last, Kind: measure.WorkerEvent, Text: text, Worker: &gone},
+		{Time: p.first, Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s%s (run %s) began, by its own clock", p.name, on(p.host), p.About.Run), Worker: &came},
+		{Time: p.last, Kind: measure.EventWorker, Text: text, Worker: &gone},
 	}
 }
 
@@ -116,7 +116,7 @@ func skew(parts []*part, begin time.Time) measure.Event {
 	}
 	text := fmt.Sprintf("merged of %s that began within %s of each other by their own clocks, which nobody compared: what happened at once is known as well as these were right",
 		say.Plural(len(parts), "run"), unit.Seconds(latest.Sub(begin).Seconds()))
-	return measure.Event{Time: begin, Kind: "warning", Text: text}
+	return measure.Event{Time: begin, Kind: measure.EventWarning, Text: text}
 }
 
 // ending is how the runs ended: as the one of which most may be missing, in the
@@ -127,7 +127,7 @@ func ending(parts []*part) measure.Ending {
 	for _, p := range parts {
 		end := measure.Ending{Outcome: measure.BrokenOff, Text: "broken off: it has no end"}
 		for _, e := range p.events {
-			if e.Kind == "end" {
+			if e.Kind == measure.EventEnd {
 				end = e.Ending()
 			}
 		}

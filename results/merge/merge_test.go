@@ -58,7 +58,7 @@ func (r recorded) write(t *testing.T) string {
 		if r.until > 0 && told >= r.until {
 			break
 		}
-		if err := w.Event(measure.Event{Time: now, Kind: "step", Step: s.Number, Text: "begins", Clients: s.Clients, Hold: 10}); err != nil {
+		if err := w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: s.Number, Text: "begins", Clients: s.Clients, Hold: 10}); err != nil {
 			t.Fatal(err)
 		}
 		for k := range 12 {
@@ -74,8 +74,12 @@ func (r recorded) write(t *testing.T) string {
 					continue
 				}
 				for _, kind := range r.kinds {
-					v := &measure.Interval{Start: cut[0], Seconds: length.Seconds(), Step: s.Number, Phase: phase, Clients: float64(s.Clients), Kind: kind,
-						Moved: int64(float64(s.Clients) * 1e6 * length.Seconds()), Done: int64(s.Clients), Begun: int64(s.Clients)}
+					v := &measure.Interval{
+						Start: cut[0], Seconds: length.Seconds(), Step: s.Number, Phase: phase, Clients: float64(s.Clients), Kind: kind,
+						Sum: measure.Sum{
+							Moved: int64(float64(s.Clients) * 1e6 * length.Seconds()), Done: int64(s.Clients), Begun: int64(s.Clients),
+						},
+					}
 					for range s.Clients {
 						v.Latency.Record(time.Second)
 					}
@@ -93,7 +97,7 @@ func (r recorded) write(t *testing.T) string {
 		}
 	}
 	if r.ends != "" {
-		if err := w.Event(measure.Event{Time: now, Kind: "end", Text: r.ends}); err != nil {
+		if err := w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: r.ends}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,7 +135,7 @@ func merged(t *testing.T, all []recorded) *analysis.Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := analysis.Of(run)
+	f, err := analysis.Analyze(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +240,7 @@ func TestWhatCannotBeMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	resumed := all[1]
-	resumed.before = func(w *results.Writer) { _ = w.Event(measure.Event{Kind: "resume"}) }
+	resumed.before = func(w *results.Writer) { _ = w.Event(measure.Event{Kind: measure.EventResume}) }
 	for want, dirs := range map[string][]string{
 		"at least two":              {recorded{plan: plan()}.write(t)},
 		"are the same run":          {one, two, one},

@@ -80,7 +80,7 @@ func (j *Jobs) end(v *measure.Jobs, n int, turn, seconds float64) {
 	case j.Crashed != nil && turn < j.Crashed(n):
 		v.Crashed++
 	case turn > 1-j.Failed:
-		v.Broken++
+		v.JobsFailed++
 	default:
 		v.Ended++
 		v.Wall.Record(time.Duration(seconds * 1e9))

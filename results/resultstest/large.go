@@ -15,6 +15,7 @@ import (
 	"weir/measure"
 	"weir/monitor"
 	"weir/results"
+	"weir/scenario"
 	"weir/storage"
 )
 
@@ -66,12 +67,12 @@ func (l Large) Write(dir string) (err error) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	now := Start()
-	err = w.Event(measure.Event{Time: now, Kind: "run", Text: "begins"})
+	err = w.Event(measure.Event{Time: now, Kind: measure.EventRun, Text: "begins"})
 	for i := range s.Clients {
-		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: "step", Step: i + 1, Text: "begins"}), l.step(lines[0], lines[1], r, s, i, now))
+		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}), l.step(lines[0], lines[1], r, s, i, now))
 		now = now.Add(time.Duration(s.Hold+2) * time.Second)
 	}
-	return errors.Join(err, lines[0].Flush(), lines[1].Flush(), w.Event(measure.Event{Time: now, Kind: "end", Text: "all steps done"}))
+	return errors.Join(err, lines[0].Flush(), lines[1].Flush(), w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: "all steps done"}))
 }
 
 // variants is how many different seconds of one data server a step has.
@@ -133,8 +134,12 @@ type template struct {
 
 func newTemplate(r *rand.Rand, s Service, kind storage.Kind, step, clients int, rate float64) template {
 	done := int64(max(1, math.Round(rate)))
-	iv := &measure.Interval{Start: time.Unix(0, 0).UTC(), Seconds: 1, Step: step, Phase: "PHASE", Clients: float64(clients), Kind: kind, Server: "SERVER",
-		Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: 1, Sessions: done}
+	iv := &measure.Interval{
+		Start: time.Unix(0, 0).UTC(), Seconds: 1, Step: step, Phase: "PHASE", Clients: float64(clients), Kind: kind, Server: "SERVER",
+		Sum: measure.Sum{
+			Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: 1, Sessions: done,
+		},
+	}
 	mean := float64(clients) / s.Rate(clients)
 	for range done {
 		x := mean * 0.9 * math.Exp(0.45*r.NormFloat64())
@@ -174,10 +179,10 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 	for range l.Cores {
 		s.Core = append(s.Core, math.Round(100*min(1, used*(0.8+0.4*r.Float64())))/(100*seconds))
 	}
-	hosts, role, program := l.Servers, "server", "xrootd"
+	hosts, role, program := l.Servers, scenario.RoleServer, "xrootd"
 	s.Host = fmt.Sprintf("store%02d.example.org", host)
 	if host >= l.Servers {
-		hosts, role, program = l.Loaders, "client", "weir"
+		hosts, role, program = l.Loaders, scenario.RoleClient, "weir"
 		s.Host = fmt.Sprintf("load%02d.example.org", host-l.Servers)
 	}
 	s.Role = role
@@ -195,7 +200,7 @@ func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes 
 	cpu := used * float64(l.Cores)
 	s.Procs = []monitor.Proc{{Name: program, Role: role, Count: 1, Threads: 100 + r.IntN(50), User: math.Round(30*cpu) / 100, System: math.Round(60*cpu) / 100,
 		RSS: 200<<20 + r.Int64N(100<<20), Files: r.IntN(4000), Read: wire, Written: wire}}
-	if role == "server" {
+	if role == scenario.RoleServer {
 		s.Procs = append(s.Procs, monitor.Proc{Name: "cmsd", Role: role, Count: 1, Threads: 20, User: 0.01, RSS: 30 << 20, Files: 60, Read: r.Int64N(9000), Written: r.Int64N(9000)})
 	}
 	return s

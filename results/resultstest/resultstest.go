@@ -99,10 +99,10 @@ func (s Service) Write(dir string) error {
 	}
 	r := rand.New(rand.NewPCG(1+s.Seed, 2))
 	now := Start()
-	err = w.Event(measure.Event{Time: now, Kind: "run", Text: "begins"})
+	err = w.Event(measure.Event{Time: now, Kind: measure.EventRun, Text: "begins"})
 	for i, n := range s.Clients {
 		ended := 0.0 // of the next job
-		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: "step", Step: i + 1, Text: "begins"}))
+		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}))
 		for k := range s.Hold + 2 {
 			phase, clients := measure.Hold, float64(n)
 			switch k {
@@ -121,7 +121,7 @@ func (s Service) Write(dir string) error {
 		}
 	}
 	if !s.Unfinished {
-		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: "end", Text: "all steps done"}))
+		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Text: "all steps done"}))
 	}
 	return errors.Join(err, w.Close())
 }
@@ -133,8 +133,12 @@ const late = 50 * time.Microsecond
 func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int, phase string, n int, clients float64, ended *float64) error {
 	rate := s.Rate(n) * clients / float64(n)
 	done := int64(math.Round(rate * (1 + s.Noise*(2*r.Float64()-1))))
-	iv := &measure.Interval{Start: now, Seconds: 1, Step: step, Phase: phase, Clients: clients, Kind: storage.Read, Server: "store.example.org:8080",
-		Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: done / 100, Think: s.Think * float64(done)}
+	iv := &measure.Interval{
+		Start: now, Seconds: 1, Step: step, Phase: phase, Clients: clients, Kind: storage.Read, Server: "store.example.org:8080",
+		Sum: measure.Sum{
+			Moved: done * s.File, Wire: done * (s.File + 300), Begun: done, Done: done, Tasks: done, Verified: done / 100, Think: s.Think * float64(done),
+		},
+	}
 	if k := float64(done) / 100; k < 1 && phase == measure.Hold {
 		iv.Verified = 1
 	}

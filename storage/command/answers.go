@@ -15,7 +15,7 @@ func notUnderstood(what string, text []byte) error {
 	return fmt.Errorf("%w: no %s in %q", storage.ErrProtocol, what, tidy(text, nil))
 }
 
-// lastNumber reads the number that the output ends with.
+// lastNumber returns the number at the end of the output.
 func lastNumber(stdout []byte) (int64, bool) {
 	fields := bytes.Fields(stdout)
 	if len(fields) == 0 {
@@ -25,7 +25,7 @@ func lastNumber(stdout []byte) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// lastWord reads a checksum in hexadecimal, the last word of the output.
+// lastWord returns the last word of the output if it is a checksum in hexadecimal.
 func lastWord(stdout []byte) (string, bool) {
 	fields := bytes.Fields(stdout)
 	if len(fields) == 0 {
@@ -36,23 +36,20 @@ func lastWord(stdout []byte) (string, bool) {
 	return word, ok
 }
 
-func sizeBy(expr string, stdout []byte) (int64, error) {
-	found := regexp.MustCompile(expr).FindSubmatch(stdout)
-	if found == nil {
-		return -1, notUnderstood("size", stdout)
+// sizePattern matches the size in the output of gfal-stat and of xrdfs stat.
+var sizePattern = regexp.MustCompile(`(?m)^(?:  Size: (\d+)\s|Size: +(\d+)$)`)
+
+// statSize parses the output of gfal-stat and of xrdfs stat.
+func statSize(stdout []byte) (int64, error) {
+	if found := sizePattern.FindSubmatch(stdout); found != nil {
+		if n, err := strconv.ParseInt(string(found[1])+string(found[2]), 10, 64); err == nil {
+			return n, nil
+		}
 	}
-	n, err := strconv.ParseInt(string(found[1]), 10, 64)
-	if err != nil {
-		return -1, notUnderstood("size", stdout)
-	}
-	return n, nil
+	return -1, notUnderstood("size", stdout)
 }
 
-func gfalStat(stdout []byte) (int64, error) { return sizeBy(`(?m)^  Size: (\d+)\s`, stdout) }
-
-func xrdfsStat(stdout []byte) (int64, error) { return sizeBy(`(?m)^Size: +(\d+)$`, stdout) }
-
-// headerSize reads the last answer's Content-Length; none is an unknown size.
+// headerSize returns the Content-Length of the last answer, -1 if there is none.
 func headerSize(stdout []byte) (int64, error) {
 	text := strings.TrimSpace(strings.ReplaceAll(string(stdout), "\r\n", "\n"))
 	if i := strings.LastIndex(text, "\n\n"); i >= 0 {
@@ -74,17 +71,21 @@ func headerSize(stdout []byte) (int64, error) {
 
 type entries = []storage.Entry
 
-// table reads listings of one entry a line; each line must match expr, whose
-// groups are: "d" for a folder, size, name.
-func table(expr string, stdout []byte, name func(string) string) (entries, error) {
-	re := regexp.MustCompile(expr)
+// Lines of listings. Their groups are "d" for a folder, size, and name.
+var (
+	gfalLine  = regexp.MustCompile(`^(.)\S{9}\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\S+\s+\S+ (.*?)\t.*$`)
+	xrdfsLine = regexp.MustCompile(`^(.)\S{9}\s+\S+\s+\S+\s+(\d+)\s+\S+ \S+ (/.*)$`)
+)
+
+// table parses listings with one entry per line, all of which must match.
+func table(line *regexp.Regexp, stdout []byte, name func(string) string) (entries, error) {
 	list := entries{}
 	for l := range bytes.Lines(stdout) {
 		l = bytes.TrimSuffix(l, []byte("\n"))
 		if len(bytes.TrimSpace(l)) == 0 {
 			continue
 		}
-		found := re.FindSubmatch(l)
+		found := line.FindSubmatch(l)
 		if found == nil {
 			return nil, notUnderstood("listing", l)
 		}
@@ -98,7 +99,7 @@ func table(expr string, stdout []byte, name func(string) string) (entries, error
 		}
 		switch e.Name {
 		case "":
-			return nil, fmt.Errorf("listing: %w", syscall.ENOTDIR) // of a file: itself
+			return nil, fmt.Errorf("listing: %w", syscall.ENOTDIR) // the file itself was listed
 		case ".", "..":
 		default:
 			list = append(list, e)
@@ -107,9 +108,9 @@ func table(expr string, stdout []byte, name func(string) string) (entries, error
 	return list, nil
 }
 
-// gfalList reads `gfal-ls -l`. Of a file it lists the URL itself.
+// gfalList parses the output of gfal-ls -l, which of a file is its URL.
 func gfalList(stdout []byte, _, _ string) (entries, error) {
-	return table(`^(.)\S{9}\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\S+\s+\S+ (.*?)\t.*$`, stdout, func(name string) string {
+	return table(gfalLine, stdout, func(name string) string {
 		if strings.Contains(name, "://") {
 			return ""
 		}
@@ -117,10 +118,10 @@ func gfalList(stdout []byte, _, _ string) (entries, error) {
 	})
 }
 
-// xrdfsList reads `xrdfs ls -l`, which gives full paths.
+// xrdfsList parses the output of xrdfs ls -l, which has full paths.
 func xrdfsList(stdout []byte, at, _ string) (entries, error) {
 	at = "/" + strings.Trim(at, "/")
-	return table(`^(.)\S{9}\s+\S+\s+\S+\s+(\d+)\s+\S+ \S+ (/.*)$`, stdout, func(path string) string {
+	return table(xrdfsLine, stdout, func(path string) string {
 		path = "/" + strings.TrimLeft(path, "/")
 		if at == "/" {
 			return path[1:]
@@ -133,8 +134,8 @@ func xrdfsList(stdout []byte, at, _ string) (entries, error) {
 	})
 }
 
-// globusList reads `globus-url-copy -list`: the URL, then names, indented,
-// folders with a slash, some of them with the URL in front.
+// globusList parses the output of globus-url-copy -list: the URL, then
+// indented names, folders with a slash, some of them behind the URL.
 func globusList(stdout []byte, _, url string) (entries, error) {
 	list := entries{}
 	first := true

@@ -12,8 +12,8 @@ import (
 	"weir/storage"
 )
 
-// byWords finds the sentinel of a failure in the words of any program: those
-// of the C library, of HTTP, FTP, XRootD and Globus. nil is unknown.
+// byWords returns the sentinel error for a program's message in the words of
+// the C library, HTTP, FTP, XRootD or Globus, nil if there is none.
 func byWords(text string) error {
 	text = strings.ToLower(text)
 	for _, w := range []struct {
@@ -38,7 +38,7 @@ func byWords(text string) error {
 	return nil
 }
 
-// byHTTP is the sentinel of an HTTP status, nil if it has none.
+// byHTTP returns the sentinel error for an HTTP status, nil if there is none.
 func byHTTP(status int) error {
 	switch status {
 	case 401, 403, 407:
@@ -55,9 +55,17 @@ func byHTTP(status int) error {
 	return nil
 }
 
-// number finds the number that expr captures, -1 if there is none.
-func number(expr, text string) int {
-	found := regexp.MustCompile(expr).FindStringSubmatch(text)
+// Numbers in the messages of programs.
+var (
+	curlStatus = regexp.MustCompile(`returned error: (\d+)`)
+	gfalStatus = regexp.MustCompile(`HTTP (\d{3})`)
+	gfalErrno  = regexp.MustCompile(`error: (\d+) \(`)
+	xrdCode    = regexp.MustCompile(`\[(3\d{3})\]`)
+)
+
+// number returns the number that a pattern captures, -1 if there is none.
+func number(pattern *regexp.Regexp, text string) int {
+	found := pattern.FindStringSubmatch(text)
 	if found == nil {
 		return -1
 	}
@@ -68,7 +76,7 @@ func number(expr, text string) int {
 	return n
 }
 
-// curlFailure knows the exit statuses of curl.
+// curlFailure returns the sentinel error for an exit status of curl.
 func curlFailure(status int, text string) error {
 	switch status {
 	case 5, 6, 7:
@@ -80,7 +88,7 @@ func curlFailure(status int, text string) error {
 	case 28:
 		return context.DeadlineExceeded
 	case 22:
-		return byHTTP(number(`returned error: (\d+)`, text))
+		return byHTTP(number(curlStatus, text))
 	case 33:
 		return storage.ErrShort // the range is not in the file
 	case 1, 4:
@@ -95,16 +103,16 @@ func curlFailure(status int, text string) error {
 	return nil
 }
 
-// gfalFailure knows that gfal2 ends with an errno, less than its message says
-// where there is an HTTP status or a socket's fate behind it.
+// gfalFailure returns the sentinel error for a failure of gfal2. Its exit status
+// is an errno; the message says more if an HTTP status is behind it.
 func gfalFailure(status int, text string) error {
-	if err := byHTTP(number(`HTTP (\d{3})`, text)); err != nil {
+	if err := byHTTP(number(gfalStatus, text)); err != nil {
 		return err
 	}
 	if status == 2 && strings.Contains(text, "\tMISSING") {
 		return fs.ErrNotExist
 	}
-	switch err := syscall.Errno(number(`error: (\d+) \(`, text)); err {
+	switch err := syscall.Errno(number(gfalErrno, text)); err {
 	case syscall.ENOENT, syscall.EPERM, syscall.EACCES, syscall.EEXIST, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ETIMEDOUT, syscall.EISDIR, syscall.ENOTEMPTY, syscall.EHOSTUNREACH:
 		return err
 	case syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EOPNOTSUPP:
@@ -113,10 +121,10 @@ func gfalFailure(status int, text string) error {
 	return nil
 }
 
-// xrdFailure knows the error numbers of the XRootD protocol, which the
-// clients show in brackets.
+// xrdFailure returns the sentinel error for an error code of the XRootD
+// protocol, which clients print in brackets.
 func xrdFailure(_ int, text string) error {
-	switch number(`\[(3\d{3})\]`, text) {
+	switch number(xrdCode, text) {
 	case 3010, 3030: // not authorized, authentication failed
 		return fs.ErrPermission
 	case 3011:

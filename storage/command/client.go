@@ -177,7 +177,7 @@ func fileSum(alg, name string) (string, error) {
 	if err != nil {
 		return "", unclassed{err}
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", unclassed{err}
 	}

@@ -1,59 +1,56 @@
-// Package command is the driver that runs any program as a client: a copy
-// tool of the field, or a user's own analysis.
+// Package command is the driver that runs an external program as a client: a
+// copy tool, or the user's own analysis.
 //
-// A target's Command is either one word that names a preset (see Presets) or
-// a program and its arguments with placeholders; no shell is involved.
+// Target.Command is either one word, the name of a preset (see Presets), or a
+// program with its arguments, which may contain placeholders. No shell is used.
 //
-//	{url}      URL of the file, escaped; only in XRootD's own schemes as it is
+//	{url}      URL of the file, escaped; unescaped only in XRootD's schemes
 //	{path}     path of the file below the target, unescaped
-//	{size}     bytes of the file
-//	{offset}   first byte of the part wanted, 0 for the whole file
-//	{length}   bytes of the part wanted, the size for the whole file
+//	{size}     size of the file in bytes
+//	{offset}   first byte of the requested range, 0 for the whole file
+//	{length}   bytes of the requested range, the size for the whole file
 //	{dest}     a file that does not exist yet, for what is read
-//	{source}   a file with what is to be written
+//	{source}   a file with the content to be written
 //
-// A brace itself is written {{. A command with {source} writes, any other
-// reads; one that has only {url}, {path} and {size} can also be run as a job
-// (see below). In front of a path that begins with a dash and would be taken for an
-// option stands "./". Programs run in the folder that weir was started in,
-// with its environment, LC_ALL=C and the target's credentials (X509_USER_PROXY,
-// X509_CERT_DIR, BEARER_TOKEN and their kin). Op.Chunk and Op.Ahead are theirs
-// to choose.
+// A literal brace is written {{. A command with {source} writes, any other
+// command reads. One that has only {url}, {path} and {size} can also be run as a
+// job. A path that begins with a dash gets "./" in front, so that it is not taken
+// for an option. Programs run in weir's current folder with its environment,
+// LC_ALL=C and the target's credentials (X509_USER_PROXY, X509_CERT_DIR,
+// BEARER_TOKEN and others). Op.Chunk and Op.Ahead have no effect.
 //
 // # What is measured
 //
-// An operation lasts from before its process is made until after it is gone.
-// Bytes are counted as the file {dest} grows, or as the kernel sees the
-// program read {source} or write its output, every half second and exactly at
-// the end. The end's number is, for reads: the size of {dest}; where a preset
-// throws payload away, what the program says, or else the size expected, which
-// the program must have written at least; where neither is known, the size
-// from a Stat before (asked once for each file), or, where the preset has
-// none, the payload goes to {dest} after all. A command of the user's own has
-// a real file as {dest} always; without {dest}, the size expected is all there
-// is, and without that nothing is counted. The first byte is reported when
-// it is first counted, so it is late by up to half a second, and no other
-// phase can be seen.
+// An operation lasts from before the start of its process until after its end.
+// Bytes are counted every half second, as the file {dest} grows or as the kernel
+// counts what the program reads from {source} or writes, and exactly at the end.
+// The final count of a read is the size of {dest}. If a preset discards payload,
+// it is what the program prints, or else the expected size, of which the program
+// must have written at least as much; if neither is known, the size from a Stat,
+// made once per file, or, if the preset has none, the payload goes to {dest}.
+// For the user's own command {dest} is always a regular file; without {dest}
+// only the expected size can be counted. The first byte is reported when it is
+// first counted, up to half a second late. No other phase is reported.
 //
 // # Jobs
 //
-// storage.Run runs the command as an analysis job on the file: it does what it
-// likes, nothing is counted as payload, and an exit status other than 0 is a
-// failure of class Other, whatever the program says. Each job starts in an empty
-// folder of its own (also its TMPDIR), which is removed when the job has ended.
+// storage.Run runs the command as an analysis job on the file. No payload is
+// counted, and an exit status other than 0 is a failure of class Other. Each job
+// starts in an empty folder of its own, also its TMPDIR, which is removed
+// afterwards.
 //
-// # What a program used
+// # Resource usage
 //
-// CPU time and memory are the operating system's (wait4): those of the program
-// and of all descendants that were waited for. What a program leaves behind is
-// ended with it and not in its figures. Memory is that of the largest single process. The
-// kernel's figure begins with the size of this very process, so that for smaller
-// programs what was seen while they ran is told: 5 ms after their start, and
-// again whenever they are a sixth older, or half a second; 0 is unknown.
+// CPU time and memory are those of wait4: of the program and of all descendants
+// that it waited for. Processes that a program leaves behind are killed and not
+// counted. Memory is that of the largest process. The kernel's figure is never
+// below the size of weir itself; for smaller programs the result is what was seen
+// while they ran: 5 ms after the start, and each time their age has grown by a
+// sixth or half a second. 0 means unknown.
 //
-// An external program leaves files: content to be written is made once for
-// each seed and size, below os.TempDir(), in the time of the first operation
-// that wants it. All files go when the service is closed.
+// Content to be written is created once for each seed and size below
+// os.TempDir(), during the first operation that needs it. All files are removed
+// when the service is closed.
 package command
 
 import (
@@ -73,10 +70,12 @@ import (
 // that a command cannot do fails with errors.ErrUnsupported.
 func Driver() storage.Driver {
 	return storage.Driver{
-		Name:    "command",
-		Schemes: []string{"root", "roots", "xroot", "xroots", "gsiftp", "ftp", "sftp", "srm"},
-		Kinds:   []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum, storage.Run},
-		Open:    open,
+		Name:      storage.Command,
+		Schemes:   []string{"root", "roots", "xroot", "xroots", "gsiftp", "ftp", "sftp", "srm"},
+		Kinds:     []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum, storage.Run},
+		OpenFiles: func(int) int { return 6 }, // pipes of the program, its process, a scratch file
+		External:  true,
+		Open:      open,
 	}
 }
 
@@ -108,6 +107,9 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 
 func newService(t storage.Target) (*service, error) {
 	where, err := newPlace(t.URL)
+	if err == nil {
+		err = t.InClear()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,31 +12,43 @@ import (
 	"weir/storage"
 )
 
-// credentials makes the environment that programs get: our own, in plain
-// English, with the credentials where the field's tools look for them. Secrets
-// never stand on a command line, where every user of the host could read them.
+// credentials sets the environment of programs: that of this process, with
+// messages in English and the credentials where common tools look for them.
+// Secrets are never put on a command line, which every user of the host can
+// read.
 func (s *service) credentials(c storage.Credentials) error {
-	env := environment{}
-	env.inherit(os.Environ())
-	for _, pair := range s.tool.env {
-		name, value, _ := strings.Cut(pair, "=")
-		env.suggest(name, value)
+	env := map[string]string{}
+	for _, pair := range slices.Concat(s.tool.env, os.Environ()) { // the environment wins
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			env[name] = value
+		}
 	}
 	env["LC_ALL"] = "C"
 	from := c.From
-	env.unless(from.ProxyFile, "X509_USER_PROXY")
-	env.unless(from.CertFile, "X509_USER_CERT")
-	env.unless(first(from.KeyFile, from.CertFile), "X509_USER_KEY")
-	env.unless(from.CADir, "X509_CERT_DIR", "SSL_CERT_DIR")
-	env.unless(from.CAFile, "SSL_CERT_FILE", "CURL_CA_BUNDLE")
-	env.unless(from.TicketFile, "KRB5CCNAME")
-	env.unless(from.Krb5File, "KRB5_CONFIG")
-	env.unless(c.Token, "BEARER_TOKEN")
-	env.unless(from.TokenFile, "BEARER_TOKEN_FILE")
-	if protocol := map[string]string{"unix": "unix", "krb5": "krb5", "x509": "gsi", "token": "ztn"}[c.Method]; protocol != "" {
-		env.suggest("XrdSecPROTOCOL", protocol)
+	for _, set := range [][]string{ // a value, and the variables that it goes to
+		{from.ProxyFile, "X509_USER_PROXY"},
+		{from.CertFile, "X509_USER_CERT"},
+		{cmp.Or(from.KeyFile, from.CertFile), "X509_USER_KEY"},
+		{from.CADir, "X509_CERT_DIR", "SSL_CERT_DIR"},
+		{from.CAFile, "SSL_CERT_FILE", "CURL_CA_BUNDLE"},
+		{from.TicketFile, "KRB5CCNAME"},
+		{from.Krb5File, "KRB5_CONFIG"},
+		{c.Token, "BEARER_TOKEN"},
+		{from.TokenFile, "BEARER_TOKEN_FILE"},
+	} {
+		for _, name := range set[1:] {
+			if set[0] != "" {
+				env[name] = set[0]
+			}
+		}
 	}
-	s.env = env.list()
+	protocol := map[storage.AuthMethod]string{storage.UnixAuth: "unix", storage.KerberosAuth: "krb5", storage.X509Auth: "gsi", storage.TokenAuth: "ztn"}[c.Method]
+	if _, set := env["XrdSecPROTOCOL"]; protocol != "" && !set {
+		env["XrdSecPROTOCOL"] = protocol
+	}
+	for name, value := range env {
+		s.env = append(s.env, name+"="+value)
+	}
 	s.secrets = []string{c.Password, c.Token}
 	if s.tool.auth == nil {
 		return nil
@@ -43,7 +56,8 @@ func (s *service) credentials(c storage.Credentials) error {
 	return s.tool.auth(s, c)
 }
 
-// environ is what a program gets that runs in dir.
+// environ returns the environment of a program that runs in dir, or, if that
+// is empty, in the current folder.
 func (s *service) environ(dir string) []string {
 	if dir == "" {
 		return s.env
@@ -54,52 +68,10 @@ func (s *service) environ(dir string) []string {
 	return append(env, "TMPDIR="+dir, "PWD="+dir)
 }
 
-type environment map[string]string
-
-func (e environment) inherit(pairs []string) {
-	for _, p := range pairs {
-		if name, value, ok := strings.Cut(p, "="); ok {
-			e[name] = value
-		}
-	}
-}
-
-// suggest sets a variable that is not set.
-func (e environment) suggest(name, value string) {
-	if _, ok := e[name]; !ok {
-		e[name] = value
-	}
-}
-
-// unless sets variables, unless value is empty.
-func (e environment) unless(value string, names ...string) {
-	if value == "" {
-		return
-	}
-	for _, name := range names {
-		e[name] = value
-	}
-}
-
-func (e environment) list() []string {
-	list := make([]string, 0, len(e))
-	for name, value := range e {
-		list = append(list, name+"="+value)
-	}
-	return list
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// noBasic refuses what a program has no way to take.
+// noBasic returns an error for credentials that a program cannot be given.
 func noBasic(_ *service, c storage.Credentials) error {
 	switch {
-	case c.Method == "basic":
+	case c.Method == storage.BasicAuth:
 		return errors.New("auth: this preset has no way to be given a password: method basic works with curl")
 	case c.From.Insecure:
 		return errors.New("auth: this preset always checks the server: name its authority with ca_file or ca_dir")
@@ -107,7 +79,7 @@ func noBasic(_ *service, c storage.Credentials) error {
 	return nil
 }
 
-// curlConfig writes the file that curl reads its credentials from.
+// curlConfig writes the file from which curl reads its credentials.
 func curlConfig(s *service, c storage.Credentials) error {
 	var b strings.Builder
 	option := func(name, value string) {
@@ -115,14 +87,14 @@ func curlConfig(s *service, c storage.Credentials) error {
 			fmt.Fprintf(&b, "%s = %s\n", name, quoted(value))
 		}
 	}
-	if c.Method == "basic" {
+	if c.Method == storage.BasicAuth {
 		option("user", c.User+":"+c.Password)
 	}
-	option("oauth2-bearer", c.Token) // not told to other hosts, as a header would be
+	option("oauth2-bearer", c.Token) // unlike a header, not sent to other hosts
 	option("cacert", c.From.CAFile)
 	option("capath", c.From.CADir)
-	option("cert", first(c.From.ProxyFile, c.From.CertFile))
-	option("key", first(c.From.ProxyFile, first(c.From.KeyFile, c.From.CertFile)))
+	option("cert", cmp.Or(c.From.ProxyFile, c.From.CertFile))
+	option("key", cmp.Or(c.From.ProxyFile, c.From.KeyFile, c.From.CertFile))
 	if c.From.Insecure {
 		b.WriteString("insecure\n")
 	}
@@ -133,7 +105,7 @@ func curlConfig(s *service, c storage.Credentials) error {
 	return os.WriteFile(s.conf, []byte(b.String()), 0o600)
 }
 
-// quoted writes a value as curl's configuration wants it.
+// quoted returns s in the syntax of curl's configuration.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

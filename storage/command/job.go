@@ -64,7 +64,7 @@ func untouched(dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || info.Mode() != fs.ModeDir|0o700 {
 		return false
@@ -81,7 +81,7 @@ func removeAll(dir string) {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // a folder
+			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})

@@ -36,7 +36,10 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 		return res, err
 	}
 	if f.part.Length == 0 && op.Ranges != nil {
-		return res, c.nothing(op, &res)
+		if op.Sum != "" { // of no bytes at all
+			res.Sum, err = content.Sum(op.Sum, 0, 0, 0)
+		}
+		return res, err
 	}
 	defer os.RemoveAll(c.base + "dest") //nolint:errcheck // made anew, removed by Close at the latest
 	argv, err := f.line.expand(c.value(op, f.part, f.dest, ""))
@@ -71,16 +74,6 @@ func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage
 		res.Sum, err = fileSum(op.Sum, f.dest)
 	}
 	return res, err
-}
-
-// nothing is a read of no bytes at all.
-func (c *client) nothing(op *storage.Op, res *storage.Result) error {
-	if op.Sum == "" {
-		return nil
-	}
-	var err error
-	res.Sum, err = content.Sum(op.Sum, 0, 0, 0)
-	return err
 }
 
 // fetch decides how a read is done.

@@ -20,15 +20,15 @@ type Preset struct {
 
 // Presets returns the known programs by name.
 func Presets() []Preset {
+	var presets []Preset
 	tools := known()
-	presets := make([]Preset, 0, len(tools))
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		p := Preset{Name: name, Commands: tools[name].argv}
-		for _, kind := range slices.Sorted(maps.Keys(p.Commands)) {
-			if program := p.Commands[kind][0]; !slices.Contains(p.Programs, program) {
-				p.Programs = append(p.Programs, program)
-			}
+		for _, argv := range p.Commands {
+			p.Programs = append(p.Programs, argv[0])
 		}
+		slices.Sort(p.Programs)
+		p.Programs = slices.Compact(p.Programs)
 		presets = append(presets, p)
 	}
 	return presets
@@ -89,7 +89,7 @@ func known() map[string]tool {
 				storage.Checksum: {"gfal-sum", "{url}", "{sum}"},
 			},
 			env: gfal, counted: true,
-			stat: gfalStat, list: gfalList, sum: lastWord, fail: gfalFailure, auth: noBasic,
+			stat: statSize, list: gfalList, sum: lastWord, fail: gfalFailure, auth: noBasic,
 		},
 		"xrdcp": {
 			argv: map[storage.Kind][]string{
@@ -102,7 +102,7 @@ func known() map[string]tool {
 				storage.Checksum: {"xrdfs", "{server}", "query", "checksum", "{fullpath}?cks.type={sum}"},
 			},
 			raw: true, sink: "/dev/null", counted: true, env: xrd,
-			stat: xrdfsStat, list: xrdfsList, sum: lastWord, fail: xrdFailure, auth: noBasic,
+			stat: statSize, list: xrdfsList, sum: lastWord, fail: xrdFailure, auth: noBasic,
 		},
 		"curl": {
 			argv: map[storage.Kind][]string{

@@ -88,7 +88,7 @@ func (s *service) begin(l line, argv []string, out, words *output) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	defer null.Close() //nolint:errcheck // only handed over
+	defer null.Close()
 	own, err := s.starter.start(l.path, argv, &os.ProcAttr{
 		Dir: l.dir, Env: s.environ(l.dir), Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
 	})

@@ -15,6 +15,7 @@ import (
 	"weir/internal/content"
 	"weir/storage"
 	"weir/storage/command"
+	"weir/storage/storagetest"
 )
 
 // heard is a Progress that remembers.
@@ -43,17 +44,7 @@ func client(t *testing.T, where string, argv ...string) storage.Client {
 
 func clientOf(t *testing.T, target storage.Target) storage.Client {
 	t.Helper()
-	s, err := command.Driver().Open(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := s.Client()
-	t.Cleanup(func() {
-		if err := errors.Join(c.Close(), s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return storagetest.Client(t, command.Driver(), target)
 }
 
 const nowhere = "http://127.0.0.1:9/folder"

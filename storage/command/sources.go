@@ -129,7 +129,7 @@ func makeFile(ctx context.Context, name string, seed uint64, size int64) error {
 
 // until writes until its context ends.
 type until struct {
-	ctx context.Context //nolint:containedctx // lives for one call of makeFile
+	ctx context.Context
 	w   *os.File
 }
 

@@ -77,7 +77,7 @@ func TestKindsOfErrors(t *testing.T) {
 // greeting serves a port that says text to whoever connects, and nothing else.
 func greeting(t *testing.T, text string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,59 +1,33 @@
 package ftp
 
 import (
-	"context"
-	"errors"
 	"net/url"
-	"time"
 
-	"weir/internal/content"
 	"weir/internal/tcp"
-	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // bufferSize is the room for a command, or for the replies that come at once.
 // The longest line is MLST's with a path of 4096 bytes.
 const bufferSize = 6 << 10
 
-// A call is one operation while it runs. Calls are shared by all clients of a
-// service, so that a client that sleeps holds none.
+// A call is one operation while it runs.
 type call struct {
+	wireclient.Call
 	c        *client
-	ctx      context.Context //nolint:containedctx // lives as long as the operation
-	op       *storage.Op
-	p        storage.Progress
-	deadline time.Time
-	res      storage.Result
-	reached  storage.Told
-	server   string // the data server's address, once it is known and told
+	server   string // the data server's address, once it is known and reported
 	reply    reply
-	buf      []byte  // what has come of replies: buf[pos:end] is unread
+	buf      []byte  // received replies: buf[pos:end] is unread
 	held     *[]byte // what buf lies in, while there is one
 	pos, end int
 	heard    bool      // something has come since the last command
 	data     *tcp.Conn // the data connection
-	moved    func(int)
-	discard  func(int)
-	cursor   content.Cursor
-	dest     *storage.Dest // takes the payload; nil for nobody
 }
 
 func newCall() *call {
 	x := &call{}
-	x.moved = x.tellMoved
-	x.discard = func(n int) {
-		x.res.Discarded += int64(n)
-		x.tellMoved(n)
-	}
+	x.Init()
 	return x
-}
-
-func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
-	x.c, x.ctx, x.op, x.p = c, ctx, op, p
-	x.deadline = op.Deadline()
-	x.res = storage.Result{Size: -1}
-	x.reached, x.server = 0, ""
-	x.pos, x.end = 0, 0
 }
 
 // settle ends what the operation has left under way and counts its bytes.
@@ -63,15 +37,8 @@ func (x *call) settle() {
 		x.drop()
 	}
 	if c := x.c; c.conn != nil {
-		x.count()
+		x.Count(c.conn, &c.counted)
 	}
-}
-
-// count adds the control connection's bytes since the last count.
-func (x *call) count() {
-	total := x.c.conn.In() + x.c.conn.Out()
-	x.res.Wire += total - x.c.counted
-	x.c.counted = total
 }
 
 // drop closes a session whose state is not known.
@@ -82,7 +49,7 @@ func (x *call) drop() {
 	if x.c.conn == nil {
 		return
 	}
-	x.count()
+	x.Count(x.c.conn, &x.c.counted)
 	_ = x.c.conn.Close() // whatever it says, the connection is gone
 	x.c.conn, x.c.counted = nil, 0
 }
@@ -92,7 +59,7 @@ func (x *call) hangUp() {
 	if x.data == nil {
 		return
 	}
-	x.res.Wire += x.data.In() + x.data.Out()
+	x.Result.Wire += x.data.In() + x.data.Out()
 	_ = x.data.Close() // whatever it says, the connection is gone
 	x.data = nil
 }
@@ -100,15 +67,15 @@ func (x *call) hangUp() {
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
 	x.release()
-	x.c, x.ctx, x.op, x.p, x.dest = nil, nil, nil, nil, nil
-	x.res = storage.Result{}
+	x.Clear()
+	x.c, x.server, x.pos, x.end = nil, "", 0, 0
 }
 
 // hold makes sure that there is a buffer. Clients that wait for a server have
 // none: thousands may wait, and few are answered at once.
 func (x *call) hold() {
 	if x.held == nil {
-		x.held = x.c.s.small.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+		x.held = x.c.s.small.Get().(*[]byte)
 		x.buf = *x.held
 	}
 }
@@ -133,27 +100,9 @@ func (x *call) Return() {
 	}
 }
 
-func (x *call) reach(p storage.Phase) { x.reached.Reached(x.p, p) }
-
-func (x *call) tellMoved(n int) {
-	if x.op.Kind == storage.Read {
-		x.reach(storage.FirstByte)
-	}
-	x.p.Moved(n)
-}
-
-// describe puts an error into the words of package storage.
-func (x *call) describe(err error) error {
-	e := &storage.OpError{Kind: x.op.Kind, URL: x.url(), Err: err}
-	if !errors.Is(err, storage.ErrScratch) {
-		e.Server = x.server
-	}
-	return e
-}
-
 func (x *call) url() string {
-	if x.op.Path == "" {
+	if x.Op.Path == "" {
 		return x.c.s.shown
 	}
-	return x.c.s.shown + "/" + (&url.URL{Path: x.op.Path}).EscapedPath()
+	return x.c.s.shown + "/" + (&url.URL{Path: x.Op.Path}).EscapedPath()
 }

@@ -29,11 +29,11 @@ type impostor struct {
 // start returns the impostor's address. It is gone after the test.
 func (i impostor) start(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	passive, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
+	passive, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (i impostor) start(t *testing.T) string {
 			}
 		})
 	}
-	p := passive.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
+	p := passive.Addr().(*net.TCPAddr).Port
 	port := fmt.Sprintf("%d,%d", p>>8, p&255)
 	take(l, func(c net.Conn) { i.talk(c, port) })
 	take(passive, func(d net.Conn) {
@@ -104,7 +104,7 @@ func (i impostor) talk(c net.Conn, port string) {
 // connect makes a data connection to a client.
 func (i impostor) connect(arg string) {
 	to, _ := parsePassive([]byte(arg))
-	d, err := (&net.Dialer{}).Dial("tcp", to.String()) //nolint:noctx // a test's own
+	d, err := (&net.Dialer{}).Dial("tcp", to.String())
 	if err != nil {
 		return
 	}
@@ -195,18 +195,18 @@ func parallel(text string) impostor {
 
 // TestIPv6 asks with EPSV, and goes to the address of the control connection.
 func TestIPv6(t *testing.T) {
-	data, err := net.Listen("tcp", "[::1]:0") //nolint:noctx // closed below
+	data, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
 		t.Skip(err)
 	}
 	defer data.Close()
-	control, err := net.Listen("tcp", "[::1]:0") //nolint:noctx // closed below
+	control, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer control.Close()
 	i := impostor{answers: map[string]string{
-		"EPSV": fmt.Sprintf("229 Extended Passive Mode Entered (|||%d|)\r\n", data.Addr().(*net.TCPAddr).Port), //nolint:forcetypeassert // TCP
+		"EPSV": fmt.Sprintf("229 Extended Passive Mode Entered (|||%d|)\r\n", data.Addr().(*net.TCPAddr).Port),
 	}}
 	go func() {
 		if c, err := control.Accept(); err == nil {

@@ -24,7 +24,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	d := tcp.NewDialer(nil)
 	defer d.Close()
 	connect := func() *tcp.Conn {
-		conn, err := d.Dial(ctx, u.Hostname(), uint16(mustPort(t, u.Port())), time.Now().Add(time.Minute)) //nolint:gosec // a port
+		conn, err := d.Dial(ctx, u.Hostname(), uint16(mustPort(t, u.Port())), time.Now().Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}

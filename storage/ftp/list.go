@@ -9,9 +9,8 @@ import (
 	"syscall"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
-
-const maxEntries = 1 << 20
 
 // list is MLSD, or CWD and LIST: given a path LIST would take some names for
 // options or patterns, and many servers say nothing of a folder that is missing.
@@ -69,39 +68,40 @@ func (x *call) whyNoList(err error) error {
 
 // entries reads a listing.
 func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err error)) error {
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	err := x.lines(func(line []byte) error {
 		e, skip, err := parse(line)
 		switch {
 		case err != nil || skip:
 			return err
-		case e.Name == "" || e.Name == "." || e.Name == ".." || bytes.ContainsAny([]byte(e.Name), "/\x00"):
-			return protocolError("entry named %q", clip([]byte(e.Name), 200))
-		case len(x.res.Entries) == maxEntries:
-			return protocolError("more than %d entries", maxEntries)
+		case len(x.Result.Entries) == wireclient.MaxEntries:
+			return wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
 		}
-		x.res.Entries = append(x.res.Entries, e)
+		if err := wireclient.CheckEntry(e.Name); err != nil {
+			return err
+		}
+		x.Result.Entries = append(x.Result.Entries, e)
 		return nil
 	})
 	if errors.Is(err, storage.ErrProtocol) {
-		x.res.Entries = nil
+		x.Result.Entries = nil
 		x.hangUp()
 		x.drop()
 		return err
 	}
 	if err != nil {
-		x.res.Entries = nil
+		x.Result.Entries = nil
 		return x.whyBroken(err)
 	}
 	if err = x.ended(); err != nil {
-		x.res.Entries = nil
+		x.Result.Entries = nil
 	}
 	return err
 }
 
 // lines hands over each line of the data connection.
 func (x *call) lines(take func(line []byte) error) error {
-	held := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	held := x.c.s.buffers.Get().(*[]byte)
 	defer x.c.s.buffers.Put(held)
 	buf, end := *held, 0
 	for {
@@ -128,7 +128,7 @@ func (x *call) lines(take func(line []byte) error) error {
 			from += i + 1
 		}
 		if end = copy(buf, buf[from:end]); end == len(buf) {
-			return protocolError("a line of a listing of more than %d bytes", len(buf))
+			return wireclient.ProtocolError("a line of a listing of more than %d bytes", len(buf))
 		}
 	}
 }
@@ -163,7 +163,7 @@ func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 		key, value, _ := strings.Cut(fact, "=")
 		switch strings.ToLower(key) {
 		case "size":
-			if n, ok := parseSize(value); ok {
+			if n, ok := wireclient.Decimal(value); ok {
 				e.Size = n
 			}
 		case "type":
@@ -182,7 +182,7 @@ func listingError(line []byte) error {
 	if len(line) == 0 {
 		return nil
 	}
-	return protocolError("line of a listing: %q", clip(line, 100))
+	return wireclient.ProtocolError("line of a listing: %q", clip(line, 100))
 }
 
 // parseLine reads a line of LIST as Unix's ls writes it,
@@ -205,10 +205,10 @@ func parseLine(line []byte) (storage.Entry, bool, error) {
 		var word string
 		word, rest = nextWord(rest)
 		if isMonth(word) && last != "" {
-			n, ok := parseSize(last)
+			n, ok := wireclient.Decimal(last)
 			day, more := nextWord(rest)
 			when, more := nextWord(more)
-			if _, dayOK := parseSize(day); !ok || !dayOK || when == "" || len(more) < 2 {
+			if _, dayOK := wireclient.Decimal(day); !ok || !dayOK || when == "" || len(more) < 2 {
 				break
 			}
 			if e.Name = more[1:]; text[0] == 'l' {
@@ -232,7 +232,7 @@ func parseWindowsLine(text string) (storage.Entry, bool, error) {
 	_, rest = nextWord(rest)
 	size, name := nextWord(rest)
 	name = strings.TrimLeft(name, " ")
-	n, ok := parseSize(size)
+	n, ok := wireclient.Decimal(size)
 	if size == "<DIR>" {
 		n, ok = -1, true
 	}

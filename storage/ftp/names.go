@@ -1,17 +1,16 @@
 package ftp
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"weir/internal/content"
+	"weir/internal/digest"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // login makes a session. One that was there is asked whether it still is.
@@ -32,8 +31,8 @@ func (x *call) login() error {
 func (x *call) stat() error {
 	e, err := x.look(x.path())
 	if err == nil {
-		x.reach(storage.Opened)
-		x.res.Size = e.Size
+		x.Reach(storage.Opened)
+		x.Result.Size = e.Size
 	}
 	return err
 }
@@ -48,7 +47,7 @@ func (x *call) look(p path) (storage.Entry, error) {
 		if x.reply.code == 250 {
 			e, ok := parseFacts(factLine(&x.reply))
 			if !ok {
-				return e, protocolError("MLST: %q", clip(x.reply.line(1), 100))
+				return e, wireclient.ProtocolError("MLST: %q", clip(x.reply.line(1), 100))
 			}
 			return e, nil
 		}
@@ -64,9 +63,9 @@ func (x *call) look(p path) (storage.Entry, error) {
 		return storage.Entry{}, err
 	}
 	if x.reply.code == 213 {
-		n, ok := parseSize(strings.TrimSpace(string(x.reply.line(0))))
+		n, ok := wireclient.Decimal(strings.TrimSpace(string(x.reply.line(0))))
 		if !ok {
-			return storage.Entry{}, protocolError("SIZE: %q", clip(x.reply.line(0), 60))
+			return storage.Entry{}, wireclient.ProtocolError("SIZE: %q", clip(x.reply.line(0), 60))
 		}
 		return storage.Entry{Size: n}, nil
 	}
@@ -100,7 +99,7 @@ func (x *call) change(verb string, p path) error {
 	if x.reply.code >= 300 {
 		return x.refusal()
 	}
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	return nil
 }
 
@@ -108,11 +107,11 @@ func (x *call) mkdir() error { return x.change("MKD ", x.path()) }
 
 // remove is DELE, or RMD for folders, which takes only empty ones.
 func (x *call) remove() error {
-	name := strings.Trim(x.op.Path, "/")
+	name := strings.Trim(x.Op.Path, "/")
 	if name == "" {
 		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
 	}
-	if strings.HasSuffix(x.op.Path, "/") {
+	if strings.HasSuffix(x.Op.Path, "/") {
 		return x.change("RMD ", x.path())
 	}
 	err := x.change("DELE ", x.path())
@@ -130,7 +129,7 @@ func (x *call) remove() error {
 // move is RNFR and RNTO, which replaces what is there on most servers: so they
 // are asked first.
 func (x *call) move() error {
-	from, to := path{x.c.s, x.op.Source}, x.path()
+	from, to := path{x.c.s, x.Op.Source}, x.path()
 	if err := errors.Join(storage.CheckPath(from.name), sendable(from.name)); err != nil {
 		return err
 	}
@@ -152,38 +151,27 @@ func (x *call) move() error {
 	if x.reply.code >= 300 {
 		return x.refusal()
 	}
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	return nil
 }
 
 // checksum is CKSM (GFD.47, 2.4).
 func (x *call) checksum() error {
-	if !slices.Contains(content.Algorithms(), x.op.Sum) {
-		return fmt.Errorf("checksum %q: use one of %s: %w", x.op.Sum, strings.Join(content.Algorithms(), ", "), errors.ErrUnsupported)
+	alg, ok := digest.Lookup(x.Op.Sum)
+	if !ok || alg.Name != x.Op.Sum {
+		return fmt.Errorf("checksum %q: use one of %s: %w", x.Op.Sum, strings.Join(content.Algorithms(), ", "), errors.ErrUnsupported)
 	}
-	h, err := content.NewHash(x.op.Sum)
-	if err != nil {
-		return err
-	}
-	if err := x.first(false, "CKSM "+strings.ToUpper(x.op.Sum)+" 0 -1 ", x.path()); err != nil {
+	if err := x.first(false, "CKSM "+strings.ToUpper(x.Op.Sum)+" 0 -1 ", x.path()); err != nil {
 		return err
 	}
 	if x.reply.code != 213 {
 		return x.refusal()
 	}
-	x.reach(storage.Opened)
-	text := strings.ToLower(strings.TrimSpace(string(x.reply.line(0))))
-	if want := 2 * h.Size(); len(text) > 0 && len(text) < want {
-		text = strings.Repeat("0", want-len(text)) + text
+	x.Reach(storage.Opened)
+	sum, ok := alg.Hex(string(x.reply.line(0)))
+	if !ok {
+		return wireclient.ProtocolError("CKSM: %q", clip(x.reply.line(0), 80))
 	}
-	if b, err := hex.DecodeString(text); err != nil || len(b) != h.Size() {
-		return protocolError("CKSM: %q", clip(x.reply.line(0), 80))
-	}
-	x.res.Sum = x.op.Sum + ":" + text
+	x.Result.Sum = x.Op.Sum + ":" + sum
 	return nil
-}
-
-func parseSize(text string) (int64, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil && n >= 0
 }

@@ -2,6 +2,8 @@ package ftp
 
 import (
 	"net/netip"
+
+	"weir/storage/wireclient"
 )
 
 // passive asks for a data connection, the first command of a transfer, and opens
@@ -46,11 +48,11 @@ func (x *call) whereTo() (netip.AddrPort, error) {
 		return to, while("passive mode", x.refusal())
 	}
 	if !ok {
-		return to, protocolError("no address in the reply %d %q", x.reply.code, clip(x.reply.line(0), 80))
+		return to, wireclient.ProtocolError("no address in the reply %d %q", x.reply.code, clip(x.reply.line(0), 80))
 	}
 	local := x.c.s.local || peer.IsLoopback() && !x.c.s.linked
 	if to, ok = allowed(to, peer, local); !ok {
-		return to, protocolError("the server wants clients to connect to %s, where no data server of its can be", to)
+		return to, wireclient.ProtocolError("the server wants clients to connect to %s, where no data server of its can be", to)
 	}
 	return to, nil
 }
@@ -136,7 +138,7 @@ func allowed(to netip.AddrPort, peer netip.Addr, local bool) (netip.AddrPort, bo
 func (x *call) dial(to netip.AddrPort) error {
 	x.serve(to.Addr())
 	var err error
-	x.data, err = x.c.s.dialer.Dial(x.ctx, x.server, to.Port(), x.deadline)
+	x.data, err = x.c.s.dialer.Dial(x.Ctx, x.server, to.Port(), x.Deadline)
 	if err != nil {
 		return while("data connection", err)
 	}
@@ -145,8 +147,8 @@ func (x *call) dial(to netip.AddrPort) error {
 
 // serve tells which data server it is.
 func (x *call) serve(a netip.Addr) {
-	if host := x.c.s.hosts.of(a); host != x.server {
+	if host := x.c.s.hosts.Get(a, a.String); host != x.server {
 		x.server = host
-		x.p.ServedBy(host)
+		x.Progress.ServedBy(host)
 	}
 }

@@ -10,31 +10,28 @@ import (
 
 	"weir/internal/content"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
-// fetch is readFile with a file of this machine for the payload.
-//
-//go:noinline
-func (x *call) fetch() error {
-	var err error
-	if x.dest, err = x.op.OpenDest(); err != nil {
-		return err
+// read reads the whole file, or its ranges.
+func (x *call) read() error {
+	if x.Op.Dest == "" {
+		return x.readFile()
 	}
-	return x.dest.Close(x.readFile())
+	return x.Fetch(x.readFile)
 }
 
-// readFile brings the whole file, or its ranges.
 func (x *call) readFile() error {
 	var err error
-	x.res.Sum, err = content.Summed(x.op.Sum, x.readParts)
+	x.Result.Sum, err = content.Summed(x.Op.Sum, x.readParts)
 	return err
 }
 
 func (x *call) readParts(sum hash.Hash) error {
-	if x.op.Ranges == nil {
+	if x.Op.Ranges == nil {
 		return x.readWhole(sum)
 	}
-	for _, r := range x.op.Ranges {
+	for _, r := range x.Op.Ranges {
 		if err := r.Check(); err != nil {
 			return err
 		}
@@ -56,13 +53,13 @@ func (x *call) readWhole(sum hash.Hash) error {
 	if err := x.ask("RETR ", x.path()); err != nil {
 		return err
 	}
-	n, err := x.take(x.op.Size, sum)
+	n, err := x.take(x.Op.Size, sum)
 	if err != nil {
 		return err
 	}
-	x.res.Size = n
-	if n < x.op.Size { // it may have been cut off: no size was announced
-		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.op.Size)
+	x.Result.Size = n
+	if n < x.Op.Size { // it may have been cut off: no size was announced
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.Op.Size)
 	}
 	return nil
 }
@@ -151,10 +148,10 @@ func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 // tooMuch is the error of a transfer of more than limit bytes: of a whole file the
 // size is another one, of a part the server has sent what was not asked for.
 func (x *call) tooMuch(limit int64) error {
-	if x.op.Ranges == nil {
+	if x.Op.Ranges == nil {
 		return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, limit)
 	}
-	return protocolError("more than the %d bytes asked for", limit)
+	return wireclient.ProtocolError("more than the %d bytes asked for", limit)
 }
 
 // brokenOff is the error of a transfer that err ended.
@@ -194,7 +191,7 @@ func (x *call) begun() error {
 	if x.reply.code >= 300 {
 		return x.refusal()
 	}
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	return nil
 }
 
@@ -223,14 +220,14 @@ func (x *call) drain(limit int64, sum hash.Hash) (int64, error) {
 
 // drainFirst moves up to n bytes; fewer without an error if there are no more.
 func (x *call) drainFirst(n int64, sum hash.Hash) (int64, error) {
-	if sum == nil && x.dest == nil {
-		got, err := x.data.Discard(n, x.discard)
+	if sum == nil && x.Dest == nil {
+		got, err := x.data.Discard(n, x.Discard)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = nil
 		}
 		return got, err
 	}
-	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	buf := x.c.s.buffers.Get().(*[]byte)
 	defer x.c.s.buffers.Put(buf)
 	total := int64(0)
 	for total < n {
@@ -242,11 +239,11 @@ func (x *call) drainFirst(n int64, sum hash.Hash) (int64, error) {
 			return total, err
 		}
 		total += int64(got)
-		x.moved(got)
+		x.Moved(got)
 		if sum != nil {
 			sum.Write((*buf)[:got])
 		}
-		if _, err := x.dest.Write((*buf)[:got]); err != nil {
+		if _, err := x.Dest.Write((*buf)[:got]); err != nil {
 			return total, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"weir/internal/content"
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // A quiet Progress remembers what it was told.
@@ -30,16 +31,7 @@ func (q *quiet) ServedBy(host string)    { q.servers = append(q.servers, host) }
 
 func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Service {
 	t.Helper()
-	s, err := open(targetOf(t, url, cred))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return storagetest.Open(t, Driver(), targetOf(t, url, cred))
 }
 
 // place makes a file of content behind the server's back.

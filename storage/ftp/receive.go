@@ -1,14 +1,17 @@
 package ftp
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // takeBlocks is take for a transfer over streams.
@@ -18,7 +21,7 @@ func (x *call) takeBlocks(limit int64) (int64, error) {
 	}
 	b := x.c.blocks
 	n, err := b.receive(x, limit)
-	x.res.Wire += b.count()
+	x.Result.Wire += b.count()
 	if err != nil {
 		if !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, storage.ErrScratch) {
 			err = x.whyBroken(err)
@@ -41,7 +44,7 @@ func (b *streams) receive(x *call, limit int64) (int64, error) {
 	b.x, b.limit, b.moved, b.ends, b.of, b.err = x, limit, 0, 0, 0, nil
 	b.listener.Rest()
 	for _, s := range b.all {
-		if err := s.conn.Begin(x.ctx, x.deadline); err != nil {
+		if err := s.conn.Begin(x.Ctx, x.Deadline); err != nil {
 			b.fail(err)
 		}
 		b.done.Add(1)
@@ -62,21 +65,18 @@ func (b *streams) receive(x *call, limit int64) (int64, error) {
 // accept takes one more connection.
 func (b *streams) accept() {
 	x := b.x
-	soon := time.Now().Add(connecting)
-	if !x.deadline.IsZero() && x.deadline.Before(soon) {
-		soon = x.deadline
-	}
-	conn, err := b.listener.Accept(x.ctx, soon)
+	soon, _ := x.Sooner(connecting)
+	conn, err := b.listener.Accept(x.Ctx, soon)
 	switch {
 	case errors.Is(err, tcp.ErrWoken):
 		return
-	case errors.Is(err, os.ErrDeadlineExceeded) && len(b.all) > 0 && (x.deadline.IsZero() || time.Now().Before(x.deadline)):
+	case errors.Is(err, os.ErrDeadlineExceeded) && len(b.all) > 0 && (x.Deadline.IsZero() || time.Now().Before(x.Deadline)):
 		return // fewer than were asked for are fine, as long as they bring the file
 	case err != nil:
 		b.fail(fmt.Errorf("the server makes no data connection to this machine, which in_flight above 1 needs: %w", err))
 		return
 	}
-	_ = conn.SetDeadline(x.deadline) // never fails
+	_ = conn.SetDeadline(x.Deadline) // never fails
 	s := &stream{set: b, conn: conn}
 	s.work, s.discard = s.run, s.tell
 	b.mu.Lock()
@@ -176,7 +176,7 @@ func (s *stream) block(h header) error {
 	b.mu.Lock()
 	b.moved += h.count
 	over := b.limit >= 0 && b.moved > b.limit
-	dest := b.x.dest
+	dest := b.x.Dest
 	b.mu.Unlock()
 	if over {
 		return b.x.tooMuch(b.limit)
@@ -189,9 +189,9 @@ func (s *stream) block(h header) error {
 }
 
 // copyTo brings a block to its place in a file of this machine.
-func (s *stream) copyTo(dest *storage.Dest, h header) error {
+func (s *stream) copyTo(dest *storage.LocalFile, h header) error {
 	x := s.set.x
-	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	buf := x.c.s.buffers.Get().(*[]byte)
 	defer x.c.s.buffers.Put(buf)
 	for left := h.count; left > 0; {
 		n, err := s.conn.Read((*buf)[:min(left, int64(len(*buf)))])
@@ -203,7 +203,7 @@ func (s *stream) copyTo(dest *storage.Dest, h header) error {
 		}
 		left -= int64(n)
 		s.set.mu.Lock()
-		x.moved(n)
+		x.Moved(n)
 		s.set.mu.Unlock()
 	}
 	return nil
@@ -213,5 +213,38 @@ func (s *stream) copyTo(dest *storage.Dest, h header) error {
 func (s *stream) tell(n int) {
 	s.set.mu.Lock()
 	defer s.set.mu.Unlock()
-	s.set.x.discard(n)
+	s.set.x.Discard(n)
+}
+
+// A header stands before each block of extended block mode (GFD.20, 3.2): a byte
+// of flags, the number of bytes that follow, and where in the file they belong.
+type header struct {
+	flags         byte
+	count, offset int64 // with endOfFile, offset is the number of connections that send endOfData
+}
+
+const (
+	headerSize = 17
+
+	endOfFile  = 0x40
+	suspect    = 0x20 // the sender has its doubts
+	restart    = 0x10 // the bytes are a restart marker
+	endOfData  = 0x08 // nothing more comes on this connection
+	willClose  = 0x04
+	maxStreams = 1 << 10
+)
+
+// parseHeader reads a header and refuses what cannot be meant.
+func parseHeader(b *[headerSize]byte) (header, error) {
+	count, offset := binary.BigEndian.Uint64(b[1:9]), binary.BigEndian.Uint64(b[9:17])
+	h := header{flags: b[0], count: int64(count), offset: int64(offset)}
+	switch {
+	case count > math.MaxInt64 || offset > math.MaxInt64 || offset+count > math.MaxInt64:
+		return h, wireclient.ProtocolError("a block of %d bytes at %d", count, offset)
+	case h.flags&endOfFile != 0 && (count > 0 || offset == 0 || offset > maxStreams):
+		return h, wireclient.ProtocolError("an end of file of %d bytes for %d connections", count, offset)
+	case h.flags&(restart|suspect) != 0:
+		return h, wireclient.ProtocolError("a block with flags %#x", h.flags)
+	}
+	return h, nil
 }

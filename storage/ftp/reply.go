@@ -2,9 +2,8 @@ package ftp
 
 import (
 	"bytes"
-	"fmt"
 
-	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 const (
@@ -28,12 +27,12 @@ func (r *reply) reset() { *r = reply{text: r.text[:0]} }
 // add takes the next line, without its end, and tells whether it was the last.
 func (r *reply) add(line []byte) (bool, error) {
 	if r.size += len(line) + 2; r.size > maxReply {
-		return false, protocolError("a reply of more than %d bytes", maxReply)
+		return false, wireclient.ProtocolError("a reply of more than %d bytes", maxReply)
 	}
 	code, rest, ok := splitCode(line)
 	if !r.open {
 		if !ok {
-			return false, protocolError("reply %q", clip(line, 60))
+			return false, wireclient.ProtocolError("reply %q", clip(line, 60))
 		}
 		r.code, r.open = code, true
 		r.keep(rest)
@@ -85,11 +84,6 @@ func (r *reply) line(n int) []byte {
 	}
 	line, _, _ := bytes.Cut(rest, []byte{'\n'})
 	return line
-}
-
-// protocolError is an answer that does not follow the protocol.
-func protocolError(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{storage.ErrProtocol}, args...)...)
 }
 
 // clip shortens what comes from outside.

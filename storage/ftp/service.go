@@ -14,6 +14,7 @@ import (
 	"weir/internal/redact"
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // A service is what all clients of one target share.
@@ -28,10 +29,11 @@ type service struct {
 	local  bool // the target is on this machine by its very name
 	dialer *tcp.Dialer
 
-	calls   sync.Pool // of *call
-	small   sync.Pool // of *[]byte, for commands and replies
-	buffers sync.Pool // of *[]byte, for payload that has to be read
-	hosts   hosts
+	calls   sync.Pool  // of *call
+	small   *sync.Pool // of *[]byte, for commands and replies
+	buffers *sync.Pool // of *[]byte, for payload that has to be read
+	methods wireclient.Methods[*call]
+	hosts   wireclient.Shared[netip.Addr, string] // texts of the data servers' addresses
 
 	// What the server turned out not to know.
 	noFacts, noPartial, noMachineList, noBlocks atomic.Bool
@@ -42,7 +44,10 @@ func open(t storage.Target) (storage.Service, error) {
 	if t.URL == nil {
 		return nil, errors.New("ftp: no target URL")
 	}
-	s := &service{host: strings.ToLower(t.URL.Hostname()), port: 21, root: strings.TrimRight(t.URL.Path, "/"), linked: t.Reach != nil, dialer: tcp.NewDialer(t.Reach)}
+	s := &service{
+		root: strings.TrimRight(t.URL.Path, "/"), linked: t.Reach != nil, dialer: tcp.NewDialer(t.Reach),
+		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
+	}
 	if err := s.address(t.URL); err != nil {
 		return nil, fmt.Errorf("ftp: target %s: %w", redact.URL(t.URL.String()), err)
 	}
@@ -50,14 +55,6 @@ func open(t storage.Target) (storage.Service, error) {
 		return nil, fmt.Errorf("ftp: target %s: %w", s.shown, err)
 	}
 	s.calls.New = func() any { return newCall() }
-	s.small.New = func() any {
-		b := make([]byte, bufferSize)
-		return &b
-	}
-	s.buffers.New = func() any {
-		b := make([]byte, 256<<10)
-		return &b
-	}
 	return s, nil
 }
 
@@ -70,18 +67,9 @@ func (s *service) address(u *url.URL) error {
 	default:
 		return fmt.Errorf("scheme %q: use ftp", u.Scheme)
 	}
-	if s.host == "" {
-		return errors.New("no host")
-	}
-	if strings.ContainsFunc(s.host, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#@<>"`, r) }) {
-		return fmt.Errorf("host %q has characters that no host name has", s.host)
-	}
-	if p := u.Port(); p != "" {
-		n, err := strconv.ParseUint(p, 10, 16)
-		if err != nil || n == 0 {
-			return fmt.Errorf("port %q: use 1 to 65535", p)
-		}
-		s.port = uint16(n)
+	var err error
+	if s.host, s.port, err = wireclient.HostPort(u, 21); err != nil {
+		return err
 	}
 	if u.RawQuery != "" {
 		return errors.New("FTP has no queries: a question mark in a path is written %3F")
@@ -106,10 +94,10 @@ func (s *service) credentials(t storage.Target) error {
 		pass, _ = in.Password()
 	}
 	switch {
-	case method == "basic" || method == "" && user != "":
+	case method == storage.BasicAuth || method == "" && user != "":
 		s.user, s.pass = user, pass
-	case method == "" || method == "none":
-	case method == "x509":
+	case method == "" || method == storage.NoAuth:
+	case method == storage.X509Auth:
 		return fmt.Errorf("auth method x509: FTP has no certificates: use a gsiftp URL with client: gfal-copy or client: globus-url-copy: %w", errors.ErrUnsupported)
 	default:
 		return fmt.Errorf("auth method %q: use none or basic: %w", method, errors.ErrUnsupported)
@@ -138,28 +126,3 @@ func (s *service) Client() storage.Client { return &client{s: s} }
 
 // Close frees what the service holds; its clients are closed before.
 func (s *service) Close() error { return s.dialer.Close() }
-
-// hosts keeps one text for each data server, which thousands of clients share.
-type hosts struct {
-	mu    sync.RWMutex
-	known map[netip.Addr]string
-}
-
-func (h *hosts) of(a netip.Addr) string {
-	h.mu.RLock()
-	name, ok := h.known[a]
-	h.mu.RUnlock()
-	if ok {
-		return name
-	}
-	name = a.String()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.known == nil {
-		h.known = map[netip.Addr]string{}
-	}
-	if len(h.known) < 4096 { // more is a fault of the service, not a reason to grow
-		h.known[a] = name
-	}
-	return name
-}

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 const (
@@ -28,7 +28,7 @@ type path struct {
 	name string // below the target
 }
 
-func (x *call) path() path { return path{x.c.s, x.op.Path} }
+func (x *call) path() path { return path{x.c.s, x.Op.Path} }
 
 func (p path) append(b []byte) []byte {
 	b = append(b, p.of.root...)
@@ -63,7 +63,7 @@ func (x *call) join() (kept bool, err error) {
 	if c.conn == nil {
 		return false, x.connect()
 	}
-	if err := c.conn.Begin(x.ctx, x.deadline); err != nil {
+	if err := c.conn.Begin(x.Ctx, x.Deadline); err != nil {
 		x.drop()
 		return true, err
 	}
@@ -75,17 +75,17 @@ func (x *call) join() (kept bool, err error) {
 //go:noinline
 func (x *call) connect() error {
 	s := x.c.s
-	conn, err := s.dialer.Dial(x.ctx, s.host, s.port, x.deadline)
+	conn, err := s.dialer.Dial(x.Ctx, s.host, s.port, x.Deadline)
 	if err != nil {
 		return err
 	}
 	x.c.conn, x.c.counted = conn, 0
-	x.reach(storage.Connected)
+	x.Reach(storage.Connected)
 	if err = x.logIn(); err != nil {
 		x.drop()
 		return err
 	}
-	x.reach(storage.Authenticated)
+	x.Reach(storage.Authenticated)
 	return nil
 }
 
@@ -137,16 +137,10 @@ func (x *call) first(changes bool, verb string, p path) error {
 		} else {
 			err = x.ask(verb, p)
 		}
-		if err == nil || !kept || changes || x.heard || !brokenLink(err) {
+		if err == nil || !kept || changes || x.heard || !wireclient.Closed(err) {
 			return err
 		}
 	}
-}
-
-// brokenLink tells whether err is what a connection gives that the other side
-// has closed.
-func brokenLink(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // ask sends a command about a path, or with none, and hears the final reply, or
@@ -172,7 +166,7 @@ func (x *call) say(verb, text string) error {
 func (x *call) send(b []byte) error {
 	if x.pos != x.end { // it answers what was not asked
 		x.drop()
-		return protocolError("a reply to no command")
+		return wireclient.ProtocolError("a reply to no command")
 	}
 	x.heard = false
 	_, err := x.c.conn.Write(append(b, '\r', '\n'))
@@ -197,7 +191,7 @@ func (x *call) hear() error {
 			return nil
 		}
 	}
-	return protocolError("more than %d replies to one command", maxInterim)
+	return wireclient.ProtocolError("more than %d replies to one command", maxInterim)
 }
 
 // hearEnd reads replies until the transfer has ended.
@@ -212,7 +206,7 @@ func (x *call) hearEnd() error {
 		}
 	}
 	x.drop()
-	return protocolError("more than %d replies to one command", maxInterim)
+	return wireclient.ProtocolError("more than %d replies to one command", maxInterim)
 }
 
 // hearOne reads one reply.
@@ -253,7 +247,7 @@ func (x *call) nextLine() ([]byte, error) {
 		if x.end == 0 {
 			x.release() // nothing to keep while the server thinks
 		} else if x.end == len(x.buf) {
-			return nil, protocolError("a reply with a line of more than %d bytes", len(x.buf))
+			return nil, wireclient.ProtocolError("a reply with a line of more than %d bytes", len(x.buf))
 		}
 		n, err := x.c.conn.ReadLate(x)
 		x.end += n
@@ -273,18 +267,16 @@ func (x *call) nextLine() ([]byte, error) {
 //go:noinline
 func (x *call) whyBroken(err error) error {
 	x.hangUp()
-	if errors.Is(err, os.ErrDeadlineExceeded) || x.ctx.Err() != nil {
+	if errors.Is(err, os.ErrDeadlineExceeded) || x.Ctx.Err() != nil {
 		x.drop() // the server is still at it
 		return err
 	}
-	soon := time.Now().Add(patience)
-	if x.deadline.IsZero() || soon.Before(x.deadline) {
-		_ = x.c.conn.SetDeadline(soon) // never fails
-	}
+	soon, _ := x.Sooner(patience)
+	_ = x.c.conn.SetDeadline(soon) // never fails
 	if x.hearEnd() != nil {
 		return err
 	}
-	_ = x.c.conn.SetDeadline(x.deadline) // never fails
+	_ = x.c.conn.SetDeadline(x.Deadline) // never fails
 	if x.reply.code >= 400 {
 		return x.refusal()
 	}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(storagetest.Main(m, serve)) }
 func startSink(t testing.TB) string { return storagetest.StartElsewhere(t) }
 
 func serve() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func session(c net.Conn) {
 		case "USER":
 			_, err = io.WriteString(c, "331 password\r\n")
 		case "PASV":
-			if data, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // it ends with the transfer
+			if data, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 				return
 			}
-			p := data.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
+			p := data.Addr().(*net.TCPAddr).Port
 			_, err = fmt.Fprintf(c, "227 Entering Passive Mode (127,0,0,1,%d,%d)\r\n", p>>8, p&255)
 		case "RETR":
 			err = transfer(c, data, strings.TrimPrefix(arg, "/"))

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // A replyError is a reply that refuses.
@@ -25,13 +26,13 @@ func (e *replyError) Unwrap() error { return e.is }
 func (x *call) refusal() error {
 	r := &x.reply
 	if r.code < 400 {
-		return protocolError("unexpected reply %d %q", r.code, clip(r.line(0), 60))
+		return wireclient.ProtocolError("unexpected reply %d %q", r.code, clip(r.line(0), 60))
 	}
 	text := summary(string(r.text))
 	if r.code == 421 {
 		x.drop() // the server closes after it
 	}
-	return &replyError{r.code, text, meaning(r.code, string(r.text), x.op.Kind)}
+	return &replyError{r.code, text, meaning(r.code, string(r.text), x.Op.Kind)}
 }
 
 // summary is a reply's text in one line. GridFTP servers say what the system said

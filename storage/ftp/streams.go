@@ -48,13 +48,13 @@ type stream struct {
 // connections, and prepares the session for that.
 func (x *call) parallel() (bool, error) {
 	s := x.c.s
-	if x.op.Ahead < 2 || x.op.Sum != "" || s.linked || s.noBlocks.Load() {
+	if x.Op.Ahead < 2 || x.Op.Sum != "" || s.linked || s.noBlocks.Load() {
 		return false, nil
 	}
 	if _, err := x.join(); err != nil {
 		return false, err
 	}
-	n := min(x.op.Ahead, maxStreams)
+	n := min(x.Op.Ahead, maxStreams)
 	if b := x.c.blocks; b != nil {
 		if b.want == n && b.quiet() {
 			return true, nil
@@ -137,7 +137,7 @@ func facing(to netip.AddrPort) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	defer conn.Close() //nolint:errcheck // nothing was sent
+	defer conn.Close()
 	at, ok := conn.LocalAddr().(*net.UDPAddr)
 	if !ok {
 		return netip.Addr{}
@@ -175,7 +175,7 @@ func (x *call) plainMode() error {
 // dropStreams closes the data connections.
 func (x *call) dropStreams() {
 	if b := x.c.blocks; b != nil {
-		x.res.Wire += b.count()
+		x.Result.Wire += b.count()
 		b.close()
 		x.c.blocks = nil
 	}

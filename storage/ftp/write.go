@@ -9,10 +9,10 @@ import (
 
 // writeFile is one STOR of made content, where there is no file yet.
 func (x *call) writeFile() error {
-	if x.op.Size < 0 {
-		return fmt.Errorf("a file of %d bytes: %w", x.op.Size, fs.ErrInvalid)
+	if x.Op.Size < 0 {
+		return fmt.Errorf("a file of %d bytes: %w", x.Op.Size, fs.ErrInvalid)
 	}
-	if x.c.left != x.op.Path || x.op.Path == "" {
+	if x.c.left != x.Op.Path || x.Op.Path == "" {
 		if err := x.absent(x.path()); err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func (x *call) writeFile() error {
 		return err
 	}
 	before := x.c.left
-	x.c.left = x.op.Path // whatever becomes of it from here on
+	x.c.left = x.Op.Path // whatever becomes of it from here on
 	if err := x.ask("STOR ", x.path()); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (x *call) writeFile() error {
 		x.c.left = before
 		return err
 	}
-	x.cursor.Start(x.op.Seed, 0, x.op.Size)
+	x.Cursor.Start(x.Op.Seed, 0, x.Op.Size)
 	if err := x.sendBody(); err != nil {
 		return x.whyBroken(err)
 	}
@@ -42,7 +42,7 @@ func (x *call) writeFile() error {
 
 // sendBody sends what the cursor has.
 func (x *call) sendBody() error {
-	for piece := x.cursor.Next(); piece != nil; piece = x.cursor.Next() {
+	for piece := x.Cursor.Next(); piece != nil; piece = x.Cursor.Next() {
 		if err := x.sendPiece(piece); err != nil {
 			return err
 		}
@@ -51,12 +51,12 @@ func (x *call) sendBody() error {
 }
 
 func (x *call) sendPiece(piece []byte) error {
-	if len(piece) <= content.HeadSize && x.cursor.Left() > 0 { // a head waits for what follows it
+	if len(piece) <= content.HeadSize && x.Cursor.Left() > 0 { // a head waits for what follows it
 		n, err := x.data.WriteMore(piece)
-		x.moved(n)
+		x.Moved(n)
 		return err
 	}
-	_, err := x.data.Send(piece, x.moved)
+	_, err := x.data.Send(piece, x.Moved)
 	return err
 }
 

@@ -1,21 +1,19 @@
-// Package local is the driver for files of this machine: file:///folder.
+// Package local is the driver for files on this machine, file:///folder.
 //
-// Paths lie below the target's folder and cannot leave it, by ".." or by
-// links (os.Root). What it measures is the file system as programs see it:
-// reads and writes go through the kernel's page cache, so files that were
-// read or written shortly before come from memory, and a write has ended when
-// the kernel has its bytes, not when the disk has. For the disk's own speed
-// take file sets larger than memory.
+// Paths are below the target's folder and cannot leave it by ".." or links
+// (os.Root). The driver measures the file system as programs see it, through the
+// kernel's page cache: files read or written shortly before come from memory, and
+// a write ends when the kernel has the data. To measure the disk itself, use file
+// sets larger than memory.
 //
-// Contexts and timeouts are looked at between chunks: a system call that
-// hangs, as on a dead network file system, cannot be ended by anyone.
+// Contexts and timeouts are checked between chunks. A system call that hangs, for
+// example on an unreachable network file system, cannot be interrupted.
 package local
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"io/fs"
 	"net/url"
 	"os"
@@ -25,7 +23,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"weir/internal/content"
 	"weir/internal/redact"
 	"weir/storage"
 )
@@ -34,11 +31,12 @@ import (
 // connections, so Result.Wire is 0 and no phase before Opened is reached.
 func Driver() storage.Driver {
 	return storage.Driver{
-		Name:    "local",
+		Name:    storage.Local,
 		Schemes: []string{"file"},
 		Kinds: []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir,
 			storage.Remove, storage.Checksum, storage.Login, storage.Move},
-		Open: open,
+		OpenFiles: func(int) int { return 1 },
+		Open:      open,
 	}
 }
 
@@ -159,12 +157,4 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 		return none, err
 	}
 	return none, fmt.Errorf("local files: %w", errors.ErrUnsupported)
-}
-
-// newHash returns the hash for an algorithm, nil for none.
-func newHash(alg string) (hash.Hash, error) {
-	if alg == "" {
-		return nil, nil
-	}
-	return content.NewHash(alg)
 }

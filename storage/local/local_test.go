@@ -44,16 +44,7 @@ func (*quiet) ServedBy(string)       {}
 
 func client(t *testing.T, folder string) storage.Client {
 	t.Helper()
-	s, err := local.Driver().Open(t.Context(), target(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s.Client()
+	return storagetest.Open(t, local.Driver(), target(folder)).Client()
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -32,10 +32,6 @@ func (s *service) file(path string) (*os.File, int64, error) {
 
 func (s *service) read(ctx context.Context, path string, op *storage.Op, p storage.Progress) (res storage.Result, err error) {
 	res.Size = -1
-	h, err := newHash(op.Sum)
-	if err != nil {
-		return res, err
-	}
 	dest, err := op.OpenDest()
 	if err != nil {
 		return res, err
@@ -48,23 +44,25 @@ func (s *service) read(ctx context.Context, path string, op *storage.Op, p stora
 	defer func() { err = errors.Join(err, f.Close()) }()
 	res.Size = size
 	p.Reached(storage.Opened)
-	r := reader{ctx: ctx, f: f, h: h, p: p, dest: dest}
-	b := s.buffer(op.Chunk)
-	defer s.free(b)
-	if op.Ranges == nil {
-		err = r.part(*b, storage.Range{Length: size})
-	}
-	if err == nil {
-		err = storage.CheckSize(op.Size, size)
-	}
-	for _, part := range op.Ranges {
-		if err == nil {
-			err = r.part(*b, part)
+	res.Sum, err = content.Summed(op.Sum, func(h hash.Hash) error {
+		r := reader{ctx: ctx, f: f, h: h, p: p, dest: dest}
+		b := s.buffer(op.Chunk)
+		defer s.free(b)
+		if op.Ranges == nil {
+			if err := r.part(*b, storage.Range{Length: size}); err != nil {
+				return err
+			}
 		}
-	}
-	if err == nil && h != nil {
-		res.Sum = content.Text(op.Sum, h)
-	}
+		if err := storage.CheckSize(op.Size, size); err != nil {
+			return err
+		}
+		for _, part := range op.Ranges {
+			if err := r.part(*b, part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return res, err
 }
 
@@ -72,9 +70,9 @@ func (s *service) read(ctx context.Context, path string, op *storage.Op, p stora
 type reader struct {
 	ctx   context.Context // of one operation
 	f     *os.File
-	h     hash.Hash        // nil: the payload is dropped
-	p     storage.Progress // nil: nothing is told
-	dest  *storage.Dest    // nil: takes nothing
+	h     hash.Hash          // nil: the payload is dropped
+	p     storage.Progress   // nil: nothing is told
+	dest  *storage.LocalFile // nil: takes nothing
 	begun bool
 }
 

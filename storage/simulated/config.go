@@ -109,15 +109,14 @@ func percent(query string) string {
 	var b strings.Builder
 	for i := range len(query) {
 		b.WriteByte(query[i])
-		if query[i] == '%' && (i+2 >= len(query) || !isHex(query[i+1]) || !isHex(query[i+2])) {
+		if query[i] != '%' {
+			continue
+		}
+		if _, err := url.QueryUnescape(query[i:min(i+3, len(query))]); err != nil {
 			b.WriteString("25")
 		}
 	}
 	return b.String()
-}
-
-func isHex(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
 }
 
 var errUnknown = errors.New("unknown key")

@@ -30,9 +30,9 @@ type run struct {
 	got  bool          // its first byte was told
 	fate storage.Class
 
-	dest  *storage.Dest // takes the payload; nil for nobody
-	taken int64         // bytes that it has got
-	full  error         // why it took no more
+	dest  *storage.LocalFile // takes the payload; nil for nobody
+	taken int64              // bytes that it has got
+	full  error              // why it took no more
 }
 
 func (r *run) do() error {

@@ -58,7 +58,7 @@ import (
 func Driver() storage.Driver {
 	d := &driver{worlds: map[string]*world{}}
 	return storage.Driver{
-		Name:    "simulated",
+		Name:    storage.Simulated,
 		Schemes: []string{"simulated"},
 		Kinds: []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir,
 			storage.Remove, storage.Checksum, storage.Login, storage.Move, storage.Ping},

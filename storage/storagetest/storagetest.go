@@ -1,10 +1,10 @@
-// Package storagetest is the one suite that every driver passes: what package
-// storage promises, asked of a real service.
+// Package storagetest is the conformance suite that every driver passes. It
+// tests the promises of package storage against a real service.
 //
-// Each operation of the suite is watched: it must end in time, leave its Op as
-// it was, tell its progress in a sane order by one goroutine at a time and not
-// after its end, count its bytes right and fail with an *OpError. What a
-// target cannot do is declared in Options, never guessed.
+// Every operation of the suite is checked: it ends in time, does not change its
+// Op, reports its progress in order, by one goroutine at a time and not after its
+// end, counts its bytes correctly and fails with an *OpError. What a target cannot
+// do is declared in Options, never guessed.
 package storagetest
 
 import (
@@ -135,31 +135,48 @@ func (s *suite) path(t *testing.T, name string) string {
 // its clients left.
 func (s *suite) service(t *testing.T, target storage.Target) storage.Service {
 	t.Helper()
-	svc, err := s.driver.Open(t.Context(), target)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := svc.Close(); err != nil {
-			t.Errorf("Service.Close: %v", err)
-		}
-	})
-	return svc
+	return Open(t, s.driver, target)
 }
 
 // of returns a new client of svc, which is closed when the test ends.
 func (s *suite) of(t *testing.T, svc storage.Service) storage.Client {
 	t.Helper()
-	c := svc.Client()
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("Client.Close: %v", err)
-		}
-	})
-	return c
+	return clientOf(t, svc)
 }
 
 func (s *suite) client(t *testing.T) storage.Client {
 	t.Helper()
 	return s.of(t, s.service(t, s.target))
+}
+
+// Open opens a service and closes it with the test, which it fails if either cannot be.
+func Open(t testing.TB, d storage.Driver, target storage.Target) storage.Service {
+	t.Helper()
+	s, err := d.Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Client is a client of a target's service, both of which are closed with the test.
+func Client(t testing.TB, d storage.Driver, target storage.Target) storage.Client {
+	t.Helper()
+	return clientOf(t, Open(t, d, target))
+}
+
+func clientOf(t testing.TB, s storage.Service) storage.Client {
+	t.Helper()
+	c := s.Client()
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
 }

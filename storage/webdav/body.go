@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 const (
@@ -53,9 +54,9 @@ func (b *bodyState) begin(h *head, bare bool) {
 	}
 }
 
-// read reads payload: at most len(p) bytes, io.EOF after the last. A body
+// readBody reads payload: at most len(p) bytes, io.EOF after the last. A body
 // that is cut off gives ErrShort.
-func (x *call) read(l *link, p []byte) (int, error) {
+func (x *call) readBody(l *link, p []byte) (int, error) {
 	b := &x.body
 	for b.framing == byChunks && b.left == 0 && !b.ended {
 		if err := x.nextChunk(l); err != nil {
@@ -112,7 +113,7 @@ func (x *call) nextChunk(l *link) error {
 			return err
 		}
 		if len(line) != 0 {
-			return protocolError("%q where a chunk should end", clip(line, 40))
+			return wireclient.ProtocolError("%q where a chunk should end", clip(line, 40))
 		}
 		x.body.inside = false
 	}
@@ -137,7 +138,7 @@ func (x *call) nextChunk(l *link) error {
 			return nil
 		}
 		if x.body.trailer += len(line); x.body.trailer > maxTrailer {
-			return protocolError("a trailer of more than %d bytes", maxTrailer)
+			return wireclient.ProtocolError("a trailer of more than %d bytes", maxTrailer)
 		}
 	}
 }
@@ -156,11 +157,11 @@ func parseChunkSize(line []byte) (int64, error) {
 			if rest := trim(line[i:]); i > 0 && (len(rest) == 0 || rest[0] == ';') {
 				return n, nil
 			}
-			return 0, protocolError("chunk size %q", clip(line, 40))
+			return 0, wireclient.ProtocolError("chunk size %q", clip(line, 40))
 		}
 	}
 	if i == 0 || i < len(line) && line[i] != ';' {
-		return 0, protocolError("chunk size %q", clip(line, 40))
+		return 0, wireclient.ProtocolError("chunk size %q", clip(line, 40))
 	}
 	return n, nil
 }
@@ -181,7 +182,7 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 			return line, nil
 		}
 		if x.end-x.pos > maxChunkLine {
-			return nil, protocolError("a chunk's line of more than %d bytes", maxChunkLine)
+			return nil, wireclient.ProtocolError("a chunk's line of more than %d bytes", maxChunkLine)
 		}
 		x.end = copy(x.buf, x.buf[x.pos:x.end])
 		x.pos, searched = 0, x.end
@@ -197,18 +198,18 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 // sum and to where it is to go. It counts every byte and returns how many there were; more than limit
 // (if that is not negative) are an error.
 func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
-	if sum != nil || x.dest != nil || l.tls != nil || x.body.framing != byLength {
+	if sum != nil || x.Dest != nil || l.tls != nil || x.body.framing != byLength {
 		return x.takeThroughMemory(l, sum, limit)
 	}
 	total := x.body.left
 	if n := int(min(int64(x.end-x.pos), total)); n > 0 {
 		x.pos += n
 		x.body.left -= int64(n)
-		x.moved(n)
+		x.Moved(n)
 	}
 	if x.body.left > 0 {
 		x.release()
-		n, err := l.conn.Discard(x.body.left, x.discard)
+		n, err := l.conn.Discard(x.body.left, x.Discard)
 		x.body.left -= n
 		if err != nil {
 			return total - x.body.left, x.cutOff(err)
@@ -219,21 +220,21 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 }
 
 func (x *call) takeThroughMemory(l *link, sum hash.Hash, limit int64) (int64, error) {
-	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	buf := x.c.s.buffers.Get().(*[]byte)
 	defer x.c.s.buffers.Put(buf)
 	total := int64(0)
 	for {
-		n, err := x.read(l, *buf)
+		n, err := x.readBody(l, *buf)
 		if n > 0 {
 			total += int64(n)
-			x.moved(n)
+			x.Moved(n)
 			if sum != nil {
 				sum.Write((*buf)[:n])
 			}
 			if limit >= 0 && total > limit {
-				return total, protocolError("more than the %d bytes expected", limit)
+				return total, wireclient.ProtocolError("more than the %d bytes expected", limit)
 			}
-			if _, err := x.dest.Write((*buf)[:n]); err != nil {
+			if _, err := x.Dest.Write((*buf)[:n]); err != nil {
 				return total, err
 			}
 		}
@@ -267,10 +268,10 @@ func (x *call) collect(l *link, dst *[]byte, limit int) error {
 	if x.body.framing == byLength && x.body.left > int64(limit) && dst == nil || x.body.framing == byClose && dst == nil {
 		return nil // closing is cheaper
 	}
-	buf := x.c.s.buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	buf := x.c.s.buffers.Get().(*[]byte)
 	defer x.c.s.buffers.Put(buf)
 	for limit > 0 {
-		n, err := x.read(l, (*buf)[:min(limit, len(*buf))])
+		n, err := x.readBody(l, (*buf)[:min(limit, len(*buf))])
 		limit -= n
 		if dst != nil {
 			*dst = append(*dst, (*buf)[:n]...)

@@ -2,11 +2,9 @@ package webdav
 
 import (
 	"context"
-	"errors"
-	"time"
 
-	"weir/internal/content"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // Sizes of the buffer for requests, heads of answers and the first payload.
@@ -16,16 +14,10 @@ const (
 	maxHead    = 64 << 10
 )
 
-// A call is one operation while it runs. Calls are shared by all clients of a
-// service, so that a client that sleeps holds none.
+// A call is one operation while it runs.
 type call struct {
+	wireclient.Call
 	c        *client
-	ctx      context.Context //nolint:containedctx // lives as long as the operation
-	op       *storage.Op
-	p        storage.Progress
-	deadline time.Time
-	res      storage.Result
-	reached  storage.Told
 	server   *origin // where the operation is now
 	body     bodyState
 	head     head
@@ -34,28 +26,23 @@ type call struct {
 	pos, end int
 	heard    bool   // something of the answer has come
 	path     []byte // of a redirect; empty for the target's own
-	moved    func(int)
-	discard  func(int)
-	cursor   content.Cursor
-	dest     *storage.Dest // takes the payload; nil for nobody
-	line     []byte        // first line of an error's body
+	sent     func(int)
+
+	withholds bool   // bytes of an upload are reported once they are known to be kept
+	withheld  int    // how many are not reported yet
+	line      []byte // first line of an error's body
 }
 
 func newCall() *call {
 	x := &call{}
-	x.moved = x.tellMoved
-	x.discard = func(n int) {
-		x.res.Discarded += int64(n)
-		x.tellMoved(n)
-	}
+	x.Init()
+	x.sent = x.sentMore
 	return x
 }
 
 func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
-	x.c, x.ctx, x.op, x.p = c, ctx, op, p
-	x.deadline = op.Deadline()
-	x.res = storage.Result{Size: -1}
-	x.reached, x.server = 0, c.s.home
+	x.Begin(ctx, op, p)
+	x.c, x.server = c, c.s.home
 	x.pos, x.end = 0, 0
 	x.path, x.line = x.path[:0], x.line[:0]
 }
@@ -71,8 +58,8 @@ func (x *call) settle() {
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
 	x.release()
-	x.c, x.ctx, x.op, x.p, x.server, x.dest = nil, nil, nil, nil, nil, nil
-	x.res = storage.Result{}
+	x.Clear()
+	x.c, x.server = nil, nil
 	x.head, x.body = head{}, bodyState{}
 }
 
@@ -80,7 +67,7 @@ func (x *call) clear() {
 // none: thousands may wait, and few are answered at once.
 func (x *call) hold() {
 	if x.held == nil {
-		x.held = x.c.s.small.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+		x.held = x.c.s.small.Get().(*[]byte)
 		x.buf = *x.held
 	}
 }
@@ -93,27 +80,17 @@ func (x *call) release() {
 	}
 }
 
-func (x *call) reach(p storage.Phase) { x.reached.Reached(x.p, p) }
-
-func (x *call) tellMoved(n int) {
-	if x.op.Kind == storage.Read {
-		x.reach(storage.FirstByte)
+// dataServer returns the data server where the operation is, "" for the target.
+func (x *call) dataServer() string {
+	if x.server == x.c.s.home {
+		return ""
 	}
-	x.p.Moved(n)
-}
-
-// describe puts an error into the words of package storage.
-func (x *call) describe(err error) error {
-	e := &storage.OpError{Kind: x.op.Kind, URL: x.url(), Err: err}
-	if x.server != nil && x.server != x.c.s.home && !errors.Is(err, storage.ErrScratch) {
-		e.Server = x.server.name
-	}
-	return e
+	return x.server.name
 }
 
 func (x *call) url() string {
-	if x.op.Path == "" {
+	if x.Op.Path == "" {
 		return x.c.s.shown
 	}
-	return x.c.s.shown + "/" + string(appendPath(nil, x.op.Path))
+	return x.c.s.shown + "/" + string(appendPath(nil, x.Op.Path))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // maxDataLinks is how many connections to data servers a client keeps.
@@ -21,13 +22,13 @@ type client struct {
 
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
-	x := c.s.calls.Get().(*call) //nolint:forcetypeassert // the pool has nothing else
+	x := c.s.calls.Get().(*call)
 	x.begin(ctx, c, op, p)
 	err := x.run()
 	x.settle()
-	res := x.res
+	res := x.Result
 	if err != nil {
-		err = x.describe(err)
+		err = x.Describe(x.url(), x.dataServer(), err)
 	}
 	x.clear()
 	c.s.calls.Put(x)
@@ -66,37 +67,23 @@ func (c *client) link(x *call, o *origin) *link {
 	return l
 }
 
-// run does what op asks for.
+// methods carry out the kinds of operations.
+func methods() wireclient.Methods[*call] {
+	return wireclient.Methods[*call]{
+		storage.Read: (*call).read, storage.Write: (*call).writeFile, storage.Stat: (*call).stat, storage.List: (*call).list,
+		storage.Mkdir: (*call).mkdir, storage.Remove: (*call).remove, storage.Checksum: (*call).checksum,
+		storage.Move: (*call).move, storage.Login: (*call).login,
+	}
+}
+
+// run carries out the operation.
 func (x *call) run() error {
-	if err := storage.CheckPath(x.op.Path); err != nil {
+	if err := x.Check(); err != nil {
 		return err
 	}
-	if x.op.Timeout < 0 {
-		return fmt.Errorf("timeout %v is negative", x.op.Timeout)
+	do := x.c.s.methods[x.Op.Kind]
+	if do == nil {
+		return fmt.Errorf("%s over HTTP: %w", x.Op.Kind, errors.ErrUnsupported)
 	}
-	switch x.op.Kind {
-	case storage.Read:
-		if x.op.Dest != "" {
-			return x.fetch()
-		}
-		return x.readFile()
-	case storage.Write:
-		return x.writeFile()
-	case storage.Stat:
-		return x.stat()
-	case storage.List:
-		return x.list()
-	case storage.Mkdir:
-		return x.mkdir()
-	case storage.Remove:
-		return x.remove()
-	case storage.Checksum:
-		return x.checksum()
-	case storage.Move:
-		return x.move()
-	case storage.Login:
-		return x.login()
-	default:
-		return fmt.Errorf("%s over HTTP: %w", x.op.Kind, errors.ErrUnsupported)
-	}
+	return do(x)
 }

@@ -32,7 +32,7 @@ func memory(b *testing.B) string {
 // bareCopy is the least that can be done: one request, and io.Copy to a file,
 // here made to use a large buffer, as its own one of 32 KiB costs more.
 func bareCopy(address, path, dest string) error {
-	c, err := net.Dial("tcp", address) //nolint:noctx // of a benchmark
+	c, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
 	}

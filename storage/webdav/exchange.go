@@ -6,18 +6,20 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 const (
 	maxRedirects = 10
 	maxInterim   = 20 // 1xx answers before the real one
-	// patience is how long a client waits for 100 Continue before it sends the
-	// body all the same, as RFC 9110 (10.1.1) wants it.
-	patience = time.Second
+	// patience is how long a client waits for 100 Continue before it sends the body all
+	// the same, as RFC 9110 (10.1.1) wants it. It does so only where uploads were
+	// redirected: a redirector of XRootD looks for a place for five seconds, unless it is
+	// told otherwise.
+	patience = 30 * time.Second
 )
 
 // A request is what changes from one request to the next.
@@ -45,12 +47,12 @@ func (x *call) exchange(r *request) (*link, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !redirects(x.head.status) || r.method == "HEAD" && x.op.Kind == storage.Login {
+		if !redirects(x.head.status) || r.method == "HEAD" && x.Op.Kind == storage.Login {
 			return l, nil
 		}
 		if hop == maxRedirects {
 			x.drop(l)
-			return nil, protocolError("more than %d redirects", maxRedirects)
+			return nil, wireclient.ProtocolError("more than %d redirects", maxRedirects)
 		}
 		if at, err = x.redirect(r, l); err != nil {
 			return nil, err
@@ -70,24 +72,25 @@ func redirects(status int) bool {
 func (x *call) redirect(r *request, l *link) (*origin, error) {
 	if len(x.head.location) == 0 {
 		x.drop(l)
-		return nil, protocolError("status %d without a Location", x.head.status)
+		return nil, wireclient.ProtocolError("status %d without a Location", x.head.status)
 	}
 	if r.upload {
 		if x.head.status == http.StatusSeeOther {
 			x.drop(l)
-			return nil, protocolError("status 303 in answer to a PUT")
+			return nil, wireclient.ProtocolError("status 303 in answer to a PUT")
 		}
-		x.c.s.putsRedirected.Store(true)
+		x.c.s.puts.Store(putsRedirected)
+		x.withheld = 0
 	}
 	to, err := parseReference(string(x.head.location), l.origin, x.current(r))
 	if err != nil {
 		x.drop(l)
-		return nil, protocolError("Location %q: %v", clip(x.head.location, 200), err)
+		return nil, wireclient.ProtocolError("Location %q: %v", clip(x.head.location, 200), err)
 	}
-	o, err := x.c.s.origins.of(to, x.c.s.home)
+	o, err := x.c.s.originAt(to)
 	if err != nil {
 		x.drop(l)
-		return nil, protocolError("Location %q: %v", clip(x.head.location, 200), err)
+		return nil, wireclient.ProtocolError("Location %q: %v", clip(x.head.location, 200), err)
 	}
 	path := to.EscapedPath()
 	if path == "" {
@@ -95,11 +98,11 @@ func (x *call) redirect(r *request, l *link) (*origin, error) {
 	}
 	x.path = append(appendPrintable(x.path[:0], path), queryOf(to)...)
 	x.skip(l)
-	x.reach(storage.Redirected)
+	x.Reach(storage.Redirected)
 	if server := o.name; o != x.c.s.home {
-		x.p.ServedBy(server)
+		x.Progress.ServedBy(server)
 	} else if l.origin != o {
-		x.p.ServedBy("") // back to the target
+		x.Progress.ServedBy("") // back to the target
 	}
 	return o, nil
 }
@@ -117,8 +120,9 @@ func (x *call) current(r *request) string {
 func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 	l := x.c.link(x, at)
 	// An upload cannot be repeated once its bytes are counted, and no change
-	// should be sent twice: these look first, all others find out.
-	if l.conn != nil && r.method != "GET" && r.method != "HEAD" && !l.conn.Quiet() {
+	// should be sent twice: these look first, all others find out. After HEAD everybody
+	// looks: a server that sends a body with it would have that taken for the next answer.
+	if l.conn != nil && (r.method != "GET" && r.method != "HEAD" || l.headed) && !l.conn.Quiet() {
 		x.drop(l)
 	}
 	for {
@@ -132,25 +136,20 @@ func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 			return l, nil
 		}
 		x.drop(l)
-		if !kept || r.upload || x.heard || !brokenLink(err) {
+		if !kept || r.upload || x.heard || !wireclient.Closed(err) {
 			return nil, err
 		}
 	}
 }
 
-// brokenLink tells whether err is what a connection gives that the other
-// side has closed.
-func brokenLink(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
 // arrived notes what the first answer of a connection means.
 func (x *call) arrived(r *request, l *link) {
-	x.body.begin(&x.head, r.method == "HEAD")
+	l.headed = r.method == "HEAD"
+	x.body.begin(&x.head, l.headed)
 	proved := l.shown || l.origin.trusted && x.c.s.auth != ""
 	if proved && !l.known && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
 		l.known = true
-		x.reach(storage.Authenticated)
+		x.Reach(storage.Authenticated)
 	}
 }
 
@@ -197,7 +196,7 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 	if r.upload || len(r.text) > 0 {
 		b = append(b, "Content-Length: "...)
 		if r.upload {
-			b = strconv.AppendInt(b, x.op.Size, 10)
+			b = strconv.AppendInt(b, x.Op.Size, 10)
 		} else {
 			b = strconv.AppendInt(b, int64(len(r.text)), 10)
 		}
@@ -246,11 +245,11 @@ func (x *call) receive(l *link) error {
 		}
 		switch {
 		case x.head.status == http.StatusSwitchingProtocols:
-			return protocolError("status 101 was not asked for")
+			return wireclient.ProtocolError("status 101 was not asked for")
 		case x.head.status >= 200:
 			return nil
 		case interim == maxInterim:
-			return protocolError("more than %d interim answers", maxInterim)
+			return wireclient.ProtocolError("more than %d interim answers", maxInterim)
 		}
 	}
 }
@@ -277,7 +276,7 @@ func (x *call) receiveHead(l *link) error {
 		searched = x.end
 		if x.end == len(x.buf) {
 			if len(x.buf) >= maxHead {
-				return protocolError("the answer's head is longer than %d bytes", maxHead)
+				return wireclient.ProtocolError("the answer's head is longer than %d bytes", maxHead)
 			}
 			x.buf = append(x.buf, make([]byte, len(x.buf))...)
 		}

@@ -2,10 +2,8 @@ package webdav
 
 import (
 	"bytes"
-	"fmt"
-	"math"
 
-	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // Limits of a head, beyond which an answer is refused.
@@ -14,8 +12,8 @@ const (
 	maxLines = 200
 )
 
-// A head is what matters of an answer's status line and header. Its slices
-// point into the buffer that it was read from.
+// A head holds the parts of an answer's status line and header that matter. Its
+// slices point into the buffer that it was parsed from.
 type head struct {
 	status   int
 	reason   []byte
@@ -30,9 +28,9 @@ type head struct {
 	asks     [4][]byte // WWW-Authenticate, the first few
 }
 
-// headEnd returns how many bytes of b the head takes, its empty line
-// included, or 0 if the head is not complete. from is how many bytes have
-// been searched before.
+// headEnd returns the number of bytes of b that the head occupies, its empty
+// line included, or 0 if the head is incomplete. The first from bytes have been
+// searched before.
 func headEnd(b []byte, from int) int {
 	from = max(0, from-3)
 	for {
@@ -69,7 +67,7 @@ func (h *head) parse(b []byte) error {
 			return nil
 		}
 		if n == maxLines {
-			return protocolError("more than %d header lines", maxLines)
+			return wireclient.ProtocolError("more than %d header lines", maxLines)
 		}
 		if err := h.parseLine(line); err != nil {
 			return err
@@ -80,10 +78,10 @@ func (h *head) parse(b []byte) error {
 func cutLine(b []byte) (line, rest []byte, err error) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
-		return nil, nil, protocolError("head without an end")
+		return nil, nil, wireclient.ProtocolError("head without an end")
 	}
 	if i > maxLine {
-		return nil, nil, protocolError("header line of %d bytes", i)
+		return nil, nil, wireclient.ProtocolError("header line of %d bytes", i)
 	}
 	line, rest = b[:i], b[i+1:]
 	if i > 0 && line[i-1] == '\r' {
@@ -95,16 +93,16 @@ func cutLine(b []byte) (line, rest []byte, err error) {
 // parseStatus reads "HTTP/1.1 200 OK".
 func (h *head) parseStatus(b []byte) error {
 	if len(b) < 12 || string(b[:7]) != "HTTP/1." || b[7] != '0' && b[7] != '1' || b[8] != ' ' {
-		return protocolError("no HTTP/1.1 answer: it begins with %q", clip(b, 40))
+		return wireclient.ProtocolError("no HTTP/1.1 answer: it begins with %q", clip(b, 40))
 	}
 	for _, c := range b[9:12] {
 		if c < '0' || c > '9' {
-			return protocolError("status line %q", clip(b, 80))
+			return wireclient.ProtocolError("status line %q", clip(b, 80))
 		}
 		h.status = h.status*10 + int(c-'0')
 	}
 	if h.status < 100 || len(b) > 12 && b[12] != ' ' {
-		return protocolError("status line %q", clip(b, 80))
+		return wireclient.ProtocolError("status line %q", clip(b, 80))
 	}
 	h.reason = bytes.TrimSpace(b[12:])
 	h.keep = b[7] == '1'
@@ -114,7 +112,7 @@ func (h *head) parseStatus(b []byte) error {
 func (h *head) parseLine(b []byte) error {
 	colon := bytes.IndexByte(b, ':')
 	if colon <= 0 || b[0] == ' ' || b[0] == '\t' || b[colon-1] == ' ' || b[colon-1] == '\t' {
-		return protocolError("header line %q", clip(b, 80))
+		return wireclient.ProtocolError("header line %q", clip(b, 80))
 	}
 	name, value := b[:colon], trim(b[colon+1:])
 	switch len(name) {
@@ -158,7 +156,7 @@ func (h *head) parseLine(b []byte) error {
 	return nil
 }
 
-// ask keeps a way to authenticate that the server names.
+// ask keeps a value of WWW-Authenticate.
 func (h *head) ask(value []byte) {
 	for i := range h.asks {
 		if h.asks[i] == nil {
@@ -168,8 +166,7 @@ func (h *head) ask(value []byte) {
 	}
 }
 
-// offers returns the schemes of the WWW-Authenticate lines (RFC 9110, 11.6.1), of
-// each line the first.
+// offers returns the first scheme of each WWW-Authenticate line (RFC 9110, 11.6.1).
 func (h *head) offers() []string {
 	all := []string{}
 	for _, value := range h.asks {
@@ -181,7 +178,7 @@ func (h *head) offers() []string {
 	return all
 }
 
-// parseConnection reads a list; "close" wins over "keep-alive".
+// parseConnection parses a list, in which "close" prevails over "keep-alive".
 func (h *head) parseConnection(value []byte) {
 	for len(value) > 0 {
 		var word []byte
@@ -197,12 +194,12 @@ func (h *head) parseConnection(value []byte) {
 }
 
 func (h *head) parseLength(value []byte) error {
-	n, ok := parseDecimal(value)
+	n, ok := wireclient.Decimal(value)
 	if !ok {
-		return protocolError("Content-Length %q", clip(value, 40))
+		return wireclient.ProtocolError("Content-Length %q", clip(value, 40))
 	}
 	if h.length >= 0 && h.length != n {
-		return protocolError("two lengths, %d and %d", h.length, n)
+		return wireclient.ProtocolError("two lengths, %d and %d", h.length, n)
 	}
 	h.length = n
 	return nil
@@ -210,25 +207,10 @@ func (h *head) parseLength(value []byte) error {
 
 func (h *head) parseEncoding(value []byte) error {
 	if !is(value, "chunked") || h.chunked {
-		return protocolError("Transfer-Encoding %q was not asked for", clip(value, 40))
+		return wireclient.ProtocolError("Transfer-Encoding %q was not asked for", clip(value, 40))
 	}
 	h.chunked = true
 	return nil
-}
-
-// parseDecimal reads digits and nothing else.
-func parseDecimal(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > 19 {
-		return 0, false
-	}
-	n := uint64(0)
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	return int64(n), n <= math.MaxInt64 // 19 digits fit into 64 bits
 }
 
 // parseContentRange reads "bytes 0-99/1000"; total is negative if it is "*".
@@ -241,9 +223,9 @@ func parseContentRange(b []byte) (first, last, total int64, ok bool) {
 	if !found || !dashed {
 		return 0, 0, 0, false
 	}
-	first, okFirst := parseDecimal(from)
-	last, okLast := parseDecimal(to)
-	total, okTotal := parseDecimal(size)
+	first, okFirst := wireclient.Decimal(from)
+	last, okLast := wireclient.Decimal(to)
+	total, okTotal := wireclient.Decimal(size)
 	if string(size) == "*" {
 		total, okTotal = -1, true
 	}
@@ -258,10 +240,10 @@ func parseUnsatisfied(b []byte) (size int64, ok bool) {
 	if !found {
 		return 0, false
 	}
-	return parseDecimal(rest)
+	return wireclient.Decimal(rest)
 }
 
-// is compares with a word in lower case, whatever the case of b.
+// is reports whether b, regardless of its case, is a word in lower case.
 func is(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false
@@ -290,7 +272,3 @@ func trim(b []byte) []byte {
 
 // clip shortens hostile text for an error.
 func clip(b []byte, n int) []byte { return b[:min(len(b), n)] }
-
-func protocolError(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", storage.ErrProtocol, fmt.Sprintf(format, args...))
-}

@@ -46,7 +46,7 @@ func speak(t testing.TB, host string, answer func(c *net.TCPConn, r *http.Reques
 				return
 			}
 			all.Go(func() { <-end; _ = c.Close() })
-			all.Go(func() { p.serve(c.(*net.TCPConn), answer) }) //nolint:forcetypeassert // it listens on TCP
+			all.Go(func() { p.serve(c.(*net.TCPConn), answer) })
 		}
 	})
 	t.Cleanup(func() {
@@ -398,6 +398,35 @@ func TestNothingCanBeInjected(t *testing.T) {
 	for _, path := range []string{"../x", "a/../../x", "a/..", ".", "a/./b"} {
 		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: path, Size: -1}, &events{}); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("path %q gives %v", path, err)
+		}
+	}
+}
+
+// A body that comes with an answer to HEAD is not taken for the next file's answer,
+// however late it comes.
+func TestBodyOfHEAD(t *testing.T) {
+	said := make(chan struct{}, 10)
+	p := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, nth int) bool {
+		if r.Method != http.MethodHead {
+			_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright")
+			return err == nil
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDigest: adler32=00000001\r\n\r\n")
+		time.Sleep(10 * time.Millisecond)
+		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nDigest: adler32=00000002\r\n\r\nwrong")
+		said <- struct{}{}
+		return err == nil
+	})
+	c := clientAt(t, p.url, storage.Credentials{})
+	for range 3 {
+		res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Checksum, Path: "x", Sum: "adler32", Timeout: 20 * time.Second}, &events{})
+		if err != nil || res.Sum != "adler32:00000001" {
+			t.Errorf("%q, %v", res.Sum, err)
+		}
+		<-said
+		read := storage.Op{Kind: storage.Read, Path: "x", Size: 5, Sum: "adler32", Timeout: 20 * time.Second}
+		if res, err := c.Do(t.Context(), &read, &events{}); err != nil || res.Sum != "adler32:065c021f" {
+			t.Errorf("%q, %v", res.Sum, err)
 		}
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"syscall"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // listIndex reads the listing that a server makes for browsers: in JSON, as nginx
 // (autoindex_format json) and Caddy write it, or the links of an HTML page.
 func (x *call) listIndex() error {
-	r := request{method: http.MethodGet, path: x.op.Path, slash: true, extra: "Accept: application/json, text/html;q=0.9, */*;q=0.1\r\n"}
+	r := request{method: http.MethodGet, path: x.Op.Path, slash: true, extra: "Accept: application/json, text/html;q=0.9, */*;q=0.1\r\n"}
 	l, err := x.exchange(&r)
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func (x *call) listIndex() error {
 		err = &storage.RedirectError{To: x.elsewhere(l, &r)}
 		x.skip(l)
 	case ctype == "application/json":
-		x.reach(storage.Opened)
+		x.Reach(storage.Opened)
 		err = x.listBody(l, parseIndex)
 	case ctype == "text/html" || ctype == "application/xhtml+xml":
 		err = x.listPage(l, &r)
@@ -37,7 +38,7 @@ func (x *call) listIndex() error {
 		x.skip(l)
 		err = fmt.Errorf("%w: the folder is answered with content of type %.60q, not with a listing in JSON or HTML: %w", storage.ErrNoListing, ctype, errors.ErrUnsupported)
 	}
-	if x.op.Path == "" && (errors.Is(err, storage.ErrNoListing) || errors.Is(err, storage.ErrProtocol) || errors.Is(err, errNotThere)) && x.isFile() {
+	if x.Op.Path == "" && (errors.Is(err, storage.ErrNoListing) || errors.Is(err, storage.ErrProtocol) || errors.Is(err, errNotThere)) && x.isFile() {
 		return fmt.Errorf("the target is a file: %w", syscall.ENOTDIR)
 	}
 	return err
@@ -56,13 +57,13 @@ func (x *call) elsewhere(l *link, r *request) string {
 
 // listPage reads a listing in HTML.
 func (x *call) listPage(l *link, r *request) error {
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	base, err := url.Parse(l.origin.scheme() + "://" + l.origin.authority + x.current(r))
 	if err != nil {
 		x.skip(l)
-		return protocolError("listing: %v", err)
+		return wireclient.ProtocolError("listing: %v", err)
 	}
-	x.res.Incomplete = true
+	x.Result.Incomplete = true
 	return x.listBody(l, func(body io.Reader) ([]storage.Entry, error) { return parsePage(body, base) })
 }
 
@@ -105,7 +106,7 @@ func parseIndex(r io.Reader) ([]storage.Entry, error) {
 	part := &portions{r, maxEntry}
 	d := json.NewDecoder(part)
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil, protocolError("listing: no list: %v %v", t, err)
+		return nil, wireclient.ProtocolError("listing: no list: %v %v", t, err)
 	}
 	var entries []storage.Entry
 	for d.More() {
@@ -118,8 +119,8 @@ func parseIndex(r io.Reader) ([]storage.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(entries) == maxEntries {
-			return nil, protocolError("more than %d entries", maxEntries)
+		if len(entries) == wireclient.MaxEntries {
+			return nil, wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
 		}
 		entries = append(entries, e)
 	}
@@ -142,14 +143,11 @@ type indexItem struct {
 
 func (i *indexItem) entry() (storage.Entry, error) {
 	e := storage.Entry{Size: -1, Dir: i.IsDir || i.Type == "directory"}
-	name := i.Name
-	if e.Dir {
-		name = strings.TrimSuffix(name, "/")
+	if e.Name = i.Name; e.Dir {
+		e.Name = strings.TrimSuffix(i.Name, "/")
 	}
 	if i.Size != nil && *i.Size >= 0 && !e.Dir && !i.IsSymlink {
 		e.Size = *i.Size
 	}
-	var err error
-	e.Name, err = entryName(name)
-	return e, err
+	return e, wireclient.CheckEntry(e.Name)
 }

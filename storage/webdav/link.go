@@ -17,6 +17,7 @@ type link struct {
 	counted int64 // bytes that results have told already
 	shown   bool  // the server asked for a client certificate and got it
 	known   bool  // the service knows who we are
+	headed  bool  // its last request was HEAD
 }
 
 func (l *link) close() error {
@@ -24,7 +25,7 @@ func (l *link) close() error {
 		return nil
 	}
 	err := l.conn.Close()
-	l.conn, l.tls, l.counted, l.shown, l.known = nil, nil, 0, false, false
+	l.conn, l.tls, l.counted, l.shown, l.known, l.headed = nil, nil, 0, false, false, false
 	return err
 }
 
@@ -58,9 +59,7 @@ func (x *call) count(l *link) {
 	if l.conn == nil {
 		return
 	}
-	total := l.conn.In() + l.conn.Out()
-	x.res.Wire += total - l.counted
-	l.counted = total
+	x.Count(l.conn, &l.counted)
 }
 
 // drop closes a link whose state is not known, or that the server closes.
@@ -73,18 +72,18 @@ func (x *call) drop(l *link) {
 func (x *call) connect(l *link) error {
 	x.server = l.origin
 	if l.conn != nil {
-		err := l.conn.Begin(x.ctx, x.deadline)
+		err := l.conn.Begin(x.Ctx, x.Deadline)
 		if err != nil {
 			x.drop(l)
 		}
 		return err
 	}
-	conn, err := x.c.s.dialer.Dial(x.ctx, l.origin.host, l.origin.port, x.deadline)
+	conn, err := x.c.s.dialer.Dial(x.Ctx, l.origin.host, l.origin.port, x.Deadline)
 	if err != nil {
 		return err
 	}
 	l.conn = conn
-	x.reach(storage.Connected)
+	x.Reach(storage.Connected)
 	if !l.origin.secure {
 		return nil
 	}
@@ -109,14 +108,14 @@ func (x *call) secure(l *link) error {
 		}
 	}
 	l.tls = tls.Client(l.conn, conf)
-	if err := l.tls.Handshake(); err != nil { //nolint:noctx // the connection ends with the context
+	if err := l.tls.Handshake(); err != nil {
 		x.drop(l)
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return &tlsError{err}
 	}
-	x.reach(storage.Secured)
+	x.Reach(storage.Secured)
 	return nil
 }
 

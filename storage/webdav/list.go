@@ -13,18 +13,18 @@ import (
 	"syscall"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // Limits of a listing. One entry has at most maxEntry bytes, whatever else
 // stands between it and the one before included: a name or a nest of elements
 // that does not end must not fill the memory.
 const (
-	maxEntries = 1 << 20
 	maxListing = 1 << 29
 	maxEntry   = 1 << 20
 )
 
-var errLongEntry = protocolError("listing: an entry of more than %d bytes", maxEntry)
+var errLongEntry = wireclient.ProtocolError("listing: an entry of more than %d bytes", maxEntry)
 
 // portions is a reader that fails when too much is read before the next entry.
 type portions struct {
@@ -51,7 +51,7 @@ func (x *call) list() error {
 		return x.listIndex()
 	}
 	l, err := x.exchange(&request{
-		method: "PROPFIND", path: x.op.Path, slash: true,
+		method: "PROPFIND", path: x.Op.Path, slash: true,
 		extra: "Depth: 1\r\nContent-Type: application/xml\r\n", text: propfind,
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func (x *call) list() error {
 	}
 	status := x.head.status
 	if status == http.StatusMultiStatus {
-		x.reach(storage.Opened)
+		x.Reach(storage.Opened)
 		return x.listBody(l, func(r io.Reader) ([]storage.Entry, error) {
 			return parseMultistatus(r, x.folder())
 		})
@@ -94,7 +94,7 @@ func indexed(status int) bool {
 func (x *call) folder() string {
 	path := string(x.path)
 	if path == "" {
-		path = string(x.appendTarget(nil, &request{path: x.op.Path, slash: true}))
+		path = string(x.appendTarget(nil, &request{path: x.Op.Path, slash: true}))
 	}
 	path, _, _ = strings.Cut(path, "?")
 	if u, err := url.PathUnescape(path); err == nil {
@@ -111,7 +111,7 @@ func (x *call) listBody(l *link, parse func(io.Reader) ([]storage.Entry, error))
 		return err
 	}
 	x.skip(l)
-	x.res.Entries = entries
+	x.Result.Entries = entries
 	return nil
 }
 
@@ -120,7 +120,7 @@ type bodyReader struct {
 	l *link
 }
 
-func (r bodyReader) Read(p []byte) (int, error) { return r.x.read(r.l, p) }
+func (r bodyReader) Read(p []byte) (int, error) { return r.x.readBody(r.l, p) }
 
 // A response is one element of a multistatus (RFC 4918, 14.24).
 type response struct {
@@ -143,7 +143,7 @@ func (r *response) entry() (e storage.Entry) {
 		if p.Status != "" && !strings.Contains(p.Status, " 200") {
 			continue
 		}
-		if n, ok := parseDecimal([]byte(strings.TrimSpace(p.Prop.Length))); ok {
+		if n, ok := wireclient.Decimal([]byte(strings.TrimSpace(p.Prop.Length))); ok {
 			e.Size = n
 		}
 		e.Dir = e.Dir || p.Prop.Type.Collection != nil
@@ -186,11 +186,12 @@ func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
 			}
 			continue
 		}
-		if e.Name, err = entryName(path[strings.LastIndexByte(path, '/')+1:]); err != nil {
+		e.Name = path[strings.LastIndexByte(path, '/')+1:]
+		if err := wireclient.CheckEntry(e.Name); err != nil {
 			return nil, err
 		}
-		if len(entries) == maxEntries {
-			return nil, protocolError("more than %d entries", maxEntries)
+		if len(entries) == wireclient.MaxEntries {
+			return nil, wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
 		}
 		entries = append(entries, e)
 	}
@@ -207,7 +208,7 @@ func listingError(err error) error {
 		return errLongEntry
 	}
 	if errors.As(err, &syntax) || errors.As(err, &broken) || errors.As(err, &wrong) || errors.As(err, &number) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return protocolError("listing: %v", err)
+		return wireclient.ProtocolError("listing: %v", err)
 	}
 	return fmt.Errorf("listing: %w", err)
 }
@@ -226,12 +227,4 @@ func hrefPath(href string) string {
 		unescaped = path
 	}
 	return strings.Trim(unescaped, "/")
-}
-
-// entryName refuses names that would lead elsewhere when they are used.
-func entryName(name string) (string, error) {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-		return "", protocolError("entry named %q", clip([]byte(name), 200))
-	}
-	return name, nil
 }

@@ -13,22 +13,22 @@ import (
 
 // stat is HEAD.
 func (x *call) stat() error {
-	l, err := x.exchange(&request{method: http.MethodHead, path: x.op.Path})
+	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path})
 	if err != nil {
 		return err
 	}
 	if x.head.status != http.StatusOK && x.head.status != http.StatusNoContent {
 		return x.refuse(l)
 	}
-	x.reach(storage.Opened)
-	x.res.Size = x.head.length
+	x.Reach(storage.Opened)
+	x.Result.Size = x.head.length
 	x.finish(l)
 	return nil
 }
 
 // mkdir is MKCOL. The slash at the end is what nginx insists on.
 func (x *call) mkdir() error {
-	l, err := x.exchange(&request{method: "MKCOL", path: x.op.Path, slash: true})
+	l, err := x.exchange(&request{method: "MKCOL", path: x.Op.Path, slash: true})
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (x *call) mkdir() error {
 func (x *call) made(l *link) error {
 	switch x.head.status {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
-		x.reach(storage.Opened)
+		x.Reach(storage.Opened)
 		x.skip(l)
 		return nil
 	case http.StatusConflict: // a folder on the way is missing (RFC 4918, 9.3.1, 9.7.1, 9.9.4)
@@ -54,10 +54,10 @@ func (x *call) made(l *link) error {
 // remove is DELETE. A DELETE of a folder takes everything below it along on
 // most servers, so what is known to be a folder is looked into first.
 func (x *call) remove() error {
-	if strings.Trim(x.op.Path, "/") == "" {
+	if strings.Trim(x.Op.Path, "/") == "" {
 		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
 	}
-	if strings.HasSuffix(x.op.Path, "/") {
+	if strings.HasSuffix(x.Op.Path, "/") {
 		return x.removeFolder()
 	}
 	l, err := x.delete(false)
@@ -75,8 +75,8 @@ func (x *call) removeFolder() error {
 	if err := x.list(); err != nil {
 		return err
 	}
-	n, incomplete := len(x.res.Entries), x.res.Incomplete
-	x.res.Entries, x.res.Incomplete = nil, false
+	n, incomplete := len(x.Result.Entries), x.Result.Incomplete
+	x.Result.Entries, x.Result.Incomplete = nil, false
 	if incomplete {
 		return fmt.Errorf("the server has no PROPFIND, and its listing for browsers may leave files out: the folder is not removed: %w", errors.ErrUnsupported)
 	}
@@ -92,13 +92,13 @@ func (x *call) removeFolder() error {
 
 // delete returns the link if the answer is not a success.
 func (x *call) delete(slash bool) (*link, error) {
-	l, err := x.exchange(&request{method: http.MethodDelete, path: x.op.Path, slash: slash})
+	l, err := x.exchange(&request{method: http.MethodDelete, path: x.Op.Path, slash: slash})
 	if err != nil {
 		return nil, err
 	}
 	switch x.head.status {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
-		x.reach(storage.Opened)
+		x.Reach(storage.Opened)
 		x.skip(l)
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func (x *call) delete(slash bool) (*link, error) {
 // move is MOVE. nginx wants a folder's name with a slash and answers 400 to one
 // without, so that is tried again, once.
 func (x *call) move() error {
-	from, to := x.op.Source, strings.TrimSuffix(x.op.Path, "/")
+	from, to := x.Op.Source, strings.TrimSuffix(x.Op.Path, "/")
 	if err := storage.CheckPath(from); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (x *call) move() error {
 // login asks for the head of the target itself. Whether there is anything to
 // be read does not matter, as long as the service lets us in.
 func (x *call) login() error {
-	l, err := x.exchange(&request{method: http.MethodHead, path: x.op.Path})
+	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (x *call) login() error {
 	case meaning(s) == fs.ErrPermission, s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout: //nolint:errorlint // a plain value
 		return x.refuse(l)
 	}
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	x.finish(l)
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
+
+	"weir/storage/wireclient"
 )
 
 // An origin is a server: scheme, host and port.
@@ -30,27 +31,17 @@ func (o *origin) same(p *origin) bool { return o.secure == p.secure && o.name ==
 
 // originOf reads the server's name from an absolute URL.
 func originOf(u *url.URL) (*origin, error) {
-	o := &origin{host: strings.ToLower(u.Hostname())}
+	o := &origin{port: 80}
 	switch strings.ToLower(u.Scheme) {
 	case "http", "dav":
-		o.port = 80
 	case "https", "davs":
 		o.port, o.secure = 443, true
 	default:
 		return nil, fmt.Errorf("scheme %q: use one of http, https, dav, davs", u.Scheme)
 	}
-	if o.host == "" {
-		return nil, fmt.Errorf("no host")
-	}
-	if strings.ContainsFunc(o.host, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#@<>"`, r) }) {
-		return nil, fmt.Errorf("host %q has characters that no host name has", o.host)
-	}
-	if p := u.Port(); p != "" {
-		n, err := strconv.ParseUint(p, 10, 16)
-		if err != nil || n == 0 {
-			return nil, fmt.Errorf("port %q: use 1 to 65535", p)
-		}
-		o.port = uint16(n)
+	var err error
+	if o.host, o.port, err = wireclient.HostPort(u, o.port); err != nil {
+		return nil, err
 	}
 	bare, _, zoned := strings.Cut(o.host, "%") // a zone means nothing to the other side
 	if zoned && !strings.Contains(bare, ":") {
@@ -62,34 +53,55 @@ func originOf(u *url.URL) (*origin, error) {
 	return o, nil
 }
 
-// origins keeps one origin for each data server, so that thousands of clients
-// share its strings.
-type origins struct {
-	mu    sync.Mutex
-	known map[string]*origin
-}
-
-// of returns the server of u, as home's clients see it.
-func (s *origins) of(u *url.URL, home *origin) (*origin, error) {
+// originAt returns the server of u. Servers are shared by all clients.
+func (s *service) originAt(u *url.URL) (*origin, error) {
 	o, err := originOf(u)
 	if err != nil {
 		return nil, err
 	}
-	if o.same(home) {
-		return home, nil
+	if o.same(s.home) {
+		return s.home, nil
 	}
-	o.trusted = o.host == home.host && (o.secure || !home.secure)
-	key := o.scheme() + "://" + o.name
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.known[key]; k != nil {
-		return k, nil
+	o.trusted = o.host == s.home.host && (o.secure || !s.home.secure)
+	return s.origins.Get(o.scheme()+"://"+o.name, func() *origin { return o }), nil
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+// appendPath appends a path, escaped so that nothing in it can be taken for
+// anything but a part of a path (RFC 3986). Only unreserved characters and
+// slashes stay as they are.
+func appendPath(dst []byte, path string) []byte {
+	for i := range len(path) {
+		c := path[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '/' || c == '.' || c == '-' || c == '_' || c == '~' {
+			dst = append(dst, c)
+			continue
+		}
+		dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 	}
-	if s.known == nil {
-		s.known = map[string]*origin{}
+	return dst
+}
+
+// appendPrintable appends text that is escaped already, and escapes only what
+// would end or break a request line.
+func appendPrintable(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c <= ' ' || c >= 0x7f {
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+		} else {
+			dst = append(dst, c)
+		}
 	}
-	if len(s.known) < 4096 { // more is a fault of the service, not a reason to grow
-		s.known[key] = o
+	return dst
+}
+
+// parseReference reads the Location of a redirect, relative to where it came
+// from.
+func parseReference(location string, from *origin, path string) (*url.URL, error) {
+	base, err := url.Parse(from.scheme() + "://" + from.authority + path)
+	if err != nil {
+		return nil, err
 	}
-	return o, nil
+	return base.Parse(location)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/digest"
 	"weir/internal/tcp"
 	"weir/storage"
 )
@@ -97,7 +98,7 @@ func FuzzChunks(f *testing.F) {
 		var out []byte
 		p := make([]byte, size)
 		for {
-			n, err := x.read(l, p)
+			n, err := x.readBody(l, p)
 			out = append(out, p[:n]...)
 			if errors.Is(err, io.EOF) {
 				break
@@ -223,9 +224,9 @@ func FuzzDigest(f *testing.F) {
 	f.Add("md5=b1kCrCNwJL3QwXbLkwY9xA==,adler32=bffa7", "adler=:Hm4EZw==:")
 	f.Fuzz(func(t *testing.T, digestLine, repr string) {
 		h := &head{digest: []byte(digestLine), repr: []byte(repr)}
-		for _, alg := range algorithms() {
-			sum, err := digest(h, alg)
-			if hex, ok := strings.CutPrefix(sum, alg.name+":"); err == nil && (!ok || len(hex) != 2*alg.size || strings.Trim(hex, "0123456789abcdef") != "") {
+		for _, alg := range digest.Algorithms() {
+			sum, err := h.sum(alg)
+			if hex, ok := strings.CutPrefix(sum, alg.Name+":"); err == nil && (!ok || len(hex) != 2*alg.Size || strings.Trim(hex, "0123456789abcdef") != "") {
 				t.Errorf("sum %q", sum)
 			}
 			if err != nil && (sum != "" || !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, errors.ErrUnsupported)) {
@@ -259,11 +260,11 @@ func FuzzReference(f *testing.F) {
 }
 
 func TestDigest(t *testing.T) {
-	all := algorithms()
+	all := digest.Algorithms()
 	adler, crc, md5 := all[0], all[1], all[2]
 	tests := []struct {
 		digest, repr string
-		alg          algorithm
+		alg          digest.Algorithm
 		want         string // "" for an error
 	}{
 		{"adler32=972bffa7", "", adler, "adler32:972bffa7"},
@@ -283,7 +284,7 @@ func TestDigest(t *testing.T) {
 		{"", "", adler, ""},
 	}
 	for _, tt := range tests {
-		got, err := digest(&head{digest: []byte(tt.digest), repr: []byte(tt.repr)}, tt.alg)
+		got, err := (&head{digest: []byte(tt.digest), repr: []byte(tt.repr)}).sum(tt.alg)
 		if got != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%q, %q: sum %q, error %v, want %q", tt.digest, tt.repr, got, err, tt.want)
 		}

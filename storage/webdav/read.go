@@ -8,44 +8,41 @@ import (
 
 	"weir/internal/content"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
-// fetch is readFile with a file of this machine for the payload.
-//
-//go:noinline
-func (x *call) fetch() error {
-	var err error
-	if x.dest, err = x.op.OpenDest(); err != nil {
-		return err
+// read reads the whole file, or its ranges.
+func (x *call) read() error {
+	if x.Op.Dest == "" {
+		return x.readFile()
 	}
-	return x.dest.Close(x.readFile())
+	return x.Fetch(x.readFile)
 }
 
-// readFile brings the whole file, or its ranges.
 func (x *call) readFile() error {
 	var err error
-	x.res.Sum, err = content.Summed(x.op.Sum, x.readParts)
+	x.Result.Sum, err = content.Summed(x.Op.Sum, x.readParts)
 	return err
 }
 
 func (x *call) readParts(sum hash.Hash) error {
-	if x.op.Chunk < 0 {
-		return fmt.Errorf("chunk of %d bytes: %w", x.op.Chunk, fs.ErrInvalid)
+	if x.Op.Chunk < 0 {
+		return fmt.Errorf("chunk of %d bytes: %w", x.Op.Chunk, fs.ErrInvalid)
 	}
-	if x.op.Ranges == nil && x.op.Chunk > 0 && x.op.Size != 0 {
+	if x.Op.Ranges == nil && x.Op.Chunk > 0 && x.Op.Size != 0 {
 		return x.readInChunks(sum)
 	}
-	if x.op.Ranges == nil {
+	if x.Op.Ranges == nil {
 		return x.readWhole(sum)
 	}
-	for _, r := range x.op.Ranges {
+	for _, r := range x.Op.Ranges {
 		if err := r.Check(); err != nil {
 			return err
 		}
 		for r.Length > 0 {
 			n := r.Length
-			if x.op.Chunk > 0 {
-				n = min(n, int64(x.op.Chunk))
+			if x.Op.Chunk > 0 {
+				n = min(n, int64(x.Op.Chunk))
 			}
 			if err := x.readRange(r.Offset, n, sum); err != nil {
 				return err
@@ -59,29 +56,29 @@ func (x *call) readParts(sum hash.Hash) error {
 
 // readWhole is one GET.
 func (x *call) readWhole(sum hash.Hash) error {
-	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path})
+	l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path})
 	if err != nil {
 		return err
 	}
 	if x.head.status != http.StatusOK {
 		return x.refuse(l)
 	}
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	if err := x.checkSize(l, x.head.length); err != nil {
 		return err
 	}
-	n, err := x.take(l, sum, x.op.Size)
+	n, err := x.take(l, sum, x.Op.Size)
 	if err != nil {
 		x.drop(l)
-		if x.op.Size >= 0 && n > x.op.Size {
-			return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, x.op.Size)
+		if x.Op.Size >= 0 && n > x.Op.Size {
+			return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, x.Op.Size)
 		}
 		return err
 	}
 	x.finish(l)
-	x.res.Size = n
-	if n < x.op.Size { // it may have been cut off: no size was announced
-		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.op.Size)
+	x.Result.Size = n
+	if n < x.Op.Size { // it may have been cut off: no size was announced
+		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.Op.Size)
 	}
 	return nil
 }
@@ -89,27 +86,27 @@ func (x *call) readWhole(sum hash.Hash) error {
 // readInChunks reads the whole file by ranges. If it does not know the size it
 // asks first, because some servers take ranges beyond the end for good.
 func (x *call) readInChunks(sum hash.Hash) error {
-	if x.op.Size < 0 {
+	if x.Op.Size < 0 {
 		if err := x.stat(); err != nil {
 			return err
 		}
-		if x.res.Size < 0 {
-			return protocolError("the server does not tell the file's size, which reading in chunks needs")
+		if x.Result.Size < 0 {
+			return wireclient.ProtocolError("the server does not tell the file's size, which reading in chunks needs")
 		}
 	}
-	size := max(x.op.Size, x.res.Size)
-	for at := int64(0); at < size; at += int64(x.op.Chunk) {
-		if err := x.readRange(at, min(int64(x.op.Chunk), size-at), sum); err != nil {
+	size := max(x.Op.Size, x.Result.Size)
+	for at := int64(0); at < size; at += int64(x.Op.Chunk) {
+		if err := x.readRange(at, min(int64(x.Op.Chunk), size-at), sum); err != nil {
 			return err
 		}
 	}
-	x.res.Size = size
+	x.Result.Size = size
 	return nil
 }
 
 // readRange is one ranged GET.
 func (x *call) readRange(from, count int64, sum hash.Hash) error {
-	l, err := x.exchange(&request{method: http.MethodGet, path: x.op.Path, ranged: true, from: from, count: count})
+	l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path, ranged: true, from: from, count: count})
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (x *call) readRange(from, count int64, sum hash.Hash) error {
 	if err != nil {
 		return err
 	}
-	x.reach(storage.Opened)
+	x.Reach(storage.Opened)
 	n, err := x.take(l, sum, count)
 	if err != nil {
 		x.drop(l)
@@ -136,14 +133,14 @@ func (x *call) checkRange(l *link, from, count int64) error {
 	if h.status == http.StatusOK {
 		// The whole file, which some servers send if the range covers it.
 		if from == 0 && h.length >= 0 && h.length <= count {
-			x.res.Size = h.length
+			x.Result.Size = h.length
 			return x.checkSize(l, h.length)
 		}
 		x.drop(l)
-		return protocolError("the server ignored the range %d-%d and sent everything", from, from+count-1)
+		return wireclient.ProtocolError("the server ignored the range %d-%d and sent everything", from, from+count-1)
 	}
 	if h.status == http.StatusRequestedRangeNotSatisfiable {
-		if size, ok := parseUnsatisfied(h.crange); ok && storage.CheckSize(x.op.Size, size) != nil {
+		if size, ok := parseUnsatisfied(h.crange); ok && storage.CheckSize(x.Op.Size, size) != nil {
 			return x.checkSize(l, size)
 		}
 	}
@@ -157,16 +154,16 @@ func (x *call) checkRange(l *link, from, count int64) error {
 	}
 	if !ok || first != from || last >= from+count || h.length >= 0 && h.length != last-first+1 {
 		x.drop(l)
-		return protocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length, from, from+count-1)
+		return wireclient.ProtocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length, from, from+count-1)
 	}
-	x.res.Size = total
+	x.Result.Size = total
 	return x.checkSize(l, total)
 }
 
 // checkSize compares the file's size, if the answer tells it, with what was
 // expected. A body that is not wanted closes the connection.
 func (x *call) checkSize(l *link, size int64) error {
-	err := storage.CheckSize(x.op.Size, size)
+	err := storage.CheckSize(x.Op.Size, size)
 	if err != nil {
 		x.drop(l)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"weir/internal/content"
 	"weir/lab"
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // events is a Progress that remembers what it heard.
@@ -35,31 +35,12 @@ func (q *quiet) ServedBy(string)       {}
 
 func serviceAt(t testing.TB, target string, cred storage.Credentials) storage.Service {
 	t.Helper()
-	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Driver().Open(t.Context(), storage.Target{URL: u, Cred: cred})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return storagetest.Open(t, Driver(), targetOf(t, target, cred))
 }
 
 func clientAt(t testing.TB, target string, cred storage.Credentials) storage.Client {
 	t.Helper()
-	c := serviceAt(t, target, cred).Client()
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return storagetest.Client(t, Driver(), targetOf(t, target, cred))
 }
 
 // place puts made content under a lab's data folder.
@@ -68,10 +49,10 @@ func place(t testing.TB, dir, name string, seed uint64, size int64) {
 	b := make([]byte, size)
 	content.Fill(b, seed, 0)
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, b, 0o644); err != nil { //nolint:gosec // the server reads it as another user
+	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"weir/internal/redact"
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // A service is what all clients of one target share.
@@ -24,13 +25,14 @@ type service struct {
 	auth    string // the Authorization line, or ""
 	tls     *tls.Config
 	dialer  *tcp.Dialer
-	calls   sync.Pool // of *call
-	small   sync.Pool // of *[]byte, for requests and heads
-	buffers sync.Pool // of *[]byte, for payload that has to be read
-	origins origins
+	calls   sync.Pool  // of *call
+	small   *sync.Pool // of *[]byte, for requests and heads
+	buffers *sync.Pool // of *[]byte, for payload that has to be read
+	methods wireclient.Methods[*call]
+	origins wireclient.Shared[string, *origin] // data servers by scheme and name
 
-	putsRedirected atomic.Bool // so the next one asks before it sends its body
-	noPropfind     atomic.Bool // the server does not know the method
+	puts       atomic.Int32 // putsUnknown, putsKept, putsRedirected
+	noPropfind atomic.Bool  // the server does not know the method
 }
 
 func open(t storage.Target) (storage.Service, error) {
@@ -45,23 +47,19 @@ func open(t storage.Target) (storage.Service, error) {
 	s := &service{
 		home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
 		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach),
+		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
 	}
 	s.shown = home.scheme() + "://" + home.authority + s.root
-	if s.auth, err = authorization(t); err != nil {
+	if err = t.InClear(); err == nil {
+		s.auth, err = authorization(t)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("webdav: target %s: %w", s.shown, err)
 	}
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	s.calls.New = func() any { return newCall() }
-	s.small.New = func() any {
-		b := make([]byte, bufferSize)
-		return &b
-	}
-	s.buffers.New = func() any {
-		b := make([]byte, 256<<10)
-		return &b
-	}
 	return s, nil
 }
 
@@ -82,7 +80,7 @@ func authorization(t storage.Target) (string, error) {
 		password, _ = in.Password()
 	}
 	switch {
-	case method == "token" || method == "" && t.Cred.Token != "":
+	case method == storage.TokenAuth || method == "" && t.Cred.Token != "":
 		if t.Cred.Token == "" {
 			return "", errors.New("method token needs a token")
 		}
@@ -90,12 +88,12 @@ func authorization(t storage.Target) (string, error) {
 			return "", errors.New("the token has characters that no token has: white space, control or non-ASCII characters")
 		}
 		return "Authorization: Bearer " + t.Cred.Token + "\r\n", nil
-	case method == "basic" || method == "" && user != "":
+	case method == storage.BasicAuth || method == "" && user != "":
 		if strings.Contains(user, ":") {
 			return "", fmt.Errorf("user %q has a colon, which basic authentication cannot send", user)
 		}
 		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)) + "\r\n", nil
-	case method == "", method == "none", method == "x509":
+	case method == "", method == storage.NoAuth, method == storage.X509Auth:
 		return "", nil
 	}
 	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509: %w", method, errors.ErrUnsupported)

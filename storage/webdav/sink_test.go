@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { os.Exit(storagetest.Main(m, sink)) }
 func startSink(t testing.TB) string { return "http://" + storagetest.StartElsewhere(t) }
 
 func sink() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the process
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func sink() error {
 			if err != nil {
 				return
 			}
-			go swallowAll(c.(*net.TCPConn)) //nolint:forcetypeassert // it listens on TCP
+			go swallowAll(c.(*net.TCPConn))
 		}
 	}()
 	_, err = io.Copy(io.Discard, os.Stdin)

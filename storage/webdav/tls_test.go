@@ -26,7 +26,7 @@ func secureServer(t *testing.T, auth tls.ClientAuthType) *httptest.Server {
 		}
 		_, _ = w.Write(make([]byte, 300_000)) // the client tells if it misses something
 	}))
-	s.TLS = &tls.Config{ClientAuth: auth} //nolint:gosec // of a test
+	s.TLS = &tls.Config{ClientAuth: auth}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -47,11 +47,11 @@ func TestTLS(t *testing.T) {
 		want   []storage.Phase // nil for an error
 		is     func(error) bool
 	}{
-		"authority given": {server: plain, conf: &tls.Config{RootCAs: pool}, want: base},                                    //nolint:gosec // of a test
-		"insecure":        {server: plain, conf: &tls.Config{InsecureSkipVerify: true}, want: base},                         //nolint:gosec // of a test
-		"cert not wanted": {server: plain, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: base}, //nolint:gosec // of a test
-		"cert wanted":     {server: asks, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: known}, //nolint:gosec // of a test
-		"no cert": {server: asks, conf: &tls.Config{RootCAs: pool}, is: func(err error) bool { //nolint:gosec // of a test
+		"authority given": {server: plain, conf: &tls.Config{RootCAs: pool}, want: base},
+		"insecure":        {server: plain, conf: &tls.Config{InsecureSkipVerify: true}, want: base},
+		"cert not wanted": {server: plain, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: base},
+		"cert wanted":     {server: asks, conf: &tls.Config{RootCAs: pool, Certificates: own}, method: "x509", want: known},
+		"no cert": {server: asks, conf: &tls.Config{RootCAs: pool}, is: func(err error) bool {
 			return storage.Classify(err) == storage.Denied
 		}},
 		"unknown authority": {server: plain, is: func(err error) bool {
@@ -61,7 +61,7 @@ func TestTLS(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := clientAt(t, tt.server.URL, storage.Credentials{Method: tt.method, TLS: tt.conf})
+			c := clientAt(t, tt.server.URL, storage.Credentials{Method: storage.AuthMethod(tt.method), TLS: tt.conf})
 			var e events
 			res, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "x", Size: 300_000, Timeout: 20 * time.Second}, &e)
 			if tt.is != nil {

@@ -6,38 +6,62 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"time"
 
 	"weir/internal/content"
 	"weir/internal/tcp"
+	"weir/storage/wireclient"
 )
 
 // writeFile is one PUT of made content.
 func (x *call) writeFile() error {
-	if x.op.Size < 0 {
-		return fmt.Errorf("a file of %d bytes: %w", x.op.Size, fs.ErrInvalid)
+	if x.Op.Size < 0 {
+		return fmt.Errorf("a file of %d bytes: %w", x.Op.Size, fs.ErrInvalid)
 	}
-	l, err := x.exchange(&request{method: http.MethodPut, path: x.op.Path, upload: true})
+	x.withheld = 0
+	l, err := x.exchange(&request{method: http.MethodPut, path: x.Op.Path, upload: true})
+	if x.withheld > 0 { // nobody has sent us elsewhere
+		x.CountMoved(x.withheld)
+	}
 	if err != nil {
 		return err
+	}
+	if puts := &x.c.s.puts; len(x.path) == 0 && x.head.status < 300 && puts.Load() == putsUnknown {
+		puts.CompareAndSwap(putsUnknown, putsKept)
 	}
 	return x.made(l)
 }
 
+// What a service has done with uploads: the server that is asked first has kept them, or
+// has redirected them.
+const (
+	putsUnknown = iota
+	putsKept
+	putsRedirected
+)
+
 // expects tells whether an upload asks before it sends its body: where the
 // last one was redirected, and on the way, the next will be, too.
-func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.putsRedirected.Load() }
+func (x *call) expects() bool { return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected }
+
+// mayWithhold tells whether the bytes of an upload count only when it is known that they
+// are kept: as long as another server may keep them. Those of a large file are counted
+// as they go, since it would be a while until then.
+func (x *call) mayWithhold() bool {
+	const large = 64 << 20
+	return len(x.path) == 0 && x.c.s.puts.Load() != putsKept && x.Op.Size <= large
+}
 
 // sendUpload sends head and body of an upload and reads the answer's head. A
 // final answer may come before all is sent: then the rest stays here, and the
 // connection is closed after the answer.
 func (x *call) sendUpload(l *link) error {
 	expects := x.expects()
-	if _, err := l.write(x.buf, x.op.Size > 0 && !expects); err != nil {
+	if _, err := l.write(x.buf, x.Op.Size > 0 && !expects); err != nil {
 		return err
 	}
 	x.release()
-	x.cursor.Start(x.op.Seed, 0, x.op.Size)
+	x.Cursor.Start(x.Op.Seed, 0, x.Op.Size)
+	x.withholds = x.mayWithhold()
 	if expects {
 		if final, err := x.mayContinue(l); final || err != nil {
 			x.head.keep = false
@@ -48,7 +72,7 @@ func (x *call) sendUpload(l *link) error {
 	if err == nil {
 		return x.receive(l)
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) || x.ctx.Err() != nil {
+	if errors.Is(err, os.ErrDeadlineExceeded) || x.Ctx.Err() != nil {
 		return err
 	}
 	// Whoever closes in the middle of an upload has often said why.
@@ -59,14 +83,13 @@ func (x *call) sendUpload(l *link) error {
 	return nil
 }
 
-// mayContinue waits for 100 Continue, but not for long. final says that the
-// answer came instead.
+// mayContinue waits for 100 Continue; final says that the answer came instead. A
+// redirector that has to look for a place says nothing meanwhile.
 func (x *call) mayContinue(l *link) (final bool, err error) {
-	soon := time.Now().Add(patience)
-	hurried := x.deadline.IsZero() || soon.Before(x.deadline)
+	soon, hurried := x.Sooner(patience)
 	if hurried {
 		_ = l.conn.SetDeadline(soon)         // never fails
-		defer l.conn.SetDeadline(x.deadline) //nolint:errcheck // never fails
+		defer l.conn.SetDeadline(x.Deadline) //nolint:errcheck // never fails
 	}
 	for interim := 0; interim <= maxInterim; interim++ {
 		err = x.receiveHead(l)
@@ -81,7 +104,16 @@ func (x *call) mayContinue(l *link) (final bool, err error) {
 			return true, nil
 		}
 	}
-	return false, protocolError("more than %d interim answers", maxInterim)
+	return false, wireclient.ProtocolError("more than %d interim answers", maxInterim)
+}
+
+// sentMore counts bytes of an upload, now or when it is known that they are kept.
+func (x *call) sentMore(n int) {
+	if x.withholds {
+		x.withheld += n
+		return
+	}
+	x.CountMoved(n)
 }
 
 // slice is how many bytes go through TLS between two reports.
@@ -89,7 +121,7 @@ const slice = 64 << 10
 
 // sendBody sends what the cursor still has.
 func (x *call) sendBody(l *link) error {
-	for piece := x.cursor.Next(); piece != nil; piece = x.cursor.Next() {
+	for piece := x.Cursor.Next(); piece != nil; piece = x.Cursor.Next() {
 		if err := x.sendPiece(l, piece); err != nil {
 			return err
 		}
@@ -99,14 +131,14 @@ func (x *call) sendBody(l *link) error {
 
 func (x *call) sendPiece(l *link, piece []byte) error {
 	for l.tls != nil || len(piece) <= content.HeadSize { // a head waits for what follows it
-		n, err := l.write(piece[:min(len(piece), slice)], x.cursor.Left() > 0)
-		x.moved(n)
+		n, err := l.write(piece[:min(len(piece), slice)], x.Cursor.Left() > 0)
+		x.sent(n)
 		if piece = piece[n:]; err != nil || len(piece) == 0 {
 			return err
 		}
 	}
 	for {
-		n, err := l.conn.Send(piece, x.moved)
+		n, err := l.conn.Send(piece, x.sent)
 		piece = piece[n:]
 		if !errors.Is(err, tcp.ErrAnswered) {
 			return err

@@ -2,6 +2,8 @@ package xrootd
 
 import (
 	"encoding/binary"
+
+	"weir/storage/wireclient"
 )
 
 // collect reads the answer to one question into x.data: all its parts.
@@ -32,7 +34,7 @@ func (x *call) collect(l *link, stream uint16) (frame, error) {
 
 //go:noinline
 func endless() error {
-	return protocolError("more than %d parts of an answer with nothing in them", maxEmpty)
+	return wireclient.ProtocolError("more than %d parts of an answer with nothing in them", maxEmpty)
 }
 
 // maxEmpty is how many parts of an answer may have nothing in them.
@@ -42,13 +44,13 @@ const maxEmpty = 100
 //
 //go:noinline
 func strange(f frame) error {
-	return protocolError("an answer that was not asked for: stream %d, %s, %d bytes", f.stream, statusName(f.status), f.size)
+	return wireclient.ProtocolError("an answer that was not asked for: stream %d, %s, %d bytes", f.stream, statusName(f.status), f.size)
 }
 
 // gather appends the next n bytes to x.data.
 func (x *call) gather(l *link, n int64) error {
 	if int64(len(x.data))+n > maxAnswer {
-		return protocolError("an answer of more than %d bytes", maxAnswer)
+		return wireclient.ProtocolError("an answer of more than %d bytes", maxAnswer)
 	}
 	for n > 0 {
 		if err := l.need(1); err != nil {
@@ -77,7 +79,7 @@ func (x *call) next(l *link) (frame, error) {
 		default:
 			return f, nil
 		case stWaitResp:
-			x.res.Waits++
+			x.Result.Waits++
 			err = x.skip(l, f.size)
 		case stAttn:
 			var inner frame
@@ -97,7 +99,7 @@ func (x *call) next(l *link) (frame, error) {
 func (x *call) attention(l *link, f frame) (frame, error) {
 	const inside = 8 + headSize
 	if f.size < 4 {
-		return f, protocolError("an attention of %d bytes", f.size)
+		return f, wireclient.ProtocolError("an attention of %d bytes", f.size)
 	}
 	if f.size < inside {
 		return f, x.skip(l, f.size)
@@ -114,7 +116,7 @@ func (x *call) attention(l *link, f frame) (frame, error) {
 	case err != nil:
 		return f, err
 	case inner.status == stAttn || inner.size != f.size-inside:
-		return f, protocolError("%s of %d bytes in an attention of %d", statusName(inner.status), inner.size, f.size)
+		return f, wireclient.ProtocolError("%s of %d bytes in an attention of %d", statusName(inner.status), inner.size, f.size)
 	}
 	return inner, nil
 }
@@ -122,7 +124,7 @@ func (x *call) attention(l *link, f frame) (frame, error) {
 // skip reads n bytes of a small answer and forgets them.
 func (x *call) skip(l *link, n int64) error {
 	if n > maxKept {
-		return protocolError("%d bytes that nobody wants", n)
+		return wireclient.ProtocolError("%d bytes that nobody wants", n)
 	}
 	for n > 0 {
 		if err := l.need(1); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 const (
@@ -52,7 +53,7 @@ func (x *call) askAt(at *server) (*link, error) {
 //
 //go:noinline
 func circles(l *link) error {
-	return protocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects, l.server.name)
+	return wireclient.ProtocolError("more than %d redirects, the last from %s: redirectors send each other in circles", maxRedirects, l.server.name)
 }
 
 // unexpected says that an answer is none to the question.
@@ -60,7 +61,7 @@ func circles(l *link) error {
 //go:noinline
 func (x *call) unexpected(l *link, f frame) error {
 	x.drop(l)
-	return protocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
+	return wireclient.ProtocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 }
 
 // another decides where to go after err: back to the redirector, when it was
@@ -68,7 +69,7 @@ func (x *call) unexpected(l *link, f frame) error {
 // again.
 func (x *call) another(l *link, err error) (*server, error) {
 	home := x.c.s.home
-	if l == nil || l.server == home || !broken(err) || !x.req.path || x.res.Reopened >= maxReopens || x.ctx.Err() != nil {
+	if l == nil || l.server == home || !broken(err) || !x.req.path || x.Result.Reopened >= maxReopens || x.Ctx.Err() != nil {
 		return nil, err
 	}
 	switch x.req.code {
@@ -83,7 +84,7 @@ func (x *call) another(l *link, err error) (*server, error) {
 
 // lost notes that a data server broke down: the redirector is told.
 func (x *call) lost(s *server) {
-	x.res.Reopened++
+	x.Result.Reopened++
 	if x.tried != "" {
 		x.tried += ","
 	}
@@ -99,10 +100,9 @@ func (x *call) redirect(l *link) (*server, error) {
 		x.drop(l)
 		return nil, err
 	}
-	home := x.c.s.home
 	// The protocol names no scheme for hosts: they are like the one that
 	// named them. A URL may lead to TLS, never away from it.
-	to := x.c.s.servers.of(r.host, r.port, r.secure || l.server.secure, home)
+	to := x.c.s.serverAt(r.host, r.port, r.secure || l.server.secure)
 	x.opaque = r.opaque
 	x.reach(storage.Redirected)
 	x.serve(to)
@@ -112,9 +112,9 @@ func (x *call) redirect(l *link) (*server, error) {
 // obey waits as the answer in x.data says.
 func (x *call) obey() error {
 	if len(x.data) < 4 {
-		return protocolError("a wait of %d bytes", len(x.data))
+		return wireclient.ProtocolError("a wait of %d bytes", len(x.data))
 	}
-	return x.pause(int32(binary.BigEndian.Uint32(x.data)), clip(x.data[4:])) //nolint:gosec // a signed number, as the protocol has it
+	return x.pause(int32(binary.BigEndian.Uint32(x.data)), clip(x.data[4:]))
 }
 
 // roundTrip asks one server. A kept session that proves to be closed is made
@@ -155,18 +155,24 @@ func (x *call) question(l *link, r *request) (frame, error) {
 	return f, err
 }
 
-// sendMore sends the head of a request whose data follows.
+// sendMore sends a part of a request, behind which more follows at once.
 func (*call) sendMore(l *link, b []byte) error {
 	_, err := l.wire.WriteMore(b)
 	return err
 }
 
-// send sends requests over a link.
-func (*call) send(l *link, b []byte) error {
+// send sends requests over a link, signed where its server wants that.
+func (x *call) send(l *link, b []byte) (err error) {
 	if len(b) == 0 {
 		return nil
 	}
-	_, err := l.wire.Write(b)
+	if l.signs != nil {
+		if x.signed, err = l.signs.append(x.signed[:0], b); err != nil {
+			return err
+		}
+		b = x.signed
+	}
+	_, err = l.wire.Write(b)
 	return err
 }
 
@@ -207,7 +213,7 @@ func (x *call) opaqueOf() string {
 
 // aim makes x.req a question about the operation's path.
 func (x *call) aim(code uint16) *request {
-	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.op.Path)}
+	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.Op.Path)}
 	return &x.req
 }
 

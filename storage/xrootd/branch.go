@@ -15,8 +15,8 @@ import (
 // its own requests, what it writes goes out in whole requests.
 type branch struct {
 	t        *trunk
-	first    uint16          // stream; the client's are the blockSize-1 after it
-	ctx      context.Context //nolint:containedctx // of the running operation
+	first    uint16 // stream; the client's are the blockSize-1 after it
+	ctx      context.Context
 	deadline time.Time
 	timer    *time.Timer
 	rest     int64         // bytes of a request that are still to be sent

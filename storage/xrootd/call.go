@@ -7,48 +7,39 @@ import (
 	"os"
 	"time"
 
-	"weir/internal/content"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
-// A call is one operation while it runs. Calls are shared by all clients of a
-// service, so that a client that sleeps holds none.
+// A call is one operation while it runs.
 type call struct {
-	c        *client
-	ctx      context.Context //nolint:containedctx // lives as long as the operation
-	op       *storage.Op
-	p        storage.Progress
-	deadline time.Time
-	res      storage.Result
-	reached  storage.Told
-	at       *server // where the operation is now
-	told     *server // whom ServedBy has named last
-	req      request // the question that is under way
-	asked    bool    // it was sent
-	doing    uint16  // the last request that was sent, 0 while connecting
-	hail     request // what a login says, before the question
-	out      []byte  // what is to be sent
-	data     []byte  // the answer to a question
-	opaque   string  // what the last redirect wants to be told
-	extra    string  // what the question itself adds to the path
-	tried    string  // data servers that were lost
-	parts    []slot  // of a vector read
-	window   window  // reads and writes under way
-	slot     *slot   // the one that is being answered
-	file     file    // the operation's, unless it stays open
-	sum      sum
-	dest     *storage.Dest // takes the payload; nil for nobody
-	cursor   content.Cursor
-	moved    func(int)
-	discard  func(int)
-	pages    pageCount
+	wireclient.Call
+	c      *client
+	at     *server // where the operation is now
+	told   *server // whom ServedBy has named last
+	req    request // the question that is under way
+	asked  bool    // it was sent
+	doing  uint16  // the last request that was sent, 0 while connecting
+	hail   request // what a login says, before the question
+	out    []byte  // what is to be sent
+	signed []byte  // requests with their signatures
+	data   []byte  // the answer to a question
+	opaque string  // what the last redirect wants to be told
+	extra  string  // what the question itself adds to the path
+	tried  string  // data servers that were lost
+	parts  []slot  // of a vector read
+	window window  // reads and writes under way
+	slot   *slot   // the one that is being answered
+	file   file    // the operation's, unless it stays open
+	sum    sum
+	pages  pageCount
 }
 
 func newCall() *call {
 	x := &call{}
-	x.moved = x.tellMoved
-	x.discard = func(n int) {
-		x.res.Discarded += int64(n)
+	x.Moved = x.tellMoved
+	x.Discard = func(n int) {
+		x.Result.Discarded += int64(n)
 		x.got(n)
 	}
 	x.pages.init(x)
@@ -56,10 +47,8 @@ func newCall() *call {
 }
 
 func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
-	x.c, x.ctx, x.op, x.p = c, ctx, op, p
-	x.deadline = op.Deadline()
-	x.res = storage.Result{Size: -1}
-	x.reached, x.at, x.told = 0, c.s.home, c.s.home
+	x.Begin(ctx, op, p)
+	x.c, x.at, x.told = c, c.s.home, c.s.home
 	x.opaque, x.extra, x.tried = "", "", ""
 }
 
@@ -76,8 +65,8 @@ const maxKept = 64 << 10
 
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
-	x.c, x.ctx, x.op, x.p, x.at, x.told = nil, nil, nil, nil, nil, nil
-	x.res = storage.Result{}
+	x.Clear()
+	x.c, x.at, x.told = nil, nil, nil
 	if cap(x.data) > maxKept {
 		x.data = nil
 	}
@@ -85,17 +74,14 @@ func (x *call) clear() {
 		x.parts = nil
 	}
 	x.window.clear()
-	x.slot, x.file, x.sum, x.dest = nil, file{}, sum{}, nil
+	x.slot, x.file, x.sum = nil, file{}, sum{}
 }
 
 // count adds the link's bytes since the last count to the result.
 func (x *call) count(l *link) {
-	if l.wire == nil {
-		return
+	if l.wire != nil {
+		x.Count(l.wire, &l.counted)
 	}
-	total := l.wire.In() + l.wire.Out()
-	x.res.Wire += total - l.counted
-	l.counted = total
 }
 
 // drop closes a link whose state is not known, with the files open on it.
@@ -111,8 +97,8 @@ func (x *call) drop(l *link) {
 // reach tells of a phase, once. The session with a data server that a redirect led
 // to is not told: its time would be that of the redirector's answer, too.
 func (x *call) reach(p storage.Phase) {
-	if p >= storage.Redirected || x.reached&(1<<storage.Redirected) == 0 {
-		x.reached.Reached(x.p, p)
+	if p >= storage.Redirected || x.Phases&(1<<storage.Redirected) == 0 {
+		x.Phases.Reached(x.Progress, p)
 	}
 }
 
@@ -124,23 +110,23 @@ func (x *call) serve(s *server) {
 	}
 	x.told = s
 	if s == x.c.s.home {
-		x.p.ServedBy("")
+		x.Progress.ServedBy("")
 	} else {
-		x.p.ServedBy(s.name)
+		x.Progress.ServedBy(s.name)
 	}
 }
 
 // wanted tells whether somebody wants to see the payload.
-func (x *call) wanted() bool { return x.sum.wanted() || x.dest != nil }
+func (x *call) wanted() bool { return x.sum.wanted() || x.Dest != nil }
 
 func (x *call) tellMoved(n int) {
 	if n == 0 {
 		return
 	}
-	if x.op.Kind == storage.Read {
+	if x.Op.Kind == storage.Read {
 		x.reach(storage.FirstByte)
 	}
-	x.p.Moved(n)
+	x.Progress.Moved(n)
 }
 
 // place says what the operation was waiting for: a redirector that does not
@@ -156,16 +142,16 @@ func (x *call) place() string {
 //
 //go:noinline
 func (x *call) describe(err error) error {
-	if x.op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
-		err = fmt.Errorf("not done within %v: %s: %w", x.op.Timeout, x.place(), err)
+	if x.Op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
+		err = fmt.Errorf("not done within %v: %s: %w", x.Op.Timeout, x.place(), err)
 	} else if x.doing != 0 && (broken(err) || errors.Is(err, storage.ErrProtocol)) {
 		err = fmt.Errorf("%w (after %s)", err, requestName(x.doing))
 	}
-	e := &storage.OpError{Kind: x.op.Kind, URL: x.c.s.url(x.op.Path), Err: err}
-	if x.at != x.c.s.home && !errors.Is(err, storage.ErrScratch) {
-		e.Server = x.at.name
+	server := ""
+	if x.at != x.c.s.home {
+		server = x.at.name
 	}
-	return e
+	return x.Describe(x.c.s.url(x.Op.Path), server, err)
 }
 
 // waitLimit is how long an operation without a timeout waits when it is told
@@ -175,25 +161,25 @@ const waitLimit = 10 * time.Minute
 // pause obeys a kXR_wait.
 func (x *call) pause(seconds int32, text string) error {
 	wait := time.Duration(max(seconds, 0)) * time.Second
-	left := waitLimit - x.res.Waited
-	if !x.deadline.IsZero() {
-		left = time.Until(x.deadline)
+	left := waitLimit - x.Result.Waited
+	if !x.Deadline.IsZero() {
+		left = time.Until(x.Deadline)
 	}
 	if seconds <= 0 { // a server that says "again at once" again and again must not keep a core busy
-		wait = min(time.Duration(x.res.Waits)*time.Millisecond, time.Second)
+		wait = min(time.Duration(x.Result.Waits)*time.Millisecond, time.Second)
 	}
 	if wait > left {
 		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait, left.Round(time.Millisecond), because(text))
 	}
-	x.res.Waits++
-	x.res.Waited += wait
+	x.Result.Waits++
+	x.Result.Waited += wait
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
-	case <-x.ctx.Done():
-		return x.ctx.Err()
+	case <-x.Ctx.Done():
+		return x.Ctx.Err()
 	}
 }
 

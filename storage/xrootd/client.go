@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // How many connections to data servers and how many open files a client
@@ -27,11 +28,11 @@ type client struct {
 
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (res storage.Result, err error) {
-	x := c.s.calls.Get().(*call) //nolint:forcetypeassert // the pool has nothing else
+	x := c.s.calls.Get().(*call)
 	x.begin(ctx, c, op, p)
 	err = x.run()
 	x.settle()
-	res = x.res
+	res = x.Result
 	if err != nil {
 		err = x.describe(err)
 	}
@@ -72,54 +73,41 @@ func (c *client) link(x *call, to *server) *link {
 	return l
 }
 
-// run does what op asks for.
+// methods carry out the kinds of operations.
+func methods() wireclient.Methods[*call] {
+	return wireclient.Methods[*call]{
+		storage.Read: (*call).read, storage.Write: (*call).writeFile, storage.Stat: (*call).stat, storage.List: (*call).list,
+		storage.Mkdir: (*call).mkdir, storage.Remove: (*call).remove, storage.Checksum: (*call).checksum, storage.Move: (*call).move,
+		storage.Login: (*call).ping, storage.Ping: (*call).ping, storage.Locate: (*call).locate,
+	}
+}
+
+// run carries out the operation.
 func (x *call) run() error {
 	if err := x.check(); err != nil {
 		return err
 	}
-	switch x.op.Kind {
-	case storage.Read:
-		if x.op.Dest != "" {
-			return x.fetch()
-		}
-		return x.readFile()
-	case storage.Write:
-		return x.writeFile()
-	case storage.Stat:
-		return x.stat()
-	case storage.List:
-		return x.list()
-	case storage.Mkdir:
-		return x.mkdir()
-	case storage.Remove:
-		return x.remove()
-	case storage.Checksum:
-		return x.checksum()
-	case storage.Login, storage.Ping:
-		return x.ping()
-	case storage.Move:
-		return x.move()
-	case storage.Locate:
-		return x.locate()
-	default:
-		return fmt.Errorf("%s over the XRootD protocol: %w", x.op.Kind, errors.ErrUnsupported)
+	do := x.c.s.actions[x.Op.Kind]
+	if do == nil {
+		return fmt.Errorf("%s over the XRootD protocol: %w", x.Op.Kind, errors.ErrUnsupported)
 	}
+	return do(x)
 }
 
 // check refuses what no server needs to be asked about.
 func (x *call) check() error {
-	if err := x.ctx.Err(); err != nil {
+	if err := x.Ctx.Err(); err != nil {
 		return err
 	}
-	if x.op.Timeout < 0 {
-		return fmt.Errorf("timeout %v is negative", x.op.Timeout)
+	if x.Op.Timeout < 0 {
+		return fmt.Errorf("timeout %v is negative", x.Op.Timeout)
 	}
 	most := maxAhead
 	if x.c.s.shared != nil {
 		most = blockSize - 1
 	}
-	if x.op.Ahead > most {
-		return fmt.Errorf("%d requests in flight: use up to %d: %w", x.op.Ahead, most, errors.ErrUnsupported)
+	if x.Op.Ahead > most {
+		return fmt.Errorf("%d requests in flight: use up to %d: %w", x.Op.Ahead, most, errors.ErrUnsupported)
 	}
-	return checkPath(x.op.Path)
+	return checkPath(x.Op.Path)
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // Error codes that are more to us than a text.
@@ -43,9 +44,9 @@ func (e *refusal) Unwrap() error { return e.is }
 // parseError reads the body of kXR_error.
 func parseError(b []byte) error {
 	if len(b) < 4 {
-		return protocolError("an error of %d bytes", len(b))
+		return wireclient.ProtocolError("an error of %d bytes", len(b))
 	}
-	e := &refusal{code: int32(binary.BigEndian.Uint32(b))} //nolint:gosec // a signed number, as the protocol has it
+	e := &refusal{code: int32(binary.BigEndian.Uint32(b))}
 	e.text = strings.TrimSpace(clip(bytes.TrimRight(b[4:], "\x00")))
 	_, e.is = meaning(e.code)
 	if e.code == erFSError && strings.Contains(strings.ToLower(e.text), "not a directory") {

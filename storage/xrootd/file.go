@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // A file is one that is open on a link.
@@ -31,7 +32,7 @@ func (x *call) open(f *file, options, mode uint16) error {
 	}
 	if len(x.data) < handleSize {
 		x.drop(l)
-		return protocolError("%d bytes in answer to kXR_open", len(x.data))
+		return wireclient.ProtocolError("%d bytes in answer to kXR_open", len(x.data))
 	}
 	*f = file{link: l}
 	copy(f.handle[:], x.data)
@@ -77,7 +78,7 @@ func (x *call) followUp(l *link) error {
 			continue
 		case f.status != stOK:
 			x.drop(l)
-			return protocolError("%s in answer to %s on an open file", statusName(f.status), requestName(x.req.code))
+			return wireclient.ProtocolError("%s in answer to %s on an open file", statusName(f.status), requestName(x.req.code))
 		}
 		return nil
 	}
@@ -107,7 +108,7 @@ func (c *client) kept(path string) *file {
 // for the longest time.
 func (x *call) keep(f *file) error {
 	c := x.c
-	f.path = x.op.Path
+	f.path = x.Op.Path
 	c.files = append([]*file{f}, c.files...)
 	if len(c.files) <= maxFiles {
 		return nil
@@ -115,10 +116,10 @@ func (x *call) keep(f *file) error {
 	last := c.files[maxFiles]
 	c.files[maxFiles] = nil
 	c.files = c.files[:maxFiles]
-	if err := last.link.wire.Begin(x.ctx, x.deadline); err != nil {
+	if err := last.link.wire.Begin(x.Ctx, x.Deadline); err != nil {
 		return err
 	}
-	if err := x.close(last); err != nil && x.ctx.Err() == nil {
+	if err := x.close(last); err != nil && x.Ctx.Err() == nil {
 		x.drop(last.link) // what has become of another file is not this operation's fault
 	}
 	return nil
@@ -139,6 +140,6 @@ func (c *client) forget(l *link) {
 
 // checkSize compares the file's size with what was expected.
 func (x *call) checkSize(f *file) error {
-	x.res.Size = f.size
-	return storage.CheckSize(x.op.Size, f.size)
+	x.Result.Size = f.size
+	return storage.CheckSize(x.Op.Size, f.size)
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // A frame is the head of an answer: of which request, what it is, and how
@@ -28,19 +29,15 @@ func parseFrame(b []byte) (frame, error) {
 	f := frame{
 		stream: binary.BigEndian.Uint16(b),
 		status: binary.BigEndian.Uint16(b[2:]),
-		size:   int64(int32(binary.BigEndian.Uint32(b[4:]))), //nolint:gosec // a signed number, as the protocol has it
+		size:   int64(int32(binary.BigEndian.Uint32(b[4:]))),
 	}
 	switch {
 	case f.size < 0 || f.size > maxFrame:
-		return f, protocolError("an answer of %d bytes", f.size)
+		return f, wireclient.ProtocolError("an answer of %d bytes", f.size)
 	case f.status != stOK && (f.status < stOKSoFar || f.status > stStatus):
-		return f, protocolError("answer status %d", f.status)
+		return f, wireclient.ProtocolError("answer status %d", f.status)
 	}
 	return f, nil
-}
-
-func protocolError(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{storage.ErrProtocol}, args...)...)
 }
 
 // clip cuts what a server sent to what fits in a message, and takes out what
@@ -68,25 +65,25 @@ type status struct {
 // checks its own checksum.
 func parseStatus(f frame, b []byte) (status, error) {
 	if len(b) < statusSize+8 {
-		return status{}, protocolError("a status of %d bytes", len(b))
+		return status{}, wireclient.ProtocolError("a status of %d bytes", len(b))
 	}
 	if want, got := binary.BigEndian.Uint32(b), crc32.Checksum(b[4:], castagnoli()); want != got {
 		return status{}, fmt.Errorf("%w: head of an answer has CRC32C %08x, not the %08x it says", storage.ErrChecksum, got, want)
 	}
 	if s := binary.BigEndian.Uint16(b[4:]); s != f.stream {
-		return status{}, protocolError("a status of stream %d inside one of stream %d", s, f.stream)
+		return status{}, wireclient.ProtocolError("a status of stream %d inside one of stream %d", s, f.stream)
 	}
 	if b[7] > partialStatus {
-		return status{}, protocolError("a status of kind %d", b[7])
+		return status{}, wireclient.ProtocolError("a status of kind %d", b[7])
 	}
 	s := status{
 		request: firstRequest + uint16(b[6]),
 		partial: b[7] == partialStatus,
-		size:    int64(int32(binary.BigEndian.Uint32(b[12:]))), //nolint:gosec // a signed number, as the protocol has it
-		offset:  int64(binary.BigEndian.Uint64(b[16:])),        //nolint:gosec // likewise
+		size:    int64(int32(binary.BigEndian.Uint32(b[12:]))),
+		offset:  int64(binary.BigEndian.Uint64(b[16:])),
 	}
 	if s.size < 0 || s.size > maxFrame || s.offset < 0 {
-		return s, protocolError("a status with %d bytes at %d", s.size, s.offset)
+		return s, wireclient.ProtocolError("a status with %d bytes at %d", s.size, s.offset)
 	}
 	return s, nil
 }
@@ -106,22 +103,22 @@ const maxRedirect = 16 << 10
 // to tell it, or, with a negative port, a URL.
 func parseRedirect(b []byte) (redirection, error) {
 	if len(b) < 5 || len(b) > maxRedirect {
-		return redirection{}, protocolError("a redirect of %d bytes", len(b))
+		return redirection{}, wireclient.ProtocolError("a redirect of %d bytes", len(b))
 	}
-	port := int32(binary.BigEndian.Uint32(b)) //nolint:gosec // a signed number, as the protocol has it
+	port := int32(binary.BigEndian.Uint32(b))
 	text := string(bytes.TrimRight(b[4:], "\x00"))
 	var r redirection
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return r, protocolError("a redirect to %q", clip(text))
+		return r, wireclient.ProtocolError("a redirect to %q", clip(text))
 	}
 	if port < 0 || strings.Contains(text, "://") {
 		u, err := url.Parse(text)
 		if err != nil {
-			return r, protocolError("a redirect to %q", clip(text))
+			return r, wireclient.ProtocolError("a redirect to %q", clip(text))
 		}
 		s, err := serverOf(u)
 		if err != nil {
-			return r, protocolError("a redirect to %q: %v", clip(text), err)
+			return r, wireclient.ProtocolError("a redirect to %q: %v", clip(text), err)
 		}
 		return redirection{s.host, s.port, u.RawQuery, s.secure}, nil
 	}
@@ -131,19 +128,8 @@ func parseRedirect(b []byte) (redirection, error) {
 		port = defaultPort
 	}
 	host = strings.Trim(host, "[]")
-	if err := checkHost(host); err != nil || port > 65535 {
-		return r, protocolError("a redirect to host %q, port %d", clip(host), port)
+	if err := wireclient.CheckHost(host); err != nil || port > 65535 {
+		return r, wireclient.ProtocolError("a redirect to host %q, port %d", clip(host), port)
 	}
-	return redirection{host: host, port: uint16(port), opaque: strings.Trim(opaque, "&")}, nil //nolint:gosec // checked above
-}
-
-// checkHost refuses what cannot be a host's name or address.
-func checkHost(host string) error {
-	if host == "" {
-		return fmt.Errorf("no host")
-	}
-	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#@<>"`, r) }) {
-		return fmt.Errorf("host %q has characters that no host name has", clip(host))
-	}
-	return nil
+	return redirection{host: host, port: uint16(port), opaque: strings.Trim(opaque, "&")}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // recorded returns what real servers said, and the bodies of their answers of
@@ -112,7 +113,7 @@ func FuzzRedirect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parseRedirect(b)
 		protocolOnly(t, err)
-		if err == nil && (r.port == 0 || checkHost(r.host) != nil || strings.ContainsAny(r.opaque, "\n\x00") || len(r.opaque) > maxRedirect) {
+		if err == nil && (r.port == 0 || wireclient.CheckHost(r.host) != nil || strings.ContainsAny(r.opaque, "\n\x00") || len(r.opaque) > maxRedirect) {
 			t.Errorf("redirect %+v", r)
 		}
 	})
@@ -137,20 +138,19 @@ func FuzzLocate(f *testing.F) {
 		var s locator
 		for _, name := range append(servers, managers...) {
 			at, err := s.named(name)
-			if err != nil || at.port == 0 || checkHost(at.host) != nil {
+			if err != nil || at.port == 0 || wireclient.CheckHost(at.host) != nil {
 				t.Errorf("location %q: %v", name, err)
 			}
 		}
 	})
 }
 
-// A locator asks a call whom a location names.
+// A locator asks a service whom a location names.
 type locator struct{}
 
 func (locator) named(name string) (*server, error) {
-	x := newCall()
-	x.c = &client{s: &service{home: &server{host: "h", port: 1, name: "h:1"}}}
-	return x.named(name)
+	s := &service{home: &server{host: "h", port: 1, name: "h:1"}}
+	return s.serverNamed(name)
 }
 
 func FuzzList(f *testing.F) {

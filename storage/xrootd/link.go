@@ -33,9 +33,11 @@ type link struct {
 	server   *server
 	wire     wire
 	flags    uint32 // what the server says of itself
-	secure   bool   // it is TLS
-	opaque   bool   // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
-	counted  int64  // bytes that results have told already
+	demands  demands
+	signs    *signer // nil: nothing is signed
+	secure   bool    // it is TLS
+	opaque   bool    // payload cannot be dropped in the kernel: it is encrypted, or others' is between it
+	counted  int64   // bytes that results have told already
 	held     *[]byte
 	buf      []byte
 	pos, end int
@@ -48,7 +50,7 @@ func (l *link) base() uint16 { return l.first }
 // Lend gives the wire a buffer for what it has to read.
 func (l *link) Lend() []byte {
 	if l.held == nil {
-		l.held = l.s.small.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+		l.held = l.s.small.Get().(*[]byte)
 		l.buf = *l.held
 	}
 	if l.pos == l.end {
@@ -73,6 +75,7 @@ func (l *link) close() error {
 	l.pos, l.end = 0, 0
 	l.Return()
 	l.wire, l.flags, l.counted, l.secure, l.opaque, l.first = nil, 0, 0, false, false, 0
+	l.demands, l.signs = demands{}, nil
 	return err
 }
 

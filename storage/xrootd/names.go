@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // stat asks for a file's size.
@@ -19,7 +20,7 @@ func (x *call) stat() error {
 	}
 	size, flags, err := parseStat(x.data)
 	if err == nil && flags&statIsDir == 0 {
-		x.res.Size = size
+		x.Result.Size = size
 	}
 	return err
 }
@@ -32,7 +33,7 @@ func (x *call) list() error {
 		return err
 	}
 	if l.flags&flagManager == 0 {
-		x.res.Entries, err = x.listAt(x.c.s.home)
+		x.Result.Entries, err = x.listAt(x.c.s.home)
 		return err
 	}
 	seen := map[string]bool{}
@@ -46,10 +47,10 @@ func (x *call) list() error {
 				continue
 			}
 			seen[e.Name] = true
-			if len(x.res.Entries) == maxEntries {
-				return protocolError("more than %d entries on %d data servers", maxEntries, of)
+			if len(x.Result.Entries) == wireclient.MaxEntries {
+				return wireclient.ProtocolError("more than %d entries on %d data servers", wireclient.MaxEntries, of)
 			}
-			x.res.Entries = append(x.res.Entries, e)
+			x.Result.Entries = append(x.Result.Entries, e)
 		}
 		return nil
 	})
@@ -64,12 +65,12 @@ func (x *call) list() error {
 // folder where it was made by its own order, not where it came with a file.
 // there tells whether some have it, of how many were asked.
 func (x *call) everywhere(options uint16, ask func(at *server, of int) error) (there bool, of int, err error) {
-	servers, err := x.locations(x.appendPath([]byte{'*'}, x.op.Path), options)
+	servers, err := x.locations(x.appendPath([]byte{'*'}, x.Op.Path), options)
 	if err != nil {
 		return false, 0, err
 	}
 	for _, name := range servers {
-		at, err := x.named(name)
+		at, err := x.c.s.serverNamed(name)
 		if err != nil {
 			return there, len(servers), err
 		}
@@ -89,11 +90,6 @@ func (x *call) listAt(at *server) ([]storage.Entry, error) {
 	}
 	entries, err := parseList(x.data)
 	return slices.DeleteFunc(entries, func(e storage.Entry) bool { return e.Name == "." || e.Name == ".." }), err
-}
-
-// named returns the server that a location names.
-func (x *call) named(name string) (*server, error) {
-	return x.c.s.servers.named(name, x.c.s.home)
 }
 
 // session makes sure that there is a session with a server.
@@ -121,7 +117,7 @@ func (x *call) locations(path []byte, options uint16) ([]string, error) {
 			return nil, err
 		}
 		for _, m := range managers {
-			at, err := x.named(m)
+			at, err := x.c.s.serverNamed(m)
 			if err != nil {
 				return nil, err
 			}
@@ -130,7 +126,7 @@ func (x *call) locations(path []byte, options uint16) ([]string, error) {
 			}
 		}
 		if found = append(found, servers...); len(found) > maxLocations {
-			return nil, protocolError("more than %d locations", maxLocations)
+			return nil, wireclient.ProtocolError("more than %d locations", maxLocations)
 		}
 	}
 	slices.Sort(found)
@@ -140,7 +136,7 @@ func (x *call) locations(path []byte, options uint16) ([]string, error) {
 // locate asks who has a file.
 func (x *call) locate() error {
 	var err error
-	x.res.Servers, err = x.locations(x.appendPath(nil, x.op.Path), 0)
+	x.Result.Servers, err = x.locations(x.appendPath(nil, x.Op.Path), 0)
 	return err
 }
 
@@ -157,7 +153,7 @@ func (x *call) mkdir() error {
 // remove removes a file or an empty folder. The server is asked to remove a
 // file first; when it says that it is a folder, to remove that.
 func (x *call) remove() error {
-	if x.op.Folder {
+	if x.Op.Folder {
 		return x.removeFolder()
 	}
 	x.aim(rqRm)
@@ -195,41 +191,41 @@ func (x *call) removeFolder() error {
 
 // move gives a file or a folder another name.
 func (x *call) move() error {
-	if err := checkPath(x.op.Source); err != nil {
+	if err := checkPath(x.Op.Source); err != nil {
 		return err
 	}
-	if x.op.Source == "" || x.op.Path == "" {
-		return fmt.Errorf("move %q to %q: %w", x.op.Source, x.op.Path, fs.ErrInvalid)
+	if x.Op.Source == "" || x.Op.Path == "" {
+		return fmt.Errorf("move %q to %q: %w", x.Op.Source, x.Op.Path, fs.ErrInvalid)
 	}
-	x.req = request{code: rqMv, args: x.appendPath(x.req.args[:0], x.op.Source), path: true}
-	binary.BigEndian.PutUint16(x.req.params[14:], uint16(len(x.req.args))) //nolint:gosec // a path
+	x.req = request{code: rqMv, args: x.appendPath(x.req.args[:0], x.Op.Source), path: true}
+	binary.BigEndian.PutUint16(x.req.params[14:], uint16(len(x.req.args)))
 	x.req.args = append(x.req.args, ' ')
-	x.req.args = x.appendPath(x.req.args, x.op.Path)
+	x.req.args = x.appendPath(x.req.args, x.Op.Path)
 	_, err := x.ask()
 	return err
 }
 
 // checksum asks for a file's checksum.
 func (x *call) checksum() error {
-	if x.op.Sum == "" || strings.ContainsAny(x.op.Sum, "?&= \n\x00") {
-		return fmt.Errorf("checksum %q: use one that the server knows, such as adler32: %w", x.op.Sum, fs.ErrInvalid)
+	if x.Op.Sum == "" || strings.ContainsAny(x.Op.Sum, "?&= \n\x00") {
+		return fmt.Errorf("checksum %q: use one that the server knows, such as adler32: %w", x.Op.Sum, fs.ErrInvalid)
 	}
 	x.aim(rqQuery)
 	binary.BigEndian.PutUint16(x.req.params[0:], queryChecksum)
-	x.extra = "cks.type=" + x.op.Sum
+	x.extra = "cks.type=" + x.Op.Sum
 	_, err := x.ask()
 	x.extra = ""
 	if err != nil {
 		return err
 	}
-	x.res.Sum, err = parseChecksum(x.data, x.op.Sum)
+	x.Result.Sum, err = parseChecksum(x.data, x.Op.Sum)
 	return err
 }
 
 // ping logs in, or asks whether the server is there if that was done before.
 func (x *call) ping() error {
 	home := x.c.s.home
-	if l := x.c.link(x, home); l.wire == nil && x.op.Kind == storage.Login {
+	if l := x.c.link(x, home); l.wire == nil && x.Op.Kind == storage.Login {
 		return x.connect(l)
 	}
 	x.req = request{code: rqPing, args: x.req.args[:0]}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // the package keeps the table
@@ -49,7 +50,7 @@ type pageCount struct {
 
 func (p *pageCount) init(x *call) {
 	p.x = x
-	p.discard = func(n int) { x.res.Discarded += p.add(n) }
+	p.discard = func(n int) { x.Result.Discarded += p.add(n) }
 }
 
 // add counts n bytes of the wire and returns how many of them were payload.
@@ -65,7 +66,7 @@ func (p *pageCount) add(n int) int64 {
 // pagesPayload reads an answer, or a part of one, to a page read.
 func (x *call) pagesPayload(l *link, h frame) error {
 	if h.size > bufferSize/2 {
-		return protocolError("a status of %d bytes", h.size)
+		return wireclient.ProtocolError("a status of %d bytes", h.size)
 	}
 	if err := l.need(int(h.size)); err != nil {
 		return err
@@ -100,13 +101,13 @@ func (x *call) checkPages(st *status) error {
 	n := pagePayload(st.size, first)
 	switch {
 	case st.request != rqPgread:
-		return protocolError("the status of a %s in answer to kXR_pgread", requestName(st.request))
+		return wireclient.ProtocolError("the status of a %s in answer to kXR_pgread", requestName(st.request))
 	case st.size == 0 && st.partial:
-		return protocolError("a part of an answer to kXR_pgread with no pages in it")
+		return wireclient.ProtocolError("a part of an answer to kXR_pgread with no pages in it")
 	case st.size == 0: // the end of the file
 		return nil
 	case st.offset < s.from || st.offset+n > s.to || n > s.left || pageRaw(n, first) != st.size:
-		return protocolError("%d bytes of pages at %d in answer to a read of %d at %d", st.size, st.offset, s.left, s.offset)
+		return wireclient.ProtocolError("%d bytes of pages at %d in answer to a read of %d at %d", st.size, st.offset, s.left, s.offset)
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (x *call) passPages(l *link, n, first int64) error {
 // verifyPages reads pages, compares each with its checksum and passes their
 // payload on.
 func (x *call) verifyPages(l *link, n, first int64) error {
-	held := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	held := x.c.s.large.Get().(*[]byte)
 	defer x.c.s.large.Put(held)
 	buf, end := *held, 0
 	for room := first; n > 0 || end > 0; {
@@ -151,13 +152,13 @@ func (x *call) verifyPages(l *link, n, first int64) error {
 			if err := x.verifyPage(buf[pos : pos+4+size]); err != nil {
 				return err
 			}
-			if x.dest != nil { // pages move together, so that they are written at once
+			if x.Dest != nil { // pages move together, so that they are written at once
 				lean += copy(buf[lean:], buf[pos+4:pos+4+size])
 			}
 			pos += 4 + size
 			room = pageSize
 		}
-		if _, err := x.dest.WriteAt(buf[:lean], from); err != nil {
+		if _, err := x.Dest.WriteAt(buf[:lean], from); err != nil {
 			return err
 		}
 		end = copy(buf, buf[pos:end])

@@ -7,15 +7,16 @@ import (
 	"syscall"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // payload moves n bytes of a plain read.
 func (x *call) payload(l *link, n int64, last bool) error {
 	switch {
 	case n > x.slot.left:
-		return protocolError("%d bytes at %d in answer to a read of %d", n, x.slot.offset, x.slot.left)
+		return wireclient.ProtocolError("%d bytes at %d in answer to a read of %d", n, x.slot.offset, x.slot.left)
 	case n == 0 && !last:
-		return protocolError("a part of an answer to a read with nothing in it")
+		return wireclient.ProtocolError("a part of an answer to a read with nothing in it")
 	}
 	if err := x.bytes(l, n); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (x *call) bytes(l *link, n int64) error {
 		if n == 0 {
 			return nil
 		}
-		_, err := l.wire.Discard(n, x.discard)
+		_, err := l.wire.Discard(n, x.Discard)
 		return cut(err)
 	}
 	return x.inMemory(l, n, false)
@@ -60,7 +61,7 @@ func (x *call) bytes(l *link, n int64) error {
 //
 //go:noinline
 func (x *call) inMemory(l *link, n int64, pages bool) error {
-	buf := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	buf := x.c.s.large.Get().(*[]byte)
 	defer x.c.s.large.Put(buf)
 	for n > 0 {
 		got, err := l.read((*buf)[:min(n, payloadSize)])
@@ -70,7 +71,7 @@ func (x *call) inMemory(l *link, n int64, pages bool) error {
 		case pages:
 			x.pages.add(got)
 		case got > 0:
-			if _, err := x.dest.WriteAt((*buf)[:got], x.slot.offset); err != nil {
+			if _, err := x.Dest.WriteAt((*buf)[:got], x.slot.offset); err != nil {
 				return err
 			}
 			x.sum.add(x.slot.offset, (*buf)[:got])

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/content"
 	"weir/storage"
+	"weir/storage/storagetest"
 )
 
 // A peer is a server written for one test. It shakes hands and lets clients
@@ -359,16 +360,7 @@ func (e *events) ServedBy(host string)    { e.server = host }
 // serviceAt opens a service and closes it with the test.
 func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Service {
 	t.Helper()
-	s, err := Driver().Open(t.Context(), targetOf(t, url, cred))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return storagetest.Open(t, Driver(), targetOf(t, url, cred))
 }
 
 // clientOf is a client without credentials, of a service whose clients share
@@ -377,27 +369,11 @@ func clientOf(t testing.TB, url string, shared bool) storage.Client {
 	t.Helper()
 	target := targetOf(t, url, storage.Credentials{})
 	target.Shared = shared
-	s, err := Driver().Open(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := s.Client()
-	t.Cleanup(func() {
-		if err := errors.Join(c.Close(), s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return storagetest.Client(t, Driver(), target)
 }
 
 // clientAt is a client that is closed with the test.
 func clientAt(t testing.TB, url string, cred storage.Credentials) storage.Client {
 	t.Helper()
-	c := serviceAt(t, url, cred).Client()
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return storagetest.Client(t, Driver(), targetOf(t, url, cred))
 }

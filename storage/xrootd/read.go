@@ -5,25 +5,22 @@ import (
 	"io/fs"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
-// fetch is readFile with a file of this machine for the payload.
-//
-//go:noinline
-func (x *call) fetch() error {
-	var err error
-	if x.dest, err = x.op.OpenDest(); err != nil {
-		return err
+// read reads the whole file, or its ranges.
+func (x *call) read() error {
+	if x.Op.Dest == "" {
+		return x.readFile()
 	}
-	return x.dest.Close(x.readFile())
+	return x.Fetch(x.readFile)
 }
 
-// readFile brings the whole file, or its ranges.
 func (x *call) readFile() error {
-	if x.op.Chunk < 0 || x.op.Ahead < 0 {
-		return fmt.Errorf("chunk of %d bytes, %d in flight: %w", x.op.Chunk, x.op.Ahead, fs.ErrInvalid)
+	if x.Op.Chunk < 0 || x.Op.Ahead < 0 {
+		return fmt.Errorf("chunk of %d bytes, %d in flight: %w", x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
 	}
-	if err := x.sum.start(x.op.Sum); err != nil {
+	if err := x.sum.start(x.Op.Sum); err != nil {
 		return err
 	}
 	f, err := x.openToRead()
@@ -34,14 +31,14 @@ func (x *call) readFile() error {
 		err = x.readParts(f)
 	}
 	if err == nil {
-		x.res.Sum = x.sum.text()
+		x.Result.Sum = x.sum.text()
 	}
 	return x.finish(f, err)
 }
 
 // openToRead returns the operation's file, open.
 func (x *call) openToRead() (*file, error) {
-	if f := x.c.kept(x.op.Path); f != nil {
+	if f := x.c.kept(x.Op.Path); f != nil {
 		err := x.connect(f.link)
 		if err == nil {
 			x.serve(f.link.server)
@@ -52,7 +49,7 @@ func (x *call) openToRead() (*file, error) {
 		}
 	}
 	f := &x.file
-	if x.op.Keep {
+	if x.Op.Keep {
 		f = &file{}
 	}
 	return f, x.open(f, openRead, 0)
@@ -63,7 +60,7 @@ func (x *call) finish(f *file, err error) error {
 	switch {
 	case f.link.wire == nil: // it is closed already
 		return err
-	case err == nil && x.op.Keep:
+	case err == nil && x.Op.Keep:
 		if f.path == "" {
 			return x.keep(f)
 		}
@@ -82,14 +79,14 @@ func (x *call) finish(f *file, err error) error {
 }
 
 func (x *call) readParts(f *file) error {
-	if x.op.Ranges == nil {
+	if x.Op.Ranges == nil {
 		return x.readSpan(f, 0, f.size)
 	}
 	if err := x.checkRanges(f); err != nil {
 		return err
 	}
-	if len(x.op.Ranges) == 1 {
-		r := &x.op.Ranges[0]
+	if len(x.Op.Ranges) == 1 {
+		r := &x.Op.Ranges[0]
 		return x.readSpan(f, r.Offset, r.Offset+r.Length)
 	}
 	return x.readVectors(f)
@@ -99,7 +96,7 @@ func (x *call) readParts(f *file) error {
 //
 //go:noinline
 func (x *call) checkRanges(f *file) error {
-	for _, r := range x.op.Ranges {
+	for _, r := range x.Op.Ranges {
 		if err := r.Check(); err != nil {
 			return err
 		}
@@ -114,7 +111,7 @@ func (x *call) checkRanges(f *file) error {
 // under way as the operation wants.
 func (x *call) readSpan(f *file, from, to int64) error {
 	w := &x.window
-	w.open(x.op)
+	w.open(x.Op)
 	x.sum.at = from
 	for next := from; next < to || w.busy > 0; {
 		x.out = x.out[:0]
@@ -135,7 +132,7 @@ func (x *call) readSpan(f *file, from, to int64) error {
 		}
 	}
 	if x.sum.wanted() && x.sum.at != to {
-		return protocolError("the answers to a read up to %d leave a hole at %d", to, x.sum.at)
+		return wireclient.ProtocolError("the answers to a read up to %d leave a hole at %d", to, x.sum.at)
 	}
 	return nil
 }
@@ -144,13 +141,13 @@ func (x *call) readSpan(f *file, from, to int64) error {
 func (x *call) appendRead(f *file, i int) {
 	s := &x.window.slots[i]
 	x.doing = x.readCode(f)
-	params := fileAt(f.handle, s.offset, uint32(s.left)) //nolint:gosec // at most a chunk
+	params := fileAt(f.handle, s.offset, uint32(s.left))
 	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), x.doing, &params, 0)
 }
 
 // readCode is the request with which the file is read.
 func (x *call) readCode(f *file) uint16 {
-	if x.op.Plain || !f.pages() {
+	if x.Op.Plain || !f.pages() {
 		return rqRead
 	}
 	return rqPgread
@@ -164,15 +161,15 @@ func (x *call) resume(f *file, err error) error {
 		x.drop(f.link)
 	}
 	const begun = 1 << storage.FirstByte
-	size, idle := f.size, f.path != "" && x.reached&begun == 0
+	size, idle := f.size, f.path != "" && x.Phases&begun == 0
 	for {
-		if !broken(err) || x.ctx.Err() != nil || x.window.holes() {
+		if !broken(err) || x.Ctx.Err() != nil || x.window.holes() {
 			return err
 		}
 		switch {
 		case idle:
 			idle = false
-		case f.link.server != x.c.s.home && x.res.Reopened < maxReopens:
+		case f.link.server != x.c.s.home && x.Result.Reopened < maxReopens:
 			x.lost(f.link.server)
 		default:
 			return err
@@ -243,5 +240,5 @@ func (x *call) partRefused(f *file, h frame, code uint16) error {
 		x.appendRead(f, int(h.stream-l.base()-1))
 		return x.send(l, x.out)
 	}
-	return protocolError("%s in answer to %s", statusName(h.status), requestName(code))
+	return wireclient.ProtocolError("%s in answer to %s", statusName(h.status), requestName(code))
 }

@@ -63,7 +63,7 @@ func (s *service) asking(ctx context.Context, server string, ask func(*call) err
 	x := newCall()
 	op := storage.Op{Kind: storage.Ping}
 	x.begin(ctx, a.c, &op, silent{})
-	x.deadline, _ = ctx.Deadline()
+	x.Deadline, _ = ctx.Deadline()
 	if err := ask(x); err != nil {
 		if refused(err) == 0 {
 			err = errors.Join(err, a.c.Close())
@@ -80,15 +80,15 @@ func (s *service) askerOf(name string) (*asker, error) {
 	if a := s.ask.askers[name]; a != nil {
 		return a, nil
 	}
-	home, err := s.servers.named(name, s.home)
+	home, err := s.serverNamed(name)
 	if err != nil {
 		return nil, err
 	}
 	of := &service{
-		home: home, opaque: s.opaque, tls: s.tls,
-		methods: s.methods, user: s.user, pid: s.pid, dialer: s.dialer,
+		home: home, opaque: s.opaque, tls: s.tls, actions: s.actions,
+		methods: s.methods, user: s.user, pid: s.pid, dialer: s.dialer, small: s.small, large: s.large,
 	}
-	of.pools()
+	of.calls.New = func() any { return newCall() }
 	a := &asker{c: &client{s: of, home: link{s: of, server: of.home}}}
 	if s.ask.askers == nil {
 		s.ask.askers = map[string]*asker{}

@@ -12,6 +12,7 @@ import (
 	"weir/internal/redact"
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 	"weir/storage/xrootd/security"
 	"weir/storage/xrootd/security/gsi"
 )
@@ -30,14 +31,15 @@ type service struct {
 	opaque  string // the target's query
 	tls     *tls.Config
 	methods []security.Method
+	actions wireclient.Methods[*call]
 	user    string
 	pid     uint32
 	dialer  *tcp.Dialer
-	servers servers
-	calls   sync.Pool // of *call
-	small   sync.Pool // of *[]byte, for answers
-	large   sync.Pool // of *[]byte, for payload that has to be in memory
-	shared  *shared   // nil: every client has its own connections
+	servers wireclient.Shared[server, *server] // data servers
+	calls   sync.Pool                          // of *call
+	small   *sync.Pool                         // of *[]byte, for answers
+	large   *sync.Pool                         // of *[]byte, for payload that has to be in memory
+	shared  *shared                            // nil: every client has its own connections
 	ask     reporter
 }
 
@@ -51,7 +53,8 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s := &service{
 		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
-		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach), pid: uint32(os.Getpid()), //nolint:gosec // any number does
+		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach), pid: uint32(os.Getpid()),
+		small: wireclient.NewBuffers(bufferSize), large: wireclient.NewBuffers(payloadSize), actions: methods(),
 	}
 	s.root = strings.TrimRight(s.root, "/")
 	if err := checkPath(s.root); err != nil {
@@ -63,24 +66,11 @@ func open(t storage.Target) (storage.Service, error) {
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	s.pools()
+	s.calls.New = func() any { return newCall() }
 	if t.Shared {
 		s.shared = newShared(s)
 	}
 	return s, nil
-}
-
-// pools makes what clients borrow.
-func (s *service) pools() {
-	s.calls.New = func() any { return newCall() }
-	s.small.New = func() any {
-		b := make([]byte, bufferSize)
-		return &b
-	}
-	s.large.New = func() any {
-		b := make([]byte, payloadSize)
-		return &b
-	}
 }
 
 // methodsOf returns the ways in which the clients can prove who they are, and
@@ -90,14 +80,14 @@ func methodsOf(t storage.Target) ([]security.Method, string, error) {
 	if cred.User == "" && t.URL.User != nil {
 		cred.User = t.URL.User.Username()
 	}
-	if cred.Method == "basic" || cred.Method == "s3" {
+	if cred.Method == storage.BasicAuth || cred.Method == storage.S3Auth {
 		return nil, "", fmt.Errorf("auth method %q: use one of none, unix, krb5, token, x509: %w", cred.Method, errors.ErrUnsupported)
 	}
 	methods, err := security.New(cred)
 	if err != nil {
 		return nil, "", err
 	}
-	if cred.Method == "x509" {
+	if cred.Method == storage.X509Auth {
 		m, err := gsi.New(cred)
 		if err != nil {
 			return nil, "", err

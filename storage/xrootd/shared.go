@@ -53,9 +53,9 @@ func (h *shared) attach(x *call, l *link) error {
 	}
 	select {
 	case <-t.ready:
-	case <-x.ctx.Done():
+	case <-x.Ctx.Done():
 		_ = b.Close() // nothing was asked
-		return x.ctx.Err()
+		return x.Ctx.Err()
 	case <-x.until():
 		_ = b.Close() // nothing was asked
 		return os.ErrDeadlineExceeded
@@ -64,7 +64,7 @@ func (h *shared) attach(x *call, l *link) error {
 		return err
 	}
 	l.wire, l.flags, l.first, l.secure, l.opaque = b, t.flags, b.first, t.secure, true
-	return b.Begin(x.ctx, x.deadline)
+	return b.Begin(x.Ctx, x.Deadline)
 }
 
 // room returns a branch of a trunk that has room for it; fresh says that the
@@ -102,7 +102,10 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 	w, err := dialLoose(x)
 	if err == nil {
 		sapling.wire = w
-		if err = x.login(&sapling); err != nil {
+		if err = x.login(&sapling); err == nil && sapling.signs != nil {
+			err = fmt.Errorf("the server wants requests to be signed, which clients that share a session cannot do: use another session: %w", errors.ErrUnsupported)
+		}
+		if err != nil {
 			err = errors.Join(err, sapling.close())
 		}
 	}
@@ -128,10 +131,10 @@ func (h *shared) plant(x *call, l *link, t *trunk) {
 // until returns a channel that tells when the operation's time is over, nil
 // if it has no end.
 func (x *call) until() <-chan time.Time {
-	if x.deadline.IsZero() {
+	if x.Deadline.IsZero() {
 		return nil
 	}
-	return time.After(time.Until(x.deadline))
+	return time.After(time.Until(x.Deadline))
 }
 
 // A loose is a connection that one goroutine may read while others write, one
@@ -145,13 +148,13 @@ var _ wire = (*loose)(nil)
 
 // dialLoose connects to the server that the call is at.
 func dialLoose(x *call) (*loose, error) {
-	d := net.Dialer{Deadline: x.deadline}
-	c, err := d.DialContext(x.ctx, "tcp", x.at.name)
+	d := net.Dialer{Deadline: x.Deadline}
+	c, err := d.DialContext(x.Ctx, "tcp", x.at.name)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", x.at.name, err)
 	}
 	w := &loose{Conn: c}
-	return w, w.Begin(x.ctx, x.deadline)
+	return w, w.Begin(x.Ctx, x.Deadline)
 }
 
 // Begin sets until when calls may last.

@@ -3,12 +3,12 @@ package xrootd
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"net"
 	"strconv"
 	"strings"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // parseStat reads "id size flags mtime ...".
@@ -17,10 +17,10 @@ func parseStat(b []byte) (size int64, flags int64, err error) {
 	first, rest := word(rest)
 	second, rest := word(rest)
 	third, _ := word(rest)
-	size, ok := decimal(first)
-	flags, too := decimal(second)
+	size, ok := wireclient.Decimal(first)
+	flags, too := wireclient.Decimal(second)
 	if !ok || !too || len(third) == 0 {
-		return 0, 0, protocolError("a file's state is %q, not id, size, flags and time", clip(b))
+		return 0, 0, wireclient.ProtocolError("a file's state is %q, not id, size, flags and time", clip(b))
 	}
 	return size, flags, nil
 }
@@ -41,21 +41,6 @@ func word(b []byte) (first, rest []byte) {
 // isSpace tells what separates words: a zero ends them all.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == 0 }
 
-// decimal reads a number that is not negative and fits in 63 bits.
-func decimal(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > 19 {
-		return 0, false
-	}
-	n := uint64(0)
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	return int64(n), n <= math.MaxInt64 //nolint:gosec // 19 digits fit
-}
-
 // parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and
 // managers, and what they let us do.
 func parseLocate(b []byte) (servers, managers []string, err error) {
@@ -65,15 +50,15 @@ func parseLocate(b []byte) (servers, managers []string, err error) {
 			return servers, managers, nil
 		}
 		if len(servers)+len(managers) == maxLocations {
-			return nil, nil, protocolError("more than %d locations", maxLocations)
+			return nil, nil, wireclient.ProtocolError("more than %d locations", maxLocations)
 		}
 		f := string(w)
 		if len(f) < 3 {
-			return nil, nil, protocolError("a location %q", clip(f))
+			return nil, nil, wireclient.ProtocolError("a location %q", clip(f))
 		}
 		name, err := normalAddress(f[2:])
 		if err != nil {
-			return nil, nil, protocolError("a location %q", clip(f))
+			return nil, nil, wireclient.ProtocolError("a location %q", clip(f))
 		}
 		switch f[0] {
 		case 'S', 's':
@@ -81,7 +66,7 @@ func parseLocate(b []byte) (servers, managers []string, err error) {
 		case 'M', 'm':
 			managers = append(managers, name)
 		default:
-			return nil, nil, protocolError("a location %q", clip(f))
+			return nil, nil, wireclient.ProtocolError("a location %q", clip(f))
 		}
 	}
 }
@@ -96,7 +81,7 @@ func normalAddress(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkHost(host); err != nil {
+	if err := wireclient.CheckHost(host); err != nil {
 		return "", err
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -115,12 +100,12 @@ func parseList(b []byte) ([]storage.Entry, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	if bytes.Count(b, []byte{'\n'}) >= 2*(maxEntries+1) {
-		return nil, protocolError("a listing of more than %d entries", maxEntries)
+	if bytes.Count(b, []byte{'\n'}) >= 2*(wireclient.MaxEntries+1) {
+		return nil, wireclient.ProtocolError("a listing of more than %d entries", wireclient.MaxEntries)
 	}
 	lines := strings.Split(string(b), "\n")
 	if lines[0] != "." || len(lines) < 2 || !strings.HasPrefix(lines[1], "0 0 0 0") {
-		entries := make([]storage.Entry, 0, min(len(lines), maxEntries))
+		entries := make([]storage.Entry, 0, min(len(lines), wireclient.MaxEntries))
 		for _, name := range lines {
 			if err := checkName(name, len(entries)); err != nil {
 				return nil, err
@@ -131,7 +116,7 @@ func parseList(b []byte) ([]storage.Entry, error) {
 	}
 	lines = lines[2:]
 	if len(lines)%2 != 0 {
-		return nil, protocolError("a listing of %d lines, names and states", len(lines))
+		return nil, wireclient.ProtocolError("a listing of %d lines, names and states", len(lines))
 	}
 	entries := make([]storage.Entry, 0, len(lines)/2)
 	for i := 0; i < len(lines); i += 2 {
@@ -154,8 +139,7 @@ func parseList(b []byte) ([]storage.Entry, error) {
 // How much a listing may hold, and how long a name is at most that a file
 // system knows.
 const (
-	maxEntries = 1 << 20
-	maxName    = 4096
+	maxName = 4096
 )
 
 // maxDigits is how long a checksum may be.
@@ -165,10 +149,10 @@ const maxDigits = 128
 // used; . and .. are the folder's own and left out later.
 func checkName(name string, before int) error {
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
-		return protocolError("an entry named %q in a listing", clip(name))
+		return wireclient.ProtocolError("an entry named %q in a listing", clip(name))
 	}
-	if before == maxEntries {
-		return protocolError("a listing of more than %d entries", maxEntries)
+	if before == wireclient.MaxEntries {
+		return wireclient.ProtocolError("a listing of more than %d entries", wireclient.MaxEntries)
 	}
 	return nil
 }
@@ -178,7 +162,7 @@ func parseChecksum(b []byte, alg string) (string, error) {
 	name, rest := word(b)
 	digitsOf, _ := word(rest)
 	if len(digitsOf) == 0 || len(digitsOf) > maxDigits || !strings.EqualFold(string(name), alg) {
-		return "", protocolError("a checksum %q where %s was asked for", clip(b), alg)
+		return "", wireclient.ProtocolError("a checksum %q where %s was asked for", clip(b), alg)
 	}
 	digits := map[string]int{"adler32": 8, "crc32": 8, "crc32c": 8, "md5": 32, "sha256": 64}[alg]
 	sum := strings.ToLower(string(digitsOf))
@@ -186,7 +170,7 @@ func parseChecksum(b []byte, alg string) (string, error) {
 		sum = strings.Repeat("0", digits-len(sum)) + sum
 	}
 	if strings.Trim(sum, "0123456789abcdef") != "" || digits > 0 && len(sum) != digits {
-		return "", protocolError("a checksum %q", clip(b))
+		return "", wireclient.ProtocolError("a checksum %q", clip(b))
 	}
 	return alg + ":" + sum, nil
 }

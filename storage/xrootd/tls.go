@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // A secured is a connection with TLS on it.
@@ -63,8 +64,11 @@ func (c secured) Close() error {
 	return c.wire.Close()
 }
 
-// secure agrees on TLS with the server at the other end of a new link.
+// secure begins TLS with the server at the other end of a link.
 func (x *call) secure(l *link) error {
+	if l.pos != l.end { // nobody may put words into an encrypted session
+		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.end-l.pos)
+	}
 	conf := l.s.tls.Clone()
 	if conf.ServerName == "" {
 		conf.ServerName = l.server.host
@@ -74,7 +78,7 @@ func (x *call) secure(l *link) error {
 		return fmt.Errorf("TLS on %T: %w", l.wire, errors.ErrUnsupported)
 	}
 	c := tls.Client(conn, conf)
-	if err := c.Handshake(); err != nil { //nolint:noctx // the connection ends with the context
+	if err := c.Handshake(); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}

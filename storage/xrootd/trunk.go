@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"weir/storage/wireclient"
 )
 
 // A trunk is a session with a server that many clients use. One goroutine
@@ -157,9 +159,9 @@ func (t *trunk) deliver() error {
 			return err
 		}
 		last = head[headSize+7] != partialStatus
-		f.size += int64(int32(binary.BigEndian.Uint32(head[headSize+12:]))) //nolint:gosec // a signed number, as the protocol has it
+		f.size += int64(int32(binary.BigEndian.Uint32(head[headSize+12:])))
 		if f.size < 0 || f.size > maxFrame {
-			return protocolError("a status of %d bytes", f.size)
+			return wireclient.ProtocolError("a status of %d bytes", f.size)
 		}
 	}
 	return t.hand(f, last)
@@ -197,7 +199,7 @@ func (t *trunk) hand(f frame, last bool) error {
 		return strange(f)
 	}
 	for size > 0 {
-		chunk := t.h.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+		chunk := t.h.s.large.Get().(*[]byte)
 		n, err := io.ReadFull(t.in, (*chunk)[:min(size, payloadSize)])
 		if err != nil {
 			return err

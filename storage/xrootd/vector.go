@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // readVectors reads the operation's ranges with as few requests as the
 // protocol allows, one after the other.
 func (x *call) readVectors(f *file) error {
 	x.parts = x.parts[:0]
-	for _, r := range x.op.Ranges {
+	for _, r := range x.Op.Ranges {
 		for r.Length > 0 {
 			n := min(r.Length, maxVectorLength)
 			x.parts = append(x.parts, slot{offset: r.Offset, left: n})
@@ -52,7 +53,7 @@ func (x *call) sendVector(f *file, parts []slot) error {
 	x.doing = rqReadv
 	x.out = appendRequest(x.out[:0], f.link.base()+1, rqReadv, &params, vectorItem*len(parts))
 	for _, p := range parts {
-		item := fileAt(f.handle, p.offset, uint32(p.left)) //nolint:gosec // at most maxVectorLength
+		item := fileAt(f.handle, p.offset, uint32(p.left))
 		x.out = append(x.out, item[:4]...)
 		x.out = append(x.out, item[12:]...)
 		x.out = append(x.out, item[4:12]...)
@@ -79,7 +80,7 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 		case h.status != stOK && h.status != stOKSoFar:
 			return x.vectorRefused(l, h)
 		case h.status == stOKSoFar && h.size == 0:
-			return protocolError("a part of an answer to kXR_readv with nothing in it")
+			return wireclient.ProtocolError("a part of an answer to kXR_readv with nothing in it")
 		}
 		for left := h.size; left > 0; {
 			if inside == 0 {
@@ -123,16 +124,16 @@ func (x *call) waitVector(f *file, h frame, parts []slot) error {
 // vectorHead reads the head of the next part and returns its length.
 func (x *call) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	if left < vectorItem || len(parts) == 0 {
-		return 0, protocolError("%d bytes more than asked for in answer to a vector read", left)
+		return 0, wireclient.ProtocolError("%d bytes more than asked for in answer to a vector read", left)
 	}
 	if err := f.link.need(vectorItem); err != nil {
 		return 0, err
 	}
 	b := f.link.take(vectorItem)
 	n := int64(binary.BigEndian.Uint32(b[4:]))
-	offset := int64(binary.BigEndian.Uint64(b[8:])) //nolint:gosec // compared, not used
+	offset := int64(binary.BigEndian.Uint64(b[8:]))
 	if n != parts[0].left || offset != parts[0].offset {
-		return 0, protocolError("%d bytes at %d in a vector read, wanted %d at %d", n, offset, parts[0].left, parts[0].offset)
+		return 0, wireclient.ProtocolError("%d bytes at %d in a vector read, wanted %d at %d", n, offset, parts[0].left, parts[0].offset)
 	}
 	x.sum.at = offset
 	return n, nil
@@ -147,5 +148,5 @@ func (x *call) vectorRefused(l *link, h frame) error {
 	if h.status == stError {
 		return parseError(x.data)
 	}
-	return protocolError("%s in answer to kXR_readv", statusName(h.status))
+	return wireclient.ProtocolError("%s in answer to kXR_readv", statusName(h.status))
 }

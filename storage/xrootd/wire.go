@@ -1,6 +1,9 @@
 package xrootd
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // The numbers of the XRootD protocol, version 5.1. Source: "XRootD Client/
 // Server Protocol Reference" and XProtocol.hh of XRootD 5.5.3.
@@ -36,6 +39,7 @@ const (
 	rqReadv    = 3025
 	rqPgwrite  = 3026
 	rqLocate   = 3027
+	rqSigver   = 3029
 	rqPgread   = 3030
 )
 
@@ -54,11 +58,14 @@ const (
 
 // Flags in the answer to rqProtocol.
 const (
-	flagServer  = 0x00000001
-	flagManager = 0x00000002
-	flagPages   = 0x00200000 // kXR_suppgrw
-	flagGoToTLS = 0x40000000
-	flagHasTLS  = 0x80000000
+	flagServer     = 0x00000001
+	flagManager    = 0x00000002
+	flagPages      = 0x00200000 // kXR_suppgrw
+	flagTLSData    = 0x01000000
+	flagTLSLogin   = 0x04000000
+	flagTLSSession = 0x08000000
+	flagGoToTLS    = 0x40000000 // the server begins TLS with its next byte
+	flagHasTLS     = 0x80000000
 )
 
 // Options of requests.
@@ -113,7 +120,7 @@ func appendRequest(b []byte, stream, code uint16, params *[16]byte, size int) []
 	b = binary.BigEndian.AppendUint16(b, stream)
 	b = binary.BigEndian.AppendUint16(b, code)
 	b = append(b, params[:]...)
-	return binary.BigEndian.AppendUint32(b, uint32(size)) //nolint:gosec // callers bound it
+	return binary.BigEndian.AppendUint32(b, uint32(size))
 }
 
 // appendHello appends the handshake and the question which protocol the
@@ -122,7 +129,11 @@ func appendHello(b []byte, tls bool) []byte {
 	var hs [handshakeSize]byte
 	binary.BigEndian.PutUint32(hs[12:], 4)
 	binary.BigEndian.PutUint32(hs[16:], magic)
-	b = append(b, hs[:]...)
+	return appendProtocol(append(b, hs[:]...), tls)
+}
+
+// appendProtocol appends that question; tls has the server begin TLS.
+func appendProtocol(b []byte, tls bool) []byte {
 	var p [16]byte
 	binary.BigEndian.PutUint32(p[0:], protocolVersion)
 	p[4] = protocolSecurity | protocolAbleTLS
@@ -136,7 +147,7 @@ func appendHello(b []byte, tls bool) []byte {
 // fileAt returns the parameters of requests about count bytes of an open file.
 func fileAt(handle [handleSize]byte, offset int64, count uint32) (p [16]byte) {
 	copy(p[:], handle[:])
-	binary.BigEndian.PutUint64(p[4:], uint64(offset)) //nolint:gosec // never negative
+	binary.BigEndian.PutUint64(p[4:], uint64(offset))
 	binary.BigEndian.PutUint32(p[12:], count)
 	return p
 }
@@ -145,4 +156,32 @@ func fileAt(handle [handleSize]byte, offset int64, count uint32) (p [16]byte) {
 func ofHandle(handle [handleSize]byte) (p [16]byte) {
 	copy(p[:], handle[:])
 	return p
+}
+
+// requestName is a request's name in the protocol, for errors.
+func requestName(code uint16) string {
+	names := [...]string{
+		"kXR_auth", "kXR_query", "kXR_chmod", "kXR_close", "kXR_dirlist", "kXR_gpfile", "kXR_protocol", "kXR_login",
+		"kXR_mkdir", "kXR_mv", "kXR_open", "kXR_ping", "kXR_chkpoint", "kXR_read", "kXR_rm", "kXR_rmdir", "kXR_sync",
+		"kXR_stat", "kXR_set", "kXR_write", "kXR_fattr", "kXR_prepare", "kXR_statx", "kXR_endsess", "kXR_bind",
+		"kXR_readv", "kXR_pgwrite", "kXR_locate", "kXR_truncate", "kXR_sigver", "kXR_pgread", "kXR_writev",
+	}
+	if i := int(code) - firstRequest; i >= 0 && i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("request %d", code)
+}
+
+// statusName is the name of an answer's status in the protocol, for errors.
+func statusName(status uint16) string {
+	names := [...]string{
+		"kXR_oksofar", "kXR_attn", "kXR_authmore", "kXR_error", "kXR_redirect", "kXR_wait", "kXR_waitresp", "kXR_status",
+	}
+	if i := int(status) - stOKSoFar; i >= 0 && i < len(names) {
+		return names[i]
+	}
+	if status == stOK {
+		return "kXR_ok"
+	}
+	return fmt.Sprintf("status %d", status)
 }

@@ -11,27 +11,28 @@ import (
 	"weir/internal/content"
 	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
 )
 
 // writeFile creates a file of made content. A file that is there already is
 // not touched, unless this client's last write left it unfinished.
 func (x *call) writeFile() error {
-	if x.op.Size < 0 || x.op.Chunk < 0 || x.op.Ahead < 0 {
-		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.op.Size, x.op.Chunk, x.op.Ahead, fs.ErrInvalid)
+	if x.Op.Size < 0 || x.Op.Chunk < 0 || x.Op.Ahead < 0 {
+		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.Op.Size, x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
 	}
 	options := uint16(openUpdate | openMakePath | openNew)
-	if x.c.partial == x.op.Path {
+	if x.c.partial == x.Op.Path {
 		options = openUpdate | openMakePath | openDelete
 	}
 	f := &x.file
-	x.extra = "oss.asize=" + strconv.FormatInt(x.op.Size, 10) // servers choose where they have room
+	x.extra = "oss.asize=" + strconv.FormatInt(x.Op.Size, 10) // servers choose where they have room
 	err := x.open(f, options, modeFile)
 	if x.extra = ""; err != nil {
 		return err
 	}
-	x.c.partial = x.op.Path
+	x.c.partial = x.Op.Path
 	err = x.writeParts(f)
-	if err == nil && x.op.Sync {
+	if err == nil && x.Op.Sync {
 		x.req = request{code: rqSync, args: x.req.args[:0], params: ofHandle(f.handle)}
 		err = x.followUp(f.link)
 	}
@@ -42,17 +43,17 @@ func (x *call) writeFile() error {
 	}
 	if err == nil {
 		x.c.partial = ""
-		x.res.Size = x.op.Size
+		x.Result.Size = x.Op.Size
 	}
 	return err
 }
 
 func (x *call) writeParts(f *file) error {
 	w := &x.window
-	w.open(x.op)
-	for next := int64(0); next < x.op.Size || w.busy > 0; {
-		if next < x.op.Size && w.busy < len(w.slots) {
-			n := min(w.chunk, x.op.Size-next)
+	w.open(x.Op)
+	for next := int64(0); next < x.Op.Size || w.busy > 0; {
+		if next < x.Op.Size && w.busy < len(w.slots) {
+			n := min(w.chunk, x.Op.Size-next)
 			if err := x.writePart(f, w.take(next, n), n); err != nil {
 				return err
 			}
@@ -71,18 +72,18 @@ func (x *call) writePart(f *file, i int, n int64) error {
 	offset := x.window.slots[i].offset
 	stream := f.link.base() + 1 + uint16(i)
 	params := fileAt(f.handle, offset, 0)
-	x.cursor.Start(x.op.Seed, offset, n)
-	if x.op.Plain || !f.pages() {
+	x.Cursor.Start(x.Op.Seed, offset, n)
+	if x.Op.Plain || !f.pages() {
 		x.doing = rqWrite
 		x.out = appendRequest(x.out[:0], stream, rqWrite, &params, int(n))
-		if err := x.sendMore(f.link, x.out); err != nil {
+		if err := x.sendHead(f.link, x.out); err != nil {
 			return err
 		}
 		return x.writeBytes(f)
 	}
 	x.doing = rqPgwrite
 	x.out = appendRequest(x.out[:0], stream, rqPgwrite, &params, int(pageRaw(n, firstPage(offset))))
-	if err := x.sendMore(f.link, x.out); err != nil {
+	if err := x.sendHead(f.link, x.out); err != nil {
 		return err
 	}
 	return x.writePages(f, offset, n)
@@ -90,15 +91,15 @@ func (x *call) writePart(f *file, i int, n int64) error {
 
 // writeBytes sends what the cursor has.
 func (x *call) writeBytes(f *file) error {
-	for piece := x.cursor.Next(); piece != nil; piece = x.cursor.Next() {
-		if len(piece) <= content.HeadSize && x.cursor.Left() > 0 { // a head waits for what follows it
+	for piece := x.Cursor.Next(); piece != nil; piece = x.Cursor.Next() {
+		if len(piece) <= content.HeadSize && x.Cursor.Left() > 0 { // a head waits for what follows it
 			if err := x.sendMore(f.link, piece); err != nil {
 				return err
 			}
 			x.tellMoved(len(piece))
 			continue
 		}
-		if err := x.sendBulk(f, piece, x.moved); err != nil {
+		if err := x.sendBulk(f, piece, x.Moved); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,7 @@ func (x *call) writeBytes(f *file) error {
 
 // writePages sends n bytes from an offset on in pages, each behind its CRC32C.
 func (x *call) writePages(f *file, offset, n int64) error {
-	held := x.c.s.large.Get().(*[]byte) //nolint:forcetypeassert // the pool has nothing else
+	held := x.c.s.large.Get().(*[]byte)
 	defer x.c.s.large.Put(held)
 	buf := *held
 	for n > 0 {
@@ -115,7 +116,7 @@ func (x *call) writePages(f *file, offset, n int64) error {
 		for n > 0 && end+pageUnit <= len(buf) {
 			size := min(firstPage(offset), n)
 			page := buf[end+4 : end+4+int(size)]
-			content.Fill(page, x.op.Seed, offset)
+			content.Fill(page, x.Op.Seed, offset)
 			binary.BigEndian.PutUint32(buf[end:], crc32.Checksum(page, castagnoli()))
 			end += 4 + int(size)
 			payload += size
@@ -167,7 +168,7 @@ func (x *call) receiveWritten(f *file) error {
 	case stWait: // the data would have to be sent again; no server is known to ask for that
 		return fmt.Errorf("%w: it asks to wait in the middle of a write", storage.ErrBusy)
 	default:
-		return protocolError("%s in answer to kXR_write or kXR_pgwrite", statusName(h.status))
+		return wireclient.ProtocolError("%s in answer to kXR_write or kXR_pgwrite", statusName(h.status))
 	}
 	x.window.free(x.slot)
 	return nil
@@ -180,7 +181,7 @@ func written(h frame, b []byte, offset int64) error {
 	case err != nil:
 		return err
 	case st.request != rqPgwrite || st.offset != offset:
-		return protocolError("the status of a %s at %d in answer to kXR_pgwrite at %d", requestName(st.request), st.offset, offset)
+		return wireclient.ProtocolError("the status of a %s at %d in answer to kXR_pgwrite at %d", requestName(st.request), st.offset, offset)
 	case st.size > 0 || len(b) > statusSize+8:
 		return fmt.Errorf("%w: the server found pages of the write at %d damaged", storage.ErrChecksum, offset)
 	}

@@ -1,8 +1,8 @@
-// Package agent is a site: its door, through which others read and write its
-// files, and the mover that carries files between this door and others.
+// Package agent is a site: its endpoint, through which others read and write its
+// files, and the mover that carries files between this endpoint and others.
 //
 // It dials out. It asks the coordinator for leases and tells it what became of
-// them, so that a site behind a firewall, which has no door, can pull and push
+// them, so that a site behind a firewall, which has no endpoint, can pull and push
 // all the same. While the coordinator is away it goes on copying and keeps what
 // it has to tell; outcomes stand in a journal on disk until the coordinator has
 // acknowledged them, so that no end of the process, of whatever kind, loses one.
@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"weir/internal/lock"
-	"weir/internal/wire"
+	"weir/internal/trust"
 	"weir/transfer/client"
 	"weir/transfer/mover"
 )
@@ -34,15 +34,16 @@ import (
 // Options say which site it is.
 type Options struct {
 	Site        string
-	Root        string        // an existing folder; all files of the site are below it
-	State       string        // a folder for journal and keys; "": one in the root, which the door does not show
-	Coordinator client.Config // with a token of the site
-	SiteCA      string        // PEM file of authorities of other sites' certificates, besides those of the system
-	Slots       int           // copies at once; 0 is 32
-	Door        *DoorOptions  // nil: the site only dials out
-	Private     *bool         // connect to other sites at addresses that are not of the public internet; nil: see reach
-	Version     string        // of the program
-	Log         *slog.Logger  // nil is silence
+	Root        string           // an existing folder; all files of the site are below it
+	State       string           // a folder for journal and keys; "": one in the root, which the endpoint does not show
+	Coordinator client.Config    // with a token of the site
+	SiteCA      string           // PEM file of authorities of other sites' certificates, besides those of the system
+	Slots       int              // copies at once; 0 is 32
+	Endpoint    *EndpointOptions // nil: the site only dials out
+	Private     *bool            // connect to other sites at addresses that are not of the public internet; nil: see reach
+	NewRoot     bool             // the root may be another one than the site had before
+	Version     string           // of the program
+	Log         *slog.Logger     // nil is silence
 }
 
 const (
@@ -54,29 +55,29 @@ const (
 
 // An Agent is one site. It is made by New, runs once, and is closed.
 type Agent struct {
-	o       Options
-	log     *slog.Logger
-	ask     *client.Client
-	dir     *os.File // the root, for its free space
-	root    *os.Root
-	state   string
-	lock    *os.File
-	journal *journal
-	hands   *hands
-	clock   *clock
-	samples *samples
-	mover   *mover.Mover
-	door    *door // nil: none
-	trust   *x509.CertPool
-	session string
-	gate    *gate
-	reach   *reach
-	runs    sync.WaitGroup
-	left    []memory  // of an earlier process
-	tidied  time.Time // when the coordinator was asked which temporaries are over; the reporter's
+	o         Options
+	log       *slog.Logger
+	ask       *client.Client
+	dir       *os.File // the root, for its free space
+	root      *os.Root
+	state     string
+	lock      *os.File
+	journal   *journal
+	activity  *activity
+	clock     *clock
+	samples   *samples
+	mover     *mover.Mover
+	endpoint  *endpoint // nil: none
+	trust     *x509.CertPool
+	session   string
+	scheduler *scheduler
+	reach     *reach
+	runs      sync.WaitGroup
+	left      []memory  // of an earlier process
+	tidied    time.Time // when the coordinator was asked which temporaries are over; the reporter's
 
 	mu    sync.Mutex
-	known bool // the coordinator has taken our hello
+	known bool // the coordinator has taken our registration
 	heard bool // it has done so at least once
 	away  bool // it does not answer
 }
@@ -86,7 +87,7 @@ var ErrTaken = errors.New("another agent has it: end that one first, or give thi
 
 var siteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// New opens what an agent needs: its root, its state, its door. It asks nobody
+// New opens what an agent needs: its root, its state, its endpoint. It asks nobody
 // anything. The caller closes the Agent.
 func New(ctx context.Context, o Options) (*Agent, error) {
 	if !siteName.MatchString(o.Site) {
@@ -101,9 +102,9 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := newHands()
+	h := newActivity()
 	c := new(clock)
-	a := &Agent{o: o, log: o.Log, hands: h, clock: c, samples: &samples{hands: h, clock: c}, session: rand.Text(), gate: newGate(o.Slots), reach: newReach(o.Site, o.Private)}
+	a := &Agent{o: o, log: o.Log, activity: h, clock: c, samples: &samples{activity: h, clock: c}, session: rand.Text(), scheduler: newScheduler(o.Slots), reach: newReach(o.Site, o.Private)}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -129,7 +130,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if a.journal, a.left, err = openJournal(a.state, a.log); err != nil {
 		return err
 	}
-	if a.trust, err = wire.Trust(a.o.SiteCA); err != nil {
+	if a.trust, err = trust.WithSystem(a.o.SiteCA); err != nil {
 		return fmt.Errorf("authorities of sites: %w", err)
 	}
 	if err := a.wasRooted(); err != nil {
@@ -151,9 +152,9 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if a.ask, err = client.New(a.o.Coordinator); err != nil {
 		return err
 	}
-	if a.o.Door != nil {
-		a.door, err = a.openDoor(ctx)
-		a.samples.door = a.door
+	if a.o.Endpoint != nil {
+		a.endpoint, err = a.openEndpoint(ctx)
+		a.samples.endpoint = a.endpoint
 	}
 	return err
 }
@@ -177,8 +178,8 @@ func (a *Agent) claim() error {
 // Close frees what the Agent holds, after Run has returned.
 func (a *Agent) Close() error {
 	var errs []error
-	if a.door != nil {
-		errs = append(errs, a.door.close())
+	if a.endpoint != nil {
+		errs = append(errs, a.endpoint.close())
 	}
 	if a.ask != nil {
 		a.ask.Close()
@@ -200,12 +201,12 @@ func (a *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
-// URL returns where the site's door is, "" if it has none.
+// URL returns where the site's endpoint is, "" if it has none.
 func (a *Agent) URL() string {
-	if a.door == nil {
+	if a.endpoint == nil {
 		return ""
 	}
-	return a.door.url
+	return a.endpoint.url
 }
 
 // plainError is err without where on this machine the root is.

@@ -13,7 +13,7 @@ import (
 	"weir/transfer"
 )
 
-// An agent pulls a file from another one's door with a token for just that file,
+// An agent pulls a file from another one's endpoint with a token for just that file,
 // tells the outcome once, with the coordinator's clock, and samples its host.
 func TestPullThroughADoor(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestDuplicatesAndLostAnswers(t *testing.T) {
 	until(t, "the outcome to be told again", func() bool { _, told := b.ended(1, 1); return told > 1 })
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{l}})
 	b.set(func() { b.deaf, b.forget = false, true })
-	until(t, "all to be known", func() bool { all, _ := to.hands.holding(); return len(all) == 0 })
+	until(t, "all to be known", func() bool { all, _ := to.activity.holding(); return len(all) == 0 })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	moved := map[int64]bool{}
@@ -111,7 +111,7 @@ func TestCoordinatorAway(t *testing.T) {
 	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
 	one, two := b.lease(from, to, 1, 1, large(1<<16)), b.lease(from, to, 2, 1, large(1<<16))
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{one, two}})
-	until(t, "the orders", func() bool { all, _ := to.hands.holding(); return len(all) == 2 || len(b.outcomesOf()) > 0 })
+	until(t, "the orders", func() bool { all, _ := to.activity.holding(); return len(all) == 2 || len(b.outcomesOf()) > 0 })
 	b.set(func() { b.away = true })
 	until(t, "the files", func() bool { all, _ := filepath.Glob(filepath.Join(to.root, "store/f?")); return len(all) == 2 })
 	if err := to.stop(); err != nil {
@@ -124,7 +124,7 @@ func TestCoordinatorAway(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	}
-	until(t, "all to be known", func() bool { all, _ := again.hands.holding(); return len(all) == 0 })
+	until(t, "all to be known", func() bool { all, _ := again.activity.holding(); return len(all) == 0 })
 }
 
 func (b *boss) outcomesOf() []transfer.Outcome {
@@ -183,7 +183,7 @@ func TestCancel(t *testing.T) {
 		leases, ids = append(leases, l), append(ids, transfer.Hold{Item: item, Epoch: 1})
 	}
 	b.gives("B", transfer.Work{Leases: leases})
-	until(t, "the copies", func() bool { _, n := to.hands.movedBytes(); return n == 6 })
+	until(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
 	begin := time.Now()
 	b.set(func() { b.cancel = ids })
 	for _, id := range ids {
@@ -211,7 +211,7 @@ func TestGoodbye(t *testing.T) {
 		leases = append(leases, l)
 	}
 	b.gives("B", transfer.Work{Leases: leases})
-	until(t, "the copies", func() bool { _, n := to.hands.movedBytes(); return n == 6 })
+	until(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
 	if err := to.stop(); err != nil {
 		t.Error(err)
 	}
@@ -293,7 +293,7 @@ func TestNewerAttempt(t *testing.T) {
 	second.Epoch = 2
 	first.Source.URL = newHang(t)
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{first}})
-	until(t, "the copy", func() bool { _, n := to.hands.movedBytes(); return n == 1 })
+	until(t, "the copy", func() bool { _, n := to.activity.movedBytes(); return n == 1 })
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{second}})
 	if out, _ := b.ended(1, 2); out.Fault != "" {
 		t.Errorf("%+v", out)

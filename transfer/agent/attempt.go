@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"weir/internal/durable"
 	"weir/transfer"
 	"weir/transfer/mover"
 )
@@ -21,7 +24,7 @@ var (
 // begin starts an attempt, unless the agent has it already.
 func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 	mine, cancel := context.WithCancelCause(ctx)
-	r := a.hands.take(l, cancel)
+	r := a.activity.take(l, cancel)
 	if r == nil {
 		cancel(nil)
 		return
@@ -38,13 +41,13 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 				now := a.clock.now()
 				return transfer.Outcome{Begin: now, End: now, Fault: transfer.Throttled, After: time.Minute, Reason: a.notMounted().Error()}
 			}
-			return a.mover.Do(mine, l, func(p transfer.Progress) { a.hands.progress(r, p) })
+			return a.mover.Do(mine, l, func(p transfer.Progress) { a.activity.progress(r, p) })
 		})
 	})
 }
 
 // ours tells whether a path leads to what is not the site's but its agent's, such
-// as the key of its door. The importer and the door pass over it, too.
+// as the key of its endpoint. The importer and the endpoint pass over it, too.
 func ours(path string) bool {
 	return strings.HasPrefix(path, ".weir") || strings.Contains(path, "/.weir")
 }
@@ -52,10 +55,10 @@ func ours(path string) bool {
 // attempt runs do when it is its turn, and tells what became of it.
 func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome) {
 	var out transfer.Outcome
-	if way := linkOf(&r.lease); a.gate.enter(ctx, way, r.lease.AtOnce) {
-		a.hands.progress(r, transfer.Progress{Stage: transfer.Moving})
+	if way := linkOf(&r.lease); a.scheduler.enter(ctx, way, r.lease.AtOnce) {
+		a.activity.progress(r, transfer.Progress{Stage: transfer.Moving})
 		out = do()
-		a.gate.leave(way)
+		a.scheduler.leave(way)
 	} else {
 		now := a.clock.now()
 		out = transfer.Outcome{Begin: now, End: now, Fault: transfer.Stopped}
@@ -64,11 +67,11 @@ func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome)
 	if out.Fault != "" && ctx.Err() != nil {
 		out.Fault, out.Reason = a.broken(context.Cause(ctx))
 	}
-	a.journal.end(out, func() { a.hands.end(r, out) })
+	a.journal.end(out, func() { a.activity.end(r, out) })
 }
 
 // broken says what the end of an attempt before its time means.
-func (a *Agent) broken(cause error) (transfer.Fault, string) {
+func (a *Agent) broken(cause error) (transfer.ErrorClass, string) {
 	switch {
 	case errors.Is(cause, mover.ErrCancelled):
 		return transfer.Stopped, cause.Error()
@@ -83,12 +86,12 @@ func (a *Agent) broken(cause error) (transfer.Fault, string) {
 func (a *Agent) recallAll(ctx context.Context) {
 	for _, m := range a.left {
 		if m.outcome != nil {
-			a.hands.keep(*m.outcome)
+			a.activity.keep(*m.outcome)
 			continue
 		}
 		mine, cancel := context.WithCancelCause(ctx)
 		l := *m.lease
-		r := a.hands.take(l, cancel)
+		r := a.activity.take(l, cancel)
 		if r == nil { // there was a later attempt at the same file
 			cancel(nil)
 			a.journal.over([]transfer.Hold{holdOf(&l)})
@@ -113,10 +116,20 @@ func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {
 	if l.Mode == transfer.Pull && l.Adler != "" {
 		look := l
 		look.Mode, look.Source = transfer.Check, l.Dest
-		if a.mover.Do(ctx, look, func(transfer.Progress) {}).Fault == "" {
+		if a.mover.Do(ctx, look, func(transfer.Progress) {}).Fault == "" && a.settled(l.Dest.Path) {
 			out.Fault, out.Reason, out.Size, out.Adler, out.Verified = "", "", l.Size, l.Adler, true
 		}
 	}
 	out.End = a.clock.now()
 	return out
+}
+
+// settled has the name of a file survive a loss of power, which the process that gave
+// it may not have come to.
+func (a *Agent) settled(name string) bool {
+	err := durable.SyncFolder(filepath.Join(a.o.Root, filepath.FromSlash(path.Dir(name))))
+	if err != nil {
+		a.log.Warn("a file's folder could not be written to the disk: the file is copied again", "path", name, "error", err)
+	}
+	return err == nil
 }

@@ -33,11 +33,11 @@ type boss struct {
 	pin    string // of its certificate, if it has one
 
 	mu       sync.Mutex
-	doors    map[string]transfer.Hello
+	doors    map[string]transfer.Register
 	work     map[string]*transfer.Work
 	outcomes []transfer.Outcome
 	reports  []transfer.Report
-	byes     []transfer.Goodbye
+	byes     []transfer.Deregister
 	cancel   []transfer.Hold
 	away     bool          // answers 503
 	deaf     bool          // takes reports, but its answers are lost
@@ -50,16 +50,16 @@ type boss struct {
 
 func newBoss(t *testing.T) *boss {
 	t.Helper()
-	b := &boss{t: t, doors: map[string]transfer.Hello{}, work: map[string]*transfer.Work{}, ahead: time.Hour, wake: make(chan struct{}, 100)}
+	b := &boss{t: t, doors: map[string]transfer.Register{}, work: map[string]*transfer.Work{}, ahead: time.Hour, wake: make(chan struct{}, 100)}
 	var err error
 	if b.issuer, err = token.Keep(filepath.Join(t.TempDir(), "key"), "https://boss.example", nil); err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	answers(b, mux, transfer.HelloPath, b.hello)
+	answers(b, mux, transfer.RegisterPath, b.hello)
 	answers(b, mux, transfer.WorkPath, b.ask)
 	answers(b, mux, transfer.ReportPath, b.report)
-	answers(b, mux, transfer.GoodbyePath, b.goodbye)
+	answers(b, mux, transfer.DeregisterPath, b.deregister)
 	answers(b, mux, transfer.ClockPath, func(context.Context, *struct{}) (any, int) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func newBoss(t *testing.T) *boss {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}} //nolint:gosec // for a test
+		b.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: mux}}
 		b.server.StartTLS()
 		sum := sha256.Sum256(b.server.Certificate().Raw)
 		b.pin = hex.EncodeToString(sum[:])
@@ -89,7 +89,7 @@ func answers[In any](b *boss, mux *http.ServeMux, path string, f func(context.Co
 		if b.away {
 			status = http.StatusServiceUnavailable
 		}
-		if b.forget && path != transfer.HelloPath && path != transfer.ClockPath {
+		if b.forget && path != transfer.RegisterPath && path != transfer.ClockPath {
 			status, b.forget = http.StatusGone, false
 		}
 		b.mu.Unlock()
@@ -106,14 +106,14 @@ func answers[In any](b *boss, mux *http.ServeMux, path string, f func(context.Co
 	})
 }
 
-func (b *boss) hello(_ context.Context, h *transfer.Hello) (any, int) {
+func (b *boss) hello(_ context.Context, h *transfer.Register) (any, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.doors[h.Site] = *h
 	return transfer.Welcome{Now: time.Now(), Issuer: b.issuer.URL(), Audience: []string{"somebody"}, Keys: b.issuer.Keys()}, 200
 }
 
-func (b *boss) ask(ctx context.Context, a *transfer.WorkAsk) (any, int) {
+func (b *boss) ask(ctx context.Context, a *transfer.PollRequest) (any, int) {
 	for {
 		b.mu.Lock()
 		w := b.work[a.Site]
@@ -143,7 +143,7 @@ func (b *boss) report(_ context.Context, r *transfer.Report) (any, int) {
 	return transfer.Ack{Now: now, Until: now.Add(time.Minute), Cancel: b.cancel}, 200
 }
 
-func (b *boss) goodbye(_ context.Context, g *transfer.Goodbye) (any, int) {
+func (b *boss) deregister(_ context.Context, g *transfer.Deregister) (any, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.byes = append(b.byes, *g)
@@ -204,7 +204,7 @@ type site struct {
 
 func (b *boss) options(name, root string) Options {
 	return Options{
-		Site: name, Root: root, Slots: 4, Door: &DoorOptions{Listen: "127.0.0.1:0"}, Log: slog.New(slog.DiscardHandler),
+		Site: name, Root: root, Slots: 4, Endpoint: &EndpointOptions{Listen: "127.0.0.1:0"}, Log: slog.New(slog.DiscardHandler),
 		Coordinator: client.Config{URLs: []string{b.server.URL}, Pin: b.pin, Token: "t", Wait: 20 * time.Second},
 	}
 }
@@ -244,7 +244,7 @@ func (b *boss) run(o Options) *site {
 // lease orders a pull of a file of from, which is made, by to.
 func (b *boss) lease(from, to *site, item, epoch int64, content string) transfer.Lease {
 	b.t.Helper()
-	until(b.t, "the agent of "+from.o.Site, func() bool { return from.door.checker.Load() != nil }) // else nobody is let in
+	until(b.t, "the agent of "+from.o.Site, func() bool { return from.endpoint.checker.Load() != nil }) // else nobody is let in
 	name := fmt.Sprintf("store/f%d", item)
 	if err := os.MkdirAll(filepath.Join(from.root, "store"), 0o750); err != nil {
 		b.t.Fatal(err)

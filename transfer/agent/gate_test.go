@@ -11,7 +11,7 @@ import (
 func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(3)
+		g := newScheduler(3)
 		ab, cd := link{"A", "B"}, link{"C", "D"}
 		var in []string
 		enter := func(ctx context.Context, name string, way link, limit int) {
@@ -55,8 +55,8 @@ func TestGate(t *testing.T) {
 		expect("abedfg")
 		g.leave(ab)
 		g.leave(cd)
-		if g.free != 3 || len(g.lanes) != 0 || len(g.turns) != 0 {
-			t.Errorf("%d places are free, %d lanes are left", g.free, len(g.lanes))
+		if g.free != 3 || len(g.queues) != 0 || len(g.order) != 0 {
+			t.Errorf("%d places are free, %d lanes are left", g.free, len(g.queues))
 		}
 	})
 }

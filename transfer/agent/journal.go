@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"weir/internal/durable"
 	"weir/transfer"
 )
 
@@ -81,7 +82,7 @@ func (j *journal) read() error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, longestLine)
 	for lines.Scan() {
@@ -205,20 +206,12 @@ func (j *journal) renew() error {
 		text.Write(b)
 		text.WriteByte('\n')
 	}
-	draft := j.path + ".new"
-	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
-	if err != nil {
+	if err := durable.Write(j.path, text.Bytes(), 0o600); err != nil {
 		return err
 	}
-	_, err = f.Write(text.Bytes())
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = os.Rename(draft, j.path)
-	}
+	f, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
 	if j.file != nil {
 		_ = j.file.Close() // all of it stands in the new one

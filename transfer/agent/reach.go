@@ -18,7 +18,7 @@ import (
 // ask what only it, or its neighbors, can reach.
 //
 // Addresses of the public internet are always good. Those of private networks are
-// where the coordinator answers from one, or others reach this site's own door at
+// where the coordinator answers from one, or others reach this site's own endpoint at
 // one; those of this machine where the coordinator answers from this machine. What
 // else there is, such as link-local addresses, at which clouds tell machines their
 // credentials, is not. Options.Private says otherwise, for all of them.
@@ -42,17 +42,17 @@ func (r *reach) trace(ctx context.Context) context.Context {
 	}})
 }
 
-// resolveTime is how long it may take to find the address of the site's own door.
+// resolveTime is how long it may take to find the address of the site's own endpoint.
 const resolveTime = 5 * time.Second
 
-// learn finds out which addresses are good, once the coordinator has answered. door
+// learn finds out which addresses are good, once the coordinator has answered. endpoint
 // is the URL of the site's own, "" if it has none.
-func (r *reach) learn(ctx context.Context, door string) {
+func (r *reach) learn(ctx context.Context, endpoint string) {
 	if r.given != nil {
 		return
 	}
 	areas := map[tpc.Area]bool{}
-	if areaOfURL(ctx, door) == tpc.Network {
+	if areaOfURL(ctx, endpoint) == tpc.Network {
 		areas[tpc.Network] = true
 	}
 	r.mu.Lock()

@@ -15,15 +15,15 @@ import (
 	"weir/transfer"
 )
 
-// Which addresses are good follows from where the coordinator and the own door are,
+// Which addresses are good follows from where the coordinator and the own endpoint are,
 // or was said.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
 	for name, tt := range map[string]struct {
-		given      *bool
-		boss, door string
-		good       string
+		given          *bool
+		boss, endpoint string
+		good           string
 	}{
 		"all on this machine":           {nil, "127.0.0.1", "http://127.0.0.1:1", "public network loopback"},
 		"a laboratory":                  {nil, "10.1.2.3", "https://10.1.2.4:1", "public network"},
@@ -41,7 +41,7 @@ func TestReach(t *testing.T) {
 		if tt.boss != "" {
 			r.boss = &net.TCPAddr{IP: net.ParseIP(tt.boss), Port: 1}
 		}
-		r.learn(t.Context(), tt.door)
+		r.learn(t.Context(), tt.endpoint)
 		for area, all := range map[string]string{
 			"public":   "8.8.8.8 11.0.0.1 2606:4700::1 ::ffff:8.8.8.8",
 			"network":  "10.0.0.1 172.31.0.1 192.168.0.1 100.64.0.1 fd00::1 ::ffff:10.0.0.1",
@@ -170,15 +170,15 @@ func TestPublicAgents(t *testing.T) {
 		}
 	}
 	b := newBoss(t)
-	door := b.options("A", t.TempDir())
-	door.Door.Listen = publicAddress + ":0"
-	from := b.run(door)
+	endpoint := b.options("A", t.TempDir())
+	endpoint.Endpoint.Listen = publicAddress + ":0"
+	from := b.run(endpoint)
 	o := b.options("B", t.TempDir())
-	o.Door = nil
+	o.Endpoint = nil
 	to := b.run(o)
 	secret, asked := victim(t)
 	good := b.lease(from, to, 1, 1, "secret")
-	good.Source.Pin = from.door.pin
+	good.Source.Pin = from.endpoint.pin
 	b.gives("B", transfer.Work{Leases: []transfer.Lease{good}})
 	if out, _ := b.ended(1, 1); out.Fault != "" {
 		t.Errorf("from a public door: %+v", out)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/pause"
+	"weir/internal/trust"
 	"weir/internal/wire"
 	"weir/monitor"
 	"weir/transfer"
@@ -29,7 +30,7 @@ const (
 
 // Run does what the coordinator asks, until ctx ends. Then copies are broken off,
 // to be resumed, and Run returns nil. It fails if the coordinator refuses this
-// site when it comes in for the first time, or the door breaks.
+// site when it comes in for the first time, or the endpoint breaks.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -40,9 +41,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	talking, hush := context.WithCancel(context.WithoutCancel(ctx))
 	defer hush()
 	var loops, talk sync.WaitGroup
-	if a.door != nil {
+	if a.endpoint != nil {
 		loops.Go(func() {
-			if err := a.door.serve(ctx); err != nil {
+			if err := a.endpoint.serve(ctx); err != nil {
 				end(fmt.Errorf("the door of the site: %w", err))
 			}
 		})
@@ -51,13 +52,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.work(ctx, end) })
 	talk.Go(func() { a.report(talking) })
 	<-ctx.Done()
-	a.hands.cancelAll(errEnding)
+	a.activity.cancelAll(errEnding)
 	loops.Wait()
 	a.runs.Wait()
 	a.lastReport(talking)
 	hush()
 	talk.Wait()
-	a.goodbye(context.WithoutCancel(ctx))
+	a.deregister(context.WithoutCancel(ctx))
 	err = watch.Stop()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -65,8 +66,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-// greet says hello if the coordinator does not know us.
-func (a *Agent) greet(ctx context.Context) error {
+// register registers the agent if the coordinator does not know us.
+func (a *Agent) register(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known {
@@ -75,19 +76,19 @@ func (a *Agent) greet(ctx context.Context) error {
 	if err := a.clock.set(ctx, a.ask); err != nil { // it may be another process there, with another clock
 		return err
 	}
-	hello := transfer.Hello{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir)}
+	hello := transfer.Register{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir), Root: a.rootName(), NewRoot: a.o.NewRoot}
 	hello.Host, _ = os.Hostname()
-	hello.Holding, _ = a.hands.holding()
-	if a.door != nil {
-		hello.URL, hello.Pin = a.door.url, a.door.pin
+	hello.Holding, _ = a.activity.holding()
+	if a.endpoint != nil {
+		hello.URL, hello.Pin = a.endpoint.url, a.endpoint.pin
 	}
-	w, err := a.ask.Hello(a.reach.trace(ctx), hello)
+	w, err := a.ask.Register(a.reach.trace(ctx), hello)
 	if err != nil {
 		return err
 	}
 	a.reach.learn(ctx, hello.URL)
-	if a.door != nil {
-		if err := a.door.welcome(w); err != nil {
+	if a.endpoint != nil {
+		if err := a.endpoint.welcome(w); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (a *Agent) answered(err error) (refused bool) {
 // taken us, and says why. a is locked.
 func (a *Agent) refused(err error) bool {
 	status := wire.Status(err)
-	return !a.heard && (errors.Is(err, wire.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusGone)
+	return !a.heard && (errors.Is(err, trust.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusGone)
 }
 
 // A backoff is how long to wait before the next question.
@@ -164,19 +165,19 @@ func (a *Agent) work(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 func (a *Agent) fetch(ctx context.Context) error {
-	if err := a.greet(ctx); err != nil {
+	if err := a.register(ctx); err != nil {
 		return err
 	}
-	ask := transfer.WorkAsk{Site: a.o.Site, Session: a.session, Free: freeSpace(a.dir), Scans: a.hands.scanning()}
-	all, running := a.hands.holding()
+	ask := transfer.PollRequest{Site: a.o.Site, Session: a.session, Free: freeSpace(a.dir), Scans: a.activity.scanning()}
+	all, running := a.activity.holding()
 	ask.Holding, ask.Slots = all, max(0, a.o.Slots-running)
 	w, err := a.ask.Work(ctx, ask)
 	if err != nil {
 		return err
 	}
-	a.hands.cancel(w.Cancel, mover.ErrCancelled)
-	a.hands.cancel(w.Lost, errLost)
-	a.hands.dropScans(w.Drop)
+	a.activity.cancel(w.Cancel, mover.ErrCancelled)
+	a.activity.cancel(w.Lost, errLost)
+	a.activity.dropScans(w.Drop)
 	for _, l := range w.Leases {
 		a.begin(ctx, l)
 	}
@@ -201,12 +202,12 @@ func (a *Agent) report(ctx context.Context) {
 		}
 		wait = 0
 		every := idleReport
-		if _, running := a.hands.movedBytes(); running > 0 {
+		if _, running := a.activity.movedBytes(); running > 0 {
 			every = reportEvery
 		}
 		due := time.NewTimer(every)
 		select {
-		case <-a.hands.tell:
+		case <-a.activity.tell:
 		case <-due.C:
 		case <-ctx.Done():
 		}
@@ -215,7 +216,7 @@ func (a *Agent) report(ctx context.Context) {
 }
 
 func (a *Agent) reportOnce(ctx context.Context, number int64) error {
-	if err := a.greet(ctx); err != nil {
+	if err := a.register(ctx); err != nil {
 		return err
 	}
 	if a.clock.stale() {
@@ -224,13 +225,13 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 		}
 	}
 	r := transfer.Report{Site: a.o.Site, Session: a.session, Number: number, Free: freeSpace(a.dir), Samples: a.samples.waiting(mostTold)}
-	a.hands.report(&r)
+	a.activity.report(&r)
 	r.Parts = a.parts()
 	ack, err := a.ask.Report(ctx, r)
 	if err != nil {
 		return err
 	}
-	if over := a.hands.acknowledged(&r); len(over) > 0 {
+	if over := a.activity.acknowledged(&r); len(over) > 0 {
 		a.journal.over(over)
 	}
 	a.samples.told(r.Samples)
@@ -239,16 +240,16 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 			return err
 		}
 	}
-	a.hands.cancel(ack.Cancel, mover.ErrCancelled)
-	a.hands.cancel(ack.Lost, errLost)
-	a.hands.dropScans(ack.Drop)
+	a.activity.cancel(ack.Cancel, mover.ErrCancelled)
+	a.activity.cancel(ack.Lost, errLost)
+	a.activity.dropScans(ack.Drop)
 	a.tidy(ack.Over)
 	return nil
 }
 
-// goodbye says that the agent ends, if the coordinator is there: else its site
+// deregister says that the agent ends, if the coordinator is there: else its site
 // counts as down when nothing was heard of it for a while.
-func (a *Agent) goodbye(ctx context.Context) {
+func (a *Agent) deregister(ctx context.Context) {
 	a.mu.Lock()
 	away := a.away || !a.known
 	a.mu.Unlock()
@@ -257,8 +258,8 @@ func (a *Agent) goodbye(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
-	all, _ := a.hands.holding()
-	if err := a.ask.Goodbye(ctx, transfer.Goodbye{Site: a.o.Site, Session: a.session, Holding: all}); err != nil {
+	all, _ := a.activity.holding()
+	if err := a.ask.Deregister(ctx, transfer.Deregister{Site: a.o.Site, Session: a.session, Holding: all}); err != nil {
 		a.log.Warn("the coordinator does not know that this site goes", "error", err)
 	}
 }
@@ -269,7 +270,7 @@ func (a *Agent) lastReport(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
 	for {
-		if all, _ := a.hands.holding(); len(all) == 0 {
+		if all, _ := a.activity.holding(); len(all) == 0 {
 			return
 		}
 		a.mu.Lock()

@@ -13,20 +13,20 @@ const mostSamples = 600
 
 // samples are what the host went through and the coordinator does not know yet.
 type samples struct {
-	hands *hands
-	clock *clock
-	door  *door // nil: it only dials out
+	activity *activity
+	clock    *clock
+	endpoint *endpoint // nil: it only dials out
 
 	mu    sync.Mutex
 	kept  []transfer.Sample
 	moved int64 // at the last sample
-	in    int64 // through the door, by then
+	in    int64 // through the endpoint, by then
 	out   int64
 }
 
 // Sample implements monitor.Sink.
 func (s *samples) Sample(m *monitor.Sample) error {
-	moved, running := s.hands.movedBytes()
+	moved, running := s.activity.movedBytes()
 	out := inShort(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +36,8 @@ func (s *samples) Sample(m *monitor.Sample) error {
 		out.MovedBytes = float64(moved-s.moved) / m.Seconds
 	}
 	s.moved = moved
-	if s.door != nil {
-		in, sent := s.door.server.Payload()
+	if s.endpoint != nil {
+		in, sent := s.endpoint.server.Payload()
 		out.DoorIn, out.DoorOut = in-s.in, sent-s.out
 		s.in, s.out = in, sent
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog/importer"
 	"weir/transfer"
+	"weir/transfer/catalog/importer"
 )
 
 // What scans tell at a time, and how many such parts wait to be acknowledged.
@@ -21,7 +21,7 @@ const (
 // beginScan starts a scan, unless it runs already.
 func (a *Agent) beginScan(ctx context.Context, s transfer.Scan) {
 	mine, cancel := context.WithCancel(ctx)
-	if !a.hands.beginScan(s.ID, cancel) {
+	if !a.activity.beginScan(s.ID, cancel) {
 		cancel()
 		return
 	}
@@ -33,7 +33,7 @@ func (a *Agent) beginScan(ctx context.Context, s transfer.Scan) {
 
 // scan tells what is in a folder of the site.
 func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
-	t := &teller{scan: s.ID, hands: a.hands, last: time.Now()}
+	t := &teller{scan: s.ID, activity: a.activity, last: time.Now()}
 	end := transfer.Found{Scan: s.ID, Done: true}
 	o := importer.Options{
 		Dataset: "/scan",                         // which the coordinator replaces
@@ -51,13 +51,13 @@ func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
 		return // it was dropped, or we end: another process begins anew
 	}
 	t.flush(ctx)
-	_ = a.hands.foundPart(ctx, end) // fails only with ctx
+	_ = a.activity.foundPart(ctx, end) // fails only with ctx
 }
 
 // A teller gathers what a scan finds into parts.
 type teller struct {
-	scan  int64
-	hands *hands
+	scan     int64
+	activity *activity
 
 	files []transfer.FoundFile
 	last  time.Time
@@ -81,19 +81,19 @@ func (t *teller) wrong(ctx context.Context, name, why string) {
 	if !strings.Contains(why, name) {
 		why = name + ": " + why
 	}
-	_ = t.hands.foundPart(ctx, transfer.Found{Scan: t.scan, Problem: why}) // fails only with ctx
+	_ = t.activity.foundPart(ctx, transfer.Found{Scan: t.scan, Problem: why}) // fails only with ctx
 }
 
 func (t *teller) flush(ctx context.Context) {
 	if len(t.files) > 0 {
-		_ = t.hands.foundPart(ctx, transfer.Found{Scan: t.scan, Files: t.files}) // fails only with ctx
+		_ = t.activity.foundPart(ctx, transfer.Found{Scan: t.scan, Files: t.files}) // fails only with ctx
 	}
 	t.files, t.last = nil, time.Now()
 }
 
 // foundPart adds what a scan has found to what is to be reported. It waits while
 // much is not acknowledged.
-func (h *hands) foundPart(ctx context.Context, f transfer.Found) error {
+func (h *activity) foundPart(ctx context.Context, f transfer.Found) error {
 	select {
 	case h.parts <- struct{}{}:
 	case <-ctx.Done():

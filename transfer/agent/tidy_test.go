@@ -28,7 +28,7 @@ func TestTemporariesAreTidiedUp(t *testing.T) {
 		}
 	}
 	_, cancel := context.WithCancelCause(t.Context())
-	a.hands.take(transfer.Lease{Item: 8, Epoch: 2}, cancel)
+	a.activity.take(transfer.Lease{Item: 8, Epoch: 2}, cancel)
 	got := a.parts()
 	slices.SortFunc(got, func(x, y transfer.Hold) int { return cmp.Compare(x.Epoch, y.Epoch) })
 	if want := []transfer.Hold{{Item: 7, Epoch: 1}, {Item: 7, Epoch: 2}}; !slices.Equal(got, want) {

@@ -35,6 +35,8 @@ func (w *world) tear(ctx context.Context) {
 		do(6, 3*s, 6*s, func(*rand.Rand) { w.terminate() })
 		do(7, time.Duration(w.seconds/3)*s, time.Duration(w.seconds/2)*s, func(r *rand.Rand) { w.crash(r) })
 	}
+	do(8, 2*s, 6*s, func(r *rand.Rand) { w.expire(r) })
+	do(9, time.Duration(w.seconds)*s/10, time.Duration(w.seconds)*s/5, func(r *rand.Rand) { w.crashAbroad(r) })
 	all.Go(func() { w.spoil(ctx) })
 	all.Wait()
 	for _, e := range w.echos {
@@ -102,6 +104,7 @@ func (w *world) serve(ctx context.Context) {
 			}
 			b.mu.Unlock()
 		}
+		w.serveAbroad()
 	}
 }
 

@@ -44,12 +44,14 @@ func campaign(t *testing.T, s size, program string, clocks bool, pg *lab.System)
 	t.Cleanup(func() { w.show() })
 	w.start()
 	w.fill()
+	w.crowd(map[bool]int{true: 2000, false: 60}[s.files >= 2000])
 	t.Logf("seed %d: %d files in %d requests, %d s of trouble", s.seed, s.files, len(w.sets), s.seconds)
 	trouble := time.Duration(s.seconds) * time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), trouble)
 	defer cancel()
 	var all sync.WaitGroup
 	all.Go(func() { w.submit(ctx, trouble*4/5) })
+	all.Go(w.submitCrowd)
 	all.Go(func() { w.tear(ctx) })
 	all.Go(func() {
 		for sleep(ctx, 10*time.Second) {
@@ -110,6 +112,7 @@ func (w *world) settle(patience time.Duration) bool {
 		if time.Since(last) > 15*time.Second {
 			last = time.Now()
 			w.t.Log(w.progress())
+			w.explain(open)
 		}
 	}
 	open, err := w.ask.Requests(w.t.Context(), transfer.Filter{Open: true})
@@ -119,6 +122,19 @@ func (w *world) settle(patience time.Duration) bool {
 		w.t.Errorf("%s: %+v: %+v %v", r.Dataset, r.Count, x.Reasons, err)
 	}
 	return false
+}
+
+// explain tells what requests wait for.
+func (w *world) explain(open []transfer.Request) {
+	for _, r := range open {
+		x, err := w.ask.Explain(w.t.Context(), r.ID, "")
+		for _, one := range x.Reasons {
+			w.t.Logf("request %d, %s to %s, %s: %d files (%s): %s", r.ID, r.Dataset, r.To, r.Status, one.Files, one.File, one.Text)
+		}
+		if err != nil {
+			w.t.Log(err)
+		}
+	}
 }
 
 // progress is a line of how far it is.
@@ -149,7 +165,7 @@ func (w *world) tell(v *verdict) {
 	row := func(what string, n any) { fmt.Fprintf(&b, "| %s | %v |\n", what, n) }
 	bytes := func(n int64) string { return unit.Bytes(float64(n)) }
 	n := &w.n
-	row("kills (-9) of coordinator, agents, database server", n.kills.Load())
+	row("kills (-9) of coordinator, agents, servers of others, database server", n.kills.Load())
 	row("database connections ended, times", n.database.Load())
 	row("agents stopped beyond their leases", n.stops.Load())
 	row("links cut / stalled", fmt.Sprintf("%d / %d", n.cuts.Load(), n.stalls.Load()))
@@ -157,7 +173,9 @@ func (w *world) tell(v *verdict) {
 	row("good copies spoiled, cut, lengthened or removed in the middle", n.changes.Load())
 	row("questions or answers lost / repeated / held", fmt.Sprintf("%d / %d / %d", n.lost.Load(), n.repeated.Load(), n.held.Load()))
 	row("agents that ended by themselves and were started again", n.restarts.Load())
+	row("servers of others that crashed by themselves", n.fallen.Load())
 	row("clocks stepped", n.steps.Load())
+	row("tokens of sites that expired or were revoked", n.expired.Load())
 	row("disk filled", n.fills.Load())
 	row("files done / there before / named with their reason", fmt.Sprintf("%d / %d / %d", v.done, v.there, v.named))
 	row("requests", strings.Trim(fmt.Sprint(v.ended), "map[]"))

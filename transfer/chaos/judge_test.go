@@ -33,38 +33,46 @@ func (w *world) judge(v *verdict) {
 	v.ended = map[transfer.Status]int{}
 	items := map[int64]transfer.Item{}
 	for _, s := range w.sets {
-		m, err := w.ask.Manifest(w.t.Context(), s.id)
-		if err != nil {
-			w.t.Error(err)
-			continue
-		}
-		for _, i := range m.Items {
-			items[i.ID] = i
-		}
-		v.ended[m.Request.Status]++
-		w.judgeCounts(s, m, v)
-		by := map[string]transfer.Item{}
-		for _, i := range m.Items {
-			by[i.Name] = i
-		}
-		for _, f := range s.files {
-			i, known := by[f.name]
-			if !known {
-				w.t.Errorf("%s is not in the manifest", f.name)
-				continue
+		for _, id := range []int64{s.id, s.again} {
+			if id != 0 {
+				w.judgeRequest(s, id, v, items)
 			}
-			w.judgeFile(s, f, i)
 		}
 	}
 	w.judgeStays()
 	w.judgeParts(items)
 	w.judgeLogs()
+	w.judgeAbroad()
+	w.judgeCrowd()
+}
+
+// judgeRequest holds what a request for a set says against the files.
+func (w *world) judgeRequest(s *set, id int64, v *verdict, items map[int64]transfer.Item) {
+	m, err := w.ask.Manifest(w.t.Context(), id)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	by := map[string]transfer.Item{}
+	for _, i := range m.Items {
+		items[i.ID], by[i.Name] = i, i
+	}
+	v.ended[m.Request.Status]++
+	w.judgeCounts(s, m, v)
+	for _, f := range s.files {
+		i, known := by[f.name]
+		if !known {
+			w.t.Errorf("%s is not in the manifest", f.name)
+			continue
+		}
+		w.judgeFile(s, f, i)
+	}
 }
 
 // judgeCounts holds the sums of a request against its files and attempts.
 func (w *world) judgeCounts(s *set, m transfer.Manifest, v *verdict) {
 	t, c := w.t, m.Request.Count
-	tries, err := w.ask.Attempts(t.Context(), s.id, 0, 10_000)
+	tries, err := w.ask.Attempts(t.Context(), m.Request.ID, 0, 10_000)
 	if err != nil {
 		t.Error(err)
 	}
@@ -192,7 +200,7 @@ func blames(reason, site string, how flaw) bool {
 		if !strings.HasPrefix(part, site+":") && !strings.HasPrefix(part, site+" was not asked:") {
 			continue
 		}
-		words := map[flaw][]string{missing: {"no such file", "not there", "missing", "404", "has no", "not found"}, short: {"bytes", " B", "size", "kB", "KiB", "MB"}, long: {"bytes", " B", "size"}, spoiled: {"adler32", "checksum"}}[how]
+		words := map[flaw][]string{missing: {"no such file", "not there", "missing", "404", "has no", "does not have", "not found"}, short: {"bytes", " B", "size", "kB", "KiB", "MB"}, long: {"bytes", " B", "size"}, spoiled: {"adler32", "checksum"}}[how]
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(part, word) })
 	}
 	return false

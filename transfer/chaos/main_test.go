@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	if os.Geteuid() != 0 || os.Getenv(insideKey) != "" {
 		os.Exit(m.Run())
 	}
-	runtime.LockOSThread()                                                       // the child ends with this thread
-	cmd := exec.CommandContext(context.Background(), os.Args[0], os.Args[1:]...) //nolint:gosec // this test
+	runtime.LockOSThread() // the child ends with this thread
+	cmd := exec.CommandContext(context.Background(), os.Args[0], os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), insideKey+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}

@@ -27,6 +27,7 @@ type file struct {
 	adler    string
 	nameless bool // the catalog has no checksum
 	from     []string
+	moved    bool            // the copies in from lie under another path
 	flaws    map[string]flaw // of the copies in from, from the beginning
 	later    map[string]flaw // what becomes of copies in the middle
 	foreign  bool            // another file has its name at the destination
@@ -40,6 +41,9 @@ type set struct {
 	to    string
 	files []*file
 	id    int64 // of the request
+	twice bool  // it is asked for a second time, with another key
+	again int64 // that request
+	grows bool  // its dataset does once it was asked for
 }
 
 // A plan is what a campaign has before it begins: it follows from the seed.
@@ -51,14 +55,20 @@ type plan struct {
 // sites are those of the campaign. D only dials out; C has a small disk.
 var sites = []string{"A", "B", "C", "D"}
 
+// goals are the destinations.
+var goals = []string{"A", "W", "B", "X", "C", "H", "D", "K"}
+
 func newPlan(s size) *plan {
 	p := &plan{size: s}
 	r := rand.New(rand.NewPCG(s.seed, 1))
-	const each = 50
+	each := min(50, (s.files+len(goals)-1)/len(goals))
 	for n := 0; n < s.files; n += each {
-		one := &set{name: fmt.Sprintf("/store/run%02d", len(p.sets)+1), to: sites[len(p.sets)%len(sites)]}
+		k := len(p.sets)
+		one := &set{name: fmt.Sprintf("/store/run%02d", k+1), to: goals[k%len(goals)], twice: k%5 == 1, grows: k%4 == 1}
 		for i := range min(each, s.files-n) {
-			one.files = append(one.files, newFile(r, s.seed, one, i))
+			f := newFile(r, s.seed, one, i)
+			f.moved = k%3 == 2
+			one.files = append(one.files, f)
 		}
 		p.sets = append(p.sets, one)
 	}
@@ -106,7 +116,10 @@ func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 	case k < 99:
 		f.size = 200<<10 + r.Int64N(800<<10)
 	} // else it is empty
-	others := slices.DeleteFunc(slices.Clone(sites), func(s string) bool { return s == of.to })
+	blind := slices.Contains(unchecked, of.to)
+	others := slices.DeleteFunc(slices.Concat(sites, foreign), func(s string) bool {
+		return s == of.to || blind && (s == "R" || slices.Contains(unchecked, s)) // neither of such two copies by itself
+	})
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	n := 1
 	if k := r.IntN(100); k > 85 {
@@ -130,11 +143,11 @@ func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 			f.later[site] = kinds[r.IntN(len(kinds))]
 		}
 	case k < 31:
-		f.nameless = true
+		f.nameless = !blind && !slices.ContainsFunc(f.from, func(s string) bool { return slices.Contains(unchecked, s) })
 	case k < 33:
 		f.foreign = true
 	case k < 36:
-		f.present = true
+		f.present = !blind
 	}
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/content"
 	"weir/lab"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/client"
 	"weir/transfer/trial"
 )
@@ -34,7 +35,7 @@ const (
 // A tally is what was broken.
 type tally struct {
 	kills, stops, cuts, stalls, flips, rots, changes, steps, fills, database, restarts atomic.Int64
-	lost, repeated, held                                                               atomic.Int64
+	lost, repeated, held, expired, fallen                                              atomic.Int64
 }
 
 // A body is a process that can be killed and stopped, by one at a time.
@@ -61,6 +62,10 @@ type world struct {
 	mu     sync.Mutex
 	ask    *client.Client
 	begun  time.Time
+
+	strangers map[string]*stranger
+	heard     []string // credentials where they do not belong
+	small     []*single
 }
 
 // A snapshot is a file as it was before the campaign.
@@ -96,6 +101,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 		}
 		o.Sites = append(o.Sites, s)
 	}
+	w.abroad(t)
 	tr, err := trial.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +129,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 // not listened at: others' connections have ports of 127.0.0.1.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))) //nolint:gosec // a number
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,10 +188,14 @@ func (w *world) start() {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	w.introduce()
 }
 
 func (w *world) path(site string, f *file) string {
-	return filepath.Join(w.Root(site), filepath.FromSlash(f.name))
+	if f.moved && slices.Contains(f.from, site) {
+		return filepath.Join(w.root(site), "moved", filepath.FromSlash(f.name))
+	}
+	return filepath.Join(w.root(site), filepath.FromSlash(f.name))
 }
 
 func (f *file) bytes() []byte {
@@ -222,6 +232,9 @@ func (w *world) fill() {
 				if f.nameless {
 					entry.Adler = ""
 				}
+				if f.moved {
+					entry.Path = "moved" + f.name
+				}
 				added[site] = append(added[site], entry)
 			}
 			switch {
@@ -231,7 +244,7 @@ func (w *world) fill() {
 				w.put(w.path(s.to, f), f.bytes(), true)
 			}
 		}
-		for _, site := range sites {
+		for _, site := range slices.Concat(sites, foreign) {
 			if len(added[site]) == 0 {
 				continue
 			}
@@ -245,7 +258,7 @@ func (w *world) fill() {
 // put writes a file; stays says that it must never change.
 func (w *world) put(path string, data []byte, stays bool) {
 	w.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := makeFolders(filepath.Dir(path)); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -276,20 +289,31 @@ func (w *world) submit(ctx context.Context, over time.Duration) {
 }
 
 func (w *world) submitOne(s *set) {
-	sub := transfer.Submission{Key: "chaos " + s.name, Dataset: s.name, To: s.to, Tries: 100, Approve: true}
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		r, err := w.ask.Submit(ctx, sub)
-		cancel()
-		if err == nil {
-			w.mu.Lock()
-			s.id = r.ID
-			w.mu.Unlock()
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
+	sub := transfer.Submission{Key: "chaos " + s.name, Dataset: s.name, To: s.to, Tries: 100, Approve: true, Unchecked: slices.Contains(unchecked, s.to)}
+	id := w.insist(sub)
+	again := int64(0)
+	if s.twice {
+		sub.Key += " again"
+		again = w.insist(sub)
 	}
-	w.t.Errorf("%s could not be asked for within two minutes", s.name)
+	w.mu.Lock()
+	s.id, s.again = id, again
+	w.mu.Unlock()
+	if s.grows {
+		w.grow(s)
+	}
+}
+
+// makeFolders makes folders in which everybody may write: a server may run as another
+// user.
+func makeFolders(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for d := dir; strings.Contains(d, "/store"); d = filepath.Dir(d) {
+		_ = os.Chmod(d, 0o777) // what is not ours stays as it is
+	}
+	return nil
 }
 
 // sleep waits; false if ctx ended.

@@ -6,20 +6,20 @@ import (
 	"weir/transfer"
 )
 
-// Hello says that the agent of a site is there. POST /api/v1/agent/hello
-func (c *Client) Hello(ctx context.Context, h transfer.Hello) (transfer.Welcome, error) {
-	return post[transfer.Welcome](ctx, c, transfer.HelloPath, h)
+// Register says that the agent of a site is there. POST /api/v1/agent/hello
+func (c *Client) Register(ctx context.Context, h transfer.Register) (transfer.Welcome, error) {
+	return post[transfer.Welcome](ctx, c, transfer.RegisterPath, h)
 }
 
-// Goodbye says that the agent of a site ends. POST /api/v1/agent/goodbye
-func (c *Client) Goodbye(ctx context.Context, g transfer.Goodbye) error {
-	_, err := post[struct{}](ctx, c, transfer.GoodbyePath, g)
+// Deregister says that the agent of a site ends. POST /api/v1/agent/goodbye
+func (c *Client) Deregister(ctx context.Context, g transfer.Deregister) error {
+	_, err := post[struct{}](ctx, c, transfer.DeregisterPath, g)
 	return err
 }
 
 // Work asks for something to do, and waits until there is something, for up to
 // 20 s. POST /api/v1/agent/work
-func (c *Client) Work(ctx context.Context, w transfer.WorkAsk) (transfer.Work, error) {
+func (c *Client) Work(ctx context.Context, w transfer.PollRequest) (transfer.Work, error) {
 	return post[transfer.Work](ctx, c, transfer.WorkPath, w)
 }
 

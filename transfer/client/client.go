@@ -7,18 +7,17 @@ package client
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
-	"weir/catalog"
+	"weir/internal/trust"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // A Config says where a coordinator is and who asks.
@@ -33,9 +32,27 @@ type Config struct {
 	KeyFile  string `json:"key_file,omitempty"`
 }
 
+// Address returns the coordinator's URL with its pin, if it has one, as users and
+// Find write it: URL#PIN.
+func (c Config) Address() string {
+	if c.Pin == "" {
+		return c.URLs[0]
+	}
+	return c.URLs[0] + "#" + c.Pin
+}
+
 // A Client asks one coordinator. Its methods may be called by several goroutines
 // at once.
-type Client struct{ ask *wire.Client }
+type Client struct {
+	ask  *wire.Client
+	conf Config
+}
+
+// URL returns the coordinator's first URL.
+func (c *Client) URL() string { return c.conf.URLs[0] }
+
+// Address is that of the client's Config.
+func (c *Client) Address() string { return c.conf.Address() }
 
 // New returns a client. Close ends it.
 func New(c Config) (*Client, error) {
@@ -62,15 +79,12 @@ func New(c Config) (*Client, error) {
 		secure.Certificates = []tls.Certificate{pair}
 	}
 	if c.CAFile != "" && c.Pin == "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
+		var err error
+		if secure.RootCAs, err = trust.Authorities(c.CAFile); err != nil {
 			return nil, err
 		}
-		if secure.RootCAs = x509.NewCertPool(); !secure.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: there is no certificate in it", c.CAFile)
-		}
 	}
-	return &Client{ask: wire.NewClientTLS(c.URLs, c.Token, secure, c.Wait)}, nil
+	return &Client{ask: wire.NewClientTLS(c.URLs, c.Token, secure, c.Wait), conf: c}, nil
 }
 
 // fit tells whether a token may be sent there: without TLS only to this machine.

@@ -19,7 +19,7 @@ func (c *Client) Events(ctx context.Context, after int64, f func(transfer.Event)
 	if err != nil {
 		return err
 	}
-	defer r.Close() //nolint:errcheck // only read
+	defer r.Close()
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

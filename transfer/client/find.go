@@ -1,13 +1,20 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"weir/internal/durable"
+	"weir/internal/wire"
 )
 
 // File returns where a user keeps which coordinator is asked and with what token:
@@ -33,18 +40,7 @@ func (c Config) Save(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".coordinator-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = draft.Write(append(text, '\n'))
-	if err = errors.Join(err, draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(draft.Name())
-	}
-	return err
+	return durable.Write(path, append(text, '\n'), 0o600)
 }
 
 // Find puts together what is known: address (URL, or URL#PIN) and tokenFile as
@@ -63,12 +59,12 @@ func Find(address, tokenFile string) (Config, error) {
 		return Config{}, err
 	}
 	if address != "" {
-		url, pin, _ := strings.Cut(address, "#")
-		url = strings.TrimSuffix(url, "/")
-		if len(c.URLs) == 0 || c.URLs[0] != url || pin != "" && pin != c.Pin {
+		at, pin, _ := strings.Cut(address, "#")
+		at = strings.TrimSuffix(at, "/")
+		if len(c.URLs) == 0 || c.URLs[0] != at || pin != "" && pin != c.Pin {
 			c = Config{Pin: pin}
 		}
-		c.URLs = []string{url}
+		c.URLs = []string{at}
 	}
 	if len(c.URLs) == 0 {
 		return Config{}, errors.New("no coordinator is known: start one with `weir coordinator`, or say where it is with --coordinator URL#PIN or WEIR_COORDINATOR")
@@ -86,7 +82,7 @@ func Find(address, tokenFile string) (Config, error) {
 func kept() (Config, error) {
 	path, err := File()
 	if err != nil {
-		return Config{}, nil //nolint:nilerr // no home: nothing is kept
+		return Config{}, nil
 	}
 	c, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,4 +102,61 @@ func Read(path string) (Config, error) {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// A Claim is the outcome of Config.Claim.
+type Claim int
+
+// The outcomes of Config.Claim.
+const (
+	Claimed     Claim = iota // the file names this coordinator
+	Replaced                 // it does now: the one that it named does not answer any more
+	OtherRemote              // it names a coordinator on another machine
+	OtherLocal               // it names a coordinator on this machine, which answers
+)
+
+// Claim makes path, the file that File returns, name this coordinator of this
+// machine. It leaves the file alone if it names a coordinator of another machine, or
+// another one that answers; previous is then its URL.
+func (c Config) Claim(ctx context.Context, path string) (done Claim, previous string, err error) {
+	known, err := Read(path)
+	if err != nil || len(known.URLs) == 0 || known.URLs[0] == c.URLs[0] {
+		return Claimed, "", c.Save(path)
+	}
+	previous = known.URLs[0]
+	moved := known.Pin == c.Pin && c.Pin != ""
+	switch {
+	case !onThisMachine(previous):
+		return OtherRemote, previous, nil
+	case moved:
+		return Claimed, previous, c.Save(path)
+	case answers(ctx, known):
+		return OtherLocal, previous, nil
+	}
+	return Replaced, previous, c.Save(path)
+}
+
+// answers reports whether a coordinator runs there, also one that accepts a
+// connection and is slow to answer.
+func answers(ctx context.Context, conf Config) bool {
+	conf.Wait = 3 * time.Second
+	c, err := New(conf)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_, err = c.Sites(ctx)
+	var slow net.Error
+	return err == nil || wire.Status(err) != 0 || errors.As(err, &slow) && slow.Timeout()
+}
+
+// onThisMachine reports whether the host of a URL is this machine.
+func onThisMachine(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	name, _ := os.Hostname() // if it fails, no name matches
+	return host != "" && host == name || host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,25 @@ func TestWhereTokensMayGo(t *testing.T) {
 		if err == nil {
 			c.Close()
 		}
+	}
+}
+
+// A coordinator that is too busy to answer is there: another one does not take its
+// place. One whose port is closed is not.
+func TestBusyCoordinatorStays(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts, and nothing answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := Config{URLs: []string{"https://" + l.Addr().String()}, Pin: strings.Repeat("0", 64), Token: "x"}
+	if !answers(t.Context(), conf) {
+		t.Error("a coordinator that accepts connections is taken for one that has gone")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if answers(t.Context(), conf) {
+		t.Error("a closed port is taken for a coordinator")
 	}
 }

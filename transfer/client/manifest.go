@@ -1,13 +1,17 @@
 package client
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
+	"weir/internal/durable"
 	"weir/transfer"
 )
 
@@ -36,7 +40,7 @@ func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f fu
 	if err != nil {
 		return m, err
 	}
-	defer r.Close() //nolint:errcheck // only read
+	defer r.Close()
 	read := &reading{from: r, to: to}
 	sum := transfer.NewSum()
 	d := json.NewDecoder(read)
@@ -72,6 +76,40 @@ func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f fu
 		err = fmt.Errorf("%w: %w", ErrCut, cmp.Or(read.failed, err))
 	}
 	return m, err
+}
+
+// SaveManifest writes the manifest of a request into a file, which appears only
+// when it is complete, and calls the function that each returns for each of the
+// request's files. Each attempt after a lost connection calls each again.
+func (c *Client) SaveManifest(ctx context.Context, path string, id int64, each func() func(transfer.Item) error) (transfer.Manifest, error) {
+	return Retry(ctx, true, func() (m transfer.Manifest, err error) {
+		err = writeWhole(path, func(to io.Writer) (err error) {
+			m, err = c.WriteManifest(ctx, id, to, each())
+			return err
+		})
+		return m, err
+	})
+}
+
+// writeWhole writes a file under a temporary name and renames it if write and all
+// else succeeded. It follows symbolic links, and writes to what is no regular file,
+// such as a pipe, directly.
+func writeWhole(path string, write func(io.Writer) error) (err error) {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		path = at // a link stays one
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		return durable.WriteFunc(path, 0o644, write)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(f, 64<<10)
+	if err = write(out); err == nil {
+		err = out.Flush()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // A reading copies what is read from one to the other.

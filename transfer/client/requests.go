@@ -69,28 +69,25 @@ func (c *Client) First(ctx context.Context, id int64, states []transfer.State, n
 // by page. GET /api/v1/requests/ID/attempts?item=&n=
 func (c *Client) Attempts(ctx context.Context, id, item int64, n int) (all []transfer.Attempt, err error) {
 	if n <= 0 {
-		n = mostAttempts
+		n = pageSize
 	}
 	if item != 0 {
-		q := page("", min(n, 10*mostAttempts)) // more than a file can have
+		q := page("", min(n, 10*pageSize)) // more than a file can have
 		q.Set("item", strconv.FormatInt(item, 10))
 		return get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
 	}
-	err = c.eachAttempt(ctx, id, min(n, mostAttempts), func(a transfer.Attempt) bool {
+	err = c.eachAttempt(ctx, id, min(n, pageSize), func(a transfer.Attempt) bool {
 		all = append(all, a)
 		return len(all) < n
 	})
 	return all, err
 }
 
-// mostAttempts is how many attempts are asked for at a time.
-const mostAttempts = 1000
-
 // EachAttempt calls f for each attempt at the files of a request, file by file,
 // the oldest first; no more than a page of them is in memory. An error of f ends
 // it. GET /api/v1/requests/ID/attempts?n=&after=&epoch=&late=
 func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Attempt) error) (err error) {
-	asked := c.eachAttempt(ctx, id, mostAttempts, func(a transfer.Attempt) bool {
+	asked := c.eachAttempt(ctx, id, pageSize, func(a transfer.Attempt) bool {
 		err = f(a)
 		return err == nil
 	})

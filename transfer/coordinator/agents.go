@@ -2,14 +2,16 @@ package coordinator
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 )
 
 const (
@@ -32,54 +34,84 @@ func mine(r *http.Request, site string) error {
 	return err
 }
 
-// hello lets an agent in.
-func (c *Coordinator) hello(r *http.Request, in *transfer.Hello) (transfer.Welcome, error) {
+// register lets an agent in.
+func (c *Coordinator) register(r *http.Request, in *transfer.Register) (transfer.Welcome, error) {
 	if err := mine(r, in.Site); err != nil {
 		return transfer.Welcome{}, err
 	}
-	if err := fitHello(in); err != nil {
+	if err := checkRegister(in); err != nil {
 		return transfer.Welcome{}, err
 	}
 	if err := c.ousted(in); err != nil {
 		return transfer.Welcome{}, err
 	}
+	if err := c.rooted(r.Context(), in); err != nil {
+		return transfer.Welcome{}, c.refusal(err)
+	}
 	if err := c.siteCame(r.Context(), in); err != nil {
 		return transfer.Welcome{}, c.refusal(err)
 	}
-	c.hub.mu.Lock()
-	old := c.hub.agents[in.Site]
+	if err := c.rooted(r.Context(), in); err != nil { // of a site that was new
+		return transfer.Welcome{}, c.refusal(err)
+	}
+	c.registry.mu.Lock()
+	old := c.registry.agents[in.Site]
 	if old != nil && old.Session != in.Session {
-		c.hub.ousted[in.Site] = append(c.hub.ousted[in.Site], old.Session)
-		if n := len(c.hub.ousted[in.Site]); n > mostOusted {
-			c.hub.ousted[in.Site] = c.hub.ousted[in.Site][n-mostOusted:]
+		c.registry.ousted[in.Site] = append(c.registry.ousted[in.Site], old.Session)
+		if n := len(c.registry.ousted[in.Site]); n > mostOusted {
+			c.registry.ousted[in.Site] = c.registry.ousted[in.Site][n-mostOusted:]
 		}
 	}
-	a := &agent{Hello: *in, area: cameFrom(r), heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
-	c.hub.agents[in.Site] = a
+	a := &agent{Register: *in, area: cameFrom(r), heard: c.now(), free: in.Free, bell: make(chan struct{}, 1)}
+	c.registry.agents[in.Site] = a
+	c.renewed(in.Site)
 	if old != nil {
 		old.ring() // its question is answered: it is not known any more
 	}
 	lost := c.takeOver(a, old != nil && old.Session == in.Session)
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	c.log.Info("an agent has come in", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
 	c.ask(lost)
 	c.wake.give()
 	return c.welcome(in.Site), nil
 }
 
+// rooted refuses an agent whose root is not the one that its site had: its storage is
+// not mounted, or it was started with another folder while the right one runs.
+func (c *Coordinator) rooted(ctx context.Context, in *transfer.Register) error {
+	if in.Root == "" {
+		return nil
+	}
+	c.registry.mu.Lock()
+	a := c.registry.agents[in.Site]
+	runs := a != nil && a.Root != "" && a.Root != in.Root && (a.waiting || c.now().Sub(a.heard) < silence)
+	c.registry.mu.Unlock()
+	if runs {
+		return wire.Refuse(http.StatusConflict, "another agent runs for site %s, with another root: there can be only one", in.Site)
+	}
+	err := c.catalog.Rooted(ctx, in.Site, in.Root, in.NewRoot)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // it is new
+		return nil
+	case errors.Is(err, store.ErrOtherRoot):
+		return wire.Refuse(http.StatusConflict, "the root of site %s is another one than before: is its storage mounted, is it the right folder? (if it is to begin anew: weir agent --new-root)", in.Site)
+	}
+	return err
+}
+
 // ousted refuses an agent in whose place another one has come: two for one site
 // would take turns in throwing each other out. When that one has gone it may come
 // back: somebody has ended the one that was started by mistake.
-func (c *Coordinator) ousted(in *transfer.Hello) error {
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	i := slices.Index(c.hub.ousted[in.Site], in.Session)
+func (c *Coordinator) ousted(in *transfer.Register) error {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	i := slices.Index(c.registry.ousted[in.Site], in.Session)
 	if i < 0 {
 		return nil
 	}
-	a := c.hub.agents[in.Site]
+	a := c.registry.agents[in.Site]
 	if a == nil || !a.waiting && c.now().Sub(a.heard) >= silence {
-		c.hub.ousted[in.Site] = slices.Delete(c.hub.ousted[in.Site], i, i+1)
+		c.registry.ousted[in.Site] = slices.Delete(c.registry.ousted[in.Site], i, i+1)
 		return nil
 	}
 	other := "another machine"
@@ -99,17 +131,17 @@ func (c *Coordinator) welcome(site string) transfer.Welcome {
 // audience is what the door of a site is called in tokens.
 func audience(site string) string { return "weir://" + site }
 
-func fitHello(in *transfer.Hello) error {
+func checkRegister(in *transfer.Register) error {
 	switch {
 	case in.Session == "" || len(in.Session) > 100:
 		return wire.Refuse(http.StatusBadRequest, "an agent names its session, in at most 100 letters")
 	case len(in.Holding) > mostHeld:
 		return wire.Refuse(http.StatusBadRequest, "an agent holds at most %d leases", mostHeld)
-	case len(in.URL) > 1000 || len(in.Host) > 300 || len(in.Version) > 100 || len(in.Pin) > 64:
-		return wire.Refuse(http.StatusBadRequest, "the agent's URL, host, version or pin is too long")
+	case len(in.URL) > 1000 || len(in.Host) > 300 || len(in.Version) > 100 || len(in.Pin) > 64 || len(in.Root) > 100:
+		return wire.Refuse(http.StatusBadRequest, "the agent's URL, host, version, pin or root is too long")
 	}
 	if in.URL != "" {
-		if err := doorURL(in.URL); err != nil {
+		if err := checkEndpointURL(in.URL); err != nil {
 			return wire.Refuse(http.StatusBadRequest, "the door of site %s: %s", in.Site, err.Error())
 		}
 	}
@@ -122,22 +154,22 @@ func fitHello(in *transfer.Hello) error {
 
 // takeOver compares what an agent that comes in holds with what it was given. What
 // no process ever had, or this same one did not get, is given to it; what another
-// one may have is returned. The hub is locked.
-func (c *Coordinator) takeOver(a *agent, same bool) (lost []*held) {
+// one may have is returned. The registry is locked.
+func (c *Coordinator) takeOver(a *agent, same bool) (lost []*activeLease) {
 	holds := holdings(a.Holding)
-	for _, l := range c.hub.held {
+	for _, l := range c.registry.leases {
 		if l.mover != a.Site {
 			continue
 		}
 		a.count++
 		a.seconds += l.seconds
 		if epoch, ok := holds[l.Item]; ok && epoch == l.Epoch {
-			l.told, l.heard = true, c.now()
+			l.dispatched, l.heard = true, c.now()
 			delete(holds, l.Item)
 			continue
 		}
-		if !l.lost && (same || !l.told) {
-			l.told = false
+		if !l.lost && (same || !l.dispatched) {
+			l.dispatched = false
 			a.ready = append(a.ready, l)
 			continue
 		}
@@ -158,9 +190,9 @@ func holdings(list []transfer.Hold) map[int64]int64 {
 	return m
 }
 
-// known returns the agent of a session. The hub is locked.
+// known returns the agent of a session. The registry is locked.
 func (c *Coordinator) known(site, session string) (*agent, error) {
-	a := c.hub.agents[site]
+	a := c.registry.agents[site]
 	if a == nil || a.Session != session {
 		return nil, wire.Refuse(http.StatusGone, "the agent of %s is not known: it is to say hello", site)
 	}
@@ -168,8 +200,8 @@ func (c *Coordinator) known(site, session string) (*agent, error) {
 	return a, nil
 }
 
-// askWork answers with leases, as soon as there are any.
-func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.Work, error) {
+// poll answers with leases, as soon as there are any.
+func (c *Coordinator) poll(r *http.Request, in *transfer.PollRequest) (transfer.Work, error) {
 	if err := mine(r, in.Site); err != nil {
 		return transfer.Work{}, err
 	}
@@ -207,9 +239,9 @@ func (c *Coordinator) askWork(r *http.Request, in *transfer.WorkAsk) (transfer.W
 // beginAsk notes that an agent waits for work. Leases that it was told of, and
 // does not name, did not reach it: they are for this answer again, or, if they were
 // cancelled, have never begun.
-func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never []transfer.Outcome, err error) {
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
+func (c *Coordinator) beginAsk(in *transfer.PollRequest) (_ *agent, ask int, never []transfer.Outcome, err error) {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	a, err := c.known(in.Site, in.Session)
 	if err != nil {
 		return nil, 0, nil, err
@@ -218,8 +250,8 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never [
 	a.waiting, a.broken, a.slots = true, false, in.Slots
 	a.ring() // a question before this one is answered
 	holds := holdings(in.Holding)
-	for _, l := range c.hub.held {
-		if l.mover != in.Site || !l.told || l.lost {
+	for _, l := range c.registry.leases {
+		if l.mover != in.Site || !l.dispatched || l.lost {
 			continue
 		}
 		switch {
@@ -227,11 +259,11 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never [
 		case l.cancelled:
 			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
 		default:
-			l.told = false
+			l.dispatched = false
 			a.ready = append(a.ready, l)
 		}
 	}
-	slices.SortStableFunc(a.ready, func(x, y *held) int { return cmp.Compare(x.Item, y.Item) })
+	slices.SortStableFunc(a.ready, func(x, y *activeLease) int { return cmp.Compare(x.Item, y.Item) })
 	a.scans = in.Scans
 	return a, a.asks, never, nil
 }
@@ -239,8 +271,8 @@ func (c *Coordinator) beginAsk(in *transfer.WorkAsk) (_ *agent, ask int, never [
 // endAsk notes that an agent waits no longer. broken: nobody is there any more to
 // take the answer.
 func (c *Coordinator) endAsk(a *agent, ask int, broken bool) {
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	a.heard = c.now()
 	if a.asks == ask {
 		a.waiting, a.broken = false, broken
@@ -258,17 +290,17 @@ func (a *agent) quiet() time.Duration {
 // answerAsk takes what there is for an agent. over: there is another question, or
 // another agent, to answer.
 func (c *Coordinator) answerAsk(a *agent, ask int) (w transfer.Work, over bool) {
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	if a.asks != ask || c.hub.agents[a.Site] != a || c.hub.full {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	if a.asks != ask || c.registry.agents[a.Site] != a || c.registry.full {
 		a.ring() // for the other question
 		return w, true
 	}
 	w.Cancel, w.Lost = a.cancel, a.lost
 	a.cancel, a.lost = nil, nil
 	for _, l := range a.ready {
-		if c.hub.held[l.Item] == l && !l.cancelled {
-			l.told, l.heard = true, c.now()
+		if c.registry.leases[l.Item] == l && !l.cancelled {
+			l.dispatched, l.heard = true, c.now()
 			w.Leases = append(w.Leases, l.Lease)
 		}
 	}
@@ -282,9 +314,9 @@ func (c *Coordinator) report(r *http.Request, in *transfer.Report) (transfer.Ack
 	if err := mine(r, in.Site); err != nil {
 		return transfer.Ack{}, err
 	}
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	a, err := c.known(in.Site, in.Session)
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	if err != nil {
 		return transfer.Ack{}, err
 	}

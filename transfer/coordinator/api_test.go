@@ -43,7 +43,7 @@ func TestRoles(t *testing.T) {
 			_, err := c.Token(ctx, transfer.NewToken{Subject: "me", Roles: []string{"weir.admin"}})
 			return err
 		},
-		"agent": func(c *client.Client) error { _, err := c.Hello(ctx, transfer.Hello{Site: "A"}); return err },
+		"agent": func(c *client.Client) error { _, err := c.Register(ctx, transfer.Register{Site: "A"}); return err },
 		"files": func(c *client.Client) error {
 			_, err := c.AddFiles(ctx, transfer.NewFiles{Dataset: "/d", Site: "A"})
 			return err
@@ -54,7 +54,7 @@ func TestRoles(t *testing.T) {
 		"weir.read":      "read",
 		"weir.submit":    "read submit",
 		"weir.approve":   "read approve cancel",
-		"weir.agent:A":   "agent files",
+		"weir.agent:A":   "agent",
 		"weir.agent:AB":  "",
 		"weir.admin":     "read submit approve at once cancel site token agent files",
 		"weir.nonsense":  "",
@@ -201,7 +201,7 @@ func TestSecretsAreSealed(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	h.end()
-	for _, file := range []string{sealFile, issuerFile, adminFile, pageFile, "identity.pem"} {
+	for _, file := range []string{secretBoxFile, issuerFile, adminFile, pageFile, "identity.pem"} {
 		if info, err := os.Stat(filepath.Join(h.conf.State, file)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
@@ -216,10 +216,10 @@ func TestSecretsAreSealed(t *testing.T) {
 		}
 	}
 	h.begin()
-	if d := h.hub.doors["X"]; d.Token != secret {
+	if d := h.registry.secrets["X"]; d.Token != secret {
 		t.Errorf("after a restart: %q", d.Token)
 	}
-	if _, err := h.seal.open(h.seal.close(secret, "X"), "Y"); err == nil {
+	if _, err := h.box.open(h.box.close(secret, "X"), "Y"); err == nil {
 		t.Error("a secret of X opens for Y")
 	}
 }

@@ -24,12 +24,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/internal/lock"
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/internal/trust"
 	"weir/internal/wire"
+	"weir/transfer/catalog/store"
 	"weir/transfer/page"
 	"weir/transfer/queue"
 	"weir/transfer/schedule"
@@ -69,7 +70,7 @@ type Coordinator struct {
 	claim   *db.Claim
 	catalog *store.Store
 	queue   *queue.Queue
-	seal    *seal
+	box     *secretBox
 	issuer  *token.Issuer
 	checker *token.Checker
 	page    *page.Page
@@ -81,16 +82,18 @@ type Coordinator struct {
 	locked  *os.File
 	begun   time.Time
 
-	hub   hub
-	wake  signal // there may be something to give out
-	work  signal // requests wait for what Queue.Work does
-	happy signal // there may be new events
-	told  *health
-	alive *liveness      // of the database
-	third sync.WaitGroup // copies that third parties make
-	lost  lostOnes
+	registry      registry
+	wake          signal // there may be something to give out
+	work          signal // requests wait for what Queue.Work does
+	eventsChanged signal // there may be new events
+	health        *health
+	alive         *liveness      // of the database
+	third         sync.WaitGroup // copies that third parties make
+	lost          orphans
 
-	unsure atomic.Bool // leases may be in the database that are not in the hub
+	lender lender
+
+	unsure atomic.Bool // leases may be in the database that are not in the registry
 
 	revoked revoked
 
@@ -100,7 +103,7 @@ type Coordinator struct {
 // Open opens a coordinator, which answers at once, and moves something when Run
 // is called. Who opens it closes it.
 func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
-	c := &Coordinator{conf: conf, log: conf.Log, now: conf.Now, wake: newSignal(), work: newSignal(), happy: newSignal()}
+	c := &Coordinator{conf: conf, log: conf.Log, now: conf.Now, wake: newSignal(), work: newSignal(), eventsChanged: newSignal()}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -109,7 +112,7 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	}
 	c.begun = c.now()
 	c.lost.next, c.lost.more = map[int64]time.Time{}, newSignal()
-	c.told = newHealth(c.log)
+	c.health = newHealth(c.log)
 	c.alive = newLiveness(func(ctx context.Context) error { _, err := c.queue.Destinations(ctx); return err })
 	defer func() {
 		if err != nil {
@@ -137,7 +140,7 @@ func (c *Coordinator) openState() (err error) {
 	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	_, err = os.Stat(filepath.Join(dir, sealFile))
+	_, err = os.Stat(filepath.Join(dir, secretBoxFile))
 	_, gone := os.Stat(filepath.Join(dir, tableFile))
 	if err == nil && errors.Is(gone, fs.ErrNotExist) && c.conf.DB == "" {
 		c.log.Warn("there are keys of an earlier coordinator, but no database: an empty one is made", "file", filepath.Join(dir, tableFile))
@@ -148,7 +151,7 @@ func (c *Coordinator) openState() (err error) {
 	if err = lock.Alone(c.locked); errors.Is(err, lock.ErrTaken) {
 		return fmt.Errorf("%s is in use by another coordinator", dir)
 	}
-	c.seal, err = newSeal(filepath.Join(dir, sealFile))
+	c.box, err = newSecretBox(filepath.Join(dir, secretBoxFile))
 	return err
 }
 
@@ -178,7 +181,7 @@ func (c *Coordinator) openTables(ctx context.Context) (err error) {
 	if err = c.openRevoked(ctx); err != nil {
 		return err
 	}
-	return c.openHub(ctx)
+	return c.openRegistry(ctx)
 }
 
 // self is what this process is called by others.
@@ -219,12 +222,12 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err := c.openTokens(ctx); err != nil {
 		return err
 	}
-	trust, err := wire.Trust(c.conf.SiteCA)
+	pool, err := trust.WithSystem(c.conf.SiteCA)
 	if err != nil {
 		return err
 	}
 	c.guards = guards()
-	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trust}})
+	c.tpc = tpc.New(tpc.Options{Name: "weir", TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}})
 	if err := c.openPage(); err != nil {
 		return err
 	}
@@ -255,7 +258,7 @@ func scheme(plain bool) string {
 // secure is how the coordinator proves itself; nil is not at all.
 func (c *Coordinator) secure() (*tls.Config, error) {
 	if c.conf.Plain {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.conf.Cert != "" {
@@ -272,7 +275,7 @@ func (c *Coordinator) secure() (*tls.Config, error) {
 		secure.Certificates, c.pin = []tls.Certificate{id.Cert}, id.Pin
 	}
 	if c.conf.CA != "" {
-		pool, err := authorities(c.conf.CA)
+		pool, err := trust.Authorities(c.conf.CA)
 		if err != nil {
 			return nil, err
 		}
@@ -339,8 +342,8 @@ func (c *Coordinator) Link(raw string) string { return c.url + "/#code=" + c.pag
 func (c *Coordinator) Close() error {
 	var errs []error
 	if c.server != nil {
-		c.hub.close()
-		c.happy.give() // who follows events goes: the server waits for answers that go on
+		c.registry.close()
+		c.eventsChanged.give() // who follows events goes: the server waits for answers that go on
 		errs = append(errs, c.server.Close())
 	}
 	if c.tpc != nil {

@@ -2,20 +2,19 @@ package coordinator
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/serve"
+	"weir/serve/servetest"
 	"weir/transfer"
 	realagent "weir/transfer/agent"
 )
@@ -69,16 +68,22 @@ func TestThirdPartiesPush(t *testing.T) {
 // temporaries are what begins with .weir in a folder, but for a door's note.
 func temporaries(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, ".weir*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range found {
+	for _, f := range hidden(t, dir) {
 		if strings.HasSuffix(f, ".part") {
 			all = append(all, f)
 		}
 	}
 	return all
+}
+
+// hidden are the files and folders in dir whose names are weir's.
+func hidden(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, ".weir*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // A slow server is one of ours that takes its time.
@@ -90,19 +95,7 @@ type slow struct {
 func startSlow(t *testing.T, rate int64) *slow {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := serve.New(serve.Config{Dir: dir, Rate: rate})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var running sync.WaitGroup
-	running.Go(func() { _ = s.Serve(ctx, l) })
-	t.Cleanup(func() { cancel(); running.Wait(); _ = s.Close() })
-	return &slow{&lab.System{Data: dir}, s.URL()}
+	return &slow{&lab.System{Data: dir}, servetest.Start(t, serve.Config{Dir: dir, Rate: rate})}
 }
 
 // figure is a number that the server tells of itself.
@@ -232,7 +225,7 @@ func TestThirdPartiesKnowPins(t *testing.T) {
 		}
 		own := filepath.Join(dir, "identity.pem")
 		p := &place{t: t, root: t.TempDir()}
-		h.enterBy(p, site, &realagent.DoorOptions{Listen: "127.0.0.1:0", CertFile: own, KeyFile: own, Private: true, Peers: []string{"*"}})
+		h.enterBy(p, site, &realagent.EndpointOptions{Listen: "127.0.0.1:0", CertFile: own, KeyFile: own, Private: true, Peers: []string{"*"}})
 		places = append(places, p)
 	}
 	places[0].write("/run1", 3, 100_000)

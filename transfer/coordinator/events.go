@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	listeners  = 256              // connections that follow events at once
-	beatEvery  = 10 * time.Second // something is sent to who listens
-	eventPage  = 500
-	slowEvents = 30 * time.Second // for one write to who listens
-	calmly     = 200 * time.Millisecond
+	listeners      = 256              // connections that follow events at once
+	keepAliveEvery = 10 * time.Second // something is sent to who listens
+	eventPage      = 500
+	slowEvents     = 30 * time.Second // for one write to who listens
+	calmly         = 200 * time.Millisecond
 )
 
 // events sends what happens, as server-sent events (WHATWG HTML, 9.2), from the
@@ -38,13 +38,13 @@ func (c *Coordinator) events(w http.ResponseWriter, r *http.Request) {
 		return err == nil && out.Flush() == nil
 	}
 	for send(fmt.Sprintf("data: {\"id\":0,\"time\":%q,\"text\":\"\"}\n\n", c.now().UTC().Format(time.RFC3339Nano))) {
-		for late := time.After(beatEvery); late != nil; {
-			next := c.happy.next()
+		for late := time.After(keepAliveEvery); late != nil; {
+			next := c.eventsChanged.next()
 			if c.closing() || c.revoked.has(callerOf(r).token) {
 				return
 			}
 			list, err := c.queue.Events(r.Context(), after, eventPage)
-			c.told.say("database", unless(r, err))
+			c.health.say("database", unless(r, err))
 			for _, e := range list {
 				text, err := json.Marshal(e)
 				if err != nil || !send(fmt.Sprintf("id: %d\ndata: %s\n\n", e.ID, text)) {
@@ -76,9 +76,9 @@ func unless(r *http.Request, err error) error {
 }
 
 func (c *Coordinator) closing() bool {
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	return c.hub.full
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	return c.registry.full
 }
 
 // listener admits who wants to follow events, and says after which one.

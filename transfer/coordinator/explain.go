@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"weir/catalog"
-	"weir/catalog/store"
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 	"weir/transfer/queue"
 	"weir/transfer/schedule"
 )
@@ -167,15 +167,15 @@ func (x *explainer) item(it transfer.Item, replicas []catalog.Replica, files int
 
 // leased is a file that somebody moves.
 func (x *explainer) leased(it transfer.Item, files int64) {
-	h := &x.c.hub
+	h := &x.c.registry
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := h.held[it.ID]
+	l := h.leases[it.ID]
 	if l == nil {
 		x.add("leased", it.Name, files, "It is being copied from %s.", it.Source)
 		return
 	}
-	who := "third parties copy it"
+	who := "it is copied without an agent"
 	if l.mover != "" {
 		who = fmt.Sprintf("the agent of %s has it", l.mover)
 	}
@@ -184,8 +184,8 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 	switch {
 	case l.cancelled:
 		x.add("breaking", it.Name, files, "Its request was cancelled: the copy %s is being broken off.", way)
-	case silent > silence:
-		x.add("silent "+l.mover, it.Name, files, "%s, and has not told anything of it for %s: at %s it is given up, and its destination is asked for the file.",
+	case silent > silence && l.mover != "":
+		x.add("silent "+l.mover, it.Name, files, "%s and has not reported for %s: at %s the copy is given up, and its destination is asked for the file.",
 			say.Capital(who), unit.Seconds(silent.Seconds()), clockTime(l.heard.Add(x.c.lease())))
 	case l.stage == "":
 		x.add("next "+l.mover+way, it.Name, files, "%s and begins it as soon as a slot is free, %s.", say.Capital(who), way)
@@ -196,7 +196,7 @@ func (x *explainer) leased(it transfer.Item, files int64) {
 	}
 }
 
-func rate(l *held, now time.Time) string {
+func rate(l *activeLease, now time.Time) string {
 	s := now.Sub(l.began).Seconds()
 	if l.began.IsZero() || s < 1 {
 		return ""
@@ -212,9 +212,9 @@ func (x *explainer) noSource(it transfer.Item, replicas []catalog.Replica, files
 	}
 	text := x.sources(replicas)
 	if text == "" { // what has changed since the queue looked
-		x.c.hub.mu.Lock()
-		defer x.c.hub.mu.Unlock()
-		if to := x.c.hub.sites[x.q.To]; !to.Up {
+		x.c.registry.mu.Lock()
+		defer x.c.registry.mu.Unlock()
+		if to := x.c.registry.sites[x.q.To]; !to.Up {
 			x.add("dest", it.Name, files, "Its destination %s is down: %s.", x.q.To, orElse(to.Problem, "it was never there since the coordinator began"))
 		} else {
 			x.add("back", it.Name, files, "A site that has it is back: it is looked at again in a moment.")
@@ -226,7 +226,7 @@ func (x *explainer) noSource(it transfer.Item, replicas []catalog.Replica, files
 
 // sources says of each replica why it is of no use, "" if one is.
 func (x *explainer) sources(replicas []catalog.Replica) (text string) {
-	h := &x.c.hub
+	h := &x.c.registry
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range replicas {
@@ -262,9 +262,9 @@ func (x *explainer) queued(it transfer.Item, replicas []catalog.Replica, files i
 		x.add("later "+it.Reason, it.Name, files, "%s, and is tried again in %s%s.", again, unit.Seconds(it.NotBefore.Sub(x.now).Seconds()), colon(it.Reason))
 		return
 	}
-	x.c.hub.mu.Lock()
+	x.c.registry.mu.Lock()
 	key, text := x.waits(it, replicas)
-	x.c.hub.mu.Unlock()
+	x.c.registry.mu.Unlock()
 	x.add(key, it.Name, files, "%s", text)
 }
 
@@ -275,9 +275,9 @@ func colon(reason string) string {
 	return ": " + reason
 }
 
-// waits says why a file that could go now is not being copied. The hub is locked.
+// waits says why a file that could go now is not being copied. The registry is locked.
 func (x *explainer) waits(it transfer.Item, replicas []catalog.Replica) (key, text string) {
-	h := &x.c.hub
+	h := &x.c.registry
 	to := h.sites[x.q.To]
 	switch {
 	case !to.Up:

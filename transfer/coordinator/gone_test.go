@@ -38,11 +38,11 @@ func TestExplainADestinationThatIsDown(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	a, b := h.robot("A"), h.robot("B")
-	a.hello("https://127.0.0.1:1/")
-	b.hello("")
+	a.register("https://127.0.0.1:1/")
+	b.register("")
 	h.fill("/store/run1", "A", 2, 1000)
 	h.fill("/store/run1", "B", 2, 1000)
-	if err := b.ask.Goodbye(t.Context(), transfer.Goodbye{Site: "B", Session: b.session}); err != nil {
+	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session}); err != nil {
 		t.Fatal(err)
 	}
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})

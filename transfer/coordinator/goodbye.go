@@ -8,9 +8,9 @@ import (
 	"weir/transfer"
 )
 
-// goodbye takes note that an agent ends: its site is down at once, and leases
+// deregister takes note that an agent ends: its site is down at once, and leases
 // that it has not begun, or has told nothing of, wait for the next mover.
-func (c *Coordinator) goodbye(r *http.Request, in *transfer.Goodbye) (struct{}, error) {
+func (c *Coordinator) deregister(r *http.Request, in *transfer.Deregister) (struct{}, error) {
 	if err := mine(r, in.Site); err != nil {
 		return struct{}{}, err
 	}
@@ -19,26 +19,26 @@ func (c *Coordinator) goodbye(r *http.Request, in *transfer.Goodbye) (struct{}, 
 	}
 	now := c.now()
 	holds, problem := holdings(in.Holding), "its agent was ended at "+clockTime(now)
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	a, err := c.known(in.Site, in.Session)
 	if err != nil {
-		c.hub.mu.Unlock()
+		c.registry.mu.Unlock()
 		return struct{}{}, err
 	}
-	delete(c.hub.agents, in.Site)
+	delete(c.registry.agents, in.Site)
 	a.ring() // its question is answered: it is not known any more
 	var left []transfer.Outcome
-	for _, l := range c.hub.held {
+	for _, l := range c.registry.leases {
 		if l.mover == in.Site && !l.lost && holds[l.Item] != l.Epoch {
 			left = append(left, c.without(l, transfer.Left, "the agent of site "+in.Site+" was ended"))
 		}
 	}
-	s, known := c.hub.sites[in.Site]
+	s, known := c.registry.sites[in.Site]
 	if known {
 		s.Up, s.Problem = false, problem
-		c.hub.sites[in.Site] = s
+		c.registry.sites[in.Site] = s
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	c.log.Info("an agent has gone", "site", in.Site, "leases", len(left))
 	if !known {
 		return struct{}{}, nil // it was removed

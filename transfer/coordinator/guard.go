@@ -34,13 +34,13 @@ func cameFrom(r *http.Request) tpc.Area {
 	return tpc.Network // link-local: a neighbor
 }
 
-// guard is that for a site; nil if an administrator has said where it is. The hub is
+// guard is that for a site; nil if an administrator has said where it is. The registry is
 // locked.
 func (c *Coordinator) guard(site string) *tpc.Guard {
-	if c.hub.sites[site].Kind == httpKind {
+	if c.registry.sites[site].Kind == httpKind {
 		return nil
 	}
-	if a := c.hub.agents[site]; a != nil {
+	if a := c.registry.agents[site]; a != nil {
 		return c.guards[a.area]
 	}
 	return c.guards[tpc.Public]

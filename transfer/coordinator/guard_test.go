@@ -46,16 +46,16 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 		"HERE": {tpc.Loopback, victim.URL, true}, "LAB": {tpc.Network, victim.URL, false}, "FAR": {tpc.Public, victim.URL, false},
 		"META": {tpc.Loopback, "http://169.254.169.254", false}, "AWAY": {tpc.Loopback, away.URL, false}, "INSIDE": {tpc.Public, "http://10.0.0.1:1", false},
 	} {
-		h.robot(site).hello(tt.door)
-		h.hub.mu.Lock()
-		if site == "HERE" && h.hub.agents[site].area != tpc.Loopback {
-			t.Errorf("it has come from %v", h.hub.agents[site].area)
+		h.robot(site).register(tt.door)
+		h.registry.mu.Lock()
+		if site == "HERE" && h.registry.agents[site].area != tpc.Loopback {
+			t.Errorf("it has come from %v", h.registry.agents[site].area)
 		}
-		h.hub.agents[site].area = tt.area
-		h.hub.mu.Unlock()
+		h.registry.agents[site].area = tt.area
+		h.registry.mu.Unlock()
 		before := asked.Load()
 		l := transfer.Lease{Item: 1, Epoch: 1, Size: 1, Dest: transfer.End{Site: site, Path: "f"}}
-		_, err := h.tpc.Stat(t.Context(), h.target(l, l.Dest, "storage.read:/f"), false, 0)
+		_, err := h.tpc.Stat(t.Context(), h.target(l, l.Dest, "storage.read:/f"))
 		if tt.good != (err == nil) || !tt.good && (tpc.KindOf(err) != tpc.Denied || !strings.Contains(err.Error(), "private network")) || !tt.good && asked.Load() != before {
 			t.Errorf("%s: %v, asked %d times", site, err, asked.Load()-before)
 		}

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"weir/catalog"
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/internal/wire"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 	"weir/transfer/queue"
 )
 
@@ -62,7 +62,7 @@ func (c *Coordinator) refusal(err error) error {
 	case err == nil, wire.Status(err) != 0:
 		return err
 	case errors.Is(err, db.ErrBusy):
-		c.told.say("database", err)
+		c.health.say("database", err)
 		return &wire.Error{Status: http.StatusServiceUnavailable, Text: "the database cannot serve now: ask again", After: comeAgain}
 	case errors.Is(err, queue.ErrNotFound), errors.Is(err, store.ErrNotFound):
 		return wire.Refuse(http.StatusNotFound, "%s", without(err, queue.ErrNotFound))

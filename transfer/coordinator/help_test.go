@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/client"
 )
 
@@ -121,9 +121,9 @@ func (h *house) robot(site string) *robot {
 	return &robot{t: h.t, ask: h.as("agent "+site, agentOf+site), site: site, session: "one", holding: map[int64]transfer.Lease{}}
 }
 
-func (r *robot) hello(url string) transfer.Welcome {
+func (r *robot) register(url string) transfer.Welcome {
 	r.t.Helper()
-	w, err := r.ask.Hello(r.t.Context(), transfer.Hello{Site: r.site, Session: r.session, URL: url, Slots: 4, Free: 1 << 40, Holding: r.holds()})
+	w, err := r.ask.Register(r.t.Context(), transfer.Register{Site: r.site, Session: r.session, URL: url, Slots: 4, Free: 1 << 40, Holding: r.holds()})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (r *robot) holds() (all []transfer.Hold) {
 // work asks for work once.
 func (r *robot) work() transfer.Work {
 	r.t.Helper()
-	w, err := r.ask.Work(r.t.Context(), transfer.WorkAsk{Site: r.site, Session: r.session, Slots: 4, Free: 1 << 40, Holding: r.holds()})
+	w, err := r.ask.Work(r.t.Context(), transfer.PollRequest{Site: r.site, Session: r.session, Slots: 4, Free: 1 << 40, Holding: r.holds()})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"weir/transfer"
 )
@@ -72,7 +74,7 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
 	a := &liar{robot: h.robot("A")}
-	a.hello("")
+	a.register("")
 	b := h.place("B", true)
 	h.up("B")
 	h.fill("/store/run1", "A", 1, 1000)
@@ -147,3 +149,33 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 }
 
 const stateOfAgent = ".weir-serve-agent"
+
+// Connections that are reset in the middle of a question stop nothing.
+func TestResetConnections(t *testing.T) {
+	t.Parallel()
+	h := start(t, Config{Plain: true})
+	address := strings.TrimPrefix(h.URL(), "http://")
+	var wait sync.WaitGroup
+	for i := range 16 {
+		wait.Go(func() {
+			for n := range 500 {
+				c, err := net.Dial("tcp", address)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				path := []string{"/healthz", "/healthz", "/"}[n%3]
+				_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: weir\r\n\r\n", path)
+				time.Sleep(time.Duration((n*61+i*7)%2000) * time.Microsecond)
+				_ = c.(*net.TCPConn).SetLinger(0)
+				_ = c.Close()
+			}
+		})
+	}
+	wait.Wait()
+	for range 16 { // each reader is asked
+		if _, err := h.admin.Requests(t.Context(), transfer.Filter{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

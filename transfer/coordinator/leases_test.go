@@ -17,8 +17,8 @@ import (
 func (h *house) pair(files int) (*robot, *robot, transfer.Request) {
 	h.t.Helper()
 	a, b := h.robot("A"), h.robot("B")
-	a.hello("https://127.0.0.1:1/")
-	b.hello("")
+	a.register("https://127.0.0.1:1/")
+	b.register("")
 	h.fill("/store/run1", "A", files, 1000)
 	q, err := h.admin.Submit(h.t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
 	if err != nil {
@@ -101,8 +101,8 @@ func TestLeasesSurviveARestart(t *testing.T) {
 		lost = l
 	}
 	delete(b.holding, lost.Item) // it has forgotten one
-	a.hello("https://127.0.0.1:1/")
-	b.hello("")
+	a.register("https://127.0.0.1:1/")
+	b.register("")
 	var all []transfer.Outcome
 	for item, l := range leases {
 		if item != lost.Item {
@@ -179,12 +179,12 @@ func TestGoodbye(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Lease: time.Hour})
 	_, b, q := h.pair(3)
-	var held []transfer.Lease
-	for len(held) < 3 {
-		held = append(held, b.some()...)
+	var activeLease []transfer.Lease
+	for len(activeLease) < 3 {
+		activeLease = append(activeLease, b.some()...)
 	}
-	keeps := transfer.Hold{Item: held[0].Item, Epoch: held[0].Epoch} // it could not tell its end
-	if err := b.ask.Goodbye(t.Context(), transfer.Goodbye{Site: "B", Session: b.session, Holding: []transfer.Hold{keeps}}); err != nil {
+	keeps := transfer.Hold{Item: activeLease[0].Item, Epoch: activeLease[0].Epoch} // it could not tell its end
+	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session, Holding: []transfer.Hold{keeps}}); err != nil {
 		t.Fatal(err)
 	}
 	sites, err := h.admin.Sites(t.Context())
@@ -198,8 +198,8 @@ func TestGoodbye(t *testing.T) {
 		t.Errorf("it tells more after its goodbye: %v", err)
 	}
 	next := h.robot("B")
-	next.session, next.holding = "two", map[int64]transfer.Lease{held[0].Item: held[0]}
-	next.hello("")
+	next.session, next.holding = "two", map[int64]transfer.Lease{activeLease[0].Item: activeLease[0]}
+	next.register("")
 	for len(next.holding) < 3 {
 		next.some()
 	}
@@ -207,7 +207,7 @@ func TestGoodbye(t *testing.T) {
 	if err != nil || len(items) != 3 || items[0].Tries+items[1].Tries+items[2].Tries > 0 {
 		t.Errorf("%+v, %v", items, err)
 	}
-	if l := next.holding[held[0].Item]; l.Epoch != held[0].Epoch {
+	if l := next.holding[activeLease[0].Item]; l.Epoch != activeLease[0].Epoch {
 		t.Errorf("what it held was given anew: %+v", l)
 	}
 }
@@ -217,19 +217,19 @@ func TestTwoAgentsOfOneSite(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(1)
-	held := b.some()
+	activeLease := b.some()
 	other := h.robot("B")
 	other.session = "two"
-	other.hello("")
-	if _, err := b.report(did(held[0])); wire.Status(err) != http.StatusGone {
+	other.register("")
+	if _, err := b.report(did(activeLease[0])); wire.Status(err) != http.StatusGone {
 		t.Errorf("the first one reports: %v", err)
 	}
-	_, err := b.ask.Hello(t.Context(), transfer.Hello{Site: "B", Session: b.session, Slots: 1})
+	_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: b.session, Slots: 1})
 	if wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "there can be only one") {
 		t.Errorf("the first one comes again: %v", err)
 	}
-	if again := other.some(); again[0].Epoch <= held[0].Epoch {
-		t.Errorf("%+v after %+v", again[0], held[0])
+	if again := other.some(); again[0].Epoch <= activeLease[0].Epoch {
+		t.Errorf("%+v after %+v", again[0], activeLease[0])
 	}
 }
 
@@ -241,10 +241,10 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	first, other := h.robot("A"), h.robot("A")
 	other.session = "two"
-	first.hello("")
-	other.hello("")
+	first.register("")
+	other.register("")
 	comes := func() error {
-		_, err := first.ask.Hello(t.Context(), transfer.Hello{Site: "A", Session: first.session, Slots: 1})
+		_, err := first.ask.Register(t.Context(), transfer.Register{Site: "A", Session: first.session, Slots: 1})
 		return err
 	}
 	if err := comes(); wire.Status(err) != http.StatusConflict {
@@ -254,7 +254,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	if err := comes(); err != nil {
 		t.Error(err)
 	}
-	if _, err := other.ask.Hello(t.Context(), transfer.Hello{Site: "A", Session: other.session, Slots: 1}); wire.Status(err) != http.StatusConflict {
+	if _, err := other.ask.Register(t.Context(), transfer.Register{Site: "A", Session: other.session, Slots: 1}); wire.Status(err) != http.StatusConflict {
 		t.Errorf("the other one comes again: %v", err)
 	}
 }
@@ -266,8 +266,8 @@ func TestSilentAgentComesBack(t *testing.T) {
 	var later atomic.Int64
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	r := h.robot("A")
-	ask := transfer.WorkAsk{Site: "A", Session: r.session, Slots: 1, Free: -1}
-	if _, err := r.ask.Hello(t.Context(), transfer.Hello{Site: "A", Session: r.session, Slots: 1, Free: -1}); err != nil {
+	ask := transfer.PollRequest{Site: "A", Session: r.session, Slots: 1, Free: -1}
+	if _, err := r.ask.Register(t.Context(), transfer.Register{Site: "A", Session: r.session, Slots: 1, Free: -1}); err != nil {
 		t.Fatal(err)
 	}
 	up := func() bool {
@@ -299,7 +299,7 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 	if q, err := h.admin.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
 		t.Errorf("another site's agent has ended it: %+v, %v", q, err)
 	}
-	_, err := a.ask.Hello(t.Context(), transfer.Hello{Site: "B", Session: "x"})
+	_, err := a.ask.Register(t.Context(), transfer.Register{Site: "B", Session: "x"})
 	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.agent:B") {
 		t.Errorf("A says it is B: %v", err)
 	}
@@ -349,4 +349,42 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 	if h.unsure.Load() || q.Count.Attempts != 4 {
 		t.Errorf("after it: %+v", q)
 	}
+}
+
+// An agent with another root than its site had is refused: its storage is not mounted,
+// or it was started by mistake. Somebody has to say that it is a new one.
+func TestAnotherRootIsRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, conf Config) {
+		h := start(t, conf)
+		b := h.robot("B")
+		register := func(session, root string, isNew bool) error {
+			_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: session, Slots: 4, Free: 1 << 40, Root: root, NewRoot: isNew})
+			return err
+		}
+		if err := register("one", "r1", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := register("two", "r2", false); wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "another agent runs") {
+			t.Errorf("while the first one runs: %v", err)
+		}
+		h.fill("/d", "B", 2, 10)
+		if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "one"}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it has gone", func() bool { // or is silent for long enough
+			err := register("two", "r2", false)
+			return wire.Status(err) == http.StatusConflict && strings.Contains(err.Error(), "mounted")
+		})
+		if err := register("three", "r1", false); err != nil {
+			t.Errorf("the right one: %v", err)
+		}
+		if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "three"}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "a new root is taken", func() bool { return register("four", "r2", true) == nil })
+		if err := register("four", "r2", false); err != nil {
+			t.Errorf("it is the site's now: %v", err)
+		}
+	})
 }

@@ -13,8 +13,8 @@ import (
 func TestAskLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Coordinator{}
-		l := &held{Lease: transfer.Lease{Item: 1, Epoch: 1}}
-		c.hub.held, c.lost.more = map[int64]*held{1: l}, newSignal()
+		l := &activeLease{Lease: transfer.Lease{Item: 1, Epoch: 1}}
+		c.registry.leases, c.lost.more = map[int64]*activeLease{1: l}, newSignal()
 		var before time.Duration
 		for range 12 {
 			begin, next := time.Now(), c.lost.more.next()
@@ -29,7 +29,7 @@ func TestAskLater(t *testing.T) {
 		if before != askAgain {
 			t.Errorf("at last after %v", before)
 		}
-		delete(c.hub.held, 1)
+		delete(c.registry.leases, 1)
 		c.askLater(t.Context(), l)
 		time.Sleep(time.Minute)
 		if len(c.lost.list) > 0 {

@@ -68,7 +68,7 @@ func TestTheDestinationIsAsked(t *testing.T) {
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%+v, %v", files, err)
 	}
-	a.hello("https://127.0.0.1:1/")
+	a.register("https://127.0.0.1:1/")
 	in := transfer.NewFiles{Dataset: "/store/run1", Site: "A"}
 	for _, f := range files {
 		in.Files = append(in.Files, transfer.NewFile{File: f.File})
@@ -78,7 +78,7 @@ func TestTheDestinationIsAsked(t *testing.T) {
 	}
 	b.stop()
 	lost := h.robot("C") // an agent of a site with B's files, which dies
-	lost.hello("")
+	lost.register("")
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "C", From: []string{"A"}})
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"weir/catalog/store"
 	"weir/internal/db"
+	"weir/transfer/catalog/store"
 	"weir/transfer/queue"
 )
 

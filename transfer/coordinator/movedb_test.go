@@ -58,11 +58,11 @@ func TestMoveDB(t *testing.T) {
 		if err != nil || after.Digest != before.Digest || after.Request.Count != before.Request.Count {
 			t.Errorf("%+v is now %+v, %v", before.Request, after.Request, err)
 		}
-		a.hello("https://127.0.0.1:1/")
-		b.hello("")
-		h.hub.mu.Lock()
-		secret := h.hub.doors["X"].Token
-		h.hub.mu.Unlock()
+		a.register("https://127.0.0.1:1/")
+		b.register("")
+		h.registry.mu.Lock()
+		secret := h.registry.secrets["X"].Token
+		h.registry.mu.Unlock()
 		if secret != "hush" {
 			t.Errorf("the secret of a site is %q", secret)
 		}

@@ -27,6 +27,7 @@ func (c *Coordinator) outcomes(ctx context.Context, site string, all []transfer.
 	for _, o := range all[:min(len(all), mostPerReport)] {
 		fit = append(fit, c.fit(o))
 	}
+	c.named(ctx, site, fit)
 	return c.ended(ctx, site, fit)
 }
 
@@ -68,6 +69,7 @@ func (c *Coordinator) ended(ctx context.Context, from string, all []transfer.Out
 	if len(all) == 0 {
 		return nil
 	}
+	all = c.judged(from, all)
 	changes, err := c.queue.Report(ctx, from, all)
 	if err != nil {
 		return err
@@ -76,24 +78,24 @@ func (c *Coordinator) ended(ctx context.Context, from string, all []transfer.Out
 	for _, o := range all {
 		by[transfer.Hold{Item: o.Item, Epoch: o.Epoch}] = o
 	}
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	for _, ch := range changes {
 		c.follow(ch, by)
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	c.changed(changes)
 	return nil
 }
 
-// follow takes a change of a file over into memory. The hub is locked.
+// follow takes a change of a file over into memory. The registry is locked.
 func (c *Coordinator) follow(ch queue.Change, by map[transfer.Hold]transfer.Outcome) {
-	l := c.hub.held[ch.Item]
+	l := c.registry.leases[ch.Item]
 	if l == nil || l.Epoch != ch.Epoch {
 		return
 	}
 	if o, ok := by[l.hold()]; ok && !ch.Stale {
-		c.hub.net.Moved(l.Source.Site, l.Dest.Site, max(0, o.Moved-l.moved), o.End)
-		c.hub.net.Learn(transfer.Attempt{Item: l.Item, Source: l.Source.Site, Dest: l.Dest.Site, Mode: l.Mode, Outcome: o})
+		c.registry.net.Moved(l.Source.Site, l.Dest.Site, max(0, o.Moved-l.moved), o.End)
+		c.registry.net.Learn(transfer.Attempt{Item: l.Item, Source: l.Source.Site, Dest: l.Dest.Site, Mode: l.Mode, Outcome: o})
 	}
 	c.let(l)
 }
@@ -104,7 +106,7 @@ func (c *Coordinator) changed(changes []queue.Change) {
 		return
 	}
 	c.wake.give()
-	c.happy.give()
+	c.eventsChanged.give()
 	for _, ch := range changes {
 		if ch.Ended != "" {
 			c.log.Info("a request has ended", "request", ch.Request, "status", string(ch.Ended))
@@ -116,12 +118,12 @@ func (c *Coordinator) changed(changes []queue.Change) {
 func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 	now := c.now()
 	ack := transfer.Ack{Now: now, Until: now.Add(c.lease())}
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	ack.Cancel, ack.Lost = a.cancel, a.lost
 	a.cancel, a.lost = nil, nil
 	for _, p := range all[:min(len(all), mostPerReport)] {
-		l := c.hub.held[p.Item]
+		l := c.registry.leases[p.Item]
 		switch {
 		case l == nil || l.mover != a.Site || l.Epoch != p.Epoch:
 			ack.Lost = append(ack.Lost, transfer.Hold{Item: p.Item, Epoch: p.Epoch})
@@ -135,10 +137,10 @@ func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 	return ack
 }
 
-// advance notes how far a copy is. The hub is locked.
-func (c *Coordinator) advance(l *held, p transfer.Progress, now time.Time) {
+// advance notes how far a copy is. The registry is locked.
+func (c *Coordinator) advance(l *activeLease, p transfer.Progress, now time.Time) {
 	moved := min(max(p.Moved, l.moved), max(2*l.Size, l.moved))
-	c.hub.net.Moved(l.Source.Site, l.Dest.Site, moved-l.moved, now)
+	c.registry.net.Moved(l.Source.Site, l.Dest.Site, moved-l.moved, now)
 	if l.began.IsZero() && moved > 0 {
 		l.began = now
 	}
@@ -151,14 +153,14 @@ func (c *Coordinator) advance(l *held, p transfer.Progress, now time.Time) {
 func (c *Coordinator) renew(ctx context.Context) error {
 	now := c.now()
 	var all []transfer.Progress
-	c.hub.mu.Lock()
-	for _, l := range c.hub.held {
+	c.registry.mu.Lock()
+	for _, l := range c.registry.leases {
 		alive := l.stop != nil || l.heard.After(l.renewed)
 		if alive && !l.cancelled && !l.lost && now.Sub(l.renewed) >= renewEvery {
 			all = append(all, transfer.Progress{Item: l.Item, Epoch: l.Epoch, Stage: l.stage, Moved: l.moved})
 		}
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	if len(all) == 0 {
 		return nil
 	}
@@ -168,37 +170,37 @@ func (c *Coordinator) renew(ctx context.Context) error {
 		return err
 	}
 	var never []transfer.Outcome
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	for _, p := range all {
-		if l := c.hub.held[p.Item]; l != nil && l.Epoch == p.Epoch {
+		if l := c.registry.leases[p.Item]; l != nil && l.Epoch == p.Epoch {
 			l.renewed = now
 		}
 	}
 	for _, g := range gone {
-		if l := c.hub.held[g.Item]; l != nil && l.Epoch == g.Epoch && c.breakOff(l) {
+		if l := c.registry.leases[g.Item]; l != nil && l.Epoch == g.Epoch && c.breakOff(l) {
 			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
 		}
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	return c.ended(ctx, "", never)
 }
 
 // without is the end of a copy that its mover does not tell, as it never had it or
-// is gone. The hub is locked.
-func (c *Coordinator) without(l *held, fault transfer.Fault, why string) transfer.Outcome {
+// is gone. The registry is locked.
+func (c *Coordinator) without(l *activeLease, fault transfer.ErrorClass, why string) transfer.Outcome {
 	now := c.now()
 	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: fault, Reason: why, Moved: l.moved, Begin: l.given, End: now}
 }
 
 // breakOff has a copy ended whose request was stopped. never tells that its mover
-// has not been told of it: it will not tell how it ended. The hub is locked.
-func (c *Coordinator) breakOff(l *held) (never bool) {
+// has not been told of it: it will not tell how it ended. The registry is locked.
+func (c *Coordinator) breakOff(l *activeLease) (never bool) {
 	l.cancelled = true
-	a := c.hub.agents[l.mover]
+	a := c.registry.agents[l.mover]
 	switch {
 	case l.stop != nil:
 		l.stop(errCancelled)
-	case !l.told:
+	case !l.dispatched:
 		return true
 	case a != nil && l.mover != "":
 		a.cancel = append(a.cancel, l.hold())

@@ -13,17 +13,20 @@ const probeTime = 10 * time.Second
 
 // probe asks an endpoint whether it is there, and notes that in the catalog.
 func (c *Coordinator) probe(ctx context.Context, name string) {
-	c.hub.mu.Lock()
-	site, d := c.hub.sites[name], c.hub.doors[name]
-	c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	site, d := c.registry.sites[name], c.registry.secrets[name]
+	c.registry.mu.Unlock()
 	if site.URL == "" {
 		return
 	}
 	ask, cancel := context.WithTimeout(ctx, probeTime)
-	_, err := c.tpc.Ask(ask, tpc.Target{URL: fileURL(site.URL, "/"), Token: d.Token, Pin: d.Pin})
+	can, err := c.tpc.Ask(ask, tpc.Target{URL: fileURL(site.URL, "/"), Token: d.Token, Pin: d.Pin, Servers: d.Servers})
 	cancel()
 	if ctx.Err() != nil {
 		return
+	}
+	if err == nil {
+		c.learn(ctx, site, d, can)
 	}
 	now, up, problem := c.now(), true, ""
 	switch tpc.KindOf(err) {
@@ -33,21 +36,21 @@ func (c *Coordinator) probe(ctx context.Context, name string) {
 	case tpc.Busy:
 		problem = "it is busy"
 	}
-	c.hub.mu.Lock()
-	s, known := c.hub.sites[name]
+	c.registry.mu.Lock()
+	s, known := c.registry.sites[name]
 	was := s.Up
 	if known {
 		s.Up, s.Problem = up, problem
-		c.hub.sites[name] = s
+		c.registry.sites[name] = s
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	if !known {
 		return
 	}
 	if was != up {
 		c.log.Info("a site has changed", "site", name, "up", up, "problem", problem)
 	}
-	c.told.say("database", c.catalog.Saw(ctx, name, now, up, s.Free, problem))
+	c.health.say("database", c.catalog.Saw(ctx, name, now, up, s.Free, problem))
 	if up && !was {
 		c.wake.give()
 	}

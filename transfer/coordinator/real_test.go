@@ -44,21 +44,21 @@ func (h *house) place(site string, door bool) *place {
 func (h *house) passive(site string) *place {
 	h.t.Helper()
 	p := &place{t: h.t, root: h.t.TempDir()}
-	h.enterBy(p, site, &realagent.DoorOptions{Listen: "127.0.0.1:0"})
+	h.enterBy(p, site, &realagent.EndpointOptions{Listen: "127.0.0.1:0"})
 	return p
 }
 
 // enter starts an agent for what is there.
 func (h *house) enter(p *place, site string, door bool) {
 	h.t.Helper()
-	var o *realagent.DoorOptions
+	var o *realagent.EndpointOptions
 	if door {
-		o = &realagent.DoorOptions{Listen: "127.0.0.1:0", Private: true, Peers: []string{"*"}}
+		o = &realagent.EndpointOptions{Listen: "127.0.0.1:0", Private: true, Peers: []string{"*"}}
 	}
 	h.enterBy(p, site, o)
 }
 
-func (h *house) enterBy(p *place, site string, door *realagent.DoorOptions) {
+func (h *house) enterBy(p *place, site string, door *realagent.EndpointOptions) {
 	h.t.Helper()
 	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: "agent " + site, Roles: []string{agentOf + site}, Life: time.Hour})
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *house) enterBy(p *place, site string, door *realagent.DoorOptions) {
 	if testing.Verbose() {
 		o.Log = slog.New(slog.NewTextHandler(h.t.Output(), nil)).With("agent", site)
 	}
-	o.Door = door
+	o.Endpoint = door
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	a, err := realagent.New(ctx, o)
 	if err != nil {

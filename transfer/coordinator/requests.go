@@ -30,55 +30,48 @@ func (c *Coordinator) submit(r *http.Request, in *transfer.Submission) (transfer
 	if asked && !who.has(mayApprove) {
 		return transfer.Request{}, wire.Refuse(http.StatusForbidden, "to approve it at once takes the role %s: submit it without, and somebody else approves it", mayApprove)
 	}
-	reason := ""
-	if !asked {
-		if reason, err = c.rule(ctx, in); err != nil {
-			return transfer.Request{}, c.refusal(err)
-		}
-		in.Approve = reason != ""
+	if err := c.possible(in); err != nil {
+		return transfer.Request{}, err
 	}
+	in.Approve = asked || c.conf.Approve < 0
 	q, err := c.queue.Submit(ctx, who.name, *in)
+	if err == nil && q.Status == transfer.Awaiting && q.Asked.Bytes <= c.conf.Approve {
+		q, err = c.queue.Approve(ctx, q.ID, "rule", fmt.Sprintf("%s are no more than %s", unit.Bytes(float64(q.Asked.Bytes)), unit.Bytes(float64(c.conf.Approve))))
+	}
 	if err != nil {
 		return q, c.refusal(err)
 	}
-	c.log.Info("a request was submitted", "request", q.ID, "by", who.name, "dataset", in.Dataset, "to", in.To, "status", string(q.Status), "rule", reason)
+	c.log.Info("a request was submitted", "request", q.ID, "by", who.name, "dataset", in.Dataset, "to", in.To, "status", string(q.Status), "rule", q.Reason)
 	c.stir()
 	return q, nil
 }
 
-// rule tells why a submission needs no approval, "" if it does.
-func (c *Coordinator) rule(ctx context.Context, in *transfer.Submission) (string, error) {
-	if c.conf.Approve < 0 {
-		return "none is needed here", nil
+// possible refuses what could never be done as its sites are.
+func (c *Coordinator) possible(in *transfer.Submission) error {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	to, known := c.registry.sites[in.To]
+	if in.Mode == transfer.Third && known && to.Kind == agentKind && to.URL == "" {
+		return wire.Refuse(http.StatusConflict, "mode third: site %s has no server that others can reach (its agent runs with --no-door): use pull, or leave the mode out", in.To)
 	}
-	if c.conf.Approve == 0 || in.Dataset == "" {
-		return "", nil
-	}
-	d, err := c.catalog.Dataset(ctx, in.Dataset)
-	if err != nil {
-		return "", err
-	}
-	if d.Bytes > c.conf.Approve {
-		return "", nil
-	}
-	return fmt.Sprintf("%s are no more than %s", unit.Bytes(float64(d.Bytes)), unit.Bytes(float64(c.conf.Approve))), nil
+	return nil
 }
 
 // stir wakes what a change of a request concerns.
 func (c *Coordinator) stir() {
 	c.work.give()
 	c.wake.give()
-	c.happy.give()
+	c.eventsChanged.give()
 }
 
-// A word is what is said to a decision.
-type word struct {
+// A decisionBody is what is said to a decision.
+type decisionBody struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// verdict makes a handler of what somebody decides about a request.
-func (c *Coordinator) verdict(what string, decide func(ctx context.Context, id int64, by, reason string) (transfer.Request, error)) func(*http.Request, *word) (transfer.Request, error) {
-	return func(r *http.Request, in *word) (transfer.Request, error) {
+// decisionHandler makes a handler of what somebody decides about a request.
+func (c *Coordinator) decisionHandler(what string, decide func(ctx context.Context, id int64, by, reason string) (transfer.Request, error)) func(*http.Request, *decisionBody) (transfer.Request, error) {
+	return func(r *http.Request, in *decisionBody) (transfer.Request, error) {
 		id, err := number(r, "id")
 		if err != nil {
 			return transfer.Request{}, err
@@ -127,15 +120,15 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 		return q, err
 	}
 	var never []transfer.Outcome
-	c.hub.mu.Lock()
-	for _, l := range c.hub.held {
+	c.registry.mu.Lock()
+	for _, l := range c.registry.leases {
 		if l.Request == id && !l.cancelled && c.breakOff(l) {
 			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
 		}
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	if err := c.ended(ctx, "", never); err != nil {
-		c.told.say("database", err) // their leases run out
+		c.health.say("database", err) // their leases run out
 	}
 	return c.queue.Get(ctx, id)
 }
@@ -231,10 +224,10 @@ func (c *Coordinator) items(r *http.Request, _ *struct{}) ([]transfer.Item, erro
 	if err != nil {
 		return nil, c.refusal(err)
 	}
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	for i := range items {
-		if l := c.hub.held[items[i].ID]; l != nil && items[i].State == transfer.Leased {
+		if l := c.registry.leases[items[i].ID]; l != nil && items[i].State == transfer.Leased {
 			items[i].Stage, items[i].Moved = l.stage, l.moved
 		}
 	}
@@ -311,7 +304,7 @@ func (c *Coordinator) links(r *http.Request, _ *struct{}) ([]transfer.Link, erro
 	if _, err := need(r, mayRead); err != nil {
 		return nil, err
 	}
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	return filled(c.hub.net.Links()), nil
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	return filled(c.registry.net.Links()), nil
 }

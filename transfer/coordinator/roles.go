@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/token"
 	"weir/internal/wire"
+	"weir/transfer/catalog"
 	"weir/transfer/page"
 )
 

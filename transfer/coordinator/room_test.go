@@ -14,7 +14,7 @@ func TestRoomIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, slots := range []int{1, 16, batch, mostSlots} {
 		for _, each := range []float64{0, 1e-6, 1, 1e6} {
-			a := &agent{Hello: transfer.Hello{Slots: slots}, waiting: true}
+			a := &agent{Register: transfer.Register{Slots: slots}, waiting: true}
 			for given := 1; given > 0; {
 				if given = a.room(10 * time.Second); given > 1 {
 					given = (given + 1) / 2 // not all at a time

@@ -18,9 +18,9 @@ const (
 func (c *Coordinator) routes() {
 	s := c.server
 	c.public()
-	wire.Answer(s, "POST "+transfer.HelloPath, middle, c.hello)
-	wire.Answer(s, "POST "+transfer.GoodbyePath, middle, c.goodbye)
-	wire.Answer(s, "POST "+transfer.WorkPath, middle, c.askWork)
+	wire.Answer(s, "POST "+transfer.RegisterPath, middle, c.register)
+	wire.Answer(s, "POST "+transfer.DeregisterPath, middle, c.deregister)
+	wire.Answer(s, "POST "+transfer.WorkPath, middle, c.poll)
 	wire.Answer(s, "POST "+transfer.ReportPath, reports, c.report)
 	wire.Answer(s, "POST "+transfer.ClockPath, small, c.clock)
 
@@ -52,10 +52,10 @@ func (c *Coordinator) routes() {
 	wire.Answer(s, "GET "+request+"/attempts", 0, c.attempts)
 	s.Mount("GET "+request+"/manifest", http.HandlerFunc(c.manifest))
 	wire.Answer(s, "GET "+request+"/explain", 0, c.explain)
-	wire.Answer(s, "POST "+request+"/approve", small, c.verdict("approve", c.queue.Approve))
-	wire.Answer(s, "POST "+request+"/reject", small, c.verdict("reject", c.queue.Reject))
-	wire.Answer(s, "POST "+request+"/cancel", small, c.verdict("cancel", c.cancel))
-	wire.Answer(s, "POST "+request+"/retry", small, c.verdict("retry", c.queue.Retry))
+	wire.Answer(s, "POST "+request+"/approve", small, c.decisionHandler("approve", c.queue.Approve))
+	wire.Answer(s, "POST "+request+"/reject", small, c.decisionHandler("reject", c.queue.Reject))
+	wire.Answer(s, "POST "+request+"/cancel", small, c.decisionHandler("cancel", c.cancel))
+	wire.Answer(s, "POST "+request+"/retry", small, c.decisionHandler("retry", c.queue.Retry))
 	s.Mount("/api/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answerError(w, wire.Refuse(http.StatusNotFound, "there is no %s %.200s", r.Method, r.URL.Path))
 	}))

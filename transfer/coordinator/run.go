@@ -33,7 +33,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		defer end()
 		taken = c.claim.Keep(ctx)
 	})
-	for _, loop := range []func(context.Context){c.workAll, c.dealAll, c.beat, c.askAll, c.probeAll} {
+	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.tick, c.askAll, c.probeAll, c.sweepAll} {
 		loops.Go(func() { loop(ctx) })
 	}
 	c.orphans()
@@ -52,14 +52,14 @@ func (c *Coordinator) Run(ctx context.Context) error {
 
 // orphans are copies by third parties that a coordinator before this one had made.
 func (c *Coordinator) orphans() {
-	c.hub.mu.Lock()
-	var list []*held
-	for _, l := range c.hub.held {
+	c.registry.mu.Lock()
+	var list []*activeLease
+	for _, l := range c.registry.leases {
 		if l.mover == "" && l.stop == nil {
 			list = append(list, l)
 		}
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	c.ask(list)
 }
 
@@ -73,7 +73,7 @@ func (c *Coordinator) again(ctx context.Context, what string, f func(context.Con
 		if ctx.Err() != nil {
 			return
 		}
-		c.told.say(what, err)
+		c.health.say(what, err)
 		if err == nil || !c.rest(ctx, wait) {
 			return
 		}
@@ -92,18 +92,18 @@ func (c *Coordinator) workAll(ctx context.Context) {
 		})
 		if more {
 			c.wake.give()
-			c.happy.give()
+			c.eventsChanged.give()
 			continue
 		}
 		await(ctx, next, second)
 	}
 }
 
-// dealAll gives out what waits, as soon as somebody can take it.
-func (c *Coordinator) dealAll(ctx context.Context) {
+// dispatchAll gives out what waits, as soon as somebody can take it.
+func (c *Coordinator) dispatchAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := c.wake.next()
-		c.again(ctx, "database", c.deal)
+		c.again(ctx, "database", c.dispatch)
 		await(ctx, next, second)
 	}
 }
@@ -119,33 +119,33 @@ func await(ctx context.Context, next <-chan struct{}, d time.Duration) {
 	}
 }
 
-// beat does what the clock demands, every second.
-func (c *Coordinator) beat(ctx context.Context) {
+// tick does what the clock demands, every second.
+func (c *Coordinator) tick(ctx context.Context) {
 	var kept, pruned time.Time
 	watched := c.now()
 	for ctx.Err() == nil {
 		now := c.now()
 		if err := c.clockSet(ctx, &watched, now); err != nil {
-			c.told.say("database", err) // nothing runs out by a clock that is another one
+			c.health.say("database", err) // nothing runs out by a clock that is another one
 			c.rest(ctx, second)
 			continue
 		}
-		c.hub.mu.Lock()
-		c.hub.net.Tick(now)
-		c.hub.mu.Unlock()
+		c.registry.mu.Lock()
+		c.registry.net.Tick(now)
+		c.registry.mu.Unlock()
 		if err := c.renew(ctx); err != nil {
-			c.told.say("database", err) // nothing expires that could not be renewed
+			c.health.say("database", err) // nothing expires that could not be renewed
 		} else {
-			c.told.say("database", c.expire(ctx))
+			c.health.say("database", c.expire(ctx))
 		}
-		c.told.say("database", c.watchSites(ctx))
+		c.health.say("database", c.watchSites(ctx))
 		if now.Sub(kept) >= keepEvery {
 			kept = now
-			c.told.say("database", c.keepLinks(ctx))
+			c.health.say("database", c.keepLinks(ctx))
 		}
 		if now.Sub(pruned) >= pruneEvery {
 			pruned = now
-			c.told.say("database", c.pruneSamples(ctx))
+			c.health.say("database", c.pruneSamples(ctx))
 		}
 		c.rest(ctx, second)
 	}
@@ -157,6 +157,9 @@ func (c *Coordinator) beat(ctx context.Context) {
 func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time.Time) error {
 	by := now.Round(0).Sub(watched.Round(0)) - now.Sub(*watched)
 	if by.Abs() > noticed {
+		if err := c.sweepSoon(ctx); err != nil { // first: it may be done again, a shift may not
+			return err
+		}
 		if err := c.queue.Shift(ctx, by); err != nil {
 			return err
 		}
@@ -169,11 +172,11 @@ func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time
 // expire has the queue do what its clock demands.
 func (c *Coordinator) expire(ctx context.Context) error {
 	missing, changes, err := c.queue.Expire(ctx)
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	for _, ch := range changes {
 		c.follow(ch, nil)
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	c.changed(changes)
 	c.missing(missing)
 	return err
@@ -183,14 +186,14 @@ func (c *Coordinator) expire(ctx context.Context) error {
 // then.
 func (c *Coordinator) probeAll(ctx context.Context) {
 	for ctx.Err() == nil {
-		c.hub.mu.Lock()
+		c.registry.mu.Lock()
 		var names []string
-		for _, s := range c.hub.sites {
+		for _, s := range c.registry.sites {
 			if s.Kind == httpKind {
 				names = append(names, s.Name)
 			}
 		}
-		c.hub.mu.Unlock()
+		c.registry.mu.Unlock()
 		for _, n := range names {
 			c.probe(ctx, n)
 		}

@@ -52,8 +52,8 @@ func (c *Coordinator) samples(ctx context.Context, a *agent, all []transfer.Samp
 		})
 		return err
 	})
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	a.latest = latest
 	return err
 }
@@ -133,7 +133,7 @@ func (c *Coordinator) hosts(ctx context.Context, list []transfer.Attempt) (map[s
 		if err != nil {
 			return err
 		}
-		defer rows.Close() //nolint:errcheck // Err tells
+		defer rows.Close()
 		for rows.Next() {
 			var site string
 			var m moment

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"weir/catalog"
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 )
 
 const (
@@ -42,11 +42,11 @@ func readScan(r *db.Rows) (s *scan, err error) {
 
 // openScans takes up the scans that are not done.
 func (c *Coordinator) openScans(ctx context.Context) error {
-	c.hub.scans = map[int64]*scan{}
+	c.registry.scans = map[int64]*scan{}
 	return c.db.Read(ctx, func(tx *db.Tx) error {
 		list, err := db.All(tx, readScan, scanColumns+"WHERE NOT done ORDER BY id")
 		for _, s := range list {
-			c.hub.scans[s.ID] = s
+			c.registry.scans[s.ID] = s
 		}
 		return err
 	})
@@ -66,9 +66,9 @@ func (c *Coordinator) addScan(r *http.Request, in *transfer.NewScan) (transfer.S
 		return transfer.ScanState{}, c.refusal(err)
 	}
 	site, err := c.catalog.Site(r.Context(), in.Site)
-	c.hub.mu.Lock()
-	many := len(c.hub.scans)
-	c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	many := len(c.registry.scans)
+	c.registry.mu.Unlock()
 	switch {
 	case err != nil:
 		return transfer.ScanState{}, c.refusal(err)
@@ -86,10 +86,10 @@ func (c *Coordinator) addScan(r *http.Request, in *transfer.NewScan) (transfer.S
 		return transfer.ScanState{}, c.refusal(err)
 	}
 	c.log.Info("a scan was asked for", "scan", s.ID, "site", s.site, "path", s.path, "dataset", s.dataset, "by", who.name)
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	c.hub.scans[s.ID] = s
-	if a := c.hub.agents[s.site]; a != nil {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	c.registry.scans[s.ID] = s
+	if a := c.registry.agents[s.site]; a != nil {
 		a.ring()
 	}
 	return s.ScanState, nil
@@ -121,16 +121,16 @@ func (c *Coordinator) showScan(r *http.Request, _ *struct{}) (s transfer.ScanSta
 }
 
 // scansOf are the scans that an agent does not know of yet, and those that it is
-// to break off. The hub is locked.
+// to break off. The registry is locked.
 func (c *Coordinator) scansOf(a *agent) (begin []transfer.Scan, drop []int64) {
-	for _, s := range c.hub.scans {
+	for _, s := range c.registry.scans {
 		if s.site == a.Site && !slices.Contains(a.scans, s.ID) {
 			begin = append(begin, transfer.Scan{ID: s.ID, Path: s.path})
 			a.scans = append(a.scans, s.ID)
 		}
 	}
 	for _, id := range a.scans {
-		if s := c.hub.scans[id]; s == nil || s.site != a.Site {
+		if s := c.registry.scans[id]; s == nil || s.site != a.Site {
 			drop = append(drop, id)
 		}
 	}
@@ -141,9 +141,9 @@ func (c *Coordinator) scansOf(a *agent) (begin []transfer.Scan, drop []int64) {
 // found takes over what scans have found. drop are scans that are none.
 func (c *Coordinator) found(ctx context.Context, site string, all []transfer.Found) (drop []int64, err error) {
 	for _, f := range all {
-		c.hub.mu.Lock()
-		s := c.hub.scans[f.Scan]
-		c.hub.mu.Unlock()
+		c.registry.mu.Lock()
+		s := c.registry.scans[f.Scan]
+		c.registry.mu.Unlock()
 		if s == nil || s.site != site {
 			drop = append(drop, f.Scan)
 			continue
@@ -158,16 +158,16 @@ func (c *Coordinator) found(ctx context.Context, site string, all []transfer.Fou
 // foundPart makes files that a scan has found part of its dataset. A part that
 // comes again changes nothing: the dataset counts, not the parts.
 func (c *Coordinator) foundPart(ctx context.Context, s *scan, f transfer.Found) error {
-	added, problems, err := c.register(ctx, s, f.Files)
+	added, problems, err := c.catalogFound(ctx, s, f.Files)
 	if err != nil {
 		return err
 	}
 	if f.Problem != "" {
 		problems = append(problems, sentence(f.Problem))
 	}
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	next := *s
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	next.Files += added.files
 	next.Bytes += added.bytes
 	next.Problem = append(slices.Clone(next.Problem), problems...)
@@ -184,11 +184,11 @@ func (c *Coordinator) foundPart(ctx context.Context, s *scan, f transfer.Found) 
 	if err != nil {
 		return err
 	}
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
 	*s = next
 	if s.Done {
-		delete(c.hub.scans, s.ID)
+		delete(c.registry.scans, s.ID)
 		c.log.Info("a scan is done", "scan", s.ID, "files", s.Files, "problems", len(s.Problem))
 	}
 	return nil
@@ -196,9 +196,9 @@ func (c *Coordinator) foundPart(ctx context.Context, s *scan, f transfer.Found) 
 
 type tally struct{ files, bytes int64 }
 
-// register writes files that a scan has found into the catalog. Those that cannot
+// catalogFound writes files that a scan has found into the catalog. Those that cannot
 // be there, or contradict it, are problems.
-func (c *Coordinator) register(ctx context.Context, s *scan, files []transfer.FoundFile) (n tally, problems []string, err error) {
+func (c *Coordinator) catalogFound(ctx context.Context, s *scan, files []transfer.FoundFile) (n tally, problems []string, err error) {
 	if len(files) == 0 {
 		return n, nil, nil
 	}

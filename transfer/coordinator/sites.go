@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -12,17 +13,18 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog"
-	"weir/catalog/store"
 	"weir/internal/redact"
+	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 )
 
 // The kinds of sites.
 const (
-	agentKind = "agent"
-	httpKind  = "http"
+	agentKind = catalog.AgentSite
+	httpKind  = catalog.HTTPSite
 )
 
 // learnSites takes over the sites as the database has them, and their secrets.
@@ -43,23 +45,23 @@ func (c *Coordinator) learnSites(ctx context.Context) error {
 			return err
 		}
 		var d secrets
-		text, err := c.seal.open(sealed, s.Name)
+		text, err := c.box.open(sealed, s.Name)
 		if err == nil && text != "" {
 			err = json.Unmarshal([]byte(text), &d)
 		}
 		if err != nil {
-			c.told.say("secrets", err)
+			c.health.say("secrets", err)
 		}
 		doors[s.Name] = d
 	}
-	c.hub.mu.Lock()
-	c.hub.sites, c.hub.doors = known, doors
-	c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	c.registry.sites, c.registry.secrets = known, doors
+	c.registry.mu.Unlock()
 	return nil
 }
 
 // siteCame notes in the catalog that the agent of a site is there.
-func (c *Coordinator) siteCame(ctx context.Context, in *transfer.Hello) error {
+func (c *Coordinator) siteCame(ctx context.Context, in *transfer.Register) error {
 	s, err := c.catalog.Site(ctx, in.Site)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -85,23 +87,23 @@ func (c *Coordinator) siteCame(ctx context.Context, in *transfer.Hello) error {
 // siteFree notes that an agent is there and how much space it has, -1 if it cannot
 // tell, now and then.
 func (c *Coordinator) siteFree(ctx context.Context, site string, free int64) error {
-	c.hub.mu.Lock()
-	s, known := c.hub.sites[site]
+	c.registry.mu.Lock()
+	s, known := c.registry.sites[site]
 	now := c.now()
-	a := c.hub.agents[site]
+	a := c.registry.agents[site]
 	if a == nil { // it has gone meanwhile
-		c.hub.mu.Unlock()
+		c.registry.mu.Unlock()
 		return nil
 	}
 	a.free = free
 	little := abs(free-s.Free) < max(s.Free/100, 1<<20) && (free < 0) == (s.Free < 0)
 	if !known || s.Up && little && now.Sub(s.Seen) < silence/2 {
-		c.hub.mu.Unlock()
+		c.registry.mu.Unlock()
 		return nil
 	}
 	s.Up, s.Free, s.Seen, s.Problem = true, free, now, ""
-	c.hub.sites[site] = s
-	c.hub.mu.Unlock()
+	c.registry.sites[site] = s
+	c.registry.mu.Unlock()
 	return c.catalog.Saw(ctx, site, now, true, free, "")
 }
 
@@ -110,13 +112,13 @@ func abs(n int64) int64 { return max(n, -n) }
 // watchSites notes which agents are silent.
 func (c *Coordinator) watchSites(ctx context.Context) error {
 	now := c.now()
-	c.hub.mu.Lock()
+	c.registry.mu.Lock()
 	var falls []catalog.Site
-	for name, s := range c.hub.sites {
+	for name, s := range c.registry.sites {
 		if s.Kind != agentKind || !s.Up {
 			continue
 		}
-		heard, quiet, a := c.begun, silence, c.hub.agents[name]
+		heard, quiet, a := c.begun, silence, c.registry.agents[name]
 		if a != nil {
 			heard, quiet = a.heard, a.quiet()
 			if a.waiting {
@@ -127,10 +129,10 @@ func (c *Coordinator) watchSites(ctx context.Context) error {
 			continue
 		}
 		s.Up, s.Problem = false, fmt.Sprintf("its agent was not heard of since %s", clockTime(heard))
-		c.hub.sites[name] = s
+		c.registry.sites[name] = s
 		falls = append(falls, s)
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	for _, f := range falls {
 		c.log.Warn("a site is down", "site", f.Name, "problem", f.Problem)
 		if err := c.catalog.Saw(ctx, f.Name, time.Time{}, false, f.Free, f.Problem); err != nil {
@@ -145,8 +147,8 @@ func (c *Coordinator) watchSites(ctx context.Context) error {
 
 func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// doorURL tells what is wrong with the URL of a site.
-func doorURL(address string) error {
+// checkEndpointURL tells what is wrong with the URL of a site.
+func checkEndpointURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
@@ -169,7 +171,7 @@ func (c *Coordinator) addSite(r *http.Request, in *transfer.NewSite) (catalog.Si
 	if err != nil {
 		return catalog.Site{}, err
 	}
-	if err := errors.Join(catalog.CheckSite(in.Name), doorURL(in.URL)); err != nil {
+	if err := errors.Join(catalog.CheckSite(in.Name), checkEndpointURL(in.URL)); err != nil {
 		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
 	if in.Max < 0 || in.Max > 10000 || len(in.Token) > 64<<10 || len(in.Pin) > 64 {
@@ -178,11 +180,20 @@ func (c *Coordinator) addSite(r *http.Request, in *transfer.NewSite) (catalog.Si
 	if in.Token != "" && strings.HasPrefix(in.URL, "http:") && !onThisMachine(in.URL) {
 		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "site %s: a token is not sent without TLS: use https://", in.Name)
 	}
+	if i := slices.IndexFunc(in.Servers, func(s string) bool { return !tpc.IsHosts(s) || s == "*" }); i >= 0 {
+		return catalog.Site{}, wire.Refuse(http.StatusBadRequest, "site %s: %.100q is no data server: HOST, HOST:PORT or *.DOMAIN", in.Name, in.Servers[i])
+	}
 	site := catalog.Site{Name: in.Name, Kind: httpKind, URL: strings.TrimSuffix(in.URL, "/"), Max: in.Max}
-	if err := c.putSite(r.Context(), site, secrets{Token: in.Token, Pin: in.Pin}); err != nil {
+	if err := c.putSite(r.Context(), site, secrets{Token: in.Token, Pin: in.Pin, Servers: in.Servers, Lend: in.Lend}); err != nil {
 		return catalog.Site{}, c.refusal(err)
 	}
 	c.log.Info("a site was added", "site", in.Name, "by", who.name)
+	c.registry.mu.Lock()
+	c.renewed(in.Name)
+	delete(c.registry.endpoints, in.Name)
+	c.registry.mu.Unlock()
+	c.forgetLoans(in.Name)
+	c.wake.give()
 	c.probe(r.Context(), in.Name)
 	site, err = c.catalog.Site(r.Context(), in.Name)
 	return site, c.refusal(err)
@@ -205,7 +216,7 @@ func (c *Coordinator) putSite(ctx context.Context, site catalog.Site, s secrets)
 	if err != nil {
 		return err
 	}
-	if err := c.catalog.SetSecret(ctx, site.Name, c.seal.close(string(text), site.Name)); err != nil {
+	if err := c.catalog.SetSecret(ctx, site.Name, c.box.close(string(text), site.Name)); err != nil {
 		return err
 	}
 	return c.learnSites(ctx)
@@ -227,9 +238,9 @@ func (c *Coordinator) removeSite(r *http.Request, _ *struct{}) (struct{}, error)
 		return struct{}{}, err
 	}
 	name := r.PathValue("name")
-	c.hub.mu.Lock()
-	busy := c.hub.net.Active(name)
-	c.hub.mu.Unlock()
+	c.registry.mu.Lock()
+	busy := c.registry.net.Active(name)
+	c.registry.mu.Unlock()
 	if busy > 0 {
 		return struct{}{}, wire.Refuse(http.StatusConflict, "site %s takes part in %d copies now: cancel their requests, or wait", name, busy)
 	}
@@ -237,12 +248,12 @@ func (c *Coordinator) removeSite(r *http.Request, _ *struct{}) (struct{}, error)
 		return struct{}{}, c.refusal(err)
 	}
 	c.log.Info("a site was removed", "site", name, "by", who.name)
-	c.hub.mu.Lock()
-	if a := c.hub.agents[name]; a != nil {
-		delete(c.hub.agents, name)
+	c.registry.mu.Lock()
+	if a := c.registry.agents[name]; a != nil {
+		delete(c.registry.agents, name)
 		a.ring()
 	}
-	c.hub.mu.Unlock()
+	c.registry.mu.Unlock()
 	return struct{}{}, c.refusal(c.learnSites(r.Context()))
 }
 
@@ -252,6 +263,9 @@ func (c *Coordinator) listSites(r *http.Request, _ *struct{}) ([]catalog.Site, e
 	}
 	sites, err := c.catalog.Sites(r.Context())
 	doubts := c.queue.Doubts()
+	c.registry.mu.Lock()
+	maps.Copy(doubts, c.refusals())
+	c.registry.mu.Unlock()
 	for i, s := range sites {
 		if s.Problem == "" {
 			sites[i].Problem = doubts[s.Name]

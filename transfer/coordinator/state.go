@@ -10,24 +10,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"weir/internal/durable"
 )
 
 // Files in the state folder, for this user's eyes only.
 const (
-	sealFile   = "secrets.key"  // seals the secrets in the database
-	issuerFile = "issuer.key"   // signs tokens
-	nameFile   = "issuer.name"  // what tokens call their issuer
-	adminFile  = "admin.token"  // everything is allowed to who shows it
-	lockFile   = "lock"         // held by the coordinator that uses the folder
-	pageFile   = "sessions.key" // seals the sessions of browsers
-	tableFile  = "weir.db"      // the database, if no other is named
+	secretBoxFile = "secrets.key"  // seals the secrets in the database
+	issuerFile    = "issuer.key"   // signs tokens
+	nameFile      = "issuer.name"  // what tokens call their issuer
+	adminFile     = "admin.token"  // everything is allowed to who shows it
+	lockFile      = "lock"         // held by the coordinator that uses the folder
+	pageFile      = "sessions.key" // seals the sessions of browsers
+	tableFile     = "weir.db"      // the database, if no other is named
 )
 
-// A seal keeps secrets unreadable for who has the database but not the key.
-type seal struct{ box cipher.AEAD }
+// A secretBox keeps secrets unreadable for who has the database but not the key.
+type secretBox struct{ box cipher.AEAD }
 
-// newSeal makes a seal of the key in file, a new one if there is none.
-func newSeal(file string) (*seal, error) {
+// newSecretBox makes a seal of the key in file, a new one if there is none.
+func newSecretBox(file string) (*secretBox, error) {
 	key, err := keepFile(file, newKey)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func newSeal(file string) (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seal{box}, nil
+	return &secretBox{box}, nil
 }
 
 func newKey() ([]byte, error) {
@@ -53,7 +55,7 @@ func newKey() ([]byte, error) {
 }
 
 // close seals a secret for one owner: elsewhere it does not open.
-func (s *seal) close(secret, owner string) []byte {
+func (s *secretBox) close(secret, owner string) []byte {
 	if secret == "" {
 		return []byte{}
 	}
@@ -61,13 +63,13 @@ func (s *seal) close(secret, owner string) []byte {
 }
 
 // open returns a secret.
-func (s *seal) open(sealed []byte, owner string) (string, error) {
+func (s *secretBox) open(sealed []byte, owner string) (string, error) {
 	if len(sealed) == 0 {
 		return "", nil
 	}
 	secret, err := s.box.Open(nil, nil, sealed, []byte(owner))
 	if err != nil {
-		return "", fmt.Errorf("the token of site %s does not open with the key in %s: give it again", owner, sealFile)
+		return "", fmt.Errorf("the token of site %s does not open with the key in %s: give it again", owner, secretBoxFile)
 	}
 	return string(secret), nil
 }
@@ -81,20 +83,7 @@ func keepFile(path string, create func() ([]byte, error)) ([]byte, error) {
 	if text, err = create(); err != nil {
 		return nil, err
 	}
-	return text, writeFile(path, text)
-}
-
-// writeFile has the file whole or not at all, also after a loss of power.
-func writeFile(path string, text []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return text, durable.Write(path, text, 0o600)
 }
 
 // keepName returns what tokens call their issuer: the URL that was named, else

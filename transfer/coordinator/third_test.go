@@ -2,20 +2,18 @@ package coordinator
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"hash/adler32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/lab"
-	"weir/serve"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // stock puts files into a real server, and into the catalog.
@@ -36,8 +34,11 @@ func (h *house) stock(dataset, site string, s *lab.System, files int, size int) 
 		all = append(all, data)
 		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: name, Size: int64(len(data)), Adler: fmt.Sprintf("%08x", adler32.Checksum(data))}})
 	}
-	if _, err := h.admin.AddFiles(h.t.Context(), in); err != nil {
-		h.t.Fatal(err)
+	for some := range slices.Chunk(in.Files, 1000) {
+		in.Files = some
+		if _, err := h.admin.AddFiles(h.t.Context(), in); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 	return all
 }
@@ -54,92 +55,100 @@ func (h *house) addSite(name, url string) catalog.Site {
 // Two real XRootD servers copy between each other, without any agent; what cannot
 // be copied is named with its reason.
 func TestXRootDCopiesToXRootD(t *testing.T) {
-	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	y := lab.StartXRootD(t, lab.XRootDConfig{Copies: true, Authority: x})
-	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
-	for name, s := range map[string]*lab.System{"X": x, "Y": y} {
-		if site := h.addSite(name, s.URLs["https"]); !site.Up {
-			t.Fatalf("%+v", site)
-		}
-	}
-	all := h.stock("/run1", "X", x, 10, 1_000_000)
-	if err := os.Remove(filepath.Join(x.Data, "run1/f3")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(x.Data, "run1/f4"), make([]byte, len(all[4])), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q = h.ended(q.ID)
-	if q.Status != transfer.Partial || q.Count.Done != 8 || q.Count.Failed != 2 {
-		t.Errorf("%+v", q)
-		h.tell(q.ID)
-	}
-	failed, err := h.admin.Items(t.Context(), q.ID, transfer.Lost, 0, 0)
-	if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") || !strings.Contains(failed[1].Reason, "adler32") {
-		t.Errorf("%+v, %v", failed, err)
-	}
-	for i, data := range all {
-		got, err := os.ReadFile(filepath.Join(y.Data, fmt.Sprintf("run1/f%d", i)))
-		if i == 3 || i == 4 {
-			if err == nil {
-				t.Errorf("file %d is there", i)
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
+			y := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true, Authority: x})
+			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+			for name, s := range map[string]*lab.System{"X": x, "Y": y} {
+				if site := h.addSite(name, s.URLs["https"]); !site.Up {
+					t.Fatalf("%+v", site)
+				}
 			}
-		} else if !bytes.Equal(got, data) {
-			t.Errorf("file %d: %d bytes, %v", i, len(got), err)
-		}
-	}
-	left, err := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("temporaries are left: %v, %v", left, err)
-	}
-	if err := os.Remove(filepath.Join(y.Data, "run1/f5")); err != nil { // behind the catalog's back
-		t.Fatal(err)
-	}
-	again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again = h.ended(again.ID); again.Count.Skipped != 7 || again.Count.Done != 1 {
-		t.Errorf("once more: %+v", again)
-		h.tell(again.ID)
-	}
-	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
-	if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified || attempts[0].Moved != int64(len(all[0])) {
-		t.Errorf("%+v, %v", attempts, err)
+			all := h.stock("/run1", "X", x, 10, 1_000_000)
+			if err := os.Remove(filepath.Join(x.Data, "run1/f3")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(x.Data, "run1/f4"), make([]byte, len(all[4])), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q = h.ended(q.ID)
+			if q.Status != transfer.Partial || q.Count.Done != 8 || q.Count.Failed != 2 {
+				t.Errorf("%+v", q)
+				h.tell(q.ID)
+			}
+			failed, err := h.admin.Items(t.Context(), q.ID, transfer.Lost, 0, 0)
+			if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") || !strings.Contains(failed[1].Reason, "adler32") {
+				t.Errorf("%+v, %v", failed, err)
+			}
+			for i, data := range all {
+				got, err := os.ReadFile(filepath.Join(y.Data, fmt.Sprintf("run1/f%d", i)))
+				if i == 3 || i == 4 {
+					if err == nil {
+						t.Errorf("file %d is there", i)
+					}
+				} else if !bytes.Equal(got, data) {
+					t.Errorf("file %d: %d bytes, %v", i, len(got), err)
+				}
+			}
+			left, err := filepath.Glob(filepath.Join(y.Data, "run1", ".weir*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("temporaries are left: %v, %v", left, err)
+			}
+			if err := os.Remove(filepath.Join(y.Data, "run1/f5")); err != nil { // behind the catalog's back
+				t.Fatal(err)
+			}
+			again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again = h.ended(again.ID); again.Count.Skipped != 7 || again.Count.Done != 1 {
+				t.Errorf("once more: %+v", again)
+				h.tell(again.ID)
+			}
+			attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+			if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified || attempts[0].Moved != int64(len(all[0])) {
+				t.Errorf("%+v, %v", attempts, err)
+			}
+		})
 	}
 }
 
 // An agent pulls from XRootD, and pushes to it, over TLS with an authority that
 // coordinator and agent were told of.
 func TestAgentsAndXRootD(t *testing.T) {
-	t.Parallel()
-	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
-	h.addSite("X", x.URLs["https"])
-	a := h.place("A", false)
-	all := h.stock("/run1", "X", x, 5, 300_000)
-	a.write("/run2", 5, 300_000)
-	h.scan("/run2", "A")
-	for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Tries: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q = h.ended(q.ID); q.Status != transfer.Completed {
-			t.Errorf("%s: %+v", dataset, q)
-			h.tell(q.ID)
-		}
-	}
-	for i := range 5 {
-		same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: x.Data})
-		if got, err := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("run1/f%d", i))); !bytes.Equal(got, all[i]) {
-			t.Errorf("file %d: %v", i, err)
-		}
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
+			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+			h.addSite("X", x.URLs["https"])
+			a := h.place("A", false)
+			all := h.stock("/run1", "X", x, 5, 300_000)
+			a.write("/run2", 5, 300_000)
+			h.scan("/run2", "A")
+			for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
+				q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Tries: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if q = h.ended(q.ID); q.Status != transfer.Completed {
+					t.Errorf("%s: %+v", dataset, q)
+					h.tell(q.ID)
+				}
+			}
+			for i := range 5 {
+				same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: x.Data})
+				if got, err := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("run1/f%d", i))); !bytes.Equal(got, all[i]) {
+					t.Errorf("file %d: %v", i, err)
+				}
+			}
+		})
 	}
 }
 
@@ -174,38 +183,17 @@ func TestSitesGoAndComeBack(t *testing.T) {
 func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 	t.Parallel()
 	x := lab.StartXRootD(t, lab.XRootDConfig{Copies: true})
-	slow := &lab.System{Data: t.TempDir()}
-	s, err := serve.New(serve.Config{Dir: slow.Data, Rate: 2 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	l, err := s.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = s.Serve(ctx, l) })
-	t.Cleanup(func() { cancel(); running.Wait() })
-
+	slow := startSlow(t, 2<<20)
 	conf := Config{State: t.TempDir(), Lease: 3 * time.Second}
 	h, kill := spawned(t, &conf)
-	h.addSite("S", s.URL())
+	h.addSite("S", slow.url)
 	h.addSite("X", x.URLs["http"])
-	all := h.stock("/run1", "S", slow, 1, 8<<20)
+	all := h.stock("/run1", "S", slow.System, 1, 8<<20)
 	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	temporaries := func() []string {
-		found, err := filepath.Glob(filepath.Join(x.Data, "run1", ".weir*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	until(t, "it is on its way", func() bool { return len(temporaries()) == 1 })
+	until(t, "it is on its way", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 1 })
 	kill()
 	spawn(t, conf)
 	until(t, "it ends", func() bool {
@@ -217,7 +205,43 @@ func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 		t.Errorf("%+v, %v", q, err)
 		h.tell(q.ID)
 	}
-	if left := temporaries(); len(left) > 0 {
+	if left := hidden(t, filepath.Join(x.Data, "run1")); len(left) > 0 {
 		t.Errorf("temporaries are left: %v", left)
+	}
+}
+
+// What copies leave at a site that was killed in the middle is removed when it is back,
+// whatever has become of their request.
+func TestKilledSiteLeavesNoTemporary(t *testing.T) {
+	for _, version := range lab.TestedXRootDs() {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			x := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Copies: true})
+			slow := startSlow(t, 2<<20)
+			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
+			h.addSite("S", slow.url)
+			h.addSite("X", x.URLs["https"])
+			h.stock("/run1", "S", slow.System, 4, 8<<20)
+			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			until(t, "all are on their way", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 4 })
+			x.Kill()
+			if len(hidden(t, filepath.Join(x.Data, "run1"))) == 0 {
+				t.Error("the site was killed, and has no temporary: nothing is tried here")
+			}
+			if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			if err := x.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "no temporary is left", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 0 })
+			if q = h.ended(q.ID); q.Status != transfer.Cancelled {
+				t.Errorf("%+v", q)
+			}
+		})
 	}
 }

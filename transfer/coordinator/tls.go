@@ -1,12 +1,10 @@
 package coordinator
 
 import (
-	"crypto/x509"
 	"embed"
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 )
 
 //go:embed schema/*.sql
@@ -19,19 +17,6 @@ func schema() fs.FS {
 		return tables // it is embedded: there is no error
 	}
 	return files
-}
-
-// authorities reads certificates of authorities.
-func authorities(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: there is no certificate in it", file)
-	}
-	return pool, nil
 }
 
 // loopback refuses addresses that are not of this machine's loopback.

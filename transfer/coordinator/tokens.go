@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/db"
+	"weir/internal/durable"
 	"weir/internal/token"
 	"weir/internal/wire"
 	"weir/transfer"
@@ -167,12 +168,12 @@ func (c *Coordinator) revoke(r *http.Request, _ *struct{}) (t transfer.Token, er
 	}
 	c.revoked.add(id)
 	c.log.Info("a token was revoked", "id", id, "for", t.Subject, "by", who.name)
-	c.hub.mu.Lock()
-	for _, a := range c.hub.agents {
+	c.registry.mu.Lock()
+	for _, a := range c.registry.agents {
 		a.ring() // each looks whether it is its own
 	}
-	c.hub.mu.Unlock()
-	c.happy.give() // and who follows events
+	c.registry.mu.Unlock()
+	c.eventsChanged.give() // and who follows events
 	return t, nil
 }
 
@@ -192,7 +193,7 @@ func (c *Coordinator) openAdmin(ctx context.Context) error {
 	switch status := wire.Status(err); {
 	case status == http.StatusUnauthorized:
 		if text, err = mint(); err == nil {
-			err = writeFile(file, text)
+			err = durable.Write(file, text, 0o600)
 		}
 	case err == nil:
 		err = c.writtenDown(ctx, who)

@@ -96,12 +96,12 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 	}
 	a, b := h.robot("A"), h.robot("B")
 	a.ask = h.client(raw)
-	a.hello("")
-	b.hello("")
+	a.register("")
+	b.register("")
 	answers := map[*robot]chan error{a: make(chan error, 1), b: make(chan error, 1)}
 	for r, answer := range answers {
 		go func() {
-			_, err := r.ask.Work(ctx, transfer.WorkAsk{Site: r.site, Session: r.session, Slots: 1})
+			_, err := r.ask.Work(ctx, transfer.PollRequest{Site: r.site, Session: r.session, Slots: 1})
 			answer <- err
 		}()
 	}
@@ -112,9 +112,9 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 	}()
 	<-follows
 	until(t, "both wait", func() bool {
-		h.hub.mu.Lock()
-		defer h.hub.mu.Unlock()
-		return h.hub.agents["A"].waiting && h.hub.agents["B"].waiting
+		h.registry.mu.Lock()
+		defer h.registry.mu.Unlock()
+		return h.registry.agents["A"].waiting && h.registry.agents["B"].waiting
 	})
 	if _, err := h.admin.RevokeToken(ctx, id); err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
-	"weir/catalog"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/queue"
 )
 
@@ -24,13 +24,13 @@ type ways struct {
 	why     map[string]string // why not
 }
 
-// ways looks for who could bring a file from each of its sources. The hub is
+// ways looks for who could bring a file from each of its sources. The registry is
 // locked.
 func (c *Coordinator) ways(dest string, f queue.Candidate) ways {
 	w := ways{by: map[string]way{}, why: map[string]string{}}
-	to := c.hub.sites[dest]
+	to := c.registry.sites[dest]
 	for _, r := range f.Replicas {
-		one, why := c.way(c.hub.sites[r.Site], to, f)
+		one, why := c.way(c.registry.sites[r.Site], to, f)
 		if why != "" {
 			w.none = append(w.none, r.Site)
 			w.why[r.Site] = why
@@ -57,7 +57,7 @@ func (c *Coordinator) way(from, to catalog.Site, f queue.Candidate) (way, string
 	why := ""
 	for _, m := range modes {
 		mover, problem := c.movable(m, from, to)
-		if a := c.hub.agents[mover]; problem == "" && a != nil && mover != "" && a.room(c.hub.net.Rules().Ahead) == 0 {
+		if a := c.registry.agents[mover]; problem == "" && a != nil && mover != "" && a.room(c.registry.net.Rules().Ahead) == 0 {
 			why = fmt.Sprintf("the agent of site %s, which is to %s, is busy with %d of %d copies at once", mover, m, a.count, a.Slots)
 			if m == transfer.Push && modes[0] == m && len(modes) > 1 {
 				continue // it may have ended, too: then the usual way is left
@@ -74,8 +74,56 @@ func (c *Coordinator) way(from, to catalog.Site, f queue.Candidate) (way, string
 	return way{}, why
 }
 
-// movable tells who moves files in a mode, or why nobody can.
+// movable tells who moves files in a mode, or why nobody can now.
 func (c *Coordinator) movable(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
+	mover, problem = c.mover(m, from, to)
+	if problem != "" {
+		return "", problem
+	}
+	if x := c.registry.unable[pair{from.Name, to.Name, m}]; c.now().Before(x.until) {
+		return "", fmt.Sprintf("sites %s and %s cannot %s (%s)", from.Name, to.Name, inWords(m), x.why)
+	}
+	if why := c.refusing(mover, from.Name, to.Name); why != "" {
+		return "", why
+	}
+	return mover, ""
+}
+
+// may tells whether files could be moved in a mode if all agents were there.
+func (c *Coordinator) may(m transfer.Mode, from, to catalog.Site) bool {
+	_, problem := c.eligible(m, from, to)
+	return problem == "" && !c.now().Before(c.registry.unable[pair{from.Name, to.Name, m}].until)
+}
+
+// inWords is what a mode's movers do.
+func inWords(m transfer.Mode) string {
+	if m == transfer.Third {
+		return "copy without an agent"
+	}
+	return string(m)
+}
+
+// mover tells whose agent moves files in a mode ("": third parties), or why nobody can
+// now.
+func (c *Coordinator) mover(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
+	mover, problem = c.eligible(m, from, to)
+	needs := []catalog.Site{from, to} // the doors of a third-party copy
+	switch m {
+	case transfer.Pull:
+		needs = needs[1:]
+	case transfer.Push:
+		needs = needs[:1]
+	}
+	for _, s := range needs {
+		if problem == "" && s.Kind == agentKind && (c.registry.agents[s.Name] == nil || !s.Up) {
+			problem = fmt.Sprintf("the agent of site %s, which is to %s, is not there", s.Name, inWords(m))
+		}
+	}
+	return mover, problem
+}
+
+// eligible is mover where all agents are there.
+func (c *Coordinator) eligible(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
 	at, other := to, from
 	switch m {
 	case transfer.Push:
@@ -84,19 +132,18 @@ func (c *Coordinator) movable(m transfer.Mode, from, to catalog.Site) (mover, pr
 		if from.URL == "" || to.URL == "" {
 			return "", fmt.Sprintf("sites %s and %s do not both have a door that others can reach, and no agent can reach both", from.Name, to.Name)
 		}
-		if from.Kind != httpKind && to.Kind != httpKind && c.hub.agents[from.Name] == nil && c.hub.agents[to.Name] == nil {
-			return "", fmt.Sprintf("neither %s nor %s is there", from.Name, to.Name)
+		if !c.lends(from) && (!c.lends(to) || c.strange(from, to)) { // nobody pulls from it, and it does not push there
+			return "", keepsToken(from.Name)
 		}
 		return "", ""
 	}
-	a := c.hub.agents[at.Name]
 	switch {
 	case at.Kind != agentKind:
 		return "", fmt.Sprintf("site %s has no agent to %s", at.Name, m)
-	case a == nil || !at.Up:
-		return "", fmt.Sprintf("the agent of site %s, which is to %s, is not there", at.Name, m)
 	case other.URL == "":
 		return "", fmt.Sprintf("the agent of site %s cannot %s: site %s has no door that others can reach", at.Name, m, other.Name)
+	case !c.lends(other):
+		return "", keepsToken(other.Name)
 	}
 	return at.Name, ""
 }
@@ -105,4 +152,11 @@ func (c *Coordinator) movable(m transfer.Mode, from, to catalog.Site) (mover, pr
 func fileURL(base, path string) string {
 	u := url.URL{Path: "/" + strings.TrimLeft(path, "/")}
 	return strings.TrimSuffix(base, "/") + u.EscapedPath()
+}
+
+// strange tells whether a site without an agent cannot know the door of another one: its
+// certificate is self-made, and of pins only weir's own servers know. The registry is locked.
+func (c *Coordinator) strange(site, other catalog.Site) bool {
+	a := c.registry.agents[other.Name]
+	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") && !strings.HasPrefix(c.registry.endpoints[site.Name].Server, "weir")
 }

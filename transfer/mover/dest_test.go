@@ -21,7 +21,7 @@ func TestDestinationsThatDoNotTakeIt(t *testing.T) {
 	for what, c := range map[string]struct {
 		path  string
 		make  func(root string) error
-		fault transfer.Fault
+		fault transfer.ErrorClass
 	}{
 		"another file":           {"f", func(root string) error { return os.WriteFile(filepath.Join(root, "f"), make([]byte, size), 0o600) }, transfer.Occupied},
 		"a shorter file":         {"f", func(root string) error { return os.WriteFile(filepath.Join(root, "f"), nil, 0o600) }, transfer.Occupied},
@@ -63,7 +63,7 @@ func TestDestinationsThatDoNotTakeIt(t *testing.T) {
 // tree lists what is below a folder, without what movers keep.
 func tree(t *testing.T, root string) string {
 	t.Helper()
-	out, err := exec.Command("find", root, "-path", filepath.Join(root, Hidden), "-prune", "-o", "-printf", "%P %y %s %l\n").Output() //nolint:noctx // short
+	out, err := exec.Command("find", root, "-path", filepath.Join(root, Hidden), "-prune", "-o", "-printf", "%P %y %s %l\n").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

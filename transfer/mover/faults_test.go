@@ -28,7 +28,7 @@ import (
 func bytesOf(seed uint64, size int) ([]byte, string) {
 	p := make([]byte, size)
 	content.Fill(p, seed, 0)
-	return p, adler.Text(adler.Checksum(p))
+	return p, adler.Text(adler.Update(1, p))
 }
 
 // source starts an HTTP server.
@@ -91,7 +91,7 @@ func TestSourcesThatAreNotAsTheyShouldBe(t *testing.T) {
 	n := strconv.Itoa
 	for what, c := range map[string]struct {
 		each  func(c net.Conn, request string)
-		fault transfer.Fault
+		fault transfer.ErrorClass
 		says  string
 	}{
 		"is shorter":           {func(c net.Conn, _ string) { answers(c, "200 OK\r\nContent-Length: 5", data[:5]) }, transfer.SourceBad, "has 5 bytes, not the 300000"},
@@ -112,7 +112,7 @@ func TestSourcesThatAreNotAsTheyShouldBe(t *testing.T) {
 		"is too busy, too":     {status("503 Busy\r\nRetry-After: 7"), transfer.Throttled, "503"},
 		"is down":              {status("503 Down"), transfer.Transient, "503"},
 		"is broken":            {status("500 Broken"), transfer.Transient, "500"},
-		"knows no GET":         {status("405 Method Not Allowed"), transfer.Permanent, "405"},
+		"knows no GET":         {status("405 Method Not Allowed"), transfer.Unable, "405"},
 		"redirects for ever":   {status("302 Found\r\nLocation: /f"), transfer.Permanent, "redirected more than"},
 		"redirects to nowhere": {status("302 Found\r\nLocation: ftp://x/f"), transfer.Transient, "no URL"},
 		"sends other bytes": {func(c net.Conn, _ string) {

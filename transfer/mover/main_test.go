@@ -101,7 +101,7 @@ func childMove(file string) error {
 // startChild starts this program as a child and returns its first line.
 func startChild(t testing.TB, what string) (cmd *exec.Cmd, line string, rest *bufio.Reader) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0]) //nolint:noctx // ended below
+	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childVar+"="+what)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -29,11 +29,12 @@ import (
 	"time"
 
 	"weir/internal/adler"
+	"weir/internal/tpc"
 	"weir/transfer"
 )
 
 // Hidden is the folder of temporaries, below the root of a site.
-const Hidden = ".weir"
+const Hidden = transfer.Hidden
 
 // Options say where a Mover works. The zero value of a field means what its
 // comment says.
@@ -63,6 +64,7 @@ type Mover struct {
 	root  *os.Root
 	made  *made
 	pool  pool
+	sums  tpc.Sums
 	saver *saver
 	bufs  sync.Pool // *[]byte of bufferSize
 	moved atomic.Int64
@@ -128,6 +130,9 @@ func (m *Mover) Do(ctx context.Context, l transfer.Lease, tell func(transfer.Pro
 	if err != nil {
 		t := troubleOf(ctx, err)
 		out.Fault, out.Reason, out.After, out.Verified = t.fault, t.reason, t.after, false
+		if ctx.Err() == nil {
+			out.At, out.Status = t.about(&l), t.status
+		}
 	}
 	out.CPU = begun.share(m.meter(), out.Moved+out.Resumed)
 	out.End = m.opt.Now()
@@ -165,6 +170,9 @@ func checkLease(l transfer.Lease) error {
 		if !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") || strings.HasPrefix(p, Hidden+"/") || p == Hidden {
 			return failf(transfer.Permanent, "%q is no path of a file below a site's root", p)
 		}
+	}
+	if t := l.Dest.Temp; t != "" && (!fs.ValidPath(t) || path.Dir(t) != path.Dir(l.Dest.Path) || !strings.HasPrefix(path.Base(t), Hidden+"-")) {
+		return failf(transfer.Permanent, "%q is no name of a temporary file", t)
 	}
 	return nil
 }
@@ -207,6 +215,4 @@ func (m *Mover) leave(l transfer.Lease, me *running) {
 }
 
 // partName is the name of an attempt's temporary, below the root.
-func partName(item, epoch int64) string {
-	return path.Join(Hidden, fmt.Sprintf("%d.%d.part", item, epoch))
-}
+func partName(item, epoch int64) string { return transfer.PartName(item, epoch) }

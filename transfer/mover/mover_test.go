@@ -1,9 +1,7 @@
 package mover
 
 import (
-	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"weir/internal/adler"
 	"weir/internal/content"
 	"weir/serve"
+	"weir/serve/servetest"
 	"weir/transfer"
 )
 
@@ -28,24 +27,7 @@ func newSite(t testing.TB, change func(*serve.Config)) *site {
 	if change != nil {
 		change(&c)
 	}
-	s, err := serve.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-done, s.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return &site{dir: c.Dir, url: s.URL()}
+	return &site{dir: c.Dir, url: servetest.Start(t, c)}
 }
 
 // file makes a file of synthetic content and returns its checksum.
@@ -150,7 +132,7 @@ func noParts(t testing.TB, m *Mover) {
 	}
 }
 
-func failed(t testing.TB, out transfer.Outcome, fault transfer.Fault) {
+func failed(t testing.TB, out transfer.Outcome, fault transfer.ErrorClass) {
 	t.Helper()
 	if out.Fault != fault || out.Reason == "" || out.Verified {
 		t.Fatalf("%q, wanted %q: %+v", out.Fault, fault, out)

@@ -134,7 +134,7 @@ func (p *pull) fetch(ctx context.Context) error {
 
 // look makes sure that an empty file is there and is empty.
 func (p *pull) look(ctx context.Context) error {
-	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, 0)
+	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, 0, sum{})
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (p *pull) wanted(ctx context.Context) (sum, error) {
 
 // askSource asks the source for its checksum.
 func (p *pull) askSource(ctx context.Context) (sum, error) {
-	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, p.l.Size)
+	a, told, err := p.m.askHead(ctx, p.url, p.l.Source, p.l.Size, sum{})
 	if err != nil {
 		return sum{}, err
 	}

@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"weir/internal/adler"
+	"weir/internal/pause"
 	"weir/transfer"
 )
 
@@ -21,6 +23,7 @@ type push struct {
 	l        transfer.Lease
 	r        *reporter
 	to, temp *url.URL // the file, and its temporary name
+	part     string   // the latter's path
 	file     *os.File
 	want     sum
 	replaces bool // the server's MOVE does, whatever it is told
@@ -35,15 +38,21 @@ func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	if p.to, err = address(l.Dest); err != nil {
 		return err
 	}
-	if p.temp, err = beside(p.to, l.Dest.Path, partName(l.Item, l.Epoch)); err != nil {
+	p.part = cmp.Or(l.Dest.Temp, partName(l.Item, l.Epoch))
+	if p.temp, err = beside(p.to, l.Dest.Path, p.part); err != nil {
 		return err
 	}
-	if err := p.openSource(ctx); err != nil {
-		return err
+	sourceErr := p.openSource(ctx)
+	if sourceErr == nil {
+		defer p.file.Close()
 	}
-	defer p.file.Close() //nolint:errcheck // only read
-	if same, err := p.there(ctx); same || err != nil {
-		return err
+	if p.want.known { // what has arrived is there, whatever has become of its source
+		if same, err := p.there(ctx); same || err != nil {
+			return err
+		}
+	}
+	if sourceErr != nil {
+		return sourceErr
 	}
 	err = p.bring(ctx)
 	out.Moved = r.moved.Load()
@@ -116,13 +125,13 @@ func (p *push) openSource(ctx context.Context) error {
 
 // question is one to the destination.
 func (p *push) question(method string, u *url.URL, header ...string) question {
-	return question{method: method, url: u, token: p.l.Dest.Token, pin: p.l.Dest.Pin, header: header}
+	return question{method: method, url: u, token: p.l.Dest.Token, pin: p.l.Dest.Pin, others: p.l.Dest.Servers, header: header}
 }
 
 // there looks whether the destination has the file already. Another file of its
 // name is an error.
 func (p *push) there(ctx context.Context) (same bool, err error) {
-	a, told, err := p.m.askHead(ctx, p.to, p.l.Dest, p.l.Size)
+	a, told, err := p.m.askHead(ctx, p.to, p.l.Dest, p.l.Size, p.want)
 	if err != nil {
 		return false, err
 	}
@@ -154,7 +163,7 @@ func (p *push) done(told sum) {
 // put sends n bytes of the file, from off on, to its temporary name.
 func (p *push) put(ctx context.Context, off, n int64) error {
 	p.r.stage(transfer.Moving)
-	for again := false; ; again = true {
+	for try := 0; ; try++ {
 		q := p.question(http.MethodPut, p.temp)
 		q.body, q.off, q.size, q.wait = p.file, off, n, p.m.digestTime(p.l.Size)
 		if p.keeps {
@@ -169,20 +178,48 @@ func (p *push) put(ctx context.Context, off, n int64) error {
 		case a.StatusCode/100 == 2:
 			a.close()
 			return nil
-		case !again && (a.StatusCode == http.StatusConflict || a.StatusCode == http.StatusNotFound):
+		case try < mostFolders && parentless(a.StatusCode):
 			a.close()
-			if err := p.mkcol(ctx, Hidden); err != nil {
+			if err := p.parents(ctx, path.Dir(p.part), try); err != nil {
 				return err
 			}
 		default:
-			err := a.refused("send "+p.l.Name, transfer.Permanent)
+			err := a.refused("send "+p.l.Name, transfer.Transient)
 			a.close()
-			if p.keeps && (a.StatusCode == http.StatusConflict || a.StatusCode == http.StatusNotFound) {
+			if p.keeps && a.StatusCode == http.StatusConflict {
 				err.fault = transfer.Transient // the part is another one than it was just now
 			}
 			return err
 		}
 	}
+}
+
+// parentless tells whether an answer may be for want of a folder: 409 is that of RFC
+// 4918, nginx says 500 to PUT, rclone 403 to MOVE, others 404.
+func parentless(status int) bool {
+	switch status {
+	case http.StatusConflict, http.StatusNotFound, http.StatusForbidden, http.StatusInternalServerError:
+		return true
+	}
+	return false
+}
+
+// mostFolders is how often a folder is made for one file: others may make it just then,
+// for which Apache answers 403, rclone 423 and other servers something else.
+const mostFolders = 3
+
+// parents makes a folder for something that is then tried again; the error is about a
+// folder that it may not make.
+func (p *push) parents(ctx context.Context, dir string, try int) error {
+	err := p.mkcol(ctx, dir)
+	var t *trouble
+	if errors.As(err, &t) && t.fault == transfer.Denied && (t.status == http.StatusUnauthorized || try == mostFolders-1) {
+		return err
+	}
+	if err != nil || try > 0 {
+		pause.For(ctx, time.Duration(50<<try)*time.Millisecond)
+	}
+	return ctx.Err()
 }
 
 // mkcol makes a folder at the destination, and those above it if need be.
@@ -218,7 +255,7 @@ func (p *push) mkcol(ctx context.Context, dir string) error {
 // verify asks the destination what it has.
 func (p *push) verify(ctx context.Context) error {
 	p.r.stage(transfer.Verifying)
-	a, told, err := p.m.askHead(ctx, p.temp, p.l.Dest, p.l.Size)
+	a, told, err := p.m.askHead(ctx, p.temp, p.l.Dest, p.l.Size, p.want)
 	switch {
 	case err != nil:
 		return err
@@ -230,6 +267,10 @@ func (p *push) verify(ctx context.Context) error {
 		return failf(transfer.Unverified, "%s tells no adler32 of what arrived", p.to.Host)
 	case told.known && told.value != p.want.value:
 		return p.differs(ctx, told.value)
+	case !told.known: // then at least what was sent was right
+		if err := p.sound(ctx); err != nil {
+			return err
+		}
 	}
 	p.done(told)
 	p.replaces = isXRootD(a.Header)
@@ -238,11 +279,20 @@ func (p *push) verify(ctx context.Context) error {
 
 // differs finds out who has spoiled the file.
 func (p *push) differs(ctx context.Context, arrived uint32) error {
+	var t *trouble
+	if err := p.sound(ctx); errors.As(err, &t) && t.fault == transfer.SourceBad {
+		return err
+	}
+	return failf(transfer.Checksum, "%s: adler32 is %s at %s, not %s", p.l.Name, adler.Text(arrived), p.to.Host, adler.Text(p.want.value))
+}
+
+// sound reads the file here for its checksum.
+func (p *push) sound(ctx context.Context) error {
 	_, has, err := p.m.localSum(ctx, p.l.Source.Path, p.r)
 	if err == nil && has != p.want.value {
 		return failf(transfer.SourceBad, "%s is spoiled here: its adler32 is %s, not %s", p.l.Name, adler.Text(has), adler.Text(p.want.value))
 	}
-	return failf(transfer.Checksum, "%s: adler32 is %s at %s, not %s", p.l.Name, adler.Text(arrived), p.to.Host, adler.Text(p.want.value))
+	return err
 }
 
 // errUnknown says that nobody knows whether the file has its name: nothing is
@@ -258,7 +308,7 @@ func (p *push) move(ctx context.Context) error {
 			return err
 		}
 	}
-	for again := false; ; again = true {
+	for try := 0; ; try++ {
 		a, err := p.m.pool.ask(ctx, p.question("MOVE", p.temp, "Destination", p.to.String(), "Overwrite", "F"))
 		if err != nil {
 			return p.moved(ctx, err)
@@ -267,11 +317,8 @@ func (p *push) move(ctx context.Context) error {
 		a.close()
 		switch {
 		case a.StatusCode/100 == 2:
-			return nil
-		case !again && a.StatusCode == http.StatusConflict:
-			if err := p.mkcol(ctx, path.Dir(p.l.Dest.Path)); err != nil {
-				return err
-			}
+			return p.named(ctx)
+		case try < mostFolders && parentless(a.StatusCode) && p.parents(ctx, path.Dir(p.l.Dest.Path), try) == nil:
 		default:
 			same, err := p.there(ctx) // somebody was quicker, or an answer was lost
 			if same {
@@ -285,6 +332,16 @@ func (p *push) move(ctx context.Context) error {
 	}
 }
 
+// named reads the file back under its name: it is there only if that is what the
+// server has made of it.
+func (p *push) named(ctx context.Context) error {
+	same, err := p.there(ctx)
+	if p.out.Existed = false; err == nil && !same {
+		err = failf(transfer.Checksum, "%s says that it gave %s its name, and has no such file", p.to.Host, p.l.Name)
+	}
+	return err
+}
+
 // moved finds out whether a file got its name although nobody said so.
 func (p *push) moved(ctx context.Context, err error) error {
 	if same, thereErr := p.there(ctx); same {
@@ -294,7 +351,7 @@ func (p *push) moved(ctx context.Context, err error) error {
 		return err // it did not
 	}
 	t := troubleOf(ctx, err)
-	return &trouble{fault: t.fault, reason: t.reason, err: errUnknown}
+	return &trouble{fault: t.fault, reason: t.reason, status: t.status, here: t.here, err: errUnknown}
 }
 
 // remove removes the temporary file, which is nobody else's. If that fails the

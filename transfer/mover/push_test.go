@@ -42,6 +42,22 @@ func TestPush(t *testing.T) {
 	}
 }
 
+// What has arrived is there, whatever has become of its source since.
+func TestPushOfWhatHasArrived(t *testing.T) {
+	to := newSite(t, nil)
+	m := newMover(t, Options{})
+	l := pushLease(to.url, "f", file(t, m.opt.Root, "f", 1, 1000), 1000)
+	if out := do(t, m, l); out.Fault != "" {
+		t.Fatalf("%+v", out)
+	}
+	if err := os.Remove(filepath.Join(m.opt.Root, "f")); err != nil {
+		t.Fatal(err)
+	}
+	if out := do(t, m, l); out.Fault != "" || !out.Existed || !out.Verified {
+		t.Errorf("%+v", out)
+	}
+}
+
 func TestPushNeverReplaces(t *testing.T) {
 	to := newSite(t, nil)
 	m := newMover(t, Options{})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,23 +29,27 @@ func giving(data []byte, shown *atomic.Value) http.HandlerFunc {
 	}
 }
 
-// TestTokensStayAtHome: a redirect to another host takes the token along only if
-// it comes from an XRootD, and never out of TLS.
+// TestTokensStayAtHome: a redirect to another host or port takes the token along only
+// if that is one of the site's servers, and never out of TLS.
 func TestTokensStayAtHome(t *testing.T) {
 	data, sum := bytesOf(1, 1000)
 	var shown atomic.Value
 	to := source(t, giving(data, &shown))
-	for server, want := range map[string]string{"": "", "nginx": "", "XrootD/v5.5.3": "Bearer " + secret} {
+	at, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string]string{"": "", "*.example.org": "", "127.0.0.1:1": "", at.Host: "Bearer " + secret, "127.0.0.1": "Bearer " + secret} {
 		from := source(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer "+secret {
 				http.Error(w, "who are you?", http.StatusUnauthorized)
 				return
 			}
-			w.Header().Set("Server", server)
+			w.Header().Set("Server", "XrootD/v5.5.3") // which anybody can say
 			http.Redirect(w, r, to+"/other?authz=x", http.StatusFound)
 		})
 		l := pullLease(from, "f", sum, 1000)
-		l.Source.Token = secret
+		l.Source.Token, l.Source.Servers = secret, []string{server}
 		if out := do(t, newMover(t, Options{}), l); out.Fault != "" || shown.Load() != want {
 			t.Errorf("%q: shown %q, want %q; %+v", server, shown.Load(), want, out)
 		}
@@ -55,7 +60,7 @@ func TestTokensStayAtHome(t *testing.T) {
 	}))
 	defer secure.Close()
 	l := pullLease(secure.URL, "f", sum, 1000)
-	l.Source.Token, l.Source.Pin = secret, pinOf(secure)
+	l.Source.Token, l.Source.Pin, l.Source.Servers = secret, pinOf(secure), []string{at.Host}
 	if out := do(t, newMover(t, Options{}), l); out.Fault != "" || shown.Load() != "" {
 		t.Errorf("out of TLS: shown %q; %+v", shown.Load(), out)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -218,4 +219,11 @@ func TestDrop(t *testing.T) {
 	if left := parts(t, m); len(left) != 1 || left[0] != foreign {
 		t.Errorf("left: %q", left)
 	}
+}
+
+// Kept returns the items of which an earlier attempt left a part, with its epoch.
+func (m *Mover) Kept() map[int64]int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.kept)
 }

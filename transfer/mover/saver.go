@@ -6,7 +6,9 @@ import (
 	"os"
 	"path"
 	"sync"
+	"syscall"
 
+	"weir/internal/durable"
 	"weir/transfer"
 )
 
@@ -116,7 +118,7 @@ func (s *saver) name(batch []*save) {
 		}
 		return
 	}
-	defer from.Close() //nolint:errcheck // only looked into
+	defer from.Close()
 	opened := map[string]*os.File{}
 	for dir, some := range folders {
 		if to := s.open(dir, some); to != nil {
@@ -152,15 +154,6 @@ func (s *saver) open(dir string, some []*save) *os.File {
 		one.err = local("open the folder "+dir, err)
 	}
 	return to
-}
-
-// linked gives a file another name if that is free, by the way that every
-// system has.
-func (m *Mover) linked(from, to string) error {
-	if err := m.root.Link(from, to); err != nil {
-		return err
-	}
-	return m.root.Remove(from)
 }
 
 // folder makes a folder and those above it, unless they are there.
@@ -218,4 +211,17 @@ func (m *Mover) make(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// rename gives a part its name, never instead of another file: its error is
+// fs.ErrExist then. from and to are the folders, open.
+func (m *Mover) rename(from, to *os.File, part, name string) error {
+	err := durable.RenameNew(m.root, from, to, part, name)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fs.ErrExist
+	case errors.Is(err, syscall.EXDEV):
+		return failf(transfer.Permanent, "%s is on another file system than the site's folder %s", path.Dir(name), Hidden)
+	}
+	return local("give the file its name", err)
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/lab/browser"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // markup is a name that would do something if it were anything but text.
@@ -119,11 +119,11 @@ func TestRoles(t *testing.T) {
 	s := pretend(t)
 	busy(s)
 	s.requests[3].By = "sam"
-	for token, want := range map[string]string{"read:eve": "", "submit:sam": "New request,Cancel", "approve:app": "Approve,Reject,Cancel,Cancel,Cancel", "admin:bob": "New request,Approve,Reject,Cancel,Cancel,Cancel"} {
+	for token, want := range map[string]string{"read:eve": "", "submit:sam": "New request,Cancel", "approve:app": "Approve,Reject,Cancel,Cancel,Cancel,Retry", "admin:bob": "New request,Approve,Reject,Cancel,Cancel,Cancel,Retry"} {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
 			p := browser.Open(t, s.URL+"/#code="+s.page.Code(token), 1200, 900)
-			p.Wait(`document.querySelectorAll("tbody tr").length === 3`)
+			p.Wait(`document.querySelectorAll("[aria-label='Requests that go on'] tbody tr").length === 3`)
 			var got []string
 			p.Eval(`[...document.querySelectorAll("button")].filter((b) => b.offsetParent && b.textContent !== "Sign out").map((b) => b.textContent)`, &got)
 			if strings.Join(got, ",") != want {
@@ -172,7 +172,7 @@ func TestCoordinatorAway(t *testing.T) {
 	s := pretend(t)
 	busy(s)
 	p := browser.Open(t, s.URL+"/#code="+s.page.Code("read:eve"), 1200, 900)
-	p.Wait(`document.querySelectorAll("tbody tr").length === 3 && document.querySelector(".wire").textContent.includes("connected")`)
+	p.Wait(`document.querySelectorAll("[aria-label='Requests that go on'] tbody tr").length === 3 && document.querySelector(".wire").textContent.includes("connected")`)
 	s.mu.Lock()
 	s.away = true
 	s.mu.Unlock()
@@ -182,6 +182,6 @@ func TestCoordinatorAway(t *testing.T) {
 	s.away = false
 	s.requests[2].Status = transfer.Cancelled
 	s.mu.Unlock()
-	p.Wait(`!document.querySelector(".wire.lost") && document.querySelectorAll("tbody tr").length === 2`)
+	p.Wait(`!document.querySelector(".wire.lost") && document.querySelectorAll("[aria-label='Requests that go on'] tbody tr").length === 2`)
 	p.Silent("503", "ERR_")
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/lab/browser"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // long are names as long as they may be, without a place to break them.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/lab"
 	"weir/lab/browser"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/web"
 )
 

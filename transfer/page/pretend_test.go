@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/page"
 )
 

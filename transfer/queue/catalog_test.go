@@ -5,9 +5,9 @@ import (
 	"iter"
 	"time"
 
-	"weir/catalog"
-	"weir/catalog/store"
 	"weir/internal/db"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 )
 
 // site makes or changes a site.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog/store"
 )
 
 // perRequest is how many numbers of files a request has.
@@ -24,28 +24,28 @@ func requestOf(item int64) int64 { return item / perRequest }
 // else changes files.
 type edit struct {
 	*Queue
-	tx       *db.Tx
-	now      time.Time
-	requests map[int64]*request
-	files    map[int64]*file
-	was      map[int64]file
-	fresh    []*file                    // to be inserted
-	lanes    map[int64]map[string]*lane // of a request, by sites
-	more     map[int64]int64            // ready files of lanes
-	attempts []transfer.Attempt
-	over     []int64 // leases that end
-	placed   []store.Placement
-	spoiled  []store.Spoiled
-	learned  map[int64]store.Learned // checksums, by file
-	full     map[string]string       // destinations: why; "" is that one took a file
-	events   []transfer.Event
-	after    []func() // when it is committed
+	tx           *db.Tx
+	now          time.Time
+	requests     map[int64]*request
+	files        map[int64]*file
+	was          map[int64]file
+	fresh        []*file                           // to be inserted
+	sourceGroups map[int64]map[string]*sourceGroup // of a request, by sites
+	more         map[int64]int64                   // ready files of source groups
+	attempts     []transfer.Attempt
+	over         []int64 // leases that end
+	placed       []store.Placement
+	spoiled      []store.Spoiled
+	learned      map[int64]store.Learned // checksums, by file
+	full         map[string]string       // destinations: why; "" is that one took a file
+	events       []transfer.Event
+	after        []func() // when it is committed
 
-	missedNow map[string]int // nil: nothing was counted
+	missedNow map[string]badRun // nil: nothing was counted
 }
 
-// A lane is the files of a request that can come from the same sites.
-type lane struct {
+// A source group is the files of a request that can come from the same sites.
+type sourceGroup struct {
 	id, request int64
 	sites       string
 	ready       int64
@@ -56,7 +56,7 @@ func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	var e *edit
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
 		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, files: map[int64]*file{}, was: map[int64]file{},
-			lanes: map[int64]map[string]*lane{}, more: map[int64]int64{}, full: map[string]string{}, learned: map[int64]store.Learned{}}
+			sourceGroups: map[int64]map[string]*sourceGroup{}, more: map[int64]int64{}, full: map[string]string{}, learned: map[int64]store.Learned{}}
 		if err := f(e); err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ const fileColumns = "id, file, name, size, adler, state, lane, epoch, tries, pau
 
 func scanFile(rows *db.Rows) (*file, error) {
 	f := &file{}
-	err := rows.Scan(&f.id, &f.in, &f.name, &f.size, &f.adler, &f.state, &f.lane, &f.epoch, &f.tries, &f.pauses, db.When(&f.due), &f.source, &f.mode, &f.fault, &f.reason,
-		db.When(&f.ended), &f.moved, &f.trail, &f.again)
+	err := rows.Scan(&f.id, &f.in, &f.name, &f.size, &f.adler, &f.state, &f.sourceGroup, &f.epoch, &f.tries, &f.pauses, db.When(&f.due), &f.source, &f.mode, &f.fault, &f.reason,
+		db.When(&f.ended), &f.moved, &f.sourceFailures, &f.again)
 	f.request = requestOf(f.id)
 	return f, err
 }
@@ -122,41 +122,41 @@ func (e *edit) loadItems(items []int64) ([]*file, error) {
 	return e.load("id {{in}} ORDER BY id", items)
 }
 
-// laneOf returns a request's lane for sites, made if need be.
-func (e *edit) laneOf(request int64, sites []string) (*lane, error) {
+// laneOf returns a request's source group for sites, made if need be.
+func (e *edit) laneOf(request int64, sites []string) (*sourceGroup, error) {
 	if err := e.readLanes(request); err != nil {
 		return nil, err
 	}
 	key := strings.Join(sites, ",")
-	if l := e.lanes[request][key]; l != nil {
+	if l := e.sourceGroups[request][key]; l != nil {
 		return l, nil
 	}
-	l := &lane{request: request, sites: key}
+	l := &sourceGroup{request: request, sites: key}
 	err := e.tx.Row("INSERT INTO lane (request, sites, ready) VALUES (?, ?, 0) RETURNING id", request, key).Scan(&l.id)
-	e.lanes[request][key] = l
+	e.sourceGroups[request][key] = l
 	return l, err
 }
 
 func (e *edit) readLanes(request int64) error {
-	if e.lanes[request] != nil {
+	if e.sourceGroups[request] != nil {
 		return nil
 	}
-	all, err := db.All(e.tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ?", request)
-	e.lanes[request] = map[string]*lane{}
+	all, err := db.All(e.tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request = ?", request)
+	e.sourceGroups[request] = map[string]*sourceGroup{}
 	for _, l := range all {
-		e.lanes[request][l.sites] = l
+		e.sourceGroups[request][l.sites] = l
 	}
 	return err
 }
 
-const laneColumns = "id, request, sites, ready"
+const sourceGroupColumns = "id, request, sites, ready"
 
-func scanLane(rows *db.Rows) (*lane, error) {
-	l := &lane{}
+func scanSourceGroup(rows *db.Rows) (*sourceGroup, error) {
+	l := &sourceGroup{}
 	return l, rows.Scan(&l.id, &l.request, &l.sites, &l.ready)
 }
 
-// route has files that are to be ready wait in the lane of the sources that they
+// route has files that are to be ready wait in the source group of the sources that they
 // have now; those that have none fail.
 func (e *edit) route(files []*file) error {
 	replicas, err := e.replicas(files)
@@ -170,6 +170,10 @@ func (e *edit) routed(files []*file, replicas map[int64][]replica) error {
 	for _, f := range files {
 		r := e.requests[f.request]
 		sites := r.sources(f, replicas[f.in])
+		if len(sites) == 0 && !f.again { // what was bad may have been put right: each is asked once
+			f.again = true
+			sites = r.sources(f, replicas[f.in])
+		}
 		if len(sites) == 0 {
 			fault, reason := f.fault, f.reason
 			if fault == "" {
@@ -182,7 +186,7 @@ func (e *edit) routed(files []*file, replicas map[int64][]replica) error {
 		if err != nil {
 			return err
 		}
-		f.state, f.lane, f.due = ready, l.id, time.Time{}
+		f.state, f.sourceGroup, f.due = ready, l.id, time.Time{}
 	}
 	return nil
 }
@@ -205,11 +209,11 @@ func (e *edit) save() error {
 	return nil
 }
 
-// count counts a file in its request and, while it is ready, in its lane.
+// count counts a file in its request and, while it is ready, in its source group.
 func (e *edit) count(f *file, sign int64) {
 	e.requests[f.request].count(f, sign)
 	if f.state == ready {
-		e.more[f.lane] += sign
+		e.more[f.sourceGroup] += sign
 	}
 }
 
@@ -262,5 +266,5 @@ func (q *Queue) random() float64 {
 	if q.o.Rand != nil {
 		return q.o.Rand()
 	}
-	return rand.Float64() //nolint:gosec // jitter
+	return rand.Float64()
 }

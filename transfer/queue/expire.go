@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // A Missing is a lease whose holder was not heard of in time. Its file may be at
@@ -41,7 +41,7 @@ func (q *Queue) Expire(ctx context.Context) (missing []Missing, changes []Change
 	if err := q.outdate(ctx, now); err != nil {
 		return missing, changes, err
 	}
-	if err := q.stranded(ctx, now); err != nil {
+	if err := q.unreachable(ctx, now); err != nil {
 		return missing, changes, err
 	}
 	return missing, changes, q.prune(ctx)
@@ -224,11 +224,11 @@ func (q *Queue) outdate(ctx context.Context, now time.Time) error {
 	})
 }
 
-// stranded looks after lanes none of whose sites is up: their files may have got
+// unreachable looks after source groups none of whose sites is up: their files may have got
 // other sources meanwhile, and do not wait for ever. It looks at a batch of one
-// lane at a time.
-func (q *Queue) stranded(ctx context.Context, now time.Time) error {
-	var lost *lane
+// source group at a time.
+func (q *Queue) unreachable(ctx context.Context, now time.Time) error {
+	var lost *sourceGroup
 	var moved, stay []put
 	reason := ""
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
@@ -236,18 +236,18 @@ func (q *Queue) stranded(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		lanes, err := db.All(tx, scanLane, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
+		sourceGroups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
 			WHERE r.ended = 0 AND r.stop = '' AND l.ready > 0 ORDER BY l.id`)
 		if err != nil {
 			return err
 		}
-		lanes = slices.DeleteFunc(lanes, func(l *lane) bool {
+		sourceGroups = slices.DeleteFunc(sourceGroups, func(l *sourceGroup) bool {
 			return slices.ContainsFunc(l.list(), func(s string) bool { return sites[s].Up })
 		})
-		if len(lanes) == 0 {
+		if len(sourceGroups) == 0 {
 			return nil
 		}
-		lost = q.following(lanes)
+		lost = q.following(sourceGroups)
 		moved, stay, reason, err = q.waiters(tx, lost, sites, now)
 		return err
 	})
@@ -263,23 +263,23 @@ func (q *Queue) stranded(ctx context.Context, now time.Time) error {
 	return q.abandon(ctx, stay, reason)
 }
 
-// following is the lane after the one that was looked at before.
-func (q *Queue) following(lanes []*lane) *lane {
+// following is the source group after the one that was looked at before.
+func (q *Queue) following(sourceGroups []*sourceGroup) *sourceGroup {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, l := range lanes {
-		if l.id > q.lane {
-			q.lane = l.id
+	for _, l := range sourceGroups {
+		if l.id > q.sourceGroup {
+			q.sourceGroup = l.id
 			return l
 		}
 	}
-	q.lane = lanes[0].id
-	return lanes[0]
+	q.sourceGroup = sourceGroups[0].id
+	return sourceGroups[0]
 }
 
-// waiters are the next files of a stranded lane: those that have got other
+// waiters are the next files of a unreachable source group: those that have got other
 // sources, those that have not, and why these shall wait no longer, if so.
-func (q *Queue) waiters(tx *db.Tx, l *lane, sites map[string]catalog.Site, now time.Time) (moved, stay []put, reason string, err error) {
+func (q *Queue) waiters(tx *db.Tx, l *sourceGroup, sites map[string]catalog.Site, now time.Time) (moved, stay []put, reason string, err error) {
 	files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, q.place(l.id, -1), batch)
 	if err != nil {
 		return nil, nil, "", err
@@ -307,24 +307,24 @@ func (q *Queue) waiters(tx *db.Tx, l *lane, sites map[string]catalog.Site, now t
 	return moved, stay, r.patience(l, sites, now, q.o.Patience), nil
 }
 
-// place is how far a stranded lane was looked at; to is kept if it is not
+// place is how far a unreachable source group was looked at; to is kept if it is not
 // negative, 0 is the beginning.
-func (q *Queue) place(lane, to int64) int64 {
+func (q *Queue) place(sourceGroup, to int64) int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	from := q.places[lane]
+	from := q.places[sourceGroup]
 	switch {
 	case to > 0:
-		q.places[lane] = to
+		q.places[sourceGroup] = to
 	case to == 0:
-		delete(q.places, lane)
+		delete(q.places, sourceGroup)
 	}
 	return from
 }
 
-// patience tells why files wait for the sites of a lane no longer; it is "" as
+// patience tells why files wait for the sites of a source group no longer; it is "" as
 // long as they do.
-func (r *request) patience(l *lane, sites map[string]catalog.Site, now time.Time, patience time.Duration) string {
+func (r *request) patience(l *sourceGroup, sites map[string]catalog.Site, now time.Time, patience time.Duration) string {
 	since := r.Began
 	for _, s := range l.list() {
 		if seen := sites[s].Seen; seen.After(since) {
@@ -406,4 +406,38 @@ func (q *Queue) prune(ctx context.Context) error {
 		_, err := tx.Exec("DELETE FROM event WHERE id <= ?", last-keptEvents)
 		return err
 	})
+}
+
+// keptParts is how long what a failed file has left is kept for a Retry.
+const keptParts = 24 * time.Hour
+
+// Over returns those temporaries with which nobody will go on: their files are at
+// the destination, were cancelled, or failed a day ago. Of files that the queue
+// does not know it says nothing.
+func (q *Queue) Over(ctx context.Context, parts []transfer.Hold) (over []transfer.Hold, err error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	var items []int64
+	for _, p := range parts {
+		items = append(items, p.Item)
+	}
+	var all []*file
+	err = q.db.Read(ctx, func(tx *db.Tx) (err error) {
+		all, err = db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE id {{in}}", items)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	gone := map[int64]bool{}
+	for _, f := range all {
+		gone[f.id] = f.state == done || f.state == skipped || f.state == dropped || f.state == failed && q.now().Sub(f.ended) > keptParts
+	}
+	for _, p := range parts {
+		if gone[p.Item] {
+			over = append(over, p)
+		}
+	}
+	return over, nil
 }

@@ -56,7 +56,7 @@ func TestKill(t *testing.T) {
 // killed runs a child until it has said so many lines, and kills it.
 func killed(t *testing.T, url string, lines int, told map[string]string) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s") //nolint:gosec // this test
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s")
 	c.Env = append(os.Environ(), childURL+"="+url)
 	out, err := c.StdoutPipe()
 	if err != nil {

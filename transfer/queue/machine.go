@@ -2,9 +2,11 @@ package queue
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"weir/internal/say"
 	"weir/transfer"
 )
 
@@ -41,38 +43,47 @@ func (s state) shown() transfer.State {
 	}
 }
 
-func (s state) final() bool { return s >= done }
-
 // A file is a file of a request.
 type file struct {
-	id, request int64
-	in          int64 // the catalog's id; 0: the catalog has none
-	name        string
-	size        int64
-	adler       string
-	state       state
-	lane        int64
-	epoch       int64 // of the latest lease
-	tries       int   // that count against the request's limit
-	pauses      int   // attempts that do not
-	due         time.Time
-	source      string
-	mode        transfer.Mode
-	fault       transfer.Fault
-	reason      string
-	ended       time.Time
-	moved       int64
-	trail       trail // what its sources did wrong
-	again       bool  // replicas that are known to be bad are asked once more
+	id, request    int64
+	in             int64 // the catalog's id; 0: the catalog has none
+	name           string
+	size           int64
+	adler          string
+	state          state
+	sourceGroup    int64
+	epoch          int64 // of the latest lease
+	tries          int   // that count against the request's limit
+	pauses         int   // attempts that do not
+	due            time.Time
+	source         string
+	mode           transfer.Mode
+	fault          transfer.ErrorClass
+	reason         string
+	ended          time.Time
+	moved          int64
+	sourceFailures sourceFailures // what its sources did wrong
+	again          bool           // replicas that are known to be bad are asked once more: nothing else is left, or somebody asked for it
 }
 
 // lose ends a file that is not at its destination; every such end is this one, so
 // that none is without a reason.
-func (f *file) lose(s state, fault transfer.Fault, reason string, now time.Time) {
+func (f *file) lose(s state, fault transfer.ErrorClass, reason string, now time.Time) {
 	if reason == "" {
 		reason = "it is not known why (" + string(fault) + ")"
 	}
 	f.state, f.ended, f.due, f.fault, f.reason = s, now, time.Time{}, fault, reason
+}
+
+// arrive ends a file that is at its destination.
+func (f *file) arrive(o transfer.Outcome, now time.Time) {
+	f.state, f.ended, f.reason = done, now, ""
+	if o.Existed {
+		f.state, f.reason = skipped, "it was there already"
+	}
+	if f.adler == "" {
+		f.adler = o.Adler
+	}
 }
 
 // Terms are what a request demands of its files.
@@ -87,21 +98,15 @@ type terms struct {
 // sources.
 const pauseFactor = 20
 
-// settle is what an attempt makes of a leased file, and what is to be kept of the
+// applyOutcome is what an attempt makes of a leased file, and what is to be kept of the
 // attempt's outcome. others tells whether there is another source for the file
 // that is not known to be bad, random is in [0, 1).
-func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, random float64) (file, transfer.Outcome) {
+func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Time, random float64) (file, transfer.Outcome) {
 	o = judged(f, o, t)
 	f.fault, f.reason, f.moved, f.due = o.Fault, o.Reason, o.Moved, time.Time{}
 	switch {
 	case o.Fault == "":
-		f.state, f.ended, f.reason = done, now, ""
-		if o.Existed {
-			f.state, f.reason = skipped, "it was there already"
-		}
-		if f.adler == "" {
-			f.adler = o.Adler
-		}
+		f.arrive(o, now)
 		return f, o
 	case t.stopped != "":
 		reason := t.stopped // which is all that there is to say of an attempt that ended for it
@@ -111,8 +116,8 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 		f.lose(dropped, o.Fault, reason, now)
 		return f, o
 	}
-	if o.Fault != transfer.Left { // nobody has failed
-		f.trail = f.trail.add(f.source, 1, false)
+	if o.Fault != transfer.Left && o.Fault != transfer.AtSite { // else nobody has failed this file
+		f.sourceFailures = f.sourceFailures.add(f.source, 1, false)
 	}
 	final := false
 	switch o.Fault {
@@ -121,8 +126,13 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 		final = true
 	case transfer.SourceBad: // sources are used up, not tries
 		f.pauses++
-		f.trail = f.trail.add(f.source, 0, true)
+		f.sourceFailures = f.sourceFailures.add(f.source, 0, true)
 		final = !others
+	case transfer.Unable: // this source, this way: the source is good
+		f.pauses++
+		f.sourceFailures = f.sourceFailures.add(f.source, 0, true)
+		final = !others
+	case transfer.AtSite:
 	case transfer.Throttled, transfer.DestFull, transfer.Stopped, transfer.Left, transfer.Away:
 		f.pauses++
 	default:
@@ -131,7 +141,7 @@ func settle(f file, o transfer.Outcome, t terms, others bool, now time.Time, ran
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
 		f.lose(failed, o.Fault, o.Reason, now)
-	case o.Fault == transfer.SourceBad, o.Fault == transfer.Left:
+	case o.Fault == transfer.SourceBad, o.Fault == transfer.Unable, o.Fault == transfer.Left:
 		f.state = ready // the next source, or mover, has done nothing wrong
 	default:
 		f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
@@ -184,18 +194,18 @@ func conclude(files, there int64, why transfer.Status) transfer.Status {
 	}
 }
 
-// A trail says how often each source has failed a file: "A++,B+!"; the latter is
+// sourceFailures says how often each source has failed a file: "A++,B+!"; the latter is
 // not asked again.
-type trail string
+type sourceFailures string
 
-// A step is what a trail says of one source.
+// A step is what a sourceFailures says of one source.
 type step struct {
 	site     string
 	failures int
 	avoid    bool
 }
 
-func (t trail) steps() []step {
+func (t sourceFailures) steps() []step {
 	var all []step
 	for one := range strings.SplitSeq(string(t), ",") {
 		if site := strings.TrimRight(one, "+!"); site != "" {
@@ -206,7 +216,7 @@ func (t trail) steps() []step {
 }
 
 // counts are the failures of each source.
-func (t trail) counts() map[string]int {
+func (t sourceFailures) counts() map[string]int {
 	m := map[string]int{}
 	for _, s := range t.steps() {
 		m[s.site] = s.failures
@@ -215,7 +225,7 @@ func (t trail) counts() map[string]int {
 }
 
 // avoided are the sources that are not asked again.
-func (t trail) avoided() []string {
+func (t sourceFailures) avoided() []string {
 	var all []string
 	for _, s := range t.steps() {
 		if s.avoid {
@@ -226,7 +236,7 @@ func (t trail) avoided() []string {
 }
 
 // add counts a failure of a site, and with avoid has it not asked again.
-func (t trail) add(site string, failures int, avoid bool) trail {
+func (t sourceFailures) add(site string, failures int, avoid bool) sourceFailures {
 	if site == "" || strings.ContainsAny(site, ",+!") {
 		return t
 	}
@@ -247,5 +257,40 @@ func (t trail) add(site string, failures int, avoid bool) trail {
 		}
 		all = append(all, one)
 	}
-	return trail(strings.Join(all, ","))
+	return sourceFailures(strings.Join(all, ","))
+}
+
+// pause is how long a file waits after a failed attempt, its n-th: a random part
+// of a bound that doubles, so that files that failed together do not come again
+// together ("full jitter", aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter).
+// A server that said when to come is not asked before, and not by all at once.
+func pause(o transfer.Outcome, n int, random float64) time.Duration {
+	base, bound := 2*time.Second, 5*time.Minute
+	switch o.Fault {
+	case transfer.Throttled:
+		if o.After > 0 {
+			after := min(o.After, 24*time.Hour)
+			return after + time.Duration(random*float64(after/10+time.Second))
+		}
+		base, bound = 10*time.Second, 15*time.Minute
+	case transfer.DestFull:
+		base, bound = 30*time.Second, 30*time.Minute
+	case transfer.Denied:
+		base, bound = 10*time.Second, 10*time.Minute
+	case transfer.Away: // it may be back soon, and asking costs little
+		bound = time.Minute
+	case transfer.AtSite: // who gives out files knows when the site is tried again
+		return 2*time.Second + time.Duration(random*float64(time.Second))
+	case transfer.LeaseLost, transfer.Checksum, transfer.Stopped:
+		base, bound = time.Second, time.Minute
+	}
+	for range min(max(n-1, 0), 16) {
+		base = min(2*base, bound)
+	}
+	return time.Duration(random * float64(base))
+}
+
+// sized is a size for people, to the byte.
+func sized(n int64) string {
+	return strconv.FormatInt(n, 10) + " " + say.Either(int(n), "byte", "bytes")
 }

@@ -27,7 +27,7 @@ func TestSettle(t *testing.T) {
 		if stopped {
 			terms.stopped = "its time ran out"
 		}
-		now, kept := settle(was, o, terms, others, start, float64(random)/math.MaxUint16)
+		now, kept := applyOutcome(was, o, terms, others, start, float64(random)/math.MaxUint16)
 		right := o.Fault == "" && o.Size == 100 && o.Adler == "A" && (verified || unchecked)
 		switch {
 		case (now.state == done || now.state == skipped) != right, right != (kept.Fault == ""), (now.state == skipped) != (right && existed):
@@ -52,7 +52,7 @@ func TestSettle(t *testing.T) {
 
 func TestPauses(t *testing.T) {
 	for _, c := range []struct {
-		fault  transfer.Fault
+		fault  transfer.ErrorClass
 		after  time.Duration
 		n      int
 		random float64
@@ -97,7 +97,7 @@ func TestConclude(t *testing.T) {
 }
 
 func TestTrail(t *testing.T) {
-	tr := trail("").add("B", 1, false).add("A", 1, false).add("B", 1, true).add("", 1, true)
+	tr := sourceFailures("").add("B", 1, false).add("A", 1, false).add("B", 1, true).add("", 1, true)
 	if tr != "A+,B++!" || !slices.Equal(tr.avoided(), []string{"B"}) || tr.counts()["B"] != 2 {
 		t.Errorf("%q %v %v", tr, tr.avoided(), tr.counts())
 	}
@@ -117,29 +117,46 @@ func TestTurns(t *testing.T) {
 		}
 		return m
 	}
-	turns := newTurns(map[string]float64{"much": 3})
+	fairShare := newFairShare(map[string]float64{"much": 3})
 	all := []contender{{1, "much", 0, 1000}, {2, "little", 0, 1000}, {3, "little", 0, 1000}, {4, "little", -1, 1000}}
-	if got := count(turns.next(all, 400)); got[1] != 300 || got[2] != 50 || got[3] != 50 {
+	if got := count(fairShare.next(all, 400)); got[1] != 300 || got[2] != 50 || got[3] != 50 {
 		t.Errorf("%v", got)
 	}
 	// One at a time comes to the same: what was taken is remembered.
 	got := map[int64]int{}
 	for range 400 {
-		turns.admit(all)
-		id := turns.next(all, 1)[0]
+		fairShare.admit(all)
+		id := fairShare.next(all, 1)[0]
 		got[id]++
-		turns.pay(all[id-1].share, id, 0)
+		fairShare.pay(all[id-1].share, id, 0)
 	}
 	if got[1] != 300 || got[2] != 50 || got[3] != 50 {
 		t.Errorf("%v", got)
 	}
 	// Somebody new has his turn, and no credit for not having been there.
 	all = append(all, contender{5, "new", 0, 1000})
-	turns.admit(all)
-	if got := count(turns.next(all, 100)); got[5] < 15 || got[5] > 25 {
+	fairShare.admit(all)
+	if got := count(fairShare.next(all, 100)); got[5] < 15 || got[5] > 25 {
 		t.Errorf("%v", got)
 	}
-	if got := turns.next([]contender{{1, "", 5, 1}, {2, "", 9, 1}, {3, "", 9, 1}}, 10); !slices.Equal(got, []int64{2, 3, 1}) {
+	if got := fairShare.next([]contender{{1, "", 5, 1}, {2, "", 9, 1}, {3, "", 9, 1}}, 10); !slices.Equal(got, []int64{2, 3, 1}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestNobodyWaitsForEver: a request of low priority gets a file now and then while one
+// of high priority always has some, and higher ones go first otherwise.
+func TestNobodyWaitsForEver(t *testing.T) {
+	fairShare := newFairShare(nil)
+	all := []contender{{1, "", 0, 1e6}, {2, "", 3, 1e6}, {3, "", 3, 1e6}, {4, "other", -10, 1e6}}
+	got := map[int64]int{}
+	for range 4000 {
+		fairShare.admit(all)
+		id := fairShare.next(all, 1)[0]
+		got[id]++
+		fairShare.pay(all[id-1].share, id, 1<<30)
+	}
+	if got[1] < 4 || got[1] > 12 || got[2] < 900 || got[3] < 900 || got[4] != 2000 {
+		t.Errorf("files of each request: %v", got)
 	}
 }

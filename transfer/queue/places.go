@@ -3,13 +3,14 @@ package queue
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
-	"weir/catalog"
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog"
+	"weir/transfer/catalog/store"
 )
 
 // What the queue reads of the tables of catalog/store, in its own transactions,
@@ -75,6 +76,7 @@ type dataset struct {
 	name, block string
 	id          int64
 	blockID     int64 // 0: all
+	upto        int64 // page leaves out files from this number on, which are newer; 0: none
 }
 
 func (d *dataset) String() string {
@@ -117,10 +119,14 @@ func scanCatalog(rows *db.Rows) (*file, error) {
 
 // page are its next n files, by name.
 func (d *dataset) page(tx *db.Tx, after string, n int) ([]*file, error) {
-	if d.blockID == 0 {
-		return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND name > ? ORDER BY name LIMIT ?", d.id, after, n)
+	upto := d.upto
+	if upto == 0 {
+		upto = math.MaxInt64
 	}
-	return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND block = ? AND name > ? ORDER BY name LIMIT ?", d.id, d.blockID, after, n)
+	if d.blockID == 0 {
+		return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND name > ? AND id < ? ORDER BY name LIMIT ?", d.id, after, upto, n)
+	}
+	return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND block = ? AND name > ? AND id < ? ORDER BY name LIMIT ?", d.id, d.blockID, after, upto, n)
 }
 
 // named are its files of these names, in no order.

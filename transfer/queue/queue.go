@@ -45,17 +45,18 @@ type Options struct {
 // A Queue is safe for concurrent use. Its errors are db.ErrBusy where the
 // database cannot serve now: nothing has changed then, and it can be asked again.
 type Queue struct {
-	db     *db.DB
-	o      Options
-	first  int // files that an order changes at once; the others are left to Work
-	paces  paces
-	missed misses
+	db      *db.DB
+	o       Options
+	first   int // files that an order changes at once; the others are left to Work
+	paces   paces
+	breaker circuitBreaker
 
-	mu     sync.Mutex
-	turns  map[string]*turns // of destinations
-	worked int64             // the request that Work was for
-	lane   int64             // the stranded lane that was looked at
-	places map[int64]int64   // how far stranded lanes were looked at
+	mu          sync.Mutex
+	fairShare   map[string]*fairShare // of destinations
+	worked      int64                 // the request that Work was for
+	halted      map[int64]time.Time   // requests for which that failed, until when the others go first
+	sourceGroup int64                 // the unreachable source group that was looked at
+	places      map[int64]int64       // how far unreachable source groups were looked at
 }
 
 //go:embed schema/*.sql
@@ -80,7 +81,7 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	if err := d.Migrate(ctx, "queue", files); err != nil {
 		return nil, err
 	}
-	q := &Queue{db: d, o: o, first: firstFiles, turns: map[string]*turns{}, places: map[int64]int64{}}
+	q := &Queue{db: d, o: o, first: firstFiles, halted: map[int64]time.Time{}, fairShare: map[string]*fairShare{}, places: map[int64]int64{}}
 	return q, q.rewind(ctx)
 }
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/db"
 	"weir/internal/db/dbtest"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // each runs a test in a world of sites A to D, all up, on both databases.
@@ -50,7 +50,7 @@ func TestCompleted(t *testing.T) {
 		}
 		again := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
 		for _, l := range w.lease("C", 10) {
-			if l.Mode != transfer.Check || l.Source != l.Dest {
+			if l.Mode != transfer.Check || l.Source.Site != l.Dest.Site || l.Source.Path != l.Dest.Path {
 				w.t.Errorf("%+v", l)
 			}
 			w.report(success(l))
@@ -98,8 +98,14 @@ func TestPartial(t *testing.T) {
 		if w.badness("/d/f0000001", "A") == "" || w.badness("/d/f0000000", "A") != "" {
 			w.t.Error("the bad replica is not known to be bad")
 		}
-		// Another request knows of it and says so.
+		// Another request asks each of them once more, as nothing else is left.
 		other := w.submit(transfer.Submission{Dataset: "/d", To: "D", Files: []string{"/d/f0000001"}})
+		for range 2 {
+			for _, l := range w.lease("D", 10) {
+				w.report(failure(l, transfer.SourceBad, "no such file at "+l.Source.Site))
+			}
+		}
+		other = w.get(other.ID)
 		if other.Status != transfer.Failed || !strings.Contains(w.all(other.ID)[0].Reason, "no such file at B") {
 			w.t.Errorf("%+v %+v", other, w.all(other.ID))
 		}

@@ -183,7 +183,7 @@ func (p *play) takes() {
 	p.given = append(p.given, leases...)
 }
 
-var faults = []transfer.Fault{transfer.Transient, transfer.Away, transfer.Throttled, transfer.SourceBad, transfer.DestFull, transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
+var faults = []transfer.ErrorClass{transfer.Transient, transfer.Away, transfer.Throttled, transfer.SourceBad, transfer.DestFull, transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
 	transfer.Occupied, transfer.Stopped, transfer.Left, transfer.Unverified, "nonsense"}
 
 func (p *play) reports() {

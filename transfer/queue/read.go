@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // requestRow reads one request.
@@ -86,6 +86,54 @@ func (q *Queue) List(ctx context.Context, f transfer.Filter) (all []transfer.Req
 	return all, err
 }
 
+// A Pending is what requests of one destination and status, that have not ended, add up
+// to.
+type Pending struct {
+	Dest     string
+	Status   transfer.Status
+	Requests int64
+	Count    transfer.Counts // without bytes and attempts
+}
+
+// Pending adds up all requests that have not ended, however many there are.
+func (q *Queue) Pending(ctx context.Context) (all []Pending, err error) {
+	err = q.db.Read(ctx, func(tx *db.Tx) error {
+		all, err = db.All(tx, func(rows *db.Rows) (o Pending, err error) {
+			c := &o.Count
+			err = rows.Scan(&o.Dest, &o.Status, &o.Requests, &c.Files, &c.Queued, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled)
+			return o, err
+		}, `SELECT dest, status, COUNT(*), CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT), CAST(SUM(done_n) AS BIGINT),
+			CAST(SUM(skipped_n) AS BIGINT), CAST(SUM(failed_n) AS BIGINT), CAST(SUM(dropped_n) AS BIGINT) FROM request WHERE ended = 0 GROUP BY dest, status ORDER BY dest, status`)
+		if err != nil {
+			return err
+		}
+		sites, err := readSites(tx)
+		if err != nil {
+			return err
+		}
+		type kind struct {
+			dest   string
+			status transfer.Status
+		}
+		away := map[kind]int64{}
+		_, err = db.All(tx, func(rows *db.Rows) (l sourceGroup, err error) {
+			var k kind
+			if err = rows.Scan(&k.dest, &k.status, &l.sites, &l.ready); err == nil && !l.up(sites) {
+				away[k] += l.ready
+			}
+			return l, err
+		}, `SELECT r.dest, r.status, l.sites, CAST(SUM(l.ready) AS BIGINT) FROM lane l JOIN request r ON r.id = l.request
+			WHERE r.ended = 0 AND l.ready > 0 GROUP BY r.dest, r.status, l.sites`)
+		for i := range all {
+			n := away[kind{all[i].Dest, all[i].Status}]
+			all[i].Count.Queued -= n
+			all[i].Count.NoSource = n
+		}
+		return err
+	})
+	return all, err
+}
+
 // stand fills in what hangs on the moment: rates, and how many files wait for
 // sites that are down.
 func (q *Queue) stand(tx *db.Tx, all []*transfer.Request) error {
@@ -105,8 +153,8 @@ func (q *Queue) stand(tx *db.Tx, all []*transfer.Request) error {
 	if err != nil {
 		return err
 	}
-	lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request {{in}} AND ready > 0", ids)
-	for _, l := range lanes {
+	sourceGroups, err := db.All(tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request {{in}} AND ready > 0", ids)
+	for _, l := range sourceGroups {
 		if !l.up(sites) {
 			c := &open[l.request].Count
 			c.Queued -= l.ready
@@ -116,7 +164,7 @@ func (q *Queue) stand(tx *db.Tx, all []*transfer.Request) error {
 	return err
 }
 
-func (l *lane) up(sites map[string]catalog.Site) bool {
+func (l *sourceGroup) up(sites map[string]catalog.Site) bool {
 	return slices.ContainsFunc(l.list(), func(s string) bool { return sites[s].Up })
 }
 
@@ -191,18 +239,18 @@ func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n 
 // A viewed is a request that is looked at in one transaction, with what is read once
 // of its surroundings.
 type viewed struct {
-	tx    *db.Tx
-	r     *request
-	sites map[string]catalog.Site
-	lanes []*lane // that files wait in
+	tx           *db.Tx
+	r            *request
+	sites        map[string]catalog.Site
+	sourceGroups []*sourceGroup // that files wait in
 }
 
-// around reads sites and lanes.
+// around reads sites and source groups.
 func (v *viewed) around() (err error) {
 	if v.sites != nil {
 		return nil
 	}
-	if v.lanes, err = db.All(v.tx, scanLane, "SELECT "+laneColumns+" FROM lane WHERE request = ? AND ready > 0", v.r.ID); err == nil {
+	if v.sourceGroups, err = db.All(v.tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request = ? AND ready > 0", v.r.ID); err == nil {
 		v.sites, err = readSites(v.tx)
 	}
 	return err
@@ -237,9 +285,9 @@ func filesOf(tx *db.Tx, where string, args ...any) ([]*file, error) {
 	return db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+where, args...)
 }
 
-// queued are the files of a request that wait, in their order: those of lanes with
+// queued are the files of a request that wait, in their order: those of source groups with
 // a site that is up, or those of the others. Where a million have arrived already
-// they are found by the lanes' index, not by looking at each file.
+// they are found by the source groups' index, not by looking at each file.
 func (v *viewed) queued(up bool, first int64, n int) ([]*file, error) {
 	ids, err := v.waiting(up, first, n)
 	if err != nil || len(ids) == 0 {
@@ -252,7 +300,7 @@ func (v *viewed) waiting(up bool, first int64, n int) (ids []int64, err error) {
 	if v.r.ready > 0 {
 		err = v.around()
 	}
-	for _, l := range v.lanes {
+	for _, l := range v.sourceGroups {
 		if err == nil && l.up(v.sites) == up {
 			var some []int64
 			some, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, first, n)
@@ -345,7 +393,7 @@ func (q *Queue) shown(v *viewed, files []*file) ([]transfer.Item, error) {
 			items[i].Reason = "the request is being stopped"
 			continue
 		}
-		if reason, down := w.reason(f.lane); reason != "" {
+		if reason, down := w.reason(f.sourceGroup); reason != "" {
 			items[i].Reason = reason
 			if down {
 				items[i].State = transfer.NoSource
@@ -357,19 +405,19 @@ func (q *Queue) shown(v *viewed, files []*file) ([]transfer.Item, error) {
 
 // Waits are why files of a request that are ready do not move.
 type waits struct {
-	all   string           // why none does
-	lanes map[int64]string // why those of a lane do not: its sites are down
+	all          string           // why none does
+	sourceGroups map[int64]string // why those of a source group do not: its sites are down
 }
 
-func (w waits) reason(lane int64) (reason string, down bool) {
-	if r := w.lanes[lane]; r != "" {
+func (w waits) reason(sourceGroup int64) (reason string, down bool) {
+	if r := w.sourceGroups[sourceGroup]; r != "" {
 		return r, true
 	}
 	return w.all, false
 }
 
 func (q *Queue) waits(v *viewed) (waits, error) {
-	w, r := waits{lanes: map[int64]string{}}, v.r
+	w, r := waits{sourceGroups: map[int64]string{}}, v.r
 	if err := v.around(); err != nil {
 		return w, err
 	}
@@ -383,9 +431,9 @@ func (q *Queue) waits(v *viewed) (waits, error) {
 	case q.now().Before(h.until):
 		w.all = r.To + " is full (" + h.reason + "); it is tried again at " + clock(h.until)
 	}
-	for _, l := range v.lanes {
+	for _, l := range v.sourceGroups {
 		if !l.up(v.sites) {
-			w.lanes[l.id] = away(l.list(), v.sites)
+			w.sourceGroups[l.id] = away(l.list(), v.sites)
 		}
 	}
 	return w, nil
@@ -480,33 +528,6 @@ func (q *Queue) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, erro
 			}
 		}
 	}
-}
-
-// Manifest is what a request came to, or stands at now.
-func (q *Queue) Manifest(ctx context.Context, id int64) (m transfer.Manifest, err error) {
-	if m.Request, err = q.Get(ctx, id); err != nil {
-		return m, err
-	}
-	for one, err := range q.All(ctx, id) {
-		if err != nil {
-			return m, err
-		}
-		m.Items = append(m.Items, one)
-	}
-	m.Digest = Digest(m.Items)
-	return m, nil
-}
-
-// Digest is that of a manifest of these files, in whatever order.
-func Digest(items []transfer.Item) string {
-	if byNames := func(a, b transfer.Item) int { return strings.Compare(a.Name, b.Name) }; !slices.IsSortedFunc(items, byNames) {
-		items = slices.SortedFunc(slices.Values(items), byNames)
-	}
-	sum := transfer.NewSum()
-	for _, one := range items {
-		sum.Add(one)
-	}
-	return sum.Digest()
 }
 
 // Events are those after an id, the oldest first, at most n. Old ones are gone.

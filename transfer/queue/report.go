@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/internal/say"
 	"weir/transfer"
+	"weir/transfer/catalog/store"
 )
 
 // A Change is what a report, or a lease that ended, did.
@@ -93,7 +93,7 @@ func speaksFor(from string, m transfer.Mode, source, dest string) bool {
 
 // tidy makes what comes from elsewhere fit for a database and for people.
 func tidy(o transfer.Outcome) transfer.Outcome {
-	o.Reason, o.Adler, o.Fault = text(o.Reason, 2000), text(o.Adler, 100), transfer.Fault(text(string(o.Fault), 100))
+	o.Reason, o.Adler, o.Fault = text(o.Reason, 2000), text(o.Adler, 100), transfer.ErrorClass(text(string(o.Fault), 100))
 	o.After, o.Size, o.Moved, o.Resumed = max(o.After, 0), max(o.Size, 0), max(o.Moved, 0), max(o.Resumed, 0)
 	if math.IsNaN(o.CPU) || math.IsInf(o.CPU, 0) {
 		o.CPU = 0
@@ -150,9 +150,12 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 		f, l := e.files[o.Item], held[o.Item]
 		r := e.requests[f.request]
 		f.source, f.mode, f.adler = l.source, l.mode, cmp.Or(f.adler, e.learned[f.in].Adler)
+		if o, err = e.spoiledThere(f, l, o); err != nil {
+			return err
+		}
 		o = e.doubted(l.source, o)
 		without := *f
-		without.trail = f.trail.add(l.source, 0, true)
+		without.sourceFailures, without.again = f.sourceFailures.add(l.source, 0, true), true
 		others := len(r.sources(&without, replicas[f.in])) > 0
 		if o.Begin.IsZero() {
 			o.Begin = l.began
@@ -160,7 +163,7 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 		if o.End.IsZero() {
 			o.End = e.now
 		}
-		*f, o = settle(*f, o, r.terms(), others, e.now, e.random())
+		*f, o = applyOutcome(*f, o, r.terms(), others, e.now, e.random())
 		e.over = append(e.over, f.id)
 		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: l.mode, Outcome: o})
 		r.Count.Attempts++
@@ -176,6 +179,21 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 		return err
 	}
 	return e.blame(lost, replicas)
+}
+
+// spoiledThere blames a source from which the same wrong bytes have come twice: what is
+// spoiled on the way is spoiled another way each time.
+func (e *edit) spoiledThere(f *file, l *lease, o transfer.Outcome) (transfer.Outcome, error) {
+	if o.Fault != transfer.Checksum || o.Adler == "" || o.Adler == f.adler {
+		return o, nil
+	}
+	var before int64
+	err := e.tx.Row("SELECT COUNT(*) FROM attempt WHERE item = ? AND source = ? AND fault = ? AND adler = ?", f.id, l.source, string(transfer.Checksum), adler(o.Adler)).Scan(&before)
+	if err == nil && before > 0 {
+		o.Fault = transfer.SourceBad
+		o.Reason += ", as it had the last time: the copy at " + l.source + " is spoiled"
+	}
+	return o, err
 }
 
 // learn is what an attempt tells of more than its file.
@@ -246,8 +264,8 @@ func (e *edit) blame(lost []*file, replicas map[int64][]replica) error {
 // blamed is what all sources of a file did wrong.
 func blamed(f *file, reasons map[string]string, r *request, all []replica) string {
 	var parts []string
-	counts := f.trail.counts()
-	for _, s := range f.trail.steps() {
+	counts := f.sourceFailures.counts()
+	for _, s := range f.sourceFailures.steps() {
 		part := s.site + ": " + reasons[s.site]
 		if s.failures > 1 {
 			part += " (" + say.Times(int64(s.failures)) + ")"

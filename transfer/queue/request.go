@@ -17,6 +17,7 @@ type request struct {
 	place          int64
 	at             string
 	resolved       bool
+	upto           int64 // the first number of the catalog's files that are newer than the request
 	ready, resting int64
 }
 
@@ -30,7 +31,7 @@ const (
 )
 
 const requestColumns = `id, made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
-	asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
+	asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved, upto,
 	files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n`
 
 func scanRequest(rows *db.Rows) (*request, error) {
@@ -38,7 +39,7 @@ func scanRequest(rows *db.Rows) (*request, error) {
 	var sources string
 	c := &r.Count
 	err := rows.Scan(&r.ID, &r.By, &r.Key, &r.Dataset, &r.Block, &r.To, &sources, &r.Mode, &r.Share, &r.Priority, &r.Approve, db.When(&r.Expires), &r.Tries, &r.Unchecked, &r.Comment,
-		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop, &r.work, &r.place, &r.at, &r.resolved,
+		&r.Asked.Files, &r.Asked.Bytes, &r.Status, &r.Decided, &r.Reason, db.When(&r.Made), db.When(&r.Began), db.When(&r.Ended), &r.stop, &r.work, &r.place, &r.at, &r.resolved, &r.upto,
 		&c.Files, &c.Bytes, &r.ready, &r.resting, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled, &c.DoneBytes, &c.Attempts)
 	if err != nil {
 		return nil, err
@@ -66,11 +67,11 @@ func unlist(text string) (names []string) {
 
 func (r *request) insert(tx *db.Tx) error {
 	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
-		asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved,
+		asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved, upto,
 		files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', ?, 0, '', FALSE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', ?, 0, '', FALSE, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
 		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries, r.Unchecked, r.Comment,
-		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work)).Scan(&r.ID)
+		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work), r.upto).Scan(&r.ID)
 }
 
 func (r *request) update(tx *db.Tx) error {
@@ -91,7 +92,7 @@ func (r *request) stopped() string {
 	switch r.stop {
 	case "":
 		return ""
-	case transfer.Expired:
+	case transfer.Expired, transfer.Failed:
 		return r.Reason
 	}
 	return "the request was cancelled"
@@ -141,7 +142,7 @@ func (r *request) settled() bool {
 // sources are the sites among those that a request and its file admit, sorted. A
 // destination that should have the file already is its own source: it is to look.
 func (r *request) sources(f *file, all []replica) []string {
-	avoided := f.trail.avoided()
+	avoided := f.sourceFailures.avoided()
 	if present(all, r.To) && !slices.Contains(avoided, r.To) {
 		return []string{r.To}
 	}

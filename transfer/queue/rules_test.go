@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -517,7 +518,7 @@ func TestReopen(t *testing.T) {
 		w.must(d.Close())
 		w = newWorld(t, open(), Options{})
 		w.audit()
-		if held, err := w.Leases(w.ctx); err != nil || len(held) != 2 || held[1] != l[1] {
+		if held, err := w.Leases(w.ctx); err != nil || len(held) != 2 || !reflect.DeepEqual(held[1], l[1]) {
 			t.Errorf("%v %+v", err, held)
 		}
 		w.report(success(l[0]), success(l[1]))

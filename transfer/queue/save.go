@@ -13,25 +13,25 @@ import (
 // A change is what becomes of a file. Many files of an edit change alike, and one
 // statement changes them all, at a third of the cost.
 type change struct {
-	state         state
-	lane          int64
-	more          int64 // epochs
-	tries, pauses int
-	due, ended    int64
-	source        string
-	mode          transfer.Mode
-	fault         transfer.Fault
-	reason        string
-	whole         bool // all its bytes were moved
-	moved         int64
-	trail         trail
-	again         bool
-	adler         string // "": as it was
+	state          state
+	sourceGroup    int64
+	more           int64 // epochs
+	tries, pauses  int
+	due, ended     int64
+	source         string
+	mode           transfer.Mode
+	fault          transfer.ErrorClass
+	reason         string
+	whole          bool // all its bytes were moved
+	moved          int64
+	sourceFailures sourceFailures
+	again          bool
+	adler          string // "": as it was
 }
 
 func changeOf(was, f *file) change {
-	c := change{state: f.state, lane: f.lane, more: f.epoch - was.epoch, tries: f.tries, pauses: f.pauses, due: db.Nanos(f.due), ended: db.Nanos(f.ended), source: f.source, mode: f.mode,
-		fault: f.fault, reason: f.reason, whole: f.moved == f.size, moved: f.moved, trail: f.trail, again: f.again}
+	c := change{state: f.state, sourceGroup: f.sourceGroup, more: f.epoch - was.epoch, tries: f.tries, pauses: f.pauses, due: db.Nanos(f.due), ended: db.Nanos(f.ended), source: f.source, mode: f.mode,
+		fault: f.fault, reason: f.reason, whole: f.moved == f.size, moved: f.moved, sourceFailures: f.sourceFailures, again: f.again}
 	if c.whole {
 		c.moved = 0
 	}
@@ -41,7 +41,7 @@ func changeOf(was, f *file) change {
 	return c
 }
 
-// saveFiles also keeps the counters of requests and lanes.
+// saveFiles also keeps the counters of requests and source groups.
 func (e *edit) saveFiles() error {
 	alike := map[change][]int64{}
 	var order []change
@@ -64,8 +64,8 @@ func (e *edit) saveFiles() error {
 	_, err := e.tx.Many(`UPDATE item SET state = ?, lane = ?, epoch = epoch + ?, tries = ?, pauses = ?, due = ?, ended = ?, source = ?, mode = ?, fault = ?, reason = ?,
 		moved = CASE WHEN ? THEN size ELSE ? END, trail = ?, again = ?, adler = CASE WHEN ? THEN adler ELSE ? END WHERE id {{in}}`, func(yield func([]any) bool) {
 		for _, c := range order {
-			if !yield([]any{int64(c.state), c.lane, c.more, c.tries, c.pauses, c.due, c.ended, c.source, string(c.mode), string(c.fault), c.reason,
-				c.whole, c.moved, string(c.trail), c.again, c.adler == "", c.adler, alike[c]}) {
+			if !yield([]any{int64(c.state), c.sourceGroup, c.more, c.tries, c.pauses, c.due, c.ended, c.source, string(c.mode), string(c.fault), c.reason,
+				c.whole, c.moved, string(c.sourceFailures), c.again, c.adler == "", c.adler, alike[c]}) {
 				return
 			}
 		}
@@ -75,8 +75,8 @@ func (e *edit) saveFiles() error {
 	}
 	_, err = e.tx.Bulk("item", strings.Split(fileColumns, ", "), func(yield func([]any) bool) {
 		for _, f := range e.fresh {
-			if !yield([]any{f.id, f.in, f.name, f.size, f.adler, int64(f.state), f.lane, f.epoch, f.tries, f.pauses, f.due, f.source, string(f.mode), string(f.fault), f.reason,
-				f.ended, f.moved, string(f.trail), f.again}) {
+			if !yield([]any{f.id, f.in, f.name, f.size, f.adler, int64(f.state), f.sourceGroup, f.epoch, f.tries, f.pauses, f.due, f.source, string(f.mode), string(f.fault), f.reason,
+				f.ended, f.moved, string(f.sourceFailures), f.again}) {
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"weir/internal/db"
 	"weir/internal/say"
 	"weir/transfer"
+	"weir/transfer/catalog/store"
 )
 
 // Defaults and bounds of submissions.
@@ -201,11 +202,18 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 			return id, err
 		}
 	}
-	asked, err := e.known(s)
+	upto, err := store.Next(e.tx) // before the catalog is asked for anything else
 	if err != nil {
 		return 0, err
 	}
-	r := &request{Request: transfer.Request{Submission: s, Status: transfer.Awaiting, By: by, Made: e.now, Asked: asked}}
+	asked, err := e.known(s)
+	switch {
+	case err != nil:
+		return 0, err
+	case asked.Files >= perRequest:
+		return 0, refused("%d files: a request has less than %d, so ask for blocks of them", asked.Files, perRequest)
+	}
+	r := &request{upto: upto, Request: transfer.Request{Submission: s, Status: transfer.Awaiting, By: by, Made: e.now, Asked: asked}}
 	if s.Approve {
 		r.Status, r.work, r.Began = transfer.Resolving, resolving, e.now
 	}

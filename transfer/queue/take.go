@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -129,14 +130,25 @@ type demand struct {
 }
 
 func demandOf(tx *db.Tx, dest string) (d demand, err error) {
-	err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(bytes_n - there_bytes), 0) AS BIGINT) FROM request WHERE ended = 0 AND dest = ?", dest).Scan(&d.requests, &d.bytes)
+	var bytes float64 // of which there can be more than an integer holds
+	err = tx.Row("SELECT COUNT(*), CAST(COALESCE(SUM(CAST(bytes_n - there_bytes AS DOUBLE PRECISION)), 0) AS DOUBLE PRECISION) FROM request WHERE ended = 0 AND dest = ?", dest).Scan(&d.requests, &bytes)
+	d.bytes = whole(bytes)
 	return d, err
 }
 
 // promised are the bytes on their way to a site that are not there yet.
 func promised(tx *db.Tx, dest string) (n int64, err error) {
-	err = tx.Row("SELECT CAST(COALESCE(SUM(CASE WHEN size > moved THEN size - moved ELSE 0 END), 0) AS BIGINT) FROM lease WHERE dest = ?", dest).Scan(&n)
-	return n, err
+	var bytes float64
+	err = tx.Row("SELECT CAST(COALESCE(SUM(CAST(CASE WHEN size > moved THEN size - moved ELSE 0 END AS DOUBLE PRECISION)), 0) AS DOUBLE PRECISION) FROM lease WHERE dest = ?", dest).Scan(&bytes)
+	return whole(bytes), err
+}
+
+// whole is the nearest number of bytes.
+func whole(bytes float64) int64 {
+	if bytes >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(bytes)
 }
 
 // give writes leases down, those that nobody else has, and makes their files

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog"
 )
 
 // A Candidate is a file whose turn it is, and the sites that it can come from.
@@ -82,16 +82,16 @@ const (
 
 // A view is what is known of one destination at one moment.
 type view struct {
-	sites     map[string]catalog.Site
-	requests  map[int64]*request // with a part of their columns only
-	lanes     map[int64][]*lane
-	all       []contender
-	room      int64 // -1: not known, or enough for all that is asked for
-	promised  int64
-	alone     bool // no other request could bring a file there
-	files     map[int64][]*file
-	replicas  map[int64][]replica
-	elsewhere map[int64]int64 // item that brings a file now
+	sites        map[string]catalog.Site
+	requests     map[int64]*request // with a part of their columns only
+	sourceGroups map[int64][]*sourceGroup
+	all          []contender
+	room         int64 // -1: not known, or enough for all that is asked for
+	promised     int64
+	alone        bool // no other request could bring a file there
+	files        map[int64][]*file
+	replicas     map[int64][]replica
+	elsewhere    map[int64]int64 // item that brings a file now
 }
 
 func (q *Queue) look(tx *db.Tx, w Want) (found []Candidate, aside []put, err error) {
@@ -99,12 +99,12 @@ func (q *Queue) look(tx *db.Tx, w Want) (found []Candidate, aside []put, err err
 	if err != nil || v == nil {
 		return nil, nil, err
 	}
-	turns := q.next(w.Dest, v.all, w.N)
-	if err := v.read(tx, w, turns); err != nil {
+	fairShare := q.next(w.Dest, v.all, w.N)
+	if err := v.read(tx, w, fairShare); err != nil {
 		return nil, nil, err
 	}
 	begun := map[int64]int64{}
-	for _, id := range turns {
+	for _, id := range fairShare {
 		if len(v.files[id]) == 0 {
 			continue // it was counted but is gone: the next look will know
 		}
@@ -131,7 +131,7 @@ func (q *Queue) view(tx *db.Tx, w Want) (*view, error) {
 	if h, err := holdOf(tx, w.Dest); err != nil || q.now().Before(h.until) {
 		return nil, err
 	}
-	v := &view{sites: sites, requests: map[int64]*request{}, lanes: map[int64][]*lane{}, room: sites[w.Dest].Free}
+	v := &view{sites: sites, requests: map[int64]*request{}, sourceGroups: map[int64][]*sourceGroup{}, room: sites[w.Dest].Free}
 	d, err := demandOf(tx, w.Dest)
 	if err != nil {
 		return nil, err
@@ -147,15 +147,15 @@ func (q *Queue) view(tx *db.Tx, w Want) (*view, error) {
 	for _, r := range open {
 		v.requests[r.ID] = r
 	}
-	lanes, err := db.All(tx, scanLane, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
+	sourceGroups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
 		WHERE r.ended = 0 AND r.dest = ? AND l.ready > 0 ORDER BY l.id`, w.Dest)
 	if err != nil {
 		return nil, err
 	}
 	ready := map[int64]int64{}
-	for _, l := range lanes {
+	for _, l := range sourceGroups {
 		if v.requests[l.request] != nil && slices.ContainsFunc(l.list(), func(s string) bool { return v.usable(s, w) }) {
-			v.lanes[l.request] = append(v.lanes[l.request], l)
+			v.sourceGroups[l.request] = append(v.sourceGroups[l.request], l)
 			ready[l.request] += l.ready
 		}
 	}
@@ -167,7 +167,7 @@ func (q *Queue) view(tx *db.Tx, w Want) (*view, error) {
 	return v, nil
 }
 
-func (l *lane) list() []string { return strings.Split(l.sites, ",") }
+func (l *sourceGroup) list() []string { return strings.Split(l.sites, ",") }
 
 func (v *view) usable(site string, w Want) bool {
 	return v.sites[site].Up && !slices.Contains(w.Busy, site)
@@ -182,17 +182,17 @@ func scanOpen(rows *db.Rows) (*request, error) {
 }
 
 // read reads the files of the requests whose turn it is, the oldest of each
-// lane, and what must be known of them.
-func (v *view) read(tx *db.Tx, w Want, turns []int64) error {
+// source group, and what must be known of them.
+func (v *view) read(tx *db.Tx, w Want, fairShare []int64) error {
 	v.files, v.elsewhere = map[int64][]*file{}, map[int64]int64{}
 	wanted := map[int64]int{}
-	for _, id := range turns {
+	for _, id := range fairShare {
 		wanted[id]++
 	}
 	var all []*file
 	for id, n := range wanted {
 		var of []*file
-		for _, l := range v.lanes[id] {
+		for _, l := range v.sourceGroups[id] {
 			some, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE lane = ? AND state = 1 ORDER BY id LIMIT ?", l.id, n)
 			if err != nil {
 				return err
@@ -261,7 +261,7 @@ func (v *view) judge(f *file, w Want, begun map[int64]int64) (Candidate, *put) {
 	if !here {
 		v.promised += f.size
 	}
-	failures := f.trail.counts()
+	failures := f.sourceFailures.counts()
 	slices.SortStableFunc(replicas, func(a, b catalog.Replica) int { return cmp.Compare(failures[a.Site], failures[b.Site]) })
 	return Candidate{Item: f.item(), Request: f.request, Dest: w.Dest, Want: r.Mode, Share: r.Share, Priority: r.Priority, Unchecked: r.Unchecked,
 		Replicas: replicas, Failures: failures}, nil
@@ -313,10 +313,10 @@ func (q *Queue) setAside(ctx context.Context, aside []put) error {
 func (q *Queue) next(dest string, all []contender, n int) []int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.turns[dest]
+	t := q.fairShare[dest]
 	if t == nil {
-		t = newTurns(q.o.Shares)
-		q.turns[dest] = t
+		t = newFairShare(q.o.Shares)
+		q.fairShare[dest] = t
 	}
 	t.admit(all)
 	return t.next(all, n)
@@ -326,7 +326,7 @@ func (q *Queue) next(dest string, all []contender, n int) []int64 {
 func (q *Queue) pay(dest, share string, request, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if t := q.turns[dest]; t != nil {
+	if t := q.fairShare[dest]; t != nil {
 		t.pay(share, request, size)
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,15 +11,22 @@ import (
 	"weir/transfer"
 )
 
+// haltTime is how long a request rests whose work has failed.
+const haltTime = 10 * time.Second
+
 // Work does the next n files' worth of what requests wait for: their files are
 // written down, dropped after a cancellation, or go again. Requests take turns.
 // Each call is one transaction, and the next one, of whatever process, goes on
-// behind it. more tells that there is more to do now.
+// behind it. more tells that there is more to do now. A request for which it fails
+// stands in nobody's way: the error is the request's reason, and it is tried again
+// after the others; one that can never succeed has failed. The error that Work
+// returns is of the database as a whole.
 func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 	n = min(max(n, 1), 10_000)
+	var of *request
 	err = q.edit(ctx, func(e *edit) error {
 		r, err := e.busy()
-		if err != nil || r == nil {
+		if of = r; err != nil || r == nil {
 			more = false
 			return err
 		}
@@ -31,14 +39,45 @@ func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 		case retrying:
 			err = e.retry(r, n)
 		}
-		e.after = append(e.after, func() {
-			q.mu.Lock()
-			q.worked = r.ID
-			q.mu.Unlock()
-		})
 		return err
 	})
+	if of == nil {
+		return more, err
+	}
+	failed := err != nil && !errors.Is(err, db.ErrBusy) && ctx.Err() == nil
+	q.mu.Lock()
+	q.worked = of.ID
+	delete(q.halted, of.ID)
+	if failed {
+		q.halted[of.ID] = q.now().Add(haltTime)
+	}
+	q.mu.Unlock()
+	if failed {
+		return true, q.stumble(ctx, of.ID, err)
+	}
 	return more, err
+}
+
+// stumble notes that the work of a request has failed.
+func (q *Queue) stumble(ctx context.Context, id int64, why error) error {
+	reason := text("its files cannot be dealt with: "+why.Error(), 2000)
+	return q.edit(ctx, func(e *edit) error {
+		if err := e.lock(id); err != nil {
+			return err
+		}
+		r := e.requests[id]
+		if r == nil || r.work == "" {
+			return nil
+		}
+		if r.Reason != reason {
+			r.Reason = reason
+			e.event(r, 0, fmt.Sprintf("request %d: %s", id, reason))
+		}
+		if errors.Is(why, ErrRefused) && r.stop == "" {
+			return e.stop(r, transfer.Failed)
+		}
+		return nil
+	})
 }
 
 // busy locks the next request that something is to be done for, one that nobody
@@ -46,12 +85,18 @@ func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 func (e *edit) busy() (*request, error) {
 	e.mu.Lock()
 	last := e.worked
+	halted := []int64{0}
+	for id, until := range e.halted {
+		if e.now.Before(until) {
+			halted = append(halted, id)
+		}
+	}
 	e.mu.Unlock()
 	for _, try := range []struct {
 		after int64
 		lock  string
 	}{{last, "{{skip}}"}, {0, "{{skip}}"}, {0, "{{lock}}"}} {
-		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? ORDER BY id LIMIT 1 "+try.lock, try.after)
+		all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE work <> '' AND id > ? AND NOT id {{in}} ORDER BY id LIMIT 1 "+try.lock, try.after, halted)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +105,7 @@ func (e *edit) busy() (*request, error) {
 			return all[0], nil
 		}
 	}
-	return nil, nil //nolint:nilnil // there is nothing to do
+	return nil, nil
 }
 
 // resolve writes the next n files of a request down.
@@ -70,6 +115,9 @@ func (e *edit) resolve(r *request, n int) error {
 		return err
 	}
 	set, err := datasetOf(e.tx, r.Dataset, r.Block)
+	if err == nil {
+		set.upto = r.upto
+	}
 	gone := errors.Is(err, ErrNotFound) // since it was submitted
 	if err != nil && !gone {
 		return err
@@ -130,7 +178,7 @@ func lostOnes(names []string, known []*file) []*file {
 	return all
 }
 
-// enter makes files those of a request: each waits in its lane, or has failed for
+// enter makes files those of a request: each waits in its source group, or has failed for
 // want of a source.
 func (e *edit) enter(r *request, files []*file) error {
 	replicas, err := e.replicas(files)
@@ -167,7 +215,7 @@ func (e *edit) drop(r *request, n int) error {
 	for _, f := range files {
 		held := f.reason
 		if held == "" && f.state == ready {
-			held, _ = w.reason(f.lane)
+			held, _ = w.reason(f.sourceGroup)
 		}
 		if held == "" {
 			held = "its turn had not come"
@@ -193,7 +241,7 @@ func (e *edit) retry(r *request, n int) error {
 		if f.in == 0 {
 			continue // the catalog does not know it
 		}
-		f.tries, f.pauses, f.trail, f.again, f.ended, f.fault, f.reason = 0, 0, "", true, time.Time{}, "", ""
+		f.tries, f.pauses, f.sourceFailures, f.again, f.ended, f.fault, f.reason = 0, 0, "", true, time.Time{}, "", ""
 		again = append(again, f)
 	}
 	if err := e.route(again); err != nil {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/catalog/store"
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog/store"
 )
 
 // A world is a queue with a catalog and a clock that tests move.
@@ -126,7 +126,7 @@ func success(l transfer.Lease) transfer.Outcome {
 	return transfer.Outcome{Existed: l.Mode == transfer.Check, Item: l.Item, Epoch: l.Epoch, Size: l.Size, Adler: l.Adler, Verified: true, Moved: l.Size, Begin: start, End: start.Add(time.Second)}
 }
 
-func failure(l transfer.Lease, f transfer.Fault, reason string) transfer.Outcome {
+func failure(l transfer.Lease, f transfer.ErrorClass, reason string) transfer.Outcome {
 	return transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: f, Reason: reason, Begin: start, End: start.Add(time.Second)}
 }
 
@@ -170,7 +170,7 @@ func (w *world) audit() {
 		if err != nil {
 			return err
 		}
-		lanes, err := db.All(tx, scanLane, "SELECT "+laneColumns+" FROM lane")
+		sourceGroups, err := db.All(tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane")
 		if err != nil {
 			return err
 		}
@@ -182,15 +182,15 @@ func (w *world) audit() {
 		if err != nil {
 			return err
 		}
-		a := audit{requests: map[int64]*request{}, held: map[int64]*lease{}, lanes: map[int64]*lane{}, attempts: map[int64][]transfer.Attempt{}, replicas: replicas}
+		a := audit{requests: map[int64]*request{}, held: map[int64]*lease{}, sourceGroups: map[int64]*sourceGroup{}, attempts: map[int64][]transfer.Attempt{}, replicas: replicas}
 		for _, r := range requests {
 			a.requests[r.ID] = r
 		}
 		for _, l := range held {
 			a.held[l.item] = l
 		}
-		for _, l := range lanes {
-			a.lanes[l.id] = l
+		for _, l := range sourceGroups {
+			a.sourceGroups[l.id] = l
 		}
 		for _, t := range attempts {
 			a.attempts[t.Item] = append(a.attempts[t.Item], t)
@@ -200,11 +200,11 @@ func (w *world) audit() {
 }
 
 type audit struct {
-	requests map[int64]*request
-	held     map[int64]*lease
-	lanes    map[int64]*lane
-	attempts map[int64][]transfer.Attempt
-	replicas map[int64][]replica
+	requests     map[int64]*request
+	held         map[int64]*lease
+	sourceGroups map[int64]*sourceGroup
+	attempts     map[int64][]transfer.Attempt
+	replicas     map[int64][]replica
 }
 
 func (a audit) check(files []*file) error {
@@ -224,9 +224,9 @@ func (a audit) check(files []*file) error {
 		}
 		counted[f.request].count(f, 1)
 		if f.state == ready {
-			waits[f.lane]++
-			if l := a.lanes[f.lane]; l == nil || l.request != f.request || l.sites == "" {
-				bad("file %d is ready in lane %d, which is not one of its request", f.id, f.lane)
+			waits[f.sourceGroup]++
+			if l := a.sourceGroups[f.sourceGroup]; l == nil || l.request != f.request || l.sites == "" {
+				bad("file %d is ready in lane %d, which is not one of its request", f.id, f.sourceGroup)
 			}
 		}
 		l := a.held[f.id]
@@ -288,7 +288,7 @@ func (a audit) check(files []*file) error {
 			bad("request %d is %s, ended %v, with %d queued, %d leased, work %q", id, r.Status, r.Ended, c.Queued, c.Leased, r.work)
 		}
 	}
-	for id, l := range a.lanes {
+	for id, l := range a.sourceGroups {
 		if l.ready != waits[id] {
 			bad("lane %d is counted as %d ready, but has %d", id, l.ready, waits[id])
 		}
@@ -297,4 +297,23 @@ func (a audit) check(files []*file) error {
 		return errors.New(strings.Join(wrong, "\n"))
 	}
 	return nil
+}
+
+func (s state) final() bool { return s >= done }
+
+// Manifest reads what the coordinator's clients read page by page.
+func (q *Queue) Manifest(ctx context.Context, id int64) (m transfer.Manifest, err error) {
+	if m.Request, err = q.Get(ctx, id); err != nil {
+		return m, err
+	}
+	sum := transfer.NewSum()
+	for one, err := range q.All(ctx, id) {
+		if err != nil {
+			return m, err
+		}
+		m.Items = append(m.Items, one)
+		sum.Add(one)
+	}
+	m.Digest = sum.Digest()
+	return m, nil
 }

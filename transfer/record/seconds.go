@@ -157,7 +157,7 @@ func (t *taken) count(iv *measure.Interval, a *measure.Transfer, from, to time.T
 		if a.Verified {
 			iv.Verified++
 		} else {
-			iv.Unproven++
+			iv.Unverifiable++
 		}
 	case !a.Begin.IsZero():
 		if iv.Failed == nil {

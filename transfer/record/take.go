@@ -118,7 +118,7 @@ func attempt(t *taken, r *transfer.Request, i *transfer.Item, a *transfer.Attemp
 }
 
 // class is what storage calls a fault.
-func class(f transfer.Fault) storage.Class {
+func class(f transfer.ErrorClass) storage.Class {
 	switch f {
 	case "":
 		return storage.None
@@ -170,7 +170,7 @@ func (t *taken) failures() []measure.Event {
 		if a.Done || a.Class == storage.Canceled {
 			continue
 		}
-		all = append(all, measure.Event{Time: a.End, Kind: "error", Step: t.step, Class: a.Class, On: a.Source, What: storage.Copy.String(), Text: a.File + ": " + a.Reason})
+		all = append(all, measure.Event{Time: a.End, Kind: measure.EventError, Step: t.step, Class: a.Class, On: a.Source, What: storage.Copy.String(), Text: a.File + ": " + a.Reason})
 	}
 	return all
 }

@@ -121,7 +121,7 @@ func (n *Network) Learn(a transfer.Attempt) {
 
 // Counts tells whether an attempt that ended so says anything about its link, and
 // if it does, whether that is good.
-func Counts(f transfer.Fault) (counts, good bool) {
+func Counts(f transfer.ErrorClass) (counts, good bool) {
 	switch f {
 	case "":
 		return true, true
@@ -152,7 +152,14 @@ func (n *Network) Tick(now time.Time) {
 		if w.Active > 0 || w.Good+w.Bad > 0 {
 			l.limit = l.limit.Next(w, n.rules)
 		}
-		l.rate += (w.Rate - l.rate) * max(weight, min(1, s/30))
+		switch {
+		case w.Active == 0 && w.Rate == 0:
+			l.rate = 0 // a mean that fades would tell of copies that are over
+		case l.rate == 0:
+			l.rate = w.Rate
+		default:
+			l.rate += (w.Rate - l.rate) * max(weight, min(1, s/30))
+		}
 		l.since, l.area, l.moved, l.good, l.bad = now, 0, 0, 0, 0
 	}
 }
@@ -202,4 +209,48 @@ func (n *Network) seconds(l *link, bytes float64) (s float64, known bool) {
 		return math.Exp(sum / count), false
 	}
 	return 0.01 + bytes/100e6, false
+}
+
+// A Kept link is what is to be known of it when the coordinator starts again.
+type Kept struct {
+	Source  string    `json:"source"`
+	Dest    string    `json:"dest"`
+	Limit   Limit     `json:"limit"`
+	Recent  Recent    `json:"recent"`
+	Success float64   `json:"success"`
+	Last    time.Time `json:"last,omitzero"`
+	Failed  time.Time `json:"failed,omitzero"`
+	Rate    float64   `json:"rate_bytes_per_second"`
+}
+
+// Keep returns what is worth keeping, by the links' names.
+func (n *Network) Keep() []Kept {
+	kept := make([]Kept, 0, len(n.links))
+	for w, l := range n.links {
+		kept = append(kept, Kept{
+			Source: w.from, Dest: w.to, Limit: l.limit, Recent: l.recent,
+			Success: l.success, Last: l.last, Failed: l.failed, Rate: l.rate,
+		})
+	}
+	slices.SortFunc(kept, func(a, b Kept) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Dest, b.Dest))
+	})
+	return kept
+}
+
+// Load takes up what was kept. Limits stay within today's rules, and trials that
+// went on are forgotten.
+func (n *Network) Load(kept []Kept, now time.Time) {
+	for _, k := range kept {
+		l := n.link(k.Source, k.Dest, now)
+		if r := n.rules; r.Min < r.Max && k.Limit.N > 0 {
+			l.limit = k.Limit
+			if l.limit.Before > 0 {
+				l.limit.N, l.limit.Before = l.limit.Before, 0
+			}
+			l.limit.N = min(r.Max, max(r.Min, l.limit.N))
+			l.limit.Seen, l.limit.Sum = 0, 0
+		}
+		l.recent, l.success, l.last, l.failed, l.rate = k.Recent, k.Success, k.Last, k.Failed, k.Rate
+	}
 }

@@ -139,7 +139,7 @@ func TestSmallFilesWaitAtTheMover(t *testing.T) {
 // A full source that is much faster is waited for; sites have limits of their own.
 func TestWaitingIsWorthIt(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	n := New(Fixed(2), 1)
+	n := New(fixedTo(2), 1)
 	for range 10 {
 		for from, d := range map[string]time.Duration{"fast": time.Second, "slow": 10 * time.Minute} {
 			n.Learn(transfer.Attempt{Source: from, Dest: "D", Outcome: transfer.Outcome{Begin: now.Add(-d), End: now, Moved: 1e9}})
@@ -190,9 +190,35 @@ func TestKeepingANetwork(t *testing.T) {
 			t.Errorf("%+v of %+v", l, kept[i])
 		}
 	}
-	fixed := New(Fixed(3), 1)
+	fixed := New(fixedTo(3), 1)
 	fixed.Load(kept, a.now)
 	if l := fixed.Links()[0]; l.Limit != 3 {
 		t.Errorf("%+v", l)
 	}
 }
+
+// A link's speed is that of what moves now: at once when a copy has begun, and none a
+// second after the last one has ended.
+func TestSpeedIsOfNow(t *testing.T) {
+	n := New(Rules{}, 1)
+	now := time.Unix(1e9, 0)
+	speed := func() float64 { return n.Links()[0].Rate }
+	n.Began("A", "B", 20e6, now)
+	for _, bytes := range []int64{14e6, 6e6} {
+		n.Moved("A", "B", bytes, now)
+		now = now.Add(time.Second)
+		n.Tick(now)
+		if got := speed(); got < 6e6 || got > 14e6 {
+			t.Errorf("%.0f B/s", got)
+		}
+	}
+	n.Left("A", "B", 20e6, now)
+	now = now.Add(time.Second)
+	n.Tick(now)
+	if got := speed(); got != 0 {
+		t.Errorf("%.0f B/s, and nothing is copied", got)
+	}
+}
+
+// fixedTo returns rules with so many copies at once on each link, always.
+func fixedTo(n int) Rules { return Rules{Min: n, Max: n, Start: n} }

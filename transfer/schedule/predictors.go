@@ -1,6 +1,10 @@
 package schedule
 
-import "weir/transfer"
+import (
+	"math"
+
+	"weir/transfer"
+)
 
 // total is all that a link ever did.
 type total struct{ bytes, seconds float64 }
@@ -67,4 +71,77 @@ func (p *regressed) predict(t *transfer.Try) (float64, bool) {
 	}
 	rate, ok := p.model.Rate(t.CPU, t.Memory)
 	return float64(t.Moved) / rate, ok && rate > 0
+}
+
+// A Regression is Transfer2Go's predictor: throughput as a linear function of the
+// source's CPU and memory in use, by ordinary least squares over all copies
+// (github.com/vkuznet/transfer2go, package core, router.go). The zero value knows
+// nothing.
+type Regression struct {
+	n    float64
+	at   [3]float64    // sum of 1, cpu, memory, times the rate
+	with [3][3]float64 // sums of products of 1, cpu, memory
+}
+
+// leastFit is how many copies a regression needs.
+const leastFit = 10
+
+// Add takes a copy into account: the busy shares of the source's processors and
+// memory, 0 to 1, and the bytes per second that it reached.
+func (g *Regression) Add(cpu, memory, rate float64) {
+	x := [3]float64{1, cpu, memory}
+	for _, v := range append(x[:], rate) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return
+		}
+	}
+	g.n++
+	for i := range x {
+		g.at[i] += x[i] * rate
+		for j := range x {
+			g.with[i][j] += x[i] * x[j]
+		}
+	}
+}
+
+// Rate predicts bytes per second; ok is false with fewer than ten copies. Where
+// CPU or memory never changed it has no influence. Lines go below zero: what is
+// returned is at least a hundredth of the mean.
+func (g *Regression) Rate(cpu, memory float64) (rate float64, ok bool) {
+	if g.n < leastFit {
+		return 0, false
+	}
+	b := g.solve()
+	return max(b[0]+b[1]*cpu+b[2]*memory, g.at[0]/g.n/100), true
+}
+
+// solve returns the coefficients, by Gaussian elimination in the order of the
+// terms; what depends on those before gets 0.
+func (g *Regression) solve() (b [3]float64) {
+	m, y := g.with, g.at
+	var dead [3]bool
+	for i := range m {
+		if m[i][i] <= 1e-9*g.with[i][i]+1e-12 { // nothing is left of its own
+			dead[i] = true
+			continue
+		}
+		for k := i + 1; k < 3; k++ {
+			f := m[k][i] / m[i][i]
+			for j := i; j < 3; j++ {
+				m[k][j] -= f * m[i][j]
+			}
+			y[k] -= f * y[i]
+		}
+	}
+	for i := 2; i >= 0; i-- {
+		if dead[i] {
+			continue
+		}
+		b[i] = y[i]
+		for j := i + 1; j < 3; j++ {
+			b[i] -= m[i][j] * b[j]
+		}
+		b[i] /= m[i][i]
+	}
+	return b
 }

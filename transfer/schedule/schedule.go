@@ -58,6 +58,3 @@ func set[T comparable](field *T, to T) {
 		*field = to
 	}
 }
-
-// Fixed returns rules with so many copies at once on each link, always.
-func Fixed(n int) Rules { return Rules{Min: n, Max: n, Start: n} }

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/adler"
 	"weir/internal/content"
+	"weir/internal/pause"
 	"weir/transfer"
 )
 
@@ -77,7 +78,7 @@ func (t *Trial) Right(site string, f File) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close() //nolint:errcheck // only read
+	defer from.Close()
 	buffer := make([]byte, 1<<20)
 	at := int64(0)
 	for {
@@ -106,12 +107,8 @@ func (t *Trial) Add(ctx context.Context, dataset, site string) error {
 	if err != nil {
 		return err
 	}
-	state, err := c.Scan(ctx, transfer.NewScan{Dataset: dataset, Site: site, Path: strings.Trim(dataset, "/")})
-	for err == nil && !state.Done {
-		if err = tick(ctx); err == nil {
-			state, err = c.ScanState(ctx, state.ID)
-		}
-	}
+	scan := transfer.NewScan{Dataset: dataset, Site: site, Path: strings.Trim(dataset, "/")}
+	state, err := c.FollowScan(ctx, scan, func(transfer.ScanState) {})
 	if err == nil && len(state.Problem) > 0 {
 		err = fmt.Errorf("dataset %s at %s: %s", dataset, site, strings.Join(state.Problem, "; "))
 	}
@@ -142,20 +139,8 @@ func (t *Trial) Wait(ctx context.Context, id int64) (transfer.Manifest, error) {
 				return m, nil
 			}
 		}
-		if err := tick(ctx); err != nil {
-			return transfer.Manifest{}, err
+		if !pause.For(ctx, lookEvery) {
+			return transfer.Manifest{}, ctx.Err()
 		}
-	}
-}
-
-// tick waits a little.
-func tick(ctx context.Context) error {
-	t := time.NewTimer(lookEvery)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

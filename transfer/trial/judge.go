@@ -134,13 +134,39 @@ func (r *Result) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Bytes is how much arrived.
-func (r *Result) Bytes() int64 { return int64(r.Arrived) * r.Size }
+// A Row is the result of a case as tables and programs show it.
+type Row struct {
+	Scenario string            `json:"scenario"`
+	Test     string            `json:"seed_test,omitempty"`
+	Case     string            `json:"case"`
+	Files    int               `json:"files"`
+	Size     int64             `json:"size_bytes"`
+	Requests int               `json:"requests"`
+	Expected string            `json:"expected"`
+	Outcome  string            `json:"outcome"`
+	Arrived  int               `json:"arrived"`
+	Named    map[string]string `json:"named,omitempty"`
+	From     map[string]int    `json:"from,omitempty"`
+	Seconds  float64           `json:"duration_seconds"`
+	Rate     float64           `json:"throughput_bytes_per_second"`
+	Spread   float64           `json:"spread_seconds"` // from the first file's arrival to the last one's
+	Problems []string          `json:"problems,omitempty"`
+	Run      string            `json:"run,omitempty"` // run directory
+}
 
-// Spread is the time from the first file's arrival to the last one's, in seconds.
-func (r *Result) Spread() float64 {
-	if len(r.Ends) == 0 {
-		return 0
+// Rows are the results of a Play.
+func (p *Play) Rows(results []Result) (rows []Row) {
+	for i := range results {
+		r := &results[i]
+		row := Row{
+			Scenario: p.Scenario.Name, Test: p.Scenario.Test, Case: r.Case.Name, Files: r.Case.Files, Size: r.Size, Requests: r.Requests,
+			Expected: r.Case.Expect.Text(), Outcome: r.Text(), Arrived: r.Arrived, Named: r.Named, From: r.From, Seconds: r.Seconds,
+			Rate: float64(r.Arrived) * float64(r.Size) / max(r.Seconds, 1e-9), Problems: r.Problems, Run: p.Out,
+		}
+		if n := len(r.Ends); n > 0 {
+			row.Spread = r.Ends[n-1] - r.Ends[0]
+		}
+		rows = append(rows, row)
 	}
-	return r.Ends[len(r.Ends)-1] - r.Ends[0]
+	return rows
 }

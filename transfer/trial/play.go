@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"weir/catalog"
 	"weir/internal/pause"
 	"weir/internal/say"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/record"
 )
 
@@ -114,8 +114,8 @@ func (p *Play) record(ctx context.Context, t *Trial, steps []record.Step) error 
 			if list, err := c.Samples(ctx, site, end, 1); err == nil && len(list) > 0 {
 				break
 			}
-			if err := tick(ctx); err != nil {
-				return err
+			if !pause.For(ctx, lookEvery) {
+				return ctx.Err()
 			}
 		}
 	}

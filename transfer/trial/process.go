@@ -66,7 +66,7 @@ func (p *Process) Start(ctx context.Context) error {
 		return fmt.Errorf("%s runs already", p.name)
 	}
 	args := append(p.program[1:len(p.program):len(p.program)], p.args()...)
-	cmd := exec.Command(p.program[0], args...) //nolint:gosec,noctx // weir itself; it ends when its input does
+	cmd := exec.Command(p.program[0], args...)
 	cmd.Args[0] = "weir"
 	cmd.Env, cmd.Stderr = p.env, p.log
 	detach(cmd)

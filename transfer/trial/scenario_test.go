@@ -94,3 +94,23 @@ func TestParseManual(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// What sites of one disk need is added up; a file that two of them have is counted once.
+func TestNeedsOfSites(t *testing.T) {
+	dirs := Folders{Default: t.TempDir()}
+	disk := func(string) (string, int64) { return "8:1", 1 }
+	for name, want := range map[string]struct {
+		number int
+		bytes  int64
+	}{"growing": {3, 30.3e9}, "sources": {0, 22.22e9}, "site-off": {0, 22.22e9}} {
+		text, _ := scenarios.Read(name)
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		needs := dirs.needs(s, &s.Cases[want.number], true, disk)
+		if len(needs) != 1 || needs[0].Need != want.bytes || needs[0].Free != 1 || needs[0].Folder != dirs.Default {
+			t.Errorf("%s: %v, want %s in all", name, needs, unit.Bytes(float64(want.bytes)))
+		}
+	}
+}

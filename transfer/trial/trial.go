@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/pause"
 	"weir/transfer/client"
 )
 
@@ -183,9 +184,7 @@ func (t *Trial) Ready(ctx context.Context) error {
 			return nil
 		}
 		last = err
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return errors.Join(fmt.Errorf("the trial is not ready: %w", ctx.Err()), last)
 		}
 	}

@@ -9,6 +9,7 @@ import { bits, command, empty, files, sh, when, whole } from "./transfer_words";
 
 const most = 100; // requests that go on, and are shown
 const few = 8; // of the latest requests, where none goes on
+const recent = 24 * 3600_000; // ms in which a request has ended that is shown because files are missing
 
 /** Overview is the first view. */
 export class Overview implements View {
@@ -24,9 +25,12 @@ export class Overview implements View {
   private readonly pastPart: HTMLElement;
   private readonly openHead = el("h2");
   private readonly openPart: HTMLElement;
+  private readonly lacking;
+  private readonly lackingPart: HTMLElement;
   private open: Request[] = [];
   private any: Dataset[] = [];
   private last: Request[] = [];
+  private missing: Request[] = [];
   private known = false;
   private readonly poll: Poll;
 
@@ -34,8 +38,11 @@ export class Overview implements View {
     this.rows = requestRows(desk, "Requests that go on", () => this.poll.kick());
     this.problem.setAttribute("role", "alert");
     this.openPart = el("section", "", "", this.openHead, this.rows.root);
+    this.lacking = requestRows(desk, "Requests that ended with files missing", () => this.poll.kick());
+    this.lackingPart = el("section", "", "", el("h2", "", "Ended in the last 24 hours with files missing"), this.lacking.root);
+    this.lackingPart.hidden = true;
     this.pastPart = el("section", "", "", el("h2", "", "What happened since this page was opened"), this.past.root);
-    this.root.append(this.problem, this.cards, this.trouble, this.next, this.openPart, this.charts.root, this.pastPart);
+    this.root.append(this.problem, this.cards, this.trouble, this.next, this.openPart, this.lackingPart, this.charts.root, this.pastPart);
     this.openPart.hidden = true;
     this.tellPast();
     this.poll = new Poll(() => this.ask());
@@ -65,6 +72,8 @@ export class Overview implements View {
       this.open = await requests({ open: "true", n: most });
       if (this.any.length === 0) this.any = await datasets("", 1);
       this.last = this.open.length > 0 ? [] : await requests({ n: few });
+      const ended = (await Promise.all(["partial", "failed"].map((status) => requests({ status, n: few })))).flat();
+      this.missing = ended.filter((r) => r.ended && Date.now() - Date.parse(r.ended) < recent).sort((a, b) => b.id - a.id).slice(0, few);
       this.known = true;
       write(this.problem, "");
     } catch (err) {
@@ -89,8 +98,11 @@ export class Overview implements View {
     card(this.cards, 5, up + " of " + p.sites.length, "sites up", "#/sites", up < p.sites.length ? "fail" : "");
     const down = p.sites.filter((s) => !s.up);
     const troubles = down.slice(0, 5).map((s) => s.name + " is down" + (s.problem ? ": " + s.problem : "."));
+    troubles.push(...p.sites.filter((s) => s.up && s.problem).slice(0, 5).map((s) => s.name + ": " + s.problem));
     if (down.length > 5) troubles.push("and " + whole(down.length - 5) + " more sites are down");
     this.trouble.replaceChildren(...troubles.map((t) => el("p", "fail", t)));
+    this.lacking.show(this.missing);
+    this.lackingPart.hidden = this.missing.length === 0;
     const shown = open.length > 0 ? open : this.last;
     write(this.openHead, open.length > 0 ? "Requests that go on" : "The latest requests; none goes on now");
     this.rows.show(shown);
@@ -120,7 +132,7 @@ export class Overview implements View {
 
 /** noSites says how the first site comes in. */
 export const noSites = (): HTMLElement => empty("No site is known yet.", "An agent makes a folder a site, and tells the coordinator of itself. On the coordinator's machine:",
-  command("weir agent --site A --root /data/a"), "For another machine, make a token; with it the command to run there is printed:", command("weir coordinator token --site A > a.token"),
+  command("weir agent --site A --root /data/a"), "For another machine, make a token; with it the command to run there is printed:", command("weir coordinator token --site A --out a.token"),
   "A storage server that can copy by itself (HTTP-TPC: XRootD, dCache, StoRM, EOS) needs no agent:", command("weir site add B --url https://HOST:1094/store"));
 
 const happenings: Column<Happening>[] = [

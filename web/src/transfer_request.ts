@@ -97,9 +97,8 @@ export class OneRequest implements View {
       this.r = await request(this.id);
       this.state ??= this.r.count.failed > 0 ? "failed" : "";
       this.tell(this.r);
-      const list = await items(this.id, this.state, this.starts.at(-1)!, page + 1);
-      this.tellFiles(list);
-      await this.askWhy(this.r);
+      const [list] = await Promise.all([items(this.id, this.state, this.starts.at(-1)!, page + 1), this.askWhy(this.r)]);
+      this.tellFiles(list); // last: what stands above the files does not push them away under the mouse
       write(this.problem, "");
     } catch (err) {
       write(this.problem, status(err) === 404 ? "There is no request " + this.id + "." : this.desk.lost(err));

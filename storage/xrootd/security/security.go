@@ -1,13 +1,20 @@
-// Package security proves to XRootD servers who a client is: with a name
-// (unix), a Kerberos ticket (krb5), a bearer token (ztn) or, in package gsi
-// below it, an X.509 proxy.
+// Package security authenticates clients to XRootD servers: with a user name
+// (unix), a Kerberos ticket (krb5), a bearer token (ztn) or, in package gsi, an
+// X.509 proxy certificate.
 //
-// A server says after the login which protocols it takes, in order of its
-// preference, such as "&P=krb5,xrootd/host@REALM&P=unix". The client answers
-// with credentials of one of them; some protocols go on for a few rounds.
+// In its answer to the login a server lists the protocols that it accepts, in
+// order of preference, such as "&P=krb5,xrootd/host@REALM&P=unix". The client
+// sends credentials of one of them; some protocols take several rounds.
 package security
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"weir/storage"
+	"weir/storage/xrootd/security/krb5"
+)
 
 // A Method is one way to prove who we are. One Method serves all clients of a
 // service; it is safe for concurrent use.
@@ -37,6 +44,12 @@ type Exchange interface {
 	Next(challenge []byte) ([]byte, error)
 }
 
+// A Sealer is an Exchange that has agreed on a key with the server.
+type Sealer interface {
+	// Seal encrypts data for the server with that key, after the login.
+	Seal(data []byte) ([]byte, error)
+}
+
 // Hint returns what might explain that the server refused e's proof, such as
 // "the token expired at 2026-01-02T15:04:05Z", or "" if nothing is known.
 func Hint(e Exchange) string {
@@ -44,4 +57,78 @@ func Hint(e Exchange) string {
 		return h.Hint()
 	}
 	return ""
+}
+
+// New returns the methods that credentials allow, without gsi, which package
+// gsi has. Files are read now, so that mistakes show before a run begins;
+// their errors say what is missing. The network is not touched.
+func New(c storage.Credentials) ([]Method, error) {
+	switch c.Method {
+	case storage.NoAuth, storage.X509Auth:
+		return nil, nil
+	case storage.UnixAuth, "":
+		if err := nameable(c.User); err != nil {
+			return nil, err
+		}
+	}
+	switch c.Method {
+	case storage.UnixAuth:
+		return []Method{Unix(c.User)}, nil
+	case storage.TokenAuth:
+		m, err := Token(c)
+		return one(c.Method, m, err)
+	case storage.KerberosAuth:
+		m, err := Kerberos(krb5.Config{User: c.User, KeytabFile: c.From.KeytabFile, TicketFile: c.From.TicketFile, Krb5File: c.From.Krb5File})
+		return one(c.Method, m, err)
+	case "":
+		all := []Method{Unix(c.User)}
+		if c.Token == "" {
+			return all, nil
+		}
+		m, err := Token(c)
+		if err != nil {
+			return nil, fmt.Errorf("auth: %w", err)
+		}
+		return append(all, m), nil
+	}
+	return nil, fmt.Errorf("auth: root:// has no method %s: use none, unix, krb5, x509 or token", c.Method)
+}
+
+// nameable says what is wrong with a user's name for unix.
+func nameable(user string) error {
+	if len(user) > 255 || strings.ContainsFunc(user, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("auth: user %s: want a name of at most 255 bytes without spaces", printable(user))
+	}
+	return nil
+}
+
+func one(name storage.AuthMethod, m Method, err error) ([]Method, error) {
+	if err != nil {
+		return nil, fmt.Errorf("auth: method %s: %w", name, err)
+	}
+	return []Method{m}, nil
+}
+
+// A said exchange is one of a single message.
+type said struct {
+	message []byte
+	hint    func() string
+}
+
+// Next returns the message once.
+func (s *said) Next(challenge []byte) ([]byte, error) {
+	if s.message == nil {
+		return nil, fmt.Errorf("the server asks for more than the protocol has: %s: %w", printable(string(challenge)), storage.ErrProtocol)
+	}
+	m := s.message
+	s.message = nil
+	return m, nil
+}
+
+// Hint returns what might explain a refusal.
+func (s *said) Hint() string {
+	if s.hint == nil {
+		return ""
+	}
+	return s.hint()
 }

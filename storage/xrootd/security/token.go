@@ -129,7 +129,7 @@ func ztnParameters(s string) (int, error) {
 func ztnMessage(token string) []byte {
 	m := make([]byte, 0, 8+2+len(token)+2)
 	m = append(m, 'z', 't', 'n', 0, 0, 'T', 0, 0)
-	m = binary.BigEndian.AppendUint16(m, uint16(len(token)+1)) //nolint:gosec // at most maxToken
+	m = binary.BigEndian.AppendUint16(m, uint16(len(token)+1))
 	m = append(m, token...)
 	return append(m, 0)
 }

@@ -166,15 +166,9 @@ func splitHalf(data []byte) (text []byte, y *big.Int, err error) {
 	if !begun || !ended || len(digits) == 0 || len(digits) > mostPrime {
 		return nil, nil, malformed("the server's half of the agreement has no public number")
 	}
-	for _, d := range digits {
-		if !isHexDigit(d) {
-			return nil, nil, malformed("the server's half of the agreement is no hexadecimal number")
-		}
+	if len(bytes.Trim(digits, "0123456789ABCDEFabcdef")) > 0 {
+		return nil, nil, malformed("the server's half of the agreement is no hexadecimal number")
 	}
 	y, _ = new(big.Int).SetString(string(digits), 16)
 	return text, y, nil
-}
-
-func isHexDigit(b byte) bool {
-	return '0' <= b && b <= '9' || 'A' <= b && b <= 'F' || 'a' <= b && b <= 'f'
 }

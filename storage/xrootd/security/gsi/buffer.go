@@ -97,7 +97,7 @@ func encode(step uint32, buckets ...bucket) []byte {
 	out = binary.BigEndian.AppendUint32(out, step)
 	for _, k := range buckets {
 		out = binary.BigEndian.AppendUint32(out, k.kind)
-		out = binary.BigEndian.AppendUint32(out, uint32(len(k.data))) //nolint:gosec // our own buckets, a few KiB
+		out = binary.BigEndian.AppendUint32(out, uint32(len(k.data)))
 		out = append(out, k.data...)
 	}
 	return binary.BigEndian.AppendUint32(out, bucketEnd)

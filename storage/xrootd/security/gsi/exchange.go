@@ -19,6 +19,13 @@ type exchange struct {
 	version int // the lower one of the server's and ours
 	round   int
 	tag     []byte // what the server has to sign
+	suite   suite
+	secret  []byte // that was agreed upon
+}
+
+// Seal encrypts data as requests are signed, with the secret that the login agreed upon.
+func (e *exchange) Seal(data []byte) ([]byte, error) {
+	return e.suite.seal(e.secret, data, e.version >= signsAgreement)
 }
 
 // Next returns the first message for a nil challenge and the second, which is
@@ -61,7 +68,7 @@ func (e *exchange) hello() []byte {
 	}
 	return encode(stepHello,
 		bucket{bucketModule, []byte(module)},
-		bucket{bucketVersion, number(uint32(e.method.version))}, //nolint:gosec // five digits
+		bucket{bucketVersion, number(uint32(e.method.version))},
 		bucket{bucketIssuer, []byte(e.id.issuer)},
 		bucket{bucketOptions, number(wantsProxy)},
 		bucket{bucketMain, encode(stepHello, bucket{bucketTag, e.tag})},
@@ -173,6 +180,7 @@ func (e *exchange) prove(challenge []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.suite, e.secret = s, secret
 	return e.proof(a, s, digest, own, secret)
 }
 

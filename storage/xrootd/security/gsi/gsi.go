@@ -1,25 +1,24 @@
-// Package gsi is the client side of XRootD's GSI authentication: it proves
-// with an X.509 proxy who a client is, and makes sure of the server before
-// that.
+// Package gsi is the client side of XRootD's GSI authentication, with an X.509
+// proxy certificate. The client verifies the server before it authenticates.
 //
-// The client sends a random tag. The server answers with its certificate,
-// the tag signed with its key, a tag of its own and, signed too, the public
-// half of a Diffie-Hellman agreement. The client checks the certificate's
-// authority, dates and host name, the signature and the parameters of the
-// agreement; then it sends its own public half, signed, and, encrypted with
-// the key agreed upon, the server's tag signed with the proxy's key and the
-// chain of its certificates. Nothing of this protects what follows: that is
-// the business of TLS.
+// The client sends a random tag. The server answers with its certificate, the tag
+// signed with its key, a tag of its own and its signed public value of a
+// Diffie-Hellman key agreement. The client checks the certificate's authority,
+// dates and host name, the signature and the parameters of the key agreement. It
+// then sends its own signed public value and, encrypted with the agreed key, the
+// server's tag signed with the proxy's key and the certificate chain. None of this
+// protects the data that follows; TLS does.
 //
-// The reference is XRootD's own XrdSecgsi, of which versions 10300 to 10600
-// are known, that is XRootD 4 to 6. Servers before 10400 do not sign their
-// half of the agreement; they are accepted as the reference accepts them.
-// Proxies are never delegated: no server gets a key, or signs in our name.
+// The reference is XRootD's XrdSecgsi, versions 10300 to 10600 (XRootD 4 to 6).
+// Servers before 10400 do not sign their public value; they are accepted, as the
+// reference does. Proxies are never delegated: no server receives a key or can
+// sign in the client's name.
 package gsi
 
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -151,4 +150,20 @@ func parseOffer(parameters string) (offer, error) {
 
 func isHash(s string) bool {
 	return len(s) == 8 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// A refusal is a reason why there is no login, on our side or on theirs.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) Unwrap() error { return fs.ErrPermission }
+
+// refuse returns an error that wraps fs.ErrPermission and nothing else: that
+// a proxy's file does not exist must not look like a missing file at the
+// service.
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// malformed returns an error that wraps storage.ErrProtocol.
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), storage.ErrProtocol)
 }

@@ -2,8 +2,8 @@ package gsi
 
 import (
 	"bytes"
-	"crypto/md5"  //nolint:gosec // names of files, as OpenSSL computes them
-	"crypto/sha1" //nolint:gosec // names of files, as OpenSSL computes them
+	"crypto/md5"
+	"crypto/sha1"
 	"encoding/asn1"
 	"encoding/binary"
 	"fmt"
@@ -20,7 +20,7 @@ func nameHashes(raw []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, old := sha1.Sum(canonical), md5.Sum(raw) //nolint:gosec // see above
+	now, old := sha1.Sum(canonical), md5.Sum(raw)
 	return []string{hashText(now[:]), hashText(old[:])}, nil
 }
 

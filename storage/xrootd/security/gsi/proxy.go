@@ -41,8 +41,8 @@ func makeProxy(user *x509.Certificate, userKey *rsa.PrivateKey, now time.Time) (
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), RawSubject: subject,
-		NotBefore: later(now.Add(-5*time.Minute), user.NotBefore), // clocks differ
-		NotAfter:  earlier(now.Add(proxyLife), user.NotAfter),
+		NotBefore: slices.MaxFunc([]time.Time{now.Add(-5 * time.Minute), user.NotBefore}, time.Time.Compare), // clocks differ
+		NotAfter:  slices.MinFunc([]time.Time{now.Add(proxyLife), user.NotAfter}, time.Time.Compare),
 		KeyUsage:  x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtraExtensions: []pkix.Extension{
 			{Id: oidProxyInfo(), Critical: true, Value: info},
@@ -87,18 +87,4 @@ func proxyInfo() ([]byte, error) {
 		PathLength int
 		Policy     policy
 	}{0, policy{asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1}}})
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

@@ -179,7 +179,7 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, refuse("%v", err)

@@ -132,7 +132,7 @@ func (r *cursor) data() []byte { return r.bytes(r.integer(4)) }
 func (r *cursor) time() time.Time { return time.Unix(int64(r.integer(4)), 0) }
 
 func (r *cursor) principal() principal {
-	p := principal{name: types.PrincipalName{NameType: int32(r.integer(4))}} //nolint:gosec // 32 bits of the file
+	p := principal{name: types.PrincipalName{NameType: int32(r.integer(4))}}
 	parts := r.integer(4)
 	p.realm = string(r.data())
 	for range parts {
@@ -147,7 +147,7 @@ func (r *cursor) principal() principal {
 // credential reads one entry; nil if it is no ticket that we can use.
 func (r *cursor) credential(version int) *ticket {
 	t := &ticket{client: r.principal(), service: r.principal()}
-	t.key.KeyType = int32(r.integer(2)) //nolint:gosec // 16 bits of the file
+	t.key.KeyType = int32(r.integer(2))
 	if version == 0x0503 {
 		r.integer(2) // the key's type once more
 	}

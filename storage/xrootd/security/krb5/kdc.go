@@ -61,7 +61,7 @@ func roundTrip(ctx context.Context, server string, request []byte) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is left to lose
+	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	reply, err := frames(conn, request)
@@ -73,7 +73,7 @@ func roundTrip(ctx context.Context, server string, request []byte) ([]byte, erro
 
 // frames exchanges messages as RFC 4120, 7.2.2, frames them.
 func frames(conn io.ReadWriter, request []byte) ([]byte, error) {
-	framed := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(request)), uint32(len(request))) //nolint:gosec // our own few KiB
+	framed := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(request)), uint32(len(request)))
 	if _, err := conn.Write(append(framed, request...)); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,10 @@
-// Package krb5 makes Kerberos requests (AP-REQ) for many clients of one user,
+// Package krb5 creates Kerberos requests (AP-REQ) for many clients of one user,
 // from a keytab or a ticket cache.
 //
-// One ticket per service is shared: it is got once, while others wait for it,
-// and renewed before it expires by whoever comes next; nothing goes on in the
-// background. Each request has an authenticator of its own, whose time no
-// other request of the process has, so that a server's replay cache never
-// takes two logins for one.
+// All clients share one ticket per service. One of them obtains it while the
+// others wait, and one renews it before it expires; there is no background work.
+// Each request has an authenticator with a time that no other request of the
+// process has, so that a server's replay cache does not reject it.
 package krb5
 
 import (

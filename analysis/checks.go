@@ -1,0 +1,171 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/analysis/stats"
+	"weir/internal/say"
+	"weir/internal/unit"
+	"weir/scenario"
+	"weir/workload"
+)
+
+// A Minimum is the data that the best step of a run must have for the result to
+// be valid.
+type Minimum struct {
+	Operations int64   // that ended while it was held
+	EachClient float64 // of these, for each active client of the closed model
+	Batches    int     // means of the throughput, or of the rate, that its interval is made of
+	HalfWidth  float64 // of that 95% interval, as a share of the mean: at most
+}
+
+// LeastData returns the minimum that checks are made with. Twenty operations
+// are the fewest with which a 95% interval of their median is not the whole
+// range of them but for a few; with fewer than three for each client the
+// operations that the hold cuts at its ends weigh as much as the others.
+func LeastData() Minimum {
+	return Minimum{Operations: 20, EachClient: 3, Batches: stats.LeastBatches, HalfWidth: 0.25}
+}
+
+// checkEnough asks whether there is enough data to rely on: at the best step,
+// which the result is, too little warns.
+func (d *data) checkEnough(f *Findings, best int) Check {
+	c := Check{Name: "enough data", Status: OK}
+	switch {
+	case d.transfers != nil:
+		c.Status, c.Detail = Skipped, "a record of transfers says what became of each file"
+		return c
+	case best < 0:
+		c.Status, c.Detail = Skipped, "no step gave a result"
+		return c
+	}
+	s := &f.Curve[best]
+	if lacks := d.lacks(f, s); len(lacks) > 0 {
+		c.Detail = fmt.Sprintf("the best step (%s, held %s) has %s", f.at(s), unit.Seconds(s.Hold), strings.Join(lacks, ", "))
+		c.worsen(Warn, "another run may give another result: hold longer (load.hold)")
+		return c
+	}
+	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
+	var others []string
+	for i := range f.Curve {
+		if len(d.few(&f.Curve[i])) > 0 {
+			others = append(others, f.at(&f.Curve[i]))
+		}
+	}
+	if len(others) > 0 {
+		c.note("how far the best step differs from others that have too little data: "+strings.Join(head(others, 4), ", "), "hold longer (load.hold)")
+	}
+	return c
+}
+
+// lacks says what the best step has less of than LeastData asks for.
+func (d *data) lacks(f *Findings, s *Step) []string {
+	all := d.few(s)
+	mean, _, _ := f.yield(s)
+	low, high := f.bounds(s)
+	if half, most := ratio(high-low, 2*mean), LeastData().HalfWidth; half > most {
+		all = append(all, fmt.Sprintf("an interval of +-%.0f%% (%.0f%% at most)", 100*half, 100*most))
+	}
+	return all
+}
+
+// few says what a step has too few of.
+func (d *data) few(s *Step) (all []string) {
+	least := LeastData()
+	each := ratio(float64(s.Done), s.ActiveClients)
+	switch {
+	case s.Done < least.Operations:
+		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(int(s.Done), "operation"), least.Operations))
+	case d.plan.Model != scenario.OpenModel && !s.bounded && each < least.EachClient:
+		all = append(all, fmt.Sprintf("%.2g operations a client (%g are needed)", each, least.EachClient))
+	}
+	if s.Batches < least.Batches {
+		all = append(all, fmt.Sprintf("%s (%d are needed)", say.Plural(s.Batches, "batch mean"), least.Batches))
+	}
+	return all
+}
+
+// mostPaused is the share of the clients' time in pauses after errors from which
+// on a step shows those pauses rather than the service.
+const mostPaused = 0.02
+
+// mostPausedStep returns the step, of those that count, with the largest share
+// of pauses after errors; nil if there is none.
+func (f *Findings) mostPausedStep() *Step {
+	var most *Step
+	for i := range f.Curve {
+		if s := &f.Curve[i]; s.Excluded == "" && (most == nil || s.PausedShare > most.PausedShare) {
+			most = s
+		}
+	}
+	return most
+}
+
+// checkErrorPauses asks how much of the clients' time went into pauses after
+// failed tasks.
+func (d *data) checkErrorPauses(f *Findings) Check {
+	c := Check{Name: "error pauses", Status: OK}
+	s := f.mostPausedStep()
+	switch {
+	case d.plan.Model == scenario.OpenModel:
+		c.Status, c.Detail = Skipped, "clients of open load do not pause after errors"
+	case s == nil:
+		c.Status, c.Detail = Skipped, "no step counts"
+	case s.PausedShare <= 0:
+		c.Detail = "no client paused after errors"
+	default:
+		c.Detail = fmt.Sprintf("clients paused after errors for %s of their time at most (%s), %s in all", unit.Percent(s.PausedShare), f.at(s), unit.Seconds(s.Paused))
+		if s.PausedShare > mostPaused {
+			c.Status = Warn
+			c.Detail += ": throughput there shows the pauses, not the service (load.error_pause)"
+		}
+	}
+	return c
+}
+
+// pauseText says so in the verdict, "" if pauses do not matter.
+func (f *Findings) pauseText() string {
+	s := f.mostPausedStep()
+	if s == nil || s.PausedShare <= mostPaused {
+		return ""
+	}
+	return fmt.Sprintf("With %s clients spent %s of their time in pauses after errors, so that step shows less than the service can give.", f.at(s), unit.Percent(s.PausedShare))
+}
+
+// From so many sessions per operation on a session that was to be kept was kept
+// in part only, or not at all.
+const (
+	sessionsInPart = 0.05
+	sessionsNone   = 0.5
+)
+
+// sessions counts the sessions that clients made for each operation, and says so
+// where they were to keep theirs: a service may close each connection.
+func (d *data) sessions(f *Findings) {
+	made, ended, done := 0.0, 0.0, int64(0)
+	for i := range f.Curve {
+		s := &f.Curve[i]
+		made += s.SessionRate * s.Hold
+		ended += float64(s.Done + s.Errors)
+		done += s.Done
+	}
+	if ended == 0 {
+		return
+	}
+	each := made / ended
+	f.Sessions = &each
+	how := "kept in part"
+	switch {
+	case d.plan.Work.Session != workload.KeptSession || d.plan.Work.Kind == workload.LoginWork:
+		return
+	case done == 0:
+		f.Work = d.plan.WorkTextWith("session to be kept")
+		return
+	case each >= sessionsNone:
+		how = "not kept"
+	case each < sessionsInPart:
+		return
+	}
+	f.Work = d.plan.WorkTextWith(fmt.Sprintf("session %s (%s made per operation)", how, unit.Significant(each)))
+}

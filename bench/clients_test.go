@@ -1,0 +1,260 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/lab"
+)
+
+func small(connections int, least float64) comparison {
+	return comparison{
+		name:    fmt.Sprintf("small-%d", connections),
+		title:   fmt.Sprintf("Small requests, %d connections", connections),
+		about:   "GET of 4 KiB on kept connections to nginx (one worker). weir meters each request (latency, time to first byte, late starts); wrk has one thread.",
+		metrics: []metric{rate, requestCPU},
+		bars: []bar{
+			{metric: rate, a: "weir", b: "wrk", least: true, limit: least},
+			{metric: requestCPU, a: "weir", b: "wrk", limit: 1.25},
+		},
+		setup: func(r *rig) []side {
+			srv := r.smallServer(lab.NginxConfig{}, 4<<10)
+			l := r.reads(srv, theFile, connections)
+			l.settle = 500 * time.Millisecond
+			return []side{r.weirSide(l, 0), r.wrkSide(srv.url+"/"+theFile, connections)}
+		},
+	}
+}
+
+// smallServer starts an nginx with theFile.
+func (r *rig) smallServer(c lab.NginxConfig, size int64) server {
+	srv := r.nginx(c)
+	r.file(filepath.Join(srv.data, theFile), size)
+	return srv
+}
+
+// crowded is an nginx that holds many connections.
+func (s scale) crowded() lab.NginxConfig {
+	return lab.NginxConfig{Workers: workers, Connections: s.held}
+}
+
+func sleeping(s scale) comparison {
+	return comparison{
+		name:  "clients-memory",
+		title: "Memory of a client",
+		about: fmt.Sprintf("%d clients in one process, each with its own connection, asleep for %v between reads of 64 KiB. "+
+			"Resident memory of the process (VmRSS, median of the hold time), less that of a run with one client, over the clients.", s.clients, s.think),
+		metrics: []metric{clients, resident, rate, failed},
+		bars:    []bar{{metric: resident, a: "weir", limit: 8 << 10}, {metric: failed, a: "weir", limit: 0}},
+		setup: func(r *rig) []side {
+			srv := r.smallServer(s.crowded(), 64<<10)
+			return []side{r.memorySide(srv)}
+		},
+	}
+}
+
+// memorySide measures what a client costs that mostly sleeps.
+func (r *rig) memorySide(srv server) side {
+	return r.residentSide("weir", r.clients, func(n int) load {
+		l := r.reads(srv, theFile, n)
+		l.think, l.ramp, l.settle, l.flags = r.think, r.think, r.think/5, []string{"--processes", "1"}
+		return l
+	})
+}
+
+// residentSide measures what each of n clients of a load costs.
+func (r *rig) residentSide(name string, n int, of func(clients int) load) side {
+	return side{name, func() (figures, error) {
+		alone, _, err := r.residentWhile(of(1))
+		if err != nil {
+			return nil, err
+		}
+		all, o, err := r.residentWhile(of(n))
+		if err != nil {
+			return nil, err
+		}
+		sum := o.sum("")
+		return figures{
+			clients: float64(sum.Sessions), resident: float64(all-alone) / float64(n),
+			rate: *o.curve[0].Rate, failed: float64(o.failures()),
+		}, nil
+	}}
+}
+
+// A memory is how much a process had at a time.
+type memory struct {
+	at    time.Time
+	bytes int64
+}
+
+// every returns a watch for runChild that looks at the process once in a period.
+func every(period time.Duration, look func(pid int)) func(ctx context.Context, pid int) {
+	return func(ctx context.Context, pid int) {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			look(pid)
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// residentWhile runs a load and returns the median of what its process had in
+// memory while it was held.
+func (r *rig) residentWhile(l load) (int64, outcome, error) {
+	var seen []memory
+	o, err := r.run(l, every(50*time.Millisecond, func(pid int) {
+		if n, err := statusBytes(pid, "VmRSS:"); err == nil && n > 0 {
+			seen = append(seen, memory{time.Now(), n})
+		}
+	}))
+	if err != nil {
+		return 0, o, err
+	}
+	from, to := o.held()
+	var held []int64
+	for _, m := range seen {
+		if m.at.After(from) && m.at.Before(to) {
+			held = append(held, m.bytes)
+		}
+	}
+	if len(held) == 0 {
+		return 0, o, errors.New("no look at the process's memory fell into the hold time")
+	}
+	slices.Sort(held)
+	return held[len(held)/2], o, nil
+}
+
+// starting takes many short steps of the same clients, because an interval
+// ends with each step: so it is seen when the last connection was made.
+func starting(s scale) comparison {
+	const steps, each = 60, 50 * time.Millisecond
+	return comparison{
+		name:    "clients-start",
+		title:   fmt.Sprintf("Start of %d clients", s.crowd),
+		about:   fmt.Sprintf("From the start of the run's load, with no ramp, until each of %d clients has its connection; seen in steps of %v, rounded up.", s.crowd, each),
+		metrics: []metric{startTime, clients, failed},
+		bars:    []bar{{metric: startTime, a: "weir", limit: 2}, {metric: failed, a: "weir", limit: 0}},
+		setup: func(r *rig) []side {
+			srv := r.smallServer(s.crowded(), 64<<10)
+			l := r.reads(srv, theFile, s.crowd)
+			l.think, l.settle, l.hold = s.think, 0, each
+			l.clients = strings.TrimSuffix(strings.Repeat(l.clients+",", steps), ",")
+			return []side{{"weir", func() (figures, error) {
+				o, err := r.run(l, nil)
+				if err != nil {
+					return nil, err
+				}
+				took, sessions := o.connected(int64(s.crowd))
+				if took == 0 {
+					return nil, fmt.Errorf("only %d of %d clients connected in %v", sessions, s.crowd, steps*each)
+				}
+				return figures{startTime: took.Seconds(), clients: float64(sessions), failed: float64(o.failures())}, nil
+			}}}
+		},
+	}
+}
+
+func waking(s scale) comparison {
+	think := min(s.think, time.Second)
+	return comparison{
+		name:  "clients-wake-up",
+		title: fmt.Sprintf("Wake-up of %d clients", s.crowd),
+		about: fmt.Sprintf("%d clients that read 64 KiB and think for %v: actual minus planned start of each read, in the hold time. "+
+			"The bar is meant for a machine that does nothing else: see its load at the start.", s.crowd, think),
+		metrics: []metric{lateMedian, lateHigh, rate},
+		bars: []bar{{
+			metric: lateHigh, a: "weir", limit: 0.0003,
+			why: "The pacer is on time in the median; the tail is the wait for a core that the server's processes, or others, are using.",
+		}},
+		setup: func(r *rig) []side {
+			srv := r.smallServer(s.crowded(), 64<<10)
+			l := r.reads(srv, theFile, s.crowd)
+			l.think, l.ramp, l.settle, l.hold = think, think, think, 2*r.hold
+			return []side{{"weir", func() (figures, error) {
+				o, err := r.run(l, nil)
+				if err != nil {
+					return nil, err
+				}
+				sum := o.sum("hold")
+				if sum.Late.Count() == 0 {
+					return nil, errors.New("no client woke up")
+				}
+				return figures{lateMedian: sum.Late.Quantile(.5), lateHigh: sum.Late.Quantile(.99), rate: *o.curve[0].Rate}, nil
+			}}}
+		},
+	}
+}
+
+// many shows that weir takes several processes by itself when one may not
+// have enough files open.
+func many(s scale) comparison {
+	return comparison{
+		name:  "clients-many",
+		title: "More clients than one process may hold",
+		about: fmt.Sprintf("%d clients, each with its own connection, asleep for %v between reads of 64 KiB. weir is not told how many processes to use. "+
+			"Resident memory is that of all its processes, divided by the clients.", s.many, s.think),
+		metrics: []metric{clients, processes, resident, rate, failed},
+		bars:    []bar{{metric: clients, a: "weir", least: true, limit: float64(s.many)}, {metric: failed, a: "weir", limit: 0}},
+		setup: func(r *rig) []side {
+			srv := r.smallServer(s.crowded(), 64<<10)
+			l := r.reads(srv, theFile, s.many)
+			l.think, l.ramp, l.settle = s.think, s.think, s.think/5
+			return []side{{"weir", func() (figures, error) {
+				var most struct {
+					processes int
+					bytes     int64
+				}
+				o, err := r.run(l, every(200*time.Millisecond, func(pid int) {
+					n, bytes := 0, int64(0)
+					for _, p := range append(childrenOf(pid), pid) {
+						if b, err := statusBytes(p, "VmRSS:"); err == nil {
+							n, bytes = n+1, bytes+b
+						}
+					}
+					most.processes, most.bytes = max(most.processes, n), max(most.bytes, bytes)
+				}))
+				if err != nil {
+					return nil, err
+				}
+				sum := o.sum("")
+				return figures{
+					clients: float64(sum.Sessions), processes: float64(most.processes),
+					resident: float64(most.bytes) / float64(s.many), rate: *o.curve[0].Rate, failed: float64(o.failures()),
+				}, nil
+			}}}
+		},
+	}
+}
+
+// childrenOf returns the processes that pid has started and that still run.
+func childrenOf(pid int) []int {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil
+	}
+	var all []int
+	for _, path := range tasks {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, word := range strings.Fields(string(b)) {
+			var child int
+			if _, err := fmt.Sscan(word, &child); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"weir/lab"
+)
+
+// theFile is what bulk cases read; weir serve invents a file of this name.
+const theFile = "file000000.dat"
+
+func download(streams int, s scale) comparison {
+	most, size := 1./10, s.size
+	if streams > 1 {
+		most = 1. / 6
+	}
+	b := comparison{
+		name:  fmt.Sprintf("download-%d", streams),
+		title: fmt.Sprintf("Download, %s", streamsText(streams)),
+		about: fmt.Sprintf("GET of a file of %d MiB in memory from nginx (one worker, sendfile), payload discarded. %s "+
+			"One worker is one core of the server: where it is busy, no client can be faster.", size>>20, curlText(streams, s.gets)),
+		metrics: []metric{throughput, clientCPU, serverCPU, serverBusy},
+		bars: []bar{
+			{metric: clientCPU, a: "weir", b: "curl", limit: most},
+			{metric: throughput, a: "weir", b: "iperf3 -R -Z", least: true, limit: 1},
+		},
+		setup: func(r *rig) []side {
+			srv := r.nginx(lab.NginxConfig{})
+			r.file(filepath.Join(srv.data, theFile), size)
+			port := r.iperf()
+			return []side{
+				r.weirSide(r.reads(srv, theFile, streams), srv.group),
+				r.curlDownload(srv, theFile, size, streams),
+				r.iperfSide(port, streams),
+			}
+		},
+	}
+	if streams == 1 {
+		b.bars = append(b.bars, bar{
+			metric: throughput, a: "weir", b: "curl", least: true, limit: 2.5,
+			why: "Where the server's core is busy (see the table), no client can be faster, and the ratio says how fast curl is.",
+		})
+	}
+	return b
+}
+
+func streamsText(n int) string {
+	if n == 1 {
+		return "one stream"
+	}
+	return fmt.Sprintf("%d streams", n)
+}
+
+func curlText(streams, files int) string {
+	if streams == 1 {
+		return fmt.Sprintf("One curl moves %d files one after the other on one connection.", files)
+	}
+	return fmt.Sprintf("One curl with --parallel moves %d files, %d at once, each on its own connection.", files, streams)
+}
+
+// reads is the load of so many clients that read a file again and again.
+func (r *rig) reads(srv server, file string, streams int) load {
+	return load{target: srv.url, kind: "read", file: file, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
+}
+
+func (r *rig) curlDownload(srv server, file string, size int64, streams int) side {
+	n := r.gets
+	return r.curlSide(n, int64(n)*size, srv.group, curlGets(srv.url+"/"+file, n, streams)...)
+}
+
+func upload(streams int, nginx bool, s scale) comparison {
+	name, to := "sink", "a sink that reads and forgets (it shares the cores)"
+	if nginx {
+		name, to = "nginx", "nginx, which writes them to files in memory"
+	}
+	size := s.size / 4
+	return comparison{
+		name:    fmt.Sprintf("upload-%s-%d", name, streams),
+		title:   fmt.Sprintf("Upload to %s, %s", name, streamsText(streams)),
+		about:   fmt.Sprintf("PUT of files of %d MiB to %s. Each of weir's files differs from all others; curl sends one file in memory again and again. %s", size>>20, to, curlText(streams, s.puts)),
+		metrics: []metric{throughput, clientCPU},
+		bars: []bar{{
+			metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3,
+			why: "What is left is the kernel's TCP and one copy out of the cache; curl copies twice, which is dear on some processors and cheap on others.",
+		}},
+		setup: func(r *rig) []side {
+			source := r.path("source")
+			r.file(source, size)
+			url := ""
+			if nginx {
+				url = r.nginx(lab.NginxConfig{}).url
+			} else {
+				url = r.sink()
+			}
+			l := load{target: url, kind: "write", size: size, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
+			if nginx {
+				l.most = 5 << 30 // what is written stays in memory until the run ends
+			}
+			return []side{r.weirSide(l, 0), r.curlSide(r.puts, int64(r.puts)*size, 0, curlPuts(source, url, r.puts, streams)...)}
+		},
+	}
+}
+
+// builtin compares weir's own server with nginx, both asked by one client.
+func builtin(streams int, client string, s scale) comparison {
+	size := s.size
+	b := comparison{
+		name:    fmt.Sprintf("serve-%s-%d", client, streams),
+		title:   fmt.Sprintf("Built-in server, asked by %s with %s", client, streamsText(streams)),
+		about:   fmt.Sprintf("GET of a file of %d MiB: weir serve of a folder in memory and of invented files (`--synthetic`), and nginx (one worker, sendfile) with the same folder.", size>>20),
+		metrics: []metric{throughput, serverCPU, serverBusy, clientCPU},
+		setup:   func(r *rig) []side { return r.servers(client, streams, size) },
+	}
+	for _, a := range []string{"weir serve DIR", "weir serve --synthetic"} {
+		b.bars = append(b.bars, bar{metric: throughput, a: a, b: "nginx", least: true, limit: 1},
+			bar{
+				metric: serverCPU, a: a, b: "nginx", limit: 1.1,
+				why: "Both servers spend it in sendfile; over loopback it varies which side's process is charged for the kernel's work, so look at the client's CPU, too.",
+			})
+	}
+	return b
+}
+
+func (r *rig) servers(client string, streams int, size int64) []side {
+	peer := r.nginx(lab.NginxConfig{})
+	r.file(filepath.Join(peer.data, theFile), size)
+	folder := r.serve(peer.data)
+	invented := r.serve("--synthetic", fmt.Sprintf("1x%dB", size))
+	ask := func(name string, srv server, file string) side {
+		var s side
+		if client == "curl" {
+			s = r.curlDownload(srv, file, size, streams)
+		} else {
+			s = r.weirSide(r.reads(srv, file, streams), srv.group)
+		}
+		s.name = name
+		return s
+	}
+	return []side{
+		ask("weir serve DIR", folder, theFile),
+		ask("nginx", peer, theFile),
+		ask("weir serve --synthetic", invented, theFile),
+	}
+}

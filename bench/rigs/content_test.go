@@ -1,0 +1,111 @@
+package rigs
+
+import (
+	"fmt"
+)
+
+// contentRigs are of servers that send something else than the files.
+func contentRigs() []rig {
+	return []rig{
+		{
+			name: "cut-short", short: true,
+			situation: "Each answer announces 64 KiB and ends after 60, as of a proxy that gives up.",
+			truth:     "No file arrives whole: nothing that moved counts as read, and the run is invalid.",
+			play:      func(s *stage) { lies(s, spec{ShortBy: 4096}, "short", "reset", "other") },
+		}, {
+			name:      "file-shorter",
+			situation: "The list says 64 KiB, the server sends 60 with a length that fits.",
+			truth:     "No file arrives whole.",
+			play:      func(s *stage) { lies(s, spec{CutBy: 4096}, "short", "size") },
+		}, {
+			name:      "file-longer",
+			situation: "The list says 64 KiB, the server sends 68.",
+			truth:     "Files are not what the list says: reads fail, or the bytes counted are those that were sent.",
+			play:      fileLonger,
+		}, {
+			name: "wrong-bytes", short: true,
+			situation: "One bit of each file is wrong; the server gives the right checksum. All reads are verified.",
+			truth:     "Every file is spoiled.",
+			play:      func(s *stage) { lies(s, spec{WrongBytes: true}, "checksum") },
+		}, {
+			name:      "gzip",
+			situation: "The server compresses what it sends, though that was not asked for.",
+			truth:     "A fortieth of the files' bytes moves: what is reported is that, or the run is not valid.",
+			play:      compressed,
+		}, {
+			name:      "chunked",
+			situation: "The server sends chunks and no Content-Length.",
+			truth:     "A healthy service: the bytes are those of the files.",
+			play:      chunked,
+		}, {
+			name:      "parts-of-unknown-size",
+			situation: "Reads of eight parts of 4 KiB of files whose sizes the list does not have; HEAD does.",
+			truth:     "Each operation moves 32 KiB, of all places of the files.",
+			play:      func(s *stage) { parts(s, spec{}) },
+		}, {
+			name:      "parts-without-sizes",
+			situation: "The same where HEAD does not tell sizes either.",
+			truth:     "Parts of files of unknown size cannot be read: the command refuses, or it reads all eight of them.",
+			play:      func(s *stage) { parts(s, spec{NoSizes: true}) },
+		},
+	}
+}
+
+// lies plays a server none of whose files arrive as they should, and expects errors of a class.
+func lies(s *stage, c spec, classes ...string) {
+	w := s.faulty(c)
+	s.ask(wrk(), w.file(), 4, 2)
+	r := s.read(w, "2, 4", "2s", ", verify: 100%")
+	s.invalid(r)
+	s.noCapacity(r)
+	var n int64
+	for _, class := range classes {
+		n += r.errors(class)
+	}
+	s.expect(r.findings == nil || n > 0, "errors of class %v expected", classes)
+}
+
+func fileLonger(s *stage) {
+	w := s.faulty(spec{LongBy: 4096})
+	s.ask(wrk(), w.file(), 4, 2)
+	r := s.read(w, "2, 4", "2s", ", verify: 100%")
+	if r.status() == "valid" {
+		s.near("bytes of each read", float64(r.sum.moved)/max(1, float64(r.sum.done)), float64(w.size+4096), 0.01)
+	}
+}
+
+func compressed(s *stage) {
+	w := s.faulty(spec{Gzip: true, Delay: ms(2)})
+	s.ask(curl(), w.file(), 1, 3)
+	r := s.read(w, "2, 4", "2s", ", verify: 100%")
+	st := s.stats(w)
+	if r.status() == "valid" {
+		s.near("bytes of each read", float64(r.sum.moved)/max(1, float64(r.sum.done)), float64(st.Bytes)/max(1, float64(st.Gets)), 0.05)
+	}
+}
+
+func chunked(s *stage) {
+	w := s.faulty(spec{Chunked: true, Delay: ms(4)})
+	s.ask(wrk(), w.file(), 4, 2)
+	r := s.read(w, "1, 2", "3s", ", think: 5ms")
+	s.near("bytes of each read", float64(r.sum.moved)/max(1, float64(r.sum.done)), float64(w.size), 0.02)
+	s.valid(r)
+}
+
+func parts(s *stage, c spec) {
+	c.Delay = ms(2)
+	w := s.faulty(c)
+	files := s.list(w, false)
+	r := s.run(fmt.Sprintf("target: %s\n%sworkload: {kind: read, part: {size: 4KiB, count: 8}}\nload: {clients: [2, 4], hold: 2s, %s}\n", w.url, files, brief))
+	if r.findings == nil {
+		s.expect(r.exit == 1 || r.exit == 2, "exit code 1 or 2 expected, is %d", r.exit)
+		s.expect(c.NoSizes, "the sizes can be asked for: the run must not be refused")
+		return
+	}
+	s.totals(r)
+	if r.sum.done > 0 {
+		s.near("bytes of each read", float64(r.sum.moved)/float64(r.sum.done), 8*4096, 0.05)
+	} else {
+		s.invalid(r)
+	}
+}

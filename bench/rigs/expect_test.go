@@ -1,0 +1,126 @@
+package rigs
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// notValid expects that a run is not stamped valid.
+func (s *stage) notValid(r *ran) {
+	s.expect(r.status() != "valid", "not valid expected, is %s", r.status())
+}
+
+// invalid expects that a run is invalid, and that its exit code says so.
+func (s *stage) invalid(r *ran) {
+	s.expect(r.status() == "invalid" || r.findings == nil && r.exit != 0, "invalid expected, is %s", r.status())
+	s.fails(r)
+}
+
+// fails expects an exit code other than 0.
+func (s *stage) fails(r *ran) { s.expect(r.exit != 0, "an exit code other than 0 expected") }
+
+// crowded is the share of the CPU that others than a rig's programs may have before a check of
+// quiet machines is right to warn.
+const crowded = 0.15
+
+// tooCrowded is the share beyond which delays are those of the machine.
+const tooCrowded = 0.3
+
+// valid expects a run to be valid and to end with 0. A check of quiet machines may warn where others did use the CPU, and
+// where they used much of it the rig is not played.
+func (s *stage) valid(r *ran) {
+	if why := alarm(r); why != "" {
+		s.fit(r)
+		s.expect(false, "valid expected: %s", why)
+	}
+}
+
+// alarm says what is wrong with a run in which nothing was wrong, "" if nothing is.
+func alarm(r *ran) string {
+	f := r.findings
+	switch {
+	case f.ownStops() && r.foreign > crowded:
+		return "" // true: others took all of the CPU
+	case f == nil:
+		return fmt.Sprintf("no findings, exit %d: %s", r.exit, lastLine(r.text))
+	case r.exit != 0:
+		return fmt.Sprintf("exit %d (%s: %s)", r.exit, f.status(), strings.Join(f.troubles(), ", "))
+	case len(f.outages()) > 0:
+		return fmt.Sprintf("an outage of %.1f s", f.outages()[0].Seconds)
+	}
+	for _, s := range f.Curve {
+		if s.Excluded != "" {
+			return fmt.Sprintf("step %d is excluded: %s", s.Step, s.Excluded)
+		}
+	}
+	bad := f.troubles()
+	if r.foreign > crowded {
+		bad = slices.DeleteFunc(bad, func(name string) bool { return name == "quiet machines" })
+	}
+	if len(bad) > 0 || f.status() != "valid" && len(f.troubles()) == 0 {
+		return fmt.Sprintf("%s: %s (other programs used %.0f%% of the CPU)", f.status(), strings.Join(bad, ", "), 100*r.foreign)
+	}
+	return ""
+}
+
+// away expects an outage in a step, of about so many seconds, and that the step does not count.
+func (s *stage) away(r *ran, number int, seconds float64) {
+	sum, n := 0.0, 0
+	for _, o := range r.outages() {
+		if o.Step == number {
+			sum, n = sum+o.Seconds, n+1
+		}
+	}
+	s.expect(n > 0, "an outage in step %d expected", number)
+	if n > 0 {
+		s.expect(sum > 0.65*seconds && sum < 1.5*seconds+0.5, "an outage of %.1f s expected, is %.1f s", seconds, sum)
+	}
+	s.expect(r.excludes(number), "step %d must not count", number)
+	s.notValid(r)
+}
+
+// fit ends a rig whose truth is a matter of time where the machine was not quiet enough for it.
+func (s *stage) fit(r *ran) {
+	if r.foreign > tooCrowded {
+		s.cannot("others used %.0f%% of the CPU", 100*r.foreign)
+	}
+}
+
+// limited expects that the first bottleneck is one of resources. On a machine of which others used much, it is right as
+// well that the CPU is the limit, or that it cannot be known: then the rig is not played.
+func (s *stage) limited(r *ran, resources ...string) {
+	is := r.limit().Resource
+	if (is == "unknown" || is == "cpu") && !slices.Contains(resources, is) {
+		s.fit(r)
+	}
+	s.expect(slices.Contains(resources, is), "limit %s expected, is %q", strings.Join(resources, " or "), is)
+}
+
+// near expects a figure within a share of what it should be.
+func (s *stage) near(what string, is, should, within float64) {
+	s.expect(math.Abs(is-should) <= within*should, "%s: %.4g expected, is %.4g", what, should, is)
+}
+
+// between expects a figure in a range.
+func (s *stage) between(what string, is, from, to float64) {
+	s.expect(is >= from && is <= to, "%s: %.4g to %.4g expected, is %.4g", what, from, to, is)
+}
+
+// noCapacity expects that nothing is said of what the service can carry.
+func (s *stage) noCapacity(r *ran) {
+	s.expect(r.noCapacity(), "no statement of capacity expected, but limit %q, peak %v", r.limit().Resource, r.peaks())
+}
+
+// flat expects that no maximum and no knee is seen where there is none, and that the lightest load is
+// said to be enough.
+func (s *stage) flat(r *ran, lightest float64) {
+	s.expect(!r.peaks(), "no peak expected")
+	if r.findings != nil && r.Knee != nil {
+		s.expect(r.Knee.Clients <= lightest, "no knee beyond %g clients expected, is at %g", lightest, r.Knee.Clients)
+	}
+	if r.findings != nil && r.Cheapest != nil {
+		s.expect(r.Cheapest.Clients <= lightest, "%g clients are enough, but %g are said to be needed", lightest, r.Cheapest.Clients)
+	}
+}

@@ -1,0 +1,145 @@
+package rigs
+
+import (
+	"fmt"
+	"time"
+
+	"weir/lab"
+)
+
+// limitRigs are of services whose bottleneck is known.
+func limitRigs() []rig {
+	return []rig{
+		{
+			name: "one-core-by-affinity", needs: []string{"taskset"},
+			situation: "A server with many threads that needs 3 ms of CPU for each GET may use one core only; weir has the other.",
+			truth:     "One core of the server is the limit.",
+			play: func(s *stage) {
+				w := s.faulty(spec{Burn: ms(3)}, "taskset", "-c", "0")
+				s.bottleneck(w, "1, 2, 4, 8", 333, how{wrap: []string{"taskset", "-c", "1"}}, "core")
+			},
+		}, {
+			name: "single-thread", needs: []string{"python3"},
+			situation: "Python's http.server without threads, 3 ms of CPU for each GET.",
+			truth:     "The only thread of the server is the limit.",
+			play: func(s *stage) {
+				w, _ := s.python(16, 64<<10, false, 3*time.Millisecond)
+				s.bottleneck(w, "1, 2, 4, 8", 250, how{}, "core", "threads")
+			},
+		}, {
+			name:      "cpu-shared",
+			situation: "Clients and the built-in server share all cores of this machine; no client thinks.",
+			truth:     "The CPU of the machine, shared by both sides, is the limit.",
+			play:      cpuShared,
+		}, {
+			name:      "lock",
+			situation: "A server that sleeps 4 ms in each GET while it holds a lock.",
+			truth:     "The lock is the limit: no CPU, disk or network is used much.",
+			play: func(s *stage) {
+				w := s.faulty(spec{Lock: ms(4)})
+				s.bottleneck(w, "1, 2, 4, 8", 230, how{}, "inside the server")
+			},
+		}, {
+			name: "connection-limit", needs: []string{"haproxy"},
+			situation: "HAProxy lets four requests at once pass to a server that needs 20 ms for each.",
+			truth:     "The limit of connections is the bottleneck, at 200 requests/s from 4 clients on.",
+			play:      connectionLimit,
+		}, {
+			name: "link", needs: []string{"nginx"},
+			situation: "An emulated link of 40 Mbit/s between the clients and nginx.",
+			truth:     "The link is the limit, from the first client on or soon after.",
+			play:      slowLink,
+		}, {
+			name: "throttled-address", needs: []string{"lighttpd"},
+			situation: "lighttpd sends 20 MB/s to all clients of an address together, and no more.",
+			truth:     "A limit in the server's settings holds all loads at 20 MB/s, in one burst a second, which is no outage; two clients are enough. That its throughput does not grow may be within the noise of bursts.",
+			play:      throttledAddress,
+		},
+	}
+}
+
+// moreLimitRigs are of connections, slots and disks.
+func moreLimitRigs() []rig {
+	return []rig{
+		{
+			name:      "throttled-connection",
+			situation: "A server sends 2 MB/s through each connection.",
+			truth:     "Each client waits for its own connection; more clients bring more in proportion, and there is no maximum.",
+			play:      throttledConnection,
+		}, {
+			name:      "known-knee",
+			situation: "A server that serves eight GETs at once and needs 20 ms for each, with 1 to 32 clients.",
+			truth:     "400 GETs/s from eight clients on: the knee is there, and no resource is full.",
+			play:      knownKnee,
+		}, {
+			name: "disk", needs: []string{"nginx", "root", "losetup", "mkfs.ext4", "mount", "umount"},
+			situation: "nginx reads files with O_DIRECT from a loop device whose backing file may be read with 20 MB/s.",
+			truth:     "The disk is the limit: its wait, not the CPU and not a lock.",
+			play:      throttledDisk,
+		},
+	}
+}
+
+// bottleneck runs steps of reads on a site and expects the first bottleneck to be one of resources.
+//
+// most is the number of operations per second that the limit allows. A machine on which others leave
+// the rig much less is not fit to play it.
+func (s *stage) bottleneck(w *site, clients string, most float64, h how, resources ...string) {
+	s.ask(wrk(), w.file(), 4, 2)
+	files := s.list(w, true)
+	// Checksums are not asked for: they would cost the server what is to be its limit.
+	r := s.runAs(reads(w, files, clients, "3s", ", verify: 0%"), h)
+	if x := r.best().Operations; r.findings != nil && x < 0.75*most {
+		s.cannot("%.0f operations/s, the limit is %.0f: others on this machine take what the rig needs", x, most)
+	}
+	s.limited(r, resources...)
+}
+
+func cpuShared(s *stage) {
+	r := s.run(fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [1, 4, 16, 64, 256], hold: 3s, %s}\n", brief))
+	s.totals(r)
+	s.expect(r.limit().Side == "both", "side both expected, is %q", r.limit().Side)
+	s.limited(r, "cpu")
+}
+
+func connectionLimit(s *stage) {
+	w := s.faulty(spec{Delay: ms(20)})
+	front, _ := s.haproxy(w, w.host()+" maxconn 4")
+	s.bottleneck(front, "1, 2, 4, 8, 16", 190, how{}, "inside the server", "connections")
+	s.near("rate at the best step", s.shown[0].best().Operations, 190, 0.12)
+}
+
+func slowLink(s *stage) {
+	w, _ := s.nginx(lab.NginxConfig{}, 16, 256<<10)
+	s.ask(curl(), w.file(), 1, 3)
+	files := s.list(w, true)
+	r := s.run(reads(w, files, "1, 2, 4, 8", "3s", ", verify: 0%") + "link: {rate: 40Mbit/s, rtt: 2ms}\n")
+	s.between("throughput in B/s", r.best().Throughput, 4.2e6, 5e6)
+	s.limited(r, "network", "network received", "network sent")
+}
+
+func throttledAddress(s *stage) {
+	w, _ := s.lighttpd(16, 256<<10, "server.kbytes-per-second = 20000")
+	s.bottleneck(w, "2, 4, 8, 16", 78, how{}, "inside the server", "unknown")
+	s.flat(s.shown[0], 2)
+	s.expect(len(s.shown[0].outages()) == 0, "no outage expected: bursts are not one")
+}
+
+func throttledConnection(s *stage) {
+	w := s.faulty(spec{PerConn: 2e6})
+	s.bottleneck(w, "2, 4, 8, 16", 480, how{}, "latency", "none")
+	s.expect(!s.shown[0].peaks(), "no peak expected")
+}
+
+func knownKnee(s *stage) {
+	w := s.faulty(spec{Slots: 8, Held: ms(20), Size: 4096})
+	s.bottleneck(w, "1, 2, 4, 8, 16, 32", 390, how{}, "inside the server")
+	r := s.shown[0]
+	s.near("rate at the best step", r.best().Operations, 390, 0.1)
+	if r.findings == nil || r.Knee == nil {
+		s.expect(false, "a knee expected")
+		return
+	}
+	s.between("knee", r.Knee.Clients, 5, 12)
+	s.expect(!r.peaks(), "no peak expected")
+}

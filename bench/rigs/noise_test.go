@@ -1,0 +1,89 @@
+package rigs
+
+import (
+	"fmt"
+	"time"
+)
+
+// noiseRigs are of noise, and of others on the machine.
+func noiseRigs() []rig {
+	all := []rig{
+		{
+			name:      "flat-noise",
+			situation: "A server that gives 30 MB/s in all, by chance 15% more or less each half second; 2 to 32 clients.",
+			truth:     "The curve is flat: no peak and no knee; two clients are enough.",
+			play:      func(s *stage) { flatNoise(s, 1) },
+		}, {
+			name:      "flat-noise-again",
+			situation: "The same with other chance.",
+			truth:     "The same.",
+			play:      func(s *stage) { flatNoise(s, 2) },
+		}, {
+			name:      "flat-noise-find",
+			situation: "weir find on such a server.",
+			truth:     "There is no optimum inside the tested range; the fewest clients are enough.",
+			play:      flatFind,
+		}, {
+			name:      "two-runs-at-once",
+			situation: "Two runs of weir at the same time, each with a server of its own that shares the machine.",
+			truth:     "Each run has what the other leaves: neither may be valid.",
+			play:      twoRuns,
+		},
+	}
+	for _, share := range []float64{0.2, 0.5, 0.9} {
+		all = append(all, rig{
+			name:      fmt.Sprintf("neighbor-%.0f", 100*share),
+			situation: fmt.Sprintf("Another program wants %.0f%% of every core while weir reads from the built-in server.", 100*share),
+			truth:     "The result is what the neighbor left: if it certainly cost more than 15%, the run is not valid.",
+			play:      func(s *stage) { neighbors(s, share) },
+		})
+	}
+	return all
+}
+
+func flatNoise(s *stage, seed uint64) {
+	w := s.faulty(spec{Total: 30e6, Noise: 0.15, Seed: seed})
+	r := s.read(w, "2, 4, 8, 16, 32", "3s", "")
+	s.naive = append(s.naive, "largest mean: "+bits(r.best().Throughput)+fmt.Sprintf(" with %d clients", r.best().Clients))
+	s.fit(r)
+	s.flat(r, 2)
+	s.limited(r, "inside the server", "unknown")
+}
+
+func flatFind(s *stage) {
+	w, files := s.faultyFiles(spec{Total: 30e6, Noise: 0.1, Seed: 3})
+	r := s.runAs(fmt.Sprintf("target: %s\n%sworkload: {kind: read}\n", w.url, files),
+		how{verb: "find", flags: []string{"--time", "60s", "--hold", "2s", "--min", "2", "--max", "64"}})
+	s.naive = append(s.naive, "largest mean: "+bits(r.best().Throughput)+fmt.Sprintf(" with %d clients", r.best().Clients))
+	s.flat(r, 2)
+}
+
+// builtIn reads from the built-in server with four clients, as fast as it goes.
+func builtIn(hold string) string {
+	return fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [4], hold: %s, %s}\n", hold, brief)
+}
+
+func neighbors(s *stage, share float64) {
+	alone := s.run(builtIn("3s"))
+	s.neighbor(share)
+	r := s.run(builtIn("3s"))
+	alone.title, r.title = "alone", "with it"
+	s.totals(r)
+	lost := 1 - r.best().Throughput/max(1, alone.best().Throughput)
+	if lost > 0.15 && r.best().High < alone.best().Low || share >= 0.5 {
+		s.notValid(r)
+		s.expect(r.check("quiet machines") != "ok", "the check of quiet machines must not pass: %.0f%% of the throughput is lost", 100*lost)
+	}
+}
+
+func twoRuns(s *stage) {
+	first := s.begin(builtIn("5s"), how{title: "first"})
+	second := s.begin(builtIn("5s"), how{title: "second"})
+	for _, x := range []*running{first, second} {
+		r := x.wait()
+		s.totals(r)
+		s.notValid(r)
+		s.expect(r.check("quiet machines") != "ok", "the check of quiet machines must not pass")
+	}
+	s.sleep(100 * time.Millisecond) // their servers end
+}

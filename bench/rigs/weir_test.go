@@ -1,0 +1,226 @@
+package rigs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A ran is a run of weir that is over.
+type ran struct {
+	*findings
+	title string // where a rig has several
+	dir   string
+	exit  int
+	text  string // what it printed
+	sum   totals
+	// foreign is the share of the CPU that others than weir and the rig's servers used meanwhile.
+	foreign float64
+}
+
+// totals are the raw sums of the hold times of a run, of which a naive tool makes its answer.
+type totals struct {
+	moved, done, failed int64
+	seconds             float64
+}
+
+// how says how a run of weir is started, beside its scenario.
+type how struct {
+	title string
+	verb  string   // of the command; default run
+	args  []string // instead of the scenario
+	flags []string
+	wrap  []string // words before the command, such as taskset -c 0
+	open  bool     // let weir choose the run directory
+}
+
+// A running is a run of weir that goes on.
+type running struct {
+	*ran
+	cmd   *exec.Cmd
+	out   bytes.Buffer
+	stage *stage
+	watch *others
+}
+
+// begin starts a run of weir on a scenario.
+func (s *stage) begin(scenario string, h how) *running {
+	s.count++
+	path := filepath.Join(s.dir, fmt.Sprintf("scenario-%d.yaml", s.count))
+	s.must(os.WriteFile(path, []byte("name: rig\n"+scenario), 0o644))
+	r := &running{stage: s, ran: &ran{title: h.title, dir: filepath.Join(s.dir, fmt.Sprintf("run-%d", s.count))}}
+	argv := append(slices.Clone(h.wrap), s.weir, cmp.Or(h.verb, "run"))
+	if h.args == nil {
+		h.args = []string{path}
+	}
+	argv = append(append(argv, h.args...), h.flags...)
+	if !h.open {
+		argv = append(argv, "--quiet", "--out", r.dir)
+	}
+	r.cmd = exec.CommandContext(s.ctx, argv[0], argv[1:]...)
+	r.cmd.WaitDelay = 5 * time.Second
+	r.cmd.Dir = s.dir
+	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	r.watch = watchOthers(s.pids...)
+	s.must(r.cmd.Start())
+	return r
+}
+
+// wait returns when the run is over.
+func (r *running) wait() *ran {
+	err := r.cmd.Wait()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		r.stage.must(err)
+	}
+	r.exit, r.text = r.cmd.ProcessState.ExitCode(), r.out.String()
+	if status, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		r.exit = 128 + int(status.Signal())
+	}
+	r.foreign = r.watch.share(r.cmd.ProcessState.UserTime() + r.cmd.ProcessState.SystemTime())
+	r.findings, err = readFindings(r.dir)
+	r.stage.must(err)
+	r.sum, err = readTotals(r.dir)
+	r.stage.must(err)
+	r.stage.shown = append(r.stage.shown, r.ran)
+	return r.ran
+}
+
+// run runs weir on a scenario to its end.
+func (s *stage) run(scenario string) *ran { return s.runAs(scenario, how{}) }
+
+func (s *stage) runAs(scenario string, h how) *ran { return s.begin(scenario, h).wait() }
+
+// at waits until so much time has passed since a step began, by the events of the run. It returns
+// early if the run ends.
+func (r *running) at(number int, after time.Duration) {
+	ended := func() bool { return r.cmd.Process.Signal(syscall.Signal(0)) != nil }
+	for r.stage.ctx.Err() == nil && !ended() {
+		if t := r.began(number); !t.IsZero() {
+			r.stage.sleep(time.Until(t.Add(after)))
+			return
+		}
+		r.stage.sleep(5 * time.Millisecond)
+	}
+}
+
+// began is when a step began, zero if it has not.
+func (r *running) began(number int) (at time.Time) {
+	_ = readLines(filepath.Join(r.dir, "events.jsonl"), func(line []byte) error { // it may not be there yet
+		var e struct {
+			Time  time.Time `json:"time"`
+			Event string    `json:"event"`
+			Step  int       `json:"step"`
+		}
+		if json.Unmarshal(line, &e) == nil && e.Event == "step" && e.Step == number {
+			at = e.Time
+		}
+		return nil
+	})
+	return at
+}
+
+// readTotals sums up the hold times of a run directory.
+func readTotals(dir string) (t totals, err error) {
+	seen := map[time.Time]bool{}
+	err = readLines(filepath.Join(dir, "intervals.jsonl"), func(line []byte) error {
+		var x struct {
+			Start    time.Time        `json:"start"`
+			Duration float64          `json:"duration_seconds"`
+			Phase    string           `json:"phase"`
+			Moved    int64            `json:"moved_bytes"`
+			Done     int64            `json:"done"`
+			Failed   map[string]int64 `json:"failed"`
+		}
+		if err := json.Unmarshal(line, &x); err != nil || x.Phase != "hold" {
+			return err
+		}
+		t.moved, t.done = t.moved+x.Moved, t.done+x.Done
+		for class, n := range x.Failed {
+			if class != "canceled" {
+				t.failed += n
+			}
+		}
+		if !seen[x.Start] {
+			t.seconds += x.Duration
+		}
+		seen[x.Start] = true
+		return nil
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return t, nil
+	}
+	return t, err
+}
+
+// line is what a naive tool makes of the totals.
+func (t totals) line() string {
+	if t.seconds == 0 {
+		return "totals: nothing"
+	}
+	text := fmt.Sprintf("totals: %s, %s operations/s", bits(float64(t.moved)/t.seconds), count(float64(t.done)/t.seconds))
+	if t.failed > 0 {
+		text += fmt.Sprintf(", %d failed", t.failed)
+	}
+	return text
+}
+
+// says is what weir says of the runs that are shown.
+func (s *stage) says() (all []string) {
+	for _, r := range s.shown {
+		all = append(all, r.says())
+	}
+	return all
+}
+
+// says is the headline, and what it stands on: validity, exit code, limit and outages.
+func (r *ran) says() string {
+	var all []string
+	if f := r.findings; f != nil {
+		all = append(all, fmt.Sprintf("\u201c%s\u201d", f.sentence()), f.status())
+		if names := f.troubles(); len(names) > 0 {
+			all[1] += " (" + strings.Join(names, ", ") + ")"
+		}
+		if l := f.limit(); l.Resource != "" {
+			all = append(all, "limit: "+strings.TrimSpace(l.Resource+" "+l.Side))
+		}
+		for i, o := range f.Outages {
+			if i == 3 {
+				all = append(all, fmt.Sprintf("%d more outages", len(f.Outages)-i))
+				break
+			}
+			all = append(all, fmt.Sprintf("outage of %.1f s in step %d (%s)", o.Seconds, o.Step, cmp.Or(o.Class, string(o.Kind))))
+		}
+		for _, s := range f.Curve {
+			if s.Excluded != "" {
+				all = append(all, fmt.Sprintf("step %d excluded", s.Step))
+			}
+		}
+	} else {
+		all = append(all, "no findings: "+lastLine(r.text))
+	}
+	all = append(all, fmt.Sprintf("exit %d", r.exit))
+	if r.foreign > crowded {
+		all = append(all, fmt.Sprintf("(others used %.0f%% of the CPU)", 100*r.foreign))
+	}
+	text := strings.Join(all, "; ")
+	if r.title != "" {
+		text = r.title + ": " + text
+	}
+	return text
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}

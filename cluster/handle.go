@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir/measure"
+)
+
+// come takes in a worker.
+func (k *controller) come(w *remote) {
+	w.there = true
+	k.hears(w)
+	defer k.lookout(w)
+	k.workers = append(k.workers, w)
+	k.show(w)
+}
+
+func (k *controller) handle(ctx context.Context, h heard) error {
+	if h.comes {
+		if h.worker.there { // since before we were killed
+			k.hears(h.worker)
+			return errors.Join(k.back(h.worker, h.hello), k.compare(h.worker, h.hello.Version))
+		}
+		k.come(h.worker)
+		return errors.Join(k.back(h.worker, h.hello), k.greet(h.worker), k.compare(h.worker, h.hello.Version))
+	}
+	if h.err != nil {
+		return k.lost(h.worker, h.err)
+	}
+	if !h.worker.there {
+		return nil // was given up
+	}
+	k.hears(h.worker)
+	for i := range h.reports {
+		if err := k.report(h.worker, &h.reports[i]); err != nil {
+			return err
+		}
+	}
+	return k.proceed(ctx)
+}
+
+// report takes one report of a worker.
+func (k *controller) report(w *remote, r *report) error {
+	if v := r.Interval; v != nil {
+		return k.interval(w, v, r.No)
+	}
+	defer w.written(r.No)
+	switch {
+	case r.Event != nil && r.Event.Kind == measure.EventEnd:
+		if end := r.Event.Ending(); !k.leaving && k.ending.Outcome == "" && end.Outcome != measure.BrokenOff {
+			k.ending = end // all workers end for the same reason, but for one that is lost
+		}
+	case r.Event != nil && k.events[happenedOf(r.Event)]: // written before we were killed
+	case r.Event != nil:
+		return k.Sink.Event(*r.Event)
+	case r.Done && r.Error != "" && k.crew.closed:
+		w.there = false
+		return fmt.Errorf("worker %s: %s", w.name, r.Error)
+	case r.Done && r.Error != "":
+		k.failed++
+		return k.lost(w, errors.New(r.Error))
+	case r.Done:
+		return k.left(w)
+	case r.Sample != nil:
+		return k.sample(r.Sample)
+	case r.Gone > 0 && r.Gone == w.step:
+		w.gone = true
+		k.gather()
+	case r.Ready && r.After == w.step:
+		cmp.Or(k.jobs, k.before).leaves(w)
+		w.ready, w.in = true, false
+		k.show(w)
+	}
+	return nil
+}
+
+// interval takes what a worker saw in a second or less.
+func (k *controller) interval(w *remote, v *measure.Interval, no int64) error {
+	if v.Step < 1 || k.crew.JobPerClient && idle(v) {
+		w.written(no) // it ends before it was given a step, or only waits to be told that it may leave
+		return nil
+	}
+	if v.Start.Unix() != w.latest.Unix() {
+		w.seconds++
+	}
+	w.latest = later(w.latest, v.Start)
+	if w.jobs != "" {
+		v.At(w.jobs)
+	}
+	fate := k.sum.add(v, claim{w, no})
+	if fate != wasWritten {
+		k.stop.Saw(v)
+	}
+	if fate != tooLate || w.late {
+		return nil
+	}
+	w.late = true
+	return k.warn(fmt.Sprintf("worker %s told of a second after it had been written: what its clients did then counts in a later one", w.name))
+}
+
+// left notes that a worker is done.
+func (k *controller) left(w *remote) error {
+	w.there, w.in = false, false
+	k.show(w)
+	k.lookout(w)
+	k.ended = k.ended || k.crew.closed && len(k.present()) == 0
+	k.alone = k.clock()
+	err := k.roll.note(enrolled{Session: w.session, Gone: true})
+	if left := k.gone(w, measure.Left); left != nil {
+		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWorker, Step: k.number, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
+	}
+	return err
+}
+
+// told returns the time up to which all workers that are there have told what
+// they saw.
+func (k *controller) told() time.Time {
+	least := k.clock()
+	for _, w := range k.workers {
+		if w.there && w.held && w.latest.Before(least) {
+			least = w.latest
+		}
+	}
+	return least
+}
+
+// lost goes on without a worker.
+func (k *controller) lost(w *remote, err error) error {
+	if !w.there {
+		return nil // it had said that it was done
+	}
+	w.there, w.in = false, false
+	w.why = err.Error()
+	w.hangUp()
+	k.show(w)
+	k.lookout(w)
+	k.alone = k.clock()
+	k.said = fmt.Sprintf("worker %s: %v", w.name, err)
+	text := fmt.Sprintf("worker %s was lost: %v", w.name, err)
+	if w.held {
+		text += "; its clients are missing from here on"
+		if !k.crew.closed && !k.crew.JobPerClient {
+			text += " until the next step, when others have them"
+		}
+	}
+	k.gather()
+	gone := k.gone(w, measure.Lost)
+	if gone != nil && !w.latest.IsZero() {
+		gone.Silent = max(0, (k.clock().Sub(w.latest) - time.Second).Seconds())
+	}
+	told := k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWarning, Step: k.number, Text: text, Worker: gone})
+	return errors.Join(k.roll.note(enrolled{Session: w.session, Gone: true}), told)
+}
+
+// gone is what a worker did that is there no more; nil if it is a process of this machine.
+func (k *controller) gone(w *remote, state string) *measure.Worker {
+	if k.crew.closed {
+		return nil
+	}
+	return &measure.Worker{Name: w.name, State: state, Host: w.about.Host, Job: w.about.Job, Clients: w.clients, Seconds: w.seconds}
+}

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weir/scenario"
+	"weir/storage"
+)
+
+// A Bundle is what travels with workers: the plan as they know it, and the
+// files that it names, most of which are secrets. The files are symbolic links
+// in a private folder, under the names that the plan gives them.
+type Bundle struct {
+	Plan  *scenario.Plan
+	Files []string
+}
+
+// NewBundle prepares what the workers of plan need in folder, which it makes
+// for this user only. If list is true, the plan's list of files travels along;
+// otherwise the controller tells workers their files.
+func NewBundle(plan *scenario.Plan, folder string, list bool) (b Bundle, err error) {
+	own := *plan
+	ownCredentials(&own.Auth)
+	there, files, err := own.Portable()
+	if err != nil {
+		return b, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return b, err
+	}
+	if there.Auth.CADir != "" { // a folder cannot travel, its contents can
+		there.Auth.CADir, there.Auth.CAFile = "", "auth_ca_file"
+		if err := joinCertificates(filepath.Join(folder, there.Auth.CAFile), files["auth_ca_file"], files["auth_ca_dir"]); err != nil {
+			return b, err
+		}
+		delete(files, "auth_ca_file")
+		delete(files, "auth_ca_dir")
+		b.Files = append(b.Files, filepath.Join(folder, there.Auth.CAFile))
+	}
+	if !list {
+		there.Files.List = ""
+		delete(files, "files_list")
+	}
+	for name, from := range files {
+		to := filepath.Join(folder, name)
+		if err := linkReadable(from, to); err != nil {
+			return b, err
+		}
+		b.Files = append(b.Files, to)
+	}
+	slices.Sort(b.Files)
+	b.Plan = there
+	return b, nil
+}
+
+// linkReadable makes to a symbolic link to from, which must be readable.
+func linkReadable(from, to string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	_ = f.Close() // opened only to see whether it is readable
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(from, to)
+}
+
+// ownCredentials fills in the default files of this user's credentials where
+// the plan names none: workers do not have them.
+func ownCredentials(a *storage.Auth) {
+	first := func(paths ...string) string {
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
+		return ""
+	}
+	switch {
+	case a.Method == storage.X509Auth && a.CertFile == "" && a.ProxyFile == "":
+		a.ProxyFile = first(os.Getenv("X509_USER_PROXY"), fmt.Sprintf("/tmp/x509up_u%d", os.Getuid()))
+	case a.Method == storage.KerberosAuth && a.KeytabFile == "" && a.TicketFile == "":
+		a.TicketFile = first(strings.TrimPrefix(os.Getenv("KRB5CCNAME"), "FILE:"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid()))
+	}
+	if a.Method == storage.KerberosAuth && a.Krb5File == "" {
+		a.Krb5File = first(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
+	}
+}
+
+// joinCertificates writes the certificates of a file, if one is named, and of
+// a folder to one file.
+func joinCertificates(to, file, dir string) error {
+	names, err := fs.Glob(os.DirFS(dir), "*.[p0-9]*") // *.pem and the hashed names *.0
+	if err != nil {
+		return err
+	}
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i])
+	}
+	if file != "" {
+		names = append([]string{file}, names...)
+	}
+	var all []byte
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a dangling link in the folder
+		}
+		if err != nil {
+			return err
+		}
+		all = append(append(all, b...), '\n')
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("auth.ca_dir: no certificate authority is in %s", dir)
+	}
+	return os.WriteFile(to, all, 0o600)
+}

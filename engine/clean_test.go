@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/storage"
+	"weir/workload"
+)
+
+// mute is a service that removes, but does not answer the first so many removals.
+type mute struct {
+	storage.Service
+	left *atomic.Int64
+}
+
+func (s mute) Client() storage.Client { return muteClient{s.Service.Client(), s} }
+
+type muteClient struct {
+	storage.Client
+	s mute
+}
+
+func (c muteClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	res, err := c.Client.Do(ctx, op, p)
+	if op.Kind == storage.Remove && c.s.left.Add(-1) >= 0 {
+		select {
+		case <-ctx.Done():
+			return res, context.Cause(ctx)
+		case <-time.After(op.Timeout):
+			return res, fmt.Errorf("remove: %w", os.ErrDeadlineExceeded)
+		}
+	}
+	return res, err
+}
+
+// An answer to a removal that is lost costs seconds; a service that answers none is
+// given up, and both are told.
+func TestRemovalsThatAreNotAnswered(t *testing.T) {
+	for _, c := range []struct {
+		lost, failed int
+		least, most  time.Duration
+	}{{1, 0, removeTime, removeTime + time.Second}, {1 << 30, 99, mostSilence, mostSilence + 2*time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			conf, _ := closed(t, "simulated://x?service=1ms&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(1, 1))
+			left := &atomic.Int64{}
+			left.Store(int64(c.lost))
+			conf.Service = mute{conf.Service, left}
+			var paths []string
+			for _, f := range conf.Files[:99] {
+				paths = append(paths, f.Path)
+			}
+			var told atomic.Bool
+			began := time.Now()
+			failed, first := Clean(t.Context(), conf, paths, func(what string, done, total int) {
+				told.Store(told.Load() || strings.HasPrefix(what, "no answer for ") && done < total && total == 99)
+			})
+			took := time.Since(began)
+			if failed != c.failed || (first != nil) != (c.failed > 0) || took < c.least || took > c.most || !told.Load() {
+				t.Errorf("%d answers lost: %d left (%v), %v, told: %v", c.lost, failed, first, took, told.Load())
+			}
+			if c.failed > 0 && (!errors.Is(first, context.DeadlineExceeded) && !errors.Is(first, os.ErrDeadlineExceeded)) {
+				t.Errorf("%v", first)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"weir/measure"
+)
+
+// A clientPool is the virtual clients that are running. Clients are numbered from
+// 0; the last to come is the first to go, and a number that comes back goes on
+// with its own random numbers and file names.
+type clientPool struct {
+	start  func(c *client)
+	rec    *measure.Recorder
+	count  bool // clients count as active from start to end
+	wg     sync.WaitGroup
+	there  atomic.Int64  // clients that have not ended
+	empty  chan struct{} // holds at most one token: there has become 0
+	mu     sync.Mutex
+	tasks  int       // of those who come; 0: until they are told to leave
+	active []*client // by number
+	idle   []*client // gone, by number, to come back
+}
+
+func newClientPool(start func(c *client), rec *measure.Recorder, count bool) *clientPool {
+	return &clientPool{start: start, rec: rec, count: count, empty: make(chan struct{}, 1)}
+}
+
+// step has those who come from now on do so many tasks; 0: until they are told
+// to leave.
+func (w *clientPool) step(tasks int) {
+	w.mu.Lock()
+	w.tasks = tasks
+	w.mu.Unlock()
+}
+
+func (w *clientPool) size() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.active)
+}
+
+// resize starts clients, or tells the last ones to leave after their current
+// task, until n stay. It does not wait for them.
+func (w *clientPool) resize(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.active) > n {
+		last := len(w.active) - 1
+		w.active[last].leave()
+		w.idle = append(w.idle, w.active[last])
+		w.active[last] = nil
+		w.active = w.active[:last]
+	}
+	for len(w.active) < n {
+		w.active = append(w.active, w.come())
+	}
+}
+
+// come brings the client of the next number. The caller holds the lock.
+func (w *clientPool) come() *client {
+	var before *client
+	if last := len(w.idle) - 1; last >= 0 {
+		before = w.idle[last] // numbers leave from the top, so this is the next one
+		w.idle = w.idle[:last]
+	}
+	c := newClient(len(w.active), w.tasks, before)
+	if w.count {
+		w.rec.Active(1)
+	}
+	w.there.Add(1)
+	w.wg.Go(func() {
+		if before != nil {
+			<-before.gone
+		}
+		w.start(c)
+		close(c.gone)
+		if w.count {
+			w.rec.Active(-1)
+		}
+		if w.there.Add(-1) == 0 {
+			select {
+			case w.empty <- struct{}{}:
+			default:
+			}
+		}
+	})
+	return c
+}
+
+// wait returns when all clients that were told to leave, and all others, are gone.
+func (w *clientPool) wait() { w.wg.Wait() }

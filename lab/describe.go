@@ -1,0 +1,231 @@
+package lab
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say how a Kind is started.
+type Options struct {
+	Servers int           // data servers or machines; 0: one alone
+	Slots   int           // jobs that run at once; 0: the kind's own number
+	Lookup  time.Duration // for which a redirector lets clients wait for each new file; whole seconds
+	Auth    string        // one of the kind's Auths
+	Version string        // of the server; "": this system's
+}
+
+// Installed returns an error, with the command that installs what is missing, if k
+// cannot be started with o on this machine.
+func (k Kind) Installed(o Options) error {
+	missing := k.Missing(o)
+	if len(missing) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, m := range missing {
+		errs = append(errs, m)
+	}
+	err := errors.Join(errs...)
+	if how := Install(missing); how != "" {
+		err = fmt.Errorf("%w\nTo install what is missing: %s", err, how)
+	}
+	return err
+}
+
+// An Offer is a system that can be started, with one way of authentication, alone or
+// with several servers.
+type Offer struct {
+	Name    string   `json:"name"`
+	What    string   `json:"what"`
+	Auth    string   `json:"auth"`
+	Servers int      `json:"servers"` // 1: with --servers; 0: without
+	Ready   bool     `json:"ready"`
+	Missing []string `json:"missing,omitempty"` // a sentence each
+	Install string   `json:"install,omitempty"` // the command that installs what is missing
+}
+
+// Offers returns all systems that can be started, and what is missing for them.
+func Offers() (all []Offer) {
+	add := func(k Kind, what, auth string, servers int) {
+		missing := k.Missing(Options{Auth: auth, Servers: servers})
+		o := Offer{Name: k.Name, What: what, Auth: auth, Servers: servers, Ready: len(missing) == 0, Install: Install(missing)}
+		for _, m := range missing {
+			o.Missing = append(o.Missing, m.Error())
+		}
+		all = append(all, o)
+	}
+	about := map[string]string{
+		"unix": "the user's name, as the client says it",
+		"krb5": "Kerberos tickets of a KDC of its own",
+		"gsi":  "X.509 proxies of an authority of its own",
+		"ztn":  "WLCG tokens of an issuer of its own, over TLS",
+	}
+	for _, k := range Kinds() {
+		add(k, k.What, k.Auths[0], 0)
+		if k.Several != "" {
+			add(k, k.Several, k.Auths[0], 1)
+		}
+		for _, auth := range k.Auths[1:] {
+			add(k, about[auth], auth, 0)
+		}
+	}
+	return all
+}
+
+// Readiness says whether the system can be started, or what is missing.
+func (o Offer) Readiness() string {
+	if o.Ready {
+		return "ready"
+	}
+	return "missing: " + cmp.Or(o.Install, strings.Join(o.Missing, "; "))
+}
+
+// AuthBlock returns the auth block of a scenario on one line: JSON, which is YAML.
+func (s *System) AuthBlock() string {
+	if len(s.Settings) == 0 {
+		return "{}"
+	}
+	return oneLine(s.Settings)
+}
+
+// OnBlock returns the on block of a scenario whose workers the system runs.
+func (s *System) OnBlock() string {
+	if s.Batch != "ssh" {
+		return "{batch: " + s.Batch + "}"
+	}
+	var names []string
+	for _, server := range s.Servers {
+		names = append(names, server.Name)
+	}
+	return "{batch: ssh, hosts: [" + strings.Join(names, ", ") + "]}"
+}
+
+// BalancerBlock returns the balancer block of a scenario.
+func (s *System) BalancerBlock() string { return "{haproxy: " + s.StatsSocket + "}" }
+
+// HostsBlock returns the entries of the hosts block of a scenario: the servers behind
+// a balancer, a line each.
+func (s *System) HostsBlock() (all []string) {
+	for _, server := range s.Servers {
+		if server.TransferLog == "" {
+			continue
+		}
+		all = append(all, oneLine(struct {
+			Name        string   `json:"name"`
+			Role        string   `json:"role"`
+			Address     []string `json:"address"`
+			Interface   string   `json:"interface,omitempty"`
+			TransferLog string   `json:"transfer_log"`
+			Groups      []int    `json:"groups"`
+		}{server.Name, "server", []string{server.DataAddress}, server.Interface, server.TransferLog, s.Pids(server.Name)}))
+	}
+	return all
+}
+
+// oneLine writes texts and numbers as JSON.
+func oneLine(v any) string {
+	b, _ := json.Marshal(v) // they can always be written
+	return string(b)
+}
+
+// Scenario returns the part of a scenario that describes the system.
+func (s *System) Scenario() string {
+	if s.Batch != "" {
+		return "on: " + s.OnBlock() + "\n"
+	}
+	var b strings.Builder
+	b.WriteString("target: " + s.URL + "\n")
+	if len(s.Settings) > 0 {
+		b.WriteString("auth:\n")
+		for _, key := range slices.Sorted(maps.Keys(s.Settings)) {
+			b.WriteString("  " + key + ": " + s.Settings[key] + "\n")
+		}
+	}
+	if s.StatsSocket != "" {
+		b.WriteString("balancer: " + s.BalancerBlock() + "\nhosts:\n")
+		for _, host := range s.HostsBlock() {
+			b.WriteString("- " + host + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Variables returns the environment of real clients, and WEIR_LAB_... variables that
+// describe the system. A variable that does not apply is left out, so that one system
+// inside another hides nothing of the outer one.
+func (s *System) Variables() []string {
+	env := slices.Clone(s.Env)
+	if s.URL != "" {
+		env = append(env, "WEIR_LAB_URL="+s.URL, "WEIR_LAB_DATA="+s.Data, "WEIR_LAB_AUTH="+s.AuthBlock())
+	}
+	if s.Batch != "" {
+		env = append(env, "WEIR_LAB_ON="+s.OnBlock())
+	}
+	if s.StatsSocket != "" {
+		env = append(env, "WEIR_LAB_BALANCER="+s.BalancerBlock(), "WEIR_LAB_HOSTS=["+strings.Join(s.HostsBlock(), ", ")+"]")
+	}
+	if s.CAFile != "" {
+		env = append(env, "WEIR_LAB_CA="+s.CAFile)
+	}
+	for scheme, url := range s.URLs {
+		env = append(env, "WEIR_LAB_URL_"+strings.ToUpper(scheme)+"="+url)
+	}
+	return env
+}
+
+// A State describes a running system for programs.
+type State struct {
+	Name    string            `json:"name"`
+	Note    string            `json:"note,omitempty"`
+	URL     string            `json:"url"`
+	URLs    map[string]string `json:"urls"`
+	Dir     string            `json:"dir"`
+	Data    string            `json:"data"`
+	CAFile  string            `json:"ca_file,omitempty"`
+	Pids    []int             `json:"pids"`
+	Servers []ServerState     `json:"servers"`
+	Env     map[string]string `json:"env"`
+	Auth    map[string]string `json:"auth"`
+	Batch   string            `json:"batch,omitempty"`        // for on.batch of a scenario
+	Stats   string            `json:"stats_socket,omitempty"` // of HAProxy
+}
+
+// A ServerState describes one server of a State.
+type ServerState struct {
+	Name    string `json:"name"`
+	Role    string `json:"role"`
+	Address string `json:"address"`
+	URL     string `json:"url"`
+	Data    string `json:"data,omitempty"`
+	Pids    []int  `json:"pids"`
+
+	DataAddress string `json:"data_address,omitempty"`
+	Interface   string `json:"interface,omitempty"`
+	TransferLog string `json:"transfer_log,omitempty"`
+}
+
+// State returns the state of the system.
+func (s *System) State() State {
+	state := State{
+		Name: s.Name, URL: s.URL, URLs: s.URLs, Dir: s.Dir, Data: s.Data, CAFile: s.CAFile,
+		Pids: s.Pids(), Servers: []ServerState{}, Env: map[string]string{}, Auth: map[string]string{},
+		Note: s.Note, Batch: s.Batch, Stats: s.StatsSocket,
+	}
+	for _, v := range s.Servers {
+		state.Servers = append(state.Servers, ServerState{
+			v.Name, v.Role, v.Address, v.URL, v.Data, s.Pids(v.Name), v.DataAddress, v.Interface, v.TransferLog,
+		})
+	}
+	for _, v := range s.Env {
+		name, value, _ := strings.Cut(v, "=")
+		state.Env[name] = value
+	}
+	maps.Copy(state.Auth, s.Settings)
+	return state
+}

@@ -1,0 +1,153 @@
+package lab
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed xrootd-*.txt
+var xrootdPackages embed.FS
+
+// XRootDVersions are the versions that `make needs` unpacks beside the one of this system, oldest first: the values that
+// XRootDConfig.Version has beside "". There is a file xrootd-VERSION.txt of each.
+func XRootDVersions() []string {
+	files, _ := xrootdPackages.ReadDir(".") // sorted, and always there
+	var all []string
+	for _, f := range files {
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(f.Name(), "xrootd-"), ".txt"))
+	}
+	return all
+}
+
+// TestedXRootDs are the versions that long tests run on: this system's and the newest;
+// all of them where the variable WEIR_XROOTD is "all".
+func TestedXRootDs() []string {
+	all := append([]string{""}, XRootDVersions()...)
+	if os.Getenv("WEIR_XROOTD") == "all" {
+		return all
+	}
+	return []string{all[0], all[len(all)-1]}
+}
+
+// findXRootD is the folder that a version was unpacked in, and that version in full: of
+// "6", "6.2" and "6.2.0" the same. Both are "" of this system's own.
+func findXRootD(version string) (root, full string, err error) {
+	is := func(full string) bool { return full == version || strings.HasPrefix(full, version+".") }
+	var have []string
+	if path, err := find("xrootd"); err == nil {
+		said, _ := exec.Command(path, "-v").CombinedOutput()
+		full := strings.TrimPrefix(strings.TrimSpace(string(said)), "v")
+		if is(full) {
+			return "", "", nil
+		}
+		have = append(have, full)
+	}
+	for _, v := range XRootDVersions() {
+		dir, err := built("xrootd-" + v)
+		if err != nil {
+			continue
+		}
+		names, err := os.ReadFile(filepath.Join(dir, "packages"))
+		if err != nil {
+			return "", "", err
+		}
+		_, rest, _ := strings.Cut(string(names), "xrootd-server_")
+		full, _, ok := strings.Cut(rest, "-")
+		if ok && is(full) {
+			return dir, full, nil
+		}
+		have = append(have, full)
+	}
+	if len(have) == 0 {
+		return "", "", &MissingError{Program: "xrootd " + version, How: "make needs"}
+	}
+	return "", "", fmt.Errorf("there is no XRootD %s: use one of %s", version, strings.Join(have, ", "))
+}
+
+// xrootdPrograms are the commands of an XRootD's programs, by name.
+func (s *System) xrootdPrograms(c XRootDConfig, xrootd string) map[string][]string {
+	if c.root != "" {
+		if s.err != nil {
+			return nil
+		}
+		programs, err := s.unpacked(c.root, "xrootd", "cmsd")
+		s.fail(err)
+		return programs
+	}
+	programs := map[string][]string{"xrootd": {xrootd}}
+	if c.Servers > 0 {
+		programs["cmsd"] = []string{s.program(c.Config, "cmsd")}
+	}
+	return programs
+}
+
+// unpacked are commands that run programs of a folder that unpack.sh has made, with the
+// libraries that are there: the loader is called by each program's name, so that its
+// process has that name. What the servers' user cannot come to is copied.
+func (s *System) unpacked(root string, programs ...string) (map[string][]string, error) {
+	loaders, _ := filepath.Glob(filepath.Join(root, "lib*/ld-linux-*"))
+	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
+	if len(loaders) == 0 || len(libraries) == 0 {
+		return nil, fmt.Errorf("lab: folder %s has no loader, or no libraries: remove it, and run make needs", root)
+	}
+	loader, lib, bin := loaders[0], libraries[0], filepath.Join(root, "usr/bin")
+	here := filepath.Join(s.Dir, "programs")
+	if err := s.mkdir(here); err != nil {
+		return nil, err
+	}
+	if s.reaches(lib) != nil {
+		to := filepath.Join(here, "copies")
+		err := errors.Join(os.Mkdir(to, 0o755), copyFiles(lib, filepath.Join(to, "lib")), copyFiles(bin, filepath.Join(to, "bin"), programs...), copyFile(loader, filepath.Join(to, "loader")))
+		if err != nil {
+			return nil, err
+		}
+		loader, lib, bin = filepath.Join(to, "loader"), filepath.Join(to, "lib"), filepath.Join(to, "bin")
+	}
+	all := map[string][]string{}
+	for _, p := range programs {
+		called := filepath.Join(here, p)
+		if err := os.Symlink(loader, called); err != nil {
+			return nil, err
+		}
+		all[p] = []string{called, "--library-path", lib, filepath.Join(bin, p)}
+	}
+	return all, nil
+}
+
+// copyFiles copies files of a folder, by their names or all, without its folders.
+func copyFiles(from, to string, names ...string) error {
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if len(names) > 0 && !slices.Contains(names, e.Name()) {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(from, e.Name()))
+		if err != nil || info.IsDir() {
+			continue // a link to what was not unpacked
+		}
+		if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
+}

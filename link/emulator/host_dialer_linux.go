@@ -1,0 +1,270 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// A HostDialer connects an isolated process to what is outside of its network:
+// the process that started it dials, and passes the connections in.
+type HostDialer struct {
+	conn  *net.UnixConn
+	group sync.WaitGroup
+	gone  chan struct{} // closed when the other side has ended
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan dialAnswer // inside
+	err     error                      // why there are no more answers
+}
+
+type dialAnswer struct {
+	conn *net.TCPConn
+	err  error
+}
+
+// dialerVariable holds the descriptor of the HostDialer of an isolated process.
+const dialerVariable = "WEIR_DOOR"
+
+// dialMessage is more than an address or an error of one may take.
+const dialMessage = 4 << 10
+
+// Isolate has cmd, this program as a rule, start in a user namespace, in which
+// it is who it was but may make networks, and in a network of its own, which
+// has nothing but a loopback. It needs no privilege where the system lets
+// everybody make such namespaces. The program calls Enter when it starts. The
+// caller closes the HostDialer when cmd has ended.
+func Isolate(cmd *exec.Cmd) (*HostDialer, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	inside := os.NewFile(uintptr(pair[1]), "door")
+	d, err := newHostDialer(os.NewFile(uintptr(pair[0]), "door"))
+	if err != nil {
+		return nil, errors.Join(err, inside.Close())
+	}
+	isolate(cmd)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, inside)
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, dialerVariable+"="+strconv.Itoa(2+len(cmd.ExtraFiles)))
+	d.group.Go(func() {
+		d.serve()
+		_ = inside.Close() // kept until then, since cmd is started after this
+	})
+	return d, nil
+}
+
+func isolate(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	a := cmd.SysProcAttr
+	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN}
+}
+
+// Enter is called first by a program that may have been started by Isolate. If
+// it was, its loopback is taken into service, and the HostDialer to the outside is
+// returned, whose Dial Options.Outside takes; otherwise nil. What it starts
+// does not inherit the door.
+func Enter() (*HostDialer, error) {
+	fd, err := strconv.Atoi(os.Getenv(dialerVariable))
+	if err != nil {
+		return nil, nil
+	}
+	if err := os.Unsetenv(dialerVariable); err != nil {
+		return nil, err
+	}
+	unix.CloseOnExec(fd)
+	h, err := netlink.NewHandle()
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	if err := loopbackUp(h); err != nil {
+		return nil, fmt.Errorf("take the loopback into service: %w", err)
+	}
+	d, err := newHostDialer(os.NewFile(uintptr(fd), "door"))
+	if err != nil {
+		return nil, err
+	}
+	d.waiting = map[uint64]chan dialAnswer{}
+	d.group.Go(d.listen)
+	return d, nil
+}
+
+func newHostDialer(f *os.File) (*HostDialer, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("the door of an isolated process: %w", err)
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the door of an isolated process is a %T", c), c.Close())
+	}
+	return &HostDialer{conn: u, gone: make(chan struct{})}, nil
+}
+
+// Close closes the door. Connections that came through it stay.
+func (d *HostDialer) Close() error {
+	err := d.conn.Close()
+	d.group.Wait()
+	return err
+}
+
+// Gone is closed when the other side has ended, or Close was called: an
+// isolated process ends then, as who started it has.
+func (d *HostDialer) Gone() <-chan struct{} { return d.gone }
+
+// dialPatience is how long a connection may take to make.
+const dialPatience = 30 * time.Second
+
+// serve makes connections for who is inside, until that ends.
+func (d *HostDialer) serve() {
+	ctx, stop := context.WithCancel(context.Background())
+	var calls sync.WaitGroup
+	defer close(d.gone)
+	defer calls.Wait()
+	defer stop()
+	b := make([]byte, dialMessage)
+	for {
+		n, err := d.conn.Read(b)
+		if err != nil || n == 0 {
+			return
+		}
+		id, address, ok := strings.Cut(string(b[:n]), " ")
+		if ok {
+			calls.Go(func() { d.answer(ctx, id, address) })
+		}
+	}
+}
+
+// answer sends the number of a question, and a connection or an error.
+func (d *HostDialer) answer(ctx context.Context, id, address string) {
+	c, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", address)
+	if err == nil {
+		defer c.Close()
+		var raw syscall.RawConn
+		if raw, err = c.(*net.TCPConn).SyscallConn(); err == nil {
+			err = raw.Control(func(fd uintptr) {
+				_, _, _ = d.conn.WriteMsgUnix([]byte(id), unix.UnixRights(int(fd)), nil) // nobody is left to tell
+			})
+		}
+	}
+	if err != nil {
+		text := err.Error()
+		_, _ = d.conn.Write([]byte(id + " " + text[:min(len(text), dialMessage-100)])) // the same
+	}
+}
+
+// Dial has who is outside connect to address. It may be called by several
+// goroutines.
+func (d *HostDialer) Dial(ctx context.Context, address string) (*net.TCPConn, error) {
+	if len(address) > dialMessage-100 {
+		return nil, errors.New("an address of thousands of bytes")
+	}
+	answer := make(chan dialAnswer, 1)
+	d.mu.Lock()
+	if d.err != nil {
+		d.mu.Unlock()
+		return nil, d.err
+	}
+	d.last++
+	id := d.last
+	d.waiting[id] = answer
+	d.mu.Unlock()
+	if _, err := d.conn.Write([]byte(strconv.FormatUint(id, 10) + " " + address)); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-answer:
+		return a.conn, a.err
+	case <-ctx.Done():
+		go func() { // who waits for the answer that comes all the same
+			if a := <-answer; a.conn != nil {
+				_ = a.conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// listen hands out what comes from outside.
+func (d *HostDialer) listen() {
+	b, rights := make([]byte, dialMessage), make([]byte, unix.CmsgSpace(4))
+	for {
+		n, rn, _, _, err := d.conn.ReadMsgUnix(b, rights)
+		if err != nil || n == 0 {
+			d.end(fmt.Errorf("the door to the outside is closed: %w", errors.Join(err, net.ErrClosed)))
+			return
+		}
+		number, text, _ := strings.Cut(string(b[:n]), " ")
+		conn, err := carried(rights[:rn])
+		if conn == nil && err == nil {
+			err = errors.New(text)
+		}
+		id, _ := strconv.ParseUint(number, 10, 64)
+		d.mu.Lock()
+		answer := d.waiting[id]
+		delete(d.waiting, id)
+		d.mu.Unlock()
+		if answer != nil {
+			answer <- dialAnswer{conn, err}
+		}
+	}
+}
+
+func (d *HostDialer) end(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+	close(d.gone)
+	for _, answer := range d.waiting {
+		answer <- dialAnswer{err: err}
+	}
+	d.waiting = nil
+}
+
+// carried returns the connection that came with a message, nil if none did.
+func carried(rights []byte) (*net.TCPConn, error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fds[0]), "connection")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("%T came through the door", c), c.Close())
+	}
+	return t, nil
+}

@@ -1,0 +1,116 @@
+// Package figure describes plots as plain data, so that one description is
+// drawn in several ways: by figure/draw as SVG, PNG and PDF, and by the pages'
+// script. Values are in base units (bytes per
+// second, seconds, shares); an axis says how they are shown.
+package figure
+
+// A Figure is a plot with its text. It is complete and belongs to nobody: it
+// may be drawn by several goroutines at once.
+type Figure struct {
+	ID      string   `json:"id"` // letters and digits, its own on a page
+	Title   string   `json:"title"`
+	Desc    string   `json:"desc"`            // what the plot shows, in words
+	Stamp   string   `json:"stamp,omitempty"` // whether the run can be believed
+	X       Axis     `json:"x"`
+	Y       Axis     `json:"y"`
+	Lines   []Line   `json:"lines,omitempty"`
+	Columns []Column `json:"columns,omitempty"` // of a histogram
+	Zones   []Zone   `json:"zones,omitempty"`   // shaded stretches of the x axis
+	Marks   []Mark   `json:"marks,omitempty"`
+	Heat    *Heat    `json:"heat,omitempty"`
+	Few     int      `json:"-"` // points of a line in the static drawing, at most; 0: MostPoints
+}
+
+// A Line is drawn through points; Dots marks each of them. Intervals are bars at
+// the points of a line with dots, and a band along one without.
+type Line struct {
+	Name   string
+	Color  int // of the palette, from 0 to 5
+	Dash   bool
+	Dots   bool
+	Loose  bool // its dots are not joined
+	Points []Point
+}
+
+// A Point may have an interval and a note that shows when it is pointed at.
+type Point struct {
+	X, Y      float64
+	Low, High *float64
+	Note      string // of the static drawing; others make their own from the axes
+}
+
+// A Column is a bar of a histogram.
+type Column struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	Y    float64 `json:"y"`
+	Note string  `json:"-"` // as a Point's
+}
+
+// A Zone is a stretch of the x axis that belongs together, with a name.
+type Zone struct {
+	From   float64 `json:"from"`
+	To     float64 `json:"to"`
+	Name   string  `json:"name"`
+	Outage bool    `json:"outage,omitempty"` // drawn as a warning, over zones that are not
+}
+
+// A Mark is a named vertical line, with the interval that it lies in if that
+// is known.
+type Mark struct {
+	X    float64  `json:"x"`
+	Name string   `json:"name"`
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+}
+
+// A Heat is a field of counts: Rows[i][k] is how much lies between X[i] and
+// X[i+1], and between Y[k] and Y[k+1].
+type Heat struct {
+	X    []float64 `json:"x"` // ascending edges, one more than Rows
+	Y    []float64 `json:"y"` // ascending edges, one more than each row has
+	Rows [][]int64 `json:"rows"`
+	What string    `json:"what"` // what is counted: "operations"
+}
+
+// Most returns the largest count of a cell.
+func (h *Heat) Most() int64 {
+	most := int64(0)
+	for _, row := range h.Rows {
+		for _, n := range row {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// MostPoints is how many points of one line are drawn without a script.
+const MostPoints = 600
+
+// ThinTo keeps at most that many points of a time series: of each stretch the
+// lowest and the highest, in their order, so that no peak is lost. What is not
+// longer is returned as it is.
+func ThinTo(points []Point, most int) []Point {
+	if len(points) <= most {
+		return points
+	}
+	stretches := max(1, most/2)
+	out := make([]Point, 0, 2*stretches)
+	for i := range stretches {
+		part := points[i*len(points)/stretches : (i+1)*len(points)/stretches]
+		low, high := 0, 0
+		for k := range part {
+			if part[k].Y < part[low].Y {
+				low = k
+			}
+			if part[k].Y > part[high].Y {
+				high = k
+			}
+		}
+		out = append(out, part[min(low, high)])
+		if low != high {
+			out = append(out, part[max(low, high)])
+		}
+	}
+	return out
+}

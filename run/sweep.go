@@ -1,0 +1,205 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"weir/cluster"
+	"weir/engine"
+	"weir/engine/scratch"
+	"weir/results"
+	"weir/scenario"
+	"weir/storage"
+	"weir/storage/all"
+)
+
+// sweepTimeout is how long removing what a run has made may take.
+const sweepTimeout = 10 * time.Minute
+
+// Keeps reports whether what a run makes shall stay.
+func Keeps(p *scenario.Plan) bool {
+	return p.Work.Keep || p.Files.Make != nil && p.Files.Make.Keep
+}
+
+// Folder returns the folder below its target in which a run makes files.
+func Folder(a results.About) string { return "weir-" + a.Run }
+
+// leftovers returns the paths of the manifest that were not removed.
+func leftovers(m *results.Manifest) ([]string, error) {
+	made, err := m.Left()
+	paths := make([]string, len(made))
+	for i, f := range made {
+		paths[i] = f.Path
+	}
+	return paths, err
+}
+
+// Sweep removes what the manifest of the run in dir names. left says what could
+// not be removed, with who, which made it, in the text; err says why not even
+// that is known.
+func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string, advance engine.Advance) (left, err error) {
+	paths, err := leftovers(m)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(in.cleaning(), sweepTimeout)
+	defer cancel()
+	if failed, first := engine.Clean(ctx, c, paths, advance); failed > 0 {
+		left = fmt.Errorf("%d of %d files and folders that %s made could not be removed (weir clean %s tries again): %w", failed, len(paths), who, dir, first)
+	}
+	return left, nil
+}
+
+// sweep removes what the manifest names, and warns of what stays.
+func (r *session) sweep(m *results.Manifest) error {
+	left, err := Sweep(r.Interrupts, r.engine, m, "this run", r.Dir, r.view.Advance)
+	r.view.End()
+	if left == nil {
+		return err
+	}
+	return r.warn(left.Error())
+}
+
+// Cleaned is what Clean has removed.
+type Cleaned struct {
+	Run     string   `json:"run"`    // its directory
+	Target  string   `json:"target"` // "" if it could not be looked at
+	Named   int      `json:"named"`  // files and folders in the manifest that were not removed yet
+	Removed int      `json:"removed"`
+	Scratch []string `json:"scratch,omitempty"` // what became of copies that killed runs had left where this one had its own
+	Error   string   `json:"error,omitempty"`
+}
+
+// WriteText writes for people what was removed.
+func (c *Cleaned) WriteText(w io.Writer) error {
+	if c.Target == "" {
+		return nil
+	}
+	text := fmt.Sprintf("removed %d of %d files and folders from %s\n", c.Removed, c.Named, c.Target)
+	for _, s := range c.Scratch {
+		text += s + "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// Clean removes what the run in dir has left: its workers, copies of staged
+// jobs, and what its manifest names on the target. target is that of the run
+// where the plan lacks its secrets, or "".
+func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned, err error) {
+	c.Run = dir
+	defer func() {
+		if err != nil {
+			c.Error = console.line(err)
+		}
+	}()
+	run, err := results.Open(dir)
+	if err != nil {
+		return c, err
+	}
+	m, err := results.OpenManifest(dir)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if err := removeWorkers(ctx, run); err != nil {
+		return c, err
+	}
+	if at := run.About.Scratch; at != nil {
+		for _, l := range scratch.Clear(at.Folder) {
+			c.Scratch = append(c.Scratch, l.String())
+		}
+	}
+	left, err := leftovers(m)
+	if err != nil {
+		return c, err
+	}
+	if err := within(left, Folder(run.About)); err != nil {
+		return c, err
+	}
+	if len(left) == 0 {
+		c.Target = run.Plan.Target
+		return c, nil
+	}
+	plan, service, err := openTarget(ctx, run.Plan, target, console)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	advance, done := console.Working("removing what " + dir + " has left")
+	failed, first := engine.Clean(ctx, engine.Config{Plan: plan, Service: service, Manifest: m}, left, advance)
+	done()
+	c.Target, c.Named, c.Removed = run.Plan.Target, len(left), len(left)-failed
+	if failed > 0 {
+		return c, fmt.Errorf("%d are left: %w", failed, first)
+	}
+	return c, nil
+}
+
+// removeWorkers removes what a killed run has left of its workers in the batch
+// system, and of their secrets.
+func removeWorkers(ctx context.Context, run *results.Run) error {
+	if run.Plan.On.Batch == "" {
+		return nil
+	}
+	f, err := results.Follow(run.Dir)
+	if err != nil {
+		return err
+	}
+	if !f.Over() {
+		return fmt.Errorf("%s still goes on, with its workers: interrupt it first", run.Dir)
+	}
+	system, err := openSystem(run.Plan.On)
+	if err != nil {
+		return err
+	}
+	if err := cluster.RemoveWorkers(ctx, system, run.Dir); err != nil {
+		return fmt.Errorf("the workers of %s: %w", run.Dir, err)
+	}
+	state, err := cluster.StateDir(run.About.Run)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(state)
+}
+
+// openTarget opens the service of a run's plan, with the secrets that target has.
+func openTarget(ctx context.Context, plan *scenario.Plan, target string, console Console) (*scenario.Plan, storage.Service, error) {
+	plan, err := withSecrets(plan, target)
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	console.Secrets.Learn(plan.Secrets()...)
+	service, err := cluster.OpenService(ctx, plan, all.Drivers(), nil)
+	return plan, service, err
+}
+
+// withSecrets returns plan with the secrets that target has. A plan that lacks
+// nothing needs no target.
+func withSecrets(plan *scenario.Plan, target string) (*scenario.Plan, error) {
+	if len(plan.Redacted()) == 0 {
+		target = ""
+	}
+	return plan.Complete(target)
+}
+
+// within refuses paths that a run cannot have made: all that it makes is in its
+// own folder. A manifest is a file like others, and may have been changed.
+func within(paths []string, folder string) error {
+	if strings.Contains(folder, "/") {
+		return fmt.Errorf("about.json: no run is called %q: nothing was removed", folder)
+	}
+	for _, p := range paths {
+		plain := strings.TrimSuffix(p, "/")
+		if path.Clean(plain) != plain || p != folder+"/" && !strings.HasPrefix(plain, folder+"/") {
+			return fmt.Errorf("the manifest names %q, which is not in the run's folder %s: nothing was removed", p, folder)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+//go:build unix && !solaris && !aix
+
+package serve
+
+import (
+	"io/fs"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const nonblock = unix.O_NONBLOCK
+
+// linked tells whether a file has another name, too.
+func linked(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}
+
+// usage returns what this process has used so far; rss in bytes.
+func usage() (user, system time.Duration, rss int64, ok bool) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, 0, 0, false
+	}
+	rss = int64(u.Maxrss)
+	if runtime.GOOS != "darwin" { // elsewhere in KiB
+		rss *= 1024
+	}
+	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano()), rss, true
+}

@@ -1,0 +1,140 @@
+// Package wireclient holds what the drivers of network protocols (ftp, webdav,
+// xrootd) have in common: the state of a running operation, its progress and
+// byte counts, buffers that only busy clients hold, and the reading of names
+// and numbers that servers send.
+//
+// A driver's client consists of two parts. The client itself keeps what must
+// survive between operations: connections and open files. Everything else lies
+// in a call, which is taken from a pool for each operation, so that thousands
+// of idle clients cost little memory. A driver's call embeds Call.
+package wireclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"weir/internal/content"
+	"weir/storage"
+)
+
+// A Call is the part of a running operation that depends on no protocol. Init
+// prepares it once, Begin before each operation, Clear ends the operation.
+type Call struct {
+	Ctx      context.Context
+	Op       *storage.Op
+	Progress storage.Progress
+	Deadline time.Time
+	Result   storage.Result
+	Phases   storage.PhaseTracker
+	Dest     *storage.LocalFile // receives the payload of a read; nil: none does
+	Cursor   content.Cursor     // content of a write that is still to be sent
+	Moved    func(int)          // method value of CountMoved, made once
+	Discard  func(int)          // counts payload that the kernel has dropped
+}
+
+// Init makes the functions that count bytes, so that operations need not.
+func (c *Call) Init() {
+	c.Moved = c.CountMoved
+	c.Discard = func(n int) {
+		c.Result.Discarded += int64(n)
+		c.CountMoved(n)
+	}
+}
+
+// Begin starts an operation.
+func (c *Call) Begin(ctx context.Context, op *storage.Op, p storage.Progress) {
+	c.Ctx, c.Op, c.Progress = ctx, op, p
+	c.Deadline = op.Deadline()
+	c.Result = storage.Result{Size: -1}
+	c.Phases = 0
+}
+
+// Clear releases what belongs to the operation and its client.
+func (c *Call) Clear() {
+	c.Ctx, c.Op, c.Progress, c.Dest = nil, nil, nil, nil
+	c.Result = storage.Result{}
+}
+
+// Check returns an error if the operation cannot be run by any service.
+func (c *Call) Check() error {
+	if err := storage.CheckPath(c.Op.Path); err != nil {
+		return err
+	}
+	if c.Op.Timeout < 0 {
+		return fmt.Errorf("timeout %v is negative", c.Op.Timeout)
+	}
+	return nil
+}
+
+// Reach reports a phase, once per operation.
+func (c *Call) Reach(p storage.Phase) { c.Phases.Reached(c.Progress, p) }
+
+// CountMoved reports n bytes of payload.
+func (c *Call) CountMoved(n int) {
+	if c.Op.Kind == storage.Read {
+		c.Reach(storage.FirstByte)
+	}
+	c.Progress.Moved(n)
+}
+
+// Fetch runs read with the file that Op.Dest names, if any, as Dest.
+func (c *Call) Fetch(read func() error) error {
+	var err error
+	if c.Dest, err = c.Op.OpenDest(); err != nil {
+		return err
+	}
+	return c.Dest.Close(read())
+}
+
+// Describe makes an OpError. server is the data server that failed, "" for the
+// target; it is left out if this machine's disk failed.
+func (c *Call) Describe(url, server string, err error) error {
+	if errors.Is(err, storage.ErrScratch) {
+		server = ""
+	}
+	return &storage.OpError{Kind: c.Op.Kind, URL: url, Server: server, Err: err}
+}
+
+// A Counted is a connection that counts its bytes.
+type Counted interface {
+	In() int64
+	Out() int64
+}
+
+// Count adds to Result.Wire the bytes of conn since the last Count, of which
+// counted keeps track.
+func (c *Call) Count(conn Counted, counted *int64) {
+	total := conn.In() + conn.Out()
+	c.Result.Wire += total - *counted
+	*counted = total
+}
+
+// Sooner returns the earlier of the operation's deadline and the time in d
+// from now. hurried is true if it is the latter.
+func (c *Call) Sooner(d time.Duration) (t time.Time, hurried bool) {
+	t = time.Now().Add(d)
+	if c.Deadline.IsZero() || t.Before(c.Deadline) {
+		return t, true
+	}
+	return c.Deadline, false
+}
+
+// Methods are the methods of a driver's call of type C that carry out the
+// kinds of operations.
+type Methods[C any] map[storage.Kind]func(C) error
+
+// Kinds returns the kinds that m has, in ascending order.
+func (m Methods[C]) Kinds() []storage.Kind { return slices.Sorted(maps.Keys(m)) }
+
+// NewBuffers returns a pool of *[]byte with the given length.
+func NewBuffers(size int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		b := make([]byte, size)
+		return &b
+	}}
+}

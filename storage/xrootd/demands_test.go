@@ -1,0 +1,94 @@
+package xrootd
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/lab"
+	"weir/storage"
+	"weir/storage/storagetest"
+)
+
+// versions are this system's XRootD ("") and the later ones, by their names.
+func versions() map[string]string {
+	all := map[string]string{"system": ""}
+	for _, v := range lab.XRootDVersions() {
+		all[v] = v
+	}
+	return all
+}
+
+// TestTLSThatServersDemand has servers that demand TLS before the login, after it, or of
+// data, of clients that come by root://; data servers behind a redirector, too. xrdcp
+// cannot connect to those that demand it of data alone.
+func TestTLSThatServersDemand(t *testing.T) {
+	for name, version := range versions() {
+		for _, c := range []struct {
+			demand  string
+			servers int
+		}{{"login", 0}, {"session", 0}, {"data", 0}, {"login session data", 0}, {"capable session", 0}, {"all -tpc", 0}, {"session", 2}, {"data", 2}} {
+			t.Run(name+"/"+c.demand+map[int]string{2: "/cluster"}[c.servers], func(t *testing.T) {
+				t.Parallel()
+				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Servers: c.servers, Config: lab.Config{TLS: true}, Extra: "xrootd.tls " + c.demand + "\n"})
+				for _, shared := range []bool{false, true} {
+					target := targetOf(t, xr.URL, credentials(t, storage.Auth{CAFile: xr.CAFile}))
+					target.Shared = shared
+					if e := brings(t, target); !slices.Contains(e.phases, storage.Secured) {
+						t.Errorf("shared %v: no TLS: %v", shared, e.phases)
+					}
+				}
+			})
+		}
+	}
+}
+
+// brings writes a file, reads it with its checksum and removes it.
+func brings(t *testing.T, target storage.Target) *events {
+	t.Helper()
+	client := storagetest.Client(t, Driver(), target)
+	var e events
+	for _, op := range []storage.Op{{Kind: storage.Write, Size: 100_000, Sum: "adler32"}, {Kind: storage.Read, Size: 100_000, Sum: "adler32"}, {Kind: storage.Stat}, {Kind: storage.Remove}} {
+		op.Path, op.Timeout = "f", 30*time.Second
+		if _, err := client.Do(t.Context(), &op, &e); err != nil {
+			t.Fatalf("%s: %v", op.Kind, err)
+		}
+	}
+	return &e
+}
+
+// TestRequestsThatServersWantSigned has servers that demand signatures, of each level, and
+// also where the login agrees on no key.
+func TestRequestsThatServersWantSigned(t *testing.T) {
+	for name, version := range versions() {
+		for _, c := range []struct{ auth, level string }{
+			{"gsi", "compatible"}, {"gsi", "standard"}, {"gsi", "intense"}, {"gsi", "pedantic"},
+			{"krb5", "pedantic"}, {"krb5", "pedantic force"}, {"unix", "standard force"}, {"none", "standard"},
+		} {
+			t.Run(name+"/"+c.auth+"/"+c.level, func(t *testing.T) {
+				t.Parallel()
+				xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: c.auth, Extra: "sec.level all " + c.level + "\n"})
+				brings(t, targetOf(t, xr.URL, credentials(t, settings(t, xr))))
+			})
+		}
+	}
+}
+
+// TestSignedSuite has all kinds of requests signed.
+func TestSignedSuite(t *testing.T) {
+	for name, version := range versions() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			xr := lab.StartXRootD(t, lab.XRootDConfig{Version: version, Auth: "unix", Extra: "sec.level all pedantic force\n"})
+			target := targetOf(t, xr.URL, credentials(t, settings(t, xr)))
+			storagetest.Run(t, Driver(), target, storagetest.Options{Few: true, Lacks: lacks()})
+			target.Shared = true
+			_, err := storagetest.Client(t, Driver(), target).Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "", Timeout: 20 * time.Second}, &events{})
+			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "share a session") {
+				t.Errorf("a shared session: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package xrootd
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"weir/storage/wireclient"
+	"weir/storage/xrootd/security"
+)
+
+// Servers may demand that requests are signed (sec.level): each goes behind a kXR_sigver
+// then, which has the SHA-256 of a number that grows, the request's head and its
+// arguments, encrypted with the key that the login agreed upon. Which requests these are
+// follows from a level, as in XrdSec/XrdSecProtect.cc.
+
+// demands are what a server wants signed.
+type demands struct {
+	forced bool // also where the login has agreed on no key
+	level  byte // 0 is nothing
+	other  map[uint16]byte
+}
+
+const (
+	levels = 4 // compatible, standard, intense, pedantic
+	likely = 1 // signed if it changes something; 0 is never
+	always = 2
+)
+
+// readDemands takes what stands behind the letter S in the answer to kXR_protocol:
+// a byte that is not used, version, options, level, and pairs of a request and whether it
+// is signed, counted.
+func readDemands(b []byte) (d demands, err error) {
+	if len(b) < 6 || b[0] != 'S' {
+		return demands{}, nil
+	}
+	const data, force = 0x01, 0x02
+	d.forced, d.level = b[3]&force != 0, min(b[4], levels)
+	if b[3]&data != 0 { // there is no configuration of XRootD that makes it say so
+		return demands{}, fmt.Errorf("the server wants data of writes to be signed, which weir does not do: %w", errors.ErrUnsupported)
+	}
+	pairs := b[6:]
+	if n := 2 * int(b[5]); len(pairs) < n {
+		return demands{}, wireclient.ProtocolError("%d of %d bytes about what is to be signed", len(pairs), n)
+	}
+	for i := range int(b[5]) {
+		if d.other == nil {
+			d.other = map[uint16]byte{}
+		}
+		d.other[firstRequest+uint16(pairs[2*i])] = min(pairs[2*i+1], always)
+	}
+	return d, nil
+}
+
+// usual says from which level on a request is signed, and, where it is likely, from
+// which on if it changes something.
+func usual(code uint16) (from, ifChanging byte) {
+	switch code {
+	case rqMv, rqRm, rqRmdir:
+		return 1, 1
+	case rqOpen:
+		return 2, 1
+	case rqMkdir:
+		return 2, 2
+	case rqClose, rqPgread, rqPgwrite, rqWrite:
+		return 3, 3
+	case rqQuery:
+		return 4, 3
+	case rqDirlist, rqLocate, rqRead, rqReadv, rqStat, rqSync:
+		return 4, 4
+	}
+	return levels + 1, levels + 1
+}
+
+// signed tells whether a request is to be signed.
+func (d *demands) signed(head []byte) bool {
+	code := binary.BigEndian.Uint16(head[2:])
+	need, known := d.other[code]
+	if !known {
+		switch from, changing := usual(code); {
+		case d.level >= from:
+			need = always
+		case d.level >= changing:
+			need = likely
+		}
+	}
+	if need != likely || code != rqOpen {
+		return need == always // weir's questions change nothing
+	}
+	const changing = openDelete | openNew | openUpdate
+	return binary.BigEndian.Uint16(head[6:])&changing != 0
+}
+
+// A signer signs the requests of one connection.
+type signer struct {
+	demands
+	seal func([]byte) ([]byte, error) // nil: the login has agreed on no key
+	last uint64
+}
+
+// newSigner returns what signs after a login, nil if nothing is to be signed: a server
+// lets clients pass that have no key unless it insists.
+func newSigner(d demands, e security.Exchange) *signer {
+	s := &signer{demands: d}
+	if with, ok := e.(security.Sealer); ok {
+		s.seal = with.Seal
+	}
+	if d.level == 0 && d.other == nil || s.seal == nil && !d.forced {
+		return nil
+	}
+	return s
+}
+
+// append appends requests to b, each behind its signature if it needs one.
+func (s *signer) append(b, requests []byte) ([]byte, error) {
+	for len(requests) > 0 {
+		size := requestSize + int(binary.BigEndian.Uint32(requests[20:]))
+		var err error
+		if b, err = s.sign(b, requests[:requestSize], requests[requestSize:size]); err != nil {
+			return nil, err
+		}
+		b, requests = append(b, requests[:size]...), requests[size:]
+	}
+	return b, nil
+}
+
+// sign appends the signature of a request with its arguments; nil are data that is not
+// signed.
+func (s *signer) sign(b, head, args []byte) ([]byte, error) {
+	if !s.signed(head) {
+		return b, nil
+	}
+	s.last++
+	h := sha256.New()
+	h.Write(binary.BigEndian.AppendUint64(nil, s.last))
+	h.Write(head)
+	h.Write(args)
+	sum := h.Sum(nil)
+	if s.seal != nil {
+		var err error
+		if sum, err = s.seal(sum); err != nil {
+			return nil, fmt.Errorf("signature: %w", err)
+		}
+	}
+	var p [16]byte
+	copy(p[0:], head[2:4]) // which request follows
+	if args == nil {
+		p[3] = 0x01 // kXR_nodata
+	}
+	binary.BigEndian.PutUint64(p[4:], s.last)
+	p[12] = 0x01 // kXR_SHA256
+	b = appendRequest(b, binary.BigEndian.Uint16(head), rqSigver, &p, len(sum))
+	return append(b, sum...), nil
+}
+
+// sendHead sends the head of a write, whose data follows and is not signed.
+func (x *call) sendHead(l *link, head []byte) (err error) {
+	if l.signs != nil {
+		if x.signed, err = l.signs.sign(x.signed[:0], head, nil); err != nil {
+			return err
+		}
+		x.signed = append(x.signed, head...)
+		head = x.signed
+	}
+	return x.sendMore(l, head)
+}

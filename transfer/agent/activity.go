@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"weir/transfer"
+)
+
+// A run is an attempt that goes on, or waits for its turn.
+type run struct {
+	lease    transfer.Lease
+	cancel   context.CancelCauseFunc
+	progress transfer.Progress
+}
+
+// activity is what an agent has in hand: attempts that run, and what the
+// coordinator has not acknowledged yet.
+type activity struct {
+	mu    sync.Mutex
+	runs  map[transfer.Hold]*run
+	last  map[int64]*run // the latest of each item
+	done  []transfer.Outcome
+	ended map[transfer.Hold]bool // those in done
+	found []transfer.Found
+	scans map[int64]context.CancelFunc
+	moved int64 // bytes by all attempts, those that have ended, too
+
+	parts chan struct{} // a place for each part of scans that is not acknowledged
+	tell  chan struct{} // there is something to report at once
+}
+
+func newActivity() *activity {
+	return &activity{
+		runs: map[transfer.Hold]*run{}, last: map[int64]*run{}, ended: map[transfer.Hold]bool{}, scans: map[int64]context.CancelFunc{},
+		parts: make(chan struct{}, mostParts), tell: make(chan struct{}, 1),
+	}
+}
+
+// poke wakes whoever waits for c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// take adds an attempt, nil if the agent has it already, or a later one at the
+// same file. An earlier one is broken off.
+func (h *activity) take(l transfer.Lease, cancel context.CancelCauseFunc) *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := holdOf(&l)
+	other := h.last[l.Item]
+	if h.ended[id] || other != nil && other.lease.Epoch >= l.Epoch {
+		return nil
+	}
+	if other != nil {
+		other.cancel(errNewer)
+	}
+	r := &run{lease: l, cancel: cancel, progress: transfer.Progress{Item: l.Item, Epoch: l.Epoch}}
+	h.runs[id], h.last[l.Item] = r, r
+	poke(h.tell) // reports come more often now
+	return r
+}
+
+// progress notes how far an attempt is.
+func (h *activity) progress(r *run, p transfer.Progress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if more := p.Moved - r.progress.Moved; more > 0 {
+		h.moved += more
+	}
+	r.progress.Stage, r.progress.Moved = p.Stage, max(p.Moved, r.progress.Moved)
+}
+
+// end replaces a run by its outcome, which is to be reported.
+func (h *activity) end(r *run, o transfer.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if more := o.Moved - r.progress.Moved; more > 0 {
+		h.moved += more
+	}
+	delete(h.runs, holdOf(&r.lease))
+	if h.last[r.lease.Item] == r {
+		delete(h.last, r.lease.Item)
+	}
+	h.add(o)
+	poke(h.tell)
+}
+
+// add adds an outcome to what is to be reported. h is locked.
+func (h *activity) add(o transfer.Outcome) {
+	h.done = append(h.done, o)
+	h.ended[transfer.Hold{Item: o.Item, Epoch: o.Epoch}] = true
+}
+
+// keep adds an outcome of an earlier process.
+func (h *activity) keep(o transfer.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.add(o)
+}
+
+// has tells whether an attempt at a file runs here.
+func (h *activity) has(item int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[item] != nil
+}
+
+// holding is all that the agent knows of, and how many of these run.
+func (h *activity) holding() (all []transfer.Hold, running int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id := range h.runs {
+		all = append(all, id)
+	}
+	for _, o := range h.done {
+		all = append(all, transfer.Hold{Item: o.Item, Epoch: o.Epoch})
+	}
+	return all, len(h.runs)
+}
+
+// cancel breaks attempts off.
+func (h *activity) cancel(which []transfer.Hold, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range which {
+		if r := h.runs[id]; r != nil {
+			r.cancel(why)
+		}
+	}
+}
+
+// cancelAll breaks all off, and returns what to wait for.
+func (h *activity) cancelAll(why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.runs {
+		r.cancel(why)
+	}
+	for _, cancel := range h.scans {
+		cancel()
+	}
+}
+
+// most is how many outcomes or parts of scans are reported at a time.
+const (
+	mostOutcomes = 2000
+	mostFound    = 4
+)
+
+// report fills in what there is to tell.
+func (h *activity) report(r *transfer.Report) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, run := range h.runs {
+		r.Progress = append(r.Progress, run.progress)
+	}
+	r.Outcomes = slices.Clone(h.done[:min(len(h.done), mostOutcomes)])
+	r.Found = slices.Clone(h.found[:min(len(h.found), mostFound)])
+}
+
+// acknowledged forgets what a report has told, and returns the attempts of
+// which nothing needs to be kept any more.
+func (h *activity) acknowledged(r *transfer.Report) (over []transfer.Hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, o := range r.Outcomes { // only this reporter removes any: they are the first
+		id := transfer.Hold{Item: o.Item, Epoch: o.Epoch}
+		over = append(over, id)
+		delete(h.ended, id)
+	}
+	h.done = slices.Delete(h.done, 0, len(r.Outcomes))
+	h.found = slices.Delete(h.found, 0, len(r.Found))
+	for _, f := range r.Found {
+		<-h.parts
+		if f.Done {
+			delete(h.scans, f.Scan)
+		}
+	}
+	if len(h.done) > 0 || len(h.found) > 0 {
+		poke(h.tell)
+	}
+	return over
+}
+
+// movedBytes returns the bytes that all attempts have moved so far, and how many
+// attempts run.
+func (h *activity) movedBytes() (moved int64, running int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.moved, len(h.runs)
+}
+
+// beginScan adds a scan; false if it runs already.
+func (h *activity) beginScan(id int64, cancel context.CancelFunc) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.scans[id] != nil {
+		return false
+	}
+	h.scans[id] = cancel
+	return true
+}
+
+// dropScans breaks scans off.
+func (h *activity) dropScans(ids []int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		if cancel := h.scans[id]; cancel != nil {
+			cancel()
+			delete(h.scans, id)
+		}
+	}
+}
+
+// scanning are the scans that run, or whose end was not acknowledged.
+func (h *activity) scanning() []int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []int64
+	for id := range h.scans {
+		ids = append(ids, id)
+	}
+	return ids
+}

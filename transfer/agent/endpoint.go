@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"weir/internal/durable"
+	"weir/internal/token"
+	"weir/internal/tpc"
+	"weir/internal/trust"
+	"weir/internal/wire"
+	"weir/serve"
+	"weir/transfer"
+)
+
+// EndpointOptions say where a site can be reached.
+type EndpointOptions struct {
+	Listen            string            // HOST:PORT
+	URL               string            // under which others reach it; "": where it listens
+	CertFile, KeyFile string            // PEM; "": beyond loopback a certificate of its own
+	ClientCA          string            // PEM file of authorities: Clients may do everything
+	Clients           []string          // names in certificates of clients
+	Issuers           []string          // other issuers whose tokens count: https URLs, from which their keys are fetched
+	Audience          []string          // what their tokens call the endpoint, beside its URL and the name of the site
+	Peers             []string          // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
+	Private           bool              // also at private addresses
+	Pins              map[string]string // their certificates by HOST:PORT, as trust.ReadPins has them, in the place of authorities
+	MaxFile           int64             // bytes of a file that is stored there, unless a token of the coordinator says how many; 0 is no limit
+}
+
+// An endpoint is where others read and write files of the site: who shows a token of
+// the coordinator for just that.
+type endpoint struct {
+	server   *serve.Server
+	listener net.Listener
+	url, pin string
+	o        *EndpointOptions
+	site     string
+	file     string // keeps the last welcome
+	clock    *clock
+	checker  atomic.Pointer[token.Checker] // nil: no token is known to be good yet
+}
+
+const welcomeName = "welcome.json"
+
+// openEndpoint listens. Nobody is let in until the coordinator has told, now or to an
+// earlier process, whose tokens count.
+func (a *Agent) openEndpoint(ctx context.Context) (*endpoint, error) {
+	o := a.o.Endpoint
+	d := &endpoint{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
+	conf := serve.Config{
+		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
+		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Parts: a.activity.has, Log: slog.New(slog.DiscardHandler),
+	}
+	if len(o.Peers) > 0 {
+		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, Pins: o.Pins, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}
+	}
+	var err error
+	if conf.Certificate, err = a.certificate(); err != nil {
+		return nil, err
+	}
+	if conf.Certificate != nil {
+		d.pin = trust.Fingerprint(conf.Certificate.Certificate[0])
+	}
+	if d.server, err = serve.New(conf); err != nil {
+		return nil, err
+	}
+	if d.listener, err = d.server.Listen(ctx); err != nil {
+		return nil, errors.Join(err, d.server.Close())
+	}
+	if d.url, err = a.reached(d.server.URL()); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	if text, err := os.ReadFile(d.file); err == nil {
+		var w transfer.Welcome
+		if json.Unmarshal(text, &w) == nil {
+			_ = d.trust(w) // the coordinator tells it again
+		}
+	}
+	return d, nil
+}
+
+// certificate is what the endpoint proves itself by: what was given, or beyond
+// loopback one of its own. Others know it by its pin in either case.
+func (a *Agent) certificate() (*tls.Certificate, error) {
+	o := a.o.Endpoint
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("certificate of the door: %w", err)
+		}
+		return &pair, nil
+	}
+	if loopback(o.Listen) {
+		return nil, nil
+	}
+	id, err := wire.Keep(filepath.Join(a.state, "door"))
+	if err != nil {
+		return nil, err
+	}
+	return &id.Cert, nil
+}
+
+// loopback tells whether an address to listen at cannot be reached from elsewhere.
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// reached is the URL under which others reach the endpoint: where it listens, under
+// this machine's name if that is at all its addresses.
+func (a *Agent) reached(url string) (string, error) {
+	if given := a.o.Endpoint.URL; given != "" {
+		return strings.TrimSuffix(given, "/"), nil
+	}
+	scheme, address, _ := strings.Cut(url, "://")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("under which name do others reach this machine? Say --url https://HOST:%s: %w", port, err)
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port), nil
+}
+
+// authenticate lets in who shows a token.
+func (d *endpoint) authenticate(r *http.Request) (serve.Rights, error) {
+	checker := d.checker.Load()
+	if checker == nil {
+		return nil, fmt.Errorf("%w: this site has not heard from its coordinator yet", token.ErrKeys)
+	}
+	return serve.Bearer(checker)(r)
+}
+
+// welcome takes over whose tokens count.
+func (d *endpoint) welcome(w transfer.Welcome) error {
+	if err := d.trust(w); err != nil {
+		return err
+	}
+	text, err := json.Marshal(w)
+	if err == nil {
+		err = durable.Write(d.file, text, 0o600)
+	}
+	return err
+}
+
+func (d *endpoint) trust(w transfer.Welcome) error {
+	o := token.Options{
+		Trust:    []token.Trust{{Issuer: w.Issuer, Keys: w.Keys}},
+		Audience: slices.Concat([]string{d.url, d.site}, w.Audience, d.o.Audience), Now: d.clock.now,
+	}
+	for _, i := range d.o.Issuers {
+		o.Trust = append(o.Trust, token.Trust{Issuer: i})
+	}
+	checker, err := token.NewChecker(o)
+	if err == nil {
+		d.checker.Store(checker)
+	}
+	return err
+}
+
+// serve answers until ctx ends.
+func (d *endpoint) serve(ctx context.Context) error { return d.server.Serve(ctx, d.listener) }
+
+func (d *endpoint) close() error {
+	_ = d.listener.Close() // it is closed already where it was served
+	return d.server.Close()
+}

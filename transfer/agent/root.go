@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir/internal/durable"
+	"weir/transfer"
+	"weir/transfer/mover"
+)
+
+// rootedName is a file in a state folder outside the root: it says that the root
+// had the folder of temporaries already.
+const rootedName = "rooted"
+
+// wasRooted refuses a root without the folder of temporaries that it had when this
+// state was last used: its storage is not mounted, and files would end up below it.
+func (a *Agent) wasRooted() error {
+	if a.o.State == "" {
+		return nil // the state is in the root: it is a new one
+	}
+	_, noMark := os.Stat(filepath.Join(a.state, rootedName))
+	if noMark == nil && !a.mounted() {
+		return fmt.Errorf("root of the site: %w (if it is to begin anew, remove %s)", a.notMounted(), filepath.Join(a.state, rootedName))
+	}
+	return nil
+}
+
+// isRooted notes that the root has it now.
+func (a *Agent) isRooted() error {
+	if a.o.State == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(a.state, rootedName), []byte("the root has a folder "+mover.Hidden+"\n"), 0o600)
+}
+
+// mounted tells whether the root is what it was when the agent began.
+func (a *Agent) mounted() bool {
+	_, err := os.Stat(filepath.Join(a.o.Root, mover.Hidden))
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+func (a *Agent) notMounted() error {
+	return fmt.Errorf("the folder %s is gone from the root of site %s: is its storage mounted?", mover.Hidden, a.o.Site)
+}
+
+// rootFolder, in the root, has a file with the name by which the coordinator knows the
+// root again: an agent on the empty folder where its storage is not mounted comes with
+// another one.
+const (
+	rootFolder = ".weir-serve-root"
+	rootFile   = "name"
+)
+
+// rootName returns that name, which is made if the root has none; "" if it takes none.
+func (a *Agent) rootName() string {
+	folder := filepath.Join(a.o.Root, rootFolder)
+	text, err := os.ReadFile(filepath.Join(folder, rootFile))
+	if errors.Is(err, os.ErrNotExist) {
+		text = []byte(rand.Text() + "\n")
+		if err = os.Mkdir(folder, 0o700); err == nil || errors.Is(err, os.ErrExist) {
+			err = durable.Write(filepath.Join(folder, rootFile), text, 0o600)
+		}
+	}
+	if err != nil {
+		a.log.Warn("the root cannot be told from another one", "error", err)
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// tidyEvery is how often the coordinator is asked which temporaries are over.
+const tidyEvery = 10 * time.Second
+
+// parts are temporaries of the site that no attempt here works on: those of pulls
+// that were broken off, and of others' pushes. Nobody else can say whether they are
+// of use but the coordinator.
+func (a *Agent) parts() []transfer.Hold {
+	if time.Since(a.tidied) < tidyEvery {
+		return nil
+	}
+	a.tidied = time.Now()
+	hidden := a.hidden()
+	if hidden == nil {
+		return nil
+	}
+	defer hidden.Close()
+	dir, err := hidden.Open(".")
+	if err != nil {
+		a.log.Warn("temporaries cannot be listed", "error", err)
+		return nil
+	}
+	defer dir.Close()
+	var all []transfer.Hold
+	for {
+		entries, err := dir.ReadDir(1000)
+		for _, e := range entries {
+			if h, ok := partOf(e.Name()); ok && e.Type().IsRegular() && !a.activity.has(h.Item) {
+				all = append(all, h)
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				a.log.Warn("temporaries cannot be listed", "error", err)
+			}
+			break
+		}
+	}
+	mathrand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) // if there are many, others the next time
+	return all[:min(len(all), transfer.MaxParts)]
+}
+
+// hidden opens the folder of temporaries: nil if there is none yet, or if it is a
+// link to another one, which may have files of these names that are not ours.
+func (a *Agent) hidden() *os.Root {
+	info, err := a.root.Lstat(mover.Hidden)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	r, err := a.root.OpenRoot(mover.Hidden)
+	if err != nil {
+		return nil
+	}
+	if same, err := r.Stat("."); err != nil || !os.SameFile(info, same) {
+		_ = r.Close() // only opened
+		return nil
+	}
+	return r
+}
+
+// partOf reads ITEM.EPOCH.part, as package mover writes it, and no other name.
+func partOf(name string) (h transfer.Hold, ok bool) {
+	_, err := fmt.Sscanf(name, "%d.%d.part", &h.Item, &h.Epoch)
+	return h, err == nil && name == partName(h) && h.Item > 0 && h.Epoch > 0
+}
+
+func partName(h transfer.Hold) string { return fmt.Sprintf("%d.%d.part", h.Item, h.Epoch) }
+
+// tidy removes temporaries that nobody goes on with. What is no plain file stays.
+func (a *Agent) tidy(over []transfer.Hold) {
+	if len(over) == 0 {
+		return
+	}
+	hidden := a.hidden()
+	if hidden == nil {
+		return
+	}
+	defer hidden.Close()
+	for _, h := range over {
+		info, err := hidden.Lstat(partName(h))
+		if _, ok := partOf(partName(h)); !ok || a.activity.has(h.Item) || err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		a.mover.Drop(h.Item)
+		if err := hidden.Remove(partName(h)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			a.log.Warn("a temporary cannot be removed", "name", partName(h), "error", err)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Package catalog says what is where: sites, and datasets of blocks of files
+// with their replicas. It has no database: package catalog/store keeps it.
+package catalog
+
+import "time"
+
+// A Site is a place for datasets: an agent's, or any HTTP endpoint.
+type Site struct {
+	Name    string    `json:"name"`
+	Kind    SiteKind  `json:"kind"`
+	URL     string    `json:"url,omitempty"` // of its door; "": it only dials out
+	Max     int       `json:"max,omitempty"` // copies at once; 0 is no limit but the links'
+	Free    int64     `json:"free_bytes"`    // -1: not known
+	Seen    time.Time `json:"seen,omitzero"` // when the coordinator last heard of it
+	Up      bool      `json:"up"`            // it can be reached now
+	Problem string    `json:"problem,omitempty"`
+}
+
+// A Dataset is a named set of files, in blocks. Names are like /store/run1.
+type Dataset struct {
+	Name   string           `json:"name"`
+	Blocks int              `json:"blocks"`
+	Files  int64            `json:"files"`
+	Bytes  int64            `json:"bytes"`
+	At     map[string]int64 `json:"files_at,omitempty"` // site: how many of its files are there
+}
+
+// A File is known by its name, which is the same at all sites; a site keeps it
+// at its root plus the name, unless the replica says otherwise.
+type File struct {
+	Name  string `json:"name"`
+	Block string `json:"block,omitempty"`
+	Size  int64  `json:"size_bytes"`
+	Adler string `json:"adler32,omitempty"`    // 8 hex digits
+	By    string `json:"adler32_by,omitempty"` // who read it first, where the file was registered without it
+	More  string `json:"checksums,omitempty"`  // others, as "sha256=...,md5=..."
+}
+
+// A Replica is a file at a site.
+type Replica struct {
+	File     string    `json:"file"`
+	Site     string    `json:"site"`
+	Path     string    `json:"path,omitempty"`    // below the site's root; "" is the name of the file
+	Verified time.Time `json:"verified,omitzero"` // when its checksum was last read there; zero: never
+	By       string    `json:"verified_by,omitempty"`
+	Bad      string    `json:"bad,omitempty"` // why it is not a source any more
+}
+
+// An Entry is a file as a site has it.
+type Entry struct {
+	File
+	Path     string    `json:"path,omitempty"`    // below the site's root, with slashes; "" is the name without its first slash
+	Verified time.Time `json:"verified,omitzero"` // when its checksum was read there; zero: it was only told
+}

@@ -1,0 +1,183 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/tpc"
+	"weir/storage"
+	"weir/transfer/catalog"
+)
+
+// A Remote is a folder of a storage service.
+type Remote struct {
+	Service storage.Service // that is asked; who opened it closes it
+	Folder  string          // below the service's address, "" is all of it
+	// Sums has each file's adler32 asked for. Where the service does not tell
+	// any, files come without.
+	Sums bool
+	// Fresh has each checksum asked for in a session of its own: over HTTP XRootD
+	// before 5.5.4 may tell another file's in one that had other questions.
+	Fresh bool
+	// Timeout bounds each question; 0 means a minute, and for checksums, which
+	// may have to be computed, an hour.
+	Timeout time.Duration
+}
+
+// deepest is how many folders can lie in each other: links may form a circle.
+const deepest = 64
+
+// Listing yields the files below a folder of a storage service, in no order, with
+// their sizes and, if asked for, the checksums that the service tells. Nobody has
+// read them just now: entries are not verified. Folders that cannot be listed and
+// files that cannot be asked for are left out and told. What begins with .weir is
+// passed over.
+func Listing(ctx context.Context, r Remote, o Options) iter.Seq2[catalog.Entry, error] {
+	if o.Workers <= 0 {
+		o.Workers = 8
+	}
+	l := &listing{Remote: r, options: o, clients: make([]storage.Client, o.Workers)}
+	l.Folder = path.Clean("/" + r.Folder)[1:]
+	files := parallel(ctx, o, l.find, l.look)
+	return func(yield func(catalog.Entry, error) bool) {
+		defer l.close()
+		files(yield)
+	}
+}
+
+// A listing is one on its way.
+type listing struct {
+	Remote
+	options Options
+	clients []storage.Client // of workers
+	noSums  atomic.Bool
+	sums    tpc.Sums
+}
+
+// A listed file has a place below the folder.
+type listed struct {
+	path string
+	size int64
+}
+
+// find lists folders, one after the other.
+func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(string, error) bool) error {
+	client := l.Service.Client()
+	defer client.Close()
+	for folders := []string{""}; len(folders) > 0; {
+		last := len(folders) - 1
+		folder := folders[last]
+		folders = folders[:last]
+		entries, err := l.list(ctx, client, folder)
+		if err == nil && strings.Count(folder, "/") >= deepest {
+			err = fmt.Errorf("more than %d folders lie in each other", deepest)
+		}
+		if err != nil {
+			if folder == "" {
+				return err
+			}
+			if !wrong("/"+below(l.Folder, folder), err) {
+				return ctx.Err()
+			}
+			continue
+		}
+		for _, e := range entries {
+			one := listed{below(folder, strings.TrimSuffix(e.Name, "/")), e.Size}
+			switch {
+			case e.Name == "" || storage.CheckPath(e.Name) != nil || path.Clean("/"+one.path) != "/"+one.path:
+				if !wrong("/"+below(l.Folder, folder), fmt.Errorf("the service lists %q there: %w", e.Name, fs.ErrInvalid)) {
+					return ctx.Err()
+				}
+			case strings.HasPrefix(path.Base(one.path), ours):
+			case e.Dir:
+				folders = append(folders, one.path)
+			case !found(one):
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+func (l *listing) list(ctx context.Context, c storage.Client, folder string) ([]storage.Entry, error) {
+	r, err := c.Do(ctx, &storage.Op{Kind: storage.List, Path: below(l.Folder, folder), Timeout: l.patience(time.Minute)}, nothing{})
+	return r.Entries, err
+}
+
+func (l *listing) patience(usual time.Duration) time.Duration {
+	if l.Timeout > 0 {
+		return l.Timeout
+	}
+	return usual
+}
+
+// look asks for what the listing did not tell.
+func (l *listing) look(ctx context.Context, worker int, one listed) result {
+	at := below(l.Folder, one.path)
+	e := l.options.entry(one.path, at)
+	e.Size = one.size
+	if _, err := catalog.CheckEntry(catalog.Entry{File: catalog.File{Name: e.Name, Block: e.Block}, Path: e.Path}); err != nil {
+		return result{at, e, err}
+	}
+	if l.clients[worker] == nil {
+		l.clients[worker] = l.Service.Client()
+	}
+	client := l.clients[worker]
+	if one.size < 0 {
+		r, err := client.Do(ctx, &storage.Op{Kind: storage.Stat, Path: at, Timeout: l.patience(time.Minute)}, nothing{})
+		if err != nil {
+			return result{at, e, err}
+		}
+		if e.Size = r.Size; e.Size < 0 {
+			return result{at, e, errors.New("the service does not tell its size")}
+		}
+	}
+	var err error
+	if l.Sums && !l.noSums.Load() {
+		e.Adler, err = l.sum(ctx, client, at, e.Size)
+	}
+	return result{at, e, err}
+}
+
+func (l *listing) sum(ctx context.Context, c storage.Client, at string, size int64) (string, error) {
+	if l.Fresh {
+		c = l.Service.Client()
+		defer c.Close()
+	}
+	var r storage.Result
+	err := l.sums.Ask(ctx, "", size, func(ctx context.Context) (err error) {
+		r, err = c.Do(ctx, &storage.Op{Kind: storage.Checksum, Path: at, Sum: "adler32", Timeout: l.patience(time.Hour)}, nothing{})
+		return err
+	})
+	if errors.Is(err, errors.ErrUnsupported) {
+		l.noSums.Store(true)
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("its checksum: %w", err)
+	}
+	_, sum, _ := strings.Cut(r.Sum, ":")
+	return sum, nil
+}
+
+func (l *listing) close() {
+	for _, c := range l.clients {
+		if c != nil {
+			_ = c.Close() // nothing is written
+		}
+	}
+}
+
+// nothing hears what happens on the way.
+type nothing struct{}
+
+func (nothing) Reached(storage.Phase) {}
+func (nothing) Moved(int)             {}
+func (nothing) ServedBy(string)       {}

@@ -1,0 +1,10 @@
+package catalog
+
+// A SiteKind is how files of a site are read and written.
+type SiteKind string
+
+// The kinds of sites.
+const (
+	AgentSite SiteKind = "agent" // by the site's own agent
+	HTTPSite  SiteKind = "http"  // by HTTP third-party copy: XRootD, dCache, StoRM, EOS
+)

@@ -1,0 +1,168 @@
+package mover
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"weir/internal/trust"
+	"weir/transfer"
+)
+
+const (
+	dialTimeout = 30 * time.Second
+	idleTime    = 50 * time.Second // servers close idle connections after a minute or more
+	maxIdle     = 256              // connections that are kept
+	headMax     = 64 << 10         // bytes of an answer's head
+	headBuffer  = 4 << 10
+)
+
+// A place is where a connection leads, and how it is known to be the right one.
+type place struct{ scheme, host, pin string } // host has its port
+
+// A pool makes connections and keeps them for the next request. It is safe for
+// concurrent use.
+type pool struct {
+	roots *x509.CertPool // nil is the system's
+	guard func(netip.AddrPort) error
+	stall time.Duration
+
+	mu     sync.Mutex
+	idle   map[place][]*conn
+	kept   int
+	closed bool
+}
+
+// A conn is a connection for one request at a time.
+type conn struct {
+	net.Conn
+	plain *net.TCPConn // the same, if the kernel may take bytes from it; nil with TLS
+	in    *bufio.Reader
+	limit io.LimitedReader // what in reads from: bounds the head
+	to    place
+	since time.Time // when it became idle
+	lowat int32     // see gather
+}
+
+// get returns a connection to a place; kept says that it was used before, which one
+// that is for a single question never is.
+func (p *pool) get(ctx context.Context, to place, alone bool) (c *conn, kept bool, err error) {
+	for !alone {
+		c := p.take(to)
+		if c == nil {
+			break
+		}
+		if time.Since(c.since) < idleTime && quiet(c) {
+			return c, true, nil
+		}
+		_ = c.Close() // nobody waits for it
+	}
+	c, err = p.dial(ctx, to)
+	return c, false, err
+}
+
+func (p *pool) take(to place) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.idle[to]
+	if len(list) == 0 {
+		return nil
+	}
+	c := list[len(list)-1] // the warmest
+	list[len(list)-1] = nil
+	if p.idle[to] = list[:len(list)-1]; len(list) == 1 {
+		delete(p.idle, to)
+	}
+	p.kept--
+	return c
+}
+
+// put keeps c for the next request.
+func (p *pool) put(c *conn) {
+	p.mu.Lock()
+	full := p.closed || p.kept >= maxIdle
+	if !full {
+		if p.idle == nil {
+			p.idle = map[place][]*conn{}
+		}
+		c.since = time.Now()
+		p.idle[c.to] = append(p.idle[c.to], c)
+		p.kept++
+	}
+	p.mu.Unlock()
+	if full {
+		_ = c.Close() // it was only kept in case
+	}
+}
+
+// close closes the connections that are kept.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, list := range p.idle {
+		for _, c := range list {
+			_ = c.Close() // nothing is under way on it
+		}
+	}
+	p.idle = nil
+}
+
+func (p *pool) dial(ctx context.Context, to place) (*conn, error) {
+	d := net.Dialer{Timeout: min(dialTimeout, p.stall), Control: p.control}
+	nc, err := d.DialContext(ctx, "tcp", to.host)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc, to: to}
+	if to.scheme == "https" {
+		if c.Conn, err = p.secure(ctx, nc, to); err != nil {
+			return nil, errors.Join(fmt.Errorf("TLS with %s: %w", to.host, err), nc.Close())
+		}
+	} else {
+		c.plain, _ = nc.(*net.TCPConn)
+	}
+	c.limit = io.LimitedReader{R: c.Conn, N: math.MaxInt64}
+	c.in = bufio.NewReaderSize(&c.limit, headBuffer)
+	return c, nil
+}
+
+// control asks the guard about an address, after names are looked up.
+func (p *pool) control(_, address string, _ syscall.RawConn) error {
+	if p.guard == nil {
+		return nil
+	}
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if err := p.guard(to); err != nil {
+		return &trouble{fault: transfer.Denied, reason: err.Error(), err: err}
+	}
+	return nil
+}
+
+func (p *pool) secure(ctx context.Context, nc net.Conn, to place) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(to.host)
+	if err != nil {
+		return nil, err
+	}
+	conf := &tls.Config{ServerName: host, RootCAs: p.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if to.pin != "" {
+		trust.Pin(conf, to.pin)
+	}
+	c := tls.Client(nc, conf)
+	ctx, cancel := context.WithTimeout(ctx, min(dialTimeout, p.stall))
+	defer cancel()
+	return c, c.HandshakeContext(ctx)
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package mover
-
-import "time"
-
-// cpu is not known here.
-func cpu() time.Duration { return 0 }

@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// A contender is a request with files that could go to a destination now.
+type contender struct {
+	id       int64
+	share    string
+	priority int
+	ready    int64 // files
+}
+
+// A fairShare says whose turn it is at one destination. Shares get files in proportion
+// to their weights; within a share higher priorities go first, but each hundred files
+// of a higher one that pass a request by raise it by one, so that none waits for ever; requests of the
+// same priority take turns, so that a file of one's own does not wait behind
+// somebody's million. It is start-time fair queueing (Goyal, Vin and Cheng,
+// SIGCOMM 1996) with files and their bytes as the service: each share and each
+// request has a virtual time that grows with what it gets; who has the least is
+// next, and who comes back gets no credit for the time that it asked for
+// nothing. It is kept in memory: a coordinator that starts again begins with
+// equal times.
+type fairShare struct {
+	weights  map[string]float64
+	shares   map[string]float64
+	requests map[int64]float64
+	all      map[int64]contender // as they were admitted last
+	passed   map[int64]int       // files of its share, of higher priority, that were begun since its own last one
+}
+
+// raised is how many files pass a request by until its priority is one higher.
+const raised = 100
+
+func newFairShare(weights map[string]float64) *fairShare {
+	return &fairShare{weights: weights, shares: map[string]float64{}, requests: map[int64]float64{}, all: map[int64]contender{}, passed: map[int64]int{}}
+}
+
+// copied is for trying things out.
+func (t *fairShare) copied() *fairShare {
+	return &fairShare{weights: t.weights, shares: maps.Clone(t.shares), requests: maps.Clone(t.requests), all: maps.Clone(t.all), passed: maps.Clone(t.passed)}
+}
+
+// admit gives those who are new, or come back, the least time of those who are
+// there, and forgets those who are gone.
+func (t *fairShare) admit(all []contender) {
+	shares, requests := map[string]bool{}, map[int64]bool{}
+	for _, c := range all {
+		shares[c.share], requests[c.id] = true, true
+		t.all[c.id] = c
+	}
+	gone := func(id int64) bool { return !requests[id] }
+	maps.DeleteFunc(t.all, func(id int64, _ contender) bool { return gone(id) })
+	maps.DeleteFunc(t.passed, func(id int64, _ int) bool { return gone(id) })
+	enter(t.shares, shares)
+	enter(t.requests, requests)
+}
+
+func enter[K comparable](times map[K]float64, there map[K]bool) {
+	least := math.Inf(1)
+	for k, v := range times {
+		if !there[k] {
+			delete(times, k)
+			continue
+		}
+		least = min(least, v)
+	}
+	if math.IsInf(least, 1) {
+		least = 0
+	}
+	for k := range there {
+		if _, ok := times[k]; !ok {
+			times[k] = least
+		}
+	}
+}
+
+// pay is what a file of size bytes costs its share and request: a file is about
+// as dear as 64 MiB.
+func (t *fairShare) pay(share string, request, size int64) {
+	cost := 1 + float64(size)/(64<<20)
+	if _, there := t.requests[request]; there {
+		t.requests[request] += cost
+	}
+	for id, c := range t.all {
+		if c.share == share && c.priority < t.all[request].priority {
+			t.passed[id]++
+		}
+	}
+	t.passed[request] = 0
+	weight := t.weights[share]
+	if weight <= 0 {
+		weight = 1
+	}
+	if _, there := t.shares[share]; there {
+		t.shares[share] += cost / weight
+	}
+}
+
+// next are the requests whose turn it is, one for each of at most n files, if
+// all files have the same size. It changes nothing.
+func (t *fairShare) next(all []contender, n int) []int64 {
+	try := t.copied()
+	try.admit(all)
+	left := slices.Clone(all)
+	var order []int64
+	for len(order) < n && len(left) > 0 {
+		best := 0
+		for i := range left {
+			if try.before(left[i], left[best]) {
+				best = i
+			}
+		}
+		c := &left[best]
+		order = append(order, c.id)
+		try.pay(c.share, c.id, 0)
+		if c.ready--; c.ready <= 0 {
+			left = slices.Delete(left, best, best+1)
+		}
+	}
+	return order
+}
+
+// before tells whether it is a's turn before b's.
+func (t *fairShare) before(a, b contender) bool {
+	return cmp.Or(cmp.Compare(t.shares[a.share], t.shares[b.share]), cmp.Compare(a.share, b.share),
+		cmp.Compare(t.priority(b), t.priority(a)), cmp.Compare(t.requests[a.id], t.requests[b.id]), cmp.Compare(a.id, b.id)) < 0
+}
+
+// priority is a contender's, raised while others pass it by.
+func (t *fairShare) priority(c contender) int { return c.priority + t.passed[c.id]/raised }
