@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"weir/internal/pause"
 	"weir/storage"
 )
 
@@ -134,22 +135,22 @@ func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, fol
 
 func (k *cleaner) hear() { k.heard.Store(int64(time.Since(k.began))) }
 
-// ask does op, a second time if the answer was lost.
+// ask does op. It repeats it once if no answer came in time, and three times, after
+// 0, 1 and 2 s, if the connection broke or the service was busy.
 func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (res storage.Result, err error) {
 	op.Timeout = removeTime
-	for range 2 {
+	for attempt := 0; ; attempt++ {
 		res, err = s.Do(ctx, op, unheard{})
-		if class := storage.Classify(err); class != storage.Timeout && class != storage.Reset {
-			if class != storage.Refused && class != storage.Canceled {
-				k.hear()
-			}
-			break
-		}
-		if res.Waits > 0 { // it answered, and had us wait
+		class := storage.Classify(err)
+		lost := class == storage.Timeout || class == storage.Reset
+		if res.Waits > 0 || !lost && class != storage.Refused && class != storage.Canceled {
 			k.hear()
 		}
+		if attempt == 3 || !lost && class != storage.Busy || class == storage.Timeout && attempt > 0 ||
+			!pause.For(ctx, time.Duration(attempt)*time.Second) {
+			return res, err
+		}
 	}
-	return res, err
 }
 
 // byDepth groups folders by their depth, the deepest first.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +70,47 @@ func TestRemovalsThatAreNotAnswered(t *testing.T) {
 			}
 			if c.failed > 0 && (!errors.Is(first, context.DeadlineExceeded) && !errors.Is(first, os.ErrDeadlineExceeded)) {
 				t.Errorf("%v", first)
+			}
+		})
+	}
+}
+
+// refusing is a service whose first removals and listings end with an error.
+type refusing struct {
+	storage.Service
+	left *atomic.Int64
+	err  error
+}
+
+func (s refusing) Client() storage.Client { return refusingClient{s.Service.Client(), s} }
+
+type refusingClient struct {
+	storage.Client
+	s refusing
+}
+
+func (c refusingClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	if c.s.left.Add(-1) >= 0 {
+		return storage.Result{}, c.s.err
+	}
+	return c.Client.Do(ctx, op, p)
+}
+
+// A service that is busy for three seconds, or a gateway that lost its server, leaves
+// no file behind; a denial is final.
+func TestRemovalsAreRepeated(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		answers int64
+		failed  int
+	}{{syscall.ECONNRESET, 3, 0}, {storage.ErrBusy, 3, 0}, {storage.ErrBusy, 4, 1}, {fs.ErrPermission, 1, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			conf, _ := closed(t, "simulated://x?service=1ms&files=1x1KiB", workload.Work{Kind: "read", Session: "kept"}, hold(1, 1))
+			left := &atomic.Int64{}
+			left.Store(c.answers)
+			conf.Service = refusing{conf.Service, left, c.err}
+			if failed, err := Clean(t.Context(), conf, []string{conf.Files[0].Path}, nil); failed != c.failed || (err != nil) != (failed > 0) {
+				t.Errorf("%d times %v: %d not removed: %v", c.answers, c.err, failed, err)
 			}
 		})
 	}

@@ -54,6 +54,8 @@ func meaning(status int) error {
 		return fs.ErrNotExist
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return os.ErrDeadlineExceeded
+	case http.StatusBadGateway: // the connection between the gateway and its server broke
+		return syscall.ECONNRESET
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return storage.ErrBusy
 	case http.StatusInsufficientStorage:
