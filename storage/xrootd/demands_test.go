@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -50,8 +51,9 @@ func brings(t *testing.T, target storage.Target) *events {
 	t.Helper()
 	client := storagetest.Client(t, Driver(), target)
 	var e events
+	path := rand.Text() // redirectors remember for a while where a removed file was, and refuse to create it again
 	for _, op := range []storage.Op{{Kind: storage.Write, Size: 100_000, Sum: "adler32"}, {Kind: storage.Read, Size: 100_000, Sum: "adler32"}, {Kind: storage.Stat}, {Kind: storage.Remove}} {
-		op.Path, op.Timeout = "f", 30*time.Second
+		op.Path, op.Timeout = path, 30*time.Second
 		if _, err := client.Do(t.Context(), &op, &e); err != nil {
 			t.Fatalf("%s: %v", op.Kind, err)
 		}
