@@ -175,7 +175,7 @@ func showing(ctx context.Context, c *client.Client, id int64) (took []time.Durat
 		begin := time.Now()
 		q, err := c.Request(ctx, id)
 		if err == nil {
-			_, err = c.First(ctx, id, []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Dropped}, 50)
+			_, err = c.First(ctx, id, []transfer.State{transfer.FileFailed, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.FileCancelled}, 50)
 		}
 		if err != nil {
 			return nil, err
@@ -389,7 +389,7 @@ func (r *robot) fetch(ctx context.Context) error {
 	r.mu.Lock()
 	ask := transfer.PollRequest{Site: r.site, Session: "one", Slots: robotSlots, Free: 1 << 50}
 	for _, l := range r.holding {
-		ask.Holding = append(ask.Holding, transfer.Hold{Item: l.Item, Epoch: l.Epoch})
+		ask.Holding = append(ask.Holding, transfer.LeaseID{Item: l.Item, Epoch: l.Epoch})
 	}
 	r.mu.Unlock()
 	w, err := r.ask.Work(ctx, ask)

@@ -1,26 +1,34 @@
 package transfer
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"time"
 
-// A Submission asks for a dataset, or some of its blocks or files, at a site.
+	"weir/transfer/catalog"
+)
+
+// A Submission requests a dataset, or some of its blocks or files, at a site.
 type Submission struct {
-	Key       string    `json:"key,omitempty"` // of who asks: the same key is the same request
+	Key       string    `json:"key,omitempty"` // submissions with the same key are one request
 	Dataset   string    `json:"dataset"`
 	Block     string    `json:"block,omitempty"`
 	Files     []string  `json:"files,omitempty"`
 	To        string    `json:"to"`
 	From      []string  `json:"from,omitempty"`     // only these sources
-	Mode      Mode      `json:"mode,omitempty"`     // "": whatever works
+	Mode      Mode      `json:"mode,omitempty"`     // "": any mode that works
 	Share     string    `json:"share,omitempty"`    // activity; "" is default
-	Priority  int       `json:"priority,omitempty"` // higher is sooner; -10 to 10
-	Approve   bool      `json:"approve,omitempty"`  // at once, if who asks may
+	Priority  int       `json:"priority,omitempty"` // -10 to 10; higher is sooner
+	Approve   bool      `json:"approve,omitempty"`  // approve at once, if the caller may
 	Expires   time.Time `json:"expires,omitzero"`
 	Tries     int       `json:"tries,omitempty"`     // of one file; 0 is 5
-	Unchecked bool      `json:"unchecked,omitempty"` // files without a checksum are accepted, and said
+	Unchecked bool      `json:"unchecked,omitempty"` // accept files without a checksum and report them
 	Comment   string    `json:"comment,omitempty"`
 }
 
-// A Request is a submission and what became of it.
+// A Request is a submission and its state.
 type Request struct {
 	ID int64 `json:"id"`
 	Submission
@@ -31,19 +39,18 @@ type Request struct {
 	Made    time.Time `json:"made"`
 	Began   time.Time `json:"began,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Asked   Asked     `json:"asked"` // as the catalog knew it when it was submitted
+	Asked   Requested `json:"asked"` // when it was submitted
 	Count   Counts    `json:"count"`
 	Rate    float64   `json:"rate_bytes_per_second"` // of the last seconds
 }
 
-// Asked is how much a request asks for. Counts grow to it while the files are
-// being written down.
-type Asked struct {
+// Requested is the size of a request. Counts grow to it while the request is Resolving.
+type Requested struct {
 	Files int64 `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Counts are the files and bytes of a request by state. They add up to Files.
+// Counts are the files and bytes of a request by state. The states add up to Files.
 type Counts struct {
 	Files     int64 `json:"files"`
 	Bytes     int64 `json:"bytes"`
@@ -72,35 +79,166 @@ type Item struct {
 	Moved     int64      `json:"moved_bytes,omitempty"`
 	NotBefore time.Time  `json:"not_before,omitzero"`
 	Fault     ErrorClass `json:"fault,omitempty"`
-	Reason    string     `json:"reason,omitempty"` // why it failed, or why it does not move now
+	Reason    string     `json:"reason,omitempty"` // why it failed, or why it waits
 	Ended     time.Time  `json:"ended,omitzero"`
 }
 
-// An Attempt is one try at one file. It is written once, when it ended.
+// An Attempt is one try at one file. It is recorded when it has ended.
 type Attempt struct {
 	Item   int64  `json:"item"`
 	Source string `json:"source"`
 	Dest   string `json:"dest"`
 	Mode   Mode   `json:"mode"`
-	Late   bool   `json:"late,omitempty"` // it came after its lease was given up, and changed nothing
+	Late   bool   `json:"late,omitempty"` // it ended after its lease had expired, and changed nothing
 	Outcome
 }
 
-// A Link is what the scheduler knows of the way from one site to another.
+// A PastAttempt is a recorded attempt with what predictions are tested against.
+type PastAttempt struct {
+	Attempt
+	Bytes  int64   `json:"bytes"`
+	CPU    float64 `json:"source_cpu"`    // utilization of the source's host when it began, 0 to 1; negative: not known
+	Memory float64 `json:"source_memory"` // utilization, as CPU
+}
+
+// A Link is what the scheduler knows about the transfers from one site to another.
 type Link struct {
 	Source  string  `json:"source"`
 	Dest    string  `json:"dest"`
 	Active  int     `json:"active"`
 	Limit   int     `json:"limit"`
-	Why     string  `json:"why"`                   // the limit is what it is
-	Rate    float64 `json:"rate_bytes_per_second"` // of the last seconds; 0 while nothing is copied
-	Success float64 `json:"success"`               // of recent attempts, 0 to 1
+	Why     string  `json:"why"`                   // the reason for the limit
+	Rate    float64 `json:"rate_bytes_per_second"` // of the last seconds
+	Success float64 `json:"success"`               // ratio of recent attempts, 0 to 1
 }
 
-// A Manifest is what a request came to: each file, and the digest of the list,
-// so that two manifests can be told apart.
+// A Manifest is the result of a request: each file, and a digest of the list.
 type Manifest struct {
 	Request Request `json:"request"`
 	Items   []Item  `json:"items"`
-	Digest  string  `json:"sha256"` // of the lines "state name size adler32\n", sorted by name
+	Digest  string  `json:"sha256"` // as of ManifestHash
+}
+
+// A ManifestHash computes the digest of a manifest: the SHA-256 of the lines
+// "STATE NAME SIZE ADLER32\n" in the order of the names.
+type ManifestHash struct {
+	hash hash.Hash
+	line []byte
+}
+
+// NewManifestHash returns the hash of an empty manifest.
+func NewManifestHash() *ManifestHash { return &ManifestHash{hash: sha256.New()} }
+
+// Add adds the next file.
+func (m *ManifestHash) Add(one Item) {
+	m.line = fmt.Appendf(m.line[:0], "%s %s %d %s\n", one.State, one.Name, one.Size, one.Adler)
+	m.hash.Write(m.line) // never fails
+}
+
+// Digest returns the digest of the files so far, in hex.
+func (m *ManifestHash) Digest() string { return hex.EncodeToString(m.hash.Sum(nil)) }
+
+// A Filter selects requests. Empty fields select all.
+type Filter struct {
+	Status  Status `json:"status,omitempty"`
+	Open    bool   `json:"open,omitempty"` // only those that have not ended
+	To      string `json:"to,omitempty"`
+	Dataset string `json:"dataset,omitempty"`
+	By      string `json:"by,omitempty"`
+	Before  int64  `json:"before,omitempty"` // only lower ids: the next page of a list, which begins with the newest
+	Limit   int    `json:"limit,omitempty"`  // of the answer; 0 is 100, at most 1000
+}
+
+// An Event is a change that followers of events see. Ids grow; old events are removed.
+type Event struct {
+	ID      int64     `json:"id"`
+	Time    time.Time `json:"time"`
+	Request int64     `json:"request,omitempty"`
+	Item    int64     `json:"item,omitempty"`   // of a file that failed
+	Status  Status    `json:"status,omitempty"` // of the request, after the event
+	Text    string    `json:"text"`             // a sentence
+}
+
+// An Explanation says why the files of a request do not move now, or what is done with them.
+type Explanation struct {
+	Request Request  `json:"request"`
+	Reasons []Reason `json:"reasons"` // by number of files, descending
+}
+
+// A Reason applies to some files of a request.
+type Reason struct {
+	Files int64  `json:"files"`
+	File  string `json:"file,omitempty"` // one of them
+	Text  string `json:"text"`           // a sentence
+}
+
+// A NewSite adds a site without an agent. Agents add their own.
+type NewSite struct {
+	Name  string `json:"name"`
+	URL   string `json:"url"`             // of the folder that file names are relative to
+	Token string `json:"token,omitempty"` // bearer token of the endpoint; stored encrypted, never shown
+	Pin   string `json:"pin,omitempty"`   // SHA-256 of its certificate, if that is self-signed
+	Max   int    `json:"max,omitempty"`   // concurrent transfers
+
+	Servers []string `json:"servers,omitempty"`    // redirect targets that may receive Token: "host", "host:port", "*.domain"
+	Lend    bool     `json:"lend_token,omitempty"` // agents and other sites that copy from or to it get Token
+}
+
+// NewFiles adds files of a dataset that a site has. Files that the dataset already has must have
+// the same size and checksum.
+type NewFiles struct {
+	Dataset string    `json:"dataset"`
+	Site    string    `json:"site"`
+	By      string    `json:"verified_by,omitempty"` // who has just computed the checksums there; "": they are not verified
+	Files   []NewFile `json:"files"`                 // at most MaxNewFiles
+}
+
+// MaxNewFiles limits NewFiles.Files.
+const MaxNewFiles = 5000
+
+// A NewFile is a file with its path at the site.
+type NewFile struct {
+	catalog.File
+	Path string `json:"path,omitempty"` // below the site's root; "" is the name
+}
+
+// FileReplicas is a file with its replicas.
+type FileReplicas struct {
+	catalog.File
+	Replicas []catalog.Replica `json:"replicas,omitempty"`
+}
+
+// A NewScan has an agent list the files below Path, which are added to the dataset.
+type NewScan struct {
+	Dataset string `json:"dataset"`
+	Site    string `json:"site"`
+	Path    string `json:"path"` // below the site's root
+}
+
+// A ScanState is the progress of a scan.
+type ScanState struct {
+	ID      int64    `json:"id"`
+	Files   int64    `json:"files"`
+	Bytes   int64    `json:"bytes"`
+	Done    bool     `json:"done"`
+	Problem []string `json:"problems,omitempty"` // at most 100
+}
+
+// A NewToken describes a token to issue.
+type NewToken struct {
+	Subject string        `json:"subject"`
+	Roles   []string      `json:"roles"` // weir.read, weir.submit, weir.approve, weir.admin, weir.agent:SITE
+	Life    time.Duration `json:"life_ns"`
+}
+
+// A Token describes an issued token. The token itself is not stored.
+type Token struct {
+	ID        string    `json:"id"`
+	Subject   string    `json:"subject"`
+	Roles     []string  `json:"roles"`
+	By        string    `json:"made_by"`
+	Made      time.Time `json:"made"`
+	Expires   time.Time `json:"expires"`
+	RevokedBy string    `json:"revoked_by,omitempty"`
+	Revoked   time.Time `json:"revoked,omitzero"`
 }

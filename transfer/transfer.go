@@ -1,67 +1,100 @@
-// Package transfer says what moving datasets between sites is made of: the
-// states of requests and of their files, why a copy failed, and what the
-// coordinator and the agents tell each other.
+// Package transfer defines the data of transfers: states of requests and of their files, error
+// classes, the API of the coordinator (api.go) and its protocol with agents (protocol.go).
 //
-// It does nothing itself. Package transfer/queue keeps requests in a database,
-// transfer/schedule chooses sources and limits, transfer/mover copies one
-// file, transfer/agent is a site and transfer/coordinator drives them all.
+// It has no behavior. Package transfer/queue keeps requests in a database, transfer/schedule
+// chooses sources and limits, transfer/mover transfers one file, transfer/agent runs a site, and
+// transfer/coordinator controls them.
 package transfer
 
-// A Status is where a request stands.
+// A Status is the state of a request.
 type Status string
 
-// The statuses of requests. A request ends as the last six; it ends in the
-// same transaction as the last of its files.
+// The statuses of requests. The last six are final; a request becomes final in the transaction
+// that ends its last file.
 const (
 	Awaiting  Status = "awaiting approval"
-	Resolving Status = "resolving" // its files are being written down
+	Resolving Status = "resolving" // its files are being added to the queue
 	Running   Status = "running"
-	Completed Status = "completed" // every file is at the destination, with the right checksum
-	Partial   Status = "partial"   // some files are there, the others are named with their reasons
+	Completed Status = "completed" // every file is at the destination with the right checksum
+	Partial   Status = "partial"   // some files are there; the others are listed with reasons
 	Failed    Status = "failed"    // no file is there
 	Cancelled Status = "cancelled"
 	Rejected  Status = "rejected"
-	Expired   Status = "expired" // its time ran out; what had arrived stays
+	Expired   Status = "expired" // files that had arrived stay
 )
 
-// Ended tells whether nothing more will happen to a request.
+// Ended reports whether the status is final.
 func (s Status) Ended() bool { return s != Awaiting && s != Resolving && s != Running }
 
-// A State is where one file of a request stands.
+// A State is the state of one file of a request.
 type State string
 
 // The states of files. The last four are final.
 const (
-	NoSource State = "no source" // no site that has it can be reached now; does not stand in anybody's way
-	Queued   State = "queued"    // waits for its turn, or until its time to try again
-	Leased   State = "leased"    // a mover has it
-	Done     State = "done"      // at the destination, size and checksum read back from there
-	Skipped  State = "skipped"   // was there already, size and checksum verified
-	Lost     State = "failed"
-	Dropped  State = "cancelled"
+	NoSource      State = "no source" // no site that has it is available; it blocks no other file
+	Queued        State = "queued"
+	Leased        State = "leased"  // a mover has it
+	Done          State = "done"    // at the destination; size and checksum were read back from there
+	Skipped       State = "skipped" // it was there before; size and checksum were verified
+	FileFailed    State = "failed"
+	FileCancelled State = "cancelled"
 )
 
-// Final tells whether a file's state will not change any more.
-func (s State) Final() bool { return s == Done || s == Skipped || s == Lost || s == Dropped }
+// Final reports whether the state is final.
+func (s State) Final() bool {
+	return s == Done || s == Skipped || s == FileFailed || s == FileCancelled
+}
 
-// An ErrorClass is the kind of failure of one attempt: it decides what is tried next.
+// An ErrorClass is the kind of failure of an attempt. It determines what is tried next.
 type ErrorClass string
 
-// The kinds of failures.
+// The error classes. docs/transfer.md has the table of retries.
 const (
-	Transient  ErrorClass = "transient"  // network, a busy server: again, later
-	Away       ErrorClass = "away"       // nobody answers at the other end: again when it is back, which uses up no try
-	Throttled  ErrorClass = "throttled"  // the server said when to come again
-	SourceBad  ErrorClass = "source"     // missing, truncated or spoiled there: another replica
-	DestFull   ErrorClass = "full"       // no space at the destination
-	Denied     ErrorClass = "denied"     // credentials or paths refused
-	Checksum   ErrorClass = "checksum"   // what arrived is not what was sent: again
-	AtSite     ErrorClass = "site"       // the site does not let us work, whatever the file: it waits until that is over, which uses up nothing
-	Unable     ErrorClass = "unable"     // the ends cannot copy it in this way: another one, or another source
-	Permanent  ErrorClass = "permanent"  // no use in trying again
-	LeaseLost  ErrorClass = "lease lost" // the mover was not heard of in time
-	Occupied   ErrorClass = "occupied"   // another file has this name at the destination: never replaced
-	Stopped    ErrorClass = "cancelled"  // the request was cancelled
-	Left       ErrorClass = "left"       // the mover was ended in an orderly way: again at once, where it was
-	Unverified ErrorClass = "unverified" // the endpoint tells no checksum, and the request requires one
+	Transient        ErrorClass = "transient"  // network error or busy server
+	Unreachable      ErrorClass = "away"       // no connection to the other end; retried when it is back, without using a try
+	Throttled        ErrorClass = "throttled"  // the server set the time of the next try
+	SourceBad        ErrorClass = "source"     // the replica is missing, truncated or corrupt
+	DestFull         ErrorClass = "full"       // no space at the destination
+	Denied           ErrorClass = "denied"     // credentials or paths refused
+	Checksum         ErrorClass = "checksum"   // corrupted in transit
+	SiteRefuses      ErrorClass = "site"       // the site refuses every file; retried when that is over, without using a try
+	ModeUnsupported  ErrorClass = "unable"     // the two ends do not support this mode
+	Permanent        ErrorClass = "permanent"  // another try would fail
+	LeaseLost        ErrorClass = "lease lost" // the mover did not report in time
+	Occupied         ErrorClass = "occupied"   // the destination has another file of this name, which is never replaced
+	RequestCancelled ErrorClass = "cancelled"
+	MoverStopped     ErrorClass = "left"       // the mover was shut down; retried at once, resumes
+	Unverified       ErrorClass = "unverified" // the endpoint has no checksum, and the request requires one
+)
+
+// A Mode says who transfers the bytes of a file.
+type Mode string
+
+// The modes.
+const (
+	Pull  Mode = "pull"  // the destination's agent reads from the source
+	Push  Mode = "push"  // the source's agent writes to the destination
+	Third Mode = "third" // the coordinator has one of two HTTP endpoints copy (HTTP-TPC)
+	Check Mode = "check" // no transfer: the destination verifies a file that it should have
+)
+
+// Mover returns the site whose agent transfers the bytes between two sites, "" if none does.
+func (m Mode) Mover(source, dest string) string {
+	switch m {
+	case Pull, Check:
+		return dest
+	case Push:
+		return source
+	}
+	return ""
+}
+
+// A Stage is what a mover is doing with a file.
+type Stage string
+
+// The stages.
+const (
+	Moving     Stage = "moving"
+	Verifying  Stage = "verifying"
+	Committing Stage = "committing"
 )

@@ -96,10 +96,10 @@ func datasetFilesCommand(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.call(func(co *client.Client) error {
 				if !f.json {
-					return co.EachFile(c.Context(), args[0], func(some []transfer.Placed) error { return printFiles(s.out, some) })
+					return co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error { return printFiles(s.out, some) })
 				}
-				all := []transfer.Placed{}
-				err := co.EachFile(c.Context(), args[0], func(some []transfer.Placed) error { all = append(all, some...); return nil })
+				all := []transfer.FileReplicas{}
+				err := co.EachFile(c.Context(), args[0], func(some []transfer.FileReplicas) error { all = append(all, some...); return nil })
 				if err != nil {
 					return err
 				}
@@ -111,7 +111,7 @@ func datasetFilesCommand(s streams) *cobra.Command {
 	return c
 }
 
-func printFiles(w io.Writer, files []transfer.Placed) error {
+func printFiles(w io.Writer, files []transfer.FileReplicas) error {
 	t := newTable(w)
 	for _, p := range files {
 		var sites []string

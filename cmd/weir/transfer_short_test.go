@@ -18,7 +18,7 @@ func TestShortlistIsShort(t *testing.T) {
 	for i := range 100_000 {
 		one := transfer.Item{Name: fmt.Sprintf("/f%d", i), State: transfer.Done}
 		if i%2 == 1 {
-			one.State, one.Reason = transfer.Lost, "gone"
+			one.State, one.Reason = transfer.FileFailed, "gone"
 		}
 		if err := l.add(one); err != nil {
 			t.Fatal(err)

@@ -68,13 +68,13 @@ became of it; with --wait it waits for the end as weir transfer submit --wait do
 
 // itemStates are all states of files.
 func itemStates() []transfer.State {
-	return []transfer.State{transfer.Queued, transfer.NoSource, transfer.Leased, transfer.Done, transfer.Skipped, transfer.Lost, transfer.Dropped}
+	return []transfer.State{transfer.Queued, transfer.NoSource, transfer.Leased, transfer.Done, transfer.Skipped, transfer.FileFailed, transfer.FileCancelled}
 }
 
 // unfinished are the states of files that are not at the destination, in the order in
 // which they are shown.
 func unfinished() []transfer.State {
-	return []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Dropped}
+	return []transfer.State{transfer.FileFailed, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.FileCancelled}
 }
 
 // requestStatuses are all statuses of requests.

@@ -19,11 +19,11 @@ type run struct {
 // coordinator has not acknowledged yet.
 type activity struct {
 	mu    sync.Mutex
-	runs  map[transfer.Hold]*run
+	runs  map[transfer.LeaseID]*run
 	last  map[int64]*run // the latest of each item
 	done  []transfer.Outcome
-	ended map[transfer.Hold]bool // those in done
-	found []transfer.Found
+	ended map[transfer.LeaseID]bool // those in done
+	found []transfer.ScanResult
 	scans map[int64]context.CancelFunc
 	moved int64 // bytes by all attempts, those that have ended, too
 
@@ -33,7 +33,7 @@ type activity struct {
 
 func newActivity() *activity {
 	return &activity{
-		runs: map[transfer.Hold]*run{}, last: map[int64]*run{}, ended: map[transfer.Hold]bool{}, scans: map[int64]context.CancelFunc{},
+		runs: map[transfer.LeaseID]*run{}, last: map[int64]*run{}, ended: map[transfer.LeaseID]bool{}, scans: map[int64]context.CancelFunc{},
 		parts: make(chan struct{}, mostParts), tell: make(chan struct{}, 1),
 	}
 }
@@ -93,7 +93,7 @@ func (h *activity) end(r *run, o transfer.Outcome) {
 // add adds an outcome to what is to be reported. h is locked.
 func (h *activity) add(o transfer.Outcome) {
 	h.done = append(h.done, o)
-	h.ended[transfer.Hold{Item: o.Item, Epoch: o.Epoch}] = true
+	h.ended[transfer.LeaseID{Item: o.Item, Epoch: o.Epoch}] = true
 }
 
 // keep adds an outcome of an earlier process.
@@ -111,20 +111,20 @@ func (h *activity) has(item int64) bool {
 }
 
 // holding is all that the agent knows of, and how many of these run.
-func (h *activity) holding() (all []transfer.Hold, running int) {
+func (h *activity) holding() (all []transfer.LeaseID, running int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id := range h.runs {
 		all = append(all, id)
 	}
 	for _, o := range h.done {
-		all = append(all, transfer.Hold{Item: o.Item, Epoch: o.Epoch})
+		all = append(all, transfer.LeaseID{Item: o.Item, Epoch: o.Epoch})
 	}
 	return all, len(h.runs)
 }
 
 // cancel breaks attempts off.
-func (h *activity) cancel(which []transfer.Hold, why error) {
+func (h *activity) cancel(which []transfer.LeaseID, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range which {
@@ -165,11 +165,11 @@ func (h *activity) report(r *transfer.Report) {
 
 // acknowledged forgets what a report has told, and returns the attempts of
 // which nothing needs to be kept any more.
-func (h *activity) acknowledged(r *transfer.Report) (over []transfer.Hold) {
+func (h *activity) acknowledged(r *transfer.Report) (over []transfer.LeaseID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range r.Outcomes { // only this reporter removes any: they are the first
-		id := transfer.Hold{Item: o.Item, Epoch: o.Epoch}
+		id := transfer.LeaseID{Item: o.Item, Epoch: o.Epoch}
 		over = append(over, id)
 		delete(h.ended, id)
 	}

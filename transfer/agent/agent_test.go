@@ -176,18 +176,18 @@ func TestCancel(t *testing.T) {
 	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
 	hang := newHang(t)
 	var leases []transfer.Lease
-	var ids []transfer.Hold
+	var ids []transfer.LeaseID
 	for item := int64(1); item <= 6; item++ { // of which four run at once
 		l := b.lease(from, to, item, 1, "content")
 		l.Source.URL = hang
-		leases, ids = append(leases, l), append(ids, transfer.Hold{Item: item, Epoch: 1})
+		leases, ids = append(leases, l), append(ids, transfer.LeaseID{Item: item, Epoch: 1})
 	}
 	b.gives("B", transfer.Work{Leases: leases})
 	until(t, "the copies", func() bool { _, n := to.activity.movedBytes(); return n == 6 })
 	begin := time.Now()
 	b.set(func() { b.cancel = ids })
 	for _, id := range ids {
-		if out, _ := b.ended(id.Item, id.Epoch); out.Fault != transfer.Stopped {
+		if out, _ := b.ended(id.Item, id.Epoch); out.Fault != transfer.RequestCancelled {
 			t.Errorf("%+v", out)
 		}
 	}
@@ -216,7 +216,7 @@ func TestGoodbye(t *testing.T) {
 		t.Error(err)
 	}
 	for _, l := range leases {
-		if out, told := b.ended(l.Item, 1); out.Fault != transfer.Left || told != 1 || !strings.Contains(out.Reason, "was ended") {
+		if out, told := b.ended(l.Item, 1); out.Fault != transfer.MoverStopped || told != 1 || !strings.Contains(out.Reason, "was ended") {
 			t.Errorf("%+v, told %d times", out, told)
 		}
 	}

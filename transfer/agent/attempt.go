@@ -61,7 +61,7 @@ func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome)
 		a.scheduler.leave(way)
 	} else {
 		now := a.clock.now()
-		out = transfer.Outcome{Begin: now, End: now, Fault: transfer.Stopped}
+		out = transfer.Outcome{Begin: now, End: now, Fault: transfer.RequestCancelled}
 	}
 	out.Item, out.Epoch = r.lease.Item, r.lease.Epoch
 	if out.Fault != "" && ctx.Err() != nil {
@@ -74,11 +74,11 @@ func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome)
 func (a *Agent) broken(cause error) (transfer.ErrorClass, string) {
 	switch {
 	case errors.Is(cause, mover.ErrCancelled):
-		return transfer.Stopped, cause.Error()
+		return transfer.RequestCancelled, cause.Error()
 	case errors.Is(cause, errLost), errors.Is(cause, errNewer):
 		return transfer.LeaseLost, cause.Error()
 	}
-	return transfer.Left, fmt.Sprintf("the agent of site %s was ended", a.o.Site)
+	return transfer.MoverStopped, fmt.Sprintf("the agent of site %s was ended", a.o.Site)
 }
 
 // recallAll takes up what an earlier process has left: outcomes are told, and of
@@ -94,7 +94,7 @@ func (a *Agent) recallAll(ctx context.Context) {
 		r := a.activity.take(l, cancel)
 		if r == nil { // there was a later attempt at the same file
 			cancel(nil)
-			a.journal.over([]transfer.Hold{holdOf(&l)})
+			a.journal.over([]transfer.LeaseID{holdOf(&l)})
 			continue
 		}
 		a.runs.Go(func() {

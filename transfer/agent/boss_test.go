@@ -38,7 +38,7 @@ type boss struct {
 	outcomes []transfer.Outcome
 	reports  []transfer.Report
 	byes     []transfer.Deregister
-	cancel   []transfer.Hold
+	cancel   []transfer.LeaseID
 	away     bool          // answers 503
 	deaf     bool          // takes reports, but its answers are lost
 	forget   bool          // answers the next question with 410
@@ -110,7 +110,7 @@ func (b *boss) hello(_ context.Context, h *transfer.Register) (any, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.doors[h.Site] = *h
-	return transfer.Welcome{Now: time.Now(), Issuer: b.issuer.URL(), Audience: []string{"somebody"}, Keys: b.issuer.Keys()}, 200
+	return transfer.Registration{Now: time.Now(), Issuer: b.issuer.URL(), Audience: []string{"somebody"}, Keys: b.issuer.Keys()}, 200
 }
 
 func (b *boss) ask(ctx context.Context, a *transfer.PollRequest) (any, int) {

@@ -84,7 +84,7 @@ func (a *Agent) openEndpoint(ctx context.Context) (*endpoint, error) {
 		return nil, errors.Join(err, d.close())
 	}
 	if text, err := os.ReadFile(d.file); err == nil {
-		var w transfer.Welcome
+		var w transfer.Registration
 		if json.Unmarshal(text, &w) == nil {
 			_ = d.trust(w) // the coordinator tells it again
 		}
@@ -152,7 +152,7 @@ func (d *endpoint) authenticate(r *http.Request) (serve.Rights, error) {
 }
 
 // welcome takes over whose tokens count.
-func (d *endpoint) welcome(w transfer.Welcome) error {
+func (d *endpoint) welcome(w transfer.Registration) error {
 	if err := d.trust(w); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (d *endpoint) welcome(w transfer.Welcome) error {
 	return err
 }
 
-func (d *endpoint) trust(w transfer.Welcome) error {
+func (d *endpoint) trust(w transfer.Registration) error {
 	o := token.Options{
 		Trust:    []token.Trust{{Issuer: w.Issuer, Keys: w.Keys}},
 		Audience: slices.Concat([]string{d.url, d.site}, w.Audience, d.o.Audience), Now: d.clock.now,

@@ -24,9 +24,9 @@ const (
 
 // A note is a line of a journal.
 type note struct {
-	Lease   *transfer.Lease   `json:"lease,omitempty"`   // an attempt begins
-	Outcome *transfer.Outcome `json:"outcome,omitempty"` // it has ended
-	Over    []transfer.Hold   `json:"over,omitempty"`    // the coordinator knows
+	Lease   *transfer.Lease    `json:"lease,omitempty"`   // an attempt begins
+	Outcome *transfer.Outcome  `json:"outcome,omitempty"` // it has ended
+	Over    []transfer.LeaseID `json:"over,omitempty"`    // the coordinator knows
 }
 
 // A memory is what a journal knows of one attempt.
@@ -43,7 +43,7 @@ type journal struct {
 	file  *os.File
 	log   *slog.Logger
 	size  int64
-	known map[transfer.Hold]*memory // the writer's after openJournal
+	known map[transfer.LeaseID]*memory // the writer's after openJournal
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -56,7 +56,7 @@ type journal struct {
 // openJournal returns the journal of the folder dir and what it remembers.
 func openJournal(dir string, log *slog.Logger) (*journal, []memory, error) {
 	j := &journal{
-		path: filepath.Join(dir, journalName), log: log, known: map[transfer.Hold]*memory{},
+		path: filepath.Join(dir, journalName), log: log, known: map[transfer.LeaseID]*memory{},
 		ended: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	if err := j.read(); err != nil {
@@ -99,7 +99,7 @@ func (j *journal) learn(n note) {
 	case n.Lease != nil:
 		j.known[holdOf(n.Lease)] = &memory{lease: n.Lease}
 	case n.Outcome != nil:
-		j.known[transfer.Hold{Item: n.Outcome.Item, Epoch: n.Outcome.Epoch}] = &memory{outcome: n.Outcome}
+		j.known[transfer.LeaseID{Item: n.Outcome.Item, Epoch: n.Outcome.Epoch}] = &memory{outcome: n.Outcome}
 	default:
 		for _, h := range n.Over {
 			delete(j.known, h)
@@ -107,7 +107,9 @@ func (j *journal) learn(n note) {
 	}
 }
 
-func holdOf(l *transfer.Lease) transfer.Hold { return transfer.Hold{Item: l.Item, Epoch: l.Epoch} }
+func holdOf(l *transfer.Lease) transfer.LeaseID {
+	return transfer.LeaseID{Item: l.Item, Epoch: l.Epoch}
+}
 
 // begin notes that an attempt begins. Its secrets are not written.
 func (j *journal) begin(l transfer.Lease) {
@@ -120,7 +122,7 @@ func (j *journal) begin(l transfer.Lease) {
 func (j *journal) end(o transfer.Outcome, then func()) { j.add(note{Outcome: &o}, then) }
 
 // over notes that the coordinator knows.
-func (j *journal) over(of []transfer.Hold) { j.add(note{Over: of}, nil) }
+func (j *journal) over(of []transfer.LeaseID) { j.add(note{Over: of}, nil) }
 
 func (j *journal) add(n note, then func()) {
 	j.mu.Lock()

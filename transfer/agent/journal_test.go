@@ -53,7 +53,7 @@ func TestJournalRemembers(t *testing.T) {
 		j.end(transfer.Outcome{Item: item, Epoch: 2, Reason: "r"}, told.Done)
 	}
 	told.Wait()
-	j.over([]transfer.Hold{{Item: 1, Epoch: 2}})
+	j.over([]transfer.LeaseID{{Item: 1, Epoch: 2}})
 	closed(t, j)
 	text, err := os.ReadFile(filepath.Join(dir, journalName))
 	if err != nil || strings.Contains(string(text), "secret") {
@@ -109,9 +109,9 @@ func TestJournalStaysSmall(t *testing.T) {
 	for item := int64(100); item < 10_100; item++ {
 		j.begin(leaseOf(item, 1))
 		if item%100 == 0 { // as reports acknowledge many
-			var all []transfer.Hold
+			var all []transfer.LeaseID
 			for i := item - 99; i <= item; i++ {
-				all = append(all, transfer.Hold{Item: i, Epoch: 1})
+				all = append(all, transfer.LeaseID{Item: i, Epoch: 1})
 			}
 			done := make(chan struct{})
 			j.end(transfer.Outcome{Item: item, Epoch: 1}, func() { close(done) })

@@ -82,7 +82,7 @@ const tidyEvery = 10 * time.Second
 // parts are temporaries of the site that no attempt here works on: those of pulls
 // that were broken off, and of others' pushes. Nobody else can say whether they are
 // of use but the coordinator.
-func (a *Agent) parts() []transfer.Hold {
+func (a *Agent) parts() []transfer.LeaseID {
 	if time.Since(a.tidied) < tidyEvery {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (a *Agent) parts() []transfer.Hold {
 		return nil
 	}
 	defer dir.Close()
-	var all []transfer.Hold
+	var all []transfer.LeaseID
 	for {
 		entries, err := dir.ReadDir(1000)
 		for _, e := range entries {
@@ -136,15 +136,15 @@ func (a *Agent) hidden() *os.Root {
 }
 
 // partOf reads ITEM.EPOCH.part, as package mover writes it, and no other name.
-func partOf(name string) (h transfer.Hold, ok bool) {
+func partOf(name string) (h transfer.LeaseID, ok bool) {
 	_, err := fmt.Sscanf(name, "%d.%d.part", &h.Item, &h.Epoch)
 	return h, err == nil && name == partName(h) && h.Item > 0 && h.Epoch > 0
 }
 
-func partName(h transfer.Hold) string { return fmt.Sprintf("%d.%d.part", h.Item, h.Epoch) }
+func partName(h transfer.LeaseID) string { return fmt.Sprintf("%d.%d.part", h.Item, h.Epoch) }
 
 // tidy removes temporaries that nobody goes on with. What is no plain file stays.
-func (a *Agent) tidy(over []transfer.Hold) {
+func (a *Agent) tidy(over []transfer.LeaseID) {
 	if len(over) == 0 {
 		return
 	}

@@ -34,7 +34,7 @@ func (a *Agent) beginScan(ctx context.Context, s transfer.Scan) {
 // scan tells what is in a folder of the site.
 func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
 	t := &teller{scan: s.ID, activity: a.activity, last: time.Now()}
-	end := transfer.Found{Scan: s.ID, Done: true}
+	end := transfer.ScanResult{Scan: s.ID, Done: true}
 	o := importer.Options{
 		Dataset: "/scan",                         // which the coordinator replaces
 		Workers: max(1, runtime.GOMAXPROCS(0)/2), // copies go on meanwhile
@@ -45,7 +45,7 @@ func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
 			end.Problem = a.plainError(err)
 			break
 		}
-		t.file(ctx, transfer.FoundFile{Path: strings.TrimPrefix(e.Name, "/scan/"), Size: e.Size, Adler: e.Adler})
+		t.file(ctx, transfer.ScannedFile{Path: strings.TrimPrefix(e.Name, "/scan/"), Size: e.Size, Adler: e.Adler})
 	}
 	if ctx.Err() != nil {
 		return // it was dropped, or we end: another process begins anew
@@ -59,13 +59,13 @@ type teller struct {
 	scan     int64
 	activity *activity
 
-	files []transfer.FoundFile
+	files []transfer.ScannedFile
 	last  time.Time
 	bad   int
 }
 
 // file adds a file.
-func (t *teller) file(ctx context.Context, f transfer.FoundFile) {
+func (t *teller) file(ctx context.Context, f transfer.ScannedFile) {
 	t.files = append(t.files, f)
 	if len(t.files) >= partFiles || time.Since(t.last) > partTime {
 		t.flush(ctx)
@@ -81,19 +81,19 @@ func (t *teller) wrong(ctx context.Context, name, why string) {
 	if !strings.Contains(why, name) {
 		why = name + ": " + why
 	}
-	_ = t.activity.foundPart(ctx, transfer.Found{Scan: t.scan, Problem: why}) // fails only with ctx
+	_ = t.activity.foundPart(ctx, transfer.ScanResult{Scan: t.scan, Problem: why}) // fails only with ctx
 }
 
 func (t *teller) flush(ctx context.Context) {
 	if len(t.files) > 0 {
-		_ = t.activity.foundPart(ctx, transfer.Found{Scan: t.scan, Files: t.files}) // fails only with ctx
+		_ = t.activity.foundPart(ctx, transfer.ScanResult{Scan: t.scan, Files: t.files}) // fails only with ctx
 	}
 	t.files, t.last = nil, time.Now()
 }
 
 // foundPart adds what a scan has found to what is to be reported. It waits while
 // much is not acknowledged.
-func (h *activity) foundPart(ctx context.Context, f transfer.Found) error {
+func (h *activity) foundPart(ctx context.Context, f transfer.ScanResult) error {
 	select {
 	case h.parts <- struct{}{}:
 	case <-ctx.Done():

@@ -38,7 +38,7 @@ func TestScan(t *testing.T) {
 		}
 	}
 	b.gives("A", transfer.Work{Scans: []transfer.Scan{{ID: 9, Path: "in/run"}, {ID: 9, Path: "in/run"}, {ID: 10, Path: "nothing"}, {ID: 11, Path: "../.."}}})
-	found := map[int64][]transfer.FoundFile{}
+	found := map[int64][]transfer.ScannedFile{}
 	problems := map[int64]string{}
 	until(t, "the end of the scans", func() bool {
 		clear(found)

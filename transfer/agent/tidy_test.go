@@ -30,14 +30,14 @@ func TestTemporariesAreTidiedUp(t *testing.T) {
 	_, cancel := context.WithCancelCause(t.Context())
 	a.activity.take(transfer.Lease{Item: 8, Epoch: 2}, cancel)
 	got := a.parts()
-	slices.SortFunc(got, func(x, y transfer.Hold) int { return cmp.Compare(x.Epoch, y.Epoch) })
-	if want := []transfer.Hold{{Item: 7, Epoch: 1}, {Item: 7, Epoch: 2}}; !slices.Equal(got, want) {
+	slices.SortFunc(got, func(x, y transfer.LeaseID) int { return cmp.Compare(x.Epoch, y.Epoch) })
+	if want := []transfer.LeaseID{{Item: 7, Epoch: 1}, {Item: 7, Epoch: 2}}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}
 	if again := a.parts(); again != nil {
 		t.Errorf("at once once more: %v", again)
 	}
-	a.tidy([]transfer.Hold{{Item: 7, Epoch: 1}, {Item: 8, Epoch: 1}, {Item: 100, Epoch: 1}})
+	a.tidy([]transfer.LeaseID{{Item: 7, Epoch: 1}, {Item: 8, Epoch: 1}, {Item: 100, Epoch: 1}})
 	left, err := filepath.Glob(filepath.Join(dir, ".weir", "*.part*"))
 	if err != nil || len(left) != 6 { // mover.parts is one of them
 		t.Errorf("%q, %v", left, err)
@@ -101,10 +101,10 @@ func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 	if asked := a.parts(); len(asked) != 4 {
 		t.Errorf("asked about %v", asked)
 	}
-	var over []transfer.Hold
+	var over []transfer.LeaseID
 	for item := int64(-1); item < 10; item++ {
 		if item != 2 { // it goes on
-			over = append(over, transfer.Hold{Item: item, Epoch: 1}, transfer.Hold{Item: item}, transfer.Hold{Item: item, Epoch: 7})
+			over = append(over, transfer.LeaseID{Item: item, Epoch: 1}, transfer.LeaseID{Item: item}, transfer.LeaseID{Item: item, Epoch: 7})
 		}
 	}
 	a.tidy(over)
@@ -138,7 +138,7 @@ func TestHiddenFolderElsewhere(t *testing.T) {
 	if asked := a.parts(); len(asked) > 0 {
 		t.Errorf("asks about %v", asked)
 	}
-	a.tidy([]transfer.Hold{{Item: 1, Epoch: 1}})
+	a.tidy([]transfer.LeaseID{{Item: 1, Epoch: 1}})
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
 	}

@@ -112,9 +112,9 @@ func (w *world) judgeCounts(s *set, m transfer.Manifest, v *verdict) {
 			sum.Skipped++
 			sum.DoneBytes += i.Size
 			v.there++
-		case transfer.Lost:
+		case transfer.FileFailed:
 			sum.Failed++
-		case transfer.Dropped:
+		case transfer.FileCancelled:
 			sum.Cancelled++
 		default:
 			t.Errorf("%s: %s in a request that is %s", i.Name, i.State, m.Request.Status)
@@ -165,7 +165,7 @@ func (w *world) judgeFile(s *set, f *file, i transfer.Item) {
 		t.Errorf("%s: what is there is wrong: %v", said, there)
 	}
 	if f.giant {
-		if i.State != transfer.Dropped {
+		if i.State != transfer.FileCancelled {
 			t.Errorf("%s: its request was cancelled", said)
 		}
 		if !strings.Contains(i.Reason, " free") {
@@ -264,7 +264,7 @@ func (w *world) useless(items map[int64]transfer.Item) (left []string) {
 			var item, epoch int64
 			_, err := fmt.Sscanf(filepath.Base(path), "%d.%d.part", &item, &epoch)
 			i, known := items[item]
-			if err != nil || !known || i.State != transfer.Lost {
+			if err != nil || !known || i.State != transfer.FileFailed {
 				left = append(left, fmt.Sprintf("%s at %s: %s, %q", filepath.Base(path), site, i.Name, i.State))
 			}
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // Register says that the agent of a site is there. POST /api/v1/agent/hello
-func (c *Client) Register(ctx context.Context, h transfer.Register) (transfer.Welcome, error) {
-	return post[transfer.Welcome](ctx, c, transfer.RegisterPath, h)
+func (c *Client) Register(ctx context.Context, h transfer.Register) (transfer.Registration, error) {
+	return post[transfer.Registration](ctx, c, transfer.RegisterPath, h)
 }
 
 // Deregister says that the agent of a site ends. POST /api/v1/agent/goodbye

@@ -153,10 +153,10 @@ func (c *Client) Dataset(ctx context.Context, name string) (catalog.Dataset, err
 
 // Files returns up to n files (0: 1000) of a dataset with their replicas, by name
 // after the given one. GET /api/v1/dataset/files?name=&after=&n=
-func (c *Client) Files(ctx context.Context, dataset, after string, n int) ([]transfer.Placed, error) {
+func (c *Client) Files(ctx context.Context, dataset, after string, n int) ([]transfer.FileReplicas, error) {
 	q := page(after, n)
 	q.Set("name", dataset)
-	return get[[]transfer.Placed](ctx, c, "/api/v1/dataset/files", q)
+	return get[[]transfer.FileReplicas](ctx, c, "/api/v1/dataset/files", q)
 }
 
 // AddFiles adds files to a dataset, which is made if it is new. The same files
@@ -190,10 +190,10 @@ func (c *Client) Links(ctx context.Context) ([]transfer.Link, error) {
 // Tries returns up to n attempts (0: 1000) of the past, the oldest first, after
 // the given number, which is returned for the next call; 0: there are no more.
 // GET /api/v1/history?after=&n=
-func (c *Client) Tries(ctx context.Context, after int64, n int) (tries []transfer.Try, next int64, err error) {
+func (c *Client) Tries(ctx context.Context, after int64, n int) (tries []transfer.PastAttempt, next int64, err error) {
 	type answer struct {
-		Tries []transfer.Try `json:"tries"`
-		Next  int64          `json:"next"`
+		Tries []transfer.PastAttempt `json:"tries"`
+		Next  int64                  `json:"next"`
 	}
 	a, err := get[answer](ctx, c, "/api/v1/history", page(strconv.FormatInt(after, 10), n))
 	return a.Tries, a.Next, err

@@ -42,7 +42,7 @@ func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f fu
 	}
 	defer r.Close()
 	read := &reading{from: r, to: to}
-	sum := transfer.NewSum()
+	sum := transfer.NewManifestHash()
 	d := json.NewDecoder(read)
 	for err == nil {
 		var t json.Token

@@ -39,7 +39,7 @@ func (c *Client) DatasetsBelow(ctx context.Context, prefix string) (all []catalo
 }
 
 // EachFile calls f with the files of a dataset, a page at a time, until f fails.
-func (c *Client) EachFile(ctx context.Context, dataset string, f func([]transfer.Placed) error) error {
+func (c *Client) EachFile(ctx context.Context, dataset string, f func([]transfer.FileReplicas) error) error {
 	for after := ""; ; {
 		page, err := c.Files(ctx, dataset, after, pageSize)
 		if err == nil {
@@ -98,7 +98,7 @@ func (c *Client) ItemsOf(ctx context.Context, id int64, attempts []transfer.Atte
 
 // History returns the recorded attempts of all requests, the oldest first, up to a
 // million.
-func (c *Client) History(ctx context.Context) (all []transfer.Try, err error) {
+func (c *Client) History(ctx context.Context) (all []transfer.PastAttempt, err error) {
 	for after := int64(0); len(all) < mostTries; {
 		page, next, err := c.Tries(ctx, after, 0)
 		if err != nil {

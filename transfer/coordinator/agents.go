@@ -35,24 +35,24 @@ func mine(r *http.Request, site string) error {
 }
 
 // register lets an agent in.
-func (c *Coordinator) register(r *http.Request, in *transfer.Register) (transfer.Welcome, error) {
+func (c *Coordinator) register(r *http.Request, in *transfer.Register) (transfer.Registration, error) {
 	if err := mine(r, in.Site); err != nil {
-		return transfer.Welcome{}, err
+		return transfer.Registration{}, err
 	}
 	if err := checkRegister(in); err != nil {
-		return transfer.Welcome{}, err
+		return transfer.Registration{}, err
 	}
 	if err := c.ousted(in); err != nil {
-		return transfer.Welcome{}, err
+		return transfer.Registration{}, err
 	}
 	if err := c.rooted(r.Context(), in); err != nil {
-		return transfer.Welcome{}, c.refusal(err)
+		return transfer.Registration{}, c.refusal(err)
 	}
 	if err := c.siteCame(r.Context(), in); err != nil {
-		return transfer.Welcome{}, c.refusal(err)
+		return transfer.Registration{}, c.refusal(err)
 	}
 	if err := c.rooted(r.Context(), in); err != nil { // of a site that was new
-		return transfer.Welcome{}, c.refusal(err)
+		return transfer.Registration{}, c.refusal(err)
 	}
 	c.registry.mu.Lock()
 	old := c.registry.agents[in.Site]
@@ -121,8 +121,8 @@ func (c *Coordinator) ousted(in *transfer.Register) error {
 	return wire.Refuse(http.StatusConflict, "another agent has come in for site %s, from %.100s: there can be only one", in.Site, other)
 }
 
-func (c *Coordinator) welcome(site string) transfer.Welcome {
-	return transfer.Welcome{
+func (c *Coordinator) welcome(site string) transfer.Registration {
+	return transfer.Registration{
 		Now: c.now(), Issuer: c.issuer.URL(), Audience: []string{audience(site)}, Keys: c.issuer.Keys(),
 		Report: reportEvery,
 	}
@@ -177,12 +177,12 @@ func (c *Coordinator) takeOver(a *agent, same bool) (lost []*activeLease) {
 		lost = append(lost, l)
 	}
 	for item, epoch := range holds {
-		a.lost = append(a.lost, transfer.Hold{Item: item, Epoch: epoch})
+		a.lost = append(a.lost, transfer.LeaseID{Item: item, Epoch: epoch})
 	}
 	return lost
 }
 
-func holdings(list []transfer.Hold) map[int64]int64 {
+func holdings(list []transfer.LeaseID) map[int64]int64 {
 	m := make(map[int64]int64, len(list))
 	for _, h := range list {
 		m[h.Item] = max(m[h.Item], h.Epoch)
@@ -257,7 +257,7 @@ func (c *Coordinator) beginAsk(in *transfer.PollRequest) (_ *agent, ask int, nev
 		switch {
 		case holds[l.Item] == l.Epoch:
 		case l.cancelled:
-			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
+			never = append(never, c.without(l, transfer.RequestCancelled, errCancelled.Error()))
 		default:
 			l.dispatched = false
 			a.ready = append(a.ready, l)

@@ -85,7 +85,7 @@ func (c *Coordinator) judge(l *activeLease, o transfer.Outcome) transfer.Outcome
 	}
 	b.why, b.next, b.passed = o.Reason, now.Add(b.wait), 0
 	if certain || !trial { // what one file alone was refused again is that file's after all
-		o.Fault = transfer.AtSite
+		o.Fault = transfer.SiteRefuses
 	}
 	return o
 }
@@ -198,7 +198,7 @@ func (c *Coordinator) unable(l *activeLease, o transfer.Outcome) transfer.Outcom
 		return c.may(m, from, to)
 	})
 	if others {
-		o.Fault = transfer.Left
+		o.Fault = transfer.MoverStopped
 	}
 	return o
 }
@@ -214,7 +214,7 @@ func (c *Coordinator) judged(from string, all []transfer.Outcome) []transfer.Out
 		if l == nil || l.Epoch != o.Epoch || from != "" && from != l.mover {
 			continue
 		}
-		if o.Fault == transfer.Unable {
+		if o.Fault == transfer.ModeUnsupported {
 			all[i] = c.unable(l, o)
 			continue
 		}

@@ -28,7 +28,7 @@ func (c *Coordinator) dataset(r *http.Request, _ *struct{}) (catalog.Dataset, er
 	return d, c.refusal(err)
 }
 
-func (c *Coordinator) files(r *http.Request, _ *struct{}) ([]transfer.Placed, error) {
+func (c *Coordinator) files(r *http.Request, _ *struct{}) ([]transfer.FileReplicas, error) {
 	if _, err := need(r, mayRead); err != nil {
 		return nil, err
 	}
@@ -38,9 +38,9 @@ func (c *Coordinator) files(r *http.Request, _ *struct{}) ([]transfer.Placed, er
 	}
 	q := r.URL.Query()
 	list, err := c.catalog.Files(r.Context(), q.Get("name"), q.Get("after"), int(n))
-	all := make([]transfer.Placed, 0, len(list))
+	all := make([]transfer.FileReplicas, 0, len(list))
 	for _, p := range list {
-		all = append(all, transfer.Placed{File: p.File, Replicas: p.Replicas})
+		all = append(all, transfer.FileReplicas{File: p.File, Replicas: p.Replicas})
 	}
 	return all, c.refusal(err)
 }

@@ -97,7 +97,7 @@ func (c *Coordinator) recall(ctx context.Context) error {
 	var back []transfer.Outcome
 	for _, l := range leases {
 		if known[l.Item] != l.Epoch {
-			back = append(back, c.without(&activeLease{Lease: l, given: c.now()}, transfer.Left, "the connection to the database was lost while it was given out"))
+			back = append(back, c.without(&activeLease{Lease: l, given: c.now()}, transfer.MoverStopped, "the connection to the database was lost while it was given out"))
 		}
 	}
 	err = c.ended(ctx, "", back)
@@ -267,7 +267,7 @@ func (c *Coordinator) give(ctx context.Context, leases []transfer.Lease, plans m
 			a.ready = append(a.ready, h)
 			a.ring()
 		} else {
-			gone = append(gone, c.without(h, transfer.Left, "the agent of site "+h.mover+" has gone"))
+			gone = append(gone, c.without(h, transfer.MoverStopped, "the agent of site "+h.mover+" has gone"))
 		}
 	}
 	return gone

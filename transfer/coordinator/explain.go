@@ -86,7 +86,7 @@ func (x *explainer) request(ctx context.Context) error {
 	case x.q.Status == transfer.Resolving:
 		x.add("resolving", "", 0, "Its files are being written down: %d of %s so far.", n.Files, say.Plural(int(x.q.Asked.Files), "file"))
 	}
-	for state, count := range map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.Lost: n.Failed} {
+	for state, count := range map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.FileFailed: n.Failed} {
 		if count == 0 {
 			continue
 		}
@@ -158,7 +158,7 @@ func (x *explainer) item(it transfer.Item, replicas []catalog.Replica, files int
 		x.noSource(it, replicas, files)
 	case transfer.Queued:
 		x.queued(it, replicas, files)
-	case transfer.Lost:
+	case transfer.FileFailed:
 		x.add("failed "+it.Reason, it.Name, files, "It failed: %s.", it.Reason)
 	default:
 		x.add(string(it.State), it.Name, files, "It is %s%s.", it.State, because(it.Reason))

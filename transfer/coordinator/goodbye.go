@@ -30,7 +30,7 @@ func (c *Coordinator) deregister(r *http.Request, in *transfer.Deregister) (stru
 	var left []transfer.Outcome
 	for _, l := range c.registry.leases {
 		if l.mover == in.Site && !l.lost && holds[l.Item] != l.Epoch {
-			left = append(left, c.without(l, transfer.Left, "the agent of site "+in.Site+" was ended"))
+			left = append(left, c.without(l, transfer.MoverStopped, "the agent of site "+in.Site+" was ended"))
 		}
 	}
 	s, known := c.registry.sites[in.Site]

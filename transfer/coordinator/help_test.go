@@ -121,7 +121,7 @@ func (h *house) robot(site string) *robot {
 	return &robot{t: h.t, ask: h.as("agent "+site, agentOf+site), site: site, session: "one", holding: map[int64]transfer.Lease{}}
 }
 
-func (r *robot) register(url string) transfer.Welcome {
+func (r *robot) register(url string) transfer.Registration {
 	r.t.Helper()
 	w, err := r.ask.Register(r.t.Context(), transfer.Register{Site: r.site, Session: r.session, URL: url, Slots: 4, Free: 1 << 40, Holding: r.holds()})
 	if err != nil {
@@ -130,11 +130,11 @@ func (r *robot) register(url string) transfer.Welcome {
 	return w
 }
 
-func (r *robot) holds() (all []transfer.Hold) {
+func (r *robot) holds() (all []transfer.LeaseID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, l := range r.holding {
-		all = append(all, transfer.Hold{Item: l.Item, Epoch: l.Epoch})
+		all = append(all, transfer.LeaseID{Item: l.Item, Epoch: l.Epoch})
 	}
 	return all
 }

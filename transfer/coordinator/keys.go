@@ -39,7 +39,7 @@ func (c *Coordinator) open(ctx context.Context, leases []transfer.Lease) (opened
 	opened = leases[:0]
 	for _, l := range leases {
 		if err := c.borrow(ctx, &l); err != nil {
-			back = append(back, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Left, Reason: sentence(err.Error())})
+			back = append(back, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.MoverStopped, Reason: sentence(err.Error())})
 			continue
 		}
 		opened = append(opened, l)

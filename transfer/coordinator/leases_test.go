@@ -144,7 +144,7 @@ func TestCancelReachesTheMover(t *testing.T) {
 	}
 	var all []transfer.Outcome
 	for _, l := range leases {
-		all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Stopped, Reason: "cancelled"})
+		all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.RequestCancelled, Reason: "cancelled"})
 	}
 	if _, err := b.report(all...); err != nil {
 		t.Fatal(err)
@@ -183,8 +183,8 @@ func TestGoodbye(t *testing.T) {
 	for len(activeLease) < 3 {
 		activeLease = append(activeLease, b.some()...)
 	}
-	keeps := transfer.Hold{Item: activeLease[0].Item, Epoch: activeLease[0].Epoch} // it could not tell its end
-	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session, Holding: []transfer.Hold{keeps}}); err != nil {
+	keeps := transfer.LeaseID{Item: activeLease[0].Item, Epoch: activeLease[0].Epoch} // it could not tell its end
+	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session, Holding: []transfer.LeaseID{keeps}}); err != nil {
 		t.Fatal(err)
 	}
 	sites, err := h.admin.Sites(t.Context())
@@ -343,7 +343,7 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 		}
 	}
 	tries, err := h.queue.Attempts(t.Context(), lost[0].Item)
-	if err != nil || len(tries) != 2 || tries[0].Fault != transfer.Left || tries[0].Epoch != lost[0].Epoch || tries[1].Fault != "" {
+	if err != nil || len(tries) != 2 || tries[0].Fault != transfer.MoverStopped || tries[0].Epoch != lost[0].Epoch || tries[1].Fault != "" {
 		t.Errorf("%+v, %v", tries, err)
 	}
 	if h.unsure.Load() || q.Count.Attempts != 4 {

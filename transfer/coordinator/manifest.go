@@ -33,7 +33,7 @@ func (c *Coordinator) manifest(w http.ResponseWriter, r *http.Request) {
 	head, err := json.Marshal(c.shown(q))
 	broken(err)
 	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[", head) // Flush tells
-	sum, n := transfer.NewSum(), 0
+	sum, n := transfer.NewManifestHash(), 0
 	for one, err := range c.queue.All(r.Context(), id) {
 		broken(err)
 		text, err := json.Marshal(one)

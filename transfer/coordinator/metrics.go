@@ -70,7 +70,7 @@ func requestGauges(open []queue.Pending) []*gauge {
 	}
 	for dest, n := range byDest {
 		for s, count := range map[transfer.State]int64{
-			transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.Done: n.Done, transfer.Skipped: n.Skipped, transfer.Lost: n.Failed,
+			transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased, transfer.Done: n.Done, transfer.Skipped: n.Skipped, transfer.FileFailed: n.Failed,
 		} {
 			files.add(float64(count), "dest", dest, "state", string(s))
 		}

@@ -74,9 +74,9 @@ func (c *Coordinator) ended(ctx context.Context, from string, all []transfer.Out
 	if err != nil {
 		return err
 	}
-	by := make(map[transfer.Hold]transfer.Outcome, len(all))
+	by := make(map[transfer.LeaseID]transfer.Outcome, len(all))
 	for _, o := range all {
-		by[transfer.Hold{Item: o.Item, Epoch: o.Epoch}] = o
+		by[transfer.LeaseID{Item: o.Item, Epoch: o.Epoch}] = o
 	}
 	c.registry.mu.Lock()
 	for _, ch := range changes {
@@ -88,7 +88,7 @@ func (c *Coordinator) ended(ctx context.Context, from string, all []transfer.Out
 }
 
 // follow takes a change of a file over into memory. The registry is locked.
-func (c *Coordinator) follow(ch queue.Change, by map[transfer.Hold]transfer.Outcome) {
+func (c *Coordinator) follow(ch queue.Change, by map[transfer.LeaseID]transfer.Outcome) {
 	l := c.registry.leases[ch.Item]
 	if l == nil || l.Epoch != ch.Epoch {
 		return
@@ -126,7 +126,7 @@ func (c *Coordinator) progress(a *agent, all []transfer.Progress) transfer.Ack {
 		l := c.registry.leases[p.Item]
 		switch {
 		case l == nil || l.mover != a.Site || l.Epoch != p.Epoch:
-			ack.Lost = append(ack.Lost, transfer.Hold{Item: p.Item, Epoch: p.Epoch})
+			ack.Lost = append(ack.Lost, transfer.LeaseID{Item: p.Item, Epoch: p.Epoch})
 		case l.cancelled:
 			ack.Cancel = append(ack.Cancel, l.hold())
 		default:
@@ -178,7 +178,7 @@ func (c *Coordinator) renew(ctx context.Context) error {
 	}
 	for _, g := range gone {
 		if l := c.registry.leases[g.Item]; l != nil && l.Epoch == g.Epoch && c.breakOff(l) {
-			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
+			never = append(never, c.without(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
 	}
 	c.registry.mu.Unlock()
@@ -209,8 +209,8 @@ func (c *Coordinator) breakOff(l *activeLease) (never bool) {
 	return false
 }
 
-func once(list []transfer.Hold) []transfer.Hold {
-	slices.SortFunc(list, func(a, b transfer.Hold) int {
+func once(list []transfer.LeaseID) []transfer.LeaseID {
+	slices.SortFunc(list, func(a, b transfer.LeaseID) int {
 		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Epoch, b.Epoch))
 	})
 	return slices.Compact(list)

@@ -31,15 +31,15 @@ func TestAttemptsComeByPages(t *testing.T) {
 	if _, err := b.report(all[1:]...); err != nil {
 		t.Fatal(err)
 	}
-	seen := map[transfer.Hold][2]int{}
+	seen := map[transfer.LeaseID][2]int{}
 	err := h.admin.EachAttempt(t.Context(), q.ID, func(a transfer.Attempt) error {
-		n := seen[transfer.Hold{Item: a.Item, Epoch: a.Epoch}]
+		n := seen[transfer.LeaseID{Item: a.Item, Epoch: a.Epoch}]
 		if a.Late {
 			n[1]++
 		} else {
 			n[0]++
 		}
-		seen[transfer.Hold{Item: a.Item, Epoch: a.Epoch}] = n
+		seen[transfer.LeaseID{Item: a.Item, Epoch: a.Epoch}] = n
 		return nil
 	})
 	if err != nil || len(seen) != files {
@@ -73,11 +73,11 @@ func TestFirstFilesOfManyStates(t *testing.T) {
 	if _, err := b.report(gone); err != nil {
 		t.Fatal(err)
 	}
-	items, err := h.admin.First(t.Context(), q.ID, []transfer.State{transfer.Lost, transfer.Leased, transfer.Queued}, 0)
-	if err != nil || len(items) != 5 || items[0].State != transfer.Lost || items[0].ID != leases[0].Item {
+	items, err := h.admin.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, transfer.Leased, transfer.Queued}, 0)
+	if err != nil || len(items) != 5 || items[0].State != transfer.FileFailed || items[0].ID != leases[0].Item {
 		t.Errorf("%+v, %v", items, err)
 	}
-	_, err = h.admin.First(t.Context(), q.ID, []transfer.State{transfer.Lost, "lost?"}, 0)
+	_, err = h.admin.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, "lost?"}, 0)
 	if wire.Status(err)/100 != 4 {
 		t.Errorf("a state that is none: %v", err)
 	}

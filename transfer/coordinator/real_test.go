@@ -218,7 +218,7 @@ func TestRealAgents(t *testing.T) {
 			h.tell(again.ID)
 		}
 		same(t, "/store/run2/f0", c, b)
-		bad, err := h.admin.Items(t.Context(), again.ID, transfer.Lost, 0, 0)
+		bad, err := h.admin.Items(t.Context(), again.ID, transfer.FileFailed, 0, 0)
 		if err != nil || len(bad) != 1 || bad[0].Name != "/store/run2/f1" || bad[0].Fault != transfer.Occupied {
 			t.Errorf("%+v, %v", bad, err)
 		}

@@ -65,8 +65,8 @@ type agent struct {
 	slots   int  // leases that it can begin, as it said last
 	bell    chan struct{}
 	ready   []*activeLease // for its next answer
-	cancel  []transfer.Hold
-	lost    []transfer.Hold
+	cancel  []transfer.LeaseID
+	lost    []transfer.LeaseID
 	count   int     // leases that it holds
 	seconds float64 // that they are predicted to take, one after the other
 	scans   []int64 // that it knows of
@@ -92,7 +92,7 @@ type activeLease struct {
 	stop       context.CancelCauseFunc // of a copy by third parties
 }
 
-func (h *activeLease) hold() transfer.Hold { return transfer.Hold{Item: h.Item, Epoch: h.Epoch} }
+func (h *activeLease) hold() transfer.LeaseID { return transfer.LeaseID{Item: h.Item, Epoch: h.Epoch} }
 
 // openRegistry takes up what the database knows: links, sites, doors and leases.
 func (c *Coordinator) openRegistry(ctx context.Context) error {

@@ -123,7 +123,7 @@ func (c *Coordinator) cancel(ctx context.Context, id int64, by, reason string) (
 	c.registry.mu.Lock()
 	for _, l := range c.registry.leases {
 		if l.Request == id && !l.cancelled && c.breakOff(l) {
-			never = append(never, c.without(l, transfer.Stopped, errCancelled.Error()))
+			never = append(never, c.without(l, transfer.RequestCancelled, errCancelled.Error()))
 		}
 	}
 	c.registry.mu.Unlock()

@@ -76,8 +76,8 @@ type moment struct {
 // tries answers with attempts of the past, and what their sources were like when
 // they began. after and next are times in nanoseconds since 1970.
 func (c *Coordinator) tries(r *http.Request, _ *struct{}) (answer struct {
-	Tries []transfer.Try `json:"tries"`
-	Next  int64          `json:"next"`
+	Tries []transfer.PastAttempt `json:"tries"`
+	Next  int64                  `json:"next"`
 }, err error) {
 	if _, err = need(r, mayRead); err != nil {
 		return answer, err
@@ -98,9 +98,9 @@ func (c *Coordinator) tries(r *http.Request, _ *struct{}) (answer struct {
 	if err != nil {
 		return answer, c.refusal(err)
 	}
-	answer.Tries = make([]transfer.Try, 0, len(list))
+	answer.Tries = make([]transfer.PastAttempt, 0, len(list))
 	for _, a := range list {
-		t := transfer.Try{Attempt: a, Bytes: a.Size, CPU: -1, Memory: -1}
+		t := transfer.PastAttempt{Attempt: a, Bytes: a.Size, CPU: -1, Memory: -1}
 		if m, ok := nearest(hosts[a.Source], a.Begin); ok {
 			t.CPU, t.Memory = m.cpu, m.memory
 		}

@@ -139,7 +139,7 @@ func (c *Coordinator) scansOf(a *agent) (begin []transfer.Scan, drop []int64) {
 }
 
 // found takes over what scans have found. drop are scans that are none.
-func (c *Coordinator) found(ctx context.Context, site string, all []transfer.Found) (drop []int64, err error) {
+func (c *Coordinator) found(ctx context.Context, site string, all []transfer.ScanResult) (drop []int64, err error) {
 	for _, f := range all {
 		c.registry.mu.Lock()
 		s := c.registry.scans[f.Scan]
@@ -157,7 +157,7 @@ func (c *Coordinator) found(ctx context.Context, site string, all []transfer.Fou
 
 // foundPart makes files that a scan has found part of its dataset. A part that
 // comes again changes nothing: the dataset counts, not the parts.
-func (c *Coordinator) foundPart(ctx context.Context, s *scan, f transfer.Found) error {
+func (c *Coordinator) foundPart(ctx context.Context, s *scan, f transfer.ScanResult) error {
 	added, problems, err := c.catalogFound(ctx, s, f.Files)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ type tally struct{ files, bytes int64 }
 
 // catalogFound writes files that a scan has found into the catalog. Those that cannot
 // be there, or contradict it, are problems.
-func (c *Coordinator) catalogFound(ctx context.Context, s *scan, files []transfer.FoundFile) (n tally, problems []string, err error) {
+func (c *Coordinator) catalogFound(ctx context.Context, s *scan, files []transfer.ScannedFile) (n tally, problems []string, err error) {
 	if len(files) == 0 {
 		return n, nil, nil
 	}
@@ -234,7 +234,7 @@ func (c *Coordinator) catalogFound(ctx context.Context, s *scan, files []transfe
 
 // entry is a file that was found as the catalog knows it: it is called after its
 // dataset and where it was found in the folder, and the folder within is its block.
-func entry(s *scan, f transfer.FoundFile) (e catalog.Entry, err error) {
+func entry(s *scan, f transfer.ScannedFile) (e catalog.Entry, err error) {
 	name := s.dataset + "/" + f.Path
 	block := path.Dir(f.Path)
 	if block == "." {

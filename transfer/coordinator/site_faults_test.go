@@ -688,7 +688,7 @@ func TestUnableWhileTheAgentIsAway(t *testing.T) {
 		a.Up = up
 		c.registry.sites["A"] = a
 		l := &activeLease{Lease: transfer.Lease{Item: 1, Source: transfer.End{Site: "A"}, Dest: transfer.End{Site: "N"}, Mode: transfer.Third}}
-		if o := c.unable(l, transfer.Outcome{Item: 1, Fault: transfer.Unable}); o.Fault != transfer.Left {
+		if o := c.unable(l, transfer.Outcome{Item: 1, Fault: transfer.ModeUnsupported}); o.Fault != transfer.MoverStopped {
 			t.Errorf("the agent is there: %v: %+v", up, o)
 		}
 	}

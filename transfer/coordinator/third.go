@@ -82,7 +82,7 @@ func (k *copying) copy(ctx context.Context, h *activeLease) transfer.Outcome {
 			k.out.Status = cmp.Or(e.Remote, e.Status)
 		}
 		if cause := context.Cause(ctx); errors.Is(cause, errCancelled) {
-			k.out.Fault, k.out.Reason = transfer.Stopped, cause.Error()
+			k.out.Fault, k.out.Reason = transfer.RequestCancelled, cause.Error()
 		}
 	}
 	k.out.End = k.c.now()
@@ -216,7 +216,7 @@ func (k *copying) patiently(ctx context.Context, ask func() error) error {
 			return nil
 		}
 		switch fault, after := faultOf(err); fault {
-		case transfer.Denied, transfer.Away, transfer.Throttled, transfer.Transient:
+		case transfer.Denied, transfer.Unreachable, transfer.Throttled, transfer.Transient:
 			wait = max(wait, min(after, time.Minute))
 		default:
 			return err
@@ -435,7 +435,7 @@ func faultOf(err error) (transfer.ErrorClass, time.Duration) {
 	switch e.Kind {
 	case tpc.Unreachable:
 		if errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.EHOSTUNREACH) || errors.Is(e.Err, syscall.ENETUNREACH) {
-			return transfer.Away, 0
+			return transfer.Unreachable, 0
 		}
 		return transfer.Denied, 0 // a certificate, or a name
 	case tpc.Denied:
@@ -449,7 +449,7 @@ func faultOf(err error) (transfer.ErrorClass, time.Duration) {
 	case tpc.Busy:
 		return transfer.Throttled, e.After
 	case tpc.Unsupported:
-		return transfer.Unable, 0
+		return transfer.ModeUnsupported, 0
 	case tpc.Mismatch:
 		return transfer.Checksum, 0
 	}

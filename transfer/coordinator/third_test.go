@@ -82,7 +82,7 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 				t.Errorf("%+v", q)
 				h.tell(q.ID)
 			}
-			failed, err := h.admin.Items(t.Context(), q.ID, transfer.Lost, 0, 0)
+			failed, err := h.admin.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
 			if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") || !strings.Contains(failed[1].Reason, "adler32") {
 				t.Errorf("%+v, %v", failed, err)
 			}

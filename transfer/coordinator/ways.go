@@ -51,7 +51,7 @@ func (c *Coordinator) way(from, to catalog.Site, f queue.Candidate) (way, string
 	switch {
 	case f.Want != "":
 		modes = []transfer.Mode{f.Want}
-	case f.Mode == transfer.Pull && (f.Fault == transfer.Away || f.Fault == transfer.Transient && f.Tries%2 == 1):
+	case f.Mode == transfer.Pull && (f.Fault == transfer.Unreachable || f.Fault == transfer.Transient && f.Tries%2 == 1):
 		modes = []transfer.Mode{transfer.Push, transfer.Pull, transfer.Third}
 	}
 	why := ""

@@ -72,7 +72,7 @@ func TestARequestIsCarriedOut(t *testing.T) {
 
 // digestOf returns the digest of a manifest with these files, which are sorted by name.
 func digestOf(items []transfer.Item) string {
-	sum := transfer.NewSum()
+	sum := transfer.NewManifestHash()
 	for _, one := range items {
 		sum.Add(one)
 	}

@@ -66,7 +66,7 @@ func troubleOf(ctx context.Context, err error) *trouble {
 func ended(cause error) *trouble {
 	switch {
 	case errors.Is(cause, ErrCancelled):
-		return &trouble{fault: transfer.Stopped, reason: ErrCancelled.Error()}
+		return &trouble{fault: transfer.RequestCancelled, reason: ErrCancelled.Error()}
 	case errors.Is(cause, errSuperseded):
 		return &trouble{fault: transfer.LeaseLost, reason: errSuperseded.Error()}
 	}
@@ -76,7 +76,7 @@ func ended(cause error) *trouble {
 // worthKeeping tells whether another attempt can go on with what one has left.
 func worthKeeping(f transfer.ErrorClass) bool {
 	switch f {
-	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.Stopped,
+	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.RequestCancelled,
 		transfer.DestFull: // parts of several files would keep the disk full, and each other from ending
 		return false
 	}
@@ -111,7 +111,7 @@ func (t *trouble) about(l *transfer.Lease) string {
 		own, other = other, own
 	}
 	switch t.fault {
-	case transfer.Denied, transfer.Away, transfer.Transient:
+	case transfer.Denied, transfer.Unreachable, transfer.Transient:
 		if t.here {
 			return own
 		}
@@ -127,7 +127,7 @@ func kindOf(err error) transfer.ErrorClass {
 	var name x509.HostnameError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return transfer.Away
+		return transfer.Unreachable
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return transfer.DestFull
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, trust.ErrPin),
@@ -197,7 +197,7 @@ func faultOf(status int, missing transfer.ErrorClass) transfer.ErrorClass {
 		return transfer.Transient
 	}
 	if status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented {
-		return transfer.Unable
+		return transfer.ModeUnsupported
 	}
 	if status >= 500 {
 		return transfer.Transient

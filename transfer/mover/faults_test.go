@@ -112,7 +112,7 @@ func TestSourcesThatAreNotAsTheyShouldBe(t *testing.T) {
 		"is too busy, too":     {status("503 Busy\r\nRetry-After: 7"), transfer.Throttled, "503"},
 		"is down":              {status("503 Down"), transfer.Transient, "503"},
 		"is broken":            {status("500 Broken"), transfer.Transient, "500"},
-		"knows no GET":         {status("405 Method Not Allowed"), transfer.Unable, "405"},
+		"knows no GET":         {status("405 Method Not Allowed"), transfer.ModeUnsupported, "405"},
 		"redirects for ever":   {status("302 Found\r\nLocation: /f"), transfer.Permanent, "redirected more than"},
 		"redirects to nowhere": {status("302 Found\r\nLocation: ftp://x/f"), transfer.Transient, "no URL"},
 		"sends other bytes": {func(c net.Conn, _ string) {
@@ -379,7 +379,7 @@ func TestNobodyThere(t *testing.T) {
 	addr := l.Addr().String()
 	l.Close()
 	m := impatient(t)
-	failed(t, do(t, m, pullLease("http://"+addr, "f", "", 5)), transfer.Away)
+	failed(t, do(t, m, pullLease("http://"+addr, "f", "", 5)), transfer.Unreachable)
 	failed(t, do(t, m, pullLease("http://nobody.invalid", "f", "", 5)), transfer.Transient)
 }
 

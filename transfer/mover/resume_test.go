@@ -165,7 +165,7 @@ func TestCancelled(t *testing.T) {
 	from := newSite(t, slow)
 	sum := file(t, from.dir, "f", 1, size)
 	m := newMover(t, Options{})
-	failed(t, breakOff(t, m, pullLease(from.url, "f", sum, size), ErrCancelled), transfer.Stopped)
+	failed(t, breakOff(t, m, pullLease(from.url, "f", sum, size), ErrCancelled), transfer.RequestCancelled)
 	noParts(t, m)
 }
 

@@ -52,7 +52,7 @@ func busy(p *pretender) {
 		i := transfer.Item{ID: id, Name: fmt.Sprintf("%s/%06d.root", r.Dataset, id), Size: 2 * gb, Adler: fmt.Sprintf("%08x", 0x3a1b0000+id*7919), State: transfer.Queued}
 		switch c := r.Count; {
 		case id <= c.Failed:
-			i.State, i.Tries, i.Source, i.Fault, i.Reason = transfer.Lost, 5, "CERN", transfer.SourceBad, "CERN does not have it any more (404), and no other site has it"
+			i.State, i.Tries, i.Source, i.Fault, i.Reason = transfer.FileFailed, 5, "CERN", transfer.SourceBad, "CERN does not have it any more (404), and no other site has it"
 		case id <= c.Failed+c.Leased:
 			i.State, i.Tries, i.Source, i.Stage, i.Moved = transfer.Leased, 1, "CERN", transfer.Moving, id*37%100*gb/50
 		case id <= c.Failed+c.Leased+c.Done:

@@ -37,7 +37,7 @@ func TestEndsHaveReasons(t *testing.T) {
 			w.report(failure(w.lease("C", 1)[0], transfer.SourceBad, "/d/f0000 has 1009 bytes, not the 1000 of the catalog"))
 		}, "A: /d/f0000 has 1009 bytes, not the 1000 of the catalog", nil},
 		{"it was on its way, and is broken off", func(w *world) { w.pass(9*time.Minute + 50*time.Second); w.lease("C", 1) }, "", func(w *world) {
-			w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.Stopped, Reason: "the request was cancelled"})
+			w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.RequestCancelled, Reason: "the request was cancelled"})
 		}},
 		{"it was on its way, and failed", func(w *world) { w.pass(9*time.Minute + 50*time.Second); w.lease("C", 1) }, "no space left on device", func(w *world) {
 			w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.DestFull, Reason: "no space left on device"})
@@ -77,7 +77,7 @@ func TestCancelledHaveReasons(t *testing.T) {
 		w.lease("C", 2)
 		_, err := w.Cancel(w.ctx, r.ID, "bob", "enough")
 		w.must(err)
-		w.report(transfer.Outcome{Item: w.all(r.ID)[0].ID, Epoch: 1, Fault: transfer.Stopped, Reason: "the request was cancelled"})
+		w.report(transfer.Outcome{Item: w.all(r.ID)[0].ID, Epoch: 1, Fault: transfer.RequestCancelled, Reason: "the request was cancelled"})
 		all := w.all(r.ID)
 		if all[0].Reason != "the request was cancelled" || !strings.HasPrefix(all[1].Reason, "C has 1000 bytes free") || !strings.HasSuffix(all[1].Reason, "; the request was cancelled") {
 			t.Errorf("%q, %q", all[0].Reason, all[1].Reason)

@@ -414,7 +414,7 @@ const keptParts = 24 * time.Hour
 // Over returns those temporaries with which nobody will go on: their files are at
 // the destination, were cancelled, or failed a day ago. Of files that the queue
 // does not know it says nothing.
-func (q *Queue) Over(ctx context.Context, parts []transfer.Hold) (over []transfer.Hold, err error) {
+func (q *Queue) Over(ctx context.Context, parts []transfer.LeaseID) (over []transfer.LeaseID, err error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}

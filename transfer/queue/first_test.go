@@ -16,7 +16,7 @@ func TestFirst(t *testing.T) {
 		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
 		l := w.lease("C", 6)
 		w.report(success(l[0]), success(l[1]), failure(l[2], transfer.Permanent, "no"), failure(l[3], transfer.Transient, "later"))
-		states := []transfer.State{transfer.Lost, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Done}
+		states := []transfer.State{transfer.FileFailed, transfer.Leased, transfer.NoSource, transfer.Queued, transfer.Done}
 		for n := range 14 {
 			var want []transfer.Item
 			for _, s := range states {
@@ -31,7 +31,7 @@ func TestFirst(t *testing.T) {
 				w.t.Errorf("first %d: %+v, not %+v", n, got, want)
 			}
 		}
-		if _, err := w.First(w.ctx, r.ID, []transfer.State{transfer.Lost, "lost?"}, 10); !errors.Is(err, ErrRefused) {
+		if _, err := w.First(w.ctx, r.ID, []transfer.State{transfer.FileFailed, "lost?"}, 10); !errors.Is(err, ErrRefused) {
 			w.t.Errorf("of a state that is none: %v", err)
 		}
 		if _, err := w.First(w.ctx, 99, states, 10); !errors.Is(err, ErrNotFound) {

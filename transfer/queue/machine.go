@@ -35,9 +35,9 @@ func (s state) shown() transfer.State {
 	case skipped:
 		return transfer.Skipped
 	case failed:
-		return transfer.Lost
+		return transfer.FileFailed
 	case dropped:
-		return transfer.Dropped
+		return transfer.FileCancelled
 	default:
 		return transfer.Queued
 	}
@@ -110,13 +110,13 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 		return f, o
 	case t.stopped != "":
 		reason := t.stopped // which is all that there is to say of an attempt that ended for it
-		if o.Fault != transfer.Stopped {
+		if o.Fault != transfer.RequestCancelled {
 			reason = o.Reason + "; " + t.stopped
 		}
 		f.lose(dropped, o.Fault, reason, now)
 		return f, o
 	}
-	if o.Fault != transfer.Left && o.Fault != transfer.AtSite { // else nobody has failed this file
+	if o.Fault != transfer.MoverStopped && o.Fault != transfer.SiteRefuses { // else nobody has failed this file
 		f.sourceFailures = f.sourceFailures.add(f.source, 1, false)
 	}
 	final := false
@@ -128,12 +128,12 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 		f.pauses++
 		f.sourceFailures = f.sourceFailures.add(f.source, 0, true)
 		final = !others
-	case transfer.Unable: // this source, this way: the source is good
+	case transfer.ModeUnsupported: // this source, this way: the source is good
 		f.pauses++
 		f.sourceFailures = f.sourceFailures.add(f.source, 0, true)
 		final = !others
-	case transfer.AtSite:
-	case transfer.Throttled, transfer.DestFull, transfer.Stopped, transfer.Left, transfer.Away:
+	case transfer.SiteRefuses:
+	case transfer.Throttled, transfer.DestFull, transfer.RequestCancelled, transfer.MoverStopped, transfer.Unreachable:
 		f.pauses++
 	default:
 		f.tries++ // the source that failed this file least is next, but this one is not given up: it may be all there is
@@ -141,7 +141,7 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
 		f.lose(failed, o.Fault, o.Reason, now)
-	case o.Fault == transfer.SourceBad, o.Fault == transfer.Unable, o.Fault == transfer.Left:
+	case o.Fault == transfer.SourceBad, o.Fault == transfer.ModeUnsupported, o.Fault == transfer.MoverStopped:
 		f.state = ready // the next source, or mover, has done nothing wrong
 	default:
 		f.state, f.due = resting, now.Add(pause(o, max(f.tries, f.pauses), random))
@@ -277,11 +277,11 @@ func pause(o transfer.Outcome, n int, random float64) time.Duration {
 		base, bound = 30*time.Second, 30*time.Minute
 	case transfer.Denied:
 		base, bound = 10*time.Second, 10*time.Minute
-	case transfer.Away: // it may be back soon, and asking costs little
+	case transfer.Unreachable: // it may be back soon, and asking costs little
 		bound = time.Minute
-	case transfer.AtSite: // who gives out files knows when the site is tried again
+	case transfer.SiteRefuses: // who gives out files knows when the site is tried again
 		return 2*time.Second + time.Duration(random*float64(time.Second))
-	case transfer.LeaseLost, transfer.Checksum, transfer.Stopped:
+	case transfer.LeaseLost, transfer.Checksum, transfer.RequestCancelled:
 		base, bound = time.Second, time.Minute
 	}
 	for range min(max(n-1, 0), 16) {

@@ -38,7 +38,7 @@ func TestSettle(t *testing.T) {
 			return false
 		case stopped && !now.state.final(), now.tries > 5, !now.state.final() && (now.tries >= 5 || now.pauses >= 5*pauseFactor):
 			return false
-		case (now.state == failed || now.state == dropped) && now.reason == "", now.state == ready && kept.Fault != transfer.Left && (kept.Fault != transfer.SourceBad || !others):
+		case (now.state == failed || now.state == dropped) && now.reason == "", now.state == ready && kept.Fault != transfer.MoverStopped && (kept.Fault != transfer.SourceBad || !others):
 			return false
 		case !right && !stopped && now.tries+now.pauses != was.tries+was.pauses+1:
 			return false
@@ -62,7 +62,7 @@ func TestPauses(t *testing.T) {
 		{transfer.Transient, 0, 2, 0.5, 2 * time.Second},
 		{transfer.Transient, 0, 4, 1, 16 * time.Second},
 		{transfer.Transient, 0, 1000, 1, 5 * time.Minute},
-		{transfer.Away, 0, 100, 1, time.Minute},
+		{transfer.Unreachable, 0, 100, 1, time.Minute},
 		{transfer.Transient, 0, 5, 0, 0},
 		{transfer.Throttled, 100 * time.Second, 1, 0, 100 * time.Second},
 		{transfer.Throttled, 100 * time.Second, 7, 1, 111 * time.Second},

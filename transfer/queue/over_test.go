@@ -15,11 +15,11 @@ func TestOver(t *testing.T) {
 		w.work()
 		leases := w.lease("C", 3)
 		w.report(success(leases[0]), transfer.Outcome{Item: leases[1].Item, Epoch: leases[1].Epoch, Fault: transfer.Permanent, Reason: "no"})
-		var parts []transfer.Hold
+		var parts []transfer.LeaseID
 		for _, l := range leases {
-			parts = append(parts, transfer.Hold{Item: l.Item, Epoch: l.Epoch})
+			parts = append(parts, transfer.LeaseID{Item: l.Item, Epoch: l.Epoch})
 		}
-		parts = append(parts, transfer.Hold{Item: 12345, Epoch: 1})
+		parts = append(parts, transfer.LeaseID{Item: 12345, Epoch: 1})
 		over, err := w.Over(w.ctx, parts)
 		w.must(err)
 		if len(over) != 1 || over[0] != parts[0] {

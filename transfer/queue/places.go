@@ -103,7 +103,7 @@ func datasetOf(tx *db.Tx, name, block string) (*dataset, error) {
 }
 
 // size is how much it is.
-func (d *dataset) size(tx *db.Tx) (a transfer.Asked, err error) {
+func (d *dataset) size(tx *db.Tx) (a transfer.Requested, err error) {
 	if d.blockID == 0 {
 		err = tx.Row("SELECT files, bytes FROM dataset WHERE id = ?", d.id).Scan(&a.Files, &a.Bytes)
 	} else {

@@ -90,7 +90,7 @@ func TestPartial(t *testing.T) {
 		if r.Status != transfer.Partial || r.Count.Done != 2 || r.Count.Failed != 1 {
 			w.t.Fatalf("%+v", r)
 		}
-		items, next, err := w.Items(w.ctx, r.ID, transfer.Lost, 0, 10)
+		items, next, err := w.Items(w.ctx, r.ID, transfer.FileFailed, 0, 10)
 		w.must(err)
 		if next != 0 || len(items) != 1 || items[0].Reason != "A: no such file at A; B: no such file at B" {
 			w.t.Errorf("%+v", items)

@@ -183,8 +183,8 @@ func (p *play) takes() {
 	p.given = append(p.given, leases...)
 }
 
-var faults = []transfer.ErrorClass{transfer.Transient, transfer.Away, transfer.Throttled, transfer.SourceBad, transfer.DestFull, transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
-	transfer.Occupied, transfer.Stopped, transfer.Left, transfer.Unverified, "nonsense"}
+var faults = []transfer.ErrorClass{transfer.Transient, transfer.Unreachable, transfer.Throttled, transfer.SourceBad, transfer.DestFull, transfer.Denied, transfer.Checksum, transfer.Permanent, transfer.LeaseLost,
+	transfer.Occupied, transfer.RequestCancelled, transfer.MoverStopped, transfer.Unverified, "nonsense"}
 
 func (p *play) reports() {
 	var told []transfer.Outcome
@@ -286,7 +286,7 @@ func (p *play) check() {
 			}) {
 				p.t.Errorf("file %d is done, and nobody said so", one.ID)
 			}
-			if (one.State == transfer.Lost || one.State == transfer.Dropped) && (one.Reason == "" || strings.Contains(one.Reason, "not known why")) {
+			if (one.State == transfer.FileFailed || one.State == transfer.FileCancelled) && (one.Reason == "" || strings.Contains(one.Reason, "not known why")) {
 				p.t.Errorf("file %d is %s, and why is %q", one.ID, one.State, one.Reason)
 			}
 			p.items[one.ID] = one

@@ -260,7 +260,7 @@ func (v *viewed) around() (err error) {
 // nothing, nothing is looked for.
 func (v *viewed) page(s transfer.State, after int64, n int) (files []*file, next int64, err error) {
 	c, first, last := &v.r.Count, max(after, v.r.ID*perRequest), (v.r.ID+1)*perRequest
-	code := map[transfer.State]state{transfer.Skipped: skipped, transfer.Lost: failed, transfer.Dropped: dropped}[s]
+	code := map[transfer.State]state{transfer.Skipped: skipped, transfer.FileFailed: failed, transfer.FileCancelled: dropped}[s]
 	switch {
 	case s == "":
 		files, err = filesOf(v.tx, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)

@@ -47,7 +47,7 @@ func TestLeft(t *testing.T) {
 			if one := w.all(r.ID)[0]; one.Tries != 0 || one.State != transfer.Queued || !one.NotBefore.IsZero() {
 				w.t.Errorf("%+v", one)
 			}
-			w.report(failure(w.lease("C", 1)[0], transfer.Left, "the agent of site C was ended"))
+			w.report(failure(w.lease("C", 1)[0], transfer.MoverStopped, "the agent of site C was ended"))
 		}
 		if r = w.get(r.ID); r.Status != transfer.Failed {
 			w.t.Errorf("%+v", r)
@@ -194,7 +194,7 @@ func TestAway(t *testing.T) {
 		w.dataset("/d", 1, "A")
 		r := w.submit(transfer.Submission{Dataset: "/d", To: "C", Tries: 1})
 		for range 10 {
-			w.report(failure(w.lease("C", 1)[0], transfer.Away, "connection refused"))
+			w.report(failure(w.lease("C", 1)[0], transfer.Unreachable, "connection refused"))
 			w.pass(2 * time.Minute)
 		}
 		w.report(success(w.lease("C", 1)[0]))
@@ -326,7 +326,7 @@ func TestCancel(t *testing.T) {
 		if len(gone) != 1 {
 			w.t.Errorf("%v", gone)
 		}
-		w.report(failure(l[0], transfer.Stopped, "cancelled"), success(l[1]))
+		w.report(failure(l[0], transfer.RequestCancelled, "cancelled"), success(l[1]))
 		if r = w.get(r.ID); r.Status != transfer.Running || r.Count.Done != 1 || r.Count.Cancelled != 2 {
 			w.t.Errorf("%+v", r)
 		}

@@ -127,7 +127,7 @@ func (s *scale) move(n int, begin time.Time) error {
 func (s *scale) look(stop chan struct{}) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	states := []transfer.State{"", transfer.Queued, transfer.Done, transfer.Leased, transfer.Lost, transfer.NoSource}
+	states := []transfer.State{"", transfer.Queued, transfer.Done, transfer.Leased, transfer.FileFailed, transfer.NoSource}
 	for i := 0; ; i++ {
 		select {
 		case <-stop:

@@ -272,7 +272,7 @@ func otherFiles(names []string) string {
 }
 
 // known asks the catalog for everything that a submission names.
-func (e *edit) known(s transfer.Submission) (asked transfer.Asked, err error) {
+func (e *edit) known(s transfer.Submission) (asked transfer.Requested, err error) {
 	sites, err := readSites(e.tx)
 	if err != nil {
 		return asked, err

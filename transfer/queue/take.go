@@ -196,7 +196,7 @@ func order(f *file, r *request, l *lease) transfer.Lease {
 
 // Renew writes down how far movers are and extends their leases until then. gone
 // are attempts that their holders shall let go: cancelled, leased anew, or ended.
-func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until time.Time, gone []transfer.Hold, err error) {
+func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until time.Time, gone []transfer.LeaseID, err error) {
 	now := q.now()
 	until = now.Add(q.o.Lease)
 	if len(progress) == 0 {
@@ -223,7 +223,7 @@ func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until 
 		for _, p := range progress {
 			l := held[p.Item]
 			if l == nil || l.epoch != p.Epoch || slices.Contains(stopped, requestOf(p.Item)) {
-				gone = append(gone, transfer.Hold{Item: p.Item, Epoch: p.Epoch})
+				gone = append(gone, transfer.LeaseID{Item: p.Item, Epoch: p.Epoch})
 				continue
 			}
 			p.Moved, p.Stage = min(max(p.Moved, 0), l.size), transfer.Stage(text(string(p.Stage), 100))

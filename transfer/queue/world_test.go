@@ -306,7 +306,7 @@ func (q *Queue) Manifest(ctx context.Context, id int64) (m transfer.Manifest, er
 	if m.Request, err = q.Get(ctx, id); err != nil {
 		return m, err
 	}
-	sum := transfer.NewSum()
+	sum := transfer.NewManifestHash()
 	for one, err := range q.All(ctx, id) {
 		if err != nil {
 			return m, err

@@ -80,7 +80,7 @@ func (t *taken) request(ctx context.Context, c *client.Client, id int64) error {
 		switch {
 		case at > 0:
 			t.list[at-1].Last = i.State.Final()
-			if i.State == transfer.Lost && i.Reason != "" {
+			if i.State == transfer.FileFailed && i.Reason != "" {
 				t.list[at-1].Reason = i.Reason // it says why nothing more is tried
 			}
 		case i.State.Final(): // it was there, or nobody had it
@@ -124,7 +124,7 @@ func class(f transfer.ErrorClass) storage.Class {
 		return storage.None
 	case transfer.SourceBad:
 		return storage.NotFound
-	case transfer.Transient, transfer.Away:
+	case transfer.Transient, transfer.Unreachable:
 		return storage.Refused
 	case transfer.Throttled:
 		return storage.Busy
@@ -134,7 +134,7 @@ func class(f transfer.ErrorClass) storage.Class {
 		return storage.Checksummed
 	case transfer.LeaseLost:
 		return storage.Reset
-	case transfer.Stopped, transfer.Left:
+	case transfer.RequestCancelled, transfer.MoverStopped:
 		return storage.Canceled
 	case transfer.DestFull, transfer.Permanent, transfer.Occupied, transfer.Unverified:
 	}

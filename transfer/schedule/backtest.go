@@ -47,14 +47,14 @@ type Quantile struct {
 
 // A predictor says how many seconds a copy takes, from what ended before.
 type predictor interface {
-	learn(t *transfer.Try, seconds float64)
-	predict(t *transfer.Try) (seconds float64, ok bool)
+	learn(t *transfer.PastAttempt, seconds float64)
+	predict(t *transfer.PastAttempt) (seconds float64, ok bool)
 }
 
 // Backtest goes through attempts of the past in the order of time, and has each
 // predictor say for each copy how long it would take, from nothing but the copies
 // that had ended when it began.
-func Backtest(tries []transfer.Try) Verdict {
+func Backtest(tries []transfer.PastAttempt) Verdict {
 	v := Verdict{Tries: len(tries)}
 	var copies []*past
 	for i := range tries {
@@ -66,7 +66,7 @@ func Backtest(tries []transfer.Try) Verdict {
 		if v.Used++; t.CPU < 0 {
 			v.Unsampled++
 		}
-		copies = append(copies, &past{Try: t, seconds: s})
+		copies = append(copies, &past{PastAttempt: t, seconds: s})
 	}
 	all := []struct {
 		name, what string
@@ -92,7 +92,7 @@ func Backtest(tries []transfer.Try) Verdict {
 }
 
 type past struct {
-	*transfer.Try
+	*transfer.PastAttempt
 	seconds float64
 }
 
@@ -114,10 +114,10 @@ func replay(copies []*past, p predictor) []float64 {
 	for _, i := range begins {
 		for ended < len(ends) && !copies[ends[ended]].End.After(copies[i].Begin) {
 			c := copies[ends[ended]]
-			p.learn(c.Try, c.seconds)
+			p.learn(c.PastAttempt, c.seconds)
 			ended++
 		}
-		s, ok := p.predict(copies[i].Try)
+		s, ok := p.predict(copies[i].PastAttempt)
 		if !ok || !stats.Finite(s) || s <= 0 {
 			s = math.NaN()
 		}

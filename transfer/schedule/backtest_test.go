@@ -12,10 +12,10 @@ import (
 )
 
 // history makes copies of two sources, whose rates follow from rate.
-func history(n int, rate func(i int, source string, cpu, memory float64) float64) []transfer.Try {
+func history(n int, rate func(i int, source string, cpu, memory float64) float64) []transfer.PastAttempt {
 	r := rand.New(rand.NewPCG(3, 4))
 	now := time.Unix(1e9, 0)
-	var tries []transfer.Try
+	var tries []transfer.PastAttempt
 	for i := range n {
 		for _, source := range []string{"A", "B"} {
 			cpu, memory := r.Float64(), 0.3+0.1*r.Float64()
@@ -23,7 +23,7 @@ func history(n int, rate func(i int, source string, cpu, memory float64) float64
 			speed := rate(i, source, cpu, memory) * (0.95 + 0.1*r.Float64())
 			d := time.Duration(float64(size) / speed * 1e9)
 			begin := now.Add(time.Duration(i) * 10 * time.Second)
-			tries = append(tries, transfer.Try{
+			tries = append(tries, transfer.PastAttempt{
 				Bytes: size, CPU: cpu, Memory: memory,
 				Attempt: transfer.Attempt{Source: source, Dest: "D", Outcome: transfer.Outcome{Moved: size, Begin: begin, End: begin.Add(d)}},
 			})
@@ -52,7 +52,7 @@ func TestBacktestTellsWhichPredictorIsRight(t *testing.T) {
 	})
 	busy := history(500, func(_ int, _ string, cpu, _ float64) float64 { return 100e6 * (1.05 - cpu) })
 	for _, c := range []struct {
-		tries []transfer.Try
+		tries []transfer.PastAttempt
 		best  string
 	}{{drift, "recent"}, {busy, "regression"}} {
 		v := Backtest(c.tries)
@@ -93,13 +93,13 @@ func TestBacktestOfNoise(t *testing.T) {
 // Nothing is predicted from what ended later, and odd histories do no harm.
 func TestBacktestLooksNotAhead(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	var tries []transfer.Try
+	var tries []transfer.PastAttempt
 	for i := range 40 { // all at the same time
-		tries = append(tries, transfer.Try{CPU: 0.5, Memory: 0.5, Attempt: transfer.Attempt{
+		tries = append(tries, transfer.PastAttempt{CPU: 0.5, Memory: 0.5, Attempt: transfer.Attempt{
 			Source: "A", Dest: "D", Outcome: transfer.Outcome{Moved: 1e6, Begin: now, End: now.Add(time.Duration(i+1) * time.Second)},
 		}})
 	}
-	for name, list := range map[string][]transfer.Try{
+	for name, list := range map[string][]transfer.PastAttempt{
 		"nothing": nil, "together": tries, "one": tries[:1],
 		"odd": {{}, {CPU: math.NaN(), Attempt: transfer.Attempt{Outcome: transfer.Outcome{Moved: -1, Begin: now, End: now.Add(-1)}}}},
 	} {

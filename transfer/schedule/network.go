@@ -125,7 +125,7 @@ func Counts(f transfer.ErrorClass) (counts, good bool) {
 	switch f {
 	case "":
 		return true, true
-	case transfer.Transient, transfer.Away, transfer.Throttled, transfer.LeaseLost, transfer.Checksum:
+	case transfer.Transient, transfer.Unreachable, transfer.Throttled, transfer.LeaseLost, transfer.Checksum:
 		return true, false
 	}
 	return false, false // the file's affair, or a person's

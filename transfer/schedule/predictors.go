@@ -15,7 +15,7 @@ type naive struct {
 	all   total
 }
 
-func (p *naive) learn(t *transfer.Try, seconds float64) {
+func (p *naive) learn(t *transfer.PastAttempt, seconds float64) {
 	w := way{t.Source, t.Dest}
 	if p.links[w] == nil {
 		p.links[w] = &total{}
@@ -26,7 +26,7 @@ func (p *naive) learn(t *transfer.Try, seconds float64) {
 	}
 }
 
-func (p *naive) predict(t *transfer.Try) (float64, bool) {
+func (p *naive) predict(t *transfer.PastAttempt) (float64, bool) {
 	sum := p.links[way{t.Source, t.Dest}]
 	if sum == nil {
 		sum = &p.all
@@ -40,7 +40,7 @@ type lately struct {
 	all   Recent
 }
 
-func (p *lately) learn(t *transfer.Try, seconds float64) {
+func (p *lately) learn(t *transfer.PastAttempt, seconds float64) {
 	w := way{t.Source, t.Dest}
 	if p.links[w] == nil {
 		p.links[w] = &Recent{}
@@ -49,7 +49,7 @@ func (p *lately) learn(t *transfer.Try, seconds float64) {
 	p.all.Add(float64(t.Moved), seconds)
 }
 
-func (p *lately) predict(t *transfer.Try) (float64, bool) {
+func (p *lately) predict(t *transfer.PastAttempt) (float64, bool) {
 	if r := p.links[way{t.Source, t.Dest}]; r != nil {
 		return r.Seconds(float64(t.Moved))
 	}
@@ -59,13 +59,13 @@ func (p *lately) predict(t *transfer.Try) (float64, bool) {
 // regressed predicts as Transfer2Go meant to.
 type regressed struct{ model Regression }
 
-func (p *regressed) learn(t *transfer.Try, seconds float64) {
+func (p *regressed) learn(t *transfer.PastAttempt, seconds float64) {
 	if t.CPU >= 0 {
 		p.model.Add(t.CPU, t.Memory, float64(t.Moved)/seconds)
 	}
 }
 
-func (p *regressed) predict(t *transfer.Try) (float64, bool) {
+func (p *regressed) predict(t *transfer.PastAttempt) (float64, bool) {
 	if t.CPU < 0 {
 		return 0, false
 	}
