@@ -136,7 +136,9 @@ func (k *checker) close() {
 
 func (k *checker) answer(ctx context.Context, client storage.Client, q question) {
 	want, got, err := k.compare(ctx, client, q)
-	if err == nil && want != got { // as in differs
+	// A new connection helps where the sum was another file's (see differs), and where XRootD before 5.9.1 refused
+	// the question because the one before on this connection was not done yet.
+	if errors.Is(err, storage.ErrBusy) || err == nil && want != got {
 		fresh := k.service.Client()
 		want, got, err = k.compare(ctx, fresh, q)
 		_ = fresh.Close() // what it had to say is counted
@@ -173,6 +175,7 @@ const ours = "crc32c"
 // theirs returns the checksum of the file as the service has it.
 func (k *checker) theirs(ctx context.Context, client storage.Client, q question) (string, error) {
 	op := storage.Op{Kind: storage.Checksum, Path: q.op.Path, Size: -1, Sum: k.alg, Timeout: time.Minute}
+	reason := errors.ErrUnsupported
 	if !k.mute.Load() {
 		k.rec.Summed(q.op.Kind, max(0, q.op.Size))
 		res, err := client.Do(ctx, &op, unheard{})
@@ -183,9 +186,12 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 			return "", err // removed meanwhile
 		}
 		k.mute.Store(errors.Is(err, errors.ErrUnsupported))
+		if err != nil {
+			reason = err
+		}
 	}
 	if q.op.Kind != storage.Write {
-		return "", errors.ErrUnsupported // reading again would compare the service with itself
+		return "", reason // reading again would compare the service with itself
 	}
 	op.Kind, op.Size, op.Sum = storage.Read, q.op.Size, ours
 	res, err := client.Do(ctx, &op, readBack{k.rec})

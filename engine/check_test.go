@@ -113,3 +113,41 @@ func TestWrongChecksumIsAskedForAgain(t *testing.T) {
 		})
 	}
 }
+
+// refusesSecond refuses every question of a client for a checksum but its first, as XRootD may while it still
+// computes the one before.
+type refusesSecond struct{ storage.Service }
+
+func (s refusesSecond) Client() storage.Client {
+	return &refusesSecondClient{Client: s.Service.Client()}
+}
+
+type refusesSecondClient struct {
+	storage.Client
+	asked bool
+}
+
+func (c *refusesSecondClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	if op.Kind == storage.Checksum {
+		if c.asked {
+			return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: storage.ErrBusy}
+		}
+		c.asked = true
+	}
+	return c.Client.Do(ctx, op, p)
+}
+
+// A checksum that the service refuses as busy is asked for again, on a new connection.
+func TestRefusedChecksumIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work := workload.Work{Kind: "read", Session: "kept", Verify: .2, Sum: "adler32"}
+		conf, n := closed(t, "simulated://x?servers=9&service=10ms&files=100x1KiB", work, hold(4, 10))
+		conf.Service = refusesSecond{conf.Service}
+		if err := Run(t.Context(), conf); err != nil {
+			t.Fatal(err)
+		}
+		if v := n.held(1); v.Unverifiable > 0 || v.Verified < 10 {
+			t.Errorf("%d payloads verified, %d unverifiable", v.Verified, v.Unverifiable)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,13 +161,24 @@ func status(f *analysis.Findings, name string) (string, string) {
 	return "", ""
 }
 
-// fill puts files with unlike content into dir.
+// fill puts files with different content into dir. They belong to the owner of dir: a server must be able to keep
+// checksums in the attributes of its files, as XRootD does.
 func fill(t *testing.T, dir string, count, size int) {
 	t.Helper()
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range count {
+		name := filepath.Join(dir, fmt.Sprintf("data-%02d.dat", i))
 		b := bytes.Repeat([]byte(fmt.Sprintf("file %d of a set\n", i)), size/16+1)[:size]
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("data-%02d.dat", i)), b, 0o644); err != nil {
+		if err := os.WriteFile(name, b, 0o644); err != nil {
 			t.Fatal(err)
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+			if err := os.Chown(name, int(owner.Uid), int(owner.Gid)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"weir/results"
 )
 
-// clean fails t unless all went well: no error, payloads verified, both ends
-// agree on the bytes within 1%.
+// clean fails t unless all went well: no error, payloads verified, both ends agree on the bytes within 1%. At most 1%
+// of the payloads to be verified may lack a reference: a service may refuse a checksum or take too long to compute it,
+// which weir counts as unverifiable.
 func clean(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	for _, s := range f.Curve {
-		if s.Errors > 0 || s.Done == 0 || s.Unverified > 0 {
-			t.Errorf("step %d: %d done, %d errors (%v), %d unverifiable", s.Step, s.Done, s.Errors, s.ErrorsBy, s.Unverified)
+		if s.Errors > 0 || s.Done == 0 || s.Unverified*100 > s.Verified {
+			t.Errorf("step %d: %d done, %d errors (%v), %d verified, %d unverifiable", s.Step, s.Done, s.Errors, s.ErrorsBy, s.Verified, s.Unverified)
 		}
 	}
 	want(t, f, "verification", analysis.OK)

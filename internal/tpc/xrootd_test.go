@@ -43,7 +43,7 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 		c := trusting(t, a)
 		data := bytes.Repeat([]byte("0123456789abcde\n"), 300_000)
 		sum := fmt.Sprintf("%08x", adler32.Checksum(data))
-		if err := os.WriteFile(filepath.Join(a.Data, "f"), data, 0o644); err != nil {
+		if err := a.WriteFile("f", data); err != nil {
 			t.Fatal(err)
 		}
 		for _, scheme := range []string{"http", "https"} {
