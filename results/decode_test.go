@@ -120,14 +120,14 @@ func TestQuickWayKnowsEveryField(t *testing.T) {
 			t.Errorf("interval (-want +got):\n%s", diff)
 		}
 		sample := filled[monitor.Sample]()
-		if !d.quickSample(line(t, sample), h) {
+		if !d.samples.Read(line(t, sample), &h.Sample, &h.room) {
 			t.Fatalf("decode.go does not know a key, or not at its place: %s", line(t, sample))
 		}
 		if diff := cmp.Diff(sample, &h.Sample); diff != "" {
 			t.Errorf("sample (-want +got):\n%s", diff)
 		}
 		// What a line does not have must not be left from the line before.
-		if !d.intervals.Read([]byte(`{"start":"2026-01-01T00:00:00Z"}`), iv) || !d.quickSample([]byte(`{"time":"2026-01-01T00:00:00Z"}`), h) {
+		if !d.intervals.Read([]byte(`{"start":"2026-01-01T00:00:00Z"}`), iv) || !d.samples.Read([]byte(`{"time":"2026-01-01T00:00:00Z"}`), &h.Sample, &h.room) {
 			t.Fatal("lines with little in them are refused")
 		}
 		first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -228,7 +228,7 @@ func TestLinesAreDecodedWithoutGarbage(t *testing.T) {
 		read func() bool
 	}{
 		"interval": {4, func() bool { return d.intervals.Read(interval, iv) && checkInterval(iv) == nil }},
-		"sample":   {0, func() bool { return d.quickSample(sample, h) && checkSample(&h.Sample) == nil }},
+		"sample":   {0, func() bool { return d.samples.Read(sample, &h.Sample, &h.room) && checkSample(&h.Sample) == nil }},
 	} {
 		if !c.read() {
 			t.Fatalf("%s: refused", name)

@@ -57,9 +57,9 @@ func Follow(dir string) (*Follower, error) {
 		return nil, err
 	}
 	return &Follower{run: run,
-		intervals: tail[measure.Interval]{most: perPoll, path: filepath.Join(dir, IntervalsFile), read: intervalReader(nil)},
-		hosts:     tail[host]{most: perPoll, path: filepath.Join(dir, HostsFile), read: sampleReader(nil)},
-		events:    tail[measure.Event]{most: perPoll, path: filepath.Join(dir, EventsFile), read: eventReader},
+		intervals: tail[measure.Interval]{most: perPoll, path: filepath.Join(dir, IntervalsFile), read: readIntervals()},
+		hosts:     tail[host]{most: perPoll, path: filepath.Join(dir, HostsFile), read: readSamples()},
+		events:    tail[measure.Event]{most: perPoll, path: filepath.Join(dir, EventsFile), read: readEvents()},
 	}, nil
 }
 
@@ -264,7 +264,7 @@ func (t *tail[T]) each(text []byte, take func(*T)) error {
 			return tooLong()
 		}
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 {
-			if _, _, err := t.read(trimmed, &t.value, nil); err != nil {
+			if _, err := t.read(trimmed, &t.value); err != nil {
 				return err
 			}
 			if take != nil {
@@ -284,7 +284,7 @@ func (t *tail[T]) unended(rest []byte, take func(*T)) error {
 	if len(trimmed) == 0 {
 		return nil
 	}
-	_, whole, err := t.read(trimmed, &t.value, nil)
+	whole, err := t.read(trimmed, &t.value)
 	if !whole {
 		return nil // what the writer was about when it died
 	}

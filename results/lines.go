@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -19,71 +18,25 @@ const longest = 16 << 20
 
 func tooLong() error { return fmt.Errorf("line is longer than %d bytes", longest) }
 
-// lines yields each line of path as a T that check finds possible. A file that
-// is missing has no lines. A last line that has no end and is not whole is left out.
+// errStop ends a stream whose lines are not wanted any more.
+var errStop = errors.New("stop")
+
+// lines yields each line of path as a new T that check finds possible. A file
+// that is missing has no lines. A last line that has no end and is not whole is left out.
 func lines[T any](path string, check func(*T) error) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		err := eachLine(path, func(number int, line []byte, whole bool) (bool, error) {
-			v := new(T)
-			err := decode(line, v)
-			if err != nil && !whole {
-				return false, nil
+		read := reader(func(line []byte, v *T) error {
+			*v = *new(T)
+			return decode(line, v)
+		}, check)
+		err := stream(path, func() lineReader[T] { return read }, nil, func(v *T, _ []byte) error {
+			if one := *v; !yield(&one, nil) {
+				return errStop
 			}
-			if err == nil {
-				err = check(v)
-			}
-			if err != nil {
-				return false, fmt.Errorf("results: %s:%d: %w", path, number, err)
-			}
-			return yield(v, nil), nil
-		})
-		if err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
-// eachLine calls f with each line of path until f returns false or an error.
-// whole is false for a last line without a newline. Empty lines are passed over.
-func eachLine(path string, f func(number int, line []byte, whole bool) (bool, error)) error {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("results: %w", err)
-	}
-	defer file.Close()
-	r := bufio.NewReaderSize(file, 64<<10)
-	for number := 1; ; number++ {
-		line, err := readLine(r)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("results: %s:%d: %w", path, number, err)
-		}
-		ended := err != nil
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			more, err := f(number, line, !ended)
-			if err != nil || !more {
-				return err
-			}
-		}
-		if ended {
 			return nil
-		}
-	}
-}
-
-// readLine returns the next line, and io.EOF with one that has no newline.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > longest {
-			return nil, tooLong()
-		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
 		}
 	}
 }

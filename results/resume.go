@@ -36,32 +36,34 @@ func Resume(dir string) (*Writer, *Run, error) {
 	return w, run, nil
 }
 
-// reopen opens the three files that grow, the first one alone.
+// reopenLineFile opens a file of an interrupted run, which need not exist.
+func reopenLineFile(path string) (*lineFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &lineFile{f: f}, nil
+}
+
+// reopen opens the files that grow and repairs their ends.
 func (w *Writer) reopen() (err error) {
-	var opened []*lineFile
-	defer func() {
-		for _, l := range opened {
-			if err != nil {
-				_ = l.f.Close() // nothing was written
-			}
-		}
-	}()
-	for i, name := range []string{IntervalsFile, HostsFile, EventsFile} {
-		f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-		if err != nil {
-			return err
-		}
-		l := &lineFile{f: f}
-		opened = append(opened, l)
-		if i == 0 && taken(f) {
-			return ErrBusy
-		}
-		if l.size, err = mend(f); err != nil {
-			return err
+	if err := w.grow(reopenLineFile); err != nil {
+		return err
+	}
+	for _, l := range []*lineFile{w.intervals, w.hosts, w.events} {
+		if err == nil {
+			l.size, err = mend(l.f)
 		}
 	}
-	w.intervals, w.hosts, w.events = opened[0], opened[1], opened[2]
-	return unattended(filepath.Join(w.dir, ManifestFile))
+	if err == nil {
+		err = unattended(filepath.Join(w.dir, ManifestFile))
+	}
+	if err != nil {
+		for _, l := range []*lineFile{w.intervals, w.hosts, w.events} {
+			_ = l.f.Close() // the first error says more
+		}
+	}
+	return err
 }
 
 // taken locks f as its only user and returns true if somebody else has it.

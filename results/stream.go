@@ -22,57 +22,45 @@ import (
 // their memory is used again. render may be nil. Memory does not grow with the
 // file. An error, which names file and line if it is the file's, ends it.
 func (r *Run) EachInterval(render func(out []byte, iv *measure.Interval) []byte, take func(iv *measure.Interval, row []byte) error) error {
-	return stream(filepath.Join(r.Dir, IntervalsFile), func() lineReader[measure.Interval] { return intervalReader(render) }, take)
-}
-
-// intervalReader returns a reader of intervals that are possible.
-func intervalReader(render func(out []byte, iv *measure.Interval) []byte) lineReader[measure.Interval] {
-	d := new(decoder)
-	return func(line []byte, iv *measure.Interval, out []byte) (rows []byte, whole bool, err error) {
-		if err := d.interval(line, iv); err != nil {
-			return out, false, err
-		}
-		err = checkInterval(iv)
-		if err == nil && render != nil {
-			out = render(out, iv)
-		}
-		return out, true, err
-	}
+	return stream(filepath.Join(r.Dir, IntervalsFile), readIntervals, render, take)
 }
 
 // EachSample does for hosts.jsonl what EachInterval does.
 func (r *Run) EachSample(render func(out []byte, s *monitor.Sample) []byte, take func(s *monitor.Sample, row []byte) error) error {
-	return stream(filepath.Join(r.Dir, HostsFile), func() lineReader[host] { return sampleReader(render) },
-		func(h *host, row []byte) error { return take(&h.Sample, row) })
+	var row func(out []byte, h *host) []byte
+	if render != nil {
+		row = func(out []byte, h *host) []byte { return render(out, &h.Sample) }
+	}
+	return stream(filepath.Join(r.Dir, HostsFile), readSamples, row, func(h *host, row []byte) error { return take(&h.Sample, row) })
 }
 
-// sampleReader returns a reader of samples that are possible.
-func sampleReader(render func(out []byte, s *monitor.Sample) []byte) lineReader[host] {
-	d := new(decoder)
-	return func(line []byte, h *host, out []byte) (rows []byte, whole bool, err error) {
-		if err := d.sample(line, h); err != nil {
-			return out, false, err
+// A lineReader fills v from a line. whole is false if the line is no JSON of a T.
+type lineReader[T any] func(line []byte, v *T) (whole bool, err error)
+
+// reader returns what reads lines with decode and refuses values that check finds impossible.
+func reader[T any](decode func(line []byte, v *T) error, check func(*T) error) lineReader[T] {
+	return func(line []byte, v *T) (whole bool, err error) {
+		if err := decode(line, v); err != nil {
+			return false, err
 		}
-		err = checkSample(&h.Sample)
-		if err == nil && render != nil {
-			out = render(out, &h.Sample)
-		}
-		return out, true, err
+		return true, check(v)
 	}
 }
 
-// eventReader is a lineReader of events.
-func eventReader(line []byte, e *measure.Event, out []byte) (rows []byte, whole bool, err error) {
-	*e = measure.Event{}
-	if err := decode(line, e); err != nil {
-		return out, false, err
-	}
-	return out, true, nil
+func readIntervals() lineReader[measure.Interval] {
+	return reader(new(decoder).interval, checkInterval)
 }
 
-// A lineReader fills v from a line and appends what is made of it to out. whole
-// is false if the line is no JSON of a T. It is used by one goroutine.
-type lineReader[T any] func(line []byte, v *T, out []byte) (rows []byte, whole bool, err error)
+func readSamples() lineReader[host] {
+	return reader(new(decoder).sample, func(h *host) error { return checkSample(&h.Sample) })
+}
+
+func readEvents() lineReader[measure.Event] {
+	return reader(func(line []byte, e *measure.Event) error {
+		*e = measure.Event{}
+		return decode(line, e)
+	}, func(*measure.Event) error { return nil })
+}
 
 // piece is how many bytes of lines are handed from one goroutine to another.
 const piece = 128 << 10
@@ -89,8 +77,8 @@ type batch[T any] struct {
 	ready  chan struct{}
 }
 
-// decode fills b's values from its text.
-func (b *batch[T]) decode(read lineReader[T]) {
+// decode fills b's values from its text, and b's rows with what render makes of them.
+func (b *batch[T]) decode(read lineReader[T], render func(out []byte, v *T) []byte) {
 	b.n, b.lines, b.rows, b.ends, b.err = 0, 0, b.rows[:0], b.ends[:0], nil
 	for rest := b.text; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte{'\n'})
@@ -102,7 +90,7 @@ func (b *batch[T]) decode(read lineReader[T]) {
 		if b.n == len(b.values) {
 			b.values = append(b.values, *new(T))
 		}
-		rows, whole, err := read(line, &b.values[b.n], b.rows)
+		whole, err := read(line, &b.values[b.n])
 		if err != nil && !ended && !whole {
 			return // the line that was in the making when the writer died
 		}
@@ -110,13 +98,17 @@ func (b *batch[T]) decode(read lineReader[T]) {
 			b.err = err
 			return
 		}
-		b.n, b.rows, b.ends = b.n+1, rows, append(b.ends, len(rows))
+		if render != nil {
+			b.rows = render(b.rows, &b.values[b.n])
+		}
+		b.n, b.ends = b.n+1, append(b.ends, len(b.rows))
 	}
 }
 
 // stream reads path, decodes its lines on all cores and gives them to take in
-// their order. A file that is missing has no lines.
-func stream[T any](path string, reader func() lineReader[T], take func(v *T, row []byte) error) error {
+// their order, with what render, which may be nil, makes of them. Each goroutine
+// has a reader of its own. A file that is missing has no lines.
+func stream[T any](path string, reader func() lineReader[T], render func(out []byte, v *T) []byte, take func(v *T, row []byte) error) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -138,7 +130,7 @@ func stream[T any](path string, reader func() lineReader[T], take func(v *T, row
 		wait.Go(func() {
 			read := reader()
 			for b := range work {
-				b.decode(read)
+				b.decode(read, render)
 				b.ready <- struct{}{}
 			}
 		})

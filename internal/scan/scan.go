@@ -20,6 +20,7 @@ type Line struct {
 	first   bool // nothing has been read yet of the innermost object or array
 	refused bool
 	names   map[string]string
+	Scratch any // memory that Values use again
 }
 
 // Reset begins with another line. The strings that were returned stay valid.
@@ -274,25 +275,4 @@ func (l *Line) Object() []byte {
 	}
 	l.i += end + 1
 	return l.b[from:l.i]
-}
-
-// Number reads a whole number into n if k is the next key.
-func Number[N int | int64](l *Line, k string, n *N) {
-	if l.Key(k) {
-		*n = N(l.Int())
-	}
-}
-
-// Fraction reads a number into x if k is the next key.
-func Fraction(l *Line, k string, x *float64) {
-	if l.Key(k) {
-		*x = l.Float()
-	}
-}
-
-// Name reads a string into s if k is the next key.
-func Name[S ~string](l *Line, k string, s *S) {
-	if l.Key(k) {
-		*s = S(l.Text())
-	}
 }
