@@ -34,7 +34,7 @@ func (r *rig) onDatabases(run func(db string) (figures, error)) []side {
 	return []side{
 		{"SQLite", func() (figures, error) { return run("") }},
 		{"PostgreSQL", func() (f figures, err error) {
-			pg, err := lab.PostgreSQL(r.Context(), lab.PostgreSQLConfig{})
+			pg, err := lab.PostgreSQLConfig{}.Start(r.Context())
 			if err != nil {
 				return nil, err
 			}

@@ -160,7 +160,7 @@ type server struct {
 // nginx starts nginx with its files in memory.
 func (r *rig) nginx(c lab.NginxConfig) server {
 	c.Dir = r.path("nginx")
-	s, err := lab.Nginx(r.Context(), c)
+	s, err := c.Start(r.Context())
 	r.must(err)
 	r.ends(s.Stop)
 	return server{url: s.URL, group: s.Pids()[0], data: s.Data}
@@ -168,7 +168,7 @@ func (r *rig) nginx(c lab.NginxConfig) server {
 
 // xrootd starts XRootD with n files of the same size in memory, the first of them theFile.
 func (r *rig) xrootd(n int, size int64) server {
-	s, err := lab.XRootD(r.Context(), lab.XRootDConfig{Config: lab.Config{Dir: r.path("xrootd")}})
+	s, err := lab.XRootDConfig{Config: lab.Config{Dir: r.path("xrootd")}}.Start(r.Context())
 	r.must(err)
 	r.ends(s.Stop)
 	for i := range n {
@@ -179,7 +179,7 @@ func (r *rig) xrootd(n int, size int64) server {
 
 // gridftp starts a GridFTP server with theFile in memory.
 func (r *rig) gridftp(size int64) server {
-	s, err := lab.GridFTP(r.Context(), lab.GridFTPConfig{Config: lab.Config{Dir: r.path("gridftp")}})
+	s, err := lab.GridFTPConfig{Config: lab.Config{Dir: r.path("gridftp")}}.Start(r.Context())
 	r.must(err)
 	r.ends(s.Stop)
 	r.file(filepath.Join(s.Data, theFile), size)

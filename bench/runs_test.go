@@ -153,7 +153,7 @@ func pool(s scale) comparison {
 		bars:    []bar{{metric: reporting, a: name, least: true, limit: float64(s.slots)}},
 		setup: func(r *rig) []side {
 			srv := r.smallServer(lab.NginxConfig{}, loadedSize)
-			p, err := lab.HTCondor(r.Context(), lab.HTCondorConfig{Slots: r.slots})
+			p, err := lab.HTCondorConfig{Slots: r.slots}.Start(r.Context())
 			r.must(err)
 			r.ends(p.Stop)
 			l := r.reads(srv, theFile, r.slots)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -43,15 +44,33 @@ func askListener(addresses ...string) question {
 				}
 				continue
 			}
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			conn, err := dial(ctx, address, nil)
 			if err != nil {
 				return err
 			}
-			if err := conn.Close(); err != nil {
-				return err
-			}
+			_ = conn.Close()
 		}
 		return nil
+	}
+}
+
+// askGreeting returns a question that is answered when the server at address greets with a line that begins with
+// prefix. It leaves with the words of goodbye.
+func askGreeting(address, prefix, goodbye string) question {
+	return func(ctx context.Context) error {
+		conn, err := dial(ctx, address, nil)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if err == nil && !strings.HasPrefix(line, prefix) {
+			err = fmt.Errorf("%s greets with %q", address, line)
+		}
+		if err == nil {
+			_, err = io.WriteString(conn, goodbye)
+		}
+		return err
 	}
 }
 

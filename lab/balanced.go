@@ -1,12 +1,19 @@
 package lab
 
 import (
+	"crypto/rand"
 	_ "embed"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,4 +96,144 @@ func (s *System) backend(c GridFTPConfig, server Server, argv ...string) *proces
 // canWire tells whether processes can be given networks of their own.
 func canWire() bool {
 	return os.Geteuid() == 0 && tryWire() == nil
+}
+
+// A wire is a pair of virtual interfaces between this machine and a process in a
+// network of its own. When that process dies the network stays until the next one
+// comes, so that its address refuses connections instead of leading to a stranger;
+// when we die, however we do, it vanishes.
+type wire struct {
+	name  string         // of our end
+	ours  netip.Addr     // address of our end
+	their netip.Addr     // address of the other end, eth0
+	space netns.NsHandle // the network at the other end; 0 before there is one
+}
+
+// bits of a network that holds the two ends of a wire.
+const wireBits = 30
+
+// newWires chooses names and addresses that nothing on this machine has: of
+// 198.18.0.0/15, which is set aside for measuring (RFC 2544, RFC 6890).
+func newWires(n int) ([]wire, error) {
+	taken, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var seed [4]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	group := fmt.Sprintf("weir%x", seed[:2])
+	const nets = 1 << (wireBits - 15)
+	start := int(binary.BigEndian.Uint32(seed[:]))
+	var wires []wire
+	for i := 0; len(wires) < n; i++ {
+		if i == nets {
+			return nil, errors.New("all addresses of 198.18.0.0/15 are in use on this machine")
+		}
+		base := 198<<24 | 18<<16 | uint32((start+i)%nets)<<(32-wireBits)
+		w := wire{name: fmt.Sprintf("%s-%d", group, len(wires)+1), ours: address(base + 1), their: address(base + 2)}
+		if !slices.ContainsFunc(taken, func(a net.Addr) bool { return within30(a, w.ours) }) {
+			wires = append(wires, w)
+		}
+	}
+	return wires, nil
+}
+
+func address(n uint32) netip.Addr {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], n)
+	return netip.AddrFrom4(b)
+}
+
+// within30 tells whether an interface's network and the wire's have addresses in common.
+func within30(a net.Addr, ours netip.Addr) bool {
+	p, err := netip.ParsePrefix(a.String())
+	return err == nil && p.Overlaps(netip.PrefixFrom(ours, wireBits))
+}
+
+// to draws the wire to a process that has a network of its own.
+func (w *wire) to(pid int) error {
+	if err := w.make(pid); err != nil {
+		return fmt.Errorf("interface %s: %w", w.name, err)
+	}
+	if err := w.far(); err != nil {
+		return fmt.Errorf("the other end of interface %s: %w", w.name, err)
+	}
+	return nil
+}
+
+// make makes both ends.
+func (w *wire) make(pid int) (err error) {
+	if err := w.cut(); err != nil {
+		return err
+	}
+	if w.space, err = netns.GetFromPid(pid); err != nil {
+		return err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = w.name
+	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsPid(pid)}
+	if err := netlink.LinkAdd(pair); err != nil {
+		return err
+	}
+	return dress(&netlink.Handle{}, w.name, w.ours)
+}
+
+// far gives the other end its address, and its network the way to this machine.
+func (w *wire) far() error {
+	there, err := netlink.NewHandleAt(w.space, unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	if lo, err := there.LinkByName("lo"); err != nil {
+		return err
+	} else if err := there.LinkSetUp(lo); err != nil {
+		return err
+	}
+	if err := dress(there, "eth0", w.their); err != nil {
+		return err
+	}
+	return there.RouteAdd(&netlink.Route{Gw: w.ours.AsSlice()})
+}
+
+// dress gives an interface its address and switches it on.
+func dress(h *netlink.Handle, name string, addr netip.Addr) error {
+	link, err := h.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	if err := h.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(wireBits, 32)}}); err != nil {
+		return err
+	}
+	return h.LinkSetUp(link)
+}
+
+// cut removes the wire; it is no error if there is none.
+func (w *wire) cut() error {
+	if w.space > 0 {
+		_ = w.space.Close()
+	}
+	link, err := netlink.LinkByName(w.name)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	var none netlink.LinkNotFoundError
+	if errors.As(err, &none) || errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	return err
+}
+
+// tryWire makes a pair of interfaces and removes it again.
+func tryWire() error {
+	wires, err := newWires(1)
+	if err != nil {
+		return err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = wires[0].name
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: attrs.Name + "p"}); err != nil {
+		return err
+	}
+	return wires[0].cut()
 }

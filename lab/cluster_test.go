@@ -247,7 +247,7 @@ func TestXRootDConfigIsChecked(t *testing.T) {
 		if want == "keeps others out" && os.Geteuid() != 0 {
 			continue // it keeps us out ourselves
 		}
-		s, err := XRootD(t.Context(), c)
+		s, err := c.Start(t.Context())
 		if err == nil {
 			t.Fatal(errors.Join(errors.New("it came up"), s.Stop()))
 		}

@@ -16,7 +16,7 @@ import (
 
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := Nginx(t.Context(), NginxConfig{Config: Config{Programs: map[string]string{"nginx": "/nowhere/nginx"}}})
+	_, err := NginxConfig{Config: Config{Programs: map[string]string{"nginx": "/nowhere/nginx"}}}.Start(t.Context())
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nginx at a wrong path: %v", err)
 	}
@@ -38,13 +38,13 @@ func TestBrokenConfig(t *testing.T) {
 		want    string
 	}{
 		"nginx": {"nginx", func() (*System, error) {
-			return Nginx(t.Context(), NginxConfig{Extra: "no_such_directive on;"})
+			return NginxConfig{Extra: "no_such_directive on;"}.Start(t.Context())
 		}, `unknown directive "no_such_directive"`},
 		"xrootd": {"xrootd", func() (*System, error) {
-			return XRootD(t.Context(), XRootDConfig{Extra: "xrd.port none-such"})
+			return XRootDConfig{Extra: "xrd.port none-such"}.Start(t.Context())
 		}, "none-such"},
 		"nginx user": {"nginx", func() (*System, error) {
-			return Nginx(t.Context(), NginxConfig{User: "a:b"})
+			return NginxConfig{User: "a:b"}.Start(t.Context())
 		}, "colon"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestSilentServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	public(t, program)
-	_, err := Nginx(t.Context(), NginxConfig{Config: Config{Programs: map[string]string{"nginx": program}, Ready: 300 * time.Millisecond}})
+	_, err := NginxConfig{Config: Config{Programs: map[string]string{"nginx": program}, Ready: 300 * time.Millisecond}}.Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no right answer in time") || !strings.Contains(err.Error(), "warming up") {
 		t.Errorf("a silent server: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	Need(t, "nginx")
-	if _, err := Nginx(t.Context(), NginxConfig{Config: Config{Dir: full}}); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, err := (NginxConfig{Config: Config{Dir: full}}.Start(t.Context())); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder with something in it: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(full, "precious")); err != nil {
@@ -203,7 +203,7 @@ func TestFolders(t *testing.T) {
 			t.Errorf("folder %s after stop: %v", c.name, err)
 		}
 	}
-	if _, err := Nginx(t.Context(), NginxConfig{Config: Config{Dir: filepath.Join(dir, "a b;c")}}); err == nil || !strings.Contains(err.Error(), "cannot be named") {
+	if _, err := (NginxConfig{Config: Config{Dir: filepath.Join(dir, "a b;c")}}.Start(t.Context())); err == nil || !strings.Contains(err.Error(), "cannot be named") {
 		t.Errorf("a folder that ends a line of the configuration: %v", err)
 	}
 	s := StartNginx(t, NginxConfig{})

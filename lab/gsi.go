@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"encoding/pem"
 	"errors"
 	"math/big"
 	"slices"
@@ -37,23 +36,15 @@ func (s *System) gsi(v *xrootdValues) {
 // gridUser makes the user's certificate, key and proxy.
 func (s *System) gridUser() error {
 	user := s.ca.entity(gridUser, x509.ExtKeyUsageClientAuth)
-	key, err := s.ca.newKey()
+	i, err := s.ca.issue(user, s.ca.cert, s.ca.key)
 	if err != nil {
 		return err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, user, s.ca.cert, key.Public(), s.ca.key)
-	if err != nil {
+	if s.grid.cert, err = x509.ParseCertificate(i.der); err != nil {
 		return err
 	}
-	if s.grid.cert, err = x509.ParseCertificate(der); err != nil {
-		return err
-	}
-	text, err := keyPEM(key)
-	if err != nil {
-		return err
-	}
-	s.grid.key = key
-	s.UserCert, s.UserKey = s.clientFile("usercert.pem", certPEM(der)), s.clientFile("userkey.pem", text)
+	s.grid.key = i.key
+	s.UserCert, s.UserKey = s.clientFile("usercert.pem", i.certPEM()), s.clientFile("userkey.pem", i.keyPEM)
 	s.Proxy, err = s.ProxyFor(month)
 	return err
 }
@@ -62,10 +53,6 @@ func (s *System) gridUser() error {
 type gridMember struct {
 	cert *x509.Certificate
 	key  crypto.Signer
-}
-
-func certPEM(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // ProxyFor makes one more RFC 3820 proxy of the user that is good from an
@@ -79,19 +66,11 @@ func (s *System) ProxyFor(lifetime time.Duration) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	key, err := s.ca.newKey()
+	i, err := s.ca.issue(proxy, s.grid.cert, s.grid.key)
 	if err != nil {
 		return "", err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, proxy, s.grid.cert, key.Public(), s.grid.key)
-	if err != nil {
-		return "", err
-	}
-	secret, err := keyPEM(key)
-	if err != nil {
-		return "", err
-	}
-	return s.newClientFile("proxy", slices.Concat(certPEM(der), secret, certPEM(s.grid.cert.Raw)))
+	return s.newClientFile("proxy", slices.Concat(i.certPEM(), i.keyPEM, certPEM(s.grid.cert.Raw)))
 }
 
 // proxyOf is a proxy certificate for the owner of cert, to be signed by cert:

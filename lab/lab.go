@@ -39,6 +39,8 @@ type System struct {
 	// Batch is how the on block of a scenario names a system that runs jobs: its
 	// key batch. "" for a data service.
 	Batch string
+	// Slots is how many jobs a system that runs jobs runs at once.
+	Slots int
 	// StatsSocket is where HAProxy answers questions about its servers, such as
 	// "show stat"; "" where there is none.
 	StatsSocket string
@@ -89,6 +91,9 @@ const plainUser = 20124
 // launch makes a system of one program, has build say how it runs, and starts
 // it. Nothing is left of one that does not come up.
 func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string), folders ...string) (*System, error) {
+	if c.TLS && name != "nginx" && name != "xrootd" {
+		return nil, fmt.Errorf("lab: %s: TLS is not supported: leave it off", name)
+	}
 	path := ""
 	if program != "" {
 		var err error
@@ -101,7 +106,7 @@ func (c Config) launch(ctx context.Context, name, program string, build func(s *
 		return nil, err
 	}
 	if build(s, path); s.err == nil {
-		s.fail(s.start(ctx))
+		s.fail(s.run(ctx, s.parts))
 	}
 	if err := s.err; err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -111,29 +116,28 @@ func (c Config) launch(ctx context.Context, name, program string, build func(s *
 
 // newSystem makes the folders of a system called name.
 func newSystem(name string, c Config, folders ...string) (*System, error) {
-	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: c.Ready, say: c.Progress}
+	s := &System{Name: name, URLs: map[string]string{}, user: -1, ready: cmp.Or(c.Ready, 20*time.Second), say: c.Progress}
 	if s.say == nil {
 		s.say = func(string) {}
-	}
-	if s.ready <= 0 {
-		s.ready = 20 * time.Second
 	}
 	if os.Geteuid() == 0 && !c.ours {
 		s.user = cmp.Or(c.as, plainUser)
 	}
-	if err := s.makeDir(c.Dir); err != nil {
-		return nil, fmt.Errorf("lab: %s: %w", name, err)
+	err := s.makeDir(c.Dir)
+	if err == nil {
+		s.sweeper, err = sweep(s.Dir, s.given != nil)
 	}
-	var err error
-	if s.sweeper, err = sweep(s.Dir, s.given != nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("lab: %s: %w", name, err), s.Stop())
+	for i := 0; err == nil && i < len(folders); i++ {
+		err = s.mkdir(filepath.Join(s.Dir, folders[i]))
 	}
-	for _, f := range folders {
-		if err := s.mkdir(filepath.Join(s.Dir, f)); err != nil {
-			return nil, errors.Join(fmt.Errorf("lab: %s: %w", name, err), s.Stop())
-		}
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	err = fmt.Errorf("lab: %s: %w", name, err)
+	if s.Dir != "" {
+		err = errors.Join(err, s.Stop())
+	}
+	return nil, err
 }
 
 // Pids returns the process ids of what runs now: of the servers with these
@@ -149,21 +153,25 @@ func (s *System) Pids(of ...string) []int {
 	return pids
 }
 
-// Signal sends sig to all processes of the system: SIGSTOP makes a service
-// that hangs, SIGCONT lets it go on.
-func (s *System) Signal(sig syscall.Signal) error {
-	var errs []error
-	for _, p := range s.parts {
-		errs = append(errs, p.signal(sig))
+// Signal sends sig to all processes of the system: SIGSTOP makes the service hang, SIGCONT resumes it.
+func (s *System) Signal(sig syscall.Signal) error { return signalAll(s.parts, sig) }
+
+func signalAll(parts []*process, sig syscall.Signal) error {
+	var err error
+	for _, p := range parts {
+		err = errors.Join(err, p.signal(sig))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
-// Kill ends all processes at once, as a crash does, and returns when they are
-// gone. The ports stay reserved: connections are refused until Restart.
-func (s *System) Kill() {
-	for i := len(s.parts) - 1; i >= 0; i-- {
-		s.parts[i].stop(0)
+// Kill ends all processes at once, as a crash does, and returns when they are gone. The ports stay reserved:
+// connections are refused until Restart.
+func (s *System) Kill() { stopAll(s.parts, 0) }
+
+// stopAll ends processes, the last first, each with that much patience.
+func stopAll(parts []*process, patience time.Duration) {
+	for _, p := range slices.Backward(parts) {
+		p.stop(patience)
 	}
 }
 
@@ -171,11 +179,8 @@ func (s *System) Kill() {
 // after ending what still runs of it.
 func (s *System) Restart(ctx context.Context) error {
 	s.Kill()
-	return s.start(ctx)
+	return s.run(ctx, s.parts)
 }
-
-// start runs all parts.
-func (s *System) start(ctx context.Context) error { return s.run(ctx, s.parts) }
 
 // run starts parts in order, each when the one before it answers, and waits
 // until the whole system is ready.
@@ -184,9 +189,7 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	defer cancel()
 	defer func() {
 		if err != nil {
-			for _, p := range slices.Backward(parts) {
-				p.stop(0)
-			}
+			stopAll(parts, 0)
 		}
 	}()
 	for _, p := range parts {
@@ -198,7 +201,10 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 		}
 		s.say(p.name)
 	}
-	if err := s.settle(ctx); err != nil {
+	if s.settled == nil {
+		return nil
+	}
+	if err := poll(ctx, 20*time.Millisecond, 2*time.Second, s.settled, nil); err != nil {
 		return fmt.Errorf("lab: %s did not come up: %w\n%s", s.Name, err, s.Log())
 	}
 	return nil
@@ -207,9 +213,7 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 // Stop ends all processes, gently first, and removes what the system had on
 // disk. It returns when they are gone. A second Stop does nothing.
 func (s *System) Stop() error {
-	for _, p := range slices.Backward(s.parts) {
-		p.stop(3 * time.Second)
-	}
+	stopAll(s.parts, 3*time.Second)
 	for _, p := range s.ports {
 		p.free()
 	}

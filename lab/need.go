@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,9 +11,8 @@ import (
 	"testing"
 )
 
-// Need skips t when a program is not on this machine and says which package
-// would bring it. Where the variable WEIR_REQUIRE is "all", or lists the
-// program, the test fails instead: what is required is never skipped.
+// Need skips t when a program is not on this machine and names the package that has it. If the variable WEIR_REQUIRE
+// is "all" or lists the program, the test fails instead: required programs are never skipped.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -24,9 +22,8 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
-// Without skips t, which cannot run without something other than a program
-// that this machine may not have; why says so. Where WEIR_REQUIRE is "all", or
-// lists what, the test fails instead, as with Need.
+// Without skips t, which needs something other than a program that this machine may not have; why is the reason. If
+// WEIR_REQUIRE is "all" or lists what, the test fails instead, as with Need.
 func Without(t testing.TB, what, why string) {
 	t.Helper()
 	if list := os.Getenv("WEIR_REQUIRE"); required(list, what) {
@@ -39,65 +36,64 @@ func required(list, what string) bool {
 	return list == "all" || slices.Contains(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }), what)
 }
 
-// StartNginx is Nginx for a test: it needs the program, fails t when it does
-// not come up, and is stopped when t ends.
-func StartNginx(t testing.TB, c NginxConfig) *System {
-	t.Helper()
-	return startFor(t, []string{"nginx"}, func(ctx context.Context) (*System, error) { return Nginx(ctx, c) })
+// The Start functions start a system for a test: the test needs the programs of the system (see Need), fails if the
+// system does not come up, and stops it at its end.
+
+// StartNginx starts [Nginx] for a test.
+func StartNginx(t testing.TB, c NginxConfig) *System { return startFor(t, c) }
+
+// StartXRootD starts [XRootD] for a test.
+func StartXRootD(t testing.TB, c XRootDConfig) *System { return startFor(t, c) }
+
+// StartHTCondor starts [HTCondor] for a test.
+func StartHTCondor(t testing.TB, c HTCondorConfig) *System { return startFor(t, c) }
+
+// StartSlurm starts [Slurm] for a test.
+func StartSlurm(t testing.TB, c SlurmConfig) *System { return startFor(t, c) }
+
+// StartSSH starts [SSH] for a test.
+func StartSSH(t testing.TB, c SSHConfig) *System { return startFor(t, c) }
+
+// StartGridFTP starts [GridFTP] for a test.
+func StartGridFTP(t testing.TB, c GridFTPConfig) *System { return startFor(t, c) }
+
+// StartGridFTPWithProxies starts a GridFTP server for a test that admits clients with a grid proxy.
+func StartGridFTPWithProxies(t testing.TB, c Config) *System {
+	return startFor(t, GridFTPConfig{Config: c, proxies: true})
 }
 
-// StartXRootD is XRootD for a test, as StartNginx is Nginx. It needs the
-// programs of the authentication, too.
-func StartXRootD(t testing.TB, c XRootDConfig) *System {
-	t.Helper()
-	return startFor(t, c.needs(), func(ctx context.Context) (*System, error) { return XRootD(ctx, c) })
+// StartProFTPD starts [ProFTPD] for a test.
+func StartProFTPD(t testing.TB, c ProFTPDConfig) *System { return startFor(t, c) }
+
+// StartPostgreSQL starts [PostgreSQL] for a test.
+func StartPostgreSQL(t testing.TB, c PostgreSQLConfig) *System { return startFor(t, c) }
+
+// StartPrometheus starts [Prometheus] for a test.
+func StartPrometheus(t testing.TB, c PrometheusConfig) *System { return startFor(t, c) }
+
+// StartInfluxDB starts [InfluxDB] for a test.
+func StartInfluxDB(t testing.TB, c InfluxConfig) *System { return startFor(t, c) }
+
+// StartListing starts one of the ListingServers for a test.
+func StartListing(t testing.TB, server string) *System {
+	return startFor(t, folderServer{name: server})
 }
 
-// StartHTCondor is HTCondor for a test, as StartNginx is Nginx. It needs what
-// `make needs` unpacks.
-func StartHTCondor(t testing.TB, c HTCondorConfig) *System {
-	t.Helper()
-	return startFor(t, condorPrograms(), func(ctx context.Context) (*System, error) { return HTCondor(ctx, c) })
+// StartWebDAV starts one of the WebDAVServers for a test.
+func StartWebDAV(t testing.TB, server string) *System {
+	return startFor(t, folderServer{name: server, dav: true})
 }
 
-// StartSlurm is Slurm for a test, as StartNginx is Nginx.
-func StartSlurm(t testing.TB, c SlurmConfig) *System {
+func startFor(t testing.TB, c starter) *System {
 	t.Helper()
-	return startFor(t, slurmPrograms(), func(ctx context.Context) (*System, error) { return Slurm(ctx, c) })
-}
-
-// StartSSH is SSH for a test, as StartNginx is Nginx.
-func StartSSH(t testing.TB, c SSHConfig) *System {
-	t.Helper()
-	return startFor(t, sshPrograms(), func(ctx context.Context) (*System, error) { return SSH(ctx, c) })
-}
-
-// StartGridFTP is GridFTP for a test, as StartNginx is Nginx.
-func StartGridFTP(t testing.TB, c GridFTPConfig) *System {
-	t.Helper()
-	return startFor(t, c.needs(), func(ctx context.Context) (*System, error) { return GridFTP(ctx, c) })
-}
-
-// Use gives the test, and all that it starts, the environment in which programs
-// use s: as Setenv does, so not for tests that run in parallel.
-func (s *System) Use(t testing.TB) {
-	t.Helper()
-	for _, v := range s.Env {
-		name, value, _ := strings.Cut(v, "=")
-		t.Setenv(name, value)
-	}
-}
-
-func startFor(t testing.TB, programs []string, start func(context.Context) (*System, error)) *System {
-	t.Helper()
-	Need(t, programs...)
-	s, err := start(t.Context())
+	Need(t, c.needs()...)
+	s, err := c.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("what %s said last:\n%s", s.Name, s.Log())
+			t.Logf("last log lines of %s:\n%s", s.Name, s.Log())
 		}
 		if err := s.Stop(); err != nil {
 			t.Errorf("stop %s: %v", s.Name, err)
@@ -106,8 +102,17 @@ func startFor(t testing.TB, programs []string, start func(context.Context) (*Sys
 	return s
 }
 
-// Get returns what a server answers to a GET of url, and fails t unless that is
-// a success.
+// Use sets the environment in which programs use s for the test and all that it starts, by Setenv: it is not for
+// tests that run in parallel.
+func (s *System) Use(t testing.TB) {
+	t.Helper()
+	for _, v := range s.Env {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+}
+
+// Get returns the body of the answer to a GET of url. It fails t unless the status is 200.
 func Get(t testing.TB, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -125,14 +130,13 @@ func Get(t testing.TB, url string) string {
 	return string(text)
 }
 
-// Python returns the folder with python3 and the programs of the Python
-// packages that tests use (python.txt, installed by `make needs`). Where they are not there
-// it skips t, or fails it, as Need does.
+// Python returns the folder with python3 and the programs of the Python packages that tests use (python.txt, installed
+// by `make needs`). Without them it skips t, or fails it, as Need does.
 func Python(t testing.TB) string {
 	t.Helper()
 	made, err := built("python")
 	if err != nil {
-		Without(t, "python", "the Python packages of lab/python.txt are not there: "+err.Error())
+		Without(t, "python", "the Python packages of lab/python.txt are missing: "+err.Error())
 	}
 	return filepath.Join(made, "bin")
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/asn1"
 	"encoding/binary"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -89,24 +90,44 @@ func (s *System) makeCertificate(rsaKeys bool, of *System) (cert, key string, er
 	}
 	host := s.ca.entity("localhost", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	host.DNSNames, host.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
-	hostKey, err := s.ca.newKey()
+	i, err := s.ca.issue(host, s.ca.cert, s.ca.key)
 	if err != nil {
 		return "", "", err
 	}
-	if cert, err = s.writeCertificate("host.pem", host, s.ca.cert, hostKey.Public(), s.ca.key); err != nil {
-		return "", "", err
+	if cert, err = s.write("host.pem", i.certPEM()); err == nil {
+		err = s.own(cert, 0o644)
 	}
-	text, err := keyPEM(hostKey)
 	if err != nil {
 		return "", "", err
 	}
-	key, err = s.write("host.key", text)
+	key, err = s.write("host.key", i.keyPEM)
 	return cert, key, err
 }
 
-func keyPEM(key crypto.Signer) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+// An issued is a certificate with its key.
+type issued struct {
+	der    []byte
+	key    crypto.Signer
+	keyPEM []byte
+}
+
+// issue makes a new key and a certificate of it by a template, signed by the key of parent.
+func (a *authority) issue(template, parent *x509.Certificate, signer crypto.Signer) (i issued, err error) {
+	if i.key, err = a.newKey(); err != nil {
+		return i, err
+	}
+	if i.der, err = x509.CreateCertificate(rand.Reader, template, parent, i.key.Public(), signer); err != nil {
+		return i, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(i.key)
+	i.keyPEM = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return i, err
+}
+
+func (i issued) certPEM() []byte { return certPEM(i.der) }
+
+func certPEM(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // writeAuthority leaves an authority in a folder of the kind that
@@ -122,35 +143,23 @@ func (s *System) writeAuthority(folder string, a *authority) (file, dir string, 
 		return "", "", err
 	}
 	name := filepath.Join(folder, hash)
-	for _, to := range []string{folder + ".pem", name + ".0"} {
-		if _, err := s.writeCertificate(to, a.cert, a.cert, a.key.Public(), a.key); err != nil {
-			return "", "", err
-		}
-	}
-	policy := "access_id_CA X509 '/CN=" + caName + "'\npos_rights globus CA:sign\ncond_subjects globus '\"/CN=*\"'\n"
-	path, err := s.write(name+".signing_policy", []byte(policy))
+	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
 	if err != nil {
 		return "", "", err
 	}
-	return filepath.Join(s.Dir, folder+".pem"), dir, s.own(path, 0o644)
+	policy := "access_id_CA X509 '/CN=" + caName + "'\npos_rights globus CA:sign\ncond_subjects globus '\"/CN=*\"'\n"
+	for to, text := range map[string][]byte{folder + ".pem": certPEM(der), name + ".0": certPEM(der), name + ".signing_policy": []byte(policy)} {
+		path, err := s.write(to, text)
+		if err := errors.Join(err, s.own(path, 0o644)); err != nil {
+			return "", "", err
+		}
+	}
+	return filepath.Join(s.Dir, folder+".pem"), dir, nil
 }
 
 // HostFiles returns the files of the servers' certificate, good for localhost and
 // 127.0.0.1, and of its key: for another server that the system's clients are to trust.
 func (s *System) HostFiles() (cert, key string) { return s.hostCert, s.hostKey }
-
-// writeCertificate signs a certificate and writes it for everyone to read.
-func (s *System) writeCertificate(name string, c, parent *x509.Certificate, pub crypto.PublicKey, signer crypto.Signer) (string, error) {
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, pub, signer)
-	if err != nil {
-		return "", err
-	}
-	path, err := s.write(name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	if err != nil {
-		return "", err
-	}
-	return path, s.own(path, 0o644)
-}
 
 // subjectHash computes OpenSSL's hash of a subject that is one common name in
 // canonical form: SHA-1 of the name as UTF-8 without the outer sequence, its

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,12 +201,7 @@ func (p *process) signal(sig syscall.Signal) error {
 }
 
 // goodbye is the signal that asks the process to end.
-func (p *process) goodbye() syscall.Signal {
-	if p.end != 0 {
-		return p.end
-	}
-	return syscall.SIGTERM
-}
+func (p *process) goodbye() syscall.Signal { return cmp.Or(p.end, syscall.SIGTERM) }
 
 // stop ends the process: with its signal and that much patience, then with
 // SIGKILL. It returns when it is gone.
@@ -228,20 +224,32 @@ func (p *process) stop(patience time.Duration) {
 
 // wait asks until the server answers, has ended, or ctx is over.
 func (p *process) wait(ctx context.Context) error {
-	tick := time.NewTicker(5 * time.Millisecond)
+	err := poll(ctx, 5*time.Millisecond, time.Second, p.ask, p.done)
+	switch {
+	case !p.running():
+		return fmt.Errorf("%s ended: %w", p.name, p.exit)
+	case err != nil:
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
+}
+
+// poll asks until the answer is right, ctx is over or over is closed, with a bound for each question.
+func poll(ctx context.Context, every, bound time.Duration, ask question, over <-chan struct{}) error {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		try, cancel := context.WithTimeout(ctx, time.Second)
-		err := p.ask(try)
+		try, cancel := context.WithTimeout(ctx, bound)
+		err := ask(try)
 		cancel()
-		if err == nil && p.running() {
+		if err == nil {
 			return nil
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("%s ended: %w", p.name, p.exit)
+		case <-over:
+			return err
 		case <-ctx.Done():
-			return fmt.Errorf("%s gave no right answer in time: %w", p.name, err)
+			return fmt.Errorf("no right answer in time: %w", err)
 		case <-tick.C:
 		}
 	}

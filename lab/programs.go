@@ -2,38 +2,36 @@ package lab
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
 //go:embed packages.txt
 var packages string
 
-// Packages returns the Debian packages that the tests need, each with the
-// programs that they use of it. The Makefile reads the same file.
+// Packages returns the Debian packages that the tests need, each with the programs that they use of it. The Makefile
+// reads the same file.
 func Packages() map[string][]string {
 	found := map[string][]string{}
 	for line := range strings.Lines(packages) {
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
+		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			found[words[0]] = words[1:]
 		}
-		found[words[0]] = words[1:]
 	}
 	return found
 }
 
-// packageOf names the Debian package of a program, or "" if none is known.
+// packageOf returns the Debian package of a program, or "" if none is known.
 func packageOf(program string) string {
 	for name, programs := range Packages() {
-		for _, p := range programs {
-			if p == program {
-				return name
-			}
+		if slices.Contains(programs, program) {
+			return name
 		}
 	}
 	return ""
@@ -49,16 +47,16 @@ type MissingError struct {
 
 // Error names the program and what would bring it.
 func (e *MissingError) Error() string {
-	if e.Why != "" {
+	text := fmt.Sprintf("program %s not found", e.Program)
+	switch {
+	case e.Why != "":
 		return e.Why
+	case e.How != "":
+		return text + ": run " + e.How
+	case e.Package != "":
+		return text + ": install Debian package " + e.Package
 	}
-	if e.How != "" {
-		return fmt.Sprintf("program %s not found: run %s", e.Program, e.How)
-	}
-	if e.Package == "" {
-		return fmt.Sprintf("program %s not found", e.Program)
-	}
-	return fmt.Sprintf("program %s not found: install Debian package %s", e.Program, e.Package)
+	return text
 }
 
 // built is the folder build/NAME of the source tree that we are in, or that our
@@ -85,6 +83,9 @@ func built(name string) (string, error) {
 	return "", fmt.Errorf("no folder build/%s in the source tree: make needs makes it", name)
 }
 
+// unpackedXRootD begins the name by which find looks for a version of XRootD that need not be this system's.
+const unpackedXRootD = "xrootd-"
+
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
@@ -98,17 +99,16 @@ func (c Config) program(name string) (string, error) {
 	return find(name)
 }
 
-// programs finds several by their names.
+// programs finds several by their names. The error names all that are missing.
 func (c Config) programs(names []string) (map[string]string, error) {
 	found := map[string]string{}
+	var err error
 	for _, name := range names {
-		path, err := c.program(name)
-		if err != nil {
-			return nil, err
-		}
+		path, missing := c.program(name)
+		err = errors.Join(err, missing)
 		found[name] = path
 	}
-	return found, nil
+	return found, err
 }
 
 // find looks for a program in PATH, then where daemons lie, which the PATH
@@ -130,6 +130,10 @@ func find(name string) (string, error) {
 			return path, nil
 		}
 	}
+	if version, ok := strings.CutPrefix(name, unpackedXRootD); ok {
+		_, _, err := findXRootD(version)
+		return "", err
+	}
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}
@@ -146,4 +150,36 @@ func find(name string) (string, error) {
 		}
 	}
 	return "", &MissingError{Program: name, Package: packageOf(name)}
+}
+
+// NoDNS rewrites cmd, which is not started yet, so that its program asks no
+// name server: in a mount namespace of its own /etc/nsswitch.conf says
+// "hosts: files". Clients such as xrdcp look the server's name up several
+// times in each process, which on a host with a slow name server costs more
+// than a small transfer. Only root may do that; for others it is an error and
+// cmd stays as it was.
+func NoDNS(cmd *exec.Cmd) error { return lookUp(cmd, "files", "") }
+
+// NameServer rewrites cmd as NoDNS does, so that its program asks the name server at
+// that address, port 53, for what /etc/hosts does not have.
+func NameServer(cmd *exec.Cmd, address string) error { return lookUp(cmd, "files dns", address) }
+
+// lookUp gives cmd an order of look-ups of hosts, and a name server unless it is "".
+func lookUp(cmd *exec.Cmd, hosts, server string) error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("lab: a mount namespace without name servers needs root")
+	}
+	unshare, err := find("unshare")
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	if cmd.Err != nil {
+		return cmd.Err
+	}
+	const script = `bind() { f=$(mktemp) && cat >"$f" && chmod 644 "$f" && mount --bind "$f" "$1" && rm "$f"; }
+printf 'passwd: files\ngroup: files\nhosts: %s\n' "$1" | bind /etc/nsswitch.conf &&
+{ [ -z "$2" ] || echo "nameserver $2" | bind "$(readlink -f /etc/resolv.conf)"; } && shift 2 && exec "$@"`
+	args := append([]string{unshare, "--mount", "--propagation", "private", "sh", "-c", script, "sh", hosts, server, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, cmd.Args = unshare, args
+	return nil
 }

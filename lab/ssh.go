@@ -1,10 +1,8 @@
 package lab
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -28,16 +26,10 @@ type SSHConfig struct {
 	Nodes int // machines to log in to; 0 means 1
 }
 
-// SSH starts machines to log in to, as the user that started them: this one,
-// under the names node1, node2..., each with an sshd, a host name and a home folder
-// of its own. What was started on a node ends with it (KillPart, Stop).
-//
-// Env has the PATH with which ssh, scp and sftp know these nodes and no other
-// machine's keys.
-func SSH(ctx context.Context, c SSHConfig) (*System, error) {
-	if c.TLS {
-		return nil, errors.New("lab: ssh: TLS is not offered here: leave it off")
-	}
+// Start starts machines to log in to as the user that started them: this machine under the names node1, node2...,
+// each with its own sshd, host name and home folder. Processes on a node end with it (KillPart, Stop). Env has the PATH
+// on which ssh, scp and sftp know these nodes and no other machine's keys.
+func (c SSHConfig) Start(ctx context.Context) (*System, error) {
 	if c.Nodes < 0 || c.Nodes > MaxServers {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
 	}
@@ -45,13 +37,12 @@ func SSH(ctx context.Context, c SSHConfig) (*System, error) {
 	return c.launch(ctx, "ssh", "sshd", func(s *System, program string) { s.ssh(ctx, c, program) }, "bin")
 }
 
-// sshPrograms are what machines to log in to need.
-func sshPrograms() []string {
+func (SSHConfig) needs() []string {
 	return []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen", "mount", "unshare", "hostname", namespaces}
 }
 
 func (s *System) ssh(ctx context.Context, c SSHConfig, sshd string) {
-	found, err := c.programs(sshPrograms())
+	found, err := c.programs(c.needs())
 	s.fail(err)
 	me := s.me()
 	for _, key := range []string{"host_key", "key"} {
@@ -80,7 +71,7 @@ func (s *System) node(name string, me *user.User, sshd string, extra []string) {
 	s.openFile(filepath.Join(name, "passwd"), rehome(passwd, me, home), 0o644)
 	s.Servers = append(s.Servers, Server{Name: name, Role: Node, Address: p.address(), Data: home})
 	argv := append([]string{"/bin/sh", "-c", sshdScript, "sshd", filepath.Join(s.Dir, name), name, sshd}, extra...)
-	part := s.part(name, askSSH(p.address()), argv...)
+	part := s.part(name, askGreeting(p.address(), "SSH-2.0-", ""), argv...)
 	part.server, part.apart = name, true
 }
 
@@ -116,22 +107,5 @@ func (s *System) sshClients(me *user.User, found map[string]string) {
 	s.file("known_hosts", []byte(known.String()))
 	for _, name := range []string{"ssh", "scp", "sftp"} {
 		s.openFile("bin/"+name, []byte("#!/bin/sh\nexec '"+found[name]+"' -F '"+s.Dir+"/ssh_config' \"$@\"\n"), 0o755)
-	}
-}
-
-// askSSH returns a question that is answered when the server at address says
-// that it speaks SSH.
-func askSSH(address string) question {
-	return func(ctx context.Context) error {
-		conn, err := dial(ctx, address, nil)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		line, err := bufio.NewReader(conn).ReadString('\n')
-		if err == nil && !strings.HasPrefix(line, "SSH-2.0-") {
-			err = fmt.Errorf("%s greets with %q", address, line)
-		}
-		return err
 	}
 }

@@ -1,11 +1,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -57,25 +57,19 @@ type XRootDConfig struct {
 	root string // of what was unpacked of Version
 }
 
-// XRootD starts an XRootD service that speaks root:// and HTTP on the same
+// Start starts an XRootD service that speaks root:// and HTTP on the same
 // port and knows the checksums adler32, md5 and crc32c.
 //
 // URLs has "root" (also URL) and "http", with TLS "roots" and "https", too;
 // for a cluster they are the redirector's. With ztn, URL is that of "roots".
 // Each server listens on every address, since it knows no other way, but
 // refuses clients that do not come from 127.0.0.1.
-func XRootD(ctx context.Context, c XRootDConfig) (*System, error) {
+func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("lab: xrootd: %w", err)
 	}
-	var errs []error
-	for _, p := range c.needs() {
-		if _, err := c.program(p); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(errs) > 0 {
-		return nil, fmt.Errorf("lab: %w", errors.Join(errs...))
+	if _, err := c.programs(c.needs()); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
 	}
 	program := "xrootd"
 	if c.root != "" {
@@ -86,9 +80,7 @@ func XRootD(ctx context.Context, c XRootDConfig) (*System, error) {
 
 // complete fills in what is left to us and refuses what cannot be.
 func (c *XRootDConfig) complete() error {
-	if c.Auth == "" {
-		c.Auth = "none"
-	}
+	c.Auth, c.Lookup = cmp.Or(c.Auth, "none"), cmp.Or(c.Lookup, 1)
 	if !slices.Contains(XRootDAuths(), c.Auth) {
 		return fmt.Errorf("authentication %q: use one of %s", c.Auth, strings.Join(XRootDAuths(), ", "))
 	}
@@ -97,9 +89,6 @@ func (c *XRootDConfig) complete() error {
 	}
 	if c.Lookup < 0 {
 		return fmt.Errorf("lookup %d: use 1 second or more", c.Lookup)
-	}
-	if c.Lookup == 0 {
-		c.Lookup = 1
 	}
 	if c.Version != "" {
 		root, full, err := findXRootD(c.Version)
@@ -121,7 +110,9 @@ func XRootDAuths() []string { return []string{"none", "unix", "krb5", "gsi", "zt
 // needs lists the programs and libraries of the service.
 func (c XRootDConfig) needs() []string {
 	var programs []string
-	if c.Version == "" {
+	if c.Version != "" {
+		programs = append(programs, unpackedXRootD+c.Version)
+	} else {
 		programs = append(programs, "xrootd")
 		if c.Servers > 0 {
 			programs = append(programs, "cmsd")

@@ -51,6 +51,9 @@ func findXRootD(version string) (root, full string, err error) {
 	for _, v := range XRootDVersions() {
 		dir, err := built("xrootd-" + v)
 		if err != nil {
+			if is(v) {
+				return "", "", &MissingError{Program: "xrootd " + version, How: "make needs (where the source of weir is)"}
+			}
 			continue
 		}
 		names, err := os.ReadFile(filepath.Join(dir, "packages"))

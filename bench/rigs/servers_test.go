@@ -20,14 +20,14 @@ import (
 
 // nginx starts nginx with files of a size.
 func (s *stage) nginx(c lab.NginxConfig, files, size int) (*site, *lab.System) {
-	sys, err := lab.Nginx(s.ctx, c)
+	sys, err := c.Start(s.ctx)
 	s.must(err)
 	return s.system(sys, sys.URL, files, size), sys
 }
 
 // xrootd starts XRootD, whose files are read by root://.
 func (s *stage) xrootd(files, size int) (*site, *lab.System) {
-	sys, err := lab.XRootD(s.ctx, lab.XRootDConfig{})
+	sys, err := lab.XRootDConfig{}.Start(s.ctx)
 	s.must(err)
 	return s.system(sys, sys.URLs["root"], files, size), sys
 }

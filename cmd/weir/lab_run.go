@@ -34,6 +34,9 @@ func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s strea
 	}
 	switch {
 	case len(command) > 0:
+		if system.Note != "" {
+			s.say("weir: %s\n", system.Note)
+		}
 		err = runInside(ctx, system, command, s, caught)
 	case f.json:
 		err = writeJSON(s.out, system.State())
@@ -191,6 +194,9 @@ func printSystem(out io.Writer, s *lab.System) error {
 	}
 	if s.Data != "" {
 		t.row("data", s.Data)
+	}
+	if s.Slots > 0 {
+		t.row("slots", s.Slots)
 	}
 	if s.CAFile != "" {
 		t.row("authority", s.CAFile)

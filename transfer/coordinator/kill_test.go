@@ -188,7 +188,7 @@ func TestKilledCoordinators(t *testing.T) {
 func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	lab.Need(t, "postgres", "initdb", "pg_isready")
-	pg, err := lab.PostgreSQL(t.Context(), lab.PostgreSQLConfig{})
+	pg, err := lab.PostgreSQLConfig{}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func Server(t testing.TB) string {
 // server starts PostgreSQL once. It ends, and its files go, with the process:
 // no test knows that it is the last.
 var server = sync.OnceValues(func() (*lab.System, error) { //nolint:gochecknoglobals // see above
-	return lab.PostgreSQL(context.Background(), lab.PostgreSQLConfig{Careless: true})
+	return lab.PostgreSQLConfig{Careless: true}.Start(context.Background())
 })
 
 var made atomic.Int64 //nolint:gochecknoglobals // databases of the one server

@@ -1,9 +1,10 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,29 +33,21 @@ type HTCondorConfig struct {
 	Extra string // lines of configuration, in HTCondor's own language
 }
 
-// HTCondor starts a personal pool of HTCondor: all its daemons, one machine that
-// claims to have as many processors as there are slots, and jobs that run on this
-// machine in truth, with its network. It is the HTCondor that `make needs` has
-// unpacked, in namespaces of its own, so that nothing outlives it.
+// Start starts a personal HTCondor pool: all its daemons and one machine that claims to have as many processors as
+// there are slots. The jobs run on this machine and use its network. The pool is the HTCondor that `make needs` has
+// unpacked, in its own namespaces, so that nothing outlives it.
 //
-// Env has the PATH with which condor_submit and its companions are this pool's.
-// They, the jobs and the machine outside see the same files at the same paths, but
-// for /usr. Inside, whoever started the pool is the plain user that owns what is
-// theirs outside; jobs have no privilege even where root started the pool.
-func HTCondor(ctx context.Context, c HTCondorConfig) (*System, error) {
-	if c.TLS {
-		return nil, errors.New("lab: htcondor: TLS is not offered here: leave it off")
-	}
+// Env has the PATH on which condor_submit and the other tools are this pool's. The tools, the jobs and the machine see
+// the same files at the same paths, except /usr. In the pool, the user that started it is the plain user that owns that
+// user's files; jobs have no privilege even if root started the pool.
+func (c HTCondorConfig) Start(ctx context.Context) (*System, error) {
 	c.ours = true
-	if c.Ready <= 0 {
-		c.Ready = time.Minute // six daemons, on a machine that may be busy
-	}
+	c.Ready = cmp.Or(c.Ready, time.Minute)
 	return c.launch(ctx, "htcondor", "unshare", func(s *System, _ string) { s.htcondor(c) },
 		"pool/log", "pool/spool", "pool/execute", "pool/run", "pool/lock", "etc", "root", "bin")
 }
 
-// condorPrograms are what a pool needs beside what is unpacked.
-func condorPrograms() []string {
+func (HTCondorConfig) needs() []string {
 	return []string{"unshare", "nsenter", "mount", "condor_master", namespaces}
 }
 
@@ -66,7 +59,7 @@ type condorValues struct {
 }
 
 func (s *System) htcondor(c HTCondorConfig) {
-	_, err := c.programs(condorPrograms())
+	_, err := c.programs(c.needs())
 	s.fail(err)
 	unpacked, err := unpackedCondor()
 	s.fail(err)
@@ -74,9 +67,9 @@ func (s *System) htcondor(c HTCondorConfig) {
 	if !v.Root {
 		v.User, v.UID, v.GID = s.me().Username, os.Geteuid(), os.Getegid()
 	}
-	if v.Slots <= 0 {
-		v.Slots = 200
-	}
+	v.Slots = cmp.Or(v.Slots, 200)
+	s.Slots = v.Slots
+	s.Note = fmt.Sprintf("The pool runs %d jobs at once. condor_status shows one partitionable slot with %d processors.", s.Slots, s.Slots)
 	v.Memory = v.Slots * 64 // MB, which nothing checks
 	s.condorFiles(v, unpacked)
 	s.Env = append(s.Env, "PATH="+filepath.Join(s.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -146,4 +139,75 @@ func unpackedCondor() (string, error) {
 		return "", &MissingError{Program: "condor_master", How: "make needs (where the source of weir is)"}
 	}
 	return dir, nil
+}
+
+//go:embed slurm.conf
+var slurmConf string
+
+//go:embed slurm.sh
+var slurmScript string
+
+// SlurmConfig says which Slurm is wanted; its zero value is a good one.
+type SlurmConfig struct {
+	Config
+	CPUs  int    // that its one machine claims to have: tasks that run at once; 0 means 256
+	Extra string // lines of configuration, in Slurm's own language
+}
+
+// Start starts a Slurm of one machine, this one, with its own munged. Jobs run as the user that started it, which may be
+// root, and end with it. Env has SLURM_CONF, by which sbatch and the other tools find it.
+func (c SlurmConfig) Start(ctx context.Context) (*System, error) {
+	c.ours = true
+	c.Ready = cmp.Or(c.Ready, time.Minute)
+	return c.launch(ctx, "slurm", "slurmctld", func(s *System, program string) { s.slurm(c, program) }, "state", "spool", "log", "run")
+}
+
+func (SlurmConfig) needs() []string {
+	return []string{"slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "sinfo", "mount", "unshare", namespaces}
+}
+
+type slurmValues struct {
+	Dir, Host, User, Extra string
+	Control, Node          *port
+	CPUs, Memory           int
+}
+
+func (s *System) slurm(c SlurmConfig, slurmctld string) {
+	found, err := c.programs(c.needs())
+	s.fail(err)
+	host, err := os.Hostname()
+	s.fail(err)
+	host, _, _ = strings.Cut(host, ".")
+	v := slurmValues{Dir: s.Dir, Host: host, User: s.me().Username, Extra: c.Extra, CPUs: c.CPUs, Control: s.newPort(false), Node: s.newPort(false)}
+	v.CPUs = cmp.Or(v.CPUs, 256)
+	s.Slots = v.CPUs
+	v.Memory = v.CPUs * 64 // MB, which nothing checks
+	key := make([]byte, 128)
+	_, _ = rand.Read(key) // never fails
+	s.config("slurm.conf", slurmConf, v)
+	s.file("cgroup.conf", nil)
+	s.file("munge.key", key)
+	argv := []string{"/bin/sh", "-c", slurmScript, "slurm", s.Dir, found["munged"], slurmctld, found["slurmd"]}
+	if os.Geteuid() != 0 {
+		argv = append(argv, found["unshare"], fmt.Sprint(os.Geteuid()), fmt.Sprint(os.Getegid()))
+	}
+	s.Batch = "slurm"
+	s.Env = append(s.Env, "SLURM_CONF="+filepath.Join(s.Dir, "slurm.conf"))
+	s.part("slurm", s.askSlurm(found["sinfo"]), argv...).apart = true
+}
+
+// askSlurm returns a question that is answered when the machine takes jobs.
+func (s *System) askSlurm(sinfo string) question {
+	return func(ctx context.Context) error {
+		cmd := exec.CommandContext(ctx, sinfo, "--noheader", "--format=%t")
+		cmd.Env = append(os.Environ(), s.Env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("sinfo: %w: %s", err, out)
+		}
+		if state := strings.TrimSpace(string(out)); state != "idle" && state != "mix" && state != "alloc" {
+			return fmt.Errorf("the machine is %q", state)
+		}
+		return nil
+	}
 }

@@ -27,16 +27,18 @@ type NginxConfig struct {
 	HTTP           string // lines for the http block around it
 }
 
-// Nginx starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL,
+// Start starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL,
 // COPY, MOVE, and listings in JSON (no PROPFIND: Debian's nginx has none).
 //
 // URLs has "http", with TLS "https", and "slow" (the same files, each answer
 // at SlowRate), "code" (its folder 401, 403, 404, 429, 500, 503 answers everything
 // below with that code; 444 closes the connection without an answer) and
 // "status" (nginx's own counters).
-func Nginx(ctx context.Context, c NginxConfig) (*System, error) {
+func (c NginxConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { s.nginx(c, program) }, "root/data", "tmp", "run/nginx")
 }
+
+func (NginxConfig) needs() []string { return []string{"nginx"} }
 
 func (s *System) nginx(c NginxConfig, program string) {
 	s.Data = filepath.Join(s.Dir, "root/data")
@@ -101,4 +103,55 @@ func askHTTP(url, word string) question {
 		}
 		return nil
 	}
+}
+
+// ListingServers are the servers that serve a folder without WebDAV, each with a
+// listing for browsers: the values that Listing takes.
+func ListingServers() []string { return []string{"apache2", "caddy", "lighttpd", "python3", "rclone"} }
+
+//go:embed listing.conf
+var listingConf string
+
+// WebDAVServers are those that serve a folder by WebDAV without telling checksums,
+// beside nginx: the values that WebDAV takes.
+func WebDAVServers() []string { return []string{"apache2", "rclone"} }
+
+// A folderServer serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges if the server
+// supports them (python3 does not); with dav, one of the WebDAVServers lets everyone write to Data. URLs has "http".
+type folderServer struct {
+	Config
+	name string
+	dav  bool
+}
+
+func (f folderServer) needs() []string { return []string{f.name} }
+
+// Start implements starter.
+func (f folderServer) Start(ctx context.Context) (*System, error) {
+	return f.launch(ctx, f.name, f.name, func(s *System, program string) { s.folder(f, program) }, "root/data", "tmp", "home")
+}
+
+func (s *System) folder(f folderServer, program string) {
+	p := s.newPort(false)
+	root := filepath.Join(s.Dir, "root")
+	s.Data = filepath.Join(root, "data")
+	s.URL = "http://" + p.address() + "/data"
+	s.URLs["http"] = s.URL
+	s.env = append(s.env, "XDG_DATA_HOME="+filepath.Join(s.Dir, "home"), "XDG_CONFIG_HOME="+filepath.Join(s.Dir, "home"))
+	conf := s.config(f.name+".conf", listingConf, map[string]any{"Server": f.name, "DAV": f.dav, "Dir": s.Dir, "Root": root, "Port": p.String()})
+	args := map[string][]string{
+		"apache2":  {"-X", "-f", conf},
+		"caddy":    {"run", "--config", conf, "--adapter", "caddyfile"},
+		"lighttpd": {"-D", "-f", conf},
+		"python3":  {"-m", "http.server", p.String(), "--bind", "127.0.0.1", "--directory", root},
+		"rclone":   {"serve", "http", "--config", "", "--dir-cache-time", "1ns", "--addr", p.address(), root},
+	}[f.name]
+	if args == nil {
+		s.fail(fmt.Errorf("lab: server %q: use one of %v", f.name, ListingServers()))
+		return
+	}
+	if f.name == "rclone" && f.dav {
+		args[1] = "webdav"
+	}
+	s.part(f.name, askHTTP(s.URL+"/", ""), append([]string{program}, args...)...)
 }

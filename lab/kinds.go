@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,89 @@ import (
 	"strings"
 	"time"
 )
+
+// A Kind is a system that this package can start.
+type Kind struct {
+	Name    string
+	What    string   // one line
+	Auths   []string // methods of authentication
+	Several string   // one line: what several servers of it are; "" if there is always one
+	Slots   bool     // runs jobs; the number of jobs at once can be set
+	Version bool     // exists in more than one version
+	TLS     bool     // supports TLS
+
+	config func(c Config, o Options) starter
+}
+
+// A starter is the configuration of a system.
+type starter interface {
+	needs() []string // programs
+	Start(ctx context.Context) (*System, error)
+}
+
+// Kinds returns all systems that can be started.
+func Kinds() []Kind {
+	none := []string{"none"}
+	return []Kind{{
+		Name: "gridftp", What: "GridFTP server that admits every client", Auths: none, Several: "behind HAProxy, each with its own data address",
+		config: func(c Config, o Options) starter { return GridFTPConfig{Config: c, Servers: o.Servers} },
+	}, {
+		Name: "htcondor", What: "personal HTCondor pool with hundreds of slots", Auths: none, Slots: true,
+		config: func(c Config, o Options) starter { return HTCondorConfig{Config: c, Slots: o.Slots} },
+	}, {
+		Name: "nginx", What: "nginx as an HTTP and WebDAV server", Auths: none, TLS: true,
+		config: func(c Config, _ Options) starter { return NginxConfig{Config: c} },
+	}, {
+		Name: "postgresql", What: "PostgreSQL server with an empty database", Auths: none,
+		config: func(c Config, _ Options) starter { return PostgreSQLConfig{Config: c} },
+	}, {
+		Name: "slurm", What: "Slurm on one machine with hundreds of processors", Auths: none, Slots: true,
+		config: func(c Config, o Options) starter { return SlurmConfig{Config: c, CPUs: o.Slots} },
+	}, {
+		Name: "ssh", What: "machine to log in to", Auths: none, Several: "node1, node2... with a home each",
+		config: func(c Config, o Options) starter { return SSHConfig{Config: c, Nodes: o.Servers} },
+	}, {
+		Name: "xrootd", What: "XRootD server, or a redirector with data servers", Auths: XRootDAuths(), Several: "behind a redirector",
+		TLS: true, Version: true,
+		config: func(c Config, o Options) starter {
+			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version}
+		},
+	}}
+}
+
+// Start starts a system of kind k. The caller calls Stop.
+func (k Kind) Start(ctx context.Context, c Config, o Options) (*System, error) {
+	return k.config(c, o).Start(ctx)
+}
+
+// Missing returns the programs that this machine lacks to start k with o.
+func (k Kind) Missing(o Options) (found []*MissingError) {
+	for _, p := range k.config(Config{}, o).needs() {
+		var m *MissingError
+		if _, err := find(p); errors.As(err, &m) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// Install says what brings what is missing: a command, several, or "" where
+// none does.
+func Install(list []*MissingError) string {
+	var packages, commands []string
+	for _, m := range list {
+		if m.How != "" && !slices.Contains(commands, m.How) {
+			commands = append(commands, m.How)
+		}
+		if m.Package != "" && !slices.Contains(packages, m.Package) {
+			packages = append(packages, m.Package)
+		}
+	}
+	if len(packages) > 0 {
+		commands = append([]string{"apt-get install --no-install-recommends " + strings.Join(packages, " ")}, commands...)
+	}
+	return strings.Join(commands, " && ")
+}
 
 // Options say how a Kind is started.
 type Options struct {
@@ -20,18 +104,13 @@ type Options struct {
 	Version string        // of the server; "": this system's
 }
 
-// Installed returns an error, with the command that installs what is missing, if k
-// cannot be started with o on this machine.
+// Installed returns an error with the command that installs what is missing if k cannot be started with o here.
 func (k Kind) Installed(o Options) error {
 	missing := k.Missing(o)
-	if len(missing) == 0 {
-		return nil
-	}
-	var errs []error
+	var err error
 	for _, m := range missing {
-		errs = append(errs, m)
+		err = errors.Join(err, m)
 	}
-	err := errors.Join(errs...)
 	if how := Install(missing); how != "" {
 		err = fmt.Errorf("%w\nTo install what is missing: %s", err, how)
 	}
@@ -99,11 +178,7 @@ func (s *System) OnBlock() string {
 	if s.Batch != "ssh" {
 		return "{batch: " + s.Batch + "}"
 	}
-	var names []string
-	for _, server := range s.Servers {
-		names = append(names, server.Name)
-	}
-	return "{batch: ssh, hosts: [" + strings.Join(names, ", ") + "]}"
+	return "{batch: ssh, hosts: [" + strings.Join(s.names(), ", ") + "]}"
 }
 
 // BalancerBlock returns the balancer block of a scenario.
@@ -128,9 +203,9 @@ func (s *System) HostsBlock() (all []string) {
 	return all
 }
 
-// oneLine writes texts and numbers as JSON.
+// oneLine returns v, which has strings and numbers only, as JSON.
 func oneLine(v any) string {
-	b, _ := json.Marshal(v) // they can always be written
+	b, _ := json.Marshal(v)
 	return string(b)
 }
 
@@ -193,21 +268,14 @@ type State struct {
 	Env     map[string]string `json:"env"`
 	Auth    map[string]string `json:"auth"`
 	Batch   string            `json:"batch,omitempty"`        // for on.batch of a scenario
+	Slots   int               `json:"slots,omitempty"`        // jobs that run at once
 	Stats   string            `json:"stats_socket,omitempty"` // of HAProxy
 }
 
 // A ServerState describes one server of a State.
 type ServerState struct {
-	Name    string `json:"name"`
-	Role    string `json:"role"`
-	Address string `json:"address"`
-	URL     string `json:"url"`
-	Data    string `json:"data,omitempty"`
-	Pids    []int  `json:"pids"`
-
-	DataAddress string `json:"data_address,omitempty"`
-	Interface   string `json:"interface,omitempty"`
-	TransferLog string `json:"transfer_log,omitempty"`
+	Server
+	Pids []int `json:"pids"`
 }
 
 // State returns the state of the system.
@@ -215,12 +283,10 @@ func (s *System) State() State {
 	state := State{
 		Name: s.Name, URL: s.URL, URLs: s.URLs, Dir: s.Dir, Data: s.Data, CAFile: s.CAFile,
 		Pids: s.Pids(), Servers: []ServerState{}, Env: map[string]string{}, Auth: map[string]string{},
-		Note: s.Note, Batch: s.Batch, Stats: s.StatsSocket,
+		Note: s.Note, Batch: s.Batch, Slots: s.Slots, Stats: s.StatsSocket,
 	}
 	for _, v := range s.Servers {
-		state.Servers = append(state.Servers, ServerState{
-			v.Name, v.Role, v.Address, v.URL, v.Data, s.Pids(v.Name), v.DataAddress, v.Interface, v.TransferLog,
-		})
+		state.Servers = append(state.Servers, ServerState{v, s.Pids(v.Name)})
 	}
 	for _, v := range s.Env {
 		name, value, _ := strings.Cut(v, "=")

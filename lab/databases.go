@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// PostgreSQLConfig says which PostgreSQL is wanted; its zero value is a good one.
+type PostgreSQLConfig struct {
+	Config
+	// Careless leaves out all that a crash of the machine, not of the server,
+	// would need: for tests, which become faster.
+	Careless bool
+	Settings []string // "name=value" of PostgreSQL's own settings
+}
+
+// Start starts a PostgreSQL server with its own database cluster, in UTF-8 with the locale C. URL is the address of its
+// database postgres for its superuser, whose password is generated; the server listens on loopback only. Env has the
+// variables of psql and other clients. Debian's own cluster is not touched.
+func (c PostgreSQLConfig) Start(ctx context.Context) (*System, error) {
+	c.Ready = cmp.Or(c.Ready, time.Minute)
+	c.as = nobody
+	return c.launch(ctx, "postgresql", "postgres", func(s *System, program string) { s.postgres(ctx, c, program) }, "run")
+}
+
+// nobody is a user that every Debian has: initdb wants one with a name.
+const nobody = 65534
+
+func (s *System) postgres(ctx context.Context, c PostgreSQLConfig, program string) {
+	p := s.newPort(false)
+	password := rand.Text()
+	s.URL = (&url.URL{Scheme: "postgres", User: url.UserPassword("weir", password), Host: p.address(), Path: "/postgres", RawQuery: "sslmode=disable"}).String()
+	s.URLs["postgres"] = s.URL
+	data := filepath.Join(s.Dir, "cluster")
+	s.initdb(ctx, c, data, s.file("password", []byte(password+"\n")))
+	ready := s.program(c.Config, "pg_isready")
+	s.Env = append(s.Env, "PGHOST=127.0.0.1", "PGPORT="+p.String(), "PGUSER=weir", "PGPASSWORD="+password, "PGDATABASE=postgres")
+	argv := []string{program, "-D", data, "-h", "127.0.0.1", "-p", p.String(), "-k", "", "-c", "logging_collector=off", "-c", "max_connections=200"}
+	settings := c.Settings
+	if c.Careless {
+		settings = append([]string{"fsync=off", "full_page_writes=off"}, settings...)
+	}
+	for _, set := range settings {
+		argv = append(argv, "-c", set)
+	}
+	server := s.part("postgres", func(ctx context.Context) error {
+		return exec.CommandContext(ctx, ready, "-q", "-h", "127.0.0.1", "-p", p.String()).Run()
+	}, argv...)
+	// Asked to end by SIGINT it ends its sessions; by SIGTERM it waits for them.
+	server.end = syscall.SIGINT
+	if s.err == nil {
+		home, err := filepath.EvalSymlinks(data)
+		s.fail(err)
+		server.home = home
+	}
+}
+
+// initdb makes the cluster, as the user that the server will run as, and removes the file with the password.
+func (s *System) initdb(ctx context.Context, c PostgreSQLConfig, data, password string) {
+	argv := []string{s.program(c.Config, "initdb"), "-D", data, "-U", "weir", "--pwfile=" + password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"}
+	if c.Careless {
+		argv = append(argv, "--no-sync")
+	}
+	s.tool(ctx, s.user, nil, argv...)
+	if s.err == nil {
+		s.fail(os.Remove(password))
+	}
+}
+
+// findPostgres looks for a program of the newest PostgreSQL, which Debian keeps
+// out of PATH.
+func findPostgres(name string) (string, bool) {
+	found, _ := filepath.Glob(filepath.Join("/usr/lib/postgresql/*/bin", name))
+	slices.Sort(found) // of two digits each
+	if len(found) == 0 {
+		return "", false
+	}
+	return found[len(found)-1], true
+}
+
+func (PostgreSQLConfig) needs() []string { return []string{"postgres", "initdb", "pg_isready"} }
+
+//go:embed prometheus.yml
+var prometheusYML string
+
+//go:embed influxdb.conf
+var influxConf string
+
+// PrometheusConfig says which Prometheus is wanted; its zero value is a good one.
+type PrometheusConfig struct {
+	Config
+	Scrape []string      // host:port of pages at /metrics that it fetches
+	Every  time.Duration // how often; 0 means 1 s
+	Blocks string        // folder of blocks to begin with, which are copied; "" is none
+}
+
+// Start starts a Prometheus server that takes remote write. URL is its
+// own address; URLs has "write", where remote write goes.
+func (c PrometheusConfig) Start(ctx context.Context) (*System, error) {
+	return c.launch(ctx, "prometheus", "prometheus", func(s *System, program string) { s.prometheus(c, program) }, "data")
+}
+
+func (s *System) prometheus(c PrometheusConfig, program string) {
+	p := s.newPort(false)
+	s.URL = "http://" + p.address()
+	s.URLs["write"] = s.URL + "/api/v1/write"
+	if c.Every <= 0 {
+		c.Every = time.Second
+	}
+	conf := s.config("prometheus.yml", prometheusYML, c)
+	data := filepath.Join(s.Dir, "data")
+	if c.Blocks != "" && s.err == nil {
+		s.fail(s.copyIn(data, c.Blocks))
+	}
+	s.part("prometheus", askHTTP(s.URL+"/-/ready", "Ready"), program, "--config.file="+conf, "--storage.tsdb.path="+data, "--storage.tsdb.retention.time=100y",
+		"--web.listen-address="+p.address(), "--web.enable-remote-write-receiver", "--log.level=warn")
+}
+
+// copyIn copies a folder into one of s.
+func (s *System) copyIn(to, from string) error {
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && s.user >= 0 {
+			err = os.Chown(path, s.user, s.user)
+		}
+		return err
+	})
+}
+
+// InfluxConfig says which InfluxDB is wanted; its zero value is a good one.
+type InfluxConfig struct {
+	Config
+}
+
+// Start starts an InfluxDB 1.x server without databases. URL is its address.
+func (c InfluxConfig) Start(ctx context.Context) (*System, error) {
+	return c.launch(ctx, "influxdb", "influxd", (*System).influx, "meta", "data", "wal")
+}
+
+func (s *System) influx(program string) {
+	web, rpc := s.newPort(false), s.newPort(false) // rpc: backup and restore
+	s.URL = "http://" + web.address()
+	conf := s.config("influxdb.conf", influxConf, map[string]string{"Dir": s.Dir, "Web": web.address(), "RPC": rpc.address()})
+	s.part("influxd", askHTTP(s.URL+"/query?q=SHOW+DATABASES", "results"), program, "-config", conf)
+}
+
+func (PrometheusConfig) needs() []string { return []string{"prometheus"} }
+
+func (InfluxConfig) needs() []string { return []string{"influxd"} }

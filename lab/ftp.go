@@ -1,0 +1,213 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// GridFTPConfig says which GridFTP service is wanted; its zero value is a good one.
+type GridFTPConfig struct {
+	Config
+	IPv6 bool // one server, at [::1] instead of 127.0.0.1
+	// Servers is the number of servers behind HAProxy, at most MaxServers; 0
+	// means one server that stands alone.
+	Servers     int
+	Connections int // that each server takes at once; 0 means 1000
+	// Loopback has all servers send their data by the loopback interface, also
+	// where each could have an interface of its own.
+	Loopback bool
+
+	proxies bool // one server that admits clients with a grid proxy
+}
+
+// Start starts one GridFTP server that admits every client without credentials, or several with the same files behind
+// HAProxy (see balanced). URL is an ftp:// URL of the full path of Data: the server shows the paths of the machine, but
+// no folder outside Data.
+//
+// Clients must send TYPE I before PASV, or get text with changed line ends; curl does not.
+func (c GridFTPConfig) Start(ctx context.Context) (*System, error) {
+	if c.Servers < 0 || c.Servers > MaxServers {
+		return nil, fmt.Errorf("lab: gridftp: %d servers: use 0 (one server alone) to %d", c.Servers, MaxServers)
+	}
+	build := func(s *System, program string) { s.gridftp(c, program) }
+	if c.proxies {
+		build = (*System).gridftpWithProxies
+	}
+	return c.launch(ctx, "gridftp", "globus-gridftp-server", build)
+}
+
+func (c GridFTPConfig) needs() []string {
+	switch {
+	case c.Servers == 0:
+		return []string{"globus-gridftp-server"}
+	case c.Loopback || !canWire():
+		return []string{"globus-gridftp-server", "haproxy"}
+	default:
+		return []string{"globus-gridftp-server", "haproxy", "mount", "setpriv"}
+	}
+}
+
+func (s *System) gridftp(c GridFTPConfig, program string) {
+	s.account() // the server wants an entry in passwd for the user that it runs under
+	s.Data = s.newDir("data")
+	if c.Connections <= 0 {
+		c.Connections = 1000
+	}
+	p := s.newPort(false)
+	host := "127.0.0.1"
+	if c.IPv6 {
+		host = "::1"
+	}
+	address := net.JoinHostPort(host, p.String())
+	s.URL = "ftp://" + address + s.Data
+	s.URLs = map[string]string{"ftp": s.URL}
+	if c.Servers > 0 {
+		s.balanced(c, program, p)
+		return
+	}
+	s.part("gridftp", askFTP(address), append([]string{program}, s.gridftpArgs(c, Server{Address: address, DataAddress: host})...)...)
+}
+
+// gridftpArgs are the arguments of a server.
+func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
+	host, port, _ := net.SplitHostPort(server.Address)
+	name := "localhost"
+	if server.Interface != "" {
+		name = server.Name // which it knows, being a host of its own
+	}
+	return []string{
+		"-aa", "-c", "/dev/null", "-disable-usage-stats",
+		"-port", port, "-control-interface", host, "-data-interface", server.DataAddress, "-hostname", name,
+		"-connections-max", fmt.Sprint(c.Connections),
+		"-home-dir", s.Data, "-restrict-paths", s.Data,
+		"-log-level", "ERROR,WARN",
+	}
+}
+
+// gridftpWithProxies makes a server that admits clients with a grid proxy: Proxy, CADir, Env and Settings describe it.
+// URL is a gsiftp:// URL of the full path of Data, which all clients may read and write.
+func (s *System) gridftpWithProxies(program string) {
+	// The server is not root, so it can only map clients to its own user.
+	s.Auth, s.User = "gsi", s.account().Username
+	s.private("client")
+	cert, key := s.certificate(true, nil)
+	s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
+	s.set("ca_dir", s.CADir)
+	var v xrootdValues // what XRootD would be told
+	s.gsi(&v)
+	s.Data = s.newDir("data")
+	p := s.newPort(false)
+	s.URL = "gsiftp://" + p.local() + s.Data
+	s.URLs = map[string]string{"gsiftp": s.URL}
+	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir, "GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
+	s.part("gridftp", askFTP(p.address()), program,
+		"-c", "/dev/null", "-disable-usage-stats",
+		"-port", p.String(), "-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1", "-hostname", "localhost",
+		"-home-dir", s.Data, "-log-level", "ERROR,WARN")
+}
+
+// askFTP returns a question that is answered when the server at address greets with 220.
+func askFTP(address string) question { return askGreeting(address, "220", "QUIT\r\n") }
+
+// ProFTPDConfig says which plain FTP server is wanted; its zero value is a good one.
+type ProFTPDConfig struct {
+	Config
+	User, Password string // who may log in; "" means ada, and secret
+	Clients        int    // connections at once; 0 means 1000
+	Old            bool   // without MLST and MLSD, as servers were before RFC 3659
+}
+
+// Start starts ProFTPD, a plain FTP server that wants a password. URL is an
+// ftp:// URL of the full path of Data. It has a process for each connection, and
+// after one has ended it takes no other for up to 0.4 s.
+func (c ProFTPDConfig) Start(ctx context.Context) (*System, error) {
+	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) { s.proftpd(ctx, c, program) })
+}
+
+func (ProFTPDConfig) needs() []string { return []string{"proftpd", "openssl"} }
+
+func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
+	account := s.account()
+	if s.err != nil {
+		return
+	}
+	group, err := user.LookupGroupId(account.Gid)
+	if err != nil {
+		s.fail(fmt.Errorf("lab: proftpd: %w", err))
+		return
+	}
+	s.User = cmp.Or(c.User, userName)
+	if c.Clients <= 0 {
+		c.Clients = 1000
+	}
+	s.Data = s.newDir("data")
+	s.newDir("state")
+	passwords := s.ftpPasswords(ctx, c, account)
+	p := s.newPort(false)
+	s.URL = "ftp://" + p.address() + s.Data
+	s.URLs = map[string]string{"ftp": s.URL}
+	conf := []string{
+		"ServerName lab", "ServerType standalone", "DefaultAddress 127.0.0.1", "SocketBindTight on", "Port " + p.String(),
+		"UseReverseDNS off", "UseIPv6 off", "WtmpLog off", "TransferLog none", "DelayEngine off", "TimeoutIdle 0", "TimeoutNoTransfer 0",
+		"User " + account.Username, "Group " + group.Name,
+		"PidFile " + s.Dir + "/state/pid", "ScoreboardFile none",
+		"AuthOrder mod_auth_file.c", "AuthUserFile " + passwords, "RequireValidShell off",
+		"AllowOverwrite on", "AllowRetrieveRestart on", "MaxInstances " + strconv.Itoa(c.Clients),
+	}
+	if c.Old {
+		conf = append(conf, "<Limit MLST MLSD>", "DenyAll", "</Limit>")
+	}
+	path := s.file("proftpd.conf", []byte(strings.Join(conf, "\n")+"\n"))
+	s.part("proftpd", askFTP(p.address()), program, "--nodaemon", "--config", path)
+}
+
+// account has the servers run under a user with an entry in passwd, and returns it. For root that is nobody, since lab's
+// own plain user has none.
+func (s *System) account() *user.User {
+	if s.user < 0 {
+		return s.me()
+	}
+	nobody, err := user.Lookup("nobody")
+	if err == nil {
+		s.user, err = strconv.Atoi(nobody.Uid)
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("lab: %s: a plain user to run under: %w", s.Name, err))
+		return &user.User{}
+	}
+	return nobody
+}
+
+// me is the user of this process.
+func (s *System) me() *user.User {
+	me, err := user.Current()
+	if err != nil {
+		s.fail(err)
+		return &user.User{}
+	}
+	return me
+}
+
+// ftpPasswords makes a file of one user, whose password is hashed as crypt(3) does.
+func (s *System) ftpPasswords(ctx context.Context, c ProFTPDConfig, account *user.User) string {
+	program := s.program(c.Config, "openssl")
+	if s.err != nil {
+		return ""
+	}
+	cmd := exec.CommandContext(ctx, program, "passwd", "-5", "-stdin")
+	cmd.Stdin = strings.NewReader(cmp.Or(c.Password, "secret") + "\n")
+	hash, err := cmd.Output()
+	if err != nil {
+		s.fail(fmt.Errorf("lab: proftpd: hash of a password: %w", err))
+	}
+	line := strings.Join([]string{s.User, string(bytes.TrimSpace(hash)), account.Uid, account.Gid, "", s.Data, "/bin/false"}, ":")
+	return s.file("passwd", []byte(line+"\n"))
+}

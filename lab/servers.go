@@ -1,0 +1,177 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Roles of a Server.
+const (
+	Redirector = "redirector"
+	DataServer = "data server"
+	Balancer   = "balancer"
+)
+
+// A Server is one member of a System: the processes that a separate host would run.
+type Server struct {
+	Name    string `json:"name"`           // "redirector", "ds1", "ds2"...; "xrootd" for a single server
+	Role    string `json:"role"`           // Redirector, DataServer, Balancer or Node
+	Address string `json:"address"`        // host:port; redirects may have a name as the host
+	URL     string `json:"url"`            // of this server alone
+	Data    string `json:"data,omitempty"` // its folder behind /data, or behind URL; "" if it has none
+
+	// Of a GridFTP server behind a balancer.
+	DataAddress string `json:"data_address,omitempty"` // of its data connections, without a port
+	Interface   string `json:"interface,omitempty"`    // of this machine, which carries its data only; "": the loopback interface
+	TransferLog string `json:"transfer_log,omitempty"` // file with a line for each transfer
+}
+
+// cluster makes a redirector and its data servers. Their order is what makes
+// them ready in three seconds: a data server that finds no manager, and an
+// xrootd that finds no cmsd, tries again after ten.
+func (s *System) cluster(c XRootDConfig, v xrootdValues, programs map[string][]string) {
+	front, manager := s.newPort(true), s.newPort(true)
+	s.point(c, front)
+	s.Servers = []Server{{Name: Redirector, Role: Redirector, Address: front.address(), URL: s.URL}}
+	v.Manager = manager.address()
+	head := v
+	head.Role, head.Lookup = "manager", c.Lookup
+	s.member(Redirector, head, front, manager.String(), programs)
+	for i := range c.Servers {
+		p := s.newPort(true)
+		name := fmt.Sprintf("ds%d", i+1)
+		server := s.dataServer(name, p, name)
+		s.Servers = append(s.Servers, server)
+		v := v
+		v.Root = filepath.Dir(server.Data)
+		v.Extra = v.Authorization + v.Extra
+		s.member(name, v, p, "any", programs)
+	}
+	s.Data = s.Servers[1].Data
+	s.settled = s.knowsAll
+}
+
+// member adds the cmsd and the xrootd of one server.
+func (s *System) member(name string, v xrootdValues, p *port, cms string, programs map[string][]string) {
+	socket := filepath.Join(s.Dir, "admin", name, ".olb", "olbd.admin")
+	listen := []string{socket}
+	if v.Role == "manager" {
+		socket = filepath.Join(filepath.Dir(socket), "olbd.nimda")
+		listen = []string{socket, v.Manager}
+	}
+	if len(socket) > 107 {
+		s.fail(fmt.Errorf("lab: %s: folder %s is too long a name for the servers' sockets: give a shorter one", s.Name, s.Dir))
+	}
+	c := v
+	c.Program, c.Port, c.Extra = "cmsd", cms, linesOf(v.Extra, "cms.")
+	s.xrd(name, c, programs, askListener(listen...)).stale = socket
+	v.Port = p.String()
+	s.xrd(name, v, programs, askXRootD(p.address()))
+}
+
+// linesOf returns the lines of text that begin with a prefix.
+func linesOf(text, prefix string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), prefix) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// knowsAll is nil when the redirector lists all data servers that run.
+func (s *System) knowsAll(ctx context.Context) error {
+	if len(s.Pids(Redirector)) < 2 {
+		return nil // it has been killed: there is nobody to know them
+	}
+	known, err := locate(ctx, s.Servers[0].Address)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, server := range s.Servers[1:] {
+		_, port, _ := strings.Cut(server.Address, ":")
+		if !known[port] && len(s.Pids(server.Name)) == 2 {
+			errs = append(errs, fmt.Errorf("the redirector does not list %s yet", server.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Server returns the member of that name, or an error that says which exist.
+func (s *System) Server(name string) (Server, error) {
+	for _, server := range s.Servers {
+		if server.Name == name {
+			return server, nil
+		}
+	}
+	return Server{}, fmt.Errorf("lab: %s has no server %q, but %s", s.Name, name, strings.Join(s.names(), ", "))
+}
+
+func (s *System) names() []string {
+	var names []string
+	for _, server := range s.Servers {
+		names = append(names, server.Name)
+	}
+	return names
+}
+
+// processes are the parts that belong to the servers of these names or roles,
+// or all without any.
+func (s *System) processes(of ...string) []*process {
+	if len(of) == 0 {
+		return s.parts
+	}
+	var found []*process
+	for _, p := range s.parts {
+		if slices.Contains(of, p.server) || slices.Contains(of, s.role(p.server)) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func (s *System) role(name string) string {
+	server, _ := s.Server(name)
+	return server.Role
+}
+
+// KillPart ends all processes of one server at once, as the crash of its host
+// does, and returns when they are gone. Its ports stay reserved: connections
+// are refused until RestartPart. Until then, too, XRootD's redirector has
+// clients wait who ask for a file that it does not know, such as a new one: a
+// dead data server might have it. (Extra with "cms.delay drop 3s" makes it
+// forget the dead after 3 s instead of 10 minutes.)
+func (s *System) KillPart(name string) error {
+	_, err := s.Server(name)
+	if err == nil {
+		stopAll(s.processes(name), 0)
+	}
+	return err
+}
+
+// RestartPart starts one server again with the same address and data, after
+// ending what still runs of it, and returns when the system is whole again: at
+// once for a data server, after ten seconds or less for a redirector, since
+// data servers look for a lost one that seldom.
+func (s *System) RestartPart(ctx context.Context, name string) error {
+	if err := s.KillPart(name); err != nil {
+		return err
+	}
+	return s.run(ctx, s.processes(name))
+}
+
+// SignalPart sends sig to all processes of one server, as Signal does to all.
+// It does not wait: a stopped server may answer once more.
+func (s *System) SignalPart(name string, sig syscall.Signal) error {
+	if _, err := s.Server(name); err != nil {
+		return err
+	}
+	return signalAll(s.processes(name), sig)
+}
