@@ -25,7 +25,7 @@ func TestUpFails(t *testing.T) {
 		"an impossible link":   {Userspace, []link.Named{{Spec: link.Spec{Loss: 2}}}, works, "link.loss: 200%"},
 		"no way":               {"magic", good, works, `no way "magic"`},
 		"no mover":             {Userspace, good, Options{}, "no program was named that carries packets"},
-		"a missing mover":      {Userspace, good, Options{Mover: []string{"/nonexistent/weir"}}, "start what carries packets"},
+		"a missing mover":      {Userspace, good, Options{Mover: []string{"/nonexistent/weir"}}, "start the process that carries packets"},
 		"a mover that ends":    {Userspace, good, Options{Mover: []string{"true"}}, "has ended"},
 		"a mover that babbles": {Userspace, good, Options{Mover: []string{"echo", "<html>"}}, "has ended"},
 		"no such congestion":   {Userspace, []link.Named{{Spec: link.Spec{Congestion: "nonesuch"}}}, works, "congestion control nonesuch"},

@@ -24,10 +24,7 @@ type HostDialer struct {
 	group sync.WaitGroup
 	gone  chan struct{} // closed when the other side has ended
 
-	mu      sync.Mutex
-	last    uint64
-	waiting map[uint64]chan dialAnswer // inside
-	err     error                      // why there are no more answers
+	asked calls[dialAnswer] // inside
 }
 
 type dialAnswer struct {
@@ -105,7 +102,6 @@ func Enter() (*HostDialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.waiting = map[uint64]chan dialAnswer{}
 	d.group.Go(d.listen)
 	return d, nil
 }
@@ -181,30 +177,14 @@ func (d *HostDialer) Dial(ctx context.Context, address string) (*net.TCPConn, er
 	if len(address) > dialMessage-100 {
 		return nil, errors.New("an address of thousands of bytes")
 	}
-	answer := make(chan dialAnswer, 1)
-	d.mu.Lock()
-	if d.err != nil {
-		d.mu.Unlock()
-		return nil, d.err
-	}
-	d.last++
-	id := d.last
-	d.waiting[id] = answer
-	d.mu.Unlock()
-	if _, err := d.conn.Write([]byte(strconv.FormatUint(id, 10) + " " + address)); err != nil {
+	a, err := d.asked.ask(ctx, func(id int) error {
+		_, err := d.conn.Write([]byte(strconv.Itoa(id) + " " + address))
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	select {
-	case a := <-answer:
-		return a.conn, a.err
-	case <-ctx.Done():
-		go func() { // who waits for the answer that comes all the same
-			if a := <-answer; a.conn != nil {
-				_ = a.conn.Close()
-			}
-		}()
-		return nil, ctx.Err()
-	}
+	return a.conn, a.err
 }
 
 // listen hands out what comes from outside.
@@ -213,7 +193,8 @@ func (d *HostDialer) listen() {
 	for {
 		n, rn, _, _, err := d.conn.ReadMsgUnix(b, rights)
 		if err != nil || n == 0 {
-			d.end(fmt.Errorf("the door to the outside is closed: %w", errors.Join(err, net.ErrClosed)))
+			d.asked.end(fmt.Errorf("the connection to the outside is closed: %w", errors.Join(err, net.ErrClosed)))
+			close(d.gone)
 			return
 		}
 		number, text, _ := strings.Cut(string(b[:n]), " ")
@@ -221,26 +202,10 @@ func (d *HostDialer) listen() {
 		if conn == nil && err == nil {
 			err = errors.New(text)
 		}
-		id, _ := strconv.ParseUint(number, 10, 64)
-		d.mu.Lock()
-		answer := d.waiting[id]
-		delete(d.waiting, id)
-		d.mu.Unlock()
-		if answer != nil {
-			answer <- dialAnswer{conn, err}
+		if id, _ := strconv.Atoi(number); !d.asked.answer(id, dialAnswer{conn, err}) && conn != nil {
+			_ = conn.Close() // it comes too late
 		}
 	}
-}
-
-func (d *HostDialer) end(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = err
-	close(d.gone)
-	for _, answer := range d.waiting {
-		answer <- dialAnswer{err: err}
-	}
-	d.waiting = nil
 }
 
 // carried returns the connection that came with a message, nil if none did.

@@ -35,7 +35,6 @@ func doors(t *testing.T) (outside, inside *HostDialer) {
 		t.Fatal(err)
 	}
 	outside.group.Go(outside.serve)
-	inside.waiting = map[uint64]chan dialAnswer{}
 	inside.group.Go(inside.listen)
 	t.Cleanup(func() { outside.Close(); inside.Close() })
 	return outside, inside

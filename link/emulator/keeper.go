@@ -48,25 +48,6 @@ type cut struct {
 	Down bool `json:"down"`
 }
 
-// A message is what a keeper says. Exactly one field is set.
-type message struct {
-	Up      *state   `json:"up,omitempty"` // first
-	Sample  *Sample  `json:"sample,omitempty"`
-	Reached *reached `json:"reached,omitempty"`
-	Error   string   `json:"error,omitempty"` // the links are gone, or were not made
-}
-
-type state struct {
-	Service string `json:"service"` // as Network.Service
-	Pids    []int  `json:"pids"`    // of the emulation's own processes
-}
-
-type reached struct {
-	ID      int    `json:"id"`
-	Address string `json:"address,omitempty"`
-	Error   string `json:"error,omitempty"`
-}
-
 // Keep is the life of a keeper, the process that makes the links of a run, and
 // keeps them until in ends: what it needs, such as a network of its own, is not
 // for the run, and its CPU time is not for the clients'. mover is this program

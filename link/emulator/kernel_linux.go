@@ -150,29 +150,33 @@ const burstTime = 0.004
 // needsNetem tells whether tbf is not enough.
 func needsNetem(s link.Spec) bool { return s.RTT > 0 || s.Loss > 0 || s.Jitter > 0 }
 
-// sample is nil while the counters cannot be read.
+// sample returns nil while the counters cannot be read.
 func (c *cords) sample(now time.Time, span time.Duration) *Sample {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	spec := c.now.Spec
-	out := &Sample{Time: now, Seconds: span.Seconds(), Link: c.name, Rate: spec.Rate, Up: spec.FromClients(), Down: c.now.Down}
-	rates := [2]unit.Bitrate{toClients: spec.Rate, fromClients: spec.FromClients()}
-	for i, to := range []*link.Traffic{&out.ToClients, &out.FromClients} {
+	rates := [2]unit.Bitrate{toClients: c.now.Spec.Rate, fromClients: c.now.Spec.FromClients()}
+	var failed error
+	out := c.now.sample(c.name, now, span, func(i int) (to link.Traffic) {
 		stats, err := c.ends()[i].counters()
 		if err != nil {
-			return nil
+			failed = err
+			return to
 		}
 		last := c.last[i]
 		c.last[i] = stats
 		if last.Basic == nil || stats.Basic.Bytes < last.Basic.Bytes {
-			continue // another queue
+			return to // another queue
 		}
 		to.Packets = int64(stats.Basic.Packets - last.Basic.Packets)
 		to.Bytes = int64(stats.Basic.Bytes-last.Basic.Bytes) - frame*to.Packets
-		to.Dropped = int64(stats.Queue.Drops - last.Queue.Drops) // netem counts what it loses here, too
+		to.Dropped = int64(stats.Queue.Drops - last.Queue.Drops) // netem counts its losses here
 		if rates[i] > 0 {
 			to.Busy = min(1, 8*float64(to.Bytes)/float64(rates[i])/span.Seconds())
 		}
+		return to
+	})
+	if failed != nil {
+		return nil
 	}
 	return out
 }

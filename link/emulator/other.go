@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"time"
 
 	"weir/link"
 )
@@ -48,3 +49,9 @@ func (d *HostDialer) Dial(context.Context, string) (*net.TCPConn, error) {
 
 // Move is not possible on this system.
 func Move(context.Context, io.Reader, io.Writer) error { return errors.New(nowhere) }
+
+type sleeper struct{}
+
+func newSleeper() sleeper             { return sleeper{} }
+func (sleeper) sleep(d time.Duration) { time.Sleep(d) }
+func (sleeper) end()                  {}

@@ -14,15 +14,12 @@ import (
 
 // A proxyLink is a link of the way Proxy.
 type proxyLink struct {
-	ctx   context.Context
 	wires [2]*wire
+	listeners
+	movers sync.WaitGroup // the wires
 
-	mu        sync.Mutex
-	now       setting
-	listeners map[string]net.Listener // by the address that they lead to
-	closed    bool
-	group     sync.WaitGroup // listeners and connections
-	movers    sync.WaitGroup // the wires
+	mu  sync.Mutex
+	now setting
 }
 
 func newProxies(links []link.Named, o Options) (*Network, error) {
@@ -40,7 +37,8 @@ func newProxies(links []link.Named, o Options) (*Network, error) {
 		return err
 	}
 	for i, l := range links {
-		p := &proxyLink{ctx: ctx, now: setting{Spec: l.Spec}, listeners: map[string]net.Listener{}}
+		p := &proxyLink{now: setting{Spec: l.Spec}, listeners: listeners{ctx: ctx}}
+		p.listeners.serve = p.serve
 		for k, params := range p.now.both() {
 			p.wires[k] = newWire(params, o.Seed+uint64(2*i+k))
 			p.movers.Go(p.wires[k].run)
@@ -64,13 +62,7 @@ func (p *proxyLink) sample(name string, now time.Time, span time.Duration) *Samp
 	p.mu.Lock()
 	s := p.now
 	p.mu.Unlock()
-	out := &Sample{Time: now, Seconds: span.Seconds(), Link: name, Rate: s.Spec.Rate, Up: s.Spec.FromClients(), Down: s.Down}
-	for i, to := range []*link.Traffic{&out.ToClients, &out.FromClients} {
-		t := p.wires[i].look(int64(span))
-		*to = t.Traffic
-		to.Wait, to.Late = t.wait.quantiles(), t.late.quantiles()
-	}
-	return out
+	return s.sample(name, now, span, func(way int) link.Traffic { return p.wires[way].look(int64(span)).traffic() })
 }
 
 func (p *proxyLink) start(cmd *exec.Cmd) error { return cmd.Start() }
@@ -86,53 +78,25 @@ func (p *proxyLink) change(s setting) error {
 }
 
 func (p *proxyLink) reach(ctx context.Context, address string) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return "", net.ErrClosed
-	}
-	if l := p.listeners[address]; l != nil {
-		return l.Addr().String(), nil
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	p.listeners[address] = l
-	p.group.Go(func() { p.accept(l, address) })
-	return l.Addr().String(), nil
+	return p.open(ctx, "127.0.0.1", address)
 }
 
-// close ends all connections at once; what is under way is lost.
+// close ends all connections at once; bytes on the way are lost.
 func (p *proxyLink) close() error {
 	p.mu.Lock()
-	p.closed = true
 	p.now.Down = false
 	for i, params := range p.now.both() {
 		p.wires[i].over.Store(true)
 		p.wires[i].set(params)
 	}
-	var err error
-	for _, l := range p.listeners {
-		err = errors.Join(err, l.Close())
-	}
 	p.mu.Unlock()
-	p.group.Wait()
+	err := p.listeners.close()
+	p.listeners.wait()
 	for _, w := range p.wires {
 		close(w.chunks)
 	}
 	p.movers.Wait()
 	return err
-}
-
-func (p *proxyLink) accept(l net.Listener, to string) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return // it was closed
-		}
-		p.group.Go(func() { p.serve(c.(*net.TCPConn), to) })
-	}
 }
 
 // serve is the life of one connection.

@@ -72,7 +72,7 @@ func curl(t *testing.T, s *Site, url string) string {
 // A service that is not there is refused at the site, too, and a gate that is
 // closed leaves no connection.
 func TestGateEnds(t *testing.T) {
-	var g gates
+	g := newGates(nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,14 @@ type Sample struct {
 	Cost float64 `json:"cost_cpu_seconds"` // CPU time that the emulation took; 0 where the kernel does it
 }
 
+// sample returns a sample of a span in which the link had the setting s.
+func (s setting) sample(name string, end time.Time, span time.Duration, way func(i int) link.Traffic) *Sample {
+	return &Sample{
+		Time: end, Seconds: span.Seconds(), Link: name, Rate: s.Spec.Rate, Up: s.Spec.FromClients(), Down: s.Down,
+		ToClients: way(toClients), FromClients: way(fromClients),
+	}
+}
+
 // A histogram counts durations in buckets, eight to a power of two.
 type histogram struct {
 	counts [496]int64
@@ -73,6 +81,37 @@ func (h *histogram) quantile(q float64) float64 {
 type tally struct {
 	link.Traffic
 	wait, late histogram
+}
+
+func (t tally) traffic() link.Traffic {
+	out := t.Traffic
+	out.Wait, out.Late = t.wait.quantiles(), t.late.quantiles()
+	return out
+}
+
+// A meter counts what one way of a link does.
+type meter struct {
+	shaper *shaper
+	busy   float64 // wire time of all that was taken, ns
+	sent   float64 // wire time that had passed at the last look
+	tally  tally
+}
+
+// send puts bytes on the wire at the time now and returns when they arrive.
+func (m *meter) send(now int64, bytes int) (at int64) {
+	at, busy := m.shaper.send(now, bytes)
+	m.busy += busy
+	return at
+}
+
+// look ends a span of ns nanoseconds and returns what was counted in it.
+func (m *meter) look(now, ns int64) tally {
+	t := m.tally
+	m.tally = tally{}
+	sent := m.busy - float64(m.shaper.wait(now))
+	t.Busy = min(1, max(0, (sent-m.sent)/float64(max(ns, 1))))
+	m.sent = sent
+	return t
 }
 
 // eachSecond calls take at each whole second of the wall clock with the time

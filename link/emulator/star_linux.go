@@ -22,7 +22,7 @@ type star struct {
 	block   block
 	own     []netip.Addr // of this machine, to which the sites get routes
 	spokes  []*spoke
-	gates   gates
+	gates   *gates
 	closers []func() error // last first
 }
 
@@ -40,13 +40,13 @@ type spoke struct {
 
 // newStar makes the namespaces and what is in them, then the links.
 func newStar(ctx context.Context, way Way, links []link.Named, o Options) (*Network, error) {
-	s := &star{gates: gates{outside: o.Outside}}
+	s := &star{gates: newGates(o.Outside)}
 	n := &Network{close: s.close, fail: func() error { return nil }}
 	err := s.prepare(links)
 	if err == nil {
 		switch way {
 		case Userspace:
-			err = s.userspace(n, o)
+			err = s.userspace(ctx, n, o)
 		case Kernel:
 			err = s.kernel(o)
 		default:

@@ -3,16 +3,13 @@ package emulator
 // A way is one direction of a link: packets that were read from one device and
 // are written to another. One goroutine at a time.
 type way struct {
-	shaper  *shaper
+	meter
 	ring    *ring
-	scratch []byte  // a super-packet of which parts were lost
-	busy    float64 // wire time of all that was taken, ns
-	sent    float64 // wire time that had passed at the last look
-	tally   tally
+	scratch []byte // a super-packet of which parts were lost
 }
 
 func newWay(p params, seed uint64) *way {
-	return &way{shaper: newShaper(p, seed), scratch: make([]byte, superSize), ring: newRing(holds(p), superSize)}
+	return &way{meter: meter{shaper: newShaper(p, seed)}, scratch: make([]byte, superSize), ring: newRing(holds(p), superSize)}
 }
 
 // holds is how many bytes can be under way.
@@ -72,9 +69,7 @@ func (w *way) take(now int64, b []byte, n int, full bool) {
 
 // keep sends what is in the buffer, n bytes that are so many on the wire.
 func (w *way) keep(now int64, n, wire int) {
-	at, busy := w.shaper.send(now, wire)
-	w.busy += busy
-	w.ring.push(n, at)
+	w.ring.push(n, w.send(now, wire))
 }
 
 // lose takes the first keep segments of b apart where some are lost. Lost ones
@@ -94,8 +89,7 @@ func (w *way) lose(now int64, s super, b []byte, keep int) {
 		}
 		if lost {
 			w.tally.Lost++
-			_, busy := w.shaper.send(now, s.bytes(i, i+1))
-			w.busy += busy
+			w.send(now, s.bytes(i, i+1))
 		}
 		from = i + 1
 	}
@@ -112,14 +106,4 @@ func (w *way) arrived(now, at int64, packet []byte) {
 		w.tally.late.add(now-at, 1)
 	}
 	w.ring.pop()
-}
-
-// look ends a span of ns nanoseconds and returns what was counted in it.
-func (w *way) look(now, ns int64) tally {
-	t := w.tally
-	w.tally = tally{}
-	sent := w.busy - float64(w.shaper.wait(now))
-	t.Busy = min(1, max(0, (sent-w.sent)/float64(max(ns, 1))))
-	w.sent = sent
-	return t
 }

@@ -25,11 +25,8 @@ type wire struct {
 
 	mu     sync.Mutex // of all below
 	mended *sync.Cond // broadcast when the link is no longer down
-	shaper *shaper
-	busy   float64
-	sent   float64
-	tally  tally
-	spare  [][]byte // buffers that are not in use
+	meter
+	spare [][]byte // buffers that are not in use
 }
 
 // Bytes that a proxy passes on at once: what takes the wire so long, but at
@@ -82,7 +79,7 @@ const atOnce = int64(200 * time.Microsecond)
 const inFlight = 1 << 14
 
 func newWire(p params, seed uint64) *wire {
-	w := &wire{base: time.Now(), chunks: make(chan chunk, inFlight), shaper: newShaper(p, seed)}
+	w := &wire{base: time.Now(), chunks: make(chan chunk, inFlight), meter: meter{shaper: newShaper(p, seed)}}
 	w.mended = sync.NewCond(&w.mu)
 	return w
 }
@@ -113,8 +110,7 @@ func (w *wire) send(b []byte, ready int64, to chan<- []byte) int64 {
 	packets := (len(b) + segment - 1) / segment
 	now := min(w.now(), max(ready, int64(w.shaper.free)-w.shaper.queue))
 	w.tally.wait.add(w.shaper.wait(now), int64(packets))
-	at, busy := w.shaper.send(now, len(b)+packets*header)
-	w.busy += busy
+	at := w.meter.send(now, len(b)+packets*header)
 	w.mu.Unlock()
 	w.chunks <- chunk{at: at, bytes: b, to: to}
 	return now
@@ -155,10 +151,5 @@ func (w *wire) set(p params) {
 func (w *wire) look(ns int64) tally {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.tally
-	w.tally = tally{}
-	sent := w.busy - float64(w.shaper.wait(w.now()))
-	t.Busy = min(1, max(0, (sent-w.sent)/float64(max(ns, 1))))
-	w.sent = sent
-	return t
+	return w.meter.look(w.now(), ns)
 }
