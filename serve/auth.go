@@ -6,82 +6,69 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"weir/internal/token"
 	"weir/internal/trust"
 )
 
-// Rights are what somebody may do. Paths begin with a slash. *token.Claims has them.
+// Rights are what a client may do. Paths begin with a slash. *token.Claims implements it.
 type Rights interface {
 	May(op token.Op, path string) bool
-	// Most tells how many bytes somebody, known by a text that nobody else has, may
-	// store in a file, and in all files that are being stored at a time; ok is false
-	// if nothing is said of it.
+	// Most returns how many bytes a client, known by a unique text, may store in a
+	// file, and in all files that are being stored at a time; ok is false if there is no limit.
 	Most() (who string, bytes int64, ok bool)
 }
 
-// everything are the rights of who shows a password, the one token, or a certificate.
-type everything struct{}
+// allRights are those of a password, the one token, or a certificate.
+type allRights struct{}
 
 // May implements Rights.
-func (everything) May(token.Op, string) bool { return true }
+func (allRights) May(token.Op, string) bool { return true }
 
 // Most implements Rights.
-func (everything) Most() (string, int64, bool) { return "", 0, false }
+func (allRights) Most() (string, int64, bool) { return "", 0, false }
 
-// errCredentials asks for credentials.
-var errCredentials = errors.New("credentials are needed")
+// ErrCredentials asks for credentials.
+var ErrCredentials = errors.New("credentials are needed")
 
-// Bearer returns an Authenticate that takes bearer tokens which checker finds good.
-func Bearer(checker *token.Checker) func(*http.Request) (Rights, error) {
-	return func(r *http.Request) (Rights, error) {
-		raw, ok := bearer(r)
-		if !ok {
-			return nil, errCredentials
-		}
-		claims, err := checker.Check(r.Context(), raw)
-		if err != nil {
-			return nil, err
-		}
-		return claims, nil
-	}
-}
-
-// bearer returns the token that r shows (RFC 6750, section 2.1).
-func bearer(r *http.Request) (string, bool) {
+// BearerToken returns the token in the headers of a request (RFC 6750, section 2.1).
+func BearerToken(r *http.Request) (string, bool) {
 	scheme, raw, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimSpace(raw), strings.EqualFold(scheme, "Bearer")
 }
 
-// guarded says whether any credentials are asked for.
+// guarded tells whether any credentials are asked for.
 func (c *Config) guarded() bool {
 	return c.User != "" || c.Token != "" || c.ClientCA != "" || c.Authenticate != nil
 }
 
-// admit returns what who sent r may do. Whoever it is takes the same time to be
-// refused for a wrong password or token.
+// admit returns the rights of the sender of r. A wrong password or token is refused
+// after the same time, whatever is wrong with it.
 func (s *Server) admit(r *http.Request) (Rights, error) {
 	c := &s.conf
 	if !c.guarded() || c.knows(r) || s.certified(r) {
-		return everything{}, nil
+		return allRights{}, nil
 	}
 	if c.Authenticate != nil {
 		return c.Authenticate(r)
 	}
-	return nil, errCredentials
+	return nil, ErrCredentials
 }
 
-// knows says whether r shows the Config's password or token.
+// knows tells whether r has the Config's password or token.
 func (c *Config) knows(r *http.Request) bool {
 	ok := 0
 	if c.User != "" {
 		user, password, _ := r.BasicAuth()
 		ok |= same(user, c.User) & same(password, c.Password)
 	}
-	if raw, is := bearer(r); is && c.Token != "" {
+	if raw, is := BearerToken(r); is && c.Token != "" {
 		ok |= same(raw, c.Token)
 	}
 	return ok == 1
@@ -93,62 +80,81 @@ func same(a, b string) int {
 	return subtle.ConstantTimeCompare(x[:], y[:])
 }
 
-func (c *Config) challenge(h http.Header) {
-	if c.User != "" {
-		h.Add("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
-	}
-	if c.Token != "" || c.Authenticate != nil {
-		h.Add("WWW-Authenticate", `Bearer realm="weir"`)
-	}
-}
-
-// strangers answers who is not admitted.
-func (s *Server) stranger(r *request, err error) {
+// unauthorized answers a request that is not admitted.
+func (s *Server) unauthorized(r *Request, err error) {
+	h := r.w.Header()
 	if errors.Is(err, token.ErrKeys) {
 		s.conf.Log.Error("tokens cannot be checked", "error", err)
-		r.w.Header().Set("Retry-After", "10")
-		r.fail(http.StatusServiceUnavailable, "tokens cannot be checked now")
+		h.Set("Retry-After", "10")
+		r.Fail(http.StatusServiceUnavailable, "tokens cannot be checked now")
 		return
 	}
-	s.conf.challenge(r.w.Header())
-	r.fail(http.StatusUnauthorized, err.Error())
+	if s.conf.User != "" {
+		h.Add("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
+	}
+	if s.conf.Token != "" || s.conf.Authenticate != nil {
+		h.Add("WWW-Authenticate", `Bearer realm="weir"`)
+	}
+	r.Fail(http.StatusUnauthorized, err.Error())
 }
 
-// errRights says that somebody is known, but may not do this.
-var errRights = errors.New("the credentials do not allow this")
-
-// may says whether the sender of r may do op with a name of the tree.
-func (r *request) may(op token.Op, name string) bool {
+// May tells whether the sender may do op with a name of the tree.
+func (r *Request) May(op token.Op, name string) bool {
 	if name == "." {
 		name = ""
 	}
 	return r.rights.May(op, "/"+name)
 }
 
-// must answers who may not do op with a name, and says whether it did not.
-func (r *request) must(op token.Op, name string) bool {
-	if r.may(op, name) {
-		return true
+// Must is May, and answers if the sender may not.
+func (r *Request) Must(op token.Op, name string) bool {
+	may := r.May(op, name)
+	if !may {
+		r.FailWith(ErrRights)
 	}
-	r.fail(http.StatusForbidden, errRights.Error())
-	return false
+	return may
 }
 
-// authorities reads the certificates of Config.ClientCA.
-func (c *Config) authorities() (*x509.CertPool, error) {
-	if c.ClientCA == "" {
-		return nil, nil
+// Replaceable returns an error if there is a file called name that the sender may not
+// replace.
+func (r *Request) Replaceable(name string) error {
+	if r.May(token.Modify, name) {
+		return nil
 	}
-	pool, err := trust.Authorities(c.ClientCA)
-	if err != nil {
-		return nil, fmt.Errorf("authorities of clients: %w", err)
+	if _, err := r.s.tree.stat(name); err == nil {
+		return ErrRights
 	}
-	return pool, nil
+	return nil
 }
 
-// certified says whether r came with a certificate of an authority of the Config, for
+// Precondition checks the If-... headers of a request that changes a file.
+// Those of GET and HEAD are net/http's.
+func (r *Request) Precondition() error {
+	match, none, since := r.Header.Get("If-Match"), r.Header.Get("If-None-Match"), r.Header.Get("If-Unmodified-Since")
+	if match == "" && none == "" && since == "" {
+		return nil
+	}
+	e, err := r.s.tree.stat(r.Name)
+	there := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	listed := func(list string) bool {
+		return strings.TrimSpace(list) == "*" ||
+			slices.ContainsFunc(strings.Split(list, ","), func(tag string) bool { return strings.TrimSpace(tag) == e.etag() })
+	}
+	if match != "" && (!there || !listed(match)) || none != "" && there && listed(none) {
+		return errCondition
+	}
+	if t, err := http.ParseTime(since); err == nil && match == "" && there && e.modified.Unix() > t.Unix() {
+		return errCondition
+	}
+	return nil
+}
+
+// certified tells whether r came with a certificate of an authority of the Config, for
 // one of its names. It is checked here and not in the handshake, since clients that
-// have tokens may show certificates, too, that mean nothing here.
+// have tokens may also show certificates that mean nothing here.
 func (s *Server) certified(r *http.Request) bool {
 	if s.clients == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
@@ -175,4 +181,97 @@ func (s *Server) verify(chain []*x509.Certificate) bool {
 	}
 	names := append([]string{chain[0].Subject.CommonName, chain[0].Subject.String()}, chain[0].DNSNames...)
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(s.conf.Clients, n) })
+}
+
+// authorities reads the certificates of Config.ClientCA.
+func (c *Config) authorities() (*x509.CertPool, error) {
+	if c.ClientCA == "" {
+		return nil, nil
+	}
+	pool, err := trust.Authorities(c.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("authorities of clients: %w", err)
+	}
+	return pool, nil
+}
+
+// quotas count the bytes that clients whose tokens have a limit are storing now, in
+// all their uploads together. What remains after an upload is bounded by the names
+// that the token has.
+type quotas struct {
+	mu   sync.Mutex
+	held map[string]int64 // bytes, by token
+}
+
+// A Quota is what one upload may store.
+type Quota struct {
+	of   *quotas
+	who  string // "": shared with no other upload
+	most int64  // below 0: any number of bytes
+	held int64
+}
+
+// Quota returns what the sender may store. The caller releases it when the upload is over.
+func (r *Request) Quota() *Quota {
+	q := &Quota{of: &r.s.quotas, most: -1}
+	if who, most, ok := r.rights.Most(); ok {
+		q.who, q.most = who, most
+	} else if r.s.conf.MaxFile > 0 {
+		q.most = r.s.conf.MaxFile
+	}
+	return q
+}
+
+// Take reserves n more bytes. Its error is a *Refusal if they are too many.
+func (q *Quota) Take(n int64) error {
+	if q.most < 0 || n <= 0 {
+		return nil
+	}
+	q.of.mu.Lock()
+	defer q.of.mu.Unlock()
+	all := q.held
+	if q.who != "" {
+		all = q.of.held[q.who]
+	}
+	if n > q.most-all {
+		reason := fmt.Sprintf("at most %d bytes may be stored here with these credentials", q.most)
+		return &Refusal{http.StatusRequestEntityTooLarge, reason}
+	}
+	q.held += n
+	if q.who != "" {
+		if q.of.held == nil {
+			q.of.held = map[string]int64{}
+		}
+		q.of.held[q.who] += n
+	}
+	return nil
+}
+
+// Release returns all that was taken.
+func (q *Quota) Release() {
+	q.of.mu.Lock()
+	defer q.of.mu.Unlock()
+	if q.who != "" && q.held > 0 {
+		if q.of.held[q.who] -= q.held; q.of.held[q.who] == 0 {
+			delete(q.of.held, q.who)
+		}
+	}
+	q.held = 0
+}
+
+// Limit returns a body of unknown length whose bytes are taken from q as they come.
+func (q *Quota) Limit(body io.ReadCloser) io.ReadCloser { return &limited{body, q} }
+
+type limited struct {
+	io.ReadCloser
+	quota *Quota
+}
+
+// Read implements io.Reader.
+func (b *limited) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if over := b.quota.Take(int64(n)); over != nil {
+		return 0, over
+	}
+	return n, err
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"hash"
 	"io"
 	"maps"
 	"math"
@@ -111,10 +110,10 @@ func setDigests(h http.Header, instance, repr digestName, sum func(alg string) (
 	return nil
 }
 
-// stated returns the checksums that an upload says it has, in package
+// Stated returns the checksums that an upload says it has, in package
 // content's form by algorithm. What is not known is left out; what cannot be read
 // agrees with no file.
-func stated(h http.Header) map[string]string {
+func Stated(h http.Header) map[string]string {
 	sums := map[string]string{}
 	for _, m := range members(slices.Concat(h["Digest"], h["Repr-Digest"], h["Content-Digest"])) {
 		name, value, _ := strings.Cut(m, "=")
@@ -160,13 +159,8 @@ func newSums() *sums {
 	return &sums{turns: make(chan struct{}, runtime.NumCPU()), known: map[sumKey]*sum{}}
 }
 
-// of returns the checksum alg of f, whose content it leaves at its start.
-func (s *sums) of(ctx context.Context, name string, f *file, alg string) (string, error) {
-	return s.get(ctx, sumKey{name, alg}, 0, f)
-}
-
 // get returns what is known for key, or computes it: of chunks of step bytes, if
-// step is not 0.
+// step is not 0. It leaves the content of f at its start.
 func (s *sums) get(ctx context.Context, key sumKey, step int64, f *file) (string, error) {
 	for {
 		mine := &sum{size: f.size, step: step, modified: f.modified, done: make(chan struct{})}
@@ -265,7 +259,7 @@ func (s *sums) forget(name string, folder bool) {
 // untilDone stops writing when its context ends.
 type untilDone struct {
 	ctx context.Context
-	h   hash.Hash
+	to  io.Writer
 }
 
 // Write implements io.Writer.
@@ -273,13 +267,13 @@ func (w untilDone) Write(p []byte) (int, error) {
 	if w.ctx.Err() != nil {
 		return 0, context.Cause(w.ctx)
 	}
-	return w.h.Write(p)
+	return w.to.Write(p)
 }
 
 // addDigests answers Want-Digest and Want-Repr-Digest about f.
-func (s *Server) addDigests(r *request, f *file) error {
+func (s *Server) addDigests(r *Request, f *file) error {
 	instance, repr := wants(r.Header)
 	return setDigests(r.w.Header(), instance, repr, func(alg string) (string, error) {
-		return s.sums.of(r.Context(), r.name, f, alg)
+		return s.sums.get(r.Context(), sumKey{r.Name, alg}, 0, f)
 	})
 }

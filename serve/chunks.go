@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -24,6 +24,7 @@ const (
 	minChunk  = 1 << 20 // bytes
 	maxChunks = 1 << 20 // of a file
 	chunkAlg  = "chunks"
+	adlerName = "adler32"
 )
 
 // chunkSums is the answer.
@@ -33,31 +34,40 @@ type chunkSums struct {
 	Adler []string `json:"adler32"` // of each chunk, 8 digits
 }
 
-// asksChunks makes r, if it is a question for chunks, one for the file that it
-// is about, so that whoever may read that may ask.
-func (r *request) asksChunks() {
-	if r.Method != http.MethodGet {
+// SendChunks answers with the checksums of the chunks of the file that r names, as GET
+// of chunksPath does. Of a file that does not exist the size is 0.
+func (r *Request) SendChunks() {
+	f, err := r.s.tree.open(r.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.w.Header().Set("Content-Type", "application/json")
+		r.broken(json.NewEncoder(r.Text()).Encode(chunkSums{Adler: []string{}}))
 		return
 	}
-	if name, ok := strings.CutPrefix(r.name, chunksPath); ok {
-		r.name, r.chunks = name, true
+	if err == nil && f.dir {
+		err = errors.Join(ErrIsFolder, f.Close())
 	}
+	if err != nil {
+		r.FailWith(err)
+		return
+	}
+	defer f.Close()
+	r.s.getChunks(r, f)
 }
 
 // getChunks answers with the checksums of f's chunks.
-func (s *Server) getChunks(r *request, f *file) {
+func (s *Server) getChunks(r *Request, f *file) {
 	step, err := strconv.ParseInt(r.URL.Query().Get("size"), 10, 64)
 	if err != nil || step < minChunk {
-		r.fail(http.StatusBadRequest, "size= is the number of bytes of a chunk, at least "+strconv.Itoa(minChunk))
+		r.Fail(http.StatusBadRequest, "size= is the number of bytes of a chunk, at least "+strconv.Itoa(minChunk))
 		return
 	}
 	if f.size/step >= maxChunks {
-		r.fail(http.StatusBadRequest, "too many chunks: ask for larger ones")
+		r.Fail(http.StatusBadRequest, "too many chunks: ask for larger ones")
 		return
 	}
-	text, err := s.sums.get(r.Context(), sumKey{r.name, chunkAlg}, step, f)
+	text, err := s.sums.get(r.Context(), sumKey{r.Name, chunkAlg}, step, f)
 	if err != nil {
-		r.failed(err)
+		r.FailWith(err)
 		return
 	}
 	h := r.w.Header()
@@ -67,7 +77,7 @@ func (s *Server) getChunks(r *request, f *file) {
 	for ; len(text) >= 8; text = text[8:] {
 		sums.Adler = append(sums.Adler, text[:8])
 	}
-	r.broken(json.NewEncoder(uncounted{r.w}).Encode(sums))
+	r.broken(json.NewEncoder(r.Text()).Encode(sums))
 }
 
 // readChunks computes the checksums of f's chunks, several at a time, and

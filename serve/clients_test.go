@@ -31,7 +31,9 @@ func TestTLS(t *testing.T) {
 	}
 	if s, err := New(Config{Synthetic: []Set{{1, 1}}, CertFile: key, KeyFile: key}); err != nil {
 		t.Error(err)
-	} else if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+	} else if l, err := s.Listen(t.Context()); err != nil {
+		t.Error(err)
+	} else if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a key as a certificate: %v", err)
 	}
 }

@@ -48,8 +48,9 @@ func TestConfigRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Run(t.Context()); err == nil {
+		if l, err := s.Listen(t.Context()); err == nil {
 			t.Errorf("Listen %s is accepted", c.Listen)
+			_ = l.Close()
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -74,7 +74,7 @@ func TestSumsAreComputedOnce(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	ask := func(name, alg, text string, modified time.Time) string {
 		f := &file{entry: entry{size: int64(len(text)), modified: modified}, content: countingContent{strings.NewReader(text), &starts}}
-		sum, err := s.of(t.Context(), name, f, alg)
+		sum, err := s.get(t.Context(), sumKey{name, alg}, 0, f)
 		if err != nil {
 			t.Error(err)
 		}
@@ -159,10 +159,16 @@ func FuzzWanted(f *testing.F) {
 				t.Errorf("%q gives %+v (%v)", value, n, err)
 			}
 		}
-		for alg, sum := range stated(h) {
+		for alg, sum := range Stated(h) {
 			if _, err := content.NewHash(alg); err != nil || !strings.HasPrefix(sum, alg+":") {
 				t.Errorf("%q states %s %q", value, alg, sum)
 			}
 		}
 	})
+}
+
+// readable is what the content of a file can do.
+type readable interface {
+	io.ReadSeeker
+	io.ReaderAt
 }

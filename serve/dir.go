@@ -111,7 +111,7 @@ func (t *dirTree) parent(name string) error {
 	info, err := t.root.Stat(path.Dir(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
-		return errParent
+		return ErrNoParent
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (t *dirTree) create(name string) (upload, error) {
 		return nil, err
 	}
 	if e, err := t.stat(name); err == nil && e.dir {
-		return nil, errIsDir
+		return nil, ErrIsFolder
 	}
 	folder := path.Dir(name)
 	if err := t.left.note(folder); err != nil {
@@ -169,7 +169,7 @@ func (t *dirTree) move(from, to string, replace bool) (created bool, err error) 
 		return false, err
 	}
 	if !created && !replace {
-		return false, errExists
+		return false, ErrExists
 	}
 	if !created && target.IsDir() { // must be empty
 		if _, err := t.root.Stat(from); err != nil {
@@ -182,7 +182,7 @@ func (t *dirTree) move(from, to string, replace bool) (created bool, err error) 
 	if created && !replace { // other programs write into this folder, too
 		err := durable.RenameNew(t.root, nil, nil, from, to)
 		if errors.Is(err, fs.ErrExist) {
-			err = errExists
+			err = ErrExists
 		}
 		return err == nil, err
 	}
@@ -220,7 +220,7 @@ func (u *dirUpload) publish(replace bool) (created bool, err error) {
 	u.t.names.Lock()
 	defer u.t.names.Unlock()
 	if e, err := u.t.stat(u.name); err == nil && e.dir {
-		return false, errIsDir
+		return false, ErrIsFolder
 	}
 	return u.t.move(u.part, u.name, replace)
 }

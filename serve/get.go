@@ -8,36 +8,37 @@ import (
 	"weir/internal/token"
 )
 
-// get answers GET and HEAD. Ranges and preconditions are net/http's.
-func (s *Server) get(r *request) {
+// get answers GET and HEAD of a file, a folder, or the checksums of a file's chunks.
+// Ranges and preconditions are net/http's.
+func (s *Server) get(r *Request, chunks bool) {
 	need := token.Stat
-	if r.Method == http.MethodGet && !r.chunks { // checksums are known to who may ask for one
+	if r.Method == http.MethodGet && !chunks { // checksums are known to who may ask for one
 		need = token.Read
 	}
-	if !r.may(need, r.name) && !r.must(token.List, r.name) { // before it is told what is there
+	if !r.May(need, r.Name) && !r.Must(token.List, r.Name) { // before it is told what is there
 		return
 	}
-	f, err := s.tree.open(r.name)
+	f, err := s.tree.open(r.Name)
 	if err != nil {
-		r.failed(err)
+		r.FailWith(err)
 		return
 	}
-	defer f.close()
-	if f.dir && !r.chunks && r.Method == http.MethodGet {
+	defer f.Close()
+	if f.dir && !chunks && r.Method == http.MethodGet {
 		need = token.List
 	}
-	if !r.must(need, r.name) {
+	if !r.Must(need, r.Name) {
 		return
 	}
-	if f.dir && !r.chunks {
+	if f.dir && !chunks {
 		s.getFolder(r)
 		return
 	}
-	if r.folder || f.dir {
-		r.failed(fs.ErrNotExist)
+	if r.Folder || f.dir {
+		r.FailWith(fs.ErrNotExist)
 		return
 	}
-	if r.chunks {
+	if chunks {
 		s.getChunks(r, f)
 		return
 	}
@@ -45,14 +46,14 @@ func (s *Server) get(r *request) {
 	h["Content-Type"] = []string{"application/octet-stream"} // nothing is to be guessed from content
 	h["Etag"] = []string{f.etag()}
 	if err := s.addDigests(r, f); err != nil {
-		r.failed(err)
+		r.FailWith(err)
 		return
 	}
 	http.ServeContent(r.w, r.Request, "", f.modified, f.content)
 }
 
 // getFolder lists a folder, one name a line, folders with a slash.
-func (s *Server) getFolder(r *request) {
+func (s *Server) getFolder(r *Request) {
 	h := r.w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
@@ -60,8 +61,8 @@ func (s *Server) getFolder(r *request) {
 		r.w.WriteHeader(http.StatusOK)
 		return
 	}
-	out := bufio.NewWriterSize(uncounted{r.w}, 32<<10)
-	err := s.tree.list(r.name, func(e entry) error {
+	out := bufio.NewWriterSize(r.Text(), 32<<10)
+	err := s.tree.list(r.Name, func(e entry) error {
 		if e.dir {
 			e.name += "/"
 		}
@@ -72,16 +73,4 @@ func (s *Server) getFolder(r *request) {
 		err = out.Flush()
 	}
 	r.broken(err)
-}
-
-// broken ends an answer whose head may have left already: if err is not nil
-// the client must not take what it got for the whole.
-func (r *request) broken(err error) {
-	switch {
-	case err == nil:
-	case r.w.code == 0:
-		r.failed(err)
-	default:
-		panic(http.ErrAbortHandler) // net/http's way to break off: no trace is printed
-	}
 }

@@ -4,19 +4,21 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"weir/internal/token"
 )
 
-// A request is one request on its way through a handler.
-type request struct {
+// A Request is a request to a Server. Its methods answer it.
+type Request struct {
 	*http.Request
+	Name   string // of the file or folder below the top folder, which is "."
+	Folder bool   // the path ends with a slash
+
+	s      *Server
 	w      *answer
 	rights Rights
-	name   string
-	folder bool // the path ended with a slash
-	chunks bool // it asks for checksums of name's chunks
 }
 
 // An answer counts what a handler writes. Its ReadFrom keeps open the way on
@@ -24,7 +26,7 @@ type request struct {
 type answer struct {
 	http.ResponseWriter
 	s    *Server
-	c    *conn // nil if the connection is not one of ours
+	c    *conn // nil if the connection was not accepted by a listener
 	tls  bool
 	code int
 }
@@ -42,10 +44,7 @@ func (a *answer) WriteHeader(code int) {
 
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
-	if a.code == 0 {
-		a.code = http.StatusOK
-	}
-	n, err := a.ResponseWriter.Write(p)
+	n, err := uncounted{a}.Write(p)
 	a.s.metrics.payloadOut.Add(int64(n))
 	return n, err
 }
@@ -66,140 +65,7 @@ func (a *answer) ReadFrom(src io.Reader) (int64, error) {
 	return n, errors.Join(err, a.c.release())
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	s.flying.Add(1)
-	s.metrics.flying.Add(1)
-	a := &answer{ResponseWriter: w, s: s, tls: r.TLS != nil}
-	defer func() {
-		if a.code == 0 {
-			a.code = http.StatusOK
-		}
-		s.metrics.count(r.Method, a.code, time.Since(start))
-		s.metrics.flying.Add(-1)
-		s.flying.Done()
-	}()
-	a.c, _ = r.Context().Value(connKey{}).(*conn)
-	s.route(&request{Request: r, w: a})
-}
-
-func (s *Server) route(r *request) {
-	pause(s.conf.Delay, s.stop)
-	var err error
-	if r.rights, err = s.admit(r.Request); err != nil {
-		s.stranger(r, err)
-		return
-	}
-	if r.Method == http.MethodOptions {
-		s.options(r)
-		return
-	}
-	if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		if r.must(token.Read, "metrics") {
-			s.serveMetrics(r)
-		}
-		return
-	}
-	if r.name, r.folder, err = cleanName(r.URL.Path); err != nil {
-		r.failed(err)
-		return
-	}
-	r.asksChunks()
-	s.method(r)
-}
-
-func (s *Server) method(r *request) {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		s.get(r)
-	case "PROPFIND":
-		s.propfind(r)
-	case http.MethodPut, http.MethodDelete, "MKCOL", "MOVE":
-		if s.keeps(r.name) {
-			s.changePart(r)
-			return
-		}
-		s.change(r)
-	case "COPY":
-		if s.elsewhere(r) {
-			s.thirdParty(r)
-			return
-		}
-		s.change(r)
-	default:
-		if r.Method == http.MethodPost && s.keeps(r.name) {
-			s.changePart(r)
-			return
-		}
-		r.w.Header().Set("Allow", s.allow())
-		r.fail(http.StatusMethodNotAllowed, "method "+r.Method+" is not known here")
-	}
-}
-
-// change answers what changes files.
-func (s *Server) change(r *request) {
-	if s.conf.ReadOnly {
-		r.w.Header().Set("Allow", s.allow())
-		r.fail(http.StatusMethodNotAllowed, "this server does not let files be changed")
-		return
-	}
-	if err := s.precondition(r); err != nil {
-		r.failed(err)
-		return
-	}
-	switch r.Method {
-	case http.MethodPut:
-		if r.must(token.Create, r.name) {
-			s.put(r)
-		}
-	case http.MethodDelete:
-		if r.must(token.Modify, r.name) {
-			s.remove(r)
-		}
-	case "MKCOL":
-		if r.must(token.Folder, r.name) {
-			s.mkcol(r)
-		}
-	default:
-		s.moveOrCopy(r)
-	}
-}
-
-func (s *Server) allow() string {
-	if s.conf.ReadOnly {
-		if s.copier != nil {
-			return "OPTIONS, GET, HEAD, PROPFIND, COPY"
-		}
-		return "OPTIONS, GET, HEAD, PROPFIND"
-	}
-	return "OPTIONS, GET, HEAD, PROPFIND, PUT, DELETE, MKCOL, MOVE, COPY"
-}
-
-func (s *Server) options(r *request) {
-	h := r.w.Header()
-	h.Set("Allow", s.allow())
-	h.Set("DAV", "1")
-	if s.conf.Parts != nil {
-		h.Set("DAV", "1, "+partsClass)
-	}
-	h.Set("Accept-Ranges", "bytes")
-	h.Set("Content-Length", "0")
-	r.w.WriteHeader(http.StatusOK)
-}
-
-// fail answers with a code and a sentence.
-func (r *request) fail(code int, message string) {
-	h := r.w.Header()
-	for _, of := range []string{"Etag", "Digest", "Repr-Digest", "Content-Length"} {
-		h.Del(of)
-	}
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	r.w.WriteHeader(code)
-	_, _ = io.WriteString(r.w.ResponseWriter, message+"\n") // no payload; nobody to tell if it fails
-}
-
-// An uncounted writer writes what is no payload: listings.
+// An uncounted writer writes what is not payload, such as listings.
 type uncounted struct{ a *answer }
 
 // Write implements io.Writer.
@@ -210,29 +76,174 @@ func (w uncounted) Write(p []byte) (int, error) {
 	return w.a.ResponseWriter.Write(p)
 }
 
-// failed answers with what err means.
-func (r *request) failed(err error) {
-	code := status(err)
-	message := http.StatusText(code)
-	if code == http.StatusInternalServerError {
-		r.w.s.conf.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-	} else if reason := sentinel(err); reason != nil {
-		message = reason.Error()
-	}
-	r.fail(code, message)
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	s.inFlight.Add(1)
+	s.metrics.inFlight.Add(1)
+	a := &answer{ResponseWriter: w, s: s, tls: r.TLS != nil}
+	defer func() {
+		if a.code == 0 {
+			a.code = http.StatusOK
+		}
+		s.metrics.count(r.Method, a.code, time.Since(start))
+		s.metrics.inFlight.Add(-1)
+		s.inFlight.Done()
+	}()
+	a.c, _ = r.Context().Value(connKey{}).(*conn)
+	s.route(&Request{Request: r, s: s, w: a})
 }
 
-// sentinel returns the error of this package in err: its text tells nothing
-// about the machine.
-func sentinel(err error) error {
-	for _, e := range []error{errName, errIsDir, errParent, errFull, errExists, errCondition, errRights, errEnded, errHole} {
-		if errors.Is(err, e) {
-			return e
+func (s *Server) route(r *Request) {
+	pause(s.conf.Delay, s.stop)
+	var err error
+	if r.rights, err = s.admit(r.Request); err != nil {
+		s.unauthorized(r, err)
+		return
+	}
+	if r.Method == http.MethodOptions {
+		s.options(r)
+		return
+	}
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if r.URL.Path == "/metrics" && reads {
+		if r.Must(token.Read, "metrics") {
+			s.serveMetrics(r)
+		}
+		return
+	}
+	if r.Name, r.Folder, err = cleanName(r.URL.Path); err != nil {
+		r.FailWith(err)
+		return
+	}
+	for _, e := range s.conf.Extensions {
+		if e.Answer(r) {
+			return
 		}
 	}
-	var large *tooLarge
-	if errors.As(err, &large) {
-		return large
+	chunked, asksChunks := strings.CutPrefix(r.Name, chunksPath)
+	switch {
+	case asksChunks && r.Method == http.MethodGet:
+		r.Name = chunked // who may read the checksum of a file may read those of its chunks
+		s.get(r, true)
+	case reads:
+		s.get(r, false)
+	case r.Method == "PROPFIND":
+		s.propfind(r)
+	case r.Method == "COPY" && r.Header.Get("Source") != "":
+		r.Fail(http.StatusNotImplemented, "this server makes no third-party copies (weir serve --third-party)")
+	default:
+		r.Change()
 	}
-	return nil
+}
+
+// Change answers a request that changes files, or says that the method is not known.
+func (r *Request) Change() {
+	s := r.s
+	refusal := "method " + r.Method + " is not known here"
+	switch r.Method {
+	case http.MethodPut, http.MethodDelete, "MKCOL", "MOVE", "COPY":
+		refusal = ""
+		if s.conf.ReadOnly {
+			refusal = "this server does not let files be changed"
+		}
+	}
+	if refusal != "" {
+		r.w.Header().Set("Allow", s.allow())
+		r.Fail(http.StatusMethodNotAllowed, refusal)
+		return
+	}
+	if err := r.Precondition(); err != nil {
+		r.FailWith(err)
+		return
+	}
+	switch r.Method {
+	case http.MethodPut:
+		if r.Must(token.Create, r.Name) {
+			s.put(r)
+		}
+	case http.MethodDelete:
+		if r.Must(token.Modify, r.Name) {
+			s.remove(r)
+		}
+	case "MKCOL":
+		if r.Must(token.Folder, r.Name) {
+			s.mkcol(r)
+		}
+	default:
+		s.moveOrCopy(r)
+	}
+}
+
+func (s *Server) allow() string {
+	switch {
+	case !s.conf.ReadOnly:
+		return "OPTIONS, GET, HEAD, PROPFIND, PUT, DELETE, MKCOL, MOVE, COPY"
+	case s.copied != nil:
+		return "OPTIONS, GET, HEAD, PROPFIND, COPY"
+	}
+	return "OPTIONS, GET, HEAD, PROPFIND"
+}
+
+func (s *Server) options(r *Request) {
+	h := r.w.Header()
+	h.Set("Allow", s.allow())
+	h.Set("DAV", strings.Join(append([]string{"1"}, s.classes...), ", "))
+	h.Set("Accept-Ranges", "bytes")
+	h.Set("Content-Length", "0")
+	r.w.WriteHeader(http.StatusOK)
+}
+
+// Response returns what the answer is written to. Its bytes are counted as payload.
+func (r *Request) Response() http.ResponseWriter { return r.w }
+
+// Text returns what the part of an answer is written to that is not payload.
+func (r *Request) Text() io.Writer { return uncounted{r.w} }
+
+// Fail answers with a status and a sentence.
+func (r *Request) Fail(code int, message string) {
+	h := r.w.Header()
+	for _, of := range []string{"Etag", "Digest", "Repr-Digest", "Content-Length"} {
+		h.Del(of)
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	r.w.WriteHeader(code)
+	_, _ = io.WriteString(r.w.ResponseWriter, message+"\n") // the client may be gone
+}
+
+// FailWith answers with the status of err. The text of an error that is no Refusal is
+// logged and not sent, since it may tell about the machine.
+func (r *Request) FailWith(err error) {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		r.Fail(refusal.Code, refusal.Reason)
+		return
+	}
+	code := status(err)
+	if code == http.StatusInternalServerError {
+		r.s.conf.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	r.Fail(code, http.StatusText(code))
+}
+
+// Done answers that a file or folder is there now.
+func (r *Request) Done(created bool) {
+	if created {
+		r.w.Header().Set("Content-Length", "0")
+		r.w.WriteHeader(http.StatusCreated)
+		return
+	}
+	r.w.WriteHeader(http.StatusNoContent)
+}
+
+// broken ends an answer whose head may have been sent: if err is not nil the client
+// must not take what it got for the whole.
+func (r *Request) broken(err error) {
+	switch {
+	case err == nil:
+	case r.w.code == 0:
+		r.FailWith(err)
+	default:
+		panic(http.ErrAbortHandler) // net/http's way to break off: no trace is printed
+	}
 }

@@ -48,7 +48,7 @@ func TestStalledGetEnds(t *testing.T) {
 	s := start(t, Config{Synthetic: []Set{{1, 1 << 30}}, StallTimeout: 200 * time.Millisecond})
 	dial(t, s.URL(), "GET /file000000.dat HTTP/1.1\r\nHost: x\r\n\r\n") // and reads nothing
 	until(t, "the request begins", func() bool { return s.metrics.payloadOut.Load() > 0 })
-	until(t, "the request is given up", func() bool { return s.metrics.flying.Load() == 0 && s.metrics.open.Load() == 0 })
+	until(t, "the request is given up", func() bool { return s.metrics.inFlight.Load() == 0 && s.metrics.open.Load() == 0 })
 }
 
 func TestSlowHeadEnds(t *testing.T) {

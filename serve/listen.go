@@ -45,15 +45,6 @@ func (c *Config) checkPublic() error {
 	return fmt.Errorf("%s can be reached from elsewhere: listen on 127.0.0.1, or set TLS and credentials, or allow it (weir serve --public)", c.Listen)
 }
 
-// Run listens and serves until ctx ends.
-func (s *Server) Run(ctx context.Context) error {
-	l, err := s.Listen(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Serve(ctx, l)
-}
-
 // Serve answers on l, which it closes, until ctx ends. Then it gives the
 // requests under way the Config's Grace, breaks off those that need more, and
 // returns nil when the last is gone. It can be called once.
@@ -117,7 +108,7 @@ func (s *Server) end(h *http.Server, cancel func()) error {
 	}
 	cancel()
 	s.ending.Do(func() { close(s.stop) })
-	s.flying.Wait()
+	s.inFlight.Wait()
 	return err
 }
 

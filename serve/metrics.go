@@ -16,7 +16,7 @@ type metrics struct {
 	payloadIn, payloadOut atomic.Int64
 	wireIn, wireOut       atomic.Int64
 	opened, open          atomic.Int64
-	flying                atomic.Int64
+	inFlight              atomic.Int64
 	requests              [numMethods][500]atomic.Int64 // by method and code-100
 	durations             [numMethods]histogram
 }
@@ -78,7 +78,7 @@ func (m *metrics) count(method string, code int, d time.Duration) {
 }
 
 // serveMetrics answers GET /metrics in Prometheus' text format.
-func (s *Server) serveMetrics(r *request) {
+func (s *Server) serveMetrics(r *Request) {
 	var b bytes.Buffer
 	s.metrics.write(&b)
 	h := r.w.Header()
@@ -101,7 +101,7 @@ func (m *metrics) write(b *bytes.Buffer) {
 	one("weir_serve_wire_received_bytes_total", "counter", "Bytes read from connections, protocol included.", m.wireIn.Load())
 	one("weir_serve_connections_total", "counter", "Connections accepted.", m.opened.Load())
 	one("weir_serve_connections", "gauge", "Connections open.", m.open.Load())
-	one("weir_serve_requests_in_flight", "gauge", "Requests being answered, this one included.", m.flying.Load())
+	one("weir_serve_requests_in_flight", "gauge", "Requests being answered, this one included.", m.inFlight.Load())
 	if user, system, rss, ok := usage(); ok {
 		one("process_cpu_seconds_total", "counter", "CPU time of the process, user and system.", (user + system).Seconds())
 		one("process_max_resident_memory_bytes", "gauge", "Most memory the process ever had.", rss)

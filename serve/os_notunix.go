@@ -2,14 +2,8 @@
 
 package serve
 
-import (
-	"io/fs"
-	"time"
-)
+import "time"
 
 const nonblock = 0
-
-// linked tells whether a file has another name, too: it is not known here.
-func linked(fs.FileInfo) bool { return false }
 
 func usage() (user, system time.Duration, rss int64, ok bool) { return 0, 0, 0, false }

@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"io/fs"
 	"runtime"
 	"syscall"
 	"time"
@@ -12,12 +11,6 @@ import (
 )
 
 const nonblock = unix.O_NONBLOCK
-
-// linked tells whether a file has another name, too.
-func linked(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink > 1
-}
 
 // usage returns what this process has used so far; rss in bytes.
 func usage() (user, system time.Duration, rss int64, ok bool) {

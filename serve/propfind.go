@@ -110,48 +110,48 @@ func writable(name string) bool {
 }
 
 // propfind answers PROPFIND of a file or folder, and of what is in it.
-func (s *Server) propfind(r *request) {
+func (s *Server) propfind(r *Request) {
 	depth, finite, err := depthOf(r.Header.Get("Depth"))
 	if err != nil {
-		r.fail(http.StatusBadRequest, err.Error())
+		r.Fail(http.StatusBadRequest, err.Error())
 		return
 	}
-	if !r.must(token.Stat, r.name) {
+	if !r.Must(token.Stat, r.Name) {
 		return
 	}
 	p, err := parseProps(r.Body)
 	if err != nil {
-		r.fail(http.StatusBadRequest, "the body cannot be read as a propfind")
+		r.Fail(http.StatusBadRequest, "the body cannot be read as a propfind")
 		return
 	}
-	e, err := s.tree.stat(r.name)
-	if err == nil && r.folder && !e.dir {
+	e, err := s.tree.stat(r.Name)
+	if err == nil && r.Folder && !e.dir {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		r.failed(err)
+		r.FailWith(err)
 		return
 	}
-	if e.dir && depth > 0 && !r.must(token.List, r.name) {
+	if e.dir && depth > 0 && !r.Must(token.List, r.Name) {
 		return
 	}
 	r.w.Header().Set("Content-Type", `application/xml; charset="utf-8"`)
 	if !finite && e.dir {
 		r.w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(uncounted{r.w}, xml.Header+`<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>`+"\n")
+		_, _ = io.WriteString(r.Text(), xml.Header+`<D:error xmlns:D="DAV:"><D:propfind-finite-depth/></D:error>`+"\n")
 		return
 	}
 	r.w.WriteHeader(http.StatusMultiStatus)
 	r.broken(s.multistatus(r, e, depth, p))
 }
 
-func (s *Server) multistatus(r *request, e entry, depth int, p props) error {
-	out := bufio.NewWriterSize(uncounted{r.w}, 32<<10)
+func (s *Server) multistatus(r *Request, e entry, depth int, p props) error {
+	out := bufio.NewWriterSize(r.Text(), 32<<10)
 	_, _ = out.WriteString(xml.Header + `<D:multistatus xmlns:D="DAV:">` + "\n") // errors stay with out
-	respond(out, r.name, e, p)
+	respond(out, r.Name, e, p)
 	if depth == 1 && e.dir {
-		err := s.tree.list(r.name, func(child entry) error {
-			respond(out, path.Join(r.name, child.name), child, p)
+		err := s.tree.list(r.Name, func(child entry) error {
+			respond(out, path.Join(r.Name, child.name), child, p)
 			_, err := out.Write(nil)
 			return err
 		})

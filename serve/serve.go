@@ -23,6 +23,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -49,14 +50,9 @@ type Config struct {
 	Token          string                              // bearer token; all rights
 	ClientCA       string                              // PEM file of authorities of clients; needs TLS and Clients
 	Clients        []string                            // common names, DNS names or whole subjects of their certificates; all rights
-	Authenticate   func(*http.Request) (Rights, error) // tokens with rights of their own, see Bearer
+	Authenticate   func(*http.Request) (Rights, error) // tokens with rights of their own, see transfer/endpoint
 
-	Copy *Copying // third-party copies with other servers; nil: none
-
-	// Parts has what broken uploads to .weir/ITEM.EPOCH.part have brought kept for the
-	// next one (see parts.go); it tells whether somebody beside the Server writes such a file of an item now.
-	// It needs a Dir that is not ReadOnly. Called by several goroutines. nil: an upload is whole, or not at all.
-	Parts func(item int64) bool
+	Extensions []Extension // are asked in this order; they end with the Server
 
 	ReadOnly bool  // refuse whatever changes files
 	MaxFile  int64 // bytes of a file that is stored here, unless a token says how many; 0 is no limit
@@ -78,20 +74,20 @@ type Config struct {
 
 // A Server serves one Config. It is made by New, serves once, and is closed.
 type Server struct {
-	conf    Config
-	tree    tree
-	metrics *metrics
-	sums    *sums
-	total   totals
-	silent  silence
-	buffers sync.Pool     // *[]byte of copyBytes
-	stop    chan struct{} // closed when connections are to be torn down
-	ending  sync.Once
-	flying  sync.WaitGroup // requests being handled
-	clients *x509.CertPool // who signs the certificates of clients; nil: none are asked for
-	copier  *copier        // nil: no third-party copies
-	turns   turns
-	rooms   rooms
+	conf     Config
+	tree     tree
+	metrics  *metrics
+	sums     *sums
+	total    totals
+	silent   silence
+	buffers  sync.Pool     // *[]byte of copyBytes
+	stop     chan struct{} // closed when connections are to be torn down
+	ending   sync.Once
+	inFlight sync.WaitGroup // requests being handled
+	clients  *x509.CertPool // who signs the certificates of clients; nil: none are asked for
+	quotas   quotas
+	classes  []string              // that extensions announce
+	copied   func(io.Writer) error // ends the answer to a COPY within the server; nil: it has no body
 
 	mu     sync.Mutex
 	addr   net.Addr
@@ -112,7 +108,6 @@ func New(c Config) (*Server, error) {
 	if s.clients, err = c.authorities(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s.copier = newCopier(c.Copy)
 	if c.Dir != "" {
 		s.tree, err = openDir(c)
 	} else {
@@ -121,13 +116,22 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
+	for i, e := range c.Extensions {
+		if err := e.Attach(s); err != nil {
+			s.conf.Extensions = c.Extensions[:i]
+			return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
+		}
+	}
 	return s, nil
 }
 
 // Close frees what the Server holds. It is called after Serve has returned.
 func (s *Server) Close() error {
-	s.copier.close()
-	return s.tree.close()
+	var errs []error
+	for _, e := range s.conf.Extensions {
+		errs = append(errs, e.Close())
+	}
+	return errors.Join(append(errs, s.tree.close())...)
 }
 
 func (c *Config) defaults() {
@@ -171,8 +175,6 @@ func (c *Config) check() error {
 		return errors.New("certificates of clients need TLS (a certificate and a key of the server) and the names that are let in")
 	case (c.User == "") != (c.Password == ""):
 		return errors.New("basic authentication needs both a user and a password")
-	case c.Parts != nil && (c.Dir == "" || c.ReadOnly):
-		return errors.New("parts of uploads can be kept only in a folder that is written to")
 	case c.Rate < 0 || c.TotalRate < 0 || c.Memory < 0 || c.MaxFiles < 0:
 		return errors.New("rates and limits are not negative")
 	case min(c.Delay, c.HeaderTimeout, c.IdleTimeout, c.StallTimeout, c.Grace) < 0:

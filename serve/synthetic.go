@@ -204,7 +204,7 @@ func SeedOf(base uint64, name string) uint64 { return content.Seed(base, "/"+nam
 func (t *synthetic) folder(name string) (*node, error) {
 	f := t.find(path.Dir(name))
 	if f == nil || f.children == nil {
-		return nil, errParent
+		return nil, ErrNoParent
 	}
 	return f, nil
 }
@@ -367,7 +367,7 @@ func (t *synthetic) rename(from, to string, replace bool) (bool, error) {
 	there := t.find(to)
 	switch {
 	case there != nil && !replace:
-		return false, errExists
+		return false, ErrExists
 	case there != nil && len(there.children) > 0:
 		return false, syscall.ENOTEMPTY
 	case t.nodes+2 > t.most: // the new name, and that the old one is gone

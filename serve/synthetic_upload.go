@@ -26,7 +26,7 @@ func (t *synthetic) create(name string) (upload, error) {
 		return nil, err
 	}
 	if n := t.find(name); n != nil && n.children != nil {
-		return nil, errIsDir
+		return nil, ErrIsFolder
 	} else if n == nil && t.nodes >= t.most {
 		return nil, errFull
 	}
@@ -129,9 +129,9 @@ func (u *memUpload) publish(n, there *node, replace bool) error {
 	case err != nil:
 		return err
 	case there != nil && there.children != nil:
-		return errIsDir
+		return ErrIsFolder
 	case there != nil && !replace:
-		return errExists
+		return ErrExists
 	}
 	return u.t.put(f, path.Base(u.name), n)
 }

@@ -15,24 +15,14 @@ import (
 // the top folder, separated by slashes, "." being the top folder itself. It
 // is safe for concurrent use. Errors wrap those of io/fs and syscall.
 type tree interface {
-	reader
-	writer
-	close() error
-}
-
-// A reader gives what is there.
-type reader interface {
 	stat(name string) (entry, error)
 	open(name string) (*file, error) // a file or a folder; the caller closes it
 	list(name string, each func(entry) error) error
-}
-
-// A writer changes what is there. replace allows that the target exists.
-type writer interface {
 	create(name string) (upload, error) // fails early if commit cannot work
 	mkdir(name string) error
-	remove(name string) error // a file or an empty folder
-	rename(from, to string, replace bool) (created bool, err error)
+	remove(name string) error                                       // a file or an empty folder
+	rename(from, to string, replace bool) (created bool, err error) // replace allows that the target exists
+	close() error
 }
 
 // An upload becomes a file when it is whole.
@@ -55,33 +45,47 @@ func (e entry) etag() string {
 	return `"` + strconv.FormatInt(e.modified.UnixNano(), 36) + "-" + strconv.FormatInt(e.size, 36) + `"`
 }
 
-// What is readable has a position, and can be read elsewhere beside it.
-type readable interface {
-	io.ReadSeeker
-	io.ReaderAt
-}
-
 // A file is an open file; content is nil for a folder.
 type file struct {
 	entry
-	content readable
-	closer  io.Closer // may be nil
+	content interface {
+		io.ReadSeeker
+		io.ReaderAt
+	}
+	closer io.Closer // may be nil
 }
 
-func (f *file) close() error {
+// Close implements io.Closer.
+func (f *file) Close() error {
 	if f.closer == nil {
 		return nil
 	}
 	return f.closer.Close()
 }
 
+// A Refusal is an error with the status and the sentence of its answer.
+type Refusal struct {
+	Code   int
+	Reason string
+}
+
+// Error returns the sentence.
+func (e *Refusal) Error() string { return e.Reason }
+
 var (
-	errName      = errors.New("not a name that can be served")
-	errIsDir     = errors.New("is a folder")
-	errParent    = errors.New("the folder above does not exist")
-	errFull      = errors.New("no space for this upload")
-	errExists    = errors.New("exists already")
-	errCondition = errors.New("a condition of the request is not met")
+	// ErrIsFolder refuses a folder in the place of a file.
+	ErrIsFolder = &Refusal{http.StatusMethodNotAllowed, "is a folder"}
+	// ErrExists refuses to replace a file.
+	ErrExists = &Refusal{http.StatusPreconditionFailed, "exists already"}
+	// ErrRights tells that the credentials do not allow a request.
+	ErrRights = &Refusal{http.StatusForbidden, "the credentials do not allow this"}
+
+	// ErrNoParent refuses a name whose folder does not exist.
+	ErrNoParent = &Refusal{http.StatusConflict, "the folder above does not exist"}
+
+	errName      = &Refusal{http.StatusBadRequest, "not a name that can be served"}
+	errFull      = &Refusal{http.StatusInsufficientStorage, "no space for this upload"}
+	errCondition = &Refusal{http.StatusPreconditionFailed, "a condition of the request is not met"}
 )
 
 // hidden is how the server's own names begin.
@@ -112,42 +116,30 @@ func cleanName(path string) (name string, folder bool, err error) {
 	return strings.Join(kept, "/"), strings.HasSuffix(path, "/"), nil
 }
 
-// status maps an error of a tree to a status code. Those of the request's
-// form are decided where they are found.
+// status returns the status code of an error of the file system.
 func status(err error) int {
+	for _, known := range []struct {
+		code int
+		errs []error
+	}{
+		{http.StatusConflict, []error{syscall.ENOTEMPTY}},
+		{http.StatusInsufficientStorage, []error{syscall.ENOSPC, syscall.EDQUOT}},
+		{http.StatusNotFound, []error{fs.ErrNotExist, syscall.ENOTDIR}},
+		{http.StatusForbidden, []error{fs.ErrPermission, syscall.EROFS, syscall.ELOOP, syscall.EBUSY}},
+		{http.StatusRequestURITooLong, []error{syscall.ENAMETOOLONG}},
+		{http.StatusMethodNotAllowed, []error{fs.ErrExist, syscall.EISDIR}},
+		{http.StatusConflict, []error{syscall.EINVAL}}, // a folder into itself
+		{http.StatusServiceUnavailable, []error{syscall.EMFILE, syscall.ENFILE}},
+	} {
+		for _, e := range known.errs {
+			if errors.Is(err, e) {
+				return known.code
+			}
+		}
+	}
 	var errno syscall.Errno
 	var pathErr *fs.PathError
-	var large *tooLarge
-	switch {
-	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, errName):
-		return http.StatusBadRequest
-	case errors.Is(err, errRights):
-		return http.StatusForbidden
-	case errors.Is(err, errIsDir):
-		return http.StatusMethodNotAllowed
-	case errors.Is(err, errEnded):
-		return http.StatusLocked
-	case errors.Is(err, errParent), errors.Is(err, syscall.ENOTEMPTY):
-		return http.StatusConflict
-	case errors.Is(err, errExists), errors.Is(err, errCondition):
-		return http.StatusPreconditionFailed
-	case errors.Is(err, errFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return http.StatusInsufficientStorage
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return http.StatusNotFound
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EBUSY):
-		return http.StatusForbidden
-	case errors.Is(err, syscall.ENAMETOOLONG):
-		return http.StatusRequestURITooLong
-	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR):
-		return http.StatusMethodNotAllowed
-	case errors.Is(err, syscall.EINVAL): // a folder into itself
-		return http.StatusConflict
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return http.StatusServiceUnavailable
-	case errors.As(err, &pathErr) && !errors.As(err, &errno):
+	if errors.As(err, &pathErr) && !errors.As(err, &errno) {
 		return http.StatusForbidden // os.Root refuses by itself what leads outside
 	}
 	return http.StatusInternalServerError

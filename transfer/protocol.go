@@ -22,6 +22,12 @@ const Hidden = ".weir"
 // PartName returns the name of a file while an agent writes it, below the root of its destination.
 func PartName(item, epoch int64) string { return fmt.Sprintf("%s/%d.%d.part", Hidden, item, epoch) }
 
+// ParsePartName reads a name that PartName returns, and no other.
+func ParsePartName(name string) (h LeaseID, ok bool) {
+	_, err := fmt.Sscanf(name, Hidden+"/%d.%d.part", &h.Item, &h.Epoch)
+	return h, err == nil && h.Item > 0 && h.Epoch > 0 && name == PartName(h.Item, h.Epoch)
+}
+
 // A LeaseID names an attempt.
 type LeaseID struct {
 	Item  int64 `json:"item"`

@@ -13,6 +13,7 @@ import (
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/serve"
+	"weir/transfer/endpoint"
 )
 
 // rightsFlags say who is let in to do what, and with which servers a server copies.
@@ -73,18 +74,18 @@ func (f *rightsFlags) set(conf *serve.Config) (err error) {
 	if !f.third {
 		return nil
 	}
-	conf.Copy = &serve.Copying{Guard: f.guard, Most: f.most}
-	if conf.Copy.Pins, err = trust.ReadPins(f.pins); err != nil {
+	o := endpoint.CopyOptions{Guard: f.guard, Most: f.most}
+	if o.Pins, err = trust.ReadPins(f.pins); err != nil {
 		return fmt.Errorf("--tpc-pin: %w", err)
 	}
-	if f.authorities == "" {
-		return nil
+	if f.authorities != "" {
+		pool, err := trust.Authorities(f.authorities)
+		if err != nil {
+			return fmt.Errorf("--tpc-ca: %w", err)
+		}
+		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	pool, err := trust.Authorities(f.authorities)
-	if err != nil {
-		return fmt.Errorf("--tpc-ca: %w", err)
-	}
-	conf.Copy.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	conf.Extensions = append(conf.Extensions, endpoint.NewCopier(o))
 	return nil
 }
 
@@ -121,6 +122,6 @@ func (f *rightsFlags) trust(conf *serve.Config) error {
 	if err != nil {
 		return fmt.Errorf("--issuer: %w", err)
 	}
-	conf.Authenticate = serve.Bearer(checker)
+	conf.Authenticate = endpoint.Bearer(checker)
 	return nil
 }

@@ -67,7 +67,7 @@ type Agent struct {
 	clock     *clock
 	samples   *samples
 	mover     *mover.Mover
-	endpoint  *endpoint // nil: none
+	endpoint  *localEndpoint // nil: none
 	trust     *x509.CertPool
 	session   string
 	scheduler *scheduler

@@ -23,6 +23,7 @@ import (
 	"weir/internal/wire"
 	"weir/serve"
 	"weir/transfer"
+	"weir/transfer/endpoint"
 )
 
 // EndpointOptions say where a site can be reached.
@@ -40,9 +41,9 @@ type EndpointOptions struct {
 	MaxFile           int64             // bytes of a file that is stored there, unless a token of the coordinator says how many; 0 is no limit
 }
 
-// An endpoint is where others read and write files of the site: who shows a token of
+// A localEndpoint is where others read and write files of the site: who shows a token of
 // the coordinator for just that.
-type endpoint struct {
+type localEndpoint struct {
 	server   *serve.Server
 	listener net.Listener
 	url, pin string
@@ -57,15 +58,17 @@ const welcomeName = "welcome.json"
 
 // openEndpoint listens. Nobody is let in until the coordinator has told, now or to an
 // earlier process, whose tokens count.
-func (a *Agent) openEndpoint(ctx context.Context) (*endpoint, error) {
+func (a *Agent) openEndpoint(ctx context.Context) (*localEndpoint, error) {
 	o := a.o.Endpoint
-	d := &endpoint{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
+	d := &localEndpoint{o: o, site: a.o.Site, file: filepath.Join(a.state, welcomeName), clock: a.clock}
 	conf := serve.Config{
 		Dir: a.o.Root, Listen: o.Listen, ClientCA: o.ClientCA, Clients: o.Clients,
-		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Parts: a.activity.has, Log: slog.New(slog.DiscardHandler),
+		Authenticate: d.authenticate, MaxFile: o.MaxFile, Sync: true, Log: slog.New(slog.DiscardHandler),
+		Extensions: []serve.Extension{&endpoint.Parts{Busy: a.activity.has}},
 	}
 	if len(o.Peers) > 0 {
-		conf.Copy = &serve.Copying{Guard: tpc.Guard{Hosts: o.Peers, Private: o.Private}, Pins: o.Pins, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}}
+		guard, trusted := tpc.Guard{Hosts: o.Peers, Private: o.Private}, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.trust}
+		conf.Extensions = append(conf.Extensions, endpoint.NewCopier(endpoint.CopyOptions{Guard: guard, Pins: o.Pins, TLS: trusted}))
 	}
 	var err error
 	if conf.Certificate, err = a.certificate(); err != nil {
@@ -143,16 +146,16 @@ func (a *Agent) reached(url string) (string, error) {
 }
 
 // authenticate lets in who shows a token.
-func (d *endpoint) authenticate(r *http.Request) (serve.Rights, error) {
+func (d *localEndpoint) authenticate(r *http.Request) (serve.Rights, error) {
 	checker := d.checker.Load()
 	if checker == nil {
 		return nil, fmt.Errorf("%w: this site has not heard from its coordinator yet", token.ErrKeys)
 	}
-	return serve.Bearer(checker)(r)
+	return endpoint.Bearer(checker)(r)
 }
 
 // welcome takes over whose tokens count.
-func (d *endpoint) welcome(w transfer.Registration) error {
+func (d *localEndpoint) welcome(w transfer.Registration) error {
 	if err := d.trust(w); err != nil {
 		return err
 	}
@@ -163,7 +166,7 @@ func (d *endpoint) welcome(w transfer.Registration) error {
 	return err
 }
 
-func (d *endpoint) trust(w transfer.Registration) error {
+func (d *localEndpoint) trust(w transfer.Registration) error {
 	o := token.Options{
 		Trust:    []token.Trust{{Issuer: w.Issuer, Keys: w.Keys}},
 		Audience: slices.Concat([]string{d.url, d.site}, w.Audience, d.o.Audience), Now: d.clock.now,
@@ -179,9 +182,9 @@ func (d *endpoint) trust(w transfer.Registration) error {
 }
 
 // serve answers until ctx ends.
-func (d *endpoint) serve(ctx context.Context) error { return d.server.Serve(ctx, d.listener) }
+func (d *localEndpoint) serve(ctx context.Context) error { return d.server.Serve(ctx, d.listener) }
 
-func (d *endpoint) close() error {
+func (d *localEndpoint) close() error {
 	_ = d.listener.Close() // it is closed already where it was served
 	return d.server.Close()
 }

@@ -15,7 +15,7 @@ const mostSamples = 600
 type samples struct {
 	activity *activity
 	clock    *clock
-	endpoint *endpoint // nil: it only dials out
+	endpoint *localEndpoint // nil: it only dials out
 
 	mu    sync.Mutex
 	kept  []transfer.Sample

@@ -24,6 +24,7 @@ import (
 	"weir/serve/servetest"
 	"weir/transfer"
 	"weir/transfer/catalog"
+	"weir/transfer/endpoint"
 )
 
 // Sites without an agent: W is a server of weir's whose token is replaced all the time,
@@ -106,7 +107,7 @@ func (w *world) abroad(t *testing.T) {
 	for _, name := range []string{"W", "R"} {
 		s := &stranger{name: name, dir: t.TempDir(), gate: &gate{name: name}}
 		s.gate.turn(false)
-		s.url = servetest.Start(t, serve.Config{Dir: s.dir, Authenticate: s.gate.check, Copy: &serve.Copying{Guard: tpc.Guard{Hosts: []string{"*"}, Private: true}}})
+		s.url = servetest.Start(t, serve.Config{Dir: s.dir, Authenticate: s.gate.check, Extensions: copying()})
 		add(s)
 	}
 	r := w.strangers["R"]
@@ -341,4 +342,9 @@ func (w *world) grow(s *set) {
 			return
 		}
 	}
+}
+
+// copying makes third-party copies with any server.
+func copying() []serve.Extension {
+	return []serve.Extension{endpoint.NewCopier(endpoint.CopyOptions{Guard: tpc.Guard{Hosts: []string{"*"}, Private: true}})}
 }

@@ -27,6 +27,7 @@ import (
 	"weir/serve/servetest"
 	"weir/transfer"
 	"weir/transfer/catalog"
+	tep "weir/transfer/endpoint"
 )
 
 // A keeper lets in who shows one token, and notes all that it was shown.
@@ -71,7 +72,7 @@ func guarded(t *testing.T, good string) (*lab.System, *keeper) {
 	k := &keeper{shown: map[string]int{}, calls: map[string]int{}}
 	k.good.Store(good)
 	dir := t.TempDir()
-	at := servetest.Start(t, serve.Config{Dir: dir, Authenticate: k.check, Copy: &serve.Copying{Guard: tpc.Guard{Hosts: []string{"*"}, Private: true}}})
+	at := servetest.Start(t, serve.Config{Dir: dir, Authenticate: k.check, Extensions: thirdParty()})
 	return &lab.System{Data: dir, URLs: map[string]string{"http": at}}, k
 }
 
@@ -725,4 +726,9 @@ func TestLeftoversAfterAClockWasSet(t *testing.T) {
 			t.Errorf("it is looked for at %v", due)
 		}
 	})
+}
+
+// thirdParty makes third-party copies with any server.
+func thirdParty() []serve.Extension {
+	return []serve.Extension{tep.NewCopier(tep.CopyOptions{Guard: tpc.Guard{Hosts: []string{"*"}, Private: true}})}
 }

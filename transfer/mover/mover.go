@@ -9,7 +9,7 @@
 // Options.Unsynced).
 //
 // What a broken attempt left is used by the next one of the same item, of whatever epoch, after it
-// was read again and found to be what was noted. A door that keeps parts (serve/parts.go) is pushed
+// was read again and found to be what was noted. A door that keeps parts (transfer/endpoint/parts.go) is pushed
 // only what is not right there. Only temporaries that a Mover of
 // the same state folder made are ever removed.
 package mover

@@ -14,10 +14,13 @@ import (
 
 	"weir/serve"
 	"weir/transfer"
+	"weir/transfer/endpoint"
 )
 
 // keeping is a door that keeps parts.
-func keeping(c *serve.Config) { c.Parts, c.Sync = func(int64) bool { return false }, true }
+func keeping(c *serve.Config) {
+	c.Extensions, c.Sync = []serve.Extension{&endpoint.Parts{Busy: func(int64) bool { return false }}}, true
+}
 
 // partSize is how much of an attempt's part a door has, -1 if it has none.
 func partSize(to *site, l transfer.Lease) int64 {

@@ -1,17 +1,17 @@
-package serve
+package endpoint
 
 import (
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/token"
 	"weir/internal/tpc"
+	"weir/serve"
 )
 
 // sized makes a token for one file and its temporary name, of so many bytes.
@@ -34,7 +34,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // put sends a body whose length is not told, and returns the status; 0 if the server
 // closed the connection while it was sent.
-func put(t testing.TB, s *Server, path, raw string, body io.Reader) int {
+func put(t testing.TB, s *serve.Server, path, raw string, body io.Reader) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL()+path, body)
 	if err != nil {
@@ -60,8 +60,8 @@ func TestTokensWithASize(t *testing.T) {
 	}
 	write(t, strings.Repeat("x", 101), dir, "d/large")
 	i := newIssuer(t)
-	s := start(t, Config{Dir: dir, Authenticate: trusting(t, i), Copy: local()})
-	other := start(t, Config{Synthetic: []Set{{1, 100}, {1, 101}}})
+	s := start(t, serve.Config{Dir: dir, Authenticate: trusting(t, i), Extensions: copying(local())})
+	other := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 100}, {Count: 1, Size: 101}}})
 	raw := sized(t, i, 100, "storage.read:/d/f", "storage.create:/d/f", "storage.modify:/.weir/1.1.part", "storage.read:/.weir/1.1.part", "storage.read:/d/large")
 	bearer := func(more ...string) map[string]string {
 		h := map[string]string{"Authorization": "Bearer " + raw}
@@ -113,55 +113,4 @@ func TestTokensWithASize(t *testing.T) {
 	none := sized(t, i, 0, "storage.create:/d/empty")
 	check(t, s, exchange{method: "PUT", path: "/d/empty", body: "x", header: map[string]string{"Authorization": "Bearer " + none}, code: 413})
 	check(t, s, exchange{method: "PUT", path: "/d/empty", header: map[string]string{"Authorization": "Bearer " + none}, code: 201})
-	if len(s.rooms.held) != 0 {
-		t.Errorf("room is held for ever: %v", s.rooms.held)
-	}
-}
-
-// Many uploads at a time with one token have as much room as one.
-func TestOneTokenManyUploads(t *testing.T) {
-	dir := t.TempDir()
-	i := newIssuer(t)
-	s := start(t, Config{Dir: dir, Authenticate: trusting(t, i)})
-	raw := sized(t, i, 100, "storage.create:/f", "storage.modify:/g")
-	from, to := io.Pipe()
-	done := make(chan int, 1)
-	go func() { done <- put(t, s, "/g", raw, from) }()
-	if _, err := to.Write([]byte(strings.Repeat("x", 60))); err != nil {
-		t.Fatal(err)
-	}
-	for held := int64(0); held < 60; <-time.After(time.Millisecond) { // until the server has it
-		s.rooms.mu.Lock()
-		for _, n := range s.rooms.held {
-			held = n
-		}
-		s.rooms.mu.Unlock()
-	}
-	for _, size := range []int{41, 40} {
-		x := exchange{method: "PUT", path: "/f", body: strings.Repeat("y", size), code: map[int]int{41: 413, 40: 201}[size], header: map[string]string{"Authorization": "Bearer " + raw}}
-		check(t, s, x)
-	}
-	_ = to.Close()
-	if code := <-done; code != 201 {
-		t.Errorf("the first one: %d", code)
-	}
-}
-
-// A server may have a bound of its own, for credentials that say nothing of it.
-func TestLargestFile(t *testing.T) {
-	dir := t.TempDir()
-	i := newIssuer(t)
-	s := start(t, Config{Dir: dir, Authenticate: trusting(t, i), MaxFile: 100})
-	for n, tt := range []struct {
-		token string
-		size  int
-		code  int
-	}{
-		{newToken(t, i, "storage.create:/"), 100, 201}, {newToken(t, i, "storage.create:/"), 101, 413},
-		{sized(t, i, 200, "storage.create:/f2"), 200, 201}, {sized(t, i, 200, "storage.create:/f3"), 201, 413},
-	} {
-		x := exchange{method: "PUT", path: "/f" + strconv.Itoa(n), body: strings.Repeat("x", tt.size), code: tt.code}
-		x.header = map[string]string{"Authorization": "Bearer " + tt.token}
-		check(t, s, x)
-	}
 }

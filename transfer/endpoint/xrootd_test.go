@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"crypto/tls"
@@ -13,13 +13,14 @@ import (
 	"weir/internal/token"
 	"weir/internal/tpc"
 	"weir/lab"
+	"weir/serve"
 )
 
 // a grid is a door and a real XRootD that trust one authority and one issuer.
 type grid struct {
 	xrootd      *lab.System
-	door, plain *Server // with TLS and without
-	dir         string  // of the doors
+	door, plain *serve.Server // with TLS and without
+	dir         string        // of the doors
 	issuer      *token.Issuer
 	client      *tpc.Client
 	roots       *x509.CertPool
@@ -35,14 +36,25 @@ func newGrid(t *testing.T, version string) *grid {
 	}
 	g.roots = x509.NewCertPool()
 	g.roots.AppendCertsFromPEM(text)
-	c := Config{Dir: g.dir, Authenticate: trusting(t, g.issuer), Copy: local()}
-	c.Copy.TLS = &tls.Config{RootCAs: g.roots}
-	g.plain = start(t, c)
-	c.CertFile, c.KeyFile = g.xrootd.HostFiles()
-	g.door = start(t, c)
+	g.plain = start(t, g.config(t, g.dir))
+	g.door = start(t, g.secure(t, g.dir))
 	g.client = tpc.New(tpc.Options{TLS: &tls.Config{RootCAs: g.roots}})
 	t.Cleanup(g.client.Close)
 	return g
+}
+
+// config is that of an endpoint that trusts the grid's authority and issuer.
+func (g *grid) config(t *testing.T, dir string) serve.Config {
+	o := local()
+	o.TLS = &tls.Config{RootCAs: g.roots}
+	return serve.Config{Dir: dir, Authenticate: trusting(t, g.issuer), Extensions: copying(o)}
+}
+
+// secure is config with TLS.
+func (g *grid) secure(t *testing.T, dir string) serve.Config {
+	c := g.config(t, dir)
+	c.CertFile, c.KeyFile = g.xrootd.HostFiles()
+	return c
 }
 
 func (g *grid) token(t *testing.T, scopes ...string) string {

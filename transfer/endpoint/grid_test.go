@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"net/http"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"weir/serve"
 )
 
 // environment is what gfal2 and davix need to trust g, with a token if it is not "".
@@ -25,9 +26,7 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 	gfal, davix := need(t, "gfal-copy"), need(t, "davix-cp")
 	g := newGrid(t, "")
 	second := t.TempDir()
-	c := g.door.conf
-	c.Dir = second
-	other := start(t, c)
+	other := start(t, g.secure(t, second))
 	text := made(1, 3_000_000)
 	write(t, text, g.dir, "here")
 	if err := os.WriteFile(filepath.Join(g.xrootd.Data, "there"), []byte(text), 0o644); err != nil {
@@ -35,15 +34,15 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 	}
 	dav := func(url string) string { return "dav" + strings.TrimPrefix(url, "http") }
 	here, there := dav(g.door.URL()), dav(g.xrootd.URLs["https"])
-	plain := start(t, Config{Dir: second, Copy: local()}) // without TLS and credentials
+	plain := start(t, serve.Config{Dir: second, Extensions: copying(local())}) // without TLS and credentials
 	for name, tt := range map[string]struct {
 		from, to, dir string
-		active        map[string]*Server // the door that copies; nil is XRootD
+		active        map[string]*serve.Server // the door that copies; nil is XRootD
 	}{
-		"door-door":   {here + "/here", dav(other.URL()), second, map[string]*Server{"pull": other, "push": g.door}},
-		"door-xrootd": {here + "/here", there, g.xrootd.Data, map[string]*Server{"push": g.door}},
-		"xrootd-door": {there + "/there", here, g.dir, map[string]*Server{"pull": g.door}},
-		"plain":       {dav(plain.URL()) + "/there", dav(plain.URL()), second, map[string]*Server{"pull": plain}}, // pushed within the server
+		"door-door":   {here + "/here", dav(other.URL()), second, map[string]*serve.Server{"pull": other, "push": g.door}},
+		"door-xrootd": {here + "/here", there, g.xrootd.Data, map[string]*serve.Server{"push": g.door}},
+		"xrootd-door": {there + "/there", here, g.dir, map[string]*serve.Server{"pull": g.door}},
+		"plain":       {dav(plain.URL()) + "/there", dav(plain.URL()), second, map[string]*serve.Server{"pull": plain}}, // pushed within the server
 	} {
 		g.environment(t, g.token(t, "storage.read:/ storage.modify:/"))
 		if name == "plain" {
@@ -51,7 +50,7 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 			write(t, text, second, "there")
 		}
 		for _, mode := range []string{"pull", "push"} {
-			before := copies(tt.active[mode])
+			before := copies(t, tt.active[mode])
 			file := name + "-gfal-" + mode
 			out, err := run(t, gfal, "-v", "--copy-mode", mode, "-K", "adler32", tt.from, tt.to+"/"+file)
 			if err != nil || sha(read(t, tt.dir, file)) != sha(text) {
@@ -70,17 +69,17 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 			if err != nil || sha(read(t, tt.dir, file)) != sha(text) {
 				t.Errorf("%s: %v\n%s", file, err, out)
 			}
-			if s := tt.active[mode]; s != nil && copies(s)-before != 3 {
-				t.Errorf("%s %s: %d third-party copies, not 3: the bytes went through the client", name, mode, copies(s)-before)
+			if s := tt.active[mode]; s != nil && copies(t, s)-before != 3 {
+				t.Errorf("%s %s: %d third-party copies, not 3: the bytes went through the client", name, mode, copies(t, s)-before)
 			}
 		}
 	}
 }
 
 // copies is the number of third-party copies that a door began.
-func copies(s *Server) int64 {
+func copies(t *testing.T, s *serve.Server) int64 {
 	if s == nil {
 		return 0
 	}
-	return s.metrics.requests[methodIndex("COPY")][http.StatusAccepted-100].Load()
+	return answers(t, s, os.Getenv("BEARER_TOKEN"), "COPY", http.StatusAccepted)
 }

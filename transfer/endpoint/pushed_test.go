@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"bufio"
@@ -8,14 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weir/serve"
+	"weir/transfer"
 )
 
 // keeping is a server that keeps parts; busy are items that somebody else writes.
-func keeping(t *testing.T, c Config, busy ...int64) (*Server, string) {
+func keeping(t *testing.T, c serve.Config, busy ...int64) (*serve.Server, string) {
 	t.Helper()
 	c.Dir = t.TempDir()
-	c.Parts = func(item int64) bool { return len(busy) > 0 && busy[0] == item }
-	if err := os.Mkdir(filepath.Join(c.Dir, partsFolder), 0o755); err != nil {
+	c.Extensions = []serve.Extension{&Parts{Busy: func(item int64) bool { return len(busy) > 0 && busy[0] == item }}}
+	if err := os.Mkdir(filepath.Join(c.Dir, transfer.Hidden), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return start(t, c), c.Dir
@@ -32,7 +34,7 @@ func takeOver(name, want string) exchange {
 // What a broken push has brought is there for a later epoch of the same item, and
 // for nobody else.
 func TestPartsAreTakenOver(t *testing.T) {
-	s, dir := keeping(t, Config{Sync: true}, 9)
+	s, dir := keeping(t, serve.Config{Sync: true}, 9)
 	nothing := `{"size_bytes":0,"chunk_bytes":0,"adler32":[]}` + "\n"
 	check(t, s, exchange{method: "OPTIONS", path: "/", code: 200, answer: map[string]string{"Dav": "1, weir-parts"}})
 	check(t, s, takeOver("7.2.part", nothing))
@@ -59,7 +61,7 @@ func TestPartsAreTakenOver(t *testing.T) {
 
 // Names, ranges, rights and links that are not for parts.
 func TestPartsThatAreNone(t *testing.T) {
-	s, dir := keeping(t, Config{})
+	s, dir := keeping(t, serve.Config{})
 	write(t, "data", dir, "data")
 	write(t, "0123456789", dir, ".weir/7.2.part")
 	if err := os.Symlink("../data", filepath.Join(dir, ".weir/5.1.part")); err != nil {
@@ -84,10 +86,10 @@ func TestPartsThatAreNone(t *testing.T) {
 	if got := read(t, dir, "data") + read(t, dir, ".weir/7.2.part"); got != "data0123456789" {
 		t.Errorf("now %q", got)
 	}
-	if _, err := New(Config{Dir: dir, ReadOnly: true, Parts: func(int64) bool { return false }}); err == nil {
+	if _, err := serve.New(serve.Config{Dir: dir, ReadOnly: true, Extensions: []serve.Extension{new(Parts)}}); err == nil {
 		t.Error("parts of what is only read")
 	}
-	plain := start(t, Config{Dir: dir})
+	plain := start(t, serve.Config{Dir: dir})
 	check(t, plain, exchange{method: "OPTIONS", path: "/", code: 200, answer: map[string]string{"Dav": "1"}})
 	check(t, plain, exchange{method: "POST", path: "/.weir/7.3.part?size=1048576", code: 405})
 	x := ranged("7.2.part", "x", "bytes 0-0/4")
@@ -99,7 +101,7 @@ func TestPartsThatAreNone(t *testing.T) {
 // earlier attempts at the same item.
 func TestPartsRights(t *testing.T) {
 	i := newIssuer(t)
-	s, dir := keeping(t, Config{Authenticate: trusting(t, i)})
+	s, dir := keeping(t, serve.Config{Authenticate: trusting(t, i)})
 	raw := newToken(t, i, "storage.modify:/.weir/7.3.part storage.read:/.weir/7.3.part storage.create:/f")
 	for _, name := range []string{"7.1.part", "7.4.part", "8.1.part"} {
 		write(t, name, dir, ".weir", name)
@@ -130,7 +132,7 @@ func TestPartsRights(t *testing.T) {
 
 // Who writes a part is ended by who takes it over, and writes nothing more.
 func TestPartsHaveOneWriter(t *testing.T) {
-	s, dir := keeping(t, Config{})
+	s, dir := keeping(t, serve.Config{})
 	part := filepath.Join(dir, ".weir", "7.1.part")
 	old := dial(t, s.URL(), "PUT /.weir/7.1.part HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nContent-Range: bytes 0-9/10\r\n\r\n01234")
 	until(t, "five bytes", func() bool { info, err := os.Stat(part); return err == nil && info.Size() == 5 })

@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"bytes"
@@ -14,12 +14,15 @@ import (
 	"time"
 
 	"weir/internal/tpc"
+	"weir/serve"
 )
 
 // local lets copies go to servers of this machine.
-func local() *Copying {
-	return &Copying{Guard: tpc.Guard{Hosts: []string{"127.0.0.1", "localhost"}, Private: true}}
+func local() CopyOptions {
+	return CopyOptions{Guard: tpc.Guard{Hosts: []string{"127.0.0.1", "localhost"}, Private: true}}
 }
+
+func copying(o CopyOptions) []serve.Extension { return []serve.Extension{NewCopier(o)} }
 
 func driver(t testing.TB) *tpc.Client {
 	t.Helper()
@@ -28,23 +31,15 @@ func driver(t testing.TB) *tpc.Client {
 	return c
 }
 
-func at(s *Server, path, raw string) tpc.Target { return tpc.Target{URL: s.URL() + path, Token: raw} }
+func at(s *serve.Server, path, raw string) tpc.Target {
+	return tpc.Target{URL: s.URL() + path, Token: raw}
+}
 
 // quiet is an error if a folder has anything but these names.
-func quiet(t testing.TB, dir string, names ...string) {
+func quiet(t testing.TB, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range entries {
-		if e.Name() != notesName { // where temporaries may be
-			got = append(got, e.Name())
-		}
-	}
-	if fmt.Sprint(got) != fmt.Sprint(names) {
-		t.Errorf("the folder has %q, not %q", got, names)
+	if got := names(t, dir); got != strings.Join(want, " ") {
+		t.Errorf("the folder has %q, not %q", got, want)
 	}
 }
 
@@ -57,8 +52,8 @@ func TestCopiesBetweenDoors(t *testing.T) {
 			from, to := t.TempDir(), t.TempDir()
 			text := made(uint64(size), size)
 			write(t, text, from, "f")
-			a := start(t, Config{Dir: from, Authenticate: trusting(t, i), Copy: local()})
-			b := start(t, Config{Dir: to, Authenticate: trusting(t, i), Copy: local()})
+			a := start(t, serve.Config{Dir: from, Authenticate: trusting(t, i), Extensions: copying(local())})
+			b := start(t, serve.Config{Dir: to, Authenticate: trusting(t, i), Extensions: copying(local())})
 			source, dest := at(a, "/f", newToken(t, i, "storage.read:/f")), at(b, "/g", newToken(t, i, "storage.create:/g"))
 			o := tpc.Order{Active: dest, Passive: source, Verify: true}
 			if push {
@@ -101,8 +96,8 @@ func TestCopiesThatAreRefused(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, Config{Dir: dir, Copy: local()})
-	other := start(t, Config{Synthetic: []Set{{1, 10}}})
+	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
+	other := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}})
 	source := other.URL() + "/file000000.dat"
 	type h = map[string]string
 	for name, tt := range map[string]struct {
@@ -139,7 +134,7 @@ func TestCopiesThatAreRefused(t *testing.T) {
 	quiet(t, dir, "d", "f")
 	check(t, other, exchange{method: "COPY", path: "/x", header: h{"Source": s.URL() + "/f"}, code: 501})
 	check(t, other, exchange{method: "COPY", path: "/file000000.dat", header: h{"Destination": s.URL() + "/x"}, code: 502})
-	ro := start(t, Config{Dir: dir, ReadOnly: true, Copy: local()})
+	ro := start(t, serve.Config{Dir: dir, ReadOnly: true, Extensions: copying(local())})
 	check(t, ro, exchange{method: "COPY", path: "/x", header: h{"Source": source}, code: 405})
 	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(ro, "/f", ""), Passive: at(other, "/up", ""), Push: true}, nil); err != nil {
 		t.Errorf("a push from a server that is only read: %v", err)
@@ -151,7 +146,7 @@ func TestPrivatePeersAreRefused(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s %s came through", r.Method, r.URL) }))
 	defer inside.Close()
 	dir := t.TempDir()
-	s := start(t, Config{Dir: dir, Copy: &Copying{Guard: tpc.Guard{Hosts: []string{"*"}}}})
+	s := start(t, serve.Config{Dir: dir, Extensions: copying(CopyOptions{Guard: tpc.Guard{Hosts: []string{"*"}}})})
 	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "127.1", "0x7f.1"} {
 		for _, header := range []string{"Source", "Destination"} {
@@ -257,7 +252,7 @@ func TestPullsThatFail(t *testing.T) {
 		}, tpc.Failed, "no byte moved"},
 	} {
 		dir := t.TempDir()
-		s := start(t, Config{Dir: dir, Copy: local(), StallTimeout: time.Second})
+		s := start(t, serve.Config{Dir: dir, Extensions: copying(local()), StallTimeout: time.Second})
 		err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, tt.f), Verify: name != "sends less in chunks"}, nil)
 		if tpc.KindOf(err) != tt.kind || !strings.Contains(fmt.Sprint(err), tt.says) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%s: %v (%s)", name, err, tpc.KindOf(err))
@@ -279,7 +274,7 @@ func TestSourcesWithoutChecksums(t *testing.T) {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
 	}
 	dir := t.TempDir()
-	s := start(t, Config{Dir: dir, Copy: local()})
+	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
 	if err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, nil); err != nil || read(t, dir, "f") != "abcd" {
 		t.Error(err)
 	}
@@ -299,7 +294,7 @@ func TestTransferHeaders(t *testing.T) {
 		}
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
 	}
-	s := start(t, Config{Synthetic: []Set{{1, 1}}, Copy: local()})
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Extensions: copying(local())})
 	check(t, s, exchange{method: "COPY", path: "/f", code: 202, header: map[string]string{"Source": source(t, f).URL, "Cookie": "mine", "TransferHeaderAuthorization": "Bearer secret",
 		"TransferHeaderX-More": "1", "TransferHeaderRange": "bytes=0-1", "TransferHeaderHost": "evil", "TransferHeaderContent-Length": "7"}})
 	check(t, s, exchange{method: "GET", path: "/f", code: 200, want: "abcd"})
@@ -308,8 +303,9 @@ func TestTransferHeaders(t *testing.T) {
 // While bytes move, markers tell how many; and they keep a client waiting while the
 // source reads its checksum.
 func TestMarkers(t *testing.T) {
-	s := start(t, Config{Synthetic: []Set{{1, 1}}, Copy: local()})
-	s.copier.every = 20 * time.Millisecond
+	c := NewCopier(local())
+	c.every = 20 * time.Millisecond
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Extensions: []serve.Extension{c}})
 	on := make(chan struct{})
 	f := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "3")
@@ -353,7 +349,7 @@ func wait(r *http.Request, on <-chan struct{}) {
 // A client that is gone takes its copy with it, and leaves nothing.
 func TestCancelledCopies(t *testing.T) {
 	dir := t.TempDir()
-	s := start(t, Config{Dir: dir, Copy: local()})
+	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
 	here, gone := make(chan struct{}), make(chan struct{})
 	f := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100000000")
@@ -373,15 +369,14 @@ func TestCancelledCopies(t *testing.T) {
 		t.Error("no error")
 	}
 	<-gone
-	s.flying.Wait()
-	quiet(t, dir)
+	until(t, "nothing is left", func() bool { return names(t, dir) == "" })
 }
 
 // Copies beyond the most are told to come again, and room is given back.
 func TestRoomForCopies(t *testing.T) {
 	c := local()
 	c.Most = 1
-	s := start(t, Config{Synthetic: []Set{{1, 1}}, Copy: c})
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Extensions: copying(c)})
 	here, on := make(chan struct{}, 1), make(chan struct{})
 	f := func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -410,7 +405,7 @@ func TestRoomForCopies(t *testing.T) {
 // What a push meets at the other end is told, too.
 func TestPushesThatFail(t *testing.T) {
 	const size = 1 << 20
-	s := start(t, Config{Synthetic: []Set{{1, size}}, Copy: local(), StallTimeout: 2 * time.Second})
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: size}}, Extensions: copying(local()), StallTimeout: 2 * time.Second})
 	over := make(chan struct{})
 	defer close(over) // before the servers are waited for
 	for name, tt := range map[string]struct {

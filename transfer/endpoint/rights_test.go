@@ -1,4 +1,4 @@
-package serve
+package endpoint
 
 import (
 	"crypto/tls"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/token"
+	"weir/serve"
 )
 
 // An issuer that tests trust.
@@ -31,7 +32,7 @@ func newToken(t testing.TB, i *token.Issuer, scopes ...string) string {
 	return raw
 }
 
-func trusting(t testing.TB, i *token.Issuer) func(*http.Request) (Rights, error) {
+func trusting(t testing.TB, i *token.Issuer) func(*http.Request) (serve.Rights, error) {
 	t.Helper()
 	c, err := token.NewChecker(token.Options{Trust: []token.Trust{i.Trust()}, Audience: []string{"door"}})
 	if err != nil {
@@ -52,7 +53,7 @@ func TestTokensRights(t *testing.T) {
 		write(t, "text", dir, name)
 	}
 	i := newIssuer(t)
-	s := start(t, Config{Dir: dir, Authenticate: trusting(t, i)})
+	s := start(t, serve.Config{Dir: dir, Authenticate: trusting(t, i)})
 	reading, create, modify := newToken(t, i, "storage.read:/a"), newToken(t, i, "storage.create:/a storage.create:/new/x"), newToken(t, i, "storage.modify:/a")
 	for _, tt := range []struct {
 		token, method, path string
@@ -92,7 +93,7 @@ func TestTokensRights(t *testing.T) {
 // A Server with both takes the one token, too.
 func TestTokensOfTwoKinds(t *testing.T) {
 	i := newIssuer(t)
-	s := start(t, Config{Synthetic: []Set{{1, 10}}, Token: "old", Authenticate: trusting(t, i)})
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, Token: "old", Authenticate: trusting(t, i)})
 	for raw, code := range map[string]int{"old": 200, newToken(t, i, "storage.read:/"): 200, newToken(t, i, "storage.read:/x"): 403, "new": 401} {
 		check(t, s, exchange{method: "GET", path: "/file000000.dat", code: code, header: map[string]string{"Authorization": "Bearer " + raw}})
 	}
@@ -121,7 +122,7 @@ func TestCertificatesOfClients(t *testing.T) {
 	certificate(t, dir, "forged", "/DC=test/CN=ada", "evil", "-addext", "basicConstraints=critical,CA:FALSE")
 	certificate(t, dir, "server", "/DC=test/CN=ada", "ca", "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=serverAuth")
 	i := newIssuer(t)
-	s := start(t, Config{Synthetic: []Set{{1, 10}}, CertFile: filepath.Join(dir, "host.pem"), KeyFile: filepath.Join(dir, "host.key"),
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, CertFile: filepath.Join(dir, "host.pem"), KeyFile: filepath.Join(dir, "host.key"),
 		ClientCA: filepath.Join(dir, "ca.pem"), Clients: []string{"ada"}, Authenticate: trusting(t, i)})
 	for name, code := range map[string]string{"ada": "200", "bob": "401", "forged": "401", "server": "401", "": "401"} {
 		args := []string{"-s", "-o", os.DevNull, "-w", "%{http_code} ", "--cacert", filepath.Join(dir, "ca.pem")}
@@ -138,13 +139,13 @@ func TestCertificatesOfClients(t *testing.T) {
 			t.Errorf("%s with a token: %s", name, out)
 		}
 	}
-	for _, c := range []Config{
-		{Synthetic: []Set{{1, 1}}, ClientCA: filepath.Join(dir, "ca.pem"), Clients: []string{"ada"}},
-		{Synthetic: []Set{{1, 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.pem")},
-		{Synthetic: []Set{{1, 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.key"), Clients: []string{"ada"}},
-		{Synthetic: []Set{{1, 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "none"), Clients: []string{"ada"}},
+	for _, c := range []serve.Config{
+		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, ClientCA: filepath.Join(dir, "ca.pem"), Clients: []string{"ada"}},
+		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.pem")},
+		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "ca.key"), Clients: []string{"ada"}},
+		{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Certificate: new(tls.Certificate), ClientCA: filepath.Join(dir, "none"), Clients: []string{"ada"}},
 	} {
-		if s, err := New(c); err == nil {
+		if s, err := serve.New(c); err == nil {
 			t.Errorf("%+v is accepted", c)
 			_ = s.Close()
 		}

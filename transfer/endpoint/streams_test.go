@@ -1,14 +1,16 @@
-package serve
+package endpoint
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,18 +19,26 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/trust"
 	"weir/lab"
+	"weir/serve"
 )
 
-// parted counts the answers of a server that were parts of files.
-func parted(t testing.TB, s *Server) string {
+// answers is how many requests of a method a server has answered with a status.
+func answers(t testing.TB, s *serve.Server, raw, method string, code int) int64 {
 	t.Helper()
-	_, text := do(t, s, exchange{method: "GET", path: "/metrics"})
-	for line := range strings.Lines(text) {
-		if n, ok := strings.CutPrefix(line, `weir_serve_requests_total{method="GET",code="206"} `); ok {
-			return strings.TrimSpace(n)
+	page := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	request.Header.Set("Authorization", "Bearer "+raw)
+	s.ServeHTTP(page, request)
+	for line := range strings.Lines(page.Body.String()) {
+		if n, ok := strings.CutPrefix(line, fmt.Sprintf("weir_serve_requests_total{method=%q,code=\"%d\"} ", method, code)); ok {
+			count, err := strconv.ParseInt(strings.TrimSpace(n), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count
 		}
 	}
-	return "0"
+	return 0
 }
 
 // A file comes over as many connections as the client wants, in parts, and is whole
@@ -38,19 +48,19 @@ func TestStreams(t *testing.T) {
 	text := made(7, 2*streamPart+5)
 	write(t, text, from, "f")
 	i := newIssuer(t)
-	a := start(t, Config{Dir: from})
-	b := start(t, Config{Dir: to, Authenticate: trusting(t, i), Copy: local()})
+	a := start(t, serve.Config{Dir: from})
+	b := start(t, serve.Config{Dir: to, Authenticate: trusting(t, i), Extensions: copying(local())})
 	drive := func(name string, size int64, streams int) error {
 		dest := at(b, "/"+name, sized(t, i, size, token.Path("create", "/"+name)))
 		return driver(t).Drive(t.Context(), tpc.Order{Active: dest, Passive: at(a, "/f", ""), Verify: true, Streams: streams}, nil)
 	}
-	for n, want := range []string{"0", "0", "3", "6"} {
-		name := "g" + want + string(rune('a'+n))
+	for n, want := range []int64{0, 0, 3, 6} {
+		name := fmt.Sprintf("g%d%c", want, 'a'+n)
 		if err := drive(name, int64(len(text)), []int{0, 1, 2, 1000}[n]); err != nil || read(t, to, name) != text {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := parted(t, a); got != want {
-			t.Errorf("%s parts were asked for, not %s", got, want)
+		if got := answers(t, a, "", "GET", http.StatusPartialContent); got != want {
+			t.Errorf("%d parts were asked for, not %d", got, want)
 		}
 	}
 	if err := drive("more", int64(len(text))-1, 4); err == nil || !strings.Contains(err.Error(), "may be stored") {
@@ -66,7 +76,7 @@ func TestStreams(t *testing.T) {
 func TestStreamsFromOthers(t *testing.T) {
 	text := []byte(made(8, 2*streamPart))
 	to := t.TempDir()
-	b := start(t, Config{Dir: to, Copy: local()})
+	b := start(t, serve.Config{Dir: to, Extensions: copying(local())})
 	for name, tt := range map[string]struct {
 		get func(w http.ResponseWriter, r *http.Request)
 		bad string
@@ -111,7 +121,7 @@ func TestStreamsFromXRootD(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := t.TempDir()
-	b := start(t, Config{Dir: to, Copy: local()})
+	b := start(t, serve.Config{Dir: to, Extensions: copying(local())})
 	o := tpc.Order{Active: at(b, "/f", ""), Passive: tpc.Target{URL: x.URLs["http"] + "/f"}, Streams: 3, Verify: true}
 	if err := driver(t).Drive(t.Context(), o, nil); err != nil || read(t, to, "f") != text {
 		t.Error(err)
@@ -129,7 +139,7 @@ func TestPinsOfOthers(t *testing.T) {
 	}
 	sum := sha256.Sum256(pair.Certificate[0])
 	pin, wrong := hex.EncodeToString(sum[:]), strings.Repeat("0", 64)
-	a := start(t, Config{Synthetic: []Set{{1, 1000}}, Certificate: &pair})
+	a := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1000}}, Certificate: &pair})
 	host := strings.TrimPrefix(a.URL(), "https://")
 	known, err := trust.ReadPins([]string{host + "=" + strings.ToUpper(pin)})
 	if err != nil {
@@ -145,7 +155,7 @@ func TestPinsOfOthers(t *testing.T) {
 	} {
 		c := local()
 		c.Pins = tt.pins
-		b := start(t, Config{Dir: to, Copy: c})
+		b := start(t, serve.Config{Dir: to, Extensions: copying(c)})
 		o := tpc.Order{Active: at(b, "/"+name, ""), Passive: tpc.Target{URL: a.URL() + "/file000000.dat", Pin: tt.said}}
 		if err := driver(t).Drive(t.Context(), o, nil); (err == nil) != tt.good {
 			t.Errorf("%s: %v", name, err)

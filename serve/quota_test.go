@@ -1,0 +1,100 @@
+package serve
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/token"
+)
+
+// A client may do everything, with so many bytes; below 0: any number.
+type client struct {
+	name string
+	most int64
+}
+
+// May implements Rights.
+func (client) May(token.Op, string) bool { return true }
+
+// Most implements Rights.
+func (c client) Most() (string, int64, bool) { return c.name, c.most, c.most >= 0 }
+
+// limits takes tokens that are a number of bytes.
+func limits(r *http.Request) (Rights, error) {
+	raw, ok := BearerToken(r)
+	most, err := strconv.ParseInt(raw, 10, 64)
+	if !ok || err != nil {
+		return nil, ErrCredentials
+	}
+	return client{raw, most}, nil
+}
+
+// put sends a body whose length is not told, and returns the status; 0 if the server
+// closed the connection while it was sent.
+func put(t testing.TB, s *Server, path, raw string, body io.Reader) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL()+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+raw)
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	return res.StatusCode
+}
+
+// Many uploads at a time with one token have as much room as one.
+func TestOneTokenManyUploads(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir, Authenticate: limits})
+	raw := "100"
+	from, to := io.Pipe()
+	done := make(chan int, 1)
+	go func() { done <- put(t, s, "/g", raw, from) }()
+	if _, err := to.Write([]byte(strings.Repeat("x", 60))); err != nil {
+		t.Fatal(err)
+	}
+	for held := int64(0); held < 60; <-time.After(time.Millisecond) { // until the server has it
+		s.quotas.mu.Lock()
+		for _, n := range s.quotas.held {
+			held = n
+		}
+		s.quotas.mu.Unlock()
+	}
+	for _, size := range []int{41, 40} {
+		x := exchange{method: "PUT", path: "/f", body: strings.Repeat("y", size), code: map[int]int{41: 413, 40: 201}[size], header: map[string]string{"Authorization": "Bearer " + raw}}
+		check(t, s, x)
+	}
+	_ = to.Close()
+	if code := <-done; code != 201 {
+		t.Errorf("the first one: %d", code)
+	}
+	if len(s.quotas.held) != 0 {
+		t.Errorf("bytes stay reserved: %v", s.quotas.held)
+	}
+}
+
+// A server may have a bound of its own, for credentials that say nothing of it.
+func TestLargestFile(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir, Authenticate: limits, MaxFile: 100})
+	for n, tt := range []struct {
+		token string
+		size  int
+		code  int
+	}{
+		{"-1", 100, 201}, {"-1", 101, 413},
+		{"200", 200, 201}, {"200", 201, 413},
+	} {
+		x := exchange{method: "PUT", path: "/f" + strconv.Itoa(n), body: strings.Repeat("x", tt.size), code: tt.code}
+		x.header = map[string]string{"Authorization": "Bearer " + tt.token}
+		check(t, s, x)
+	}
+}
