@@ -237,7 +237,7 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := hello{Session: "a session"}
+	h := hello{identity: identity{Session: "a session"}}
 	for range 2 {
 		ask(helloPath, h, &welcome{})
 	}

@@ -109,9 +109,9 @@ func (k *controller) left(w *remote) error {
 	k.lookout(w)
 	k.ended = k.ended || k.crew.closed && len(k.present()) == 0
 	k.alone = k.clock()
-	err := k.roll.note(enrolled{Session: w.session, Gone: true})
+	err := k.roll.note(enrolled{identity: identity{Session: w.session}, Gone: true})
 	if left := k.gone(w, measure.Left); left != nil {
-		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWorker, Step: k.number, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
+		err = errors.Join(err, k.event(measure.Event{Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
 	}
 	return err
 }
@@ -152,8 +152,8 @@ func (k *controller) lost(w *remote, err error) error {
 	if gone != nil && !w.latest.IsZero() {
 		gone.Silent = max(0, (k.clock().Sub(w.latest) - time.Second).Seconds())
 	}
-	told := k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWarning, Step: k.number, Text: text, Worker: gone})
-	return errors.Join(k.roll.note(enrolled{Session: w.session, Gone: true}), told)
+	told := k.event(measure.Event{Kind: measure.EventWarning, Text: text, Worker: gone})
+	return errors.Join(k.roll.note(enrolled{identity: identity{Session: w.session}, Gone: true}), told)
 }
 
 // gone is what a worker did that is there no more; nil if it is a process of this machine.

@@ -160,7 +160,7 @@ func (k *controller) employ(w *remote) error {
 	}
 	j.last, j.ended = one.Begin, time.Time{}
 	k.give(w, one)
-	return k.roll.note(enrolled{Session: w.session, Step: j.Number, Numbers: k.numbers})
+	return k.roll.note(enrolled{identity: identity{Session: w.session}, Step: j.Number, Numbers: k.numbers})
 }
 
 // beginJobs calls for the jobs of a step.
@@ -178,8 +178,8 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 		k.loaded = k.clock()
 	}
 	k.number = step.Number
-	err := k.Sink.Event(measure.Event{
-		Time: k.clock().UTC(), Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
+	err := k.event(measure.Event{
+		Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
 		Clients: step.Clients, Hold: time.Duration(step.Hold).Seconds(),
 	})
 	if k.crew.Call != nil {
@@ -201,7 +201,7 @@ func (k *controller) overJobs() error {
 		if why := k.absent(); why != nil {
 			text += ": " + inLine(why)
 		}
-		err = errors.Join(err, k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWarning, Step: k.number, Text: text, Missing: j.Clients - j.begun}))
+		err = errors.Join(err, k.event(measure.Event{Kind: measure.EventWarning, Text: text, Missing: j.Clients - j.begun}))
 	}
 	return err
 }

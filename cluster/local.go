@@ -2,13 +2,64 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strconv"
+	"sync"
+	"time"
 
+	"weir/cluster/batch"
 	"weir/engine"
 )
+
+// A Child is this same program, started as another process, that lives until
+// In is closed, also if its parent is killed.
+type Child struct {
+	In  io.WriteCloser // its standard input
+	Out io.Reader      // its standard output
+	cmd *exec.Cmd
+}
+
+// Start starts command, this program's path and the arguments that tell it what
+// to be. Its standard error goes to log. The caller stops it, or closes In and
+// waits for it.
+func Start(command []string, log io.Writer) (*Child, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Args[0] = "weir"
+	cmd.Stderr = log
+	batch.Detach(cmd)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &Child{In: in, Out: out, cmd: cmd}, nil
+}
+
+// Wait waits for the child's end, after its output has been read.
+func (c *Child) Wait() error { return c.cmd.Wait() }
+
+// Stop ends the child and waits for it.
+func (c *Child) Stop() error { return errors.Join(c.In.Close(), c.Wait()) }
+
+// SelfCommand returns the path of this program with args behind it.
+func SelfCommand(args ...string) ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("where is this program? %w", err)
+	}
+	return append([]string{exe}, args...), nil
+}
 
 // Local runs c in n processes of this machine, each started as command (this
 // program's path and the arguments that make it a worker). Their standard
@@ -44,4 +95,113 @@ func wait(workers []*Child) error {
 		}
 	}
 	return err
+}
+
+// A Peer is a worker that is a process of this machine: a pair of streams.
+type Peer struct {
+	Name string
+	In   io.Reader      // reports
+	Out  io.WriteCloser // orders; closing it ends the worker
+	// Reach returns the address:port where this worker reaches a server,
+	// host:port. nil: at the server's own address.
+	Reach func(ctx context.Context, server string) (string, error)
+	// Site is where the worker is, if the sites of a run are told apart: its
+	// intervals say what jobs did there. "": they are not.
+	Site string
+}
+
+// Control drives the run c with workers, each with its share of the plan, and
+// returns when all have ended. manifest is the run directory whose manifest the
+// workers write, "" for none. Of c it uses Plan, Files, Folder, Scratch, Steps,
+// Sink and Finish. A worker that is lost is an event, and the run goes on with
+// the others as long as there are any.
+func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
+	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
+	for i, p := range peers {
+		w := &remote{line: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
+		if n := len(c.Plan.Links); n > 0 {
+			w.site = i % n
+		}
+		k.come(w)
+	}
+	for i, room := range deal(c.Plan.MostClients(), k.workers, c.Plan.Links) {
+		k.workers[i].room = room // who takes over from others needs more open files than it may have
+	}
+	for i, p := range peers {
+		b := begin{Plan: unbound(c.Plan, i), Files: c.Files, Folder: c.Folder, Homes: c.Plan.First + c.Plan.MostClients(), Scratch: c.Scratch, Manifest: manifest, Ask: p.Reach != nil}
+		if err := k.workers[i].say(order{Begin: &b}); err != nil {
+			return fmt.Errorf("worker %s: %w", p.Name, err)
+		}
+	}
+	asking, deaf := context.WithCancel(ctx)
+	defer deaf()
+	listening := make(chan struct{}, len(peers))
+	for i, p := range peers {
+		go func() { k.listen(asking, k.workers[i], p); listening <- struct{}{} }()
+	}
+	err := k.steer(ctx)
+	deaf()
+	for _, w := range k.workers {
+		w.hangUp() // a worker that is still there ends now
+	}
+	for left := len(peers); left > 0; {
+		select {
+		case <-k.heard: // what comes too late is not part of the run
+		case <-listening:
+			left--
+		}
+	}
+	return k.finish(ctx, err)
+}
+
+// A stream is a line to a process of this machine.
+type stream struct {
+	out io.WriteCloser
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func (s *stream) say(o order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enc.Encode(o)
+}
+
+func (s *stream) near() bool    { return true }
+func (s *stream) hangUp()       { _ = s.out.Close() }
+func (s *stream) written(int64) {}
+
+// listen hears a worker of this machine until it has ended. Where it reaches
+// servers is answered beside: that may take a while, and steps wait for nobody's
+// answer.
+func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
+	dec := json.NewDecoder(p.In)
+	var answers sync.WaitGroup
+	defer answers.Wait()
+	for {
+		var r report
+		err := dec.Decode(&r)
+		if r.Ask != "" && p.Reach != nil {
+			answers.Go(func() { answer(ctx, w, p, r.Ask) })
+			continue
+		}
+		h := heard{worker: w, err: err}
+		if err == nil {
+			h.reports = []report{r}
+		}
+		k.heard <- h
+		if err != nil {
+			return
+		}
+	}
+}
+
+// answer says where a worker reaches a server.
+func answer(ctx context.Context, w *remote, p Peer, server string) {
+	at := way{Server: server}
+	var err error
+	if at.At, err = p.Reach(ctx, server); err != nil {
+		at.Error = err.Error()
+	}
+	_ = w.say(order{Way: &at})
 }

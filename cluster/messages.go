@@ -1,9 +1,87 @@
+// Package cluster makes one run of many processes: a controller that holds the
+// plan, and workers that each run an engine on their share of it.
+//
+// A worker asks for each step and gets its share when all workers have asked;
+// what it measures goes back as intervals, which the controller adds up second
+// by second and writes when all workers have told theirs. The two talk in JSON:
+// over pairs of streams, to processes of this machine (Local), or over HTTPS, to
+// workers that come in by themselves from wherever a batch system has started
+// them (Server, Join). Only how messages travel differs.
+//
+// Over a network every report has a number. It is taken once, and acknowledged
+// when what it tells has been written; until then the worker keeps it. So nothing
+// is counted twice and nothing is lost, also when the controller is killed.
 package cluster
 
 import (
 	"encoding/json"
 	"time"
+
+	"weir/measure"
+	"weir/monitor"
+	"weir/scenario"
+	"weir/workload"
 )
+
+// An order is what the controller says to a worker. But for Numbers exactly one
+// field is set.
+type order struct {
+	Begin   *begin         `json:"begin,omitempty"`   // first
+	Step    *scenario.Step `json:"step,omitempty"`    // the worker's share of the next step, to begin then
+	Numbers []span         `json:"numbers,omitempty"` // with Step: of more clients than the worker has had
+	Over    int            `json:"over,omitempty"`    // number of the step that all clients of all workers have left
+	End     bool           `json:"end,omitempty"`     // no more steps
+	Leave   bool           `json:"leave,omitempty"`   // no new operations, from now on
+	Watch   *lookout       `json:"watch,omitempty"`   // watch your machine
+	Way     *way           `json:"way,omitempty"`     // the answer to a report's Ask
+}
+
+// A span is some numbers of clients, one after the other. Numbers are never
+// given twice in a run: names of files and random choices hang on them.
+type span struct {
+	First int `json:"first"`
+	Count int `json:"count"`
+}
+
+// A lookout has a worker watch its machine.
+type lookout struct {
+	Pids []int `json:"pids"` // of the other workers there
+}
+
+// A way is where a worker reaches a server.
+type way struct {
+	Server string `json:"server"`       // host:port, as the worker asked for it
+	At     string `json:"at,omitempty"` // address:port
+	Error  string `json:"error,omitempty"`
+}
+
+// begin is all that a worker needs to know. Secrets are not in it: the worker
+// reads the files and variables that the plan names.
+type begin struct {
+	Plan     *scenario.Plan  `json:"plan"`
+	Files    []workload.File `json:"files"`
+	Folder   string          `json:"folder"`
+	Homes    int             `json:"homes"` // numbers of clients from which on each makes its own folder
+	Scratch  string          `json:"scratch,omitempty"`
+	Manifest string          `json:"manifest,omitempty"` // run directory whose manifest the worker writes
+	Making   bool            `json:"making,omitempty"`   // the worker has the controller write the manifest
+	Ask      bool            `json:"ask,omitempty"`      // the worker asks where it reaches servers
+}
+
+// A report is what a worker says to the controller. But for No exactly one
+// field is set.
+type report struct {
+	No       int64             `json:"no,omitempty"`    // over a network: 1, 2, 3 ...
+	Ready    bool              `json:"ready,omitempty"` // asks for the next step
+	After    int               `json:"after,omitempty"` // with Ready: number of the step that it has held, 0 before the first
+	Gone     int               `json:"gone,omitempty"`  // number of the step that all clients have left, their tasks done
+	Interval *measure.Interval `json:"interval,omitempty"`
+	Event    *measure.Event    `json:"event,omitempty"`
+	Sample   *monitor.Sample   `json:"sample,omitempty"` // of the worker's machine
+	Ask      string            `json:"ask,omitempty"`    // host:port of a server: where is it reached?
+	Done     bool              `json:"done,omitempty"`   // last
+	Error    string            `json:"error,omitempty"`
+}
 
 // Questions of workers to a Server, and its answers. All are sent by POST but for
 // begin, which is the same for all and may be large.
@@ -30,26 +108,31 @@ type clockNow struct {
 // nothing asks or answers nothing.
 type nothing struct{}
 
+// An identity says which process a worker is.
+type identity struct {
+	Session string        `json:"session,omitempty"` // chosen at random
+	Host    string        `json:"host,omitempty"`
+	Boot    string        `json:"boot,omitempty"` // of the machine's kernel: which machine it is
+	Pid     int           `json:"pid,omitempty"`
+	Space   string        `json:"pid_space,omitempty"` // in which Pid means something
+	Job     string        `json:"job,omitempty"`
+	Offset  time.Duration `json:"offset,omitempty"` // how far its machine's clock is behind the controller's
+	Doubt   time.Duration `json:"doubt,omitempty"`  // about Offset, to both sides
+}
+
 // hello says who comes in, or comes back to a controller that does not know it.
 type hello struct {
-	Session string        `json:"session"` // chosen at random
-	Host    string        `json:"host"`
-	Boot    string        `json:"boot"` // of the machine's kernel: which machine it is
-	Pid     int           `json:"pid"`
-	Space   string        `json:"pid_space"` // in which Pid means something
-	Job     string        `json:"job"`
-	Version string        `json:"version"`
-	Cores   int           `json:"cores"`
-	Files   uint64        `json:"files"` // that it may have open
-	Offset  time.Duration `json:"offset"`
-	Doubt   time.Duration `json:"doubt"`
-	Acked   int64         `json:"acked"`           // its reports up to this one are done with
-	Step    int           `json:"step,omitempty"`  // number of the step that it holds, or has held last
-	Ready   bool          `json:"ready,omitempty"` // it asks for the next one
-	Gone    bool          `json:"gone,omitempty"`  // its clients have left it
-	Clients int           `json:"clients,omitempty"`
-	Has     []span        `json:"has,omitempty"` // numbers of its clients
-	Latest  time.Time     `json:"latest,omitzero"`
+	identity
+	Version string    `json:"version"`
+	Cores   int       `json:"cores"`
+	Files   uint64    `json:"files"`           // that it may have open
+	Acked   int64     `json:"acked"`           // its reports up to this one are done with
+	Step    int       `json:"step,omitempty"`  // number of the step that it holds, or has held last
+	Ready   bool      `json:"ready,omitempty"` // it asks for the next one
+	Gone    bool      `json:"gone,omitempty"`  // its clients have left it
+	Clients int       `json:"clients,omitempty"`
+	Has     []span    `json:"has,omitempty"` // numbers of its clients
+	Latest  time.Time `json:"latest,omitzero"`
 }
 
 // welcome answers hello.

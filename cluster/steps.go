@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"weir/engine"
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/link"
 	"weir/measure"
 	"weir/scenario"
 )
@@ -180,9 +182,8 @@ func (k *controller) announce(step scenario.Step, workers int) error {
 	if !k.crew.closed {
 		where, processes = "on "+say.Plural(workers, "worker"), 0
 	}
-	return k.Sink.Event(measure.Event{
-		Time: k.clock().UTC(), Kind: measure.EventStep, Step: step.Number,
-		Text:    fmt.Sprintf("step %d: %d clients %s", step.Number, step.Clients, where),
+	return k.event(measure.Event{
+		Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients %s", step.Number, step.Clients, where),
 		Clients: step.Clients, Rate: float64(step.Rate), Hold: time.Duration(step.Hold).Seconds(), Processes: processes,
 	})
 }
@@ -207,5 +208,54 @@ func (k *controller) fewer(step scenario.Step, clients, workers int, first bool)
 }
 
 func (k *controller) warn(text string) error {
-	return k.Sink.Event(measure.Event{Time: k.clock().UTC(), Kind: measure.EventWarning, Step: k.number, Text: text})
+	return k.event(measure.Event{Kind: measure.EventWarning, Text: text})
+}
+
+// event writes an event of now and, unless it names another, of the current step.
+func (k *controller) event(e measure.Event) error {
+	e.Time, e.Step = k.clock().UTC(), cmp.Or(e.Step, k.number)
+	return k.Sink.Event(e)
+}
+
+// deal says how many of n clients each of the workers has, as evenly as their
+// room allows: those of each link's site get that link's part. If there is not
+// enough room the sum is less.
+func deal(n int, workers []*remote, links scenario.Links) []int {
+	out := make([]int, len(workers))
+	if len(links) == 0 {
+		pour(n, workers, out, func(*remote) bool { return true })
+		return out
+	}
+	for site, mine := range link.Deal(n, links) {
+		pour(mine, workers, out, func(w *remote) bool { return w.site == site })
+	}
+	return out
+}
+
+// pour deals n clients to the workers that are meant, in rounds: who is full
+// leaves, and the others share what is left.
+func pour(n int, workers []*remote, out []int, meant func(*remote) bool) {
+	for n > 0 {
+		var open []int
+		for i, w := range workers {
+			if meant(w) && (w.room <= 0 || out[i] < w.room) {
+				open = append(open, i)
+			}
+		}
+		if len(open) == 0 {
+			return
+		}
+		each, more := n/len(open), n%len(open)
+		for place, i := range open {
+			want := each
+			if place < more {
+				want++
+			}
+			if room := workers[i].room; room > 0 {
+				want = min(want, room-out[i])
+			}
+			out[i] += want
+			n -= want
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"sync"
 
@@ -14,7 +13,6 @@ import (
 	"weir/measure"
 	"weir/scenario"
 	"weir/storage"
-	"weir/workload"
 )
 
 // Manifests opens the manifest of a run directory for a worker.
@@ -215,56 +213,4 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 		c.Manifest = m
 	}
 	return engine.Run(ctx, c)
-}
-
-// OpenService opens the plan's target with the driver that the plan names,
-// reading the credentials that its auth names. Where a user's own program does
-// jobs, all other operations are done by our driver of the target's protocol,
-// if there is one. reach may be nil; an external program is told the address
-// itself where the target is reached. The caller closes the service.
-func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver, reach storage.Reach) (storage.Service, error) {
-	cred, err := p.Auth.Read()
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(drivers, func(d storage.Driver) bool { return d.Name == p.Driver })
-	if i < 0 {
-		return nil, fmt.Errorf("no driver %q in this program", p.Driver)
-	}
-	var endpoints []storage.Endpoint
-	for _, target := range p.Doors() {
-		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == workload.SharedSession, Reach: reach}
-		if t.URL, err = url.Parse(target); err != nil {
-			err = fmt.Errorf("target: %w", err)
-			break
-		}
-		var s storage.Service
-		if s, err = opened(ctx, p, drivers[i], t, drivers); err != nil {
-			break
-		}
-		endpoints = append(endpoints, storage.Endpoint{Name: t.URL.Host, Service: s})
-	}
-	switch {
-	case err != nil:
-		_ = storage.MultiEndpoint(endpoints).Close() // nothing was done with them
-		return nil, err
-	case len(endpoints) == 1:
-		return endpoints[0].Service, nil
-	}
-	return storage.MultiEndpoint(endpoints), nil
-}
-
-// opened opens t with the driver d.
-func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.Target, drivers []storage.Driver) (_ storage.Service, err error) {
-	there := t
-	if len(p.Command) > 0 && t.Reach != nil {
-		if there.URL, err = reached(ctx, t.URL, t.Reach); err != nil {
-			return nil, err
-		}
-	}
-	s, err := d.Open(ctx, there)
-	if err == nil && p.Work.Kind == workload.CommandJobWork {
-		s = withFiles(s, d.Name, t, drivers)
-	}
-	return s, err
 }

@@ -116,16 +116,18 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 		if t := total(&d); t > 0 {
 			core[i] = share(d.Busy(), t)
 		}
-		addModes(&sum, &d)
+		for i, mode := range sum.modes() {
+			*mode += *d.modes()[i]
+		}
 	}
 	t := total(&sum)
 	if t <= 0 {
 		return nil, nil
 	}
-	return &CPU{
-		User: share(sum.User, t), System: share(sum.System, t), IRQ: share(sum.IRQ, t),
-		IOWait: share(sum.IOWait, t), Steal: share(sum.Steal, t), Idle: share(sum.Idle, t),
-	}, core
+	for _, mode := range sum.modes() {
+		*mode = share(*mode, t)
+	}
+	return &sum, core
 }
 
 // share rounds to a millionth: ticks tell no more, and files get shorter.
@@ -153,32 +155,24 @@ func findNet(list []netCount, name string, likely int) *netCount {
 	return findNear(list, likely, func(n *netCount) bool { return n.name == name })
 }
 
-// modesSince differs from growth in each mode: Linux lets iowait and idle
-// fall a little at times, which is no restart.
+// modes returns the places of all modes.
+func (c *CPU) modes() [6]*float64 {
+	return [...]*float64{&c.User, &c.System, &c.IRQ, &c.IOWait, &c.Steal, &c.Idle}
+}
+
+// modesSince differs from growth in each mode: Linux lets iowait and idle fall a little at times, which is no restart.
 func modesSince(now, before *CPU) CPU {
+	d := *now
 	if total(now) < total(before)/2 {
-		return *now
+		return d
 	}
-	return CPU{
-		User:   max(0, now.User-before.User),
-		System: max(0, now.System-before.System),
-		IRQ:    max(0, now.IRQ-before.IRQ),
-		IOWait: max(0, now.IOWait-before.IOWait),
-		Steal:  max(0, now.Steal-before.Steal),
-		Idle:   max(0, now.Idle-before.Idle),
+	for i, mode := range d.modes() {
+		*mode = max(0, *mode-*before.modes()[i])
 	}
+	return d
 }
 
 func total(c *CPU) float64 { return c.Busy() + c.IOWait + c.Idle }
-
-func addModes(to, c *CPU) {
-	to.User += c.User
-	to.System += c.System
-	to.IRQ += c.IRQ
-	to.IOWait += c.IOWait
-	to.Steal += c.Steal
-	to.Idle += c.Idle
-}
 
 // wrap is where the kernel's counters of milliseconds of a disk start again.
 const wrap = (1 << 32) / 1000.0

@@ -58,8 +58,7 @@ func wanted(line []byte) bool {
 	if end < 0 {
 		return false
 	}
-	_, ok := takers(string(line[:end]))
-	return ok
+	return takers()[string(line[:end])] != nil
 }
 
 // thin replaces the lines that are not wanted by empty ones, so that the
@@ -91,8 +90,8 @@ func (m *metrics) parse(b []byte) error {
 		return fmt.Errorf("not a page of Prometheus metrics: %w", err)
 	}
 	for name, family := range families {
-		take, ok := takers(name)
-		if !ok {
+		take := takers()[name]
+		if take == nil {
 			continue
 		}
 		for _, sample := range family.GetMetric() {

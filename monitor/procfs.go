@@ -13,17 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procFS reads the files of /proc and /sys without making garbage. It is for
-// one goroutine at a time.
+// procFS reads the files of /proc and /sys without making garbage. It is for one goroutine at a time.
 //
-// github.com/prometheus/procfs was measured against it by BenchmarkProcfs, in
-// CPU time on a busy machine of 2 cores: the counters of the host take 460 to
-// 580 us there and 130 to 200 us here; of a process, stat 18 and 9.7 us, io 12
-// to 17 and 6 to 7 us; of a thread 19 to 29 and 9 to 11 us; the list of
-// processes 104 and 81 us, the number of open files 2.5 and 2.0 us with 19,800
-// open. Its readers of sockets, which it has deprecated, took 32 ms for about
-// 5,000 lines; listening took 7.1 ms, as it ends after the listeners, and 19 ms
-// where it found none.
+// github.com/prometheus/procfs costs more: the table of dependencies in CONTRIBUTING.md has the figures.
 type procFS struct {
 	proc, sys string
 	buf       []byte

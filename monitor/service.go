@@ -22,22 +22,23 @@ func (s *statistics) since(p *statistics) *Service {
 	if p.identity() != s.identity() {
 		p = &statistics{}
 	}
+	r := func(key string) int64 { return rise(s.values[key], p.values[key]) }
 	out := &Service{
-		Name: s.name, Program: s.program, Version: s.version, Kind: s.kind(), Pid: s.pid, Late: s.unsettled != 0,
+		Name: s.name, Program: s.program, Version: s.version, Kind: s.kind(), Pid: s.pid, Late: s.late(),
 		User: spent(s.user(), p.user()), System: spent(s.system(), p.system()),
-		Threads: gauge(s.threads), Idle: gauge(s.idle), Limited: rise(s.limited, p.limited), Queue: gauge(s.queue), Connections: gauge(s.links),
-		Connected: rise(s.linksAll, p.linksAll), Received: rise(s.received, p.received), Sent: rise(s.sent, p.sent),
-		Logins: rise(s.logins, p.logins), Proven: rise(s.authenticated, p.authenticated), Refused: rise(s.refused, p.refused),
-		Redirects: rise(s.redirects, p.redirects), Errors: rise(s.errors, p.errors), Waits: rise(s.waits, p.waits),
-		Async:    rise(s.async, p.async),
-		Segments: rise(s.segments, p.segments) + rise(s.writeSegments, p.writeSegments),
+		Threads: gauge(s.values["sched.threads"]), Idle: gauge(s.values["sched.idle"]), Limited: r("sched.tlimr"),
+		Queue: gauge(s.values["sched.inq"]), Connections: gauge(s.values["link.num"]),
+		Connected: r("link.tot"), Received: r("link.in"), Sent: r("link.out"),
+		Logins: r("xrootd.lgn.num"), Proven: r("xrootd.lgn.au"), Refused: r("xrootd.lgn.af"),
+		Redirects: r("xrootd.rdr"), Errors: r("xrootd.err"), Waits: r("xrootd.dly"), Async: r("xrootd.aio.num"),
+		Segments: r("xrootd.ops.rs") + r("xrootd.ops.ws"),
 	}
-	for i, name := range opNames() {
-		if n := rise(s.ops[i], p.ops[i]); n > 0 {
+	for _, op := range ops() {
+		if n := r("xrootd.ops." + op[0]); n > 0 {
 			if out.Ops == nil {
 				out.Ops = map[string]int64{}
 			}
-			out.Ops[name] = n
+			out.Ops[op[1]] = n
 		}
 	}
 	return out

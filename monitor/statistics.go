@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// statistics is what an XRootD server has counted since it was started, as
-// the answer to kXR_query stats and the packets of xrd.report tell it.
+// statistics is what an XRootD server has counted since it was started, as the answer to kXR_query stats and the packets
+// of xrd.report tell it.
 type statistics struct {
 	name     string // host:port, as the server calls itself
 	program  string // xrootd, cmsd
@@ -16,36 +16,45 @@ type statistics struct {
 	version  string
 	role     string // manager, server, ...; "" unknown
 	pid      int
-	started  int64 // when the program started, seconds since 1970
-	told     int64 // when this was told, by the server's clock
-
-	unsettled int64 // 0: with what connections did that are still open
-	known     int   // values that were understood
-
-	userSeconds, userMicros, systemSeconds, systemMicros int64
-
-	links, linksMost, linksAll, received, sent, timeouts int64
-	threads, idle, queue, queueMost, jobs, limited       int64
-	logins, authenticated, anonymous, refused            int64
-	redirects, errors, waits, async, asyncRefused        int64
-	segments, writeSegments                              int64
-	ops                                                  [opKinds]int64
+	started  int64            // when the program started, seconds since 1970
+	told     int64            // when this was told, by the server's clock
+	values   map[string]int64 // by the id of the statistics and the elements in it, as in link.in
 }
 
-// opKinds is how many kinds of operations an XRootD server counts.
-const opKinds = 11
-
-// opNames returns our names of these kinds, opTags the server's.
-func opNames() [opKinds]string {
-	return [...]string{"open", "refresh", "read", "preread", "readv", "writev", "write", "sync", "getfile", "putfile", "other"}
+// counted tells whether a value is one of those that are kept.
+func counted(key []byte) bool {
+	switch string(key) {
+	case "proc.usr.s", "proc.usr.u", "proc.sys.s", "proc.sys.u", // CPU time
+		"link.num", "link.maxn", "link.tot", "link.in", "link.out", "link.tmo", // connections, now and ever, and their bytes
+		"sched.jobs", "sched.inq", "sched.maxinq", "sched.threads", "sched.idle", "sched.tlimr", // threads
+		"sgen.as",                                                                    // 0: what connections did that are still open is counted
+		"xrootd.aio.num", "xrootd.aio.rej", "xrootd.err", "xrootd.rdr", "xrootd.dly", // of the protocol
+		"xrootd.lgn.num", "xrootd.lgn.af", "xrootd.lgn.au", "xrootd.lgn.ua": // logins: tried, refused, proven, anonymous
+		return true
+	}
+	return bytes.HasPrefix(key, []byte("xrootd.ops."))
 }
 
-func opTags() [opKinds]string {
-	return [...]string{"open", "rf", "rd", "pr", "rv", "wv", "wr", "sync", "getf", "putf", "misc"}
+// ops returns the kinds of operations that an XRootD server counts: its name of each, and ours.
+func ops() [][2]string {
+	return [][2]string{
+		{"open", "open"}, {"rf", "refresh"}, {"rd", "read"}, {"pr", "preread"}, {"rv", "readv"}, {"wv", "writev"},
+		{"wr", "write"}, {"sync", "sync"}, {"getf", "getfile"}, {"putf", "putfile"}, {"misc", "other"},
+	}
 }
 
-func (s *statistics) user() float64   { return float64(s.userSeconds) + float64(s.userMicros)/1e6 }
-func (s *statistics) system() float64 { return float64(s.systemSeconds) + float64(s.systemMicros)/1e6 }
+func (s *statistics) user() float64 {
+	return float64(s.values["proc.usr.s"]) + float64(s.values["proc.usr.u"])/1e6
+}
+func (s *statistics) system() float64 {
+	return float64(s.values["proc.sys.s"]) + float64(s.values["proc.sys.u"])/1e6
+}
+
+// late tells that bytes, reads and writes are counted only when their connection ends.
+func (s *statistics) late() bool {
+	open, told := s.values["sgen.as"]
+	return !told || open != 0
+}
 
 // identity tells two runs of a server, and two servers, from each other.
 type identity struct {
@@ -82,15 +91,14 @@ func parseStatistics(b []byte) (*statistics, error) {
 		return nil, fmt.Errorf("%w, but start with %s", errNoStatistics, firstWords(b))
 	}
 	s := &statistics{
-		unsettled: 1, // unless it is told
-		name:      label(tag, "src"), program: label(tag, "pgm"), instance: label(tag, "ins"), version: label(tag, "ver"),
+		values: map[string]int64{}, name: label(tag, "src"), program: label(tag, "pgm"), instance: label(tag, "ins"), version: label(tag, "ver"),
 		pid: int(whole(attribute(tag, "pid"))), started: whole(attribute(tag, "tos")), told: whole(attribute(tag, "tod")),
 	}
 	w := walker{take: s.take}
 	if err := w.walk(rest); err != nil {
 		return nil, err
 	}
-	if s.known == 0 {
+	if len(s.values) == 0 {
 		return nil, fmt.Errorf("%w: there is no figure in %s", errNoStatistics, firstWords(b))
 	}
 	return s, nil
@@ -131,101 +139,106 @@ func whole(b []byte) int64 {
 	return n
 }
 
-// take keeps the value of one element. Its key is made of the id of the
-// statistics it stands in and of the elements on the way to it.
+// take keeps the value of one element. Its key is made of the id of the statistics it stands in and of the elements on
+// the way to it.
 func (s *statistics) take(key, value []byte) {
 	if string(key) == "ofs.role" {
 		s.role = string(value[:min(len(value), 32)])
+	}
+	if !counted(key) {
 		return
 	}
-	p := s.process(key)
-	if p == nil {
-		p = s.protocol(key)
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n <= 1<<62 && n >= -1<<31 {
+		s.values[string(key)] = n
 	}
-	if p == nil {
-		return
-	}
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil || n > 1<<62 || n < -1<<31 {
-		return
-	}
-	*p = n
-	s.known++
 }
 
-// process returns the place of a figure of the process and its connections.
-func (s *statistics) process(key []byte) *int64 {
-	switch string(key) {
-	case "proc.usr.s":
-		return &s.userSeconds
-	case "proc.usr.u":
-		return &s.userMicros
-	case "proc.sys.s":
-		return &s.systemSeconds
-	case "proc.sys.u":
-		return &s.systemMicros
-	case "link.num":
-		return &s.links
-	case "link.maxn":
-		return &s.linksMost
-	case "link.tot":
-		return &s.linksAll
-	case "link.in":
-		return &s.received
-	case "link.out":
-		return &s.sent
-	case "link.tmo":
-		return &s.timeouts
-	case "sched.jobs":
-		return &s.jobs
-	case "sched.inq":
-		return &s.queue
-	case "sched.maxinq":
-		return &s.queueMost
-	case "sched.threads":
-		return &s.threads
-	case "sched.idle":
-		return &s.idle
-	case "sched.tlimr":
-		return &s.limited
-	case "sgen.as":
-		return &s.unsettled
+// A walker goes through the elements of a document and hands the text of
+// those that hold nothing else to take, with a key of their names: of
+// <stats id="a"><b><c>1</c></b></stats> the 1 with the key "a.b.c". Key and
+// text are good until take returns.
+type walker struct {
+	take  func(key, text []byte)
+	key   []byte
+	ends  [deepest]int // lengths of the key before each open element
+	depth int
+}
+
+// deepest is how many elements may be in each other; XRootD needs five.
+const deepest = 16
+
+// walk goes through b, which starts inside the outermost element. An end that
+// belongs to none of the open elements is passed over.
+func (w *walker) walk(b []byte) error {
+	leaf := false
+	for {
+		at := bytes.IndexByte(b, '<')
+		if at < 0 {
+			return nil
+		}
+		text := b[:at]
+		tag, rest, ok := bytes.Cut(b[at+1:], []byte{'>'})
+		if !ok || string(tag) == "/statistics" {
+			return nil
+		}
+		b = rest
+		switch {
+		case len(tag) == 0 || tag[0] == '!' || tag[0] == '?' || tag[len(tag)-1] == '/':
+			continue
+		case tag[0] != '/':
+			if err := w.open(tag); err != nil {
+				return err
+			}
+			leaf = true
+			continue
+		}
+		if leaf && w.isOpen(w.depth-1, tag[1:]) {
+			w.take(w.key, bytes.TrimSpace(text))
+		}
+		leaf = false
+		w.close(tag[1:])
 	}
+}
+
+func (w *walker) open(tag []byte) error {
+	if w.depth == deepest {
+		return fmt.Errorf("%w: more than %d elements are in each other", errNoStatistics, deepest)
+	}
+	name, _ := cutField(tag)
+	if id := attribute(tag, "id"); w.depth == 0 && id != nil {
+		name = id
+	}
+	w.ends[w.depth] = len(w.key)
+	if w.depth > 0 {
+		w.key = append(w.key, '.')
+	}
+	w.key = append(w.key, name...)
+	w.depth++
 	return nil
 }
 
-// protocol returns the place of a figure of the protocol.
-func (s *statistics) protocol(key []byte) *int64 {
-	switch string(key) {
-	case "xrootd.aio.num":
-		return &s.async
-	case "xrootd.aio.rej":
-		return &s.asyncRefused
-	case "xrootd.err":
-		return &s.errors
-	case "xrootd.rdr":
-		return &s.redirects
-	case "xrootd.dly":
-		return &s.waits
-	case "xrootd.lgn.num":
-		return &s.logins
-	case "xrootd.lgn.af":
-		return &s.refused
-	case "xrootd.lgn.au":
-		return &s.authenticated
-	case "xrootd.lgn.ua":
-		return &s.anonymous
-	case "xrootd.ops.rs":
-		return &s.segments
-	case "xrootd.ops.ws":
-		return &s.writeSegments
+// isOpen tells whether the open element at this depth has the name. The
+// outermost ones are all called stats.
+func (w *walker) isOpen(depth int, name []byte) bool {
+	if depth < 0 {
+		return false
 	}
-	if name, ok := bytes.CutPrefix(key, []byte("xrootd.ops.")); ok {
-		for i, tag := range opTags() {
-			if string(name) == tag {
-				return &s.ops[i]
-			}
+	if depth == 0 {
+		return string(name) == "stats"
+	}
+	end := len(w.key)
+	if depth+1 < w.depth {
+		end = w.ends[depth+1]
+	}
+	return bytes.Equal(w.key[w.ends[depth]+1:end], name)
+}
+
+// close leaves the innermost element with the name, and all that is in it.
+func (w *walker) close(name []byte) {
+	for d := w.depth - 1; d >= 0; d-- {
+		if w.isOpen(d, name) {
+			w.key, w.depth = w.key[:w.ends[d]], d
+			return
 		}
 	}
-	return nil
 }

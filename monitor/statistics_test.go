@@ -80,8 +80,8 @@ func TestParseOddStatistics(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		case c.err == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
-		case c.err == "" && s.links != c.links:
-			t.Errorf("%s: %d links, want %d", c.name, s.links, c.links)
+		case c.err == "" && s.values["link.num"] != c.links:
+			t.Errorf("%s: %d links, want %d", c.name, s.values["link.num"], c.links)
 		case c.err != "" && !errors.Is(err, errNoStatistics) && !errors.Is(err, errAddOn):
 			t.Errorf("%s: %v is of no kind", c.name, err)
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// defaultPort returns the port of a URL's scheme, 0 if it has none.
-func defaultPort(scheme string) int {
+// DefaultPort returns the port of a URL's scheme, 0 if it has none.
+func DefaultPort(scheme string) int {
 	switch strings.ToLower(scheme) {
 	case "http", "dav":
 		return 80
@@ -44,7 +44,7 @@ func splitTarget(target string) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("target: %w", err)
 	}
 	if u.Port() == "" {
-		return u.Hostname(), defaultPort(u.Scheme), nil
+		return u.Hostname(), DefaultPort(u.Scheme), nil
 	}
 	port, err = strconv.Atoi(u.Port())
 	return u.Hostname(), port, err

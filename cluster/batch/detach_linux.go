@@ -5,6 +5,5 @@ import (
 	"syscall"
 )
 
-// detach keeps the terminal's Ctrl-C from a program that weir has started: weir
-// decides when it ends.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// Detach keeps the terminal's Ctrl-C from a program that weir starts: weir decides when it ends.
+func Detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -4,4 +4,5 @@ package batch
 
 import "os/exec"
 
-func detach(*exec.Cmd) {}
+// Detach does nothing on this system.
+func Detach(*exec.Cmd) {}

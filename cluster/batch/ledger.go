@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"weir/internal/say"
 )
@@ -31,7 +32,7 @@ func NewLedger(count int) *Ledger {
 }
 
 // Note takes a change if it is one: who is over stays so, and what is known is not
-// told again. What c does not say of host and job is as it was.
+// told again. What c does not say of host and job is as it was; without a time it is of now.
 func (l *Ledger) Note(c Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,6 +48,9 @@ func (l *Ledger) Note(c Change) {
 	}
 	if !c.State.Over() {
 		c.Exit = -1
+	}
+	if c.Time.IsZero() {
+		c.Time = time.Now()
 	}
 	same := c.State == was.State && c.Host == was.Host && c.Reason == was.Reason && c.JobID == was.JobID
 	if was.State.Over() || same && !was.Time.IsZero() {
@@ -101,67 +105,71 @@ func (l *Ledger) Follow(ctx context.Context, tell func(Change)) error {
 	}
 }
 
+// FollowWatched follows the ledger while watch, which notes changes, runs beside it. An error of watch ends both.
+func (l *Ledger) FollowWatched(ctx context.Context, tell func(Change), watch func(ctx context.Context) error) error {
+	both, stop := context.WithCancel(ctx)
+	var failed error
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if failed = watch(both); failed != nil {
+			stop()
+		}
+	})
+	err := l.Follow(both, tell)
+	stop()
+	wait.Wait()
+	if ctx.Err() == nil && failed != nil && err != nil {
+		return failed
+	}
+	return err
+}
+
 // Counts implements Job.
 func (l *Ledger) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var c Counts
-	why := map[string][]int{} // workers by what is said of them
-	var order []string
+	type key struct {
+		State
+		reason string
+	}
+	why := map[key][]int{} // workers by their state and its reason
+	var order []key
 	for i := range l.last {
 		w := &l.last[i]
 		*c.of(w.State)++
 		if w.State == Running || w.State == Ended {
 			continue
 		}
-		key := string(w.State) + "\x00" + w.Reason
-		if why[key] == nil {
-			order = append(order, key)
+		k := key{w.State, w.Reason}
+		if why[k] == nil {
+			order = append(order, k)
 		}
-		why[key] = append(why[key], i)
+		why[k] = append(why[k], i)
 	}
-	for _, key := range order {
-		state, reason, _ := strings.Cut(key, "\x00")
-		c.Away = append(c.Away, sentence(why[key], state, reason))
+	for _, k := range order {
+		c.Away = append(c.Away, sentence(why[k], k.State, k.reason))
 	}
 	return c
 }
 
 func (c *Counts) of(s State) *int {
-	switch s {
-	case Running:
-		return &c.Running
-	case Held:
-		return &c.Held
-	case Ended:
-		return &c.Ended
-	case Removed:
-		return &c.Removed
-	case Failed:
-		return &c.Failed
-	default:
-		return &c.Queued
-	}
+	return map[State]*int{Queued: &c.Queued, Running: &c.Running, Held: &c.Held, Ended: &c.Ended, Removed: &c.Removed, Failed: &c.Failed}[s]
 }
 
-// sentence says of some workers what they are, and why.
-func sentence(workers []int, state, reason string) string {
-	verb := map[State]string{Queued: " queued", Held: " held", Failed: " failed", Removed: " removed"}[State(state)]
-	who := "worker " + strconv.Itoa(workers[0])
-	be, were := " is", " was"
+// sentence says which workers are in a state, and why.
+func sentence(workers []int, state State, reason string) string {
+	text, many := "worker "+strconv.Itoa(workers[0]), 0
 	if n := len(workers); n > 1 {
-		who, be, were = fmt.Sprintf("%s (%s)", say.Plural(n, "worker"), numbers(workers)), " are", " were"
+		text, many = fmt.Sprintf("%s (%s)", say.Plural(n, "worker"), numbers(workers)), 1
 	}
-	switch State(state) {
-	case Failed:
-		be = ""
-	case Removed:
-		be = were
-	}
+	text += map[State][2]string{
+		Queued: {" is queued", " are queued"}, Held: {" is held", " are held"}, Failed: {" failed", " failed"}, Removed: {" was removed", " were removed"},
+	}[state][many]
 	if reason != "" {
-		reason = ": " + reason
+		text += ": " + reason
 	}
-	return who + be + verb + reason
+	return text
 }
 
 // numbers lists workers, runs of them shortly: 0-3, 7.

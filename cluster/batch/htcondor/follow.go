@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"weir/cluster/batch"
@@ -32,21 +31,7 @@ const (
 
 // Follow implements batch.Job.
 func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
-	reading, stop := context.WithCancel(ctx)
-	var failed error
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		if failed = j.watch(reading); failed != nil {
-			stop()
-		}
-	})
-	err := j.Ledger.Follow(reading, tell)
-	stop()
-	wait.Wait()
-	if ctx.Err() == nil && failed != nil && err != nil {
-		return failed
-	}
-	return err
+	return j.FollowWatched(ctx, tell, j.watch)
 }
 
 // watch reads the log until all workers are over, or ctx is.
@@ -74,17 +59,12 @@ func (j *job) watch(ctx context.Context) error {
 	}
 }
 
-// over tells whether all workers are, and closes the ledger when they are.
+// over tells whether all workers are, and ends the ledger when they are.
 func (j *job) over() bool {
 	if j.Counts().Left() > 0 {
 		return false
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !j.closed {
-		j.closed = true
-		j.End()
-	}
+	j.End()
 	return true
 }
 
@@ -148,7 +128,7 @@ func (j *job) ask(ctx context.Context) {
 				why, known = j.why(ctx, i), true
 			}
 			if why != "" {
-				j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Queued, Reason: why, Exit: -1})
+				j.Note(batch.Change{Worker: i, State: batch.Queued, Reason: why, Exit: -1})
 			}
 		}
 	}
@@ -157,7 +137,7 @@ func (j *job) ask(ctx context.Context) {
 // forgotten notes a worker that has left the queue though the log does not say so.
 func (j *job) forgotten(i int) {
 	if _, err := j.read(); err == nil && !j.Last(i).State.Over() {
-		j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Failed, Exit: -1, Reason: "HTCondor does not have this job any more, and its log does not say what became of it"})
+		j.Note(batch.Change{Worker: i, State: batch.Failed, Exit: -1, Reason: "HTCondor does not have this job any more, and its log does not say what became of it"})
 	}
 }
 
@@ -215,7 +195,7 @@ func (j *job) settle(ctx context.Context) error {
 		}
 		if time.Now().After(until) || len(j.sub.IDs) == 0 {
 			for i := range j.sub.Count {
-				j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Removed, Exit: -1})
+				j.Note(batch.Change{Worker: i, State: batch.Removed, Exit: -1})
 			}
 			continue
 		}

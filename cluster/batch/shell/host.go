@@ -158,7 +158,7 @@ func (j *job) worker(i int, host, place string, started func()) {
 		}
 		return nil
 	}, nil)
-	c.Time, c.Worker = time.Now(), i
+	c.Worker = i
 	j.Note(c)
 }
 
@@ -181,26 +181,22 @@ func (j *job) attempt(i int, host, place string, started func()) batch.Change {
 	err := cmd.Wait()
 	close(ended)
 	wait.Wait()
-	return j.outcome(i, err, last+"\n"+words.String())
+	return j.outcome(err, last+"\n"+words.String())
 }
 
 // outcome says how a worker has ended, whose connection ended with err after
 // these last words.
-func (j *job) outcome(i int, err error, words string) batch.Change {
-	c := batch.Change{Time: time.Now(), Worker: i, State: batch.Ended}
-	failed := (*exec.ExitError)(nil)
-	switch {
-	case err == nil:
-		return c
-	case j.quitting():
-		c.State, c.Exit = batch.Removed, -1
-		return c
-	case errors.As(err, &failed) && failed.Exited():
-		c.Exit = failed.ExitCode()
-	default:
-		c.Exit = -1
+func (j *job) outcome(err error, words string) batch.Change {
+	if err == nil {
+		return batch.Change{State: batch.Ended}
 	}
-	c.State, c.Reason = batch.Failed, err.Error()
+	if j.quitting() {
+		return batch.Change{State: batch.Removed, Exit: -1}
+	}
+	c := batch.Change{State: batch.Failed, Reason: err.Error(), Exit: -1}
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
+		c.Exit = failed.ExitCode()
+	}
 	if said := batch.Words(words, nil); said != "" {
 		c.Reason += ": " + said
 	}
@@ -230,7 +226,7 @@ func (j *job) listen(i int, out io.Reader, started func()) string {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if on, ok := strings.CutPrefix(lines.Text(), "runs on "); ok && j.Last(i).State == batch.Queued {
-			j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Running, Host: batch.Words(on, nil)})
+			j.Note(batch.Change{Worker: i, State: batch.Running, Host: batch.Words(on, nil)})
 			started()
 			continue
 		}

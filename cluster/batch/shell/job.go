@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"weir/cluster/batch"
@@ -144,6 +143,6 @@ func (j *job) workers(host string) (all []int) {
 func (j *job) lost(host string, err error) {
 	j.sub.Places[host] = ""
 	for _, i := range j.workers(host) {
-		j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Failed, Host: host, Reason: err.Error(), Exit: -1})
+		j.Note(batch.Change{Worker: i, State: batch.Failed, Host: host, Reason: err.Error(), Exit: -1})
 	}
 }

@@ -125,7 +125,7 @@ func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 	j := newJob(s, sub)
 	j.found = true
 	for i := range sub.Count {
-		j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Removed, Host: sub.Hosts[i%len(sub.Hosts)], Reason: "it ended with the run that had started it"})
+		j.Note(batch.Change{Worker: i, State: batch.Removed, Host: sub.Hosts[i%len(sub.Hosts)], Reason: "it ended with the run that had started it"})
 	}
 	go j.end()
 	return j, nil

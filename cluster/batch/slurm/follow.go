@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"weir/cluster/batch"
@@ -36,20 +35,7 @@ func (j *job) every() time.Duration {
 
 // Follow implements batch.Job.
 func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
-	asking, stop := context.WithCancel(ctx)
-	var failed error
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		if failed = j.watch(asking); failed != nil {
-			stop()
-		}
-	})
-	err := j.Ledger.Follow(asking, tell)
-	stop()
-	wait.Wait()
-	if ctx.Err() == nil && failed != nil && err != nil {
-		return failed
-	}
+	err := j.FollowWatched(ctx, tell, j.watch)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err == nil {
@@ -88,10 +74,7 @@ func (j *job) over() bool {
 	if j.Counts().Left() > 0 || j.busy > 0 {
 		return false
 	}
-	if !j.closed {
-		j.closed = true
-		j.End()
-	}
+	j.End()
 	return true
 }
 
@@ -278,7 +261,7 @@ func (j *job) carry(n int, number string) {
 		switch {
 		case started && err != nil:
 			j.failed = errors.Join(j.failed, err)
-			j.Note(batch.Change{Time: time.Now(), Worker: n, State: batch.Failed, Exit: -1, Reason: err.Error()})
+			j.Note(batch.Change{Worker: n, State: batch.Failed, Exit: -1, Reason: err.Error()})
 		case !started:
 			j.tryAgain(n, err)
 		}
@@ -297,14 +280,14 @@ func (j *job) tryAgain(n int, err error) {
 	}
 	_, transient := batch.TransientAnswer(system, err.Error())
 	if !transient || time.Since(t.first) > tryFor {
-		j.Note(batch.Change{Time: time.Now(), Worker: n, State: batch.Failed, Exit: -1, Reason: err.Error()})
+		j.Note(batch.Change{Worker: n, State: batch.Failed, Exit: -1, Reason: err.Error()})
 	}
 }
 
 // forgotten notes a worker that Slurm does not know any more. Where it could, it
 // has left its exit status.
 func (j *job) forgotten(n int) {
-	c := batch.Change{Time: time.Now(), Worker: n, State: batch.Removed, Exit: -1} // one that was queued leaves nothing
+	c := batch.Change{Worker: n, State: batch.Removed, Exit: -1} // one that was queued leaves nothing
 	if j.Last(n).State == batch.Running {
 		c.State, c.Reason = batch.Failed, "Slurm does not know this job any more, nor how it ended"
 	}
@@ -380,7 +363,7 @@ func (j *job) Remove(ctx context.Context) error {
 func (j *job) finish(ctx context.Context) error {
 	err := j.ask(ctx)
 	for n := range j.sub.Count {
-		j.settled(n, batch.Change{Time: time.Now(), Worker: n, State: batch.Removed, Exit: -1})
+		j.settled(n, batch.Change{Worker: n, State: batch.Removed, Exit: -1})
 	}
 	j.over()
 	if gone := os.Remove(shared(j.sub)); !errors.Is(gone, os.ErrNotExist) {

@@ -35,7 +35,7 @@ func script(w *batch.Work, sub *batch.Submission, first int) (s scripts, err err
 		if total += len(text); total > mostInScript {
 			return s, fmt.Errorf("%s: files of more than %d MiB cannot travel with a job of Slurm", f, mostInScript>>20)
 		}
-		into := "base64 -d >" + quote(filepath.Base(f)) + " <<'END'"
+		into := "base64 -d >" + batch.Quote(filepath.Base(f)) + " <<'END'"
 		sent.WriteString(into + "\n" + lines(base64.StdEncoding.EncodeToString(text)) + "END\n")
 		kept.WriteString(into + "\n(it was here)\nEND\n")
 	}
@@ -46,14 +46,14 @@ func script(w *batch.Work, sub *batch.Submission, first int) (s scripts, err err
 func body(w *batch.Work, sub *batch.Submission, first int, options, files string) string {
 	words := make([]string, len(w.Args))
 	for i, a := range w.Args {
-		words[i] = quote(a)
+		words[i] = batch.Quote(a)
 	}
 	return "#!/bin/sh\n" + options + `# Written by weir, and submitted with sbatch --array.
 mask=$(umask)
 umask 077
 n=$((SLURM_ARRAY_TASK_ID + ` + strconv.Itoa(first) + `))
-share=` + quote(w.Dir) + `
-program=` + quote(shared(sub)) + `
+share=` + batch.Quote(w.Dir) + `
+program=` + batch.Quote(shared(sub)) + `
 if [ ! -x "$program" ]; then # this node does not see the folder: all is brought to it
 ` + shell.Await(sub.Tag, "${n}") + `	exit 0
 fi
@@ -106,6 +106,3 @@ func lines(s string) string {
 	}
 	return b.String() + s + "\n"
 }
-
-// quote makes s one word of a POSIX shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -52,7 +52,6 @@ type job struct {
 	freed   map[int]int     // how often a worker was released that Slurm could not start
 	busy    int             // workers that the crew is with
 	failed  error           // outputs that are not here
-	closed  bool            // the ledger
 }
 
 func newJob(sub *batch.Submission) *job {
@@ -114,7 +113,7 @@ func (j *job) submit(ctx context.Context, w *batch.Work) error {
 			return err
 		}
 		for i := first; i <= first+last; i++ {
-			j.Note(batch.Change{Time: time.Now(), Worker: i, State: batch.Queued, JobID: j.id(i)})
+			j.Note(batch.Change{Worker: i, State: batch.Queued, JobID: j.id(i)})
 		}
 	}
 	return ctx.Err()

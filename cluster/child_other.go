@@ -1,7 +1,0 @@
-//go:build !linux
-
-package cluster
-
-import "os/exec"
-
-func detach(*exec.Cmd) {}
