@@ -117,9 +117,9 @@ func passOf(t *testing.T, dir string) (p Pass) {
 // until waits for something.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); {
+	for end := time.Now().Add(3 * time.Minute); !is(); {
 		if time.Now().After(end) {
-			t.Fatalf("waited a minute for: %s", what)
+			t.Fatalf("waited three minutes for: %s", what)
 		}
 		<-time.After(20 * time.Millisecond)
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Servers behind HAProxy share the work; each tells of its own part in its
@@ -35,7 +34,7 @@ func TestGridFTPBehindHAProxy(t *testing.T) {
 			for range 2 * c.Servers {
 				fetch()
 			}
-			within(t, 10*time.Second, "all transfers to be logged", func() bool {
+			within(t, patience, "all transfers to be logged", func() bool {
 				n := 0
 				for _, server := range s.Servers[1:] {
 					n += logged(t, server)

@@ -164,7 +164,7 @@ func hung(t *testing.T, s *System) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 10*time.Second, "silence of a stopped data server", func() bool { // its threads stop one by one
+	within(t, patience, "silence of a stopped data server", func() bool { // its threads stop one by one
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		return errors.Is(askXRootD(ds1.Address)(ctx), os.ErrDeadlineExceeded)
@@ -199,7 +199,7 @@ func killed(t *testing.T, s *System) {
 		t.Fatal(err)
 	}
 	_, port, _ := strings.Cut(server.Address, ":")
-	within(t, 10*time.Second, "the redirector to miss "+name, func() bool {
+	within(t, patience, "the redirector to miss "+name, func() bool {
 		known, err := locate(t.Context(), s.Servers[0].Address)
 		return err == nil && !known[port] && len(known) == 2
 	})

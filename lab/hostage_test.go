@@ -87,17 +87,17 @@ func orphaned(t *testing.T, name string) {
 	for _, word := range told["pid"] {
 		var pid int
 		_, _ = fmt.Sscan(word, &pid)
-		within(t, 10*time.Second, "process group "+word+" to end", func() bool { return !alive(pid) })
+		within(t, patience, "process group "+word+" to end", func() bool { return !alive(pid) })
 	}
 	for at := range space {
-		within(t, 10*time.Second, "all processes of "+at+" to end", func() bool { return len(inSpace(t, at)) == 0 })
+		within(t, patience, "all processes of "+at+" to end", func() bool { return len(inSpace(t, at)) == 0 })
 	}
 	for _, dir := range told["folder"] {
-		within(t, 10*time.Second, "folder "+dir+" to go", func() bool { _, err := os.Stat(dir); return err != nil })
+		within(t, patience, "folder "+dir+" to go", func() bool { _, err := os.Stat(dir); return err != nil })
 	}
 	t.Logf("all ended %.2f s after", time.Since(begin).Seconds())
 	for _, name := range told["interface"] {
-		within(t, 10*time.Second, "interface "+name+" to go", func() bool { _, err := net.InterfaceByName(name); return err != nil })
+		within(t, patience, "interface "+name+" to go", func() bool { _, err := net.InterfaceByName(name); return err != nil })
 	}
 }
 

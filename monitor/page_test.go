@@ -249,7 +249,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for range 1000 {
+	for range 6000 {
 		if is() {
 			return
 		}

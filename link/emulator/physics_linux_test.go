@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,16 +201,23 @@ func TestLoss(t *testing.T) {
 func TestQueue(t *testing.T) {
 	n, r := up(t, Userspace, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
 	conn := dial(t, n.Sites[0], serve(t, n, pour))
-	received(t, 0, 4*time.Second, conn)
-	most, dropped := 0.0, int64(0)
-	for _, s := range r.samples() {
-		most = max(most, s.ToClients.Wait.Max)
-		dropped += s.ToClients.Dropped
-	}
-	t.Logf("waited at most %s, %d dropped", unit.Seconds(most), dropped)
-	if most < 0.18 || most > 0.21 || dropped == 0 {
-		t.Errorf("packets waited at most %s, %d were dropped: want 200 ms and some", unit.Seconds(most), dropped)
-	}
+	again(t, 6, func() error {
+		before := len(r.samples())
+		received(t, 0, 4*time.Second, conn)
+		most, dropped := 0.0, int64(0)
+		for _, s := range r.samples()[before:] {
+			most = max(most, s.ToClients.Wait.Max)
+			dropped += s.ToClients.Dropped
+		}
+		t.Logf("waited at most %s, %d dropped", unit.Seconds(most), dropped)
+		if most > 0.21 {
+			t.Errorf("packets waited for %s in a queue of 200 ms", unit.Seconds(most))
+		}
+		if most < 0.18 || dropped == 0 {
+			return errors.New("the queue was not full")
+		}
+		return nil
+	})
 }
 
 // A second's sample tells what the link carried, whatever made it.
@@ -228,8 +236,11 @@ func TestSamples(t *testing.T) {
 				}
 				s := all[len(all)-1]
 				t.Logf("%+v", s)
-				if s.Link != "a" || s.Rate != 10e6 || s.Up != 10e6 || s.Down || s.Time.Sub(s.Time.Round(time.Second)).Abs() > 100*time.Millisecond || s.ToClients.Late.P99 < 0 {
+				if s.Link != "a" || s.Rate != 10e6 || s.Up != 10e6 || s.Down || s.ToClients.Late.P99 < 0 {
 					t.Errorf("%+v", s)
+				}
+				if s.Time.Sub(s.Time.Round(time.Second)).Abs() > 100*time.Millisecond {
+					return errors.New("the sample does not end at a whole second")
 				}
 				return errors.Join(within("bytes/s received", got, 10e6/8*1448/1500, 0.05), within("span", s.Seconds, 1, 0.05),
 					within("bytes", float64(s.ToClients.Bytes)/s.Seconds, 10e6/8, 0.05), within("packets", float64(s.ToClients.Packets)/s.Seconds, 10e6/8/1500, 0.05),
@@ -248,9 +259,9 @@ func TestOutageAndChange(t *testing.T) {
 			n, _ := up(t, way, link.Spec{Rate: 10e6})
 			site := n.Sites[0]
 			conn := dial(t, site, serve(t, n, pour))
-			if got := 8 * received(t, 200*time.Millisecond, time.Second, conn); got < 8e6 {
-				t.Errorf("%s before", unit.Bits(got/8))
-			}
+			again(t, 8, func() error {
+				return within("bits/s before", 8*received(t, 200*time.Millisecond, time.Second, conn), 10e6, 0.2)
+			})
 			if err := site.SetDown(true); err != nil {
 				t.Fatal(err)
 			}
@@ -281,9 +292,16 @@ func TestJitter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	again(t, 6, func() error { return jittery(t, client, server) })
+}
+
+// jittery sends packets for two seconds. They must come in order, within the bounds of the delay, and use them.
+func jittery(t *testing.T, client net.Conn, server *net.UDPConn) error {
 	const packets = 2000
 	begin := time.Now()
-	go func() {
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	sender.Go(func() {
 		b := make([]byte, 100)
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
@@ -293,7 +311,7 @@ func TestJitter(t *testing.T) {
 			client.Write(b)
 			<-tick.C
 		}
-	}()
+	})
 	b := make([]byte, 100)
 	least, most, next := time.Hour, time.Duration(0), uint64(0)
 	_ = server.SetReadDeadline(time.Now().Add(time.Minute))
@@ -309,9 +327,13 @@ func TestJitter(t *testing.T) {
 		least, most = min(least, d), max(most, d)
 	}
 	t.Logf("%v to %v one way", least, most)
-	if least < 10*time.Millisecond || least > 14*time.Millisecond || most < 26*time.Millisecond {
-		t.Errorf("delays from %v to %v, want 10 to 30 ms", least, most)
+	if least < 10*time.Millisecond {
+		t.Errorf("a delay of %v, want 10 to 30 ms", least)
 	}
+	if least > 14*time.Millisecond || most < 26*time.Millisecond {
+		return errors.New("the delay did not swing as far as it should")
+	}
+	return nil
 }
 
 type packetReader struct{ *net.UDPConn }

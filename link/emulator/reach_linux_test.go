@@ -136,7 +136,7 @@ func TestCloseUnderLoad(t *testing.T) {
 			if err := n.Close(); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(begin); took > 5*time.Second {
+			if took := time.Since(begin); took > 9*time.Second { // the queue alone is longer
 				t.Errorf("closing took %v", took)
 			}
 			if err := n.Close(); err != nil {
