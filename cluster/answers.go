@@ -42,8 +42,7 @@ func (d *Server) hello(ctx context.Context, h *hello) (*welcome, error) {
 	return &welcome{Name: s.worker.name, Number: s.worker.number}, nil
 }
 
-// sessionOf returns the session of who says hello, and whether the controller
-// does not know that it is there.
+// sessionOf returns the session of who says hello, and whether the controller does not know that it is there.
 func (d *Server) sessionOf(h *hello) (s *session, comes bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,8 +96,8 @@ func (k *controller) greet(w *remote) error {
 	})
 }
 
-// compare tells of a worker that is another version of the program, once of each:
-// a user may have put it on its machine, or have started a newer controller.
+// compare tells of a worker that is another version of the program, once of each: a user may have put it on its
+// machine, or have started a newer controller.
 func (k *controller) compare(w *remote, version string) error {
 	version = clean(version)
 	if k.crew.Version == "" || version == k.crew.Version || k.others[version] {

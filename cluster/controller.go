@@ -12,8 +12,8 @@ import (
 	"weir/scenario"
 )
 
-// A controller drives a run with workers. Its goroutine, steer, is the only one
-// that knows how things are; others tell it through heard.
+// A controller drives a run with workers. Its goroutine, steer, is the only one that knows how things are; others
+// tell it through heard.
 type controller struct {
 	engine.Config
 	crew    WorkerOptions
@@ -65,8 +65,7 @@ func newController(c engine.Config, crew WorkerOptions, clock func() time.Time) 
 	}
 }
 
-// unbound is the plan of worker i: when the run is to stop is judged for all
-// together.
+// unbound is the plan of worker i: when the run is to stop is judged for all together.
 func unbound(p *scenario.Plan, i int) *scenario.Plan {
 	own := *p
 	own.Stop = scenario.Stop{}
@@ -201,8 +200,7 @@ func (k *controller) tell(o order) {
 	}
 }
 
-// look is called several times a second: time alone makes workers lost, and
-// steps begin.
+// look is called several times a second: time alone makes workers lost, and steps begin.
 func (k *controller) look(ctx context.Context, cancel func()) error {
 	now := k.clock()
 	gap := now.Sub(k.ticked)
@@ -240,6 +238,6 @@ func (k *controller) silent(w *remote) time.Duration {
 // hears notes that a worker was heard now.
 func (k *controller) hears(w *remote) { w.heard.Store(int64(k.clock().Sub(k.began))) }
 
-// touch is for how long a worker that holds a step may be silent, which tells
-// something every second, before others begin the next one without it.
+// touch is for how long a worker that holds a step may be silent, which tells something every second, before others
+// begin the next one without it.
 func (k *controller) touch() time.Duration { return max(k.crew.patience/12, 2500*time.Millisecond) }

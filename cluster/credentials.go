@@ -15,8 +15,8 @@ import (
 	"weir/storage"
 )
 
-// A Pass is what a worker needs to come in. It is a secret: it travels with a
-// job as a file that only its user can read, and is never part of a run directory.
+// A Pass is what a worker needs to come in. It is a secret: it travels with a job as a file that only its user can
+// read, and is never part of a run directory.
 type Pass struct {
 	Run   string   `json:"run"`   // which run it is for
 	URLs  []string `json:"urls"`  // https://HOST:PORT of the controller; the first that answers
@@ -57,17 +57,15 @@ func ReadPass(path string) (p Pass, err error) {
 	return p, nil
 }
 
-// A Bundle is what travels with workers: the plan as they know it, and the
-// files that it names, most of which are secrets. The files are symbolic links
-// in a private folder, under the names that the plan gives them.
+// A Bundle is what travels with workers: the plan as they know it, and the files that it names, most of which are
+// secrets. The files are symbolic links in a private folder, under the names that the plan gives them.
 type Bundle struct {
 	Plan  *scenario.Plan
 	Files []string
 }
 
-// NewBundle prepares what the workers of plan need in folder, which it makes
-// for this user only. If list is true, the plan's list of files travels along;
-// otherwise the controller tells workers their files.
+// NewBundle prepares what the workers of plan need in folder, which it makes for this user only. If list is true, the
+// plan's list of files travels along; otherwise the controller tells workers their files.
 func NewBundle(plan *scenario.Plan, folder string, list bool) (b Bundle, err error) {
 	own := *plan
 	ownCredentials(&own.Auth)
@@ -116,8 +114,8 @@ func linkReadable(from, to string) error {
 	return os.Symlink(from, to)
 }
 
-// ownCredentials fills in the default files of this user's credentials where
-// the plan names none: workers do not have them.
+// ownCredentials fills in the default files of this user's credentials where the plan names none: workers do not have
+// them.
 func ownCredentials(a *storage.Auth) {
 	first := func(paths ...string) string {
 		for _, path := range paths {
@@ -138,8 +136,7 @@ func ownCredentials(a *storage.Auth) {
 	}
 }
 
-// joinCertificates writes the certificates of a file, if one is named, and of
-// a folder to one file.
+// joinCertificates writes the certificates of a file, if one is named, and of a folder to one file.
 func joinCertificates(to, file, dir string) error {
 	names, err := fs.Glob(os.DirFS(dir), "*.[p0-9]*") // *.pem and the hashed names *.0
 	if err != nil {

@@ -17,27 +17,24 @@ import (
 	"weir/storage"
 )
 
-// A FakeWorkers is many workers in one process that measure nothing but talk as
-// workers do: to see how many of them a controller can follow.
+// A FakeWorkers is many workers in one process that measure nothing but talk as workers do: to see how many of them a
+// controller can follow.
 type FakeWorkers struct {
 	Workers int
-	// Servers is how many data servers each of them tells of each second; 0: of
-	// the target only.
+	// Servers is how many data servers each of them tells of each second; 0: of the target only.
 	Servers int
 	// Machines: each is on a machine of its own, and tells of that, too.
 	Machines bool
-	// Once: what they tell is packed once, so that many more of them fit a
-	// machine. To the controller it is the same.
+	// Once: what they tell is packed once, so that many more of them fit a machine. To the controller it is the same.
 	Once bool
-	// Got is told when a worker got a step. It is called by many goroutines at
-	// once. nil: nobody is.
+	// Got is told when a worker got a step. It is called by many goroutines at once. nil: nobody is.
 	Got func(step scenario.Step, at time.Time)
 
 	packed []byte // with Once: from its kind on, the JSON of an interval
 }
 
-// Run has the workers come in with the pass p and live until the run is over.
-// They tell of a hundred operations on each server each second.
+// Run has the workers come in with the pass p and live until the run is over. They tell of a hundred operations on
+// each server each second.
 func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,8 +144,7 @@ func pretend(v *measure.Interval) {
 	}
 }
 
-// packInterval returns how an interval ends in JSON, from its kind on, which is the same
-// for all.
+// packInterval returns how an interval ends in JSON, from its kind on, which is the same for all.
 func packInterval() ([]byte, error) {
 	v := &measure.Interval{}
 	pretend(v)

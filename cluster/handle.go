@@ -116,8 +116,7 @@ func (k *controller) left(w *remote) error {
 	return err
 }
 
-// told returns the time up to which all workers that are there have told what
-// they saw.
+// told returns the time up to which all workers that are there have told what they saw.
 func (k *controller) told() time.Time {
 	least := k.clock()
 	for _, w := range k.workers {

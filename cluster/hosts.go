@@ -8,8 +8,7 @@ import (
 	"weir/monitor"
 )
 
-// A machine is one that workers are on, and how its processes are numbered:
-// containers may have numbers of their own.
+// A machine is one that workers are on, and how its processes are numbered: containers may have numbers of their own.
 type machine struct{ boot, pids string }
 
 func thisMachine() machine {
@@ -17,8 +16,7 @@ func thisMachine() machine {
 	return machine{boot: oneLine("/proc/sys/kernel/random/boot_id"), pids: space}
 }
 
-// lookout has one worker of each machine but ours watch that machine. It is
-// called when a worker of it comes or goes.
+// lookout has one worker of each machine but ours watch that machine. It is called when a worker of it comes or goes.
 func (k *controller) lookout(w *remote) {
 	if k.crew.Samples == nil || w.on.boot == "" || w.on.boot == k.here.boot {
 		return

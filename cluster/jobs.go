@@ -12,13 +12,11 @@ import (
 	"weir/scenario"
 )
 
-// A jobStep is a step whose clients are jobs of a batch system: each has a
-// worker of its own, which works from when it comes for as long as the step
-// holds. How many there are is up to that system, so the phases are the
-// controller's: ramp while more and more begin, hold while as many as it lets
-// run do, drain while they end. Where the first ones end before the last ones begin, it holds
-// from then on, who ends makes room for who begins, and for a fifth of the jobs' time at least:
-// no step is without any.
+// A jobStep is a step whose clients are jobs of a batch system: each has a worker of its own, which works from when
+// it comes for as long as the step holds. How many there are is up to that system, so the phases are the
+// controller's: ramp while more and more begin, hold while as many as it lets run do, drain while they end. Where the
+// first ones end before the last ones begin, it holds from then on, who ends makes room for who begins, and for a
+// fifth of the jobs' time at least: no step is without any.
 type jobStep struct {
 	scenario.Step
 	called time.Time
@@ -30,8 +28,7 @@ type jobStep struct {
 	waning time.Time // from when on it drains
 }
 
-// phase is that of a second that is over. Those in which it changes are not of
-// the hold.
+// phase is that of a second that is over. Those in which it changes are not of the hold.
 func (j *jobStep) phase(second int64) string {
 	switch {
 	case j.steady.IsZero() || second <= j.steady.Unix():
@@ -67,8 +64,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// expecting tells whether workers of a controller that was killed may still come
-// back: one that holds a step decides how the run goes on.
+// expecting tells whether workers of a controller that was killed may still come back: one that holds a step decides
+// how the run goes on.
 func (k *controller) expecting() bool {
 	for _, w := range k.present() {
 		if w.absent && k.silent(w) < k.crew.patience/3 {
@@ -112,8 +109,8 @@ func (k *controller) nextJobs(ctx context.Context) error {
 	return nil
 }
 
-// judge finds out which phase it is, before seconds of it are written: after a
-// time without a controller many come at once.
+// judge finds out which phase it is, before seconds of it are written: after a time without a controller many come at
+// once.
 func (k *controller) judge() {
 	j := k.jobs
 	if j == nil || j.begun == 0 || !j.waning.IsZero() {

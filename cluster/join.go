@@ -27,8 +27,8 @@ type JoinOptions struct {
 	limit    time.Duration // for which nothing need be heard of the controller
 }
 
-// longestAlone is for how long a worker goes on without a word of the controller,
-// which may have been killed and be started again.
+// longestAlone is for how long a worker goes on without a word of the controller, which may have been killed and be
+// started again.
 const longestAlone = 10 * time.Minute
 
 var (
@@ -36,10 +36,9 @@ var (
 	errOver    = errors.New("the run is over")
 )
 
-// Join is a worker's life over a network: it comes in with the pass, takes its
-// share of each step, and says what it saw, until the run is over. If the
-// controller had given it up, it comes in anew as another worker. When ctx ends
-// it breaks off and says so.
+// Join is a worker's life over a network: it comes in with the pass, takes its share of each step, and says what it
+// saw, until the run is over. If the controller had given it up, it comes in anew as another worker. When ctx ends it
+// breaks off and says so.
 func Join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) error {
 	if o.patience <= 0 {
 		o.patience = patience
@@ -164,8 +163,7 @@ func refused(err error) error {
 	return fmt.Errorf("worker: the controller cannot be reached: %w", err)
 }
 
-// A clock is the controller's, as a worker knows it: its own machine's may be
-// wrong and may jump.
+// A clock is the controller's, as a worker knows it: its own machine's may be wrong and may jump.
 type clock struct {
 	at, then time.Time     // the controller's time at a moment of ours
 	offset   time.Duration // how far this machine's clock is behind the controller's
@@ -178,10 +176,9 @@ func (c *clock) now() time.Time { return c.at.Add(time.Since(c.then)) }
 // questions is how often a worker asks what time it is.
 const questions = 8
 
-// setClock asks the controller what time it is. It said so at some moment
-// between question and answer; of several the shortest time between these tells
-// it best, and half of that is the doubt that remains (as in NTP, RFC 5905,
-// section 8).
+// setClock asks the controller what time it is. It said so at some moment between question and answer; of several the
+// shortest time between these tells it best, and half of that is the doubt that remains (as in NTP, RFC 5905, section
+// 8).
 func (m *member) setClock(ctx context.Context) error {
 	for i := range questions {
 		var answer clockNow

@@ -8,9 +8,8 @@ import (
 	"weir/engine"
 )
 
-// A ledger is the manifest of a worker whose controller writes it down. What is
-// told while a question is on its way goes with the next one, so many clients
-// together wait hardly longer than one.
+// A ledger is the manifest of a worker whose controller writes it down. What is told while a question is on its way
+// goes with the next one, so many clients together wait hardly longer than one.
 type ledger struct {
 	mu      sync.Mutex
 	waiting []entry
@@ -70,8 +69,7 @@ func (l *ledger) take() ([]entry, *outcome) {
 	return some, done
 }
 
-// writeDown has the controller write down what waits until ctx or the session
-// ends.
+// writeDown has the controller write down what waits until ctx or the session ends.
 func (m *member) writeDown(ctx context.Context) {
 	defer close(m.ledger.closed)
 	for {

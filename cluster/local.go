@@ -16,17 +16,16 @@ import (
 	"weir/engine"
 )
 
-// A Child is this same program, started as another process, that lives until
-// In is closed, also if its parent is killed.
+// A Child is this same program, started as another process, that lives until In is closed, also if its parent is
+// killed.
 type Child struct {
 	In  io.WriteCloser // its standard input
 	Out io.Reader      // its standard output
 	cmd *exec.Cmd
 }
 
-// Start starts command, this program's path and the arguments that tell it what
-// to be. Its standard error goes to log. The caller stops it, or closes In and
-// waits for it.
+// Start starts command, this program's path and the arguments that tell it what to be. Its standard error goes to
+// log. The caller stops it, or closes In and waits for it.
 func Start(command []string, log io.Writer) (*Child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Args[0] = "weir"
@@ -61,9 +60,8 @@ func SelfCommand(args ...string) ([]string, error) {
 	return append([]string{exe}, args...), nil
 }
 
-// Local runs c in n processes of this machine, each started as command (this
-// program's path and the arguments that make it a worker). Their standard
-// error goes to log. All have ended when Local returns.
+// Local runs c in n processes of this machine, each started as command (this program's path and the arguments that
+// make it a worker). Their standard error goes to log. All have ended when Local returns.
 func Local(ctx context.Context, c engine.Config, n int, command []string, manifest string, log io.Writer) error {
 	var peers []Peer
 	var workers []*Child
@@ -102,19 +100,17 @@ type Peer struct {
 	Name string
 	In   io.Reader      // reports
 	Out  io.WriteCloser // orders; closing it ends the worker
-	// Reach returns the address:port where this worker reaches a server,
-	// host:port. nil: at the server's own address.
+	// Reach returns the address:port where this worker reaches a server, host:port. nil: at the server's own address.
 	Reach func(ctx context.Context, server string) (string, error)
-	// Site is where the worker is, if the sites of a run are told apart: its
-	// intervals say what jobs did there. "": they are not.
+	// Site is where the worker is, if the sites of a run are told apart: its intervals say what jobs did there. "":
+	// they are not.
 	Site string
 }
 
-// Control drives the run c with workers, each with its share of the plan, and
-// returns when all have ended. manifest is the run directory whose manifest the
-// workers write, "" for none. Of c it uses Plan, Files, Folder, Scratch, Steps,
-// Sink and Finish. A worker that is lost is an event, and the run goes on with
-// the others as long as there are any.
+// Control drives the run c with workers, each with its share of the plan, and returns when all have ended. manifest
+// is the run directory whose manifest the workers write, "" for none. Of c it uses Plan, Files, Folder, Scratch,
+// Steps, Sink and Finish. A worker that is lost is an event, and the run goes on with the others as long as there are
+// any.
 func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
 	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
@@ -171,9 +167,8 @@ func (s *stream) near() bool    { return true }
 func (s *stream) hangUp()       { _ = s.out.Close() }
 func (s *stream) written(int64) {}
 
-// listen hears a worker of this machine until it has ended. Where it reaches
-// servers is answered beside: that may take a while, and steps wait for nobody's
-// answer.
+// listen hears a worker of this machine until it has ended. Where it reaches servers is answered beside: that may
+// take a while, and steps wait for nobody's answer.
 func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 	dec := json.NewDecoder(p.In)
 	var answers sync.WaitGroup

@@ -13,8 +13,7 @@ import (
 	"weir/internal/wire"
 )
 
-// A member is a session as the worker sees it: it keeps reports until they are
-// acknowledged, and asks for orders.
+// A member is a session as the worker sees it: it keeps reports until they are acknowledged, and asks for orders.
 type member struct {
 	options JoinOptions
 	quick   *wire.Client // for what is answered at once
@@ -111,8 +110,7 @@ func (m *member) send(r report) error {
 	})
 }
 
-// keep keeps the report that text makes, with the number that it gets; hurry:
-// what is kept is to be sent at once.
+// keep keeps the report that text makes, with the number that it gets; hurry: what is kept is to be sent at once.
 func (m *member) keep(hurry bool, text func(no int64) ([]byte, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,8 +186,8 @@ func (m *member) met() int {
 	return m.times
 }
 
-// confirm notes that the controller has taken so many more reports, and is done
-// with those up to acked. An answer of a controller that is no more is old.
+// confirm notes that the controller has taken so many more reports, and is done with those up to acked. An answer of
+// a controller that is no more is old.
 func (m *member) confirm(times, more int, acked int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,8 +202,7 @@ func (m *member) confirm(times, more int, acked int64) {
 	}
 }
 
-// heed does what follows from an answer, and returns false if the session has
-// ended.
+// heed does what follows from an answer, and returns false if the session has ended.
 func (m *member) heed(ctx context.Context, times int, over bool, err error) bool {
 	switch status := wire.Status(err); {
 	case ctx.Err() != nil:
@@ -228,8 +225,7 @@ func (m *member) heed(ctx context.Context, times int, over bool, err error) bool
 	return err == nil
 }
 
-// helloAgain tells a controller that does not know us, since it was started
-// again, who we are and what we hold.
+// helloAgain tells a controller that does not know us, since it was started again, who we are and what we hold.
 func (m *member) helloAgain(ctx context.Context, times int) error {
 	m.again.Lock()
 	defer m.again.Unlock()
@@ -293,8 +289,7 @@ func (m *member) obey(working context.Context, times int, orders []numbered) {
 	}
 }
 
-// A worker that has been told to end by others than its controller says so for
-// this long at most.
+// A worker that has been told to end by others than its controller says so for this long at most.
 const lastWords = 5 * time.Second
 
 // part waits until all that was told is done with.

@@ -1,16 +1,14 @@
-// Package cluster makes one run of many processes: a controller that holds the
-// plan, and workers that each run an engine on their share of it.
+// Package cluster makes one run of many processes: a controller that holds the plan, and workers that each run an
+// engine on their share of it.
 //
-// A worker asks for each step and gets its share when all workers have asked;
-// what it measures goes back as intervals, which the controller adds up second
-// by second and writes when all workers have told theirs. The two talk in JSON:
-// over pairs of streams, to processes of this machine (Local), or over HTTPS, to
-// workers that come in by themselves from wherever a batch system has started
-// them (Server, Join). Only how messages travel differs.
+// A worker asks for each step and gets its share when all workers have asked; what it measures goes back as
+// intervals, which the controller adds up second by second and writes when all workers have told theirs. The two talk
+// in JSON: over pairs of streams, to processes of this machine (Local), or over HTTPS, to workers that come in by
+// themselves from wherever a batch system has started them (Server, Join). Only how messages travel differs.
 //
-// Over a network every report has a number. It is taken once, and acknowledged
-// when what it tells has been written; until then the worker keeps it. So nothing
-// is counted twice and nothing is lost, also when the controller is killed.
+// Over a network every report has a number. It is taken once, and acknowledged when what it tells has been written;
+// until then the worker keeps it. So nothing is counted twice and nothing is lost, also when the controller is
+// killed.
 package cluster
 
 import (
@@ -23,8 +21,7 @@ import (
 	"weir/workload"
 )
 
-// An order is what the controller says to a worker. But for Numbers exactly one
-// field is set.
+// An order is what the controller says to a worker. But for Numbers exactly one field is set.
 type order struct {
 	Begin   *begin         `json:"begin,omitempty"`   // first
 	Step    *scenario.Step `json:"step,omitempty"`    // the worker's share of the next step, to begin then
@@ -36,8 +33,8 @@ type order struct {
 	Way     *way           `json:"way,omitempty"`     // the answer to a report's Ask
 }
 
-// A span is some numbers of clients, one after the other. Numbers are never
-// given twice in a run: names of files and random choices hang on them.
+// A span is some numbers of clients, one after the other. Numbers are never given twice in a run: names of files and
+// random choices hang on them.
 type span struct {
 	First int `json:"first"`
 	Count int `json:"count"`
@@ -55,8 +52,8 @@ type way struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// begin is all that a worker needs to know. Secrets are not in it: the worker
-// reads the files and variables that the plan names.
+// begin is all that a worker needs to know. Secrets are not in it: the worker reads the files and variables that the
+// plan names.
 type begin struct {
 	Plan     *scenario.Plan  `json:"plan"`
 	Files    []workload.File `json:"files"`
@@ -68,8 +65,7 @@ type begin struct {
 	Ask      bool            `json:"ask,omitempty"`      // the worker asks where it reaches servers
 }
 
-// A report is what a worker says to the controller. But for No exactly one
-// field is set.
+// A report is what a worker says to the controller. But for No exactly one field is set.
 type report struct {
 	No       int64             `json:"no,omitempty"`    // over a network: 1, 2, 3 ...
 	Ready    bool              `json:"ready,omitempty"` // asks for the next step
@@ -83,8 +79,8 @@ type report struct {
 	Error    string            `json:"error,omitempty"`
 }
 
-// Questions of workers to a Server, and its answers. All are sent by POST but for
-// begin, which is the same for all and may be large.
+// Questions of workers to a Server, and its answers. All are sent by POST but for begin, which is the same for all
+// and may be large.
 const (
 	clockPath    = "/clock"
 	helloPath    = "/hello"
@@ -142,8 +138,7 @@ type welcome struct {
 	Number int    `json:"number,omitempty"`
 }
 
-// listening asks for orders after one that was got; it is answered when there
-// are some, or after a while.
+// listening asks for orders after one that was got; it is answered when there are some, or after a while.
 type listening struct {
 	Session string `json:"session"`
 	After   int64  `json:"after"`

@@ -20,8 +20,7 @@ import (
 	"weir/workload"
 )
 
-// StateDir returns the private folder of a run: through it a new controller
-// finds the workers of one that was killed.
+// StateDir returns the private folder of a run: through it a new controller finds the workers of one that was killed.
 func StateDir(run string) (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -48,9 +47,8 @@ type RemoteOptions struct {
 	Shutdown context.Context
 }
 
-// RemoteWorkers are the workers of a run on other machines. They are submitted
-// to a batch system and connect to a Server of this process. Find or Start is
-// called first, Control once, and Close last.
+// RemoteWorkers are the workers of a run on other machines. They are submitted to a batch system and connect to a
+// Server of this process. Find or Start is called first, Control once, and Close last.
 type RemoteWorkers struct {
 	RemoteOptions
 	Files []workload.File // of a killed run, after Find
@@ -68,8 +66,8 @@ func NewRemoteWorkers(o RemoteOptions) *RemoteWorkers {
 	return &RemoteWorkers{RemoteOptions: o, workerRegistry: newWorkerRegistry()}
 }
 
-// Start opens the server for workers and submits them, unless Find has found
-// them, or each client is a job of its own.
+// Start opens the server for workers and submits them, unless Find has found them, or each client is a job of its
+// own.
 func (w *RemoteWorkers) Start(ctx context.Context) (err error) {
 	on := w.Plan.On
 	if w.bundle, err = NewBundle(w.Plan, filepath.Join(w.State, "files"), false); err != nil {
@@ -84,8 +82,8 @@ func (w *RemoteWorkers) Start(ctx context.Context) (err error) {
 	return w.submit(ctx, submissionsDir(w.Dir), on.Workers)
 }
 
-// Find looks for the workers of a killed run whose events are given. If none is
-// left, or the files that they work on are not known, the run starts new ones.
+// Find looks for the workers of a killed run whose events are given. If none is left, or the files that they work on
+// are not known, the run starts new ones.
 func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Event, error]) error {
 	var over, alive []batch.Job
 	left, all := 0, 0
@@ -133,8 +131,8 @@ func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Even
 // filesFile is the file of the private folder with the files that workers work on.
 const filesFile = "files.json"
 
-// KeepFiles writes down on which files workers work: a controller that is
-// started after this one was killed need not make or list them again.
+// KeepFiles writes down on which files workers work: a controller that is started after this one was killed need not
+// make or list them again.
 func (w *RemoteWorkers) KeepFiles(files []workload.File) error {
 	b, err := json.Marshal(files)
 	if err != nil {
@@ -143,15 +141,13 @@ func (w *RemoteWorkers) KeepFiles(files []workload.File) error {
 	return durable.Write(filepath.Join(w.State, filesFile), b, 0o600)
 }
 
-// readFiles reads what KeepFiles of a killed controller wrote. It returns false
-// if that was not reached.
+// readFiles reads what KeepFiles of a killed controller wrote. It returns false if that was not reached.
 func (w *RemoteWorkers) readFiles() bool {
 	b, err := os.ReadFile(filepath.Join(w.State, filesFile))
 	return err == nil && json.Unmarshal(b, &w.Files) == nil
 }
 
-// Control drives the run c with the workers. It completes o by what is known
-// of the submissions.
+// Control drives the run c with the workers. It completes o by what is known of the submissions.
 func (w *RemoteWorkers) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	on := w.Plan.On
 	c.Plan = w.bundle.Plan
@@ -163,8 +159,7 @@ func (w *RemoteWorkers) Control(ctx context.Context, c engine.Config, o WorkerOp
 // Pids returns the processes of this machine that are workers.
 func (w *RemoteWorkers) Pids() []int { return w.server.Pids() }
 
-// Close waits a little for workers to end, removes those that are left, and
-// removes the secrets of the run.
+// Close waits a little for workers to end, removes those that are left, and removes the secrets of the run.
 func (w *RemoteWorkers) Close() error {
 	w.waitEnded()
 	err := w.endSubmissions()
@@ -194,8 +189,7 @@ func (w *RemoteWorkers) waitEnded() {
 	}
 }
 
-// RemoveWorkers removes what a killed run, whose directory is dir, has left of
-// its workers in the batch system.
+// RemoveWorkers removes what a killed run, whose directory is dir, has left of its workers in the batch system.
 func RemoveWorkers(ctx context.Context, system batch.System, dir string) error {
 	for _, dir := range submissionDirs(dir) {
 		job, err := system.Find(ctx, dir)

@@ -9,16 +9,14 @@ import (
 	"weir/monitor"
 )
 
-// A ResumeState is what a controller that was killed has written, for one that goes on
-// in its place. Its workers are expected to come back, and what they have seen
-// meanwhile is written, too.
+// A ResumeState is what a controller that was killed has written, for one that goes on in its place. Its workers are
+// expected to come back, and what they have seen meanwhile is written, too.
 type ResumeState struct {
 	Intervals iter.Seq2[*measure.Interval, error]
 	Events    iter.Seq2[*measure.Event, error]
 	Samples   iter.Seq2[*monitor.Sample, error] // nil: none
-	// Broken is the number of the step that was broken off, 0 if none was; the
-	// pilot's first answer is that step, to be held again. If workers still hold
-	// it, it goes on, and that answer is passed over.
+	// Broken is the number of the step that was broken off, 0 if none was; the pilot's first answer is that step, to
+	// be held again. If workers still hold it, it goes on, and that answer is passed over.
 	Broken int
 	Text   string // of the event "resume", which Control writes
 }

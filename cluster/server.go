@@ -17,22 +17,21 @@ import (
 
 // ServerOptions say where a Server is.
 type ServerOptions struct {
-	// Address is HOST or HOST:PORT at which workers reach this machine; "": all
-	// of its addresses are tried, at any free port.
+	// Address is HOST or HOST:PORT at which workers reach this machine; "": all of its addresses are tried, at any
+	// free port.
 	Address string
-	// State is a folder for this user's eyes only that is made if it is missing:
-	// who opens a server with the same state is taken for the same.
+	// State is a folder for this user's eyes only that is made if it is missing: who opens a server with the same
+	// state is taken for the same.
 	State string
 
-	// Came is how many workers have come in before at a server with another state:
-	// their names and numbers are not given again.
+	// Came is how many workers have come in before at a server with another state: their names and numbers are not
+	// given again.
 	Came int
 
 	clock func() time.Time // of tests
 }
 
-// A Server is where workers come in over the network. Its methods may be called by
-// several goroutines at once.
+// A Server is where workers come in over the network. Its methods may be called by several goroutines at once.
 type Server struct {
 	pass   Pass
 	server *wire.Server
@@ -53,8 +52,7 @@ type run struct {
 	over     chan struct{} // closed when it is
 }
 
-// NewServer lets workers come in: those that come before Control wait for it.
-// Close ends it.
+// NewServer lets workers come in: those that come before Control wait for it. Close ends it.
 func NewServer(o ServerOptions) (*Server, error) {
 	id, err := wire.Keep(o.State)
 	if err != nil {
@@ -118,11 +116,9 @@ func (d *Server) answer() {
 	d.server.Begin()
 }
 
-// Control drives the run c with the workers that come in, each with its share
-// of the plan, and returns when all have ended. Of c it uses Plan, Files, Folder,
-// Steps, Sink and Finish. A worker that is lost is an event; the run goes on
-// with the others, who do its share from the next step on, and with those that
-// come later. It is called once.
+// Control drives the run c with the workers that come in, each with its share of the plan, and returns when all have
+// ended. Of c it uses Plan, Files, Folder, Steps, Sink and Finish. A worker that is lost is an event; the run goes on
+// with the others, who do its share from the next step on, and with those that come later. It is called once.
 func (d *Server) Control(ctx context.Context, c engine.Config, crew WorkerOptions) error {
 	b := begin{
 		Plan: unbound(c.Plan, 0), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch,
@@ -157,8 +153,8 @@ func (d *Server) Control(ctx context.Context, c engine.Config, crew WorkerOption
 	return err
 }
 
-// farewell waits until the workers that are in touch know that the run is over:
-// who does not may think that we were killed, and wait for us to come back.
+// farewell waits until the workers that are in touch know that the run is over: who does not may think that we were
+// killed, and wait for us to come back.
 func (d *Server) farewell(r *run) {
 	late := time.NewTimer(r.crew.patience / 6)
 	defer late.Stop()
@@ -201,8 +197,7 @@ func pack(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// tell hands something on to the controller and waits until it has dealt with
-// it. false: the run is over.
+// tell hands something on to the controller and waits until it has dealt with it. false: the run is over.
 func (r *run) tell(h heard) bool {
 	done := make(chan struct{}, 1)
 	h.done = done

@@ -50,8 +50,8 @@ func (s state) write(dir string) error {
 	return durable.Write(filepath.Join(dir, stateFile), text, 0o600)
 }
 
-// where says at which address a server listens, and under which names workers
-// look for it. port is the one of before, 0 if there was none.
+// where says at which address a server listens, and under which names workers look for it. port is the one of before,
+// 0 if there was none.
 func where(address string, port int) (listen string, hosts []string, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -73,8 +73,7 @@ func where(address string, port int) (listen string, hosts []string, err error) 
 	return listen, []string{host}, nil
 }
 
-// addresses are those of this machine that others may reach, IPv4 first; the
-// loopback's if there is no other.
+// addresses are those of this machine that others may reach, IPv4 first; the loopback's if there is no other.
 func addresses() (all []string, err error) {
 	found, err := net.InterfaceAddrs()
 	if err != nil {
@@ -106,8 +105,7 @@ func portOf(a net.Addr) int {
 	return 0
 }
 
-// A roll is a file that says who has come in and who has gone, a line each, for
-// a controller that is started again.
+// A roll is a file that says who has come in and who has gone, a line each, for a controller that is started again.
 type roll struct{ f *os.File }
 
 // An enrolled is a line of it.
@@ -148,8 +146,7 @@ func openRoll(dir string) (r *roll, was attendance, err error) {
 	return &roll{f}, was, nil
 }
 
-// readRoll reads up to a line that is not whole, the last one of a killed
-// controller.
+// readRoll reads up to a line that is not whole, the last one of a killed controller.
 func readRoll(in io.Reader) attendance {
 	place, was := map[string]int{}, attendance{begun: map[int]int{}}
 	var all []enrolled

@@ -18,11 +18,10 @@ import (
 	"weir/workload"
 )
 
-// OpenService opens the plan's target with the driver that the plan names,
-// reading the credentials that its auth names. Where a user's own program does
-// jobs, all other operations are done by our driver of the target's protocol,
-// if there is one. reach may be nil; an external program is told the address
-// itself where the target is reached. The caller closes the service.
+// OpenService opens the plan's target with the driver that the plan names, reading the credentials that its auth
+// names. Where a user's own program does jobs, all other operations are done by our driver of the target's protocol,
+// if there is one. reach may be nil; an external program is told the address itself where the target is reached. The
+// caller closes the service.
 func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver, reach storage.Reach) (storage.Service, error) {
 	cred, err := p.Auth.Read()
 	if err != nil {
@@ -70,9 +69,8 @@ func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.T
 	return s, err
 }
 
-// A jobService is that of a user's own program, which only does its jobs
-// (storage.Run). Files are listed, made and removed by our own driver of the
-// target's protocol, which is opened when it is asked first.
+// A jobService is that of a user's own program, which only does its jobs (storage.Run). Files are listed, made and
+// removed by our own driver of the target's protocol, which is opened when it is asked first.
 type jobService struct {
 	storage.Service // of the program
 	driver          storage.Driver
@@ -168,8 +166,7 @@ type found struct {
 	err   error
 }
 
-// reach implements storage.Reach: the controller is asked once for each
-// server. Whoever is refused asks anew.
+// reach implements storage.Reach: the controller is asked once for each server. Whoever is refused asks anew.
 func (w *worker) reach(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
 	p := place{host, port}
 	w.places.RLock()
@@ -195,8 +192,7 @@ func (w *worker) reach(ctx context.Context, host string, port uint16) (netip.Add
 	}
 }
 
-// learn takes the controller's answer. An error is not kept: the server may
-// be there the next time.
+// learn takes the controller's answer. An error is not kept: the server may be there the next time.
 func (w *worker) learn(answer *way) {
 	host, port, err := net.SplitHostPort(answer.Server)
 	n, bad := strconv.ParseUint(port, 10, 16)
@@ -221,8 +217,8 @@ func (w *worker) learn(answer *way) {
 	close(f.known)
 }
 
-// reached returns u with the address where its host is reached. What an
-// external program does with a redirection is its own affair.
+// reached returns u with the address where its host is reached. What an external program does with a redirection is
+// its own affair.
 func reached(ctx context.Context, u *url.URL, reach func(context.Context, string, uint16) (netip.AddrPort, error)) (*url.URL, error) {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	if u.Port() == "" {

@@ -27,15 +27,14 @@ type session struct {
 	told   bool               // that the run is over
 }
 
-// newSession returns a session whose orders have numbers above first. They grow
-// from one controller to the next that is started in its place: a question that
-// was meant for the one may come to the other.
+// newSession returns a session whose orders have numbers above first. They grow from one controller to the next that
+// is started in its place: a question that was meant for the one may come to the other.
 func newSession(first int64) *session {
 	return &session{wake: make(chan struct{}), open: map[int64]struct{}{}, last: first}
 }
 
-// arrive notes that the worker says hello, whose reports up to acked are done
-// with, and returns false if it was there already.
+// arrive notes that the worker says hello, whose reports up to acked are done with, and returns false if it was there
+// already.
 func (s *session) arrive(acked int64, fresh bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +93,7 @@ func (s *session) written(no int64) {
 	delete(s.open, no)
 }
 
-// pending returns the orders after the one with the given number, and what is
-// closed when there may be more.
+// pending returns the orders after the one with the given number, and what is closed when there may be more.
 func (s *session) pending(after int64) ([]numbered, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +134,7 @@ func (s *session) goodbye() *taken {
 	return &taken{Over: true, Acked: s.acked()}
 }
 
-// receipt says which reports are done with. Who has told its last one, and
-// knows that all are, leaves.
+// receipt says which reports are done with. Who has told its last one, and knows that all are, leaves.
 func (s *session) receipt() *taken {
 	acked := s.acked()
 	s.mu.Lock()
@@ -158,8 +155,8 @@ func (s *session) knows() bool {
 // soon is how far a worker's clock may run ahead of ours while a run goes on.
 const soon = time.Minute
 
-// fresh returns those reports that were not taken before, and takes them: what
-// comes twice is known, and what comes before its turn is asked for again.
+// fresh returns those reports that were not taken before, and takes them: what comes twice is known, and what comes
+// before its turn is asked for again.
 func (s *session) fresh(all []json.RawMessage, now time.Time) ([]report, error) {
 	var out []report
 	for _, text := range all {

@@ -34,8 +34,8 @@ func (k *controller) gather() {
 	}
 }
 
-// next asks the pilot for the next step when it is time. The pilot may take its
-// time: what workers tell meanwhile is heard.
+// next asks the pilot for the next step when it is time. The pilot may take its time: what workers tell meanwhile is
+// heard.
 func (k *controller) next(ctx context.Context) error {
 	if k.crew.JobPerClient {
 		return k.nextJobs(ctx)
@@ -58,9 +58,8 @@ func (k *controller) next(ctx context.Context) error {
 	return nil
 }
 
-// due tells whether the next step may begin: all workers that hold one have
-// asked for it. One that is out of touch is waited for only where clients rest
-// meanwhile; where they do not, its clients leave by themselves.
+// due tells whether the next step may begin: all workers that hold one have asked for it. One that is out of touch is
+// waited for only where clients rest meanwhile; where they do not, its clients leave by themselves.
 func (k *controller) due() bool {
 	ready, coming := 0, 0
 	for _, w := range k.present() {
@@ -217,9 +216,8 @@ func (k *controller) event(e measure.Event) error {
 	return k.Sink.Event(e)
 }
 
-// deal says how many of n clients each of the workers has, as evenly as their
-// room allows: those of each link's site get that link's part. If there is not
-// enough room the sum is less.
+// deal says how many of n clients each of the workers has, as evenly as their room allows: those of each link's site
+// get that link's part. If there is not enough room the sum is less.
 func deal(n int, workers []*remote, links scenario.Links) []int {
 	out := make([]int, len(workers))
 	if len(links) == 0 {
@@ -232,8 +230,8 @@ func deal(n int, workers []*remote, links scenario.Links) []int {
 	return out
 }
 
-// pour deals n clients to the workers that are meant, in rounds: who is full
-// leaves, and the others share what is left.
+// pour deals n clients to the workers that are meant, in rounds: who is full leaves, and the others share what is
+// left.
 func pour(n int, workers []*remote, out []int, meant func(*remote) bool) {
 	for n > 0 {
 		var open []int

@@ -15,8 +15,7 @@ import (
 	"weir/scenario"
 )
 
-// submissionsDir is the folder of a run directory with what was submitted, and
-// the output of workers.
+// submissionsDir is the folder of a run directory with what was submitted, and the output of workers.
 func submissionsDir(run string) string { return filepath.Join(run, "batch") }
 
 // submissionDirs returns the folders of all submissions of a run.
@@ -31,8 +30,8 @@ func submissionDirs(run string) []string {
 	return append(all, dir)
 }
 
-// A submission is a job of the batch system that is followed. With one job per
-// client there is one for each step, otherwise one for the run.
+// A submission is a job of the batch system that is followed. With one job per client there is one for each step,
+// otherwise one for the run.
 type submission struct {
 	job  batch.Job
 	stop context.CancelFunc // ends following
@@ -56,9 +55,8 @@ func follow(job batch.Job, system string, changed func(batch.Change)) *submissio
 // removalTimeout is how long removing workers may take.
 const removalTimeout = 5 * time.Minute
 
-// end removes what is left of the submission, even after an interrupt. lost
-// says what was not followed or not brought back, which does not affect the
-// result of the run.
+// end removes what is left of the submission, even after an interrupt. lost says what was not followed or not brought
+// back, which does not affect the result of the run.
 func (s *submission) end(ctx context.Context) (lost, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
@@ -116,8 +114,7 @@ func (w *RemoteWorkers) submit(ctx context.Context, dir string, count int) error
 	return w.tell(measure.EventRun, fmt.Sprintf("%s submitted to %s", say.Plural(count, "worker"), w.System.Name()))
 }
 
-// submitStep submits the clients of a step, each as a job of its own, and
-// removes what is left of the step before.
+// submitStep submits the clients of a step, each as a job of its own, and removes what is left of the step before.
 func (w *RemoteWorkers) submitStep(ctx context.Context, step scenario.Step) error {
 	if err := w.endSubmissions(); err != nil {
 		return err

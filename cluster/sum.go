@@ -9,9 +9,8 @@ import (
 	"weir/storage"
 )
 
-// slot says which intervals of different workers belong together. Phases end
-// at slightly different moments in different workers, so a second in which a
-// phase changes has one slot for each.
+// slot says which intervals of different workers belong together. Phases end at slightly different moments in
+// different workers, so a second in which a phase changes has one slot for each.
 type slot struct {
 	second int64
 	step   int
@@ -71,8 +70,8 @@ const (
 	tooLate         // others of its second have been written without it
 )
 
-// add takes an interval. A second is written once: what comes too late for its own
-// counts in the first that is still open, and the time of its clients does not.
+// add takes an interval. A second is written once: what comes too late for its own counts in the first that is still
+// open, and the time of its clients does not.
 func (s *sum) add(v *measure.Interval, c claim) fate {
 	at, is := s.slotOf(v), added
 	switch {
@@ -105,8 +104,7 @@ func (s *sum) before(t time.Time) error {
 	return err
 }
 
-// over writes all seconds of the phases that no worker is in any more when all
-// rest after a step.
+// over writes all seconds of the phases that no worker is in any more when all rest after a step.
 func (s *sum) over() error { return s.write(func(at slot) bool { return at.phase != measure.Drain }) }
 
 func (s *sum) write(is func(slot) bool) error {

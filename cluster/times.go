@@ -9,8 +9,8 @@ import (
 	"weir/measure"
 )
 
-// An extent is the time that a slot stands for, for all kinds and servers, and
-// how many clients and jobs were there on average.
+// An extent is the time that a slot stands for, for all kinds and servers, and how many clients and jobs were there
+// on average.
 type extent struct {
 	start         time.Time
 	seconds       float64
@@ -19,12 +19,10 @@ type extent struct {
 
 // times has what each worker told of when its slots were, by second.
 //
-// A worker's slots follow each other without a gap, but two workers do not begin
-// and end them at the same moments: on a busy machine one is some tenths of a
-// second later than the other. What is written is to look as a lone process
-// tells it: each moment belongs to one phase, or readers would count it twice. So
-// a slot gets its share of the workers' time, and the slots of a second follow each
-// other as the workers' do on average.
+// A worker's slots follow each other without a gap, but two workers do not begin and end them at the same moments: on
+// a busy machine one is some tenths of a second later than the other. What is written is to look as a lone process
+// tells it: each moment belongs to one phase, or readers would count it twice. So a slot gets its share of the
+// workers' time, and the slots of a second follow each other as the workers' do on average.
 type times map[int64]*secondOf
 
 // A secondOf is what the workers told of one second.
@@ -70,8 +68,7 @@ func (t times) add(at slot, v *measure.Interval, by line) {
 	t.cover(at.step, x, by)
 }
 
-// cover notes of which seconds x tells: of more than one if the worker had no
-// turn when the first was over.
+// cover notes of which seconds x tells: of more than one if the worker had no turn when the first was over.
 func (t times) cover(step int, x extent, by line) {
 	from, end := x.start, x.end()
 	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
@@ -112,8 +109,8 @@ func (t times) forget(second int64) {
 	}
 }
 
-// extents returns the times of slots that are about to be written. Workers that
-// are jobs begin and end at any time: each of their slots is a whole second.
+// extents returns the times of slots that are about to be written. Workers that are jobs begin and end at any time:
+// each of their slots is a whole second.
 func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
 	all := map[slot]extent{}
 	var order []slot
@@ -137,8 +134,8 @@ func (t times) extents(of map[slot]bool, jobs bool) map[slot]extent {
 	return all
 }
 
-// follow puts x, of a second, behind what was written before it; it begins within
-// its second all the same, for that is how it is known again.
+// follow puts x, of a second, behind what was written before it; it begins within its second all the same, for that
+// is how it is known again.
 func (t times) follow(second int64, x extent) extent {
 	s := t[second]
 	if s.end.IsZero() {
@@ -157,8 +154,7 @@ func (t times) follow(second int64, x extent) extent {
 	return x
 }
 
-// mean is a slot's share of the workers' time, with those that were there in it,
-// each for as long as it was.
+// mean is a slot's share of the workers' time, with those that were there in it, each for as long as it was.
 func (s *secondOf) mean(at slot) extent {
 	var starts []time.Time
 	var sum extent

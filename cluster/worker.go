@@ -18,9 +18,8 @@ import (
 // Manifests opens the manifest of a run directory for a worker.
 type Manifests func(dir string) (engine.Manifest, io.Closer, error)
 
-// Work is a worker's life: it takes its share of a plan from in, drives it,
-// and says on out what it saw. It returns when the run has ended, or when in
-// ends: a worker does not outlive its controller.
+// Work is a worker's life: it takes its share of a plan from in, drives it, and says on out what it saw. It returns
+// when the run has ended, or when in ends: a worker does not outlive its controller.
 func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Driver, open Manifests) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -131,8 +130,7 @@ func (w *worker) number(i int) int {
 	return -1 // there is no such client
 }
 
-// Gone implements engine.StepBarrier. If nobody can be told any more, the run is
-// about to be broken off.
+// Gone implements engine.StepBarrier. If nobody can be told any more, the run is about to be broken off.
 func (w *worker) Gone(step int) <-chan struct{} {
 	over := make(chan struct{})
 	w.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"weir/measure"
 )
 
-// A workerRegistry holds what the controller knows of workers, by their names,
-// and what the batch system knows of them, by their jobs.
+// A workerRegistry holds what the controller knows of workers, by their names, and what the batch system knows of
+// them, by their jobs.
 type workerRegistry struct {
 	mu      sync.Mutex
 	workers map[string]WorkerState
@@ -50,8 +50,7 @@ func (r *workerRegistry) of(id string) *workerJob {
 	return r.jobs[id]
 }
 
-// count updates the number of awaited workers: those that have not connected
-// and whose job is neither held nor over.
+// count updates the number of awaited workers: those that have not connected and whose job is neither held nor over.
 func (r *workerRegistry) count(j *workerJob) {
 	gone := j.came || j.State == batch.Held || j.State.Over()
 	switch {
@@ -94,8 +93,8 @@ func (r *workerRegistry) coming() int {
 	return max(r.awaited, 0)
 }
 
-// note takes what the batch system says of a job, and returns whether that is new
-// and its worker has never been there.
+// note takes what the batch system says of a job, and returns whether that is new and its worker has never been
+// there.
 func (r *workerRegistry) note(c batch.Change) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,8 +105,8 @@ func (r *workerRegistry) note(c batch.Change) bool {
 	return news
 }
 
-// changed takes what the batch system says of a worker. It reports jobs that are
-// held, and those that failed before their workers connected.
+// changed takes what the batch system says of a worker. It reports jobs that are held, and those that failed before
+// their workers connected.
 func (w *RemoteWorkers) changed(c batch.Change) {
 	news := w.note(c)
 	state := map[batch.State]string{batch.Held: measure.Held, batch.Failed: measure.Failed}[c.State]

@@ -20,23 +20,20 @@ type WorkerOptions struct {
 	Manifest       engine.Manifest // of what workers are about to make on the target; nil: they make nothing
 	Samples        monitor.Sink    // of the machines that workers are on, but for this one; nil: they are not watched
 	ResumeState    *ResumeState    // nil: the run is a new one
-	// JobPerClient: each worker is one client, a job that begins when it comes
-	// and works for the step's hold time. Want is not used then.
+	// JobPerClient: each worker is one client, a job that begins when it comes and works for the step's hold time.
+	// Want is not used then.
 	JobPerClient bool
-	// Call has as many workers come as the step has clients, with JobPerClient.
-	// It returns when they were submitted; nil: they come by themselves.
+	// Call has as many workers come as the step has clients, with JobPerClient. It returns when they were submitted;
+	// nil: they come by themselves.
 	Call func(ctx context.Context, step scenario.Step) error
-	// Coming says how many of those that were called for are still to come, as
-	// far as the batch system tells. nil: all that have not come yet.
+	// Coming says how many of those that were called for are still to come, as far as the batch system tells. nil:
+	// all that have not come yet.
 	Coming func() int
-	// Left says how many jobs of workers are not over, as far as the batch system
-	// tells. nil: it is not known.
+	// Left says how many jobs of workers are not over, as far as the batch system tells. nil: it is not known.
 	Left func() int
-	// Absent says what is known of workers that are not there, in a sentence
-	// each. nil: nothing.
+	// Absent says what is known of workers that are not there, in a sentence each. nil: nothing.
 	Absent func() []string
-	// Worker is told when something about a worker changes, by one goroutine at
-	// a time. nil: nobody is.
+	// Worker is told when something about a worker changes, by one goroutine at a time. nil: nobody is.
 	Worker func(WorkerState)
 
 	patience time.Duration // after which a silent worker is given up
@@ -93,8 +90,7 @@ func (k *controller) show(w *remote) {
 	k.crew.Worker(s)
 }
 
-// A remote is a worker as the controller sees it. But for heard its fields are
-// the controller's own.
+// A remote is a worker as the controller sees it. But for heard its fields are the controller's own.
 type remote struct {
 	line
 	name    string
@@ -144,8 +140,7 @@ type heard struct {
 // errSilent tells why a worker is given up.
 var errSilent = errors.New("it has not been heard of")
 
-// recall takes over what a worker says of itself that was there before we were
-// killed.
+// recall takes over what a worker says of itself that was there before we were killed.
 func (w *remote) recall(h *hello) {
 	w.numbers = 0
 	for _, s := range h.Has {

@@ -33,8 +33,8 @@ func dial(ctx context.Context, address string, from net.Addr) (net.Conn, error) 
 	return conn, conn.SetDeadline(deadline)
 }
 
-// askListener returns a question that is answered when something listens at
-// all of these addresses: paths of Unix sockets or host:port.
+// askListener returns a question that is answered when something listens at all of these addresses: paths of Unix
+// sockets or host:port.
 func askListener(addresses ...string) question {
 	return func(ctx context.Context) error {
 		for _, address := range addresses {
@@ -74,9 +74,8 @@ func askGreeting(address, prefix, goodbye string) question {
 	}
 }
 
-// listens is nil when something listens at a Unix socket. It does not connect
-// to find out: cmsd takes whoever comes for its xrootd, and where the machine
-// is busy it may see the visitor leave after xrootd has come, and suspends the
+// listens is nil when something listens at a Unix socket. It does not connect to find out: cmsd takes whoever comes
+// for its xrootd, and where the machine is busy it may see the visitor leave after xrootd has come, and suspends the
 // server.
 func listens(path string) error {
 	table, err := os.ReadFile("/proc/net/unix")
@@ -97,8 +96,8 @@ func listens(path string) error {
 // unixAccepts is a flag in /proc/net/unix: __SO_ACCEPTCON of linux/net.h.
 const unixAccepts = 1 << 16
 
-// askXRootD returns a question that is answered when the server at address
-// completes the initial handshake of the XRootD protocol.
+// askXRootD returns a question that is answered when the server at address completes the initial handshake of the
+// XRootD protocol.
 func askXRootD(address string) question {
 	return func(ctx context.Context) error {
 		conn, err := dial(ctx, address, nil)
@@ -133,8 +132,7 @@ const (
 	xrdLocate   = 3027
 )
 
-// locate asks the redirector at address which data servers it can send clients
-// to and returns their ports.
+// locate asks the redirector at address which data servers it can send clients to and returns their ports.
 func locate(ctx context.Context, address string) (map[string]bool, error) {
 	conn, err := dial(ctx, address, &net.TCPAddr{IP: net.ParseIP(asker)})
 	if err != nil {
@@ -144,8 +142,8 @@ func locate(ctx context.Context, address string) (map[string]bool, error) {
 	return dataServers(conn)
 }
 
-// dataServers logs in without a credential and asks who serves everything: over TLS,
-// where the redirector has that, since it may demand it.
+// dataServers logs in without a credential and asks who serves everything: over TLS, where the redirector has that,
+// since it may demand it.
 func dataServers(conn net.Conn) (map[string]bool, error) {
 	if err := greet(conn); err != nil {
 		return nil, err

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Identity is what the clients of one system prove who they are with: names
-// and files that this process can read. Only what the system's authentication
-// uses is set.
+// Identity is what the clients of one system prove who they are with: names and files that this process can read.
+// Only what the system's authentication uses is set.
 type Identity struct {
 	Auth string // "none", "unix", "krb5", "gsi" or "ztn"
 	User string // who clients are to the service
@@ -29,16 +28,14 @@ type Identity struct {
 	Issuer    string // of tokens
 	TokenFile string // WLCG token, good for a month, that may read and write everything
 
-	// Env is what real clients (xrdcp, xrdfs, curl) want in their environment,
-	// each NAME=VALUE.
+	// Env is what real clients (xrdcp, xrdfs, curl) want in their environment, each NAME=VALUE.
 	Env []string
-	// Settings are the keys of a scenario's auth block, those of
-	// storage.Auth: method, keytab_file and so on. nil: nothing is needed.
+	// Settings are the keys of a scenario's auth block, those of storage.Auth: method, keytab_file and so on. nil:
+	// nothing is needed.
 	Settings map[string]string
 }
 
-// secrets are what credentials are made from, and the files of the servers'
-// own certificate.
+// secrets are what credentials are made from, and the files of the servers' own certificate.
 type secrets struct {
 	ca                *authority
 	grid              gridMember
@@ -53,8 +50,7 @@ const month = 30 * 24 * time.Hour
 // userName is who clients are, except where the operating system says it.
 const userName = "ada"
 
-// protect makes what the authentication of c needs and fills in v what the
-// servers' configurations say about it.
+// protect makes what the authentication of c needs and fills in v what the servers' configurations say about it.
 func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	s.Auth, s.User = c.Auth, userName
 	s.private("client")
@@ -92,8 +88,7 @@ func (s *System) protect(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	}
 }
 
-// resolvable tells whether redirectors will find the name of 127.0.0.1 that
-// certificates are made for.
+// resolvable tells whether redirectors will find the name of 127.0.0.1 that certificates are made for.
 func resolvable(ctx context.Context) error {
 	names, err := net.DefaultResolver.LookupAddr(ctx, "127.0.0.1")
 	if err == nil && !slices.Contains(names, "localhost") {
@@ -147,9 +142,8 @@ func (s *System) newClientFile(prefix string, content []byte) (string, error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// WrongCA makes an authority that has the name of the system's own, but is
-// another: who trusts it alone must not trust the servers. It returns its
-// file and its folder, as CAFile and CADir.
+// WrongCA makes an authority that has the name of the system's own, but is another: who trusts it alone must not
+// trust the servers. It returns its file and its folder, as CAFile and CADir.
 func (s *System) WrongCA() (file, dir string, err error) {
 	if s.ca == nil {
 		return "", "", fmt.Errorf("lab: %s has no certificates: start it with TLS or gsi", s.Name)

@@ -23,12 +23,10 @@ var haproxyConf string
 //go:embed host.sh
 var hostScript string
 
-// balanced makes GridFTP servers gftp-1, gftp-2..., which have the same files and
-// write a transfer log each, behind HAProxy: control connections come through it,
-// data goes directly to each server's data address. Where root starts them, each
-// server is a host with a network of its own, and all its data goes through one
-// interface of this machine that carries nothing but its data and control
-// connections; elsewhere all of them share the loopback interface.
+// balanced makes GridFTP servers gftp-1, gftp-2..., which have the same files and write a transfer log each, behind
+// HAProxy: control connections come through it, data goes directly to each server's data address. Where root starts
+// them, each server is a host with a network of its own, and all its data goes through one interface of this machine
+// that carries nothing but its data and control connections; elsewhere all of them share the loopback interface.
 func (s *System) balanced(c GridFTPConfig, program string, front *port) {
 	haproxy := s.program(c.Config, "haproxy")
 	s.Servers = []Server{{Name: Balancer, Role: Balancer, Address: front.address(), URL: s.URL}}
@@ -98,10 +96,9 @@ func canWire() bool {
 	return os.Geteuid() == 0 && tryWire() == nil
 }
 
-// A wire is a pair of virtual interfaces between this machine and a process in a
-// network of its own. When that process dies the network stays until the next one
-// comes, so that its address refuses connections instead of leading to a stranger;
-// when we die, however we do, it vanishes.
+// A wire is a pair of virtual interfaces between this machine and a process in a network of its own. When that
+// process dies the network stays until the next one comes, so that its address refuses connections instead of leading
+// to a stranger; when we die, however we do, it vanishes.
 type wire struct {
 	name  string         // of our end
 	ours  netip.Addr     // address of our end
@@ -112,8 +109,8 @@ type wire struct {
 // bits of a network that holds the two ends of a wire.
 const wireBits = 30
 
-// newWires chooses names and addresses that nothing on this machine has: of
-// 198.18.0.0/15, which is set aside for measuring (RFC 2544, RFC 6890).
+// newWires chooses names and addresses that nothing on this machine has: of 198.18.0.0/15, which is set aside for
+// measuring (RFC 2544, RFC 6890).
 func newWires(n int) ([]wire, error) {
 	taken, err := net.InterfaceAddrs()
 	if err != nil {

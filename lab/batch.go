@@ -37,9 +37,9 @@ type HTCondorConfig struct {
 // there are slots. The jobs run on this machine and use its network. The pool is the HTCondor that `make needs` has
 // unpacked, in its own namespaces, so that nothing outlives it.
 //
-// Env has the PATH on which condor_submit and the other tools are this pool's. The tools, the jobs and the machine see
-// the same files at the same paths, except /usr. In the pool, the user that started it is the plain user that owns that
-// user's files; jobs have no privilege even if root started the pool.
+// Env has the PATH on which condor_submit and the other tools are this pool's. The tools, the jobs and the machine
+// see the same files at the same paths, except /usr. In the pool, the user that started it is the plain user that
+// owns that user's files; jobs have no privilege even if root started the pool.
 func (c HTCondorConfig) Start(ctx context.Context) (*System, error) {
 	c.ours = true
 	c.Ready = cmp.Or(c.Ready, time.Minute)
@@ -102,8 +102,8 @@ func (s *System) condorFiles(v condorValues, unpacked string) {
 	}
 }
 
-// poolReady returns a question that is answered when the pool's collector knows
-// of all slots and of the daemon that takes jobs.
+// poolReady returns a question that is answered when the pool's collector knows of all slots and of the daemon that
+// takes jobs.
 func (s *System) poolReady(slots int) question {
 	return func(ctx context.Context) error {
 		out, err := exec.CommandContext(ctx, filepath.Join(s.Dir, "bin/condor_status"), "-any", "-af", "MyType", "TotalCpus").CombinedOutput()
@@ -154,8 +154,8 @@ type SlurmConfig struct {
 	Extra string // lines of configuration, in Slurm's own language
 }
 
-// Start starts a Slurm of one machine, this one, with its own munged. Jobs run as the user that started it, which may be
-// root, and end with it. Env has SLURM_CONF, by which sbatch and the other tools find it.
+// Start starts a Slurm of one machine, this one, with its own munged. Jobs run as the user that started it, which may
+// be root, and end with it. Env has SLURM_CONF, by which sbatch and the other tools find it.
 func (c SlurmConfig) Start(ctx context.Context) (*System, error) {
 	c.ours = true
 	c.Ready = cmp.Or(c.Ready, time.Minute)

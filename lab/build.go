@@ -111,19 +111,17 @@ func (s *System) part(name string, ask question, argv ...string) *process {
 	return p
 }
 
-// A port is a TCP port held by a socket that is bound but does not listen.
-// As long as it is held, the kernel gives the port to no outgoing connection
-// and to no one who asks for any free port; connections to it are refused;
-// and a server that sets SO_REUSEADDR, as all servers do, can listen on it.
-// So nothing can take a port between choosing it and using it, nor while its
-// server is down.
+// A port is a TCP port held by a socket that is bound but does not listen. As long as it is held, the kernel gives
+// the port to no outgoing connection and to no one who asks for any free port; connections to it are refused; and a
+// server that sets SO_REUSEADDR, as all servers do, can listen on it. So nothing can take a port between choosing it
+// and using it, nor while its server is down.
 type port struct {
 	fd     int
 	number int
 }
 
-// reserve holds a port that the kernel chooses. A server that will listen on
-// all addresses needs the port on all of them.
+// reserve holds a port that the kernel chooses. A server that will listen on all addresses needs the port on all of
+// them.
 func reserve(all bool) (*port, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -18,15 +18,15 @@ import (
 // PostgreSQLConfig says which PostgreSQL is wanted; its zero value is a good one.
 type PostgreSQLConfig struct {
 	Config
-	// Careless leaves out all that a crash of the machine, not of the server,
-	// would need: for tests, which become faster.
+	// Careless leaves out all that a crash of the machine, not of the server, would need: for tests, which become
+	// faster.
 	Careless bool
 	Settings []string // "name=value" of PostgreSQL's own settings
 }
 
-// Start starts a PostgreSQL server with its own database cluster, in UTF-8 with the locale C. URL is the address of its
-// database postgres for its superuser, whose password is generated; the server listens on loopback only. Env has the
-// variables of psql and other clients. Debian's own cluster is not touched.
+// Start starts a PostgreSQL server with its own database cluster, in UTF-8 with the locale C. URL is the address of
+// its database postgres for its superuser, whose password is generated; the server listens on loopback only. Env has
+// the variables of psql and other clients. Debian's own cluster is not touched.
 func (c PostgreSQLConfig) Start(ctx context.Context) (*System, error) {
 	c.Ready = cmp.Or(c.Ready, time.Minute)
 	c.as = nobody
@@ -77,8 +77,7 @@ func (s *System) initdb(ctx context.Context, c PostgreSQLConfig, data, password 
 	}
 }
 
-// findPostgres looks for a program of the newest PostgreSQL, which Debian keeps
-// out of PATH.
+// findPostgres looks for a program of the newest PostgreSQL, which Debian keeps out of PATH.
 func findPostgres(name string) (string, bool) {
 	found, _ := filepath.Glob(filepath.Join("/usr/lib/postgresql/*/bin", name))
 	slices.Sort(found) // of two digits each
@@ -104,8 +103,8 @@ type PrometheusConfig struct {
 	Blocks string        // folder of blocks to begin with, which are copied; "" is none
 }
 
-// Start starts a Prometheus server that takes remote write. URL is its
-// own address; URLs has "write", where remote write goes.
+// Start starts a Prometheus server that takes remote write. URL is its own address; URLs has "write", where remote
+// write goes.
 func (c PrometheusConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "prometheus", "prometheus", func(s *System, program string) { s.prometheus(c, program) }, "data")
 }

@@ -17,20 +17,19 @@ import (
 type GridFTPConfig struct {
 	Config
 	IPv6 bool // one server, at [::1] instead of 127.0.0.1
-	// Servers is the number of servers behind HAProxy, at most MaxServers; 0
-	// means one server that stands alone.
+	// Servers is the number of servers behind HAProxy, at most MaxServers; 0 means one server that stands alone.
 	Servers     int
 	Connections int // that each server takes at once; 0 means 1000
-	// Loopback has all servers send their data by the loopback interface, also
-	// where each could have an interface of its own.
+	// Loopback has all servers send their data by the loopback interface, also where each could have an interface of
+	// its own.
 	Loopback bool
 
 	proxies bool // one server that admits clients with a grid proxy
 }
 
 // Start starts one GridFTP server that admits every client without credentials, or several with the same files behind
-// HAProxy (see balanced). URL is an ftp:// URL of the full path of Data: the server shows the paths of the machine, but
-// no folder outside Data.
+// HAProxy (see balanced). URL is an ftp:// URL of the full path of Data: the server shows the paths of the machine,
+// but no folder outside Data.
 //
 // Clients must send TYPE I before PASV, or get text with changed line ends; curl does not.
 func (c GridFTPConfig) Start(ctx context.Context) (*System, error) {
@@ -92,8 +91,8 @@ func (s *System) gridftpArgs(c GridFTPConfig, server Server) []string {
 	}
 }
 
-// gridftpWithProxies makes a server that admits clients with a grid proxy: Proxy, CADir, Env and Settings describe it.
-// URL is a gsiftp:// URL of the full path of Data, which all clients may read and write.
+// gridftpWithProxies makes a server that admits clients with a grid proxy: Proxy, CADir, Env and Settings describe
+// it. URL is a gsiftp:// URL of the full path of Data, which all clients may read and write.
 func (s *System) gridftpWithProxies(program string) {
 	// The server is not root, so it can only map clients to its own user.
 	s.Auth, s.User = "gsi", s.account().Username
@@ -125,9 +124,8 @@ type ProFTPDConfig struct {
 	Old            bool   // without MLST and MLSD, as servers were before RFC 3659
 }
 
-// Start starts ProFTPD, a plain FTP server that wants a password. URL is an
-// ftp:// URL of the full path of Data. It has a process for each connection, and
-// after one has ended it takes no other for up to 0.4 s.
+// Start starts ProFTPD, a plain FTP server that wants a password. URL is an ftp:// URL of the full path of Data. It
+// has a process for each connection, and after one has ended it takes no other for up to 0.4 s.
 func (c ProFTPDConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) { s.proftpd(ctx, c, program) })
 }
@@ -169,8 +167,8 @@ func (s *System) proftpd(ctx context.Context, c ProFTPDConfig, program string) {
 	s.part("proftpd", askFTP(p.address()), program, "--nodaemon", "--config", path)
 }
 
-// account has the servers run under a user with an entry in passwd, and returns it. For root that is nobody, since lab's
-// own plain user has none.
+// account has the servers run under a user with an entry in passwd, and returns it. For root that is nobody, since
+// lab's own plain user has none.
 func (s *System) account() *user.User {
 	if s.user < 0 {
 		return s.me()

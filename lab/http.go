@@ -27,12 +27,11 @@ type NginxConfig struct {
 	HTTP           string // lines for the http block around it
 }
 
-// Start starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL,
-// COPY, MOVE, and listings in JSON (no PROPFIND: Debian's nginx has none).
+// Start starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL, COPY, MOVE, and listings in JSON (no
+// PROPFIND: Debian's nginx has none).
 //
-// URLs has "http", with TLS "https", and "slow" (the same files, each answer
-// at SlowRate), "code" (its folder 401, 403, 404, 429, 500, 503 answers everything
-// below with that code; 444 closes the connection without an answer) and
+// URLs has "http", with TLS "https", and "slow" (the same files, each answer at SlowRate), "code" (its folder 401,
+// 403, 404, 429, 500, 503 answers everything below with that code; 444 closes the connection without an answer) and
 // "status" (nginx's own counters).
 func (c NginxConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { s.nginx(c, program) }, "root/data", "tmp", "run/nginx")
@@ -80,8 +79,7 @@ type nginxValues struct {
 	Codes                                                 []int
 }
 
-// askHTTP returns a question that is answered when a GET of url gives 200 and
-// a body that contains word.
+// askHTTP returns a question that is answered when a GET of url gives 200 and a body that contains word.
 func askHTTP(url, word string) question {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(ctx context.Context) error {
@@ -105,15 +103,15 @@ func askHTTP(url, word string) question {
 	}
 }
 
-// ListingServers are the servers that serve a folder without WebDAV, each with a
-// listing for browsers: the values that Listing takes.
+// ListingServers are the servers that serve a folder without WebDAV, each with a listing for browsers: the values
+// that Listing takes.
 func ListingServers() []string { return []string{"apache2", "caddy", "lighttpd", "python3", "rclone"} }
 
 //go:embed listing.conf
 var listingConf string
 
-// WebDAVServers are those that serve a folder by WebDAV without telling checksums,
-// beside nginx: the values that WebDAV takes.
+// WebDAVServers are those that serve a folder by WebDAV without telling checksums, beside nginx: the values that
+// WebDAV takes.
 func WebDAVServers() []string { return []string{"apache2", "rclone"} }
 
 // A folderServer serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges if the server

@@ -77,8 +77,7 @@ func (k Kind) Missing(o Options) (found []*MissingError) {
 	return found
 }
 
-// Install says what brings what is missing: a command, several, or "" where
-// none does.
+// Install says what brings what is missing: a command, several, or "" where none does.
 func Install(list []*MissingError) string {
 	var packages, commands []string
 	for _, m := range list {
@@ -117,8 +116,7 @@ func (k Kind) Installed(o Options) error {
 	return err
 }
 
-// An Offer is a system that can be started, with one way of authentication, alone or
-// with several servers.
+// An Offer is a system that can be started, with one way of authentication, alone or with several servers.
 type Offer struct {
 	Name    string   `json:"name"`
 	What    string   `json:"what"`
@@ -184,8 +182,7 @@ func (s *System) OnBlock() string {
 // BalancerBlock returns the balancer block of a scenario.
 func (s *System) BalancerBlock() string { return "{haproxy: " + s.StatsSocket + "}" }
 
-// HostsBlock returns the entries of the hosts block of a scenario: the servers behind
-// a balancer, a line each.
+// HostsBlock returns the entries of the hosts block of a scenario: the servers behind a balancer, a line each.
 func (s *System) HostsBlock() (all []string) {
 	for _, server := range s.Servers {
 		if server.TransferLog == "" {
@@ -231,9 +228,8 @@ func (s *System) Scenario() string {
 	return b.String()
 }
 
-// Variables returns the environment of real clients, and WEIR_LAB_... variables that
-// describe the system. A variable that does not apply is left out, so that one system
-// inside another hides nothing of the outer one.
+// Variables returns the environment of real clients, and WEIR_LAB_... variables that describe the system. A variable
+// that does not apply is left out, so that one system inside another hides nothing of the outer one.
 func (s *System) Variables() []string {
 	env := slices.Clone(s.Env)
 	if s.URL != "" {

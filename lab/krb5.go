@@ -80,9 +80,8 @@ func (s *System) ticket(ctx context.Context, cache string, lifetime time.Duratio
 	return s.runTool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+cache, s.Principal)
 }
 
-// TicketFor makes one more ticket cache of the user, good for lifetime in
-// whole seconds, and returns its file. For none or less it returns when a
-// ticket of one second has expired.
+// TicketFor makes one more ticket cache of the user, good for lifetime in whole seconds, and returns its file. For
+// none or less it returns when a ticket of one second has expired.
 func (s *System) TicketFor(ctx context.Context, lifetime time.Duration) (string, error) {
 	if s.kinit == "" {
 		return "", errors.New("lab: only a system with krb5 has tickets")

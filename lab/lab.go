@@ -1,10 +1,9 @@
-// Package lab starts real data services on this machine for tests, demos and
-// the lab command: each unprivileged, on the loopback interface, on a port
-// that the kernel chose, ready when its function returns and gone without a
-// trace after Stop, or when the program that started it is killed.
+// Package lab starts real data services on this machine for tests, demos and the lab command: each unprivileged, on
+// the loopback interface, on a port that the kernel chose, ready when its function returns and gone without a trace
+// after Stop, or when the program that started it is killed.
 //
-// Started by root, a server runs under a plain user id that owns nothing else
-// (most of them refuse to run as root); started by anyone else, as that user.
+// Started by root, a server runs under a plain user id that owns nothing else (most of them refuse to run as root);
+// started by anyone else, as that user.
 package lab
 
 import (
@@ -20,9 +19,8 @@ import (
 	"time"
 )
 
-// A System is a running data service: one server or several that belong
-// together. Its methods are for one goroutine at a time; its fields stay as
-// they are from start to Stop.
+// A System is a running data service: one server or several that belong together. Its methods are for one goroutine
+// at a time; its fields stay as they are from start to Stop.
 type System struct {
 	Name   string            // "nginx", "xrootd", "gridftp"
 	URL    string            // what clients are pointed at: the folder Data, without a final slash
@@ -32,17 +30,14 @@ type System struct {
 	CAFile string            // certificate authority of its TLS, "" without TLS
 	CADir  string            // the same authority as X509_CERT_DIR wants it
 
-	// Servers are the members of a service: a redirector or balancer first.
-	// Where data servers have folders of their own, Data is that of the first,
-	// and WriteFile spreads the files.
+	// Servers are the members of a service: a redirector or balancer first. Where data servers have folders of their
+	// own, Data is that of the first, and WriteFile spreads the files.
 	Servers []Server
-	// Batch is how the on block of a scenario names a system that runs jobs: its
-	// key batch. "" for a data service.
+	// Batch is how the on block of a scenario names a system that runs jobs: its key batch. "" for a data service.
 	Batch string
 	// Slots is how many jobs a system that runs jobs runs at once.
 	Slots int
-	// StatsSocket is where HAProxy answers questions about its servers, such as
-	// "show stat"; "" where there is none.
+	// StatsSocket is where HAProxy answers questions about its servers, such as "show stat"; "" where there is none.
 	StatsSocket string
 	// Note is what a user should know of this very system, a sentence, or "".
 	Note string
@@ -65,20 +60,16 @@ type System struct {
 
 // Config is what all systems have in common.
 type Config struct {
-	// Dir is an empty or missing folder for the system's files. "" makes
-	// one below the temporary folder. Stop removes a folder that lab made, and
-	// empties one that it was given.
+	// Dir is an empty or missing folder for the system's files. "" makes one below the temporary folder. Stop removes
+	// a folder that lab made, and empties one that it was given.
 	Dir string
-	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an
-	// authority made for this system alone.
+	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an authority made for this system alone.
 	TLS bool
 	// Ready bounds the wait for the first answer; 0 means 20 s, and of a batch system a minute.
 	Ready time.Duration
-	// Programs replaces programs that are looked up in PATH by name, such as
-	// {"nginx": "/opt/nginx/sbin/nginx"}.
+	// Programs replaces programs that are looked up in PATH by name, such as {"nginx": "/opt/nginx/sbin/nginx"}.
 	Programs map[string]string
-	// Progress is told, when it is set, of each part of the system that has
-	// come up: a name such as "ds2-xrootd".
+	// Progress is told, when it is set, of each part of the system that has come up: a name such as "ds2-xrootd".
 	Progress func(part string)
 
 	ours bool // whoever starts the system runs it, root, too
@@ -88,8 +79,8 @@ type Config struct {
 // plainUser runs servers when root starts them. It needs no entry in passwd.
 const plainUser = 20124
 
-// launch makes a system of one program, has build say how it runs, and starts
-// it. Nothing is left of one that does not come up.
+// launch makes a system of one program, has build say how it runs, and starts it. Nothing is left of one that does
+// not come up.
 func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string), folders ...string) (*System, error) {
 	if c.TLS && name != "nginx" && name != "xrootd" {
 		return nil, fmt.Errorf("lab: %s: TLS is not supported: leave it off", name)
@@ -140,9 +131,8 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	return nil, err
 }
 
-// Pids returns the process ids of what runs now: of the servers with these
-// names or roles, or of all without any. Each leads a process group of the
-// same number, to which all its children belong.
+// Pids returns the process ids of what runs now: of the servers with these names or roles, or of all without any.
+// Each leads a process group of the same number, to which all its children belong.
 func (s *System) Pids(of ...string) []int {
 	var pids []int
 	for _, p := range s.processes(of...) {
@@ -175,15 +165,13 @@ func stopAll(parts []*process, patience time.Duration) {
 	}
 }
 
-// Restart starts the system again on the same ports with the same data,
-// after ending what still runs of it.
+// Restart starts the system again on the same ports with the same data, after ending what still runs of it.
 func (s *System) Restart(ctx context.Context) error {
 	s.Kill()
 	return s.run(ctx, s.parts)
 }
 
-// run starts parts in order, each when the one before it answers, and waits
-// until the whole system is ready.
+// run starts parts in order, each when the one before it answers, and waits until the whole system is ready.
 func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.ready)
 	defer cancel()
@@ -210,8 +198,8 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	return nil
 }
 
-// Stop ends all processes, gently first, and removes what the system had on
-// disk. It returns when they are gone. A second Stop does nothing.
+// Stop ends all processes, gently first, and removes what the system had on disk. It returns when they are gone. A
+// second Stop does nothing.
 func (s *System) Stop() error {
 	stopAll(s.parts, 3*time.Second)
 	for _, p := range s.ports {

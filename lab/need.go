@@ -130,8 +130,8 @@ func Get(t testing.TB, url string) string {
 	return string(text)
 }
 
-// Python returns the folder with python3 and the programs of the Python packages that tests use (python.txt, installed
-// by `make needs`). Without them it skips t, or fails it, as Need does.
+// Python returns the folder with python3 and the programs of the Python packages that tests use (python.txt,
+// installed by `make needs`). Without them it skips t, or fails it, as Need does.
 func Python(t testing.TB) string {
 	t.Helper()
 	made, err := built("python")

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// caName is the subject of the authority. It is lower case with single
-// spaces already, so that its canonical form for OpenSSL's hash is itself.
+// caName is the subject of the authority. It is lower case with single spaces already, so that its canonical form for
+// OpenSSL's hash is itself.
 const caName = "weir lab authority"
 
 // An authority signs certificates.
@@ -66,8 +66,8 @@ func (a *authority) entity(name string, uses ...x509.ExtKeyUsage) *x509.Certific
 	return c
 }
 
-// certificate makes an authority, unless it is that of another system, and a host
-// certificate signed by it below Dir, sets CAFile and CADir, and returns the files of certificate and key.
+// certificate makes an authority, unless it is that of another system, and a host certificate signed by it below Dir,
+// sets CAFile and CADir, and returns the files of certificate and key.
 func (s *System) certificate(rsaKeys bool, of *System) (cert, key string) {
 	if s.err != nil {
 		return "", ""
@@ -130,9 +130,8 @@ func certPEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// writeAuthority leaves an authority in a folder of the kind that
-// X509_CERT_DIR names, where files are called by the hash of the subject, and
-// as one file beside it.
+// writeAuthority leaves an authority in a folder of the kind that X509_CERT_DIR names, where files are called by the
+// hash of the subject, and as one file beside it.
 func (s *System) writeAuthority(folder string, a *authority) (file, dir string, err error) {
 	dir = filepath.Join(s.Dir, folder)
 	if err := s.mkdir(dir); err != nil {
@@ -157,13 +156,12 @@ func (s *System) writeAuthority(folder string, a *authority) (file, dir string, 
 	return filepath.Join(s.Dir, folder+".pem"), dir, nil
 }
 
-// HostFiles returns the files of the servers' certificate, good for localhost and
-// 127.0.0.1, and of its key: for another server that the system's clients are to trust.
+// HostFiles returns the files of the servers' certificate, good for localhost and 127.0.0.1, and of its key: for
+// another server that the system's clients are to trust.
 func (s *System) HostFiles() (cert, key string) { return s.hostCert, s.hostKey }
 
-// subjectHash computes OpenSSL's hash of a subject that is one common name in
-// canonical form: SHA-1 of the name as UTF-8 without the outer sequence, its
-// first four bytes read as a little-endian number.
+// subjectHash computes OpenSSL's hash of a subject that is one common name in canonical form: SHA-1 of the name as
+// UTF-8 without the outer sequence, its first four bytes read as a little-endian number.
 func subjectHash(commonName string) (string, error) {
 	type attribute struct {
 		Type  asn1.ObjectIdentifier

@@ -96,8 +96,8 @@ func (p *process) start() error {
 	return err
 }
 
-// setApart gives a program, of which it becomes the first process, namespaces of
-// mounts, processes and host name, and makes it root there if it is not root already.
+// setApart gives a program, of which it becomes the first process, namespaces of mounts, processes and host name, and
+// makes it root there if it is not root already.
 func setApart(attr *syscall.SysProcAttr) {
 	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS
 	attr.Pdeathsig = syscall.SIGKILL // the first process of a namespace hears no other
@@ -124,9 +124,8 @@ func tryApart() error {
 	return nil
 }
 
-// mind starts cmd, waits for its end and clears away what is left of its
-// group. It keeps its thread the whole time: the kernel ties the signal that
-// cmd gets when we die to the thread that started it.
+// mind starts cmd, waits for its end and clears away what is left of its group. It keeps its thread the whole time:
+// the kernel ties the signal that cmd gets when we die to the thread that started it.
 func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -152,8 +151,7 @@ func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	}
 }
 
-// orphans tells whether there are children that have left the group, after telling
-// them to end.
+// orphans tells whether there are children that have left the group, after telling them to end.
 func (p *process) orphans() (found bool) {
 	if p.home == "" {
 		return false
@@ -172,8 +170,8 @@ func (p *process) orphans() (found bool) {
 // dying is how long killed processes may need to let go of their ports.
 const dying = 5 * time.Second
 
-// alive tells whether a process group has members that run. The dead that
-// nobody has waited for yet do not count: they hold nothing.
+// alive tells whether a process group has members that run. The dead that nobody has waited for yet do not count:
+// they hold nothing.
 func alive(pgid int) bool {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range stats {
@@ -203,8 +201,7 @@ func (p *process) signal(sig syscall.Signal) error {
 // goodbye is the signal that asks the process to end.
 func (p *process) goodbye() syscall.Signal { return cmp.Or(p.end, syscall.SIGTERM) }
 
-// stop ends the process: with its signal and that much patience, then with
-// SIGKILL. It returns when it is gone.
+// stop ends the process: with its signal and that much patience, then with SIGKILL. It returns when it is gone.
 func (p *process) stop(patience time.Duration) {
 	if !p.running() {
 		return

@@ -59,8 +59,8 @@ func (e *MissingError) Error() string {
 	return text
 }
 
-// built is the folder build/NAME of the source tree that we are in, or that our
-// program was built in, if it is complete: then it has a file NAME.txt.
+// built is the folder build/NAME of the source tree that we are in, or that our program was built in, if it is
+// complete: then it has a file NAME.txt.
 func built(name string) (string, error) {
 	var starts []string
 	if dir, err := os.Getwd(); err == nil {
@@ -111,9 +111,8 @@ func (c Config) programs(names []string) (map[string]string, error) {
 	return found, err
 }
 
-// find looks for a program in PATH, then where daemons lie, which the PATH
-// of an ordinary user often leaves out; for a name that ends in .so, where
-// libraries lie.
+// find looks for a program in PATH, then where daemons lie, which the PATH of an ordinary user often leaves out; for
+// a name that ends in .so, where libraries lie.
 func find(name string) (string, error) {
 	switch name {
 	case "condor_master":
@@ -152,16 +151,14 @@ func find(name string) (string, error) {
 	return "", &MissingError{Program: name, Package: packageOf(name)}
 }
 
-// NoDNS rewrites cmd, which is not started yet, so that its program asks no
-// name server: in a mount namespace of its own /etc/nsswitch.conf says
-// "hosts: files". Clients such as xrdcp look the server's name up several
-// times in each process, which on a host with a slow name server costs more
-// than a small transfer. Only root may do that; for others it is an error and
-// cmd stays as it was.
+// NoDNS rewrites cmd, which is not started yet, so that its program asks no name server: in a mount namespace of its
+// own /etc/nsswitch.conf says "hosts: files". Clients such as xrdcp look the server's name up several times in each
+// process, which on a host with a slow name server costs more than a small transfer. Only root may do that; for
+// others it is an error and cmd stays as it was.
 func NoDNS(cmd *exec.Cmd) error { return lookUp(cmd, "files", "") }
 
-// NameServer rewrites cmd as NoDNS does, so that its program asks the name server at
-// that address, port 53, for what /etc/hosts does not have.
+// NameServer rewrites cmd as NoDNS does, so that its program asks the name server at that address, port 53, for what
+// /etc/hosts does not have.
 func NameServer(cmd *exec.Cmd, address string) error { return lookUp(cmd, "files dns", address) }
 
 // lookUp gives cmd an order of look-ups of hosts, and a name server unless it is "".

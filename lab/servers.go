@@ -31,9 +31,8 @@ type Server struct {
 	TransferLog string `json:"transfer_log,omitempty"` // file with a line for each transfer
 }
 
-// cluster makes a redirector and its data servers. Their order is what makes
-// them ready in three seconds: a data server that finds no manager, and an
-// xrootd that finds no cmsd, tries again after ten.
+// cluster makes a redirector and its data servers. Their order is what makes them ready in three seconds: a data
+// server that finds no manager, and an xrootd that finds no cmsd, tries again after ten.
 func (s *System) cluster(c XRootDConfig, v xrootdValues, programs map[string][]string) {
 	front, manager := s.newPort(true), s.newPort(true)
 	s.point(c, front)
@@ -122,8 +121,7 @@ func (s *System) names() []string {
 	return names
 }
 
-// processes are the parts that belong to the servers of these names or roles,
-// or all without any.
+// processes are the parts that belong to the servers of these names or roles, or all without any.
 func (s *System) processes(of ...string) []*process {
 	if len(of) == 0 {
 		return s.parts
@@ -142,12 +140,10 @@ func (s *System) role(name string) string {
 	return server.Role
 }
 
-// KillPart ends all processes of one server at once, as the crash of its host
-// does, and returns when they are gone. Its ports stay reserved: connections
-// are refused until RestartPart. Until then, too, XRootD's redirector has
-// clients wait who ask for a file that it does not know, such as a new one: a
-// dead data server might have it. (Extra with "cms.delay drop 3s" makes it
-// forget the dead after 3 s instead of 10 minutes.)
+// KillPart ends all processes of one server at once, as the crash of its host does, and returns when they are gone.
+// Its ports stay reserved: connections are refused until RestartPart. Until then, too, XRootD's redirector has
+// clients wait who ask for a file that it does not know, such as a new one: a dead data server might have it. (Extra
+// with "cms.delay drop 3s" makes it forget the dead after 3 s instead of 10 minutes.)
 func (s *System) KillPart(name string) error {
 	_, err := s.Server(name)
 	if err == nil {
@@ -156,10 +152,9 @@ func (s *System) KillPart(name string) error {
 	return err
 }
 
-// RestartPart starts one server again with the same address and data, after
-// ending what still runs of it, and returns when the system is whole again: at
-// once for a data server, after ten seconds or less for a redirector, since
-// data servers look for a lost one that seldom.
+// RestartPart starts one server again with the same address and data, after ending what still runs of it, and returns
+// when the system is whole again: at once for a data server, after ten seconds or less for a redirector, since data
+// servers look for a lost one that seldom.
 func (s *System) RestartPart(ctx context.Context, name string) error {
 	if err := s.KillPart(name); err != nil {
 		return err
@@ -167,8 +162,8 @@ func (s *System) RestartPart(ctx context.Context, name string) error {
 	return s.run(ctx, s.processes(name))
 }
 
-// SignalPart sends sig to all processes of one server, as Signal does to all.
-// It does not wait: a stopped server may answer once more.
+// SignalPart sends sig to all processes of one server, as Signal does to all. It does not wait: a stopped server may
+// answer once more.
 func (s *System) SignalPart(name string, sig syscall.Signal) error {
 	if _, err := s.Server(name); err != nil {
 		return err

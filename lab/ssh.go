@@ -27,8 +27,8 @@ type SSHConfig struct {
 }
 
 // Start starts machines to log in to as the user that started them: this machine under the names node1, node2...,
-// each with its own sshd, host name and home folder. Processes on a node end with it (KillPart, Stop). Env has the PATH
-// on which ssh, scp and sftp know these nodes and no other machine's keys.
+// each with its own sshd, host name and home folder. Processes on a node end with it (KillPart, Stop). Env has the
+// PATH on which ssh, scp and sftp know these nodes and no other machine's keys.
 func (c SSHConfig) Start(ctx context.Context) (*System, error) {
 	if c.Nodes < 0 || c.Nodes > MaxServers {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
@@ -75,8 +75,7 @@ func (s *System) node(name string, me *user.User, sshd string, extra []string) {
 	part.server, part.apart = name, true
 }
 
-// rehome returns a file like /etc/passwd in which one user has another home and a
-// plain shell.
+// rehome returns a file like /etc/passwd in which one user has another home and a plain shell.
 func rehome(passwd []byte, who *user.User, home string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:x:%s:%s:weir:%s:/bin/sh\n", who.Username, who.Uid, who.Gid, home)

@@ -18,52 +18,50 @@ var xrootdConf string
 // MaxServers is how many data servers a redirector can know.
 const MaxServers = 64
 
-// XRootDConfig says which XRootD service is wanted; its zero value is a good
-// one: a single server that asks for no credential.
+// XRootDConfig says which XRootD service is wanted; its zero value is a good one: a single server that asks for no
+// credential.
 type XRootDConfig struct {
 	Config
-	// Version is that of this system's XRootD or one of XRootDVersions, or more of its
-	// number, as 6.2; "" is this system's.
+	// Version is that of this system's XRootD or one of XRootDVersions, or more of its number, as 6.2; "" is this
+	// system's.
 	Version string
-	// Servers is the number of data servers behind a redirector, at most MaxServers; 0
-	// makes one server that stands alone.
+	// Servers is the number of data servers behind a redirector, at most MaxServers; 0 makes one server that stands
+	// alone.
 	Servers int
-	// Lookup is for how many seconds a redirector makes clients wait when it
-	// does not know who has a file, as for each new one; 0 means 1, the least.
+	// Lookup is for how many seconds a redirector makes clients wait when it does not know who has a file, as for
+	// each new one; 0 means 1, the least.
 	Lookup int
-	// Auth is the one way in which clients must prove who they are, at each
-	// server: "" or "none", "unix", "krb5", "gsi" or "ztn" (which adds TLS).
+	// Auth is the one way in which clients must prove who they are, at each server: "" or "none", "unix", "krb5",
+	// "gsi" or "ztn" (which adds TLS).
 	Auth string
-	// Copies has each server copy files from and to other HTTP servers when it is
-	// asked to (COPY, HTTP-TPC). XRootD does so only with TLS, which this adds; plain
-	// http works, too.
+	// Copies has each server copy files from and to other HTTP servers when it is asked to (COPY, HTTP-TPC). XRootD
+	// does so only with TLS, which this adds; plain http works, too.
 	Copies bool
-	// Authority is a system with TLS whose authority signs the certificates, so that
-	// both trust each other; nil makes an authority for this system alone.
+	// Authority is a system with TLS whose authority signs the certificates, so that both trust each other; nil makes
+	// an authority for this system alone.
 	Authority *System
-	// Issuer and Keys are one more issuer of tokens that ztn trusts, whose paths begin
-	// at /data, and its JSON Web Key Set; without Issuer there is the lab's alone.
+	// Issuer and Keys are one more issuer of tokens that ztn trusts, whose paths begin at /data, and its JSON Web Key
+	// Set; without Issuer there is the lab's alone.
 	Issuer string
 	Keys   []byte
-	// Macaroons has each server make and take macaroons: they allow what these rules
-	// (an authdb, as in "u * / a") allow to whoever asks. "" is a server without them.
+	// Macaroons has each server make and take macaroons: they allow what these rules (an authdb, as in "u * / a")
+	// allow to whoever asks. "" is a server without them.
 	Macaroons string
 	// IPv6 has one server without TLS answer at [::1] as well, which URL is of.
 	IPv6 bool
-	// Extra is lines for the configuration of each server, in XRootD's own
-	// language. Those that begin with "cms." reach cmsd, too.
+	// Extra is lines for the configuration of each server, in XRootD's own language. Those that begin with "cms."
+	// reach cmsd, too.
 	Extra string
 
 	root string // of what was unpacked of Version
 }
 
-// Start starts an XRootD service that speaks root:// and HTTP on the same
-// port and knows the checksums adler32, md5 and crc32c.
+// Start starts an XRootD service that speaks root:// and HTTP on the same port and knows the checksums adler32, md5
+// and crc32c.
 //
-// URLs has "root" (also URL) and "http", with TLS "roots" and "https", too;
-// for a cluster they are the redirector's. With ztn, URL is that of "roots".
-// Each server listens on every address, since it knows no other way, but
-// refuses clients that do not come from 127.0.0.1.
+// URLs has "root" (also URL) and "http", with TLS "roots" and "https", too; for a cluster they are the redirector's.
+// With ztn, URL is that of "roots". Each server listens on every address, since it knows no other way, but refuses
+// clients that do not come from 127.0.0.1.
 func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("lab: xrootd: %w", err)
@@ -179,8 +177,8 @@ func (s *System) macaroons(rules string, v *xrootdValues) {
 		"ofs.authorize 1\nofs.authlib libXrdMacaroons.so\nacc.authdb %s\nhttp.header2cgi Authorization authz\n", key, authdb)
 }
 
-// point tells the URLs of the service at p. A name where a certificate is
-// checked or a ticket is asked for, else an address, which nobody looks up.
+// point tells the URLs of the service at p. A name where a certificate is checked or a ticket is asked for, else an
+// address, which nobody looks up.
 func (s *System) point(c XRootDConfig, p *port) {
 	host := p.address()
 	if c.Auth == "gsi" || c.Auth == "krb5" || c.Auth == "ztn" {

@@ -14,8 +14,8 @@ import (
 //go:embed xrootd-*.txt
 var xrootdPackages embed.FS
 
-// XRootDVersions are the versions that `make needs` unpacks beside the one of this system, oldest first: the values that
-// XRootDConfig.Version has beside "". There is a file xrootd-VERSION.txt of each.
+// XRootDVersions are the versions that `make needs` unpacks beside the one of this system, oldest first: the values
+// that XRootDConfig.Version has beside "". There is a file xrootd-VERSION.txt of each.
 func XRootDVersions() []string {
 	files, _ := xrootdPackages.ReadDir(".") // sorted, and always there
 	var all []string
@@ -25,8 +25,8 @@ func XRootDVersions() []string {
 	return all
 }
 
-// TestedXRootDs are the versions that long tests run on: this system's and the newest;
-// all of them where the variable WEIR_XROOTD is "all".
+// TestedXRootDs are the versions that long tests run on: this system's and the newest; all of them where the variable
+// WEIR_XROOTD is "all".
 func TestedXRootDs() []string {
 	all := append([]string{""}, XRootDVersions()...)
 	if os.Getenv("WEIR_XROOTD") == "all" {
@@ -35,8 +35,8 @@ func TestedXRootDs() []string {
 	return []string{all[0], all[len(all)-1]}
 }
 
-// findXRootD is the folder that a version was unpacked in, and that version in full: of
-// "6", "6.2" and "6.2.0" the same. Both are "" of this system's own.
+// findXRootD is the folder that a version was unpacked in, and that version in full: of "6", "6.2" and "6.2.0" the
+// same. Both are "" of this system's own.
 func findXRootD(version string) (root, full string, err error) {
 	is := func(full string) bool { return full == version || strings.HasPrefix(full, version+".") }
 	var have []string
@@ -90,9 +90,9 @@ func (s *System) xrootdPrograms(c XRootDConfig, xrootd string) map[string][]stri
 	return programs
 }
 
-// unpacked are commands that run programs of a folder that unpack.sh has made, with the
-// libraries that are there: the loader is called by each program's name, so that its
-// process has that name. What the servers' user cannot come to is copied.
+// unpacked are commands that run programs of a folder that unpack.sh has made, with the libraries that are there: the
+// loader is called by each program's name, so that its process has that name. What the servers' user cannot come to
+// is copied.
 func (s *System) unpacked(root string, programs ...string) (map[string][]string, error) {
 	loaders, _ := filepath.Glob(filepath.Join(root, "lib*/ld-linux-*"))
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))

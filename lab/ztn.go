@@ -31,8 +31,7 @@ const (
 // An issuer signs tokens.
 type issuer struct{ key *rsa.PrivateKey }
 
-// ztn makes an issuer of tokens whose key the servers know already: they ask
-// nobody.
+// ztn makes an issuer of tokens whose key the servers know already: they ask nobody.
 func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -51,8 +50,7 @@ func (s *System) ztn(ctx context.Context, c XRootDConfig, v *xrootdValues) {
 	s.set("token_file", s.TokenFile)
 }
 
-// keyCache writes the issuer's public key where the servers' token library
-// keeps the keys it has fetched.
+// keyCache writes the issuer's public key where the servers' token library keeps the keys it has fetched.
 func (s *System) keyCache(ctx context.Context, c XRootDConfig) {
 	public := s.issuer.key.PublicKey
 	keys, err := json.Marshal(map[string]any{"keys": []any{map[string]string{
@@ -83,9 +81,8 @@ func (s *System) keyRow(issuer string, keys json.RawMessage) string {
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// Token makes a WLCG token that is good for lifetime from now; none or less
-// makes one that has expired. scope is as in "storage.read:/sub", with paths
-// below /data; "" is everything.
+// Token makes a WLCG token that is good for lifetime from now; none or less makes one that has expired. scope is as
+// in "storage.read:/sub", with paths below /data; "" is everything.
 func (s *System) Token(lifetime time.Duration, scope string) (string, error) {
 	if s.issuer == nil {
 		return "", errors.New("lab: only a system with ztn has tokens")

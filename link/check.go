@@ -11,9 +11,8 @@ import (
 	"weir/internal/unit"
 )
 
-// A KeyError says which key of the links is impossible and what would be
-// right. Key is the path from the key link, such as "cern.rate" or "rate";
-// empty means the links themselves.
+// A KeyError says which key of the links is impossible and what would be right. Key is the path from the key link,
+// such as "cern.rate" or "rate"; empty means the links themselves.
 type KeyError struct {
 	Key  string
 	Text string
@@ -40,8 +39,7 @@ const (
 	mostLinks   = 200
 )
 
-// Check returns all that is impossible in links, as *KeyErrors joined by
-// errors.Join, or nil.
+// Check returns all that is impossible in links, as *KeyErrors joined by errors.Join, or nil.
 func Check(links []Named) error {
 	c := &checker{}
 	if len(links) > mostLinks {

@@ -1,6 +1,5 @@
-// Package link says what an emulated link between clients and service is
-// like: how fast, how long, how lossy. It is plain data, so that a scenario
-// can hold it; package emulator makes links of it.
+// Package link says what an emulated link between clients and service is like: how fast, how long, how lossy. It is
+// plain data, so that a scenario can hold it; package emulator makes links of it.
 package link
 
 import (
@@ -11,47 +10,41 @@ import (
 	"weir/internal/unit"
 )
 
-// A Spec is what a link is like. Both ways are alike unless Up is set. The
-// zero value is a link that changes nothing.
+// A Spec is what a link is like. Both ways are alike unless Up is set. The zero value is a link that changes nothing.
 type Spec struct {
-	// Rate is how fast the link is, counted in IP packets with their headers;
-	// of 1500 byte packets at most 96.5% are payload. 0: as fast as can be
-	// emulated.
+	// Rate is how fast the link is, counted in IP packets with their headers; of 1500 byte packets at most 96.5% are
+	// payload. 0: as fast as can be emulated.
 	Rate unit.Bitrate `json:"rate,omitempty" yaml:"rate"`
 	// Up is the rate from the clients to the service, where that differs.
 	Up unit.Bitrate `json:"up,omitempty" yaml:"up"`
 	// RTT is the round trip time that the link adds, half of it each way.
 	RTT unit.Duration `json:"rtt,omitempty" yaml:"rtt"`
-	// Jitter is how far the delay of one way swings around RTT/2. It swings
-	// slowly, as it does where other traffic comes and goes: packets are never
-	// put out of order.
+	// Jitter is how far the delay of one way swings around RTT/2. It swings slowly, as it does where other traffic
+	// comes and goes: packets are never put out of order.
 	Jitter unit.Duration `json:"jitter,omitempty" yaml:"jitter"`
 	// Loss is the share of packets that are lost each way, independently.
 	Loss unit.Fraction `json:"loss,omitempty" yaml:"loss"`
-	// Queue is how long a packet may wait for the wire; what would wait longer
-	// is dropped. 0: the larger of RTT, 50 ms and ten packets' time.
+	// Queue is how long a packet may wait for the wire; what would wait longer is dropped. 0: the larger of RTT, 50
+	// ms and ten packets' time.
 	Queue unit.Duration `json:"queue,omitempty" yaml:"queue"`
 	// MTU is the largest IP packet. 0: 1500 bytes.
 	MTU unit.Size `json:"mtu,omitempty" yaml:"mtu"`
-	// Congestion is the congestion control of TCP at both ends, such as cubic.
-	// Empty: what the machine uses.
+	// Congestion is the congestion control of TCP at both ends, such as cubic. Empty: what the machine uses.
 	Congestion string `json:"congestion,omitempty" yaml:"congestion"`
-	// Share is the link's part of the clients, in proportion to those of the
-	// other links. 0: as if it were 1.
+	// Share is the link's part of the clients, in proportion to those of the other links. 0: as if it were 1.
 	Share float64 `json:"share,omitempty" yaml:"share"`
 	// Outages are when the link is cut, in the order of time.
 	Outages []Outage `json:"outages,omitempty" yaml:"outages"`
 }
 
-// An Outage is a time in which nothing passes: what is under way is lost, and
-// what is sent meanwhile, too.
+// An Outage is a time in which nothing passes: what is under way is lost, and what is sent meanwhile, too.
 type Outage struct {
 	After unit.Duration `json:"after" yaml:"after"` // since the load began
 	For   unit.Duration `json:"for"   yaml:"for"`
 }
 
-// A Named link is one of several. Its name is a word of letters, digits, _
-// and -; the only link of a scenario may have none.
+// A Named link is one of several. Its name is a word of letters, digits, _ and -; the only link of a scenario may
+// have none.
 type Named struct {
 	Name string `json:"name,omitempty"`
 	Spec Spec   `json:"link"`
@@ -64,8 +57,7 @@ const (
 	leastPackets = 10 // that a queue holds at least
 )
 
-// Complete returns s with the values of what is left out, but for Up,
-// Congestion and Rate, whose zero has a meaning.
+// Complete returns s with the values of what is left out, but for Up, Congestion and Rate, whose zero has a meaning.
 func (s Spec) Complete() Spec {
 	if s.MTU == 0 {
 		s.MTU = defaultMTU
@@ -90,8 +82,7 @@ func (s Spec) slowest() unit.Bitrate {
 	return s.Rate
 }
 
-// FromClients returns the rate from the clients to the service; 0 is without
-// a limit.
+// FromClients returns the rate from the clients to the service; 0 is without a limit.
 func (s Spec) FromClients() unit.Bitrate {
 	if s.Up > 0 {
 		return s.Up
@@ -122,9 +113,8 @@ func (s Spec) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Deal says how many of n clients use each link. It never takes a client away
-// from a link when n grows, so that the clients of one step are among those of
-// a larger; and no link is further from its exact part than it must be
+// Deal says how many of n clients use each link. It never takes a client away from a link when n grows, so that the
+// clients of one step are among those of a larger; and no link is further from its exact part than it must be
 // (Sainte-Laguë's method).
 func Deal(n int, links []Named) []int {
 	out := make([]int, len(links))
@@ -156,8 +146,7 @@ func short(text string) string {
 	return text
 }
 
-// Traffic is what one way of a link carried. Counts are of a span, which is
-// usually one second.
+// Traffic is what one way of a link carried. Counts are of a span, which is usually one second.
 type Traffic struct {
 	Packets int64 `json:"packets"` // that have arrived
 	Bytes   int64 `json:"bytes"`   // of these, IP headers included
@@ -165,12 +154,10 @@ type Traffic struct {
 	Lost    int64 `json:"lost"`    // as the link's loss wants it
 	Cut     int64 `json:"cut"`     // because the link was down
 
-	// Busy is the share of the time in which the wire was sending; 0 where it
-	// has no rate.
+	// Busy is the share of the time in which the wire was sending; 0 where it has no rate.
 	Busy float64   `json:"busy"`
 	Wait Quantiles `json:"wait_seconds"` // of packets for the wire
-	// Late is how much later than they should packets have arrived: the
-	// emulation's own fault.
+	// Late is how much later than they should packets have arrived: the emulation's own fault.
 	Late Quantiles `json:"late_seconds"`
 }
 

@@ -10,6 +10,5 @@ func (*coreSet) join(*coreSet) {}
 // Count returns how many cores are in the set.
 func (*coreSet) Count() int { return 0 }
 
-// allowedCores returns on which cores a process may run; ok is false where
-// that is not known.
+// allowedCores returns on which cores a process may run; ok is false where that is not known.
 func (*procFS) allowedCores(int) (coreSet, bool) { return coreSet{}, false }

@@ -11,16 +11,14 @@ import (
 	"weir/scenario"
 )
 
-// A Reporter asks the servers of the service about themselves, in the
-// service's own protocol; storage.Reporter is one. Its methods are called by
-// several goroutines at once, Report never twice at once for one server. They
-// return soon after ctx ends.
+// A Reporter asks the servers of the service about themselves, in the service's own protocol; storage.Reporter is
+// one. Its methods are called by several goroutines at once, Report never twice at once for one server. They return
+// soon after ctx ends.
 type Reporter interface {
-	// Servers returns host:port of the target and, if it is a redirector,
-	// of its data servers; the target comes first.
+	// Servers returns host:port of the target and, if it is a redirector, of its data servers; the target comes
+	// first.
 	Servers(ctx context.Context) ([]string, error)
-	// Report returns what the server says of itself, in the format of
-	// XRootD's kXR_query stats.
+	// Report returns what the server says of itself, in the format of XRootD's kXR_query stats.
 	Report(ctx context.Context, server string) ([]byte, error)
 }
 
@@ -50,8 +48,8 @@ func (b *backoff) failed(now time.Duration) (first bool) {
 
 func (b *backoff) waits(now time.Duration) bool { return b.row > 0 && now < b.next }
 
-// asked is the probe of one server of the service that tells about itself.
-// It takes what the server reports unasked, if that is fresh, before it asks.
+// asked is the probe of one server of the service that tells about itself. It takes what the server reports unasked,
+// if that is fresh, before it asks.
 type asked struct {
 	reporter Reporter
 	server   string // host:port
@@ -129,8 +127,8 @@ func (a *asked) sample(now *statistics, at moment) *Sample {
 	return s
 }
 
-// ask finds the servers of the service and has each asked, until the watch
-// stops. Servers that turn up later are asked from then on.
+// ask finds the servers of the service and has each asked, until the watch stops. Servers that turn up later are
+// asked from then on.
 func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 	known := map[string]bool{}
 	var tries backoff

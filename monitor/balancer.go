@@ -8,9 +8,8 @@ import (
 	"weir/scenario"
 )
 
-// A Balancer is what a balancer says of the service that it spreads over
-// several servers. Counts and bytes are of the span; of IPVS they are those of
-// all its services.
+// A Balancer is what a balancer says of the service that it spreads over several servers. Counts and bytes are of the
+// span; of IPVS they are those of all its services.
 type Balancer struct {
 	Kind      string     `json:"kind"` // HAProxy or IPVS
 	Connected int64      `json:"connected"`
@@ -25,11 +24,9 @@ const (
 	IPVS    = "ipvs"
 )
 
-// A Balanced is one server behind a balancer. Counts and bytes are of the
-// span. HAProxy passes on what it is connected for: of FTP the questions and
-// answers, not the files. IPVS counts bytes of a server only where ipvsadm can
-// be run, and what servers answer only where that passes it (not in its modes
-// Route and Tunnel).
+// A Balanced is one server behind a balancer. Counts and bytes are of the span. HAProxy passes on what it is
+// connected for: of FTP the questions and answers, not the files. IPVS counts bytes of a server only where ipvsadm
+// can be run, and what servers answer only where that passes it (not in its modes Route and Tunnel).
 type Balanced struct {
 	Name        string `json:"name"`              // as the balancer calls it
 	Service     string `json:"service"`           // HAProxy's backend section, IPVS' virtual service
@@ -58,8 +55,8 @@ type balancing struct {
 	servers                   []Balanced
 }
 
-// since returns what was counted between the moments of p and b. A server that
-// is new has no past: what it counted before it was seen is left out.
+// since returns what was counted between the moments of p and b. A server that is new has no past: what it counted
+// before it was seen is left out.
 func (b *balancing) since(p *balancing) *Balancer {
 	out := &Balancer{
 		Kind: b.kind, Connected: grown(b.connected, p.connected), Received: grown(b.received, p.received), Sent: grown(b.sent, p.sent),
@@ -88,8 +85,7 @@ func find(all []Balanced, s *Balanced, likely int) *Balanced {
 	return findNear(all, likely, func(o *Balanced) bool { return o.Name == s.Name && o.Service == s.Service })
 }
 
-// only leaves the servers of one service, and sums what they did; all of them
-// where service is "".
+// only leaves the servers of one service, and sums what they did; all of them where service is "".
 func (b *balancing) only(service string) error {
 	if service == "" {
 		return nil

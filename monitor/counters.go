@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// counters is what a host has counted up to one moment. Two of them make a
-// sample. Lists are empty and has* false where the host does not tell.
+// counters is what a host has counted up to one moment. Two of them make a sample. Lists are empty and has* false
+// where the host does not tell.
 type counters struct {
 	at        moment
 	clock     float64 // the host's own wall clock in seconds; 0 unknown
@@ -76,8 +76,8 @@ func (c *counters) since(p *counters) *Sample {
 	return s
 }
 
-// secondsSince prefers the host's own clock, for a page may be slow to come;
-// but not when that clock was set in between.
+// secondsSince prefers the host's own clock, for a page may be slow to come; but not when that clock was set in
+// between.
 func (c *counters) secondsSince(p *counters) float64 {
 	here := (c.at.mono - p.at.mono).Seconds()
 	if c.clock == 0 || p.clock == 0 {
@@ -89,9 +89,8 @@ func (c *counters) secondsSince(p *counters) float64 {
 	return here
 }
 
-// growth is how much a counter grew. One that fell was started anew in
-// between, with its host, process or interface, and what it shows now
-// happened since.
+// growth is how much a counter grew. One that fell was started anew in between, with its host, process or interface,
+// and what it shows now happened since.
 func growth[N int64 | float64](now, before N) N {
 	if now < before {
 		return now
@@ -99,8 +98,7 @@ func growth[N int64 | float64](now, before N) N {
 	return now - before
 }
 
-// cpuSince returns the shares of all cores together and the busy share of
-// each; nil where nothing was counted.
+// cpuSince returns the shares of all cores together and the busy share of each; nil where nothing was counted.
 func cpuSince(now, before []coreTime) (*CPU, []float64) {
 	if len(now) == 0 {
 		return nil, nil
@@ -133,8 +131,7 @@ func cpuSince(now, before []coreTime) (*CPU, []float64) {
 // share rounds to a millionth: ticks tell no more, and files get shorter.
 func share(part, whole float64) float64 { return math.Round(part/whole*1e6) / 1e6 }
 
-// findNear returns the element that is meant, first looked for where it is
-// likely; nil if there is none.
+// findNear returns the element that is meant, first looked for where it is likely; nil if there is none.
 func findNear[T any](list []T, likely int, is func(*T) bool) *T {
 	if likely < len(list) && is(&list[likely]) {
 		return &list[likely]
@@ -235,9 +232,8 @@ func netsSince(now, before []netCount) []Net {
 	return out
 }
 
-// realDisks drops, in place, what is no disk of its own: memory, partitions,
-// layers (device mapper, md) that repeat what the disks under them do, and loop
-// devices that were never used.
+// realDisks drops, in place, what is no disk of its own: memory, partitions, layers (device mapper, md) that repeat
+// what the disks under them do, and loop devices that were never used.
 func realDisks(disks []diskCount) []diskCount {
 	keep := disks[:0]
 	for i := range disks {
@@ -261,9 +257,8 @@ func isLayer(name string) bool {
 	return strings.HasPrefix(name, "md") && len(name) > 2 && (isDigit(name[2]) || name[2] == '_')
 }
 
-// isPartition tells whether the disk that name would be a part of is listed:
-// sda1 of sda, nvme0n1p2 of nvme0n1. A lone xvda1, as some clouds have it, is
-// a disk.
+// isPartition tells whether the disk that name would be a part of is listed: sda1 of sda, nvme0n1p2 of nvme0n1. A
+// lone xvda1, as some clouds have it, is a disk.
 func isPartition(disks []diskCount, name string) bool {
 	whole := strings.TrimRight(name, "0123456789")
 	if whole == name || whole == "" {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An Environment is what a result depends on besides the load: this machine
-// and its settings. What cannot be found out stays empty.
+// An Environment is what a result depends on besides the load: this machine and its settings. What cannot be found
+// out stays empty.
 type Environment struct {
 	Time              time.Time `json:"time"`
 	Host              string    `json:"hostname"`
@@ -43,8 +43,7 @@ type Environment struct {
 	Start             time.Time `json:"process_start_time"`
 }
 
-// About returns the environment of this process now. It takes a few
-// milliseconds.
+// About returns the environment of this process now. It takes a few milliseconds.
 func About() Environment { return about(newProcFS("", "")) }
 
 func about(f *procFS) Environment {
@@ -86,8 +85,7 @@ func (e *Environment) setCPU(f *procFS) {
 	e.Virtualization = virtualization(f, hypervisor)
 }
 
-// parseCPUInfo reads the first core's model from /proc/cpuinfo, and whether a
-// hypervisor is under it.
+// parseCPUInfo reads the first core's model from /proc/cpuinfo, and whether a hypervisor is under it.
 func parseCPUInfo(b []byte) (cpu string, hypervisor bool) {
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		key, value, _ := bytes.Cut(line, []byte{':'})
@@ -103,8 +101,7 @@ func parseCPUInfo(b []byte) (cpu string, hypervisor bool) {
 	return cpu, false
 }
 
-// parseBoot reads the time of the boot in Unix seconds from /proc/stat, 0 if
-// it is not there.
+// parseBoot reads the time of the boot in Unix seconds from /proc/stat, 0 if it is not there.
 func parseBoot(b []byte) int64 {
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		if name, rest := cutField(line); string(name) == "btime" {
@@ -115,8 +112,7 @@ func parseBoot(b []byte) int64 {
 	return 0
 }
 
-// virtualization names what is between this process and the metal, as far as
-// it can be seen from inside.
+// virtualization names what is between this process and the metal, as far as it can be seen from inside.
 func virtualization(f *procFS, hypervisor bool) string {
 	var layers []string
 	vendor := strings.TrimSpace(f.word(f.sys+"/class/dmi/id/sys_vendor") + " " + f.word(f.sys+"/class/dmi/id/product_name"))
@@ -183,18 +179,16 @@ func openFiles() (soft, hard uint64, err error) {
 	return limit.Cur, limit.Max, nil
 }
 
-// RaiseOpenFiles lifts this process's soft limit of open files to the hard
-// one and returns both as they are then. Programs that it starts from then on
-// have the same limits. On an error the limits that were in force before are
+// RaiseOpenFiles lifts this process's soft limit of open files to the hard one and returns both as they are then.
+// Programs that it starts from then on have the same limits. On an error the limits that were in force before are
 // returned with it.
 func RaiseOpenFiles() (soft, hard uint64, err error) {
 	soft, hard, err = openFiles()
 	if err != nil {
 		return soft, hard, err
 	}
-	// Setting is worth it even if the two are equal: Go's runtime raises the
-	// soft limit by itself, and takes that back in programs that it starts
-	// unless it was set explicitly.
+	// Setting is worth it even if the two are equal: Go's runtime raises the soft limit by itself, and takes that
+	// back in programs that it starts unless it was set explicitly.
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: hard, Max: hard}); err != nil {
 		return soft, hard, os.NewSyscallError("setrlimit", err)
 	}

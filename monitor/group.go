@@ -12,8 +12,7 @@ import (
 	"weir/scenario"
 )
 
-// A group is the processes that are watched together under one name. The
-// rules that are set add up.
+// A group is the processes that are watched together under one name. The rules that are set add up.
 type group struct {
 	name       string
 	role       scenario.Role
@@ -36,8 +35,7 @@ func newGroup(name string, role scenario.Role) *group {
 		bound: map[int]int64{}, noted: map[string]bool{}}
 }
 
-// wants tells whether a rule of the group names the process. This process is
-// wanted by its own group only.
+// wants tells whether a rule of the group names the process. This process is wanted by its own group only.
 func (g *group) wants(e *entry) bool {
 	if e.pid == os.Getpid() {
 		return g.own
@@ -124,9 +122,8 @@ func (g *group) complaints() []string {
 	return out
 }
 
-// ownCPU puts in what this process knows of itself to the microsecond. What
-// children used is read first: a child that is waited for in between is then
-// seen late, not twice.
+// ownCPU puts in what this process knows of itself to the microsecond. What children used is read first: a child that
+// is waited for in between is then seen late, not twice.
 func ownCPU(m *member, kids bool) {
 	var ru unix.Rusage
 	if kids && unix.Getrusage(unix.RUSAGE_CHILDREN, &ru) == nil {
@@ -140,9 +137,8 @@ func ownCPU(m *member, kids bool) {
 // microseconds converts what has other sizes on other systems.
 func microseconds(t unix.Timeval) int64 { return int64(t.Sec)*1e6 + int64(t.Usec) }
 
-// countFiles returns the number of open files of a process. Since Linux 6.2
-// its folder's size tells; before, the folder has to be read, which takes long
-// where there are many, so then that is done every tenth look.
+// countFiles returns the number of open files of a process. Since Linux 6.2 its folder's size tells; before, the
+// folder has to be read, which takes long where there are many, so then that is done every tenth look.
 func (f *procFS) countFiles(pid, before, look int) int {
 	path := f.ofPid(pid, "fd")
 	var st unix.Stat_t
@@ -164,18 +160,16 @@ func (f *procFS) countFiles(pid, before, look int) int {
 	return len(names)
 }
 
-// A family sums up what a group of processes used since it is watched. Its
-// sum keeps what processes used that ended, and counts nothing twice although
-// the kernel adds what a child used to the parent that waits for it.
+// A family sums up what a group of processes used since it is watched. Its sum keeps what processes used that ended,
+// and counts nothing twice although the kernel adds what a child used to the parent that waits for it.
 type family struct {
 	live    map[*entry]*member
 	retired usage // of members that ended and whose parent is no member
 	highest usage // the largest sum so far: what was told already
 }
 
-// A member is one process of a family. CPU time stands apart for itself and
-// for the children that it waited for; its bytes include theirs, because the
-// kernel keeps them so.
+// A member is one process of a family. CPU time stands apart for itself and for the children that it waited for; its
+// bytes include theirs, because the kernel keeps them so.
 type member struct {
 	base, baseKids usage // what it had used when it joined
 	self, kids     usage // as last read
@@ -185,9 +179,8 @@ type member struct {
 
 func newFamily() *family { return &family{live: map[*entry]*member{}} }
 
-// used is what m itself used and its children that are gone. A child that was
-// a member and that nobody waited for is in claims only; a child that lived
-// and died between two looks is in kids only.
+// used is what m itself used and its children that are gone. A child that was a member and that nobody waited for is
+// in claims only; a child that lived and died between two looks is in kids only.
 func (m *member) used() usage {
 	fromKids := m.kids.minus(m.baseKids).minus(m.debit).most(m.claims)
 	own := m.self.minus(m.base)
@@ -202,9 +195,8 @@ func (m *member) used() usage {
 // history is what the kernel has in m's counters that is not of this span.
 func (m *member) history() usage { return m.base.plus(m.baseKids).plus(m.debit) }
 
-// leave removes an ended process. The parent gets its inheritance if the
-// parent is a member, too; waits says whether the parent waits for children,
-// so that the kernel adds their bytes to the parent's.
+// leave removes an ended process. The parent gets its inheritance if the parent is a member, too; waits says whether
+// the parent waits for children, so that the kernel adds their bytes to the parent's.
 func (f *family) leave(e *entry, parent *member, waits bool) {
 	m := f.live[e]
 	delete(f.live, e)
@@ -224,15 +216,14 @@ func (f *family) leave(e *entry, parent *member, waits bool) {
 	parent.claims = parent.claims.plus(used)
 }
 
-// disown tells a member that what the process m of another family used will
-// be added to it by the kernel although it is not its own.
+// disown tells a member that what the process m of another family used will be added to it by the kernel although it
+// is not its own.
 func (m *member) disown(other *member) {
 	m.debit = m.debit.plus(other.self).plus(other.kids)
 }
 
-// advance returns how far the sum rose above what was told before. A sum that
-// fell, by a process that changed between two reads of one look, is made up
-// for later and never told as a negative number.
+// advance returns how far the sum rose above what was told before. A sum that fell, by a process that changed between
+// two reads of one look, is made up for later and never told as a negative number.
 func (f *family) advance() usage {
 	sum := f.retired
 	for _, m := range f.live {

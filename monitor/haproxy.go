@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// haproxy asks HAProxy for its statistics, as CSV: over its socket, or from its
-// statistics page.
+// haproxy asks HAProxy for its statistics, as CSV: over its socket, or from its statistics page.
 type haproxy struct {
 	network, address string // of the socket
 	page             *page  // instead of a socket
@@ -59,8 +58,7 @@ func (h *haproxy) ask(ctx context.Context) (*balancing, error) {
 	return parseHAProxy(b)
 }
 
-// question asks for the servers (type 4) of all proxies; HAProxy answers and
-// closes the connection.
+// question asks for the servers (type 4) of all proxies; HAProxy answers and closes the connection.
 func (h *haproxy) question(ctx context.Context) ([]byte, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, h.network, h.address)
 	if err != nil {
@@ -83,9 +81,8 @@ func (h *haproxy) question(ctx context.Context) ([]byte, error) {
 // The type of a line of HAProxy's statistics that is a server.
 const typeServer = "2"
 
-// parseHAProxy reads statistics as HAProxy 1.4 and later tell them (management
-// guide, section 9.1): a header that begins with "# pxname", and a line each
-// for frontends, backends and servers. Columns that are not there are zero;
+// parseHAProxy reads statistics as HAProxy 1.4 and later tell them (management guide, section 9.1): a header that
+// begins with "# pxname", and a line each for frontends, backends and servers. Columns that are not there are zero;
 // those that come with newer versions are passed over.
 func parseHAProxy(b []byte) (*balancing, error) {
 	b = bytes.TrimSpace(b)

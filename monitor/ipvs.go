@@ -51,11 +51,10 @@ func (v *ipvs) ask(ctx context.Context) (*balancing, error) {
 	return b, nil
 }
 
-// parseIPVS reads /proc/net/ip_vs, as ip_vs_info_seq_show of the kernel's
-// net/netfilter/ipvs/ip_vs_ctl.c writes it: a line for each virtual service
-// (protocol, address and port in hexadecimal digits, scheduler, flags; or FWM
-// and a firewall mark), and below it one that begins with -> for each server
-// (address and port, way of forwarding, weight, active and inactive connections).
+// parseIPVS reads /proc/net/ip_vs, as ip_vs_info_seq_show of the kernel's net/netfilter/ipvs/ip_vs_ctl.c writes it: a
+// line for each virtual service (protocol, address and port in hexadecimal digits, scheduler, flags; or FWM and a
+// firewall mark), and below it one that begins with -> for each server (address and port, way of forwarding, weight,
+// active and inactive connections).
 func parseIPVS(b []byte) (*balancing, error) {
 	if !bytes.HasPrefix(b, []byte("IP Virtual Server version ")) {
 		return nil, fmt.Errorf("/proc/net/ip_vs: this is not the kernel's table, it starts %s", firstWords(b))
@@ -128,10 +127,9 @@ func hexAddress(s string) (string, error) {
 	return netip.AddrPortFrom(addr, uint16(port)).String(), nil
 }
 
-// totals reads /proc/net/ip_vs_stats (ip_vs_stats_show, the same file): two
-// lines of header, and in hexadecimal digits the connections, the packets in
-// and out, and the bytes in and out since IPVS was loaded. The first three wrap
-// at 2^32 on kernels before 4.0, which growth takes for a new start.
+// totals reads /proc/net/ip_vs_stats (ip_vs_stats_show, the same file): two lines of header, and in hexadecimal
+// digits the connections, the packets in and out, and the bytes in and out since IPVS was loaded. The first three
+// wrap at 2^32 on kernels before 4.0, which growth takes for a new start.
 func (b *balancing) totals(text []byte) error {
 	_, text = cutLine(text)
 	_, text = cutLine(text)
@@ -153,9 +151,8 @@ func (b *balancing) totals(text []byte) error {
 	return nil
 }
 
-// bytesOf takes from what `ipvsadm -Ln --stats --exact` prints what each server
-// counted: lines that begin with -> and end in connections, packets in and out,
-// bytes in and out. Lines that are otherwise are passed over.
+// bytesOf takes from what `ipvsadm -Ln --stats --exact` prints what each server counted: lines that begin with -> and
+// end in connections, packets in and out, bytes in and out. Lines that are otherwise are passed over.
 func (b *balancing) bytesOf(text []byte) {
 	service := ""
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {

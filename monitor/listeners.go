@@ -18,14 +18,13 @@ import (
 var (
 	// ErrNoListener says that nothing on this machine listens on the port.
 	ErrNoListener = errors.New("nothing listens on the port here")
-	// ErrHidden says that something does, but that the process cannot be
-	// seen: it belongs to another user, or it is in a container.
+	// ErrHidden says that something does, but that the process cannot be seen: it belongs to another user, or it is
+	// in a container.
 	ErrHidden = errors.New("who listens on the port cannot be seen (another user's process, or a container's)")
 )
 
-// Listeners returns the ids of the processes of the service on a TCP port of
-// this machine, ascending: those that have the listening socket open, their
-// parents of the same name, and all that descend from these. Errors are
+// Listeners returns the ids of the processes of the service on a TCP port of this machine, ascending: those that have
+// the listening socket open, their parents of the same name, and all that descend from these. Errors are
 // [ErrNoListener], [ErrHidden], or about /proc itself.
 func Listeners(port int) ([]int, error) {
 	f := newProcFS("", "")
@@ -62,8 +61,7 @@ func (f *procFS) listeners(port int) ([]int, error) {
 	return out, nil
 }
 
-// servers returns the processes that hold a listening socket, and above them
-// the parents of the same name.
+// servers returns the processes that hold a listening socket, and above them the parents of the same name.
 func (f *procFS) servers(addr netip.Addr, port int) ([]int, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("port %d is not between 1 and 65535", port)
@@ -113,8 +111,8 @@ func (f *procFS) stat(pid int) (procStat, error) {
 	return parseProcStat(b)
 }
 
-// listening returns the inodes of the sockets that listen on a port of addr,
-// or on all addresses. An invalid addr stands for any.
+// listening returns the inodes of the sockets that listen on a port of addr, or on all addresses. An invalid addr
+// stands for any.
 func (f *procFS) listening(addr netip.Addr, port int) (map[string]bool, error) {
 	inodes := map[string]bool{}
 	var first error
@@ -137,9 +135,8 @@ func (f *procFS) listening(addr netip.Addr, port int) (map[string]bool, error) {
 	return inodes, nil
 }
 
-// parseSockets reads /proc/net/tcp or tcp6. The kernel lists listening sockets
-// first, so once one is found the thousands of connections that follow are
-// not read.
+// parseSockets reads /proc/net/tcp or tcp6. The kernel lists listening sockets first, so once one is found the
+// thousands of connections that follow are not read.
 func parseSockets(r io.Reader, addr netip.Addr, port int, inodes map[string]bool) error {
 	const listen = "0A"
 	lines := bufio.NewScanner(r)
@@ -173,9 +170,8 @@ func parseSockets(r io.Reader, addr netip.Addr, port int, inodes map[string]bool
 	return lines.Err()
 }
 
-// parseEndpoint reads "0100007F:1F90": the address in words of the machine's
-// byte order, little-endian on every machine that this is built for but s390x,
-// and the port.
+// parseEndpoint reads "0100007F:1F90": the address in words of the machine's byte order, little-endian on every
+// machine that this is built for but s390x, and the port.
 func parseEndpoint(b []byte) (netip.Addr, int, error) {
 	host, port, _ := bytes.Cut(b, []byte{':'})
 	n, err := strconv.ParseUint(string(port), 16, 16)
@@ -190,8 +186,8 @@ func parseEndpoint(b []byte) (netip.Addr, int, error) {
 	return addr.Unmap(), int(n), nil
 }
 
-// holders returns the processes that have one of the sockets open, ascending,
-// and how many processes could not be looked into.
+// holders returns the processes that have one of the sockets open, ascending, and how many processes could not be
+// looked into.
 func (f *procFS) holders(inodes map[string]bool) (pids []int, hidden int, err error) {
 	all, err := f.pids(nil)
 	if err != nil {

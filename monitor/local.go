@@ -57,8 +57,7 @@ func newLocal(h scenario.Host, o Options, target netip.AddrPort, clock func() mo
 	return l
 }
 
-// configured returns the groups that a host's settings ask for, the most
-// exact rules first.
+// configured returns the groups that a host's settings ask for, the most exact rules first.
 func configured(h scenario.Host) []*group {
 	role := scenario.RoleServer // what is named is the service, on the client's machine, too
 	if h.Role == scenario.RoleOther {
@@ -95,9 +94,8 @@ func processesOf(h scenario.Host) *group {
 
 func (l *local) close() { l.fs.close() }
 
-// look takes a look. The first one has nothing to compare with and gives no
-// sample. The error tells what could not be seen; there is a sample still,
-// unless nothing could.
+// look takes a look. The first one has nothing to compare with and gives no sample. The error tells what could not be
+// seen; there is a sample still, unless nothing could.
 func (l *local) look(_ context.Context) (*Sample, error) {
 	problems := l.count()
 	if len(l.now.cores)+len(l.now.nets) == 0 && !l.now.hasMemory {
@@ -182,8 +180,7 @@ func (l *local) count() (problems []string) {
 	return problems
 }
 
-// setSpeeds fills in the interfaces' speeds. A driver may take long to tell,
-// so each is asked once a minute.
+// setSpeeds fills in the interfaces' speeds. A driver may take long to tell, so each is asked once a minute.
 func (l *local) setSpeeds(c *counters) {
 	if l.table.look%60 == 0 {
 		clear(l.speeds)

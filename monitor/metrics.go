@@ -37,8 +37,8 @@ func needed() []string {
 	return []string{"cpu", "diskstats", "loadavg", "meminfo", "netdev", "netstat", "time"}
 }
 
-// query returns what to add to the URL so that a node_exporter reads nothing
-// that is not needed: it is part of the load on the watched host.
+// query returns what to add to the URL so that a node_exporter reads nothing that is not needed: it is part of the
+// load on the watched host.
 func (m *metrics) query() string {
 	q := url.Values{}
 	for _, c := range needed() {
@@ -61,8 +61,8 @@ func wanted(line []byte) bool {
 	return takers()[string(line[:end])] != nil
 }
 
-// thin replaces the lines that are not wanted by empty ones, so that the
-// numbers of lines in errors stay right, and tells how many are left.
+// thin replaces the lines that are not wanted by empty ones, so that the numbers of lines in errors stay right, and
+// tells how many are left.
 func thin(b []byte) (out []byte, left int) {
 	out = make([]byte, 0, len(b)/4)
 	for len(b) > 0 {
@@ -77,8 +77,8 @@ func thin(b []byte) (out []byte, left int) {
 	return out, left
 }
 
-// parse reads a page. Metrics that are not known are passed over, values that
-// are no plain finite numbers too; a page without any known metric is an error.
+// parse reads a page. Metrics that are not known are passed over, values that are no plain finite numbers too; a page
+// without any known metric is an error.
 func (m *metrics) parse(b []byte) error {
 	lines, left := thin(b)
 	if left == 0 {
@@ -183,8 +183,8 @@ func (m *metrics) net(l labels) *netCount {
 	return &m.nets[len(m.nets)-1]
 }
 
-// procSince returns what the page's own process did. Its metrics do not tell
-// user from system time: all of it stands as user time.
+// procSince returns what the page's own process did. Its metrics do not tell user from system time: all of it stands
+// as user time.
 func (m *metrics) procSince(p *metrics) (Proc, bool) {
 	if !m.hasProc && !m.weir {
 		return Proc{}, false

@@ -1,56 +1,44 @@
-// Package monitor watches hosts and processes while a run goes on: this
-// machine through /proc, others through a Prometheus page, XRootD servers
-// through what they say of themselves, and tells how much its own looking cost.
+// Package monitor watches hosts and processes while a run goes on: this machine through /proc, others through a
+// Prometheus page, XRootD servers through what they say of themselves, and tells how much its own looking cost.
 //
-// A [Watch] takes one look at each host at every whole second of the wall
-// clock, as the clients' intervals are cut. The hosts do not wait for each
-// other; one that fails or hangs yields samples with an error until it is
-// back, and the first sample after that spans the whole gap, so that no byte
-// and no CPU second is missing from the sums.
+// A [Watch] takes one look at each host at every whole second of the wall clock, as the clients' intervals are cut.
+// The hosts do not wait for each other; one that fails or hangs yields samples with an error until it is back, and
+// the first sample after that spans the whole gap, so that no byte and no CPU second is missing from the sums.
 //
 // # What the counters of processes can and cannot tell
 //
-// CPU time of a process that ended stays in its group's sum: what was seen of
-// it before, and what the kernel adds to a parent in the group that waits for
-// it. Lost are the last moments, at most one second, of processes whose
-// parent does not wait for them or lies outside the group, and processes that
-// lived between two looks only with such a parent. Processes outside a
-// group's rules whose parent ended before the first look cannot be connected
-// to it. CPU time of others than this process is counted in steps of 10 ms.
+// CPU time of a process that ended stays in its group's sum: what was seen of it before, and what the kernel adds to
+// a parent in the group that waits for it. Lost are the last moments, at most one second, of processes whose parent
+// does not wait for them or lies outside the group, and processes that lived between two looks only with such a
+// parent. Processes outside a group's rules whose parent ended before the first look cannot be connected to it. CPU
+// time of others than this process is counted in steps of 10 ms.
 //
-// Read and Written are rchar and wchar of /proc/PID/io: what read, write,
-// readv, writev, sendfile and splice moved, on files and sockets alike; recv,
-// send, mmap and io_uring are not in it.
+// Read and Written are rchar and wchar of /proc/PID/io: what read, write, readv, writev, sendfile and splice moved,
+// on files and sockets alike; recv, send, mmap and io_uring are not in it.
 //
 // # What XRootD servers say of themselves
 //
-// A [Reporter] asks each server once a second for its statistics, over one
-// kept session a server; servers may also send them unasked (xrd.report), and
-// then are not asked. They tell CPU time, threads, connections, bytes, logins,
-// redirects and requests since they were started. A counter that falls, a
-// report that comes late or twice and a restart make no wrong rates; a server
-// that does not answer is told about once and asked again ever less often.
+// A [Reporter] asks each server once a second for its statistics, over one kept session a server; servers may also
+// send them unasked (xrd.report), and then are not asked. They tell CPU time, threads, connections, bytes, logins,
+// redirects and requests since they were started. A counter that falls, a report that comes late or twice and a
+// restart make no wrong rates; a server that does not answer is told about once and asked again ever less often.
 //
-// XRootD 5 and 6 add to their counters of bytes, reads and writes what a
-// connection did only when it ends, or when a report with the option sync is
-// due. Service.Late says that no such report has told it: sums over a whole
-// run are right then, and those of a second are not. Logins, redirects, opens,
-// errors and CPU time are counted at once.
+// XRootD 5 and 6 add to their counters of bytes, reads and writes what a connection did only when it ends, or when a
+// report with the option sync is due. Service.Late says that no such report has told it: sums over a whole run are
+// right then, and those of a second are not. Logins, redirects, opens, errors and CPU time are counted at once.
 //
-// One question costs the server 7 us of CPU time and us 14, the reading of the
-// answer included (BenchmarkAsk, XRootD 5.5.3, questions in a row).
+// One question costs the server 7 us of CPU time and us 14, the reading of the answer included (BenchmarkAsk, XRootD
+// 5.5.3, questions in a row).
 //
-// Without root's rights on the server's machine this is all that can be seen
-// of it. Servers on this machine are found in /proc, too, by the port they
-// listen at; their processes are then not told twice.
+// Without root's rights on the server's machine this is all that can be seen of it. Servers on this machine are found
+// in /proc, too, by the port they listen at; their processes are then not told twice.
 package monitor
 
 import (
 	"time"
 )
 
-// A moment is a point in time by the wall clock, which may jump, and by a
-// clock that does not.
+// A moment is a point in time by the wall clock, which may jump, and by a clock that does not.
 type moment struct {
 	wall time.Time
 	mono time.Duration
@@ -65,13 +53,12 @@ func newClock() func() moment {
 	}
 }
 
-// tooSoon is the shortest wait that is worth a sample: a timer that fires a
-// little before the whole second must not give two samples for one second.
+// tooSoon is the shortest wait that is worth a sample: a timer that fires a little before the whole second must not
+// give two samples for one second.
 const tooSoon = 50 * time.Millisecond
 
-// untilNext returns how long it is to the next whole second of the wall
-// clock. It is never longer than a second and a bit, wherever the clock
-// jumps to meanwhile.
+// untilNext returns how long it is to the next whole second of the wall clock. It is never longer than a second and a
+// bit, wherever the clock jumps to meanwhile.
 func untilNext(now time.Time) time.Duration {
 	wait := now.Truncate(time.Second).Add(time.Second).Sub(now.Round(0))
 	if wait < tooSoon {

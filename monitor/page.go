@@ -14,8 +14,8 @@ import (
 	"weir/scenario"
 )
 
-// page is the probe of a host that has a Prometheus page: a node_exporter, the
-// built-in server, or any program with the usual process_ metrics.
+// page is the probe of a host that has a Prometheus page: a node_exporter, the built-in server, or any program with
+// the usual process_ metrics.
 type page struct {
 	url       *url.URL
 	name      string // of the processes
@@ -101,8 +101,8 @@ func (p *page) procName() string {
 	return p.url.Host
 }
 
-// fetch gets the page. A node_exporter that does not know a collector it was
-// asked for is asked for the whole page from then on.
+// fetch gets the page. A node_exporter that does not know a collector it was asked for is asked for the whole page
+// from then on.
 func (p *page) fetch(ctx context.Context) error {
 	err := p.get(ctx, p.collect)
 	var refused *statusError

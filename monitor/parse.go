@@ -6,12 +6,10 @@ import (
 	"math"
 )
 
-// tick is the unit of CPU time in /proc, in seconds: USER_HZ is 100 on all
-// architectures that Go has for Linux.
+// tick is the unit of CPU time in /proc, in seconds: USER_HZ is 100 on all architectures that Go has for Linux.
 const tick = 0.01
 
-// parseCPU reads /proc/stat into c.cores. Times as guest are part of user
-// time already.
+// parseCPU reads /proc/stat into c.cores. Times as guest are part of user time already.
 func parseCPU(b []byte, c *counters) error {
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		name, rest := cutField(line)
@@ -41,8 +39,8 @@ func parseCPU(b []byte, c *counters) error {
 	return nil
 }
 
-// parsePressure reads /proc/pressure/cpu, whose first line tells the microseconds in
-// which something waited for a core: "some avg10=0.12 avg60=0.05 avg300=0.01 total=123".
+// parsePressure reads /proc/pressure/cpu, whose first line tells the microseconds in which something waited for a
+// core: "some avg10=0.12 avg60=0.05 avg300=0.01 total=123".
 func parsePressure(b []byte, c *counters) error {
 	line, _ := cutLine(b)
 	_, total, found := bytes.Cut(line, []byte("total="))
@@ -143,16 +141,16 @@ func parseNets(b []byte, c *counters, names *interned) error {
 	return nil
 }
 
-// emulated tells whether an interface, weir0 or weir1 and so on, is the end of
-// an emulated link: those have samples of their own.
+// emulated tells whether an interface, weir0 or weir1 and so on, is the end of an emulated link: those have samples
+// of their own.
 func emulated(name []byte) bool {
 	of, ours := bytes.CutPrefix(name, []byte("weir"))
 	_, numbered := number(of)
 	return ours && numbered
 }
 
-// parseTable reads one counter from /proc/net/snmp or /proc/net/netstat,
-// where a line of names stands above a line of numbers.
+// parseTable reads one counter from /proc/net/snmp or /proc/net/netstat, where a line of names stands above a line of
+// numbers.
 func parseTable(b []byte, group, name string) (int64, error) {
 	for len(b) > 0 {
 		var names, line []byte
@@ -238,16 +236,15 @@ func skipFields(line []byte, n int) []byte {
 	return line
 }
 
-// cutNumber returns the first word of a line as a number; ok tells whether it
-// is a whole number from 0 to the largest int64.
+// cutNumber returns the first word of a line as a number; ok tells whether it is a whole number from 0 to the largest
+// int64.
 func cutNumber(line []byte) (n int64, rest []byte, ok bool) {
 	field, rest := cutField(line)
 	n, ok = number(field)
 	return n, rest, ok
 }
 
-// number reads a whole number without sign. Counters beyond int64, which no
-// machine reaches honestly, are refused.
+// number reads a whole number without sign. Counters beyond int64, which no machine reaches honestly, are refused.
 func number(field []byte) (int64, bool) {
 	if len(field) == 0 {
 		return 0, false
@@ -262,8 +259,7 @@ func number(field []byte) (int64, bool) {
 	return n, true
 }
 
-// numbers reads as many numbers as there are places to put them and returns
-// how many it found.
+// numbers reads as many numbers as there are places to put them and returns how many it found.
 func numbers(line []byte, to ...*int64) int {
 	for i, p := range to {
 		n, rest, ok := cutNumber(line)

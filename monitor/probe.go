@@ -11,9 +11,8 @@ import (
 	"weir/scenario"
 )
 
-// A probe looks at one host. Its look may return a sample, an error, or both:
-// a sample that is not whole. The first look of a probe has nothing to compare
-// with and returns neither.
+// A probe looks at one host. Its look may return a sample, an error, or both: a sample that is not whole. The first
+// look of a probe has nothing to compare with and returns neither.
 type probe interface {
 	look(ctx context.Context) (*Sample, error)
 	close()
@@ -25,8 +24,7 @@ type result struct {
 	err    error
 }
 
-// A runner takes the looks at one host. A look runs beside it, so that one
-// that hangs is told in time.
+// A runner takes the looks at one host. A look runs beside it, so that one that hangs is told in time.
 type runner struct {
 	watch   *Watch
 	host    string
@@ -78,8 +76,8 @@ func (r *runner) start(ctx context.Context) {
 	}()
 }
 
-// measured takes a look and writes its cost into the sample. The thread is
-// the look's own meanwhile, so that its clock counts nothing else.
+// measured takes a look and writes its cost into the sample. The thread is the look's own meanwhile, so that its
+// clock counts nothing else.
 func measured(ctx context.Context, p probe) (res result) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -96,8 +94,7 @@ func measured(ctx context.Context, p probe) (res result) {
 	return result{s, err}
 }
 
-// await waits for the look that is under way, until it takes too long or one
-// of the others ends.
+// await waits for the look that is under way, until it takes too long or one of the others ends.
 func (r *runner) await(ctx context.Context, stop <-chan struct{}, atMost time.Duration) {
 	timer := time.NewTimer(atMost + tooSoon) // its own time-out comes first
 	defer timer.Stop()
@@ -123,8 +120,8 @@ func (r *runner) last(ctx context.Context) {
 	r.leave()
 }
 
-// leave waits a moment for the look under way, whose context has ended or
-// will soon, and closes the probe. One that hangs in the kernel is left behind.
+// leave waits a moment for the look under way, whose context has ended or will soon, and closes the probe. One that
+// hangs in the kernel is left behind.
 func (r *runner) leave() {
 	if r.pending != nil {
 		timer := time.NewTimer(r.timeout)
@@ -193,8 +190,8 @@ func (t *throttle) bad(now time.Time) bool {
 
 func (t *throttle) good() { t.row = 0 }
 
-// threadCPU returns the CPU time that the calling thread used, in user mode
-// and in the kernel. The caller has locked its goroutine to the thread.
+// threadCPU returns the CPU time that the calling thread used, in user mode and in the kernel. The caller has locked
+// its goroutine to the thread.
 func threadCPU() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {

@@ -39,8 +39,7 @@ func (u usage) most(v usage) usage {
 	return usage{max(u.user, v.user), max(u.system, v.system), max(u.read, v.read), max(u.written, v.written)}
 }
 
-// parseProcStat reads /proc/PID/stat. The name in parentheses may hold
-// anything, parentheses and line ends among it.
+// parseProcStat reads /proc/PID/stat. The name in parentheses may hold anything, parentheses and line ends among it.
 func parseProcStat(b []byte) (procStat, error) {
 	var s procStat
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
@@ -104,8 +103,8 @@ func parseProcIO(b []byte) (read, written int64, err error) {
 	return 0, 0, fmt.Errorf("no rchar and wchar in it")
 }
 
-// parseIgnored tells from /proc/PID/status whether a process ignores the end
-// of its children, so that the kernel forgets what they used.
+// parseIgnored tells from /proc/PID/status whether a process ignores the end of its children, so that the kernel
+// forgets what they used.
 func parseIgnored(b []byte) bool {
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		mask, found := bytes.CutPrefix(line, []byte("SigIgn:"))
@@ -119,8 +118,8 @@ func parseIgnored(b []byte) bool {
 	return false
 }
 
-// programNames returns what a process can be called by beside its comm: the
-// last part of argv[0] and of its executable's path. Both can be "".
+// programNames returns what a process can be called by beside its comm: the last part of argv[0] and of its
+// executable's path. Both can be "".
 func (f *procFS) programNames(pid int) (argv0, exe string) {
 	if b, err := f.readPid(pid, "cmdline"); err == nil && len(b) > 0 {
 		first, _, _ := bytes.Cut(b, []byte{0})

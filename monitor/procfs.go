@@ -48,8 +48,8 @@ func (f *procFS) close() {
 	}
 }
 
-// read returns the content of a file below /proc, which stays open. The bytes
-// are good until the next call of a method of f.
+// read returns the content of a file below /proc, which stays open. The bytes are good until the next call of a
+// method of f.
 func (f *procFS) read(name string) ([]byte, error) {
 	file := f.open[name]
 	if file == nil {
@@ -67,8 +67,8 @@ func (f *procFS) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// biggest bounds what is read of one file of /proc. The largest that are read
-// whole, stat and diskstats, reach some hundred KB on the largest machines.
+// biggest bounds what is read of one file of /proc. The largest that are read whole, stat and diskstats, reach some
+// hundred KB on the largest machines.
 const biggest = 8 << 20
 
 func (f *procFS) slurp(file *os.File) ([]byte, error) {
@@ -160,8 +160,7 @@ func (f *procFS) grow(n int) {
 	}
 }
 
-// word returns the only line of a small file, without spaces around it, or ""
-// if it cannot be read.
+// word returns the only line of a small file, without spaces around it, or "" if it cannot be read.
 func (f *procFS) word(path string) string {
 	b, err := f.readOnce(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"weir/scenario"
 )
 
-// reports takes what XRootD servers send with "xrd.report HOST:PORT every 1s
-// all sync". Packets of any number of servers come to one port.
+// reports takes what XRootD servers send with "xrd.report HOST:PORT every 1s all sync". Packets of any number of
+// servers come to one port.
 type reports struct {
 	watch   *Watch
 	name    string // of the scenario's entry, for what is said of the port itself
@@ -89,9 +89,8 @@ func (r *reports) fault(err error) {
 	}
 }
 
-// take reads a packet and returns the sample that it makes, nil if it makes
-// none: the first of a server, one that comes late or twice, one that a probe
-// waits for.
+// take reads a packet and returns the sample that it makes, nil if it makes none: the first of a server, one that
+// comes late or twice, one that a probe waits for.
 func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 	now, err := parseStatistics(b)
 	if errors.Is(err, errAddOn) {

@@ -7,9 +7,8 @@ import (
 	"weir/scenario"
 )
 
-// A Sample is what one host, or some processes of it, went through between
-// two looks, usually one second. Rates are per second of Seconds; shares are
-// fractions, 0 to 1. What a probe cannot see stays absent.
+// A Sample is what one host, or some processes of it, went through between two looks, usually one second. Rates are
+// per second of Seconds; shares are fractions, 0 to 1. What a probe cannot see stays absent.
 type Sample struct {
 	Time    time.Time     `json:"time"`             // end of the span
 	Seconds float64       `json:"duration_seconds"` // length of the span
@@ -28,8 +27,8 @@ type Sample struct {
 	TCP    *TCP      `json:"tcp,omitempty"`
 	Procs  []Proc    `json:"processes,omitempty"` // named processes, one entry a group of them
 
-	// CPU seconds of the span that programs used which are in no group. Programs
-	// that began and ended between two looks are not in it.
+	// CPU seconds of the span that programs used which are in no group. Programs that began and ended between two
+	// looks are not in it.
 	Others float64 `json:"others_cpu_seconds,omitempty"`
 
 	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
@@ -52,8 +51,7 @@ type CPU struct {
 	Idle   float64 `json:"idle"`
 }
 
-// Busy returns the share of time in which cores did work, ours or the
-// hypervisor's other guests'.
+// Busy returns the share of time in which cores did work, ours or the hypervisor's other guests'.
 func (c *CPU) Busy() float64 { return c.User + c.System + c.IRQ + c.Steal }
 
 // Memory is in bytes.
@@ -73,8 +71,8 @@ type Disk struct {
 	Busy  float64 `json:"busy"`  // share of time with a request in service
 }
 
-// Repeats tells that what the device moves, a disk under it moves as well: it is
-// a loop device, whose file lies on one. Sums leave it out.
+// Repeats tells that what the device moves, a disk under it moves as well: it is a loop device, whose file lies on
+// one. Sums leave it out.
 func (d *Disk) Repeats() bool { return isLoop(d.Name) }
 
 // A Net is one network interface. Bytes and packets are of the span, not per second.
@@ -95,8 +93,7 @@ type TCP struct {
 	ListenDrops int64 `json:"listen_drops"`
 }
 
-// A Proc is a group of processes that are watched together: the service's, or
-// the load generator's own.
+// A Proc is a group of processes that are watched together: the service's, or the load generator's own.
 type Proc struct {
 	Name    string        `json:"name"`
 	Role    scenario.Role `json:"role"`
@@ -107,8 +104,7 @@ type Proc struct {
 	RSS     int64         `json:"resident_bytes"`
 	Files   int           `json:"open_files,omitempty"`
 
-	// Of the service's processes only. Of a process with many threads the
-	// busiest are read, and the others in turn.
+	// Of the service's processes only. Of a process with many threads the busiest are read, and the others in turn.
 	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // whose CPU time in the span is known; 0: none
 	BusiestThread    float64 `json:"busiest_thread_cpu_seconds,omitempty"`    // of the span: CPU time of the busiest of these
 	UnmeasuredThread float64 `json:"unmeasured_thread_cpu_seconds,omitempty"` // what any other thread used at most
@@ -120,8 +116,8 @@ type Proc struct {
 	Received int64 `json:"received_bytes,omitempty"`
 }
 
-// A Service is what one server of the service says of itself: XRootD's own
-// statistics. Counts and bytes are of the span.
+// A Service is what one server of the service says of itself: XRootD's own statistics. Counts and bytes are of the
+// span.
 type Service struct {
 	Name    string  `json:"name"`    // host:port, as the server calls itself
 	Program string  `json:"program"` // xrootd, cmsd
@@ -168,9 +164,8 @@ func (s *Service) Operations() int64 {
 	return sum
 }
 
-// A Link is what an emulated link went through in the span. What it carried to
-// the clients is what the interface "to clients" of its sample has sent, and
-// from them, what "from clients" has received.
+// A Link is what an emulated link went through in the span. What it carried to the clients is what the interface "to
+// clients" of its sample has sent, and from them, what "from clients" has received.
 type Link struct {
 	Down        bool         `json:"down,omitempty"` // at the end of the span
 	ToClients   link.Traffic `json:"to_clients"`

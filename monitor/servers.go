@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// servers is what the probes of one watch tell each other of the service's
-// servers: which of them are on this machine, and what they report unasked.
+// servers is what the probes of one watch tell each other of the service's servers: which of them are on this
+// machine, and what they report unasked.
 type servers struct {
 	mu     sync.Mutex
 	places []*place
@@ -77,8 +77,7 @@ func (s *servers) report(id identity) *report {
 	return r
 }
 
-// reported keeps what a server told at a moment and says whether a probe
-// takes it.
+// reported keeps what a server told at a moment and says whether a probe takes it.
 func (s *servers) reported(now *statistics, at moment) (taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +89,8 @@ func (s *servers) reported(now *statistics, at moment) (taken bool) {
 	return r.asked
 }
 
-// ask returns what the server with this identity reported last, nil if it
-// never did. From then on its reports are the asking probe's.
+// ask returns what the server with this identity reported last, nil if it never did. From then on its reports are the
+// asking probe's.
 func (s *servers) ask(id identity) (*statistics, moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,9 +116,8 @@ const (
 	hiddenAgain = 30 // looks until one that cannot be seen is
 )
 
-// discover finds the processes that listen where the target is and where its
-// other servers are, whenever none of those found before runs, so that a
-// service that was started again is watched again.
+// discover finds the processes that listen where the target is and where its other servers are, whenever none of
+// those found before runs, so that a service that was started again is watched again.
 func (l *local) discover() (said []string) {
 	changed := false
 	for _, p := range l.servers.here() {
@@ -183,8 +181,8 @@ func (l *local) search(p *place) ([]*entry, error) {
 	return found, nil
 }
 
-// regroup finds the groups of all processes again. A service that this
-// process started was taken for a part of it until now.
+// regroup finds the groups of all processes again. A service that this process started was taken for a part of it
+// until now.
 func (l *local) regroup(own *group) {
 	for e := range own.family.live {
 		if !own.wants(e) {

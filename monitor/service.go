@@ -8,16 +8,15 @@ import (
 	"weir/scenario"
 )
 
-// follows tells whether s continues what p told: it is of the same run of a
-// server, or of one that was started after p was told. Two servers may call
-// themselves by the same name; what one counted since it was started did not
-// happen since the other told.
+// follows tells whether s continues what p told: it is of the same run of a server, or of one that was started after
+// p was told. Two servers may call themselves by the same name; what one counted since it was started did not happen
+// since the other told.
 func (s *statistics) follows(p *statistics) bool {
 	return p != nil && (s.identity() == p.identity() || s.started >= p.told-1)
 }
 
-// since returns what a server did between p, which s follows, and s. Of a
-// server that was started in between, all that it shows happened since.
+// since returns what a server did between p, which s follows, and s. Of a server that was started in between, all
+// that it shows happened since.
 func (s *statistics) since(p *statistics) *Service {
 	if p.identity() != s.identity() {
 		p = &statistics{}
@@ -57,9 +56,8 @@ func (s *statistics) kind() string {
 	return ""
 }
 
-// rise is how far a counter of one run of a server rose. Many have 32 bits
-// and a sign: they go on at the lowest number after the highest. Any other
-// fall is a telling that came late; nothing is known then.
+// rise is how far a counter of one run of a server rose. Many have 32 bits and a sign: they go on at the lowest
+// number after the highest. Any other fall is a telling that came late; nothing is known then.
 func rise(now, before int64) int64 {
 	d := now - before
 	if d < -1<<31 && before < 1<<31 {
@@ -68,22 +66,20 @@ func rise(now, before int64) int64 {
 	return min(max(0, d), 1<<52)
 }
 
-// spent is CPU time that was spent between two tellings; what is told may be
-// anything, and files take no time beyond all bounds.
+// spent is CPU time that was spent between two tellings; what is told may be anything, and files take no time beyond
+// all bounds.
 func spent(now, before float64) float64 { return min(max(0, now-before), 1e9) }
 
 // gauge is a number of things that are there now.
 func gauge(n int64) int { return int(min(max(0, n), 1<<31)) }
 
-// proc is the server as a watched process, for those that this machine's
-// /proc does not show.
+// proc is the server as a watched process, for those that this machine's /proc does not show.
 func (s *Service) proc() Proc {
 	return Proc{Name: s.Program, Role: scenario.RoleServer, Count: 1, Threads: s.Threads, User: s.User, System: s.System}
 }
 
-// A Reading is what an XRootD server has counted up to one moment. Two of them
-// tell exactly what it did in between, where the seconds of a Watch are too
-// coarse.
+// A Reading is what an XRootD server has counted up to one moment. Two of them tell exactly what it did in between,
+// where the seconds of a Watch are too coarse.
 type Reading struct {
 	at    moment
 	stats *statistics
@@ -103,8 +99,8 @@ func Read(ctx context.Context, r Reporter, server string) (Reading, error) {
 	return Reading{at: clock(), stats: s}, nil
 }
 
-// Since returns what the server did between the reading before and r; false
-// if it was started again meanwhile, or is another one.
+// Since returns what the server did between the reading before and r; false if it was started again meanwhile, or is
+// another one.
 func (r Reading) Since(before Reading) (*Service, bool) {
 	if r.stats == nil || before.stats == nil || r.stats.identity() != before.stats.identity() {
 		return nil, false

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// statistics is what an XRootD server has counted since it was started, as the answer to kXR_query stats and the packets
-// of xrd.report tell it.
+// statistics is what an XRootD server has counted since it was started, as the answer to kXR_query stats and the
+// packets of xrd.report tell it.
 type statistics struct {
 	name     string // host:port, as the server calls itself
 	program  string // xrootd, cmsd
@@ -65,8 +65,8 @@ type identity struct {
 
 func (s *statistics) identity() identity { return identity{s.name, s.pid, s.started} }
 
-// statisticsLimit bounds an answer in bytes. Servers fill at most 64 KiB, the
-// older ones more only if they export hundreds of paths.
+// statisticsLimit bounds an answer in bytes. Servers fill at most 64 KiB, the older ones more only if they export
+// hundreds of paths.
 const statisticsLimit = 256 << 10
 
 // Errors of what is no statistics.
@@ -75,9 +75,8 @@ var (
 	errAddOn        = errors.New("statistics of an add-on") // in JSON, from version 6 on; nothing in them is needed
 )
 
-// parseStatistics reads an XML document as XRootD writes it: not quite XML,
-// for paths stand in it as they are. What is not known is passed over; a
-// document that ends early gives what was whole.
+// parseStatistics reads an XML document as XRootD writes it: not quite XML, for paths stand in it as they are. What
+// is not known is passed over; a document that ends early gives what was whole.
 func parseStatistics(b []byte) (*statistics, error) {
 	if len(b) > statisticsLimit {
 		return nil, fmt.Errorf("%w: more than %d KiB", errNoStatistics, statisticsLimit>>10)
@@ -129,8 +128,8 @@ func label(tag []byte, name string) string {
 	return string(value)
 }
 
-// whole reads a whole number; 0 if it is none. Servers print some counters
-// with a sign although they only grow, so that they go on below zero.
+// whole reads a whole number; 0 if it is none. Servers print some counters with a sign although they only grow, so
+// that they go on below zero.
 func whole(b []byte) int64 {
 	n, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil {
@@ -139,8 +138,8 @@ func whole(b []byte) int64 {
 	return n
 }
 
-// take keeps the value of one element. Its key is made of the id of the statistics it stands in and of the elements on
-// the way to it.
+// take keeps the value of one element. Its key is made of the id of the statistics it stands in and of the elements
+// on the way to it.
 func (s *statistics) take(key, value []byte) {
 	if string(key) == "ofs.role" {
 		s.role = string(value[:min(len(value), 32)])
@@ -153,10 +152,9 @@ func (s *statistics) take(key, value []byte) {
 	}
 }
 
-// A walker goes through the elements of a document and hands the text of
-// those that hold nothing else to take, with a key of their names: of
-// <stats id="a"><b><c>1</c></b></stats> the 1 with the key "a.b.c". Key and
-// text are good until take returns.
+// A walker goes through the elements of a document and hands the text of those that hold nothing else to take, with a
+// key of their names: of <stats id="a"><b><c>1</c></b></stats> the 1 with the key "a.b.c". Key and text are good
+// until take returns.
 type walker struct {
 	take  func(key, text []byte)
 	key   []byte
@@ -167,8 +165,8 @@ type walker struct {
 // deepest is how many elements may be in each other; XRootD needs five.
 const deepest = 16
 
-// walk goes through b, which starts inside the outermost element. An end that
-// belongs to none of the open elements is passed over.
+// walk goes through b, which starts inside the outermost element. An end that belongs to none of the open elements is
+// passed over.
 func (w *walker) walk(b []byte) error {
 	leaf := false
 	for {
@@ -217,8 +215,7 @@ func (w *walker) open(tag []byte) error {
 	return nil
 }
 
-// isOpen tells whether the open element at this depth has the name. The
-// outermost ones are all called stats.
+// isOpen tells whether the open element at this depth has the name. The outermost ones are all called stats.
 func (w *walker) isOpen(depth int, name []byte) bool {
 	if depth < 0 {
 		return false

@@ -4,10 +4,9 @@ import "weir/scenario"
 
 import "os"
 
-// A table is what is known of the processes of this machine. Watched ones are
-// read at every look; of the others the new ones and those that used CPU when they
-// were read last, and each of them again now and then, for a process can change its
-// name and its group.
+// A table is what is known of the processes of this machine. Watched ones are read at every look; of the others the
+// new ones and those that used CPU when they were read last, and each of them again now and then, for a process can
+// change its name and its group.
 type table struct {
 	fs     *procFS
 	known  map[int]*entry
@@ -72,8 +71,7 @@ func (t *table) update() error {
 	return nil
 }
 
-// visit reads a process if it is due and returns it if its group is to be
-// found or found again.
+// visit reads a process if it is due and returns it if its group is to be found or found again.
 func (t *table) visit(pid int) *entry {
 	e := t.known[pid]
 	if e != nil && e.group == nil && !t.due(e) {
@@ -120,8 +118,8 @@ func (t *table) due(e *entry) bool {
 	return isYoung || e.used > 0 || (t.look+e.pid)%often == 0
 }
 
-// bury ends the processes that this look did not see. Children go before
-// their parents where both went, or else the parent could not inherit.
+// bury ends the processes that this look did not see. Children go before their parents where both went, or else the
+// parent could not inherit.
 func (t *table) bury() {
 	var gone []*entry
 	for _, e := range t.known {
@@ -190,8 +188,7 @@ func (t *table) ignores(parent *entry) bool {
 	return err == nil && parseIgnored(b)
 }
 
-// classify finds the group of a process: its own by a rule, or else that of
-// the nearest ancestor that has one.
+// classify finds the group of a process: its own by a rule, or else that of the nearest ancestor that has one.
 func (t *table) classify(e *entry) {
 	if e.group != nil {
 		return
@@ -221,8 +218,7 @@ func (t *table) match(e *entry) *group {
 	return nil
 }
 
-// join makes e a member of g. What it used before counts only if the watch
-// saw it being born.
+// join makes e a member of g. What it used before counts only if the watch saw it being born.
 func (t *table) join(e *entry, g *group) {
 	b, err := t.fs.readPid(e.pid, "stat")
 	if err != nil {

@@ -28,8 +28,8 @@ func DefaultPort(scheme string) int {
 	return 0
 }
 
-// splitTarget returns host and port of a URL or of host:port; an empty host
-// means that the target is nothing that listens.
+// splitTarget returns host and port of a URL or of host:port; an empty host means that the target is nothing that
+// listens.
 func splitTarget(target string) (host string, port int, err error) {
 	if !strings.Contains(target, "://") {
 		h, p, err := net.SplitHostPort(target)
@@ -50,8 +50,8 @@ func splitTarget(target string) (host string, port int, err error) {
 	return u.Hostname(), port, err
 }
 
-// localTarget returns the address and port of a target on this machine; ok is
-// false if it is elsewhere, has no port, or if its name cannot be resolved.
+// localTarget returns the address and port of a target on this machine; ok is false if it is elsewhere, has no port,
+// or if its name cannot be resolved.
 func localTarget(ctx context.Context, target string) (addr netip.AddrPort, ok bool) {
 	host, port, err := splitTarget(target)
 	if err != nil || host == "" || port < 1 || port > 65535 {
@@ -89,9 +89,8 @@ func here(a netip.Addr) bool {
 	return false
 }
 
-// Bytes of headers in each TCP segment as interfaces count it: 14 of
-// Ethernet (the loopback interface counts them too), 20 of IPv4 or 40 of
-// IPv6, and 32 of TCP with timestamps.
+// Bytes of headers in each TCP segment as interfaces count it: 14 of Ethernet (the loopback interface counts them
+// too), 20 of IPv4 or 40 of IPv6, and 32 of TCP with timestamps.
 const (
 	HeaderBytes4 = 14 + 20 + 32
 	HeaderBytes6 = 14 + 40 + 32

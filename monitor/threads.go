@@ -43,9 +43,8 @@ type threadFigure struct {
 	rest     int64 // CPU time of the process that is no measured thread's
 }
 
-// threads reads the CPU time of e's busiest threads. The process used gain
-// microseconds since the last look, and cpu in all. It returns the zero value
-// where nothing can be said.
+// threads reads the CPU time of e's busiest threads. The process used gain microseconds since the last look, and cpu
+// in all. It returns the zero value where nothing can be said.
 func (t *table) threads(e *entry, cpu, gain int64) threadFigure {
 	if e.threads == 1 {
 		e.tasks = nil
@@ -105,8 +104,7 @@ func (k *threadTable) list(t *table, pid int) {
 	}
 }
 
-// due returns the threads that are read at this look: all, or the busiest and
-// as many of the others in turn.
+// due returns the threads that are read at this look: all, or the busiest and as many of the others in turn.
 func (k *threadTable) due(look int) []int {
 	if len(k.ids) <= mostThreads || k.swept == 0 || k.missed && look-k.swept >= listThreads {
 		k.swept = look

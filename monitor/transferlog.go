@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// Transfers is what a backend's own log says of transfers that ended in the
-// span. Their bytes moved before that: Spans say when.
+// Transfers is what a backend's own log says of transfers that ended in the span. Their bytes moved before that:
+// Spans say when.
 type Transfers struct {
 	Done   int64           `json:"done"`
 	Failed int64           `json:"failed,omitempty"`
 	Spans  []TransfersSpan `json:"spans"`
 }
 
-// A TransfersSpan is a part of the time in which they ran: that which lies in one
-// second of the wall clock, or the whole of one that took longer than a minute.
-// Spans overlap, and what they say of the same time adds up.
+// A TransfersSpan is a part of the time in which they ran: that which lies in one second of the wall clock, or the
+// whole of one that took longer than a minute. Spans overlap, and what they say of the same time adds up.
 type TransfersSpan struct {
 	Begin   time.Time `json:"begin"`
 	Seconds float64   `json:"duration_seconds"`
@@ -38,9 +37,8 @@ const (
 	mostOfLog    = 16 << 20           // bytes of a log that are read in one look
 )
 
-// transferLog follows the log that globus-gridftp-server -log-transfer writes,
-// as tail -F does: from its end on, over rotations, and from its beginning
-// where it comes later.
+// transferLog follows the log that globus-gridftp-server -log-transfer writes, as tail -F does: from its end on, over
+// rotations, and from its beginning where it comes later.
 type transferLog struct {
 	path   string
 	file   *os.File // nil: it is not there yet
@@ -189,17 +187,14 @@ type logged struct {
 	file     bool // it is of a file, not of a listing
 }
 
-// parseTransfer reads a line as globus_i_gfs_log_transfer of
-// globus_i_gfs_log.c writes it:
+// parseTransfer reads a line as globus_i_gfs_log_transfer of globus_i_gfs_log.c writes it:
 //
 //	DATE=20190809091437.927804 HOST=... PROG=globus-gridftp-server NL.EVNT=FTP_INFO START=20190809091437.884224
 //	USER=... FILE=... BUFFER=... BLOCK=... NBYTES=35616 VOLUME=/ STREAMS=4 STRIPES=1 DEST=[...] TYPE=RETR CODE=226
 //
-// on one line. DATE is when it ended, both times are UTC, and what stands behind
-// their dot are microseconds, which old servers write without leading zeros.
-// The names of users and files may have spaces and anything else in them, so
-// what stands before them is looked for from the left, and what comes
-// after from the right.
+// on one line. DATE is when it ended, both times are UTC, and what stands behind their dot are microseconds, which
+// old servers write without leading zeros. The names of users and files may have spaces and anything else in them, so
+// what stands before them is looked for from the left, and what comes after from the right.
 func parseTransfer(line []byte) (t logged, err error) {
 	date, start := word(line, "DATE=", false), word(line, " START=", false)
 	moved, kind, code := word(line, " NBYTES=", true), word(line, " TYPE=", true), word(line, " CODE=", true)
@@ -225,8 +220,7 @@ func parseTransfer(line []byte) (t logged, err error) {
 	return t, nil
 }
 
-// word returns the word that follows key, nil if there is none: the first key
-// in line, or the last.
+// word returns the word that follows key, nil if there is none: the first key in line, or the last.
 func word(line []byte, key string, last bool) []byte {
 	i := bytes.Index(line, []byte(key))
 	if last {
@@ -281,8 +275,7 @@ func (s *spans) add(t logged) {
 	}
 }
 
-// spread puts a transfer's bytes evenly into the seconds in which it ran. The
-// last second takes what rounding leaves.
+// spread puts a transfer's bytes evenly into the seconds in which it ran. The last second takes what rounding leaves.
 func (s *spans) spread(t logged, took time.Duration) {
 	left := t.moved
 	for from := t.from; ; {

@@ -12,38 +12,36 @@ import (
 	"weir/scenario"
 )
 
-// A Sink takes samples. Its method is called by one goroutine at a time and
-// may keep the sample. After an error it is not called again.
+// A Sink takes samples. Its method is called by one goroutine at a time and may keep the sample. After an error it is
+// not called again.
 type Sink interface {
 	Sample(*Sample) error
 }
 
 // Options say how hosts are watched. The zero value is fine.
 type Options struct {
-	// Target is the service's URL or host:port. If that is on this machine,
-	// the processes that listen there are watched as the server.
+	// Target is the service's URL or host:port. If that is on this machine, the processes that listen there are
+	// watched as the server.
 	Target string
-	// Children adds to this process's own figures those of the programs that
-	// it started, as long as no other group has them.
+	// Children adds to this process's own figures those of the programs that it started, as long as no other group
+	// has them.
 	Children bool
-	// Apart are processes, but not those that they started, that are neither
-	// the clients' nor the service's, although this process started them: the
-	// emulation of links.
+	// Apart are processes, but not those that they started, that are neither the clients' nor the service's, although
+	// this process started them: the emulation of links.
 	Apart []int
-	// With returns further processes of the clients on this machine, which this
-	// process has not started. It is called at each look. nil: there are none.
+	// With returns further processes of the clients on this machine, which this process has not started. It is called
+	// at each look. nil: there are none.
 	With func() []int
-	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer
-	// than a second makes for fewer and longer samples.
+	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer than a second makes for fewer and
+	// longer samples.
 	Timeout time.Duration
 
-	// Reporter, if it is not nil, is asked every second what each server of
-	// the service says of itself; each gives samples of its own. It must not
-	// be closed before Stop has returned.
+	// Reporter, if it is not nil, is asked every second what each server of the service says of itself; each gives
+	// samples of its own. It must not be closed before Stop has returned.
 	Reporter Reporter
 
-	// Balancer, if it is not zero, is asked every second about the servers behind
-	// it; its samples are those of the host "balancer".
+	// Balancer, if it is not zero, is asked every second about the servers behind it; its samples are those of the
+	// host "balancer".
 	Balancer scenario.Balancer
 
 	backends  []scenario.Host // whose processes are on this machine
@@ -64,17 +62,14 @@ type Watch struct {
 	err  error
 }
 
-// Start watches hosts: those with a Prometheus page through it, one without
-// through this machine's /proc, and XRootD servers that report to a port of
-// ours as hosts of their own, called as they call themselves. This machine is
-// always among them, and this process is always watched, under the name "weir"
-// in the role "client".
+// Start watches hosts: those with a Prometheus page through it, one without through this machine's /proc, and XRootD
+// servers that report to a port of ours as hosts of their own, called as they call themselves. This machine is always
+// among them, and this process is always watched, under the name "weir" in the role "client".
 //
-// At every whole second of the wall clock each host gives a sample of the time
-// since its last one. Hosts that cannot be reached or do not answer in time
-// give samples with an Error instead: three in a row, then one a minute.
-// Start fails only if the settings are wrong. When ctx ends, watching ends
-// without a final sample; [Watch.Stop] has to be called all the same.
+// At every whole second of the wall clock each host gives a sample of the time since its last one. Hosts that cannot
+// be reached or do not answer in time give samples with an Error instead: three in a row, then one a minute. Start
+// fails only if the settings are wrong. When ctx ends, watching ends without a final sample; [Watch.Stop] has to be
+// called all the same.
 func Start(ctx context.Context, hosts []scenario.Host, o Options, sink Sink) (*Watch, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 3 * time.Second
@@ -156,8 +151,8 @@ func (w *Watch) balanced(hosts []scenario.Host, o Options, clock func() moment) 
 	return all, nil
 }
 
-// apart takes the backends that have no page out of hosts, which would else
-// stand for this machine, and returns those whose processes are on it.
+// apart takes the backends that have no page out of hosts, which would else stand for this machine, and returns those
+// whose processes are on it.
 func apart(hosts []scenario.Host) (others, here []scenario.Host) {
 	for _, h := range hosts {
 		switch {
@@ -170,8 +165,7 @@ func apart(hosts []scenario.Host) (others, here []scenario.Host) {
 	return others, here
 }
 
-// listen opens the ports for XRootD's reports that hosts name, and returns the
-// hosts that are watched in other ways.
+// listen opens the ports for XRootD's reports that hosts name, and returns the hosts that are watched in other ways.
 func (w *Watch) listen(ctx context.Context, hosts []scenario.Host, s *servers, clock func() moment) (ports []*reports, others []scenario.Host, err error) {
 	for _, h := range hosts {
 		if h.XRootDReport == "" {
@@ -207,8 +201,8 @@ func closeAll(ports []*reports) {
 	}
 }
 
-// withSelf fills in what the hosts' settings leave open, adds this machine if
-// it is not there, and joins its entries if it is there twice.
+// withSelf fills in what the hosts' settings leave open, adds this machine if it is not there, and joins its entries
+// if it is there twice.
 func withSelf(hosts []scenario.Host, serves bool) []scenario.Host {
 	name, err := os.Hostname()
 	if err != nil {
@@ -263,13 +257,11 @@ func join(to *scenario.Host, h scenario.Host) {
 	to.Groups = append(to.Groups[:len(to.Groups):len(to.Groups)], h.Groups...)
 }
 
-// SetStep says which step of the run the samples from now on belong to. A
-// sample belongs to the step at its end.
+// SetStep says which step of the run the samples from now on belong to. A sample belongs to the step at its end.
 func (w *Watch) SetStep(n int) { w.step.Store(int64(n)) }
 
-// Stop takes a final sample of each host, ends the watching and waits until
-// it has ended, at most three times the time-out of a look. It returns the
-// first error of the sink. More calls return the same.
+// Stop takes a final sample of each host, ends the watching and waits until it has ended, at most three times the
+// time-out of a look. It returns the first error of the sink. More calls return the same.
 func (w *Watch) Stop() error {
 	w.once.Do(func() { close(w.stop) })
 	w.runs.Wait()

@@ -1,13 +1,11 @@
-// Package batch starts the workers of a run on other machines, through what is
-// there: HTCondor, Slurm, ssh, or processes of this machine. It submits, follows,
-// brings outputs back and removes; what a worker does it does not know.
+// Package batch starts the workers of a run on other machines, through what is there: HTCondor, Slurm, ssh, or
+// processes of this machine. It submits, follows, brings outputs back and removes; what a worker does it does not
+// know.
 //
-// A System hands out Jobs: a submission of so many equal workers, numbered from 0.
-// Each worker runs in a private, empty working folder with the Files of its Work,
-// and finds its number in the variable WEIR_WORKER, what the system calls it in WEIR_JOB.
-// What Submit leaves in the folder of the Work is enough to Find the submission again
-// after a kill. Nothing stays anywhere after the end, and nothing that a submission
-// did not make is ever removed.
+// A System hands out Jobs: a submission of so many equal workers, numbered from 0. Each worker runs in a private,
+// empty working folder with the Files of its Work, and finds its number in the variable WEIR_WORKER, what the system
+// calls it in WEIR_JOB. What Submit leaves in the folder of the Work is enough to Find the submission again after a
+// kill. Nothing stays anywhere after the end, and nothing that a submission did not make is ever removed.
 package batch
 
 import (
@@ -18,12 +16,11 @@ import (
 // A System is a place where workers can be started.
 type System interface {
 	Name() string // as people write it: HTCondor, Slurm, ssh
-	// Submit starts w.Count workers, now or when there is room. The Job must be
-	// followed to its end, or removed; where the system does not carry files, workers
-	// start only while it is followed. ctx is for submitting only.
+	// Submit starts w.Count workers, now or when there is room. The Job must be followed to its end, or removed;
+	// where the system does not carry files, workers start only while it is followed. ctx is for submitting only.
 	Submit(ctx context.Context, w Work) (Job, error)
-	// Find returns the submission that a killed run has made from the folder dir
-	// (Work.Dir). The error is fs.ErrNotExist if there was none.
+	// Find returns the submission that a killed run has made from the folder dir (Work.Dir). The error is
+	// fs.ErrNotExist if there was none.
 	Find(ctx context.Context, dir string) (Job, error)
 }
 
@@ -42,13 +39,11 @@ type Work struct {
 
 // A Job is a submission.
 type Job interface {
-	// Follow tells of each change from the first on, one after the other, and
-	// returns nil when no worker is left and all outputs are in Dir. When ctx
-	// ends it returns ctx's error, and the workers go on.
+	// Follow tells of each change from the first on, one after the other, and returns nil when no worker is left and
+	// all outputs are in Dir. When ctx ends it returns ctx's error, and the workers go on.
 	Follow(ctx context.Context, tell func(Change)) error
-	// Remove ends the workers that are left and clears away what the submission
-	// has left anywhere but in Dir. It may be called while Follow runs, which
-	// then tells it and returns, and more than once.
+	// Remove ends the workers that are left and clears away what the submission has left anywhere but in Dir. It may
+	// be called while Follow runs, which then tells it and returns, and more than once.
 	Remove(ctx context.Context) error
 	Counts() Counts // now; for many callers at once
 }
@@ -67,8 +62,8 @@ type Change struct {
 // A State is where a worker is in its life.
 type State string
 
-// A worker is queued, may be held, runs, and is over: it ended by itself, was removed,
-// or failed, which is any end but exit status 0.
+// A worker is queued, may be held, runs, and is over: it ended by itself, was removed, or failed, which is any end
+// but exit status 0.
 const (
 	Queued  State = "queued"
 	Running State = "running"
@@ -84,8 +79,8 @@ func (s State) Over() bool { return s == Ended || s == Removed || s == Failed }
 // Counts say how many workers are in which state.
 type Counts struct {
 	Queued, Running, Held, Ended, Removed, Failed int
-	// Away says of those that are queued, held, removed or failed why that is: a
-	// sentence for each reason, with the number of workers.
+	// Away says of those that are queued, held, removed or failed why that is: a sentence for each reason, with the
+	// number of workers.
 	Away []string
 }
 

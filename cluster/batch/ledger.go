@@ -12,8 +12,8 @@ import (
 	"weir/internal/say"
 )
 
-// A Ledger keeps what is known of the workers of a submission, for Systems. It may
-// be used by many goroutines at once.
+// A Ledger keeps what is known of the workers of a submission, for Systems. It may be used by many goroutines at
+// once.
 type Ledger struct {
 	mu    sync.Mutex
 	last  []Change // of each worker
@@ -31,8 +31,8 @@ func NewLedger(count int) *Ledger {
 	return l
 }
 
-// Note takes a change if it is one: who is over stays so, and what is known is not
-// told again. What c does not say of host and job is as it was; without a time it is of now.
+// Note takes a change if it is one: who is over stays so, and what is known is not told again. What c does not say of
+// host and job is as it was; without a time it is of now.
 func (l *Ledger) Note(c Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"weir/internal/say"
 )
 
-// Run runs a program of the system, found on PATH, and returns what it says. The
-// error of one that fails has its own words.
+// Run runs a program of the system, found on PATH, and returns what it says. The error of one that fails has its own
+// words.
 func Run(ctx context.Context, in io.Reader, argv ...string) (string, error) {
 	cmd := Command(ctx, argv...)
 	var out, words bytes.Buffer
@@ -35,8 +35,7 @@ func Run(ctx context.Context, in io.Reader, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Command is a program that speaks English, does not hear the terminal's Ctrl-C
-// and is killed when ctx ends.
+// Command is a program that speaks English, does not hear the terminal's Ctrl-C and is killed when ctx ends.
 func Command(ctx context.Context, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -48,8 +47,7 @@ func Command(ctx context.Context, argv ...string) *exec.Cmd {
 // Quote makes s one word of a POSIX shell.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Words are the last lines that a program has said, in one line that can be shown;
-// if it said nothing, how it ended.
+// Words are the last lines that a program has said, in one line that can be shown; if it said nothing, how it ended.
 func Words(text string, err error) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -70,8 +68,7 @@ func Words(text string, err error) string {
 	return words
 }
 
-// A Transient is an answer of a batch system that says "not now": the same request may
-// succeed a moment later.
+// A Transient is an answer of a batch system that says "not now": the same request may succeed a moment later.
 type Transient struct {
 	System string // as System.Name returns it
 	Answer string // part of the answer, in lower case
@@ -79,10 +76,9 @@ type Transient struct {
 	Unsure bool // what was asked for may have been done: look before asking again
 }
 
-// transients returns the transient answers that are known. Those of Slurm are texts of
-// src/common/slurm_errno.c and src/srun/allocate.c, those of HTCondor of
-// src/condor_daemon_client and src/condor_io (SECMAN, AUTHENTICATE and CEDAR codes),
-// those of ssh of its client and of the C library.
+// transients returns the transient answers that are known. Those of Slurm are texts of src/common/slurm_errno.c and
+// src/srun/allocate.c, those of HTCondor of src/condor_daemon_client and src/condor_io (SECMAN, AUTHENTICATE and
+// CEDAR codes), those of ssh of its client and of the C library.
 func transients() []Transient {
 	return []Transient{
 		{System: "Slurm", Answer: "job is pending execution", Means: "the job was requeued, or its start is not confirmed yet"},
@@ -149,8 +145,8 @@ func TransientAnswer(system, answer string) (Transient, bool) {
 	return all[i], true
 }
 
-// Waits between the attempts of a request that got a transient answer, doubling from
-// the first to the longest, and for how long it is repeated.
+// Waits between the attempts of a request that got a transient answer, doubling from the first to the longest, and
+// for how long it is repeated.
 const (
 	firstWait   = 250 * time.Millisecond
 	longestWait = 8 * time.Second
@@ -158,8 +154,7 @@ const (
 	Patience = 2 * time.Minute
 )
 
-// Backoff returns how long to wait before attempt number n, which counts from 0: nothing
-// before the first.
+// Backoff returns how long to wait before attempt number n, which counts from 0: nothing before the first.
 func Backoff(n int) time.Duration {
 	if n <= 0 {
 		return 0
@@ -167,10 +162,9 @@ func Backoff(n int) time.Duration {
 	return min(firstWait<<min(n-1, 10), longestWait)
 }
 
-// Retry repeats ask, which gets an answer of a system, while it fails with a transient
-// one, for up to Patience. again is called before each repetition of a request that may
-// have been carried out all the same; it returns true if it was, which ends Retry
-// without an error. again may be nil for requests that change nothing.
+// Retry repeats ask, which gets an answer of a system, while it fails with a transient one, for up to Patience. again
+// is called before each repetition of a request that may have been carried out all the same; it returns true if it
+// was, which ends Retry without an error. again may be nil for requests that change nothing.
 func Retry(ctx context.Context, system string, ask func() error, again func() (done bool, err error)) error {
 	until := time.Now().Add(Patience)
 	for n := 1; ; n++ {
@@ -195,8 +189,8 @@ func Retry(ctx context.Context, system string, ask func() error, again func() (d
 	}
 }
 
-// Ask runs a program of the system as Run does, and repeats it after transient answers.
-// It is for requests that may be made twice.
+// Ask runs a program of the system as Run does, and repeats it after transient answers. It is for requests that may
+// be made twice.
 func Ask(ctx context.Context, system string, argv ...string) (said string, err error) {
 	err = Retry(ctx, system, func() (err error) {
 		said, err = Run(ctx, nil, argv...)

@@ -16,8 +16,8 @@ import (
 	"weir/internal/durable"
 )
 
-// A Submission is what Submit leaves in Work.Dir, written before there is anything
-// to be found again. It holds no secrets.
+// A Submission is what Submit leaves in Work.Dir, written before there is anything to be found again. It holds no
+// secrets.
 type Submission struct {
 	System string            `json:"system"`
 	Tag    string            `json:"tag"` // a random word by which all that is ours can be told from all else
@@ -37,8 +37,7 @@ type Submission struct {
 
 const submissionFile = "submission.json"
 
-// Begin checks w, makes its folder, writes a new submission to it, and makes the
-// paths in w absolute.
+// Begin checks w, makes its folder, writes a new submission to it, and makes the paths in w absolute.
 func Begin(system string, w *Work) (*Submission, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -73,8 +72,7 @@ func (s *Submission) Write() error {
 	return durable.Write(filepath.Join(s.dir, submissionFile), append(text, '\n'), 0o644)
 }
 
-// ReadSubmission reads what a run has left in dir. The error is fs.ErrNotExist if
-// it has submitted nothing to system.
+// ReadSubmission reads what a run has left in dir. The error is fs.ErrNotExist if it has submitted nothing to system.
 func ReadSubmission(dir, system string) (*Submission, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -109,8 +107,7 @@ var (
 	plain  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
 )
 
-// check says what is wrong with a work before anything is done, and makes its
-// paths absolute.
+// check says what is wrong with a work before anything is done, and makes its paths absolute.
 func (w *Work) check() error {
 	if w.Count < 1 || w.Count > mostWorkers {
 		return fmt.Errorf("%d workers: use 1 to %d", w.Count, mostWorkers)

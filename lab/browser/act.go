@@ -23,9 +23,8 @@ const (
 	End    = kb.End
 )
 
-// Eval evaluates a JavaScript expression in the page, waits for it if it is a
-// promise, and decodes what comes out into out, as encoding/json would; with a
-// nil out it is dropped.
+// Eval evaluates a JavaScript expression in the page, waits for it if it is a promise, and decodes what comes out
+// into out, as encoding/json would; with a nil out it is dropped.
 func (p *Page) Eval(js string, out any) {
 	p.t.Helper()
 	p.call("evaluate "+js, evaluate(js, out))
@@ -44,8 +43,7 @@ func evaluate(js string, out any) func(ctx context.Context) error {
 	}
 }
 
-// Wait returns once a JavaScript expression is true, also on a page that takes the
-// place of this one meanwhile.
+// Wait returns once a JavaScript expression is true, also on a page that takes the place of this one meanwhile.
 func (p *Page) Wait(js string) {
 	p.t.Helper()
 	if !p.waitFor(js, patience) {
@@ -79,8 +77,7 @@ func (p *Page) waitFor(js string, long time.Duration) bool {
 // A Box is where an element is in the window, in CSS pixels.
 type Box struct{ X, Y, Width, Height float64 }
 
-// Box scrolls the first element that the CSS selector finds to the middle of
-// the window and returns where it is then.
+// Box scrolls the first element that the CSS selector finds to the middle of the window and returns where it is then.
 func (p *Page) Box(selector string) Box {
 	p.t.Helper()
 	b := p.find(selector)
@@ -133,8 +130,8 @@ func (p *Page) Press(selector string) {
 
 func (p *Page) press(b *Box) { p.Click(b.X+b.Width/2, b.Y+b.Height/2, 1) }
 
-// PressFor presses an element, as Press does, until a JavaScript expression is true: a
-// page that is drawn anew in that moment misses a press, as it would a person's.
+// PressFor presses an element, as Press does, until a JavaScript expression is true: a page that is drawn anew in
+// that moment misses a press, as it would a person's.
 func (p *Page) PressFor(selector, js string) {
 	p.t.Helper()
 	for range 5 {
@@ -148,8 +145,7 @@ func (p *Page) PressFor(selector, js string) {
 	p.Wait(js)
 }
 
-// Swipe draws fingers over the page: each from its first place to its second.
-// Two fingers that part are a pinch.
+// Swipe draws fingers over the page: each from its first place to its second. Two fingers that part are a pinch.
 func (p *Page) Swipe(fingers ...[2][2]float64) {
 	p.t.Helper()
 	const steps = 10

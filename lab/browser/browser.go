@@ -1,9 +1,8 @@
-// Package browser opens pages in a headless Chromium, as a person would: for
-// tests of the pages that weir makes. It looks up nothing beyond the loopback
-// interface, and the browser is gone when the test ends.
+// Package browser opens pages in a headless Chromium, as a person would: for tests of the pages that weir makes. It
+// looks up nothing beyond the loopback interface, and the browser is gone when the test ends.
 //
-// All its methods fail the test where something goes wrong, and wait at most
-// two minutes; they are for the goroutine of the test.
+// All its methods fail the test where something goes wrong, and wait at most two minutes; they are for the goroutine
+// of the test.
 package browser
 
 import (
@@ -22,12 +21,11 @@ import (
 	"weir/lab"
 )
 
-// patience is how long anything may take. It only ends what hangs: machines
-// that run tests are busy.
+// patience is how long anything may take. It only ends what hangs: machines that run tests are busy.
 const patience = 2 * time.Minute
 
-// phone is the width, in CSS pixels, below which a page is shown as on a
-// phone: with fingers instead of a mouse, and two device pixels to each.
+// phone is the width, in CSS pixels, below which a page is shown as on a phone: with fingers instead of a mouse, and
+// two device pixels to each.
 const phone = 600
 
 // A Page is one tab of a browser of its own.
@@ -64,9 +62,8 @@ func media(kind, scheme string) Option {
 	}
 }
 
-// Open shows the page at url (file:///... or http://127.0.0.1:...) in a window
-// of that many CSS pixels, as on a phone if it is narrow, and returns when it
-// was loaded. It needs the program chromium (see lab.Need); the browser ends
+// Open shows the page at url (file:///... or http://127.0.0.1:...) in a window of that many CSS pixels, as on a phone
+// if it is narrow, and returns when it was loaded. It needs the program chromium (see lab.Need); the browser ends
 // with the test.
 func Open(t testing.TB, url string, width, height int, options ...Option) *Page {
 	t.Helper()
@@ -116,9 +113,8 @@ func (p *Page) Reload() {
 	p.do("reload", chromedp.Reload())
 }
 
-// Errors returns what the page complained about since it was opened, in that
-// order: uncaught exceptions, refused promises, console.error and whatever the
-// browser itself logs as an error, such as a breach of the content security
+// Errors returns what the page complained about since it was opened, in that order: uncaught exceptions, refused
+// promises, console.error and whatever the browser itself logs as an error, such as a breach of the content security
 // policy. It is empty for a sound page.
 func (p *Page) Errors() []string {
 	p.mu.Lock()

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Silent fails the test if the page has complained, but for complaints with one of
-// these texts in them.
+// Silent fails the test if the page has complained, but for complaints with one of these texts in them.
 func (p *Page) Silent(but ...string) {
 	p.t.Helper()
 	for _, e := range p.Errors() {
@@ -21,8 +20,8 @@ func (p *Page) Silent(but ...string) {
 	}
 }
 
-// Fits fails the test if the page is wider than its window, in pixels, and stays so:
-// right after the window was made another one, or a view was asked for, it may be.
+// Fits fails the test if the page is wider than its window, in pixels, and stays so: right after the window was made
+// another one, or a view was asked for, it may be.
 func (p *Page) Fits(width int) {
 	p.t.Helper()
 	if p.waitFor(`document.documentElement.scrollWidth <= `+strconv.Itoa(width), patience/10) {
@@ -34,8 +33,7 @@ func (p *Page) Fits(width int) {
 	}
 }
 
-// Picture writes a picture of the page, NAME.png, to the folder that WEIR_PICTURES
-// names, if it does.
+// Picture writes a picture of the page, NAME.png, to the folder that WEIR_PICTURES names, if it does.
 func (p *Page) Picture(name string) {
 	p.t.Helper()
 	if dir := os.Getenv("WEIR_PICTURES"); dir != "" {

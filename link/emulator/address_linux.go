@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The addresses of links come from 198.18.0.0/15, which is set aside for
-// measurements of networks (RFC 2544) and used by no network in earnest. A run
-// takes a block of 256 of them: one for the service's end of all links, one
-// for each site.
+// The addresses of links come from 198.18.0.0/15, which is set aside for measurements of networks (RFC 2544) and used
+// by no network in earnest. A run takes a block of 256 of them: one for the service's end of all links, one for each
+// site.
 const (
 	range18 = 198<<8 | 18 // the upper half of the first address
 	blocks  = 512
@@ -26,9 +25,8 @@ type block struct {
 	service netip.Addr
 }
 
-// newBlock picks a block that nothing on this machine has to do with. Which
-// of them, and which address in it is the service's, is up to chance: the
-// kernel remembers for an hour what TCP has learned of two addresses.
+// newBlock picks a block that nothing on this machine has to do with. Which of them, and which address in it is the
+// service's, is up to chance: the kernel remembers for an hour what TCP has learned of two addresses.
 func newBlock() (block, error) {
 	used, err := usedNetworks()
 	if err != nil {
@@ -65,8 +63,8 @@ func (b block) free(used []netip.Prefix) bool {
 	return true
 }
 
-// usedNetworks returns all IPv4 networks that this machine has an address in
-// or a route to, but for the default route.
+// usedNetworks returns all IPv4 networks that this machine has an address in or a route to, but for the default
+// route.
 func usedNetworks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
@@ -102,8 +100,8 @@ func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a.Unmap(), ones).Masked(), ok && a.Unmap().Is4()
 }
 
-// ownAddresses returns the IPv4 addresses of this machine that a site can
-// have a route to: all but those of the loopback.
+// ownAddresses returns the IPv4 addresses of this machine that a site can have a route to: all but those of the
+// loopback.
 func ownAddresses() ([]netip.Addr, error) {
 	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cable carries the packets of one link between two TUN devices, in a thread
-// of its own: it waits for packets and for the time at which the next of them
-// arrives, whichever is first. Nothing is allocated on the way.
+// A cable carries the packets of one link between two TUN devices, in a thread of its own: it waits for packets and
+// for the time at which the next of them arrives, whichever is first. Nothing is allocated on the way.
 type cable struct {
 	name  string
 	ends  [2]int // descriptors of the devices: at the service, at the site
@@ -33,12 +32,10 @@ type cableSample struct {
 	ways    [2]tally
 }
 
-// perRound is how many packets of one direction are read before those that
-// are due are looked after.
+// perRound is how many packets of one direction are read before those that are due are looked after.
 const perRound = 16
 
-// newCable makes a cable between the devices of two descriptors, which it
-// does not close.
+// newCable makes a cable between the devices of two descriptors, which it does not close.
 func newCable(name string, s setting, service, site int, seed uint64) (*cable, error) {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -88,8 +85,8 @@ func (c *cable) heed() (over bool) {
 	return c.over
 }
 
-// A beat is the clock of a cable: nanoseconds since it was started, and when
-// the next second of the wall clock begins.
+// A beat is the clock of a cable: nanoseconds since it was started, and when the next second of the wall clock
+// begins.
 type beat struct {
 	base, looked, next int64
 
@@ -111,8 +108,8 @@ func threadTime() int64 {
 
 func (b *beat) now() int64 { return monotonic() - b.base }
 
-// aim sets next to the next whole second of the wall clock, or to the one
-// after it, if that is so near that we have just been woken for it.
+// aim sets next to the next whole second of the wall clock, or to the one after it, if that is so near that we have
+// just been woken for it.
 func (b *beat) aim(now int64) {
 	left := int64(time.Second) - time.Now().UnixNano()%int64(time.Second)
 	if left < int64(100*time.Millisecond) {
@@ -176,8 +173,7 @@ func (c *cable) round(b *beat, fds []unix.PollFd) (more bool, err error) {
 	return fds[2].Revents == 0 || !c.heed(), nil
 }
 
-// deliver writes the packets that are due and returns when the next will be;
-// 0 if there is none.
+// deliver writes the packets that are due and returns when the next will be; 0 if there is none.
 func (c *cable) deliver(b *beat, w *way, to int, now *int64) int64 {
 	for {
 		packet, at := w.ring.due(*now)
@@ -213,8 +209,8 @@ func (c *cable) take(b *beat, w *way, from int) error {
 	return nil
 }
 
-// whole takes a time to the second that it is next to: the two clocks do not
-// run alike, and a moment before a second is not of the second before.
+// whole takes a time to the second that it is next to: the two clocks do not run alike, and a moment before a second
+// is not of the second before.
 func whole(t time.Time) time.Time {
 	if second := t.Round(time.Second); t.Sub(second).Abs() < 2*time.Millisecond {
 		return second

@@ -20,8 +20,8 @@ const (
 // A Choice is a way to make links, and why it was taken.
 type Choice struct {
 	Way Way
-	// Isolated tells that the links are possible only where this program is
-	// started once more by Isolate, in a network of its own.
+	// Isolated tells that the links are possible only where this program is started once more by Isolate, in a
+	// network of its own.
 	Isolated bool
 	// Why says, a sentence each, why what is better is not possible.
 	Why []string
@@ -37,9 +37,8 @@ type Possible struct {
 	Tbf       string `json:"tbf"`
 }
 
-// choose returns the best way to make links where here is possible, and
-// isolated in a network of its own; isolated is nil if that is not possible or
-// was not tried.
+// choose returns the best way to make links where here is possible, and isolated in a network of its own; isolated is
+// nil if that is not possible or was not tried.
 func choose(links []link.Named, here Possible, isolated *Possible) Choice {
 	c := Choice{}
 	if c.settle(links, here, false) || isolated != nil && c.settle(links, *isolated, true) {
@@ -49,8 +48,7 @@ func choose(links []link.Named, here Possible, isolated *Possible) Choice {
 	return c
 }
 
-// settle takes the best of what is possible at one place, if links can be made
-// there.
+// settle takes the best of what is possible at one place, if links can be made there.
 func (c *Choice) settle(links []link.Named, p Possible, isolated bool) bool {
 	if p.Spaces != "" {
 		if isolated {

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps the terminal's Ctrl-C from a process: its input tells it when to
-// end.
+// ownGroup keeps the terminal's Ctrl-C from a process: its input tells it when to end.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func closeOnExec(f *os.File) { syscall.CloseOnExec(int(f.Fd())) }

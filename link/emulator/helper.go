@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A jsonWriter writes values as JSON lines, in which the processes of the emulation exchange messages. It may be used by
-// several goroutines.
+// A jsonWriter writes values as JSON lines, in which the processes of the emulation exchange messages. It may be used
+// by several goroutines.
 type jsonWriter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
@@ -46,8 +46,8 @@ type reached struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// A helper is another process of the emulation: this program with other arguments. It reads requests from its standard
-// input, writes messages to its standard output, and ends when its input does.
+// A helper is another process of the emulation: this program with other arguments. It reads requests from its
+// standard input, writes messages to its standard output, and ends when its input does.
 type helper struct {
 	*jsonWriter // of requests
 
@@ -72,8 +72,8 @@ func newHelper(what string, command []string, take func(*Sample), log io.Writer)
 	return &helper{what: what, cmd: cmd, take: take, gone: make(chan struct{}), over: make(chan struct{})}
 }
 
-// start starts the process with the descriptors of files from 3 on, sends the first request and returns when the process
-// is ready.
+// start starts the process with the descriptors of files from 3 on, sends the first request and returns when the
+// process is ready.
 func (h *helper) start(ctx context.Context, isolated bool, files []*os.File, first any) error {
 	in, err1 := h.cmd.StdinPipe()
 	out, err2 := h.cmd.StdoutPipe()

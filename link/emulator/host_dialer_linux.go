@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A HostDialer connects an isolated process to what is outside of its network:
-// the process that started it dials, and passes the connections in.
+// A HostDialer connects an isolated process to what is outside of its network: the process that started it dials, and
+// passes the connections in.
 type HostDialer struct {
 	conn  *net.UnixConn
 	group sync.WaitGroup
@@ -38,11 +38,10 @@ const dialerVariable = "WEIR_DOOR"
 // dialMessage is more than an address or an error of one may take.
 const dialMessage = 4 << 10
 
-// Isolate has cmd, this program as a rule, start in a user namespace, in which
-// it is who it was but may make networks, and in a network of its own, which
-// has nothing but a loopback. It needs no privilege where the system lets
-// everybody make such namespaces. The program calls Enter when it starts. The
-// caller closes the HostDialer when cmd has ended.
+// Isolate has cmd, this program as a rule, start in a user namespace, in which it is who it was but may make
+// networks, and in a network of its own, which has nothing but a loopback. It needs no privilege where the system
+// lets everybody make such namespaces. The program calls Enter when it starts. The caller closes the HostDialer when
+// cmd has ended.
 func Isolate(cmd *exec.Cmd) (*HostDialer, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -77,10 +76,9 @@ func isolate(cmd *exec.Cmd) {
 	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN}
 }
 
-// Enter is called first by a program that may have been started by Isolate. If
-// it was, its loopback is taken into service, and the HostDialer to the outside is
-// returned, whose Dial Options.Outside takes; otherwise nil. What it starts
-// does not inherit the door.
+// Enter is called first by a program that may have been started by Isolate. If it was, its loopback is taken into
+// service, and the HostDialer to the outside is returned, whose Dial Options.Outside takes; otherwise nil. What it
+// starts does not inherit the door.
 func Enter() (*HostDialer, error) {
 	fd, err := strconv.Atoi(os.Getenv(dialerVariable))
 	if err != nil {
@@ -126,8 +124,8 @@ func (d *HostDialer) Close() error {
 	return err
 }
 
-// Gone is closed when the other side has ended, or Close was called: an
-// isolated process ends then, as who started it has.
+// Gone is closed when the other side has ended, or Close was called: an isolated process ends then, as who started it
+// has.
 func (d *HostDialer) Gone() <-chan struct{} { return d.gone }
 
 // dialPatience is how long a connection may take to make.
@@ -171,8 +169,7 @@ func (d *HostDialer) answer(ctx context.Context, id, address string) {
 	}
 }
 
-// Dial has who is outside connect to address. It may be called by several
-// goroutines.
+// Dial has who is outside connect to address. It may be called by several goroutines.
 func (d *HostDialer) Dial(ctx context.Context, address string) (*net.TCPConn, error) {
 	if len(address) > dialMessage-100 {
 		return nil, errors.New("an address of thousands of bytes")

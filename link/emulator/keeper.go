@@ -20,16 +20,15 @@ type Post struct {
 	Command []string `json:"command"`
 }
 
-// A request is what the run says to its keeper, a JSON line. Exactly one field
-// is set.
+// A request is what the run says to its keeper, a JSON line. Exactly one field is set.
 type request struct {
 	Begin *beginning `json:"begin,omitempty"` // first
 	Reach *reaching  `json:"reach,omitempty"`
 	Down  *cut       `json:"down,omitempty"`
 }
 
-// beginning says which links are to be made, and what is to run at their
-// sites: input and output of post i are descriptors first+2i and first+2i+1.
+// beginning says which links are to be made, and what is to run at their sites: input and output of post i are
+// descriptors first+2i and first+2i+1.
 type beginning struct {
 	Way   Way          `json:"way"`
 	Links []link.Named `json:"links"`
@@ -48,11 +47,9 @@ type cut struct {
 	Down bool `json:"down"`
 }
 
-// Keep is the life of a keeper, the process that makes the links of a run, and
-// keeps them until in ends: what it needs, such as a network of its own, is not
-// for the run, and its CPU time is not for the clients'. mover is this program
-// with arguments that make it call Move. It takes requests from in and says on
-// out what happens.
+// Keep is the life of a keeper, the process that makes the links of a run, and keeps them until in ends: what it
+// needs, such as a network of its own, is not for the run, and its CPU time is not for the clients'. mover is this
+// program with arguments that make it call Move. It takes requests from in and says on out what happens.
 func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,8 +162,7 @@ func (k *keeping) reach(ctx context.Context, r *reaching) {
 // postPatience is how long what runs at a site may take to end.
 const postPatience = 20 * time.Second
 
-// close waits for what runs at the sites, whose inputs have ended, and takes
-// the links away.
+// close waits for what runs at the sites, whose inputs have ended, and takes the links away.
 func (k *keeping) close() error {
 	var err error
 	for _, cmd := range k.posts {

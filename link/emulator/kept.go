@@ -9,8 +9,8 @@ import (
 	"weir/link"
 )
 
-// A Kept is links that a keeper, another process, holds, and the programs at their sites. Its methods may be called by
-// several goroutines.
+// A Kept is links that a keeper, another process, holds, and the programs at their sites. Its methods may be called
+// by several goroutines.
 type Kept struct {
 	// Service is as Network.Service.
 	Service string

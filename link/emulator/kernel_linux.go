@@ -13,8 +13,7 @@ import (
 	"weir/link"
 )
 
-// kernel makes a pair of veth devices for each link, with a queue of the
-// kernel at both ends.
+// kernel makes a pair of veth devices for each link, with a queue of the kernel at both ends.
 func (s *star) kernel(o Options) error {
 	stop := make(chan struct{})
 	var watched []*cords
@@ -47,8 +46,8 @@ func (s *star) kernel(o Options) error {
 	return nil
 }
 
-// pair makes the devices of both ends. The one at the service is removed on
-// close; after a kill it goes with the site's namespace.
+// pair makes the devices of both ends. The one at the service is removed on close; after a kill it goes with the
+// site's namespace.
 func (sp *spoke) pair() error {
 	for i := range 1000 {
 		name := fmt.Sprintf("weir%d", i)
@@ -108,12 +107,11 @@ func (c *cords) change(s setting) error {
 	return nil
 }
 
-// frame is how many bytes the queues of the kernel count beside a packet: the
-// header of Ethernet.
+// frame is how many bytes the queues of the kernel count beside a packet: the header of Ethernet.
 const frame = 14
 
-// queueFor returns what the kernel is asked for: blackhole for a link that is
-// down, netem where there is more to do than a rate, else tbf.
+// queueFor returns what the kernel is asked for: blackhole for a link that is down, netem where there is more to do
+// than a rate, else tbf.
 func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) netlink.Qdisc {
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 	spec := s.Spec
@@ -142,9 +140,8 @@ func queueFor(dev netlink.Link, s setting, rate unit.Bitrate) netlink.Qdisc {
 	return &netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "pfifo"}
 }
 
-// burstTime is how late the kernel may look at a queue without losing the
-// wire's time, in seconds; for so long packets may come faster than the rate
-// after a pause.
+// burstTime is how late the kernel may look at a queue without losing the wire's time, in seconds; for so long
+// packets may come faster than the rate after a pause.
 const burstTime = 0.004
 
 // needsNetem tells whether tbf is not enough.

@@ -81,8 +81,8 @@ func (l *listeners) accept(n net.Listener, to string) {
 	}
 }
 
-// Gates pass connections on to services that a site has no route to: those that listen on the loopback only, and those
-// on other machines.
+// Gates pass connections on to services that a site has no route to: those that listen on the loopback only, and
+// those on other machines.
 type gates struct {
 	listeners
 	stop    context.CancelFunc

@@ -17,8 +17,7 @@ import (
 	"weir/link"
 )
 
-// An order is what the maker of links says to the mover, a JSON line. Exactly
-// one field is set.
+// An order is what the maker of links says to the mover, a JSON line. Exactly one field is set.
 type order struct {
 	Links  []orderLink `json:"links,omitempty"` // first: their devices are the descriptors from 3 on, two each
 	Change *orderLink  `json:"change,omitempty"`
@@ -33,11 +32,9 @@ type orderLink struct {
 // firstDevice is the descriptor of the first device that a mover inherits.
 const firstDevice = 3
 
-// Move is the life of a mover, the process that carries the packets of links
-// in user space: an engine's garbage must not hold packets up, and the CPU
-// time of the emulation is not to be mistaken for the clients'. It takes orders
-// from in and says on out what the links carried; it returns when in ends, so
-// that it does not outlive who started it.
+// Move is the life of a mover, the process that carries the packets of links in user space: an engine's garbage must
+// not hold packets up, and the CPU time of the emulation is not to be mistaken for the clients'. It takes orders from
+// in and says on out what the links carried; it returns when in ends, so that it does not outlive who started it.
 func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 	dec := json.NewDecoder(in)
 	var first order
@@ -112,8 +109,7 @@ func (s *cableSample) sample(name string) *Sample {
 	return out
 }
 
-// userspace makes TUN devices at both ends of all links, and starts the mover
-// that carries packets between them.
+// userspace makes TUN devices at both ends of all links, and starts the mover that carries packets between them.
 func (s *star) userspace(ctx context.Context, n *Network, o Options) error {
 	var files []*os.File
 	defer func() { // the mover has its own of them, so that the devices end with it

@@ -9,13 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A space is a network namespace without a name: it lives as long as
-// somebody has its file open, runs in it, or has a device there.
+// A space is a network namespace without a name: it lives as long as somebody has its file open, runs in it, or has a
+// device there.
 type space struct{ file *os.File }
 
-// onThread calls f in a thread of its own, which f unlocks if it leaves it as
-// it was; otherwise the thread ends. It is never the program's first thread:
-// that cannot end, and /proc/self/net, which everybody reads, is its network.
+// onThread calls f in a thread of its own, which f unlocks if it leaves it as it was; otherwise the thread ends. It
+// is never the program's first thread: that cannot end, and /proc/self/net, which everybody reads, is its network.
 func onThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -86,8 +85,8 @@ type tun struct {
 
 const tunPath = "/dev/net/tun"
 
-// newTun makes a TUN device in the namespace of the calling thread, through the
-// device file at path. The kernel hands super-packets over to it.
+// newTun makes a TUN device in the namespace of the calling thread, through the device file at path. The kernel hands
+// super-packets over to it.
 func newTun(path string) (*tun, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

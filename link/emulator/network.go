@@ -1,17 +1,14 @@
-// Package emulator makes the links that package link describes, for as long
-// as a run lasts, and takes them away again, also when the run is killed.
+// Package emulator makes the links that package link describes, for as long as a run lasts, and takes them away
+// again, also when the run is killed.
 //
-// There are three ways, of which [Best] chooses. The clients of a link live in
-// a network namespace, a site, which has nothing but the link; packets pass
-// through a process that keeps them as long as the link takes (Userspace), or
-// through the kernel's own queues (Kernel). Where the privilege for namespaces
-// is missing a TCP proxy (Proxy) stands between clients and service: it shares
-// a rate and delays, but TCP itself runs over the loopback then, so its slow
+// There are three ways, of which [Best] chooses. The clients of a link live in a network namespace, a site, which has
+// nothing but the link; packets pass through a process that keeps them as long as the link takes (Userspace), or
+// through the kernel's own queues (Kernel). Where the privilege for namespaces is missing a TCP proxy (Proxy) stands
+// between clients and service: it shares a rate and delays, but TCP itself runs over the loopback then, so its slow
 // start, windows and recovery from loss are not those of the link.
 //
-// Nothing that was there before is changed: no interface, route, setting or
-// queue that this package did not make. Whatever it makes hangs on open files
-// of processes that end with the run, so nothing needs to be found and removed
+// Nothing that was there before is changed: no interface, route, setting or queue that this package did not make.
+// Whatever it makes hangs on open files of processes that end with the run, so nothing needs to be found and removed
 // later.
 package emulator
 
@@ -31,19 +28,19 @@ import (
 
 // Options say how links are made.
 type Options struct {
-	// Mover is a program and its arguments that calls Move: this program,
-	// usually. It is needed for the way Userspace only.
+	// Mover is a program and its arguments that calls Move: this program, usually. It is needed for the way Userspace
+	// only.
 	Mover []string
 	// Log takes what the mover writes to standard error; nil: nothing.
 	Log io.Writer
-	// Take is called with what each link carried, at each whole second of the
-	// wall clock, by one goroutine at a time. It may be nil.
+	// Take is called with what each link carried, at each whole second of the wall clock, by one goroutine at a time.
+	// It may be nil.
 	Take func(*Sample)
 	// Seed is the start of all that is drawn: losses and jitter.
 	Seed uint64
 
-	// Outside makes connections for an isolated process, as HostDialer.Dial does, to
-	// what it does not reach itself; nil elsewhere.
+	// Outside makes connections for an isolated process, as HostDialer.Dial does, to what it does not reach itself;
+	// nil elsewhere.
 	Outside Dial
 
 	device string // TUN device file of tests
@@ -52,14 +49,13 @@ type Options struct {
 // A Dial makes a TCP connection to address, host:port.
 type Dial func(ctx context.Context, address string) (*net.TCPConn, error)
 
-// A Network is a star of links that are up: each site has its own, and all
-// lead to the service. Its methods may be called by several goroutines.
+// A Network is a star of links that are up: each site has its own, and all lead to the service. Its methods may be
+// called by several goroutines.
 type Network struct {
 	// Sites are where the clients are, in the order of the links.
 	Sites []*Site
-	// Service is the address of this machine by which all sites reach what
-	// listens on all its addresses, over their links. It is empty with the way
-	// Proxy.
+	// Service is the address of this machine by which all sites reach what listens on all its addresses, over their
+	// links. It is empty with the way Proxy.
 	Service string
 
 	pids  []int           // of the processes that the emulation consists of, but for this
@@ -81,8 +77,8 @@ func (n *Network) Site(name string) *Site {
 // Err returns why the emulation has ended before Close, nil while it goes on.
 func (n *Network) Err() error { return n.fail() }
 
-// Close takes the links away and returns when nothing of them is left, except
-// what processes that are still in a site hold. It may be called again.
+// Close takes the links away and returns when nothing of them is left, except what processes that are still in a site
+// hold. It may be called again.
 func (n *Network) Close() error {
 	n.once.Do(func() { n.ended = n.close() })
 	return n.ended
@@ -101,25 +97,21 @@ type Site struct {
 type emulation interface {
 	// start starts cmd at the site.
 	start(cmd *exec.Cmd) error
-	// reach returns the address, host:port, by which the site reaches what
-	// this machine reaches as address.
+	// reach returns the address, host:port, by which the site reaches what this machine reaches as address.
 	reach(ctx context.Context, address string) (string, error)
 	// change has the link work otherwise from now on.
 	change(s setting) error
 }
 
-// Start starts cmd as cmd.Start does, but at the site: all connections that
-// the process makes go over its link. Namespaces hold only their network: it
-// sees the same files and processes. With the way Proxy it is started as any
-// other. It must not ask for Pdeathsig, which comes when a thread ends, and
-// here threads do.
+// Start starts cmd as cmd.Start does, but at the site: all connections that the process makes go over its link.
+// Namespaces hold only their network: it sees the same files and processes. With the way Proxy it is started as any
+// other. It must not ask for Pdeathsig, which comes when a thread ends, and here threads do.
 func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
 
-// Reach returns the address, as host:port, by which clients at the site reach
-// over their link what this machine reaches as address. It is address itself
-// if that is one of this machine's own, but for those of the loopback;
-// otherwise a gate at the service's end of the link passes connections on, or
-// with the way Proxy the link itself does. Gates stay until Close.
+// Reach returns the address, as host:port, by which clients at the site reach over their link what this machine
+// reaches as address. It is address itself if that is one of this machine's own, but for those of the loopback;
+// otherwise a gate at the service's end of the link passes connections on, or with the way Proxy the link itself
+// does. Gates stay until Close.
 func (s *Site) Reach(ctx context.Context, address string) (string, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -138,8 +130,8 @@ func (s *Site) Spec() link.Spec {
 	return s.now.Spec
 }
 
-// Change makes the link like spec, from now on; MTU and Congestion stay as
-// they are. What is under way arrives as it would have.
+// Change makes the link like spec, from now on; MTU and Congestion stay as they are. What is under way arrives as it
+// would have.
 func (s *Site) Change(spec link.Spec) error {
 	if err := link.Check([]link.Named{{Name: s.Name, Spec: spec}}); err != nil {
 		return err
@@ -167,8 +159,7 @@ func (s *Site) set(how func(*setting)) error {
 	return nil
 }
 
-// Up makes links in the way of a choice. They are up, and were tried, when it
-// returns. The caller closes the Network.
+// Up makes links in the way of a choice. They are up, and were tried, when it returns. The caller closes the Network.
 func Up(ctx context.Context, how Choice, links []link.Named, o Options) (*Network, error) {
 	if err := link.Check(links); err != nil {
 		return nil, err

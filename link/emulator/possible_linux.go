@@ -16,11 +16,9 @@ import (
 	"weir/link"
 )
 
-// Best chooses how to make links here. probe is a program and its arguments
-// that writes what Probe returns to its standard output, as JSON: this
-// program, usually. It tries what is possible without privileges in a network
-// of its own; without it that is not considered. Trying takes some
-// milliseconds and leaves nothing.
+// Best chooses how to make links here. probe is a program and its arguments that writes what Probe returns to its
+// standard output, as JSON: this program, usually. It tries what is possible without privileges in a network of its
+// own; without it that is not considered. Trying takes some milliseconds and leaves nothing.
 func Best(ctx context.Context, links []link.Named, probe []string) Choice {
 	here := Probe()
 	if here.Spaces == "" || len(probe) == 0 {

@@ -124,8 +124,7 @@ func (p *proxyLink) serve(c *net.TCPConn, to string) {
 // window is how many chunks of one connection may be under way each way.
 const window = 1024
 
-// pass passes on what one side sends, not before the time at which a
-// connection over the link would be up.
+// pass passes on what one side sends, not before the time at which a connection over the link would be up.
 func (p *proxyLink) pass(w *wire, from, to *net.TCPConn, up time.Time) {
 	arrived := make(chan []byte, window+1)
 	room := make(chan struct{}, window)

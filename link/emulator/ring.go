@@ -1,7 +1,7 @@
 package emulator
 
-// A ring keeps the packets that are under way in one direction, in their
-// order, in memory of fixed size. It allocates nothing.
+// A ring keeps the packets that are under way in one direction, in their order, in memory of fixed size. It allocates
+// nothing.
 type ring struct {
 	bytes []byte
 	slots []slot
@@ -17,15 +17,14 @@ type slot struct {
 	off, len int32
 }
 
-// newRing has room for total bytes, and for at least two packets of large
-// bytes.
+// newRing has room for total bytes, and for at least two packets of large bytes.
 func newRing(total, large int) *ring {
 	total = max(total, 2*large) + large
 	return &ring{bytes: make([]byte, total), slots: make([]slot, total/64), large: large}
 }
 
-// next returns the memory for one more packet, nil if there is no room. Its
-// content is lost unless it is pushed before the next call.
+// next returns the memory for one more packet, nil if there is no room. Its content is lost unless it is pushed
+// before the next call.
 func (r *ring) next() []byte {
 	if r.count == len(r.slots) {
 		return nil
@@ -62,8 +61,7 @@ func (r *ring) push(n int, at int64) {
 	r.count++
 }
 
-// due returns the oldest packet if it has arrived by now, else nil and when it
-// will; 0 if there is none.
+// due returns the oldest packet if it has arrived by now, else nil and when it will; 0 if there is none.
 func (r *ring) due(now int64) (packet []byte, at int64) {
 	if r.count == 0 {
 		return nil, 0

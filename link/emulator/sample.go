@@ -8,8 +8,7 @@ import (
 	"weir/link"
 )
 
-// A Sample is what one link carried between two looks, usually one second, cut
-// at whole seconds of the wall clock.
+// A Sample is what one link carried between two looks, usually one second, cut at whole seconds of the wall clock.
 type Sample struct {
 	Time    time.Time    `json:"time"`             // end of the span
 	Seconds float64      `json:"duration_seconds"` // its length
@@ -46,8 +45,8 @@ func (h *histogram) add(ns, times int64) {
 	h.max = max(h.max, ns)
 }
 
-// bucket returns the number of the bucket of x: x itself below 16, then its
-// highest four bits and how far they are shifted.
+// bucket returns the number of the bucket of x: x itself below 16, then its highest four bits and how far they are
+// shifted.
 func bucket(x uint64) int {
 	shift := max(bits.Len64(x)-4, 0)
 	return shift*8 + int(x>>shift)
@@ -114,8 +113,8 @@ func (m *meter) look(now, ns int64) tally {
 	return t
 }
 
-// eachSecond calls take at each whole second of the wall clock with the time
-// since it did before, until stop is closed.
+// eachSecond calls take at each whole second of the wall clock with the time since it did before, until stop is
+// closed.
 func eachSecond(stop <-chan struct{}, take func(now time.Time, span time.Duration)) {
 	last := time.Now()
 	for {

@@ -29,8 +29,8 @@ func paramsOf(s link.Spec, rate unit.Bitrate, down bool) params {
 	return p
 }
 
-// A shaper decides when packets that come in one after the other leave. Times
-// are nanoseconds of any clock; it never looks at one. It allocates nothing.
+// A shaper decides when packets that come in one after the other leave. Times are nanoseconds of any clock; it never
+// looks at one. It allocates nothing.
 type shaper struct {
 	params
 	rng   rand.PCG
@@ -56,8 +56,8 @@ func (s *shaper) set(p params) {
 	s.params = p
 }
 
-// untilLoss draws how many packets get through before one is lost: as many as
-// if each were lost for itself with that probability, for one draw.
+// untilLoss draws how many packets get through before one is lost: as many as if each were lost for itself with that
+// probability, for one draw.
 func (s *shaper) untilLoss() int64 {
 	if s.loss <= 0 {
 		return math.MaxInt64
@@ -80,8 +80,8 @@ func (s *shaper) wait(now int64) int64 {
 	return max(0, int64(s.free)-now)
 }
 
-// room is how many bytes of packets of size bytes each the queue has room for
-// now: the last of them is the one that waits longest.
+// room is how many bytes of packets of size bytes each the queue has room for now: the last of them is the one that
+// waits longest.
 func (s *shaper) room(now int64, size int) int {
 	wait := s.wait(now)
 	switch {
@@ -94,8 +94,8 @@ func (s *shaper) room(now int64, size int) int {
 	return size * (1 + int(min(float64(s.queue-wait)/each, 1<<20)))
 }
 
-// send puts bytes on the wire, which has room for them, and returns when they
-// arrive, and how long the wire was busy with them.
+// send puts bytes on the wire, which has room for them, and returns when they arrive, and how long the wire was busy
+// with them.
 func (s *shaper) send(now int64, bytes int) (at int64, busy float64) {
 	busy = float64(bytes) * s.perByte
 	s.free = max(s.free, float64(now)) + busy
@@ -107,9 +107,8 @@ func (s *shaper) send(now int64, bytes int) (at int64, busy float64) {
 	return s.last, busy
 }
 
-// A swing is a delay that wanders between -jitter and +jitter: from one random
-// value to the next in straight lines. They are never steeper than one in two,
-// so that of two packets the later one arrives later.
+// A swing is a delay that wanders between -jitter and +jitter: from one random value to the next in straight lines.
+// They are never steeper than one in two, so that of two packets the later one arrives later.
 type swing struct {
 	from, to     float64
 	begin, until int64

@@ -16,8 +16,8 @@ import (
 	"weir/link"
 )
 
-// A star is links whose sites are network namespaces. The service's ends are
-// devices in the namespace of this process.
+// A star is links whose sites are network namespaces. The service's ends are devices in the namespace of this
+// process.
 type star struct {
 	block   block
 	own     []netip.Addr // of this machine, to which the sites get routes
@@ -104,8 +104,7 @@ func (s *star) prepare(links []link.Named) (err error) {
 	return nil
 }
 
-// first is the link's setting until it was tried: nothing is lost, so that a
-// try that fails tells something.
+// first is the link's setting until it was tried: nothing is lost, so that a try that fails tells something.
 func (sp *spoke) first() setting {
 	s := setting{Spec: sp.spec}
 	s.Spec.Loss = 0
@@ -162,12 +161,11 @@ func (sp *spoke) reach(ctx context.Context, address string) (string, error) {
 	return sp.star.gates.open(ctx, sp.star.block.service.String(), address)
 }
 
-// patience is how long a connection over a new link may take, beside its
-// round trips.
+// patience is how long a connection over a new link may take, beside its round trips.
 const patience = 5 * time.Second
 
-// try makes a connection over each link: what keeps packets away, such as a
-// firewall, is better told before the run than found in it.
+// try makes a connection over each link: what keeps packets away, such as a firewall, is better told before the run
+// than found in it.
 func (s *star) try(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(s.block.service.String(), "0"))
 	if err != nil {

@@ -2,10 +2,9 @@ package emulator
 
 import "encoding/binary"
 
-// With TSO the kernel hands over up to 64 KB at once, a super-packet: one
-// header and the payload of many segments. It is described by the ten bytes of
-// struct virtio_net_hdr before it (linux/virtio_net.h), in the order of bytes
-// of this machine.
+// With TSO the kernel hands over up to 64 KB at once, a super-packet: one header and the payload of many segments. It
+// is described by the ten bytes of struct virtio_net_hdr before it (linux/virtio_net.h), in the order of bytes of
+// this machine.
 const (
 	virtioSize  = 10
 	needsSum    = 1 // flags: the checksum at csum_start is a partial one
@@ -23,8 +22,7 @@ type super struct {
 	total    int // bytes of IP packets when all are apart
 }
 
-// look returns how b is divided. ok is false for what no link carries: all
-// but IPv4, and what is too short.
+// look returns how b is divided. ok is false for what no link carries: all but IPv4, and what is too short.
 func look(b []byte) (s super, ok bool) {
 	if len(b) < virtioSize+leastHeader || b[virtioSize]>>4 != 4 {
 		return s, false
@@ -56,8 +54,7 @@ func (s super) size() int {
 	return s.header + s.payload
 }
 
-// bytes is how many bytes the segments from one to before another have as
-// packets.
+// bytes is how many bytes the segments from one to before another have as packets.
 func (s super) bytes(from, until int) int {
 	n := (until - from) * (s.header + s.payload)
 	if until == s.segments {
@@ -66,8 +63,8 @@ func (s super) bytes(from, until int) int {
 	return n
 }
 
-// cut writes the segments of b from one to before another into out and
-// returns its length. out may be b itself if from is 0.
+// cut writes the segments of b from one to before another into out and returns its length. out may be b itself if
+// from is 0.
 func (s super) cut(out, b []byte, from, until int) int {
 	if from == 0 && until == s.segments {
 		return copy(out, b)
@@ -83,9 +80,8 @@ func (s super) cut(out, b []byte, from, until int) int {
 	return n
 }
 
-// mend makes the headers of a part say what is in it: length, number and
-// checksum of the IP packet, sequence number and flags of TCP, the sum of the
-// pseudo-header that a partial checksum begins with.
+// mend makes the headers of a part say what is in it: length, number and checksum of the IP packet, sequence number
+// and flags of TCP, the sum of the pseudo-header that a partial checksum begins with.
 func (s super) mend(b []byte, from, until int) {
 	if until-from == 1 {
 		b[1] = typeNone

@@ -11,13 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raisePriority has this process, which only carries packets, run when it
-// must. Where clients or service use all CPU, packets would otherwise be tens
-// of milliseconds late. It goes before all other processes, which takes little
-// from them, as it nearly always waits. All its threads do, since each may hold
-// what another needs to go on. For the same reason garbage, of which there is
-// a little each second, is left where it is. Without the privilege to go first
-// the packets are as late as the machine is busy; samples tell how late.
+// raisePriority has this process, which only carries packets, run when it must. Where clients or service use all CPU,
+// packets would otherwise be tens of milliseconds late. It goes before all other processes, which takes little from
+// them, as it nearly always waits. All its threads do, since each may hold what another needs to go on. For the same
+// reason garbage, of which there is a little each second, is left where it is. Without the privilege to go first the
+// packets are as late as the machine is busy; samples tell how late.
 func raisePriority(links int) {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(mostMemory * int64(links+1))
@@ -37,12 +35,12 @@ func raisePriority(links int) {
 	}
 }
 
-// mostMemory is how much memory a mover may have for each link before it
-// collects garbage after all: what can be under way takes 800 MB at most.
+// mostMemory is how much memory a mover may have for each link before it collects garbage after all: what can be
+// under way takes 800 MB at most.
 const mostMemory = 1 << 30
 
-// A sleeper sleeps to within some ten microseconds; Go's timers wait in whole
-// milliseconds. It has the thread of the goroutine that made it to itself.
+// A sleeper sleeps to within some ten microseconds; Go's timers wait in whole milliseconds. It has the thread of the
+// goroutine that made it to itself.
 type sleeper struct{}
 
 func newSleeper() sleeper {

@@ -1,7 +1,7 @@
 package emulator
 
-// A way is one direction of a link: packets that were read from one device and
-// are written to another. One goroutine at a time.
+// A way is one direction of a link: packets that were read from one device and are written to another. One goroutine
+// at a time.
 type way struct {
 	meter
 	ring    *ring
@@ -26,8 +26,7 @@ func (w *way) set(p params) {
 	w.ring = w.ring.grown(holds(p))
 }
 
-// buffer returns where the next packet is to be read to. If the ring is full it
-// goes where it will be dropped from.
+// buffer returns where the next packet is to be read to. If the ring is full it goes where it will be dropped from.
 func (w *way) buffer() (b []byte, full bool) {
 	if b = w.ring.next(); b != nil {
 		return b, false
@@ -35,8 +34,8 @@ func (w *way) buffer() (b []byte, full bool) {
 	return w.scratch, true
 }
 
-// take takes the packet that was read into the first n bytes of buffer at the
-// time now: it will arrive later, or it is dropped.
+// take takes the packet that was read into the first n bytes of buffer at the time now: it will arrive later, or it
+// is dropped.
 func (w *way) take(now int64, b []byte, n int, full bool) {
 	s, ok := look(b[:n])
 	if !ok {
@@ -72,8 +71,8 @@ func (w *way) keep(now int64, n, wire int) {
 	w.ring.push(n, w.send(now, wire))
 }
 
-// lose takes the first keep segments of b apart where some are lost. Lost ones
-// have used the wire: they were lost behind it.
+// lose takes the first keep segments of b apart where some are lost. Lost ones have used the wire: they were lost
+// behind it.
 func (w *way) lose(now int64, s super, b []byte, keep int) {
 	whole := w.scratch[:copy(w.scratch, b)]
 	from := 0

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// segment is how many bytes of payload a full packet carries, and header what
-// IP and TCP add to it: with them a proxy's rate is that of a real link.
+// segment is how many bytes of payload a full packet carries, and header what IP and TCP add to it: with them a
+// proxy's rate is that of a real link.
 const (
 	segment = 1448
 	header  = 52
 )
 
-// A wire is one way of a link of the way Proxy: all its connections share a
-// rate and a delay. Where packets would be dropped it lets the sender wait.
+// A wire is one way of a link of the way Proxy: all its connections share a rate and a delay. Where packets would be
+// dropped it lets the sender wait.
 type wire struct {
 	base   time.Time
 	chunks chan chunk // in the order in which they arrive
@@ -29,8 +29,7 @@ type wire struct {
 	spare [][]byte // buffers that are not in use
 }
 
-// Bytes that a proxy passes on at once: what takes the wire so long, but at
-// least a packet's.
+// Bytes that a proxy passes on at once: what takes the wire so long, but at least a packet's.
 const (
 	pieceTime   = time.Millisecond
 	mostOfPiece = 64 << 10
@@ -86,10 +85,9 @@ func newWire(p params, seed uint64) *wire {
 
 func (w *wire) now() int64 { return int64(time.Since(w.base)) }
 
-// send puts b, which was there at the time ready, on the wire when the queue
-// has room; it arrives at to. It waits its turn, as the others who share the
-// wire do, and returns when b could have gone on the wire: if we were woken
-// late the wire has not stood still for that.
+// send puts b, which was there at the time ready, on the wire when the queue has room; it arrives at to. It waits its
+// turn, as the others who share the wire do, and returns when b could have gone on the wire: if we were woken late
+// the wire has not stood still for that.
 func (w *wire) send(b []byte, ready int64, to chan<- []byte) int64 {
 	w.turn.Lock()
 	defer w.turn.Unlock()
@@ -116,8 +114,7 @@ func (w *wire) send(b []byte, ready int64, to chan<- []byte) int64 {
 	return now
 }
 
-// run hands over what arrives, until chunks is closed. Whom it hands to never
-// lets it wait.
+// run hands over what arrives, until chunks is closed. Whom it hands to never lets it wait.
 func (w *wire) run() {
 	s := newSleeper()
 	defer s.end()

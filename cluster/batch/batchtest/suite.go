@@ -122,8 +122,8 @@ func (c Case) gone(t *testing.T) {
 // alive tells whether a worker of ours runs.
 func (t Trace) alive(traces string) bool { return t.Outside(traces) > 0 }
 
-// Outside is the worker's process id as this process sees it; 0 if it does not run.
-// What the worker says itself may count from another beginning.
+// Outside is the worker's process id as this process sees it; 0 if it does not run. What the worker says itself may
+// count from another beginning.
 func (t Trace) Outside(traces string) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range all {

@@ -1,5 +1,4 @@
-// Package batchtest is the one suite that every system of package batch passes, on
-// the real thing.
+// Package batchtest is the one suite that every system of package batch passes, on the real thing.
 package batchtest
 
 import (
@@ -17,8 +16,8 @@ import (
 	"weir/cluster/batch"
 )
 
-// Main is TestMain of packages that run the suite: the test program is also the
-// worker that is submitted, and a submitter that can be killed.
+// Main is TestMain of packages that run the suite: the test program is also the worker that is submitted, and a
+// submitter that can be killed.
 func Main(m *testing.M, systems ...batch.System) {
 	var code int
 	switch {
@@ -43,9 +42,8 @@ type Trace struct {
 	Secret int    // its length
 }
 
-// work is a worker's life: TRACES WORD...: it leaves a trace, and does what the
-// words say: exit (with its number), hang (until it is told to end), deaf (also then),
-// leave (result.txt).
+// work is a worker's life: TRACES WORD...: it leaves a trace, and does what the words say: exit (with its number),
+// hang (until it is told to end), deaf (also then), leave (result.txt).
 func work(args []string) int {
 	t := Trace{Args: args[1:], Number: os.Getenv("WEIR_WORKER"), Job: os.Getenv("WEIR_JOB")}
 	t.Folder, _ = os.Getwd()

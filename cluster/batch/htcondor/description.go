@@ -9,9 +9,8 @@ import (
 	"weir/cluster/batch"
 )
 
-// describe writes the submit description
-// (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html). What the user adds comes
-// before what must be as it is: the last word on a thing counts. Where the machines have the
+// describe writes the submit description (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html).
+// What the user adds comes before what must be as it is: the last word on a thing counts. Where the machines have the
 // program already, on a file system that they share, it need not travel.
 func describe(w *batch.Work, sub *batch.Submission) (string, error) {
 	arguments, err := arguments(w.Args)
@@ -25,8 +24,8 @@ func describe(w *batch.Work, sub *batch.Submission) (string, error) {
 	}
 	bring := "" // nothing
 	if len(w.Brings) > 0 {
-		// Files that are named and missing would hold the job. Without names all that
-		// the worker has made comes back, and what was not asked for is dropped here.
+		// Files that are named and missing would hold the job. Without names all that the worker has made comes back,
+		// and what was not asked for is dropped here.
 		bring = "# transfer_output_files: all that a worker leaves\n"
 	} else {
 		bring = "transfer_output_files = \"\"\n"
@@ -61,8 +60,8 @@ queue %d
 // literal keeps HTCondor from taking a part of s for a macro.
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$(DOLLAR)") }
 
-// arguments writes a command line in HTCondor's new syntax: all in double quotes,
-// each argument in single ones, both doubled inside.
+// arguments writes a command line in HTCondor's new syntax: all in double quotes, each argument in single ones, both
+// doubled inside.
 func arguments(args []string) (string, error) {
 	words := make([]string, len(args))
 	for i, a := range args {
@@ -79,8 +78,7 @@ func ours() []string {
 	return []string{"arguments", "should_transfer_files", "when_to_transfer_output", "transfer_input_files", "transfer_output_files", "initialdir", "output", "error", "log", "log_xml"}
 }
 
-// checkOptions refuses lines that would submit something themselves, and those
-// that would come to nothing.
+// checkOptions refuses lines that would submit something themselves, and those that would come to nothing.
 func checkOptions(lines []string) error {
 	for _, line := range lines {
 		word, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " ")

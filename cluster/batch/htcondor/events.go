@@ -75,8 +75,7 @@ func (e *event) host() string {
 	return batch.Words(address[:end], nil)
 }
 
-// outcome reads "(1) Normal termination (return value 3)" or
-// "(0) Abnormal termination (signal 9)".
+// outcome reads "(1) Normal termination (return value 3)" or "(0) Abnormal termination (signal 9)".
 func (e *event) outcome() (batch.State, int, string) {
 	for _, line := range e.Lines {
 		if n, ok := number(line, "(return value "); ok {
@@ -138,8 +137,7 @@ func (l *userLog) skip() {
 	}
 }
 
-// next returns the events that have come since the last call. An event whose last
-// line is not there yet waits.
+// next returns the events that have come since the last call. An event whose last line is not there yet waits.
 func (l *userLog) next() ([]event, error) {
 	f, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,8 +167,8 @@ func (l *userLog) next() ([]event, error) {
 	}
 }
 
-// parse reads the whole events at the beginning of text and tells how much of it
-// they are. What is not an event is left out.
+// parse reads the whole events at the beginning of text and tells how much of it they are. What is not an event is
+// left out.
 func parse(text string, since time.Time) (all []event, used int) {
 	for {
 		block, rest, ok := cutEvent(text[used:])
@@ -222,9 +220,9 @@ func parseEvent(block string, since time.Time) (e event, ok bool) {
 	return e, true
 }
 
-// eventTime reads the time at the beginning of text, which has one of the forms that
-// EVENT_LOG_FORMAT_OPTIONS knows: with a date as ISO 8601 has it, or only month and day; with parts of
-// a second, or without; in the time zone of the machine, or with Z that of UTC.
+// eventTime reads the time at the beginning of text, which has one of the forms that EVENT_LOG_FORMAT_OPTIONS knows:
+// with a date as ISO 8601 has it, or only month and day; with parts of a second, or without; in the time zone of the
+// machine, or with Z that of UTC.
 func eventTime(text string, since time.Time) (at time.Time, rest string, ok bool) {
 	date, rest, _ := strings.Cut(text, " ")
 	var clock string

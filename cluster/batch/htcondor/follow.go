@@ -24,8 +24,8 @@ const (
 	removing = 500 * time.Millisecond
 	// lagging is how long the log may be behind the queue.
 	lagging = 15 * time.Second
-	// leaving is how long no job may have left before their places in HTCondor's queue
-	// are cleared without waiting for the machines they are on.
+	// leaving is how long no job may have left before their places in HTCondor's queue are cleared without waiting
+	// for the machines they are on.
 	leaving = 40 * time.Second
 )
 
@@ -103,8 +103,8 @@ func (j *job) tidy(worker int) {
 	}
 }
 
-// ask asks HTCondor why jobs are queued, and whether it still has those that the log
-// says nothing of. An answer that does not come is not missed.
+// ask asks HTCondor why jobs are queued, and whether it still has those that the log says nothing of. An answer that
+// does not come is not missed.
 func (j *job) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askEvery)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package htcondor starts workers as jobs of HTCondor: one cluster of jobs for each
-// submission. Program and files travel with HTCondor's own file transfer, so nothing needs to be
-// installed or shared; what becomes of the jobs is read from their event log.
+// Package htcondor starts workers as jobs of HTCondor: one cluster of jobs for each submission. Program and files
+// travel with HTCondor's own file transfer, so nothing needs to be installed or shared; what becomes of the jobs is
+// read from their event log.
 package htcondor
 
 import (
@@ -84,8 +84,8 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	return j, nil
 }
 
-// submit submits the description in file, once: where an answer leaves open whether
-// HTCondor has the jobs, the queue is asked before they are submitted again.
+// submit submits the description in file, once: where an answer leaves open whether HTCondor has the jobs, the queue
+// is asked before they are submitted again.
 func (j *job) submit(ctx context.Context, file string) (cluster string, err error) {
 	err = batch.Retry(ctx, system, func() error {
 		said, err := batch.Run(ctx, nil, "condor_submit", "-terse", file)
@@ -189,8 +189,7 @@ func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
 	return all, nil
 }
 
-// why asks why a job is queued: what room the pool has, and whether any machine is
-// what the job asks for.
+// why asks why a job is queued: what room the pool has, and whether any machine is what the job asks for.
 func (j *job) why(ctx context.Context, worker int) string {
 	said, err := batch.Run(ctx, nil, "condor_status", "-af", "Cpus", "State")
 	if err != nil {
@@ -214,8 +213,8 @@ func (j *job) why(ctx context.Context, worker int) string {
 	return pool
 }
 
-// room sums the processors of all slots, and of those that are free, from lines
-// such as "49 Unclaimed". Parts of a slot are slots of their own, which it then has not.
+// room sums the processors of all slots, and of those that are free, from lines such as "49 Unclaimed". Parts of a
+// slot are slots of their own, which it then has not.
 func room(said string) (all, free int) {
 	for line := range strings.Lines(said) {
 		words := strings.Fields(line)

@@ -10,8 +10,8 @@ import (
 	"weir/cluster/batch"
 )
 
-// A Crew starts workers one by one, each when there is a shell for it: in the
-// allocations of a batch system that does not carry files itself.
+// A Crew starts workers one by one, each when there is a shell for it: in the allocations of a batch system that does
+// not carry files itself.
 type Crew struct {
 	j *job
 	w *batch.Work
@@ -19,8 +19,7 @@ type Crew struct {
 
 // A Reach says how a Crew gets to its workers' shells.
 type Reach struct {
-	// Argv is a program with its arguments to which a command line is added, which
-	// runs in the shell of a worker.
+	// Argv is a program with its arguments to which a command line is added, which runs in the shell of a worker.
 	Argv func(worker int) []string
 	ID   func(worker int) string // what the system calls it: letters, digits, ._-
 }
@@ -47,9 +46,8 @@ const (
 
 var errNotWanted = errors.New("what was brought is there already")
 
-// Await is what a shell has to run for Start to find it, as the shell's own words: it
-// makes a folder and waits until the worker has ended and its outputs are fetched.
-// It ends with 125 if nobody comes for it for ten minutes. n is an
+// Await is what a shell has to run for Start to find it, as the shell's own words: it makes a folder and waits until
+// the worker has ended and its outputs are fetched. It ends with 125 if nobody comes for it for ten minutes. n is an
 // expression for the worker's number.
 func Await(tag, n string) string {
 	return fmt.Sprintf(`	d=
@@ -74,10 +72,9 @@ func takeLine(host, tag string) string {
 		`if [ -e "$d/` + waiting + `" ]; then cd "$d" && tar -xf - && rm ` + waiting + ` && pwd -P; exit; fi; done; done; echo ` + notWanted + `'`
 }
 
-// Start brings a worker to its shell and runs it there. done is called once: with
-// started when the worker has ended and its outputs are in the submission's folder (err:
-// they are not all there); without it if nothing waits there (err is nil) or nothing could
-// be brought (err says why), and then Start may be called again.
+// Start brings a worker to its shell and runs it there. done is called once: with started when the worker has ended
+// and its outputs are in the submission's folder (err: they are not all there); without it if nothing waits there
+// (err is nil) or nothing could be brought (err says why), and then Start may be called again.
 func (c *Crew) Start(worker int, done func(started bool, err error)) {
 	host := strconv.Itoa(worker)
 	c.j.wait.Go(func() {
@@ -103,8 +100,7 @@ func (c *Crew) Start(worker int, done func(started bool, err error)) {
 	})
 }
 
-// Quit ends the workers that the crew has started, and waits until nothing is
-// left of them.
+// Quit ends the workers that the crew has started, and waits until nothing is left of them.
 func (c *Crew) Quit() {
 	c.j.quit()
 	c.j.wait.Wait()

@@ -20,8 +20,7 @@ func (j *job) reach(ctx context.Context, host, line string) *exec.Cmd {
 	return batch.Command(ctx, append(j.system.reach(host, j.sub.Options), line)...)
 }
 
-// ask runs a command line on a machine. The error has the words of ssh, or of the
-// shell there.
+// ask runs a command line on a machine. The error has the words of ssh, or of the shell there.
 func (j *job) ask(ctx context.Context, host, line string, in io.Reader, out io.Writer) error {
 	cmd := j.reach(ctx, host, line)
 	var words bytes.Buffer
@@ -72,8 +71,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	return nil
 }
 
-// host runs the workers of a machine and brings back what they leave. The error
-// says what was not brought.
+// host runs the workers of a machine and brings back what they leave. The error says what was not brought.
 func (j *job) host(host string) error {
 	j.mu.Lock()
 	place := j.sub.Places[host]
@@ -133,8 +131,8 @@ func (j *job) fetch(ctx context.Context, host, place string) error {
 	return unpacked
 }
 
-// worker runs one worker until it ends. It is started again if a transient answer kept
-// it from starting. started is called when it runs or will not.
+// worker runs one worker until it ends. It is started again if a transient answer kept it from starting. started is
+// called when it runs or will not.
 func (j *job) worker(i int, host, place string, started func()) {
 	defer started()
 	ctx, cut := context.WithCancel(context.Background()) // of the pauses between attempts
@@ -184,8 +182,7 @@ func (j *job) attempt(i int, host, place string, started func()) batch.Change {
 	return j.outcome(err, last+"\n"+words.String())
 }
 
-// outcome says how a worker has ended, whose connection ended with err after
-// these last words.
+// outcome says how a worker has ended, whose connection ended with err after these last words.
 func (j *job) outcome(err error, words string) batch.Change {
 	if err == nil {
 		return batch.Change{State: batch.Ended}
@@ -203,8 +200,7 @@ func (j *job) outcome(err error, words string) batch.Change {
 	return c
 }
 
-// tell tells a worker to end when the job is removed, and cuts its connection if
-// that takes too long.
+// tell tells a worker to end when the job is removed, and cuts its connection if that takes too long.
 func (j *job) tell(in io.WriteCloser, ended <-chan struct{}, cut func()) {
 	defer in.Close()
 	select {

@@ -15,8 +15,8 @@ import (
 	"weir/cluster/batch"
 )
 
-// The command lines below are understood alike by all login shells, csh and fish among
-// them: one line, single quotes around, none inside, no backslash, no exclamation mark.
+// The command lines below are understood alike by all login shells, csh and fish among them: one line, single quotes
+// around, none inside, no backslash, no exclamation mark.
 
 // unpackLine makes the private folder, unpacks what comes into it and says where it is.
 func unpackLine(_, tag string) string {
@@ -31,16 +31,16 @@ func runLine(dir string, worker int, id string) string {
 // bringLine sends what the workers have left in dir, then removes it.
 func bringLine(dir string) string { return "exec /bin/sh " + dir + "/.bring" }
 
-// sweepLine ends what still runs of a submission and removes its folders: those
-// whose names have its tag, which nobody else has.
+// sweepLine ends what still runs of a submission and removes its folders: those whose names have its tag, which
+// nobody else has.
 func sweepLine(tag string) string {
 	return `exec /bin/sh -c 'd=${TMPDIR:-/tmp}; for p in "$d"/` + tag + `.*/*/.pid; do [ -e "$p" ] || continue; q=$(cat "$p"); ` +
 		`case $(ps -p "$q" -o args= 2>/dev/null || cat "/proc/$q/cmdline" 2>/dev/null) in *` + tag + `*) kill -KILL "$q" "-$q" 2>/dev/null;; esac; done; rm -rf "$d"/` + tag + `.*'`
 }
 
-// runScript is what runs one worker on a machine. Its standard input is the line to
-// whom has started it: a word from there ends the worker, and so does its end, after which nobody will
-// fetch anything: then it clears away what is there itself.
+// runScript is what runs one worker on a machine. Its standard input is the line to whom has started it: a word from
+// there ends the worker, and so does its end, after which nobody will fetch anything: then it clears away what is
+// there itself.
 func runScript(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {
@@ -91,8 +91,7 @@ exit "$c"
 `
 }
 
-// bringScript sends the outputs of all workers of a machine as an archive, then
-// removes all that is there.
+// bringScript sends the outputs of all workers of a machine as an archive, then removes all that is there.
 func bringScript(names []string) string {
 	return `# sends what the workers of weir have left, then clears it away
 d=${0%/*}
@@ -157,8 +156,8 @@ func addFile(t *tar.Writer, name, from string, mode int64) error {
 	return err
 }
 
-// unpack takes what workers have left from an archive into the folders for it, and
-// nothing else: names from elsewhere are not trusted.
+// unpack takes what workers have left from an archive into the folders for it, and nothing else: names from elsewhere
+// are not trusted.
 func unpack(in io.Reader, sub *batch.Submission, workers []int) error {
 	names := outputs(sub)
 	for t := tar.NewReader(in); ; {

@@ -1,11 +1,10 @@
-// Package shell starts workers in shells elsewhere: on machines that ssh reaches, in
-// processes of this one, or on the nodes of an allocation. Whatever brings a command line to
-// a shell and connects its standard streams will do; nothing else is needed there but what every
-// Unix has: sh, tar, mktemp.
+// Package shell starts workers in shells elsewhere: on machines that ssh reaches, in processes of this one, or on the
+// nodes of an allocation. Whatever brings a command line to a shell and connects its standard streams will do;
+// nothing else is needed there but what every Unix has: sh, tar, mktemp.
 //
-// On each machine program and files come into one private folder. Each worker has a
-// connection of its own: it is told to end through it, and it ends when the connection does, and
-// then nothing of it stays. So the workers of a killed run end with it.
+// On each machine program and files come into one private folder. Each worker has a connection of its own: it is told
+// to end through it, and it ends when the connection does, and then nothing of it stays. So the workers of a killed
+// run end with it.
 package shell
 
 import (
@@ -24,8 +23,7 @@ import (
 // A System starts workers in shells.
 type System struct {
 	name string
-	// reach is the program with its arguments to which a command line for the
-	// shell of a host is added.
+	// reach is the program with its arguments to which a command line for the shell of a host is added.
 	reach func(host string, options []string) []string
 	here  bool // this machine is the only one
 	// unpack is the command line that takes what travels to a host and says where it is.
@@ -33,9 +31,8 @@ type System struct {
 	id     func(worker int) string // nil: from its host
 }
 
-// SSH reaches machines with the ssh on PATH, as the user's own configuration says
-// (keys, ports, known hosts); it never asks for a password. Work.Options are further lines of
-// ssh_config, such as "Port 2222".
+// SSH reaches machines with the ssh on PATH, as the user's own configuration says (keys, ports, known hosts); it
+// never asks for a password. Work.Options are further lines of ssh_config, such as "Port 2222".
 func SSH() *System {
 	return &System{name: "ssh", unpack: unpackLine, reach: func(host string, options []string) []string {
 		// The first word on an option counts: these are not the user's to change, those below are.
@@ -55,8 +52,7 @@ func Local() *System {
 // Name implements batch.System.
 func (s *System) Name() string { return s.name }
 
-// Submit implements batch.System. Machines that cannot be reached are told of by
-// the Job; it is an error if none can.
+// Submit implements batch.System. Machines that cannot be reached are told of by the Job; it is an error if none can.
 func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	switch {
 	case s.here:
@@ -112,8 +108,8 @@ func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 // clearPatience is how long it may take to remove a folder on a machine.
 const clearPatience = 30 * time.Second
 
-// Find implements batch.System. The workers of a killed run have ended with it;
-// the Job's only use is that Remove clears away what one may have left.
+// Find implements batch.System. The workers of a killed run have ended with it; the Job's only use is that Remove
+// clears away what one may have left.
 func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 	sub, err := batch.ReadSubmission(dir, s.name)
 	if err != nil {
@@ -142,8 +138,7 @@ func machines(sub *batch.Submission) []string {
 	return all
 }
 
-// isFolder tells whether what a machine says that it has made is such a folder:
-// its name goes into command lines.
+// isFolder tells whether what a machine says that it has made is such a folder: its name goes into command lines.
 func isFolder(path, tag string) bool {
 	return regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/`+regexp.QuoteMeta(tag)+`\.[A-Za-z0-9]+$`).MatchString(path) && !strings.Contains(path, "/../")
 }

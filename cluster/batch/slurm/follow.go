@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// unseen is how long a task may run without a sign in the folder before it is looked
-	// at through srun: shared file systems show new files late.
+	// unseen is how long a task may run without a sign in the folder before it is looked at through srun: shared file
+	// systems show new files late.
 	unseen = 4 * time.Second
-	// tryFor is for how long a worker is tried to be brought to its node. Each try is a
-	// job step, so that the pauses between them are longer than those of other requests.
+	// tryFor is for how long a worker is tried to be brought to its node. Each try is a job step, so that the pauses
+	// between them are longer than those of other requests.
 	tryFor   = 5 * time.Minute
 	tryEvery = time.Minute
-	// mostFreed is how often a worker is released that Slurm could not start: its own limit
-	// (max_batch_requeue) is 5.
+	// mostFreed is how often a worker is released that Slurm could not start: its own limit (max_batch_requeue) is 5.
 	mostFreed = 5
 	// leaving is how long Slurm may take to end tasks: its KillWait is 30 s.
 	leaving = 2 * time.Minute
@@ -44,8 +43,8 @@ func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
 	return err
 }
 
-// watch asks Slurm until all workers are over, or ctx is. A Slurm that gives no
-// answer, as it may when it is busy, is asked again.
+// watch asks Slurm until all workers are over, or ctx is. A Slurm that gives no answer, as it may when it is busy, is
+// asked again.
 func (j *job) watch(ctx context.Context) error {
 	tick := time.NewTicker(j.every())
 	defer tick.Stop()
@@ -201,8 +200,8 @@ func (j *job) sawSign(n int, host string) {
 	}
 }
 
-// seen tells whether a node is known to see the submission's folder: a task of it that
-// has left no sign there is still starting.
+// seen tells whether a node is known to see the submission's folder: a task of it that has left no sign there is
+// still starting.
 func (j *job) seen(host string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -212,8 +211,7 @@ func (j *job) seen(host string) bool {
 // launchFailed is why Slurm holds a job that a node, busy as it was, did not start in time.
 const launchFailed = "launch_failed_requeued_held"
 
-// release lets Slurm start a worker again that it could not start, and returns false if
-// that was done too often.
+// release lets Slurm start a worker again that it could not start, and returns false if that was done too often.
 func (j *job) release(ctx context.Context, n int) bool {
 	j.mu.Lock()
 	often := j.freed[n] >= mostFreed
@@ -268,8 +266,8 @@ func (j *job) carry(n int, number string) {
 	})
 }
 
-// tryAgain notes an attempt to bring a worker that brought nothing. Whether there is
-// another one is decided by what Slurm says of its job then. The caller holds j.mu.
+// tryAgain notes an attempt to bring a worker that brought nothing. Whether there is another one is decided by what
+// Slurm says of its job then. The caller holds j.mu.
 func (j *job) tryAgain(n int, err error) {
 	t := j.tries[n]
 	t.under, t.count = false, t.count+1
@@ -284,8 +282,7 @@ func (j *job) tryAgain(n int, err error) {
 	}
 }
 
-// forgotten notes a worker that Slurm does not know any more. Where it could, it
-// has left its exit status.
+// forgotten notes a worker that Slurm does not know any more. Where it could, it has left its exit status.
 func (j *job) forgotten(n int) {
 	c := batch.Change{Worker: n, State: batch.Removed, Exit: -1} // one that was queued leaves nothing
 	if j.Last(n).State == batch.Running {
@@ -358,8 +355,7 @@ func (j *job) Remove(ctx context.Context) error {
 	return j.finish(ctx)
 }
 
-// finish notes how the last workers ended, and says in the submission that nothing
-// is left.
+// finish notes how the last workers ended, and says in the submission that nothing is left.
 func (j *job) finish(ctx context.Context) error {
 	err := j.ask(ctx)
 	for n := range j.sub.Count {

@@ -1,8 +1,7 @@
-// Package slurm starts workers as the tasks of Slurm job arrays. Small files travel
-// within the batch script, on Slurm's own way. The program is read from the submission's folder
-// where the nodes see it; nodes that do not get it, and give outputs back, through a job step that
-// srun makes in their allocation: nothing needs to be installed there. The latter workers
-// end with the process that has submitted them.
+// Package slurm starts workers as the tasks of Slurm job arrays. Small files travel within the batch script, on
+// Slurm's own way. The program is read from the submission's folder where the nodes see it; nodes that do not get it,
+// and give outputs back, through a job step that srun makes in their allocation: nothing needs to be installed there.
+// The latter workers end with the process that has submitted them.
 package slurm
 
 import (
@@ -35,8 +34,7 @@ const system = "Slurm"
 // Name implements batch.System.
 func (*System) Name() string { return system }
 
-// A job is a submission: one job array, or several where Slurm's MaxArraySize is
-// less than the workers.
+// A job is a submission: one job array, or several where Slurm's MaxArraySize is less than the workers.
 type job struct {
 	*batch.Ledger
 	sub  *batch.Submission
@@ -119,8 +117,8 @@ func (j *job) submit(ctx context.Context, w *batch.Work) error {
 	return ctx.Err()
 }
 
-// array submits one job array, once: where an answer leaves open whether Slurm has it,
-// the queue is asked before it is submitted again.
+// array submits one job array, once: where an answer leaves open whether Slurm has it, the queue is asked before it
+// is submitted again.
 func (j *job) array(ctx context.Context, text, name string, last int) (id string, err error) {
 	// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
@@ -142,8 +140,7 @@ func (j *job) array(ctx context.Context, text, name string, last int) (id string
 	return id, err
 }
 
-// unnoted returns the arrays of the submission that Slurm has and the submission does not
-// name yet.
+// unnoted returns the arrays of the submission that Slurm has and the submission does not name yet.
 func (j *job) unnoted(ctx context.Context) (ids []string, err error) {
 	said, err := batch.Ask(ctx, system, "squeue", "--noheader", "--states=all", "--name="+j.sub.Tag, "--format=%F")
 	if err != nil {

@@ -42,8 +42,8 @@ func records(said string, most int) (all []record) {
 	return all
 }
 
-// value is the word after key=, "" for none. What users write comes after the keys that
-// are asked for, but for the job's name, which is ours.
+// value is the word after key=, "" for none. What users write comes after the keys that are asked for, but for the
+// job's name, which is ours.
 func value(line, key string) string {
 	v := between(" "+line, " "+key+"=", " ")
 	if v == "(null)" || v == "Unknown" || v == "N/A" || v == "None" {
@@ -138,8 +138,8 @@ func (r *record) change(now time.Time) batch.Change {
 	return c
 }
 
-// isHold tells whether Slurm will not start a job that waits for this reason unless
-// somebody helps (https://slurm.schedmd.com/job_reason_codes.html).
+// isHold tells whether Slurm will not start a job that waits for this reason unless somebody helps
+// (https://slurm.schedmd.com/job_reason_codes.html).
 func isHold(reason string) bool {
 	return strings.Contains(strings.ToLower(reason), "held") ||
 		slices.Contains([]string{"BadConstraints", "PartitionInactive", "PartitionDown", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "DependencyNeverSatisfied"}, reason)
