@@ -21,7 +21,7 @@ func errGone() error {
 const early = 5 * time.Second
 
 // hello takes in a worker.
-func (d *Server) hello(ctx context.Context, h *hello) (*welcome, error) {
+func (d *Server) hello(ctx context.Context, h *hello) (*helloResponse, error) {
 	select {
 	case <-d.begun:
 	case <-ctx.Done():
@@ -36,10 +36,10 @@ func (d *Server) hello(ctx context.Context, h *hello) (*welcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if comes && !d.run.tell(heard{worker: s.worker, comes: true, hello: h}) {
-		return &welcome{Over: true}, nil
+	if comes && !d.run.tell(workerInput{worker: s.worker, comes: true, hello: h}) {
+		return &helloResponse{Over: true}, nil
 	}
-	return &welcome{Name: s.worker.name, Number: s.worker.number}, nil
+	return &helloResponse{Name: s.worker.name, Number: s.worker.number}, nil
 }
 
 // sessionOf returns the session of who says hello, and whether the controller does not know that it is there.
@@ -48,9 +48,9 @@ func (d *Server) sessionOf(h *hello) (s *session, comes bool, err error) {
 	defer d.mu.Unlock()
 	s, known := d.run.sessions[h.Session]
 	if !known {
-		e := enrolled{identity: h.identity, Number: d.came + 1}
+		e := journalEntry{identity: h.identity, Number: d.came + 1}
 		e.Host, e.Job = clean(e.Host), clean(e.Job)
-		if err := d.roll.note(e); err != nil {
+		if err := d.journal.note(e); err != nil {
 			return nil, false, err
 		}
 		d.came++
@@ -76,10 +76,10 @@ const spareFiles = 100
 
 // room returns how many clients a worker can have that may open so many files.
 func (r *run) room(files uint64) int {
-	if r.crew.FilesPerClient <= 0 || files == 0 {
+	if r.options.FilesPerClient <= 0 || files == 0 {
 		return 0
 	}
-	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.crew.FilesPerClient, 1)
+	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.options.FilesPerClient, 1)
 }
 
 // greet tells of a worker that came in.
@@ -100,14 +100,14 @@ func (k *controller) greet(w *remote) error {
 // machine, or have started a newer controller.
 func (k *controller) compare(w *remote, version string) error {
 	version = clean(version)
-	if k.crew.Version == "" || version == k.crew.Version || k.others[version] {
+	if k.options.Version == "" || version == k.options.Version || k.others[version] {
 		return nil
 	}
 	if k.others == nil {
 		k.others = map[string]bool{}
 	}
 	k.others[version] = true
-	return k.warn(fmt.Sprintf("worker %s is another version of weir, %q, and this one is %q: they may not measure the same", w.name, version, k.crew.Version))
+	return k.warn(fmt.Sprintf("worker %s is another version of weir, %q, and this one is %q: they may not measure the same", w.name, version, k.options.Version))
 }
 
 // apart says how far another clock is from ours.
@@ -135,19 +135,19 @@ func (d *Server) find(id string) (*run, *session, error) {
 }
 
 // orders answers when there are orders for a worker, or after a while.
-func (d *Server) orders(ctx context.Context, l *listening) (*taken, error) {
+func (d *Server) orders(ctx context.Context, l *ordersRequest) (*ordersResponse, error) {
 	r, s, err := d.find(l.Session)
 	if err != nil {
 		return nil, err
 	}
 	s.poll(1)
 	defer s.poll(-1)
-	late := time.NewTimer(r.crew.patience / 3)
+	late := time.NewTimer(r.options.patience / 3)
 	defer late.Stop()
 	for {
 		orders, more := s.pending(l.After)
 		if len(orders) > 0 {
-			return &taken{Acked: s.acked(), Orders: orders}, nil
+			return &ordersResponse{Acked: s.acked(), Orders: orders}, nil
 		}
 		select {
 		case <-more:
@@ -157,7 +157,7 @@ func (d *Server) orders(ctx context.Context, l *listening) (*taken, error) {
 		case <-r.over:
 			return s.goodbye(), nil
 		case <-late.C:
-			return &taken{Acked: s.acked()}, nil
+			return &ordersResponse{Acked: s.acked()}, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -165,7 +165,7 @@ func (d *Server) orders(ctx context.Context, l *listening) (*taken, error) {
 }
 
 // reports takes what a worker tells.
-func (d *Server) reports(_ context.Context, t *told) (*taken, error) {
+func (d *Server) reports(_ context.Context, t *reportsRequest) (*ordersResponse, error) {
 	r, s, err := d.find(t.Session)
 	if err != nil {
 		return nil, err
@@ -176,30 +176,30 @@ func (d *Server) reports(_ context.Context, t *told) (*taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(fresh) > 0 && !r.tell(heard{worker: s.worker, reports: fresh}) || r.isOver() {
+	if len(fresh) > 0 && !r.tell(workerInput{worker: s.worker, reports: fresh}) || r.isOver() {
 		return s.goodbye(), nil
 	}
 	return s.receipt(), nil
 }
 
 // making writes down what a worker is about to make, or has removed.
-func (d *Server) making(_ context.Context, m *making) (*nothing, error) {
+func (d *Server) making(_ context.Context, m *manifestRequest) (*empty, error) {
 	r, _, err := d.find(m.Session)
 	if err != nil {
 		return nil, err
 	}
-	if r.crew.Manifest == nil {
+	if r.options.Manifest == nil {
 		return nil, wire.Refuse(http.StatusForbidden, "this run makes nothing")
 	}
 	for _, e := range m.Entries {
 		if e.Removed {
-			err = r.crew.Manifest.Removed(string(e.Path))
+			err = r.options.Manifest.Removed(string(e.Path))
 		} else {
-			err = r.crew.Manifest.Created(string(e.Path), e.Size, e.Seed)
+			err = r.options.Manifest.Created(string(e.Path), e.Size, e.Seed)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("manifest: %w", err)
 		}
 	}
-	return &nothing{}, nil
+	return &empty{}, nil
 }

@@ -261,7 +261,7 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	told := &notes{}
 	s := newSum(told)
 	at := time.Unix(100, 0)
-	tell := func(by line, phase, server string, from, to time.Duration, clients float64) {
+	tell := func(by orderLine, phase, server string, from, to time.Duration, clients float64) {
 		v := measure.Interval{Start: at.Add(from), Seconds: (to - from).Seconds(), Step: 1, Phase: phase, Kind: storage.Read, Server: server, Clients: clients, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}
@@ -309,7 +309,7 @@ func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	s := newSum(told)
 	s.phase = func(int64) string { return measure.Hold }
 	early, late := &stream{}, &stream{}
-	tell := func(by line, from, seconds float64) {
+	tell := func(by orderLine, from, seconds float64) {
 		v := measure.Interval{Start: time.Unix(100, int64(from*1e9)), Seconds: seconds, Step: 1, Phase: measure.Hold, Kind: storage.Read, Clients: 1, Sum: measure.Sum{Done: 1}}
 		s.add(&v, claim{by, 0})
 	}

@@ -13,22 +13,22 @@ import (
 )
 
 // A controller drives a run with workers. Its goroutine, steer, is the only one that knows how things are; others
-// tell it through heard.
+// tell it through workerInput.
 type controller struct {
 	engine.Config
-	crew    WorkerOptions
+	options WorkerOptions
 	clock   func() time.Time
 	began   time.Time // of clock
 	workers []*remote // all that ever came
 	sum     *sum
 	stop    *engine.Stopper
-	heard   chan heard
+	inbox   chan workerInput
 	numbers int                  // how many clients' numbers have been given
 	number  int                  // of the step
 	loaded  time.Time            // when the first one began
-	kept    *scenario.Step       // that the pilot has named, and for which nobody is there
+	kept    *scenario.Step       // that the step source has named, and for which nobody is there
 	failed  int                  // workers that ended with an error of their own
-	answers <-chan engine.Answer // of the pilot; nil unless it is being asked
+	answers <-chan engine.Answer // of the step source; nil unless it is being asked
 	cool    bool                 // the step that ended last stands apart from the next
 	leaving bool
 	ended   bool      // no more steps
@@ -39,7 +39,7 @@ type controller struct {
 	jobs    *jobStep  // where clients are jobs: the step that is held; nil: none
 	calm    time.Time // from when on there may be another one
 	here    machine
-	roll    *roll // nil: nobody will ask
+	journal *journal // nil: nobody will ask
 
 	past    *ResumeState
 	before  *jobStep             // of the step that was broken off, where clients are jobs
@@ -48,20 +48,20 @@ type controller struct {
 	watched map[string]time.Time // up to when, by host, before
 	resumed bool                 // it was told how the run goes on
 	started bool                 // a step was begun, or goes on
-	skip    bool                 // the pilot's next answer is the step that workers still hold
+	skip    bool                 // the step source's next answer is the step that workers still hold
 }
 
-func newController(c engine.Config, crew WorkerOptions, clock func() time.Time) *controller {
+func newController(c engine.Config, o WorkerOptions, clock func() time.Time) *controller {
 	if c.Steps == nil {
 		c.Steps = engine.FixedSteps(c.Plan)
 	}
 	now, here := clock(), thisMachine()
-	if crew.away {
+	if o.away {
 		here.boot = ""
 	}
 	return &controller{
-		Config: c, crew: crew.complete(), clock: clock, began: now, alone: now, ticked: now,
-		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), heard: make(chan heard), here: here,
+		Config: c, options: o.complete(), clock: clock, began: now, alone: now, ticked: now,
+		sum: newSum(c.Sink), stop: engine.NewStopper(c.Plan.Stop), inbox: make(chan workerInput), here: here,
 	}
 }
 
@@ -85,7 +85,7 @@ func (k *controller) finish(ctx context.Context, err error) error {
 
 func (k *controller) steer(ctx context.Context) error {
 	finish := k.Finish
-	tick := time.NewTicker(k.crew.patience / 120)
+	tick := time.NewTicker(k.options.patience / 120)
 	defer tick.Stop()
 	asking, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -100,7 +100,7 @@ func (k *controller) steer(ctx context.Context) error {
 		}
 		var err error
 		select {
-		case h := <-k.heard:
+		case h := <-k.inbox:
 			err = k.handle(asking, h)
 			if h.done != nil {
 				h.done <- struct{}{}
@@ -132,10 +132,10 @@ func (k *controller) over() (bool, error) {
 		return true, nil
 	case k.jobs != nil:
 		return false, nil // it ends by itself
-	case k.crew.closed, k.number > 0 && waited > k.crew.Wait, k.number == 0 && k.failed >= k.crew.Want, k.number > 0 && k.extinct():
+	case k.options.closed, k.number > 0 && waited > k.options.Wait, k.number == 0 && k.failed >= k.options.Want, k.number > 0 && k.extinct():
 		return true, errors.Join(errors.New("all workers were lost"), k.absent())
-	case waited > k.crew.Wait:
-		return true, errors.Join(fmt.Errorf("no worker has come in %v", k.crew.Wait), k.absent())
+	case waited > k.options.Wait:
+		return true, errors.Join(fmt.Errorf("no worker has come in %v", k.options.Wait), k.absent())
 	case k.extinct():
 		return true, errors.Join(errors.New("no worker has come, and none will"), k.absent())
 	}
@@ -144,7 +144,7 @@ func (k *controller) over() (bool, error) {
 
 // extinct tells whether the batch system says that no worker will come any more.
 func (k *controller) extinct() bool {
-	return k.crew.Left != nil && !k.crew.JobPerClient && k.crew.Left() == 0
+	return k.options.Left != nil && !k.options.JobPerClient && k.options.Left() == 0
 }
 
 // absent says why workers are not there, as far as that is known.
@@ -153,8 +153,8 @@ func (k *controller) absent() error {
 	if k.said != "" {
 		all = append(all, errors.New(k.said))
 	}
-	if k.crew.Absent != nil {
-		for i, s := range k.crew.Absent() {
+	if k.options.Absent != nil {
+		for i, s := range k.options.Absent() {
 			if i == mostAbsent {
 				all = append(all, errors.New("and others"))
 				break
@@ -189,7 +189,7 @@ func (k *controller) leave(why measure.Ending, cancel func()) error {
 	}
 	k.leaving = true
 	k.ending = why
-	cancel() // the pilot need not think any more
+	cancel() // the step source need not think any more
 	k.tell(order{Leave: true})
 	return nil
 }
@@ -207,10 +207,10 @@ func (k *controller) look(ctx context.Context, cancel func()) error {
 	k.ticked = now
 	for _, w := range k.present() {
 		if gap > k.touch() { // it is we who were held up
-			w.heard.Add(int64(gap))
+			w.lastHeard.Add(int64(gap))
 		}
-		if k.silent(w) > k.crew.patience && (!k.crew.closed || w.in) {
-			if err := k.lost(w, fmt.Errorf("%w for %v", errSilent, k.crew.patience)); err != nil {
+		if k.silent(w) > k.options.patience && (!k.options.closed || w.in) {
+			if err := k.lost(w, fmt.Errorf("%w for %v", errSilent, k.options.patience)); err != nil {
 				return err
 			}
 		}
@@ -223,8 +223,8 @@ func (k *controller) look(ctx context.Context, cancel func()) error {
 
 // proceed writes what all have told, and goes on if it is time.
 func (k *controller) proceed(ctx context.Context) error {
-	if k.crew.JobPerClient && k.skip {
-		return k.next(ctx) // which phase it is will be known when the pilot has said how long the step holds
+	if k.options.JobPerClient && k.skip {
+		return k.next(ctx) // which phase it is will be known when the step source has said how long the step holds
 	}
 	k.judge()
 	return errors.Join(k.sum.before(k.told()), k.next(ctx))
@@ -232,12 +232,12 @@ func (k *controller) proceed(ctx context.Context) error {
 
 // silent returns for how long a worker has not been heard.
 func (k *controller) silent(w *remote) time.Duration {
-	return k.clock().Sub(k.began) - time.Duration(w.heard.Load())
+	return k.clock().Sub(k.began) - time.Duration(w.lastHeard.Load())
 }
 
 // hears notes that a worker was heard now.
-func (k *controller) hears(w *remote) { w.heard.Store(int64(k.clock().Sub(k.began))) }
+func (k *controller) hears(w *remote) { w.lastHeard.Store(int64(k.clock().Sub(k.began))) }
 
 // touch is for how long a worker that holds a step may be silent, which tells something every second, before others
 // begin the next one without it.
-func (k *controller) touch() time.Duration { return max(k.crew.patience/12, 2500*time.Millisecond) }
+func (k *controller) touch() time.Duration { return max(k.options.patience/12, 2500*time.Millisecond) }

@@ -246,15 +246,15 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	}
 	h := hello{identity: identity{Session: "a session"}}
 	for range 2 {
-		ask(helloPath, h, &welcome{})
+		ask(helloPath, h, &helloResponse{})
 	}
 	raw := func(r report) json.RawMessage { b, _ := json.Marshal(r); return b }
-	ready := told{h.Session, []json.RawMessage{raw(report{No: 1, Ready: true})}}
+	ready := reportsRequest{h.Session, []json.RawMessage{raw(report{No: 1, Ready: true})}}
 	for range 3 {
-		ask(reportsPath, ready, &taken{})
+		ask(reportsPath, ready, &ordersResponse{})
 	}
-	var orders taken
-	ask(ordersPath, listening{h.Session, 0}, &orders)
+	var orders ordersResponse
+	ask(ordersPath, ordersRequest{h.Session, 0}, &orders)
 	if len(orders.Orders) != 1 || orders.Orders[0].Order.Step == nil {
 		t.Fatalf("orders %+v", orders)
 	}
@@ -266,24 +266,24 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	for _, batch := range [][]json.RawMessage{
 		{second(3)}, {second(2)}, {second(2), second(3)}, {second(2)}, {second(4), second(3)}, {second(3), second(4), second(5)}, {second(5), second(4), second(3)},
 	} {
-		ask(reportsPath, told{h.Session, batch}, &taken{})
+		ask(reportsPath, reportsRequest{h.Session, batch}, &ordersResponse{})
 	}
 	for range 8 { // all at once
 		wg.Go(func() {
-			_ = c.Insist(t.Context(), reportsPath, told{h.Session, []json.RawMessage{second(4), second(5), second(6)}}, &taken{}, time.Minute)
+			_ = c.Insist(t.Context(), reportsPath, reportsRequest{h.Session, []json.RawMessage{second(4), second(5), second(6)}}, &ordersResponse{}, time.Minute)
 		})
 	}
 	wg.Wait()
 	far := raw(report{No: 7, Interval: &measure.Interval{Start: start.AddDate(1, 0, 0), Seconds: 1, Step: 1, Phase: measure.Hold}})
 	for _, bad := range []json.RawMessage{far, json.RawMessage(`{"no":7,"interval":{"latency_seconds":{"count":1,"hdr":"nonsense"}}}`), json.RawMessage(`7`)} {
-		if err := c.Ask(t.Context(), reportsPath, told{h.Session, []json.RawMessage{bad}}, &taken{}); wire.Status(err) != 400 {
+		if err := c.Ask(t.Context(), reportsPath, reportsRequest{h.Session, []json.RawMessage{bad}}, &ordersResponse{}); wire.Status(err) != 400 {
 			t.Errorf("%s was taken: %v", bad, err)
 		}
 	}
-	last := told{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: measure.EventError, Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
-	ask(reportsPath, last, &taken{})
-	ask(reportsPath, last, &taken{})
-	ask(reportsPath, told{h.Session, []json.RawMessage{raw(report{No: 9, Done: true})}}, &taken{})
+	last := reportsRequest{h.Session, []json.RawMessage{raw(report{No: 7, Event: &measure.Event{Time: start, Kind: measure.EventError, Text: "once"}}), raw(report{No: 8, Ready: true, After: 1})}}
+	ask(reportsPath, last, &ordersResponse{})
+	ask(reportsPath, last, &ordersResponse{})
+	ask(reportsPath, reportsRequest{h.Session, []json.RawMessage{raw(report{No: 9, Done: true})}}, &ordersResponse{})
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +391,7 @@ func TestDeal(t *testing.T) {
 		for i, room := range c.rooms {
 			workers[i] = &remote{room: room}
 		}
-		if got, _ := json.Marshal(deal(c.n, workers, nil)); string(got) != c.want {
+		if got, _ := json.Marshal(distribute(c.n, workers, nil)); string(got) != c.want {
 			t.Errorf("%d to %v: %s, want %s", c.n, c.rooms, got, c.want)
 		}
 	}

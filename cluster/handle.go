@@ -14,12 +14,12 @@ import (
 func (k *controller) come(w *remote) {
 	w.there = true
 	k.hears(w)
-	defer k.lookout(w)
+	defer k.assignMonitor(w)
 	k.workers = append(k.workers, w)
 	k.show(w)
 }
 
-func (k *controller) handle(ctx context.Context, h heard) error {
+func (k *controller) handle(ctx context.Context, h workerInput) error {
 	if h.comes {
 		if h.worker.there { // since before we were killed
 			k.hears(h.worker)
@@ -57,7 +57,7 @@ func (k *controller) report(w *remote, r *report) error {
 	case r.Event != nil && k.events[happenedOf(r.Event)]: // written before we were killed
 	case r.Event != nil:
 		return k.Sink.Event(*r.Event)
-	case r.Done && r.Error != "" && k.crew.closed:
+	case r.Done && r.Error != "" && k.options.closed:
 		w.there = false
 		return fmt.Errorf("worker %s: %s", w.name, r.Error)
 	case r.Done && r.Error != "":
@@ -80,7 +80,7 @@ func (k *controller) report(w *remote, r *report) error {
 
 // interval takes what a worker saw in a second or less.
 func (k *controller) interval(w *remote, v *measure.Interval, no int64) error {
-	if v.Step < 1 || k.crew.JobPerClient && idle(v) {
+	if v.Step < 1 || k.options.JobPerClient && idle(v) {
 		w.written(no) // it ends before it was given a step, or only waits to be told that it may leave
 		return nil
 	}
@@ -106,10 +106,10 @@ func (k *controller) interval(w *remote, v *measure.Interval, no int64) error {
 func (k *controller) left(w *remote) error {
 	w.there, w.in = false, false
 	k.show(w)
-	k.lookout(w)
-	k.ended = k.ended || k.crew.closed && len(k.present()) == 0
+	k.assignMonitor(w)
+	k.ended = k.ended || k.options.closed && len(k.present()) == 0
 	k.alone = k.clock()
-	err := k.roll.note(enrolled{identity: identity{Session: w.session}, Gone: true})
+	err := k.journal.note(journalEntry{identity: identity{Session: w.session}, Gone: true})
 	if left := k.gone(w, measure.Left); left != nil {
 		err = errors.Join(err, k.event(measure.Event{Kind: measure.EventWorker, Text: fmt.Sprintf("worker %s has done its work", w.name), Worker: left}))
 	}
@@ -136,13 +136,13 @@ func (k *controller) lost(w *remote, err error) error {
 	w.why = err.Error()
 	w.hangUp()
 	k.show(w)
-	k.lookout(w)
+	k.assignMonitor(w)
 	k.alone = k.clock()
 	k.said = fmt.Sprintf("worker %s: %v", w.name, err)
 	text := fmt.Sprintf("worker %s was lost: %v", w.name, err)
 	if w.held {
 		text += "; its clients are missing from here on"
-		if !k.crew.closed && !k.crew.JobPerClient {
+		if !k.options.closed && !k.options.JobPerClient {
 			text += " until the next step, when others have them"
 		}
 	}
@@ -152,12 +152,12 @@ func (k *controller) lost(w *remote, err error) error {
 		gone.Silent = max(0, (k.clock().Sub(w.latest) - time.Second).Seconds())
 	}
 	told := k.event(measure.Event{Kind: measure.EventWarning, Text: text, Worker: gone})
-	return errors.Join(k.roll.note(enrolled{identity: identity{Session: w.session}, Gone: true}), told)
+	return errors.Join(k.journal.note(journalEntry{identity: identity{Session: w.session}, Gone: true}), told)
 }
 
 // gone is what a worker did that is there no more; nil if it is a process of this machine.
 func (k *controller) gone(w *remote, state string) *measure.Worker {
-	if k.crew.closed {
+	if k.options.closed {
 		return nil
 	}
 	return &measure.Worker{Name: w.name, State: state, Host: w.about.Host, Job: w.about.Job, Clients: w.clients, Seconds: w.seconds}

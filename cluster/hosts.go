@@ -16,9 +16,9 @@ func thisMachine() machine {
 	return machine{boot: oneLine("/proc/sys/kernel/random/boot_id"), pids: space}
 }
 
-// lookout has one worker of each machine but ours watch that machine. It is called when a worker of it comes or goes.
-func (k *controller) lookout(w *remote) {
-	if k.crew.Samples == nil || w.on.boot == "" || w.on.boot == k.here.boot {
+// assignMonitor has one worker of each machine but ours watch that machine. It is called when a worker of it comes or goes.
+func (k *controller) assignMonitor(w *remote) {
+	if k.options.Samples == nil || w.on.boot == "" || w.on.boot == k.here.boot {
 		return
 	}
 	var first *remote
@@ -35,20 +35,20 @@ func (k *controller) lookout(w *remote) {
 		}
 	}
 	if first != nil {
-		_ = first.say(order{Watch: &lookout{Pids: pids}})
+		_ = first.say(order{Watch: &watchOrder{Pids: pids}})
 	}
 }
 
 // sample keeps what a worker saw of its machine.
 func (k *controller) sample(s *monitor.Sample) error {
-	if k.crew.Samples == nil {
+	if k.options.Samples == nil {
 		return nil
 	}
 	s.Step, s.Host, s.Role = k.number, clean(s.Host), "client"
 	if !s.Time.After(k.watched[s.Host]) {
 		return nil // it was written before we were killed
 	}
-	return k.crew.Samples.Sample(s)
+	return k.options.Samples.Sample(s)
 }
 
 // A guard is the watch that a worker keeps over its machine.
@@ -64,7 +64,7 @@ func (m *member) Sample(s *monitor.Sample) error {
 }
 
 // guardMachine begins to watch this machine, or goes on with other processes.
-func (m *member) guardMachine(ctx context.Context, l *lookout) {
+func (m *member) guardMachine(ctx context.Context, l *watchOrder) {
 	m.again.Lock()
 	defer m.again.Unlock()
 	m.guard.pids.Store(&l.Pids)

@@ -48,10 +48,10 @@ func idle(v *measure.Interval) bool {
 func (k *controller) coming() int {
 	j := k.jobs
 	left := max(j.Clients-j.begun, 0)
-	if k.crew.Coming != nil {
-		left = min(left, k.crew.Coming())
+	if k.options.Coming != nil {
+		left = min(left, k.options.Coming())
 	}
-	if since := later(j.called, later(j.last, k.alone)); len(k.present()) == 0 && k.clock().Sub(since) > k.crew.Wait {
+	if since := later(j.called, later(j.last, k.alone)); len(k.present()) == 0 && k.clock().Sub(since) > k.options.Wait {
 		return 0
 	}
 	return left
@@ -68,7 +68,7 @@ func later(a, b time.Time) time.Time {
 // how the run goes on.
 func (k *controller) expecting() bool {
 	for _, w := range k.present() {
-		if w.absent && k.silent(w) < k.crew.patience/3 {
+		if w.absent && k.silent(w) < k.options.patience/3 {
 			return true
 		}
 	}
@@ -121,7 +121,7 @@ func (k *controller) judge() {
 	case !j.steady.IsZero():
 	case coming == 0:
 		j.steady = j.last
-	case now.Sub(j.last) > k.crew.patience || now.Sub(j.first) > time.Duration(j.Hold):
+	case now.Sub(j.last) > k.options.patience || now.Sub(j.first) > time.Duration(j.Hold):
 		j.steady = now
 	}
 	working := 0
@@ -157,7 +157,7 @@ func (k *controller) employ(w *remote) error {
 	}
 	j.last, j.ended = one.Begin, time.Time{}
 	k.give(w, one)
-	return k.roll.note(enrolled{identity: identity{Session: w.session}, Step: j.Number, Numbers: k.numbers})
+	return k.journal.note(journalEntry{identity: identity{Session: w.session}, Step: j.Number, Numbers: k.numbers})
 }
 
 // beginJobs calls for the jobs of a step.
@@ -179,8 +179,8 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 		Kind: measure.EventStep, Step: step.Number, Text: fmt.Sprintf("step %d: %d clients, each a job of its own", step.Number, step.Clients),
 		Clients: step.Clients, Hold: time.Duration(step.Hold).Seconds(),
 	})
-	if k.crew.Call != nil {
-		err = errors.Join(err, k.crew.Call(ctx, step))
+	if k.options.Call != nil {
+		err = errors.Join(err, k.options.Call(ctx, step))
 	}
 	return err
 }
@@ -189,7 +189,7 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 func (k *controller) overJobs() error {
 	j := k.jobs
 	if j.begun == 0 {
-		return errors.Join(fmt.Errorf("no job of step %d has begun in %v", j.Number, k.crew.Wait), k.absent())
+		return errors.Join(fmt.Errorf("no job of step %d has begun in %v", j.Number, k.options.Wait), k.absent())
 	}
 	err := k.sum.flush()
 	k.jobs, k.calm = nil, k.clock().Add(time.Duration(j.Cool))

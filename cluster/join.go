@@ -138,7 +138,7 @@ func (m *member) comeIn(ctx context.Context) error {
 	if err := m.setClock(ctx); err != nil {
 		return refused(err)
 	}
-	var w welcome
+	var w helloResponse
 	m.me.Offset, m.me.Doubt = m.clock.offset, m.clock.doubt
 	if err := m.slow.Insist(ctx, helloPath, m.me, &w, m.options.limit); err != nil {
 		return refused(err)
@@ -181,17 +181,17 @@ const questions = 8
 // 8).
 func (m *member) setClock(ctx context.Context) error {
 	for i := range questions {
-		var answer clockNow
+		var answer clockResponse
 		begin := time.Now()
 		var err error
 		if i == 0 {
-			err = m.quick.Insist(ctx, clockPath, nothing{}, &answer, m.options.limit)
+			err = m.quick.Insist(ctx, clockPath, empty{}, &answer, m.options.limit)
 			if err != nil {
 				return err
 			}
 			continue // the connection was being made
 		}
-		if err = m.quick.Ask(ctx, clockPath, nothing{}, &answer); err != nil {
+		if err = m.quick.Ask(ctx, clockPath, empty{}, &answer); err != nil {
 			continue
 		}
 		took := time.Since(begin)

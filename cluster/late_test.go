@@ -20,7 +20,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	second := func(at int64, done int64, step int) *measure.Interval {
 		return &measure.Interval{Start: time.Unix(at, 0), Seconds: 1, Step: step, Phase: measure.Hold, Clients: 2, Sum: measure.Sum{Done: done}}
 	}
-	tell := func(by line, v *measure.Interval, want fate) {
+	tell := func(by orderLine, v *measure.Interval, want fate) {
 		t.Helper()
 		if got := s.add(v, claim{by, 1}); got != want {
 			t.Errorf("fate %v, want %v", got, want)
@@ -56,7 +56,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 func TestALateWorkerIsTold(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
-	w := &remote{line: newSession(0), name: "7", there: true, held: true}
+	w := &remote{orderLine: newSession(0), name: "7", there: true, held: true}
 	k.sum.mark = 100
 	for range 3 {
 		if err := k.interval(w, &measure.Interval{Start: time.Unix(98, 0), Seconds: 1, Step: 1, Sum: measure.Sum{Done: 1}}, 1); err != nil {

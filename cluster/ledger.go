@@ -92,8 +92,8 @@ func (m *member) writeDown(ctx context.Context) {
 func (m *member) enter(ctx context.Context, some []entry, done *outcome) bool {
 	for {
 		times := m.met()
-		var n nothing
-		err := m.quick.Insist(ctx, manifestPath, making{m.me.Session, some}, &n, m.options.limit)
+		var n empty
+		err := m.quick.Insist(ctx, manifestPath, manifestRequest{m.me.Session, some}, &n, m.options.limit)
 		if !m.heed(ctx, times, false, err) {
 			done.err = err
 			return false

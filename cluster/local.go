@@ -114,13 +114,13 @@ type Peer struct {
 func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
 	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
-		w := &remote{line: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
+		w := &remote{orderLine: &stream{out: p.Out, enc: json.NewEncoder(p.Out)}, name: p.Name, jobs: p.Site}
 		if n := len(c.Plan.Links); n > 0 {
 			w.site = i % n
 		}
 		k.come(w)
 	}
-	for i, room := range deal(c.Plan.MostClients(), k.workers, c.Plan.Links) {
+	for i, room := range distribute(c.Plan.MostClients(), k.workers, c.Plan.Links) {
 		k.workers[i].room = room // who takes over from others needs more open files than it may have
 	}
 	for i, p := range peers {
@@ -142,7 +142,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	}
 	for left := len(peers); left > 0; {
 		select {
-		case <-k.heard: // what comes too late is not part of the run
+		case <-k.inbox: // what comes too late is not part of the run
 		case <-listening:
 			left--
 		}
@@ -150,7 +150,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	return k.finish(ctx, err)
 }
 
-// A stream is a line to a process of this machine.
+// A stream is an orderLine to a process of this machine.
 type stream struct {
 	out io.WriteCloser
 	mu  sync.Mutex
@@ -180,11 +180,11 @@ func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 			answers.Go(func() { answer(ctx, w, p, r.Ask) })
 			continue
 		}
-		h := heard{worker: w, err: err}
+		h := workerInput{worker: w, err: err}
 		if err == nil {
 			h.reports = []report{r}
 		}
-		k.heard <- h
+		k.inbox <- h
 		if err != nil {
 			return
 		}

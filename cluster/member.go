@@ -171,8 +171,8 @@ func (m *member) report(ctx context.Context) {
 // tell sends some reports, and returns false if the session has ended.
 func (m *member) tell(ctx context.Context, some []json.RawMessage) bool {
 	times := m.met()
-	var t taken
-	err := m.quick.Insist(ctx, reportsPath, told{m.me.Session, some}, &t, m.options.limit)
+	var t ordersResponse
+	err := m.quick.Insist(ctx, reportsPath, reportsRequest{m.me.Session, some}, &t, m.options.limit)
 	if err == nil {
 		m.confirm(times, len(some), t.Acked)
 	}
@@ -237,7 +237,7 @@ func (m *member) helloAgain(ctx context.Context, times int) error {
 	m.mu.Lock()
 	me.Acked = m.acked
 	m.mu.Unlock()
-	var w welcome
+	var w helloResponse
 	if err := m.slow.Insist(ctx, helloPath, me, &w, m.options.limit); err != nil {
 		return refused(err)
 	}
@@ -259,8 +259,8 @@ func (m *member) listen(ctx, working context.Context) {
 		m.mu.Lock()
 		after, times := m.after, m.times
 		m.mu.Unlock()
-		var t taken
-		err := m.slow.Insist(ctx, ordersPath, listening{m.me.Session, after}, &t, m.options.limit)
+		var t ordersResponse
+		err := m.slow.Insist(ctx, ordersPath, ordersRequest{m.me.Session, after}, &t, m.options.limit)
 		if err == nil {
 			m.confirm(times, 0, t.Acked)
 			m.obey(working, times, t.Orders)
@@ -317,8 +317,8 @@ func (m *member) part(ctx context.Context) error {
 			return fmt.Errorf("worker: %d reports were not acknowledged", left)
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
-		var t taken
-		if sent == left && m.quick.Ask(talking, reportsPath, told{Session: m.me.Session}, &t) == nil {
+		var t ordersResponse
+		if sent == left && m.quick.Ask(talking, reportsPath, reportsRequest{Session: m.me.Session}, &t) == nil {
 			m.confirm(times, 0, t.Acked)
 		}
 	}

@@ -29,7 +29,7 @@ type order struct {
 	Over    int            `json:"over,omitempty"`    // number of the step that all clients of all workers have left
 	End     bool           `json:"end,omitempty"`     // no more steps
 	Leave   bool           `json:"leave,omitempty"`   // no new operations, from now on
-	Watch   *lookout       `json:"watch,omitempty"`   // watch your machine
+	Watch   *watchOrder    `json:"watch,omitempty"`   // watch your machine
 	Way     *way           `json:"way,omitempty"`     // the answer to a report's Ask
 }
 
@@ -40,8 +40,8 @@ type span struct {
 	Count int `json:"count"`
 }
 
-// A lookout has a worker watch its machine.
-type lookout struct {
+// A watchOrder has a worker watch its machine.
+type watchOrder struct {
 	Pids []int `json:"pids"` // of the other workers there
 }
 
@@ -96,13 +96,13 @@ const (
 	longestReports = 4 << 20
 )
 
-// clockNow answers what time it is.
-type clockNow struct {
+// clockResponse answers what time it is.
+type clockResponse struct {
 	Time time.Time `json:"time"`
 }
 
-// nothing asks or answers nothing.
-type nothing struct{}
+// empty is a request or response without content.
+type empty struct{}
 
 // An identity says which process a worker is.
 type identity struct {
@@ -131,15 +131,15 @@ type hello struct {
 	Latest  time.Time `json:"latest,omitzero"`
 }
 
-// welcome answers hello.
-type welcome struct {
+// helloResponse answers hello.
+type helloResponse struct {
 	Over   bool   `json:"over,omitempty"` // the run is
 	Name   string `json:"name,omitempty"`
 	Number int    `json:"number,omitempty"`
 }
 
-// listening asks for orders after one that was got; it is answered when there are some, or after a while.
-type listening struct {
+// ordersRequest asks for orders after one that was got; it is answered when there are some, or after a while.
+type ordersRequest struct {
 	Session string `json:"session"`
 	After   int64  `json:"after"`
 }
@@ -150,21 +150,21 @@ type numbered struct {
 	Order order `json:"order"`
 }
 
-// told brings reports.
-type told struct {
+// reportsRequest brings reports.
+type reportsRequest struct {
 	Session string            `json:"session"`
 	Reports []json.RawMessage `json:"reports"`
 }
 
-// taken answers told and listening.
-type taken struct {
+// ordersResponse answers requests for orders and with reports.
+type ordersResponse struct {
 	Over   bool       `json:"over,omitempty"`
 	Acked  int64      `json:"acked"` // reports up to this one are done with
 	Orders []numbered `json:"orders,omitempty"`
 }
 
-// making asks to write down what is about to be made, or was removed.
-type making struct {
+// manifestRequest asks to write down what is about to be made, or was removed.
+type manifestRequest struct {
 	Session string  `json:"session"`
 	Entries []entry `json:"entries"`
 }

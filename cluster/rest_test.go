@@ -42,7 +42,7 @@ func (p *reader) Next(ctx context.Context) (scenario.Step, error) {
 	return p.steps[len(p.seen)-1], nil
 }
 
-// Steps that stand apart, in several processes: the pilot can read the whole
+// Steps that stand apart, in several processes: the step source can read the whole
 // hold of a step before it names the next, what it thinks is rest, and seconds
 // of all processes add up, also while clients leave at different moments.
 func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
@@ -60,7 +60,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	}
 	timely := calm()
 	if len(pilot.seen) != 3 || timely && (math.Abs(pilot.seen[1]-1.3) > .15 || math.Abs(pilot.seen[2]-1) > .15) {
-		t.Errorf("when it was asked for a step the pilot could read %v s of hold of the one before, want 0, 1.3 and 1", pilot.seen)
+		t.Errorf("when it was asked for a step the step source could read %v s of hold of the one before, want 0, 1.3 and 1", pilot.seen)
 	}
 	var rest float64
 	slots := map[string]bool{}
@@ -85,7 +85,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	}
 }
 
-// Finish while the pilot thinks ends the run at once.
+// Finish while the step source thinks ends the run at once.
 func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
 	one := hold(4, .5)

@@ -15,7 +15,7 @@ type ResumeState struct {
 	Intervals iter.Seq2[*measure.Interval, error]
 	Events    iter.Seq2[*measure.Event, error]
 	Samples   iter.Seq2[*monitor.Sample, error] // nil: none
-	// Broken is the number of the step that was broken off, 0 if none was; the pilot's first answer is that step, to
+	// Broken is the number of the step that was broken off, 0 if none was; the step source's first answer is that step, to
 	// be held again. If workers still hold it, it goes on, and that answer is passed over.
 	Broken int
 	Text   string // of the event "resume", which Control writes
@@ -33,7 +33,7 @@ func happenedOf(e *measure.Event) happened { return happened{e.Time.UnixNano(), 
 // remember takes in what was written before.
 func (k *controller) remember(p *ResumeState, begun map[int]int) error {
 	k.past, k.before = p, &jobStep{}
-	if k.crew.JobPerClient {
+	if k.options.JobPerClient {
 		k.sum.phase = k.before.phase // until there is a step
 	}
 	if p == nil {

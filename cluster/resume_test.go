@@ -41,7 +41,7 @@ func beController(dir string) error {
 		}
 	}
 	if os.Getenv(jobsEnv) != "" {
-		conf, crew.JobPerClient = plan(hold(5, 7)), true
+		conf, o.JobPerClient = plan(hold(5, 7)), true
 	}
 	out, err := results.Create(run, conf.Plan, results.About{})
 	if errors.Is(err, os.ErrExist) {
@@ -58,7 +58,7 @@ func beController(dir string) error {
 	if err != nil {
 		return err
 	}
-	if pass := filepath.Join(dir, "pass"); crew.ResumeState == nil {
+	if pass := filepath.Join(dir, "pass"); o.ResumeState == nil {
 		if err := errors.Join(d.Pass().Write(pass+".new"), os.Rename(pass+".new", pass)); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 		return err
 	}
 	first, broken := p.Left()
-	if last := len(p.Steps) - 1; crew.JobPerClient && broken == 0 {
+	if last := len(p.Steps) - 1; o.JobPerClient && broken == 0 {
 		first, broken = last, p.Steps[last].Number
 	}
 	left := append([]scenario.Step(nil), conf.Plan.Steps[first:]...)
@@ -81,7 +81,7 @@ func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 		left[i].Number = p.Last + 1 + i
 	}
 	conf.Steps = engine.FixedSteps(&scenario.Plan{Steps: left})
-	crew.ResumeState = &ResumeState{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
+	o.ResumeState = &ResumeState{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
 	return nil
 }
 
@@ -192,7 +192,7 @@ func TestIntervalsOfNoStep(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
 	s := newSession(0)
-	w := &remote{line: s, there: true}
+	w := &remote{orderLine: s, there: true}
 	s.taken, s.open[1] = 1, struct{}{}
 	if err := errors.Join(k.report(w, &report{No: 1, Interval: &measure.Interval{Start: time.Now(), Phase: measure.Drain}}), k.sum.flush()); err != nil {
 		t.Fatal(err)
@@ -206,8 +206,8 @@ func TestIntervalsOfNoStep(t *testing.T) {
 // given the next one before it has told of them: others do not get ahead of it.
 func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{ResumeState: &ResumeState{Broken: 1}}, time.Now)
-	k.past = k.crew.ResumeState
-	old, fresh := &remote{line: newSession(0), there: true, absent: true, in: true, held: true}, &remote{line: newSession(0), there: true}
+	k.past = k.options.ResumeState
+	old, fresh := &remote{orderLine: newSession(0), there: true, absent: true, in: true, held: true}, &remote{orderLine: newSession(0), there: true}
 	if err := k.back(old, &hello{Step: 1, Ready: true}); err != nil {
 		t.Fatal(err)
 	}

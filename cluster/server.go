@@ -33,15 +33,15 @@ type ServerOptions struct {
 
 // A Server is where workers come in over the network. Its methods may be called by several goroutines at once.
 type Server struct {
-	pass   Pass
-	server *wire.Server
-	clock  func() time.Time // never jumps
-	mu     sync.Mutex
-	run    *run // nil: none has begun
-	roll   *roll
-	was    attendance    // before we were killed
-	came   int           // workers that have ever come
-	begun  chan struct{} // closed when one has
+	pass    Pass
+	server  *wire.Server
+	clock   func() time.Time // never jumps
+	mu      sync.Mutex
+	run     *run // nil: none has begun
+	journal *journal
+	was     journalState  // before we were killed
+	came    int           // workers that have ever come
+	begun   chan struct{} // closed when one has
 }
 
 // A run is what a Server knows of the run that is controlled.
@@ -68,7 +68,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	}
 	base, begin := clock().Round(0), time.Now()
 	d := &Server{begun: make(chan struct{}), clock: func() time.Time { return base.Add(time.Since(begin)) }}
-	if d.roll, d.was, err = openRoll(o.State); err != nil {
+	if d.journal, d.was, err = openJournal(o.State); err != nil {
 		return nil, err
 	}
 	d.came = max(d.was.came, o.Came)
@@ -96,11 +96,11 @@ func NewServer(o ServerOptions) (*Server, error) {
 func (d *Server) Pass() Pass { return d.pass }
 
 // Close ends the server. Workers that still come in find nobody.
-func (d *Server) Close() error { return errors.Join(d.server.Close(), d.roll.f.Close()) }
+func (d *Server) Close() error { return errors.Join(d.server.Close(), d.journal.f.Close()) }
 
 // answer has the server answer questions.
 func (d *Server) answer() {
-	wire.Handle(d.server, clockPath, longestHello, func(context.Context, *nothing) (*clockNow, error) { return &clockNow{d.clock()}, nil })
+	wire.Handle(d.server, clockPath, longestHello, func(context.Context, *empty) (*clockResponse, error) { return &clockResponse{d.clock()}, nil })
 	wire.Handle(d.server, helloPath, longestHello, d.hello)
 	wire.Handle(d.server, ordersPath, longestHello, d.orders)
 	wire.Handle(d.server, reportsPath, longestReports, d.reports)
@@ -119,18 +119,18 @@ func (d *Server) answer() {
 // Control drives the run c with the workers that come in, each with its share of the plan, and returns when all have
 // ended. Of c it uses Plan, Files, Folder, Steps, Sink and Finish. A worker that is lost is an event; the run goes on
 // with the others, who do its share from the next step on, and with those that come later. It is called once.
-func (d *Server) Control(ctx context.Context, c engine.Config, crew WorkerOptions) error {
+func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	b := begin{
 		Plan: unbound(c.Plan, 0), Files: c.Files, Folder: c.Folder, Scratch: c.Scratch,
-		Homes: c.Plan.First + c.Plan.MostClients(), Making: crew.Manifest != nil,
+		Homes: c.Plan.First + c.Plan.MostClients(), Making: o.Manifest != nil,
 	}
 	packed, err := pack(b)
 	if err != nil {
 		return err
 	}
-	r := &run{controller: newController(c, crew, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
-	r.roll, r.numbers = d.roll, d.was.numbers
-	if err := r.remember(crew.ResumeState, d.was.begun); err != nil {
+	r := &run{controller: newController(c, o, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
+	r.journal, r.numbers = d.journal, d.was.numbers
+	if err := r.remember(o.ResumeState, d.was.begun); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -156,9 +156,9 @@ func (d *Server) Control(ctx context.Context, c engine.Config, crew WorkerOption
 // farewell waits until the workers that are in touch know that the run is over: who does not may think that we were
 // killed, and wait for us to come back.
 func (d *Server) farewell(r *run) {
-	late := time.NewTimer(r.crew.patience / 6)
+	late := time.NewTimer(r.options.patience / 6)
 	defer late.Stop()
-	look := time.NewTicker(r.crew.patience / 1000)
+	look := time.NewTicker(r.options.patience / 1000)
 	defer look.Stop()
 	for {
 		d.mu.Lock()
@@ -179,9 +179,9 @@ func (d *Server) farewell(r *run) {
 }
 
 // enroll makes the session of a worker.
-func (r *run) enroll(e enrolled, files uint64, on machine) *session {
+func (r *run) enroll(e journalEntry, files uint64, on machine) *session {
 	s := newSession(r.began.UnixNano())
-	s.worker = &remote{line: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on, pid: e.Pid}
+	s.worker = &remote{orderLine: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on, pid: e.Pid}
 	s.worker.about = WorkerState{Host: e.Host, Job: e.Job, Offset: e.Offset, Doubt: e.Doubt}
 	r.sessions[e.Session] = s
 	return s
@@ -198,11 +198,11 @@ func pack(v any) ([]byte, error) {
 }
 
 // tell hands something on to the controller and waits until it has dealt with it. false: the run is over.
-func (r *run) tell(h heard) bool {
+func (r *run) tell(h workerInput) bool {
 	done := make(chan struct{}, 1)
 	h.done = done
 	select {
-	case r.heard <- h:
+	case r.inbox <- h:
 	case <-r.over:
 		return false
 	}

@@ -105,11 +105,11 @@ func portOf(a net.Addr) int {
 	return 0
 }
 
-// A roll is a file that says who has come in and who has gone, a line each, for a controller that is started again.
-type roll struct{ f *os.File }
+// A journal is a file that says who has come in and who has gone, a line each, for a controller that is started again.
+type journal struct{ f *os.File }
 
-// An enrolled is a line of it.
-type enrolled struct {
+// A journalEntry is a line of it.
+type journalEntry struct {
 	identity
 	Number  int  `json:"number,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
@@ -117,42 +117,42 @@ type enrolled struct {
 	Numbers int  `json:"numbers,omitempty"` // of clients: so many have been given
 }
 
-const rollFile = "workers.jsonl"
+const journalFile = "workers.jsonl"
 
-// An attendance is what a roll says.
-type attendance struct {
-	here    []enrolled  // who has not gone
-	came    int         // how many have ever
-	numbers int         // of clients that were given
-	begun   map[int]int // where clients are jobs: how many have begun, by step
+// A journalState is what a journal says.
+type journalState struct {
+	here    []journalEntry // who has not gone
+	came    int            // how many have ever
+	numbers int            // of clients that were given
+	begun   map[int]int    // where clients are jobs: how many have begun, by step
 }
 
-// openRoll opens the roll in dir and returns what it says.
-func openRoll(dir string) (r *roll, was attendance, err error) {
-	path := filepath.Join(dir, rollFile)
+// openJournal opens the journal in dir and returns what it says.
+func openJournal(dir string) (r *journal, was journalState, err error) {
+	path := filepath.Join(dir, journalFile)
 	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return nil, was, fmt.Errorf("state of the server for workers: %w", err)
 	default:
-		was = readRoll(f)
+		was = readJournal(f)
 		_ = f.Close() // only read from
 	}
 	f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, was, fmt.Errorf("state of the server for workers: %w", err)
 	}
-	return &roll{f}, was, nil
+	return &journal{f}, was, nil
 }
 
-// readRoll reads up to a line that is not whole, the last one of a killed controller.
-func readRoll(in io.Reader) attendance {
-	place, was := map[string]int{}, attendance{begun: map[int]int{}}
-	var all []enrolled
+// readJournal reads up to a line that is not whole, the last one of a killed controller.
+func readJournal(in io.Reader) journalState {
+	place, was := map[string]int{}, journalState{begun: map[int]int{}}
+	var all []journalEntry
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		var e enrolled
+		var e journalEntry
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
 			continue
 		}
@@ -178,8 +178,8 @@ func readRoll(in io.Reader) attendance {
 	return was
 }
 
-// note writes a line. A nil roll takes none.
-func (r *roll) note(e enrolled) error {
+// note writes a line. A nil journal takes none.
+func (r *journal) note(e journalEntry) error {
 	if r == nil {
 		return nil
 	}

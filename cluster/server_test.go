@@ -46,12 +46,12 @@ func enter(t *testing.T, p Pass, o JoinOptions) <-chan error {
 }
 
 // control controls a run with workers that come in at d.
-func control(t *testing.T, d *Server, conf engine.Config, crew WorkerOptions) error {
+func control(t *testing.T, d *Server, conf engine.Config, o WorkerOptions) error {
 	t.Helper()
-	if crew.Wait == 0 {
-		crew.Wait = time.Minute
+	if o.Wait == 0 {
+		o.Wait = time.Minute
 	}
-	return d.Control(t.Context(), conf, crew)
+	return d.Control(t.Context(), conf, o)
 }
 
 func TestWorkersComeInOverTheNetwork(t *testing.T) {

@@ -52,9 +52,9 @@ func (s *session) away() bool {
 	return s.absent
 }
 
-var _ line = (*session)(nil)
+var _ orderLine = (*session)(nil)
 
-// say implements line.
+// say implements orderLine.
 func (s *session) say(o order) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,14 +70,14 @@ func (s *session) ring() {
 	s.wake = make(chan struct{})
 }
 
-// near implements line.
+// near implements orderLine.
 func (s *session) near() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polls > 0
 }
 
-// hangUp implements line.
+// hangUp implements orderLine.
 func (s *session) hangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *session) hangUp() {
 	s.ring()
 }
 
-// written implements line.
+// written implements orderLine.
 func (s *session) written(no int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,22 +127,22 @@ func (s *session) acked() int64 {
 }
 
 // goodbye says that the run is over.
-func (s *session) goodbye() *taken {
+func (s *session) goodbye() *ordersResponse {
 	s.mu.Lock()
 	s.told = true
 	s.mu.Unlock()
-	return &taken{Over: true, Acked: s.acked()}
+	return &ordersResponse{Over: true, Acked: s.acked()}
 }
 
 // receipt says which reports are done with. Who has told its last one, and knows that all are, leaves.
-func (s *session) receipt() *taken {
+func (s *session) receipt() *ordersResponse {
 	acked := s.acked()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done > 0 && acked >= s.done {
 		s.told = true
 	}
-	return &taken{Acked: acked}
+	return &ordersResponse{Acked: acked}
 }
 
 // knows tells whether the worker has been told that the run is over, or cannot be.

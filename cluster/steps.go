@@ -34,10 +34,10 @@ func (k *controller) gather() {
 	}
 }
 
-// next asks the pilot for the next step when it is time. The pilot may take its time: what workers tell meanwhile is
+// next asks the step source for the next step when it is time. The step source may take its time: what workers tell meanwhile is
 // heard.
 func (k *controller) next(ctx context.Context) error {
-	if k.crew.JobPerClient {
+	if k.options.JobPerClient {
 		return k.nextJobs(ctx)
 	}
 	if k.answers != nil || k.leaving || k.ended || !k.due() {
@@ -50,7 +50,7 @@ func (k *controller) next(ctx context.Context) error {
 		return k.begin(ctx, engine.Answer{Step: *k.kept})
 	}
 	if k.cool {
-		if err := k.sum.over(); err != nil { // the pilot may want to read it
+		if err := k.sum.over(); err != nil { // the step source may want to read it
 			return err
 		}
 	}
@@ -64,11 +64,11 @@ func (k *controller) due() bool {
 	ready, coming := 0, 0
 	for _, w := range k.present() {
 		switch {
-		case w.absent && k.silent(w) < k.crew.patience/3:
+		case w.absent && k.silent(w) < k.options.patience/3:
 			return false
 		case w.ready:
 			ready++
-		case w.in && (k.cool || k.crew.closed || k.silent(w) < k.touch()):
+		case w.in && (k.cool || k.options.closed || k.silent(w) < k.touch()):
 			return false
 		case !w.in:
 			coming++
@@ -77,13 +77,13 @@ func (k *controller) due() bool {
 	if k.started || ready == 0 {
 		return ready > 0
 	}
-	if k.crew.closed {
+	if k.options.closed {
 		return coming == 0
 	}
-	return ready >= k.crew.Want || k.clock().Sub(k.began) > k.crew.Wait || coming == 0 && k.crew.Coming != nil && k.crew.Coming() == 0
+	return ready >= k.options.Want || k.clock().Sub(k.began) > k.options.Wait || coming == 0 && k.options.Coming != nil && k.options.Coming() == 0
 }
 
-// begin sends the step that the pilot named.
+// begin sends the step that the step source named.
 func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	switch {
 	case k.leaving:
@@ -95,7 +95,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	case a.Err != nil:
 		return a.Err
 	}
-	if k.crew.JobPerClient {
+	if k.options.JobPerClient {
 		return k.beginJobs(ctx, a.Step)
 	}
 	if k.skip {
@@ -114,7 +114,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	}
 	k.cool, k.number = step.Cool > 0 || step.Jobs > 0, step.Number
 	step.Begin = k.clock().Add(k.notice(len(mine)))
-	shares := deal(step.Clients, mine, k.Plan.Links)
+	shares := distribute(step.Clients, mine, k.Plan.Links)
 	total := 0
 	for _, n := range shares {
 		total += n
@@ -129,7 +129,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	}
 	var noted error
 	if k.numbers > more {
-		noted = k.roll.note(enrolled{Numbers: k.numbers})
+		noted = k.journal.note(journalEntry{Numbers: k.numbers})
 	}
 	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)))
 }
@@ -157,7 +157,7 @@ func (k *controller) asking() []*remote {
 
 // notice is how long before a step begins the workers are told.
 func (k *controller) notice(workers int) time.Duration {
-	if k.crew.closed {
+	if k.options.closed {
 		return 50 * time.Millisecond
 	}
 	return 100*time.Millisecond + time.Duration(workers)*time.Millisecond/4
@@ -178,7 +178,7 @@ func (k *controller) allot(w *remote, n int) []span {
 // announce tells of a step that begins.
 func (k *controller) announce(step scenario.Step, workers int) error {
 	where, processes := fmt.Sprintf("in %d processes", workers), workers
-	if !k.crew.closed {
+	if !k.options.closed {
 		where, processes = "on "+say.Plural(workers, "worker"), 0
 	}
 	return k.event(measure.Event{
@@ -190,10 +190,10 @@ func (k *controller) announce(step scenario.Step, workers int) error {
 // fewer warns if there are fewer workers, or less room, than there should be.
 func (k *controller) fewer(step scenario.Step, clients, workers int, first bool) error {
 	var err error
-	if first && workers < k.crew.Want {
-		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.crew.Want, k.crew.Wait)
-		if k.clock().Sub(k.began) < k.crew.Wait {
-			text = fmt.Sprintf("the run begins with %d of %d workers: something keeps the others from coming", workers, k.crew.Want)
+	if first && workers < k.options.Want {
+		text := fmt.Sprintf("the run begins with %d of %d workers: the others had not come after %v", workers, k.options.Want, k.options.Wait)
+		if k.clock().Sub(k.began) < k.options.Wait {
+			text = fmt.Sprintf("the run begins with %d of %d workers: something keeps the others from coming", workers, k.options.Want)
 		}
 		if why := k.absent(); why != nil {
 			text += ": " + inLine(why)
@@ -216,23 +216,23 @@ func (k *controller) event(e measure.Event) error {
 	return k.Sink.Event(e)
 }
 
-// deal says how many of n clients each of the workers has, as evenly as their room allows: those of each link's site
+// distribute says how many of n clients each of the workers has, as evenly as their room allows: those of each link's site
 // get that link's part. If there is not enough room the sum is less.
-func deal(n int, workers []*remote, links scenario.Links) []int {
+func distribute(n int, workers []*remote, links scenario.Links) []int {
 	out := make([]int, len(workers))
 	if len(links) == 0 {
-		pour(n, workers, out, func(*remote) bool { return true })
+		fill(n, workers, out, func(*remote) bool { return true })
 		return out
 	}
 	for site, mine := range link.Deal(n, links) {
-		pour(mine, workers, out, func(w *remote) bool { return w.site == site })
+		fill(mine, workers, out, func(w *remote) bool { return w.site == site })
 	}
 	return out
 }
 
-// pour deals n clients to the workers that are meant, in rounds: who is full leaves, and the others share what is
+// fill distributes n clients to the workers that are meant, in rounds: who is full leaves, and the others share what is
 // left.
-func pour(n int, workers []*remote, out []int, meant func(*remote) bool) {
+func fill(n int, workers []*remote, out []int, meant func(*remote) bool) {
 	for n > 0 {
 		var open []int
 		for i, w := range workers {

@@ -38,7 +38,7 @@ func (s *sum) slotOf(v *measure.Interval) slot {
 
 // A claim is a report of a worker that is to be acknowledged.
 type claim struct {
-	line
+	orderLine
 	no int64
 }
 
@@ -76,14 +76,14 @@ func (s *sum) add(v *measure.Interval, c claim) fate {
 	at, is := s.slotOf(v), added
 	switch {
 	case s.past[at]:
-		s.times.add(at.whole(), v, c.line)
+		s.times.add(at.whole(), v, c.orderLine)
 		c.written(c.no)
 		return wasWritten
 	case at.second < s.mark:
 		at.second, is = s.mark, tooLate
 		v.Start = time.Unix(s.mark, 0)
 	default:
-		s.times.add(at.whole(), v, c.line)
+		s.times.add(at.whole(), v, c.orderLine)
 	}
 	have := s.slots[at]
 	if have == nil {

@@ -28,15 +28,15 @@ type times map[int64]*secondOf
 // A secondOf is what the workers told of one second.
 type secondOf struct {
 	slots map[slot]map[telling]extent
-	there map[line]float64   // how much of it each worker told of, in seconds
-	busy  map[int]extent     // clients and jobs of each step, each for as long as it was there
-	first map[line]time.Time // when a worker's first slot of it began
-	end   time.Time          // of what has been written; zero: nothing
+	there map[orderLine]float64   // how much of it each worker told of, in seconds
+	busy  map[int]extent          // clients and jobs of each step, each for as long as it was there
+	first map[orderLine]time.Time // when a worker's first slot of it began
+	end   time.Time               // of what has been written; zero: nothing
 }
 
 // A telling is what tells the intervals of a slot apart, for all kinds and servers.
 type telling struct {
-	by    line
+	by    orderLine
 	start time.Time
 	phase string
 }
@@ -45,14 +45,14 @@ type telling struct {
 func (t times) of(second int64) *secondOf {
 	s := t[second]
 	if s == nil {
-		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[line]float64{}, busy: map[int]extent{}, first: map[line]time.Time{}}
+		s = &secondOf{slots: map[slot]map[telling]extent{}, there: map[orderLine]float64{}, busy: map[int]extent{}, first: map[orderLine]time.Time{}}
 		t[second] = s
 	}
 	return s
 }
 
 // add notes that a worker was in a slot when it saw v.
-func (t times) add(at slot, v *measure.Interval, by line) {
+func (t times) add(at slot, v *measure.Interval, by orderLine) {
 	s := t.of(at.second)
 	if s.slots[at] == nil {
 		s.slots[at] = map[telling]extent{}
@@ -69,7 +69,7 @@ func (t times) add(at slot, v *measure.Interval, by line) {
 }
 
 // cover notes of which seconds x tells: of more than one if the worker had no turn when the first was over.
-func (t times) cover(step int, x extent, by line) {
+func (t times) cover(step int, x extent, by orderLine) {
 	from, end := x.start, x.end()
 	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
 		to := time.Unix(second+1, 0)

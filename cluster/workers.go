@@ -72,9 +72,9 @@ type WorkerState struct {
 	Why     string        // why it was lost
 }
 
-// show tells the crew of a worker.
+// show passes the state of a worker on.
 func (k *controller) show(w *remote) {
-	if k.crew.Worker == nil {
+	if k.options.Worker == nil {
 		return
 	}
 	s := w.about
@@ -87,12 +87,12 @@ func (k *controller) show(w *remote) {
 	case !w.there:
 		s.State = Ended
 	}
-	k.crew.Worker(s)
+	k.options.Worker(s)
 }
 
-// A remote is a worker as the controller sees it. But for heard its fields are the controller's own.
+// A remote is a worker as the controller sees it. But for lastHeard its fields are the controller's own.
 type remote struct {
-	line
+	orderLine
 	name    string
 	session string  // over a network
 	number  int     // 1, 2, 3 ... by when they came
@@ -102,33 +102,33 @@ type remote struct {
 	pid     int
 	room    int // most clients that it can have; 0: no bound
 
-	numbers int  // how many clients' numbers it has been given
-	there   bool // it has come, and was neither lost nor is it done
-	ready   bool // it asks for the next step
-	in      bool // it holds a step: it was given one and has not asked for the next
-	held    bool // it has ever been given one
-	absent  bool // it was there before we were killed, and has not come back yet
-	step    int  // number of the one that it was given last
-	clients int  // of the step that it was given last
-	seconds int  // that it has told of
-	late    bool // it has told of a second after that had been written
-	about   WorkerState
-	why     string       // it was lost
-	gone    bool         // its clients have done their tasks and left the step
-	latest  time.Time    // start of its last interval
-	heard   atomic.Int64 // when it was heard last, as nanoseconds of the controller's clock
+	numbers   int  // how many clients' numbers it has been given
+	there     bool // it has come, and was neither lost nor is it done
+	ready     bool // it asks for the next step
+	in        bool // it holds a step: it was given one and has not asked for the next
+	held      bool // it has ever been given one
+	absent    bool // it was there before we were killed, and has not come back yet
+	step      int  // number of the one that it was given last
+	clients   int  // of the step that it was given last
+	seconds   int  // that it has told of
+	late      bool // it has told of a second after that had been written
+	about     WorkerState
+	why       string       // it was lost
+	gone      bool         // its clients have done their tasks and left the step
+	latest    time.Time    // start of its last interval
+	lastHeard atomic.Int64 // when it was heard last, as nanoseconds of the controller's clock
 }
 
-// A line is how orders reach a worker.
-type line interface {
+// An orderLine is how orders reach a worker.
+type orderLine interface {
 	say(o order) error // a lost worker is noticed where it is heard
 	near() bool        // it can be told something now, as far as is known
 	hangUp()           // the worker ends if it has not yet
 	written(no int64)  // what its report no tells has been written
 }
 
-// heard is what one worker says: reports, that it comes, or that it is lost.
-type heard struct {
+// workerInput is what one worker says: reports, that it comes, or that it is lost.
+type workerInput struct {
 	worker  *remote
 	comes   bool
 	hello   *hello // with comes

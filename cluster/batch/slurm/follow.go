@@ -119,12 +119,12 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 		if time.Since(c.Time) < unseen || j.seen(c.Host) {
 			return // whether it runs is not known yet
 		}
-		if j.crew != nil {
+		if j.launcher != nil {
 			j.carry(n, r.Job)
 			return
 		}
 		c = left(c)
-	case c.State == batch.Ended && j.crew == nil && !j.isShared(n) && !j.hasOutput(n):
+	case c.State == batch.Ended && j.launcher == nil && !j.isShared(n) && !j.hasOutput(n):
 		c = left(c)
 	case c.State == batch.Ended && j.isCarried(n):
 		return // that is only its allocation
@@ -234,15 +234,15 @@ type try struct {
 	first time.Time // of all attempts
 	next  time.Time // before which there is no other one
 	count int
-	under bool // the crew is with it
+	under bool // the launcher is with it
 }
 
-// carry sends the crew to a worker whose node does not see the folder.
+// carry sends the launcher to a worker whose node does not see the folder.
 func (j *job) carry(n int, number string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := j.tries[n]
-	if t.under || j.crew == nil || time.Now().Before(t.next) {
+	if t.under || j.launcher == nil || time.Now().Before(t.next) {
 		return
 	}
 	if t.count == 0 {
@@ -251,7 +251,7 @@ func (j *job) carry(n int, number string) {
 	t.under = true
 	j.tries[n], j.carried[n], j.tasks[n] = t, true, number
 	j.busy++
-	j.crew.Start(n, func(started bool, err error) {
+	j.launcher.Start(n, func(started bool, err error) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.busy--
@@ -321,8 +321,8 @@ func (j *job) Remove(ctx context.Context) error {
 	if j.sub.Over {
 		return nil
 	}
-	if j.crew != nil {
-		j.crew.Quit()
+	if j.launcher != nil {
+		j.launcher.Quit()
 	}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()

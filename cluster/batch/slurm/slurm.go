@@ -37,18 +37,18 @@ func (*System) Name() string { return system }
 // A job is a submission: one job array, or several where Slurm's MaxArraySize is less than the workers.
 type job struct {
 	*batch.Ledger
-	sub  *batch.Submission
-	crew *shell.Crew // nil if another process has submitted
+	sub      *batch.Submission
+	launcher *shell.Launcher // nil if another process has submitted
 	// overlap is overlaps, asked once.
 	overlap func() bool
 
 	mu      sync.Mutex      // guards what follows
 	tasks   map[int]string  // Slurm's number of the job of each worker that runs
-	tries   map[int]try     // of the crew, for each worker that it was sent to
+	tries   map[int]try     // of the launcher, for each worker that it was sent to
 	carried map[int]bool    // workers that run in a step, where Slurm does not see their ends
 	sees    map[string]bool // nodes that are known to see the submission's folder
 	freed   map[int]int     // how often a worker was released that Slurm could not start
-	busy    int             // workers that the crew is with
+	busy    int             // workers that the launcher is with
 	failed  error           // outputs that are not here
 }
 
@@ -73,7 +73,7 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 		return nil, err
 	}
 	j := newJob(sub)
-	j.crew = shell.NewCrew(j.Ledger, sub, &w, shell.Reach{ID: j.id, Argv: j.step})
+	j.launcher = shell.NewLauncher(j.Ledger, sub, &w, shell.Reach{ID: j.id, Argv: j.step})
 	sub.Step = min(most, w.Count)
 	if err := j.submit(ctx, &w); err != nil {
 		clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)

@@ -10,22 +10,22 @@ import (
 	"weir/cluster/batch"
 )
 
-// A Crew starts workers one by one, each when there is a shell for it: in the allocations of a batch system that does
+// A Launcher starts workers one by one, each when there is a shell for it: in the allocations of a batch system that does
 // not carry files itself.
-type Crew struct {
+type Launcher struct {
 	j *job
 	w *batch.Work
 }
 
-// A Reach says how a Crew gets to its workers' shells.
+// A Reach says how a Launcher gets to its workers' shells.
 type Reach struct {
 	// Argv is a program with its arguments to which a command line is added, which runs in the shell of a worker.
 	Argv func(worker int) []string
 	ID   func(worker int) string // what the system calls it: letters, digits, ._-
 }
 
-// NewCrew returns the crew of a submission; what becomes of workers is noted in l.
-func NewCrew(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach) *Crew {
+// NewLauncher returns the launcher of a submission; what becomes of workers is noted in l.
+func NewLauncher(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach) *Launcher {
 	own := *sub
 	own.Places, own.Hosts = map[string]string{}, nil
 	for i := range sub.Count {
@@ -36,7 +36,7 @@ func NewCrew(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach) *Cr
 		return n
 	}
 	s := &System{name: sub.System, unpack: takeLine, id: r.ID, reach: func(host string, _ []string) []string { return r.Argv(number(host)) }}
-	return &Crew{w: w, j: &job{Ledger: l, system: s, sub: &own, told: make(chan struct{})}}
+	return &Launcher{w: w, j: &job{Ledger: l, system: s, sub: &own, told: make(chan struct{})}}
 }
 
 const (
@@ -75,7 +75,7 @@ func takeLine(host, tag string) string {
 // Start brings a worker to its shell and runs it there. done is called once: with started when the worker has ended
 // and its outputs are in the submission's folder (err: they are not all there); without it if nothing waits there
 // (err is nil) or nothing could be brought (err says why), and then Start may be called again.
-func (c *Crew) Start(worker int, done func(started bool, err error)) {
+func (c *Launcher) Start(worker int, done func(started bool, err error)) {
 	host := strconv.Itoa(worker)
 	c.j.wait.Go(func() {
 		ctx, cut := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -100,8 +100,8 @@ func (c *Crew) Start(worker int, done func(started bool, err error)) {
 	})
 }
 
-// Quit ends the workers that the crew has started, and waits until nothing is left of them.
-func (c *Crew) Quit() {
+// Quit ends the workers that the launcher has started, and waits until nothing is left of them.
+func (c *Launcher) Quit() {
 	c.j.quit()
 	c.j.wait.Wait()
 }
