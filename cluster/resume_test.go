@@ -41,7 +41,7 @@ func beController(dir string) error {
 		}
 	}
 	if os.Getenv(jobsEnv) != "" {
-		conf, o.JobPerClient = plan(hold(5, 7)), true
+		conf, crew.JobPerClient = plan(hold(5, 7)), true
 	}
 	out, err := results.Create(run, conf.Plan, results.About{})
 	if errors.Is(err, os.ErrExist) {
@@ -58,7 +58,7 @@ func beController(dir string) error {
 	if err != nil {
 		return err
 	}
-	if pass := filepath.Join(dir, "pass"); o.ResumeState == nil {
+	if pass := filepath.Join(dir, "pass"); crew.ResumeState == nil {
 		if err := errors.Join(d.Pass().Write(pass+".new"), os.Rename(pass+".new", pass)); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 		return err
 	}
 	first, broken := p.Left()
-	if last := len(p.Steps) - 1; o.JobPerClient && broken == 0 {
+	if last := len(p.Steps) - 1; crew.JobPerClient && broken == 0 {
 		first, broken = last, p.Steps[last].Number
 	}
 	left := append([]scenario.Step(nil), conf.Plan.Steps[first:]...)
@@ -81,7 +81,7 @@ func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 		left[i].Number = p.Last + 1 + i
 	}
 	conf.Steps = engine.FixedSteps(&scenario.Plan{Steps: left})
-	o.ResumeState = &ResumeState{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
+	crew.ResumeState = &ResumeState{Intervals: old.Intervals(), Events: old.Events(), Samples: old.Samples(), Broken: broken, Text: "resumed"}
 	return nil
 }
 
