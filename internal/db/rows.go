@@ -1,7 +1,9 @@
 package db
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -134,4 +136,24 @@ func (s *Stamp) Scan(v any) error {
 		return fmt.Errorf("a time is a number of nanoseconds, not %T", v)
 	}
 	return nil
+}
+
+// Get runs f in a transaction that reads, see DB.Read, and returns its result.
+func Get[T any](ctx context.Context, d *DB, f func(*Tx) (T, error)) (v T, err error) {
+	err = d.Read(ctx, func(t *Tx) (err error) {
+		v, err = f(t)
+		return err
+	})
+	return v, err
+}
+
+// Each yields the row that each of all makes, for Tx.Many and Tx.Bulk.
+func Each[T any](all []T, row func(T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, one := range all {
+			if !yield(row(one)) {
+				return
+			}
+		}
+	}
 }

@@ -38,7 +38,7 @@ func (c *Coordinator) ask(list []*activeLease) {
 }
 
 // missing has those asked for that the queue misses.
-func (c *Coordinator) missing(list []queue.Missing) {
+func (c *Coordinator) missing(list []queue.ExpiredLease) {
 	now := c.now()
 	var all []*activeLease
 	c.registry.mu.Lock()

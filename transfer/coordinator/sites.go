@@ -262,7 +262,7 @@ func (c *Coordinator) listSites(r *http.Request, _ *struct{}) ([]catalog.Site, e
 		return nil, err
 	}
 	sites, err := c.catalog.Sites(r.Context())
-	doubts := c.queue.Doubts()
+	doubts := c.queue.BrokenSources()
 	c.registry.mu.Lock()
 	maps.Copy(doubts, c.refusals())
 	c.registry.mu.Unlock()

@@ -58,7 +58,7 @@ func (w *world) spoil(file, site, why string) {
 		if err := tx.Row("SELECT id FROM file WHERE name = ?", file).Scan(&id); err != nil {
 			return err
 		}
-		return store.Spoil(tx, []store.Spoiled{{File: id, Site: site, Why: why}})
+		return store.MarkBad(tx, []store.BadReplica{{File: id, Site: site, Why: why}})
 	}))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/db"
 	"weir/transfer"
+	"weir/transfer/catalog"
 	"weir/transfer/catalog/store"
 )
 
@@ -19,36 +20,38 @@ const perRequest = 100_000_000
 // requestOf is the request that an item belongs to.
 func requestOf(item int64) int64 { return item / perRequest }
 
+// idsOf returns the ids of all.
+func idsOf[T any](all []T, id func(T) int64) []int64 {
+	ids := make([]int64, len(all))
+	for i, one := range all {
+		ids[i] = id(one)
+	}
+	return ids
+}
+
 // An edit is one transaction: requests are locked, their files read, changed in
 // memory, and all that changed is written at its end, counters with it. Nothing
 // else changes files.
 type edit struct {
 	*Queue
-	tx           *db.Tx
-	now          time.Time
-	requests     map[int64]*request
-	files        map[int64]*file
-	was          map[int64]file
-	fresh        []*file                           // to be inserted
-	sourceGroups map[int64]map[string]*sourceGroup // of a request, by sites
-	more         map[int64]int64                   // ready files of source groups
-	attempts     []transfer.Attempt
-	over         []int64 // leases that end
-	placed       []store.Placement
-	spoiled      []store.Spoiled
-	learned      map[int64]store.Learned // checksums, by file
-	full         map[string]string       // destinations: why; "" is that one took a file
-	events       []transfer.Event
-	after        []func() // when it is committed
+	tx        *db.Tx
+	now       time.Time
+	requests  map[int64]*request
+	files     map[int64]*file
+	was       map[int64]file
+	added     []*file                           // to be inserted
+	groups    map[int64]map[string]*sourceGroup // of a request, by sites
+	more      map[int64]int64                   // ready files of source groups
+	attempts  []transfer.Attempt
+	over      []int64 // leases that end
+	placed    []store.Placement
+	bad       []store.BadReplica
+	checksums map[int64]store.Checksum // by file
+	full      map[string]string        // destinations: why; "" is that one took a file
+	events    []transfer.Event
+	after     []func() // when it is committed
 
-	missedNow map[string]badRun // nil: nothing was counted
-}
-
-// A source group is the files of a request that can come from the same sites.
-type sourceGroup struct {
-	id, request int64
-	sites       string
-	ready       int64
+	badRuns map[string]badRun // of sources; nil: nothing was counted
 }
 
 // edit runs f in an edit. It may run more than once.
@@ -56,7 +59,7 @@ func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	var e *edit
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
 		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, files: map[int64]*file{}, was: map[int64]file{},
-			sourceGroups: map[int64]map[string]*sourceGroup{}, more: map[int64]int64{}, full: map[string]string{}, learned: map[int64]store.Learned{}}
+			groups: map[int64]map[string]*sourceGroup{}, more: map[int64]int64{}, full: map[string]string{}, checksums: map[int64]store.Checksum{}}
 		if err := f(e); err != nil {
 			return err
 		}
@@ -71,6 +74,17 @@ func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	return nil
 }
 
+// editFiles runs f in an edit with the files of items, their requests locked.
+func (q *Queue) editFiles(ctx context.Context, items []int64, f func(*edit, []*file) error) error {
+	return q.edit(ctx, func(e *edit) error {
+		files, err := e.lockFiles(items)
+		if err != nil {
+			return err
+		}
+		return f(e, files)
+	})
+}
+
 // lock reads requests and keeps others from changing them or their files. It is
 // called once in an edit, so that two edits never wait for each other.
 func (e *edit) lock(ids ...int64) error {
@@ -82,32 +96,31 @@ func (e *edit) lock(ids ...int64) error {
 	return err
 }
 
-// lockOf locks the requests of items.
-func (e *edit) lockOf(items []int64) error {
-	var ids []int64
-	for _, item := range items {
-		ids = append(ids, requestOf(item))
+// lockFiles locks the requests of items and returns the files that there are.
+func (e *edit) lockFiles(items []int64) ([]*file, error) {
+	if err := e.lock(idsOf(items, requestOf)...); err != nil {
+		return nil, err
 	}
-	return e.lock(ids...)
+	return e.load("id {{in}} ORDER BY id", items)
 }
 
 const fileColumns = "id, file, name, size, adler, state, lane, epoch, tries, pauses, due, source, mode, fault, reason, ended, moved, trail, again"
 
 func scanFile(rows *db.Rows) (*file, error) {
 	f := &file{}
-	err := rows.Scan(&f.id, &f.in, &f.name, &f.size, &f.adler, &f.state, &f.sourceGroup, &f.epoch, &f.tries, &f.pauses, db.When(&f.due), &f.source, &f.mode, &f.fault, &f.reason,
-		db.When(&f.ended), &f.moved, &f.sourceFailures, &f.again)
+	err := rows.Scan(&f.id, &f.in, &f.name, &f.size, &f.adler, &f.state, &f.sourceGroup, &f.epoch, &f.tries, &f.pauses,
+		db.When(&f.due), &f.source, &f.mode, &f.fault, &f.reason, db.When(&f.ended), &f.moved, &f.sourceFailures, &f.again)
 	f.request = requestOf(f.id)
 	return f, err
 }
 
-// load reads files of locked requests and returns those that there are, in the
-// order of ids.
-func (e *edit) load(query string, args ...any) ([]*file, error) {
-	all, err := db.All(e.tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+query, args...)
-	if err != nil {
-		return nil, err
-	}
+func filesOf(tx *db.Tx, where string, args ...any) ([]*file, error) {
+	return db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+where, args...)
+}
+
+// load reads files of locked requests, in the order of ids.
+func (e *edit) load(where string, args ...any) ([]*file, error) {
+	all, err := filesOf(e.tx, where, args...)
 	for i, f := range all {
 		if known := e.files[f.id]; known != nil {
 			all[i] = known
@@ -115,98 +128,88 @@ func (e *edit) load(query string, args ...any) ([]*file, error) {
 		}
 		e.files[f.id], e.was[f.id] = f, *f
 	}
-	return all, nil
+	return all, err
 }
 
-func (e *edit) loadItems(items []int64) ([]*file, error) {
-	return e.load("id {{in}} ORDER BY id", items)
-}
-
-// laneOf returns a request's source group for sites, made if need be.
-func (e *edit) laneOf(request int64, sites []string) (*sourceGroup, error) {
-	if err := e.readLanes(request); err != nil {
-		return nil, err
-	}
-	key := strings.Join(sites, ",")
-	if l := e.sourceGroups[request][key]; l != nil {
-		return l, nil
-	}
-	l := &sourceGroup{request: request, sites: key}
-	err := e.tx.Row("INSERT INTO lane (request, sites, ready) VALUES (?, ?, 0) RETURNING id", request, key).Scan(&l.id)
-	e.sourceGroups[request][key] = l
-	return l, err
-}
-
-func (e *edit) readLanes(request int64) error {
-	if e.sourceGroups[request] != nil {
-		return nil
-	}
-	all, err := db.All(e.tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request = ?", request)
-	e.sourceGroups[request] = map[string]*sourceGroup{}
-	for _, l := range all {
-		e.sourceGroups[request][l.sites] = l
-	}
-	return err
+// A sourceGroup is the files of a request that can come from the same sites.
+type sourceGroup struct {
+	id, request int64
+	sites       string
+	ready       int64
 }
 
 const sourceGroupColumns = "id, request, sites, ready"
 
 func scanSourceGroup(rows *db.Rows) (*sourceGroup, error) {
-	l := &sourceGroup{}
-	return l, rows.Scan(&l.id, &l.request, &l.sites, &l.ready)
+	g := &sourceGroup{}
+	return g, rows.Scan(&g.id, &g.request, &g.sites, &g.ready)
 }
 
-// route has files that are to be ready wait in the source group of the sources that they
-// have now; those that have none fail.
+func (g *sourceGroup) list() []string { return strings.Split(g.sites, ",") }
+
+// up tells whether one of its sites is up.
+func (g *sourceGroup) up(sites map[string]catalog.Site) bool {
+	return slices.ContainsFunc(g.list(), func(s string) bool { return sites[s].Up })
+}
+
+// group returns a request's source group for sites, and adds it if it does not exist.
+func (e *edit) group(request int64, sites []string) (*sourceGroup, error) {
+	if e.groups[request] == nil {
+		all, err := db.All(e.tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request = ?", request)
+		if err != nil {
+			return nil, err
+		}
+		e.groups[request] = map[string]*sourceGroup{}
+		for _, g := range all {
+			e.groups[request][g.sites] = g
+		}
+	}
+	key := strings.Join(sites, ",")
+	if g := e.groups[request][key]; g != nil {
+		return g, nil
+	}
+	g := &sourceGroup{request: request, sites: key}
+	e.groups[request][key] = g
+	return g, e.tx.Row("INSERT INTO lane (request, sites, ready) VALUES (?, ?, 0) RETURNING id", request, key).Scan(&g.id)
+}
+
+// route makes files ready in the source group of the sources that they have now. Files
+// without any fail.
 func (e *edit) route(files []*file) error {
-	replicas, err := e.replicas(files)
+	replicas, err := readReplicas(e.tx, files)
 	if err != nil {
 		return err
 	}
-	return e.routed(files, replicas)
-}
-
-func (e *edit) routed(files []*file, replicas map[int64][]replica) error {
 	for _, f := range files {
 		r := e.requests[f.request]
 		sites := r.sources(f, replicas[f.in])
-		if len(sites) == 0 && !f.again { // what was bad may have been put right: each is asked once
+		if len(sites) == 0 && !f.again { // a bad replica may have been repaired: each is asked once
 			f.again = true
 			sites = r.sources(f, replicas[f.in])
 		}
 		if len(sites) == 0 {
 			fault, reason := f.fault, f.reason
 			if fault == "" {
-				fault, reason = transfer.SourceBad, r.why(replicas[f.in])
+				fault, reason = transfer.SourceBad, r.noSource(replicas[f.in])
 			}
-			f.lose(failed, fault, reason, e.now)
+			f.fail(failed, fault, reason, e.now)
 			continue
 		}
-		l, err := e.laneOf(f.request, sites)
+		g, err := e.group(f.request, sites)
 		if err != nil {
 			return err
 		}
-		f.state, f.sourceGroup, f.due = ready, l.id, time.Time{}
+		f.state, f.sourceGroup, f.due = ready, g.id, time.Time{}
 	}
 	return nil
 }
 
-// event tells those who watch; of files that failed, the first of an edit.
+// event adds an event; of failed files only the first of an edit.
 func (e *edit) event(r *request, item int64, text string) {
 	if item != 0 && len(e.events) >= batch/10 {
 		return
 	}
 	e.events = append(e.events, transfer.Event{Request: r.ID, Item: item, Time: e.now, Text: text})
-}
-
-// save writes what has changed.
-func (e *edit) save() error {
-	for _, step := range []func() error{e.saveFiles, e.saveLanes, e.saveLeases, e.saveAttempts, e.savePlaced, e.saveRequests, e.saveEvents} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // count counts a file in its request and, while it is ready, in its source group.
@@ -217,18 +220,49 @@ func (e *edit) count(f *file, sign int64) {
 	}
 }
 
-func (e *edit) saveLanes() error {
-	_, err := e.tx.Many("UPDATE lane SET ready = ready + ? WHERE id = ?", func(yield func([]any) bool) {
-		for _, id := range slices.Sorted(maps.Keys(e.more)) {
-			if e.more[id] != 0 && !yield([]any{e.more[id], id}) {
-				return
-			}
+// conclude ends a request of which nothing is left to do.
+func (e *edit) conclude(r *request) {
+	r.Status = conclude(r.Count.Files, r.Count.Done+r.Count.Skipped, r.stop)
+	if r.stop != "" && !r.resolved {
+		r.Status = r.stop // it has more files than were added
+	}
+	r.Ended = e.now
+	if r.Count.Files == 0 && r.Reason == "" {
+		r.Reason = "the catalog has no such files any more"
+	}
+	e.event(r, 0, ending(r))
+	e.after = append(e.after, func() { e.rates.forget(r.ID) })
+}
+
+// ending tells how a request ended.
+func ending(r *request) string {
+	c := r.Count
+	return "request " + number(r.ID) + " ended as " + string(r.Status) + ": " + number(c.Done+c.Skipped) + " of " + number(c.Files) + " files are at " + r.To
+}
+
+func (q *Queue) random() float64 {
+	if q.o.Rand != nil {
+		return q.o.Rand()
+	}
+	return rand.Float64()
+}
+
+// save writes what has changed.
+func (e *edit) save() error {
+	for _, step := range []func() error{e.saveFiles, e.saveGroups, e.saveAttempts, e.saveReplicas, e.saveFull, e.saveRequests, e.saveEvents} {
+		if err := step(); err != nil {
+			return err
 		}
-	})
+	}
+	return nil
+}
+
+func (e *edit) saveGroups() error {
+	changed := slices.DeleteFunc(slices.Sorted(maps.Keys(e.more)), func(id int64) bool { return e.more[id] == 0 })
+	_, err := e.tx.Many("UPDATE lane SET ready = ready + ? WHERE id = ?", db.Each(changed, func(id int64) []any { return []any{e.more[id], id} }))
 	return err
 }
 
-// saveRequests ends those of which nothing is left to do.
 func (e *edit) saveRequests() error {
 	for _, id := range slices.Sorted(maps.Keys(e.requests)) {
 		r := e.requests[id]
@@ -240,31 +274,4 @@ func (e *edit) saveRequests() error {
 		}
 	}
 	return nil
-}
-
-func (e *edit) conclude(r *request) {
-	there := r.Count.Done + r.Count.Skipped
-	r.Status = conclude(r.Count.Files, there, r.stop)
-	if r.stop != "" && !r.resolved {
-		r.Status = r.stop // there is more than was written down
-	}
-	r.Ended = e.now
-	if r.Count.Files == 0 && r.Reason == "" {
-		r.Reason = "the catalog has no such files any more"
-	}
-	e.event(r, 0, ending(r))
-	e.after = append(e.after, func() { e.paces.forget(r.ID) })
-}
-
-// ending says what a request came to.
-func ending(r *request) string {
-	c := r.Count
-	return "request " + number(r.ID) + " ended as " + string(r.Status) + ": " + number(c.Done+c.Skipped) + " of " + number(c.Files) + " files are at " + r.To
-}
-
-func (q *Queue) random() float64 {
-	if q.o.Rand != nil {
-		return q.o.Rand()
-	}
-	return rand.Float64()
 }

@@ -42,7 +42,7 @@ func TestEndsHaveReasons(t *testing.T) {
 		{"it was on its way, and failed", func(w *world) { w.pass(9*time.Minute + 50*time.Second); w.lease("C", 1) }, "no space left on device", func(w *world) {
 			w.report(transfer.Outcome{Item: w.all(1)[0].ID, Epoch: 1, Fault: transfer.DestFull, Reason: "no space left on device"})
 		}},
-		{"it was on its way, and its mover is not heard of", func(w *world) { w.lease("C", 1) }, "who moved it was not heard of since 2026-11-22 12:00:00 UTC", func(w *world) { w.pass(time.Hour) }},
+		{"it was on its way, and its mover is not heard of", func(w *world) { w.lease("C", 1) }, "no report of its mover since 2026-11-22 12:00:00 UTC", func(w *world) { w.pass(time.Hour) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, Options{}, func(w *world) {

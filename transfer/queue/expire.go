@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,97 +12,80 @@ import (
 	"weir/transfer/catalog"
 )
 
-// A Missing is a lease whose holder was not heard of in time. Its file may be at
-// the destination all the same: whoever can asks there, and says with Report
-// what he found: success, or LeaseLost. If nobody does, the file goes again
-// after Options.Grace.
-type Missing struct {
+// An ExpiredLease is a lease whose holder has not reported in time. Its file may have
+// arrived: the caller asks the destination and reports the result with Report, success or
+// LeaseLost. Without a report the file is tried again after Options.Grace.
+type ExpiredLease struct {
 	transfer.Lease
-	Heard time.Time // when its holder was last heard of
+	Heard time.Time // the last report of its holder
 }
 
-// batch is how many files the clock moves at a time.
+// batch is how many files are changed in one transaction.
 const batch = 1000
 
-// Expire does what the clock demands: leases run out, files that rested are
-// ready, requests expire, files wait no longer for sites that do not come back.
-// Call it every second or so. It returns all leases that are missing, and what
-// changed by itself.
-func (q *Queue) Expire(ctx context.Context) (missing []Missing, changes []Change, err error) {
+// Expire applies the clock: leases expire, files whose pause is over are ready, requests
+// expire, files stop waiting for sites that do not come back. It is called about every
+// second. It returns all expired leases, and what changed.
+func (q *Queue) Expire(ctx context.Context) (expired []ExpiredLease, changes []Change, err error) {
 	now := q.now()
-	if err := q.giveUp(ctx, now, &changes); err != nil {
+	if err := q.endLeases(ctx, now, &changes); err != nil {
 		return nil, changes, err
 	}
-	if missing, err = q.missing(ctx, now); err != nil {
+	if expired, err = q.expired(ctx, now); err != nil {
 		return nil, changes, err
 	}
-	if err := q.wake(ctx, now); err != nil {
-		return missing, changes, err
+	for _, step := range []func(context.Context, time.Time) error{q.wake, q.expireRequests, q.unreachable, q.prune} {
+		if err := step(ctx, now); err != nil {
+			return expired, changes, err
+		}
 	}
-	if err := q.outdate(ctx, now); err != nil {
-		return missing, changes, err
-	}
-	if err := q.unreachable(ctx, now); err != nil {
-		return missing, changes, err
-	}
-	return missing, changes, q.prune(ctx)
+	return expired, changes, nil
 }
 
-// giveUp ends leases that were missing for too long, and those of stopped
-// requests as soon as they ran out.
-func (q *Queue) giveUp(ctx context.Context, now time.Time, changes *[]Change) error {
-	var items []int64
-	err := q.db.Read(ctx, func(tx *db.Tx) (err error) {
-		items, err = db.Column[int64](tx, "SELECT item FROM lease WHERE until <= ? ORDER BY until LIMIT ?", now, batch)
-		return err
+// endLeases ends leases whose grace is over, and those of stopped requests as soon as
+// they have expired.
+func (q *Queue) endLeases(ctx context.Context, now time.Time, changes *[]Change) error {
+	items, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) {
+		return db.Column[int64](tx, "SELECT item FROM lease WHERE until <= ? ORDER BY until LIMIT ?", now, batch)
 	})
 	if err != nil || len(items) == 0 {
 		return err
 	}
-	return q.edit(ctx, func(e *edit) error {
+	return q.editFiles(ctx, items, func(e *edit, _ []*file) error {
 		*changes = nil
-		if err := e.lockOf(items); err != nil {
-			return err
-		}
-		if _, err := e.loadItems(items); err != nil {
-			return err
-		}
-		held, err := leases(e.tx, items)
+		active, err := leases(e.tx, items)
 		if err != nil {
 			return err
 		}
-		var gone []transfer.Outcome
+		var over []transfer.Outcome
 		for _, item := range items {
-			l, r := held[item], e.requests[requestOf(item)]
+			l, r := active[item], e.requests[requestOf(item)]
 			if l == nil || l.until.After(now) || r.stop == "" && l.until.Add(e.o.Grace).After(now) {
 				continue
 			}
-			gone = append(gone, transfer.Outcome{Item: item, Epoch: l.epoch, Fault: transfer.LeaseLost, Moved: l.moved, Begin: l.began, End: now,
-				Reason: "who moved it was not heard of since " + clock(l.heard)})
+			over = append(over, transfer.Outcome{Item: item, Epoch: l.epoch, Fault: transfer.LeaseLost, Moved: l.moved, Begin: l.began, End: now,
+				Reason: "no report of its mover since " + clock(l.heard)})
 			*changes = append(*changes, Change{Item: item, Epoch: l.epoch, Request: r.ID})
 		}
-		if err := e.settle(gone, held); err != nil {
+		if err := e.applyOutcomes(over, active); err != nil {
 			return err
 		}
-		e.tell(*changes)
+		e.complete(*changes)
 		return nil
 	})
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// missing marks and returns leases that have run out.
-func (q *Queue) missing(ctx context.Context, now time.Time) (all []Missing, err error) {
-	var late []*lease
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		late, err = db.All(tx, scanLease, "SELECT "+leaseColumns+" FROM lease WHERE until <= ? ORDER BY until LIMIT ?", now, batch)
-		return err
+// expired marks and returns leases that have expired.
+func (q *Queue) expired(ctx context.Context, now time.Time) (all []ExpiredLease, err error) {
+	late, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]*lease, error) {
+		return db.All(tx, scanLease, "SELECT "+leaseColumns+" FROM lease WHERE until <= ? ORDER BY until LIMIT ?", now, batch)
 	})
 	if err != nil || len(late) == 0 {
 		return nil, err
 	}
-	fresh := slices.ContainsFunc(late, func(l *lease) bool { return !l.missing })
-	if fresh {
+	if slices.ContainsFunc(late, func(l *lease) bool { return !l.missing }) {
 		err = q.db.Write(ctx, func(tx *db.Tx) error {
 			_, err := tx.Exec("UPDATE lease SET missing = TRUE WHERE until <= ?", now)
 			return err
@@ -110,85 +94,61 @@ func (q *Queue) missing(ctx context.Context, now time.Time) (all []Missing, err 
 			return nil, err
 		}
 	}
-	var items []int64
 	heard := map[int64]time.Time{}
 	for _, l := range late {
-		items = append(items, l.item)
 		heard[l.item] = l.heard
 	}
-	orders, err := q.orders(ctx, items)
-	for _, o := range orders {
-		all = append(all, Missing{Lease: o, Heard: heard[o.Item]})
+	given, err := q.given(ctx, slices.Sorted(maps.Keys(heard)))
+	for _, l := range given {
+		all = append(all, ExpiredLease{Lease: l, Heard: heard[l.Item]})
 	}
 	return all, err
 }
 
-// orders are the leases of items as their holders got them.
-func (q *Queue) orders(ctx context.Context, items []int64) (all []transfer.Lease, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all = nil
-		held, err := leases(tx, items)
+// given returns the leases of items as their holders got them.
+func (q *Queue) given(ctx context.Context, items []int64) ([]transfer.Lease, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) (all []transfer.Lease, err error) {
+		active, err := leases(tx, items)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE id {{in}} ORDER BY id", items)
+		files, err := filesOf(tx, "id {{in}} ORDER BY id", items)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		unchecked, err := db.Column[int64](tx, "SELECT DISTINCT r.id FROM request r WHERE r.unchecked AND r.ended = 0")
-		if err != nil {
-			return err
-		}
 		for _, f := range files {
-			if l := held[f.id]; l != nil {
-				r := &request{}
-				r.Unchecked = slices.Contains(unchecked, f.request)
-				r.To = l.dest
-				all = append(all, order(f, r, l))
+			if l := active[f.id]; l != nil {
+				all = append(all, l.given(f, slices.Contains(unchecked, f.request)))
 			}
 		}
-		return nil
+		return all, err
 	})
-	return all, err
 }
 
-// Leases are all that are held, for a page, and for a coordinator that starts
-// again.
+// Leases returns all active leases.
 func (q *Queue) Leases(ctx context.Context) ([]transfer.Lease, error) {
-	var items []int64
-	err := q.db.Read(ctx, func(tx *db.Tx) (err error) {
-		items, err = db.Column[int64](tx, "SELECT item FROM lease")
-		return err
-	})
+	items, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) { return db.Column[int64](tx, "SELECT item FROM lease") })
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	return q.orders(ctx, items)
+	return q.given(ctx, items)
 }
 
-// wake makes files ready whose time has come, a bounded number at a time.
+// wake makes files ready whose pause is over, a bounded number at a time.
 func (q *Queue) wake(ctx context.Context, now time.Time) error {
 	for range 10 {
-		var items []int64
-		err := q.db.Read(ctx, func(tx *db.Tx) (err error) {
-			items, err = db.Column[int64](tx, "SELECT id FROM item WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?", now, batch)
-			return err
+		items, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) {
+			return db.Column[int64](tx, "SELECT id FROM item WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?", now, batch)
 		})
 		if err != nil || len(items) == 0 {
 			return err
 		}
-		err = q.edit(ctx, func(e *edit) error {
-			if err := e.lockOf(items); err != nil {
-				return err
-			}
-			files, err := e.loadItems(items)
-			if err != nil {
-				return err
-			}
+		err = q.editFiles(ctx, items, func(e *edit, files []*file) error {
 			files = slices.DeleteFunc(files, func(f *file) bool {
 				return f.state != resting || f.due.After(now) || !e.requests[f.request].open()
 			})
-			return e.route(files) // what it rested for is kept: it may be the last that is known of it
+			return e.route(files) // the reason of the pause is kept: it may be the last that is known of a file
 		})
 		if err != nil || len(items) < batch {
 			return err
@@ -197,12 +157,10 @@ func (q *Queue) wake(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// outdate stops requests whose time has run out.
-func (q *Queue) outdate(ctx context.Context, now time.Time) error {
-	var ids []int64
-	err := q.db.Read(ctx, func(tx *db.Tx) (err error) {
-		ids, err = db.Column[int64](tx, "SELECT id FROM request WHERE ended = 0 AND stop = '' AND expires > 0 AND expires <= ? ORDER BY id LIMIT ?", now, batch)
-		return err
+// expireRequests stops requests that have expired.
+func (q *Queue) expireRequests(ctx context.Context, now time.Time) error {
+	ids, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) {
+		return db.Column[int64](tx, "SELECT id FROM request WHERE ended = 0 AND stop = '' AND expires > 0 AND expires <= ? ORDER BY id LIMIT ?", now, batch)
 	})
 	if err != nil || len(ids) == 0 {
 		return err
@@ -224,120 +182,86 @@ func (q *Queue) outdate(ctx context.Context, now time.Time) error {
 	})
 }
 
-// unreachable looks after source groups none of whose sites is up: their files may have got
-// other sources meanwhile, and do not wait for ever. It looks at a batch of one
-// source group at a time.
+// unreachable handles source groups none of whose sites is up: their files may have other
+// sources by now, and do not wait for ever. Each call handles a batch of one group.
 func (q *Queue) unreachable(ctx context.Context, now time.Time) error {
-	var lost *sourceGroup
-	var moved, stay []put
+	var group *sourceGroup
+	var moved []deferral
+	var stay []int64
 	reason := ""
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
 		sites, err := readSites(tx)
 		if err != nil {
 			return err
 		}
-		sourceGroups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
+		groups, err := db.All(tx, scanSourceGroup, `SELECT l.id, l.request, l.sites, l.ready FROM lane l JOIN request r ON r.id = l.request
 			WHERE r.ended = 0 AND r.stop = '' AND l.ready > 0 ORDER BY l.id`)
-		if err != nil {
+		groups = slices.DeleteFunc(groups, func(g *sourceGroup) bool { return g.up(sites) })
+		if err != nil || len(groups) == 0 {
 			return err
 		}
-		sourceGroups = slices.DeleteFunc(sourceGroups, func(l *sourceGroup) bool {
-			return slices.ContainsFunc(l.list(), func(s string) bool { return sites[s].Up })
-		})
-		if len(sourceGroups) == 0 {
-			return nil
-		}
-		lost = q.following(sourceGroups)
-		moved, stay, reason, err = q.waiters(tx, lost, sites, now)
+		group = q.following(groups)
+		moved, stay, reason, err = q.waiters(tx, group, sites, now)
 		return err
 	})
-	if err != nil || lost == nil {
-		return err
+	if err == nil && len(moved) > 0 {
+		err = q.deferAll(ctx, moved)
 	}
-	if len(moved) > 0 {
-		err = q.setAside(ctx, moved)
-	}
-	if err != nil || reason == "" {
+	if err != nil || group == nil || reason == "" || len(stay) == 0 {
 		return err
 	}
 	return q.abandon(ctx, stay, reason)
 }
 
-// following is the source group after the one that was looked at before.
-func (q *Queue) following(sourceGroups []*sourceGroup) *sourceGroup {
+// following returns the source group after the last one that was handled.
+func (q *Queue) following(groups []*sourceGroup) *sourceGroup {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, l := range sourceGroups {
-		if l.id > q.sourceGroup {
-			q.sourceGroup = l.id
-			return l
-		}
-	}
-	q.sourceGroup = sourceGroups[0].id
-	return sourceGroups[0]
+	i := max(0, slices.IndexFunc(groups, func(g *sourceGroup) bool { return g.id > q.sourceGroup }))
+	q.sourceGroup = groups[i].id
+	return groups[i]
 }
 
-// waiters are the next files of a unreachable source group: those that have got other
-// sources, those that have not, and why these shall wait no longer, if so.
-func (q *Queue) waiters(tx *db.Tx, l *sourceGroup, sites map[string]catalog.Site, now time.Time) (moved, stay []put, reason string, err error) {
-	files, err := db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, q.place(l.id, -1), batch)
+// waiters are the next files of an unreachable source group: those that have other
+// sources now, those that have not, and the reason why these stop waiting, if they do.
+func (q *Queue) waiters(tx *db.Tx, g *sourceGroup, sites map[string]catalog.Site, now time.Time) (moved []deferral, stay []int64, reason string, err error) {
+	q.mu.Lock()
+	after := q.places[g.id]
+	q.mu.Unlock()
+	files, err := filesOf(tx, "lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", g.id, after, batch)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	to := int64(0)
-	if len(files) == batch {
-		to = files[len(files)-1].id
+	q.mu.Lock()
+	if delete(q.places, g.id); len(files) == batch {
+		q.places[g.id] = files[len(files)-1].id
 	}
-	q.place(l.id, to)
-	r, err := requestRow(tx, l.request)
+	q.mu.Unlock()
+	r, err := requestRow(tx, g.request)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	replicas, err := readReplicas(tx, files)
-	if err != nil {
-		return nil, nil, "", err
-	}
 	for _, f := range files {
-		if strings.Join(r.sources(f, replicas[f.in]), ",") == l.sites {
-			stay = append(stay, put{item: f.id})
+		if strings.Join(r.sources(f, replicas[f.in]), ",") == g.sites {
+			stay = append(stay, f.id)
 		} else {
-			moved = append(moved, put{item: f.id})
+			moved = append(moved, deferral{item: f.id})
 		}
 	}
-	return moved, stay, r.patience(l, sites, now, q.o.Patience), nil
-}
-
-// place is how far a unreachable source group was looked at; to is kept if it is not
-// negative, 0 is the beginning.
-func (q *Queue) place(sourceGroup, to int64) int64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	from := q.places[sourceGroup]
-	switch {
-	case to > 0:
-		q.places[sourceGroup] = to
-	case to == 0:
-		delete(q.places, sourceGroup)
-	}
-	return from
-}
-
-// patience tells why files wait for the sites of a source group no longer; it is "" as
-// long as they do.
-func (r *request) patience(l *sourceGroup, sites map[string]catalog.Site, now time.Time, patience time.Duration) string {
 	since := r.Began
-	for _, s := range l.list() {
+	for _, s := range g.list() {
 		if seen := sites[s].Seen; seen.After(since) {
 			since = seen
 		}
 	}
-	if now.Sub(since) < patience {
-		return ""
+	if now.Sub(since) >= q.o.Patience {
+		reason = away(g.list(), sites)
 	}
-	return away(l.list(), sites)
+	return moved, stay, reason, err
 }
 
-// away says of sites that they are not up.
+// away tells since when sites are not up.
 func away(names []string, sites map[string]catalog.Site) string {
 	var parts []string
 	for _, s := range names {
@@ -360,22 +284,8 @@ func away(names []string, sites map[string]catalog.Site) string {
 }
 
 // abandon fails files that have waited long enough.
-func (q *Queue) abandon(ctx context.Context, aside []put, reason string) error {
-	var items []int64
-	for _, p := range aside {
-		items = append(items, p.item)
-	}
-	if len(items) == 0 {
-		return nil
-	}
-	return q.edit(ctx, func(e *edit) error {
-		if err := e.lockOf(items); err != nil {
-			return err
-		}
-		files, err := e.loadItems(items)
-		if err != nil {
-			return err
-		}
+func (q *Queue) abandon(ctx context.Context, items []int64, reason string) error {
+	return q.editFiles(ctx, items, func(e *edit, files []*file) error {
 		for _, f := range files {
 			if f.state != ready {
 				continue
@@ -384,7 +294,7 @@ func (q *Queue) abandon(ctx context.Context, aside []put, reason string) error {
 			if f.fault != "" {
 				why = f.reason + "; " + reason
 			}
-			f.lose(failed, transfer.Transient, why, e.now)
+			f.fail(failed, transfer.Transient, why, e.now)
 			e.event(e.requests[f.request], f.id, f.name+" failed: "+f.reason)
 		}
 		return nil
@@ -394,7 +304,7 @@ func (q *Queue) abandon(ctx context.Context, aside []put, reason string) error {
 // keptEvents is how many events are kept.
 const keptEvents = 20_000
 
-func (q *Queue) prune(ctx context.Context) error {
+func (q *Queue) prune(ctx context.Context, _ time.Time) error {
 	var first, last int64
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
 		return tx.Row("SELECT COALESCE(MIN(id), 0), COALESCE(MAX(id), 0) FROM event").Scan(&first, &last)
@@ -408,30 +318,21 @@ func (q *Queue) prune(ctx context.Context) error {
 	})
 }
 
-// keptParts is how long what a failed file has left is kept for a Retry.
+// keptParts is how long the temporary file of a failed file is kept for a Retry.
 const keptParts = 24 * time.Hour
 
-// Over returns those temporaries with which nobody will go on: their files are at
-// the destination, were cancelled, or failed a day ago. Of files that the queue
-// does not know it says nothing.
+// Over returns those temporary files that no attempt will resume: their files are at the
+// destination, were cancelled, or failed a day ago. Files that the queue does not know
+// are left out.
 func (q *Queue) Over(ctx context.Context, parts []transfer.LeaseID) (over []transfer.LeaseID, err error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
-	var items []int64
-	for _, p := range parts {
-		items = append(items, p.Item)
-	}
-	var all []*file
-	err = q.db.Read(ctx, func(tx *db.Tx) (err error) {
-		all, err = db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE id {{in}}", items)
-		return err
+	files, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]*file, error) {
+		return filesOf(tx, "id {{in}}", idsOf(parts, func(p transfer.LeaseID) int64 { return p.Item }))
 	})
-	if err != nil {
-		return nil, err
-	}
 	gone := map[int64]bool{}
-	for _, f := range all {
+	for _, f := range files {
 		gone[f.id] = f.state == done || f.state == skipped || f.state == dropped || f.state == failed && q.now().Sub(f.ended) > keptParts
 	}
 	for _, p := range parts {
@@ -439,5 +340,5 @@ func (q *Queue) Over(ctx context.Context, parts []transfer.LeaseID) (over []tran
 			over = append(over, p)
 		}
 	}
-	return over, nil
+	return over, err
 }

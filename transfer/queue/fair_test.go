@@ -128,13 +128,13 @@ func TestHugeSums(t *testing.T) {
 // Who counts misses at a source does not undo what another edit has counted.
 func TestMissesOfManyEdits(t *testing.T) {
 	var m circuitBreaker
-	m.keep(map[string]badRun{"A": {n: 3}})
-	m.keep(map[string]badRun{"A": {n: 4}, "B": {n: 1}})
-	if got := m.copy(); got["A"] != 7 || got["B"] != 1 {
+	m.add(map[string]badRun{"A": {n: 3}})
+	m.add(map[string]badRun{"A": {n: 4}, "B": {n: 1}})
+	if got := m.bad; got["A"] != 7 || got["B"] != 1 {
 		t.Errorf("%v", got)
 	}
-	m.keep(map[string]badRun{"A": {n: 2, since: true}, "B": {since: true}})
-	if got := m.copy(); got["A"] != 2 || len(got) != 1 {
+	m.add(map[string]badRun{"A": {n: 2, since: true}, "B": {since: true}})
+	if got := m.bad; got["A"] != 2 || len(got) != 1 {
 		t.Errorf("after a good one: %v", got)
 	}
 }
@@ -200,7 +200,7 @@ func TestSameWrongBytesTwice(t *testing.T) {
 		if w.badness("/d/f0000000", "A") == "" || w.badness("/d/f0000000", "B") == "" {
 			w.t.Error("neither copy is known to be spoiled")
 		}
-		if r = w.get(r.ID); r.Status != transfer.Failed || !strings.Contains(w.all(r.ID)[0].Reason, "is spoiled") {
+		if r = w.get(r.ID); r.Status != transfer.Failed || !strings.Contains(w.all(r.ID)[0].Reason, "is corrupt") {
 			w.t.Errorf("%+v %+v", r, w.all(r.ID))
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"weir/transfer"
 )
 
-// A state is what a file's state is called in the database. Two of them are
-// transfer.Queued: ready files wait for their turn, resting ones for their time.
+// A state is the state of a file in the database. Two of them are transfer.Queued: ready
+// files wait for a lease, resting ones for the end of a pause.
 type state int64
 
 const (
@@ -24,23 +24,10 @@ const (
 	dropped
 )
 
-// shown is what the states are called elsewhere. A ready file is shown as
-// NoSource while no site that has it is up.
+// shown is the state in the API. A ready file is shown as NoSource while no site that has
+// it is up.
 func (s state) shown() transfer.State {
-	switch s {
-	case leased:
-		return transfer.Leased
-	case done:
-		return transfer.Done
-	case skipped:
-		return transfer.Skipped
-	case failed:
-		return transfer.FileFailed
-	case dropped:
-		return transfer.FileCancelled
-	default:
-		return transfer.Queued
-	}
+	return [...]transfer.State{"", transfer.Queued, transfer.Queued, transfer.Leased, transfer.Done, transfer.Skipped, transfer.FileFailed, transfer.FileCancelled}[s]
 }
 
 // A file is a file of a request.
@@ -63,14 +50,13 @@ type file struct {
 	ended          time.Time
 	moved          int64
 	sourceFailures sourceFailures // what its sources did wrong
-	again          bool           // replicas that are known to be bad are asked once more: nothing else is left, or somebody asked for it
+	again          bool           // bad replicas are asked once more: there is no other, or a user asked for it
 }
 
-// lose ends a file that is not at its destination; every such end is this one, so
-// that none is without a reason.
-func (f *file) lose(s state, fault transfer.ErrorClass, reason string, now time.Time) {
+// fail ends a file that is not at its destination. Every such file has a reason.
+func (f *file) fail(s state, fault transfer.ErrorClass, reason string, now time.Time) {
 	if reason == "" {
-		reason = "it is not known why (" + string(fault) + ")"
+		reason = "the reason is not known (" + string(fault) + ")"
 	}
 	f.state, f.ended, f.due, f.fault, f.reason = s, now, time.Time{}, fault, reason
 }
@@ -86,7 +72,7 @@ func (f *file) arrive(o transfer.Outcome, now time.Time) {
 	}
 }
 
-// Terms are what a request demands of its files.
+// terms are what a request demands of its files.
 type terms struct {
 	stopped   string // cancelled or expired, in words: nothing is begun any more; "": neither
 	tries     int
@@ -98,11 +84,11 @@ type terms struct {
 // sources.
 const pauseFactor = 20
 
-// applyOutcome is what an attempt makes of a leased file, and what is to be kept of the
-// attempt's outcome. others tells whether there is another source for the file
-// that is not known to be bad, random is in [0, 1).
+// applyOutcome returns a leased file after an attempt, and the outcome to be stored. others
+// tells whether there is another source for the file that is not known to be bad, random
+// is in [0, 1).
 func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Time, random float64) (file, transfer.Outcome) {
-	o = judged(f, o, t)
+	o = validated(f, o, t)
 	f.fault, f.reason, f.moved, f.due = o.Fault, o.Reason, o.Moved, time.Time{}
 	switch {
 	case o.Fault == "":
@@ -113,10 +99,10 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 		if o.Fault != transfer.RequestCancelled {
 			reason = o.Reason + "; " + t.stopped
 		}
-		f.lose(dropped, o.Fault, reason, now)
+		f.fail(dropped, o.Fault, reason, now)
 		return f, o
 	}
-	if o.Fault != transfer.MoverStopped && o.Fault != transfer.SiteRefuses { // else nobody has failed this file
+	if o.Fault != transfer.MoverStopped && o.Fault != transfer.SiteRefuses { // else the source has not failed
 		f.sourceFailures = f.sourceFailures.add(f.source, 1, false)
 	}
 	final := false
@@ -124,11 +110,7 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 	case transfer.Permanent, transfer.Occupied, transfer.Unverified:
 		f.tries++
 		final = true
-	case transfer.SourceBad: // sources are used up, not tries
-		f.pauses++
-		f.sourceFailures = f.sourceFailures.add(f.source, 0, true)
-		final = !others
-	case transfer.ModeUnsupported: // this source, this way: the source is good
+	case transfer.SourceBad, transfer.ModeUnsupported: // sources are used up, not tries; of the latter only for this mode
 		f.pauses++
 		f.sourceFailures = f.sourceFailures.add(f.source, 0, true)
 		final = !others
@@ -136,11 +118,11 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 	case transfer.Throttled, transfer.DestFull, transfer.RequestCancelled, transfer.MoverStopped, transfer.Unreachable:
 		f.pauses++
 	default:
-		f.tries++ // the source that failed this file least is next, but this one is not given up: it may be all there is
+		f.tries++ // the source that failed this file least is next, but this one stays: it may be the only one
 	}
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
-		f.lose(failed, o.Fault, o.Reason, now)
+		f.fail(failed, o.Fault, o.Reason, now)
 	case o.Fault == transfer.SourceBad, o.Fault == transfer.ModeUnsupported, o.Fault == transfer.MoverStopped:
 		f.state = ready // the next source, or mover, has done nothing wrong
 	default:
@@ -149,8 +131,8 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 	return f, o
 }
 
-// judged takes nobody's word for a success that is none.
-func judged(f file, o transfer.Outcome, t terms) transfer.Outcome {
+// validated checks a reported success.
+func validated(f file, o transfer.Outcome, t terms) transfer.Outcome {
 	o.Adler = adler(o.Adler)
 	if o.Fault != "" {
 		if o.Reason == "" {
@@ -194,22 +176,22 @@ func conclude(files, there int64, why transfer.Status) transfer.Status {
 	}
 }
 
-// sourceFailures says how often each source has failed a file: "A++,B+!"; the latter is
-// not asked again.
+// sourceFailures says how often each source has failed a file: "A++,B+!"; a source with
+// an exclamation mark is not asked again.
 type sourceFailures string
 
-// A step is what a sourceFailures says of one source.
-type step struct {
+// A sourceFailure is what sourceFailures says of one source.
+type sourceFailure struct {
 	site     string
 	failures int
 	avoid    bool
 }
 
-func (t sourceFailures) steps() []step {
-	var all []step
+func (t sourceFailures) steps() []sourceFailure {
+	var all []sourceFailure
 	for one := range strings.SplitSeq(string(t), ",") {
 		if site := strings.TrimRight(one, "+!"); site != "" {
-			all = append(all, step{site, strings.Count(one, "+"), strings.HasSuffix(one, "!")})
+			all = append(all, sourceFailure{site, strings.Count(one, "+"), strings.HasSuffix(one, "!")})
 		}
 	}
 	return all
@@ -224,15 +206,9 @@ func (t sourceFailures) counts() map[string]int {
 	return m
 }
 
-// avoided are the sources that are not asked again.
-func (t sourceFailures) avoided() []string {
-	var all []string
-	for _, s := range t.steps() {
-		if s.avoid {
-			all = append(all, s.site)
-		}
-	}
-	return all
+// avoids tells whether a source is not to be asked again.
+func (t sourceFailures) avoids(site string) bool {
+	return slices.ContainsFunc(t.steps(), func(s sourceFailure) bool { return s.avoid && s.site == site })
 }
 
 // add counts a failure of a site, and with avoid has it not asked again.
@@ -240,24 +216,22 @@ func (t sourceFailures) add(site string, failures int, avoid bool) sourceFailure
 	if site == "" || strings.ContainsAny(site, ",+!") {
 		return t
 	}
-	steps := t.steps()
-	i := slices.IndexFunc(steps, func(s step) bool { return s.site == site })
-	if i < 0 {
-		i = len(steps)
-		steps = append(steps, step{site: site})
+	all := t.steps()
+	i, found := slices.BinarySearchFunc(all, site, func(s sourceFailure, site string) int { return strings.Compare(s.site, site) })
+	if !found {
+		all = slices.Insert(all, i, sourceFailure{site: site})
 	}
-	steps[i].failures = min(steps[i].failures+failures, 9)
-	steps[i].avoid = steps[i].avoid || avoid
-	slices.SortFunc(steps, func(a, b step) int { return strings.Compare(a.site, b.site) })
-	var all []string
-	for _, s := range steps {
-		one := s.site + strings.Repeat("+", s.failures)
+	all[i].failures = min(all[i].failures+failures, 9)
+	all[i].avoid = all[i].avoid || avoid
+	var text []string
+	for _, s := range all {
+		mark := strings.Repeat("+", s.failures)
 		if s.avoid {
-			one += "!"
+			mark += "!"
 		}
-		all = append(all, one)
+		text = append(text, s.site+mark)
 	}
-	return sourceFailures(strings.Join(all, ","))
+	return sourceFailures(strings.Join(text, ","))
 }
 
 // pause is how long a file waits after a failed attempt, its n-th: a random part
@@ -279,7 +253,7 @@ func pause(o transfer.Outcome, n int, random float64) time.Duration {
 		base, bound = 10*time.Second, 10*time.Minute
 	case transfer.Unreachable: // it may be back soon, and asking costs little
 		bound = time.Minute
-	case transfer.SiteRefuses: // who gives out files knows when the site is tried again
+	case transfer.SiteRefuses: // the dispatcher decides when the site is tried again
 		return 2*time.Second + time.Duration(random*float64(time.Second))
 	case transfer.LeaseLost, transfer.Checksum, transfer.RequestCancelled:
 		base, bound = time.Second, time.Minute

@@ -13,9 +13,6 @@ import (
 	"weir/transfer/catalog/store"
 )
 
-// What the queue reads of the tables of catalog/store, in its own transactions,
-// and has it write there.
-
 // A replica is a file at a site.
 type replica struct {
 	site, path, bad string
@@ -36,7 +33,7 @@ func readSites(tx *db.Tx) (map[string]catalog.Site, error) {
 // readReplicas are those of files, by the catalog's number.
 func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 	m := map[int64][]replica{}
-	ids := numbers(files)
+	ids := idsOf(files, catalogID)
 	if len(ids) == 0 {
 		return m, nil
 	}
@@ -53,18 +50,16 @@ func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 	return m, err
 }
 
-func (e *edit) replicas(files []*file) (map[int64][]replica, error) { return readReplicas(e.tx, files) }
-
-// informed gives files whose checksums were not known when they were asked for
-// those that the catalog has learned since.
-func (e *edit) informed(files []*file) error {
+// fillChecksums gives files whose checksums were not known when they were submitted those
+// that the catalog has by now.
+func (e *edit) fillChecksums(files []*file) error {
 	var without []*file
 	for _, f := range files {
 		if f.adler == "" && f.in != 0 {
 			without = append(without, f)
 		}
 	}
-	known, err := store.Checksums(e.tx, numbers(without))
+	known, err := store.Checksums(e.tx, idsOf(without, catalogID))
 	for _, f := range without {
 		f.adler = known[f.in]
 	}
@@ -102,53 +97,54 @@ func datasetOf(tx *db.Tx, name, block string) (*dataset, error) {
 	return d, err
 }
 
-// size is how much it is.
+// catalogID is the catalog's number of a file.
+func catalogID(f *file) int64 { return f.in }
+
+// size returns the files and bytes of the dataset or block.
 func (d *dataset) size(tx *db.Tx) (a transfer.Requested, err error) {
-	if d.blockID == 0 {
-		err = tx.Row("SELECT files, bytes FROM dataset WHERE id = ?", d.id).Scan(&a.Files, &a.Bytes)
-	} else {
-		err = tx.Row("SELECT files, bytes FROM block WHERE id = ?", d.blockID).Scan(&a.Files, &a.Bytes)
+	query, id := "SELECT files, bytes FROM dataset WHERE id = ?", d.id
+	if d.blockID != 0 {
+		query, id = "SELECT files, bytes FROM block WHERE id = ?", d.blockID
 	}
+	err = tx.Row(query, id).Scan(&a.Files, &a.Bytes)
 	return a, err
 }
 
-func scanCatalog(rows *db.Rows) (*file, error) {
-	f := &file{}
-	return f, rows.Scan(&f.in, &f.name, &f.size, &f.adler)
+// files returns those for which a condition holds.
+func (d *dataset) files(tx *db.Tx, where string, args ...any) ([]*file, error) {
+	query, of := "SELECT id, name, size, adler FROM file WHERE dataset = ?", []any{d.id}
+	if d.blockID != 0 {
+		query, of = query+" AND block = ?", append(of, d.blockID)
+	}
+	return db.All(tx, func(rows *db.Rows) (*file, error) {
+		f := &file{}
+		return f, rows.Scan(&f.in, &f.name, &f.size, &f.adler)
+	}, query+" AND "+where, append(of, args...)...)
 }
 
-// page are its next n files, by name.
+// page returns the next n files by name.
 func (d *dataset) page(tx *db.Tx, after string, n int) ([]*file, error) {
 	upto := d.upto
 	if upto == 0 {
 		upto = math.MaxInt64
 	}
-	if d.blockID == 0 {
-		return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND name > ? AND id < ? ORDER BY name LIMIT ?", d.id, after, upto, n)
-	}
-	return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND block = ? AND name > ? AND id < ? ORDER BY name LIMIT ?", d.id, d.blockID, after, upto, n)
+	return d.files(tx, "name > ? AND id < ? ORDER BY name LIMIT ?", after, upto, n)
 }
 
-// named are its files of these names, in no order.
+// named returns the files of these names, in any order.
 func (d *dataset) named(tx *db.Tx, names []string) ([]*file, error) {
-	if d.blockID == 0 {
-		return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND name {{in}}", d.id, names)
-	}
-	return db.All(tx, scanCatalog, "SELECT id, name, size, adler FROM file WHERE dataset = ? AND block = ? AND name {{in}}", d.id, d.blockID, names)
+	return d.files(tx, "name {{in}}", names)
 }
 
-// savePlaced tells the catalog what files' attempts have shown of replicas.
-func (e *edit) savePlaced() error {
-	if err := store.Learn(e.tx, slices.Collect(maps.Values(e.learned))); err != nil {
+// saveReplicas writes what attempts have shown of replicas to the catalog.
+func (e *edit) saveReplicas() error {
+	if err := store.AddChecksums(e.tx, slices.Collect(maps.Values(e.checksums))); err != nil {
 		return err
 	}
-	if err := store.Place(e.tx, e.placed); err != nil {
+	if err := store.UpsertReplicas(e.tx, e.placed); err != nil {
 		return err
 	}
-	if err := store.Spoil(e.tx, e.spoiled); err != nil {
-		return err
-	}
-	return e.saveHolds()
+	return store.MarkBad(e.tx, e.bad)
 }
 
 // A hold is a destination that is full.
@@ -166,9 +162,9 @@ func holdOf(tx *db.Tx, dest string) (h hold, err error) {
 	return h, err
 }
 
-// saveHolds lets nothing begin at destinations that have just said that they are
-// full, for longer each time, and takes that back for those that took a file.
-func (e *edit) saveHolds() error {
+// saveFull lets nothing begin at destinations that have just reported that they are full,
+// for longer each time, and ends that for those that took a file.
+func (e *edit) saveFull() error {
 	for dest, full := range e.full {
 		h, err := holdOf(e.tx, dest)
 		if err != nil {

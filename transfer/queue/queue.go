@@ -1,16 +1,13 @@
-// Package queue keeps requests, their files and the attempts at them in a
-// database: what is to be moved, by whom just now, and what became of it.
+// Package queue keeps requests, their files, leases and attempts in a database.
 //
-// It is the state machine of package transfer. Whatever changes a file changes
-// the counters of its request, and, with the last file, the request's status, in
-// the same transaction. An order to move a file (a lease) has an epoch; what the
-// holder of an older one reports is kept as an attempt and changes nothing.
-// Nothing here runs by itself and nothing touches the network: the coordinator
-// calls Work, Waiting, Take, Report and Expire again and again.
+// It is the state machine of package transfer. A change of a file, of the counters of its
+// request and, with the last file, of the request's status are one transaction. A lease
+// has an epoch; what the holder of an older one reports is stored as an attempt and
+// changes nothing. The package has no goroutines and no network: the coordinator calls
+// Work, Waiting, Take, Report and Expire again and again.
 //
-// All is in the database but whose turn it is and how fast bytes move, so
-// that several processes may use a queue, and one that was killed is missed by
-// nobody for longer than its leases.
+// Everything is in the database except the fair shares and the rates, so several processes
+// may use a queue, and the leases of one that was killed expire.
 package queue
 
 import (
@@ -25,21 +22,21 @@ import (
 )
 
 var (
-	// ErrNotFound tells that there is no such request, file, site or dataset.
+	// ErrNotFound is the error of a request, file, site or dataset that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrRefused tells that an order is wrong, or not possible as things stand;
-	// its text says why.
+	// ErrRefused is the error of a change that is wrong, or not possible now; its text
+	// says why.
 	ErrRefused = errors.New("refused")
 )
 
-// Options are what a queue is opened with. The zero value serves.
+// Options are for Open. The zero value has the defaults.
 type Options struct {
 	Now      func() time.Time   // the coordinator's clock; nil is time.Now
 	Rand     func() float64     // in [0, 1), for the jitter of pauses; nil is math/rand/v2's
 	Lease    time.Duration      // how long a mover may be silent; 0 is a minute
 	Grace    time.Duration      // how long the destination may be asked after that; 0 is two minutes
 	Patience time.Duration      // how long files wait for sources that are all down, before they fail; 0 is a day
-	Shares   map[string]float64 // weights of shares; one that is not named weighs 1
+	Shares   map[string]float64 // weights of shares, by name; the default is 1
 }
 
 // A Queue is safe for concurrent use. Its errors are db.ErrBusy where the
@@ -47,16 +44,16 @@ type Options struct {
 type Queue struct {
 	db      *db.DB
 	o       Options
-	first   int // files that an order changes at once; the others are left to Work
-	paces   paces
+	first   int // files that a change of a request changes at once; the others are left to Work
+	rates   rates
 	breaker circuitBreaker
 
 	mu          sync.Mutex
 	fairShare   map[string]*fairShare // of destinations
-	worked      int64                 // the request that Work was for
+	worked      int64                 // the request of the last Work
 	halted      map[int64]time.Time   // requests for which that failed, until when the others go first
-	sourceGroup int64                 // the unreachable source group that was looked at
-	places      map[int64]int64       // how far unreachable source groups were looked at
+	sourceGroup int64                 // the unreachable source group that was handled last
+	places      map[int64]int64       // the last file that was handled, of unreachable source groups
 }
 
 //go:embed schema/*.sql

@@ -135,7 +135,7 @@ func TestOldEpochs(t *testing.T) {
 		if len(missing) != 1 || missing[0].Epoch != 1 || missing[0].Dest.Path != "d/f0000000" {
 			w.t.Fatalf("%+v", missing)
 		}
-		if one := w.item(first.Item); one.State != transfer.Leased || !strings.Contains(one.Reason, "not heard of") {
+		if one := w.item(first.Item); one.State != transfer.Leased || !strings.Contains(one.Reason, "no report of") {
 			w.t.Errorf("%+v", one)
 		}
 		if _, changes := w.pass(2 * time.Minute); len(changes) != 1 || changes[0].State != transfer.Queued {

@@ -3,9 +3,9 @@ package queue
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"weir/internal/db"
@@ -25,69 +25,56 @@ func requestRow(tx *db.Tx, id int64) (*request, error) {
 	return all[0], nil
 }
 
-// Get is a request as it stands. Of the files that it names, Files has the first
-// thousand.
-func (q *Queue) Get(ctx context.Context, id int64) (r transfer.Request, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
+// Get returns a request. Of the files that it names, Files has the first thousand.
+func (q *Queue) Get(ctx context.Context, id int64) (transfer.Request, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) (r transfer.Request, err error) {
 		row, err := requestRow(tx, id)
 		if err != nil {
-			return err
+			return r, err
 		}
 		r = row.Request
 		if r.Files, err = db.Column[string](tx, "SELECT name FROM wanted WHERE request = ? ORDER BY name LIMIT ?", id, shownFiles); err != nil {
-			return err
+			return r, err
 		}
-		return q.stand(tx, []*transfer.Request{&r})
+		return r, q.addCurrent(tx, []*transfer.Request{&r})
 	})
-	return r, err
 }
 
-// List are requests, the latest first, without the names of files.
-func (q *Queue) List(ctx context.Context, f transfer.Filter) (all []transfer.Request, err error) {
+// List returns requests, the latest first, without the names of files.
+func (q *Queue) List(ctx context.Context, f transfer.Filter) ([]transfer.Request, error) {
 	n := f.Limit
 	if n <= 0 {
 		n = 100
 	}
-	where, args := []string{"TRUE"}, []any{}
-	add := func(condition string, arg any) {
-		where, args = append(where, condition), append(args, arg)
-	}
-	if f.Before > 0 {
-		add("id < ?", f.Before)
-	}
-	if f.Status != "" {
-		add("status = ?", string(f.Status))
-	}
-	if f.Open {
-		where = append(where, "ended = 0")
-	}
-	if f.To != "" {
-		add("dest = ?", f.To)
-	}
-	if f.Dataset != "" {
-		add("dataset = ?", f.Dataset)
-	}
-	if f.By != "" {
-		add("made_by = ?", f.By)
-	}
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		rows, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, min(n, 1000))...)
-		if err != nil {
-			return err
+	where, args := "TRUE", []any{}
+	for _, c := range []struct {
+		wanted    bool
+		condition string
+		arg       any
+	}{
+		{f.Before > 0, "id < ?", f.Before}, {f.Status != "", "status = ?", string(f.Status)}, {f.Open, "ended = ?", 0},
+		{f.To != "", "dest = ?", f.To}, {f.Dataset != "", "dataset = ?", f.Dataset}, {f.By != "", "made_by = ?", f.By},
+	} {
+		if c.wanted {
+			where, args = where+" AND "+c.condition, append(args, c.arg)
 		}
-		all = make([]transfer.Request, len(rows))
-		open := []*transfer.Request{}
+	}
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Request, error) {
+		rows, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE "+where+" ORDER BY id DESC LIMIT ?", append(args, min(n, 1000))...)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]transfer.Request, len(rows))
+		open := make([]*transfer.Request, len(rows))
 		for i, r := range rows {
 			all[i] = r.Request
-			open = append(open, &all[i])
+			open[i] = &all[i]
 		}
-		return q.stand(tx, open)
+		return all, q.addCurrent(tx, open)
 	})
-	return all, err
 }
 
-// A Pending is what requests of one destination and status, that have not ended, add up
-// to.
+// A Pending is the sum of the requests of one destination and status that have not ended.
 type Pending struct {
 	Dest     string
 	Status   transfer.Status
@@ -96,88 +83,104 @@ type Pending struct {
 }
 
 // Pending adds up all requests that have not ended, however many there are.
-func (q *Queue) Pending(ctx context.Context) (all []Pending, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all, err = db.All(tx, func(rows *db.Rows) (o Pending, err error) {
+func (q *Queue) Pending(ctx context.Context) ([]Pending, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]Pending, error) {
+		all, err := db.All(tx, func(rows *db.Rows) (o Pending, err error) {
 			c := &o.Count
 			err = rows.Scan(&o.Dest, &o.Status, &o.Requests, &c.Files, &c.Queued, &c.Leased, &c.Done, &c.Skipped, &c.Failed, &c.Cancelled)
 			return o, err
-		}, `SELECT dest, status, COUNT(*), CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT), CAST(SUM(done_n) AS BIGINT),
-			CAST(SUM(skipped_n) AS BIGINT), CAST(SUM(failed_n) AS BIGINT), CAST(SUM(dropped_n) AS BIGINT) FROM request WHERE ended = 0 GROUP BY dest, status ORDER BY dest, status`)
+		}, `SELECT dest, status, COUNT(*), CAST(SUM(files_n) AS BIGINT), CAST(SUM(ready_n + resting_n) AS BIGINT), CAST(SUM(leased_n) AS BIGINT),
+			CAST(SUM(done_n) AS BIGINT), CAST(SUM(skipped_n) AS BIGINT), CAST(SUM(failed_n) AS BIGINT), CAST(SUM(dropped_n) AS BIGINT)
+			FROM request WHERE ended = 0 GROUP BY dest, status ORDER BY dest, status`)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		sites, err := readSites(tx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		type kind struct {
 			dest   string
 			status transfer.Status
 		}
 		away := map[kind]int64{}
-		_, err = db.All(tx, func(rows *db.Rows) (l sourceGroup, err error) {
+		_, err = db.All(tx, func(rows *db.Rows) (g sourceGroup, err error) {
 			var k kind
-			if err = rows.Scan(&k.dest, &k.status, &l.sites, &l.ready); err == nil && !l.up(sites) {
-				away[k] += l.ready
+			if err = rows.Scan(&k.dest, &k.status, &g.sites, &g.ready); err == nil && !g.up(sites) {
+				away[k] += g.ready
 			}
-			return l, err
+			return g, err
 		}, `SELECT r.dest, r.status, l.sites, CAST(SUM(l.ready) AS BIGINT) FROM lane l JOIN request r ON r.id = l.request
 			WHERE r.ended = 0 AND l.ready > 0 GROUP BY r.dest, r.status, l.sites`)
 		for i := range all {
-			n := away[kind{all[i].Dest, all[i].Status}]
-			all[i].Count.Queued -= n
-			all[i].Count.NoSource = n
+			unavailable(&all[i].Count, away[kind{all[i].Dest, all[i].Status}])
 		}
-		return err
+		return all, err
 	})
-	return all, err
 }
 
-// stand fills in what hangs on the moment: rates, and how many files wait for
-// sites that are down.
-func (q *Queue) stand(tx *db.Tx, all []*transfer.Request) error {
+// unavailable counts ready files whose sources are all down.
+func unavailable(c *transfer.Counts, n int64) {
+	c.Queued -= n
+	c.NoSource += n
+}
+
+// addCurrent adds what depends on the moment: rates, and how many files wait for sites
+// that are down.
+func (q *Queue) addCurrent(tx *db.Tx, all []*transfer.Request) error {
 	open := map[int64]*transfer.Request{}
-	var ids []int64
 	for _, r := range all {
 		if !r.Status.Ended() {
-			r.Rate = q.paces.rate(r.ID, q.now())
+			r.Rate = q.rates.rate(r.ID, q.now())
 			open[r.ID] = r
-			ids = append(ids, r.ID)
 		}
 	}
-	if len(ids) == 0 {
+	if len(open) == 0 {
 		return nil
 	}
 	sites, err := readSites(tx)
 	if err != nil {
 		return err
 	}
-	sourceGroups, err := db.All(tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request {{in}} AND ready > 0", ids)
-	for _, l := range sourceGroups {
-		if !l.up(sites) {
-			c := &open[l.request].Count
-			c.Queued -= l.ready
-			c.NoSource += l.ready
+	ids := slices.Sorted(maps.Keys(open))
+	groups, err := db.All(tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request {{in}} AND ready > 0", ids)
+	for _, g := range groups {
+		if !g.up(sites) {
+			unavailable(&open[g.request].Count, g.ready)
 		}
 	}
 	return err
 }
 
-func (l *sourceGroup) up(sites map[string]catalog.Site) bool {
-	return slices.ContainsFunc(l.list(), func(s string) bool { return sites[s].Up })
-}
-
-// Item is one file and the request that it belongs to.
+// Item returns one file and its request.
 func (q *Queue) Item(ctx context.Context, item int64) (one transfer.Item, request int64, err error) {
-	all, err := q.items(ctx, requestOf(item), "id = ?", item)
-	if err == nil && len(all) == 0 {
-		err = unknown("there is no file %d", item)
-	}
+	one, err = q.item(ctx, requestOf(item), unknown("there is no file %d", item), "id = ?", item)
 	if err != nil {
 		return one, 0, err
 	}
-	return all[0], requestOf(item), nil
+	return one, requestOf(item), nil
+}
+
+// item reads one file of a request; none is the error if there is none.
+func (q *Queue) item(ctx context.Context, request int64, none error, where string, args ...any) (transfer.Item, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) (one transfer.Item, err error) {
+		r, err := requestRow(tx, request)
+		if err != nil {
+			return one, err
+		}
+		files, err := filesOf(tx, where, args...)
+		if err == nil && len(files) == 0 {
+			err = none
+		}
+		if err != nil {
+			return one, err
+		}
+		items, err := q.shown(&view{tx: tx, r: r}, files)
+		if err != nil {
+			return one, err
+		}
+		return items[0], nil
+	})
 }
 
 // indexed is the condition of an index, which SQLite uses only for queries that
@@ -187,7 +190,7 @@ const indexed = "state IN (2, 5, 6, 7)"
 // window is how many files are looked through for a page at most.
 const window = 10_000
 
-// Items is a page of the files of a request: at most n of those after an item's
+// Items returns a page of the files of a request: at most n of those after an item's
 // id (0: from the first) in a state, or ("") in all. next is what to give as
 // after for the next page, 0 at the end; a page may be empty and not the last.
 func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
@@ -196,33 +199,32 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 		if err != nil {
 			return err
 		}
-		v := &viewed{tx: tx, r: r}
-		files, after, err := v.page(s, after, min(max(n, 1), 10_000))
-		if err != nil {
+		v := &view{tx: tx, r: r}
+		var files []*file
+		if files, next, err = v.page(s, after, min(max(n, 1), 10_000)); err != nil {
 			return err
 		}
-		next = after
 		items, err = q.shown(v, files)
 		return err
 	})
 	return items, next, err
 }
 
-// First are the first n files of a request in these states, all as they stand at
-// one moment: those in the first state, then those in the next.
-func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n int) (items []transfer.Item, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
+// First returns the first n files of a request in these states, all as they are at one
+// moment: those in the first state, then those in the next.
+func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n int) ([]transfer.Item, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Item, error) {
 		r, err := requestRow(tx, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var all []*file
-		v := &viewed{tx: tx, r: r}
+		v := &view{tx: tx, r: r}
 		for _, s := range states {
 			for after := int64(0); len(all) < n; {
 				var some []*file
 				if some, after, err = v.page(s, after, min(n-len(all), 10_000)); err != nil {
-					return err
+					return nil, err
 				}
 				all = append(all, some...)
 				if after == 0 {
@@ -230,27 +232,25 @@ func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n 
 				}
 			}
 		}
-		items, err = q.shown(v, all)
-		return err
+		return q.shown(v, all)
 	})
-	return items, err
 }
 
-// A viewed is a request that is looked at in one transaction, with what is read once
-// of its surroundings.
-type viewed struct {
-	tx           *db.Tx
-	r            *request
-	sites        map[string]catalog.Site
-	sourceGroups []*sourceGroup // that files wait in
+// A view reads a request in one transaction, and what surrounds it once.
+type view struct {
+	tx     *db.Tx
+	r      *request
+	sites  map[string]catalog.Site
+	groups []*sourceGroup // that files wait in
 }
 
 // around reads sites and source groups.
-func (v *viewed) around() (err error) {
+func (v *view) around() (err error) {
 	if v.sites != nil {
 		return nil
 	}
-	if v.sourceGroups, err = db.All(v.tx, scanSourceGroup, "SELECT "+sourceGroupColumns+" FROM lane WHERE request = ? AND ready > 0", v.r.ID); err == nil {
+	query := "SELECT " + sourceGroupColumns + " FROM lane WHERE request = ? AND ready > 0"
+	if v.groups, err = db.All(v.tx, scanSourceGroup, query, v.r.ID); err == nil {
 		v.sites, err = readSites(v.tx)
 	}
 	return err
@@ -258,7 +258,7 @@ func (v *viewed) around() (err error) {
 
 // page reads what Items is to show. Where the request's counters say that there is
 // nothing, nothing is looked for.
-func (v *viewed) page(s transfer.State, after int64, n int) (files []*file, next int64, err error) {
+func (v *view) page(s transfer.State, after int64, n int) (files []*file, next int64, err error) {
 	c, first, last := &v.r.Count, max(after, v.r.ID*perRequest), (v.r.ID+1)*perRequest
 	code := map[transfer.State]state{transfer.Skipped: skipped, transfer.FileFailed: failed, transfer.FileCancelled: dropped}[s]
 	switch {
@@ -281,39 +281,33 @@ func (v *viewed) page(s transfer.State, after int64, n int) (files []*file, next
 	return files, next, err
 }
 
-func filesOf(tx *db.Tx, where string, args ...any) ([]*file, error) {
-	return db.All(tx, scanFile, "SELECT "+fileColumns+" FROM item WHERE "+where, args...)
-}
-
-// queued are the files of a request that wait, in their order: those of source groups with
-// a site that is up, or those of the others. Where a million have arrived already
-// they are found by the source groups' index, not by looking at each file.
-func (v *viewed) queued(up bool, first int64, n int) ([]*file, error) {
-	ids, err := v.waiting(up, first, n)
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	return filesOf(v.tx, "id {{in}} ORDER BY id", ids)
-}
-
-func (v *viewed) waiting(up bool, first int64, n int) (ids []int64, err error) {
+// queued returns the files of a request that wait, in their order: those of source groups
+// with a site that is up, or those of the others. They are found by the index of source
+// groups, since a request may have a million files that have arrived.
+func (v *view) queued(up bool, first int64, n int) ([]*file, error) {
+	var err error
 	if v.r.ready > 0 {
 		err = v.around()
 	}
-	for _, l := range v.sourceGroups {
-		if err == nil && l.up(v.sites) == up {
+	var ids []int64
+	for _, g := range v.groups {
+		if err == nil && g.up(v.sites) == up {
 			var some []int64
-			some, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", l.id, first, n)
+			some, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE lane = ? AND state = 1 AND id > ? ORDER BY id LIMIT ?", g.id, first, n)
 			ids = append(ids, some...)
 		}
 	}
 	if err == nil && up && v.r.resting > 0 {
 		var resting []int64
-		resting, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE "+indexed+" AND state = 2 AND id > ? AND id < ? ORDER BY id LIMIT ?", first, (v.r.ID+1)*perRequest, n)
+		resting, err = db.Column[int64](v.tx, "SELECT id FROM item WHERE "+indexed+" AND state = 2 AND id > ? AND id < ? ORDER BY id LIMIT ?",
+			first, (v.r.ID+1)*perRequest, n)
 		ids = append(ids, resting...)
 	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
 	slices.Sort(ids)
-	return ids[:min(n, len(ids))], err
+	return filesOf(v.tx, "id {{in}} ORDER BY id", ids[:min(n, len(ids))])
 }
 
 // sift looks through a window of files for those that have arrived.
@@ -333,24 +327,8 @@ func sift(tx *db.Tx, r *request, first int64, n int) (files []*file, next int64,
 	return files, next, err
 }
 
-// items reads files of a request and says of those that wait what for.
-func (q *Queue) items(ctx context.Context, id int64, where string, args ...any) (items []transfer.Item, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		r, err := requestRow(tx, id)
-		if err != nil {
-			return err
-		}
-		files, err := filesOf(tx, where, args...)
-		if err != nil {
-			return err
-		}
-		items, err = q.shown(&viewed{tx: tx, r: r}, files)
-		return err
-	})
-	return items, err
-}
-
-func (q *Queue) shown(v *viewed, files []*file) ([]transfer.Item, error) {
+// shown returns files as others see them, with the reasons why they do not move.
+func (q *Queue) shown(v *view, files []*file) ([]transfer.Item, error) {
 	items := make([]transfer.Item, len(files))
 	var moving []int64
 	waiting := false
@@ -362,15 +340,15 @@ func (q *Queue) shown(v *viewed, files []*file) ([]transfer.Item, error) {
 		waiting = waiting || f.state == ready
 	}
 	if len(moving) > 0 {
-		held, err := leases(v.tx, moving)
+		active, err := leases(v.tx, moving)
 		if err != nil {
 			return nil, err
 		}
 		for i := range items {
-			if l := held[items[i].ID]; l != nil {
+			if l := active[items[i].ID]; l != nil {
 				items[i].Stage, items[i].Moved = l.stage, l.moved
 				if l.missing {
-					items[i].Reason = "who moves it was not heard of since " + clock(l.heard) + "; " + l.dest + " is asked whether it is there"
+					items[i].Reason = "no report of its mover since " + clock(l.heard) + "; " + l.dest + " is asked whether it is there"
 				}
 			}
 		}
@@ -387,59 +365,57 @@ func (q *Queue) shown(v *viewed, files []*file) ([]transfer.Item, error) {
 			continue
 		}
 		if f.fault == "" {
-			items[i].Reason = "" // it rested for that, and does no more
+			items[i].Reason = "" // it was that of a pause, which is over
 		}
-		if v.r.stop != "" {
+		reason, down := w.reason(f.sourceGroup)
+		switch {
+		case v.r.stop != "":
 			items[i].Reason = "the request is being stopped"
-			continue
-		}
-		if reason, down := w.reason(f.sourceGroup); reason != "" {
+		case down:
+			items[i].Reason, items[i].State = reason, transfer.NoSource
+		case reason != "":
 			items[i].Reason = reason
-			if down {
-				items[i].State = transfer.NoSource
-			}
 		}
 	}
 	return items, nil
 }
 
-// Waits are why files of a request that are ready do not move.
+// waits are why ready files of a request do not move.
 type waits struct {
-	all          string           // why none does
-	sourceGroups map[int64]string // why those of a source group do not: its sites are down
+	all    string           // why none does
+	groups map[int64]string // why those of a source group do not: its sites are down
 }
 
-func (w waits) reason(sourceGroup int64) (reason string, down bool) {
-	if r := w.sourceGroups[sourceGroup]; r != "" {
+func (w waits) reason(group int64) (reason string, down bool) {
+	if r := w.groups[group]; r != "" {
 		return r, true
 	}
 	return w.all, false
 }
 
-func (q *Queue) waits(v *viewed) (waits, error) {
-	w, r := waits{sourceGroups: map[int64]string{}}, v.r
+func (q *Queue) waits(v *view) (waits, error) {
+	w, r := waits{groups: map[int64]string{}}, v.r
 	if err := v.around(); err != nil {
 		return w, err
 	}
 	h, err := holdOf(v.tx, r.To)
-	if err != nil {
-		return w, err
-	}
 	switch {
+	case err != nil:
+		return w, err
 	case !v.sites[r.To].Up:
 		w.all = away([]string{r.To}, v.sites)
 	case q.now().Before(h.until):
 		w.all = r.To + " is full (" + h.reason + "); it is tried again at " + clock(h.until)
 	}
-	for _, l := range v.sourceGroups {
-		if !l.up(v.sites) {
-			w.sourceGroups[l.id] = away(l.list(), v.sites)
+	for _, g := range v.groups {
+		if !g.up(v.sites) {
+			w.groups[g.id] = away(g.list(), v.sites)
 		}
 	}
 	return w, nil
 }
 
-// Find is the file of that name in a request.
+// Find returns the file of that name in a request.
 func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.Item, error) {
 	var id int64
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
@@ -447,7 +423,7 @@ func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.
 		if err != nil {
 			return err
 		}
-		// Files are written down in the order of their names, without a gap.
+		// Files are added in the order of their names, without a gap.
 		first := request*perRequest + 1
 		i := sort.Search(int(r.Count.Files), func(i int) bool {
 			var at string
@@ -462,54 +438,35 @@ func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.
 	if err != nil {
 		return transfer.Item{}, err
 	}
-	items, err := q.items(ctx, request, "id = ? AND name = ?", id, name)
-	if err == nil && len(items) == 0 {
-		err = unknown("request %d has no file %q", request, name)
-	}
-	if err != nil {
-		return transfer.Item{}, err
-	}
-	return items[0], nil
+	return q.item(ctx, request, unknown("request %d has no file %q", request, name), "id = ? AND name = ?", id, name)
 }
 
-// Attempts are those at one file, the oldest first.
-func (q *Queue) Attempts(ctx context.Context, item int64) (all []transfer.Attempt, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all, err = db.All(tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE item = ? ORDER BY epoch, late", item)
-		return err
-	})
-	return all, err
+// attempts reads attempts for which a condition holds.
+func (q *Queue) attempts(ctx context.Context, where string, args ...any) ([]transfer.Attempt, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Attempt, error) { return attemptsOf(tx, where, args...) })
 }
 
-// RequestAttempts is a page of the attempts at the files of a request, by file
+// Attempts returns the attempts at one file, the oldest first.
+func (q *Queue) Attempts(ctx context.Context, item int64) ([]transfer.Attempt, error) {
+	return q.attempts(ctx, "item = ? ORDER BY epoch, late", item)
+}
+
+// RequestAttempts returns a page of the attempts at the files of a request, by file
 // and epoch: at most n after the last one of the page before (its zero value:
 // from the first).
-func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.Attempt, n int) (all []transfer.Attempt, err error) {
+func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.Attempt, n int) ([]transfer.Attempt, error) {
 	item := max(after.Item, id*perRequest)
-	late := 0
-	if after.Late {
-		late = 1
-	}
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all, err = db.All(tx, scanAttempt, "SELECT "+attemptColumns+` FROM attempt WHERE item >= ? AND item < ? AND (item > ? OR epoch > ? OR epoch = ? AND late > ?)
-			ORDER BY item, epoch, late LIMIT ?`, item, (id+1)*perRequest, item, after.Epoch, after.Epoch, late, min(max(n, 1), 10_000))
-		return err
-	})
-	return all, err
+	return q.attempts(ctx, `item >= ? AND item < ? AND (item > ? OR epoch > ? OR epoch = ? AND late > ?) ORDER BY item, epoch, late LIMIT ?`,
+		item, (id+1)*perRequest, item, after.Epoch, after.Epoch, lateColumn(after), min(max(n, 1), 10_000))
 }
 
-// Since are the attempts that ended after a time, the oldest first, at most n,
-// for what learns from them.
-func (q *Queue) Since(ctx context.Context, after time.Time, n int) (all []transfer.Attempt, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all, err = db.All(tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE ended > ? ORDER BY ended, item, epoch LIMIT ?", after, min(max(n, 1), 100_000))
-		return err
-	})
-	return all, err
+// Since returns the attempts that ended after a time, the oldest first, at most n.
+func (q *Queue) Since(ctx context.Context, after time.Time, n int) ([]transfer.Attempt, error) {
+	return q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch LIMIT ?", after, min(max(n, 1), 100_000))
 }
 
-// All are the files of a request in the order of their ids, read page by page:
-// each page as it stands when it is read.
+// All yields the files of a request in the order of their ids, read page by page:
+// each page as it is when it is read.
 func (q *Queue) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, error] {
 	return func(yield func(transfer.Item, error) bool) {
 		for after := int64(0); ; {
@@ -530,15 +487,12 @@ func (q *Queue) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, erro
 	}
 }
 
-// Events are those after an id, the oldest first, at most n. Old ones are gone.
-func (q *Queue) Events(ctx context.Context, after int64, n int) (all []transfer.Event, err error) {
-	err = q.db.Read(ctx, func(tx *db.Tx) error {
-		all, err = db.All(tx, scanEvent, "SELECT id, at, request, item, status, text FROM event WHERE id > ? ORDER BY id LIMIT ?", after, min(max(n, 1), 10_000))
-		return err
+// Events returns the events after an id, the oldest first, at most n. Old ones are gone.
+func (q *Queue) Events(ctx context.Context, after int64, n int) ([]transfer.Event, error) {
+	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Event, error) {
+		return db.All(tx, func(rows *db.Rows) (v transfer.Event, err error) {
+			err = rows.Scan(&v.ID, db.When(&v.Time), &v.Request, &v.Item, &v.Status, &v.Text)
+			return v, err
+		}, "SELECT id, at, request, item, status, text FROM event WHERE id > ? ORDER BY id LIMIT ?", after, min(max(n, 1), 10_000))
 	})
-	return all, err
-}
-
-func scanEvent(rows *db.Rows) (v transfer.Event, err error) {
-	return v, rows.Scan(&v.ID, db.When(&v.Time), &v.Request, &v.Item, &v.Status, &v.Text)
 }

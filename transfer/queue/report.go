@@ -6,8 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
-	"weir/internal/db"
 	"weir/internal/say"
 	"weir/transfer"
 	"weir/transfer/catalog/store"
@@ -23,75 +24,57 @@ type Change struct {
 	Ended   transfer.Status // of the request, if this was the last of its files; else ""
 }
 
-// Report writes attempts down and does what follows from them, in one
-// transaction. Outcomes that the file's latest lease has not are kept as late
-// attempts and change nothing; so a report may be repeated.
+// Report stores attempts and applies their outcomes, in one transaction. Outcomes that are
+// not of the file's latest lease are stored as late attempts and change nothing, so a
+// report may be repeated.
 //
-// from is the site whose agent reports: of copies that another one has made, or the
-// coordinator, it is not heard. "" is the coordinator, which is heard of all.
+// from is the site whose agent reports. Its outcomes count only for leases that it holds.
+// "" is the coordinator, which may report all.
 func (q *Queue) Report(ctx context.Context, from string, outcomes []transfer.Outcome) (changes []Change, err error) {
 	if len(outcomes) == 0 {
 		return nil, nil
 	}
-	err = q.edit(ctx, func(e *edit) error {
-		changes, err = e.report(from, outcomes)
-		return err
+	items := idsOf(outcomes, func(o transfer.Outcome) int64 { return o.Item })
+	err = q.editFiles(ctx, items, func(e *edit, _ []*file) error {
+		active, err := leases(e.tx, items)
+		if err != nil {
+			return err
+		}
+		var current, late []transfer.Outcome
+		changes = make([]Change, 0, len(outcomes))
+		ended := map[int64]bool{}
+		for _, o := range outcomes {
+			o = tidy(o)
+			c := Change{Item: o.Item, Epoch: o.Epoch}
+			f, l := e.files[o.Item], active[o.Item]
+			isLatest := l != nil && l.epoch == o.Epoch
+			switch {
+			case f == nil, isLatest && !mayReport(from, l.mode, l.source, l.dest):
+				c.Stale = true
+			case isLatest && !ended[o.Item]:
+				c.Request, ended[o.Item] = f.request, true
+				current = append(current, o)
+			default:
+				c.Request, c.Stale = f.request, true
+				late = append(late, o)
+			}
+			changes = append(changes, c)
+		}
+		if err := e.applyOutcomes(current, active); err != nil {
+			return err
+		}
+		e.complete(changes)
+		return e.addLate(from, late)
 	})
 	return changes, err
 }
 
-func (e *edit) report(from string, outcomes []transfer.Outcome) ([]Change, error) {
-	var items []int64
-	outcomes = slices.Clone(outcomes)
-	for i, o := range outcomes {
-		items = append(items, o.Item)
-		outcomes[i] = tidy(o)
-	}
-	if err := e.lockOf(items); err != nil {
-		return nil, err
-	}
-	if _, err := e.loadItems(items); err != nil {
-		return nil, err
-	}
-	held, err := leases(e.tx, items)
-	if err != nil {
-		return nil, err
-	}
-	var current, stale []transfer.Outcome
-	changes := make([]Change, 0, len(outcomes))
-	ended := map[int64]bool{}
-	for _, o := range outcomes {
-		c := Change{Item: o.Item, Epoch: o.Epoch}
-		f := e.files[o.Item]
-		l := held[o.Item]
-		switch {
-		case f == nil || l != nil && l.epoch == o.Epoch && !speaksFor(from, l.mode, l.source, l.dest):
-			c.Stale = true
-		case l != nil && l.epoch == o.Epoch && !ended[o.Item]:
-			c.Request, ended[o.Item] = f.request, true
-			current = append(current, o)
-		default:
-			c.Request, c.Stale = f.request, true
-			stale = append(stale, o)
-		}
-		changes = append(changes, c)
-	}
-	if err := e.settle(current, held); err != nil {
-		return nil, err
-	}
-	if err := e.late(from, stale); err != nil {
-		return nil, err
-	}
-	e.tell(changes)
-	return changes, nil
-}
-
-// speaksFor tells whether a reporter is who made a copy.
-func speaksFor(from string, m transfer.Mode, source, dest string) bool {
+// mayReport tells whether the agent of a site, or the coordinator, makes a copy.
+func mayReport(from string, m transfer.Mode, source, dest string) bool {
 	return from == "" || from == m.Mover(source, dest)
 }
 
-// tidy makes what comes from elsewhere fit for a database and for people.
+// tidy makes an outcome from elsewhere fit for a database and for people.
 func tidy(o transfer.Outcome) transfer.Outcome {
 	o.Reason, o.Adler, o.Fault = text(o.Reason, 2000), text(o.Adler, 100), transfer.ErrorClass(text(string(o.Fault), 100))
 	o.After, o.Size, o.Moved, o.Resumed = max(o.After, 0), max(o.Size, 0), max(o.Moved, 0), max(o.Resumed, 0)
@@ -110,10 +93,10 @@ func text(s string, n int) string {
 	return s
 }
 
-// tell completes changes when all is written.
-func (e *edit) tell(changes []Change) {
+// complete fills in changes when everything is written.
+func (e *edit) complete(changes []Change) {
 	e.after = append(e.after, func() {
-		told := map[int64]bool{}
+		reported := map[int64]bool{} // requests whose end is in a change
 		for i, c := range slices.Backward(changes) {
 			f := e.files[c.Item]
 			if f == nil {
@@ -121,39 +104,38 @@ func (e *edit) tell(changes []Change) {
 			}
 			changes[i].State = f.state.shown()
 			r := e.requests[f.request]
-			if !c.Stale && r.Status.Ended() && !told[r.ID] {
-				changes[i].Ended = r.Status
-				told[r.ID] = true
+			if !c.Stale && r.Status.Ended() && !reported[r.ID] {
+				changes[i].Ended, reported[r.ID] = r.Status, true
 			}
 		}
 	})
 }
 
-// settle does what follows from the outcomes of leases.
-func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error {
-	var files, all []*file
+// applyOutcomes applies the outcomes of active leases.
+func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*lease) error {
+	var unsuccessful, all []*file
 	for _, o := range outcomes {
 		all = append(all, e.files[o.Item])
 		if o.Fault != "" || o.Size != e.files[o.Item].size {
-			files = append(files, e.files[o.Item])
+			unsuccessful = append(unsuccessful, e.files[o.Item])
 		}
 	}
-	replicas, err := e.replicas(files)
+	replicas, err := readReplicas(e.tx, unsuccessful)
 	if err == nil {
-		err = e.informed(all)
+		err = e.fillChecksums(all)
 	}
 	if err != nil {
 		return err
 	}
 	var again, lost []*file
 	for _, o := range outcomes {
-		f, l := e.files[o.Item], held[o.Item]
+		f, l := e.files[o.Item], active[o.Item]
 		r := e.requests[f.request]
-		f.source, f.mode, f.adler = l.source, l.mode, cmp.Or(f.adler, e.learned[f.in].Adler)
-		if o, err = e.spoiledThere(f, l, o); err != nil {
+		f.source, f.mode, f.adler = l.source, l.mode, cmp.Or(f.adler, e.checksums[f.in].Adler)
+		if o, err = e.blameSource(f, l, o); err != nil {
 			return err
 		}
-		o = e.doubted(l.source, o)
+		o = e.breakCircuit(l.source, o)
 		without := *f
 		without.sourceFailures, without.again = f.sourceFailures.add(l.source, 0, true), true
 		others := len(r.sources(&without, replicas[f.in])) > 0
@@ -178,27 +160,28 @@ func (e *edit) settle(outcomes []transfer.Outcome, held map[int64]*lease) error 
 	if err := e.route(again); err != nil {
 		return err
 	}
-	return e.blame(lost, replicas)
+	return e.explain(lost, replicas)
 }
 
-// spoiledThere blames a source from which the same wrong bytes have come twice: what is
-// spoiled on the way is spoiled another way each time.
-func (e *edit) spoiledThere(f *file, l *lease, o transfer.Outcome) (transfer.Outcome, error) {
+// blameSource blames a source from which the same wrong bytes have come twice: bytes that
+// are corrupted in transit differ each time.
+func (e *edit) blameSource(f *file, l *lease, o transfer.Outcome) (transfer.Outcome, error) {
 	if o.Fault != transfer.Checksum || o.Adler == "" || o.Adler == f.adler {
 		return o, nil
 	}
 	var before int64
-	err := e.tx.Row("SELECT COUNT(*) FROM attempt WHERE item = ? AND source = ? AND fault = ? AND adler = ?", f.id, l.source, string(transfer.Checksum), adler(o.Adler)).Scan(&before)
+	err := e.tx.Row("SELECT COUNT(*) FROM attempt WHERE item = ? AND source = ? AND fault = ? AND adler = ?",
+		f.id, l.source, string(transfer.Checksum), adler(o.Adler)).Scan(&before)
 	if err == nil && before > 0 {
 		o.Fault = transfer.SourceBad
-		o.Reason += ", as it had the last time: the copy at " + l.source + " is spoiled"
+		o.Reason += ", as it had the last time: the copy at " + l.source + " is corrupt"
 	}
 	return o, err
 }
 
-// learn is what an attempt tells of more than its file.
+// learn takes from an attempt what it tells of more than its file.
 func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
-	e.after = append(e.after, func() { e.paces.add(f.request, o.Moved-l.moved, e.now) })
+	e.after = append(e.after, func() { e.rates.add(f.request, o.Moved-l.moved, e.now) })
 	switch o.Fault {
 	case "":
 		by := "request " + number(f.request)
@@ -208,37 +191,28 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 		}
 		if o.Verified {
 			p.Verified, p.By = e.now, by
-			e.know(f, o.Adler, by)
+			if e.was[f.id].adler == "" && o.Adler != "" && e.checksums[f.in].Adler == "" { // the catalog does not have it
+				e.checksums[f.in] = store.Checksum{File: f.in, Adler: o.Adler, By: by}
+			}
 		}
 		e.placed = append(e.placed, p)
-		if f.again && o.Verified && !o.Existed { // what was asked once more has proved to be good
+		if f.again && o.Verified && !o.Existed { // a replica that was bad has proved to be good
 			e.placed = append(e.placed, store.Placement{File: f.in, Site: l.source, Path: l.path, Verified: e.now, By: by})
 		}
 		e.full[l.dest] = ""
 	case transfer.SourceBad:
-		e.spoiled = append(e.spoiled, store.Spoiled{File: f.in, Site: l.source, Why: o.Reason})
+		e.bad = append(e.bad, store.BadReplica{File: f.in, Site: l.source, Why: o.Reason})
 	case transfer.DestFull:
 		e.full[l.dest] = o.Reason
 	}
 }
 
-// know has the catalog keep a checksum that it did not have.
-func (e *edit) know(f *file, adler, by string) {
-	if e.was[f.id].adler == "" && adler != "" && e.learned[f.in].Adler == "" {
-		e.learned[f.in] = store.Learned{File: f.in, Adler: adler, By: by}
-	}
-}
-
-// blame says of files that failed what each of their sources did wrong.
-func (e *edit) blame(lost []*file, replicas map[int64][]replica) error {
-	var items []int64
-	for _, f := range lost {
-		items = append(items, f.id)
-	}
-	if len(items) == 0 {
+// explain gives failed files a reason that has the last failure of each of their sources.
+func (e *edit) explain(lost []*file, replicas map[int64][]replica) error {
+	if len(lost) == 0 {
 		return nil
 	}
-	past, err := db.All(e.tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE item {{in}} AND late = 0 ORDER BY item, epoch", items)
+	past, err := attemptsOf(e.tx, "item {{in}} AND late = 0 ORDER BY item, epoch", idsOf(lost, func(f *file) int64 { return f.id }))
 	if err != nil {
 		return err
 	}
@@ -254,15 +228,15 @@ func (e *edit) blame(lost []*file, replicas map[int64][]replica) error {
 		switch f.fault {
 		case transfer.Occupied, transfer.DestFull, transfer.Unverified, transfer.Permanent:
 		default:
-			f.reason = blamed(f, reasons[f.id], r, replicas[f.in])
+			f.reason = failureReason(f, reasons[f.id], r, replicas[f.in])
 		}
 		e.event(r, f.id, f.name+" failed: "+f.reason)
 	}
 	return nil
 }
 
-// blamed is what all sources of a file did wrong.
-func blamed(f *file, reasons map[string]string, r *request, all []replica) string {
+// failureReason joins the failures of all sources of a file.
+func failureReason(f *file, reasons map[string]string, r *request, all []replica) string {
 	var parts []string
 	counts := f.sourceFailures.counts()
 	for _, s := range f.sourceFailures.steps() {
@@ -283,31 +257,112 @@ func blamed(f *file, reasons map[string]string, r *request, all []replica) strin
 	return strings.Join(parts, "; ")
 }
 
-// late keeps outcomes that came after their lease was given up, but for those
-// that came twice.
-func (e *edit) late(from string, outcomes []transfer.Outcome) error {
-	var items []int64
-	for _, o := range outcomes {
-		items = append(items, o.Item)
-	}
-	if len(items) == 0 {
+// addLate stores outcomes that came after their lease had ended, each once.
+func (e *edit) addLate(from string, outcomes []transfer.Outcome) error {
+	if len(outcomes) == 0 {
 		return nil
 	}
-	known, err := db.All(e.tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE item {{in}}", items)
-	if err != nil {
-		return err
-	}
+	known, err := attemptsOf(e.tx, "item {{in}}", idsOf(outcomes, func(o transfer.Outcome) int64 { return o.Item }))
 	known = append(known, e.attempts...)
 	for _, o := range outcomes {
 		i := slices.IndexFunc(known, func(a transfer.Attempt) bool { return a.Item == o.Item && a.Epoch == o.Epoch && !a.Late })
 		if i < 0 || known[i].Fault == o.Fault && known[i].Moved == o.Moved && known[i].End.Equal(o.End) {
-			continue // never leased, or the same once more
+			continue // never leased, or the same report again
 		}
-		first := known[i]
-		if !speaksFor(from, first.Mode, first.Source, first.Dest) {
-			continue
+		if first := known[i]; mayReport(from, first.Mode, first.Source, first.Dest) {
+			first.Late, first.Outcome = true, o
+			e.attempts = append(e.attempts, first)
 		}
-		e.attempts = append(e.attempts, transfer.Attempt{Item: o.Item, Source: first.Source, Dest: first.Dest, Mode: first.Mode, Late: true, Outcome: o})
 	}
-	return nil
+	return err
+}
+
+// brokenAfter is how many files in a row may be bad at a source before the source is
+// suspected instead of the files: its storage may not be mounted.
+const brokenAfter = 20
+
+// brokenPause is how long a file waits before such a source is asked for it again.
+const brokenPause = time.Minute
+
+// A circuitBreaker counts for each source the files that were bad there since its last
+// good one, as far as this process knows.
+type circuitBreaker struct {
+	mu  sync.Mutex
+	bad map[string]int
+}
+
+func (b *circuitBreaker) count(source string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bad[source]
+}
+
+// A badRun is what one edit has seen of a source: bad files in a row, and whether a
+// good one was before them.
+type badRun struct {
+	n     int
+	since bool
+}
+
+// add adds what an edit has seen. Edits may end in any order.
+func (b *circuitBreaker) add(seen map[string]badRun) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bad == nil {
+		b.bad = map[string]int{}
+	}
+	for site, run := range seen {
+		if run.since {
+			b.bad[site] = 0
+		}
+		if b.bad[site] += run.n; b.bad[site] == 0 {
+			delete(b.bad, site)
+		}
+	}
+}
+
+// BrokenSources returns the sources that had no good file for too many files in a row,
+// and why. Their replicas are not marked as bad any more.
+func (q *Queue) BrokenSources() map[string]string {
+	q.breaker.mu.Lock()
+	defer q.breaker.mu.Unlock()
+	all := map[string]string{}
+	for site, n := range q.breaker.bad {
+		if n > brokenAfter {
+			all[site] = brokenReason(n)
+		}
+	}
+	return all
+}
+
+func brokenReason(n int) string {
+	return "the last " + say.Plural(n, "file") + " that were asked for were missing or bad there, one after the other: is its storage mounted?"
+}
+
+// breakCircuit counts the result of a source. A bad file of a broken source is tried again
+// later, and its replica is not marked as bad.
+func (e *edit) breakCircuit(source string, o transfer.Outcome) transfer.Outcome {
+	if o.Fault != "" && o.Fault != transfer.SourceBad {
+		return o
+	}
+	if e.badRuns == nil {
+		e.badRuns = map[string]badRun{}
+		e.after = append(e.after, func() { e.breaker.add(e.badRuns) })
+	}
+	if o.Fault == "" {
+		e.badRuns[source] = badRun{since: true}
+		return o
+	}
+	run := e.badRuns[source]
+	run.n++
+	e.badRuns[source] = run
+	n := run.n
+	if !run.since {
+		n += e.breaker.count(source)
+	}
+	if n > brokenAfter {
+		o.Fault, o.After = transfer.Throttled, brokenPause
+		o.Reason += "; it is tried again, as " + brokenReason(n)
+	}
+	return o
 }

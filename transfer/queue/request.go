@@ -21,7 +21,7 @@ type request struct {
 	ready, resting int64
 }
 
-// A work is what a request waits for that takes many steps.
+// A work is the rest of a change of a request that takes many transactions.
 type work string
 
 const (
@@ -69,7 +69,7 @@ func (r *request) insert(tx *db.Tx) error {
 	return tx.Row(`INSERT INTO request (made_by, key, dataset, block, dest, sources, mode, share, priority, approve, expires, max_tries, unchecked, comment,
 		asked_files, asked_bytes, status, decided, reason, made, began, ended, stop, work, place, at_name, resolved, upto,
 		files_n, bytes_n, ready_n, resting_n, leased_n, done_n, skipped_n, failed_n, dropped_n, there_bytes, attempts_n)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '', ?, 0, '', FALSE, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
+		VALUES (`+strings.Repeat("?, ", 21)+`0, '', ?, 0, '', FALSE, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) RETURNING id`,
 		r.By, r.Key, r.Dataset, r.Block, r.To, list(r.From), string(r.Mode), r.Share, r.Priority, r.Approve, r.Expires, r.Tries, r.Unchecked, r.Comment,
 		r.Asked.Files, r.Asked.Bytes, string(r.Status), r.Decided, r.Reason, r.Made, r.Began, string(r.work), r.upto).Scan(&r.ID)
 }
@@ -142,13 +142,13 @@ func (r *request) settled() bool {
 // sources are the sites among those that a request and its file admit, sorted. A
 // destination that should have the file already is its own source: it is to look.
 func (r *request) sources(f *file, all []replica) []string {
-	avoided := f.sourceFailures.avoided()
-	if present(all, r.To) && !slices.Contains(avoided, r.To) {
-		return []string{r.To}
-	}
 	var sites []string
 	for _, one := range all {
-		if r.admits(one.site) && (one.bad == "" || f.again) && !slices.Contains(avoided, one.site) {
+		switch {
+		case f.sourceFailures.avoids(one.site):
+		case one.site == r.To && one.bad == "" && !one.verified.IsZero():
+			return []string{r.To}
+		case r.admits(one.site) && (one.bad == "" || f.again):
 			sites = append(sites, one.site)
 		}
 	}
@@ -160,8 +160,8 @@ func (r *request) admits(site string) bool {
 	return site != r.To && (len(r.From) == 0 || slices.Contains(r.From, site))
 }
 
-// why says why there is no source for a file.
-func (r *request) why(all []replica) string {
+// noSource says why there is no source for a file.
+func (r *request) noSource(all []replica) string {
 	var known []string
 	others := 0
 	for _, one := range all {

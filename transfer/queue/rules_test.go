@@ -61,21 +61,21 @@ func TestLeft(t *testing.T) {
 func TestASourceIsDoubted(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		const more = 10
-		w.dataset("/d", mostMisses+more, "A")
+		w.dataset("/d", brokenAfter+more, "A")
 		r := w.submit(transfer.Submission{Dataset: "/d", To: "C"})
-		if doubts := w.Doubts(); len(doubts) > 0 {
+		if doubts := w.BrokenSources(); len(doubts) > 0 {
 			w.t.Errorf("%v", doubts)
 		}
-		for range mostMisses + more {
+		for range brokenAfter + more {
 			w.report(failure(w.lease("C", 1)[0], transfer.SourceBad, "A does not have the file"))
 		}
-		doubts := w.Doubts()
-		if r = w.get(r.ID); r.Count.Failed != mostMisses || r.Count.Queued != more || !strings.Contains(doubts["A"], "30 files") {
+		doubts := w.BrokenSources()
+		if r = w.get(r.ID); r.Count.Failed != brokenAfter || r.Count.Queued != more || !strings.Contains(doubts["A"], "30 files") {
 			w.t.Errorf("%+v, %v", r.Count, doubts)
 		}
 		w.pass(2 * time.Minute)
 		w.report(success(w.lease("C", 1)[0]))
-		if doubts := w.Doubts(); len(doubts) > 0 {
+		if doubts := w.BrokenSources(); len(doubts) > 0 {
 			w.t.Errorf("it has given a good one: %v", doubts)
 		}
 		for range more - 1 {

@@ -33,15 +33,13 @@ func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (t
 		return transfer.Request{}, err
 	}
 	var id int64
-	err := q.edit(ctx, func(e *edit) (err error) {
+	submit := func(e *edit) (err error) {
 		id, err = e.submit(by, s)
 		return err
-	})
-	if errors.Is(err, db.ErrExists) { // somebody has just sent the same
-		err = q.edit(ctx, func(e *edit) (err error) {
-			id, err = e.submit(by, s)
-			return err
-		})
+	}
+	err := q.edit(ctx, submit)
+	if errors.Is(err, db.ErrExists) { // the same was submitted just now
+		err = q.edit(ctx, submit)
 	}
 	if err != nil {
 		return transfer.Request{}, err
@@ -87,42 +85,49 @@ func check(s *transfer.Submission, now time.Time) error {
 
 // Approve lets a request that awaits it begin.
 func (q *Queue) Approve(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
-	return q.decide(ctx, id, func(e *edit, r *request) error {
-		if r.Status != transfer.Awaiting {
-			return refused("request %d does not await approval: it is %s", id, r.Status)
-		}
-		r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
-		r.Status, r.work, r.Began = transfer.Resolving, resolving, e.now
-		e.event(r, 0, fmt.Sprintf("request %d was approved by %s", id, by))
-		return nil
-	})
+	return q.answer(ctx, id, by, reason, transfer.Resolving)
 }
 
 // Reject ends a request that awaits approval.
 func (q *Queue) Reject(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
-	return q.decide(ctx, id, func(e *edit, r *request) error {
+	return q.answer(ctx, id, by, reason, transfer.Rejected)
+}
+
+// answer approves a request that awaits it, or ends it.
+func (q *Queue) answer(ctx context.Context, id int64, by, reason string, to transfer.Status) (transfer.Request, error) {
+	return q.change(ctx, id, func(e *edit, r *request) error {
 		if r.Status != transfer.Awaiting {
 			return refused("request %d does not await approval: it is %s", id, r.Status)
 		}
-		r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
-		r.Status, r.Ended = transfer.Rejected, e.now
-		e.event(r, 0, fmt.Sprintf("request %d was rejected by %s", id, by))
+		r.decided(by, reason)
+		word := "rejected"
+		if r.Status = to; to == transfer.Rejected {
+			r.Ended = e.now
+		} else {
+			word, r.work, r.Began = "approved", resolving, e.now
+		}
+		e.event(r, 0, fmt.Sprintf("request %d was %s by %s", id, word, by))
 		return nil
 	})
+}
+
+// decided notes who has changed a request, and why.
+func (r *request) decided(by, reason string) {
+	r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
 }
 
 // Cancel stops a request. Files that wait are dropped, the first thousand at once
 // and the others by Work; those that are being moved when their mover says so or
 // its lease ends, and if they arrive all the same they are done.
 func (q *Queue) Cancel(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
-	return q.decide(ctx, id, func(e *edit, r *request) error {
+	return q.change(ctx, id, func(e *edit, r *request) error {
 		if r.Status.Ended() {
 			return refused("request %d has ended: it is %s", id, r.Status)
 		}
 		if r.stop != "" {
 			return nil
 		}
-		r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
+		r.decided(by, reason)
 		return e.stop(r, transfer.Cancelled)
 	})
 }
@@ -143,7 +148,7 @@ func (e *edit) stop(r *request, why transfer.Status) error {
 // their tries counted anew, and sources that were found to be bad asked once
 // more. Nothing happens to the others.
 func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
-	return q.decide(ctx, id, func(e *edit, r *request) error {
+	return q.change(ctx, id, func(e *edit, r *request) error {
 		switch r.Status {
 		case transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Expired:
 		case transfer.Completed:
@@ -162,15 +167,16 @@ func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfe
 		if r.Count.Files == 0 {
 			r.resolved, r.at = false, ""
 		}
-		r.Decided, r.Reason, r.stop, r.Ended = text(by, 1000), text(reason, 2000), "", time.Time{}
+		r.decided(by, reason)
+		r.stop, r.Ended = "", time.Time{}
 		r.Status, r.work, r.place = transfer.Running, retrying, r.ID*perRequest
 		e.event(r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
 		return e.retry(r, e.first)
 	})
 }
 
-// decide changes one request by order.
-func (q *Queue) decide(ctx context.Context, id int64, f func(*edit, *request) error) (transfer.Request, error) {
+// change changes one request.
+func (q *Queue) change(ctx context.Context, id int64, f func(*edit, *request) error) (transfer.Request, error) {
 	err := q.edit(ctx, func(e *edit) error {
 		if err := e.lock(id); err != nil {
 			return err
@@ -220,20 +226,13 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 	if err := r.insert(e.tx); err != nil {
 		return 0, err
 	}
-	_, err = e.tx.Bulk("wanted", []string{"request", "name"}, func(yield func([]any) bool) {
-		for _, name := range s.Files {
-			if !yield([]any{r.ID, name}) {
-				return
-			}
-		}
-	})
+	_, err = e.tx.Bulk("wanted", []string{"request", "name"}, db.Each(s.Files, func(name string) []any { return []any{r.ID, name} }))
 	e.event(r, 0, fmt.Sprintf("request %d by %s: %s to %s, %s", r.ID, by, s.Dataset, s.To, r.Status))
 	return r.ID, err
 }
 
-// keyed is the request of a user that has the key of a submission. One that asks
-// for something else is no answer: who waits for it would take other files, or
-// another site, for what he asked for.
+// keyed returns the request of a user that has the key of a submission. The key of a
+// different request is refused: the caller would wait for other files, or another site.
 func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
 	var was transfer.Submission
 	var sources string
@@ -242,33 +241,28 @@ func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
 	if err != nil {
 		return id, err
 	}
-	other := func(format string, args ...any) error {
-		return refused("key %q is that of request %d, which asks for %s: use another key", s.Key, id, fmt.Sprintf(format, args...))
+	names, err := db.Column[string](e.tx, "SELECT name FROM wanted WHERE request = ? ORDER BY name", id)
+	if err != nil {
+		return id, err
 	}
+	other := ""
 	switch {
 	case was.Dataset != s.Dataset || was.Block != s.Block || was.To != s.To:
-		return id, other("%s at %s", &dataset{name: was.Dataset, block: was.Block}, was.To)
+		other = fmt.Sprintf("%s at %s", &dataset{name: was.Dataset, block: was.Block}, was.To)
 	case sources != list(s.From):
-		return id, other("other sources")
+		other = "other sources"
 	case was.Mode != s.Mode || was.Unchecked != s.Unchecked:
-		return id, other("another mode, or for another check of checksums")
+		other = "another mode, or for another check of checksums"
+	case slices.Equal(names, s.Files):
+		return id, nil
+	case len(names) == 0:
+		other = "all files"
+	case len(names) == 1:
+		other = "file " + names[0] + " only"
+	default:
+		other = fmt.Sprintf("%d files, %s among them", len(names), names[0])
 	}
-	names, err := db.Column[string](e.tx, "SELECT name FROM wanted WHERE request = ? ORDER BY name", id)
-	if err == nil && !slices.Equal(names, s.Files) {
-		err = other("%s", otherFiles(names))
-	}
-	return id, err
-}
-
-// otherFiles says what a request with these names asks for; none: all files.
-func otherFiles(names []string) string {
-	switch len(names) {
-	case 0:
-		return "all files"
-	case 1:
-		return "file " + names[0] + " only"
-	}
-	return fmt.Sprintf("%d files, %s among them", len(names), names[0])
+	return id, refused("key %q is that of request %d, which asks for %s: use another key", s.Key, id, other)
 }
 
 // known asks the catalog for everything that a submission names.
@@ -298,23 +292,13 @@ func (e *edit) known(s transfer.Submission) (asked transfer.Requested, err error
 		if err != nil {
 			return asked, err
 		}
+		if missing := orphans(names, files); len(missing) > 0 {
+			return asked, unknown("%s has no file %q", set, missing[0].name)
+		}
 		for _, f := range files {
 			asked.Files++
 			asked.Bytes += f.size
 		}
-		if len(files) < len(names) {
-			return asked, unknown("%s has no file %q", set, missingOf(names, files))
-		}
 	}
 	return asked, nil
-}
-
-// missingOf is the first name that no file has.
-func missingOf(names []string, files []*file) string {
-	for _, name := range names {
-		if !slices.ContainsFunc(files, func(f *file) bool { return f.name == name }) {
-			return name
-		}
-	}
-	return strings.Join(names, ", ")
 }

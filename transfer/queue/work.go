@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/db"
@@ -14,18 +15,17 @@ import (
 // haltTime is how long a request rests whose work has failed.
 const haltTime = 10 * time.Second
 
-// Work does the next n files' worth of what requests wait for: their files are
-// written down, dropped after a cancellation, or go again. Requests take turns.
-// Each call is one transaction, and the next one, of whatever process, goes on
-// behind it. more tells that there is more to do now. A request for which it fails
-// stands in nobody's way: the error is the request's reason, and it is tried again
-// after the others; one that can never succeed has failed. The error that Work
-// returns is of the database as a whole.
+// Work continues changes of requests by n files: files are added, dropped after a
+// cancellation, or retried. Requests take turns. Each call is one transaction, and the
+// next one, of any process, continues after it. more tells that there is more to do. A
+// request for which it fails does not block others: the error is the request's reason, and
+// it is tried again after the others; one that can never succeed has failed. The error
+// that Work returns is of the database as a whole.
 func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 	n = min(max(n, 1), 10_000)
 	var of *request
 	err = q.edit(ctx, func(e *edit) error {
-		r, err := e.busy()
+		r, err := e.nextWork()
 		if of = r; err != nil || r == nil {
 			more = false
 			return err
@@ -53,13 +53,13 @@ func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 	}
 	q.mu.Unlock()
 	if failed {
-		return true, q.stumble(ctx, of.ID, err)
+		return true, q.workFailed(ctx, of.ID, err)
 	}
 	return more, err
 }
 
-// stumble notes that the work of a request has failed.
-func (q *Queue) stumble(ctx context.Context, id int64, why error) error {
+// workFailed notes that the work of a request has failed.
+func (q *Queue) workFailed(ctx context.Context, id int64, why error) error {
 	reason := text("its files cannot be dealt with: "+why.Error(), 2000)
 	return q.edit(ctx, func(e *edit) error {
 		if err := e.lock(id); err != nil {
@@ -80,9 +80,8 @@ func (q *Queue) stumble(ctx context.Context, id int64, why error) error {
 	})
 }
 
-// busy locks the next request that something is to be done for, one that nobody
-// uses now if there is any.
-func (e *edit) busy() (*request, error) {
+// nextWork locks the next request that has work, preferably one that is not locked now.
+func (e *edit) nextWork() (*request, error) {
 	e.mu.Lock()
 	last := e.worked
 	halted := []int64{0}
@@ -126,11 +125,11 @@ func (e *edit) resolve(r *request, n int) error {
 	switch {
 	case gone && len(names) == 0:
 	case gone:
-		files = lostOnes(names, nil)
+		files = orphans(names, nil)
 	case len(names) > 0 || e.named(r):
 		if files, err = set.named(e.tx, names); err == nil {
-			files = append(files, lostOnes(names, files)...)
-			slices.SortFunc(files, byName)
+			files = append(files, orphans(names, files)...)
+			slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.name, b.name) })
 		}
 	default:
 		files, err = set.page(e.tx, r.at, n)
@@ -153,18 +152,8 @@ func (e *edit) named(r *request) bool {
 	return e.tx.Row("SELECT request FROM wanted WHERE request = ? LIMIT 1", r.ID).Scan(&one) == nil
 }
 
-func byName(a, b *file) int {
-	if a.name < b.name {
-		return -1
-	}
-	if a.name > b.name {
-		return 1
-	}
-	return 0
-}
-
-// lostOnes are files that the catalog does not know any more, without an id of it.
-func lostOnes(names []string, known []*file) []*file {
+// orphans are files of these names that the catalog does not know any more.
+func orphans(names []string, known []*file) []*file {
 	there := map[string]bool{}
 	for _, f := range known {
 		there[f.name] = true
@@ -178,18 +167,13 @@ func lostOnes(names []string, known []*file) []*file {
 	return all
 }
 
-// enter makes files those of a request: each waits in its source group, or has failed for
-// want of a source.
+// enter adds files to a request: each is ready, or has failed for want of a source.
 func (e *edit) enter(r *request, files []*file) error {
-	replicas, err := e.replicas(files)
-	if err != nil {
-		return err
-	}
 	var waiting []*file
 	for i, f := range files {
 		f.request, f.id = r.ID, r.ID*perRequest+r.Count.Files+int64(i)+1
 		if f.in == 0 {
-			f.lose(failed, transfer.Permanent, "the catalog does not know it any more", e.now)
+			f.fail(failed, transfer.Permanent, "the catalog does not know it any more", e.now)
 		} else {
 			waiting = append(waiting, f)
 		}
@@ -198,8 +182,8 @@ func (e *edit) enter(r *request, files []*file) error {
 	if len(files) > 0 && r.Count.Files+int64(len(files)) >= perRequest {
 		return refused("request %d has more than %d files", r.ID, perRequest-1)
 	}
-	e.fresh = append(e.fresh, files...)
-	return e.routed(waiting, replicas)
+	e.added = append(e.added, files...)
+	return e.route(waiting)
 }
 
 // drop ends the next n files of a stopped request that wait.
@@ -208,7 +192,7 @@ func (e *edit) drop(r *request, n int) error {
 	if err != nil {
 		return err
 	}
-	w, err := e.waits(&viewed{tx: e.tx, r: r})
+	w, err := e.waits(&view{tx: e.tx, r: r})
 	if err != nil {
 		return err
 	}
@@ -220,7 +204,7 @@ func (e *edit) drop(r *request, n int) error {
 		if held == "" {
 			held = "its turn had not come"
 		}
-		f.lose(dropped, f.fault, held+"; "+r.stopped(), e.now)
+		f.fail(dropped, f.fault, held+"; "+r.stopped(), e.now)
 		r.place = f.id
 	}
 	if len(files) < n {

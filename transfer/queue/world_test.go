@@ -52,7 +52,7 @@ func (w *world) clock() time.Time {
 }
 
 // pass moves the clock and does what it demands.
-func (w *world) pass(d time.Duration) ([]Missing, []Change) {
+func (w *world) pass(d time.Duration) ([]ExpiredLease, []Change) {
 	w.t.Helper()
 	w.mu.Lock()
 	w.now = w.now.Add(d)

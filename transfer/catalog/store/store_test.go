@@ -331,18 +331,18 @@ func TestPlaceAndSpoil(t *testing.T) {
 			census(t, d)
 		}
 		do(func(x *db.Tx) error {
-			return store.Place(x, []store.Placement{{File: 1, Site: "B", Verified: now, By: "mover"}, {File: 2, Site: "B"}, {File: 2, Site: "B"}, {File: 1, Site: "A"}, {File: 77, Site: "B"}})
+			return store.UpsertReplicas(x, []store.Placement{{File: 1, Site: "B", Verified: now, By: "mover"}, {File: 2, Site: "B"}, {File: 2, Site: "B"}, {File: 1, Site: "A"}, {File: 77, Site: "B"}})
 		})
 		do(func(x *db.Tx) error {
-			return store.Spoil(x, []store.Spoiled{{File: 1, Site: "B", Why: "truncated"}, {File: 1, Site: "B", Why: "gone"}, {File: 3, Site: "B", Why: "never was"}, {File: 77, Site: "A", Why: "x"}})
+			return store.MarkBad(x, []store.BadReplica{{File: 1, Site: "B", Why: "truncated"}, {File: 1, Site: "B", Why: "gone"}, {File: 3, Site: "B", Why: "never was"}, {File: 77, Site: "A", Why: "x"}})
 		})
 		got, err := s.Dataset(ctx, "/store/big")
 		if err != nil || !maps.Equal(got.At, map[string]int64{"A": 10, "B": 1}) {
 			t.Errorf("%v, %v", got, err)
 		}
-		do(func(x *db.Tx) error { return store.Place(x, nil) })
-		do(func(x *db.Tx) error { return store.Place(x, []store.Placement{{File: 1, Site: "B", Verified: now}}) })
-		do(func(x *db.Tx) error { return store.Spoil(x, []store.Spoiled{{File: 5, Site: "A", Why: "spoiled"}}) })
+		do(func(x *db.Tx) error { return store.UpsertReplicas(x, nil) })
+		do(func(x *db.Tx) error { return store.UpsertReplicas(x, []store.Placement{{File: 1, Site: "B", Verified: now}}) })
+		do(func(x *db.Tx) error { return store.MarkBad(x, []store.BadReplica{{File: 5, Site: "A", Why: "spoiled"}}) })
 		// A listing without checksums does not make it good, reading it does.
 		told := entry("/store/big/block0000/file0000004.root", 4)
 		told.Verified = time.Time{}
@@ -368,7 +368,7 @@ func TestAllAtOnce(t *testing.T) {
 					t.Errorf("register: %v", err)
 				}
 				if err := d.Write(t.Context(), func(x *db.Tx) error {
-					return store.Place(x, []store.Placement{{File: int64(g % 7), Site: "B"}, {File: int64(g % 3), Site: "A"}})
+					return store.UpsertReplicas(x, []store.Placement{{File: int64(g % 7), Site: "B"}, {File: int64(g % 3), Site: "A"}})
 				}); err != nil {
 					t.Errorf("place: %v", err)
 				}

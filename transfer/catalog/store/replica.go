@@ -18,9 +18,9 @@ type Placement struct {
 	By       string
 }
 
-// Place writes good replicas down, in place of what was known of the same files
-// at the same sites. Files and sites that the catalog has forgotten are passed over.
-func Place(t *db.Tx, all []Placement) error {
+// UpsertReplicas stores good replicas, in place of what was known of the same files
+// at the same sites. Files and sites that the catalog has forgotten are left out.
+func UpsertReplicas(t *db.Tx, all []Placement) error {
 	c, err := censusOf(t, all, func(p Placement) (int64, string) { return p.File, p.Site })
 	if err != nil {
 		return err
@@ -48,39 +48,35 @@ func place(t *db.Tx, all []Placement) error {
 		}
 		alike[p] = append(alike[p], id)
 	}
-	_, err := t.Many(`INSERT INTO replica (file, site, path, verified, by, bad) SELECT id, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), '' FROM file WHERE id {{in}}
-		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, func(yield func([]any) bool) {
-		for _, p := range order {
-			if !yield([]any{p.Site, p.Path, p.Verified, p.By, alike[p]}) {
-				return
-			}
-		}
-	})
+	_, err := t.Many(`INSERT INTO replica (file, site, path, verified, by, bad)
+		SELECT id, CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), '' FROM file WHERE id {{in}}
+		ON CONFLICT (file, site) DO UPDATE SET path = excluded.path, verified = excluded.verified, by = excluded.by, bad = ''`, db.Each(order, func(p Placement) []any {
+		return []any{p.Site, p.Path, p.Verified, p.By, alike[p]}
+	}))
 	return err
 }
 
-// A Spoiled replica is no source any more.
-type Spoiled struct {
+// A BadReplica is no source any more.
+type BadReplica struct {
 	File int64
 	Site string
 	Why  string // a sentence, not ""
 }
 
-// Spoil writes bad replicas down. Those that the catalog does not have are passed
-// over.
-func Spoil(t *db.Tx, all []Spoiled) error {
-	c, err := censusOf(t, all, func(s Spoiled) (int64, string) { return s.File, s.Site })
+// MarkBad marks replicas as bad. Those that the catalog does not have are left out.
+func MarkBad(t *db.Tx, all []BadReplica) error {
+	c, err := censusOf(t, all, func(b BadReplica) (int64, string) { return b.File, b.Site })
 	if err != nil {
 		return err
 	}
-	_, err = t.Many("UPDATE replica SET bad = ? WHERE file = ? AND site = ?", func(yield func([]any) bool) {
-		for _, s := range all {
-			c.spoil(spot{s.File, s.Site})
-			if !yield([]any{cmp.Or(s.Why, "bad"), s.File, s.Site}) {
-				return
-			}
+	for _, b := range all {
+		if r, there := c.was[spot{b.File, b.Site}]; there {
+			r.good = false
+			c.set(b.File, b.Site, r)
 		}
-	})
+	}
+	_, err = t.Many("UPDATE replica SET bad = ? WHERE file = ? AND site = ?",
+		db.Each(all, func(b BadReplica) []any { return []any{cmp.Or(b.Why, "bad"), b.File, b.Site} }))
 	if err != nil {
 		return err
 	}
@@ -136,13 +132,8 @@ func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, er
 			c.more[counted{c.dataset[id], site}] = 0
 		}
 	}
-	_, err := t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files", func(yield func([]any) bool) {
-		for _, k := range c.keys() {
-			if !yield([]any{k.dataset, k.site}) {
-				return
-			}
-		}
-	})
+	_, err := t.Many("INSERT INTO presence (dataset, site, files) VALUES (?, ?, 0) ON CONFLICT (dataset, site) DO UPDATE SET files = presence.files",
+		db.Each(c.keys(), func(k counted) []any { return []any{k.dataset, k.site} }))
 	if err == nil {
 		err = c.look(t, ids)
 	}
@@ -170,39 +161,28 @@ func (c *census) stay(t *db.Tx, ids []int64, sites map[string]bool) error {
 
 func (c *census) find(t *db.Tx, ids []int64) error {
 	c.dataset = map[int64]int64{}
-	rows, err := t.Query("SELECT id, dataset FROM file WHERE id {{in}}", ids)
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		var id, dataset int64
-		if err := rows.Scan(&id, &dataset); err != nil {
-			return err
-		}
+	_, err := db.All(t, func(rows *db.Rows) (id int64, err error) {
+		var dataset int64
+		err = rows.Scan(&id, &dataset)
 		c.dataset[id] = dataset
-	}
-	return rows.Err()
+		return id, err
+	}, "SELECT id, dataset FROM file WHERE id {{in}}", ids)
+	return err
 }
 
 func (c *census) has(file int64, site string) bool { return c.dataset[file] != 0 && c.sites[site] }
 
 // look notes what is known of replicas.
 func (c *census) look(t *db.Tx, ids []int64) error {
-	rows, err := t.Query("SELECT file, site, bad, verified, path FROM replica WHERE file {{in}}", ids)
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		var s spot
+	_, err := db.All(t, func(rows *db.Rows) (s spot, err error) {
 		var r replica
 		var bad string
-		if err := rows.Scan(&s.file, &s.site, &bad, db.When(&r.verified), &r.path); err != nil {
-			return err
-		}
+		err = rows.Scan(&s.file, &s.site, &bad, db.When(&r.verified), &r.path)
 		r.good = bad == ""
 		c.was[s] = r
-	}
-	return rows.Err()
+		return s, err
+	}, "SELECT file, site, bad, verified, path FROM replica WHERE file {{in}}", ids)
+	return err
 }
 
 func (c *census) keys() []counted {
@@ -224,21 +204,40 @@ func (c *census) set(file int64, site string, r replica) {
 	c.was[s] = r
 }
 
-// spoil notes that a replica, if there is one, becomes bad.
-func (c *census) spoil(s spot) {
-	if r, there := c.was[s]; there {
-		r.good = false
-		c.set(s.file, s.site, r)
-	}
+func (c *census) save(t *db.Tx) error {
+	changed := slices.DeleteFunc(c.keys(), func(k counted) bool { return c.more[k] == 0 })
+	_, err := t.Many("UPDATE presence SET files = files + ? WHERE dataset = ? AND site = ?",
+		db.Each(changed, func(k counted) []any { return []any{c.more[k], k.dataset, k.site} }))
+	return err
 }
 
-func (c *census) save(t *db.Tx) error {
-	_, err := t.Many("UPDATE presence SET files = files + ? WHERE dataset = ? AND site = ?", func(yield func([]any) bool) {
-		for _, k := range c.keys() {
-			if c.more[k] != 0 && !yield([]any{c.more[k], k.dataset, k.site}) {
-				return
-			}
-		}
-	})
+// A Checksum is that of a file that was registered without one, as it was read by whom it
+// names.
+type Checksum struct {
+	File  int64
+	Adler string // 8 hex digits
+	By    string
+}
+
+// AddChecksums adds checksums that the catalog does not have. Those that it has stay.
+func AddChecksums(t *db.Tx, all []Checksum) error {
+	_, err := t.Many("UPDATE file SET adler = ?, adler_by = ? WHERE id = ? AND adler = ''",
+		db.Each(all, func(c Checksum) []any { return []any{c.Adler, c.By, c.File} }))
 	return err
+}
+
+// Checksums returns those that the catalog has of files, by number, and locks the
+// files, so that of two different ones that are read at once the second is refused.
+func Checksums(t *db.Tx, files []int64) (map[int64]string, error) {
+	known := map[int64]string{}
+	if len(files) == 0 {
+		return known, nil
+	}
+	_, err := db.All(t, func(rows *db.Rows) (id int64, err error) {
+		var adler string
+		err = rows.Scan(&id, &adler)
+		known[id] = adler
+		return id, err
+	}, "SELECT id, adler FROM file WHERE id {{in}} ORDER BY id {{lock}}", files)
+	return known, err
 }
