@@ -12,9 +12,13 @@ import (
 )
 
 // Need skips t when a program is not on this machine and names the package that has it. If the variable WEIR_REQUIRE
-// is "all" or lists the program, the test fails instead: required programs are never skipped.
+// is "all" or lists the program, the test fails instead: required programs are never skipped. With -short, a test that
+// needs a program is skipped unless WEIR_REQUIRE is set: the short tests use the embedded servers only.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
+	if testing.Short() && os.Getenv("WEIR_REQUIRE") == "" && len(programs) > 0 {
+		t.Skipf("uses %s: left out with -short", strings.Join(programs, ", "))
+	}
 	for _, p := range programs {
 		if _, err := find(p); err != nil {
 			Without(t, p, err.Error())
@@ -134,6 +138,7 @@ func Get(t testing.TB, url string) string {
 // installed by `make needs`). Without them it skips t, or fails it, as Need does.
 func Python(t testing.TB) string {
 	t.Helper()
+	Need(t, "python3")
 	made, err := built("python")
 	if err != nil {
 		Without(t, "python", "the Python packages of lab/python.txt are missing: "+err.Error())

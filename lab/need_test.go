@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,17 +18,20 @@ func TestNeed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		program, require, want string
+		short                  bool
 	}{
-		{"sh", "all", "--- PASS"},
-		{"no-such-program", "", "--- SKIP"},
-		{"no-such-program", "all", "--- FAIL"},
-		{"no-such-program", "xrdcp, no-such-program", "--- FAIL"},
-		{"no-such-program", "xrdcp", "--- SKIP"},
-		{"links", "xrdcp", "--- SKIP"},
-		{"links", "xrdcp links", "--- FAIL"},
-		{"links", "all", "--- FAIL"},
+		{program: "sh", require: "all", want: "--- PASS"},
+		{program: "no-such-program", require: "", want: "--- SKIP"},
+		{program: "no-such-program", require: "all", want: "--- FAIL"},
+		{program: "no-such-program", require: "xrdcp, no-such-program", want: "--- FAIL"},
+		{program: "no-such-program", require: "xrdcp", want: "--- SKIP"},
+		{program: "links", require: "xrdcp", want: "--- SKIP"},
+		{program: "links", require: "xrdcp links", want: "--- FAIL"},
+		{program: "links", require: "all", want: "--- FAIL"},
+		{program: "sh", want: "--- SKIP", short: true},
+		{program: "sh", require: "all", want: "--- PASS", short: true},
 	} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNeed$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNeed$", "-test.v", fmt.Sprintf("-test.short=%t", c.short))
 		cmd.Env = append(os.Environ(), "WEIR_LAB_NEED="+c.program, "WEIR_REQUIRE="+c.require)
 		out, _ := cmd.CombinedOutput()
 		if !strings.Contains(string(out), c.want) {
