@@ -17,7 +17,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test test-xrootd lint needs bench rigs chaos golden clean web
+.PHONY: build demo test test-xrootd lint needs bench bench-page rigs chaos golden clean web
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -90,6 +90,9 @@ bench: needs build ## measured against the peers: rewrites docs/benchmarks.md (a
 	mkdir -p $(BUILD)
 	go test ./bench -run '^$$' -bench Peers -timeout 3h -weir $(CURDIR)/$(BIN)/weir | tee $(BUILD)/bench.txt
 	go test ./bench -run TestWritePage -count 1 -results $(CURDIR)/$(BUILD)/bench.txt -out $(CURDIR)/docs/benchmarks.md
+
+bench-page: ## the text and the picture of docs/benchmarks.md written anew, its figures kept
+	go test ./bench -run TestWritePage -count 1 -results $(CURDIR)/docs/benchmarks.md -out $(CURDIR)/docs/benchmarks.md
 
 rigs: needs build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (about half an hour)
 	go test ./bench/rigs -run TestRigs -full -timeout 2h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md

@@ -17,7 +17,7 @@ func small(connections int, least float64) comparison {
 	return comparison{
 		name:    fmt.Sprintf("small-%d", connections),
 		title:   fmt.Sprintf("Small requests, %d connections", connections),
-		about:   "GET of 4 KiB on kept connections to nginx (one worker). weir meters each request (latency, time to first byte, late starts); wrk has one thread.",
+		about:   "GET of 4 KiB on persistent connections to nginx (one worker). weir records latency, time to first byte and late start of each request; wrk runs one thread.",
 		metrics: []metric{rate, requestCPU},
 		bars: []bar{
 			{metric: rate, a: "weir", b: "wrk", least: true, limit: least},
@@ -48,8 +48,8 @@ func sleeping(s scale) comparison {
 	return comparison{
 		name:  "clients-memory",
 		title: "Memory of a client",
-		about: fmt.Sprintf("%d clients in one process, each with its own connection, asleep for %v between reads of 64 KiB. "+
-			"Resident memory of the process (VmRSS, median of the hold time), less that of a run with one client, over the clients.", s.clients, s.think),
+		about: fmt.Sprintf("%d clients in one process, each with its own connection, think for %v between reads of 64 KiB. "+
+			"Resident memory (VmRSS, median over the measurement time) minus that of a run with one client, per client.", s.clients, s.think),
 		metrics: []metric{clients, resident, rate, failed},
 		bars:    []bar{{metric: resident, a: "weir", limit: 8 << 10}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -142,7 +142,7 @@ func starting(s scale) comparison {
 	return comparison{
 		name:    "clients-start",
 		title:   fmt.Sprintf("Start of %d clients", s.crowd),
-		about:   fmt.Sprintf("From the start of the run's load, with no ramp, until each of %d clients has its connection; seen in steps of %v, rounded up.", s.crowd, each),
+		about:   fmt.Sprintf("Time from the start of the load, without a ramp, until each of %d clients is connected; resolution %v, rounded up.", s.crowd, each),
 		metrics: []metric{startTime, clients, failed},
 		bars:    []bar{{metric: startTime, a: "weir", limit: 2}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -170,12 +170,12 @@ func waking(s scale) comparison {
 	return comparison{
 		name:  "clients-wake-up",
 		title: fmt.Sprintf("Wake-up of %d clients", s.crowd),
-		about: fmt.Sprintf("%d clients that read 64 KiB and think for %v: actual minus planned start of each read, in the hold time. "+
-			"The bar is meant for a machine that does nothing else: see its load at the start.", s.crowd, think),
+		about: fmt.Sprintf("%d clients read 64 KiB and think for %v: actual minus planned start of each read. "+
+			"The bar applies to an otherwise idle machine.", s.crowd, think),
 		metrics: []metric{lateMedian, lateHigh, rate},
 		bars: []bar{{
 			metric: lateHigh, a: "weir", limit: 0.0003,
-			why: "The pacer is on time in the median; the tail is the wait for a core that the server's processes, or others, are using.",
+			why: "The median is on time; the tail is the wait for a core that the server or another process uses.",
 		}},
 		setup: func(r *rig) []side {
 			srv := r.smallServer(s.crowded(), 64<<10)
@@ -202,8 +202,8 @@ func many(s scale) comparison {
 	return comparison{
 		name:  "clients-many",
 		title: "More clients than one process may hold",
-		about: fmt.Sprintf("%d clients, each with its own connection, asleep for %v between reads of 64 KiB. weir is not told how many processes to use. "+
-			"Resident memory is that of all its processes, divided by the clients.", s.many, s.think),
+		about: fmt.Sprintf("%d clients, each with its own connection, think for %v between reads of 64 KiB. weir chooses the number of processes. "+
+			"Resident memory is the sum over its processes, per client.", s.many, s.think),
 		metrics: []metric{clients, processes, resident, rate, failed},
 		bars:    []bar{{metric: clients, a: "weir", least: true, limit: float64(s.many)}, {metric: failed, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {

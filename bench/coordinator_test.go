@@ -50,12 +50,12 @@ func queued(s scale) comparison {
 		name:   "service-million",
 		title:  fmt.Sprintf("A request of %d files", s.queued),
 		rounds: 1,
-		about: fmt.Sprintf("A coordinator, in a process of its own with its database on disk, is asked for a dataset of %d files: the request is submitted, written down and leased through to a site whose agent is pretended: it speaks the API of agents over HTTPS, "+
-			"moves nothing, and reports each file as done. Meanwhile somebody asks what `weir transfer show` asks (two questions over HTTPS), 20 times a second at most. Memory is the most that the coordinator's process had, CPU without that of PostgreSQL. One round.", s.queued),
+		about: fmt.Sprintf("A coordinator in its own process with its database on disk receives a request for %d files and leases them to a simulated agent, which uses the API of agents over HTTPS, "+
+			"moves nothing and reports each file as done. Meanwhile the two calls of `weir transfer show` are made up to 20 times per second. Memory is the peak of the coordinator's process; CPU excludes PostgreSQL. One round.", s.queued),
 		metrics: []metric{wholeTime, filesRate, memoryUsed, leaseCPU, askTime, askHigh, askMost, filesMoved},
 		setup:   func(r *rig) []side { return r.onDatabases(r.million) },
 	}
-	const shared = "Coordinator, database and pretended agent share the cores, with whatever else runs on the machine."
+	const shared = "Coordinator, database and simulated agent share the cores with everything else on the machine."
 	for _, db := range []string{"SQLite", "PostgreSQL"} {
 		b.bars = append(b.bars, bar{metric: wholeTime, a: db, limit: 300, why: shared}, bar{metric: memoryUsed, a: db, limit: 500e6}, bar{metric: askHigh, a: db, limit: .2, why: shared})
 	}
@@ -210,8 +210,8 @@ func crowded(s scale) comparison {
 	b := comparison{
 		name:  "service-hundred",
 		title: fmt.Sprintf("%d requests at once", requests),
-		about: fmt.Sprintf("%d requests, each for another block of a dataset with %d files of %d KiB in memory, are submitted at the same moment and copied from one agent to another, each a process of its own with the defaults; the coordinator's database is on disk. "+
-			"A request's time is from when all were submitted. Failed operations are requests that were refused or are not complete, and all that the coordinator said of its database.", requests, files, size>>10),
+		about: fmt.Sprintf("%d requests, each for its own block of %d files of %d KiB in memory, are submitted simultaneously and copied from one agent to another, each in its own process with default settings; the coordinator's database is on disk. "+
+			"Times are measured from the submission of all requests. Failed operations are requests that were refused or did not complete, and database errors of the coordinator.", requests, files, size>>10),
 		metrics: []metric{firstEnd, medianEnd, lastEnd, endsSpread, firstFile, filesRate, failed},
 		setup: func(r *rig) []side {
 			src := r.blocks(requests, files, int64(size))

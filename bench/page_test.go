@@ -3,12 +3,16 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +21,8 @@ import (
 	"golang.org/x/perf/benchmath"
 
 	"weir/monitor"
+	"weir/report/figure"
+	"weir/report/figure/draw"
 )
 
 var (
@@ -38,20 +44,49 @@ func TestWritePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *outFlag == "" {
-		t.Log(p.render())
-	} else if err := os.WriteFile(*outFlag, []byte(p.render()), 0o644); err != nil {
+		t.Log(p.render(""))
+		return
+	}
+	picture := strings.TrimSuffix(*outFlag, ".md") + ".png"
+	if err := os.WriteFile(*outFlag, []byte(p.render(filepath.Base(picture))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	d, err := draw.New(draw.Options{Size: draw.Size{Width: 480, Height: 190}, DPI: 150})
+	if err == nil {
+		err = d.Draw(&b, p.picture(), "png")
+	}
+	if err == nil {
+		err = os.WriteFile(picture, b.Bytes(), 0o644)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A page is docs/benchmarks.md.
+// A page is docs/benchmarks.md: the cases as they are shown. It is made of the output of go test -bench Peers, or of the
+// page itself, whose figures are then kept and whose text and picture are written anew.
 type page struct {
-	results []result
+	cases   []section
+	machine []string // its lines
 	short   bool
-	config  map[string]string // of printConfig
 }
 
-// A result is what a comparison showed.
+// A section is what the page shows of one case.
+type section struct {
+	comparison
+	head []string   // the columns of its table, without the first
+	rows [][]string // the name of a side, and its cells
+	bars []shownBar
+}
+
+// A shownBar is a bar as the page shows it.
+type shownBar struct{ what, bar, measured, verdict, why string }
+
+// met tells whether the median meets the bar.
+func (s shownBar) met() bool { return strings.HasPrefix(s.verdict, "met") }
+
+// A result is what a comparison measured.
 type result struct {
 	comparison
 	sides  []string
@@ -65,9 +100,25 @@ func printConfig(ctx context.Context, weir string) {
 	fmt.Printf("short: %v\nload: %s\nweir: %s\n", testing.Short(), busy, words(ctx, 3, weir, "--version"))
 }
 
-// readPage reads the output of go test -bench Peers. Cases that it does not have are left out.
+// readPage reads the output of go test -bench Peers, or a page. Cases that it does not have are left out.
 func readPage(text []byte) (page, error) {
-	p := page{config: map[string]string{}}
+	if bytes.HasPrefix(text, []byte("# ")) {
+		return parsePage(string(text))
+	}
+	results, config, err := readResults(text)
+	if err != nil {
+		return page{}, err
+	}
+	p := page{machine: aboutMachine(config), short: config["short"] == "true"}
+	for _, r := range results {
+		p.cases = append(p.cases, r.section())
+	}
+	return p, nil
+}
+
+// readResults reads the output of go test -bench Peers.
+func readResults(text []byte) (all []result, config map[string]string, err error) {
+	config = map[string]string{}
 	found := map[string]*result{}
 	in := benchfmt.NewReader(bytes.NewReader(text), "results")
 	for in.Scan() {
@@ -76,12 +127,11 @@ func readPage(text []byte) (page, error) {
 			continue
 		}
 		for _, key := range []string{"load", "weir", "short"} {
-			p.config[key] = rec.GetConfig(key)
+			config[key] = rec.GetConfig(key)
 		}
-		parts := strings.Split(string(rec.Name.Base()), "/")
 		base, at := rec.Name.Parts()
 		if string(base) != "Peers" || len(at) < 3 {
-			return p, fmt.Errorf("%s is not Peers/CASE/SIDE/round=N", strings.Join(parts, "/"))
+			return nil, nil, fmt.Errorf("%s is not Peers/CASE/SIDE/round=N", rec.Name)
 		}
 		name, side := string(at[0][1:]), strings.ReplaceAll(string(at[1][1:]), "_", " ")
 		if found[name] == nil {
@@ -89,26 +139,76 @@ func readPage(text []byte) (page, error) {
 		}
 		var round int
 		if _, err := fmt.Sscanf(string(at[2]), "/round=%d", &round); err != nil || round < 1 {
-			return p, fmt.Errorf("%s: %w", rec.Name, err)
+			return nil, nil, fmt.Errorf("%s: %w", rec.Name, err)
 		}
 		found[name].add(side, round, rec.Values)
 	}
 	if err := in.Err(); err != nil {
-		return p, err
+		return nil, nil, err
 	}
-	p.short = p.config["short"] == "true"
-	s := fullScale()
-	if p.short {
-		s = quickScale()
-	}
-	for _, c := range cases(s) {
+	for _, c := range cases(scaleOf(config["short"] == "true")) {
 		if r := found[c.name]; r != nil {
 			r.comparison = c
-			p.results = append(p.results, *r)
+			all = append(all, *r)
 		}
 	}
-	if len(p.results) == 0 {
-		return p, fmt.Errorf("no results")
+	if len(all) == 0 {
+		return nil, nil, errors.New("no results")
+	}
+	return all, config, nil
+}
+
+func scaleOf(short bool) scale {
+	if short {
+		return quickScale()
+	}
+	return fullScale()
+}
+
+var barLine = regexp.MustCompile(`^- (.+): \*\*(.+?)\*\*, bar (.+?): (.+)$`)
+
+// parsePage reads a page that render has written.
+func parsePage(text string) (p page, err error) {
+	p.short = strings.Contains(text, smoke)
+	titles := map[string]comparison{}
+	for _, c := range cases(scaleOf(p.short)) {
+		titles[c.title] = c
+	}
+	_, rest, _ := strings.Cut(text, "\n## The machine\n\n")
+	machine, figures, ok := strings.Cut(rest, "\n\n## The figures\n")
+	if !ok {
+		return p, errors.New("the page has no machine or no figures")
+	}
+	p.machine = strings.Split(machine, "\n")
+	for part := range strings.SplitSeq(figures, "\n### ") {
+		title, body, _ := strings.Cut(part, "\n")
+		if strings.TrimSpace(title) == "" {
+			continue
+		}
+		c, ok := titles[title]
+		if !ok {
+			return p, fmt.Errorf("no case has the title %q", title)
+		}
+		s := section{comparison: c}
+		for line := range strings.Lines(body) {
+			line = strings.TrimSpace(line)
+			switch m := barLine.FindStringSubmatch(line); {
+			case m != nil:
+				i := slices.IndexFunc(c.bars, func(b bar) bool { return b.what() == m[1] && b.text() == m[3] })
+				if i < 0 {
+					return p, fmt.Errorf("%s has no bar %q, %s", c.name, m[1], m[3])
+				}
+				s.bars = append(s.bars, shownBar{m[1], m[3], m[2], m[4], c.bars[i].why})
+			case strings.HasPrefix(line, "| | "):
+				s.head = strings.Split(strings.TrimSuffix(line[4:], " |"), " | ")
+			case strings.HasPrefix(line, "| "):
+				s.rows = append(s.rows, strings.Split(strings.TrimSuffix(line[2:], " |"), " | "))
+			}
+		}
+		if len(s.rows) == 0 || len(s.bars) != len(c.bars) {
+			return p, fmt.Errorf("%s: %d sides and %d bars", c.name, len(s.rows), len(s.bars))
+		}
+		p.cases = append(p.cases, s)
 	}
 	return p, nil
 }
@@ -152,91 +252,179 @@ func metricOf(unit string) metric {
 
 const intro = `# Benchmarks
 
-A load generator must cost less than what it measures, or it measures itself. This page says what weir costs and how
-fast it is, beside the programs that one would use instead. ` + "`make bench`" + ` writes it whole, on the machine at hand.
+A load generator must cost less than what it measures. This page compares weir with the programs that would otherwise be
+used. ` + "`make bench`" + ` measures all cases and writes the page.
 
 `
 
-const method = `## How it was measured
+const method = `## Method
 
-- Every run is a process of its own: ` + "`weir run`" + ` on a scenario with everything on that a user has on (metering of each
-  operation, verifying 1% of them, watching the host once a second, writing the run directory and the report), and the
-  other programs with their usual options. Each run of weir has another seed, which decides what is verified.
-- nginx has no checksums. So of what is read from it, weir discards the 1%, too, once nginx has said so, and counts them as
-  unverifiable; what is written to it is read back and compared. From weir's own server the 1% are read and verified.
-- The sides of a table take turns: one round is one run of each. A ratio compares two runs of the same round;
-  the tables show the median of all rounds and the smallest and largest.
-- Client CPU is user and system time of the whole process from its start to its end (wait4), over all bytes that it
-  moved or all requests that it made. Server CPU is the difference of /proc/PID/stat over the same time. GB is 10^9 bytes.
-- Throughput and requests/s are what weir reports for the time at full load; of curl, bytes over wall time;
-  of wrk and iperf3, what they report themselves.
-- Client and server are on one machine and talk over loopback: they share its cores, and part of the kernel's work for
-  the one is charged to the other. Ratios hold; absolute figures say little about another machine or a real network.
-- Before each copy of files as much memory is written and freed as it takes: a virtual machine gives freed memory back to
-  its host, and who writes into that first would pay for all (up to twice the CPU). It is not counted.
-- Over loopback ` + "`weir serve`" + ` and the doors of agents send with TCP's congestion control reno, whatever the machine
-  uses otherwise (see TCP below), since nothing can be congested there; all others send with the machine's. bbr costs sender and receiver.
-- Plain HTTP. With TLS, or when a length is unknown, weir reads payload instead of discarding it in the kernel; that is
-  not measured here.
+- Each run is a separate process: ` + "`weir run`" + ` with the defaults of a user (metering of each operation, verification of 1%,
+  monitoring once per second, run directory, report), and the other programs with their usual options. Each run of weir
+  has a different seed, which selects what is verified.
+- nginx provides no checksums: weir discards the 1% of its payload that it would verify and counts it as unverifiable, and
+  reads back what it writes. From ` + "`weir serve`" + ` the 1% is read and verified.
+- The sides of a table alternate; one round is one run of each side. A ratio is weir's figure over the other's in the same
+  round. Figures are medians of 3 to 5 rounds, or of as many as the case states, with the smallest and the largest.
+- Client CPU is user and system time of the whole process (wait4), per GB moved or per request. Server CPU is the change of
+  /proc/PID/stat over the same time. 1 GB is 10^9 bytes.
+- Throughput and requests/s are weir's figures at full load, curl's bytes over wall-clock time, and what wrk and iperf3 report.
+- Client and server share one machine and its loopback interface, and the kernel charges part of its work to either side.
+  Ratios hold; absolute figures do not carry over to other machines or networks.
+- Before each copy as much memory is written and freed as the copy needs: the first write to memory that a virtual
+  machine returned to its host costs up to twice the CPU time.
+- Over loopback ` + "`weir serve`" + ` and agents use TCP's congestion control reno; all others use the machine's setting
+  (below). bbr costs sender and receiver.
+- All cases use plain connections. With TLS, or if a length is unknown, weir reads the payload instead of discarding it in the
+  kernel.
 
 `
 
-// render writes the page.
-func (p page) render() string {
+// smoke is what the page says of short cases.
+const smoke = "**These cases were shortened to show that they run. Their figures mean nothing.**"
+
+// The headlines are what a reader should remember: of a case, a bar, in words.
+var headlines = []struct{ name, what, text string }{
+	{"download-1", "client CPU per GB, weir / curl", "HTTP reads: **%s** of curl's CPU time per GB"},
+	{"small-64", "requests/s, weir / wrk", "HTTP requests of 4 KiB: **%s** the rate of wrk, with each request metered"},
+	{"root-download-1", "client CPU per GB, weir / xrdcp", "root:// reads: **%s** of xrdcp's CPU time per GB"},
+	{"root-fresh", "requests/s, weir, 100, plain / xrdcp, 100, plain", "root:// files of 1 MiB with a session each, without page checksums: **%s** the rate of 100 xrdcp processes"},
+	{"ftp-download-1", "client CPU per GB, weir / globus-url-copy", "GridFTP reads: **%s** the CPU time per GB of globus-url-copy"},
+	{"clients-memory", "resident per client", "Memory: **%s** per connected client"},
+	{"metering", "time per operation", "Metering: **%s** per operation, without allocation"},
+	{"transfer-large", "throughput, weir / xrdcp", "Copies verified at both ends: **%s** the throughput of xrdcp"},
+	{"service-million", "submitted to completed, SQLite", "A transfer request of a million files: **%s** until it is completed, with SQLite and simulated agents"},
+	{"controller", "cores, 1000 workers, hosts monitored", "A controller of 1000 workers and their hosts: **%s** of a CPU core"},
+}
+
+// render writes the page; picture is the path of its picture, if there is one.
+func (p page) render(picture string) string {
 	var b strings.Builder
 	b.WriteString(intro)
 	if p.short {
-		b.WriteString("**This is a smoke run of very short cases: its figures say that they can be measured, and nothing more.**\n\n")
+		b.WriteString(smoke + "\n\n")
 	}
-	var names []string
-	for _, r := range p.results {
-		names = append(names, r.name)
+	if picture != "" {
+		fmt.Fprintf(&b, "![%s](%s)\n\n", p.picture().Desc, picture)
 	}
-	if len(names) < len(cases(quickScale())) {
-		fmt.Fprintf(&b, "Only these cases were measured: %s.\n\n", strings.Join(names, ", "))
+	for _, h := range headlines {
+		if c := p.find(h.name); c != nil {
+			if i := slices.IndexFunc(c.bars, func(s shownBar) bool { return s.what == h.what }); i >= 0 {
+				value, _, _ := strings.Cut(c.bars[i].measured, " (")
+				fmt.Fprintf(&b, "- "+h.text+" ([figures](#%s))\n", value, anchor(c.title))
+			}
+		}
 	}
-	p.summary(&b)
+	if len(p.cases) < len(cases(quickScale())) {
+		var names []string
+		for _, c := range p.cases {
+			names = append(names, c.name)
+		}
+		fmt.Fprintf(&b, "\nOnly these cases were measured: %s.\n", strings.Join(names, ", "))
+	}
+	p.missed(&b)
 	b.WriteString(method)
-	p.machine(&b)
-	b.WriteString("## The figures\n\n")
-	for _, r := range p.results {
-		r.render(&b)
+	fmt.Fprintf(&b, "## The machine\n\n%s\n\n## The figures\n\n", strings.Join(p.machine, "\n"))
+	for _, c := range p.cases {
+		c.render(&b)
 	}
 	return b.String()
 }
 
-// summary lists every bar, met or not.
-func (p page) summary(b *strings.Builder) {
-	var lost []string
-	all := 0
-	rounds := 0
-	for _, r := range p.results {
-		rounds = max(rounds, len(r.rounds))
+func (p page) find(name string) *section {
+	if i := slices.IndexFunc(p.cases, func(c section) bool { return c.name == name }); i >= 0 {
+		return &p.cases[i]
 	}
-	fmt.Fprintf(b, "## What was to be reached\n\nRatios are weir's figure over the other's, median of %d round%s (smallest to largest).\n\n", rounds, plural(rounds))
-	b.WriteString("| case | compared | bar | measured | |\n|---|---|---|---|---|\n")
-	for _, r := range p.results {
-		for _, bar := range r.bars {
-			s := r.judge(bar)
-			all++
-			fmt.Fprintf(b, "| [%s](#%s) | %s | %s | %s | %s |\n", r.title, anchor(r.title), bar.what(), bar.text(), bar.spread(s), bar.verdict(s))
-			if !bar.met(s.median) {
-				lost = append(lost, strings.TrimSpace(fmt.Sprintf("- **%s**, %s: %s, where the bar is %s. %s", r.title, bar.what(), bar.spread(s), bar.text(), bar.why)))
-			}
-		}
-	}
-	fmt.Fprintf(b, "\n%d of %d are met.", all-len(lost), all)
-	if len(lost) > 0 {
-		fmt.Fprintf(b, " Not met:\n\n%s", strings.Join(lost, "\n"))
-	}
-	b.WriteString("\n\n")
+	return nil
 }
 
-func plural(n int) string {
-	if n == 1 {
-		return ""
+// missed lists the bars that are not met, and each reason once.
+func (p page) missed(b *strings.Builder) {
+	var rows, reasons []string
+	all := 0
+	for _, c := range p.cases {
+		for _, s := range c.bars {
+			all++
+			if s.met() {
+				continue
+			}
+			note := ""
+			if s.why != "" {
+				n := slices.Index(reasons, s.why)
+				if n < 0 {
+					n, reasons = len(reasons), append(reasons, s.why)
+				}
+				note = fmt.Sprint(n + 1)
+			}
+			rows = append(rows, fmt.Sprintf("| [%s](#%s) | %s | %s | %s | %s |\n", c.title, anchor(c.title), s.what, s.bar, s.measured, note))
+		}
 	}
-	return "s"
+	fmt.Fprintf(b, "\n**%d of %d bars are met.**", all-len(rows), all)
+	if len(rows) > 0 {
+		b.WriteString(" The others:\n\n| case | compared | bar | measured | reason |\n|---|---|---|---|---|\n" + strings.Join(rows, ""))
+	}
+	b.WriteString("\n\n"[min(1, len(rows)):])
+	for i, r := range reasons {
+		fmt.Fprintf(b, "%d. %s\n", i+1, r)
+	}
+	if len(reasons) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// The picture shows the CPU time of weir beside that of a usual client.
+var pictured = []struct{ name, peer, label string }{
+	{"download-1", "curl", "HTTP read, curl"}, {"upload-nginx-1", "curl", "HTTP write, curl"},
+	{"root-download-1", "xrdcp", "root:// read, xrdcp"}, {"root-upload", "xrdcp", "root:// write, xrdcp"},
+	{"ftp-download-1", "globus-url-copy", "GridFTP read, guc"}, {"transfer-large", "xrdcp", "verified copy, xrdcp"},
+}
+
+// picture returns the plot on top of the page.
+func (p page) picture() *figure.Figure {
+	f := &figure.Figure{
+		ID: "cpu", Title: "Client CPU time per GB", Desc: "Client CPU time per GB of weir and of the usual client of each protocol",
+		X:     figure.Axis{Label: "median, smallest and largest of all rounds", Max: float64(len(pictured))}, // without numbers
+		Lines: []figure.Line{{Name: "weir", Dots: true, Loose: true}, {Name: "usual client", Color: 1, Dots: true, Loose: true}},
+	}
+	least, most := math.Inf(1), 0.
+	for i, c := range pictured {
+		zone := figure.Zone{From: float64(i) + .04, To: float64(i) + .96, Name: c.label}
+		for k, side := range []string{"weir", c.peer} {
+			if s := p.find(c.name); s != nil {
+				if v, low, high, ok := s.cellOf(side, clientCPU.name); ok {
+					f.Lines[k].Points = append(f.Lines[k].Points, figure.Point{X: float64(i) + .35 + .3*float64(k), Y: v, Low: &low, High: &high})
+					least, most = min(least, low), max(most, high)
+				}
+			}
+		}
+		f.Zones = append(f.Zones, zone)
+	}
+	f.Y = figure.LogAxis("client CPU time per GB (s)", figure.Scale{Factor: 1, Unit: "s"}, least, most)
+	return f
+}
+
+var cellText = regexp.MustCompile(`^([\d.]+)[^(]*(?:\(([\d.]+)\D* to ([\d.]+))?`)
+
+// cellOf reads a cell of the table back.
+func (s *section) cellOf(side, column string) (v, low, high float64, ok bool) {
+	k := slices.Index(s.head, column)
+	i := slices.IndexFunc(s.rows, func(row []string) bool { return row[0] == side })
+	if k < 0 || i < 0 {
+		return 0, 0, 0, false
+	}
+	m := cellText.FindStringSubmatch(s.rows[i][k+1])
+	if m == nil {
+		return 0, 0, 0, false
+	}
+	number := func(text string) float64 {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return v
+		}
+		return x
+	}
+	v = number(m[1])
+	return v, number(m[2]), number(m[3]), true
 }
 
 // anchor is how a heading is linked to.
@@ -252,31 +440,30 @@ func anchor(title string) string {
 	}, strings.ToLower(title))
 }
 
-func (p page) machine(b *strings.Builder) {
+func aboutMachine(config map[string]string) (lines []string) {
 	e, ctx := monitor.About(), context.Background()
-	fmt.Fprintf(b, "## The machine\n\n")
 	for _, row := range [][2]string{
 		{"when", e.Time.UTC().Format("2006-01-02 15:04") + " UTC"},
 		{"processor", fmt.Sprintf("%s, %d cores (%d usable)", e.CPU, e.Cores, e.CoresUsed)},
 		{"below it", e.Virtualization},
 		{"memory", fmt.Sprintf("%.0f GiB", float64(e.Memory)/(1<<30))},
 		{"system", e.System + ", Linux " + e.Kernel},
-		{"load before the start", p.config["load"]},
+		{"load before the start", config["load"]},
 		{"clock", e.ClockSource},
 		{"TCP", fmt.Sprintf("%s, receive buffer at most %d KiB, ports %d to %d, backlog %d", e.CongestionControl, e.ReceiveMemory[2]>>10, e.PortLow, e.PortHigh, e.Backlog)},
 		{"open files", fmt.Sprintf("%d in a process", e.FilesHard)},
 		{"Go", e.Go},
-		{"weir", strings.TrimSpace(p.config["weir"] + " " + words(ctx, 1, "git", "rev-parse", "--short", "HEAD"))},
+		{"weir", strings.TrimSpace(config["weir"] + " " + words(ctx, 1, "git", "rev-parse", "--short", "HEAD"))},
 		{"peers", strings.Join([]string{
 			words(ctx, 2, "curl", "--version"), words(ctx, 2, "wrk", "-v"), words(ctx, 2, "iperf3", "--version"),
 			strings.TrimPrefix(words(ctx, 3, "nginx", "-v"), "nginx version: "),
 		}, ", ")},
 	} {
 		if row[1] != "" {
-			fmt.Fprintf(b, "- %s: %s\n", row[0], row[1])
+			lines = append(lines, "- "+row[0]+": "+row[1])
 		}
 	}
-	b.WriteString("\n")
+	return lines
 }
 
 // words returns the first n words that a program says, such as its version.
@@ -291,33 +478,43 @@ func words(ctx context.Context, n int, program string, args ...string) string {
 	return strings.Join(all[:min(n, len(all))], " ")
 }
 
-// render writes one comparison: what ran, each side's figures, each bar.
-func (r result) render(b *strings.Builder) {
-	fmt.Fprintf(b, "### %s\n\n%s\n\n", r.title, r.about)
+// section returns what the page shows of a result.
+func (r result) section() section {
+	s := section{comparison: r.comparison}
 	var metrics []metric
 	for _, m := range r.metrics {
 		if slices.ContainsFunc(r.sides, func(s string) bool { return len(r.values(s, m)) > 0 }) {
 			metrics = append(metrics, m)
+			s.head = append(s.head, m.name)
 		}
 	}
-	b.WriteString("| |")
-	for _, m := range metrics {
-		fmt.Fprintf(b, " %s |", m.name)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(metrics)) + "\n")
-	for _, s := range r.sides {
-		fmt.Fprintf(b, "| %s |", s)
+	for _, side := range r.sides {
+		row := []string{side}
 		for _, m := range metrics {
-			fmt.Fprintf(b, " %s |", cell(m, r.values(s, m)))
+			row = append(row, cell(m, r.values(side, m)))
 		}
+		s.rows = append(s.rows, row)
+	}
+	for _, b := range r.comparison.bars {
+		found := r.judge(b)
+		s.bars = append(s.bars, shownBar{b.what(), b.text(), b.spread(found), b.verdict(found), b.why})
+	}
+	return s
+}
+
+// render writes one case: what ran, each side's figures, each bar.
+func (s section) render(b *strings.Builder) {
+	fmt.Fprintf(b, "### %s\n\n%s\n\n| | %s |\n|---|%s\n", s.title, s.about, strings.Join(s.head, " | "), strings.Repeat("---|", len(s.head)))
+	for _, row := range s.rows {
+		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+	}
+	b.WriteString("\n")
+	for _, s := range s.bars {
+		fmt.Fprintf(b, "- %s: **%s**, bar %s: %s\n", s.what, s.measured, s.bar, s.verdict)
+	}
+	if len(s.bars) > 0 {
 		b.WriteString("\n")
 	}
-	b.WriteString("\n")
-	for _, bar := range r.bars {
-		s := r.judge(bar)
-		fmt.Fprintf(b, "- %s: **%s**, bar %s: %s\n", bar.what(), bar.spread(s), bar.text(), bar.verdict(s))
-	}
-	b.WriteString("\n")
 }
 
 func (r result) values(side string, m metric) []float64 {
@@ -462,19 +659,47 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestSummaryNamesLosses(t *testing.T) {
-	lost := bar{metric: rate, a: "weir", b: "wrk", least: true, limit: 0.85}
+	lost := bar{metric: rate, a: "weir", b: "wrk", least: true, limit: 0.85, why: "because"}
 	r := result{
 		comparison: comparison{name: "small", title: "Small requests", about: "x", metrics: []metric{rate}, bars: []bar{lost}},
 		sides:      []string{"weir", "wrk"},
 		rounds:     []map[string]figures{{"weir": {rate: 1000}, "wrk": {rate: 2000}}},
 	}
-	text := page{results: []result{r}, config: map[string]string{}}.render()
+	text := page{cases: []section{r.section()}}.render("")
 	for _, want := range []string{
-		"0 of 1 are met. Not met:\n\n- **Small requests**, requests/s, weir / wrk: 0.500 x, where the bar is at least 0.850 x.",
-		"| weir | 1000 |", "[Small requests](#small-requests)",
+		"**0 of 1 bars are met.** The others:\n", "| [Small requests](#small-requests) | requests/s, weir / wrk | at least 0.850 x | 0.500 x | 1 |\n",
+		"\n1. because\n", "| weir | 1000 |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// docs/benchmarks.md is what render makes of the figures in it, so that text in the cases and text on the page do not differ.
+func TestPageIsRendered(t *testing.T) {
+	old, err := os.ReadFile("../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := readPage(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.cases) != len(cases(fullScale())) {
+		t.Errorf("the page has %d of %d cases", len(p.cases), len(cases(fullScale())))
+	}
+	if p.render("benchmarks.png") != string(old) {
+		t.Error("docs/benchmarks.md is not what is rendered of it: make bench-page")
+	}
+	for _, h := range headlines {
+		if s := p.find(h.name); s == nil || !slices.ContainsFunc(s.bars, func(b shownBar) bool { return b.what == h.what }) {
+			t.Errorf("%s has no %s", h.name, h.what)
+		}
+	}
+	for _, l := range p.picture().Lines {
+		if len(l.Points) != len(pictured) {
+			t.Errorf("the picture has %d of %d points of %s", len(l.Points), len(pictured), l.Name)
 		}
 	}
 }
@@ -489,7 +714,7 @@ func TestSignificant(t *testing.T) {
 
 // What go test prints is read back, in base units.
 func TestReadPage(t *testing.T) {
-	p, err := readPage([]byte(`short: true
+	found, config, err := readResults([]byte(`short: true
 load: 0.42
 weir: weir 1.0
 BenchmarkPeers/small-64/weir/round=1-2                1   5.000 client-cpu-us/request    1000 requests/s
@@ -498,17 +723,17 @@ BenchmarkPeers/small-64/wrk/round=1-2                 1   4.000 client-cpu-us/re
 BenchmarkPeers/small-64/weir/round=2-2                1   7.000 client-cpu-us/request    1200 requests/s
 BenchmarkPeers/download-1/iperf3_-R_-Z/round=1-2      1   5.500 GB/s
 `))
-	if err != nil || len(p.results) != 2 || !p.short || p.config["load"] != "0.42" {
-		t.Fatalf("%+v, %v", p, err)
+	if err != nil || len(found) != 2 || config["short"] != "true" || config["load"] != "0.42" {
+		t.Fatalf("%+v, %v", found, err)
 	}
-	small := p.results[1]
+	small := found[1]
 	if ratio := small.judge(small.bars[1]).median; math.Abs(ratio-1.25) > 1e-9 {
 		t.Errorf("CPU per request, weir / wrk: %v, want the 1.25 of the only round that both went through", ratio)
 	}
 	if v := small.values("weir", requestCPU); len(v) != 2 || math.Abs(v[1]-7e-6) > 1e-12 {
 		t.Errorf("CPU per request: %v, want 5 and 7 us", v)
 	}
-	if v := p.results[0].values("iperf3 -R -Z", throughput); len(v) != 1 || v[0] != 5.5e9 {
+	if v := found[0].values("iperf3 -R -Z", throughput); len(v) != 1 || v[0] != 5.5e9 {
 		t.Errorf("throughput of iperf3: %v", v)
 	}
 	for _, bad := range []string{"", "BenchmarkOther/x-2 1 5 s/op", "BenchmarkPeers/small-64/weir/round=x-2 1 5 s/op"} {

@@ -21,8 +21,8 @@ func metering() comparison {
 	return comparison{
 		name:  "metering",
 		title: "Metering",
-		about: "What it costs to record one operation: start, first byte, bytes, end, and the end of its task, " +
-			"with all looks at the clock (`go test -bench BenchmarkMeter ./measure`).",
+		about: "Recording one operation: start, first byte, bytes, end, and the end of its task, " +
+			"including all clock reads (`go test -bench BenchmarkMeter ./measure`).",
 		metrics: []metric{opTime, allocs},
 		bars:    []bar{{metric: opTime, a: "weir", limit: 0.15e-6}, {metric: allocs, a: "weir", limit: 0}},
 		setup: func(r *rig) []side {
@@ -52,8 +52,8 @@ func analyzing(s scale) comparison {
 	return comparison{
 		name:  "analyze",
 		title: "Analysis of an hour of fifty hosts",
-		about: fmt.Sprintf("`weir report` on a made-up run of %d s in %d steps with one interval a second of each of %d data servers and one sample a second "+
-			"of each of %d hosts: findings, tables and report.html, with everything that is written brought to the disk.",
+		about: fmt.Sprintf("`weir report` on a synthetic run of %d s in %d steps with one interval per second from each of %d data servers and one sample per second "+
+			"from each of %d hosts: findings, tables and report.html, synced to disk.",
 			run.Seconds, run.Steps, run.Stores, run.Servers+run.Loaders),
 		metrics: []metric{analysisTime, analysisCPU, peakMemory},
 		bars:    []bar{{metric: analysisTime, a: "weir", limit: 2}, {metric: peakMemory, a: "weir", limit: 300e6}},
@@ -81,8 +81,8 @@ func analyzingWide(s scale) comparison {
 	return comparison{
 		name:  "analyze-workers",
 		title: "Analysis of ten minutes of many workers",
-		about: fmt.Sprintf("`weir report` on a made-up run of %d s with %d workers, each on a machine that is sampled every second, and %d data servers, each sampled and with an interval a second. ", run.Seconds, run.Loaders, run.Stores) +
-			"Read is intervals.jsonl, hosts.jsonl and events.jsonl together.",
+		about: fmt.Sprintf("`weir report` on a synthetic run of %d s with %d workers, each on its own monitored host, and %d monitored data servers with an interval per second each. ", run.Seconds, run.Loaders, run.Stores) +
+			"\"read\" is the size of intervals.jsonl, hosts.jsonl and events.jsonl.",
 		metrics: []metric{analysisTime, analysisCPU, peakMemory, mergeSize},
 		setup: func(r *rig) []side {
 			dir := filepath.Join(r.dir, "analyze-workers")
@@ -147,8 +147,8 @@ func pool(s scale) comparison {
 	return comparison{
 		name:  "pool",
 		title: fmt.Sprintf("%d jobs of an HTCondor pool", s.slots),
-		about: fmt.Sprintf("`weir run --on htcondor --workers %d` on the pool of `weir lab up htcondor`, whose slots are all on this machine; each worker is one client that reads 4 KiB from nginx once a second for %v. "+
-			"Submitted to all active: from the begin of the run until the last worker has come in, all of them processes that this machine has to start. Cores are those of weir run itself, with the programs of HTCondor that it calls.", s.slots, s.told),
+		about: fmt.Sprintf("`weir run --on htcondor --workers %d` on the pool of `weir lab up htcondor`, with all slots on this machine; each worker is one client that reads 4 KiB from nginx once per second for %v. "+
+			"\"submitted to all active\" is the time from the start of the run until the last worker is connected, including the start of all processes on this machine. \"cores\" is the CPU use of weir run and the HTCondor programs that it calls.", s.slots, s.told),
 		metrics: []metric{activeTime, reporting, coresUsed, memoryUsed},
 		bars:    []bar{{metric: reporting, a: name, least: true, limit: float64(s.slots)}},
 		setup: func(r *rig) []side {
@@ -213,8 +213,8 @@ func merging(s scale) comparison {
 	run := resultstest.Large{Seconds: s.recorded, Steps: 20, Loaders: 1, Stores: 1, Cores: 16}
 	return comparison{
 		name:    "merge",
-		title:   "Merging of runs recorded apart",
-		about:   fmt.Sprintf("`weir merge` of %d made-up runs of %d s, each with an interval and a sample of a machine of its own each second: one run of them, its findings, tables and report.html.", s.parts, run.Seconds),
+		title:   "Merge of separately recorded runs",
+		about:   fmt.Sprintf("`weir merge` of %d synthetic runs of %d s, each with one interval and one host sample per second: the merged run, its findings, tables and report.html.", s.parts, run.Seconds),
 		metrics: []metric{mergeTime, mergeCPU, memoryUsed, mergeSize},
 		setup: func(r *rig) []side {
 			size := r.apart(run)

@@ -36,11 +36,11 @@ func serving(s scale) comparison {
 		name:   "service-large",
 		rounds: 3,
 		title:  "A dataset of large files by the whole service, adler32 verified at both ends",
-		about: fmt.Sprintf("%d files of %d MiB in memory (two of them, five names each: so both ends have room), into a new folder in memory, three rounds. weir: `weir dataset add`, which has the source's agent take the checksums, and `weir transfer submit --wait`, "+
-			"over loopback from the door of one agent to another, with coordinator, catalog and attempts; CPU is that of both agents, the coordinator and the commands; \"registered before\" is without the first command. "+
-			"%d processes of xrdcp --cksum adler32:source at a time, and gfal-copy --checksum adler32 (one file after the other: XRootD fails where two ask over HTTP for checksums), from XRootD, which has the checksums of the source with its files, as weir's catalog has them once they are registered; "+
-			"rclone copy --checksum with %d transfers over WebDAV, where it finds no checksum that it knows and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` with rclone check --download after it (\"verified\"), "+
-			"which is how rclone can tell that the bytes are the same.", files, size>>20, together, together),
+		about: fmt.Sprintf("%d files of %d MiB in memory (two files with five names each), copied to a new folder in memory, three rounds. weir: `weir dataset add`, for which the source's agent computes the checksums, and `weir transfer submit --wait`, "+
+			"over loopback from one agent to another, with coordinator, catalog and attempts. CPU is that of both agents, the coordinator and the commands; \"registered before\" excludes the first command. "+
+			"xrdcp --cksum adler32:source in %d processes, and gfal-copy --checksum adler32 (in sequence, since XRootD fails on two simultaneous checksum requests over HTTP), read from XRootD, which stores the checksums. "+
+			"rclone copy --checksum with %d transfers over WebDAV finds no checksum that it supports and compares sizes only: from `weir serve`, from `rclone serve webdav` (\"both ends\"), and from `weir serve` followed by rclone check --download (\"verified\"), "+
+			"which compares the content.", files, size>>20, together, together),
 		metrics: []metric{throughput, bothCPU, knownRate, knownCPU},
 	}
 	for _, peer := range []string{"xrdcp", "gfal-copy", "rclone, verified", "rclone, both ends", "rclone"} {
@@ -78,9 +78,9 @@ func servingSmall(s scale) comparison {
 		name:   "service-small",
 		title:  "A dataset of many small files by the whole service",
 		rounds: 2,
-		about: fmt.Sprintf("%d files of %d KiB in memory, into a new folder in memory, %d at a time, two rounds. weir: `weir dataset add` and `weir transfer submit --wait`, with coordinator (--link-min and --link-max %d), catalog and attempts, "+
-			"adler32 verified at both ends; \"registered before\" is without the first command. rclone copy --transfers %d from `weir serve` over WebDAV, which by itself makes no more than 100 requests a second (its pacer rests for 10 ms), "+
-			"and verifies nothing there but sizes.", files, size>>10, at, at, at),
+		about: fmt.Sprintf("%d files of %d KiB in memory, copied to a new folder in memory, %d at a time, two rounds. weir: `weir dataset add` and `weir transfer submit --wait`, with coordinator (--link-min and --link-max %d), catalog and attempts; "+
+			"adler32 is verified at both ends; \"registered before\" excludes the first command. rclone copy --transfers %d from `weir serve` over WebDAV, where its pacer limits it to 100 requests/s "+
+			"and it compares sizes only.", files, size>>10, at, at, at),
 		metrics: []metric{filesRate, filesCPU, knownFiles},
 		bars:    []bar{{metric: filesRate, a: "weir", b: "rclone", least: true, limit: 3}},
 		setup: func(r *rig) []side {

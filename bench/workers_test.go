@@ -29,10 +29,10 @@ import (
 var (
 	coresUsed  = metric{"cores", "cores", 1, ""}
 	memoryUsed = metric{"memory", "peak-rss-MB", 1e-6, " MB"}
-	comingIn   = metric{"CPU for all to come in", "coming-in-cpu-s", 1, " s"}
+	comingIn   = metric{"CPU until all are connected", "coming-in-cpu-s", 1, " s"}
 	reach      = metric{"step change", "step-change-ms", 1e3, " ms"}
 	gap        = metric{"between two steps", "gap-ms", 1e3, " ms"}
-	telling    = metric{"CPU of a worker's telling", "report-cpu-ms/s", 1e3, " ms"}
+	telling    = metric{"CPU of a worker's reports", "report-cpu-ms/s", 1e3, " ms"}
 	received   = metric{"received", "received-MB/s", 1e-6, " MB/s"}
 	written    = metric{"written", "written-MB/s", 1e-6, " MB/s"}
 	openFiles  = metric{"open files", "open-files", 1, ""}
@@ -54,22 +54,22 @@ func crowds(s scale) comparison {
 		{workers: n / 10, machines: true}, {workers: n}, {workers: n, machines: true}, {workers: n, servers: 6, machines: true}, {workers: 3 * n, machines: true},
 	}
 	for i := range all {
-		all[i].name = fmt.Sprintf("%d workers%s", all[i].workers, map[bool]string{true: ", machines watched", false: ""}[all[i].machines])
+		all[i].name = fmt.Sprintf("%d workers%s", all[i].workers, map[bool]string{true: ", hosts monitored", false: ""}[all[i].machines])
 		if all[i].servers > 0 {
 			all[i].name += fmt.Sprintf(", %d servers", all[i].servers)
 		}
 	}
 	var bars []bar
 	for _, c := range all[1:4] {
-		bars = append(bars, bar{metric: coresUsed, a: c.name, limit: 1, why: "What a worker tells of is what costs: each data server of each worker is an interval a second, whose histograms are unpacked and added."},
+		bars = append(bars, bar{metric: coresUsed, a: c.name, limit: 1, why: "The cost follows the reports: each data server of each worker is one interval per second, whose histograms are decoded and added."},
 			bar{metric: memoryUsed, a: c.name, limit: 500e6}, bar{metric: reach, a: c.name, limit: 1})
 	}
 	return comparison{
 		name:  "controller",
 		title: "Controller of many workers",
-		about: fmt.Sprintf("A controller, in a process of its own on one core (GOMAXPROCS=1), of a run whose workers come in over HTTPS and tell of every second: an interval of a hundred operations, or one for each of several data servers; "+
-			"with \"machines watched\" each also tells of a machine of its own, 16 cores, as workers of a batch system do. Workers are pretended, %d in a process, whose intervals are packed once and for all; what they say, and how, is a worker's. Two steps of %v. "+
-			"Memory is the most that the controller had. Step change: from when the pilot has named the second step until the last worker has got it; between two steps: from the end of the first to the begin of the second. Received is what it read from its sockets, written what intervals.jsonl, hosts.jsonl and events.jsonl grow by, both over the time of the steps.", perCrowd, s.told),
+		about: fmt.Sprintf("A controller in its own process on one core (GOMAXPROCS=1). Its workers connect over HTTPS and report every second: one interval of a hundred operations, or one for each of several data servers; "+
+			"with \"hosts monitored\" each also reports a host of 16 cores, like workers of a batch system. Workers are simulated, %d in a process; they send the messages of real workers with intervals encoded once. Two steps of %v. "+
+			"Memory is the peak of the controller. \"step change\" is the time from the start of the second step until the last worker received it; \"between two steps\" from the end of the first to the start of the second. \"received\" is read from sockets, \"written\" the growth of intervals.jsonl, hosts.jsonl and events.jsonl, both during the steps.", perCrowd, s.told),
 		metrics: []metric{coresUsed, memoryUsed, comingIn, reach, gap, received, written, openFiles},
 		bars:    bars,
 		setup: func(r *rig) []side {
@@ -202,16 +202,16 @@ func until(ctx context.Context, path string, by <-chan ended) error {
 func worker(s scale) comparison {
 	return comparison{
 		name:  "worker",
-		title: "A worker's telling",
-		about: fmt.Sprintf("64 clients read 4 KiB from nginx (one worker) again and again for %v, in a process of its own: an engine that throws away what it sees (fixedSteps), and the same one as a worker that tells a controller over HTTPS. "+
-			"Their CPU per request differs by less than it differs from round to round; so what telling costs is taken from workers that only tell (\"pretended\", %d in a process; an interval of a hundred operations a second each, what they take to come in included).", s.loaded, min(perCrowd, s.crew/10)),
+		title: "Cost of a worker's reports",
+		about: fmt.Sprintf("64 clients in one process read 4 KiB from nginx (one worker) for %v: an engine that discards its measurements (\"alone\"), and the same engine as a worker that reports to a controller over HTTPS. "+
+			"Their difference in CPU per request is below the variation between rounds, so the cost of reports is measured with workers that only report (\"simulated\", %d in a process, one interval of a hundred operations per second each, connecting included).", s.loaded, min(perCrowd, s.crew/10)),
 		metrics: []metric{requestCPU, rate, coresUsed},
-		bars:    []bar{{metric: coresUsed, a: "pretended", b: "worker", limit: .01}},
+		bars:    []bar{{metric: coresUsed, a: "simulated", b: "worker", limit: .01}},
 		setup: func(r *rig) []side {
 			srv := r.smallServer(lab.NginxConfig{}, loadedSize)
 			plan := loadedPlan(srv.url, 64, s.loaded)
 			c := crowd{workers: min(perCrowd, s.crew/10), honest: true}
-			return []side{r.aloneSide(plan), r.workerSide(plan), {"pretended", func() (figures, error) {
+			return []side{r.aloneSide(plan), r.workerSide(plan), {"simulated", func() (figures, error) {
 				f, err := r.crowdSide(c).run()
 				return figures{coresUsed: f[telling]}, err
 			}}}
