@@ -1,0 +1,166 @@
+package weir
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestLinks follows each link between pages, and each name of a page or picture of docs in other files: file and heading exist.
+// docs/README.md links to every page.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings, linked := map[string]map[string]bool{}, map[string]bool{}
+	pages = append(pages, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+	for _, page := range pages {
+		headings[page] = anchorsOf(t, page)
+	}
+	check := func(from, to, anchor string) {
+		if anchors := headings[to]; anchor != "" && anchors != nil && !anchors[anchor] {
+			t.Errorf("%s: %s has no heading #%s", from, to, anchor)
+		} else if _, err := os.Stat(to); err != nil {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	links := 0
+	for _, page := range pages {
+		text := withoutCode(t, page)
+		for _, m := range linkText.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			file, anchor, _ := strings.Cut(m[1], "#")
+			to := page
+			if file != "" {
+				to = filepath.Join(filepath.Dir(page), file)
+			}
+			check(page, to, anchor)
+			if page == "docs/README.md" {
+				linked[to] = true
+			}
+		}
+	}
+	if links < 200 {
+		t.Errorf("only %d links found", links)
+	}
+	for _, page := range pages {
+		if strings.HasPrefix(page, "docs/") && page != "docs/README.md" && !linked[page] {
+			t.Errorf("docs/README.md does not link to %s", page)
+		}
+	}
+	for _, file := range sources(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pageName.FindAllStringSubmatch(string(text), -1) {
+			check(file, m[1], m[2])
+		}
+	}
+}
+
+var (
+	linkText = regexp.MustCompile(`(?:\]\(|src(?:set)?=")([^)"\s]+)`)
+	pageName = regexp.MustCompile(`\b(docs/[a-z-]+\.(?:md|png))(?:#([a-z0-9-]+))?`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.+?)\s*$`)
+	notText  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	dropped  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// withoutCode returns a page without its blocks of code.
+func withoutCode(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(string(text), "")
+}
+
+// anchorsOf returns the anchors that GitHub gives to the headings of a page.
+func anchorsOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(withoutCode(t, page), -1) {
+		name := dropped.ReplaceAllString(strings.ToLower(notText.ReplaceAllString(m[1], "$1")), "")
+		name = strings.ReplaceAll(name, " ", "-")
+		for i, first := 1, name; all[name]; i++ {
+			name = fmt.Sprintf("%s-%d", first, i)
+		}
+		all[name] = true
+	}
+	return all
+}
+
+// sources are the files besides pages that name pages.
+func sources(t *testing.T) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "build" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+			return filepath.SkipDir
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".yaml", ".ts":
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var heldBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
+
+// Each row of docs/security.md names tests, and they are there.
+func TestSecurityDocs(t *testing.T) {
+	page, err := os.ReadFile("docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 4 || strings.HasPrefix(cells[1], "-") || strings.TrimSpace(cells[2]) == "held by" {
+			continue
+		}
+		rows++
+		names := heldBy.FindAllStringSubmatch(cells[2], -1)
+		if len(names) == 0 {
+			t.Errorf("no test holds %q", cells[1])
+		}
+		for _, n := range names {
+			if !hasTest(t, n[1], n[2]) {
+				t.Errorf("there is no %s in %s", n[2], n[1])
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		return false
+	}
+	return exec.CommandContext(t.Context(), "grep", append([]string{"-q", "^func " + name + "("}, files...)...).Run() == nil
+}
