@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -197,3 +200,133 @@ func short(got, want int64) error {
 }
 
 var errUnknownSize = errors.New("placeholder {size} or {length}: the size of the file is not known")
+
+// A starter starts processes on a thread of its own that lives until close:
+// the kernel ties "end when your parent dies" to the thread that started a
+// process, and Go's other threads may end at any time.
+type starter struct {
+	jobs chan job
+	done chan struct{}
+}
+
+type job struct {
+	path  string
+	argv  []string
+	attr  *os.ProcAttr
+	reply chan<- started
+}
+
+type started struct {
+	process *os.Process
+	err     error
+}
+
+func newStarter() *starter {
+	s := &starter{jobs: make(chan job), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *starter) run() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(s.done)
+	for j := range s.jobs {
+		p, err := os.StartProcess(j.path, j.argv, j.attr)
+		j.reply <- started{p, err}
+	}
+}
+
+func (s *starter) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	reply := make(chan started, 1)
+	s.jobs <- job{path, argv, attr, reply}
+	got := <-reply
+	return got.process, got.err
+}
+
+// close ends the thread; nothing is started afterwards.
+func (s *starter) close() {
+	close(s.jobs)
+	<-s.done
+}
+
+// An output keeps what a program writes to one of its streams: the first max
+// bytes, or the last. It is read by one goroutine until the stream ends.
+type output struct {
+	r, w *os.File
+	max  int
+	head bool // keep the first bytes instead of the last
+	kept []byte
+	done chan struct{}
+}
+
+func newOutput(limit int, head bool) (*output, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	return &output{r: r, w: w, max: limit, head: head, done: make(chan struct{})}, nil
+}
+
+// follow starts to read. It ends with the stream, or when the read end gets a
+// deadline.
+func (o *output) follow() {
+	go func() {
+		defer close(o.done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := o.r.Read(buf)
+			o.keep(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+func (o *output) keep(b []byte) {
+	if o.head {
+		o.kept = append(o.kept, b[:min(len(b), o.max-len(o.kept))]...)
+		return
+	}
+	o.kept = append(o.kept, b...)
+	if len(o.kept) > 2*o.max {
+		o.kept = append(o.kept[:0], o.kept[len(o.kept)-o.max:]...)
+	}
+}
+
+func (o *output) closeWrite() { _ = o.w.Close() }
+
+func (o *output) close() {
+	_ = o.w.Close()
+	_ = o.r.Close()
+}
+
+// tidy makes the end of a program's words fit for one line of an error:
+// control characters and empty lines away, secrets blackened, bounded.
+func tidy(text []byte, secrets []string) string {
+	const most = 500
+	var lines []string
+	for l := range strings.Lines(strings.ToValidUTF8(string(text), "?")) {
+		l = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return ' '
+		}, l))
+		if l != "" {
+			lines = append(lines, l)
+		}
+	}
+	lines = lines[max(0, len(lines)-4):]
+	s := strings.Join(lines, "; ")
+	for _, secret := range secrets {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "***")
+		}
+	}
+	if r := []rune(s); len(r) > most {
+		s = "…" + string(r[len(r)-most:])
+	}
+	return s
+}

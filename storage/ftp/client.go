@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"weir/internal/tcp"
 	"weir/storage"
@@ -78,4 +79,104 @@ func (x *call) run() error {
 		return fmt.Errorf("%s over FTP: %w", x.Op.Kind, errors.ErrUnsupported)
 	}
 	return do(x)
+}
+
+// bufferSize is the room for a command, or for the replies that come at once.
+// The longest line is MLST's with a path of 4096 bytes.
+const bufferSize = 6 << 10
+
+// A call is one operation while it runs.
+type call struct {
+	wireclient.Call
+	c        *client
+	server   string // the data server's address, once it is known and reported
+	reply    reply
+	buf      []byte  // received replies: buf[pos:end] is unread
+	held     *[]byte // what buf lies in, while there is one
+	pos, end int
+	heard    bool      // something has come since the last command
+	data     *tcp.Conn // the data connection
+}
+
+func newCall() *call {
+	x := &call{}
+	x.Init()
+	return x
+}
+
+// settle ends what the operation has left under way and counts its bytes.
+func (x *call) settle() {
+	x.hangUp()
+	if x.pos != x.end { // more than was asked for: whatever follows is not the next answer
+		x.drop()
+	}
+	if c := x.c; c.conn != nil {
+		x.Count(c.conn, &c.counted)
+	}
+}
+
+// drop closes a session whose state is not known.
+func (x *call) drop() {
+	x.pos, x.end = 0, 0
+	x.dropStreams()
+	x.c.extended = false
+	if x.c.conn == nil {
+		return
+	}
+	x.Count(x.c.conn, &x.c.counted)
+	_ = x.c.conn.Close() // whatever it says, the connection is gone
+	x.c.conn, x.c.counted = nil, 0
+}
+
+// hangUp closes the data connection.
+func (x *call) hangUp() {
+	if x.data == nil {
+		return
+	}
+	x.Result.Wire += x.data.In() + x.data.Out()
+	_ = x.data.Close() // whatever it says, the connection is gone
+	x.data = nil
+}
+
+// clear forgets whatever belongs to the client.
+func (x *call) clear() {
+	x.release()
+	x.Clear()
+	x.c, x.server, x.pos, x.end = nil, "", 0, 0
+}
+
+// hold makes sure that there is a buffer. Clients that wait for a server have
+// none: thousands may wait, and few are answered at once.
+func (x *call) hold() {
+	if x.held == nil {
+		x.held = x.c.s.small.Get().(*[]byte)
+		x.buf = *x.held
+	}
+}
+
+func (x *call) release() {
+	if x.held != nil {
+		x.c.s.small.Put(x.held)
+		x.held, x.buf = nil, nil
+	}
+}
+
+// Lend implements tcp.Lender.
+func (x *call) Lend() []byte {
+	x.hold()
+	return x.buf[x.end:]
+}
+
+// Return implements tcp.Lender.
+func (x *call) Return() {
+	if x.end == 0 {
+		x.release()
+	}
+}
+
+func (x *call) url() string {
+	if x.Op.Path == "" {
+		return x.c.s.shown
+	}
+	return x.c.s.shown + "/" + (&url.URL{Path: x.Op.Path}).EscapedPath()
 }

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -107,4 +108,127 @@ func (s *station) unlink(w *waiter) {
 		w.after.before = w.before
 	}
 	w.before, w.after, w.queued = nil, nil, false
+}
+
+// A contended station serves all operations that are there at once, and how
+// fast it is depends on how many they are. It has no memory: with n operations
+// there, the time to the next end is exponential with mean 1/rate(n), and so it
+// is drawn anew whenever n changes, which is exact. Who is done is drawn, too:
+// any of the front operations that have been there longest, or any of all.
+//
+// Times are since the world's begin. Ends are planned: when a timer or a
+// client is late, what should have happened before happens first.
+type contended struct {
+	rate  func(n int) float64 // per second; positive for n > 0
+	front int                 // 0: any operation may be next
+	now   func() time.Duration
+
+	mu    sync.Mutex
+	rand  *rand.Rand
+	in    []*waiter
+	past  time.Duration // all that was to happen until then has
+	next  time.Duration // when the next of in is done
+	timer *time.Timer
+}
+
+func newContended(c Config, now func() time.Duration, rate func(n int) float64) *contended {
+	s := &contended{rate: rate, now: now, rand: rand.New(rand.NewPCG(c.Seed, 0))}
+	if !c.shares() {
+		s.front = c.Servers
+	}
+	return s
+}
+
+// pass lets an operation that arrived at the given time be served, and returns
+// when it ended by plan. If ctx ends first the operation leaves at once.
+func (s *contended) pass(ctx context.Context, w *waiter, arrival time.Duration) (time.Duration, error) {
+	s.mu.Lock()
+	s.settle(arrival)
+	w.queued, w.place = true, len(s.in)
+	s.in = append(s.in, w)
+	s.draw()
+	s.wake()
+	s.mu.Unlock()
+	select {
+	case end := <-w.start:
+		return end, nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settle(s.now()); !w.queued {
+		return <-w.start, nil // it was done at this very moment
+	}
+	s.remove(w.place)
+	s.draw()
+	s.wake()
+	return 0, ctx.Err()
+}
+
+// settle ends what was to end up to t.
+func (s *contended) settle(t time.Duration) {
+	for len(s.in) > 0 && s.next <= t {
+		n := len(s.in)
+		if s.front > 0 {
+			n = min(n, s.front)
+		}
+		w := s.remove(s.rand.IntN(n))
+		w.start <- s.next
+		s.past = s.next
+		s.draw()
+	}
+	s.past = max(s.past, t)
+}
+
+// remove takes out the operation at a place. The others keep their order if it matters.
+func (s *contended) remove(i int) *waiter {
+	w, last := s.in[i], len(s.in)-1
+	w.queued = false
+	if s.front == 0 {
+		s.in[i] = s.in[last]
+		s.in[i].place = i
+	} else {
+		copy(s.in[i:], s.in[i+1:])
+		for ; i < last; i++ {
+			s.in[i].place = i
+		}
+	}
+	s.in[last] = nil
+	s.in = s.in[:last]
+	return w
+}
+
+// longest is how long an operation may take, so that times stay in their range.
+const longest = float64(100 * 365 * 24 * time.Hour)
+
+// draw sets when the next operation is done.
+func (s *contended) draw() {
+	if n := len(s.in); n > 0 {
+		s.next = s.past + time.Duration(min(s.rand.ExpFloat64()/s.rate(n)*float64(time.Second), longest))
+	}
+}
+
+// wake sets the timer for the next end.
+func (s *contended) wake() {
+	if len(s.in) == 0 {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		return
+	}
+	wait := max(s.next-s.now(), 0)
+	if s.timer == nil {
+		s.timer = time.AfterFunc(wait, s.tick)
+		return
+	}
+	s.timer.Reset(wait)
+}
+
+// tick ends what is due. A timer that was reset while it went off finds
+// nothing to do.
+func (s *contended) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle(s.now())
+	s.wake()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"weir/storage"
 	"weir/storage/wireclient"
@@ -110,4 +112,183 @@ func (x *call) check() error {
 		return fmt.Errorf("%d requests in flight: use up to %d: %w", x.Op.Ahead, most, errors.ErrUnsupported)
 	}
 	return checkPath(x.Op.Path)
+}
+
+// A call is one operation while it runs.
+type call struct {
+	wireclient.Call
+	c      *client
+	at     *server // where the operation is now
+	told   *server // whom ServedBy has named last
+	req    request // the question that is under way
+	asked  bool    // it was sent
+	doing  uint16  // the last request that was sent, 0 while connecting
+	hail   request // what a login says, before the question
+	out    []byte  // what is to be sent
+	signed []byte  // requests with their signatures
+	data   []byte  // the answer to a question
+	opaque string  // what the last redirect wants to be told
+	extra  string  // what the question itself adds to the path
+	tried  string  // data servers that were lost
+	parts  []slot  // of a vector read
+	window window  // reads and writes under way
+	slot   *slot   // the one that is being answered
+	file   file    // the operation's, unless it stays open
+	sum    sum
+	pages  pageCount
+}
+
+func newCall() *call {
+	x := &call{}
+	x.Moved = x.tellMoved
+	x.Discard = func(n int) {
+		x.Result.Discarded += int64(n)
+		x.got(n)
+	}
+	x.pages.init(x)
+	return x
+}
+
+func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
+	x.Begin(ctx, op, p)
+	x.c, x.at, x.told = c, c.s.home, c.s.home
+	x.opaque, x.extra, x.tried = "", "", ""
+}
+
+// settle counts the bytes that the operation has not told yet.
+func (x *call) settle() {
+	x.count(&x.c.home)
+	for _, l := range x.c.data {
+		x.count(l)
+	}
+}
+
+// maxKept is how large a buffer a call keeps that large listings needed.
+const maxKept = 64 << 10
+
+// clear forgets whatever belongs to the client.
+func (x *call) clear() {
+	x.Clear()
+	x.c, x.at, x.told = nil, nil, nil
+	if cap(x.data) > maxKept {
+		x.data = nil
+	}
+	if cap(x.parts) > maxVectorItems {
+		x.parts = nil
+	}
+	x.window.clear()
+	x.slot, x.file, x.sum = nil, file{}, sum{}
+}
+
+// count adds the link's bytes since the last count to the result.
+func (x *call) count(l *link) {
+	if l.wire != nil {
+		x.Count(l.wire, &l.counted)
+	}
+}
+
+// drop closes a link whose state is not known, with the files open on it.
+func (x *call) drop(l *link) {
+	x.count(l)
+	x.c.forget(l)
+	if w, ok := l.wire.(secured); ok {
+		l.wire = w.wire // without a goodbye, which might have to wait
+	}
+	_ = l.close() // whatever it says, the connection is gone
+}
+
+// reach tells of a phase, once. The session with a data server that a redirect led
+// to is not told: its time would be that of the redirector's answer, too.
+func (x *call) reach(p storage.Phase) {
+	if p >= storage.Redirected || x.Phases&(1<<storage.Redirected) == 0 {
+		x.Phases.Reached(x.Progress, p)
+	}
+}
+
+// serve notes that the operation is at a server.
+func (x *call) serve(s *server) {
+	x.at = s
+	if s == x.told {
+		return
+	}
+	x.told = s
+	if s == x.c.s.home {
+		x.Progress.ServedBy("")
+	} else {
+		x.Progress.ServedBy(s.name)
+	}
+}
+
+// wanted tells whether somebody wants to see the payload.
+func (x *call) wanted() bool { return x.sum.wanted() || x.Dest != nil }
+
+func (x *call) tellMoved(n int) {
+	if n == 0 {
+		return
+	}
+	if x.Op.Kind == storage.Read {
+		x.reach(storage.FirstByte)
+	}
+	x.Progress.Moved(n)
+}
+
+// place says what the operation was waiting for: a redirector that does not
+// answer is not a data server that is slow.
+func (x *call) place() string {
+	if x.doing == 0 {
+		return "connecting to " + x.at.name
+	}
+	return "waiting for " + x.at.name + " to answer " + requestName(x.doing)
+}
+
+// describe puts an error into the words of package storage.
+//
+//go:noinline
+func (x *call) describe(err error) error {
+	if x.Op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
+		err = fmt.Errorf("not done within %v: %s: %w", x.Op.Timeout, x.place(), err)
+	} else if x.doing != 0 && (broken(err) || errors.Is(err, storage.ErrProtocol)) {
+		err = fmt.Errorf("%w (after %s)", err, requestName(x.doing))
+	}
+	server := ""
+	if x.at != x.c.s.home {
+		server = x.at.name
+	}
+	return x.Describe(x.c.s.url(x.Op.Path), server, err)
+}
+
+// waitLimit is how long an operation without a timeout waits when it is told
+// to, before it calls the service busy.
+const waitLimit = 10 * time.Minute
+
+// pause obeys a kXR_wait.
+func (x *call) pause(seconds int32, text string) error {
+	wait := time.Duration(max(seconds, 0)) * time.Second
+	left := waitLimit - x.Result.Waited
+	if !x.Deadline.IsZero() {
+		left = time.Until(x.Deadline)
+	}
+	if seconds <= 0 { // a server that says "again at once" again and again must not keep a core busy
+		wait = min(time.Duration(x.Result.Waits)*time.Millisecond, time.Second)
+	}
+	if wait > left {
+		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait, left.Round(time.Millisecond), because(text))
+	}
+	x.Result.Waits++
+	x.Result.Waited += wait
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-x.Ctx.Done():
+		return x.Ctx.Err()
+	}
+}
+
+func because(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }

@@ -51,8 +51,20 @@ package xrootd
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
 
+	"weir/internal/redact"
+	"weir/internal/tcp"
 	"weir/storage"
+	"weir/storage/wireclient"
+	"weir/storage/xrootd/security"
+	"weir/storage/xrootd/security/gsi"
 )
 
 // Driver returns the driver for root, roots, xroot and xroots URLs.
@@ -65,4 +77,152 @@ func Driver() storage.Driver {
 		Ports:     true,
 		Open:      func(_ context.Context, t storage.Target) (storage.Service, error) { return open(t) },
 	}
+}
+
+// Sizes of the buffers that clients borrow. A file of a few kilobytes comes
+// in with its head, in one system call.
+const (
+	bufferSize  = 9 << 10
+	payloadSize = 256 << 10
+)
+
+// A service is what all clients of one target share.
+type service struct {
+	home    *server
+	root    string // path of the target, without a slash at its end
+	opaque  string // the target's query
+	tls     *tls.Config
+	methods []security.Method
+	actions wireclient.Methods[*call]
+	user    string
+	pid     uint32
+	dialer  *tcp.Dialer
+	servers wireclient.Shared[server, *server] // data servers
+	calls   sync.Pool                          // of *call
+	small   *sync.Pool                         // of *[]byte, for answers
+	large   *sync.Pool                         // of *[]byte, for payload that has to be in memory
+	shared  *shared                            // nil: every client has its own connections
+	ask     reporter
+}
+
+func open(t storage.Target) (storage.Service, error) {
+	if t.URL == nil {
+		return nil, errors.New("xrootd: no target URL")
+	}
+	home, err := serverOf(t.URL)
+	if err != nil {
+		return nil, fmt.Errorf("xrootd: target %s: %w", redact.URL(t.URL.String()), err)
+	}
+	s := &service{
+		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
+		tls: t.Cred.TLS, dialer: tcp.NewDialer(t.Reach), pid: uint32(os.Getpid()),
+		small: wireclient.NewBuffers(bufferSize), large: wireclient.NewBuffers(payloadSize), actions: methods(),
+	}
+	s.root = strings.TrimRight(s.root, "/")
+	if err := checkPath(s.root); err != nil {
+		return nil, fmt.Errorf("xrootd: target %s: %w", redact.URL(t.URL.String()), err)
+	}
+	if s.methods, s.user, err = methodsOf(t); err != nil {
+		return nil, fmt.Errorf("xrootd: target %s: %w", s.shown(), err)
+	}
+	if s.tls == nil {
+		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	s.calls.New = func() any { return newCall() }
+	if t.Shared {
+		s.shared = newShared(s)
+	}
+	return s, nil
+}
+
+// methodsOf returns the ways in which the clients can prove who they are, and
+// the name under which they log in.
+func methodsOf(t storage.Target) ([]security.Method, string, error) {
+	cred := t.Cred
+	if cred.User == "" && t.URL.User != nil {
+		cred.User = t.URL.User.Username()
+	}
+	if cred.Method == storage.BasicAuth || cred.Method == storage.S3Auth {
+		return nil, "", fmt.Errorf("auth method %q: use one of none, unix, krb5, token, x509: %w", cred.Method, errors.ErrUnsupported)
+	}
+	methods, err := security.New(cred)
+	if err != nil {
+		return nil, "", err
+	}
+	if cred.Method == storage.X509Auth {
+		m, err := gsi.New(cred)
+		if err != nil {
+			return nil, "", err
+		}
+		methods = append(methods, m)
+	}
+	user := cred.User
+	if i := strings.IndexAny(user, "@/"); i > 0 {
+		user = user[:i] // a Kerberos principal
+	}
+	if user == "" {
+		user = os.Getenv("USER")
+	}
+	if user == "" {
+		user = "weir"
+	}
+	return methods, user, nil
+}
+
+// shown is the target's URL without credentials and query, for errors.
+func (s *service) shown() string {
+	return s.home.scheme() + "://" + s.home.name + "/" + s.root
+}
+
+func (s *service) url(path string) string {
+	if path == "" {
+		return s.shown()
+	}
+	return (&url.URL{Scheme: s.home.scheme(), Host: s.home.name, Path: "/" + s.root + "/" + path}).String()
+}
+
+// Client returns a new client. It does not touch the network.
+func (s *service) Client() storage.Client { return &client{s: s, home: link{s: s, server: s.home}} }
+
+// Close frees what the service holds; its clients are closed before.
+func (s *service) Close() error {
+	err := s.ask.close()
+	if s.shared != nil {
+		s.shared.close()
+	}
+	return errors.Join(err, s.dialer.Close())
+}
+
+// maxPath is how long paths may be: no server takes longer ones.
+const maxPath = 8 << 10
+
+// checkPath refuses paths that would leave the target or that the protocol
+// cannot say.
+func checkPath(path string) error {
+	dotted, odd := false, false
+	for i := range len(path) {
+		switch path[i] {
+		case '.':
+			dotted = true
+		case '?', '\n', 0:
+			odd = true
+		}
+	}
+	if dotted || odd || len(path) > maxPath {
+		return checkOdd(path, odd)
+	}
+	return nil
+}
+
+// checkOdd looks closer at a path that may be none.
+//
+//go:noinline
+func checkOdd(path string, odd bool) error {
+	switch {
+	case len(path) > maxPath:
+		return fmt.Errorf("a path of %d bytes: use up to %d: %w", len(path), maxPath, os.ErrInvalid)
+	case odd:
+		return fmt.Errorf("path %q: a question mark, a line end or a zero cannot stand in a path of this protocol: %w", path, os.ErrInvalid)
+	}
+	return storage.CheckPath(path)
 }

@@ -2,7 +2,17 @@ package gsi
 
 import (
 	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/des"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
 )
 
 // Kinds of buckets, from XrdSutAux.hh.
@@ -104,3 +114,133 @@ func encode(step uint32, buckets ...bucket) []byte {
 }
 
 func number(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
+
+// vectorSize is the length of initialization vectors, whatever the cipher.
+const vectorSize = 16
+
+// A suite is a cipher in CBC mode, by the name that servers use.
+type suite struct {
+	name string
+	key  int // bytes
+	make func(key []byte) (cipher.Block, error)
+}
+
+func suites() []suite {
+	return []suite{
+		{"aes-128-cbc", 16, aes.NewCipher},
+		{"aes-192-cbc", 24, aes.NewCipher},
+		{"aes-256-cbc", 32, aes.NewCipher},
+		{"des-ede3-cbc", 24, des.NewTripleDESCipher},
+	}
+}
+
+// chooseSuite returns the first cipher of a server's list that we know, too.
+func chooseSuite(list string) (suite, error) {
+	known := suites()
+	for name := range strings.SplitSeq(list, ":") {
+		if i := slices.IndexFunc(known, func(s suite) bool { return s.name == name }); i >= 0 {
+			return known[i], nil
+		}
+	}
+	return suite{}, fmt.Errorf("the server offers the ciphers %.100q; known are aes-128-cbc, aes-192-cbc, aes-256-cbc and des-ede3-cbc: %w", list, errors.ErrUnsupported)
+}
+
+// chooseDigest returns the first digest of a server's list that is a usual
+// one. Nothing is digested with it during the login, but the server insists.
+func chooseDigest(list string) (string, error) {
+	for name := range strings.SplitSeq(list, ":") {
+		switch name {
+		case "sha256", "sha384", "sha512", "sha1", "md5":
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("the server offers the digests %.100q; known are sha256, sha384, sha512, sha1 and md5: %w", list, errors.ErrUnsupported)
+}
+
+// seal encrypts data with the secret that was agreed upon. With a vector the
+// result begins with it; otherwise the vector is zero, as old servers want it.
+func (s suite) seal(secret, data []byte, vector bool) ([]byte, error) {
+	if len(secret) < s.key {
+		return nil, malformed("an agreed secret of %d bytes is too short for %s", len(secret), s.name)
+	}
+	block, err := s.make(secret[:s.key])
+	if err != nil {
+		return nil, err
+	}
+	pad := block.BlockSize() - len(data)%block.BlockSize()
+	iv := make([]byte, vectorSize, vectorSize+len(data)+pad)
+	if vector {
+		_, _ = rand.Read(iv) // never fails
+	}
+	out := append(iv, data...)
+	for range pad {
+		out = append(out, byte(pad))
+	}
+	cipher.NewCBCEncrypter(block, iv[:block.BlockSize()]).CryptBlocks(out[vectorSize:], out[vectorSize:])
+	if !vector {
+		out = out[vectorSize:]
+	}
+	return out, nil
+}
+
+// signBlocks signs data itself, not its digest, in as many blocks as it
+// takes: what the protocol calls encryption with the private key.
+func signBlocks(key *rsa.PrivateKey, data []byte) ([]byte, error) {
+	most := key.Size() - 11 // what PKCS #1 leaves of a block
+	var out []byte
+	for len(data) > 0 {
+		n := min(most, len(data))
+		block, err := rsa.SignPKCS1v15(nil, key, 0, data[:n])
+		if err != nil {
+			return nil, refuse("sign with the proxy's key: %v", err)
+		}
+		out, data = append(out, block...), data[n:]
+	}
+	return out, nil
+}
+
+// maxBlocks is more than a signed agreement about 8192 bits needs.
+const maxBlocks = 32
+
+// recoverBlocks returns what was signed with the key whose public half is
+// given, and an error when anything else signed it. The standard library
+// verifies signatures of known data only, while here the data is in them.
+func recoverBlocks(key *rsa.PublicKey, signed []byte) ([]byte, error) {
+	size := key.Size()
+	if len(signed) == 0 || len(signed)%size != 0 || len(signed) > maxBlocks*size {
+		return nil, refuse("a signature of %d bytes cannot be of the server's key of %d bits", len(signed), key.N.BitLen())
+	}
+	var out []byte
+	e := big.NewInt(int64(key.E))
+	block := make([]byte, size)
+	for ; len(signed) > 0; signed = signed[size:] {
+		c := new(big.Int).SetBytes(signed[:size])
+		if c.Cmp(key.N) >= 0 {
+			return nil, refuse("a signature is not of the server's key")
+		}
+		data, ok := unpad(c.Exp(c, e, key.N).FillBytes(block))
+		if !ok {
+			return nil, refuse("a signature is not of the server's key")
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
+// unpad removes the padding of PKCS #1 v1.5 signatures: 0, 1, at least eight
+// 255 and 0.
+func unpad(block []byte) ([]byte, bool) {
+	if len(block) < 11 || block[0] != 0 || block[1] != 1 {
+		return nil, false
+	}
+	end := bytes.IndexByte(block[2:], 0)
+	if end < 8 {
+		return nil, false
+	}
+	for _, b := range block[2 : 2+end] {
+		if b != 0xff {
+			return nil, false
+		}
+	}
+	return block[2+end+1:], true
+}
