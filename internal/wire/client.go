@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -11,7 +12,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,52 +19,53 @@ import (
 	"weir/internal/trust"
 )
 
-// longestAnswer is the most bytes of an answer that are read.
-const longestAnswer = 1 << 30
+const (
+	maxResponse = 1 << 30     // bytes of a response that are read
+	maxSilence  = time.Minute // how long a stream may send nothing; servers send something more often
+	// How long Insist waits before it repeats a request: at first, doubling each time, and at most.
+	firstWait   = 50 * time.Millisecond
+	longestWait = 2 * time.Second
+)
 
-// A Client asks one server, which may be reached at several addresses. Its
-// methods may be called by several goroutines at once.
+// A Client sends requests to one server, which may have several addresses. It is safe for concurrent use.
 type Client struct {
 	urls  []string
 	token string
-	best  atomic.Int32 // place of the URL that answered last
+	best  atomic.Int32 // index of the URL that answered last
 	http  http.Client
 }
 
-// NewClient returns a client of the server whose certificate has the given pin,
-// at the first of urls (https://HOST:PORT) that answers. A request that takes
-// longer than timeout, its answer included, has failed. Close ends it.
+// NewClient returns a client of the server whose certificate has the given pin, at the first of urls
+// (https://HOST:PORT) that answers. timeout limits a request, its response included. The caller closes the client.
 func NewClient(urls []string, token, pin string, timeout time.Duration) *Client {
 	return NewClientTLS(urls, token, Pinned(pin), timeout)
 }
 
-// NewClientTLS is NewClient with another way of knowing the server, and perhaps
-// a certificate of the client's own. Without a token none is shown.
+// NewClientTLS is NewClient with a TLS configuration instead of a pin. An empty token is not sent.
 func NewClientTLS(urls []string, token string, secure *tls.Config, timeout time.Duration) *Client {
-	dialer := &net.Dialer{Timeout: min(timeout, 10*time.Second), KeepAlive: 15 * time.Second}
+	connecting := min(timeout, 10*time.Second)
 	return &Client{urls: urls, token: token, http: http.Client{
 		Timeout: timeout,
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: min(timeout, 10*time.Second),
-			MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, TLSClientConfig: secure,
+			DialContext:         (&net.Dialer{Timeout: connecting, KeepAlive: 15 * time.Second}).DialContext,
+			TLSHandshakeTimeout: connecting, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, TLSClientConfig: secure,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Pinned returns a configuration that knows a server by the pin of its
-// certificate, whatever its name is and whoever signed it.
+// Pinned returns a configuration that accepts the server whose certificate has the pin, whatever its name and issuer.
 func Pinned(pin string) *tls.Config {
 	conf := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: "weir"}
 	trust.Pin(conf, pin)
 	return conf
 }
 
-// Close gives back connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Ask sends in to path as JSON and fills out with the answer. in nil asks with
-// GET. The error is an *Error if the server answered with one.
+// Ask sends in to path as JSON and decodes the response into out. If in is nil it sends a GET request. The error is an
+// *Error if the server answered with one.
 func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	var body []byte
 	if in != nil {
@@ -82,9 +83,7 @@ func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 			c.best.Store(int32(at))
 			return err
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 		if ctx.Err() != nil {
 			break
 		}
@@ -97,58 +96,44 @@ func (c *Client) ask(ctx context.Context, url string, body []byte, out any) erro
 	if body == nil {
 		method = http.MethodGet
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	c.sign(req)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := c.http.Do(req)
+	res, err := c.send(ctx, &c.http, method, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	text := io.LimitReader(res.Body, longestAnswer)
-	if res.StatusCode == http.StatusOK {
-		if err := json.NewDecoder(text).Decode(out); err != nil {
-			return fmt.Errorf("%s: the answer cannot be read: %w", url, err)
-		}
-		_, err := io.Copy(io.Discard, text) // so that the connection can be used again
-		return err
+	text := io.LimitReader(res.Body, maxResponse)
+	if err := json.NewDecoder(text).Decode(out); err != nil {
+		return fmt.Errorf("%s: malformed response: %w", url, err)
 	}
-	return refusal(res)
+	_, err = io.Copy(io.Discard, text) // so that the connection can be used again
+	return err
 }
 
-func (c *Client) sign(r *http.Request) {
+// send returns the response to a request if its status is 200.
+func (c *Client) send(ctx context.Context, with *http.Client, method, url string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
 	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-}
-
-// refusal reads an answer that is none.
-func refusal(res *http.Response) error {
-	var f fault
+	res, err := with.Do(req)
+	if err != nil || res.StatusCode == http.StatusOK {
+		return res, err
+	}
+	defer res.Body.Close()
+	var f errorBody
 	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&f) // without a text the status says it
-	e := &Error{Status: res.StatusCode, Text: f.Error}
-	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
-		e.After = time.Duration(min(s, 3600)) * time.Second
-	}
-	return e
+	return nil, &Error{Status: res.StatusCode, Text: f.Error, After: pause.After(res.Header.Get("Retry-After"), time.Now(), time.Hour)}
 }
 
-// How long Insist waits before it asks again: at first, and doubling, at most.
-const (
-	firstWait   = 50 * time.Millisecond
-	longestWait = 2 * time.Second
-)
-
-// Insist asks until there is an answer: while the server cannot be reached or is
-// busy (429, or 500 and above), for up to limit. It gives up at once if a server
-// has the wrong certificate.
+// Insist repeats Ask while the server cannot be reached or is overloaded (status 429, or 500 and above), up to limit.
+// It gives up at once if a server has the wrong certificate.
 func (c *Client) Insist(ctx context.Context, path string, in, out any, limit time.Duration) error {
-	wait := firstWait
 	begin := time.Now()
-	for {
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		err := c.Ask(ctx, path, in, out)
 		status := Status(err)
 		if err == nil || ctx.Err() != nil || errors.Is(err, trust.ErrPin) || status != 0 && status != http.StatusTooManyRequests && status < 500 {
@@ -157,45 +142,31 @@ func (c *Client) Insist(ctx context.Context, path string, in, out any, limit tim
 		if time.Since(begin) > limit {
 			return fmt.Errorf("no answer for %v: %w", limit, err)
 		}
-		if !pause.For(ctx, wait/2+rand.N(wait)) { // not all at the same moment
+		if !pause.For(ctx, wait/2+rand.N(wait)) { // clients must not ask at the same moment
 			return err
 		}
-		wait = min(2*wait, longestWait)
 	}
 }
 
-// silence is how long a stream may say nothing. Servers send beats.
-const silence = time.Minute
+var errSilent = errors.New("the server sent nothing for a minute")
 
-// Stream asks with GET for an answer without an end, such as events. It asks one
-// server only, that which answered last. Who gets the stream closes it; its end
-// is an error if nothing was heard for a minute.
+// Stream sends a GET request, to the server that answered last, and returns the body of a response without an end,
+// such as events. Reading fails if nothing is received for a minute. The caller closes the stream.
 func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	ctx, stop := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.urls[int(c.best.Load())%len(c.urls)]+path, http.NoBody)
-	if err != nil {
-		stop(nil)
-		return nil, err
-	}
-	c.sign(req)
+	s := &stream{stop: stop, timer: time.AfterFunc(maxSilence, func() { stop(errSilent) }), ctx: ctx, body: http.NoBody}
 	patient := c.http
 	patient.Timeout = 0
-	s := &stream{stop: stop, timer: time.AfterFunc(silence, func() { stop(errSilent) }), ctx: ctx}
-	res, err := patient.Do(req) //nolint:bodyclose // the stream closes it
+	res, err := c.send(ctx, &patient, http.MethodGet, c.urls[int(c.best.Load())%len(c.urls)]+path, http.NoBody) //nolint:bodyclose // the stream closes it
 	if err != nil {
-		s.timer.Stop()
-		stop(nil)
+		_ = s.Close() // it has no body
 		return nil, err
 	}
 	s.body = res.Body
-	if res.StatusCode != http.StatusOK {
-		defer s.Close()
-		return nil, refusal(res)
-	}
 	return s, nil
 }
 
-// A stream is an answer that ends by itself when nothing is heard for long.
+// A stream is a response body whose context ends after maxSilence.
 type stream struct {
 	ctx   context.Context
 	stop  context.CancelCauseFunc
@@ -207,7 +178,7 @@ type stream struct {
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
-		s.timer.Reset(silence)
+		s.timer.Reset(maxSilence)
 	}
 	if cause := context.Cause(s.ctx); err != nil && cause != nil {
 		err = cause

@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// mostWaiting is how many connections may wait for a place at a preAuthLimiter.
+// mostWaiting is the number of connections that may wait at a preAuthLimiter.
 const mostWaiting = 4096
 
-// A preAuthLimiter is a listener through which only so many connections come at a time
-// that have not shown a token yet, and only half as many of one address (IPv6: of one
-// network of 64 bits). The others wait; addresses take turns. So who opens ten thousand
-// connections keeps nobody else out.
+// A preAuthLimiter is a listener that limits the connections that have not presented a token, and those of one address
+// (IPv6: of one /64 network) to half of that. The others wait, and addresses take turns: a client that opens ten
+// thousand connections does not exclude others.
 type preAuthLimiter struct {
 	net.Listener
 	places int
@@ -28,9 +27,9 @@ type preAuthLimiter struct {
 	inside  map[netip.Prefix]int
 	all     int
 	waiting map[netip.Prefix][]*visitor
-	turns   []netip.Prefix // of those that have visitors waiting, the next one first
-	held    int            // visitors that wait
-	err     error          // why nobody comes any more
+	turns   []netip.Prefix // addresses with waiting connections, the next one first
+	held    int            // connections that wait
+	err     error          // of the listener, after its end
 }
 
 func newPreAuthLimiter(l net.Listener, places int) *preAuthLimiter {
@@ -48,7 +47,7 @@ func (t *preAuthLimiter) Accept() (net.Conn, error) {
 	return nil, t.err
 }
 
-// run takes connections until the listener is closed.
+// run accepts connections until the listener is closed.
 func (t *preAuthLimiter) run() {
 	for {
 		c, err := t.Listener.Accept()
@@ -83,7 +82,7 @@ func (t *preAuthLimiter) run() {
 	}
 }
 
-// admit lets in whose turn it is, as far as there are places. t is locked.
+// admit hands over waiting connections while there are places. t is locked.
 func (t *preAuthLimiter) admit() {
 	for t.all < t.places {
 		i := slices.IndexFunc(t.turns, func(p netip.Prefix) bool { return t.inside[p] < max(1, t.places/2) })
@@ -99,7 +98,7 @@ func (t *preAuthLimiter) admit() {
 			t.turns = append(t.turns, from)
 		}
 		t.held--
-		if time.Since(v.since) > 6*patience { // he has gone by now
+		if time.Since(v.since) > 6*patience { // the client has given up by now
 			_ = v.Conn.Close()
 			continue
 		}
@@ -110,8 +109,7 @@ func (t *preAuthLimiter) admit() {
 	}
 }
 
-// turnAway closes the connection that came last, of the address with most of them. t
-// is locked.
+// turnAway closes the latest connection of the address with the most waiting ones. t is locked.
 func (t *preAuthLimiter) turnAway() {
 	most := slices.MaxFunc(t.turns, func(a, b netip.Prefix) int { return len(t.waiting[a]) - len(t.waiting[b]) })
 	last := len(t.waiting[most]) - 1
@@ -123,7 +121,7 @@ func (t *preAuthLimiter) turnAway() {
 	}
 }
 
-// left notes that a place is free.
+// left frees a place.
 func (t *preAuthLimiter) left(from netip.Prefix) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +134,7 @@ func (t *preAuthLimiter) left(from netip.Prefix) {
 	}
 }
 
-// prefixOf is what counts as one address.
+// prefixOf returns the network that counts as one address.
 func prefixOf(a net.Addr) netip.Prefix {
 	at, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -151,18 +149,17 @@ func prefixOf(a net.Addr) netip.Prefix {
 	return p
 }
 
-// A visitor is a connection. Until it is known it takes a place, and is thrown out
-// after a while.
+// A visitor is a connection. Until a token was presented it occupies a place, and it is closed after patience.
 type visitor struct {
 	net.Conn
 	of    *preAuthLimiter
 	from  netip.Prefix
 	since time.Time
 	once  sync.Once
-	out   *time.Timer // from when it is inside on
+	out   *time.Timer // closes it; set when it is admitted
 }
 
-// known notes that a token was shown.
+// known is called after a token was presented.
 func (v *visitor) known() {
 	v.once.Do(func() {
 		v.out.Stop()

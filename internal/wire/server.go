@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -18,45 +19,45 @@ import (
 	"time"
 )
 
-// What somebody without the token may have of the server.
+// Limits for connections that have not presented a token.
 const (
-	strangers = 512              // connections at a time that have not proven anything yet
-	patience  = 10 * time.Second // for which one of them may take to do so
+	strangers = 512              // connections at a time
+	patience  = 10 * time.Second // until a token must have been presented
 )
 
-// What who has the token may have.
+// Limits for clients with the token.
 const (
-	bodyTime = time.Minute     // to send a question
-	idleTime = 2 * time.Minute // between two questions on a connection
-	slowest  = 5 * time.Minute // to take an answer, from the question on
+	bodyTime = time.Minute     // to send the body of a request
+	idleTime = 2 * time.Minute // between two requests on a connection
+	slowest  = 5 * time.Minute // from a request to the end of its response
 )
 
-// A Server answers questions. Its methods may be called by several goroutines.
+// A Server answers requests. It is safe for concurrent use.
 type Server struct {
 	listener net.Listener
-	mux      *http.ServeMux // for who has passed the check
-	public   *http.ServeMux // for everybody
+	mux      *http.ServeMux // for requests that passed the check
+	public   *http.ServeMux // for all requests
 	http     http.Server
 	begun    sync.Once
 	begin    func()
 	ended    chan struct{}
-	silent   sync.Map // connections on which nothing was asked yet
+	silent   sync.Map // connections that have not sent a request yet
 	check    func(*http.Request) (context.Context, error)
 	refused  func(from string)
 }
 
-// A Config is how a server proves itself and whom it answers.
+// A Config says how a server authenticates itself and its clients.
 type Config struct {
-	TLS *tls.Config // nil: without TLS, which only addresses of this machine are fit for
-	// Check lets in who asks, or says why not: an *Error, else 401. The context is
-	// that of the request, with what is worth knowing of who asks.
+	TLS *tls.Config // nil: plain HTTP, for addresses of this machine only
+	// Check authenticates a request. It returns the context of the request, or an *Error (any other error is answered
+	// with 401).
 	Check   func(*http.Request) (context.Context, error)
-	Refused func(from string) // told of each question that Check refused with 401; may be nil
+	Refused func(from string) // is called for each request that was answered with 401; may be nil
 }
 
-// Listen has a server listen at address (HOST:PORT; port 0 is any free one). Questions
-// wait until Begin: who has found the server must not hear that it does not know them. refused, if it is not nil, is told
-// of each question whose token was wrong, with the address of who asked.
+// Listen returns a server at address (HOST:PORT; port 0 is any free one) that requires the token of id. Connections
+// wait until Begin, so that no client hears "not found" before its handler is there. refused, if it is not nil, is
+// called with the client's address for each request with a wrong token.
 func Listen(ctx context.Context, address string, id *Identity, refused func(from string)) (*Server, error) {
 	want := sha256.Sum256([]byte(id.Token))
 	check := func(r *http.Request) (context.Context, error) {
@@ -65,23 +66,23 @@ func Listen(ctx context.Context, address string, id *Identity, refused func(from
 		}
 		return r.Context(), nil
 	}
-	return Serve(ctx, address, Config{
-		TLS:   &tls.Config{Certificates: []tls.Certificate{id.Cert}, MinVersion: tls.VersionTLS13},
-		Check: check, Refused: refused,
-	})
+	secure := &tls.Config{Certificates: []tls.Certificate{id.Cert}, MinVersion: tls.VersionTLS13}
+	return Serve(ctx, address, Config{TLS: secure, Check: check, Refused: refused})
 }
 
-// Serve is Listen with another way to prove itself, or to know who asks.
+// Serve is Listen with another way of authentication.
 func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
-	s := &Server{mux: http.NewServeMux(), public: http.NewServeMux(), ended: make(chan struct{}), check: c.Check, refused: c.Refused}
-	s.listener = newPreAuthLimiter(l, strangers)
+	s := &Server{
+		listener: newPreAuthLimiter(l, strangers), mux: http.NewServeMux(), public: http.NewServeMux(),
+		ended: make(chan struct{}), check: c.Check, refused: c.Refused,
+	}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // whatever knocks at an open port is no affair of the run
+		ErrorLog: log.New(io.Discard, "", 0), // failed handshakes of foreign clients do not matter
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, visitorKey{}, visitorOf(c))
 		},
@@ -94,7 +95,7 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 		},
 		Protocols: new(http.Protocols),
 	}
-	s.http.Protocols.SetHTTP1(true) // a question that waits must not hold up the next one
+	s.http.Protocols.SetHTTP1(true) // a long poll must not delay the next request
 	served := s.listener
 	if c.TLS != nil {
 		secure := c.TLS.Clone()
@@ -110,27 +111,27 @@ func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 	return s, nil
 }
 
-// Begin has the server answer. It is called when all that it is to answer was named.
+// Begin starts to answer requests. It is called after all handlers have been added.
 func (s *Server) Begin() { s.begun.Do(s.begin) }
 
-// Bearer returns the token that a question shows, "" if none.
+// Bearer returns the bearer token of a request, or "".
 func Bearer(r *http.Request) string {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return token
 }
 
-// Addr returns where the server listens.
+// Addr returns the address at which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close ends the server: questions that are being answered have five seconds.
+// Close ends the server. Requests in progress have five seconds.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s.begun.Do(func() {
-		_ = s.listener.Close() // nobody was answered
+		_ = s.listener.Close() // it never served
 		close(s.ended)
 	})
-	s.silent.Range(func(c, _ any) bool { // Shutdown would wait for a question on them
+	s.silent.Range(func(c, _ any) bool { // Shutdown would wait for a request on them
 		_ = c.(net.Conn).Close()
 		return true
 	})
@@ -142,11 +143,10 @@ func (s *Server) Close() error {
 	return err
 }
 
-// serve lets in who passes the check. Of others not even the question is read,
-// unless it is one that everybody may ask.
+// serve answers requests that are public or pass the check. The body of any other request is not read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest)) // connections of this server can; streams move it
-	w.Header().Set("X-Content-Type-Options", "nosniff")                         // should it be a browser
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest)) // always supported here; streams move it
+	w.Header().Set("X-Content-Type-Options", "nosniff")                         // for browsers
 	w.Header().Set("Cache-Control", "no-store")
 	if _, pattern := s.public.Handler(r); pattern != "" {
 		s.public.ServeHTTP(w, r)
@@ -154,10 +154,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, err := s.check(r)
 	if err != nil {
-		status := Status(err)
-		if status == 0 {
-			status = http.StatusUnauthorized
-		}
+		status := cmp.Or(Status(err), http.StatusUnauthorized)
 		if status == http.StatusUnauthorized && s.refused != nil {
 			s.refused(r.RemoteAddr)
 		}
@@ -171,41 +168,29 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// Mount has h answer the questions of a pattern of http.ServeMux, asked by whom
-// the check lets in.
+// Mount adds a handler for authenticated requests. pattern is that of http.ServeMux.
 func (s *Server) Mount(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
-// Public has h answer the questions of a pattern to everybody. Their connections
-// are closed after ten seconds.
+// Public adds a handler for all requests. Connections without a token are closed after ten seconds.
 func (s *Server) Public(pattern string, h http.Handler) { s.public.Handle(pattern, h) }
 
-// Handle has f answer the questions at path, whose JSON is at most so many bytes
-// long. f may be called many times at once; ctx ends when who asked is gone. An
-// error that is no *Error is told as one of status 500.
+// Handle adds f as the handler of POST requests at path, with JSON bodies of at most most bytes. f may run many times
+// at once; ctx ends when the client disconnects. An error that is not an *Error is answered with status 500.
 func Handle[In, Out any](s *Server, path string, most int64, f func(ctx context.Context, in *In) (*Out, error)) {
-	s.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-		in := new(In)
-		if err := read(w, r, most, in, false); err != nil {
-			fail(w, Status(err), err)
-			return
-		}
-		out, err := f(r.Context(), in)
-		if err != nil {
-			fail(w, Status(err), err)
-			return
-		}
-		answer(w, http.StatusOK, out)
-	})
+	handle(s, "POST "+path, most, false, func(r *http.Request, in *In) (*Out, error) { return f(r.Context(), in) })
 }
 
-// Answer has f answer the questions of a pattern of http.ServeMux, such as
-// "POST /things/{name}", in JSON. What a question says besides the fields of In is
-// refused; with GET in is empty. Otherwise it is as Handle.
+// Answer is Handle for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown fields and trailing data are
+// refused; in is empty for GET requests.
 func Answer[In, Out any](s *Server, pattern string, most int64, f func(r *http.Request, in *In) (Out, error)) {
+	handle(s, pattern, most, true, f)
+}
+
+func handle[In, Out any](s *Server, pattern string, most int64, strict bool, f func(r *http.Request, in *In) (Out, error)) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		in := new(In)
 		if r.Method == http.MethodPost {
-			if err := read(w, r, most, in, true); err != nil {
+			if err := read(w, r, most, in, strict); err != nil {
 				fail(w, Status(err), err)
 				return
 			}
@@ -219,34 +204,32 @@ func Answer[In, Out any](s *Server, pattern string, most int64, f func(r *http.R
 	})
 }
 
-// read takes a question. A strict one has no fields that in does not have, and
-// nothing behind it.
+// read decodes the body of a request. If strict is true, it refuses unknown fields and trailing data.
 func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict bool) error {
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // connections of this server can
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
 	body := http.MaxBytesReader(w, r.Body, most)
 	d := json.NewDecoder(body)
 	if strict {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(in); err != nil {
-		if badQuestion(err) == http.StatusRequestEntityTooLarge {
-			return Refuse(badQuestion(err), "the question has more than %d bytes, which is the most that is read", most)
+		if errors.As(err, new(*http.MaxBytesError)) {
+			return Refuse(http.StatusRequestEntityTooLarge, "the JSON body is larger than %d bytes", most)
 		}
-		return Refuse(badQuestion(err), "the question cannot be read: %s", err.Error())
+		return Refuse(http.StatusBadRequest, "malformed JSON body: %s", err.Error())
 	}
 	if strict {
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return Refuse(http.StatusBadRequest, "the question cannot be read: there is something behind it")
+			return Refuse(http.StatusBadRequest, "trailing data after the JSON body")
 		}
 	}
-	_, _ = io.Copy(io.Discard, body)   // a line's end
-	_ = c.SetReadDeadline(time.Time{}) // the answer may take its time
+	_, _ = io.Copy(io.Discard, body)   // a final line feed
+	_ = c.SetReadDeadline(time.Time{}) // the response may take its time
 	return nil
 }
 
-// HandleBytes has f answer the questions at path with JSON that is packed by
-// gzip already, since many ask for the same.
+// HandleBytes adds f as the handler of GET requests at path. f returns JSON compressed with gzip.
 func HandleBytes(s *Server, path string, f func() ([]byte, error)) {
 	s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 		b, err := f()
@@ -256,40 +239,24 @@ func HandleBytes(s *Server, path string, f func() ([]byte, error)) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(b) // who is gone asks again
+		_, _ = w.Write(b) // a client that is gone asks again
 	})
 }
 
-// fault is what answers that are none hold.
-type fault struct {
-	Error string `json:"error"`
-}
-
-func badQuestion(err error) int {
-	if errors.As(err, new(*http.MaxBytesError)) {
-		return http.StatusRequestEntityTooLarge
-	}
-	return http.StatusBadRequest
-}
-
-// fail answers that there is no answer; status 0 is 500.
+// fail answers with an error; status 0 is 500.
 func fail(w http.ResponseWriter, status int, err error) {
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	var e *Error
-	if errors.As(err, &e) && e.After > 0 {
+	if e, ok := errors.AsType[*Error](err); ok && e.After > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.After+time.Second-1)/time.Second)))
 	}
-	answer(w, status, fault{err.Error()})
+	answer(w, cmp.Or(status, http.StatusInternalServerError), errorBody{err.Error()})
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		status, b = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written"}`)
+		status, b = http.StatusInternalServerError, []byte(`{"error":"the response cannot be encoded"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // who is gone asks again
+	_, _ = w.Write(b) // a client that is gone asks again
 }

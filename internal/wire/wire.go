@@ -1,12 +1,9 @@
-// Package wire lets the parts of a program talk over networks that are not
-// trusted: questions and answers in JSON over HTTPS.
+// Package wire is JSON over HTTPS between the parts of a program, over networks that are not trusted.
 //
-// The server makes its own certificate, and whoever asks knows that certificate's
-// fingerprint, so no authority is needed and nobody can stand in between. Both
-// know a token. Questions are small, may be answered late (a long poll), and can
-// be repeated until there is an answer; whether that is harmless is the affair
-// of who asks. Somebody without the token can neither fill the server's memory
-// nor hold it up.
+// The server has a self-signed certificate, and clients know its fingerprint, so no authority is needed and no one can
+// impersonate the server. Both know a token. Requests are small, may be answered late (long polls) and can be repeated
+// until they are answered; the caller must know that repeating is harmless. A peer without the token can neither
+// exhaust the server's memory nor block it.
 package wire
 
 import (
@@ -31,11 +28,11 @@ import (
 	"weir/internal/trust"
 )
 
-// An Error is an answer that is none: what the server says against a question.
+// An Error is a response with a status other than 200.
 type Error struct {
 	Status int           // of HTTP
-	Text   string        // for people
-	After  time.Duration // when to ask again; 0 is not told
+	Text   string        // the server's error message
+	After  time.Duration // when to ask again (Retry-After); 0 if the server does not say
 }
 
 // Error implements error.
@@ -46,39 +43,39 @@ func (e *Error) Error() string {
 	return e.Text
 }
 
-// Refuse makes an Error.
+// Refuse returns an *Error.
 func Refuse(status int, format string, a ...any) error {
 	return &Error{Status: status, Text: fmt.Sprintf(format, a...)}
 }
 
-// Status returns that of the Error in err, 0 if the server was not reached or
-// err is nil.
+// Status returns the status of the *Error in err, 0 if there is none.
 func Status(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
 	}
 	return 0
 }
 
-var errSilent = errors.New("nothing was heard from the server for a minute")
+// errorBody is the body of an error response.
+type errorBody struct {
+	Error string `json:"error"`
+}
 
-// An Identity is what a server proves itself by, and what it asks of others.
+// An Identity is the server's certificate and the token that clients must present.
 type Identity struct {
 	Cert  tls.Certificate
 	Pin   string // SHA-256 of the certificate, in hexadecimal digits
 	Token string // a secret of 256 bits
 }
 
-// identityFile holds key, certificate and token.
-const identityFile = "identity.pem"
+const (
+	identityFile = "identity.pem" // key, certificate and token
+	tokenBlock   = "WEIR TOKEN"
+	lifetime     = 10 * 365 * 24 * time.Hour // of a certificate; clients check the pin only
+)
 
-// lifetime is that of a certificate. Nobody asks it: the pin counts.
-const lifetime = 10 * 365 * 24 * time.Hour
-
-// Keep returns the identity that is kept in the folder dir, a new one if there
-// is none. The folder is made if it is missing; it and the file are for this
-// user's eyes only.
+// Keep returns the identity stored in the folder dir. It creates the folder and the identity if they are missing,
+// readable by this user only.
 func Keep(dir string) (*Identity, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("wire: %w", err)
@@ -105,13 +102,9 @@ func makeIdentity() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	template := x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "weir"}, DNSNames: []string{"weir"},
+		SerialNumber: new(big.Int).SetBytes(random(15)), Subject: pkix.Name{CommonName: "weir"}, DNSNames: []string{"weir"},
 		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.Add(lifetime), // clocks may differ
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -123,16 +116,16 @@ func makeIdentity() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	token := make([]byte, 32)
-	if _, err := rand.Read(token); err != nil {
-		return nil, err
-	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})...)
-	return append(text, pem.EncodeToMemory(&pem.Block{Type: tokenBlock, Bytes: token})...), nil
+	return append(text, pem.EncodeToMemory(&pem.Block{Type: tokenBlock, Bytes: random(32)})...), nil
 }
 
-const tokenBlock = "WEIR TOKEN"
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
+}
 
 func readIdentity(text []byte) (*Identity, error) {
 	cert, err := tls.X509KeyPair(text, text)
@@ -146,7 +139,7 @@ func readIdentity(text []byte) (*Identity, error) {
 		}
 	}
 	if len(id.Token) < 64 {
-		return nil, errors.New("it holds no token: remove it, and a new one is made")
+		return nil, errors.New("the file has no token: remove it, and a new one is made")
 	}
 	return id, nil
 }

@@ -249,7 +249,7 @@ func TestServingWithACheck(t *testing.T) {
 		{"", "/stream", nil, http.StatusUnauthorized, "who is that?"},
 		{"guest", "/say/x", word{}, http.StatusForbidden, "guests are not let in"},
 		{"ann", "/say/x", map[string]int{"txet": 1}, http.StatusBadRequest, `unknown field "txet"`},
-		{"ann", "/say/x", word{strings.Repeat("y", 200)}, http.StatusRequestEntityTooLarge, "more than 100 bytes"},
+		{"ann", "/say/x", word{strings.Repeat("y", 200)}, http.StatusRequestEntityTooLarge, "100 bytes"},
 		{"ann", "/none", word{}, http.StatusNotFound, ""},
 		{"ann", "/say/x", word{"busy"}, http.StatusServiceUnavailable, "not now"},
 	} {

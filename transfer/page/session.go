@@ -272,7 +272,7 @@ func asked(r *http.Request, in any) error {
 		return err
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, longestAsk)).Decode(in); err != nil {
-		return wire.Refuse(http.StatusBadRequest, "the question cannot be read: %v", err)
+		return wire.Refuse(http.StatusBadRequest, "malformed JSON body: %v", err)
 	}
 	return nil
 }
