@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +19,7 @@ import (
 // the process in Go's poller, so that a thousand programs cost no thousand
 // threads that wait for them.
 type process struct {
-	own  *os.Process
+	cmd  *exec.Cmd
 	file *os.File // nil on a kernel without such descriptors
 	raw  syscall.RawConn
 }
@@ -28,10 +29,10 @@ func attributes() *syscall.SysProcAttr {
 }
 
 // newProcess takes over a program that was just started.
-func newProcess(own *os.Process) *process {
-	p := &process{own: own}
+func newProcess(cmd *exec.Cmd) *process {
+	p := &process{cmd: cmd}
 	// Not os.Process's own descriptor: it must stay blocking.
-	fd, err := unix.PidfdOpen(own.Pid, unix.PIDFD_NONBLOCK)
+	fd, err := unix.PidfdOpen(cmd.Process.Pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return p
 	}
@@ -45,12 +46,12 @@ func newProcess(own *os.Process) *process {
 	return p
 }
 
-func (p *process) pid() int { return p.own.Pid }
+func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // gone says whether the program has ended; it is not reaped.
 func (p *process) gone() bool {
 	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, p.own.Pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+	err := unix.Waitid(unix.P_PID, p.pid(), &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
 	return err != nil && !errors.Is(err, unix.EINTR) || err == nil && info.Signo != 0
 }
 
@@ -101,18 +102,11 @@ func (p *process) wake() {
 }
 
 // reap takes the exit status of a program that has ended.
-func (p *process) reap() (*os.ProcessState, error) {
-	state, err := p.own.Wait()
-	p.leave()
-	return state, err
-}
-
-// leave lets go of the program, reaped or not.
-func (p *process) leave() {
+func (p *process) reap() error {
 	if p.file != nil {
-		_ = p.file.Close()
+		defer p.file.Close()
 	}
-	_ = p.own.Release()
+	return p.cmd.Wait()
 }
 
 // A peak finds out how much memory a program had at most. The kernel's own

@@ -4,7 +4,7 @@ package command
 
 import (
 	"context"
-	"os"
+	"os/exec"
 	"syscall"
 	"time"
 )
@@ -12,9 +12,8 @@ import (
 // A process is a running program. Without descriptors of processes each one
 // costs a thread that waits for it.
 type process struct {
-	own   *os.Process
-	ended chan struct{} // closed when state and err are there
-	state *os.ProcessState
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when cmd was waited for, with err
 	err   error
 	woken chan struct{}
 }
@@ -23,16 +22,16 @@ func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tr
 
 // newProcess takes over a program that was just started. The goroutine that
 // waits for it ends with it.
-func newProcess(own *os.Process) *process {
-	p := &process{own: own, ended: make(chan struct{}), woken: make(chan struct{}, 1)}
+func newProcess(cmd *exec.Cmd) *process {
+	p := &process{cmd: cmd, ended: make(chan struct{}), woken: make(chan struct{}, 1)}
 	go func() {
 		defer close(p.ended)
-		p.state, p.err = own.Wait()
+		p.err = cmd.Wait()
 	}()
 	return p
 }
 
-func (p *process) pid() int { return p.own.Pid }
+func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // waitUntil waits for the program's end until t or until wake.
 func (p *process) waitUntil(ctx context.Context, t time.Time) (ended bool, err error) {
@@ -56,13 +55,10 @@ func (p *process) wake() {
 }
 
 // reap takes the exit status of a program that has ended.
-func (p *process) reap() (*os.ProcessState, error) {
+func (p *process) reap() error {
 	<-p.ended
-	return p.state, p.err
+	return p.err
 }
-
-// leave lets go of the program.
-func (p *process) leave() {}
 
 // A peak returns the operating system's figure for a program's memory.
 type peak struct{}

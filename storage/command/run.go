@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -34,28 +36,20 @@ type ran struct {
 	usage  *storage.Usage
 }
 
-// run runs argv to its end, or until ctx ends, which ends all of its process
-// group. look is called now and then while it runs and once when it has
-// ended but can still be asked about. The error is ctx's, or says why the
-// program could not be started; how it ended is in ran.
+// run runs argv to its end, or until ctx ends, which kills its process group. look is called at intervals while the
+// program runs, and once when it has ended but is not reaped. If everything is true, all of standard output is kept.
+// The error is that of ctx, or says why the program could not be started; ran says how it ended.
 func (s *service) run(ctx context.Context, l line, argv []string, everything bool, look func(pid int)) (ran, error) {
-	limit := keepWords
+	out, words := output{max: keepWords}, output{max: keepWords}
 	if everything {
-		limit = keepAll
+		out = output{max: keepAll, head: true}
 	}
-	out, err := newOutput(limit, everything)
+	p, err := s.starter.begin(&exec.Cmd{
+		Path: l.path, Args: argv, Dir: l.dir, Env: s.environ(l.dir), SysProcAttr: attributes(), Stdout: &out, Stderr: &words,
+		WaitDelay: 100 * time.Millisecond, // for processes that left the group and hold the other ends of the pipes
+	})
 	if err != nil {
-		return ran{}, err
-	}
-	defer out.close()
-	words, err := newOutput(keepWords, false)
-	if err != nil {
-		return ran{}, err
-	}
-	defer words.close()
-	p, err := s.begin(l, argv, out, words)
-	if err != nil {
-		return ran{}, err
+		return ran{}, fmt.Errorf("start %s: %w", l.program, unclassed{err})
 	}
 	memory := newPeak()
 	ended := p.watch(ctx, func(pid int) {
@@ -65,15 +59,9 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	if ended == nil {
 		look(p.pid())
 	}
-	// The leader is not reaped yet, so its group's number is still its own.
+	// The leader is not reaped yet, so the number of its group is still its own.
 	_ = syscall.Kill(-p.pid(), syscall.SIGKILL)
 	state, err := p.bury()
-	// Whoever escaped the group may hold the other ends; they do not matter.
-	soon := time.Now().Add(100 * time.Millisecond)
-	for _, o := range []*output{out, words} {
-		_ = o.r.SetReadDeadline(soon)
-		<-o.done
-	}
 	if err != nil {
 		return ran{}, fmt.Errorf("wait for %s: %w", l.program, err)
 	}
@@ -83,26 +71,6 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	}
 	r.fill(state, memory)
 	return r, ended
-}
-
-// begin starts the program with its output followed.
-func (s *service) begin(l line, argv []string, out, words *output) (*process, error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	own, err := s.starter.start(l.path, argv, &os.ProcAttr{
-		Dir: l.dir, Env: s.environ(l.dir), Files: []*os.File{null, out.w, words.w}, Sys: attributes(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", l.program, unclassed{err})
-	}
-	out.closeWrite()
-	words.closeWrite()
-	out.follow()
-	words.follow()
-	return newProcess(own), nil
 }
 
 // An unclassed error is our own trouble, not the service's: its words stay,
@@ -130,15 +98,19 @@ func (p *process) watch(ctx context.Context, look func(pid int)) error {
 	}
 }
 
-// bury takes the exit status of a program that has ended or was just killed.
-// One that even so does not end, stuck in the kernel, is given up.
+// bury waits for the exit status of a program that has ended or was just killed. It gives up if the program is stuck
+// in the kernel.
 func (p *process) bury() (*os.ProcessState, error) {
 	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); {
-		if ended, err := p.waitUntil(context.Background(), limit); err == nil && ended {
-			return p.reap()
-		} // else it was a late wake
+		if ended, err := p.waitUntil(context.Background(), limit); err != nil || !ended {
+			continue // a late wake
+		}
+		if err := p.reap(); p.cmd.ProcessState == nil {
+			return nil, err
+		}
+		return p.cmd.ProcessState, nil
 	}
-	p.leave()
+	go p.reap() //nolint:errcheck // it ends when the kernel lets go of the program
 	return nil, errors.New("it was killed 10 s ago and still has not ended")
 }
 
@@ -201,47 +173,33 @@ func short(got, want int64) error {
 
 var errUnknownSize = errors.New("placeholder {size} or {length}: the size of the file is not known")
 
-// A starter starts processes on a thread of its own that lives until close:
-// the kernel ties "end when your parent dies" to the thread that started a
-// process, and Go's other threads may end at any time.
+// A starter starts processes on a thread of its own that lives until close: the kernel ties "end when your parent
+// dies" to the thread that started a process, and Go's other threads may end at any time.
 type starter struct {
-	jobs chan job
+	jobs chan func()
 	done chan struct{}
 }
 
-type job struct {
-	path  string
-	argv  []string
-	attr  *os.ProcAttr
-	reply chan<- started
-}
-
-type started struct {
-	process *os.Process
-	err     error
-}
-
 func newStarter() *starter {
-	s := &starter{jobs: make(chan job), done: make(chan struct{})}
-	go s.run()
+	s := &starter{jobs: make(chan func()), done: make(chan struct{})}
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(s.done)
+		for start := range s.jobs {
+			start()
+		}
+	}()
 	return s
 }
 
-func (s *starter) run() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(s.done)
-	for j := range s.jobs {
-		p, err := os.StartProcess(j.path, j.argv, j.attr)
-		j.reply <- started{p, err}
+func (s *starter) begin(cmd *exec.Cmd) (*process, error) {
+	reply := make(chan error, 1)
+	s.jobs <- func() { reply <- cmd.Start() }
+	if err := <-reply; err != nil {
+		return nil, err
 	}
-}
-
-func (s *starter) start(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
-	reply := make(chan started, 1)
-	s.jobs <- job{path, argv, attr, reply}
-	got := <-reply
-	return got.process, got.err
+	return newProcess(cmd), nil
 }
 
 // close ends the thread; nothing is started afterwards.
@@ -250,38 +208,30 @@ func (s *starter) close() {
 	<-s.done
 }
 
-// An output keeps what a program writes to one of its streams: the first max
-// bytes, or the last. It is read by one goroutine until the stream ends.
+// An output keeps what a program writes to one of its streams: the first max bytes, or the last.
 type output struct {
-	r, w *os.File
 	max  int
 	head bool // keep the first bytes instead of the last
 	kept []byte
-	done chan struct{}
 }
 
-func newOutput(limit int, head bool) (*output, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	return &output{r: r, w: w, max: limit, head: head, done: make(chan struct{})}, nil
-}
-
-// follow starts to read. It ends with the stream, or when the read end gets a
-// deadline.
-func (o *output) follow() {
-	go func() {
-		defer close(o.done)
-		buf := make([]byte, 4096)
-		for {
-			n, err := o.r.Read(buf)
-			o.keep(buf[:n])
-			if err != nil {
-				return
-			}
+// ReadFrom implements io.ReaderFrom, with a buffer smaller than that of io.Copy: thousands of programs may run.
+func (o *output) ReadFrom(r io.Reader) (total int64, err error) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := r.Read(buf)
+		o.keep(buf[:n])
+		total += int64(n)
+		if err != nil {
+			return total, nil // the end, or the pipe was closed after WaitDelay
 		}
-	}()
+	}
+}
+
+// Write implements io.Writer.
+func (o *output) Write(b []byte) (int, error) {
+	o.keep(b)
+	return len(b), nil
 }
 
 func (o *output) keep(b []byte) {
@@ -293,13 +243,6 @@ func (o *output) keep(b []byte) {
 	if len(o.kept) > 2*o.max {
 		o.kept = append(o.kept[:0], o.kept[len(o.kept)-o.max:]...)
 	}
-}
-
-func (o *output) closeWrite() { _ = o.w.Close() }
-
-func (o *output) close() {
-	_ = o.w.Close()
-	_ = o.r.Close()
 }
 
 // tidy makes the end of a program's words fit for one line of an error:

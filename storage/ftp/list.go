@@ -33,20 +33,14 @@ func (x *call) list() error {
 		}
 		s.noMachineList.Store(true)
 	}
-	if err := x.first(false, "CWD ", x.path()); err != nil {
+	if err := x.done(x.first(false, "CWD ", x.path())); err != nil {
 		return err
-	}
-	if x.reply.code >= 300 {
-		return x.refusal()
 	}
 	if err := x.passive(); err != nil {
 		return err
 	}
-	if err := x.say("LIST", ""); err != nil {
+	if err := x.done(x.say("LIST", "")); err != nil {
 		return err
-	}
-	if x.reply.code >= 300 {
-		return x.refusal()
 	}
 	return x.entries(parseLine)
 }
@@ -71,29 +65,21 @@ func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err 
 	x.Reach(storage.Opened)
 	err := x.lines(func(line []byte) error {
 		e, skip, err := parse(line)
-		switch {
-		case err != nil || skip:
-			return err
-		case len(x.Result.Entries) == wireclient.MaxEntries:
-			return wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
+		if err == nil && !skip {
+			x.Result.Entries, err = wireclient.AppendEntry(x.Result.Entries, e)
 		}
-		if err := wireclient.CheckEntry(e.Name); err != nil {
-			return err
-		}
-		x.Result.Entries = append(x.Result.Entries, e)
-		return nil
+		return err
 	})
-	if errors.Is(err, storage.ErrProtocol) {
-		x.Result.Entries = nil
+	switch {
+	case errors.Is(err, storage.ErrProtocol):
 		x.hangUp()
 		x.drop()
-		return err
+	case err != nil:
+		err = x.whyBroken(err)
+	default:
+		err = x.ended()
 	}
 	if err != nil {
-		x.Result.Entries = nil
-		return x.whyBroken(err)
-	}
-	if err = x.ended(); err != nil {
 		x.Result.Entries = nil
 	}
 	return err
@@ -144,14 +130,8 @@ func factLine(r *reply) []byte {
 	return r.line(1)
 }
 
-// parseFacts reads "Type=file;Size=11; name" (RFC 3659, 7.2).
-func parseFacts(line []byte) (storage.Entry, bool) {
-	e, _, err := parseMachineLine(line)
-	return e, err == nil
-}
-
-// parseMachineLine reads a line of MLSD. The folder itself and the one above are
-// to be skipped.
+// parseMachineLine reads a line of MLSD or MLST, "Type=file;Size=11; name" (RFC 3659, 7.2). skip is true for the folder
+// itself and the one above it.
 func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 	facts, name, ok := strings.Cut(string(line), " ")
 	if !ok || facts != "" && !strings.Contains(facts, "=") {

@@ -45,8 +45,8 @@ func (x *call) look(p path) (storage.Entry, error) {
 			return storage.Entry{}, err
 		}
 		if x.reply.code == 250 {
-			e, ok := parseFacts(factLine(&x.reply))
-			if !ok {
+			e, _, err := parseMachineLine(factLine(&x.reply))
+			if err != nil {
 				return e, wireclient.ProtocolError("MLST: %q", clip(x.reply.line(1), 100))
 			}
 			return e, nil
@@ -69,38 +69,38 @@ func (x *call) look(p path) (storage.Entry, error) {
 		}
 		return storage.Entry{Size: n}, nil
 	}
-	return x.noSize(x.refusal())
+	return noSize(x.refusal())
 }
 
-// noSize tells folders from what is not there: both have no size.
-func (*call) noSize(err error) (storage.Entry, error) {
-	var r *replyError
-	if errors.Is(err, syscall.EISDIR) || errors.As(err, &r) && strings.Contains(strings.ToLower(r.text), "not a plain file") ||
-		errors.As(err, &r) && strings.Contains(strings.ToLower(r.text), "not a regular file") {
-		return storage.Entry{Size: -1, Dir: true}, nil
+// noSize tells a folder from a missing file by the refusal of SIZE.
+func noSize(err error) (storage.Entry, error) {
+	r, refused := errors.AsType[*replyError](err)
+	text := ""
+	if refused {
+		text = strings.ToLower(r.text)
 	}
-	if vague(err) {
-		return storage.Entry{}, fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	switch {
+	case errors.Is(err, syscall.EISDIR), strings.Contains(text, "not a plain file"), strings.Contains(text, "not a regular file"):
+		return storage.Entry{Size: -1, Dir: true}, nil
+	case vague(err):
+		err = fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	}
 	return storage.Entry{}, err
 }
 
-// vague tells whether a refusal says no more than that there is nothing to be had.
+// vague reports whether err is a refusal without a reason.
 func vague(err error) bool {
-	var r *replyError
-	return errors.As(err, &r) && r.code == 550 && r.is == nil
+	r, ok := errors.AsType[*replyError](err)
+	return ok && r.code == 550 && r.is == nil
 }
 
 // change sends a command that changes something.
 func (x *call) change(verb string, p path) error {
-	if err := x.first(true, verb, p); err != nil {
-		return err
+	err := x.done(x.first(true, verb, p))
+	if err == nil {
+		x.Reach(storage.Opened)
 	}
-	if x.reply.code >= 300 {
-		return x.refusal()
-	}
-	x.Reach(storage.Opened)
-	return nil
+	return err
 }
 
 func (x *call) mkdir() error { return x.change("MKD ", x.path()) }
@@ -145,11 +145,8 @@ func (x *call) move() error {
 	if x.reply.code != 350 {
 		return x.refusal()
 	}
-	if err := x.ask("RNTO ", to); err != nil {
+	if err := x.done(x.ask("RNTO ", to)); err != nil {
 		return err
-	}
-	if x.reply.code >= 300 {
-		return x.refusal()
 	}
 	x.Reach(storage.Opened)
 	return nil

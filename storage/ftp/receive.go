@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"weir/internal/tcp"
@@ -29,11 +30,8 @@ func (x *call) takeBlocks(limit int64) (int64, error) {
 		x.drop()
 		return n, err
 	}
-	for _, s := range b.all {
-		if s.closing {
-			x.dropStreams()
-			break
-		}
+	if slices.ContainsFunc(b.all, func(s *stream) bool { return s.closing }) {
+		x.dropStreams()
 	}
 	return n, x.ended()
 }
@@ -135,8 +133,10 @@ func (s *stream) receive() error {
 		if err != nil {
 			return err
 		}
-		if h.flags&endOfFile != 0 {
-			s.set.announce(h.offset)
+		if h.flags&endOfFile != 0 { // the offset is the number of streams that will have ended at the end of the file
+			s.set.mu.Lock()
+			s.set.of = h.offset
+			s.set.mu.Unlock()
 		} else if err := s.block(h); err != nil {
 			return err
 		}
@@ -148,13 +148,6 @@ func (s *stream) receive() error {
 			return nil
 		}
 	}
-}
-
-// announce notes how many streams will have ended at the end of the file.
-func (b *streams) announce(of int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.of = of
 }
 
 // end notes that a stream has ended. When all have, nobody waits for more.

@@ -111,6 +111,14 @@ type replyError struct {
 func (e *replyError) Error() string { return strconv.Itoa(e.code) + " " + e.text }
 func (e *replyError) Unwrap() error { return e.is }
 
+// done returns err, the outcome of a command, or the refusal that the last reply is.
+func (x *call) done(err error) error {
+	if err == nil && x.reply.code >= 300 {
+		return x.refusal()
+	}
+	return err
+}
+
 // refusal makes an error of the last reply.
 func (x *call) refusal() error {
 	r := &x.reply

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"weir/storage"
 	"weir/storage/wireclient"
@@ -44,10 +45,8 @@ func (p path) check() error {
 		return nil
 	}
 	for _, text := range [...]string{p.of.root, p.name} {
-		for i := range len(text) {
-			if text[i] >= 0x80 {
-				return fmt.Errorf("%q: this server leaves out the letters that are not ASCII, which would make it another name: %w", text, errors.ErrUnsupported)
-			}
+		if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return fmt.Errorf("%q: this server drops characters that are not ASCII: %w", text, errors.ErrUnsupported)
 		}
 	}
 	return nil
@@ -183,29 +182,27 @@ func (x *call) send(b []byte) error {
 // hear reads replies until one is final (2yz and above), or announces a transfer
 // (125, 150).
 func (x *call) hear() error {
-	for range maxInterim {
-		if err := x.hearOne(); err != nil {
-			return err
-		}
-		if code := x.reply.code; code >= 200 || code == 125 || code == 150 {
-			return nil
-		}
-	}
-	return wireclient.ProtocolError("more than %d replies to one command", maxInterim)
+	return x.hearUntil(func(code int) bool { return code >= 200 || code == 125 || code == 150 })
 }
 
 // hearEnd reads replies until the transfer has ended.
 func (x *call) hearEnd() error {
+	err := x.hearUntil(func(code int) bool { return code >= 200 })
+	if err != nil {
+		x.drop()
+	}
+	return err
+}
+
+func (x *call) hearUntil(last func(code int) bool) error {
 	for range maxInterim {
 		if err := x.hearOne(); err != nil {
-			x.drop()
 			return err
 		}
-		if x.reply.code >= 200 {
+		if last(x.reply.code) {
 			return nil
 		}
 	}
-	x.drop()
 	return wireclient.ProtocolError("more than %d replies to one command", maxInterim)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -84,11 +85,8 @@ func (x *call) spread(n int) (bool, error) {
 		c.extended = true
 	}
 	count := strconv.Itoa(n)
-	if err := x.say("OPTS RETR ", "Parallelism="+count+","+count+","+count+";"); err != nil {
-		return false, err
-	}
-	if x.reply.code >= 300 {
-		return false, while("parallel streams", x.refusal())
+	if err := x.done(x.say("OPTS RETR ", "Parallelism="+count+","+count+","+count+";")); err != nil {
+		return false, while("parallel streams", err)
 	}
 	local, from, err := x.ways()
 	if err != nil {
@@ -162,11 +160,8 @@ func (x *call) plainMode() error {
 		return err
 	}
 	x.dropStreams()
-	if err := x.say("MODE ", "S"); err != nil {
-		return err
-	}
-	if x.reply.code >= 300 {
-		return while("MODE S", x.refusal())
+	if err := x.done(x.say("MODE ", "S")); err != nil {
+		return while("MODE S", err)
 	}
 	x.c.extended = false
 	return nil
@@ -199,10 +194,5 @@ func (b *streams) count() (n int64) {
 }
 
 func (b *streams) quiet() bool {
-	for _, s := range b.all {
-		if !s.conn.Quiet() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.all, func(s *stream) bool { return !s.conn.Quiet() })
 }

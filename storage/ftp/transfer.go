@@ -15,18 +15,7 @@ import (
 )
 
 // read reads the whole file, or its ranges.
-func (x *call) read() error {
-	if x.Op.Dest == "" {
-		return x.readFile()
-	}
-	return x.Fetch(x.readFile)
-}
-
-func (x *call) readFile() error {
-	var err error
-	x.Result.Sum, err = content.Summed(x.Op.Sum, x.readParts)
-	return err
-}
+func (x *call) read() error { return x.Fetch(x.readParts) }
 
 func (x *call) readParts(sum hash.Hash) error {
 	if x.Op.Ranges == nil {
@@ -134,7 +123,11 @@ func (x *call) take(limit int64, sum hash.Hash) (int64, error) {
 	if err := x.begun(); err != nil {
 		return 0, err
 	}
-	n, err := x.drain(limit, sum)
+	most := int64(math.MaxInt64)
+	if limit >= 0 && limit < most {
+		most = limit + 1
+	}
+	n, err := x.drain(most, sum)
 	switch {
 	case limit >= 0 && n > limit:
 		x.hangUp()
@@ -170,7 +163,7 @@ func (x *call) takeFirst(n int64, sum hash.Hash) (int64, error) {
 	if err := x.begun(); err != nil {
 		return 0, err
 	}
-	got, err := x.drainFirst(n, sum)
+	got, err := x.drain(n, sum)
 	if err != nil {
 		return got, x.brokenOff(err)
 	}
@@ -189,38 +182,24 @@ func (x *call) takeFirst(n int64, sum hash.Hash) (int64, error) {
 
 // begun looks whether the server announces a transfer.
 func (x *call) begun() error {
-	if x.reply.code >= 300 {
-		return x.refusal()
+	err := x.done(nil)
+	if err == nil {
+		x.Reach(storage.Opened)
 	}
-	x.Reach(storage.Opened)
-	return nil
+	return err
 }
 
 // ended hears how a transfer ended, after its data connection.
 func (x *call) ended() error {
 	x.hangUp()
-	if x.reply.code < 200 { // else all was said at once
-		if err := x.hearEnd(); err != nil {
-			return err
-		}
+	if x.reply.code < 200 { // else the final reply came at once
+		return x.done(x.hearEnd())
 	}
-	if x.reply.code >= 300 {
-		return x.refusal()
-	}
-	return nil
+	return x.done(nil)
 }
 
-// drain moves bytes up to the end of the data connection, or one beyond limit.
-func (x *call) drain(limit int64, sum hash.Hash) (int64, error) {
-	most := int64(math.MaxInt64)
-	if limit >= 0 && limit < most {
-		most = limit + 1
-	}
-	return x.drainFirst(most, sum)
-}
-
-// drainFirst moves up to n bytes; fewer without an error if there are no more.
-func (x *call) drainFirst(n int64, sum hash.Hash) (int64, error) {
+// drain moves up to n bytes; fewer without an error if there are no more.
+func (x *call) drain(n int64, sum hash.Hash) (int64, error) {
 	if sum == nil && x.Dest == nil {
 		got, err := x.data.Discard(n, x.Discard)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -228,27 +207,7 @@ func (x *call) drainFirst(n int64, sum hash.Hash) (int64, error) {
 		}
 		return got, err
 	}
-	buf := x.c.s.buffers.Get().(*[]byte)
-	defer x.c.s.buffers.Put(buf)
-	total := int64(0)
-	for total < n {
-		got, err := x.data.Read((*buf)[:min(int64(len(*buf)), n-total)])
-		if errors.Is(err, io.EOF) {
-			return total, nil
-		}
-		if err != nil {
-			return total, err
-		}
-		total += int64(got)
-		x.Moved(got)
-		if sum != nil {
-			sum.Write((*buf)[:got])
-		}
-		if _, err := x.Dest.Write((*buf)[:got]); err != nil {
-			return total, err
-		}
-	}
-	return total, nil
+	return x.Through(x.c.s.buffers, n, sum, x.data.Read)
 }
 
 // writeFile is one STOR of made content, where there is no file yet.

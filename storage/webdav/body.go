@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 	"net/http"
 
 	"weir/storage"
@@ -199,7 +200,15 @@ func (x *call) chunkLine(l *link) ([]byte, error) {
 // (if that is not negative) are an error.
 func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	if sum != nil || x.Dest != nil || l.tls != nil || x.body.framing != byLength {
-		return x.takeThroughMemory(l, sum, limit)
+		most := int64(math.MaxInt64)
+		if limit >= 0 && limit < most {
+			most = limit + 1
+		}
+		total, err := x.Through(x.c.s.buffers, most, sum, func(p []byte) (int, error) { return x.readBody(l, p) })
+		if err == nil && total == most {
+			err = wireclient.ProtocolError("more than the %d bytes expected", limit)
+		}
+		return total, err
 	}
 	total := x.body.left
 	if n := int(min(int64(x.end-x.pos), total)); n > 0 {
@@ -217,34 +226,6 @@ func (x *call) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	}
 	x.body.ended = true
 	return total, nil
-}
-
-func (x *call) takeThroughMemory(l *link, sum hash.Hash, limit int64) (int64, error) {
-	buf := x.c.s.buffers.Get().(*[]byte)
-	defer x.c.s.buffers.Put(buf)
-	total := int64(0)
-	for {
-		n, err := x.readBody(l, *buf)
-		if n > 0 {
-			total += int64(n)
-			x.Moved(n)
-			if sum != nil {
-				sum.Write((*buf)[:n])
-			}
-			if limit >= 0 && total > limit {
-				return total, wireclient.ProtocolError("more than the %d bytes expected", limit)
-			}
-			if _, err := x.Dest.Write((*buf)[:n]); err != nil {
-				return total, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return total, nil
-		}
-		if err != nil {
-			return total, err
-		}
-	}
 }
 
 // finish puts the connection into the state that the next request needs, or

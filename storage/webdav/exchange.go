@@ -55,6 +55,7 @@ func (x *call) exchange(r *request) (*link, error) {
 			return nil, wireclient.ProtocolError("more than %d redirects", maxRedirects)
 		}
 		if at, err = x.redirect(r, l); err != nil {
+			x.drop(l)
 			return nil, err
 		}
 	}
@@ -71,25 +72,21 @@ func redirects(status int) bool {
 // redirect notes where the answer sends us.
 func (x *call) redirect(r *request, l *link) (*origin, error) {
 	if len(x.head.location) == 0 {
-		x.drop(l)
 		return nil, wireclient.ProtocolError("status %d without a Location", x.head.status)
 	}
 	if r.upload {
 		if x.head.status == http.StatusSeeOther {
-			x.drop(l)
 			return nil, wireclient.ProtocolError("status 303 in answer to a PUT")
 		}
 		x.c.s.puts.Store(putsRedirected)
 		x.withheld = 0
 	}
 	to, err := parseReference(string(x.head.location), l.origin, x.current(r))
-	if err != nil {
-		x.drop(l)
-		return nil, wireclient.ProtocolError("Location %q: %v", clip(x.head.location, 200), err)
+	var o *origin
+	if err == nil {
+		o, err = x.c.s.originAt(to)
 	}
-	o, err := x.c.s.originAt(to)
 	if err != nil {
-		x.drop(l)
 		return nil, wireclient.ProtocolError("Location %q: %v", clip(x.head.location, 200), err)
 	}
 	path := to.EscapedPath()

@@ -118,14 +118,10 @@ func parseIndex(r io.Reader) ([]storage.Entry, error) {
 			return nil, listingError(err)
 		}
 		part.next()
-		e, err := item.entry()
-		if err != nil {
+		var err error
+		if entries, err = wireclient.AppendEntry(entries, item.entry()); err != nil {
 			return nil, err
 		}
-		if len(entries) == wireclient.MaxEntries {
-			return nil, wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
-		}
-		entries = append(entries, e)
 	}
 	if _, err := d.Token(); err != nil {
 		return nil, listingError(err)
@@ -144,7 +140,7 @@ type indexItem struct {
 	IsSymlink bool `json:"is_symlink"`
 }
 
-func (i *indexItem) entry() (storage.Entry, error) {
+func (i *indexItem) entry() storage.Entry {
 	e := storage.Entry{Size: -1, Dir: i.IsDir || i.Type == "directory"}
 	if e.Name = i.Name; e.Dir {
 		e.Name = strings.TrimSuffix(i.Name, "/")
@@ -152,7 +148,7 @@ func (i *indexItem) entry() (storage.Entry, error) {
 	if i.Size != nil && *i.Size >= 0 && !e.Dir && !i.IsSymlink {
 		e.Size = *i.Size
 	}
-	return e, wireclient.CheckEntry(e.Name)
+	return e
 }
 
 // maxPage is the largest listing in HTML that is read, in bytes.
@@ -182,11 +178,10 @@ func parsePage(r io.Reader, base *url.URL) ([]storage.Entry, error) {
 		if !ok || seen[e.Name] {
 			continue
 		}
-		if len(entries) == wireclient.MaxEntries {
-			return nil, wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
-		}
 		seen[e.Name] = true
-		entries = append(entries, e)
+		if entries, err = wireclient.AppendEntry(entries, e); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -223,13 +218,7 @@ func linked(href string, base *url.URL) (e storage.Entry, ok bool) {
 		return e, false
 	}
 	name, err := url.PathUnescape(path[slash+1:])
-	if err != nil {
-		return e, false
-	}
-	if wireclient.CheckEntry(name) != nil {
-		return e, false
-	}
-	return storage.Entry{Name: name, Size: -1, Dir: dir}, true
+	return storage.Entry{Name: name, Size: -1, Dir: dir}, err == nil && wireclient.CheckEntry(name) == nil
 }
 
 // sameFolder reports whether two escaped paths name the same folder, whichever

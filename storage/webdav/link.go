@@ -2,9 +2,7 @@ package webdav
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"strconv"
@@ -98,9 +96,6 @@ func (x *call) connect(l *link) error {
 
 func (x *call) secure(l *link) error {
 	conf := x.c.s.tls.Clone()
-	if conf.ServerName == "" {
-		conf.ServerName = l.origin.host
-	}
 	conf.NextProtos = []string{"http/1.1"}
 	if certs := conf.Certificates; len(certs) > 0 && conf.GetClientCertificate == nil {
 		conf.GetClientCertificate = func(ask *tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -113,23 +108,14 @@ func (x *call) secure(l *link) error {
 			return &tls.Certificate{}, nil // none that this server would take
 		}
 	}
-	l.tls = tls.Client(l.conn, conf)
-	if err := l.tls.Handshake(); err != nil {
+	var err error
+	if l.tls, err = wireclient.Handshake(l.conn, conf, l.origin.host); err != nil {
 		x.drop(l)
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return &tlsError{err}
+		return err
 	}
 	x.Reach(storage.Secured)
 	return nil
 }
-
-// A tlsError is a handshake that failed.
-type tlsError struct{ err error }
-
-func (e *tlsError) Error() string { return "TLS: " + e.err.Error() }
-func (e *tlsError) Unwrap() error { return e.err }
 
 // An origin is a server: scheme, host and port.
 type origin struct {

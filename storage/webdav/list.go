@@ -187,13 +187,9 @@ func parseMultistatus(r io.Reader, folder string) ([]storage.Entry, error) {
 			continue
 		}
 		e.Name = path[strings.LastIndexByte(path, '/')+1:]
-		if err := wireclient.CheckEntry(e.Name); err != nil {
+		if entries, err = wireclient.AppendEntry(entries, e); err != nil {
 			return nil, err
 		}
-		if len(entries) == wireclient.MaxEntries {
-			return nil, wireclient.ProtocolError("more than %d entries", wireclient.MaxEntries)
-		}
-		entries = append(entries, e)
 	}
 }
 

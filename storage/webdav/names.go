@@ -15,17 +15,25 @@ import (
 
 // stat is HEAD.
 func (x *call) stat() error {
-	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path})
+	l, err := x.headOf("")
+	if err == nil {
+		x.finish(l)
+	}
+	return err
+}
+
+// headOf sends HEAD with more header lines. The size is that of the answer.
+func (x *call) headOf(extra string) (*link, error) {
+	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path, extra: extra})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if x.head.status != http.StatusOK && x.head.status != http.StatusNoContent {
-		return x.refuse(l)
+		return nil, x.refuse(l)
 	}
 	x.Reach(storage.Opened)
 	x.Result.Size = x.head.length
-	x.finish(l)
-	return nil
+	return l, nil
 }
 
 // mkdir is MKCOL. The slash at the end is what nginx insists on.
@@ -66,7 +74,7 @@ func (x *call) remove() error {
 	if err != nil || l == nil {
 		return err
 	}
-	if x.head.status != http.StatusConflict { // nginx's answer for a folder without a slash
+	if x.head.status != http.StatusConflict { // nginx answers so for a folder without a slash
 		return x.refuse(l)
 	}
 	x.skip(l)
@@ -157,21 +165,12 @@ func (x *call) checksum() error {
 	if !ok || alg.Name != x.Op.Sum {
 		return fmt.Errorf("checksum %q: use one of adler32, crc32c, md5, sha256: %w", x.Op.Sum, errors.ErrUnsupported)
 	}
-	l, err := x.exchange(&request{
-		method: http.MethodHead, path: x.Op.Path,
-		extra: "Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n",
-	})
+	l, err := x.headOf("Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n")
 	if err != nil {
 		return err
 	}
-	if x.head.status != http.StatusOK && x.head.status != http.StatusNoContent {
-		return x.refuse(l)
-	}
-	x.Reach(storage.Opened)
-	x.Result.Size = x.head.length
-	sum, err := x.head.sum(alg)
+	x.Result.Sum, err = x.head.sum(alg)
 	x.finish(l)
-	x.Result.Sum = sum
 	return err
 }
 

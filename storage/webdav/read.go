@@ -6,24 +6,12 @@ import (
 	"io/fs"
 	"net/http"
 
-	"weir/internal/content"
 	"weir/storage"
 	"weir/storage/wireclient"
 )
 
 // read reads the whole file, or its ranges.
-func (x *call) read() error {
-	if x.Op.Dest == "" {
-		return x.readFile()
-	}
-	return x.Fetch(x.readFile)
-}
-
-func (x *call) readFile() error {
-	var err error
-	x.Result.Sum, err = content.Summed(x.Op.Sum, x.readParts)
-	return err
-}
+func (x *call) read() error { return x.Fetch(x.readParts) }
 
 func (x *call) readParts(sum hash.Hash) error {
 	if x.Op.Chunk < 0 {

@@ -11,10 +11,14 @@ package wireclient
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -87,13 +91,50 @@ func (c *Call) CountMoved(n int) {
 	c.Progress.Moved(n)
 }
 
-// Fetch runs read with the file that Op.Dest names, if any, as Dest.
-func (c *Call) Fetch(read func() error) error {
-	var err error
+// ToDest runs read with the file that Op.Dest names, if any, as Dest.
+func (c *Call) ToDest(read func() error) (err error) {
+	if c.Op.Dest == "" {
+		return read()
+	}
 	if c.Dest, err = c.Op.OpenDest(); err != nil {
 		return err
 	}
 	return c.Dest.Close(read())
+}
+
+// Fetch is ToDest for a read that passes its payload through a hash, which is nil if no checksum is wanted.
+func (c *Call) Fetch(read func(hash.Hash) error) error {
+	return c.ToDest(func() (err error) {
+		c.Result.Sum, err = content.Summed(c.Op.Sum, read)
+		return err
+	})
+}
+
+// Through reads payload with from, until it returns io.EOF or most bytes have been read, and passes it through sum
+// (if it is not nil) and to Dest. It counts the bytes and returns how many there were. buffers is a pool of *[]byte.
+func (c *Call) Through(buffers *sync.Pool, most int64, sum hash.Hash, from func([]byte) (int, error)) (total int64, err error) {
+	held := buffers.Get().(*[]byte)
+	defer buffers.Put(held)
+	for total < most {
+		n, err := from((*held)[:min(int64(len(*held)), most-total)])
+		if n > 0 {
+			total += int64(n)
+			c.Moved(n)
+			if sum != nil {
+				sum.Write((*held)[:n])
+			}
+			if _, err := c.Dest.Write((*held)[:n]); err != nil {
+				return total, err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
 }
 
 // Describe makes an OpError. server is the data server that failed, "" for the
@@ -152,14 +193,54 @@ func ProtocolError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", storage.ErrProtocol, fmt.Sprintf(format, args...))
 }
 
-// CheckEntry returns an error unless name is the name of an entry of a folder:
-// anything else could lead out of the folder when it is used.
+// CheckEntry returns an error unless name is the name of an entry of a folder: anything else could lead out of it.
 func CheckEntry(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return ProtocolError("entry named %q", name[:min(len(name), 200)])
 	}
 	return nil
 }
+
+// AppendEntry appends e to a listing. It fails if the name is invalid (see CheckEntry) or there are too many entries.
+func AppendEntry(entries []storage.Entry, e storage.Entry) ([]storage.Entry, error) {
+	if err := CheckEntry(e.Name); err != nil {
+		return nil, err
+	}
+	if len(entries) == MaxEntries {
+		return nil, ProtocolError("more than %d entries", MaxEntries)
+	}
+	return append(entries, e), nil
+}
+
+// Handshake makes conn a TLS connection to host. The errors of a handshake begin with "TLS: ".
+func Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Conn, error) {
+	if conf.ServerName == "" {
+		conf.ServerName = host
+	}
+	c := tls.Client(conn, conf)
+	if err := c.Handshake(); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, &tlsError{err}
+	}
+	return c, nil
+}
+
+// A tlsError is a handshake that failed.
+type tlsError struct{ err error }
+
+// Error implements error.
+func (e *tlsError) Error() string {
+	text := "TLS: " + strings.TrimPrefix(e.err.Error(), "tls: ")
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(e.err, &unknown) {
+		text += ": name the authority with auth.ca_file or auth.ca_dir"
+	}
+	return text
+}
+
+// Unwrap returns the error of package tls.
+func (e *tlsError) Unwrap() error { return e.err }
 
 // CheckHost returns an error unless host can be a host name or an address.
 func CheckHost(host string) error {

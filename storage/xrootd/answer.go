@@ -249,16 +249,29 @@ func (x *call) attention(l *link, f frame) (frame, error) {
 	return inner, nil
 }
 
-// skip reads n bytes of a small answer and forgets them.
+// skip reads and drops n bytes of a small answer.
 func (x *call) skip(l *link, n int64) error {
 	if n > maxKept {
-		return wireclient.ProtocolError("%d bytes that nobody wants", n)
+		return wireclient.ProtocolError("%d bytes that were not asked for", n)
 	}
-	for n > 0 {
-		if err := l.need(1); err != nil {
-			return err
-		}
-		n -= int64(len(l.take(int(min(n, int64(l.end-l.pos))))))
+	before := len(x.data)
+	err := x.gather(l, n)
+	x.data = x.data[:before]
+	return err
+}
+
+// noData reads the rest of an answer that has no data. After a wait, which it obeys, it returns nil: the request has
+// to be sent again.
+func (x *call) noData(l *link, h frame, code uint16) error {
+	x.data = x.data[:0]
+	if err := x.gather(l, h.size); err != nil {
+		return err
 	}
-	return nil
+	switch h.status {
+	case stError:
+		return parseError(x.data)
+	case stWait:
+		return x.obey()
+	}
+	return wireclient.ProtocolError("%s in answer to %s", statusName(h.status), requestName(code))
 }

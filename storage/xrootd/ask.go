@@ -144,7 +144,7 @@ func (x *call) roundTrip(at *server) (*link, frame, error) {
 
 // question sends r over a link that is open and collects the answer.
 func (x *call) question(l *link, r *request) (frame, error) {
-	stream := l.base() + 1
+	stream := l.first + 1
 	if err := x.sendQuestion(l, r, stream); err != nil {
 		return frame{}, err
 	}
@@ -153,12 +153,6 @@ func (x *call) question(l *link, r *request) (frame, error) {
 		err = parseError(x.data)
 	}
 	return f, err
-}
-
-// sendMore sends a part of a request, behind which more follows at once.
-func (*call) sendMore(l *link, b []byte) error {
-	_, err := l.wire.WriteMore(b)
-	return err
 }
 
 // send sends requests over a link, signed where its server wants that.

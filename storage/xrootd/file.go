@@ -86,7 +86,7 @@ func (x *call) followUp(l *link) error {
 
 // close closes an open file.
 func (x *call) close(f *file) error {
-	x.req = request{code: rqClose, args: x.req.args[:0], params: ofHandle(f.handle)}
+	x.req = request{code: rqClose, args: x.req.args[:0], params: fileAt(f.handle, 0, 0)}
 	return x.followUp(f.link)
 }
 

@@ -3,7 +3,6 @@ package xrootd
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +50,6 @@ type link struct {
 	pos, end int
 	first    uint16 // stream before those that this client may use
 }
-
-// base returns the stream before those that the client may use.
-func (l *link) base() uint16 { return l.first }
 
 // Lend gives the wire a buffer for what it has to read.
 func (l *link) Lend() []byte {
@@ -254,36 +250,15 @@ func (x *call) secure(l *link) error {
 	if l.pos != l.end { // nobody may put words into an encrypted session
 		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.end-l.pos)
 	}
-	conf := l.s.tls.Clone()
-	if conf.ServerName == "" {
-		conf.ServerName = l.server.host
-	}
 	conn, ok := l.wire.(net.Conn)
 	if !ok {
 		return fmt.Errorf("TLS on %T: %w", l.wire, errors.ErrUnsupported)
 	}
-	c := tls.Client(conn, conf)
-	if err := c.Handshake(); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return &tlsError{err}
+	c, err := wireclient.Handshake(conn, l.s.tls.Clone(), l.server.host)
+	if err != nil {
+		return err
 	}
 	l.wire, l.secure, l.opaque = secured{l.wire, c}, true, true
 	x.reach(storage.Secured)
 	return nil
 }
-
-// A tlsError is a handshake that failed.
-type tlsError struct{ err error }
-
-func (e *tlsError) Error() string {
-	text := "TLS: " + strings.TrimPrefix(e.err.Error(), "tls: ")
-	if unknown := (x509.UnknownAuthorityError{}); errors.As(e.err, &unknown) {
-		text += ": name the authority with auth.ca_file or auth.ca_dir"
-	}
-	return text
-}
-
-// Unwrap returns what package tls says.
-func (e *tlsError) Unwrap() error { return e.err }

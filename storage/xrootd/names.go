@@ -25,21 +25,13 @@ func (x *call) stat() error {
 	return err
 }
 
-// list reads a folder: of the target itself, or, when that is a redirector,
-// of each data server that has it.
+// list reads a folder. If the target is a redirector it reads that of each data server.
 func (x *call) list() error {
-	l, err := x.session(x.c.s.home)
-	if err != nil {
-		return err
-	}
-	if l.flags&flagManager == 0 {
-		x.Result.Entries, err = x.listAt(x.c.s.home)
-		return err
-	}
 	seen := map[string]bool{}
-	there, of, err := x.everywhere(locatePrefName, func(at *server, of int) error {
+	return x.everywhere(locatePrefName, func(at *server, of int) error {
 		entries, err := x.listAt(at)
-		if err != nil {
+		if err != nil || of == 1 {
+			x.Result.Entries = entries
 			return err
 		}
 		for _, e := range entries {
@@ -47,40 +39,41 @@ func (x *call) list() error {
 				continue
 			}
 			seen[e.Name] = true
-			if len(x.Result.Entries) == wireclient.MaxEntries {
-				return wireclient.ProtocolError("more than %d entries on %d data servers", wireclient.MaxEntries, of)
+			if x.Result.Entries, err = wireclient.AppendEntry(x.Result.Entries, e); err != nil {
+				return err
 			}
-			x.Result.Entries = append(x.Result.Entries, e)
 		}
 		return nil
 	})
-	if err == nil && !there {
-		err = fmt.Errorf("none of %d data servers has this folder: %w", of, fs.ErrNotExist)
-	}
-	return err
 }
 
-// everywhere asks something of each data server that could have the
-// operation's path: the star asks for them, because a redirector knows of a
-// folder where it was made by its own order, not where it came with a file.
-// there tells whether some have it, of how many were asked.
-func (x *call) everywhere(options uint16, ask func(at *server, of int) error) (there bool, of int, err error) {
-	servers, err := x.locations(x.appendPath([]byte{'*'}, x.Op.Path), options)
+// everywhere asks the target or, if that is a redirector, each of its data servers for something about the operation's
+// path, and fails with fs.ErrNotExist if none of them has it. The star makes the redirector name all servers: it knows
+// of a folder only where it ordered to make it, not where it came with a file.
+func (x *call) everywhere(options uint16, ask func(at *server, of int) error) error {
+	l, err := x.session(x.c.s.home)
 	if err != nil {
-		return false, 0, err
+		return err
 	}
-	for _, name := range servers {
-		at, err := x.c.s.serverNamed(name)
-		if err != nil {
-			return there, len(servers), err
-		}
-		err = ask(at, len(servers))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return there, len(servers), err
+	if l.flags&flagManager == 0 {
+		return ask(x.c.s.home, 1)
+	}
+	servers, err := x.locations(x.appendPath([]byte{'*'}, x.Op.Path), options)
+	there := false
+	for i := 0; i < len(servers) && err == nil; i++ {
+		var at *server
+		if at, err = x.c.s.serverNamed(servers[i]); err == nil {
+			err = ask(at, len(servers))
 		}
 		there = there || err == nil
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	}
-	return there, len(servers), nil
+	if err == nil && !there {
+		err = fmt.Errorf("none of %d data servers has this folder: %w", len(servers), fs.ErrNotExist)
+	}
+	return err
 }
 
 func (x *call) listAt(at *server) ([]storage.Entry, error) {
@@ -166,27 +159,13 @@ func (x *call) remove() error {
 	return err
 }
 
-// removeFolder removes an empty folder: behind a redirector, that of each data
-// server. All of them are asked, as for a listing.
+// removeFolder removes an empty folder, behind a redirector that of each data server.
 func (x *call) removeFolder() error {
-	l, err := x.session(x.c.s.home)
-	if err != nil {
-		return err
-	}
-	if l.flags&flagManager == 0 {
-		x.aim(rqRmdir)
-		_, err := x.ask()
-		return err
-	}
-	there, _, err := x.everywhere(0, func(at *server, _ int) error {
+	return x.everywhere(0, func(at *server, _ int) error {
 		x.aim(rqRmdir)
 		_, err := x.askAt(at)
 		return err
 	})
-	if err == nil && !there {
-		err = fs.ErrNotExist
-	}
-	return err
 }
 
 // move gives a file or a folder another name.

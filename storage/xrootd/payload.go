@@ -42,20 +42,25 @@ func (x *call) partDone(last bool) error {
 // bytes moves the next n bytes of payload: past us, if nobody wants to see
 // them, else through the sum and to where they are to go.
 func (x *call) bytes(l *link, n int64) error {
-	if !x.wanted() && !l.opaque {
-		if lies := min(n, int64(l.end-l.pos)); lies > 0 {
-			l.take(int(lies))
-			x.got(int(lies))
-			n -= lies
-		}
-		l.Return()
-		if n == 0 {
-			return nil
-		}
-		_, err := l.wire.Discard(n, x.Discard)
-		return cut(err)
+	if x.wanted() || l.opaque {
+		return x.inMemory(l, n, false)
 	}
-	return x.inMemory(l, n, false)
+	return x.pass(l, n, x.got, x.Discard)
+}
+
+// pass drops n bytes and counts them: with got those that have been received, with dropped those that the kernel drops.
+func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
+	if here := min(n, int64(l.end-l.pos)); here > 0 {
+		l.take(int(here))
+		got(int(here))
+		n -= here
+	}
+	l.Return()
+	if n == 0 {
+		return nil
+	}
+	_, err := l.wire.Discard(n, dropped)
+	return cut(err)
 }
 
 // inMemory moves bytes through a buffer: pages that nobody wants to see, or
@@ -205,24 +210,14 @@ func (x *call) checkPages(st *status) error {
 	return nil
 }
 
-// passPages moves pages that nobody wants to see.
+// passPages moves pages whose payload is not wanted.
 func (x *call) passPages(l *link, n, first int64) error {
 	p := &x.pages
 	p.first, p.raw, p.told = first, 0, 0
-	if lies := min(n, int64(l.end-l.pos)); lies > 0 {
-		l.take(int(lies))
-		p.add(int(lies))
-		n -= lies
+	if l.opaque {
+		return x.inMemory(l, n, true)
 	}
-	l.Return()
-	if n == 0 {
-		return nil
-	}
-	if !l.opaque {
-		_, err := l.wire.Discard(n, p.discard)
-		return cut(err)
-	}
-	return x.inMemory(l, n, true)
+	return x.pass(l, n, func(n int) { p.add(n) }, p.discard)
 }
 
 // verifyPages reads pages, compares each with its checksum and passes their

@@ -55,16 +55,15 @@ func (w *window) open(op *storage.Op) {
 	}
 }
 
-// take returns the number of a free slot, which is taken then, or -1.
+// take takes a free slot, of which there must be one, and returns its number.
 func (w *window) take(offset, length int64) int {
-	for i := range w.slots {
-		if !w.slots[i].busy {
-			w.slots[i] = slot{offset: offset, left: length, busy: true, from: offset, to: offset + length}
-			w.busy++
-			return i
-		}
+	i := 0
+	for w.slots[i].busy {
+		i++
 	}
-	return -1
+	w.slots[i] = slot{offset: offset, left: length, busy: true, from: offset, to: offset + length}
+	w.busy++
+	return i
 }
 
 // free marks a slot as answered.
@@ -85,28 +84,16 @@ func (x *call) answered(l *link) (frame, error) {
 	if err != nil {
 		return h, err
 	}
-	if x.slot = x.window.of(h.stream, l.base()); x.slot == nil {
+	i := int(h.stream) - int(l.first) - 1
+	if i < 0 || i >= len(x.window.slots) || !x.window.slots[i].busy {
 		return h, strange(h)
 	}
+	x.slot = &x.window.slots[i]
 	return h, nil
 }
 
-// of returns the slot that an answer belongs to, nil for none.
-func (w *window) of(stream, base uint16) *slot {
-	i := int(stream) - int(base) - 1
-	if i < 0 || i >= len(w.slots) || !w.slots[i].busy {
-		return nil
-	}
-	return &w.slots[i]
-}
-
 // read reads the whole file, or its ranges.
-func (x *call) read() error {
-	if x.Op.Dest == "" {
-		return x.readFile()
-	}
-	return x.Fetch(x.readFile)
-}
+func (x *call) read() error { return x.ToDest(x.readFile) }
 
 func (x *call) readFile() error {
 	if x.Op.Chunk < 0 || x.Op.Ahead < 0 {
@@ -234,7 +221,7 @@ func (x *call) appendRead(f *file, i int) {
 	s := &x.window.slots[i]
 	x.doing = x.readCode(f)
 	params := fileAt(f.handle, s.offset, uint32(s.left))
-	x.out = appendRequest(x.out, f.link.base()+1+uint16(i), x.doing, &params, 0)
+	x.out = appendRequest(x.out, f.link.first+1+uint16(i), x.doing, &params, 0)
 }
 
 // readCode is the request with which the file is read.
@@ -311,26 +298,18 @@ func (x *call) receivePart(f *file) error {
 	return x.partRefused(f, h, code)
 }
 
-// partRefused reads an answer to a read that is not data.
+// partRefused handles an answer to a read that is not data.
 //
 //go:noinline
 func (x *call) partRefused(f *file, h frame, code uint16) error {
-	l := f.link
-	x.data = x.data[:0]
-	if err := x.gather(l, h.size); err != nil {
-		return err
-	}
-	switch h.status {
-	case stError:
+	err := x.noData(f.link, h, code)
+	switch {
+	case refused(err) != 0:
 		x.window.free(x.slot)
-		return parseError(x.data)
-	case stWait:
-		if err := x.obey(); err != nil {
-			return err
-		}
+	case err == nil:
 		x.out = x.out[:0]
-		x.appendRead(f, int(h.stream-l.base()-1))
-		return x.send(l, x.out)
+		x.appendRead(f, int(h.stream-f.link.first-1))
+		err = x.send(f.link, x.out)
 	}
-	return wireclient.ProtocolError("%s in answer to %s", statusName(h.status), requestName(code))
+	return err
 }

@@ -163,5 +163,6 @@ func (x *call) sendHead(l *link, head []byte) (err error) {
 		x.signed = append(x.signed, head...)
 		head = x.signed
 	}
-	return x.sendMore(l, head)
+	_, err = l.wire.WriteMore(head)
+	return err
 }

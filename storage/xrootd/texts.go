@@ -142,14 +142,10 @@ func parseList(b []byte) ([]storage.Entry, error) {
 	return entries, nil
 }
 
-// How much a listing may hold, and how long a name is at most that a file
-// system knows.
 const (
-	maxName = 4096
+	maxName   = 4096 // bytes of a name in a folder
+	maxDigits = 128  // digits of a checksum
 )
-
-// maxDigits is how long a checksum may be.
-const maxDigits = 128
 
 // checkName refuses names that would lead out of the folder when they are
 // used; . and .. are the folder's own and left out later.

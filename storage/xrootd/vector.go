@@ -51,7 +51,7 @@ func (x *call) readVector(f *file, parts []slot) error {
 func (x *call) sendVector(f *file, parts []slot) error {
 	var params [16]byte
 	x.doing = rqReadv
-	x.out = appendRequest(x.out[:0], f.link.base()+1, rqReadv, &params, vectorItem*len(parts))
+	x.out = appendRequest(x.out[:0], f.link.first+1, rqReadv, &params, vectorItem*len(parts))
 	for _, p := range parts {
 		item := fileAt(f.handle, p.offset, uint32(p.left))
 		x.out = append(x.out, item[:4]...)
@@ -70,15 +70,18 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 		switch {
 		case err != nil:
 			return err
-		case h.stream != l.base()+1:
+		case h.stream != l.first+1:
 			return strange(h)
-		case h.status == stWait && inside == 0:
-			if err := x.waitVector(f, h, *parts); err != nil {
+		case h.status == stWait && inside > 0:
+			return wireclient.ProtocolError("kXR_wait in the middle of an answer to kXR_readv")
+		case h.status != stOK && h.status != stOKSoFar:
+			if err = x.noData(l, h, rqReadv); err == nil {
+				err = x.sendVector(f, *parts)
+			}
+			if err != nil {
 				return err
 			}
 			continue
-		case h.status != stOK && h.status != stOKSoFar:
-			return x.vectorRefused(l, h)
 		case h.status == stOKSoFar && h.size == 0:
 			return wireclient.ProtocolError("a part of an answer to kXR_readv with nothing in it")
 		}
@@ -109,18 +112,6 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 	}
 }
 
-// waitVector waits as it was told and asks for what is still to come again.
-func (x *call) waitVector(f *file, h frame, parts []slot) error {
-	x.data = x.data[:0]
-	if err := x.gather(f.link, h.size); err != nil {
-		return err
-	}
-	if err := x.obey(); err != nil {
-		return err
-	}
-	return x.sendVector(f, parts)
-}
-
 // vectorHead reads the head of the next part and returns its length.
 func (x *call) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	if left < vectorItem || len(parts) == 0 {
@@ -137,16 +128,4 @@ func (x *call) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	}
 	x.sum.at = offset
 	return n, nil
-}
-
-// vectorRefused reads the rest of an answer that is not data.
-func (x *call) vectorRefused(l *link, h frame) error {
-	x.data = x.data[:0]
-	if err := x.gather(l, h.size); err != nil {
-		return err
-	}
-	if h.status == stError {
-		return parseError(x.data)
-	}
-	return wireclient.ProtocolError("%s in answer to kXR_readv", statusName(h.status))
 }

@@ -152,12 +152,6 @@ func fileAt(handle [handleSize]byte, offset int64, count uint32) (p [16]byte) {
 	return p
 }
 
-// ofHandle returns the parameters of requests about an open file.
-func ofHandle(handle [handleSize]byte) (p [16]byte) {
-	copy(p[:], handle[:])
-	return p
-}
-
 // requestName is a request's name in the protocol, for errors.
 func requestName(code uint16) string {
 	names := [...]string{

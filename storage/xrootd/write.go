@@ -33,7 +33,7 @@ func (x *call) writeFile() error {
 	x.c.partial = x.Op.Path
 	err = x.writeParts(f)
 	if err == nil && x.Op.Sync {
-		x.req = request{code: rqSync, args: x.req.args[:0], params: ofHandle(f.handle)}
+		x.req = request{code: rqSync, args: x.req.args[:0], params: fileAt(f.handle, 0, 0)}
 		err = x.followUp(f.link)
 	}
 	if err == nil {
@@ -70,7 +70,7 @@ func (x *call) writeParts(f *file) error {
 // writePart sends one request and its n bytes.
 func (x *call) writePart(f *file, i int, n int64) error {
 	offset := x.window.slots[i].offset
-	stream := f.link.base() + 1 + uint16(i)
+	stream := f.link.first + 1 + uint16(i)
 	params := fileAt(f.handle, offset, 0)
 	x.Cursor.Start(x.Op.Seed, offset, n)
 	if x.Op.Plain || !f.pages() {
@@ -93,7 +93,7 @@ func (x *call) writePart(f *file, i int, n int64) error {
 func (x *call) writeBytes(f *file) error {
 	for piece := x.Cursor.Next(); piece != nil; piece = x.Cursor.Next() {
 		if len(piece) <= content.HeadSize && x.Cursor.Left() > 0 { // a head waits for what follows it
-			if err := x.sendMore(f.link, piece); err != nil {
+			if _, err := f.link.wire.WriteMore(piece); err != nil {
 				return err
 			}
 			x.tellMoved(len(piece))

@@ -31,14 +31,6 @@ func (e *exchange) Seal(data []byte) ([]byte, error) {
 // Next returns the first message for a nil challenge and the second, which is
 // the last, for the server's answer to it.
 func (e *exchange) Next(challenge []byte) ([]byte, error) {
-	message, err := e.next(challenge)
-	if err != nil {
-		return nil, fmt.Errorf("gsi: %w", err)
-	}
-	return message, nil
-}
-
-func (e *exchange) next(challenge []byte) ([]byte, error) {
 	e.round++
 	switch e.round {
 	case 1:

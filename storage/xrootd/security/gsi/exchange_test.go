@@ -140,10 +140,11 @@ func TestDamage(t *testing.T) {
 	ca := newCA(t, "Damage")
 	p := &peer{pair: ca.host(t, "localhost")}
 	m := newMethod(t, member(t, ca))
-	e, err := m.begin(security.Server{Host: "localhost", Parameters: p.offer()})
+	begun, err := m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: p.offer()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := begun.(*exchange)
 	answer, err := p.certify(e.hello())
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func (c *capture) replay(t testing.TB) *exchange {
 	m.source.id.from, m.source.id.until = at.Add(-time.Hour), at.Add(time.Hour)
 	m.source.looked = at
 	m.clock = func() time.Time { return at }
-	e := must(m.begin(security.Server{Host: "localhost", Parameters: string(c.Offer)}))
+	e := must(m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: string(c.Offer)})).(*exchange)
 	e.tag, e.round = c.Tag, 1
 	return e
 }
@@ -60,7 +60,7 @@ func TestCapture(t *testing.T) {
 	session := must(dial(s.address))
 	defer session.conn.Close()
 	offer := must(session.greet())
-	e := must(m.begin(security.Server{Host: "localhost", Parameters: offer}))
+	e := must(m.Begin(t.Context(), security.Server{Host: "localhost", Parameters: offer})).(*exchange)
 	said := &teller{Exchange: e}
 	if err := session.authenticate(said, nil); err != nil {
 		t.Fatal(err)

@@ -79,14 +79,6 @@ func (m *Method) Name() string { return "gsi" }
 // fs.ErrPermission when the proxy has expired or none of the authorities that
 // the server names is known. It asks nobody, so that ctx does not matter.
 func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange, error) {
-	e, err := m.begin(s)
-	if err != nil {
-		return nil, fmt.Errorf("gsi: %w", err)
-	}
-	return e, nil
-}
-
-func (m *Method) begin(s security.Server) (*exchange, error) {
 	offer, err := parseOffer(s.Parameters)
 	if err != nil {
 		return nil, err
